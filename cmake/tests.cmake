@@ -1,0 +1,26 @@
+# One Catch2 program per folder of test/ that holds .cpp files; test/mpi runs under mpirun (see there).
+find_package(Catch2 REQUIRED)
+include(Catch)
+
+file(GLOB catch_main ${PROJECT_SOURCE_DIR}/test/main.cpp)
+add_library(trainctl_test_main OBJECT ${catch_main})
+target_include_directories(trainctl_test_main PUBLIC ${PROJECT_SOURCE_DIR})
+target_link_libraries(trainctl_test_main PUBLIC Catch2::Catch2)
+
+file(GLOB folders LIST_DIRECTORIES true CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/test/*)
+foreach(folder ${folders})
+  get_filename_component(name ${folder} NAME)
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${folder}/*.cpp)
+  if(NOT IS_DIRECTORY ${folder} OR NOT sources OR name STREQUAL "mpi")
+    continue()
+  endif()
+  add_executable(test-${name} ${sources})
+  target_link_libraries(test-${name} PRIVATE trainctl_test_main trainctl_cmd Catch2::Catch2)
+  target_compile_definitions(test-${name} PRIVATE
+    TRAINCTL_SOURCE_DIR="${PROJECT_SOURCE_DIR}" TRAINCTL_BINARY="$<TARGET_FILE:trainctl>")
+  add_dependencies(test-${name} trainctl)
+  catch_discover_tests(test-${name} TEST_PREFIX "${name}: " DISCOVERY_MODE PRE_TEST PROPERTIES TIMEOUT 120)
+endforeach()
+if(EXISTS ${PROJECT_SOURCE_DIR}/test/mpi/CMakeLists.txt)
+  add_subdirectory(test/mpi)
+endif()

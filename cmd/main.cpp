@@ -1,0 +1,2 @@
+// The command line: wiring only.
+int main() { return 0; }

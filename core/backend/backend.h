@@ -1,0 +1,70 @@
+// Backend: everything a device must be able to do. With kernel.h and communicator.h the whole porting surface.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/backend/kernel.h"
+#include "core/backend/memory.h"
+#include "core/backend/stream.h"
+#include "core/program/program.h"
+
+namespace trainctl {
+
+// How a tensor lies physically. Two layouts are the same when dtype and format are.
+struct Layout {
+  DType dtype = DType::float32;
+  std::string format;       // "" is the logical, dense row-major layout; else a name that only the backend understands
+  std::int64_t bytes = 0;   // with the backend's padding
+
+  bool operator==(const Layout& other) const { return dtype == other.dtype && format == other.format; }
+};
+
+// The logical layout of a type.
+inline Layout logical_layout(const TensorType& type) { return {type.dtype, "", type.bytes()}; }
+
+// Places of an op's tensors, in the op's order; `workspace` is scratch memory alive only during the op.
+struct Binding {
+  std::vector<Address> inputs;
+  std::vector<Address> outputs;
+  Address workspace;
+};
+
+// What a backend decided for one op.
+struct Lowering {
+  std::vector<Layout> inputs;   // what the kernel reads; core inserts reorders and compute copies where they differ
+  std::vector<Layout> outputs;  // what it writes
+  std::int64_t workspace_bytes = 0;
+  std::string implementation;   // "brgconv:avx512_core": for bench ops and the record of kernel choices
+  std::function<std::unique_ptr<Kernel>(const Binding&)> bind;
+};
+
+// Choices made once by timing, by rank 0, and used by all ranks: key (op, shapes, dtypes, hardware) -> implementation.
+class KernelChoices;  // core/backend/choices.h
+
+class Backend {
+ public:
+  virtual ~Backend() = default;
+
+  virtual std::string_view name() const = 0;  // "cpu", "cuda"
+  // What the exact bits and kernel choices depend on: processor or GPU model, instruction set, library versions.
+  virtual std::string fingerprint() const = 0;
+
+  // Zeroed. Throws Error{resource} that says how much was asked for and how much there is.
+  virtual Memory allocate(std::int64_t bytes) = 0;
+  // Copies between host and device memory, in the stream's order. Either side may be host memory.
+  virtual void copy(void* to, const void* from, std::int64_t bytes, Stream& stream) = 0;
+
+  virtual std::unique_ptr<Stream> compute_stream() = 0;        // on the CPU: runs at once on the calling thread
+  virtual std::unique_ptr<Stream> asynchronous_stream() = 0;   // on the CPU: a thread of its own
+  virtual std::unique_ptr<Event> event() = 0;
+
+  // Chooses an implementation for the op. `inputs` are the layouts in which its inputs lie (parameters: logical float32);
+  // a lowering may ask for others. Deterministic, given the choices. Throws Error{config} with the op's place where the
+  // device has no kernel for it.
+  virtual Lowering lower(const Op& op, const Program& program, const std::vector<Layout>& inputs, KernelChoices& choices) = 0;
+};
+
+}  // namespace trainctl

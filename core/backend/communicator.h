@@ -1,0 +1,57 @@
+// Communicator: the collectives between the ranks of one mesh axis. Declared here, implemented in parallel/comm.
+//
+// All ranks of a communicator make the same calls in the same order with equal counts and dtypes. Calls are asynchronous:
+// they queue on the stream and return; the caller orders and waits with events. A missed deadline, a lost peer or an abort
+// by one rank makes the communicator dead: the stream's next synchronize() throws Error{peer}, and the process leaves by
+// abort(), never through a collective again.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <string_view>
+
+#include "core/backend/memory.h"
+#include "core/backend/stream.h"
+#include "core/tensor/view.h"
+
+namespace trainctl {
+
+enum class Reduction { sum, minimum, maximum };
+
+class Communicator {
+ public:
+  virtual ~Communicator() = default;  // frees local things only: no collective, no exception
+
+  virtual int rank() const = 0;
+  virtual int size() const = 0;
+  virtual std::string_view name() const = 0;  // "solo", "threads", "mpi", ...
+
+  // Zeroed memory that this communicator reduces in place fastest (a window shared by the ranks of a host, say).
+  // Collective: every rank asks for the same number of bytes. Throws Error{resource}.
+  virtual Memory allocate(std::int64_t bytes) = 0;
+
+  // In place; the order of the sum is fixed by rank, so that all ranks hold the same bits.
+  virtual void all_reduce(View data, Reduction reduction, Stream& stream) = 0;
+  // data holds size() equal parts; afterwards part rank() holds the reduced values, the other parts are unspecified.
+  virtual void reduce_scatter(View data, Reduction reduction, Stream& stream) = 0;
+  // data holds size() equal parts, of which part rank() is this rank's; afterwards all parts are everyone's.
+  virtual void all_gather(View data, Stream& stream) = 0;
+  // send and receive hold size() equal parts each; part i of send goes to rank i.
+  virtual void all_to_all(View send, View receive, Stream& stream) = 0;
+  virtual void broadcast(View data, int root, Stream& stream) = 0;
+  virtual void send(View data, int peer, Stream& stream) = 0;
+  virtual void receive(View data, int peer, Stream& stream) = 0;
+  virtual void barrier(Stream& stream) = 0;
+
+  // Ranks with the same color form a new communicator, ordered by key. Collective.
+  virtual std::unique_ptr<Communicator> split(int color, int key) = 0;
+
+  // Every wait that lasts longer makes the communicator dead. Zero: wait for ever.
+  virtual void set_deadline(std::chrono::milliseconds deadline) = 0;
+
+  // Takes the peers down and ends this process with the code; does not return.
+  [[noreturn]] virtual void abort(int exit_code) = 0;
+};
+
+}  // namespace trainctl

@@ -1,0 +1,17 @@
+// Owned memory of a device or of a communicator, freed with its last owner.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+
+namespace trainctl {
+
+struct Memory {
+  std::shared_ptr<std::byte> data;  // at least 64-byte aligned; its deleter knows where it came from
+  std::int64_t bytes = 0;
+
+  std::byte* get() const { return data.get(); }
+};
+
+}  // namespace trainctl

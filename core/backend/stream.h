@@ -1,0 +1,36 @@
+// Streams and events: work in order on a device, and the order between two streams.
+#pragma once
+
+namespace trainctl {
+
+// Host work that a stream runs in its order. The context must live until the work has run.
+struct HostTask {
+  void (*run)(void* context) = nullptr;
+  void* context = nullptr;
+};
+
+// A queue of work executed in order. On the CPU the compute stream runs everything at once on the calling thread, and a
+// second stream may own a thread of its own; on CUDA it is a cudaStream_t.
+class Stream {
+ public:
+  virtual ~Stream() = default;
+
+  // Runs host work after everything before it. An exception of the task surfaces in the next synchronize().
+  virtual void enqueue(HostTask task) = 0;
+
+  // Returns when everything queued so far has run; rethrows what a task threw.
+  virtual void synchronize() = 0;
+};
+
+// A mark in one stream that another can wait for. Reusable.
+class Event {
+ public:
+  virtual ~Event() = default;
+
+  // Marks the work queued on `stream` so far.
+  virtual void record(Stream& stream) = 0;
+  // Later work on `stream` runs after the marked work.
+  virtual void wait(Stream& stream) = 0;
+};
+
+}  // namespace trainctl

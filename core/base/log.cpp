@@ -1,0 +1,108 @@
+// The home of spdlog: a terminal sink that yields to a progress bar, and a file sink.
+#include "core/base/log.h"
+
+#include <spdlog/sinks/base_sink.h>
+#include <spdlog/sinks/basic_file_sink.h>
+#include <spdlog/spdlog.h>
+
+#include <atomic>
+#include <cstdio>
+#include <memory>
+#include <mutex>
+
+#include "core/base/error.h"
+
+namespace trainctl::log {
+namespace {
+
+std::atomic<void (*)()> before_line = nullptr;
+std::atomic<void (*)()> after_line = nullptr;
+
+// Writes whole lines to standard error, asking a progress bar to step aside.
+class TerminalSink final : public spdlog::sinks::base_sink<std::mutex> {
+ protected:
+  void sink_it_(const spdlog::details::log_msg& message) override {
+    spdlog::memory_buf_t text;
+    formatter_->format(message, text);
+    if (auto* hook = before_line.load()) hook();
+    std::fwrite(text.data(), 1, text.size(), stderr);
+    std::fflush(stderr);
+    if (auto* hook = after_line.load()) hook();
+  }
+  void flush_() override { std::fflush(stderr); }
+};
+
+struct Logger {
+  std::shared_ptr<TerminalSink> terminal = std::make_shared<TerminalSink>();
+  std::shared_ptr<spdlog::logger> logger = std::make_shared<spdlog::logger>("trainctl", terminal);
+  std::string prefix;
+
+  Logger() {
+    logger->set_level(spdlog::level::trace);
+    apply_pattern();
+    terminal->set_level(spdlog::level::info);
+  }
+  void apply_pattern() {
+    const std::string who = prefix.empty() ? "" : "[" + prefix + "] ";
+    terminal->set_pattern(who + "%v");
+  }
+};
+
+// The only process-wide object: what a process prints has one destination.
+Logger& logger() {
+  static Logger instance;
+  return instance;
+}
+
+spdlog::level::level_enum spdlog_level(Level level) {
+  switch (level) {
+    case Level::debug:
+      return spdlog::level::debug;
+    case Level::info:
+      return spdlog::level::info;
+    case Level::warning:
+      return spdlog::level::warn;
+    case Level::error:
+      return spdlog::level::err;
+    case Level::off:
+      return spdlog::level::off;
+  }
+  return spdlog::level::info;
+}
+
+void write(spdlog::level::level_enum level, std::string_view line) {
+  logger().logger->log(level, spdlog::string_view_t(line.data(), line.size()));
+}
+
+}  // namespace
+
+void set_level(Level level) { logger().terminal->set_level(spdlog_level(level)); }
+
+void set_prefix(std::string_view prefix) {
+  logger().prefix = prefix;
+  logger().apply_pattern();
+}
+
+void add_file(const std::string& path) {
+  try {
+    auto sink = std::make_shared<spdlog::sinks::basic_file_sink_mt>(path);
+    sink->set_level(spdlog::level::info);
+    sink->set_pattern("%Y-%m-%d %H:%M:%S.%e %L %v");
+    logger().logger->sinks().push_back(std::move(sink));
+    logger().logger->flush_on(spdlog::level::info);
+  } catch (const spdlog::spdlog_ex& failure) {
+    throw Error(ErrorKind::resource, failure.what(), "choose a run directory that can be written (--run-dir)");
+  }
+}
+
+void debug(std::string_view line) { write(spdlog::level::debug, line); }
+void info(std::string_view line) { write(spdlog::level::info, line); }
+void warning(std::string_view line) { write(spdlog::level::warn, line); }
+void error(std::string_view line) { write(spdlog::level::err, line); }
+
+void set_terminal_hooks(void (*before)(), void (*after)()) {
+  before_line = before;
+  after_line = after;
+}
+
+}  // namespace trainctl::log

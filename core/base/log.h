@@ -1,0 +1,28 @@
+// Log lines for people: one logger a process, on standard error and, once a run directory exists, in a file.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace trainctl::log {
+
+enum class Level { debug, info, warning, error, off };
+
+// What reaches the terminal. Other ranks than 0 of a run usually log warnings and errors only.
+void set_level(Level level);
+
+// A prefix such as "rank 3" in front of every line; empty for none.
+void set_prefix(std::string_view prefix);
+
+// Adds a file that receives every line of level info and above. Throws Error{resource} when it cannot be opened.
+void add_file(const std::string& path);
+
+void debug(std::string_view line);
+void info(std::string_view line);
+void warning(std::string_view line);
+void error(std::string_view line);
+
+// Called around every line on the terminal, so that a progress bar can clear itself and draw again. May be null.
+void set_terminal_hooks(void (*before)(), void (*after)());
+
+}  // namespace trainctl::log

@@ -1,0 +1,59 @@
+// Randomness as a function: Philox 4x32-10 keyed by (seed, purpose, step or epoch, sample, hash of a name).
+//
+// Salmon, Moraes, Dror, Shaw: "Parallel random numbers: as easy as 1, 2, 3" (SC 2011). No stream and no state: the value
+// at a position depends on its key only, so neither ranks, threads, workers nor a restart can change it.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string_view>
+
+namespace trainctl {
+
+// What a random number is for; part of the key, so that no two uses share numbers. Values are part of the
+// reproducibility promise: never renumber.
+enum class Purpose : std::uint32_t { initialize = 1, shuffle = 2, split = 3, dropout = 4, augment = 5, synthetic = 6 };
+
+using PhiloxBlock = std::array<std::uint32_t, 4>;
+
+// The Philox 4x32-10 block function.
+constexpr PhiloxBlock philox(PhiloxBlock counter, std::array<std::uint32_t, 2> key) {
+  for (int round = 0; round < 10; ++round) {
+    const std::uint64_t product0 = std::uint64_t{0xD2511F53} * counter[0];
+    const std::uint64_t product1 = std::uint64_t{0xCD9E8D57} * counter[2];
+    counter = {static_cast<std::uint32_t>(product1 >> 32) ^ counter[1] ^ key[0], static_cast<std::uint32_t>(product1),
+               static_cast<std::uint32_t>(product0 >> 32) ^ counter[3] ^ key[1], static_cast<std::uint32_t>(product0)};
+    key[0] += 0x9E3779B9;
+    key[1] += 0xBB67AE85;
+  }
+  return counter;
+}
+
+// FNV-1a of a name, 32 bits: the layer part of a key.
+constexpr std::uint32_t name_hash(std::string_view name) {
+  std::uint32_t hash = 2166136261u;
+  for (char c : name) hash = (hash ^ static_cast<unsigned char>(c)) * 16777619u;
+  return hash;
+}
+
+// A family of random numbers: everything of the key but the position. `round` is the epoch or the step.
+struct RandomKey {
+  std::uint64_t seed = 0;
+  Purpose purpose = Purpose::initialize;
+  std::uint32_t round = 0;
+  std::uint32_t name = 0;
+
+  // Four random words at a position (of a sample's element, or of a sample), `index` counting in blocks of four.
+  constexpr PhiloxBlock block(std::uint64_t sample, std::uint32_t index = 0) const {
+    const auto low = static_cast<std::uint32_t>(seed);
+    const auto high = static_cast<std::uint32_t>(seed >> 32);
+    const std::uint32_t mixed = name ^ (static_cast<std::uint32_t>(purpose) * 0x85EBCA6B);
+    return philox({static_cast<std::uint32_t>(sample), static_cast<std::uint32_t>(sample >> 32) ^ mixed, index, round},
+                  {low, high});
+  }
+};
+
+// A word as a number in [0, 1), 24 bits of it, exact in float.
+constexpr float uniform01(std::uint32_t word) { return static_cast<float>(word >> 8) * 0x1p-24f; }
+
+}  // namespace trainctl

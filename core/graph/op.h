@@ -1,0 +1,56 @@
+// Ops: the few operations that layers expand into and that kernels implement.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/graph/tensor.h"
+
+namespace trainctl {
+
+struct Op;
+class Differentiator;  // core/graph/differentiate.h
+
+// Output `output` may take the memory of input `input` when nothing reads the input afterwards.
+struct InPlace {
+  int input = 0;
+  int output = 0;
+};
+
+// What an op is: its attributes and rules. Immutable and shared. One class per op in core/graph/ops/, whose comment states
+// inputs, outputs and shapes; one kernel file of the same base name in every backend.
+class OpDef {
+ public:
+  virtual ~OpDef() = default;
+
+  // "conv2d": the key of kernel tables, dumps and `bench ops`.
+  virtual std::string_view kind() const = 0;
+  // The attributes, readable: "strides=2x2 activation=relu". Equal kind and attributes mean the same computation.
+  virtual std::string attributes() const { return {}; }
+  // Shapes and dtypes of the outputs. Inputs were checked by the layer; a violation here is an internal error.
+  virtual std::vector<TensorType> outputs(std::span<const TensorType> inputs) const = 0;
+  // Floating-point operations, a multiply-add counting two.
+  virtual double flops(std::span<const TensorType> inputs, std::span<const TensorType> outputs) const;
+  virtual std::vector<InPlace> in_place() const { return {}; }
+  // Emits the ops that compute the gradients of the inputs. Ops that only stand in the backward or update part have none.
+  virtual void differentiate(const Op& op, Differentiator& differentiator) const;
+};
+
+// An op at its place in a segment.
+struct Op {
+  std::shared_ptr<const OpDef> def;
+  std::vector<TensorId> inputs;
+  std::vector<TensorId> outputs;
+  std::string name;  // the layer's path, for timelines and errors
+  Place place;
+
+  template <class Def>
+  const Def& as() const {
+    return static_cast<const Def&>(*def);
+  }
+};
+
+}  // namespace trainctl

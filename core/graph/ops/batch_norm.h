@@ -1,0 +1,68 @@
+// Batch normalisation over all dimensions but the last, with an optional residual and ReLU fused behind it:
+// y = f(gamma * (x - mean) / sqrt(variance + epsilon) + beta [+ residual]).
+// x, y and the residual share one dtype; gamma, beta and statistics are float32 [C]; variance is the biased one.
+#pragma once
+
+#include "core/graph/ops/activations.h"
+
+namespace trainctl {
+
+struct BatchNormAttributes {
+  float epsilon = 1e-3f;
+  bool scale = true;      // gamma; where false the op has no such input (and no dgamma output)
+  bool center = true;     // beta; likewise
+  bool residual = false;  // the last input is added before the activation; set by the fusion pass
+  bool relu = false;      // set by the fusion pass
+
+  bool operator==(const BatchNormAttributes&) const = default;
+};
+
+// Statistics of this batch. Inputs: x, [gamma], [beta], [residual]. Outputs: y, mean [C], variance [C].
+struct BatchNorm final : OpDef {
+  BatchNormAttributes a;
+
+  explicit BatchNorm(BatchNormAttributes attributes) : a(attributes) {}
+  std::string_view kind() const override { return "batch_norm"; }
+  std::string attributes() const override;
+  std::vector<TensorType> outputs(std::span<const TensorType> inputs) const override;
+  double flops(std::span<const TensorType> inputs, std::span<const TensorType> outputs) const override;
+  void differentiate(const Op& op, Differentiator& differentiator) const override;
+};
+
+// Inputs: dy, x, [y, where relu], [gamma], mean, variance.
+// Outputs: dx, [dgamma], [dbeta] (float32 [C], sums over samples), [dresidual, where residual; like dx].
+struct BatchNormGrad final : OpDef {
+  BatchNormAttributes a;
+  bool accumulate = false;  // dgamma and dbeta add to what is there
+
+  BatchNormGrad(BatchNormAttributes attributes, bool add) : a(attributes), accumulate(add) {}
+  std::string_view kind() const override { return "batch_norm_grad"; }
+  std::string attributes() const override;
+  std::vector<TensorType> outputs(std::span<const TensorType> inputs) const override;
+};
+
+// Given statistics (evaluation, frozen layers). Inputs: x, [gamma], [beta], moving_mean, moving_variance, [residual].
+// Outputs: y. In place on x.
+struct BatchNormInference final : OpDef {
+  BatchNormAttributes a;
+
+  explicit BatchNormInference(BatchNormAttributes attributes) : a(attributes) {}
+  std::string_view kind() const override { return "batch_norm_inference"; }
+  std::string attributes() const override;
+  std::vector<TensorType> outputs(std::span<const TensorType> inputs) const override;
+  std::vector<InPlace> in_place() const override { return {{0, 0}}; }
+};
+
+// Adds a batch's statistics, weighted by its number of samples n, to the sums that are reduced with the gradients.
+// Inputs: mean [C], variance [C]. Outputs: n * mean, n * variance (role reduced).
+struct AccumulateStatistics final : OpDef {
+  std::int64_t samples = 0;
+  bool accumulate = false;
+
+  AccumulateStatistics(std::int64_t n, bool add) : samples(n), accumulate(add) {}
+  std::string_view kind() const override { return "accumulate_statistics"; }
+  std::string attributes() const override;
+  std::vector<TensorType> outputs(std::span<const TensorType> inputs) const override;
+};
+
+}  // namespace trainctl

@@ -1,0 +1,67 @@
+// Losses, with their gradients, and metrics: sums over samples, weighted by the sample weights, accumulated into scalars
+// of role reduced. The division by the global sum of weights happens after the reduction.
+//
+// Common inputs: predictions [N, K] (float32 or bfloat16), targets (int32 [N] where sparse, else float32 [N, K]),
+// weights float32 [N] (0 for a skipped sample). Sums are taken in float32 over one micro-batch.
+#pragma once
+
+#include "core/graph/op.h"
+
+namespace trainctl {
+
+enum class LossKind {
+  sparse_categorical_crossentropy,  // predictions are logits, targets int32 [N]
+  categorical_crossentropy,         // predictions are logits, targets float32 [N, K]
+  binary_crossentropy,              // predictions are logits, mean over K
+  mean_squared_error,               // mean over K
+};
+
+std::string_view name_of(LossKind kind);
+
+// Inputs: predictions, targets, weights. Outputs: the weighted sum of losses, float32 scalar (role reduced); in training
+// also its gradient by the predictions (like predictions, of the sum).
+struct Loss final : OpDef {
+  LossKind loss;
+  float label_smoothing = 0;
+  bool training = false;
+  bool accumulate = false;  // add to what the sum holds
+
+  Loss(LossKind k, float smoothing, bool t, bool a) : loss(k), label_smoothing(smoothing), training(t), accumulate(a) {}
+  std::string_view kind() const override { return "loss"; }
+  std::string attributes() const override;
+  std::vector<TensorType> outputs(std::span<const TensorType> inputs) const override;
+};
+
+enum class MetricKind {
+  sparse_categorical_accuracy,  // argmax (first of equals) equals the target
+  categorical_accuracy,         // argmax of both
+  binary_accuracy,              // mean over K of (logit > 0) == (target > 0.5)
+  top_k_categorical_accuracy,   // targets int32 [N] or float32 [N, K]: fewer than k predictions are greater than the target's
+  mean_absolute_error,          // mean over K
+};
+
+std::string_view name_of(MetricKind kind);
+
+// Inputs: predictions, targets, weights. Outputs: the weighted sum over samples, float32 scalar (role reduced).
+struct Metric final : OpDef {
+  MetricKind metric;
+  std::int64_t k = 1;       // top_k only
+  bool accumulate = false;
+
+  Metric(MetricKind m, std::int64_t top, bool a) : metric(m), k(top), accumulate(a) {}
+  std::string_view kind() const override { return "metric"; }
+  std::string attributes() const override;
+  std::vector<TensorType> outputs(std::span<const TensorType> inputs) const override;
+};
+
+// Inputs: weights float32 [N]. Outputs: their sum, float32 scalar (role reduced).
+struct CountSamples final : OpDef {
+  bool accumulate = false;
+
+  explicit CountSamples(bool a) : accumulate(a) {}
+  std::string_view kind() const override { return "count_samples"; }
+  std::string attributes() const override;
+  std::vector<TensorType> outputs(std::span<const TensorType> inputs) const override;
+};
+
+}  // namespace trainctl

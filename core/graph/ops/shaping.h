@@ -1,0 +1,47 @@
+// Ops that move values without computing: concatenation, slices of it, changes of shape and of physical layout.
+#pragma once
+
+#include "core/graph/op.h"
+
+namespace trainctl {
+
+// Inputs: two or more tensors, equal in all dimensions but the last. Outputs: them side by side along the last dimension.
+struct Concatenate final : OpDef {
+  std::string_view kind() const override { return "concatenate"; }
+  std::vector<TensorType> outputs(std::span<const TensorType> inputs) const override;
+  void differentiate(const Op& op, Differentiator& differentiator) const override;
+};
+
+// Inputs: x. Outputs: one part of x along the last dimension for each of `sizes`.
+struct Split final : OpDef {
+  std::vector<std::int64_t> sizes;
+
+  explicit Split(std::vector<std::int64_t> s) : sizes(std::move(s)) {}
+  std::string_view kind() const override { return "split"; }
+  std::string attributes() const override;
+  std::vector<TensorType> outputs(std::span<const TensorType> inputs) const override;
+};
+
+// Inputs: x. Outputs: the same values under another shape; an alias of x, so no kernel runs.
+struct Reshape final : OpDef {
+  Shape shape;
+
+  explicit Reshape(Shape s) : shape(std::move(s)) {}
+  std::string_view kind() const override { return "reshape"; }
+  std::string attributes() const override;
+  std::vector<TensorType> outputs(std::span<const TensorType> inputs) const override;
+  void differentiate(const Op& op, Differentiator& differentiator) const override;
+};
+
+// The same tensor in another physical layout; inserted by lowering where a producer and a consumer disagree, and to write
+// the compute copies of parameters (which may change the dtype as well). The backend knows both layouts.
+struct Reorder final : OpDef {
+  DType to;
+
+  explicit Reorder(DType dtype) : to(dtype) {}
+  std::string_view kind() const override { return "reorder"; }
+  std::string attributes() const override;
+  std::vector<TensorType> outputs(std::span<const TensorType> inputs) const override;
+};
+
+}  // namespace trainctl

@@ -1,0 +1,115 @@
+// Ops of the reduction and the update: collectives, agreement, gradient norm, optimizers, running statistics.
+//
+// They work on flat regions: one tensor of role parameter, gradient (its tail: role reduced) or state covers a whole region,
+// and the tensors of single parameters are views of it. Counts and offsets are elements.
+#pragma once
+
+#include <vector>
+
+#include "core/graph/op.h"
+
+namespace trainctl {
+
+// Sum over the ranks of the data axis, in place, of [offset, offset + count) of the gradient region.
+// Inputs and outputs: the gradient region. Runs on the communication stream after everything queued before it.
+struct AllReduce final : OpDef {
+  int bucket = 0;
+  std::int64_t offset = 0;
+  std::int64_t count = 0;
+
+  AllReduce(int b, std::int64_t o, std::int64_t c) : bucket(b), offset(o), count(c) {}
+  std::string_view kind() const override { return "all_reduce"; }
+  std::string attributes() const override;
+  std::vector<TensorType> outputs(std::span<const TensorType> inputs) const override;
+};
+
+// The compute stream goes on when the bucket is reduced. Inputs and outputs: the gradient region.
+struct WaitBucket final : OpDef {
+  int bucket = 0;
+
+  explicit WaitBucket(int b) : bucket(b) {}
+  std::string_view kind() const override { return "wait"; }
+  std::string attributes() const override;
+  std::vector<TensorType> outputs(std::span<const TensorType> inputs) const override;
+};
+
+// Zeroes gradients and sums of a rank that has no samples in this step. Outputs: the gradient region.
+struct ZeroGradients final : OpDef {
+  std::int64_t count = 0;
+
+  explicit ZeroGradients(std::int64_t c) : count(c) {}
+  std::string_view kind() const override { return "zero_gradients"; }
+  std::vector<TensorType> outputs(std::span<const TensorType> inputs) const override;
+};
+
+// What the ranks tell each other in every step; a sum over ranks, so that > 0 means "at least one".
+enum AgreeFlag : int { agree_not_finite = 0, agree_stop = 1, agree_flags = 2 };
+
+// Inputs: the loss sum, the host's stop request (float32 scalar). Outputs: the flags [agree_flags] (role reduced).
+struct Agree final : OpDef {
+  std::string_view kind() const override { return "agree"; }
+  std::vector<TensorType> outputs(std::span<const TensorType> inputs) const override;
+};
+
+// The L2 norm of gradient / count over [0, elements) of the gradient region, count being the reduced sum of weights (a sum
+// in fixed order, float64 inside). Inputs: the gradient region, count. Outputs: float32 scalar.
+struct GradientNorm final : OpDef {
+  std::int64_t elements = 0;
+
+  explicit GradientNorm(std::int64_t e) : elements(e) {}
+  std::string_view kind() const override { return "gradient_norm"; }
+  std::vector<TensorType> outputs(std::span<const TensorType> inputs) const override;
+};
+
+// A run of the flat layout whose parameters are updated alike.
+struct UpdateRange {
+  std::int64_t offset = 0;
+  std::int64_t count = 0;
+  bool decay = true;  // whether weight decay applies
+};
+
+// Common to the optimizers. Inputs: the gradient region, learning rate (float32 scalar), step (int64 scalar, from 0), count
+// (reduced sum of weights, float32), agree flags, gradient norm. Outputs: the parameter region and the state regions.
+// g = gradient / count, scaled by min(1, clip_norm / norm) where clip_norm > 0. Nothing changes when the flag
+// agree_not_finite is set, the gradient norm is not finite, or count is 0.
+struct OptimizerUpdate : OpDef {
+  std::vector<UpdateRange> ranges;
+  float clip_norm = 0;     // 0: none
+  float weight_decay = 0;  // SGD and Adam: L2, added to g; AdamW: decoupled
+};
+
+// PyTorch's and Keras' SGD: v = momentum * v + g; w -= lr * (nesterov ? g + momentum * v : v). State: v, where momentum > 0.
+struct SgdUpdate final : OptimizerUpdate {
+  float momentum = 0;
+  bool nesterov = false;
+
+  std::string_view kind() const override { return "sgd"; }
+  std::string attributes() const override;
+  std::vector<TensorType> outputs(std::span<const TensorType> inputs) const override;
+};
+
+// Adam (Kingma and Ba, 2015) with bias correction; AdamW (Loshchilov and Hutter, 2019) where decoupled. State: m, v.
+// w -= lr * mhat / (sqrt(vhat) + epsilon).
+struct AdamUpdate final : OptimizerUpdate {
+  float beta_1 = 0.9f;
+  float beta_2 = 0.999f;
+  float epsilon = 1e-7f;
+  bool decoupled = false;
+
+  std::string_view kind() const override { return "adam"; }
+  std::string attributes() const override;
+  std::vector<TensorType> outputs(std::span<const TensorType> inputs) const override;
+};
+
+// moving = momentum * moving + (1 - momentum) * sum / count. Inputs: the reduced sum [C], count, agree flags.
+// Outputs: the moving statistic [C]. Gated like the optimizers by agree_not_finite.
+struct UpdateStatistics final : OpDef {
+  float momentum = 0.99f;
+
+  explicit UpdateStatistics(float m) : momentum(m) {}
+  std::string_view kind() const override { return "update_statistics"; }
+  std::string attributes() const override;
+  std::vector<TensorType> outputs(std::span<const TensorType> inputs) const override;
+};
+
+}  // namespace trainctl

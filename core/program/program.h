@@ -1,0 +1,104 @@
+// Program: the exact list of operations that one rank executes in one step.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "core/graph/op.h"
+
+namespace trainctl {
+
+// A list of ops that runs as a whole. Which segments exist: forward, backward (and its variants for the first, a middle and
+// the last micro-batch), update, copies.
+struct Segment {
+  std::string name;
+  std::vector<Op> ops;
+};
+
+// Run `segment` for a micro-batch in a slot.
+struct ScheduleItem {
+  int segment = 0;
+  int micro_batch = 0;
+  int slot = 0;
+};
+
+// One parameter in the flat layout that parameters, gradients and optimizer states share (in backward order, unpadded).
+struct FlatEntry {
+  TensorId parameter = no_tensor;
+  TensorId gradient = no_tensor;  // no_tensor where it does not train
+  std::int64_t offset = 0;        // elements
+  std::int64_t count = 0;
+  bool decay = true;              // whether weight decay applies
+};
+
+// A tensor at its place in a flat region (running statistics; sums behind the gradients). Offset in elements.
+struct FlatPlace {
+  TensorId tensor = no_tensor;
+  std::int64_t offset = 0;
+};
+
+// What the flat regions hold. Equal in all programs of a run, whatever their batch size.
+struct FlatLayout {
+  std::vector<FlatEntry> parameters;  // trainable ones first, in backward order; then frozen ones
+  std::int64_t parameter_count = 0;   // elements of the parameter region
+  std::int64_t trainable_count = 0;   // elements of gradients and of each optimizer state
+  std::vector<FlatPlace> statistics;
+  std::int64_t statistic_count = 0;
+  std::vector<FlatPlace> reduced;     // behind the gradients: offsets count from the start of the gradient region
+  std::int64_t gradient_count = 0;    // elements of the gradient region, reduced tail included
+  std::vector<std::string> states;    // names of optimizer states: "momentum", or "m", "v"
+};
+
+// What the host reads and writes by name in every step; no_tensor where a program has none.
+struct StepTensors {
+  TensorId learning_rate = no_tensor;  // float32
+  TensorId step = no_tensor;           // int64
+  TensorId stop_request = no_tensor;   // float32
+  TensorId gradient_norm = no_tensor;  // float32, out
+  TensorId agree = no_tensor;          // float32 [agree_flags], out, reduced
+  TensorId count = no_tensor;          // float32, out, reduced
+  TensorId loss = no_tensor;           // float32, out, reduced: a sum
+  std::vector<TensorId> metrics;       // float32, out, reduced: sums; as in the config
+  TensorId predictions = no_tensor;    // the network's output, for eval and predict
+  TensorId gradients = no_tensor;      // the whole regions
+  TensorId parameters = no_tensor;
+  std::vector<TensorId> states;
+};
+
+// What a micro-batch brings. `inputs` are the images or rows [n, ...]; role input.
+struct BatchTensors {
+  TensorId inputs = no_tensor;   // float32 [n, ...]
+  TensorId targets = no_tensor;  // int32 [n] or float32 [n, K]
+  TensorId weights = no_tensor;  // float32 [n]
+  TensorId samples = no_tensor;  // int64 [n]: sample numbers in the data set, for dropout
+};
+
+struct Program {
+  std::string name;                      // "train 64", "train 32 (last)", "evaluate 100"
+  std::int64_t micro_batch_samples = 0;  // samples of one micro-batch on this rank
+  int micro_batches = 1;
+  std::vector<Tensor> tensors;
+  std::vector<Segment> segments;
+  std::vector<ScheduleItem> schedule;
+  int slots = 1;
+  FlatLayout flat;
+  StepTensors step;
+  BatchTensors batch;
+  // Layers as the user wrote them, for `check`: path, kind, output shape of one sample, parameters.
+  struct LayerLine {
+    std::string name;
+    std::string kind;
+    Shape output;
+    std::int64_t parameters = 0;
+    std::int64_t trainable = 0;
+    double flops = 0;  // forward, one sample
+    int ops = 0;
+    Place place;
+  };
+  std::vector<LayerLine> layers;
+
+  const Tensor& tensor(TensorId id) const { return tensors[static_cast<std::size_t>(id)]; }
+};
+
+}  // namespace trainctl

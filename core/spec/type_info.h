@@ -1,0 +1,55 @@
+// The description of a key's type, from which schema and reference are written.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace trainctl {
+
+struct ChoiceTable;
+struct Section;
+
+// Bounds of a number.
+struct Range {
+  std::optional<double> at_least;
+  std::optional<double> more_than;
+  std::optional<double> at_most;
+  std::optional<double> less_than;
+};
+
+inline Range at_least(double bound) { return {bound, {}, {}, {}}; }
+inline Range more_than(double bound) { return {{}, bound, {}, {}}; }
+inline Range between(double low, double high) { return {low, {}, high, {}}; }
+// [0, bound): rates and the like.
+inline Range from_zero_to_below(double bound) { return {0.0, {}, {}, bound}; }
+
+struct TypeInfo {
+  enum class Kind {
+    boolean,
+    integer,
+    number,
+    string,
+    path,         // a file or folder, relative to the file that names it
+    duration,     // "10 steps", "1 epoch", "30 s"
+    size,         // "25 MB"
+    enumeration,  // one of `names`
+    list,         // of `item`
+    map,          // from names to `item`
+    section,      // a map with the keys of `section`
+    choice,       // one of `table`
+    choices,      // a list of choices of `table`
+    any,          // anything; described by the key's meaning
+  };
+
+  Kind kind = Kind::any;
+  std::vector<std::string> names;         // enumeration; words accepted beside the kind: "none", "auto"
+  std::shared_ptr<const TypeInfo> item;   // list, map
+  bool single_item_allowed = false;       // list: one value stands for all (kernel_size: 3)
+  const Section* section = nullptr;
+  const ChoiceTable* table = nullptr;
+  Range range;
+};
+
+}  // namespace trainctl

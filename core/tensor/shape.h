@@ -1,0 +1,53 @@
+// Shapes: the sizes of a tensor's dimensions, outermost first.
+#pragma once
+
+#include <cstdint>
+#include <initializer_list>
+#include <string>
+#include <vector>
+
+namespace trainctl {
+
+class Shape {
+ public:
+  Shape() = default;
+  Shape(std::initializer_list<std::int64_t> sizes) : sizes_(sizes) {}
+  explicit Shape(std::vector<std::int64_t> sizes) : sizes_(std::move(sizes)) {}
+
+  std::int64_t rank() const { return static_cast<std::int64_t>(sizes_.size()); }
+  std::int64_t operator[](std::int64_t axis) const { return sizes_[static_cast<std::size_t>(axis)]; }
+  std::int64_t& operator[](std::int64_t axis) { return sizes_[static_cast<std::size_t>(axis)]; }
+  std::int64_t back() const { return sizes_.back(); }
+  const std::vector<std::int64_t>& sizes() const { return sizes_; }
+
+  // Number of elements; 1 for a scalar's empty shape.
+  std::int64_t count() const {
+    std::int64_t product = 1;
+    for (std::int64_t size : sizes_) product *= size;
+    return product;
+  }
+
+  // This shape with another dimension in front: a sample's shape becomes a batch's.
+  Shape with_front(std::int64_t size) const {
+    std::vector<std::int64_t> sizes{size};
+    sizes.insert(sizes.end(), sizes_.begin(), sizes_.end());
+    return Shape(std::move(sizes));
+  }
+  // This shape without its first dimension: a batch's shape becomes a sample's.
+  Shape without_front() const { return Shape(std::vector<std::int64_t>(sizes_.begin() + 1, sizes_.end())); }
+
+  bool operator==(const Shape&) const = default;
+
+ private:
+  std::vector<std::int64_t> sizes_;
+};
+
+// "64x28x28x1"; "scalar" for the empty shape.
+inline std::string to_string(const Shape& shape) {
+  if (shape.rank() == 0) return "scalar";
+  std::string text;
+  for (std::int64_t size : shape.sizes()) text += (text.empty() ? "" : "x") + std::to_string(size);
+  return text;
+}
+
+}  // namespace trainctl

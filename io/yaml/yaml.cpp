@@ -1,0 +1,2 @@
+// Reading YAML.
+namespace trainctl {}
