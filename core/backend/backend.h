@@ -10,17 +10,9 @@
 #include "core/backend/memory.h"
 #include "core/backend/stream.h"
 #include "core/program/program.h"
+#include "core/tensor/layout.h"
 
 namespace trainctl {
-
-// How a tensor lies physically. Two layouts are the same when dtype and format are.
-struct Layout {
-  DType dtype = DType::float32;
-  std::string format;       // "" is the logical, dense row-major layout; else a name that only the backend understands
-  std::int64_t bytes = 0;   // with the backend's padding
-
-  bool operator==(const Layout& other) const { return dtype == other.dtype && format == other.format; }
-};
 
 // The logical layout of a type.
 inline Layout logical_layout(const TensorType& type) { return {type.dtype, "", type.bytes()}; }

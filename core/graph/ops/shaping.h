@@ -2,6 +2,7 @@
 #pragma once
 
 #include "core/graph/op.h"
+#include "core/tensor/layout.h"
 
 namespace trainctl {
 
@@ -34,11 +35,11 @@ struct Reshape final : OpDef {
 };
 
 // The same tensor in another physical layout; inserted by lowering where a producer and a consumer disagree, and to write
-// the compute copies of parameters (which may change the dtype as well). The backend knows both layouts.
+// the compute copies of parameters (which may change the dtype as well): from the layout that the input lies in, to `to`.
 struct Reorder final : OpDef {
-  DType to;
+  Layout to;
 
-  explicit Reorder(DType dtype) : to(dtype) {}
+  explicit Reorder(Layout layout) : to(std::move(layout)) {}
   std::string_view kind() const override { return "reorder"; }
   std::string attributes() const override;
   std::vector<TensorType> outputs(std::span<const TensorType> inputs) const override;
