@@ -15,9 +15,9 @@ namespace trainctl {
 // (seed, the parameter's name, element), drawn by core/graph/initialize.
 struct Initializer {
   std::string name = "zeros";
-  double value = 0;     // constant
-  double mean = 0;      // normal
-  double stddev = 0.05; // normal
+  double value = 0;                        // constant
+  double mean = 0;                         // normal
+  double stddev = 0.05;                    // normal
   double minimum = -0.05, maximum = 0.05;  // uniform
   double fan_in = 0, fan_out = 0;          // filled by the layer
 };
@@ -38,11 +38,11 @@ struct GraphStatistic {
 };
 
 struct Graph {
-  std::int64_t batch = 0;      // samples: dimension 0 of input and output
+  std::int64_t batch = 0;  // samples: dimension 0 of input and output
   bool training = false;
   DType compute = DType::float32;
   std::vector<Tensor> tensors;
-  std::vector<Op> ops;         // forward, in execution order
+  std::vector<Op> ops;  // forward, in execution order
   std::vector<GraphParameter> parameters;
   std::vector<GraphStatistic> statistics;
   TensorId input = no_tensor;    // float32 [batch, ...], role input
@@ -64,13 +64,14 @@ struct Graph {
 // The backward ops of a graph, in execution order, and the gradient of every trainable parameter.
 struct Backward {
   std::vector<Op> ops;
-  std::map<TensorId, TensorId> parameter_gradients;  // parameter -> gradient (role gradient, float32, like the parameter)
+  std::map<TensorId, TensorId>
+      parameter_gradients;  // parameter -> gradient (role gradient, float32, like the parameter)
 };
 
-// Reverse-mode differentiation. `output_gradient` is the gradient of the sum of losses by graph.output, an activation that
-// exists already. New tensors are appended to the graph. Gradients of tensors with several consumers are summed by Add.
-// What no trainable parameter needs is not computed (the gradient by the input; everything before the first trainable
-// layer). Ops that produce parameter gradients add to what is there where `accumulate`.
+// Reverse-mode differentiation. `output_gradient` is the gradient of the sum of losses by graph.output, an activation
+// that exists already. New tensors are appended to the graph. Gradients of tensors with several consumers are summed by
+// Add. What no trainable parameter needs is not computed (the gradient by the input; everything before the first
+// trainable layer). Ops that produce parameter gradients add to what is there where `accumulate`.
 Backward differentiate(Graph& graph, TensorId output_gradient, bool accumulate);
 
 // What an op's differentiate() sees: gradients of its outputs, and a place to put those of its inputs.
@@ -87,7 +88,8 @@ class Differentiator {
   // The tensor that receives a trainable parameter's gradient.
   virtual TensorId parameter_gradient(TensorId parameter) = 0;
   // Appends a backward op whose outputs are new activations; returns them.
-  virtual std::vector<TensorId> emit(std::shared_ptr<const OpDef> def, std::vector<TensorId> inputs, const Op& forward) = 0;
+  virtual std::vector<TensorId> emit(std::shared_ptr<const OpDef> def, std::vector<TensorId> inputs,
+                                     const Op& forward) = 0;
   // Appends a backward op that writes the given tensors (no_tensor among them: a new activation); returns its outputs.
   virtual std::vector<TensorId> emit_into(std::shared_ptr<const OpDef> def, std::vector<TensorId> inputs,
                                           std::vector<TensorId> outputs, const Op& forward) = 0;

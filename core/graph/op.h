@@ -12,7 +12,7 @@
 namespace trainctl {
 
 struct Op;
-class Differentiator;  // core/graph/differentiate.h
+class Differentiator;  // core/graph/graph.h
 
 // Output `output` may take the memory of input `input` when nothing reads the input afterwards.
 struct InPlace {
@@ -20,8 +20,8 @@ struct InPlace {
   int output = 0;
 };
 
-// What an op is: its attributes and rules. Immutable and shared. One class per op in core/graph/ops/, whose comment states
-// inputs, outputs and shapes; one kernel file of the same base name in every backend.
+// What an op is: its attributes and rules. Immutable and shared. One class per op in core/graph/ops/, whose comment
+// states inputs, outputs and shapes; one kernel file of the same base name in every backend.
 class OpDef {
  public:
   virtual ~OpDef() = default;
@@ -32,10 +32,11 @@ class OpDef {
   virtual std::string attributes() const { return {}; }
   // Shapes and dtypes of the outputs. Inputs were checked by the layer; a violation here is an internal error.
   virtual std::vector<TensorType> outputs(std::span<const TensorType> inputs) const = 0;
-  // Floating-point operations, a multiply-add counting two.
+  // Floating-point operations, a multiply-add counting two. By default one for each element of the first output.
   virtual double flops(std::span<const TensorType> inputs, std::span<const TensorType> outputs) const;
   virtual std::vector<InPlace> in_place() const { return {}; }
-  // Emits the ops that compute the gradients of the inputs. Ops that only stand in the backward or update part have none.
+  // Emits the ops that compute the gradients of the inputs. Ops that only stand in the backward or update part have
+  // none.
   virtual void differentiate(const Op& op, Differentiator& differentiator) const;
 };
 

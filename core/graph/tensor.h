@@ -24,20 +24,20 @@ struct TensorType {
 
 // What a tensor is for; decides the region that it lies in.
 enum class Role {
-  parameter,   // float32 master weights, flat region, logical layout
-  statistic,   // running statistics that the update maintains (moving_mean, moving_variance), flat region
-  gradient,    // float32, same offsets as the parameters
-  reduced,     // float32 sums over samples behind the gradients, reduced with the last bucket: statistics' sums, losses,
-               // metrics, the sample count, the agree flags
-  state,       // optimizer state: each kind a flat region with the parameters' offsets
-  copy,        // compute copy of a parameter in the dtype and layout that a kernel wants, written by the update
-  input,       // filled from the batch: images, labels, sample weights, sample numbers
+  parameter,  // float32 master weights, flat region, logical layout
+  statistic,  // running statistics that the update maintains (moving_mean, moving_variance), flat region
+  gradient,   // float32, same offsets as the parameters
+  reduced,    // float32 sums over samples behind the gradients, reduced with the last bucket: statistics' sums, losses,
+              // metrics, the sample count, the agree flags
+  state,      // optimizer state: each kind a flat region with the parameters' offsets
+  copy,       // compute copy of a parameter in the dtype and layout that a kernel wants, written by the update
+  input,      // filled from the batch: images, labels, sample weights, sample numbers
   activation,  // everything between, forward and backward; lives in the slot
   scalar,      // learning rate, step, ...: written by the host once a step
 };
 
-// How a tensor lies on one axis of the mesh. Where the ranks of an axis hold different samples, activations are split along
-// dimension 0, gradients are partial sums until they are reduced, and the rest is replicated.
+// How a tensor lies on one axis of the mesh. Where the ranks of an axis hold different samples, activations are split
+// along dimension 0, gradients are partial sums until they are reduced, and the rest is replicated.
 struct Placement {
   enum class Kind { replicated, split, partial } kind = Kind::replicated;
   int dimension = 0;  // split only

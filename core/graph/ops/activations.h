@@ -8,12 +8,14 @@
 
 namespace trainctl {
 
-// As in Keras. leaky_relu has slope 0.3 (Keras 3: negative_slope = 0.3) unless it is stated; gelu is the exact one (erf).
+// As in Keras. leaky_relu has slope 0.3 (Keras 3: negative_slope = 0.3) unless it is stated; gelu is the exact one
+// (erf).
 enum class ActivationKind { none, relu, leaky_relu, gelu, silu, tanh, sigmoid };
 
 std::string_view name_of(ActivationKind kind);
 
-// Whether the gradient is computed from the output y (relu, leaky_relu, tanh, sigmoid) or from the input x (gelu, silu).
+// Whether the gradient is computed from the output y (relu, leaky_relu, tanh, sigmoid) or from the input x (gelu,
+// silu).
 constexpr bool gradient_uses_output(ActivationKind kind) {
   return kind == ActivationKind::relu || kind == ActivationKind::leaky_relu || kind == ActivationKind::tanh ||
          kind == ActivationKind::sigmoid;
@@ -80,9 +82,10 @@ struct Add final : OpDef {
   void differentiate(const Op& op, Differentiator& differentiator) const override;
 };
 
-// y = x * mask / (1 - rate), the mask a function of (seed, step, sample number, layer, element): element e of a sample uses
-// word e % 4 of RandomKey{seed, Purpose::dropout, step, layer}.block(sample, e / 4), kept when uniform01(word) >= rate.
-// Inputs: x [N, ...], sample numbers int64 [N], step int64 scalar. Outputs: y, like x. In place. Its gradient is itself on dy.
+// y = x * mask / (1 - rate), the mask a function of (seed, step, sample number, layer, element): element e of a sample
+// uses word e % 4 of RandomKey{seed, Purpose::dropout, step, layer}.block(sample, e / 4), kept when uniform01(word) >=
+// rate. Inputs: x [N, ...], sample numbers int64 [N], step int64 scalar. Outputs: y, like x. In place. Its gradient is
+// itself on dy.
 struct Dropout final : OpDef {
   float rate = 0;
   std::uint64_t seed = 0;

@@ -1,5 +1,6 @@
 // Dense and convolution, forward and backward. Kernels and biases are float32 parameters; a backend that computes in
-// another dtype or layout asks for a compute copy when it lowers the op. x, y, dx, dy share one dtype (float32, bfloat16).
+// another dtype or layout asks for a compute copy when it lowers the op. x, y, dx, dy share one dtype (float32,
+// bfloat16).
 #pragma once
 
 #include <array>
@@ -33,7 +34,8 @@ struct DenseGradInput final : OpDef {
 };
 
 // dkernel (+)= x^T dy, dbias (+)= sum of dy over samples. Inputs: x [N, in], dy [N, out].
-// Outputs: dkernel float32 [in, out], dbias float32 [out] (where bias). They are sums over the samples of the micro-batch.
+// Outputs: dkernel float32 [in, out], dbias float32 [out] (where bias). They are sums over the samples of the
+// micro-batch.
 struct DenseGradWeights final : OpDef {
   bool bias = true;
   bool accumulate = false;  // add to what the outputs hold (micro-batches after the first)
@@ -93,7 +95,8 @@ struct Conv2dGradInput final : OpDef {
   double flops(std::span<const TensorType> inputs, std::span<const TensorType> outputs) const override;
 };
 
-// Inputs: x [N, H, W, C], dy [N, H', W', O]. Outputs: dkernel float32 [kh, kw, C/groups, O], dbias float32 [O] (where bias).
+// Inputs: x [N, H, W, C], dy [N, H', W', O]. Outputs: dkernel float32 [kh, kw, C/groups, O], dbias float32 [O] (where
+// bias).
 struct Conv2dGradWeights final : OpDef {
   Window window;
   std::int64_t groups = 1;

@@ -1,5 +1,5 @@
-// Losses, with their gradients, and metrics: sums over samples, weighted by the sample weights, accumulated into scalars
-// of role reduced. The division by the global sum of weights happens after the reduction.
+// Losses, with their gradients, and metrics: sums over samples, weighted by the sample weights, accumulated into
+// scalars of role reduced. The division by the global sum of weights happens after the reduction.
 //
 // Common inputs: predictions [N, K] (float32 or bfloat16), targets (int32 [N] where sparse, else float32 [N, K]),
 // weights float32 [N] (0 for a skipped sample). Sums are taken in float32 over one micro-batch.
@@ -18,8 +18,8 @@ enum class LossKind {
 
 std::string_view name_of(LossKind kind);
 
-// Inputs: predictions, targets, weights. Outputs: the weighted sum of losses, float32 scalar (role reduced); in training
-// also its gradient by the predictions (like predictions, of the sum).
+// Inputs: predictions, targets, weights. Outputs: the weighted sum of losses, float32 scalar (role reduced); in
+// training also its gradient by the predictions (like predictions, of the sum).
 struct Loss final : OpDef {
   LossKind loss;
   float label_smoothing = 0;
@@ -36,7 +36,8 @@ enum class MetricKind {
   sparse_categorical_accuracy,  // argmax (first of equals) equals the target
   categorical_accuracy,         // argmax of both
   binary_accuracy,              // mean over K of (logit > 0) == (target > 0.5)
-  top_k_categorical_accuracy,   // targets int32 [N] or float32 [N, K]: fewer than k predictions are greater than the target's
+  top_k_categorical_accuracy,   // targets int32 [N] or float32 [N, K]: fewer than k predictions are greater than the
+                                // target's
   mean_absolute_error,          // mean over K
 };
 
@@ -45,7 +46,7 @@ std::string_view name_of(MetricKind kind);
 // Inputs: predictions, targets, weights. Outputs: the weighted sum over samples, float32 scalar (role reduced).
 struct Metric final : OpDef {
   MetricKind metric;
-  std::int64_t k = 1;       // top_k only
+  std::int64_t k = 1;  // top_k only
   bool accumulate = false;
 
   Metric(MetricKind m, std::int64_t top, bool a) : metric(m), k(top), accumulate(a) {}

@@ -38,6 +38,7 @@ struct Pool2dGrad final : OpDef {
 struct GlobalAveragePool2d final : OpDef {
   std::string_view kind() const override { return "global_average_pool2d"; }
   std::vector<TensorType> outputs(std::span<const TensorType> inputs) const override;
+  double flops(std::span<const TensorType> inputs, std::span<const TensorType> outputs) const override;
   void differentiate(const Op& op, Differentiator& differentiator) const override;
 };
 

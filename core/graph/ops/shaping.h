@@ -6,10 +6,12 @@
 
 namespace trainctl {
 
-// Inputs: two or more tensors, equal in all dimensions but the last. Outputs: them side by side along the last dimension.
+// Inputs: two or more tensors, equal in all dimensions but the last. Outputs: them side by side along the last
+// dimension.
 struct Concatenate final : OpDef {
   std::string_view kind() const override { return "concatenate"; }
   std::vector<TensorType> outputs(std::span<const TensorType> inputs) const override;
+  double flops(std::span<const TensorType>, std::span<const TensorType>) const override { return 0; }
   void differentiate(const Op& op, Differentiator& differentiator) const override;
 };
 
@@ -21,6 +23,7 @@ struct Split final : OpDef {
   std::string_view kind() const override { return "split"; }
   std::string attributes() const override;
   std::vector<TensorType> outputs(std::span<const TensorType> inputs) const override;
+  double flops(std::span<const TensorType>, std::span<const TensorType>) const override { return 0; }
 };
 
 // Inputs: x. Outputs: the same values under another shape; an alias of x, so no kernel runs.
@@ -31,11 +34,13 @@ struct Reshape final : OpDef {
   std::string_view kind() const override { return "reshape"; }
   std::string attributes() const override;
   std::vector<TensorType> outputs(std::span<const TensorType> inputs) const override;
+  double flops(std::span<const TensorType>, std::span<const TensorType>) const override { return 0; }
   void differentiate(const Op& op, Differentiator& differentiator) const override;
 };
 
-// The same tensor in another physical layout; inserted by lowering where a producer and a consumer disagree, and to write
-// the compute copies of parameters (which may change the dtype as well): from the layout that the input lies in, to `to`.
+// The same tensor in another physical layout; inserted by lowering where a producer and a consumer disagree, and to
+// write the compute copies of parameters (which may change the dtype as well): from the layout that the input lies in,
+// to `to`.
 struct Reorder final : OpDef {
   Layout to;
 
@@ -43,6 +48,7 @@ struct Reorder final : OpDef {
   std::string_view kind() const override { return "reorder"; }
   std::string attributes() const override;
   std::vector<TensorType> outputs(std::span<const TensorType> inputs) const override;
+  double flops(std::span<const TensorType>, std::span<const TensorType>) const override { return 0; }
 };
 
 }  // namespace trainctl

@@ -1,7 +1,7 @@
 // Ops of the reduction and the update: collectives, agreement, gradient norm, optimizers, running statistics.
 //
-// They work on flat regions: one tensor of role parameter, gradient (its tail: role reduced) or state covers a whole region,
-// and the tensors of single parameters are views of it. Counts and offsets are elements.
+// They work on flat regions: one tensor of role parameter, gradient (its tail: role reduced) or state covers a whole
+// region, and the tensors of single parameters are views of it. Counts and offsets are elements.
 #pragma once
 
 #include <vector>
@@ -21,6 +21,7 @@ struct AllReduce final : OpDef {
   std::string_view kind() const override { return "all_reduce"; }
   std::string attributes() const override;
   std::vector<TensorType> outputs(std::span<const TensorType> inputs) const override;
+  double flops(std::span<const TensorType>, std::span<const TensorType>) const override { return 0; }
 };
 
 // The compute stream goes on when the bucket is reduced. Inputs and outputs: the gradient region.
@@ -31,6 +32,7 @@ struct WaitBucket final : OpDef {
   std::string_view kind() const override { return "wait"; }
   std::string attributes() const override;
   std::vector<TensorType> outputs(std::span<const TensorType> inputs) const override;
+  double flops(std::span<const TensorType>, std::span<const TensorType>) const override { return 0; }
 };
 
 // Zeroes gradients and sums of a rank that has no samples in this step. Outputs: the gradient region.
@@ -39,7 +41,9 @@ struct ZeroGradients final : OpDef {
 
   explicit ZeroGradients(std::int64_t c) : count(c) {}
   std::string_view kind() const override { return "zero_gradients"; }
+  std::string attributes() const override;
   std::vector<TensorType> outputs(std::span<const TensorType> inputs) const override;
+  double flops(std::span<const TensorType>, std::span<const TensorType>) const override { return 0; }
 };
 
 // What the ranks tell each other in every step; a sum over ranks, so that > 0 means "at least one".
@@ -49,15 +53,17 @@ enum AgreeFlag : int { agree_not_finite = 0, agree_stop = 1, agree_flags = 2 };
 struct Agree final : OpDef {
   std::string_view kind() const override { return "agree"; }
   std::vector<TensorType> outputs(std::span<const TensorType> inputs) const override;
+  double flops(std::span<const TensorType>, std::span<const TensorType>) const override { return 0; }
 };
 
-// The L2 norm of gradient / count over [0, elements) of the gradient region, count being the reduced sum of weights (a sum
-// in fixed order, float64 inside). Inputs: the gradient region, count. Outputs: float32 scalar.
+// The L2 norm of gradient / count over [0, elements) of the gradient region, count being the reduced sum of weights (a
+// sum in fixed order, float64 inside). Inputs: the gradient region, count. Outputs: float32 scalar.
 struct GradientNorm final : OpDef {
   std::int64_t elements = 0;
 
   explicit GradientNorm(std::int64_t e) : elements(e) {}
   std::string_view kind() const override { return "gradient_norm"; }
+  std::string attributes() const override;
   std::vector<TensorType> outputs(std::span<const TensorType> inputs) const override;
 };
 
@@ -68,17 +74,19 @@ struct UpdateRange {
   bool decay = true;  // whether weight decay applies
 };
 
-// Common to the optimizers. Inputs: the gradient region, learning rate (float32 scalar), step (int64 scalar, from 0), count
-// (reduced sum of weights, float32), agree flags, gradient norm. Outputs: the parameter region and the state regions.
-// g = gradient / count, scaled by min(1, clip_norm / norm) where clip_norm > 0. Nothing changes when the flag
-// agree_not_finite is set, the gradient norm is not finite, or count is 0.
+// Common to the optimizers; outputs() states the part of each region that the ranges reach. Inputs: the gradient
+// region, learning rate (float32 scalar), step (int64 scalar, from 0), count (reduced sum of weights, float32), agree
+// flags, gradient norm. Outputs: the parameter region and the state regions. g = gradient / count, scaled by min(1,
+// clip_norm / norm) where clip_norm > 0. Nothing changes when the flag agree_not_finite is set, the gradient norm is
+// not finite, or count is 0.
 struct OptimizerUpdate : OpDef {
   std::vector<UpdateRange> ranges;
   float clip_norm = 0;     // 0: none
   float weight_decay = 0;  // SGD and Adam: L2, added to g; AdamW: decoupled
 };
 
-// PyTorch's and Keras' SGD: v = momentum * v + g; w -= lr * (nesterov ? g + momentum * v : v). State: v, where momentum > 0.
+// PyTorch's and Keras' SGD: v = momentum * v + g; w -= lr * (nesterov ? g + momentum * v : v). State: v, where momentum
+// > 0.
 struct SgdUpdate final : OptimizerUpdate {
   float momentum = 0;
   bool nesterov = false;

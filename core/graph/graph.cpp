@@ -1,0 +1,30 @@
+// Building a graph op by op.
+#include "core/graph/graph.h"
+
+#include "core/base/format.h"
+#include "core/graph/ops/shaping.h"
+
+namespace trainctl {
+
+std::vector<TensorId> Graph::add_op(std::shared_ptr<const OpDef> def, std::vector<TensorId> inputs,
+                                    const std::string& name, const Place& place, std::vector<std::string> suffixes) {
+  std::vector<TensorType> types;
+  for (TensorId input : inputs) types.push_back(tensor(input).type);
+  const std::vector<TensorType> output_types = def->outputs(types);
+  if (suffixes.empty()) suffixes.push_back("output");
+  require(suffixes.size() == output_types.size(),
+          format("{} ({}) has {} outputs, {} are named", def->kind(), name, output_types.size(), suffixes.size()));
+  std::vector<TensorId> outputs;
+  for (std::size_t i = 0; i < output_types.size(); ++i) {
+    Tensor output;
+    output.name = name + "/" + suffixes[i];
+    output.type = output_types[i];
+    output.alias_of = dynamic_cast<const Reshape*>(def.get()) ? inputs[0] : no_tensor;
+    output.place = place;
+    outputs.push_back(add_tensor(std::move(output)));
+  }
+  ops.push_back({std::move(def), std::move(inputs), outputs, name, place});
+  return outputs;
+}
+
+}  // namespace trainctl

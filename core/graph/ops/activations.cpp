@@ -1,0 +1,113 @@
+// Rules of the element-wise ops and the softmax.
+#include "core/graph/ops/activations.h"
+
+#include "core/graph/graph.h"
+#include "core/graph/ops/attributes.h"
+#include "core/graph/ops/backward.h"
+
+namespace trainctl {
+
+std::string_view name_of(ActivationKind kind) {
+  switch (kind) {
+    case ActivationKind::none:
+      return "none";
+    case ActivationKind::relu:
+      return "relu";
+    case ActivationKind::leaky_relu:
+      return "leaky_relu";
+    case ActivationKind::gelu:
+      return "gelu";
+    case ActivationKind::silu:
+      return "silu";
+    case ActivationKind::tanh:
+      return "tanh";
+    case ActivationKind::sigmoid:
+      return "sigmoid";
+  }
+  return "?";
+}
+
+std::string to_string(const ActivationFunction& function) {
+  const std::string name(name_of(function.kind));
+  return function.kind == ActivationKind::leaky_relu ? format("{}({})", name, function.slope) : name;
+}
+
+TensorId gradient_before(const ActivationFunction& function, const Op& op, Differentiator& differentiator) {
+  const TensorId dy = differentiator.gradient_of(op.outputs[0]);
+  if (function.kind == ActivationKind::none) return dy;
+  require(gradient_uses_output(function.kind), to_string(function) + " cannot be fused: its gradient needs its input");
+  return differentiator.emit(std::make_shared<ActivationGrad>(function), {dy, op.outputs[0]}, op)[0];
+}
+
+std::string Activation::attributes() const { return to_string(function); }
+
+std::vector<TensorType> Activation::outputs(std::span<const TensorType> inputs) const { return {inputs[0]}; }
+
+double Activation::flops(std::span<const TensorType>, std::span<const TensorType> outputs) const {
+  // Transcendental functions are counted as ten, a usual convention.
+  const bool cheap = function.kind == ActivationKind::none || function.kind == ActivationKind::relu ||
+                     function.kind == ActivationKind::leaky_relu;
+  return static_cast<double>(outputs[0].shape.count()) * (cheap ? 1 : 10);
+}
+
+void Activation::differentiate(const Op& op, Differentiator& differentiator) const {
+  const TensorId dy = differentiator.gradient_of(op.outputs[0]);
+  if (function.kind == ActivationKind::none) return differentiator.contribute(op.inputs[0], dy);
+  const TensorId saved = gradient_uses_output(function.kind) ? op.outputs[0] : op.inputs[0];
+  const auto dx = differentiator.emit(std::make_shared<ActivationGrad>(function), {dy, saved}, op);
+  differentiator.contribute(op.inputs[0], dx[0]);
+}
+
+std::string ActivationGrad::attributes() const { return to_string(function); }
+
+std::vector<TensorType> ActivationGrad::outputs(std::span<const TensorType> inputs) const { return {inputs[0]}; }
+
+std::vector<TensorType> Softmax::outputs(std::span<const TensorType> inputs) const { return {inputs[0]}; }
+
+void Softmax::differentiate(const Op& op, Differentiator& differentiator) const {
+  const TensorId dy = differentiator.gradient_of(op.outputs[0]);
+  const auto dx = differentiator.emit(std::make_shared<SoftmaxGrad>(), {dy, op.outputs[0]}, op);
+  differentiator.contribute(op.inputs[0], dx[0]);
+}
+
+std::vector<TensorType> SoftmaxGrad::outputs(std::span<const TensorType> inputs) const { return {inputs[0]}; }
+
+std::string Add::attributes() const {
+  return function.kind == ActivationKind::none ? "" : "activation=" + to_string(function);
+}
+
+std::vector<TensorType> Add::outputs(std::span<const TensorType> inputs) const {
+  require(inputs.size() == 2 && inputs[0] == inputs[1], "add takes two tensors of equal shape and type");
+  return {inputs[0]};
+}
+
+void Add::differentiate(const Op& op, Differentiator& differentiator) const {
+  const TensorId sum = gradient_before(function, op, differentiator);
+  for (TensorId input : op.inputs) {
+    if (differentiator.wants(input)) differentiator.contribute(input, sum);
+  }
+}
+
+std::string Dropout::attributes() const {
+  return AttributeText().value("rate", rate).value("seed", seed).value("layer", layer).text();
+}
+
+std::vector<TensorType> Dropout::outputs(std::span<const TensorType> inputs) const { return {inputs[0]}; }
+
+void Dropout::differentiate(const Op& op, Differentiator& differentiator) const {
+  const TensorId dy = differentiator.gradient_of(op.outputs[0]);
+  const auto dx = differentiator.emit(op.def, {dy, op.inputs[1], op.inputs[2]}, op);
+  differentiator.contribute(op.inputs[0], dx[0]);
+}
+
+std::string Cast::attributes() const { return AttributeText().value("to", name_of(to)).text(); }
+
+std::vector<TensorType> Cast::outputs(std::span<const TensorType> inputs) const { return {{inputs[0].shape, to}}; }
+
+void Cast::differentiate(const Op& op, Differentiator& differentiator) const {
+  const TensorId dy = differentiator.gradient_of(op.outputs[0]);
+  const auto from = differentiator.tensor(op.inputs[0]).type.dtype;
+  differentiator.contribute(op.inputs[0], differentiator.emit(std::make_shared<Cast>(from), {dy}, op)[0]);
+}
+
+}  // namespace trainctl

@@ -1,0 +1,74 @@
+// Rules of batch normalisation.
+#include "core/graph/ops/batch_norm.h"
+
+#include "core/graph/graph.h"
+#include "core/graph/ops/attributes.h"
+#include "core/graph/ops/backward.h"
+
+namespace trainctl {
+namespace {
+
+AttributeText describe(const BatchNormAttributes& a) {
+  AttributeText text;
+  text.value("epsilon", a.epsilon).flag("scale", a.scale).flag("center", a.center);
+  return text.flag("residual", a.residual).flag("relu", a.relu);
+}
+
+TensorType per_channel(const TensorType& x) { return {{x.shape.back()}, DType::float32}; }
+
+}  // namespace
+
+std::string BatchNorm::attributes() const { return describe(a).text(); }
+
+std::vector<TensorType> BatchNorm::outputs(std::span<const TensorType> inputs) const {
+  require(inputs.size() == std::size_t{1} + a.scale + a.center + a.residual, "batch_norm: wrong number of inputs");
+  return {inputs[0], per_channel(inputs[0]), per_channel(inputs[0])};
+}
+
+double BatchNorm::flops(std::span<const TensorType> inputs, std::span<const TensorType>) const {
+  // Mean 1, variance 3, scale and shift 2, and what is fused behind them.
+  return static_cast<double>(inputs[0].shape.count()) * (6 + a.residual + a.relu);
+}
+
+void BatchNorm::differentiate(const Op& op, Differentiator& differentiator) const {
+  std::size_t next = 1;
+  std::vector<TensorId> inputs{differentiator.gradient_of(op.outputs[0]), op.inputs[0]};
+  std::vector<TensorId> outputs{no_tensor};
+  if (a.relu) inputs.push_back(op.outputs[0]);
+  if (a.scale) {
+    inputs.push_back(op.inputs[next]);
+    outputs.push_back(gradient_if_wanted(op.inputs[next++], differentiator));
+  }
+  if (a.center) outputs.push_back(gradient_if_wanted(op.inputs[next++], differentiator));
+  if (a.residual) outputs.push_back(no_tensor);
+  inputs.insert(inputs.end(), {op.outputs[1], op.outputs[2]});
+  const auto grads =
+      differentiator.emit_into(std::make_shared<BatchNormGrad>(a, differentiator.accumulate()), inputs, outputs, op);
+  if (differentiator.wants(op.inputs[0])) differentiator.contribute(op.inputs[0], grads[0]);
+  if (a.residual && differentiator.wants(op.inputs[next])) differentiator.contribute(op.inputs[next], grads.back());
+}
+
+std::string BatchNormGrad::attributes() const { return describe(a).flag("accumulate", accumulate).text(); }
+
+std::vector<TensorType> BatchNormGrad::outputs(std::span<const TensorType> inputs) const {
+  const TensorType& x = inputs[1];
+  std::vector<TensorType> types{x};
+  if (a.scale) types.push_back(per_channel(x));
+  if (a.center) types.push_back(per_channel(x));
+  if (a.residual) types.push_back(x);
+  return types;
+}
+
+std::string BatchNormInference::attributes() const { return describe(a).text(); }
+
+std::vector<TensorType> BatchNormInference::outputs(std::span<const TensorType> inputs) const { return {inputs[0]}; }
+
+std::string AccumulateStatistics::attributes() const {
+  return AttributeText().value("samples", samples).flag("accumulate", accumulate).text();
+}
+
+std::vector<TensorType> AccumulateStatistics::outputs(std::span<const TensorType> inputs) const {
+  return {inputs[0], inputs[1]};
+}
+
+}  // namespace trainctl
