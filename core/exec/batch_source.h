@@ -13,13 +13,13 @@ namespace trainctl {
 
 // What the model needs to know of a data set: found out by io, or stated by the config.
 struct DataInfo {
-  Shape sample;                            // after the transforms: [28, 28, 1]
-  std::int64_t classes = 0;                // 0: targets are values
-  Shape target;                            // of one sample: scalar for a class number, [K] for values
-  std::vector<std::string> class_names;    // may be empty
+  Shape sample;                          // after the transforms: [28, 28, 1]
+  std::int64_t classes = 0;              // 0: targets are values
+  Shape target;                          // of one sample: scalar for a class number, [K] for values
+  std::vector<std::string> class_names;  // may be empty
   std::int64_t training_samples = 0;
-  std::int64_t validation_samples = 0;     // 0: no validation
-  std::string fingerprint;                 // of names, sizes and contents' hash or times: warns on a resume with other data
+  std::int64_t validation_samples = 0;  // 0: no validation
+  std::string fingerprint;  // of names, sizes and contents' hash or times: warns on a resume with other data
 };
 
 // The position in the data: with the seed all that a resume needs. `offset` counts samples of the epoch over all ranks.
@@ -33,15 +33,15 @@ struct DataPosition {
 
 // One rank's share of a global batch, in host memory that stays valid until the next call of next().
 struct Batch {
-  View inputs;                 // float32 [n, sample...]
-  View targets;                // int32 [n] or float32 [n, K]
-  View weights;                // float32 [n]: 0 for a skipped sample
-  View samples;                // int64 [n]: numbers in the data set
-  std::int64_t count = 0;      // n, of this rank; may be 0
+  View inputs;             // float32 [n, sample...]
+  View targets;            // int32 [n] or float32 [n, K]
+  View weights;            // float32 [n]: 0 for a skipped sample
+  View samples;            // int64 [n]: numbers in the data set
+  std::int64_t count = 0;  // n, of this rank; may be 0
   std::int64_t global_count = 0;
-  DataPosition position;       // of the first sample of the global batch
+  DataPosition position;  // of the first sample of the global batch
   bool last_of_epoch = false;
-  double waited_seconds = 0;   // how long next() waited for the data
+  double waited_seconds = 0;  // how long next() waited for the data
 };
 
 // Which share of each global batch a rank takes: samples [rank * B / ranks, (rank + 1) * B / ranks) of the B.

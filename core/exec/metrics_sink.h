@@ -1,4 +1,5 @@
-// Where a run tells what happens: events of metrics.jsonl, progress, the summary. Implemented by io/metrics; rank 0 only.
+// Where a run tells what happens: events of metrics.jsonl, progress, the summary. Implemented by io/metrics; rank 0
+// only.
 #pragma once
 
 #include <cstdint>
@@ -12,20 +13,20 @@ struct StartEvent {
   std::string version;
   std::uint64_t seed = 0;
   int ranks = 1;
-  std::vector<int> mesh;           // data, pipeline, tensor
+  std::vector<int> mesh;  // data, pipeline, tensor
   std::vector<std::string> hosts;
   std::string device;
   std::int64_t parameters = 0;
-  std::string resumed_from;        // empty: a fresh start
+  std::string resumed_from;  // empty: a fresh start
   std::int64_t steps_per_epoch = 0;
   std::int64_t total_steps = 0;
   std::int64_t first_step = 0;
 };
 
 struct StepEvent {
-  std::int64_t step = 0;    // steps done, from 1
-  double epoch = 0;         // 2.25: a quarter of the third epoch is done
-  double loss = 0;          // mean over the global batch
+  std::int64_t step = 0;  // steps done, from 1
+  double epoch = 0;       // 2.25: a quarter of the third epoch is done
+  double loss = 0;        // mean over the global batch
   double learning_rate = 0;
   double samples_per_second = 0;
   double gradient_norm = 0;
@@ -33,7 +34,7 @@ struct StepEvent {
 };
 
 struct EpochEvent {
-  std::int64_t epoch = 0;   // epochs done, from 1
+  std::int64_t epoch = 0;  // epochs done, from 1
   std::int64_t step = 0;
   std::map<std::string, double> train;       // "loss", "accuracy", ...
   std::map<std::string, double> validation;  // empty where there is none
@@ -56,7 +57,7 @@ struct EndEvent {
   std::int64_t best_step = 0;
   std::string weights_sha256;
   double seconds = 0;
-  std::map<std::string, double> train;       // of the last epoch, for the summary
+  std::map<std::string, double> train;  // of the last epoch, for the summary
   std::map<std::string, double> validation;
 };
 
@@ -65,7 +66,7 @@ class MetricsSink {
   virtual ~MetricsSink() = default;
 
   virtual void start(const StartEvent& event) = 0;
-  virtual void step(const StepEvent& event) = 0;      // every step; the sink decides what it shows and writes
+  virtual void step(const StepEvent& event) = 0;  // every step; the sink decides what it shows and writes
   virtual void epoch(const EpochEvent& event) = 0;
   virtual void checkpoint(const CheckpointEvent& event) = 0;
   virtual void end(const EndEvent& event) = 0;

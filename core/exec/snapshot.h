@@ -21,12 +21,13 @@ struct NamedTensor {
 
 // Everything a run needs to go on, independent of the number of ranks.
 struct Snapshot {
-  std::int64_t step = 0;                      // steps done
-  DataPosition position;                      // of the next sample
-  std::vector<NamedTensor> weights;           // parameters and running statistics, bytewise by name
-  std::vector<NamedTensor> state;             // optimizer state: "momentum/conv1/kernel", bytewise by name
-  std::map<std::string, std::string> facts;   // small texts kept with it: kernel choices, data fingerprint, ranks, best metric
-  std::map<std::string, double> metrics;      // of the last evaluation: what `best` compares
+  std::int64_t step = 0;             // steps done
+  DataPosition position;             // of the next sample
+  std::vector<NamedTensor> weights;  // parameters and running statistics, bytewise by name
+  std::vector<NamedTensor> state;    // optimizer state: "momentum/conv1/kernel", bytewise by name
+  std::map<std::string, std::string>
+      facts;  // small texts kept with it: kernel choices, data fingerprint, ranks, best metric
+  std::map<std::string, double> metrics;  // of the last evaluation: what `best` compares
 };
 
 // Where snapshots go. Implemented by io/checkpoint; called on rank 0 only.

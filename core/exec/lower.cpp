@@ -1,0 +1,131 @@
+// Lowering: asks the backend for each op, and joins what does not fit by reorders and compute copies.
+#include "core/exec/lower.h"
+
+#include <map>
+#include <set>
+#include <string>
+#include <utility>
+
+#include "core/graph/ops/shaping.h"
+
+namespace trainctl {
+namespace {
+
+class Lowerer {
+ public:
+  Lowerer(Program program, Backend& backend, KernelChoices& choices) : backend_(backend), choices_(choices) {
+    lowered_.program = std::move(program);
+    for (const Tensor& tensor : lowered_.program.tensors) lowered_.layouts.push_back(logical_layout(tensor.type));
+    lowered_.copies_segment = static_cast<int>(lowered_.program.segments.size());
+    lowered_.program.segments.push_back({"copies", {}});
+    lowered_.lowerings.resize(lowered_.program.segments.size());
+  }
+
+  LoweredProgram run() {
+    std::set<int> done;
+    for (const ScheduleItem& item : lowered_.program.schedule) {
+      if (done.insert(item.segment).second) lower_segment(item.segment);
+    }
+    if (!lowered_.copies.empty() && !lowered_.program.schedule.empty() && has_update()) {
+      lowered_.program.schedule.push_back({lowered_.copies_segment, 0, 0});
+    }
+    return std::move(lowered_);
+  }
+
+ private:
+  // Programs that change weights bring their own copies up to date.
+  bool has_update() const {
+    for (const Segment& segment : lowered_.program.segments) {
+      if (segment.name == "update") return true;
+    }
+    return false;
+  }
+
+  void lower_segment(int index) {
+    std::vector<Op> ops = std::move(lowered_.program.segments[static_cast<std::size_t>(index)].ops);
+    segment_ = index;
+    reordered_.clear();
+    for (Op& op : ops) lower_op(std::move(op));
+  }
+
+  void lower_op(Op op) {
+    if (runs_in_executor(op)) {
+      if (op.def->kind() == "reshape") op.inputs[0] = in_layout(op.inputs[0], logical(op.inputs[0]), op);
+      append(segment_, std::move(op), {});
+      return;
+    }
+    std::vector<Layout> present;
+    for (TensorId id : op.inputs) present.push_back(layout(id));
+    Lowering lowering = backend_.lower(op, lowered_.program, present, choices_);
+    require(lowering.inputs.size() == op.inputs.size() && lowering.outputs.size() == op.outputs.size(),
+            "lowering of " + std::string(op.def->kind()) + " does not cover its tensors");
+    for (std::size_t i = 0; i < op.inputs.size(); ++i) op.inputs[i] = in_layout(op.inputs[i], lowering.inputs[i], op);
+    for (std::size_t i = 0; i < op.outputs.size(); ++i) {
+      layout(op.outputs[i]) = lowering.outputs[i];
+      forget_reordered(op.outputs[i]);
+    }
+    append(segment_, std::move(op), std::move(lowering));
+  }
+
+  // The tensor, or a copy of it in the wanted layout.
+  TensorId in_layout(TensorId id, const Layout& wanted, const Op& consumer) {
+    if (layout(id) == wanted) return id;
+    const Role role = lowered_.program.tensor(id).role;
+    const bool is_parameter = role == Role::parameter;
+    auto& known = is_parameter ? copies_ : reordered_;
+    const auto key = std::make_pair(id, std::string(name_of(wanted.dtype)) + ":" + wanted.format);
+    if (const auto found = known.find(key); found != known.end()) return found->second;
+
+    Tensor copy = lowered_.program.tensor(id);
+    copy.name += (is_parameter ? "/copy:" : "/reordered:") + key.second;
+    copy.type.dtype = wanted.dtype;
+    copy.role = is_parameter ? Role::copy : Role::activation;
+    copy.alias_of = no_tensor;
+    lowered_.program.tensors.push_back(std::move(copy));
+    lowered_.layouts.push_back(wanted);
+    const auto target = static_cast<TensorId>(lowered_.program.tensors.size() - 1);
+    known.emplace(key, target);
+
+    Op reorder{std::make_shared<Reorder>(wanted), {id}, {target}, consumer.name, consumer.place};
+    Lowering lowering = backend_.lower(reorder, lowered_.program, {layout(id)}, choices_);
+    if (is_parameter) lowered_.copies.push_back({target, id});
+    append(is_parameter ? lowered_.copies_segment : segment_, std::move(reorder), std::move(lowering));
+    return target;
+  }
+
+  // A tensor that is written again invalidates its reordered versions.
+  void forget_reordered(TensorId id) {
+    std::erase_if(reordered_, [id](const auto& entry) { return entry.first.first == id; });
+  }
+
+  void append(int segment, Op op, Lowering lowering) {
+    const auto at = static_cast<std::size_t>(segment);
+    lowered_.program.segments[at].ops.push_back(std::move(op));
+    lowered_.lowerings[at].push_back(std::move(lowering));
+  }
+
+  Layout& layout(TensorId id) { return lowered_.layouts[static_cast<std::size_t>(id)]; }
+  Layout logical(TensorId id) const { return logical_layout(lowered_.program.tensor(id).type); }
+
+  using Known = std::map<std::pair<TensorId, std::string>, TensorId>;
+
+  Backend& backend_;
+  KernelChoices& choices_;
+  LoweredProgram lowered_;
+  int segment_ = 0;
+  Known copies_;     // of parameters, for the whole program
+  Known reordered_;  // of activations, within one segment
+};
+
+}  // namespace
+
+bool runs_in_executor(const Op& op) {
+  const std::string_view kind = op.def->kind();
+  return kind == "reshape" || kind == "all_reduce" || kind == "wait";
+}
+
+LoweredProgram lower(Program program, Backend& backend, KernelChoices& choices) {
+  return Lowerer(std::move(program), backend, choices).run();
+}
+
+}  // namespace trainctl
