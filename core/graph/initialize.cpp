@@ -1,0 +1,106 @@
+// Keras' initializers as functions of (seed, parameter's name, element).
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+
+#include "core/base/random.h"
+#include "core/graph/graph.h"
+
+namespace trainctl {
+namespace {
+
+// Element e takes word e % 4 of block e / 4.
+constexpr std::int64_t words = 4;
+constexpr std::int64_t chunk = 1 << 16;  // elements that a thread fills at once; a multiple of `words`
+
+// A standard normal number cut off at two standard deviations, by inverting its distribution function. The inverse is
+// x P(u) / Q(u) with u = 1 - x^2: our own minimax fit, relative error 1e-7; no call into libm, so that the bits are the
+// same on every machine.
+float truncated_normal(std::uint32_t word) {
+  constexpr float within_two_deviations = 0.954499736f;  // erf(sqrt(2))
+  const float x = (2 * (static_cast<float>(word >> 8) + 0.5f) * 0x1p-24f - 1) * within_two_deviations;
+  const float u = (1 - x) * (1 + x);
+  const float p = (((59.71643643f * u + 671.324925f) * u + 707.0172133f) * u + 127.0921005f) * u + 3.102090113f;
+  const float q = (((140.7074778f * u + 628.463887f) * u + 425.3943375f) * u + 55.71891143f) * u + 1;
+  return x * p / q;
+}
+
+struct Uniform {
+  float low, high;
+  void fill(const PhiloxBlock& block, float* values) const {
+    for (std::size_t i = 0; i < words; ++i) values[i] = low + (high - low) * uniform01(block[i]);
+  }
+};
+
+struct TruncatedNormal {
+  float stddev;
+  void fill(const PhiloxBlock& block, float* values) const {
+    for (std::size_t i = 0; i < words; ++i) values[i] = stddev * truncated_normal(block[i]);
+  }
+};
+
+// Box and Muller's transformation of pairs.
+struct Normal {
+  float mean, stddev;
+  void fill(const PhiloxBlock& block, float* values) const {
+    for (std::size_t i = 0; i < words; i += 2) {
+      const float radius = stddev * std::sqrt(-2 * std::log(1 - uniform01(block[i])));
+      const float angle = 2 * std::numbers::pi_v<float> * uniform01(block[i + 1]);
+      values[i] = mean + radius * std::cos(angle);
+      values[i + 1] = mean + radius * std::sin(angle);
+    }
+  }
+};
+
+template <class Distribution>
+void draw(const RandomKey& key, std::int64_t count, float* values, const Distribution& distribution) {
+#pragma omp parallel for schedule(static) if (count > chunk)
+  for (std::int64_t begin = 0; begin < count; begin += chunk) {
+    const std::int64_t end = std::min(begin + chunk, count);
+    std::int64_t e = begin;
+    for (; e + words <= end; e += words) {
+      distribution.fill(key.block(static_cast<std::uint64_t>(e / words)), values + e);
+    }
+    if (e < end) {
+      float last[words];
+      distribution.fill(key.block(static_cast<std::uint64_t>(e / words)), last);
+      std::copy(last, last + (end - e), values + e);
+    }
+  }
+}
+
+// The variance that keeps the scale of activations or gradients, after Glorot, He and LeCun.
+double scaled_variance(const Initializer& initializer) {
+  if (initializer.name.starts_with("glorot_")) return 2 / std::max(1.0, initializer.fan_in + initializer.fan_out);
+  if (initializer.name.starts_with("he_")) return 2 / std::max(1.0, initializer.fan_in);
+  if (initializer.name.starts_with("lecun_")) return 1 / std::max(1.0, initializer.fan_in);
+  throw Error(ErrorKind::internal, "internal error: no initializer '" + initializer.name + "'");
+}
+
+}  // namespace
+
+void initialize(const GraphParameter& parameter, const Tensor& tensor, std::uint64_t seed, float* values) {
+  const Initializer& how = parameter.initializer;
+  const RandomKey key{seed, Purpose::initialize, 0, name_hash(tensor.name)};
+  const std::int64_t count = tensor.type.shape.count();
+  if (how.name == "zeros") {
+    std::fill_n(values, count, 0.0f);
+  } else if (how.name == "ones") {
+    std::fill_n(values, count, 1.0f);
+  } else if (how.name == "constant") {
+    std::fill_n(values, count, static_cast<float>(how.value));
+  } else if (how.name == "uniform") {
+    draw(key, count, values, Uniform{static_cast<float>(how.minimum), static_cast<float>(how.maximum)});
+  } else if (how.name == "normal") {
+    draw(key, count, values, Normal{static_cast<float>(how.mean), static_cast<float>(how.stddev)});
+  } else if (how.name.ends_with("_uniform")) {
+    const auto limit = static_cast<float>(std::sqrt(3 * scaled_variance(how)));
+    draw(key, count, values, Uniform{-limit, limit});
+  } else {
+    // Cutting off at two standard deviations leaves this share of the deviation, which Keras makes up for.
+    constexpr double kept = 0.87962566103423978;
+    draw(key, count, values, TruncatedNormal{static_cast<float>(std::sqrt(scaled_variance(how)) / kept)});
+  }
+}
+
+}  // namespace trainctl
