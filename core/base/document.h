@@ -17,12 +17,12 @@ struct Node {
   struct Entry;
 
   Kind kind = Kind::null;
-  std::string text;             // scalar only, after ${VAR} was replaced
-  bool quoted = false;          // scalar only: '5' in quotes is a string, never a number
-  std::vector<Node> items;      // sequence only
-  std::vector<Entry> entries;   // map only, in the order of the file; repeated keys stay (the reader reports them)
-  Place place;                  // of the value's first character
-  std::string base_directory;   // what a relative path in this value is relative to
+  std::string text;            // scalar only, after ${VAR} was replaced
+  bool quoted = false;         // scalar only: '5' in quotes is a string, never a number
+  std::vector<Node> items;     // sequence only
+  std::vector<Entry> entries;  // map only, in the order of the file; repeated keys stay (the reader reports them)
+  Place place;                 // of the value's first character
+  std::string base_directory;  // what a relative path in this value is relative to
 
   bool is_null() const { return kind == Kind::null; }
   bool is_scalar() const { return kind == Kind::scalar; }
@@ -41,5 +41,17 @@ struct Node::Entry {
 
 // "a map", "a list", "'abc'", "nothing": for messages.
 std::string describe(const Node& node);
+
+// Nodes without a place, for what is written.
+Node scalar_node(std::string text, bool quoted = false);
+Node sequence_node(std::vector<Node> items = {});
+Node map_node();
+void append(Node& map, std::string key, Node value);
+
+// One line of YAML: `[1, 2]`, `{name: adam, beta_1: 0.9}`, quoted where it must be; a literal "${" is escaped as "$${".
+std::string flow_text(const Node& node);
+
+// Where two values differ, as lines: "train.epochs: 5 before, 6 now". Places do not count. Empty where they are equal.
+std::vector<std::string> differences(const Node& before, const Node& now);
 
 }  // namespace trainctl

@@ -1,6 +1,7 @@
 // The description of a key's type, from which schema and reference are written.
 #pragma once
 
+#include <cstddef>
 #include <memory>
 #include <optional>
 #include <string>
@@ -33,6 +34,7 @@ struct TypeInfo {
     string,
     path,         // a file or folder, relative to the file that names it
     duration,     // "10 steps", "1 epoch", "30 s"
+    time,         // "30 s", "5 min"
     size,         // "25 MB"
     enumeration,  // one of `names`
     list,         // of `item`
@@ -44,12 +46,17 @@ struct TypeInfo {
   };
 
   Kind kind = Kind::any;
-  std::vector<std::string> names;         // enumeration; words accepted beside the kind: "none", "auto"
-  std::shared_ptr<const TypeInfo> item;   // list, map
-  bool single_item_allowed = false;       // list: one value stands for all (kernel_size: 3)
-  const Section* section = nullptr;
-  const ChoiceTable* table = nullptr;
-  Range range;
+  std::vector<std::string> names;        // enumeration; words accepted beside the kind: "none", "auto"
+  std::shared_ptr<const TypeInfo> item;  // list, map
+  std::size_t length = 0;                // list: how many items; 0: any number
+  bool single_item_allowed = false;      // list: one value stands for all (kernel_size: 3)
+  // Functions, so that a layer's options may hold layers: tables are asked for after all of them are built.
+  const Section& (*section)() = nullptr;
+  const ChoiceTable& (*table)() = nullptr;
+  Range range;  // of a number, or of each in a list or map
 };
+
+// What is expected, for messages: "a whole number", "same, valid or a whole number".
+std::string describe(const TypeInfo& type);
 
 }  // namespace trainctl

@@ -1,0 +1,141 @@
+// Reading and writing of choices.
+#include "core/spec/choice.h"
+
+#include <algorithm>
+
+#include "core/base/format.h"
+#include "core/spec/keys.h"
+
+namespace trainctl {
+namespace {
+
+std::vector<std::string> names_of(const ChoiceTable& table) {
+  std::vector<std::string> names;
+  for (const Section& choice : table.choices) names.push_back(choice.name);
+  return names;
+}
+
+const Section* find(const ChoiceTable& table, const std::string& name, const Place& place, Reader& reader) {
+  if (const Section* section = table.find(name)) return section;
+  std::string hint = suggestion(name, names_of(table));
+  if (hint.empty()) hint = "; there is " + join_or(names_of(table));
+  reader.error(place, format("unknown {} '{}'{}", table.what, name, hint));
+  return nullptr;
+}
+
+// Fills the choice with options read from a node: a map, the shorthand's value, or null for all defaults.
+bool fill(const Section& section, const Node& node, const Place& place, Reader& reader, Choice& choice) {
+  const auto options = section.make();
+  const ReadingContext context(reader, section.name);
+  const bool good = section.read(node, reader, dynamic_cast<void*>(options.get()));
+  choice = {section.name, place, options};
+  return good;
+}
+
+// All defaults, at the place of a bare name.
+Node nothing_at(const Node& node) {
+  Node nothing;
+  nothing.place = node.place;
+  nothing.base_directory = node.base_directory;
+  return nothing;
+}
+
+// The form `{name: adam, learning_rate: 1e-3}`.
+bool read_named(const ChoiceTable& table, const Node& node, Reader& reader, Choice& choice) {
+  const OpenChoice open = open_choice(table, *node.find("name"), reader);
+  if (!open.section) return false;
+  Node rest = node;
+  rest.entries.erase(std::find_if(rest.entries.begin(), rest.entries.end(),
+                                  [](const Node::Entry& entry) { return entry.key == "name"; }));
+  return fill(*open.section, rest, node.place, reader, choice);
+}
+
+bool read_item(const ChoiceTable& table, const Node& node, Reader& reader, Choice& choice) {
+  if (node.is_map() && node.entries.size() == 1 && node.entries[0].key != "name") {
+    const Node::Entry& entry = node.entries[0];
+    const Section* section = find(table, entry.key, entry.key_place, reader);
+    return section &&
+           fill(*section, entry.value.is_null() ? nothing_at(node) : entry.value, node.place, reader, choice);
+  }
+  if (node.is_map() && node.entries.size() > 1 && table.find(node.entries[0].key)) {
+    const Node::Entry& second = node.entries[1];
+    reader.error(second.key_place,
+                 format("'{}' stands beside {} '{}', not below it", second.key, table.what, node.entries[0].key),
+                 node.entries[0].key_place, "indent it further, or begin a list item with '-';");
+    return false;
+  }
+  return read_choice(table, node, reader, choice);
+}
+
+Node options_of(const ChoiceTable& table, const Choice& choice) {
+  return table.find(choice.name)->write(dynamic_cast<const void*>(choice.options.get()));
+}
+
+}  // namespace
+
+OpenChoice open_choice(const ChoiceTable& table, const Node& name, Reader& reader) {
+  if (!name.is_scalar()) {
+    reader.expected(name, format("the name of one {}", table.what));
+    return {};
+  }
+  const Section* section = find(table, name.text, name.place, reader);
+  if (!section) return {};
+  return {section, section->make()};
+}
+
+bool read_choice(const ChoiceTable& table, const Node& node, Reader& reader, Choice& choice) {
+  if (node.is_scalar()) {
+    const Section* section = find(table, node.text, node.place, reader);
+    return section && fill(*section, nothing_at(node), node.place, reader, choice);
+  }
+  if (node.is_map() && node.find("name")) return read_named(table, node, reader, choice);
+  reader.expected(node, format("one {}: a name, or a map with 'name'", table.what));
+  return false;
+}
+
+bool read_choices(const ChoiceTable& table, const Node& node, Reader& reader, std::vector<Choice>& choices) {
+  choices.clear();
+  if (!node.is_sequence()) {
+    reader.expected(node, format("a list of {}s", table.what));
+    return false;
+  }
+  bool good = true;
+  for (const Node& item : node.items) {
+    Choice choice;
+    good &= read_item(table, item, reader, choice);
+    if (choice) choices.push_back(std::move(choice));
+  }
+  return good;
+}
+
+Node write_choice(const ChoiceTable& table, const Choice& choice) {
+  const Node options = options_of(table, choice);
+  if (options.entries.empty()) return scalar_node(choice.name);
+  Node map = map_node();
+  append(map, "name", scalar_node(choice.name));
+  for (const Node::Entry& entry : options.entries) append(map, entry.key, entry.value);
+  return map;
+}
+
+Node write_choices(const ChoiceTable& table, const std::vector<Choice>& choices) {
+  Node list = sequence_node();
+  for (const Choice& choice : choices) {
+    Node options = options_of(table, choice);
+    if (options.entries.empty()) {
+      list.items.push_back(scalar_node(choice.name));
+      continue;
+    }
+    Node item = map_node();
+    append(item, choice.name, std::move(options));
+    list.items.push_back(std::move(item));
+  }
+  return list;
+}
+
+Choice default_choice(const ChoiceTable& table, const std::string& name) {
+  const Section* section = table.find(name);
+  require(section, "a default names no " + table.what + ": " + name);
+  return {name, {}, section->make()};
+}
+
+}  // namespace trainctl

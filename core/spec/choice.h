@@ -1,0 +1,51 @@
+// A value taken from a table of alternatives: `adam`, `{name: adam, learning_rate: 1e-3}`, in a list `- dense: {units:
+// 10}`.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/base/document.h"
+#include "core/spec/reader.h"
+
+namespace trainctl {
+
+struct ChoiceTable;
+struct Section;
+
+// Base of options that a choice (a layer, an optimizer, a dataset) carries.
+struct Options {
+  virtual ~Options() = default;
+};
+
+struct Choice {
+  std::string name;  // empty: not given
+  Place place;
+  std::shared_ptr<const Options> options;
+
+  explicit operator bool() const { return options != nullptr; }
+  template <class T>
+  const T& as() const {
+    return static_cast<const T&>(*options);
+  }
+};
+
+// Reads `adam` or `{name: adam, learning_rate: 1e-3}`.
+bool read_choice(const ChoiceTable& table, const Node& node, Reader& reader, Choice& choice);
+// Reads a list whose items are bare names, one-key maps `- dense: {units: 10}`, or maps with `name`.
+bool read_choices(const ChoiceTable& table, const Node& node, Reader& reader, std::vector<Choice>& choices);
+// What reads back equal: the name alone where it has no keys, otherwise `{name: adam, ...}`; in a list `- adam: {...}`.
+Node write_choice(const ChoiceTable& table, const Choice& choice);
+Node write_choices(const ChoiceTable& table, const std::vector<Choice>& choices);
+// The choice of this name with all defaults.
+Choice default_choice(const ChoiceTable& table, const std::string& name);
+
+// A choice whose name is read and whose options are not; the section is null after an unknown name was reported.
+struct OpenChoice {
+  const Section* section = nullptr;
+  std::shared_ptr<Options> options;
+};
+OpenChoice open_choice(const ChoiceTable& table, const Node& name, Reader& reader);
+
+}  // namespace trainctl

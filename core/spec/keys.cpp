@@ -1,0 +1,182 @@
+// Reading and writing a section: keys, defaults, rules.
+#include "core/spec/keys.h"
+
+#include "core/base/format.h"
+#include "core/spec/units.h"
+#include "core/spec/values.h"
+
+namespace trainctl {
+namespace {
+
+// A section and the object that it fills: the section itself, or the choice that was flattened into it.
+struct Target {
+  const Section* section;
+  void* object;
+};
+
+// Names of all keys that may stand in the map, also those of choices that were not taken when the choice is not known.
+std::vector<std::string> known_keys(const Section& section, const std::vector<Target>& targets) {
+  std::vector<std::string> names;
+  for (const Target& target : targets) {
+    for (const Key& key : target.section->keys) names.push_back(key.name);
+  }
+  if (targets.size() > 1) return names;
+  for (const Key& key : section.keys) {
+    if (!key.flatten) continue;
+    for (const Section& choice : key.type.table().choices) {
+      for (const Key& inner : choice.keys) names.push_back(inner.name);
+    }
+  }
+  return names;
+}
+
+std::string with_article(const Section& section) { return section.name.empty() ? "here" : "in " + section.name; }
+
+bool contains(const std::vector<std::string>& names, const std::string& name) {
+  for (const std::string& candidate : names) {
+    if (candidate == name) return true;
+  }
+  return false;
+}
+
+bool read_entries(const Section& section, const std::vector<Target>& targets, const Node& map, Reader& reader) {
+  bool good = keys_are_unique(map, reader);
+  const std::vector<std::string> names = known_keys(section, targets);
+  for (const Node::Entry& entry : map.entries) {
+    if (map.find(entry.key) != &entry.value) continue;  // a repeated key, reported
+    if (reader.reported(entry.value.place)) {
+      good = false;
+      continue;
+    }
+    bool found = false;
+    for (const Target& target : targets) {
+      const Key* key = target.section->find(entry.key);
+      if (!key) continue;
+      found = true;
+      const ReadingContext context(reader, entry.key);
+      if (!key->flatten) good &= key->read(entry.value, reader, target.object);
+      break;
+    }
+    if (found || contains(names, entry.key)) continue;
+    reader.error(entry.key_place,
+                 format("unknown key '{}' {}{}", entry.key, with_article(section), suggestion(entry.key, names)));
+    good = false;
+  }
+  return good;
+}
+
+bool report_missing(const Section& section, const Node& map, const std::string& where, Reader& reader) {
+  bool good = true;
+  for (const Key& key : section.keys) {
+    if (!key.required || map.find(key.name)) continue;
+    reader.error(map.place, format("{} needs '{}': {}", where, key.name, key.meaning));
+    good = false;
+  }
+  return good;
+}
+
+bool within(const Range& range, double value) {
+  return !(range.at_least && value < *range.at_least) && !(range.more_than && value <= *range.more_than) &&
+         !(range.at_most && value > *range.at_most) && !(range.less_than && value >= *range.less_than);
+}
+
+std::string phrase(const Range& range) {
+  std::vector<std::string> parts;
+  if (range.at_least) parts.push_back(format("at least {}", *range.at_least));
+  if (range.more_than) parts.push_back(format("more than {}", *range.more_than));
+  if (range.at_most) parts.push_back(format("at most {}", *range.at_most));
+  if (range.less_than) parts.push_back(format("less than {}", *range.less_than));
+  return parts.size() < 2 ? parts.front() : parts.front() + " and " + parts.back();
+}
+
+// The number that a scalar begins with: "10 steps" is 10.
+std::optional<double> leading_number(const std::string& text) {
+  if (const auto number = parse_number(text)) return number;
+  if (const auto duration = parse_duration(text)) return duration->amount;
+  if (const auto size = parse_size(text)) return static_cast<double>(size->bytes);
+  return {};
+}
+
+}  // namespace
+
+const Key* Section::find(std::string_view key) const {
+  for (const Key& candidate : keys) {
+    if (candidate.name == key) return &candidate;
+  }
+  return nullptr;
+}
+
+bool Section::read(const Node& node, Reader& reader, void* object) const {
+  Node map = node;
+  if (node.is_null()) {
+    map.kind = Node::Kind::map;
+  } else if (!node.is_map()) {
+    if (shorthand.empty()) {
+      reader.expected(node, TypeInfo{.kind = TypeInfo::Kind::section});
+      return false;
+    }
+    map = map_node();
+    map.place = node.place;
+    map.base_directory = node.base_directory;
+    map.entries.push_back({shorthand, node.place, node});
+  }
+
+  std::vector<Target> targets{{this, object}};
+  bool good = true;
+  for (const Key& key : keys) {
+    const Node* name = key.flatten ? map.find(key.name) : nullptr;
+    if (!name) continue;
+    const ReadingContext context(reader, key.name);
+    const Key::Flattened choice = key.flatten(*name, reader, object);
+    good &= choice.section != nullptr;
+    if (choice.section) targets.push_back({choice.section, choice.object});
+  }
+  good &= read_entries(*this, targets, map, reader);
+  for (const Target& target : targets) {
+    good &= report_missing(*target.section, map, target.section->name.empty() ? "the config" : target.section->name,
+                           reader);
+  }
+  if (!good) return false;
+  const std::size_t before = reader.diagnostics().size();
+  for (const Target& target : targets) {
+    for (const auto& check : target.section->checks) check(target.object, map, reader);
+  }
+  return reader.diagnostics().size() == before;
+}
+
+Node Section::write(const void* object) const {
+  Node map = map_node();
+  for (const Key& key : keys) {
+    Node value = key.write(object);
+    if (value.is_null()) continue;
+    if (!key.flatten || !value.is_map()) {
+      append(map, key.name, std::move(value));
+      continue;
+    }
+    for (Node::Entry& entry : value.entries) {
+      append(map, entry.key == "name" ? key.name : entry.key, std::move(entry.value));
+    }
+  }
+  return map;
+}
+
+bool check_range(const Range& range, const Node& node, Reader& reader) {
+  if (!range.at_least && !range.more_than && !range.at_most && !range.less_than) return true;
+  bool good = true;
+  for (const Node& item : node.items) good &= check_range(range, item, reader);
+  for (const Node::Entry& entry : node.entries) good &= check_range(range, entry.value, reader);
+  if (!node.is_scalar()) return good;
+  const auto number = leading_number(node.text);
+  if (!number || within(range, *number)) return true;
+  reader.error(node.place, format("{} must be {}, not {}", reader.key(), phrase(range), node.text));
+  return false;
+}
+
+const Section* ChoiceTable::find(std::string_view name) const {
+  for (const Section& choice : choices) {
+    if (choice.name == name) return &choice;
+  }
+  return nullptr;
+}
+
+}  // namespace trainctl

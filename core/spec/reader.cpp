@@ -1,0 +1,146 @@
+// Messages of the reader: what was expected, what was meant.
+#include "core/spec/reader.h"
+
+#include <algorithm>
+#include <cctype>
+
+#include "core/spec/keys.h"
+
+namespace trainctl {
+namespace {
+
+// Edit distance with transpositions of neighbours; letters compare without case, '-' as '_'.
+std::size_t distance(std::string_view a, std::string_view b) {
+  auto fold = [](char c) { return c == '-' ? '_' : static_cast<char>(std::tolower(static_cast<unsigned char>(c))); };
+  std::vector<std::vector<std::size_t>> rows(a.size() + 1, std::vector<std::size_t>(b.size() + 1));
+  for (std::size_t i = 0; i <= a.size(); ++i) {
+    for (std::size_t j = 0; j <= b.size(); ++j) {
+      if (i == 0 || j == 0) {
+        rows[i][j] = i + j;
+        continue;
+      }
+      const bool same = fold(a[i - 1]) == fold(b[j - 1]);
+      rows[i][j] = std::min({rows[i - 1][j] + 1, rows[i][j - 1] + 1, rows[i - 1][j - 1] + (same ? 0 : 1)});
+      if (i > 1 && j > 1 && fold(a[i - 1]) == fold(b[j - 2]) && fold(a[i - 2]) == fold(b[j - 1])) {
+        rows[i][j] = std::min(rows[i][j], rows[i - 2][j - 2] + 1);
+      }
+    }
+  }
+  return rows[a.size()][b.size()];
+}
+
+std::string phrase(const TypeInfo& type) {
+  using Kind = TypeInfo::Kind;
+  switch (type.kind) {
+    case Kind::boolean:
+      return "true or false";
+    case Kind::integer:
+      return "a whole number";
+    case Kind::number:
+      return "a number";
+    case Kind::string:
+      return "a string";
+    case Kind::path:
+      return "a path";
+    case Kind::duration:
+      return "a duration such as '10 steps', '1 epoch' or '30 s'";
+    case Kind::time:
+      return "a time such as '30 s', '5 min' or '2 h'";
+    case Kind::size:
+      return "a size such as '25 MB'";
+    case Kind::enumeration:
+      return "";
+    case Kind::list: {
+      std::string text = type.single_item_allowed ? phrase(*type.item) + " or a list" : "a list";
+      return type.length ? text + " of " + std::to_string(type.length) : text;
+    }
+    case Kind::map:
+      return "a map";
+    case Kind::section:
+      return "a map";
+    case Kind::choice:
+      return "the name of one " + type.table().what + " or a map with its name";
+    case Kind::choices:
+      return "a list of " + type.table().what + "s";
+    case Kind::any:
+      return "a value";
+  }
+  return "a value";
+}
+
+}  // namespace
+
+std::string join_or(const std::vector<std::string>& words) {
+  std::string text;
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    if (i > 0) text += i + 1 == words.size() ? " or " : ", ";
+    text += words[i];
+  }
+  return text;
+}
+
+std::string describe(const TypeInfo& type) {
+  std::vector<std::string> words = type.names;
+  if (const std::string text = phrase(type); !text.empty()) words.push_back(text);
+  return join_or(words);
+}
+
+void Reader::expected(const Node& node, std::string_view what) {
+  error(node.place, context_.key + " must be " + std::string(what) + ", not " + describe(node));
+}
+
+void Reader::expected(const Node& node, const TypeInfo& type) {
+  TypeInfo all = type;
+  all.names.insert(all.names.begin(), context_.words.begin(), context_.words.end());
+  std::string message = context_.key + " must be " + describe(all) + ", not " + describe(node);
+  if (node.is_scalar()) message += suggestion(node.text, all.names);
+  error(node.place, std::move(message));
+}
+
+bool Reader::reported(const Place& place) const {
+  return place.known() && std::any_of(diagnostics_.begin(), diagnostics_.end(),
+                                      [&](const Diagnostic& diagnostic) { return diagnostic.place == place; });
+}
+
+void Reader::throw_if_failed() const {
+  if (ok()) return;
+  std::vector<std::string> files;
+  auto file_index = [&](const Place& place) {
+    const auto found = std::find(files.begin(), files.end(), place.file);
+    const auto index = found - files.begin();
+    if (found == files.end()) files.push_back(place.file);
+    return index;
+  };
+  std::vector<Diagnostic> sorted;
+  for (const Diagnostic& diagnostic : diagnostics_) {
+    file_index(diagnostic.place);
+    if (std::find(sorted.begin(), sorted.end(), diagnostic) == sorted.end()) sorted.push_back(diagnostic);
+  }
+  std::stable_sort(sorted.begin(), sorted.end(), [&](const Diagnostic& a, const Diagnostic& b) {
+    const auto file_a = file_index(a.place);
+    const auto file_b = file_index(b.place);
+    if (file_a != file_b) return file_a < file_b;
+    return a.place.line != b.place.line ? a.place.line < b.place.line : a.place.column < b.place.column;
+  });
+  throw ConfigError(std::move(sorted));
+}
+
+std::string nearest(std::string_view name, const std::vector<std::string>& names) {
+  std::string best;
+  std::size_t best_distance = std::max<std::size_t>(1, name.size() / 3) + 1;
+  for (const std::string& candidate : names) {
+    const std::size_t found = name.size() > 100 ? name.size() : distance(name, candidate);
+    if (found < best_distance) {
+      best_distance = found;
+      best = candidate;
+    }
+  }
+  return best;
+}
+
+std::string suggestion(std::string_view name, const std::vector<std::string>& names) {
+  const std::string near = nearest(name, names);
+  return near.empty() ? "" : "; did you mean '" + near + "'?";
+}
+
+}  // namespace trainctl

@@ -1,0 +1,52 @@
+// Quantities with units: durations, times and sizes.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace trainctl {
+
+// "10 steps", "1 epoch", "30 s"; a bare number counts steps.
+struct Duration {
+  enum class Unit { steps, epochs, seconds };
+
+  double amount = 0;
+  Unit unit = Unit::steps;
+
+  static Duration steps(double amount) { return {amount, Unit::steps}; }
+  static Duration epochs(double amount) { return {amount, Unit::epochs}; }
+  static Duration seconds(double amount) { return {amount, Unit::seconds}; }
+  bool operator==(const Duration&) const = default;
+};
+
+// "30 s", "5 min", "2 h", "1 d", "100 ms"; a bare number is in seconds.
+struct Seconds {
+  double value = 0;
+
+  bool operator==(const Seconds&) const = default;
+};
+
+// "25 MB" (decimal), "16 MiB" (binary); a bare number is in bytes.
+struct Size {
+  std::int64_t bytes = 0;
+
+  static constexpr Size megabytes(std::int64_t count) { return {count * 1'000'000}; }
+  bool operator==(const Size&) const = default;
+};
+
+std::string to_string(const Duration& duration);  // "10 steps"
+std::string to_string(const Seconds& time);       // "30 s"
+std::string to_string(const Size& size);          // "25 MB", or bytes where that is not exact
+
+std::optional<Duration> parse_duration(std::string_view text);
+std::optional<Seconds> parse_seconds(std::string_view text);
+std::optional<Size> parse_size(std::string_view text);
+
+// A finite number: "0.1", "1e-3", "1/255". Nothing where the text is something else.
+std::optional<double> parse_number(std::string_view text);
+// A whole number: "64", "1e6". Nothing where it is none or does not fit.
+std::optional<std::int64_t> parse_integer(std::string_view text);
+
+}  // namespace trainctl
