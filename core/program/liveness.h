@@ -10,9 +10,10 @@ namespace trainctl {
 // One need for memory over a linear order of ops: a tensor, or an op's workspace (first == last).
 struct Lifetime {
   std::int64_t bytes = 0;
-  int first = 0;           // the op that writes it
-  int last = 0;            // the last op that reads it, at least `first`
-  int continues = -1;      // in place: this one takes over the memory of an earlier lifetime that ends at `first`; equal bytes
+  int first = 0;  // the op that writes it
+  int last = 0;   // the last op that reads it, at least `first`
+  int continues =
+      -1;  // in place: this one takes over the memory of an earlier lifetime that ends at `first`; equal bytes
 };
 
 struct ArenaPlan {

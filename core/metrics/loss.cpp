@@ -1,0 +1,141 @@
+// Loss choices, and how they meet the network's output.
+#include "core/metrics/loss.h"
+
+#include "core/base/format.h"
+#include "core/spec/values.h"
+
+namespace trainctl {
+
+template <>
+struct EnumNames<FromLogits> {
+  static constexpr EnumName<FromLogits> names[] = {
+      {FromLogits::automatic, "auto"}, {FromLogits::yes, "true"}, {FromLogits::no, "false"}};
+};
+
+namespace {
+
+constexpr const char* from_logits_meaning =
+    "Whether the network's output is logits; auto looks whether it ends in a softmax or sigmoid. Probabilities are "
+    "never "
+    "formed in training: the loss is computed from the logits in front of them.";
+
+template <LossKind loss>
+struct CategoricalOptions final : LossOptions {
+  FromLogits from_logits = FromLogits::automatic;
+  double label_smoothing = 0;
+
+  LossKind kind() const override { return loss; }
+  FromLogits logits() const override { return from_logits; }
+  double smoothing() const override { return label_smoothing; }
+
+  static Keys<CategoricalOptions> keys(const char* meaning) {
+    return Keys<CategoricalOptions>(std::string(name_of(loss)), meaning)
+        .key("from_logits", &CategoricalOptions::from_logits, from_logits_meaning)
+        .key("label_smoothing", &CategoricalOptions::label_smoothing,
+             "Share of the target that is spread evenly over all classes.", from_zero_to_below(1));
+  }
+};
+
+struct BinaryOptions final : LossOptions {
+  FromLogits from_logits = FromLogits::automatic;
+
+  LossKind kind() const override { return LossKind::binary_crossentropy; }
+  FromLogits logits() const override { return from_logits; }
+
+  static Keys<BinaryOptions> keys() {
+    return Keys<BinaryOptions>("binary_crossentropy", "Cross-entropy of independent yes-or-no outputs, their mean.")
+        .key("from_logits", &BinaryOptions::from_logits, from_logits_meaning);
+  }
+};
+
+struct SquaredErrorOptions final : LossOptions {
+  LossKind kind() const override { return LossKind::mean_squared_error; }
+
+  static Keys<SquaredErrorOptions> keys() {
+    return Keys<SquaredErrorOptions>("mean_squared_error", "Mean of the squared differences from target values.");
+  }
+};
+
+std::string_view text(FinalActivation activation) {
+  return activation == FinalActivation::softmax   ? "softmax"
+         : activation == FinalActivation::sigmoid ? "sigmoid"
+                                                  : "none";
+}
+
+}  // namespace
+
+const ChoiceTable& loss_choices() {
+  static const ChoiceTable table{
+      "loss",
+      {CategoricalOptions<LossKind::sparse_categorical_crossentropy>::keys(
+           "Cross-entropy over classes; targets are class numbers."),
+       CategoricalOptions<LossKind::categorical_crossentropy>::keys(
+           "Cross-entropy over classes; targets are probabilities (one-hot where the data has class numbers)."),
+       BinaryOptions::keys(), SquaredErrorOptions::keys()}};
+  return table;
+}
+
+ResolvedLoss resolve_loss(const Choice& choice, FinalActivation network, Reader& reader) {
+  const auto& options = choice.as<LossOptions>();
+  ResolvedLoss loss{options.kind(), static_cast<float>(options.smoothing()), FinalActivation::none, choice.place};
+  if (loss.kind == LossKind::mean_squared_error || options.logits() == FromLogits::yes) return loss;
+
+  const auto fitting = loss.kind == LossKind::binary_crossentropy ? FinalActivation::sigmoid : FinalActivation::softmax;
+  if (network == FinalActivation::none) {
+    if (options.logits() == FromLogits::no) {
+      reader.error(choice.place,
+                   format("{} with from_logits: false takes probabilities, but the network does not end in "
+                          "a {}: add one, or leave from_logits out",
+                          choice.name, text(fitting)));
+    }
+  } else if (network != fitting) {
+    reader.error(choice.place, format("{} goes with a {} at the end of the network, not with a {}", choice.name,
+                                      text(fitting), text(network)));
+  } else {
+    loss.folded = network;
+  }
+  return loss;
+}
+
+TensorType target_type(LossKind loss, const Shape& output) {
+  if (loss == LossKind::sparse_categorical_crossentropy) return {{output[0]}, DType::int32};
+  return {output, DType::float32};
+}
+
+void check_output(const ResolvedLoss& loss, const Shape& output, std::int64_t classes, const Shape& target,
+                  Reader& reader) {
+  if (output.rank() != 2) {
+    reader.error(loss.place,
+                 format("{} takes one row of values for each sample, but the network ends in {}: end it with "
+                        "flatten or global_average_pooling2d and dense",
+                        name_of(loss.kind), to_string(output.without_front())));
+    return;
+  }
+  const std::int64_t width = output[1];
+  const bool categorical =
+      loss.kind == LossKind::sparse_categorical_crossentropy || loss.kind == LossKind::categorical_crossentropy;
+  if (categorical && width < 2) {
+    reader.error(loss.place,
+                 format("{} wants an output for each class, but the network has one output; for two classes "
+                        "use binary_crossentropy or two outputs",
+                        name_of(loss.kind)));
+  } else if (classes > 0) {
+    const bool fits = loss.kind == LossKind::sparse_categorical_crossentropy ? width >= classes
+                      : loss.kind == LossKind::binary_crossentropy ? width == classes || (width == 1 && classes == 2)
+                                                                   : width == classes;
+    if (!fits) {
+      reader.error(loss.place, format("the data has {} classes, but the network has {} outputs", classes, width));
+    }
+  } else if (target.rank() > 0) {
+    if (loss.kind == LossKind::sparse_categorical_crossentropy) {
+      reader.error(loss.place,
+                   "sparse_categorical_crossentropy takes class numbers, but the data's targets are values");
+    } else if (target.count() != width) {
+      reader.error(loss.place,
+                   format("the data's targets are {} values for each sample, but the network has {} outputs",
+                          target.count(), width));
+    }
+  }
+}
+
+}  // namespace trainctl

@@ -1,0 +1,25 @@
+// Metric choices of the config, resolved by the loss as Keras does.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "core/metrics/loss.h"
+
+namespace trainctl {
+
+// accuracy, top_k_categorical_accuracy, mean_absolute_error.
+const ChoiceTable& metric_choices();
+
+struct ResolvedMetric {
+  std::string name;  // as in the config: "accuracy"
+  MetricKind kind = MetricKind::categorical_accuracy;
+  std::int64_t k = 1;
+  bool of_predictions = false;  // takes the network's output for people, not the loss's logits
+};
+
+// Reports metrics that have no meaning with the loss, and repeated ones. `output` is [n, K].
+std::vector<ResolvedMetric> resolve_metrics(const std::vector<Choice>& choices, const ResolvedLoss& loss,
+                                            const Shape& output, Reader& reader);
+
+}  // namespace trainctl

@@ -1,0 +1,28 @@
+// The cosine schedule: rate and keys.
+#include "core/optim/cosine_schedule.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+
+#include "core/optim/schedule_keys.h"
+
+namespace trainctl {
+
+double CosineSchedule::rate(double base, const ScheduleTime& time, double warmup) const {
+  if (time.total_steps <= 0) {
+    throw Error(ErrorKind::config, "the cosine schedule needs to know how many steps the run has",
+                "state epochs or max_steps, beside max_time if you like");
+  }
+  const double length = static_cast<double>(time.total_steps) - warmup;
+  const double done = (static_cast<double>(time.step) - warmup) / std::max(length, 1.0);
+  return minimum + (base - minimum) * 0.5 * (1 + std::cos(std::numbers::pi * std::clamp(done, 0.0, 1.0)));
+}
+
+Keys<CosineSchedule> CosineSchedule::keys() {
+  return schedule_keys<CosineSchedule>(
+             "cosine", "After warm-up the learning rate falls along half a cosine, to the end of the run.")
+      .key("minimum", &CosineSchedule::minimum, "Learning rate at the end of the run.", at_least(0));
+}
+
+}  // namespace trainctl

@@ -1,0 +1,28 @@
+// Warm-up, and the table of schedules.
+#include "core/optim/schedule.h"
+
+#include "core/optim/constant_schedule.h"
+#include "core/optim/cosine_schedule.h"
+#include "core/optim/step_schedule.h"
+
+namespace trainctl {
+
+double steps_of(const Duration& duration, const ScheduleTime& time) {
+  require(duration.unit != Duration::Unit::seconds, "schedules count steps and epochs");
+  const double unit = duration.unit == Duration::Unit::epochs ? static_cast<double>(time.steps_per_epoch) : 1.0;
+  return duration.amount * unit;
+}
+
+double ScheduleOptions::learning_rate(double base, const ScheduleTime& time) const {
+  const double steps = steps_of(warmup, time);
+  const double share = static_cast<double>(time.step + 1) / steps;
+  const double scheduled = rate(base, time, steps);
+  return steps > 0 && share < 1 ? share * scheduled : scheduled;
+}
+
+const ChoiceTable& schedule_choices() {
+  static const ChoiceTable table{"schedule", {ConstantSchedule::keys(), StepSchedule::keys(), CosineSchedule::keys()}};
+  return table;
+}
+
+}  // namespace trainctl

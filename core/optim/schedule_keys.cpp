@@ -1,0 +1,15 @@
+// Checks that schedules share.
+#include "core/optim/schedule_keys.h"
+
+#include "core/base/format.h"
+
+namespace trainctl {
+
+void check_steps(const Duration& duration, const char* key, const Node& node, Reader& reader) {
+  if (duration.unit != Duration::Unit::seconds && duration.amount >= 0) return;
+  const Node* value = node.find(key);
+  reader.error(value ? value->place : node.place,
+               format("{} must be a number of steps or epochs, not '{}'", key, to_string(duration)));
+}
+
+}  // namespace trainctl

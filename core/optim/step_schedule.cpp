@@ -1,0 +1,38 @@
+// The step schedule: rate and keys.
+#include "core/optim/step_schedule.h"
+
+#include <cmath>
+
+#include "core/optim/schedule_keys.h"
+
+namespace trainctl {
+namespace {
+
+void check(const StepSchedule& schedule, const Node& node, Reader& reader) {
+  if (schedule.every.has_value() == !schedule.boundaries.empty()) {
+    reader.error(node.place, "step needs either every or boundaries: when the learning rate falls");
+  }
+  if (schedule.every) check_steps(*schedule.every, "every", node, reader);
+  if (schedule.every && schedule.every->amount == 0) reader.error(node.place, "every must be more than 0");
+  for (const Duration& boundary : schedule.boundaries) check_steps(boundary, "boundaries", node, reader);
+}
+
+}  // namespace
+
+double StepSchedule::rate(double base, const ScheduleTime& time, double) const {
+  const auto step = static_cast<double>(time.step);
+  double falls = every ? std::floor(step / steps_of(*every, time)) : 0;
+  for (const Duration& boundary : boundaries) falls += step >= steps_of(boundary, time);
+  return base * std::pow(factor, falls);
+}
+
+Keys<StepSchedule> StepSchedule::keys() {
+  return schedule_keys<StepSchedule>("step",
+                                     "The learning rate falls by a factor, at equal intervals or at given times.")
+      .key("every", &StepSchedule::every, "Interval between falls, in steps or epochs.")
+      .key("boundaries", &StepSchedule::boundaries, "Times of the falls, in steps or epochs: [80 epochs, 120 epochs].")
+      .key("factor", &StepSchedule::factor, "What the learning rate is multiplied by at each fall.", more_than(0))
+      .check(check);
+}
+
+}  // namespace trainctl

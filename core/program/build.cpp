@@ -1,0 +1,304 @@
+// From a model, a loss and an optimizer to the program of one rank.
+#include "core/program/build.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "core/base/format.h"
+#include "core/graph/ops/activations.h"
+#include "core/graph/ops/batch_norm.h"
+#include "core/graph/ops/update.h"
+#include "core/metrics/metric.h"
+#include "core/optim/optimizer.h"
+#include "core/program/flat_layout.h"
+#include "core/program/fuse.h"
+
+namespace trainctl {
+namespace {
+
+// A program under construction.
+class Builder {
+ public:
+  Builder(const ProgramSpec& spec, std::int64_t micro_batch, bool training, Reader& reader);
+
+  // The finished programs. Only after the reader found nothing wrong.
+  Program training(std::int64_t samples, int micro_batches) &&;
+  Program evaluation(const Program& training) &&;
+
+ private:
+  void add_tensors();
+  void add_predictions();
+  std::vector<Op> sums(bool accumulate) const;
+  std::vector<Op> update_ops(const OptimizerOptions& optimizer) const;
+  std::vector<TensorId> reduced() const;
+  Program finish() &&;
+
+  TensorId add(std::string name, Shape shape, DType dtype, Role role) {
+    Tensor tensor;
+    tensor.name = std::move(name);
+    tensor.type = {std::move(shape), dtype};
+    tensor.role = role;
+    return graph_.add_tensor(std::move(tensor));
+  }
+
+  const ProgramSpec& spec_;
+  bool training_;
+  ResolvedLoss loss_;
+  std::vector<ResolvedMetric> metrics_;
+  Graph graph_;
+  Program program_;
+  std::vector<TensorId> statistic_sums_;  // for each of graph_.statistics; no_tensor where it stands still
+  std::vector<Op> prediction_ops_;        // from graph_.output to step.predictions
+  TensorId loss_gradient_ = no_tensor;
+};
+
+Builder::Builder(const ProgramSpec& spec, std::int64_t micro_batch, bool training, Reader& reader)
+    : spec_(spec), training_(training), loss_(resolve_loss(spec.loss, final_activation(*spec.model), reader)) {
+  BuildOptions options;
+  options.batch = micro_batch;
+  options.sample = spec.sample;
+  options.training = training;
+  options.compute = spec.compute;
+  options.seed = spec.seed;
+  options.logits = loss_.folded != FinalActivation::none;
+  BuiltModel built = build_model(*spec.model, options, reader);
+  if (!reader.ok()) return;
+  graph_ = fuse(std::move(built.graph));
+  program_.layers = std::move(built.layers);
+  program_.micro_batch_samples = micro_batch;
+  const Shape& output = graph_.tensor(graph_.output).type.shape;
+  check_output(loss_, output, spec.classes, spec.target, reader);
+  metrics_ = resolve_metrics(spec.metrics, loss_, output, reader);
+  if (reader.ok()) add_tensors();
+}
+
+// Everything that loss, sums, update and host need beside the model's own tensors.
+void Builder::add_tensors() {
+  const TensorType output = graph_.tensor(graph_.output).type;
+  const TensorType targets = target_type(loss_.kind, output.shape);
+  BatchTensors& batch = program_.batch;
+  batch.inputs = graph_.input;
+  batch.samples = graph_.samples;
+  batch.targets = add("targets", targets.shape, targets.dtype, Role::input);
+  batch.weights = add("weights", {output.shape[0]}, DType::float32, Role::input);
+
+  for (const GraphStatistic& statistic : graph_.statistics) {
+    const Tensor moving = graph_.tensor(statistic.moving);
+    statistic_sums_.push_back(statistic.batch_value == no_tensor
+                                  ? no_tensor
+                                  : add(moving.name + "/sum", moving.type.shape, DType::float32, Role::reduced));
+  }
+  StepTensors& step = program_.step;
+  step.loss = add("loss", {}, DType::float32, Role::reduced);
+  for (const auto& metric : metrics_) step.metrics.push_back(add(metric.name, {}, DType::float32, Role::reduced));
+  step.count = add("count", {}, DType::float32, Role::reduced);
+  step.step = graph_.step;
+  if (training_) {
+    step.agree = add("agree", {agree_flags}, DType::float32, Role::reduced);
+    if (step.step == no_tensor) step.step = add("step", {}, DType::int64, Role::scalar);
+    step.learning_rate = add("learning_rate", {}, DType::float32, Role::scalar);
+    step.stop_request = add("stop_request", {}, DType::float32, Role::scalar);
+    step.gradient_norm = add("gradient_norm", {}, DType::float32, Role::scalar);
+    loss_gradient_ = add(graph_.tensor(graph_.output).name + "/gradient", output.shape, output.dtype, Role::activation);
+  }
+  const bool wanted = std::any_of(metrics_.begin(), metrics_.end(), [](const auto& m) { return m.of_predictions; });
+  if (!training_ || wanted) add_predictions();
+}
+
+// What stands at the end of the network and was left out for the loss, in float32.
+void Builder::add_predictions() {
+  TensorId& predictions = program_.step.predictions;
+  predictions = graph_.output;
+  const auto append = [&](std::shared_ptr<const OpDef> def, const char* name) {
+    const TensorId next = add(name, graph_.tensor(predictions).type.shape, DType::float32, Role::activation);
+    prediction_ops_.push_back({std::move(def), {predictions}, {next}, "predictions", {}});
+    predictions = next;
+  };
+  if (graph_.tensor(predictions).type.dtype != DType::float32) {
+    append(std::make_shared<Cast>(DType::float32), "predictions/float32");
+  }
+  if (loss_.folded == FinalActivation::softmax) append(std::make_shared<Softmax>(), "predictions/softmax");
+  if (loss_.folded == FinalActivation::sigmoid) {
+    append(std::make_shared<Activation>(ActivationFunction{ActivationKind::sigmoid}), "predictions/sigmoid");
+  }
+}
+
+// The ops that turn a micro-batch's output into sums, and in training into the gradient of the loss.
+std::vector<Op> Builder::sums(bool accumulate) const {
+  const StepTensors& step = program_.step;
+  const BatchTensors& batch = program_.batch;
+  std::vector<Op> ops;
+  for (const Op& op : graph_.ops) {
+    std::vector<TensorId> values, sums;
+    for (TensorId output : op.outputs) {
+      for (std::size_t i = 0; i < graph_.statistics.size(); ++i) {
+        if (graph_.statistics[i].batch_value != output) continue;
+        values.push_back(output);
+        sums.push_back(statistic_sums_[i]);
+      }
+    }
+    if (values.empty()) continue;
+    auto def = std::make_shared<AccumulateStatistics>(graph_.batch, accumulate);
+    ops.push_back({std::move(def), std::move(values), std::move(sums), op.name, op.place});
+  }
+  ops.insert(ops.end(), prediction_ops_.begin(), prediction_ops_.end());
+  for (std::size_t i = 0; i < metrics_.size(); ++i) {
+    const ResolvedMetric& metric = metrics_[i];
+    const TensorId from = metric.of_predictions ? step.predictions : graph_.output;
+    ops.push_back({std::make_shared<Metric>(metric.kind, metric.k, accumulate),
+                   {from, batch.targets, batch.weights},
+                   {step.metrics[i]},
+                   metric.name,
+                   spec_.metrics[i].place});
+  }
+  ops.push_back({std::make_shared<CountSamples>(accumulate), {batch.weights}, {step.count}, "count", {}});
+  std::vector<TensorId> outputs{step.loss};
+  if (training_) outputs.push_back(loss_gradient_);
+  ops.push_back({std::make_shared<Loss>(loss_.kind, loss_.label_smoothing, training_, accumulate),
+                 {graph_.output, batch.targets, batch.weights},
+                 std::move(outputs),
+                 "loss",
+                 loss_.place});
+  return ops;
+}
+
+// What is reduced behind the gradients, in its order.
+std::vector<TensorId> Builder::reduced() const {
+  std::vector<TensorId> tensors = statistic_sums_;
+  std::erase(tensors, no_tensor);
+  const StepTensors& step = program_.step;
+  tensors.push_back(step.loss);
+  tensors.insert(tensors.end(), step.metrics.begin(), step.metrics.end());
+  tensors.push_back(step.count);
+  tensors.push_back(step.agree);
+  return tensors;
+}
+
+std::vector<Op> Builder::update_ops(const OptimizerOptions& optimizer) const {
+  const StepTensors& step = program_.step;
+  std::vector<TensorId> updated{step.parameters};
+  updated.insert(updated.end(), step.states.begin(), step.states.end());
+  std::vector<Op> ops;
+  ops.push_back({std::make_shared<Agree>(), {step.loss, step.stop_request}, {step.agree}, "agree", {}});
+  ops.push_back({std::make_shared<GradientNorm>(program_.flat.trainable_count),
+                 {step.gradients, step.count},
+                 {step.gradient_norm},
+                 "gradient_norm",
+                 {}});
+  ops.push_back({optimizer.update(update_ranges(program_.flat), spec_.clip_norm),
+                 {step.gradients, step.learning_rate, step.step, step.count, step.agree, step.gradient_norm},
+                 std::move(updated),
+                 "update",
+                 spec_.optimizer.place});
+  for (std::size_t i = 0; i < graph_.statistics.size(); ++i) {
+    if (statistic_sums_[i] == no_tensor) continue;
+    const GraphStatistic& statistic = graph_.statistics[i];
+    ops.push_back({std::make_shared<UpdateStatistics>(statistic.momentum),
+                   {statistic_sums_[i], step.count, step.agree},
+                   {statistic.moving},
+                   graph_.tensor(statistic.moving).name,
+                   {}});
+  }
+  return ops;
+}
+
+Program Builder::training(std::int64_t samples, int micro_batches) && {
+  const auto& optimizer = spec_.optimizer.as<OptimizerOptions>();
+  // Both variants of the backward pass name the same tensors, since differentiation is a function of the graph.
+  Graph again = graph_;
+  Backward first = fuse(differentiate(graph_, loss_gradient_, false));
+  Backward later = fuse(differentiate(again, loss_gradient_, true));
+  require(graph_.tensors.size() == again.tensors.size(), "differentiation is deterministic");
+
+  const auto decays = [&](const GraphParameter& parameter) { return optimizer.decays(parameter.decay); };
+  FlatLayout& flat = program_.flat;
+  flat = flat_layout(graph_, first, reduced(), decays, optimizer.states());
+  StepTensors& step = program_.step;
+  step.parameters = add("parameters", {flat.parameter_count}, DType::float32, Role::parameter);
+  step.gradients = add("gradients", {flat.gradient_count}, DType::float32, Role::gradient);
+  for (const std::string& state : flat.states) {
+    step.states.push_back(add(state, {flat.trainable_count}, DType::float32, Role::state));
+  }
+
+  const auto backward = [&](bool accumulate, Backward& gradients) {
+    std::vector<Op> ops = sums(accumulate);
+    std::move(gradients.ops.begin(), gradients.ops.end(), std::back_inserter(ops));
+    return ops;
+  };
+  if (samples == 0) {
+    Op zero{std::make_shared<ZeroGradients>(flat.gradient_count), {}, {step.gradients}, "no samples", {}};
+    program_.segments.push_back({"backward", {std::move(zero)}});
+    program_.schedule.push_back({0, 0, 0});
+    program_.batch = {};
+    program_.micro_batch_samples = 0;
+    program_.name = "train 0";
+  } else {
+    program_.name = micro_batches == 1 ? format("train {}", samples)
+                                       : format("train {} in {} micro-batches", samples, micro_batches);
+    program_.segments.push_back({"forward", graph_.ops});
+    program_.segments.push_back({"backward", backward(false, first)});
+    if (micro_batches > 1) program_.segments.push_back({"backward_accumulate", backward(true, later)});
+    for (int i = 0; i < micro_batches; ++i) {
+      program_.schedule.push_back({0, i, 0});
+      program_.schedule.push_back({i == 0 ? 1 : 2, i, 0});
+    }
+  }
+  program_.micro_batches = micro_batches;
+  program_.schedule.push_back({static_cast<int>(program_.segments.size()), 0, 0});
+  program_.segments.push_back({"update", update_ops(optimizer)});
+  return std::move(*this).finish();
+}
+
+Program Builder::evaluation(const Program& training) && {
+  std::vector<Op> ops = graph_.ops;
+  for (Op& op : sums(false)) ops.push_back(std::move(op));
+  StepTensors& step = program_.step;
+  step.parameters = add("parameters", {training.flat.parameter_count}, DType::float32, Role::parameter);
+  step.gradients = add("gradients", {training.flat.gradient_count}, DType::float32, Role::gradient);
+  program_.flat = same_layout(training, graph_.tensors);
+  program_.name = format("evaluate {}", program_.micro_batch_samples);
+  program_.segments = {{"forward", std::move(ops)}};
+  program_.schedule = {{0, 0, 0}};
+  return std::move(*this).finish();
+}
+
+Program Builder::finish() && {
+  program_.tensors = std::move(graph_.tensors);
+  return std::move(program_);
+}
+
+}  // namespace
+
+Program training_program(const ProgramSpec& spec, std::int64_t samples, int micro_batches, Reader& reader) {
+  require(micro_batches >= 1 && samples % micro_batches == 0, "micro-batches divide a rank's samples");
+  const std::int64_t micro_batch = std::max<std::int64_t>(samples / micro_batches, 1);
+  Builder builder(spec, micro_batch, true, reader);
+  return reader.ok() ? std::move(builder).training(samples, micro_batches) : Program{};
+}
+
+Program evaluation_program(const ProgramSpec& spec, std::int64_t samples, Reader& reader) {
+  require(samples >= 1, "an evaluation program has samples");
+  const Program training = training_program(spec, 1, 1, reader);
+  if (!reader.ok()) return {};
+  return Builder(spec, samples, false, reader).evaluation(training);
+}
+
+std::vector<std::string> result_names(const ProgramSpec& spec) {
+  std::vector<std::string> names{"loss"};
+  for (const Choice& metric : spec.metrics) names.push_back(metric.name);
+  return names;
+}
+
+int micro_batches_of(std::int64_t samples, std::int64_t largest) {
+  require(largest >= 1, "micro-batches have samples");
+  std::int64_t best =
+      1;  // the most that divide with at least half of `largest` each, if none of the right size is found
+  for (std::int64_t count = 1; count <= samples && 2 * (samples / count) >= largest; ++count) {
+    if (samples % count != 0) continue;
+    best = count;
+    if (samples / count <= largest) break;
+  }
+  return static_cast<int>(best);
+}
+
+}  // namespace trainctl

@@ -1,0 +1,100 @@
+// Where parameters, gradients, running statistics and sums lie in their flat regions.
+#include "core/program/flat_layout.h"
+
+#include <algorithm>
+#include <map>
+
+namespace trainctl {
+namespace {
+
+// Parameters in the order in which the last op that writes their gradient runs.
+std::vector<TensorId> backward_order(const Backward& backward) {
+  std::map<TensorId, TensorId> parameter_of;
+  for (const auto& [parameter, gradient] : backward.parameter_gradients) parameter_of[gradient] = parameter;
+  std::vector<TensorId> order;
+  for (const Op& op : backward.ops) {
+    for (TensorId output : op.outputs) {
+      const auto found = parameter_of.find(output);
+      if (found == parameter_of.end()) continue;
+      std::erase(order, found->second);
+      order.push_back(found->second);
+    }
+  }
+  return order;
+}
+
+}  // namespace
+
+FlatLayout flat_layout(const Graph& graph, const Backward& backward, const std::vector<TensorId>& reduced,
+                       const std::function<bool(const GraphParameter&)>& decays, std::vector<std::string> states) {
+  std::map<TensorId, const GraphParameter*> parameters;
+  for (const GraphParameter& parameter : graph.parameters) parameters[parameter.tensor] = &parameter;
+
+  FlatLayout layout;
+  layout.states = std::move(states);
+  const auto append = [&](TensorId parameter, TensorId gradient) {
+    const std::int64_t count = graph.tensor(parameter).type.shape.count();
+    layout.parameters.push_back(
+        {parameter, gradient, layout.parameter_count, count, decays(*parameters.at(parameter))});
+    layout.parameter_count += count;
+  };
+  for (TensorId parameter : backward_order(backward)) append(parameter, backward.parameter_gradients.at(parameter));
+  layout.trainable_count = layout.parameter_count;
+  for (const GraphParameter& parameter : graph.parameters) {
+    if (!backward.parameter_gradients.contains(parameter.tensor)) append(parameter.tensor, no_tensor);
+  }
+
+  for (const GraphStatistic& statistic : graph.statistics) {
+    layout.statistics.push_back({statistic.moving, layout.statistic_count});
+    layout.statistic_count += graph.tensor(statistic.moving).type.shape.count();
+  }
+  layout.gradient_count = layout.trainable_count;
+  for (TensorId sum : reduced) {
+    layout.reduced.push_back({sum, layout.gradient_count});
+    layout.gradient_count += graph.tensor(sum).type.shape.count();
+  }
+  return layout;
+}
+
+FlatLayout same_layout(const Program& training, const std::vector<Tensor>& tensors) {
+  std::map<std::string_view, TensorId> by_name;
+  for (std::size_t i = 0; i < tensors.size(); ++i) {
+    const Role role = tensors[i].role;
+    if (role == Role::parameter || role == Role::statistic || role == Role::reduced) {
+      by_name.emplace(tensors[i].name, static_cast<TensorId>(i));
+    }
+  }
+  const auto find = [&](TensorId id) {
+    const auto found = by_name.find(training.tensor(id).name);
+    return found == by_name.end() ? no_tensor : found->second;
+  };
+
+  FlatLayout layout = training.flat;
+  for (FlatEntry& entry : layout.parameters) {
+    entry.parameter = find(entry.parameter);
+    entry.gradient = no_tensor;
+    require(entry.parameter != no_tensor, "programs of a run share their parameters");
+  }
+  for (FlatPlace& place : layout.statistics) {
+    place.tensor = find(place.tensor);
+    require(place.tensor != no_tensor, "programs of a run share their running statistics");
+  }
+  for (FlatPlace& place : layout.reduced) place.tensor = find(place.tensor);
+  std::erase_if(layout.reduced, [](const FlatPlace& place) { return place.tensor == no_tensor; });
+  return layout;
+}
+
+std::vector<UpdateRange> update_ranges(const FlatLayout& layout) {
+  std::vector<UpdateRange> ranges;
+  for (const FlatEntry& entry : layout.parameters) {
+    if (entry.gradient == no_tensor) continue;
+    if (!ranges.empty() && ranges.back().decay == entry.decay) {
+      ranges.back().count += entry.count;
+    } else {
+      ranges.push_back({entry.offset, entry.count, entry.decay});
+    }
+  }
+  return ranges;
+}
+
+}  // namespace trainctl

@@ -1,0 +1,24 @@
+// Where parameters, gradients, running statistics and sums lie in their flat regions.
+#pragma once
+
+#include <functional>
+
+#include "core/graph/graph.h"
+#include "core/graph/ops/update.h"
+#include "core/program/program.h"
+
+namespace trainctl {
+
+// The layout of a training graph: trainable parameters in the order in which the backward ops finish their gradients,
+// frozen ones behind them, running statistics in the graph's order, and the tensors `reduced` behind the gradients.
+// `decays` says whether weight decay applies to a parameter.
+FlatLayout flat_layout(const Graph& graph, const Backward& backward, const std::vector<TensorId>& reduced,
+                       const std::function<bool(const GraphParameter&)>& decays, std::vector<std::string> states);
+
+// The same layout for another program's tensors, matched by name; sums and gradients that it lacks are left out.
+FlatLayout same_layout(const Program& training, const std::vector<Tensor>& tensors);
+
+// The trainable part, as runs that are updated alike.
+std::vector<UpdateRange> update_ranges(const FlatLayout& layout);
+
+}  // namespace trainctl

@@ -1,0 +1,132 @@
+// Losses and metrics: how they meet the network, and means over an epoch.
+#include "core/metrics/metric.h"
+
+#include <random>
+
+#include "core/metrics/means.h"
+#include "core/spec/values.h"
+#include "test/catch.h"
+
+using namespace trainctl;
+
+namespace {
+
+Choice loss(const char* name, const char* key = nullptr, const char* value = nullptr) {
+  Node node = map_node();
+  append(node, "name", scalar_node(name));
+  if (key) append(node, key, scalar_node(value));
+  Reader reader;
+  Choice choice;
+  REQUIRE(read_choice(loss_choices(), node, reader, choice));
+  return choice;
+}
+
+Choice metric(const char* name) { return default_choice(metric_choices(), name); }
+
+MetricKind accuracy_of(const char* name, Shape output) {
+  Reader reader;
+  const ResolvedLoss resolved = resolve_loss(loss(name), FinalActivation::none, reader);
+  const auto metrics = resolve_metrics({metric("accuracy")}, resolved, output, reader);
+  CHECK(reader.ok());
+  return metrics.at(0).kind;
+}
+
+std::size_t output_errors(const char* name, Shape output, std::int64_t classes, Shape target) {
+  Reader reader;
+  check_output(resolve_loss(loss(name), FinalActivation::none, reader), output, classes, target, reader);
+  return reader.diagnostics().size();
+}
+
+}  // namespace
+
+TEST_CASE("a softmax or sigmoid at the end is folded into the loss it fits") {
+  const auto folded = [](const Choice& choice, FinalActivation network, std::size_t errors = 0) {
+    Reader reader;
+    const ResolvedLoss resolved = resolve_loss(choice, network, reader);
+    CHECK(reader.diagnostics().size() == errors);
+    return resolved.folded;
+  };
+  const auto none = FinalActivation::none, softmax = FinalActivation::softmax, sigmoid = FinalActivation::sigmoid;
+  const char* sparse = "sparse_categorical_crossentropy";
+  CHECK(folded(loss(sparse), softmax) == softmax);
+  CHECK(folded(loss(sparse), none) == none);
+  CHECK(folded(loss(sparse, "from_logits", "false"), softmax) == softmax);
+  CHECK(folded(loss(sparse, "from_logits", "true"), softmax) == none);
+  CHECK(folded(loss("binary_crossentropy"), sigmoid) == sigmoid);
+  CHECK(folded(loss("mean_squared_error"), sigmoid) == none);
+  folded(loss(sparse, "from_logits", "false"), none, 1);
+  folded(loss(sparse), sigmoid, 1);
+  folded(loss("binary_crossentropy"), softmax, 1);
+}
+
+TEST_CASE("label smoothing reaches the loss") {
+  Reader reader;
+  const Choice choice = loss("categorical_crossentropy", "label_smoothing", "0.1");
+  CHECK(resolve_loss(choice, FinalActivation::none, reader).label_smoothing == 0.1f);
+}
+
+TEST_CASE("accuracy is what the loss makes of it") {
+  CHECK(accuracy_of("sparse_categorical_crossentropy", {4, 10}) == MetricKind::sparse_categorical_accuracy);
+  CHECK(accuracy_of("categorical_crossentropy", {4, 10}) == MetricKind::categorical_accuracy);
+  CHECK(accuracy_of("binary_crossentropy", {4, 1}) == MetricKind::binary_accuracy);
+  CHECK(accuracy_of("mean_squared_error", {4, 10}) == MetricKind::categorical_accuracy);
+}
+
+TEST_CASE("metrics without meaning are refused") {
+  Reader reader;
+  const ResolvedLoss squared = resolve_loss(loss("mean_squared_error"), FinalActivation::none, reader);
+  const ResolvedLoss sparse = resolve_loss(loss("sparse_categorical_crossentropy"), FinalActivation::softmax, reader);
+  resolve_metrics({metric("accuracy")}, squared, {4, 1}, reader);
+  CHECK(reader.diagnostics().size() == 1);
+  resolve_metrics({metric("mean_absolute_error")}, sparse, {4, 10}, reader);
+  CHECK(reader.diagnostics().size() == 2);
+  resolve_metrics({metric("accuracy"), metric("accuracy")}, sparse, {4, 10}, reader);
+  CHECK(reader.diagnostics().size() == 3);
+  const auto top = resolve_metrics({metric("top_k_categorical_accuracy")}, sparse, {4, 10}, reader);
+  CHECK(top.at(0).k == 5);
+  CHECK(reader.diagnostics().size() == 3);
+}
+
+TEST_CASE("the output must fit the loss and the data") {
+  CHECK(output_errors("sparse_categorical_crossentropy", {8, 10}, 10, {}) == 0);
+  CHECK(output_errors("sparse_categorical_crossentropy", {8, 10}, 12, {}) == 1);
+  CHECK(output_errors("sparse_categorical_crossentropy", {8, 1}, 2, {}) == 1);
+  CHECK(output_errors("sparse_categorical_crossentropy", {8, 7, 7, 4}, 4, {}) == 1);
+  CHECK(output_errors("sparse_categorical_crossentropy", {8, 10}, 0, {10}) == 1);
+  CHECK(output_errors("categorical_crossentropy", {8, 10}, 9, {}) == 1);
+  CHECK(output_errors("binary_crossentropy", {8, 1}, 2, {}) == 0);
+  CHECK(output_errors("binary_crossentropy", {8, 3}, 2, {}) == 1);
+  CHECK(output_errors("mean_squared_error", {8, 3}, 0, {3}) == 0);
+  CHECK(output_errors("mean_squared_error", {8, 3}, 0, {4}) == 1);
+}
+
+TEST_CASE("targets have the type that the loss reads") {
+  CHECK(target_type(LossKind::sparse_categorical_crossentropy, {8, 10}) == TensorType{{8}, DType::int32});
+  CHECK(target_type(LossKind::binary_crossentropy, {8, 3}) == TensorType{{8, 3}, DType::float32});
+}
+
+TEST_CASE("means over uneven batches are those over all samples") {
+  std::mt19937 random(3);
+  std::uniform_real_distribution<double> uniform(0, 5);
+  MetricMeans whole({"loss", "accuracy"}), other({"loss", "accuracy"});
+  CHECK(whole.means().empty());
+  double losses = 0, hits = 0, samples = 0;
+  for (const int batch : {64, 64, 7, 1}) {
+    double loss = 0, right = 0;
+    for (int i = 0; i < batch; ++i) {
+      loss += uniform(random);
+      right += static_cast<double>(random() % 2);
+    }
+    const double sums[] = {loss, right};
+    (batch == 7 ? other : whole).add(sums, batch);
+    losses += loss;
+    hits += right;
+    samples += batch;
+  }
+  whole.add(other);
+  CHECK(whole.count() == samples);
+  CHECK(whole.means().at("loss") == Approx(losses / samples));
+  CHECK(whole.means().at("accuracy") == Approx(hits / samples));
+  whole.clear();
+  CHECK(whole.means().empty());
+}
