@@ -3,7 +3,9 @@
 
 #include <cstdint>
 #include <map>
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/exec/batch_source.h"
@@ -21,14 +23,23 @@ struct NamedTensor {
 
 // Everything a run needs to go on, independent of the number of ranks.
 struct Snapshot {
-  std::int64_t step = 0;             // steps done
-  DataPosition position;             // of the next sample
-  std::vector<NamedTensor> weights;  // parameters and running statistics, bytewise by name
-  std::vector<NamedTensor> state;    // optimizer state: "momentum/conv1/kernel", bytewise by name
-  std::map<std::string, std::string>
-      facts;  // small texts kept with it: kernel choices, data fingerprint, ranks, best metric
-  std::map<std::string, double> metrics;  // of the last evaluation: what `best` compares
+  std::int64_t step = 0;                     // steps done
+  DataPosition position;                     // of the next sample
+  std::vector<NamedTensor> weights;          // parameters and running statistics, bytewise by name
+  std::vector<NamedTensor> state;            // optimizer state: "momentum/conv1/kernel", bytewise by name
+  std::vector<int> mesh;                     // data, pipeline, tensor: the ranks that wrote it
+  std::map<std::string, std::string> facts;  // small texts kept with it: kernel choices, data fingerprint, best metric
+  std::map<std::string, double> metrics;     // of the last evaluation: what `best` compares
 };
+
+// SHA-256 over tensors (float32) in bytewise order of their names: name, a zero byte, then the values little-endian in
+// logical layout. Over a run's weights it is `weights_sha256`. 64 lower-case hexadecimal digits.
+std::string weights_sha256(std::span<const NamedTensor> tensors);
+
+// Compares names and shapes of what a checkpoint holds with what the model expects (views are not looked at). Throws
+// Error{config} that begins with `checkpoint`, the checkpoint's path, and names the tensors that differ.
+void require_same_tensors(std::string_view checkpoint, std::span<const NamedTensor> found,
+                          std::span<const NamedTensor> expected);
 
 // Where snapshots go. Implemented by io/checkpoint; called on rank 0 only.
 class SnapshotStore {

@@ -1,0 +1,158 @@
+// Whole or absent, by rename.
+#include "io/checkpoint/atomic_file.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <filesystem>
+#include <system_error>
+#include <utility>
+
+#include "core/base/error.h"
+#include "core/base/format.h"
+
+namespace trainctl {
+namespace fs = std::filesystem;
+namespace {
+
+constexpr std::string_view prefix = ".partial-";
+constexpr std::int64_t chunk = 4 << 20;  // hashed while it is still in the cache
+
+std::string temporary_of(const fs::path& path) {
+  return (path.parent_path() / format("{}{}-{}", prefix, getpid(), path.filename().string())).string();
+}
+
+std::string folder_of(const std::string& path) {
+  const fs::path folder = fs::path(path).parent_path();
+  return folder.empty() ? "." : folder.string();
+}
+
+[[noreturn]] void throw_resource(const std::string& path, int error, std::int64_t need = 0) {
+  std::string message = "cannot write: " + std::generic_category().message(error);
+  std::string remedy = "choose a run directory that can be written (--run-dir)";
+  if (error == ENOSPC || error == EDQUOT || error == EFBIG) {
+    std::error_code ignored;
+    const fs::space_info space = fs::space(folder_of(path), ignored);
+    message += format(" ({} are needed", byte_text(need));
+    if (!ignored) message += format(", {} are free", byte_text(static_cast<std::int64_t>(space.available)));
+    message += ")";
+    remedy = "make room there, or choose another run directory (--run-dir), then run again";
+  }
+  throw Error(ErrorKind::resource, Place{path}, message, remedy);
+}
+
+void sync_folder(const std::string& folder, const std::string& shown) {
+  const int descriptor = open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (descriptor < 0) throw_resource(shown, errno);
+  const int error = fsync(descriptor) == 0 ? 0 : errno;
+  close(descriptor);
+  if (error != 0 && error != EINVAL) throw_resource(shown, error);  // EINVAL: a file system without fsync of folders
+}
+
+void rename_over(const std::string& from, const std::string& to) {
+  if (rename(from.c_str(), to.c_str()) != 0) throw_resource(to, errno);
+  sync_folder(folder_of(to), to);
+}
+
+}  // namespace
+
+OutputFile::OutputFile(const std::string& path, std::string shown, std::int64_t need)
+    : shown_(std::move(shown)), need_(need) {
+  descriptor_ = open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+  if (descriptor_ < 0) fail();
+}
+
+OutputFile::~OutputFile() {
+  if (descriptor_ >= 0) close(descriptor_);
+}
+
+void OutputFile::fail() const { throw_resource(shown_, errno, need_); }
+
+void OutputFile::write(const void* data, std::int64_t bytes) {
+  const char* next = static_cast<const char*>(data);
+  while (bytes > 0) {
+    const ssize_t written = ::write(descriptor_, next, static_cast<std::size_t>(std::min(bytes, chunk)));
+    if (written < 0) {
+      if (errno == EINTR) continue;
+      fail();
+    }
+    hash_.update(next, static_cast<std::size_t>(written));
+    next += written;
+    bytes -= written;
+    bytes_ += written;
+  }
+}
+
+FileSeal OutputFile::finish() {
+  if (fsync(descriptor_) != 0 && errno != EINVAL) fail();  // EINVAL: a device or pipe
+  if (close(std::exchange(descriptor_, -1)) != 0) fail();
+  return {bytes_, hash_.finish()};
+}
+
+AtomicFolder::AtomicFolder(std::string path) : path_(std::move(path)), temporary_(temporary_of(path_)) {
+  std::error_code ignored;
+  fs::remove_all(temporary_, ignored);
+  if (mkdir(temporary_.c_str(), 0777) != 0) throw_resource(path_, errno);
+}
+
+AtomicFolder::~AtomicFolder() {
+  std::error_code ignored;
+  fs::remove_all(temporary_, ignored);  // after commit() nothing, or the folder that was replaced
+}
+
+void AtomicFolder::commit() {
+  sync_folder(temporary_, path_);
+  if (renameat2(AT_FDCWD, temporary_.c_str(), AT_FDCWD, path_.c_str(), RENAME_NOREPLACE) == 0) {
+    sync_folder(folder_of(path_), path_);
+    return;
+  }
+  if (errno == EEXIST && renameat2(AT_FDCWD, temporary_.c_str(), AT_FDCWD, path_.c_str(), RENAME_EXCHANGE) == 0) {
+    sync_folder(folder_of(path_), path_);
+    return;
+  }
+  // A file system without these flags: what is replaced steps aside first.
+  const std::string old = temporary_ + ".old";
+  if (fs::exists(path_)) rename_over(path_, old);
+  rename_over(temporary_, path_);
+  std::error_code ignored;
+  fs::remove_all(old, ignored);
+}
+
+void write_file(const std::string& path, std::string_view text) {
+  const std::string temporary = temporary_of(path);
+  try {
+    OutputFile file(temporary, path, static_cast<std::int64_t>(text.size()));
+    file.write(text.data(), static_cast<std::int64_t>(text.size()));
+    file.finish();
+    rename_over(temporary, path);
+  } catch (...) {
+    unlink(temporary.c_str());
+    throw;
+  }
+}
+
+void replace_link(const std::string& link, const std::string& target) {
+  const std::string temporary = temporary_of(link);
+  unlink(temporary.c_str());
+  if (symlink(target.c_str(), temporary.c_str()) != 0) throw_resource(link, errno);
+  rename_over(temporary, link);
+}
+
+void create_folders(const std::string& path) {
+  std::error_code error;
+  fs::create_directories(path, error);
+  if (error) throw_resource(path, error.value());
+}
+
+void remove_leftovers(const std::string& folder) {
+  std::error_code error;
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder, error)) {
+    if (entry.path().filename().string().starts_with(prefix)) fs::remove_all(entry.path(), error);
+  }
+}
+
+}  // namespace trainctl

@@ -1,0 +1,131 @@
+// Reading checkpoints and verifying them.
+#include "io/checkpoint/load.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <limits>
+#include <sstream>
+#include <system_error>
+#include <utility>
+
+#include "core/base/error.h"
+#include "core/base/format.h"
+#include "core/base/hash.h"
+#include "core/base/log.h"
+#include "io/checkpoint/safetensors.h"
+#include "io/checkpoint/store.h"
+
+namespace trainctl {
+namespace fs = std::filesystem;
+namespace {
+
+constexpr const char* damaged_remedy = "--resume auto takes the newest whole one";
+
+[[noreturn]] void throw_damaged(const std::string& path, const std::string& why) {
+  throw Error(ErrorKind::data, Place{path}, "the checkpoint is damaged: " + why, damaged_remedy);
+}
+
+// The tensors of a file as views of `data`, compared with what the manifest says of each.
+std::vector<NamedTensor> verify(const std::string& path, const Manifest::File& record, const SafetensorsFile& file,
+                                const FileSeal& seal, std::byte* data) {
+  std::vector<NamedTensor> tensors;
+  for (const Manifest::Tensor& expected : record.tensors) {
+    const StoredTensor* stored = file.header().find(expected.name);
+    if (!stored || stored->shape != expected.shape || stored->dtype != DType::float32) {
+      throw_damaged(path, "tensor '" + expected.name + "' is not as the manifest says");
+    }
+    tensors.push_back({stored->name, stored->shape, {data + stored->begin, stored->dtype, stored->shape.count()}});
+    if (tensor_hash(tensors.back().view) != expected.xxh3) {
+      throw_damaged(path, "tensor '" + expected.name + "' differs from its hash");
+    }
+  }
+  if (seal != record.seal) throw_damaged(path, "it differs from its SHA-256");
+  return tensors;
+}
+
+std::vector<NamedTensor> load_file(const std::string& path, const Manifest::File& record, LoadedCheckpoint& loaded) {
+  std::error_code error;
+  const auto bytes = static_cast<std::int64_t>(fs::file_size(path, error));
+  if (error) throw_damaged(path, error.message());
+  if (bytes != record.seal.bytes)
+    throw_damaged(path, format("it has {} bytes instead of {}", bytes, record.seal.bytes));
+  const SafetensorsFile file(path);
+  loaded.memory.push_back(std::make_unique_for_overwrite<std::byte[]>(static_cast<std::size_t>(file.data_bytes())));
+  std::byte* data = loaded.memory.back().get();
+  const FileSeal seal = file.read_all(data);
+  return verify(path, record, file, seal, data);
+}
+
+// Newest first. One without a readable manifest counts as newest, so that it is not passed over in silence.
+std::vector<CheckpointFolder> newest_first(const std::string& run_directory) {
+  std::vector<std::pair<std::int64_t, CheckpointFolder>> ranked;
+  for (const CheckpointFolder& folder : list_checkpoints(run_directory)) {
+    std::int64_t sequence = std::numeric_limits<std::int64_t>::max();
+    try {
+      sequence = read_manifest(folder.path).sequence;
+    } catch (const Error&) {
+    }
+    ranked.push_back({sequence, folder});
+  }
+  std::sort(ranked.begin(), ranked.end(), [](const auto& a, const auto& b) {
+    return std::pair(a.first, a.second.step) > std::pair(b.first, b.second.step);
+  });
+  std::vector<CheckpointFolder> folders;
+  for (auto& [sequence, folder] : ranked) folders.push_back(std::move(folder));
+  return folders;
+}
+
+}  // namespace
+
+std::string tensor_hash(const View& view) {
+  return format("{:016x}", xxh3(view.data, static_cast<std::size_t>(view.bytes())));
+}
+
+Manifest read_manifest(const std::string& checkpoint) {
+  const std::string path = checkpoint + "/" + manifest_file;
+  std::ifstream file(path, std::ios::binary);
+  if (!file) throw Error(ErrorKind::data, Place{checkpoint}, "not a checkpoint: it has no readable manifest.json");
+  std::ostringstream text;
+  text << file.rdbuf();
+  return parse_manifest(text.str(), path);
+}
+
+LoadedCheckpoint load_checkpoint(const std::string& path) {
+  LoadedCheckpoint loaded;
+  loaded.path = path;
+  loaded.manifest = read_manifest(path);
+  const Manifest& manifest = loaded.manifest;
+  loaded.snapshot.step = manifest.step;
+  loaded.snapshot.position = manifest.position;
+  loaded.snapshot.mesh = manifest.mesh;
+  loaded.snapshot.facts = manifest.facts;
+  loaded.snapshot.metrics = manifest.metrics;
+  const Manifest::File* weights = manifest.find(weights_file);
+  if (!weights) throw_damaged(path, "the manifest names no weights");
+  loaded.snapshot.weights = load_file(path + "/" + weights_file, *weights, loaded);
+  if (const Manifest::File* state = manifest.find(state_file)) {
+    loaded.snapshot.state = load_file(path + "/" + state_file, *state, loaded);
+  }
+  if (weights_sha256(loaded.snapshot.weights) != manifest.weights_sha256) {
+    throw_damaged(path, "the weights differ from weights_sha256");
+  }
+  return loaded;
+}
+
+std::optional<LoadedCheckpoint> load_newest_checkpoint(const std::string& run_directory) {
+  const std::vector<CheckpointFolder> folders = newest_first(run_directory);
+  for (const CheckpointFolder& folder : folders) {
+    try {
+      return load_checkpoint(folder.path);
+    } catch (const Error& failure) {
+      if (failure.kind() != ErrorKind::data) throw;
+      log::warning(format("passed over: {}", failure.what()));
+    }
+  }
+  if (folders.empty()) return std::nullopt;
+  throw Error(ErrorKind::data, Place{run_directory}, format("none of its {} checkpoints is whole", folders.size()),
+              "start anew (--resume never)");
+}
+
+}  // namespace trainctl

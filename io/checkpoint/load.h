@@ -1,0 +1,37 @@
+// Loading checkpoints: every hash is verified before anything is used.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/exec/snapshot.h"
+#include "io/checkpoint/manifest.h"
+
+namespace trainctl {
+
+// A checkpoint in memory. The snapshot's views lie in `memory`; its state is empty where only weights were kept.
+struct LoadedCheckpoint {
+  std::string path;
+  Manifest manifest;
+  Snapshot snapshot;
+  std::vector<std::unique_ptr<std::byte[]>> memory;
+};
+
+// The manifest of a checkpoint's folder, verified by its own hash. Throws Error{data}.
+Manifest read_manifest(const std::string& checkpoint);
+
+// Loads and verifies the checkpoint in this folder. Throws Error{data} that names the file, and the tensor where one
+// differs.
+LoadedCheckpoint load_checkpoint(const std::string& path);
+
+// The newest checkpoint of a run directory that is whole; a damaged one that is passed over is warned about. Nothing
+// where there is no checkpoint; Error{data} where there are some and none is whole.
+std::optional<LoadedCheckpoint> load_newest_checkpoint(const std::string& run_directory);
+
+// The hash of a tensor's bytes as manifests hold it: XXH3, 16 hexadecimal digits.
+std::string tensor_hash(const View& view);
+
+}  // namespace trainctl

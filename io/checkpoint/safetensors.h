@@ -1,0 +1,75 @@
+// safetensors: eight bytes with the length of a JSON header, the header, and the tensors' bytes, little-endian, without
+// gaps. https://github.com/huggingface/safetensors describes the format; float8 and boolean tensors are not read.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/exec/snapshot.h"
+#include "core/tensor/dtype.h"
+#include "core/tensor/shape.h"
+#include "io/checkpoint/atomic_file.h"
+
+namespace trainctl {
+
+// A tensor of a file: its bytes are [begin, end) of the part behind the header.
+struct StoredTensor {
+  std::string name;
+  DType dtype = DType::float32;
+  Shape shape;
+  std::int64_t begin = 0;
+  std::int64_t end = 0;
+
+  std::int64_t bytes() const { return end - begin; }
+};
+
+struct SafetensorsHeader {
+  std::vector<StoredTensor> tensors;            // in the order of their bytes
+  std::map<std::string, std::string> metadata;  // "__metadata__"
+
+  // Null where there is none of this name.
+  const StoredTensor* find(std::string_view name) const;
+};
+
+// Headers longer than this are refused, as the format has it.
+inline constexpr std::int64_t largest_safetensors_header = 100'000'000;
+
+// Parses the JSON header of a file that has `data_bytes` behind it. Tensors must cover these bytes exactly, without
+// overlap and gap. Memory stays in proportion to the header's length. Throws Error{data} that begins with `path`.
+SafetensorsHeader parse_safetensors_header(std::string_view header, std::int64_t data_bytes, const std::string& path);
+
+// Writes tensors in the order given; names must be unique.
+void write_safetensors(OutputFile& file, std::span<const NamedTensor> tensors,
+                       const std::map<std::string, std::string>& metadata = {});
+
+// A file open for reading. Throws Error{data} where it cannot be opened or is none.
+class SafetensorsFile {
+ public:
+  explicit SafetensorsFile(std::string path);
+  ~SafetensorsFile();
+  SafetensorsFile(const SafetensorsFile&) = delete;
+  SafetensorsFile& operator=(const SafetensorsFile&) = delete;
+
+  const SafetensorsHeader& header() const { return header_; }
+  std::int64_t data_bytes() const { return data_bytes_; }
+
+  // Reads one tensor's bytes.
+  void read(const StoredTensor& tensor, void* to) const;
+  // Reads all data_bytes() and returns the seal of the whole file.
+  FileSeal read_all(void* to) const;
+
+ private:
+  void read_at(std::int64_t offset, void* to, std::int64_t bytes) const;
+
+  std::string path_;
+  int descriptor_ = -1;
+  std::int64_t data_begin_ = 0;
+  std::int64_t data_bytes_ = 0;
+  SafetensorsHeader header_;
+};
+
+}  // namespace trainctl

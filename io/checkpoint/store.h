@@ -1,0 +1,50 @@
+// Checkpoints of a run directory: checkpoints/step-00001234/, the links `last` and `best`, and how many are kept.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "core/exec/snapshot.h"
+#include "io/checkpoint/manifest.h"
+
+namespace trainctl {
+
+inline constexpr const char* weights_file = "weights.safetensors";
+inline constexpr const char* state_file = "state.safetensors";
+inline constexpr const char* manifest_file = "manifest.json";
+
+// A folder checkpoints/step-N, whole by its name; whether its contents are is for load_checkpoint to say.
+struct CheckpointFolder {
+  std::string path;
+  std::int64_t step = 0;
+};
+
+// The checkpoint folders of a run directory, in no order; none where it has none.
+std::vector<CheckpointFolder> list_checkpoints(const std::string& run_directory);
+
+struct StorePolicy {
+  int keep = 3;               // newest checkpoints that stay, beside the best one
+  bool weights_only = false;  // leave out the optimizer's state
+};
+
+// The one writer of a run directory's checkpoints (whoever holds its lock).
+class CheckpointStore final : public SnapshotStore {
+ public:
+  // Creates the folder and removes what a killed writer left. Throws Error{resource}.
+  CheckpointStore(const std::string& run_directory, StorePolicy policy);
+
+  // Afterwards `last` points at it, and `best` where it is; older ones beyond `keep` are gone. What is of a later step
+  // (the run went back to an earlier one) goes before older ones do.
+  std::string save(const Snapshot& snapshot, bool is_best) override;
+
+ private:
+  void prune(std::int64_t saved_step) const;
+
+  std::string run_directory_;
+  std::string folder_;
+  StorePolicy policy_;
+  std::int64_t next_sequence_ = 1;
+};
+
+}  // namespace trainctl

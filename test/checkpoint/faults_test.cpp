@@ -1,0 +1,144 @@
+// Full disks, folders that cannot be written, and processes killed in the middle of a save.
+#include <signal.h>
+#include <sys/mount.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <thread>
+
+#include "core/base/error.h"
+#include "io/checkpoint/atomic_file.h"
+#include "io/checkpoint/load.h"
+#include "io/checkpoint/store.h"
+#include "test/catch.h"
+#include "test/checkpoint/support.h"
+
+using namespace trainctl;
+using namespace trainctl::test;
+
+namespace {
+
+// A write limit of this process, restored with the object: a full disk for whoever is not root.
+struct FileSizeLimit {
+  rlimit before;
+  explicit FileSizeLimit(rlim_t bytes) {
+    signal(SIGXFSZ, SIG_IGN);
+    getrlimit(RLIMIT_FSIZE, &before);
+    const rlimit limit{bytes, before.rlim_max};
+    setrlimit(RLIMIT_FSIZE, &limit);
+  }
+  ~FileSizeLimit() { setrlimit(RLIMIT_FSIZE, &before); }
+};
+
+template <class Work>
+std::string resource_failure(Work work) {
+  ErrorKind kind{};
+  const std::string text = failure_of(work, &kind);
+  CHECK(kind == ErrorKind::resource);
+  return text;
+}
+
+int count_of(const std::string& folder) {
+  return static_cast<int>(std::distance(fs::directory_iterator(folder), fs::directory_iterator()));
+}
+
+}  // namespace
+
+TEST_CASE("a disk that fills up leaves the old checkpoints and nothing of the new one") {
+  const TemporaryFolder run;
+  CheckpointStore store(run.path, {.keep = 1});
+  const RandomSnapshot first(1, 10);
+  store.save(first.snapshot, false);
+  const RandomSnapshot large(2, 20, 100);
+  std::string text;
+  {
+    const FileSizeLimit limit(20000);
+    text = resource_failure([&] { store.save(large.snapshot, true); });
+  }
+  CHECK(text.find(run / "checkpoints/step-00000020: cannot write") == 0);
+  CHECK(text.find("432.1 kB are needed") != std::string::npos);
+  CHECK(count_of(run / "checkpoints") == 2);  // step-00000010 and last
+  CHECK(same(load_newest_checkpoint(run.path)->snapshot.weights, first.snapshot.weights));
+  CHECK_NOTHROW(store.save(large.snapshot, true));
+}
+
+TEST_CASE("a full file system is reported with what is needed and what is free") {
+  const TemporaryFolder mount_point;
+  if (mount("tmpfs", mount_point.path.c_str(), "tmpfs", 0, "size=256k") != 0) {
+    std::puts("skipped: mounting a small file system needs root");
+    return;
+  }
+  {
+    CheckpointStore store(mount_point.path, {});
+    store.save(RandomSnapshot(1, 10).snapshot, false);
+    const std::string text = resource_failure([&] { store.save(RandomSnapshot(2, 20, 100).snapshot, false); });
+    CHECK(text.find("No space left on device (432.1 kB are needed") != std::string::npos);
+    CHECK(text.find("are free)") != std::string::npos);
+    CHECK(load_newest_checkpoint(mount_point.path)->snapshot.step == 10);
+    CHECK(count_of(mount_point / "checkpoints") == 2);
+  }
+  umount(mount_point.path.c_str());
+}
+
+TEST_CASE("write_file replaces a file whole or leaves it") {
+  const TemporaryFolder folder;
+  write_file(folder / "a", "first");
+  write_file(folder / "a", "second");
+  CHECK(read_text(folder / "a") == "second");
+  {
+    const FileSizeLimit limit(1000);
+    resource_failure([&] { write_file(folder / "a", std::string(5000, 'x')); });
+  }
+  CHECK(read_text(folder / "a") == "second");
+  CHECK(count_of(folder.path) == 1);
+  CHECK(resource_failure([&] { write_file(folder / "none/a", "text"); }).find(folder / "none/a: cannot write") == 0);
+  write_text(folder / "b", "");
+  CHECK(resource_failure([&] { CheckpointStore store(folder / "b", {}); }).find("cannot write") != std::string::npos);
+  CHECK(resource_failure([] { OutputFile("/dev/full", "f", 5).write("12345", 5); }).find("f: cannot write") == 0);
+}
+
+TEST_CASE("what a killed process leaves is whole") {
+  const TemporaryFolder run;
+  std::mt19937 random(7);
+  int leftovers = 0;
+  std::int64_t newest = 0;
+  for (int round = 0; round < 25; ++round) {
+    const pid_t child = fork();
+    REQUIRE(child >= 0);
+    if (child == 0) {
+      CheckpointStore store(run.path, {.keep = 2});
+      for (std::int64_t step = newest + 1;; ++step) {
+        store.save(RandomSnapshot(static_cast<unsigned>(step), step, 50).snapshot, step % 3 == 0);
+      }
+    }
+    std::this_thread::sleep_for(std::chrono::microseconds(2000 + random() % 30000));
+    kill(child, SIGKILL);
+    int status = 0;
+    waitpid(child, &status, 0);
+    REQUIRE(WIFSIGNALED(status));
+
+    for (const auto& entry : fs::directory_iterator(run / "checkpoints")) {
+      leftovers += entry.path().filename().string().starts_with(".partial-");
+    }
+    for (const CheckpointFolder& checkpoint : list_checkpoints(run.path)) {
+      const LoadedCheckpoint loaded = load_checkpoint(checkpoint.path);
+      CHECK(same(loaded.snapshot.weights,
+                 RandomSnapshot(static_cast<unsigned>(checkpoint.step), checkpoint.step, 50).snapshot.weights));
+    }
+    for (const char* link : {"/last", "/best"}) {
+      if (fs::is_symlink(run / "checkpoints" + link)) CHECK_NOTHROW(load_checkpoint(run / "checkpoints" + link));
+    }
+    const auto loaded = load_newest_checkpoint(run.path);
+    if (!loaded) continue;
+    CHECK(loaded->snapshot.step >= newest);
+    newest = loaded->snapshot.step;
+  }
+  CHECK(newest > 0);
+  CHECK(leftovers > 0);  // some were killed inside a save
+  CheckpointStore cleaner(run.path, {});
+  for (const auto& entry : fs::directory_iterator(run / "checkpoints")) {
+    CHECK_FALSE(entry.path().filename().string().starts_with(".partial-"));
+  }
+}

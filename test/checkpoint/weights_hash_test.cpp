@@ -1,0 +1,53 @@
+// weights_sha256 against its definition, spelled out, and the comparison of a checkpoint's tensors with a model's.
+#include <algorithm>
+#include <cstring>
+
+#include "core/base/error.h"
+#include "core/base/hash.h"
+#include "core/exec/snapshot.h"
+#include "test/catch.h"
+#include "test/checkpoint/support.h"
+
+using namespace trainctl;
+using namespace trainctl::test;
+
+TEST_CASE("weights_sha256 is the hash of names, a zero byte and little-endian values in bytewise order") {
+  RandomSnapshot random(3);
+  auto& weights = random.snapshot.weights;
+  weights[0].name = "Z";         // upper case sorts before lower case
+  weights[1].name = "\xC3\xA9";  // and UTF-8 behind, as unsigned bytes
+  weights[2].name = "a/b";
+  weights[3].name = "a";
+  weights[4].name = "a0";
+  std::string text;
+  for (const std::size_t i : {0, 3, 2, 4, 1}) {
+    text += weights[i].name + '\0';
+    for (std::int64_t j = 0; j < weights[i].view.count; ++j) {
+      std::uint32_t bits;
+      std::memcpy(&bits, weights[i].view.as<float>() + j, 4);
+      for (int shift = 0; shift < 32; shift += 8) text += static_cast<char>(bits >> shift);
+    }
+  }
+  CHECK(weights_sha256(weights) == sha256(text.data(), text.size()));
+  std::reverse(weights.begin(), weights.end());
+  CHECK(weights_sha256(weights) == sha256(text.data(), text.size()));
+  weights[2].view.as<std::uint8_t>()[0] ^= 1;
+  CHECK(weights_sha256(weights) != sha256(text.data(), text.size()));
+}
+
+TEST_CASE("a checkpoint of another model is refused with the tensors that differ") {
+  const RandomSnapshot there(1);
+  CHECK_NOTHROW(require_same_tensors("c", there.snapshot.weights, RandomSnapshot(2).snapshot.weights));
+  RandomSnapshot here(2);
+  here.snapshot.weights[1].shape = {3, 3, 2, 7};
+  here.snapshot.weights[3].name = "dense2/kernel";
+  ErrorKind kind{};
+  const auto compare = [&] {
+    require_same_tensors("runs/a/checkpoints/last", there.snapshot.weights, here.snapshot.weights);
+  };
+  CHECK(failure_of(compare, &kind)
+            .find("runs/a/checkpoints/last: the checkpoint is of another model: "
+                  "'conv/kernel' is 3x3x2x5 there, 3x3x2x7 here, "
+                  "'dense2/kernel' 45x10 is missing, 'dense/kernel' 45x10 is not here") == 0);
+  CHECK(kind == ErrorKind::config);
+}
