@@ -63,6 +63,12 @@ class Error : public std::runtime_error {
   Place place_;
 };
 
+// An error that all ranks of a run throw together, at the same step: one of them reports it, and all leave in order.
+class CollectiveError : public Error {
+ public:
+  using Error::Error;
+};
+
 // All errors of a config at once; what() has one line for each.
 class ConfigError : public Error {
  public:

@@ -1,6 +1,7 @@
 // Lowering: asks the backend for each op, and joins what does not fit by reorders and compute copies.
 #include "core/exec/lower.h"
 
+#include <algorithm>
 #include <map>
 #include <set>
 #include <string>
@@ -16,31 +17,23 @@ class Lowerer {
   Lowerer(Program program, Backend& backend, KernelChoices& choices) : backend_(backend), choices_(choices) {
     lowered_.program = std::move(program);
     for (const Tensor& tensor : lowered_.program.tensors) lowered_.layouts.push_back(logical_layout(tensor.type));
-    lowered_.copies_segment = static_cast<int>(lowered_.program.segments.size());
-    lowered_.program.segments.push_back({"copies", {}});
-    lowered_.lowerings.resize(lowered_.program.segments.size());
+    auto& segments = lowered_.program.segments;
+    const auto copies = std::find_if(segments.begin(), segments.end(), [](const Segment& s) { return s.name == "copies"; });
+    lowered_.copies_segment = static_cast<int>(copies - segments.begin());
+    if (copies == segments.end()) segments.push_back({"copies", {}});
+    lowered_.lowerings.resize(segments.size());
   }
 
   LoweredProgram run() {
     std::set<int> done;
     for (const ScheduleItem& item : lowered_.program.schedule) {
-      if (done.insert(item.segment).second) lower_segment(item.segment);
-    }
-    if (!lowered_.copies.empty() && !lowered_.program.schedule.empty() && has_update()) {
-      lowered_.program.schedule.push_back({lowered_.copies_segment, 0, 0});
+      const bool copies = item.segment == lowered_.copies_segment;
+      if (!copies && done.insert(item.segment).second) lower_segment(item.segment);
     }
     return std::move(lowered_);
   }
 
  private:
-  // Programs that change weights bring their own copies up to date.
-  bool has_update() const {
-    for (const Segment& segment : lowered_.program.segments) {
-      if (segment.name == "update") return true;
-    }
-    return false;
-  }
-
   void lower_segment(int index) {
     std::vector<Op> ops = std::move(lowered_.program.segments[static_cast<std::size_t>(index)].ops);
     segment_ = index;

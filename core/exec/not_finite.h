@@ -1,0 +1,27 @@
+// The search for the first tensor that holds a NaN or Inf.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "core/exec/engine.h"
+
+namespace trainctl {
+
+// Watches a run op by op; give it to Engine::set_observer and run the step again.
+class NotFiniteSearch final : public OpObserver {
+ public:
+  NotFiniteSearch(Engine& engine, int program) : engine_(engine), program_(program) {}
+
+  void ran(const LoweredProgram& program, int segment, int op, double start_seconds, double end_seconds) override;
+  // The tensor and the op that wrote it, "" where all is finite.
+  const std::string& found() const { return found_; }
+
+ private:
+  Engine& engine_;
+  int program_;
+  std::vector<std::byte> bytes_;
+  std::string found_;
+};
+
+}  // namespace trainctl
