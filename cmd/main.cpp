@@ -1,2 +1,4 @@
-// The command line: wiring only.
-int main() { return 0; }
+// trainctl: the program.
+#include "cmd/subcommand.h"
+
+int main(int argc, char** argv) { return trainctl::run_command_line(argc, argv); }

@@ -102,8 +102,6 @@ void Engine::bind(int program) {
     }
     bound->reads_batch.push_back(segment.name == "forward");
   }
-  for (const ComputeCopy& copy : lowered.copies) bound->copies.push_back(lowered.program.tensor(copy.tensor).name);
-  std::sort(bound->copies.begin(), bound->copies.end());
   bound_.push_back(std::move(bound));
 }
 
@@ -137,6 +135,10 @@ void Engine::upload() {
     from += plan_.of(region) / size_of(DType::float32);
   }
   compute_->synchronize();
+  weights_changed();
+}
+
+void Engine::weights_changed() {
   for (auto& bound : bound_) bound->copies_fresh = false;
 }
 
@@ -241,12 +243,7 @@ void Engine::run(int program, const Batch& batch, const StepInput& input, StepRe
     run_segment(program, item.segment, where);
   }
   read_result(program, result);
-  const bool updates = step.learning_rate != no_tensor;
-  if (!updates) return;
-  const auto& fresh = bound_[static_cast<std::size_t>(program)]->copies;
-  for (auto& other : bound_) {
-    other->copies_fresh = std::includes(fresh.begin(), fresh.end(), other->copies.begin(), other->copies.end());
-  }
+  if (step.learning_rate != no_tensor) weights_changed();
 }
 
 }  // namespace trainctl

@@ -83,6 +83,8 @@ class Engine {
   std::byte* base(Region region) const { return regions_[static_cast<std::size_t>(region)].get(); }
   Slot slot(int index) const { return {index, base(Region::slot) + index * plan_.slot_bytes}; }
   void name_tensors();
+  // Compute copies are written anew before the next program that uses them.
+  void weights_changed();
   void refresh_copies(int program);
   void upload_batch(int program, const Batch& batch, int micro_batch, const Slot& slot);
   void run_segment(int program, int segment, const Slot& slot);
