@@ -138,6 +138,8 @@ Node map_node() {
 
 void append(Node& map, std::string key, Node value) { map.entries.push_back({std::move(key), {}, std::move(value)}); }
 
+std::string key_text(const std::string& key) { return plain(key) ? key : escape(key); }
+
 std::string flow_text(const Node& node) {
   std::string text;
   switch (node.kind) {
@@ -150,7 +152,7 @@ std::string flow_text(const Node& node) {
       return "[" + text + "]";
     case Node::Kind::map:
       for (const Node::Entry& entry : node.entries) {
-        text += (text.empty() ? "" : ", ") + scalar_text(entry.key, false) + ": " + flow_text(entry.value);
+        text += (text.empty() ? "" : ", ") + key_text(entry.key) + ": " + flow_text(entry.value);
       }
       return "{" + text + "}";
   }

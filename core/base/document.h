@@ -50,6 +50,8 @@ void append(Node& map, std::string key, Node value);
 
 // One line of YAML: `[1, 2]`, `{name: adam, beta_1: 0.9}`, quoted where it must be; a literal "${" is escaped as "$${".
 std::string flow_text(const Node& node);
+// A key as YAML, quoted where it must be.
+std::string key_text(const std::string& key);
 
 // Where two values differ, as lines: "train.epochs: 5 before, 6 now". Places do not count. Empty where they are equal.
 std::vector<std::string> differences(const Node& before, const Node& now);

@@ -98,7 +98,7 @@ void Reader::expected(const Node& node, const TypeInfo& type) {
 }
 
 bool Reader::reported(const Place& place) const {
-  return place.known() && std::any_of(diagnostics_.begin(), diagnostics_.end(),
+  return !place.file.empty() && std::any_of(diagnostics_.begin(), diagnostics_.end(),
                                       [&](const Diagnostic& diagnostic) { return diagnostic.place == place; });
 }
 

@@ -1,0 +1,107 @@
+// `--set path=value`: changes a document as if the file had said so.
+#include <algorithm>
+#include <filesystem>
+#include <vector>
+
+#include "core/base/format.h"
+#include "core/spec/units.h"
+#include "io/yaml/yaml.h"
+
+namespace trainctl {
+namespace {
+
+std::vector<std::string> split(const std::string& path) {
+  std::vector<std::string> parts;
+  std::size_t begin = 0;
+  while (true) {
+    const std::size_t end = path.find('.', begin);
+    parts.push_back(path.substr(begin, end - begin));
+    if (end == std::string::npos) return parts;
+    begin = end + 1;
+  }
+}
+
+// Messages name the setting, not a line in it.
+void place_all(Node& node, const Place& place) {
+  node.place = place;
+  for (Node& item : node.items) place_all(item, place);
+  for (Node::Entry& entry : node.entries) {
+    entry.key_place = place;
+    place_all(entry.value, place);
+  }
+}
+
+// A bare choice becomes a map that can take options: `adam` to `{name: adam}`, in a list `dense` to `{dense: {}}`.
+void open_scalar(Node& node, const std::string& next, bool in_list) {
+  Node map = map_node();
+  map.place = node.place;
+  map.base_directory = node.base_directory;
+  if (in_list && node.text == next) {
+    Node options = map;
+    map.entries.push_back({node.text, node.place, std::move(options)});
+  } else if (node.is_scalar()) {
+    map.entries.push_back({"name", node.place, node});
+  }
+  node = std::move(map);
+}
+
+// The value at the path, made where it is absent; null after an error was reported.
+Node* descend(Node& document, const std::vector<std::string>& parts, const Place& place, Reader& reader) {
+  Node* node = &document;
+  bool in_list = false;
+  for (const std::string& part : parts) {
+    if (part.empty()) {
+      reader.error(place, "the path has an empty part; write it as train.epochs");
+      return nullptr;
+    }
+    if (node->is_sequence()) {
+      const auto index = parse_integer(part);
+      const auto size = static_cast<std::int64_t>(node->items.size());
+      if (!index || *index < 0 || *index >= size) {
+        reader.error(place,
+                     format("'{}' is no item of this list: it has {}", part,
+                            size == 0 ? "none" : format("items 0 to {}", size - 1)),
+                     node->place, "list");
+        return nullptr;
+      }
+      node = &node->items[static_cast<std::size_t>(*index)];
+      in_list = true;
+      continue;
+    }
+    if (!node->is_map()) open_scalar(*node, part, in_list);
+    in_list = false;
+    auto entry = std::find_if(node->entries.begin(), node->entries.end(),
+                              [&](const Node::Entry& candidate) { return candidate.key == part; });
+    if (entry == node->entries.end()) {
+      Node empty;
+      empty.place = place;
+      node->entries.push_back({part, place, std::move(empty)});
+      entry = node->entries.end() - 1;
+    }
+    node = &entry->value;
+  }
+  return node;
+}
+
+}  // namespace
+
+void apply_setting(Node& document, const std::string& setting, const Variables& variables, Reader& reader) {
+  const std::size_t equals = setting.find('=');
+  if (equals == std::string::npos || equals == 0) {
+    reader.error({"--set " + setting, 0, 0}, "expected PATH=VALUE, for example train.epochs=5");
+    return;
+  }
+  const std::string path = setting.substr(0, equals);
+  const Place place{"--set " + path, 0, 0};
+  Reader syntax;
+  Node value = parse_yaml(setting.substr(equals + 1), place.file, std::filesystem::current_path().string(), syntax);
+  if (!syntax.ok()) {
+    reader.error(place, syntax.diagnostics().front().message);
+    return;
+  }
+  place_all(value, place);
+  expand_variables(value, variables, reader);
+  if (Node* target = descend(document, split(path), place, reader)) *target = std::move(value);
+}
+
+}  // namespace trainctl

@@ -1,0 +1,82 @@
+// `${NAME}` and `${NAME:-default}` in values.
+#include <cstdlib>
+#include <filesystem>
+
+#include "io/yaml/yaml.h"
+
+namespace trainctl {
+namespace {
+
+struct Undefined {
+  std::string message;
+};
+
+// Where the brace that opened before `begin` closes, or npos.
+std::size_t closing_brace(const std::string& text, std::size_t begin) {
+  int open = 1;
+  for (std::size_t i = begin; i < text.size(); ++i) {
+    if (text.compare(i, 2, "${") == 0) ++open;
+    if (text[i] == '}' && --open == 0) return i;
+  }
+  return std::string::npos;
+}
+
+std::string expand(const std::string& text, const Variables& variables, int depth);
+
+// What stands between the braces: a name, or a name with its default.
+std::string value_of(const std::string& inside, const Variables& variables, int depth) {
+  if (depth > 8) throw Undefined{"variables in defaults are nested too deeply"};
+  const std::size_t separator = inside.find(":-");
+  const std::string name = inside.substr(0, separator);
+  if (name.empty() ||
+      name.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_") != std::string::npos) {
+    throw Undefined{"'${" + inside + "}' names no variable; write ${NAME} or ${NAME:-default}"};
+  }
+  if (auto value = variables(name); value && !(value->empty() && separator != std::string::npos)) return *value;
+  if (separator == std::string::npos) {
+    throw Undefined{"variable '" + name + "' is not defined; define it, or give a default: ${" + name + ":-default}"};
+  }
+  return expand(inside.substr(separator + 2), variables, depth + 1);
+}
+
+std::string expand(const std::string& text, const Variables& variables, int depth) {
+  std::string out;
+  for (std::size_t i = 0; i < text.size();) {
+    if (text.compare(i, 3, "$${") == 0) {
+      out += "${";
+      i += 3;
+    } else if (text.compare(i, 2, "${") == 0) {
+      const std::size_t end = closing_brace(text, i + 2);
+      if (end == std::string::npos) throw Undefined{"'${' without its '}'; a literal one is written $${"};
+      out += value_of(text.substr(i + 2, end - i - 2), variables, depth);
+      i = end + 1;
+    } else {
+      out += text[i++];
+    }
+  }
+  return out;
+}
+
+}  // namespace
+
+Variables environment() {
+  return [](const std::string& name) -> std::optional<std::string> {
+    const char* value = std::getenv(name.c_str());
+    if (!value) return {};
+    return value;
+  };
+}
+
+void expand_variables(Node& node, const Variables& variables, Reader& reader) {
+  for (Node& item : node.items) expand_variables(item, variables, reader);
+  for (Node::Entry& entry : node.entries) expand_variables(entry.value, variables, reader);
+  if (!node.is_scalar() || node.text.find("${") == std::string::npos) return;
+  if (node.text.starts_with("${")) node.base_directory = std::filesystem::current_path().string();
+  try {
+    node.text = expand(node.text, variables, 0);
+  } catch (const Undefined& undefined) {
+    reader.error(node.place, undefined.message);
+  }
+}
+
+}  // namespace trainctl

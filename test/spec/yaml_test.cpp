@@ -1,0 +1,243 @@
+// YAML files: places, bounds, variables, includes, settings, and writing what reads back equal.
+#include "io/yaml/yaml.h"
+
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "test/catch.h"
+
+namespace trainctl {
+namespace {
+
+namespace fs = std::filesystem;
+
+// A folder that goes away with the test, and is the working directory while it lives.
+class Folder {
+ public:
+  Folder() : before_(fs::current_path()) {
+    path_ = fs::temp_directory_path() / ("trainctl-yaml-" + std::to_string(::getpid()));
+    fs::create_directories(path_ / "parts");
+    fs::current_path(path_);
+  }
+  ~Folder() {
+    fs::current_path(before_);
+    fs::remove_all(path_);
+  }
+  void write(const std::string& name, const std::string& text) const { std::ofstream(path_ / name) << text; }
+  const fs::path& path() const { return path_; }
+
+ private:
+  fs::path before_;
+  fs::path path_;
+};
+
+std::optional<std::string> variables(const std::string& name) {
+  if (name == "HOME_OF_DATA") return "/data";
+  if (name == "EMPTY") return "";
+  return {};
+}
+
+std::string messages(const Reader& reader) {
+  try {
+    reader.throw_if_failed();
+  } catch (const ConfigError& error) {
+    CHECK(error.kind() == ErrorKind::config);
+    return error.what();
+  }
+  return "";
+}
+
+Node parse(const std::string& text) {
+  Reader reader;
+  Node node = parse_yaml(text, "a.yaml", "/base", reader);
+  expand_variables(node, variables, reader);
+  CHECK(messages(reader).empty());
+  return node;
+}
+
+std::string parse_error(const std::string& text) {
+  Reader reader;
+  Node node = parse_yaml(text, "a.yaml", "/base", reader);
+  expand_variables(node, variables, reader);
+  return messages(reader);
+}
+
+std::string load_error(const std::string& file) {
+  Reader reader;
+  load_yaml(file, variables, reader);
+  return messages(reader);
+}
+
+Node set(const std::string& text, const std::string& setting) {
+  Node node = parse(text);
+  Reader reader;
+  apply_setting(node, setting, variables, reader);
+  CHECK(messages(reader).empty());
+  return node;
+}
+
+std::string set_error(const std::string& text, const std::string& setting) {
+  Node node = parse(text);
+  Reader reader;
+  apply_setting(node, setting, variables, reader);
+  return messages(reader);
+}
+
+}  // namespace
+
+TEST_CASE("values know their place, their quotes and their folder") {
+  const Node root = parse("a: 1\nb:\n  - x\n  - {c: '5'}\na: 2\nd:\n");
+  REQUIRE(root.entries.size() == 4);
+  CHECK(root.entries[2].key == "a");
+  CHECK(root.entries[2].key_place == Place{"a.yaml", 5, 1});
+  CHECK(root.find("a")->text == "1");
+  CHECK(root.find("a")->place == Place{"a.yaml", 1, 4});
+  CHECK_FALSE(root.find("a")->quoted);
+  const Node& c = *root.find("b")->items[1].find("c");
+  CHECK(c.place == Place{"a.yaml", 4, 9});
+  CHECK(c.quoted);
+  CHECK(c.base_directory == "/base");
+  CHECK(root.find("d")->is_null());
+}
+
+TEST_CASE("aliases stand for their anchors") {
+  CHECK(flow_text(parse("a: &x {k: [1, 2]}\nb: *x\n")) == "{a: {k: [1, 2]}, b: {k: [1, 2]}}");
+}
+
+TEST_CASE("what is not YAML is named with its place") {
+  CHECK(parse_error("a: [1, 2\nb: 3\n").starts_with("a.yaml:2:2: not YAML: "));
+  CHECK(parse_error("a: {b: ${X}}\n").ends_with("inside [ ] and { } a value with ${...} needs quotes"));
+  CHECK(parse_error("a: *nowhere\n").starts_with("a.yaml:1:4: not YAML: "));
+  CHECK(parse_error("a: 1\n---\nb: 2\n") == "a.yaml:2:1: a second document begins here; a config is one document");
+  CHECK(parse_error("a: !!python/object x\n") ==
+        "a.yaml:1:4: tags such as 'tag:yaml.org,2002:python/object' have no meaning here");
+  CHECK(parse_error("? [a]\n: 1\n") == "a.yaml:1:3: a key must be a word, not a list");
+}
+
+TEST_CASE("hostile files are refused in bounded time and memory") {
+  std::string bomb = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n";
+  for (int i = 1; i < 30; ++i) {
+    bomb += "a" + std::to_string(i) + ": &a" + std::to_string(i) + " [";
+    for (int j = 0; j < 10; ++j) bomb += (j ? ", *a" : "*a") + std::to_string(i - 1);
+    bomb += "]\n";
+  }
+  CHECK(parse_error(bomb).find("more than 200000 values") != std::string::npos);
+  CHECK(parse_error("a: " + std::string(150, '[') + std::string(150, ']')) == "a.yaml:1:103: more than 100 levels");
+  CHECK(parse_error("a: " + std::string(100000, '[')).starts_with("a.yaml:1:"));
+  CHECK(parse_error("a: &a [*a]\n") == "a.yaml:1:8: an alias inside of what it stands for");
+}
+
+TEST_CASE("variables are replaced in values") {
+  const Node root =
+      parse("a: ${HOME_OF_DATA}/x\nb: x/${NO:-y}\nc: '${NO:-${HOME_OF_DATA}}'\nd: $${NO}\ne: ${EMPTY:-z}\n");
+  CHECK(flow_text(root) == "{a: /data/x, b: x/y, c: \"/data\", d: \"$${NO}\", e: z}");
+  CHECK(root.find("a")->base_directory == fs::current_path().string());
+  CHECK(root.find("b")->base_directory == "/base");
+  CHECK(root.find("d")->text == "${NO}");
+  CHECK(parse_error("a: 1\nb: ${NO}/x\nc: ${ALSO_NO}\n") ==
+        "a.yaml:2:4: variable 'NO' is not defined; define it, or give a default: ${NO:-default}\n"
+        "a.yaml:3:4: variable 'ALSO_NO' is not defined; define it, or give a default: ${ALSO_NO:-default}");
+  CHECK(parse_error("a: ${NO\n") == "a.yaml:1:4: '${' without its '}'; a literal one is written $${");
+  CHECK(parse_error("a: ${N O}\n") == "a.yaml:1:4: '${N O}' names no variable; write ${NAME} or ${NAME:-default}");
+}
+
+TEST_CASE("a map includes a file, and wins over it") {
+  const Folder folder;
+  folder.write("main.yaml", "include: parts/base.yaml\ntrain: {epochs: 2}\noptimizer: {name: sgd, momentum: 0.9}\n");
+  folder.write("parts/base.yaml",
+               "train:\n  epochs: 9\n  loss: mse\noptimizer: {name: adam, beta_1: 0.5}\ndata:\n  include: data.yaml\n");
+  folder.write("parts/data.yaml", "path: images\n");
+  Reader reader;
+  const Node root = load_yaml("main.yaml", variables, reader);
+  CHECK(messages(reader).empty());
+  CHECK(flow_text(root) ==
+        "{train: {epochs: 2, loss: mse}, optimizer: {name: sgd, momentum: 0.9}, data: {path: images}}");
+  const Node& path = *root.find("data")->find("path");
+  CHECK(path.place == Place{"parts/data.yaml", 1, 7});
+  CHECK(fs::equivalent(path.base_directory, folder.path() / "parts"));
+  CHECK(root.find("train")->find("epochs")->place == Place{"main.yaml", 2, 17});
+}
+
+TEST_CASE("a wrong include is named with its place") {
+  const Folder folder;
+  folder.write("a.yaml", "include: parts/b.yaml\n");
+  folder.write("parts/b.yaml", "x:\n  include: ../a.yaml\n");
+  CHECK(load_error("a.yaml") == "parts/b.yaml:2:12: '../a.yaml' includes itself");
+  folder.write("c.yaml", "x:\n  include: gone.yaml\n");
+  CHECK(load_error("c.yaml") == "c.yaml:2:12: included file 'gone.yaml' cannot be read: No such file or directory");
+  folder.write("d.yaml", "include: list.yaml\n");
+  folder.write("list.yaml", "- 1\n");
+  CHECK(load_error("d.yaml") == "d.yaml:1:10: included file 'list.yaml' must hold a map, not a list");
+  folder.write("e.yaml", "include: a\ninclude: b\n");
+  CHECK(load_error("e.yaml") == "e.yaml:2:1: repeated key 'include' (first at 1:1)");
+  folder.write("f.yaml", "include: bad.yaml\n");
+  folder.write("bad.yaml", "x: [\n");
+  CHECK(load_error("f.yaml").starts_with("bad.yaml:2:1: not YAML: "));
+  CHECK(load_error("none.yaml") == "none.yaml: the config cannot be read: No such file or directory");
+  CHECK(load_error("parts") == "parts: the config is a folder");
+}
+
+TEST_CASE("settings change the document") {
+  const std::string text = "train: {epochs: 5, optimizer: adam}\nmodel: {layers: [flatten, {dense: {units: 3}}]}\n";
+  CHECK(flow_text(set("train: {epochs: 5}\n", "train.epochs=6")) == "{train: {epochs: 6}}");
+  CHECK(flow_text(*set(text, "train.optimizer.learning_rate=0.1").find("train")) ==
+        "{epochs: 5, optimizer: {name: adam, learning_rate: 0.1}}");
+  CHECK(flow_text(*set(text, "model.layers.1.dense.units=5").find("model")) ==
+        "{layers: [flatten, {dense: {units: 5}}]}");
+  CHECK(flow_text(*set(text, "model.layers.0.flatten.name=f").find("model")) ==
+        "{layers: [{flatten: {name: f}}, {dense: {units: 3}}]}");
+  CHECK(flow_text(set("{}", "data.shape=[28, 28, 1]")) == "{data: {shape: [28, 28, 1]}}");
+  CHECK(flow_text(set("", "name=x")) == "{name: x}");
+  CHECK(flow_text(set("a: 1", "a=x=y")) == "{a: x=y}");
+  CHECK(flow_text(set("a: 1", "a=${HOME_OF_DATA}/x")) == "{a: /data/x}");
+  const Node changed = set(text, "data.path=images");
+  CHECK(changed.find("data")->find("path")->place == Place{"--set data.path", 0, 0});
+  CHECK(changed.find("data")->find("path")->base_directory == fs::current_path().string());
+}
+
+TEST_CASE("a wrong setting is named") {
+  CHECK(set_error("a: 1", "a") == "--set a: expected PATH=VALUE, for example train.epochs=5");
+  CHECK(set_error("a: 1", "a..b=1") == "--set a..b: the path has an empty part; write it as train.epochs");
+  CHECK(set_error("a: [1, 2]", "a.2=1") ==
+        "--set a.2: '2' is no item of this list: it has items 0 to 1 (list at a.yaml:1:4)");
+  CHECK(set_error("a: [1, 2]", "a.x=1") ==
+        "--set a.x: 'x' is no item of this list: it has items 0 to 1 (list at a.yaml:1:4)");
+  CHECK(set_error("a: 1", "a=[1").starts_with("--set a: not YAML: "));
+  CHECK(set_error("a: 1", "a=${NO}") ==
+        "--set a: variable 'NO' is not defined; define it, or give a default: ${NO:-default}");
+}
+
+TEST_CASE("what is written parses to the same document") {
+  const std::vector<std::string> texts = {
+      "a: 1\nb: {c: [1, 2, {d: 'x y'}], e: {}}\nf: []\n",
+      "text: \"line\\nbreak, 'quotes' and \\\"double\\\" \\t\"\nempty: ''\nword: 'null'\ncolon: 'a: b'\nhash: 'a #b'\n",
+      "literal: $${HOME}\n'odd: key': x\n'': y\n\"tab\\tkey\": z\n",
+      "minus: '-'\nlist: '- x'\nstar: '*x'\npercent: '%x'\nnumber: -5\nfraction: 1/255\ntilde: '~'\nspace: ' x '\n",
+      "- a\n- [b, [c]]\n",
+      "word\n",
+      "{}\n"};
+  for (const std::string& text : texts) {
+    const Node node = parse(text);
+    CHECK(differences(node, parse(to_yaml(node))) == std::vector<std::string>{});
+  }
+}
+
+TEST_CASE("long documents are written as blocks that people can read") {
+  Node root = parse("name: x\ntrain: {epochs: 5, metrics: [accuracy]}\nmodel: {layers: [flatten]}\n");
+  Node& layers = root.entries[2].value.entries[0].value;
+  for (int i = 0; i < 3; ++i)
+    layers.items.push_back(parse("{dense: {name: layer, units: 128, activation: relu, use_bias: true}}"));
+  const std::string dense = "    - {dense: {name: layer, units: 128, activation: relu, use_bias: true}}\n";
+  CHECK(to_yaml(root) == "name: x\ntrain:\n  epochs: 5\n  metrics: [accuracy]\nmodel:\n  layers:\n    - flatten\n" +
+                             dense + dense + dense);
+  CHECK(differences(root, parse(to_yaml(root))).empty());
+}
+
+TEST_CASE("differences name the path") {
+  CHECK(differences(parse("a: {b: 1, c: [1, 2]}"), parse("a: {b: 2, c: [1, 3], d: x}")) ==
+        std::vector<std::string>{"a.b: 1 before, 2 now", "a.c.1: 2 before, 3 now", "a.d: absent before, x now"});
+}
+
+}  // namespace trainctl
