@@ -1,0 +1,150 @@
+// Finding cores in Linux's files, and sharing them out.
+#include "parallel/launch/cores.h"
+
+#include <sched.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cmath>
+#include <fstream>
+#include <limits>
+#include <optional>
+#include <sstream>
+#include <string>
+
+namespace trainctl {
+namespace {
+
+std::string first_line(const std::string& path) {
+  std::ifstream file(path);
+  std::string line;
+  std::getline(file, line);
+  return line;
+}
+
+// "0-3,8" as 0, 1, 2, 3, 8.
+std::vector<int> parse_list(const std::string& text) {
+  std::vector<int> numbers;
+  std::istringstream items(text);
+  for (std::string item; std::getline(items, item, ',');) {
+    std::istringstream range(item);
+    int first = 0;
+    char dash = 0;
+    if (!(range >> first)) continue;
+    int last = first;
+    if (range >> dash) range >> last;
+    for (int number = first; number <= last; ++number) numbers.push_back(number);
+  }
+  return numbers;
+}
+
+Core siblings_of(int processor) {
+  const std::string folder = "/sys/devices/system/cpu/cpu" + std::to_string(processor) + "/topology/";
+  return parse_list(first_line(folder + "thread_siblings_list"));
+}
+
+std::vector<int> allowed_processors() {
+  std::vector<int> processors;
+  for (int limit = 1024; limit <= (1 << 20); limit *= 4) {  // the kernel refuses a set that is too small for the host
+    cpu_set_t* set = CPU_ALLOC(limit);
+    const std::size_t bytes = CPU_ALLOC_SIZE(limit);
+    const bool known = sched_getaffinity(0, bytes, set) == 0;
+    for (int processor = 0; known && processor < limit; ++processor) {
+      if (CPU_ISSET_S(processor, bytes, set)) processors.push_back(processor);
+    }
+    CPU_FREE(set);
+    if (known) break;
+  }
+  return processors;
+}
+
+void bind_to(const std::vector<int>& processors) {
+  const int limit = *std::max_element(processors.begin(), processors.end()) + 1;
+  cpu_set_t* set = CPU_ALLOC(limit);
+  const std::size_t bytes = CPU_ALLOC_SIZE(limit);
+  CPU_ZERO_S(bytes, set);
+  for (int processor : processors) CPU_SET_S(processor, bytes, set);
+  sched_setaffinity(0, bytes, set);  // where this is forbidden, the ranks run unbound
+  CPU_FREE(set);
+}
+
+// Processors' worth of time that the control groups around this process grant; infinity: no limit.
+double quota() {
+  double least = std::numeric_limits<double>::infinity();
+  double granted = 0;
+  double period = 0;
+  std::ifstream groups("/proc/self/cgroup");
+  for (std::string line; std::getline(groups, line);) {
+    if (!line.starts_with("0::/")) continue;
+    std::string folder = line.substr(3);  // version 2: this group's limit and those of the groups that hold it
+    for (;;) {
+      std::istringstream limit(first_line("/sys/fs/cgroup" + folder + "/cpu.max"));
+      if (limit >> granted >> period && period > 0) least = std::min(least, granted / period);
+      if (folder.empty()) break;
+      folder.erase(folder.rfind('/'));
+    }
+  }
+  std::istringstream one(first_line("/sys/fs/cgroup/cpu/cpu.cfs_quota_us") + " " +
+                         first_line("/sys/fs/cgroup/cpu/cpu.cfs_period_us"));
+  if (one >> granted >> period && granted > 0 && period > 0) least = std::min(least, granted / period);
+  return least;
+}
+
+}  // namespace
+
+std::vector<Core> group_cores(const std::vector<int>& processors, const std::function<Core(int)>& siblings) {
+  std::vector<Core> cores;
+  for (int processor : processors) {
+    const Core together = siblings(processor);
+    const auto known = std::find_if(cores.begin(), cores.end(), [&](const Core& core) {
+      return std::find(together.begin(), together.end(), core.front()) != together.end();
+    });
+    if (known != cores.end()) {
+      known->push_back(processor);
+    } else {
+      cores.push_back({processor});
+    }
+  }
+  return cores;
+}
+
+Cores find_cores(const Variables& variables) {
+  Cores cores;
+  std::vector<int> processors = allowed_processors();
+  if (processors.empty()) processors.push_back(0);
+  cores.allowed = group_cores(processors, siblings_of);
+  const auto all = static_cast<double>(cores.allowed.size());
+  const double per_core = static_cast<double>(processors.size()) / all;
+  double granted = std::min(all, quota());
+  if (variables.has("SLURM_JOB_ID")) {  // SLURM counts hardware threads, and grants whole cores
+    granted = std::min(granted, variables.number("SLURM_CPUS_ON_NODE").value_or(1 << 20) / per_core);
+  }
+  cores.usable = std::max(1, static_cast<int>(granted));
+  const long online = sysconf(_SC_NPROCESSORS_ONLN);
+  cores.online = std::max(static_cast<int>(static_cast<double>(online) / per_core), cores.usable);
+  return cores;
+}
+
+Share share_of(const Cores& cores, const Situation& situation) {
+  const int ranks = std::max(1, situation.local_ranks);
+  if (situation.bound) return {std::min(cores.usable, std::max(1, cores.online / ranks)), {}};
+  Share share{std::max(1, cores.usable / ranks), {}};
+  const auto all = static_cast<int>(cores.allowed.size());
+  // Where less time is granted than there are cores, others use them too: which are free is the kernel's to find.
+  if (!situation.supervised || ranks == 1 || ranks > cores.usable || cores.usable < all) return share;
+  const int first = situation.local_rank * all / ranks;
+  for (int core = first; core < first + share.threads; ++core) {
+    const Core& threads = cores.allowed[static_cast<std::size_t>(core)];
+    share.processors.insert(share.processors.end(), threads.begin(), threads.end());
+  }
+  return share;
+}
+
+int take_share(const Situation& situation, const Variables& variables) {
+  const Share share = share_of(find_cores(variables), situation);
+  if (!share.processors.empty()) bind_to(share.processors);
+  const std::optional<int> stated = variables.number("OMP_NUM_THREADS");
+  return stated && *stated > 0 ? *stated : share.threads;
+}
+
+}  // namespace trainctl

@@ -1,0 +1,41 @@
+// The cores of this host, and which of them a rank works on.
+#pragma once
+
+#include <functional>
+#include <vector>
+
+#include "parallel/launch/situation.h"
+
+namespace trainctl {
+
+// A core: the numbers of its hardware threads that this process may use.
+using Core = std::vector<int>;
+
+// Groups processors into cores. `core_of` tells the processors that share a core with one, itself included (what Linux
+// has in thread_siblings_list). Cores come in the order of their lowest processor.
+std::vector<Core> group_cores(const std::vector<int>& processors, const std::function<Core(int)>& siblings);
+
+struct Cores {
+  std::vector<Core> allowed;  // by the affinity of this process
+  int usable = 1;             // at least 1; fewer than allowed where a quota or a SLURM job grants less time than that
+  int online = 1;             // of the whole host
+};
+
+// Those of this host. What cannot be read counts as unlimited.
+Cores find_cores(const Variables& variables);
+
+// What one rank of a host works with.
+struct Share {
+  int threads = 1;              // for computation
+  std::vector<int> processors;  // to bind to; empty: stay as it is
+};
+
+// An equal part of the usable cores, disjoint from those of the other ranks of the host while there are enough; a
+// user's own binding stays and is only kept from adding up to more threads than there are cores.
+Share share_of(const Cores& cores, const Situation& situation);
+
+// Takes this rank's share: binds the process. Call it before any thread starts, MPI's included. A number in
+// OMP_NUM_THREADS wins. What comes back is the number of threads that kernels may use.
+int take_share(const Situation& situation, const Variables& variables);
+
+}  // namespace trainctl

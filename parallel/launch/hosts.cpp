@@ -1,0 +1,129 @@
+// Reading lists of hosts.
+#include "parallel/launch/hosts.h"
+
+#include <algorithm>
+#include <charconv>
+#include <fstream>
+#include <numeric>
+#include <sstream>
+
+#include "core/base/error.h"
+#include "core/base/format.h"
+
+namespace trainctl {
+namespace {
+
+constexpr int most_slots = 1 << 20;
+
+// A number from 1 to most_slots, or nothing.
+std::optional<int> positive(std::string_view text) {
+  int value = 0;
+  const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (problem != std::errc() || end != text.data() + text.size() || value < 1 || value > most_slots) return {};
+  return value;
+}
+
+bool is_host_name(std::string_view text) {
+  return !text.empty() && text.front() != '-' && std::all_of(text.begin(), text.end(), [](unsigned char c) {
+    return std::isalnum(c) != 0 || c == '-' || c == '.' || c == '_';
+  });
+}
+
+void add(std::vector<Host>& hosts, std::string_view name, int slots) {
+  const auto same = std::find_if(hosts.begin(), hosts.end(), [&](const Host& host) { return host.name == name; });
+  if (same != hosts.end()) {
+    same->slots += slots;
+  } else {
+    hosts.push_back({std::string(name), slots});
+  }
+}
+
+std::string_view without_spaces(std::string_view text) {
+  while (!text.empty() && std::isspace(static_cast<unsigned char>(text.front())) != 0) text.remove_prefix(1);
+  while (!text.empty() && std::isspace(static_cast<unsigned char>(text.back())) != 0) text.remove_suffix(1);
+  return text;
+}
+
+}  // namespace
+
+int total_slots(const std::vector<Host>& hosts) {
+  return std::accumulate(hosts.begin(), hosts.end(), 0, [](int sum, const Host& host) { return sum + host.slots; });
+}
+
+std::vector<Host> parse_hosts(std::string_view text) {
+  std::vector<Host> hosts;
+  for (std::size_t begin = 0; begin <= text.size();) {
+    const std::size_t end = std::min(text.find(',', begin), text.size());
+    const std::string_view item = without_spaces(text.substr(begin, end - begin));
+    const std::size_t colon = item.find(':');
+    const std::string_view name = item.substr(0, colon);
+    const std::optional<int> slots = colon == std::string_view::npos ? 1 : positive(item.substr(colon + 1));
+    if (!is_host_name(name) || !slots) {
+      throw Error(ErrorKind::config, format("'{}' is no host in '{}'", item, text), "write hosts as node1:8,node2:8");
+    }
+    add(hosts, name, *slots);
+    begin = end + 1;
+  }
+  return hosts;
+}
+
+std::vector<Host> parse_hostfile(std::string_view text, const std::string& file) {
+  std::vector<Host> hosts;
+  std::istringstream lines{std::string(text)};
+  std::string line;
+  for (int number = 1; std::getline(lines, line); ++number) {
+    std::istringstream words(line.substr(0, line.find('#')));
+    std::string name;
+    if (!(words >> name)) continue;
+    const Place place{file, number, 1};
+    if (!is_host_name(name)) throw Error(ErrorKind::config, place, format("'{}' is no name of a host", name));
+    std::optional<int> slots = 1;
+    for (std::string word; words >> word;) {
+      if (word.starts_with("slots=")) slots = positive(std::string_view(word).substr(6));
+      if (!slots ||
+          (!word.starts_with("slots=") && !word.starts_with("max_slots=") && !word.starts_with("max-slots="))) {
+        throw Error(ErrorKind::config, place, format("'{}' is not understood", word),
+                    "a line of a hostfile is a name and slots=N");
+      }
+    }
+    add(hosts, name, *slots);
+  }
+  if (hosts.empty()) throw Error(ErrorKind::config, Place{file, 0, 0}, "names no host");
+  return hosts;
+}
+
+std::vector<Host> read_hostfile(const std::string& path) {
+  std::ifstream file(path);
+  std::ostringstream text;
+  if (!file || !(text << file.rdbuf())) {
+    throw Error(ErrorKind::config, Place{path, 0, 0}, "the hostfile cannot be read", "see cluster.hostfile");
+  }
+  return parse_hostfile(text.str(), path);
+}
+
+std::optional<std::vector<int>> expand_counts(std::string_view text) {
+  std::vector<int> counts;
+  for (std::size_t begin = 0; begin <= text.size();) {
+    const std::size_t end = std::min(text.find(',', begin), text.size());
+    std::string_view item = text.substr(begin, end - begin);
+    std::optional<int> times = 1;
+    if (const std::size_t repeat = item.find("(x"); repeat != std::string_view::npos && item.back() == ')') {
+      times = positive(item.substr(repeat + 2, item.size() - repeat - 3));
+      item = item.substr(0, repeat);
+    }
+    const std::optional<int> count = positive(item);
+    if (!count || !times) return {};
+    counts.insert(counts.end(), static_cast<std::size_t>(*times), *count);
+    begin = end + 1;
+  }
+  return counts;
+}
+
+std::optional<SlurmJob> find_slurm_job(const Variables& variables) {
+  if (!variables.has("SLURM_JOB_ID")) return {};
+  auto slots = expand_counts(variables.text("SLURM_TASKS_PER_NODE"));
+  if (!slots) slots.emplace(static_cast<std::size_t>(variables.number("SLURM_JOB_NUM_NODES").value_or(1)), 1);
+  return SlurmJob{std::move(*slots)};
+}
+
+}  // namespace trainctl

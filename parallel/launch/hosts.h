@@ -1,0 +1,46 @@
+// Hosts and their slots, as a user, a file or SLURM states them.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "parallel/launch/variables.h"
+
+namespace trainctl {
+
+struct Host {
+  std::string name;
+  int slots = 1;  // how many ranks it takes
+
+  bool operator==(const Host&) const = default;
+};
+
+int total_slots(const std::vector<Host>& hosts);
+
+// "node1:8,node2:8", as mpirun's -H has it: a host without a number has one slot for each time that it is named.
+// Throws Error{config}.
+std::vector<Host> parse_hosts(std::string_view text);
+
+// OpenMPI's hostfile: a line for each host, "node1 slots=8"; # begins a comment; a host without slots has one for each
+// line. `file` is for messages. Throws Error{config}.
+std::vector<Host> parse_hostfile(std::string_view text, const std::string& file);
+
+// Reads and parses a hostfile. Throws Error{config} also where it cannot be read.
+std::vector<Host> read_hostfile(const std::string& path);
+
+// SLURM's short form of counts per node, "2(x3),1" being 2, 2, 2, 1; nothing where it is none.
+std::optional<std::vector<int>> expand_counts(std::string_view text);
+
+// The nodes of the SLURM job that this process belongs to.
+struct SlurmJob {
+  std::vector<int> slots;  // tasks for each node; the names are mpirun's business
+
+  int nodes() const { return static_cast<int>(slots.size()); }
+};
+
+// Nothing outside a job.
+std::optional<SlurmJob> find_slurm_job(const Variables& variables);
+
+}  // namespace trainctl

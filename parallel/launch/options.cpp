@@ -1,0 +1,24 @@
+// The keys of `cluster:`.
+#include "parallel/launch/options.h"
+
+namespace trainctl {
+
+Keys<ClusterOptions> ClusterOptions::keys() {
+  return Keys<ClusterOptions>("cluster", "How many ranks run, on what and where.")
+      .key("ranks", &ClusterOptions::ranks, "Number of ranks: processes that train together; --ranks wins.",
+           at_least(1))
+      .key("device", &ClusterOptions::device, "What the ranks compute on; --device wins.")
+      .key("hosts", &ClusterOptions::hosts,
+           "Hosts and how many ranks each takes at most; empty: this host, or what SLURM gave. --hosts wins.",
+           at_least(1))
+      .key("hostfile", &ClusterOptions::hostfile, "A file of OpenMPI's form (`node1 slots=8`) in the place of `hosts`.")
+      .check([](const ClusterOptions& options, const Node& node, Reader& reader) {
+        if (options.hosts.empty() || options.hostfile.empty()) return;
+        const Node* file = node.find("hostfile");
+        const Node* hosts = node.find("hosts");
+        reader.error(file ? file->place : node.place, "cluster: hosts and hostfile exclude each other",
+                     hosts ? hosts->place : Place{}, "hosts");
+      });
+}
+
+}  // namespace trainctl

@@ -1,0 +1,150 @@
+// From a request to mpirun's command line (OpenMPI 4).
+#include "parallel/launch/plan.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <utility>
+
+#include "core/base/error.h"
+#include "core/base/format.h"
+
+namespace trainctl {
+namespace {
+
+bool is_local(const std::string& host, const std::string& this_host) {
+  return host == "localhost" || host == "127.0.0.1" || host == this_host ||
+         host == this_host.substr(0, this_host.find('.'));
+}
+
+// mpirun's setting, unless the user has one in the environment: OMPI_MCA_<name>.
+void set(LaunchPlan& plan, const Variables& variables, const std::string& name, const std::string& value) {
+  if (variables.has("OMPI_MCA_" + name)) return;
+  plan.mpirun.insert(plan.mpirun.end(), {"--mca", name, value});
+}
+
+// How many ranks there are, and why a host cannot take them.
+int count_ranks(const LaunchRequest& request) {
+  const bool stated = !request.hosts.empty();
+  if (!stated && !request.slurm) {
+    if (request.ranks && request.gpus > 0 && *request.ranks > request.gpus) {
+      throw Error(ErrorKind::config, format("{} ranks, but this host has {} GPUs", *request.ranks, request.gpus),
+                  "ask for at most one rank for each GPU, or set cluster.device: cpu");
+    }
+    return request.ranks.value_or(automatic_ranks(request.cores.usable, request.gpus));
+  }
+  int slots = total_slots(request.hosts);
+  if (!stated) {
+    for (int tasks : request.slurm->slots) slots += tasks;
+  }
+  const int ranks = request.ranks.value_or(slots);
+  if (ranks <= slots) return ranks;
+  if (!stated) {
+    throw Error(ErrorKind::config, format("{} ranks, but the SLURM job has {} tasks", ranks, slots),
+                "ask SLURM for more (--ntasks) or trainctl for fewer (--ranks)");
+  }
+  std::string list;
+  for (const Host& host : request.hosts) list += format("{}{}: {}", list.empty() ? "" : ", ", host.name, host.slots);
+  throw Error(ErrorKind::config, format("{} ranks, but the hosts have {} slots ({})", ranks, slots, list),
+              "state more slots or hosts, or ask for fewer ranks");
+}
+
+std::string host_list(const LaunchPlan& plan) {
+  if (plan.one_host) return format("localhost:{}", plan.ranks);
+  std::string list;
+  for (const Host& host : plan.hosts) list += format("{}{}:{}", list.empty() ? "" : ",", host.name, host.slots);
+  return list;
+}
+
+// What ranks on other hosts would not see: our own settings, threads, libraries, and what the config names.
+void forward_variables(LaunchPlan& plan, const LaunchRequest& request) {
+  std::vector<std::string> names = {"OMP_NUM_THREADS", "LD_LIBRARY_PATH"};
+  for (const auto& [name, value] : request.variables.all()) {
+    if (name.starts_with("TRAINCTL_")) names.push_back(name);
+  }
+  names.insert(names.end(), request.forwarded.begin(), request.forwarded.end());
+  for (const std::string& name : names) {
+    if (request.variables.has(name)) plan.mpirun.insert(plan.mpirun.end(), {"-x", name});
+  }
+}
+
+void compose_command(LaunchPlan& plan, const LaunchRequest& request) {
+  const Variables& variables = request.variables;
+  plan.mpirun = {"mpirun", "-n", std::to_string(plan.ranks)};
+  if (plan.one_host ? !request.slurm : !plan.hosts.empty()) {
+    plan.mpirun.insert(plan.mpirun.end(), {"-H", host_list(plan)});
+  }
+  // Ranks bind themselves (cores.h), each host by its own cores, and tell MPI so.
+  plan.mpirun.insert(plan.mpirun.end(), {"--bind-to", "none", "-x", format("{}=1", bound_variable)});
+  if (plan.oversubscribed) {
+    plan.mpirun.push_back("--oversubscribe");
+    set(plan, variables, "mpi_yield_when_idle", "1");
+  }
+  if (plan.one_host) {
+    // Shared memory alone, and no port beyond loopback. Leaving out the search for network cards makes MPI_Init three
+    // times faster.
+    set(plan, variables, "pml", "ob1");
+    set(plan, variables, "btl", "vader,self");
+    set(plan, variables, "oob_tcp_if_include", "lo");
+    set(plan, variables, "plm", "isolated");
+  } else {
+    forward_variables(plan, request);
+  }
+  if (request.root) plan.environment = {"OMPI_ALLOW_RUN_AS_ROOT=1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1"};
+}
+
+}  // namespace
+
+int automatic_ranks(int usable_cores, int gpus) { return gpus > 0 ? gpus : usable_cores; }
+
+LaunchRequest launch_request(const ClusterOptions& options, const std::string& ranks, const std::string& hosts) {
+  LaunchRequest request;
+  request.variables = Variables::of_process();
+  request.ranks = options.ranks.stated;
+  if (ranks == "auto") {
+    request.ranks.reset();
+  } else if (!ranks.empty()) {
+    int number = 0;
+    const auto [end, problem] = std::from_chars(ranks.data(), ranks.data() + ranks.size(), number);
+    if (problem != std::errc() || end != ranks.data() + ranks.size() || number < 1) {
+      throw Error(ErrorKind::config, format("--ranks must be auto or a number from 1, not '{}'", ranks));
+    }
+    request.ranks = number;
+  }
+  if (!hosts.empty()) {
+    request.hosts = parse_hosts(hosts);
+  } else if (!options.hostfile.empty()) {
+    request.hosts = read_hostfile(options.hostfile.text);
+  } else {
+    for (const auto& [name, slots] : options.hosts) request.hosts.push_back({name, slots});
+  }
+  request.slurm = find_slurm_job(request.variables);
+  std::array<char, 256> name{};
+  if (gethostname(name.data(), name.size() - 1) == 0) request.this_host = name.data();
+  request.cores = find_cores(request.variables);
+  request.root = geteuid() == 0;
+  return request;
+}
+
+LaunchPlan plan_launch(const LaunchRequest& request) {
+  LaunchPlan plan;
+  plan.hosts = request.hosts;
+  plan.ranks = count_ranks(request);
+  plan.one_host = plan.hosts.empty() ? plan.ranks == 1 || !request.slurm || request.slurm->nodes() == 1
+                                     : plan.hosts.size() == 1 && is_local(plan.hosts.front().name, request.this_host);
+  const int here = plan.one_host         ? plan.ranks
+                   : !plan.hosts.empty() ? std::min(plan.ranks, plan.hosts.front().slots)
+                                         : std::min(plan.ranks, request.slurm->slots.front());
+  plan.oversubscribed = plan.one_host && request.gpus == 0 && plan.ranks > request.cores.usable;
+  plan.threads = std::max(1, request.cores.usable / here);
+  if (plan.oversubscribed && plan.hosts.empty()) {
+    plan.warnings.push_back(format("{} ranks share {} cores: each step will take longer than on {} ranks", plan.ranks,
+                                   request.cores.usable, request.cores.usable));
+  }
+  if (plan.ranks > 1 || !plan.one_host) compose_command(plan, request);
+  return plan;
+}
+
+}  // namespace trainctl

@@ -1,0 +1,48 @@
+// LaunchPlan: how many ranks run where, and the command that starts them; decided before anything is started.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "parallel/launch/cores.h"
+#include "parallel/launch/hosts.h"
+#include "parallel/launch/options.h"
+
+namespace trainctl {
+
+// All that the plan depends on.
+struct LaunchRequest {
+  std::optional<int> ranks;       // as stated; nothing: auto
+  std::vector<Host> hosts;        // as stated; empty: what SLURM gave, or this host
+  std::optional<SlurmJob> slurm;  // the job that this process belongs to
+  std::string this_host = "localhost";
+  Cores cores;   // of this host
+  int gpus = 0;  // of this host
+  bool root = false;
+  Variables variables;                 // of this process
+  std::vector<std::string> forwarded;  // more variables that ranks on other hosts need: those that the config names
+};
+
+// Joins config, command line and what this host and process have. `ranks` and `hosts` are --ranks ("4" or "auto") and
+// --hosts, empty where not given; they win over the config. Throws Error{config}.
+LaunchRequest launch_request(const ClusterOptions& options, const std::string& ranks, const std::string& hosts);
+
+struct LaunchPlan {
+  int ranks = 1;
+  std::vector<Host> hosts;               // stated ones; empty: this host, or the nodes of the SLURM job
+  bool one_host = true;                  // all ranks on this host
+  bool oversubscribed = false;           // more ranks than cores
+  int threads = 1;                       // for each rank, on this host
+  std::vector<std::string> mpirun;       // the command up to the program; empty: one rank, in this process
+  std::vector<std::string> environment;  // "NAME=value": set for mpirun
+  std::vector<std::string> warnings;     // to be shown before the start
+};
+
+// `ranks: auto`: one rank for each GPU; without GPUs one for each core.
+int automatic_ranks(int usable_cores, int gpus);
+
+// Throws Error{config} where a host has fewer slots than ranks. Starts and asks nothing.
+LaunchPlan plan_launch(const LaunchRequest& request);
+
+}  // namespace trainctl

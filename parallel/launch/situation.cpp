@@ -1,0 +1,82 @@
+// Reading what launchers leave in the environment of their ranks.
+#include "parallel/launch/situation.h"
+
+#include "core/base/error.h"
+#include "core/base/format.h"
+#include "parallel/launch/hosts.h"
+
+namespace trainctl {
+namespace {
+
+// srun's steps for whole scripts and interactive shells have ids from this one upwards.
+constexpr unsigned long first_special_step = 0xfffffff0UL;
+
+// Tasks of the srun step that this process belongs to; 0 outside one.
+int tasks_of_step(const Variables& variables) {
+  const std::string step = variables.text("SLURM_STEP_ID");
+  if (step.empty() || step.size() > 10 || step.find_first_not_of("0123456789") != std::string::npos) return 0;
+  if (std::stoul(step) >= first_special_step) return 0;
+  return variables.number("SLURM_STEP_NUM_TASKS").value_or(0);
+}
+
+// How many tasks of the step run on this node.
+int tasks_on_node(const Variables& variables, int tasks) {
+  const auto counts = expand_counts(variables.text("SLURM_STEP_TASKS_PER_NODE"));
+  const auto node = static_cast<std::size_t>(variables.number("SLURM_NODEID").value_or(0));
+  return counts && node < counts->size() ? (*counts)[node] : tasks;
+}
+
+}  // namespace
+
+Situation find_situation(const Variables& variables) {
+  Situation situation;
+  situation.status_file = variables.text(status_file_variable);
+  situation.terminal_columns = variables.number(terminal_variable);
+  const std::optional<int> mpirun_ranks = variables.number("OMPI_COMM_WORLD_SIZE");
+  const std::optional<int> pmix_rank = variables.number("PMIX_RANK");
+  const int tasks = tasks_of_step(variables);
+  if (mpirun_ranks) {
+    situation.started_by = StartedBy::mpirun;
+    situation.ranks = *mpirun_ranks;
+    situation.rank = variables.number("OMPI_COMM_WORLD_RANK").value_or(0);
+    situation.local_rank = variables.number("OMPI_COMM_WORLD_LOCAL_RANK").value_or(0);
+    situation.local_ranks = variables.number("OMPI_COMM_WORLD_LOCAL_SIZE").value_or(1);
+    situation.supervised = !situation.status_file.empty();
+    situation.bound = !situation.supervised && variables.has(bound_variable);
+  } else if (tasks > 0 && pmix_rank) {
+    situation.started_by = StartedBy::srun;
+    situation.ranks = tasks;
+    situation.rank = *pmix_rank;
+    situation.local_rank = variables.number("SLURM_LOCALID").value_or(0);
+    situation.local_ranks = tasks_on_node(variables, tasks);
+    const std::string binding = variables.text("SLURM_CPU_BIND_TYPE");
+    situation.bound = !binding.empty() && binding != "none";
+  } else if (tasks > 1 || variables.number("PMI_SIZE").value_or(1) > 1) {
+    situation.started_by = StartedBy::stranger;
+    situation.ranks = tasks > 1 ? tasks : *variables.number("PMI_SIZE");
+    situation.rank = variables.number(tasks > 1 ? "SLURM_PROCID" : "PMI_RANK").value_or(0);
+  }
+  return situation;
+}
+
+void require_known_launcher(const Situation& situation, const Variables& variables) {
+  if (situation.started_by != StartedBy::stranger) return;
+  if (tasks_of_step(variables) > 1) {
+    throw Error(
+        ErrorKind::config,
+        format("srun started {} processes without PMIx: each would train alone as rank 0 of 1", situation.ranks),
+        "use `srun --mpi=pmix`, or `trainctl run` without srun inside a batch script");
+  }
+  throw Error(ErrorKind::config,
+              format("{} processes were started by the mpirun of another MPI than OpenMPI", situation.ranks),
+              "let `trainctl run` start its ranks by itself, or use OpenMPI's mpirun");
+}
+
+void require_world_size(const Situation& situation, int world_size) {
+  if (!situation.is_rank() || situation.ranks == world_size) return;
+  throw Error(
+      ErrorKind::config, format("the launcher started {} ranks, but MPI found {}", situation.ranks, world_size),
+      "trainctl was built with another MPI, or srun lacks --mpi=pmix; let `trainctl run` start its ranks by itself");
+}
+
+}  // namespace trainctl

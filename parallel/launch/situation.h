@@ -1,0 +1,42 @@
+// How this process was started: by a user, or as a rank of something.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "parallel/launch/variables.h"
+
+namespace trainctl {
+
+enum class StartedBy {
+  user,      // outside MPI: decides how many ranks there are, and is their supervisor unless there is only one
+  mpirun,    // a rank of OpenMPI's mpirun: the supervisor's, or the user's own
+  srun,      // a rank of srun --mpi=pmix
+  stranger,  // N processes that MPI would take for N times "rank 0 of 1": see require_known_launcher
+};
+
+struct Situation {
+  StartedBy started_by = StartedBy::user;
+  int rank = 0;
+  int ranks = 1;
+  int local_rank = 0;  // among the ranks of this host
+  int local_ranks = 1;
+  bool supervised = false;              // by a trainctl that waits for the status file
+  bool bound = false;                   // the user's launcher has given each rank cores of its own
+  std::string status_file;              // empty: nobody waits for one
+  std::optional<int> terminal_columns;  // supervised ranks: the width of the user's terminal, where there is one
+
+  bool is_rank() const { return started_by == StartedBy::mpirun || started_by == StartedBy::srun; }
+};
+
+// What the environment says; asks nothing else.
+Situation find_situation(const Variables& variables);
+
+// Throws Error{config} with the remedy where the processes would not find each other: srun without PMIx, or the mpirun
+// of another MPI. Call it before MPI_Init.
+void require_known_launcher(const Situation& situation, const Variables& variables);
+
+// Throws Error{config} where MPI found another number of ranks than the launcher has started. Call it after MPI_Init.
+void require_world_size(const Situation& situation, int world_size);
+
+}  // namespace trainctl

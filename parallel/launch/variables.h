@@ -1,0 +1,41 @@
+// Environment variables as a value, so that everything decided from them is a pure function.
+#pragma once
+
+#include <initializer_list>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace trainctl {
+
+class Variables {
+ public:
+  using Map = std::map<std::string, std::string, std::less<>>;
+
+  Variables() = default;
+  explicit Variables(Map values) : values_(std::move(values)) {}
+  Variables(std::initializer_list<Map::value_type> values) : values_(values) {}
+
+  // Those of this process.
+  static Variables of_process();
+
+  bool has(std::string_view name) const { return values_.find(name) != values_.end(); }
+  // The value, or "".
+  std::string text(std::string_view name) const;
+  // The value where it is a whole number that is not negative.
+  std::optional<int> number(std::string_view name) const;
+
+  const Map& all() const { return values_; }
+
+ private:
+  Map values_;
+};
+
+// What the supervisor tells its ranks.
+inline constexpr std::string_view status_file_variable = "TRAINCTL_STATUS_FILE";     // path, see status.h
+inline constexpr std::string_view terminal_variable = "TRAINCTL_TERMINAL_COLUMNS";   // set where the user has one
+inline constexpr std::string_view bound_variable = "OMPI_MCA_orte_bound_at_launch";  // ranks are bound to cores
+
+}  // namespace trainctl

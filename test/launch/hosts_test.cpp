@@ -1,0 +1,53 @@
+// Lists of hosts in each of their forms.
+#include "parallel/launch/hosts.h"
+
+#include <string>
+
+#include "core/base/error.h"
+#include "test/catch.h"
+
+namespace trainctl {
+namespace {
+
+TEST_CASE("--hosts reads names and slots") {
+  CHECK(parse_hosts("n1:8,n2:4") == std::vector<Host>{{"n1", 8}, {"n2", 4}});
+  CHECK(parse_hosts("n1, n2 ,n1") == std::vector<Host>{{"n1", 2}, {"n2", 1}});
+  for (const char* wrong : {"", "n1:", "n1:0", "n1:x", "n1:-2", ":3", "n1,,n2", "n1:9999999", "-x:2", "a b:1"}) {
+    CAPTURE(wrong);
+    CHECK_THROWS_AS(parse_hosts(wrong), Error);
+  }
+}
+
+TEST_CASE("a hostfile reads like OpenMPI's, and errors name the line") {
+  CHECK(parse_hostfile("# ours\nn1 slots=8\n\n  n2 slots=2 max_slots=4 # small\nn3\nn3\n", "hosts") ==
+        std::vector<Host>{{"n1", 8}, {"n2", 2}, {"n3", 2}});
+  CHECK_THROWS_AS(parse_hostfile("# nothing\n", "hosts"), Error);
+  try {
+    parse_hostfile("n1 slots=8\nn2 slot=8\n", "hosts");
+    FAIL("accepted");
+  } catch (const Error& error) {
+    CHECK(std::string(error.what()).starts_with("hosts:2:"));
+    CHECK(error.kind() == ErrorKind::config);
+  }
+  CHECK_THROWS_AS(read_hostfile("/nonexistent/hosts"), Error);
+}
+
+TEST_CASE("SLURM's counts expand") {
+  CHECK(expand_counts("2(x3),1") == std::vector<int>{2, 2, 2, 1});
+  CHECK(expand_counts("16") == std::vector<int>{16});
+  for (const char* wrong : {"", "2(x", "2(x0)", "a", "2,,3"}) {
+    CAPTURE(wrong);
+    CHECK_FALSE(expand_counts(wrong));
+  }
+}
+
+TEST_CASE("a SLURM job tells its tasks") {
+  CHECK_FALSE(find_slurm_job(Variables()));
+  const auto job = find_slurm_job(Variables{{"SLURM_JOB_ID", "3"}, {"SLURM_TASKS_PER_NODE", "2(x2),1"}});
+  REQUIRE(job);
+  CHECK(job->slots == std::vector<int>{2, 2, 1});
+  CHECK(find_slurm_job(Variables{{"SLURM_JOB_ID", "3"}, {"SLURM_JOB_NUM_NODES", "4"}})->nodes() == 4);
+}
+
+}  // namespace
+}  // namespace trainctl

@@ -1,0 +1,170 @@
+// Launch plans by table: ranks, slots, threads and mpirun's command line.
+#include "parallel/launch/plan.h"
+
+#include <algorithm>
+
+#include "core/base/error.h"
+#include "test/catch.h"
+
+namespace trainctl {
+namespace {
+
+LaunchRequest on_cores(int count) {
+  LaunchRequest request;
+  request.this_host = "desk.example";
+  request.cores.allowed.clear();
+  for (int core = 0; core < count; ++core) request.cores.allowed.push_back({core});
+  request.cores.usable = request.cores.online = count;
+  return request;
+}
+
+std::string line(const LaunchPlan& plan) {
+  std::string text;
+  for (const std::string& word : plan.mpirun) text += (text.empty() ? "" : " ") + word;
+  return text;
+}
+
+bool has(const LaunchPlan& plan, const std::string& words) { return line(plan).find(words) != std::string::npos; }
+
+ErrorKind kind_of_failure(const LaunchRequest& request) {
+  try {
+    plan_launch(request);
+  } catch (const Error& error) {
+    return error.kind();
+  }
+  return ErrorKind::internal;
+}
+
+TEST_CASE("auto takes a rank for each GPU, else for each core") {
+  CHECK(plan_launch(on_cores(6)).ranks == 6);
+  CHECK(plan_launch(on_cores(6)).threads == 1);
+  LaunchRequest request = on_cores(6);
+  request.gpus = 2;
+  CHECK(plan_launch(request).ranks == 2);
+  CHECK(plan_launch(request).threads == 3);
+}
+
+TEST_CASE("one rank needs no mpirun and has all cores") {
+  LaunchRequest request = on_cores(4);
+  request.ranks = 1;
+  const LaunchPlan plan = plan_launch(request);
+  CHECK(plan.mpirun.empty());
+  CHECK(plan.threads == 4);
+  CHECK_FALSE(plan.oversubscribed);
+}
+
+TEST_CASE("ranks on this host use shared memory alone and bind themselves") {
+  LaunchRequest request = on_cores(5);
+  request.ranks = 2;
+  const LaunchPlan plan = plan_launch(request);
+  CHECK(plan.one_host);
+  CHECK(plan.threads == 2);
+  CHECK(plan.warnings.empty());
+  CHECK(plan.environment.empty());
+  CHECK(line(plan) ==
+        "mpirun -n 2 -H localhost:2 --bind-to none -x OMPI_MCA_orte_bound_at_launch=1 --mca pml ob1 "
+        "--mca btl vader,self --mca oob_tcp_if_include lo --mca plm isolated");
+}
+
+TEST_CASE("root needs OpenMPI's permission, and a user's settings stay") {
+  LaunchRequest request = on_cores(2);
+  request.root = true;
+  request.variables = Variables{{"OMPI_MCA_pml", "ucx"}};
+  const LaunchPlan plan = plan_launch(request);
+  CHECK(plan.environment == std::vector<std::string>{"OMPI_ALLOW_RUN_AS_ROOT=1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1"});
+  CHECK_FALSE(has(plan, "pml"));
+  CHECK(has(plan, "--mca btl"));
+}
+
+TEST_CASE("more ranks than cores: warned, oversubscribed, yielding") {
+  LaunchRequest request = on_cores(2);
+  request.ranks = 3;
+  const LaunchPlan plan = plan_launch(request);
+  CHECK(plan.oversubscribed);
+  CHECK(plan.threads == 1);
+  CHECK(plan.warnings.size() == 1);
+  CHECK(has(plan, "--oversubscribe --mca mpi_yield_when_idle 1"));
+}
+
+TEST_CASE("more ranks than stated slots are refused before anything starts") {
+  LaunchRequest request = on_cores(16);
+  request.hosts = {{"localhost", 2}};
+  CHECK(plan_launch(request).ranks == 2);
+  request.ranks = 3;
+  CHECK(kind_of_failure(request) == ErrorKind::config);
+  request.hosts = {{"n1", 2}, {"n2", 1}};
+  CHECK_NOTHROW(plan_launch(request));
+  request.ranks = 4;
+  CHECK(kind_of_failure(request) == ErrorKind::config);
+  LaunchRequest gpus = on_cores(16);
+  gpus.gpus = 2;
+  gpus.ranks = 3;
+  CHECK(kind_of_failure(gpus) == ErrorKind::config);
+}
+
+TEST_CASE("stated slots may outnumber cores without a warning") {
+  LaunchRequest request = on_cores(2);
+  request.hosts = {{"desk", 4}};
+  const LaunchPlan plan = plan_launch(request);
+  CHECK(plan.one_host);
+  CHECK(plan.ranks == 4);
+  CHECK(plan.oversubscribed);
+  CHECK(plan.warnings.empty());
+  CHECK(has(plan, "-H localhost:4"));
+}
+
+TEST_CASE("several hosts: their slots, MPI's choice of network, and the variables that ranks need") {
+  LaunchRequest request = on_cores(4);
+  request.hosts = {{"desk", 2}, {"n2", 2}};
+  request.forwarded = {"IMAGES", "ABSENT"};
+  request.variables = Variables{{"TRAINCTL_DATA", "/data"}, {"IMAGES", "/images"}, {"HOME", "/root"}};
+  const LaunchPlan plan = plan_launch(request);
+  CHECK_FALSE(plan.one_host);
+  CHECK(plan.ranks == 4);
+  CHECK(plan.threads == 2);
+  CHECK(line(plan) ==
+        "mpirun -n 4 -H desk:2,n2:2 --bind-to none -x OMPI_MCA_orte_bound_at_launch=1 -x TRAINCTL_DATA -x IMAGES");
+  request.hosts = {{"n2", 1}};
+  CHECK(plan_launch(request).ranks == 1);
+  CHECK(has(plan_launch(request), "-H n2:1"));
+}
+
+TEST_CASE("inside a SLURM job its tasks are the slots, and mpirun finds the nodes by itself") {
+  LaunchRequest request = on_cores(2);
+  request.slurm = SlurmJob{{2, 1}};
+  const LaunchPlan plan = plan_launch(request);
+  CHECK(plan.ranks == 3);
+  CHECK_FALSE(plan.one_host);
+  CHECK(plan.threads == 1);
+  CHECK_FALSE(has(plan, "-H"));
+  request.ranks = 4;
+  CHECK(kind_of_failure(request) == ErrorKind::config);
+  request.ranks = 1;
+  CHECK(plan_launch(request).mpirun.empty());
+  request.ranks.reset();
+  request.slurm = SlurmJob{{2}};
+  CHECK(plan_launch(request).one_host);
+  CHECK_FALSE(has(plan_launch(request), "-H"));
+  request.hosts = {{"n1", 1}, {"n2", 1}};  // stated hosts win
+  CHECK(has(plan_launch(request), "-H n1:1,n2:1"));
+}
+
+TEST_CASE("the command line wins over the config") {
+  ClusterOptions options;
+  options.ranks.stated = 3;
+  options.hosts = {{"n1", 2}, {"n2", 4}};
+  LaunchRequest request = launch_request(options, "", "");
+  CHECK(request.ranks == 3);
+  CHECK(request.hosts == std::vector<Host>{{"n1", 2}, {"n2", 4}});
+  request = launch_request(options, "5", "n3:8");
+  CHECK(request.ranks == 5);
+  CHECK(request.hosts == std::vector<Host>{{"n3", 8}});
+  CHECK_FALSE(launch_request(options, "auto", "").ranks);
+  for (const char* wrong : {"0", "-1", "two", "2x"}) {
+    CAPTURE(wrong);
+    CHECK_THROWS_AS(launch_request(options, wrong, ""), Error);
+  }
+}
+
+}  // namespace
+}  // namespace trainctl
