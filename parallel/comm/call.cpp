@@ -1,0 +1,49 @@
+// Names of collectives, and how data is cut into parts.
+#include "parallel/comm/call.h"
+
+#include <algorithm>
+
+#include "core/base/format.h"
+
+namespace trainctl {
+
+namespace {
+
+const char* name_of(Collective kind) {
+  switch (kind) {
+    case Collective::all_reduce:
+      return "all_reduce";
+    case Collective::reduce_scatter:
+      return "reduce_scatter";
+    case Collective::all_gather:
+      return "all_gather";
+    case Collective::all_to_all:
+      return "all_to_all";
+    case Collective::broadcast:
+      return "broadcast";
+    case Collective::send:
+      return "send";
+    case Collective::receive:
+      return "receive";
+    case Collective::barrier:
+      return "barrier";
+  }
+  return "?";
+}
+
+}  // namespace
+
+std::string describe(const Call& call) {
+  if (call.kind == Collective::barrier) return "barrier";
+  return format("{} of {} bytes", name_of(call.kind), call.data.bytes());
+}
+
+Part part_of(std::int64_t count, int index, int parts) {
+  constexpr std::int64_t grain = 16;
+  const std::int64_t grains = (count + grain - 1) / grain;
+  const std::int64_t first = std::min(count, grains * index / parts * grain);
+  const std::int64_t end = std::min(count, grains * (index + 1) / parts * grain);
+  return {first, end - first};
+}
+
+}  // namespace trainctl

@@ -1,0 +1,38 @@
+// MPI of this process, from its first call to its last.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace trainctl {
+
+// One object in a process that mpirun, or srun with PMI, has started; made before any other thread. All ranks make it
+// together.
+class MpiEnvironment {
+ public:
+  // Throws Error{peer} when MPI does not start, Error{resource} when it does not support calls from several threads.
+  MpiEnvironment();
+  MpiEnvironment(const MpiEnvironment&) = delete;
+  MpiEnvironment& operator=(const MpiEnvironment&) = delete;
+
+  int rank() const { return rank_; }
+  int size() const { return size_; }
+  // Among the ranks that share this host's memory.
+  int local_rank() const { return local_rank_; }
+  int local_size() const { return local_size_; }
+  // Name of the host that rank i runs on.
+  const std::vector<std::string>& hosts() const { return hosts_; }
+
+  // The end of a clean run, by all ranks together. Without it the process may only leave with a non-zero code, at which
+  // mpirun ends the other ranks.
+  void finalize();
+
+ private:
+  int rank_ = 0;
+  int size_ = 1;
+  int local_rank_ = 0;
+  int local_size_ = 1;
+  std::vector<std::string> hosts_;
+};
+
+}  // namespace trainctl

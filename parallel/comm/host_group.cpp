@@ -1,0 +1,116 @@
+// How the ranks of a group meet: seats in shared memory, the calls they show each other, and waiting with a deadline.
+#include "parallel/comm/host_group.h"
+
+#include <algorithm>
+#include <string>
+
+#include "core/base/error.h"
+#include "core/base/format.h"
+#include "parallel/comm/host_group_layout.h"
+#include "parallel/comm/patience.h"
+
+namespace trainctl {
+
+std::int64_t HostGroup::base_bytes() { return sizeof(Seat) + 2 * small_bytes + 2 * half_stage_bytes; }
+
+HostGroup::Seat& HostGroup::seat(int rank) const { return *reinterpret_cast<Seat*>(bases_[rank]); }
+
+std::byte* HostGroup::small_buffer(int rank, std::uint64_t turn) const {
+  return bases_[rank] + sizeof(Seat) + (turn % 2) * small_bytes;
+}
+
+std::byte* HostGroup::stage(int rank, std::int64_t half) const {
+  return bases_[rank] + sizeof(Seat) + 2 * small_bytes + half % 2 * half_stage_bytes;
+}
+
+HostGroup::HostGroup(int rank, std::vector<std::byte*> bases, std::vector<int> world_ranks,
+                     const AddressBook& addresses, bool crowded, Bridge* bridge)
+    : rank_(rank),
+      bases_(std::move(bases)),
+      world_ranks_(std::move(world_ranks)),
+      addresses_(addresses),
+      crowded_(crowded),
+      bridge_(bridge),
+      data_(bases_.size()) {}
+
+void HostGroup::run(const Call& call, std::chrono::milliseconds deadline) {
+  call_ = &call;
+  deadline_ = deadline;
+  switch (call.kind) {
+    case Collective::all_reduce:
+      return all_reduce(call);
+    case Collective::reduce_scatter:
+      return reduce_scatter(call);
+    case Collective::all_gather:
+      return all_gather(call);
+    case Collective::all_to_all:
+      return all_to_all(call);
+    case Collective::broadcast:
+      return broadcast(call);
+    case Collective::barrier:
+      open(call);
+      return;
+    case Collective::send:
+    case Collective::receive:
+      break;
+  }
+  require(false, "a host group has no send and receive");
+}
+
+void HostGroup::leave() { seat(rank_).gone.store(true, std::memory_order_release); }
+
+bool HostGroup::open(const Call& call) {
+  // Two places for postings suffice: before the place is written again, every rank has been in the call in between.
+  const std::size_t slot = calls_++ % 2;
+  const SharedPlace place = addresses_.find(call.data.data, call.data.bytes());
+  const Posting own{call.kind, call.reduction, call.data.dtype, call.peer, place.region, call.data.count, place.offset};
+  seat(rank_).postings[slot] = own;
+  meet();
+  bool visible = place.region >= 0;
+  for (int rank = 0; rank < size(); ++rank) {
+    const Posting& other = seat(rank).postings[slot];
+    if (!other.same_call(own)) {
+      throw Error(ErrorKind::internal,
+                  format("ranks make different calls: rank {} a(n) {}, rank {} a(n) {}", world_ranks_[rank_],
+                         describe(call), world_ranks_[rank], describe(other.call())));
+    }
+    visible = visible && other.region == own.region;
+  }
+  if (visible) {
+    for (int rank = 0; rank < size(); ++rank) {
+      const Posting& other = seat(rank).postings[slot];
+      data_[rank] = addresses_.resolve(rank, {other.region, other.offset});
+    }
+  }
+  return visible;
+}
+
+void HostGroup::meet() {
+  seat(rank_).meetings.store(++meetings_, std::memory_order_release);
+  Patience patience(deadline_, crowded_);
+  for (int rank = 0; rank < size(); ++rank) {
+    Seat& other = seat(rank);
+    while (other.meetings.load(std::memory_order_acquire) < meetings_) {
+      if (other.gone.load(std::memory_order_relaxed)) {
+        throw Error(ErrorKind::peer, format("{}: rank {} has given up", describe(*call_), world_ranks_[rank]));
+      }
+      if (bridge_) bridge_->poke();
+      if (!patience.wait()) report_missing();
+    }
+  }
+}
+
+void HostGroup::report_missing() const {
+  std::string missing;
+  int count = 0;
+  for (int rank = 0; rank < size(); ++rank) {
+    if (seat(rank).meetings.load(std::memory_order_acquire) >= meetings_) continue;
+    missing += format("{}{}", count++ ? ", " : "", world_ranks_[rank]);
+  }
+  throw Error(ErrorKind::peer,
+              format("{}: rank{} {} did not arrive within {} s", describe(*call_), count == 1 ? "" : "s", missing,
+                     static_cast<double>(deadline_.count()) / 1000),
+              "find out on that rank's host why it is stuck or gone");
+}
+
+}  // namespace trainctl

@@ -1,0 +1,100 @@
+// Collectives of ranks that see each other's memory: threads of one process, or processes of one host with shared
+// segments. No system call on the way: ranks meet through counters in that memory.
+#pragma once
+
+#include <atomic>
+#include <vector>
+
+#include "parallel/comm/call.h"
+
+namespace trainctl {
+
+// Where memory lies in terms that every rank of the group understands.
+struct SharedPlace {
+  std::int32_t region = -1;  // -1: other ranks cannot see it
+  std::int64_t offset = 0;
+};
+
+// Translates between this rank's addresses and shared places.
+class AddressBook {
+ public:
+  virtual ~AddressBook() = default;
+  virtual SharedPlace find(const void* data, std::int64_t bytes) const = 0;
+  // The address, in this process, of a place of `rank`.
+  virtual std::byte* resolve(int rank, const SharedPlace& place) const = 0;
+};
+
+// Ranks of one process: every address is seen by all.
+class SameProcess final : public AddressBook {
+ public:
+  SharedPlace find(const void* data, std::int64_t) const override { return {0, reinterpret_cast<std::int64_t>(data)}; }
+  std::byte* resolve(int, const SharedPlace& place) const override {
+    return reinterpret_cast<std::byte*>(place.offset);
+  }
+};
+
+// What joins the groups of several hosts in the middle of an all_reduce.
+class Bridge {
+ public:
+  virtual ~Bridge() = default;
+  // The data is cut into this many shards; rank i < shards() of the group carries shard i across.
+  virtual int shards() const = 0;
+  virtual void all_reduce(View shard, Reduction reduction, const Call& call, std::chrono::milliseconds deadline) = 0;
+  // Called while the group waits, so that messages under way advance.
+  virtual void poke() = 0;
+};
+
+class HostGroup {
+ public:
+  // Bytes of zeroed, shared memory that each rank brings: its seat and its buffers for data that others cannot see.
+  static std::int64_t base_bytes();
+
+  // `bases`: every rank's such memory, as this process sees it. `world_ranks`: what messages call the ranks.
+  // `crowded`: more ranks than cores. `bridge` may be null: one host.
+  HostGroup(int rank, std::vector<std::byte*> bases, std::vector<int> world_ranks, const AddressBook& addresses,
+            bool crowded, Bridge* bridge);
+
+  // Every kind but send and receive; with a bridge all_reduce only. Throws Error{peer} that names the ranks that did
+  // not arrive before the deadline, Error{internal} where ranks make different calls.
+  void run(const Call& call, std::chrono::milliseconds deadline);
+
+  // Tells the others that this rank will not come any more: their waits end with Error{peer}.
+  void leave();
+
+ private:
+  struct Posting;
+  struct Seat;
+
+  int size() const { return static_cast<int>(bases_.size()); }
+  Seat& seat(int rank) const;
+  std::byte* small_buffer(int rank, std::uint64_t turn) const;
+  std::byte* stage(int rank, std::int64_t half = 0) const;
+
+  // Shows the call to the others and waits for theirs; afterwards data_[i] is rank i's data. Returns whether all of it
+  // can be seen by all.
+  bool open(const Call& call);
+  void meet();
+  [[noreturn]] void report_missing() const;
+
+  void all_reduce(const Call& call);
+  void all_reduce_small(const Call& call);
+  void all_reduce_in_place(const Call& call, std::int64_t count);
+  void reduce_scatter(const Call& call);
+  void all_gather(const Call& call);
+  void all_to_all(const Call& call);
+  void broadcast(const Call& call);
+
+  int rank_;
+  std::vector<std::byte*> bases_;
+  std::vector<int> world_ranks_;
+  const AddressBook& addresses_;
+  bool crowded_;
+  Bridge* bridge_;
+  std::vector<std::byte*> data_;  // of every rank, in the current call
+  std::uint64_t meetings_ = 0;
+  std::uint64_t calls_ = 0;
+  const Call* call_ = nullptr;
+  std::chrono::milliseconds deadline_{0};
+};
+
+}  // namespace trainctl

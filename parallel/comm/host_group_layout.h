@@ -1,0 +1,39 @@
+// What lies in the memory that each rank of a host group brings.
+#pragma once
+
+#include <atomic>
+
+#include "parallel/comm/host_group.h"
+
+namespace trainctl {
+
+// After the seat: two buffers for small data, used by turns, and a stage of two halves for larger data.
+inline constexpr std::int64_t small_bytes = 16 << 10;
+inline constexpr std::int64_t half_stage_bytes = 128 << 10;
+inline constexpr std::int64_t stage_bytes = 2 * half_stage_bytes;
+
+// A call as the others see it.
+struct HostGroup::Posting {
+  Collective kind;
+  Reduction reduction;
+  DType dtype;
+  std::int32_t peer;
+  std::int32_t region;
+  std::int64_t count;
+  std::int64_t offset;
+
+  bool same_call(const Posting& other) const {
+    return kind == other.kind && reduction == other.reduction && dtype == other.dtype && peer == other.peer &&
+           count == other.count;
+  }
+  Call call() const { return {.kind = kind, .reduction = reduction, .peer = peer, .data = {nullptr, dtype, count}}; }
+};
+
+// Written by its rank alone. On cache lines of its own.
+struct alignas(128) HostGroup::Seat {
+  std::atomic<std::uint64_t> meetings;
+  std::atomic<bool> gone;
+  Posting postings[2];
+};
+
+}  // namespace trainctl

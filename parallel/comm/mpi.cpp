@@ -1,0 +1,185 @@
+// Finds the hosts of a communicator's ranks and joins host groups by messages.
+#include "parallel/comm/mpi.h"
+
+#include <sched.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+
+#include "core/base/format.h"
+#include "core/base/log.h"
+#include "parallel/comm/host_memory.h"
+#include "parallel/comm/mpi_peers.h"
+#include "parallel/comm/queued.h"
+#include "parallel/comm/shared_segment.h"
+
+namespace trainctl {
+
+namespace {
+
+int rank_of(MPI_Comm ranks) {
+  int rank = 0;
+  MPI_Comm_rank(ranks, &rank);
+  return rank;
+}
+
+int count_of(MPI_Comm ranks) {
+  int size = 0;
+  MPI_Comm_size(ranks, &size);
+  return size;
+}
+
+MPI_Comm split_by(MPI_Comm ranks, int color, int key) {
+  MPI_Comm part = MPI_COMM_NULL;
+  check_mpi(MPI_Comm_split(ranks, color, key, &part), "MPI_Comm_split");
+  return part;
+}
+
+std::vector<int> gather(MPI_Comm ranks, int value) {
+  std::vector<int> all(count_of(ranks));
+  check_mpi(MPI_Allgather(&value, 1, MPI_INT, all.data(), 1, MPI_INT, ranks), "MPI_Allgather");
+  return all;
+}
+
+// The ranks whose memory this rank shares.
+MPI_Comm host_of(MPI_Comm ranks, const MpiOptions& options) {
+  if (!options.shared_memory) return split_by(ranks, rank_of(ranks), 0);
+  MPI_Comm host = MPI_COMM_NULL;
+  check_mpi(MPI_Comm_split_type(ranks, MPI_COMM_TYPE_SHARED, rank_of(ranks), MPI_INFO_NULL, &host),
+            "finding the host's ranks");
+  return options.ranks_per_host == 0 ? host : split_by(host, rank_of(host) / options.ranks_per_host, 0);
+}
+
+// More ranks than the processors that they may use together.
+bool is_crowded(MPI_Comm host) {
+  cpu_set_t own;
+  CPU_ZERO(&own);
+  if (sched_getaffinity(0, sizeof own, &own) != 0) return true;
+  cpu_set_t all;
+  check_mpi(MPI_Allreduce(&own, &all, sizeof own, MPI_BYTE, MPI_BOR, host), "counting processors");
+  return count_of(host) > CPU_COUNT(&all);
+}
+
+class Mpi final : public QueuedCommunicator {
+ public:
+  Mpi(MPI_Comm ranks, const MpiOptions& options);
+
+  int rank() const override { return rank_; }
+  int size() const override { return size_; }
+  std::string_view name() const override { return "mpi"; }
+  Memory allocate(std::int64_t bytes) override;
+  std::unique_ptr<Communicator> split(int color, int key) override {
+    return std::make_unique<Mpi>(split_by(ranks_, color, key), options_);
+  }
+
+  [[noreturn]] void abort(int exit_code) override {
+    std::fflush(nullptr);
+    MPI_Abort(MPI_COMM_WORLD, exit_code);
+    std::_Exit(exit_code);
+  }
+
+ private:
+  void run(const Call& call) override;
+  void share_base();
+  void build_bridge(const std::vector<int>& world_ranks);
+
+  MPI_Comm ranks_;
+  MpiOptions options_;
+  int rank_;
+  int size_;
+  MPI_Comm host_ = MPI_COMM_NULL;
+  SameProcess own_addresses_;
+  std::shared_ptr<SharedRegions> regions_;  // null: this rank shares memory with no other
+  Memory base_;
+  std::vector<std::byte*> bases_;
+  std::unique_ptr<MpiPeers> peers_;
+  std::unique_ptr<MpiBridge> bridge_;  // null: one host
+  std::unique_ptr<HostGroup> group_;
+};
+
+Mpi::Mpi(MPI_Comm ranks, const MpiOptions& options)
+    : ranks_(ranks), options_(options), rank_(rank_of(ranks)), size_(count_of(ranks)) {
+  MPI_Comm_set_errhandler(ranks_, MPI_ERRORS_RETURN);
+  const std::vector<int> world_ranks = gather(ranks_, rank_of(MPI_COMM_WORLD));
+  peers_ = std::make_unique<MpiPeers>(ranks_, world_ranks);
+  host_ = host_of(ranks_, options_);
+  share_base();
+  build_bridge(world_ranks);
+  const AddressBook& addresses = regions_ ? static_cast<const AddressBook&>(*regions_) : own_addresses_;
+  group_ = std::make_unique<HostGroup>(rank_of(host_), bases_, gather(host_, rank_of(MPI_COMM_WORLD)), addresses,
+                                       is_crowded(host_), bridge_.get());
+}
+
+// The memory that the host's ranks meet in. Where they cannot share any, each goes on as a host of its own.
+void Mpi::share_base() {
+  const std::int64_t bytes = HostGroup::base_bytes();
+  if (count_of(host_) > 1) {
+    std::string why;
+    if (const auto segment = SharedSegment::create(host_, bytes, why)) {
+      regions_ = std::make_shared<SharedRegions>(rank_of(host_));
+      bases_ = segment->bases();
+      base_ = {{bases_[rank_of(host_)], [segment](std::byte*) {}}, bytes};
+      return;
+    }
+    if (!why.empty()) {
+      log::warning(
+          format("the ranks of this host cannot share memory ({}): they exchange messages, which is slower", why));
+    }
+    host_ = split_by(ranks_, rank_, 0);
+  }
+  base_ = allocate_host(bytes);
+  bases_ = {base_.get()};
+}
+
+void Mpi::build_bridge(const std::vector<int>& world_ranks) {
+  int host = rank_;  // a host's number is the rank of its first
+  check_mpi(MPI_Bcast(&host, 1, MPI_INT, 0, host_), "MPI_Bcast");
+  const std::vector<int> hosts = gather(ranks_, host);
+  if (std::all_of(hosts.begin(), hosts.end(), [&](int other) { return other == hosts.front(); })) return;
+  const std::vector<int> host_sizes = gather(ranks_, count_of(host_));
+  const int shards = *std::min_element(host_sizes.begin(), host_sizes.end());
+  const int shard = rank_of(host_);
+  const MPI_Comm column = split_by(ranks_, shard < shards ? shard : MPI_UNDEFINED, host);
+  std::unique_ptr<MpiPeers> carriers;
+  if (column != MPI_COMM_NULL) carriers = std::make_unique<MpiPeers>(column, gather(column, world_ranks[rank_]));
+  bridge_ = std::make_unique<MpiBridge>(shards, std::move(carriers));
+}
+
+Memory Mpi::allocate(std::int64_t bytes) {
+  if (!regions_) return allocate_host(bytes);
+  std::string why;
+  if (auto segment = SharedSegment::create(host_, bytes, why))
+    return SharedRegions::add(regions_, std::move(segment), bytes);
+  if (!why.empty()) log::warning(format("{} bytes cannot be shared by the ranks of this host: {}", bytes, why));
+  return allocate_host(bytes);
+}
+
+void Mpi::run(const Call& call) {
+  switch (call.kind) {
+    case Collective::send:
+    case Collective::receive:
+      return peers_->run(call, deadline());
+    case Collective::all_reduce:
+      return group_->run(call, deadline());
+    case Collective::reduce_scatter: {
+      if (!bridge_) return group_->run(call, deadline());
+      // Summing within each host first sends less across than a reduce_scatter of single ranks would.
+      Call whole = call;
+      whole.kind = Collective::all_reduce;
+      return group_->run(whole, deadline());
+    }
+    default:
+      return bridge_ ? peers_->run(call, deadline()) : group_->run(call, deadline());
+  }
+}
+
+}  // namespace
+
+std::unique_ptr<Communicator> mpi_communicator(const MpiEnvironment&, const MpiOptions& options) {
+  MPI_Comm all = MPI_COMM_NULL;
+  check_mpi(MPI_Comm_dup(MPI_COMM_WORLD, &all), "MPI_Comm_dup");
+  return std::make_unique<Mpi>(all, options);
+}
+
+}  // namespace trainctl

@@ -1,0 +1,198 @@
+// Messages between pairs of ranks, awaited together with a deadline.
+#include "parallel/comm/mpi_peers.h"
+
+#include <algorithm>
+#include <cstring>
+#include <string>
+
+#include "core/base/format.h"
+#include "parallel/comm/host_memory.h"
+#include "parallel/comm/patience.h"
+#include "parallel/comm/reduction.h"
+
+namespace trainctl {
+
+namespace {
+
+constexpr int tag = 1;
+constexpr std::int64_t scratch_bytes = 4 << 20;
+constexpr std::int64_t message_bytes = 1 << 30;  // MPI counts in int
+// Up to this size everybody sends everything to everybody, in one step.
+constexpr std::int64_t whole_bytes = 16 << 10;
+
+template <class Message>
+void for_messages(View data, Message message) {
+  auto* begin = data.as<std::byte>();
+  for (std::int64_t first = 0; first < data.bytes(); first += message_bytes) {
+    message(begin + first, static_cast<int>(std::min(message_bytes, data.bytes() - first)));
+  }
+}
+
+}  // namespace
+
+MpiPeers::MpiPeers(MPI_Comm ranks, std::vector<int> world_ranks)
+    : ranks_(ranks),
+      world_ranks_(std::move(world_ranks)),
+      scratch_(allocate_host(scratch_bytes)),
+      sources_(world_ranks_.size()) {
+  MPI_Comm_rank(ranks_, &rank_);
+  MPI_Comm_set_errhandler(ranks_, MPI_ERRORS_RETURN);
+  requests_.reserve(2 * world_ranks_.size());
+  waited_for_.reserve(2 * world_ranks_.size());
+}
+
+void MpiPeers::run(const Call& call, std::chrono::milliseconds deadline) {
+  call_ = &call;
+  deadline_ = deadline;
+  const View data = call.data;
+  const std::int64_t part = data.count / size();
+  switch (call.kind) {
+    case Collective::all_reduce:
+      return all_reduce(data, call.reduction, call, deadline);
+    case Collective::all_gather:
+      for (int step = 1; step < size(); ++step) {
+        const int to = (rank_ + step) % size();
+        const int from = (rank_ + size() - step) % size();
+        post_receive(data.part(from * part, part), from);
+        post_send(data.part(rank_ * part, part), to);
+      }
+      return complete();
+    case Collective::all_to_all:
+      for (int step = 1; step < size(); ++step) {
+        const int to = (rank_ + step) % size();
+        const int from = (rank_ + size() - step) % size();
+        post_receive(call.result.part(from * part, part), from);
+        post_send(data.part(to * part, part), to);
+      }
+      if (part > 0) {
+        const View own = data.part(rank_ * part, part);
+        std::memcpy(call.result.part(rank_ * part, part).data, own.data, static_cast<std::size_t>(own.bytes()));
+      }
+      return complete();
+    case Collective::broadcast:
+      for_messages(data, [&](std::byte* begin, int bytes) {
+        waited_for_.push_back(-1);
+        check_mpi(MPI_Ibcast(begin, bytes, MPI_BYTE, call.peer, ranks_, &requests_.emplace_back()), "MPI_Ibcast");
+      });
+      return complete();
+    case Collective::send:
+      post_send(data, call.peer);
+      return complete();
+    case Collective::receive:
+      post_receive(data, call.peer);
+      return complete();
+    case Collective::barrier:
+      waited_for_.push_back(-1);
+      check_mpi(MPI_Ibarrier(ranks_, &requests_.emplace_back()), "MPI_Ibarrier");
+      return complete();
+    case Collective::reduce_scatter:
+      break;
+  }
+  require(false, "reduce_scatter does not go by messages alone");
+}
+
+void MpiPeers::all_reduce(View data, Reduction reduction, const Call& call, std::chrono::milliseconds deadline) {
+  call_ = &call;
+  deadline_ = deadline;
+  if (size() == 1) return;
+  if (data.bytes() * size() <= whole_bytes) return all_reduce_whole(data, reduction);
+  // Elements of one part, so that the parts of all others fit on the scratch memory.
+  const std::int64_t capacity = std::max<std::int64_t>(16, scratch_.bytes / size() / size_of(data.dtype) / 16 * 16);
+  for (std::int64_t first = 0; first < data.count; first += capacity * size()) {
+    all_reduce_parts(data.part(first, std::min(capacity * size(), data.count - first)), reduction, capacity);
+  }
+}
+
+// Where the values of `rank` land.
+View MpiPeers::landing(int rank, std::int64_t capacity, DType dtype, std::int64_t count) const {
+  return {scratch_.get() + rank * capacity * size_of(dtype), dtype, count};
+}
+
+void MpiPeers::reduce_landed(View own, Reduction reduction, std::int64_t capacity, View result) {
+  for (int rank = 0; rank < size(); ++rank) {
+    const View values = rank == rank_ ? own : landing(rank, capacity, own.dtype, own.count);
+    sources_[rank] = values.as<std::byte>();
+  }
+  auto* to = result.as<std::byte>();
+  reduce(sources_, {&to, 1}, own.dtype, own.count, reduction);
+}
+
+void MpiPeers::all_reduce_whole(View data, Reduction reduction) {
+  for (int rank = 0; rank < size(); ++rank) {
+    if (rank != rank_) post_receive(landing(rank, data.count, data.dtype, data.count), rank);
+  }
+  for (int rank = 0; rank < size(); ++rank) {
+    if (rank != rank_) post_send(data, rank);
+  }
+  complete();
+  reduce_landed(data, reduction, data.count, data);
+}
+
+void MpiPeers::all_reduce_parts(View block, Reduction reduction, std::int64_t capacity) {
+  const auto part = [&](int rank) {
+    const Part where = part_of(block.count, rank, size());
+    return block.part(where.first, where.count);
+  };
+  const View own = part(rank_);
+  for (int step = 1; step < size(); ++step) {
+    const int to = (rank_ + step) % size();
+    const int from = (rank_ + size() - step) % size();
+    post_receive(landing(from, capacity, own.dtype, own.count), from);
+    post_send(part(to), to);
+  }
+  complete();
+  reduce_landed(own, reduction, capacity, own);
+  for (int step = 1; step < size(); ++step) {
+    const int to = (rank_ + step) % size();
+    const int from = (rank_ + size() - step) % size();
+    post_receive(part(from), from);
+    post_send(own, to);
+  }
+  complete();
+}
+
+void MpiPeers::post_send(View data, int peer) {
+  for_messages(data, [&](std::byte* begin, int bytes) {
+    waited_for_.push_back(peer);
+    check_mpi(MPI_Isend(begin, bytes, MPI_BYTE, peer, tag, ranks_, &requests_.emplace_back()), "MPI_Isend");
+  });
+}
+
+void MpiPeers::post_receive(View data, int peer) {
+  for_messages(data, [&](std::byte* begin, int bytes) {
+    waited_for_.push_back(peer);
+    check_mpi(MPI_Irecv(begin, bytes, MPI_BYTE, peer, tag, ranks_, &requests_.emplace_back()), "MPI_Irecv");
+  });
+}
+
+void MpiPeers::complete() {
+  Patience patience(deadline_, true);  // MPI_Testall looks at every connection: dear enough to yield in between
+  int done = 0;
+  while (true) {
+    const int code = MPI_Testall(static_cast<int>(requests_.size()), requests_.data(), &done, MPI_STATUSES_IGNORE);
+    check_mpi(code, describe(*call_));
+    if (done) break;
+    if (!patience.wait()) report_missing();
+  }
+  requests_.clear();
+  waited_for_.clear();
+}
+
+void MpiPeers::report_missing() {
+  std::vector<int> missing;
+  for (std::size_t i = 0; i < requests_.size(); ++i) {
+    int done = 0;
+    if (MPI_Test(&requests_[i], &done, MPI_STATUS_IGNORE) == MPI_SUCCESS && done) continue;
+    if (waited_for_[i] >= 0) missing.push_back(world_ranks_[waited_for_[i]]);
+  }
+  std::sort(missing.begin(), missing.end());
+  missing.erase(std::unique(missing.begin(), missing.end()), missing.end());
+  std::string who = missing.empty() ? "some rank" : missing.size() == 1 ? "rank" : "ranks";
+  for (std::size_t i = 0; i < missing.size(); ++i) who += format("{}{}", i ? ", " : " ", missing[i]);
+  throw Error(
+      ErrorKind::peer,
+      format("{}: {} did not answer within {} s", describe(*call_), who, static_cast<double>(deadline_.count()) / 1000),
+      "find out on that rank's host why it is stuck or gone");
+}
+
+}  // namespace trainctl

@@ -1,0 +1,68 @@
+// Collectives by messages between pairs of ranks: across hosts, and where processes cannot share memory.
+#pragma once
+
+#include <vector>
+
+#include "core/backend/memory.h"
+#include "parallel/comm/host_group.h"
+#include "parallel/comm/mpi_check.h"
+
+namespace trainctl {
+
+// All calls block until done and throw Error{peer} after the deadline, naming the ranks that are waited for.
+class MpiPeers {
+ public:
+  // `world_ranks`: what messages call the ranks of `ranks`.
+  MpiPeers(MPI_Comm ranks, std::vector<int> world_ranks);
+
+  // Every kind but reduce_scatter.
+  void run(const Call& call, std::chrono::milliseconds deadline);
+
+  // Reduces `data` in the order of the ranks, as part of `call`: each rank sums a part of everybody's and sends it
+  // back.
+  void all_reduce(View data, Reduction reduction, const Call& call, std::chrono::milliseconds deadline);
+
+ private:
+  int size() const { return static_cast<int>(world_ranks_.size()); }
+  View landing(int rank, std::int64_t capacity, DType dtype, std::int64_t count) const;
+  void reduce_landed(View own, Reduction reduction, std::int64_t capacity, View result);
+  void all_reduce_whole(View data, Reduction reduction);
+  void all_reduce_parts(View block, Reduction reduction, std::int64_t capacity);
+
+  void post_send(View data, int peer);
+  void post_receive(View data, int peer);
+  void complete();
+  [[noreturn]] void report_missing();
+
+  MPI_Comm ranks_;
+  std::vector<int> world_ranks_;
+  int rank_ = 0;
+  Memory scratch_;
+  std::vector<std::byte*> sources_;
+  std::vector<MPI_Request> requests_;
+  std::vector<int> waited_for_;  // the other rank of each request; -1: many
+  const Call* call_ = nullptr;
+  std::chrono::milliseconds deadline_{0};
+};
+
+// Joins host groups: rank i of each group is in the i-th of these, for every i < shards.
+class MpiBridge final : public Bridge {
+ public:
+  // `peers` may be null where this rank carries no shard.
+  MpiBridge(int shards, std::unique_ptr<MpiPeers> peers) : shards_(shards), peers_(std::move(peers)) {}
+
+  int shards() const override { return shards_; }
+  void all_reduce(View shard, Reduction reduction, const Call& call, std::chrono::milliseconds deadline) override {
+    peers_->all_reduce(shard, reduction, call, deadline);
+  }
+  void poke() override {
+    int found = 0;
+    MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_SELF, &found, MPI_STATUS_IGNORE);
+  }
+
+ private:
+  int shards_;
+  std::unique_ptr<MpiPeers> peers_;
+};
+
+}  // namespace trainctl

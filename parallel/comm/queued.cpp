@@ -1,0 +1,91 @@
+// Queues collectives on streams and keeps what made the communicator dead.
+#include "parallel/comm/queued.h"
+
+#include <sched.h>
+
+#include <exception>
+
+#include "core/base/error.h"
+#include "core/base/format.h"
+
+namespace trainctl {
+
+void QueuedCommunicator::all_reduce(View data, Reduction reduction, Stream& stream) {
+  submit({.kind = Collective::all_reduce, .reduction = reduction, .data = data}, stream);
+}
+
+void QueuedCommunicator::reduce_scatter(View data, Reduction reduction, Stream& stream) {
+  require(data.count % size() == 0, "reduce_scatter needs size() equal parts");
+  submit({.kind = Collective::reduce_scatter, .reduction = reduction, .data = data}, stream);
+}
+
+void QueuedCommunicator::all_gather(View data, Stream& stream) {
+  require(data.count % size() == 0, "all_gather needs size() equal parts");
+  submit({.kind = Collective::all_gather, .data = data}, stream);
+}
+
+void QueuedCommunicator::all_to_all(View send, View receive, Stream& stream) {
+  require(send.count % size() == 0 && send.count == receive.count && send.dtype == receive.dtype,
+          "all_to_all needs size() equal parts on both sides");
+  submit({.kind = Collective::all_to_all, .data = send, .result = receive}, stream);
+}
+
+void QueuedCommunicator::broadcast(View data, int root, Stream& stream) {
+  require(root >= 0 && root < size(), "broadcast from a rank that does not exist");
+  submit({.kind = Collective::broadcast, .peer = root, .data = data}, stream);
+}
+
+void QueuedCommunicator::send(View data, int peer, Stream& stream) {
+  require(peer >= 0 && peer < size() && peer != rank(), "send to a rank that does not exist, or to oneself");
+  submit({.kind = Collective::send, .peer = peer, .data = data}, stream);
+}
+
+void QueuedCommunicator::receive(View data, int peer, Stream& stream) {
+  require(peer >= 0 && peer < size() && peer != rank(), "receive from a rank that does not exist, or from oneself");
+  submit({.kind = Collective::receive, .peer = peer, .data = data}, stream);
+}
+
+void QueuedCommunicator::barrier(Stream& stream) { submit({.kind = Collective::barrier}, stream); }
+
+void QueuedCommunicator::set_deadline(std::chrono::milliseconds deadline) { deadline_.store(deadline.count()); }
+
+std::chrono::milliseconds QueuedCommunicator::deadline() const { return std::chrono::milliseconds(deadline_.load()); }
+
+void QueuedCommunicator::submit(const Call& call, Stream& stream) {
+  Task& task = ring_[next_ % ring_.size()];
+  while (task.queued.load(std::memory_order_acquire) && !dead_.load(std::memory_order_acquire)) sched_yield();
+  if (dead_.load(std::memory_order_acquire)) {
+    // The stream may have dropped tasks after the failure: the ring is of no use any more.
+    stream.enqueue({[](void* context) { static_cast<const QueuedCommunicator*>(context)->refuse(); }, this});
+    return;
+  }
+  ++next_;
+  task.owner = this;
+  task.call = call;
+  task.queued.store(true, std::memory_order_release);
+  stream.enqueue({[](void* context) {
+                    auto* task = static_cast<Task*>(context);
+                    const Call call = task->call;
+                    QueuedCommunicator* owner = task->owner;
+                    task->queued.store(false, std::memory_order_release);
+                    owner->execute(call);
+                  },
+                  &task});
+}
+
+void QueuedCommunicator::execute(const Call& call) {
+  if (dead_.load(std::memory_order_acquire)) refuse();
+  try {
+    run(call);
+  } catch (const std::exception& error) {
+    reason_ = error.what();
+    dead_.store(true, std::memory_order_release);
+    throw;
+  }
+}
+
+void QueuedCommunicator::refuse() const {
+  throw Error(ErrorKind::peer, format("the communicator is dead: {}", reason_));
+}
+
+}  // namespace trainctl

@@ -1,0 +1,51 @@
+// The asynchronous surface that all communicators of the host share: a call becomes a task of the stream, which runs
+// the blocking collective. Steady state allocates nothing: tasks lie in a ring.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <string>
+
+#include "parallel/comm/call.h"
+
+namespace trainctl {
+
+// Calls are made by one thread at a time. The tasks of one communicator never run at the same time: who queues on
+// several streams orders them with events.
+class QueuedCommunicator : public Communicator {
+ public:
+  void all_reduce(View data, Reduction reduction, Stream& stream) final;
+  void reduce_scatter(View data, Reduction reduction, Stream& stream) final;
+  void all_gather(View data, Stream& stream) final;
+  void all_to_all(View send, View receive, Stream& stream) final;
+  void broadcast(View data, int root, Stream& stream) final;
+  void send(View data, int peer, Stream& stream) final;
+  void receive(View data, int peer, Stream& stream) final;
+  void barrier(Stream& stream) final;
+  void set_deadline(std::chrono::milliseconds deadline) final;
+
+ protected:
+  // The blocking collective. Throws Error{peer}; whatever it throws makes the communicator dead.
+  virtual void run(const Call& call) = 0;
+
+  std::chrono::milliseconds deadline() const;
+
+ private:
+  struct Task {
+    QueuedCommunicator* owner = nullptr;
+    Call call;
+    std::atomic<bool> queued{false};
+  };
+
+  void submit(const Call& call, Stream& stream);
+  void execute(const Call& call);
+  [[noreturn]] void refuse() const;
+
+  std::array<Task, 64> ring_;
+  std::size_t next_ = 0;
+  std::atomic<std::chrono::milliseconds::rep> deadline_{0};
+  std::atomic<bool> dead_{false};
+  std::string reason_;  // written before dead_ is set
+};
+
+}  // namespace trainctl

@@ -1,0 +1,38 @@
+// Chooses between a rank of MPI and a process that is alone.
+#include "parallel/comm/select.h"
+
+#include <unistd.h>
+
+#include <array>
+#include <cstdlib>
+
+#include "parallel/comm/mpi.h"
+#include "parallel/comm/solo.h"
+
+namespace trainctl {
+
+bool started_as_rank() {
+  for (const char* variable : {"OMPI_COMM_WORLD_SIZE", "PMIX_RANK", "PMI_SIZE"}) {
+    if (std::getenv(variable)) return true;
+  }
+  return false;
+}
+
+World::World() {
+  if (started_as_rank()) {
+    environment_ = std::make_unique<MpiEnvironment>();
+    hosts_ = environment_->hosts();
+    communicator_ = mpi_communicator(*environment_);
+    return;
+  }
+  std::array<char, 256> name{};
+  gethostname(name.data(), name.size() - 1);
+  hosts_ = {name.data()};
+  communicator_ = solo_communicator();
+}
+
+void World::finish() {
+  if (environment_) environment_->finalize();
+}
+
+}  // namespace trainctl

@@ -1,0 +1,39 @@
+// The only place that chooses how this process meets the other ranks.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/backend/communicator.h"
+#include "parallel/comm/environment.h"
+
+namespace trainctl {
+
+// Whether mpirun, or srun with a PMI plugin, has started this process as a rank.
+bool started_as_rank();
+
+// The ranks of this run, seen from one of them.
+class World {
+ public:
+  // Joins MPI where this process was started as a rank; else it is alone and MPI stays untouched.
+  World();
+
+  int rank() const { return communicator_->rank(); }
+  int size() const { return communicator_->size(); }
+  int local_rank() const { return environment_ ? environment_->local_rank() : 0; }
+  int local_size() const { return environment_ ? environment_->local_size() : 1; }
+  // Name of the host that rank i runs on.
+  const std::vector<std::string>& hosts() const { return hosts_; }
+  Communicator& communicator() { return *communicator_; }
+
+  // The end of a clean run, by all ranks together. After an error leave by communicator().abort() instead.
+  void finish();
+
+ private:
+  std::unique_ptr<MpiEnvironment> environment_;  // null: alone
+  std::unique_ptr<Communicator> communicator_;
+  std::vector<std::string> hosts_;
+};
+
+}  // namespace trainctl

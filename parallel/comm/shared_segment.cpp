@@ -1,0 +1,126 @@
+// Shares memory between processes through memfd and /proc.
+#include "parallel/comm/shared_segment.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include "core/base/format.h"
+
+namespace trainctl {
+
+namespace {
+
+// How a rank's segment is found by the others.
+struct Handle {
+  std::int64_t process = 0;
+  std::int64_t file = -1;
+  std::uint64_t inode = 0;
+};
+
+std::uint64_t inode_of(int file) {
+  struct stat status {};
+  return fstat(file, &status) == 0 ? status.st_ino : 0;
+}
+
+std::byte* map(int file, std::size_t length) {
+  void* memory = mmap(nullptr, length, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, file, 0);
+  return memory == MAP_FAILED ? nullptr : static_cast<std::byte*>(memory);
+}
+
+// The smallest of all ranks' values.
+int agree(MPI_Comm host, int value) {
+  int least = 0;
+  check_mpi(MPI_Allreduce(&value, &least, 1, MPI_INT, MPI_MIN, host), "agreeing on shared memory");
+  return least;
+}
+
+}  // namespace
+
+std::shared_ptr<SharedSegment> SharedSegment::create(MPI_Comm host, std::int64_t bytes, std::string& why) {
+  int rank = 0;
+  int size = 1;
+  MPI_Comm_rank(host, &rank);
+  MPI_Comm_size(host, &size);
+  const std::shared_ptr<SharedSegment> segment(new SharedSegment);
+  segment->length_ = static_cast<std::size_t>(std::max<std::int64_t>(bytes, 1));
+  segment->bases_.resize(size);
+
+  const int file = memfd_create("trainctl", MFD_CLOEXEC);
+  if (file < 0) why = format("memfd_create: {}", std::strerror(errno));
+  // The pages are claimed now, by the rank that owns them: on its memory node, and with an error rather than a signal.
+  const int shortage = file < 0 ? 0 : posix_fallocate(file, 0, static_cast<off_t>(segment->length_));
+  if (agree(host, shortage ? 0 : 1) == 0) {
+    if (file >= 0) close(file);
+    throw Error(ErrorKind::resource,
+                format("cannot allocate {} bytes of memory shared by the ranks of this host{}{}", bytes,
+                       shortage ? ": " : " (on another rank)", shortage ? std::strerror(shortage) : ""));
+  }
+
+  const Handle own{getpid(), file, inode_of(file)};
+  std::vector<Handle> handles(size);
+  check_mpi(MPI_Allgather(&own, sizeof own, MPI_BYTE, handles.data(), sizeof own, MPI_BYTE, host), "sharing memory");
+  bool complete = true;
+  for (int peer = 0; peer < size; ++peer) {
+    const Handle& handle = handles[peer];
+    int opened = file;
+    if (peer != rank) opened = open(format("/proc/{}/fd/{}", handle.process, handle.file).c_str(), O_RDWR | O_CLOEXEC);
+    // Another file than meant: the processes number each other differently, as in containers of their own.
+    if (opened >= 0 && inode_of(opened) == handle.inode) segment->bases_[peer] = map(opened, segment->length_);
+    if (!segment->bases_[peer]) {
+      if (why.empty()) why = format("the memory of local rank {}: {}", peer, std::strerror(errno));
+      complete = false;
+    }
+    if (opened >= 0 && peer != rank) close(opened);
+  }
+  complete = agree(host, complete ? 1 : 0) == 1;  // also: nobody closes its file before all have opened it
+  if (file >= 0) close(file);
+  return complete ? segment : nullptr;
+}
+
+SharedSegment::~SharedSegment() {
+  for (std::byte* base : bases_) {
+    if (base) munmap(base, length_);
+  }
+}
+
+Memory SharedRegions::add(const std::shared_ptr<SharedRegions>& book, std::shared_ptr<SharedSegment> segment,
+                          std::int64_t bytes) {
+  std::byte* begin = segment->bases()[book->rank_];
+  const int index = book->used_.load();
+  Region* region = nullptr;
+  if (index < static_cast<int>(book->regions_.size())) {
+    region = &book->regions_[index];
+    region->bytes = bytes;
+    region->bases = segment->bases();
+    region->begin.store(begin);
+    book->used_.store(index + 1, std::memory_order_release);
+  }
+  // The deleter's captures keep the mapping, and the book that the region lies in.
+  const auto forget = [book, region, segment = std::move(segment)](std::byte*) {
+    if (region) region->begin.store(nullptr);
+  };
+  return {{begin, forget}, bytes};
+}
+
+SharedPlace SharedRegions::find(const void* data, std::int64_t bytes) const {
+  const auto* address = static_cast<const std::byte*>(data);
+  const int used = used_.load(std::memory_order_acquire);
+  for (int index = 0; index < used; ++index) {
+    const Region& region = regions_[index];
+    const std::byte* begin = region.begin.load(std::memory_order_acquire);
+    if (begin && address >= begin && address + bytes <= begin + region.bytes) return {index, address - begin};
+  }
+  return {};
+}
+
+std::byte* SharedRegions::resolve(int rank, const SharedPlace& place) const {
+  return regions_[place.region].bases[rank] + place.offset;
+}
+
+}  // namespace trainctl

@@ -1,0 +1,84 @@
+// The conformance cases on one rank alone and on threads, and what happens when a rank stays away.
+#include "core/base/error.h"
+#include "parallel/comm/solo.h"
+#include "test/catch.h"
+#include "test/comm/conformance.h"
+#include "test/comm/inline_stream.h"
+#include "test/comm/on_threads.h"
+
+using namespace trainctl;
+
+TEST_CASE("a rank alone conforms") {
+  for (const conformance::Case& one : conformance::cases()) {
+    INFO(one.name);
+    const auto communicator = solo_communicator();
+    CHECK_NOTHROW(one.run(*communicator));
+  }
+}
+
+TEST_CASE("threads conform") {
+  const int ranks = GENERATE(1, 2, 3, 4);
+  for (const conformance::Case& one : conformance::cases()) {
+    INFO(one.name << " on " << ranks << " ranks");
+    CHECK(on_threads(ranks, [&](Communicator& communicator) {
+            communicator.set_deadline(std::chrono::seconds(60));
+            one.run(communicator);
+          }) == std::vector<std::string>(ranks));
+  }
+}
+
+TEST_CASE("a missed deadline names the rank that did not come") {
+  const auto errors = on_threads(3, [](Communicator& communicator) {
+    communicator.set_deadline(std::chrono::milliseconds(100));
+    InlineStream stream;
+    float value = 1;
+    communicator.barrier(stream);
+    if (communicator.rank() == 1) return;
+    communicator.all_reduce({&value, DType::float32, 1}, Reduction::sum, stream);
+    stream.synchronize();
+  });
+  CHECK(errors[1].empty());
+  for (const int rank : {0, 2}) {
+    CHECK(errors[rank].find("all_reduce of 4 bytes") != std::string::npos);
+    CHECK(errors[rank].find("rank 1 ") != std::string::npos);
+  }
+}
+
+TEST_CASE("a dead communicator refuses further calls") {
+  const auto errors = on_threads(2, [](Communicator& communicator) {
+    if (communicator.rank() == 1) return;
+    communicator.set_deadline(std::chrono::milliseconds(50));
+    InlineStream stream;
+    communicator.barrier(stream);
+    try {
+      stream.synchronize();
+    } catch (const Error& error) {
+      conformance::expect(error.kind() == ErrorKind::peer, "the kind of error");
+    }
+    for (int i = 0; i < 200; ++i) communicator.barrier(stream);
+    stream.synchronize();
+  });
+  CHECK(errors[0].find("dead") != std::string::npos);
+}
+
+TEST_CASE("an abort of one rank ends the others' waits") {
+  const auto errors = on_threads(3, [](Communicator& communicator) {
+    InlineStream stream;
+    if (communicator.rank() == 2) communicator.abort(4);
+    communicator.barrier(stream);
+    stream.synchronize();
+  });
+  CHECK(errors[2].find("exit code 4") != std::string::npos);
+  CHECK(errors[0].find("rank 2 has given up") != std::string::npos);
+  CHECK(errors[1].find("rank 2 has given up") != std::string::npos);
+}
+
+TEST_CASE("ranks that make different calls are told so") {
+  const auto errors = on_threads(2, [](Communicator& communicator) {
+    InlineStream stream;
+    std::vector<float> values(8);
+    communicator.all_reduce({values.data(), DType::float32, 4 + communicator.rank()}, Reduction::sum, stream);
+    stream.synchronize();
+  });
+  for (const std::string& error : errors) CHECK(error.find("different calls") != std::string::npos);
+}

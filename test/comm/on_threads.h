@@ -1,0 +1,31 @@
+// Runs a function on N ranks that are threads, and gathers what they throw.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "parallel/comm/threads.h"
+
+namespace trainctl {
+
+// What each rank threw; empty where it threw nothing.
+inline std::vector<std::string> on_threads(int ranks, const std::function<void(Communicator&)>& run) {
+  const auto communicators = thread_communicators(ranks);
+  std::vector<std::string> errors(static_cast<std::size_t>(ranks));
+  std::vector<std::thread> threads;
+  for (int rank = 0; rank < ranks; ++rank) {
+    threads.emplace_back([&, rank] {
+      try {
+        run(*communicators[rank]);
+      } catch (const std::exception& error) {
+        errors[rank] = error.what();
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  return errors;
+}
+
+}  // namespace trainctl
