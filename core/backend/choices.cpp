@@ -1,0 +1,35 @@
+// KernelChoices: look-up and text form.
+#include "core/backend/choices.h"
+
+#include "core/base/error.h"
+#include "core/base/format.h"
+
+namespace trainctl {
+
+std::optional<std::string> KernelChoices::find(std::string_view key) const {
+  const auto entry = choices_.find(key);
+  if (entry == choices_.end()) return std::nullopt;
+  return entry->second;
+}
+
+std::string KernelChoices::text() const {
+  std::string lines;
+  for (const auto& [key, implementation] : choices_) lines += key + '\t' + implementation + '\n';
+  return lines;
+}
+
+void KernelChoices::add(std::string_view text) {
+  while (!text.empty()) {
+    const std::string_view line = text.substr(0, text.find('\n'));
+    text.remove_prefix(std::min(text.size(), line.size() + 1));
+    if (line.empty()) continue;
+    const std::size_t tab = line.find('\t');
+    if (tab == std::string_view::npos || tab == 0 || tab + 1 == line.size()) {
+      throw Error(ErrorKind::data, format("kernel choices: cannot read the line '{}'", line),
+                  "delete the record of kernel choices; they will be measured again");
+    }
+    record(std::string(line.substr(0, tab)), std::string(line.substr(tab + 1)));
+  }
+}
+
+}  // namespace trainctl

@@ -1,0 +1,76 @@
+// The CPU interpreter: memory, copies, streams and the look-up of lowerings.
+#include "core/backend/cpu/cpu_backend.h"
+
+#include <cstdlib>
+#include <cstring>
+
+#include "core/backend/cpu/dnnl_kernel.h"
+#include "core/backend/cpu/kernels.h"
+#include "core/backend/cpu/processor.h"
+#include "core/backend/cpu/streams.h"
+#include "core/base/error.h"
+#include "core/base/format.h"
+
+namespace trainctl {
+namespace cpu {
+namespace {
+
+constexpr std::int64_t alignment = 64;
+
+class CpuBackend final : public Backend {
+ public:
+  explicit CpuBackend(CpuOptions options) : threads_(options.threads) { prepare_compute_threads(threads_); }
+
+  std::string_view name() const override { return "cpu"; }
+
+  std::string fingerprint() const override {
+    return format("{}, {}, {} threads, oneDNN {}", processor_model(), name_of(instruction_set()), threads_,
+                  onednn::version());
+  }
+
+  Memory allocate(std::int64_t bytes) override {
+    const std::int64_t size = (std::max<std::int64_t>(bytes, 1) + alignment - 1) / alignment * alignment;
+    const std::int64_t left = available_memory();
+    void* memory = left > 0 && size > left ? nullptr : std::aligned_alloc(alignment, static_cast<std::size_t>(size));
+    if (memory == nullptr) {
+      throw Error(ErrorKind::resource,
+                  format("memory: {:.1f} MB were asked for, {:.1f} MB are free", 1e-6 * static_cast<double>(size),
+                         1e-6 * static_cast<double>(left)),
+                  "use a smaller batch, fewer ranks on this host, or a smaller network");
+    }
+    std::memset(memory, 0, static_cast<std::size_t>(size));
+    return {std::shared_ptr<std::byte>(static_cast<std::byte*>(memory), std::free), bytes};
+  }
+
+  void copy(void* to, const void* from, std::int64_t bytes, Stream& stream) override {
+    if (dynamic_cast<ThreadStream*>(&stream) != nullptr) stream.synchronize();
+    std::memcpy(to, from, static_cast<std::size_t>(bytes));
+  }
+
+  std::unique_ptr<Stream> compute_stream() override { return std::make_unique<ImmediateStream>(); }
+  std::unique_ptr<Stream> asynchronous_stream() override { return std::make_unique<ThreadStream>(); }
+  std::unique_ptr<Event> event() override { return make_event(); }
+
+  Lowering lower(const Op& op, const Program& program, const std::vector<Layout>& inputs,
+                 KernelChoices& choices) override {
+    const LowerFunction function = find_lowering(op.def->kind());
+    if (function == nullptr) {
+      throw Error(ErrorKind::config, op.place, format("{} '{}': the CPU has no kernel for it", op.def->kind(), op.name));
+    }
+    return function({op, program, inputs, choices, dnnl_, threads_});
+  }
+
+ private:
+  int threads_;
+  OneDnn dnnl_;
+};
+
+}  // namespace
+}  // namespace cpu
+
+std::unique_ptr<Backend> make_cpu_backend(CpuOptions options) {
+  require(options.threads >= 1, "a rank has at least one compute thread");
+  return std::make_unique<cpu::CpuBackend>(options);
+}
+
+}  // namespace trainctl

@@ -1,0 +1,71 @@
+// Primitives of oneDNN as kernels: the engine, names of its layouts, and calls that allocate nothing.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "core/backend/cpu/lower.h"
+#include "core/backend/cpu/onednn.h"
+#include "core/graph/ops/activations.h"
+
+namespace trainctl::cpu {
+
+// What a backend holds of oneDNN, and the physical layouts that its lowerings named.
+class OneDnn {
+ public:
+  const dnnl::engine& engine() const { return engine_; }
+  const dnnl::stream& stream() const { return stream_; }
+
+  // A Layout for the descriptor; its format names every property, so that equal names mean equal layouts.
+  Layout layout(const onednn::memory::desc& desc);
+  // The descriptor of a format that layout() named. Internal error where it did not.
+  const onednn::memory::desc& find(const std::string& format) const;
+
+ private:
+  dnnl::engine engine_{dnnl::engine::kind::cpu, 0};
+  dnnl::stream stream_{engine_};
+  std::map<std::string, onednn::memory::desc> formats_;
+};
+
+onednn::memory::data_type dnnl_type(DType dtype);
+
+// A dense row-major descriptor of the shape.
+onednn::memory::desc row_major(const Shape& shape, DType dtype);
+
+// Attributes of all primitives here: scratchpads belong to the caller; `sum` adds to the output, the function comes last.
+dnnl::primitive_attr attributes(bool sum = false, ActivationFunction function = {});
+
+// Whether a primitive can apply the function to its output.
+bool can_fuse(ActivationKind kind);
+
+// An argument of a primitive: which, how it lies, where it is.
+struct Operand {
+  int argument = 0;
+  onednn::memory::desc desc;
+  Address address;
+};
+
+// A primitive with its arguments. They are bound anew only when the slot moved.
+class PrimitiveCall {
+ public:
+  PrimitiveCall(const OneDnn& dnnl, dnnl::primitive primitive, const std::vector<Operand>& operands);
+  void run(const Slot& slot);
+
+ private:
+  dnnl::primitive primitive_;
+  dnnl_stream_t stream_;
+  std::vector<Address> addresses_;
+  std::vector<dnnl::memory> memories_;
+  std::vector<dnnl_exec_arg_t> arguments_;
+  const std::byte* bound_ = nullptr;
+  bool bound_once_ = false;
+};
+
+// Seconds of one call on random data, the best of a few after a warm-up call.
+double measure(const OneDnn& dnnl, const dnnl::primitive& primitive, const std::vector<Operand>& operands);
+
+// Memory filled with random values in [-1, 1), whatever the dtype among float32 and bfloat16.
+std::vector<std::byte> random_bytes(std::int64_t bytes, DType dtype);
+
+}  // namespace trainctl::cpu

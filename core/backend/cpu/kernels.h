@@ -1,0 +1,34 @@
+// The lowerings of all op kinds, one file per family, and the table of them.
+#pragma once
+
+#include "core/backend/cpu/lower.h"
+
+namespace trainctl::cpu {
+
+// dense.cpp
+Lowering lower_dense(const LowerContext& context);
+Lowering lower_dense_grad_input(const LowerContext& context);
+Lowering lower_dense_grad_weights(const LowerContext& context);
+// activations.cpp
+Lowering lower_activation(const LowerContext& context);
+Lowering lower_activation_grad(const LowerContext& context);
+Lowering lower_add(const LowerContext& context);
+// losses.cpp
+Lowering lower_loss(const LowerContext& context);
+// metrics.cpp
+Lowering lower_metric(const LowerContext& context);
+Lowering lower_count_samples(const LowerContext& context);
+// optimizers.cpp
+Lowering lower_sgd(const LowerContext& context);
+Lowering lower_adam(const LowerContext& context);
+// update.cpp
+Lowering lower_zero_gradients(const LowerContext& context);
+Lowering lower_agree(const LowerContext& context);
+Lowering lower_gradient_norm(const LowerContext& context);
+Lowering lower_update_statistics(const LowerContext& context);
+Lowering lower_accumulate_statistics(const LowerContext& context);
+// shaping.cpp
+Lowering lower_cast(const LowerContext& context);
+Lowering lower_reorder(const LowerContext& context);
+
+}  // namespace trainctl::cpu

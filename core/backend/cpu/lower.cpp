@@ -1,0 +1,27 @@
+// The parts of a lowering that all ops share.
+#include "core/backend/cpu/lower.h"
+
+namespace trainctl::cpu {
+
+std::string LowerContext::key() const {
+  std::string text(op.def->kind());
+  if (const std::string attributes = op.def->attributes(); !attributes.empty()) text += " " + attributes;
+  const auto append = [&](TensorId id, const Layout* layout) {
+    const TensorType& type = program.tensor(id).type;
+    text += " " + std::string(trainctl::name_of(layout ? layout->dtype : type.dtype)) + ":" + to_string(type.shape);
+    if (layout && !layout->format.empty()) text += "(" + layout->format + ")";
+  };
+  for (std::size_t i = 0; i < op.inputs.size(); ++i) append(op.inputs[i], &inputs[i]);
+  text += " ->";
+  for (TensorId id : op.outputs) append(id, nullptr);
+  return text + " threads=" + std::to_string(threads);
+}
+
+Lowering LowerContext::logical() const {
+  Lowering lowering;
+  for (TensorId id : op.inputs) lowering.inputs.push_back(logical_layout(program.tensor(id).type));
+  for (TensorId id : op.outputs) lowering.outputs.push_back(logical_layout(program.tensor(id).type));
+  return lowering;
+}
+
+}  // namespace trainctl::cpu

@@ -1,0 +1,109 @@
+// What every op's lowering works with: its context, the places of a run, and kernels made of functions.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/backend/backend.h"
+#include "core/backend/choices.h"
+#include "core/backend/cpu/parallel.h"
+#include "core/backend/cpu/simd.h"
+
+namespace trainctl::cpu {
+
+class OneDnn;  // core/backend/cpu/dnnl_kernel.h
+
+struct LowerContext {
+  const Op& op;
+  const Program& program;
+  const std::vector<Layout>& inputs;  // as they lie
+  KernelChoices& choices;
+  OneDnn& dnnl;
+  int threads;
+
+  const TensorType& input(std::size_t index) const { return program.tensor(op.inputs[index]).type; }
+  const TensorType& output(std::size_t index) const { return program.tensor(op.outputs[index]).type; }
+  // "conv2d 3x3 float32 64x32x32x16 ... threads=1": the key of a choice.
+  std::string key() const;
+  // A Lowering whose inputs and outputs lie in their logical layouts; the caller fills in the rest.
+  Lowering logical() const;
+};
+
+// The tensors of one run.
+struct Places {
+  const Binding& binding;
+  const Slot& slot;
+
+  template <class T>
+  T* in(std::size_t index) const {
+    return binding.inputs[index].as<T>(slot);
+  }
+  template <class T>
+  T* out(std::size_t index) const {
+    return binding.outputs[index].as<T>(slot);
+  }
+  template <class T>
+  T* workspace(std::int64_t offset_bytes = 0) const {
+    return reinterpret_cast<T*>(binding.workspace.at(slot) + offset_bytes);
+  }
+};
+
+// A kernel that runs as one task of the stream. It may be queued again on an asynchronous stream only after its last run.
+class CpuKernel : public Kernel {
+ public:
+  void run(Stream& stream, const Slot& slot) final {
+    slot_ = slot;
+    stream.enqueue({[](void* kernel) {
+                      auto* self = static_cast<CpuKernel*>(kernel);
+                      self->compute(self->slot_);
+                    },
+                    this});
+  }
+
+ protected:
+  virtual void compute(const Slot& slot) = 0;
+
+ private:
+  Slot slot_;
+};
+
+template <class Body>
+class FunctionKernel final : public CpuKernel {
+ public:
+  FunctionKernel(Binding binding, Body body) : binding_(std::move(binding)), body_(std::move(body)) {}
+
+ private:
+  void compute(const Slot& slot) override { body_(Places{binding_, slot}); }
+
+  Binding binding_;
+  Body body_;
+};
+
+// A lowering to a kernel of our own on logical layouts: body(const Places&) runs the op.
+template <class Body>
+Lowering own_kernel(const LowerContext& context, Body body, std::int64_t workspace_bytes = 0) {
+  Lowering lowering = context.logical();
+  lowering.workspace_bytes = workspace_bytes;
+  lowering.implementation = "own:" + std::string(name_of(instruction_set()));
+  lowering.bind = [body = std::move(body)](const Binding& binding) -> std::unique_ptr<Kernel> {
+    return std::make_unique<FunctionKernel<Body>>(binding, body);
+  };
+  return lowering;
+}
+
+// Calls make(T{}) with the C++ type of a floating-point dtype.
+template <class Make>
+Lowering with_type(DType dtype, const Make& make) {
+  if (dtype == DType::float32) return make(float{});
+  require(dtype == DType::bfloat16, "cpu kernels compute in float32 or bfloat16");
+  return make(Bf16{});
+}
+
+using LowerFunction = Lowering (*)(const LowerContext&);
+
+// The lowering of an op kind, or null.
+LowerFunction find_lowering(std::string_view kind);
+
+}  // namespace trainctl::cpu

@@ -1,0 +1,143 @@
+// oneDNN, version 2 (operation descriptors) or 3 (without them): the only place that knows the difference.
+#pragma once
+
+#include <oneapi/dnnl/dnnl.hpp>
+#include <string>
+#include <vector>
+
+namespace trainctl::cpu::onednn {
+
+using dnnl::algorithm;
+using dnnl::memory;
+using dnnl::prop_kind;
+using Dims = memory::dims;
+
+// "2.6.3", of the library that runs.
+inline std::string version() {
+  const dnnl_version_t* v = dnnl_version();
+  return std::to_string(v->major) + "." + std::to_string(v->minor) + "." + std::to_string(v->patch);
+}
+
+// What a convolution is, besides the tensors it works on.
+struct ConvolutionShape {
+  Dims strides, dilates, padding_before, padding_after;  // dilates: 0 is dense
+};
+
+// How the elements of a descriptor lie; blocked is false for opaque formats.
+struct Blocking {
+  bool blocked = false;
+  Dims strides, padded, inner_blocks, inner_indices;
+};
+
+// An empty descriptor stands for no bias.
+#if DNNL_VERSION_MAJOR >= 3
+
+inline void append_eltwise(dnnl::post_ops& ops, algorithm kind, float alpha, float beta) {
+  ops.append_eltwise(kind, alpha, beta);
+}
+
+inline Blocking blocking(const memory::desc& desc) {
+  if (desc.get_format_kind() != memory::format_kind::blocked) return {};
+  return {true, desc.get_strides(), desc.get_padded_dims(), desc.get_inner_blks(), desc.get_inner_idxs()};
+}
+
+inline Dims dims(const memory::desc& desc) { return desc.get_dims(); }
+inline memory::data_type data_type(const memory::desc& desc) { return desc.get_data_type(); }
+
+inline dnnl::matmul::primitive_desc matmul(const dnnl::engine& engine, const memory::desc& a, const memory::desc& b,
+                                           const memory::desc& bias, const memory::desc& c,
+                                           const dnnl::primitive_attr& attributes) {
+  if (bias.get_size() == 0) return {engine, a, b, c, attributes};
+  return {engine, a, b, bias, c, attributes};
+}
+
+inline dnnl::convolution_forward::primitive_desc convolution(const dnnl::engine& engine, const ConvolutionShape& s,
+                                                             const memory::desc& x, const memory::desc& weights,
+                                                             const memory::desc& bias, const memory::desc& y,
+                                                             const dnnl::primitive_attr& attributes) {
+  const auto kind = algorithm::convolution_direct;
+  if (bias.get_size() == 0) {
+    return {engine,    prop_kind::forward_training, kind, x, weights, y, s.strides, s.dilates, s.padding_before,
+            s.padding_after, attributes};
+  }
+  return {engine,    prop_kind::forward_training, kind, x, weights, bias, y, s.strides, s.dilates, s.padding_before,
+          s.padding_after, attributes};
+}
+
+inline dnnl::convolution_backward_data::primitive_desc convolution_data(
+    const dnnl::engine& engine, const ConvolutionShape& s, const memory::desc& dx, const memory::desc& weights,
+    const memory::desc& dy, const dnnl::convolution_forward::primitive_desc& forward,
+    const dnnl::primitive_attr& attributes) {
+  return {engine, algorithm::convolution_direct, dx, weights, dy, s.strides, s.dilates, s.padding_before,
+          s.padding_after, forward, attributes};
+}
+
+inline dnnl::convolution_backward_weights::primitive_desc convolution_weights(
+    const dnnl::engine& engine, const ConvolutionShape& s, const memory::desc& x, const memory::desc& dweights,
+    const memory::desc& dy, const dnnl::convolution_forward::primitive_desc& forward,
+    const dnnl::primitive_attr& attributes) {
+  return {engine, algorithm::convolution_direct, x, dweights, dy, s.strides, s.dilates, s.padding_before,
+          s.padding_after, forward, attributes};
+}
+
+#else
+
+inline void append_eltwise(dnnl::post_ops& ops, algorithm kind, float alpha, float beta) {
+  ops.append_eltwise(1.0f, kind, alpha, beta);
+}
+
+inline Blocking blocking(const memory::desc& desc) {
+  const dnnl_memory_desc_t& d = desc.data;
+  if (d.format_kind != dnnl_blocked) return {};
+  const dnnl_blocking_desc_t& b = d.format_desc.blocking;
+  return {true, Dims(b.strides, b.strides + d.ndims), Dims(d.padded_dims, d.padded_dims + d.ndims),
+          Dims(b.inner_blks, b.inner_blks + b.inner_nblks), Dims(b.inner_idxs, b.inner_idxs + b.inner_nblks)};
+}
+
+inline Dims dims(const memory::desc& desc) { return desc.dims(); }
+inline memory::data_type data_type(const memory::desc& desc) { return desc.data_type(); }
+
+inline dnnl::matmul::primitive_desc matmul(const dnnl::engine& engine, const memory::desc& a, const memory::desc& b,
+                                           const memory::desc& bias, const memory::desc& c,
+                                           const dnnl::primitive_attr& attributes) {
+  if (bias.get_size() == 0) return {dnnl::matmul::desc(a, b, c), attributes, engine};
+  return {dnnl::matmul::desc(a, b, bias, c), attributes, engine};
+}
+
+inline dnnl::convolution_forward::primitive_desc convolution(const dnnl::engine& engine, const ConvolutionShape& s,
+                                                             const memory::desc& x, const memory::desc& weights,
+                                                             const memory::desc& bias, const memory::desc& y,
+                                                             const dnnl::primitive_attr& attributes) {
+  using Desc = dnnl::convolution_forward::desc;
+  const auto kind = algorithm::convolution_direct;
+  if (bias.get_size() == 0) {
+    return {Desc(prop_kind::forward_training, kind, x, weights, y, s.strides, s.dilates, s.padding_before,
+                 s.padding_after),
+            attributes, engine};
+  }
+  return {Desc(prop_kind::forward_training, kind, x, weights, bias, y, s.strides, s.dilates, s.padding_before,
+               s.padding_after),
+          attributes, engine};
+}
+
+inline dnnl::convolution_backward_data::primitive_desc convolution_data(
+    const dnnl::engine& engine, const ConvolutionShape& s, const memory::desc& dx, const memory::desc& weights,
+    const memory::desc& dy, const dnnl::convolution_forward::primitive_desc& forward,
+    const dnnl::primitive_attr& attributes) {
+  return {dnnl::convolution_backward_data::desc(algorithm::convolution_direct, dx, weights, dy, s.strides, s.dilates,
+                                                s.padding_before, s.padding_after),
+          attributes, engine, forward};
+}
+
+inline dnnl::convolution_backward_weights::primitive_desc convolution_weights(
+    const dnnl::engine& engine, const ConvolutionShape& s, const memory::desc& x, const memory::desc& dweights,
+    const memory::desc& dy, const dnnl::convolution_forward::primitive_desc& forward,
+    const dnnl::primitive_attr& attributes) {
+  return {dnnl::convolution_backward_weights::desc(algorithm::convolution_direct, x, dweights, dy, s.strides, s.dilates,
+                                                   s.padding_before, s.padding_after),
+          attributes, engine, forward};
+}
+
+#endif
+
+}  // namespace trainctl::cpu::onednn

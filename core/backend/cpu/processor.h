@@ -1,0 +1,30 @@
+// The processor: its instruction sets, its name, and how its compute threads are set up.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace trainctl::cpu {
+
+// The variants in which our own kernels exist.
+enum class InstructionSet { baseline, avx2, avx512 };
+
+// The best one that this processor has. Constant during a run.
+InstructionSet instruction_set();
+std::string_view name_of(InstructionSet set);
+
+// "AMD EPYC 9B45", as /proc/cpuinfo gives it.
+std::string processor_model();
+
+// Bytes of memory that the machine (or the container's limit) still has; 0 where that cannot be found out.
+std::int64_t available_memory();
+
+// Sets the number of OpenMP threads of the calling thread and makes it and its workers flush denormals to zero: kernels on
+// denormal values run up to 80 times slower.
+void prepare_compute_threads(int threads);
+
+// Flush-to-zero and denormals-are-zero for the calling thread.
+void flush_denormals();
+
+}  // namespace trainctl::cpu

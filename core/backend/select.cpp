@@ -1,0 +1,19 @@
+// The choice of a backend.
+#include "core/backend/select.h"
+
+#include "core/backend/cpu/cpu_backend.h"
+#include "core/base/error.h"
+#include "core/base/format.h"
+
+namespace trainctl {
+
+std::unique_ptr<Backend> make_backend(std::string_view device, int threads) {
+  if (device == "auto" || device == "cpu") return make_cpu_backend({.threads = threads});
+  if (device == "cuda") {
+    throw Error(ErrorKind::resource, "no CUDA device can be used: this build of trainctl has no CUDA module",
+                "set cluster.device to cpu or auto, or pass --device cpu");
+  }
+  throw Error(ErrorKind::config, format("unknown device '{}'", device), "use auto, cpu or cuda");
+}
+
+}  // namespace trainctl

@@ -1,0 +1,15 @@
+// The choice of a backend: the only place that knows which ones exist.
+#pragma once
+
+#include <memory>
+#include <string_view>
+
+#include "core/backend/backend.h"
+
+namespace trainctl {
+
+// `device` is the config's: auto, cpu or cuda. `threads` is the number of compute threads of a rank on the CPU. To be called
+// and used on the thread that runs the rank. Throws Error{resource} where the device is not there.
+std::unique_ptr<Backend> make_backend(std::string_view device, int threads = 1);
+
+}  // namespace trainctl
