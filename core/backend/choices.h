@@ -1,5 +1,5 @@
-// KernelChoices: which implementation was chosen for which computation, so that a choice is timed once, by rank 0, and then
-// replayed by all ranks and runs.
+// KernelChoices: which implementation was chosen for which computation, so that a choice is timed once, by rank 0, and
+// then replayed by all ranks and runs.
 #pragma once
 
 #include <map>

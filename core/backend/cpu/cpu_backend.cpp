@@ -55,7 +55,8 @@ class CpuBackend final : public Backend {
                  KernelChoices& choices) override {
     const LowerFunction function = find_lowering(op.def->kind());
     if (function == nullptr) {
-      throw Error(ErrorKind::config, op.place, format("{} '{}': the CPU has no kernel for it", op.def->kind(), op.name));
+      throw Error(ErrorKind::config, op.place,
+                  format("{} '{}': the CPU has no kernel for it", op.def->kind(), op.name));
     }
     return function({op, program, inputs, choices, dnnl_, threads_});
   }

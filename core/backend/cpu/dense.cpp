@@ -56,11 +56,6 @@ Product choose_product(const LowerContext& context, DType dtype, const Make& mak
   return pack ? copied : direct;
 }
 
-Layout kernel_layout(const LowerContext& context, const Product& product, const memory::desc& logical) {
-  if (product.b == logical) return logical_layout(context.input(1));
-  return context.dnnl.layout(product.b);
-}
-
 void describe(const Product& product, Lowering& lowering) {
   lowering.workspace_bytes = product.scratch_bytes();
   lowering.implementation = std::string("matmul:") + product.desc.impl_info_str();
@@ -92,9 +87,7 @@ Lowering lower_dense(const LowerContext& context) {
     return Product(context.dnnl, x, layout == packed ? any : logical, bias, y, attributes(false, def.function));
   });
   Lowering lowering = context.logical();
-  lowering.inputs[1] = kernel_layout(context, product, logical);
-  lowering.inputs[1].dtype = dtype;
-  lowering.inputs[1].bytes = static_cast<std::int64_t>(product.b.get_size());
+  lowering.inputs[1] = context.dnnl.layout({product.b, {kernel[1], 1}});
   describe(product, lowering);
   lowering.bind = [&dnnl = context.dnnl, product, has_bias](const Binding& b) -> std::unique_ptr<Kernel> {
     return std::make_unique<ProductKernel>(
@@ -116,21 +109,19 @@ Lowering lower_dense_grad_input(const LowerContext& context) {
     return Product(context.dnnl, dy, layout == packed ? any : logical, memory::desc(), dx, attributes());
   });
   Lowering lowering = context.logical();
-  lowering.inputs[1] = kernel_layout(context, product, logical);
-  lowering.inputs[1].dtype = dtype;
-  lowering.inputs[1].bytes = static_cast<std::int64_t>(product.b.get_size());
+  lowering.inputs[1] = context.dnnl.layout({product.b, {1, kernel[1]}});
   describe(product, lowering);
   const std::int64_t count = context.output(0).shape.count();
   lowering.bind = [&dnnl = context.dnnl, product, function, dtype, count](const Binding& b) -> std::unique_ptr<Kernel> {
     PrimitiveCall call(dnnl, dnnl::matmul(product.desc),
                        product.operands(b.inputs[0], b.inputs[1], {}, b.outputs[0], b.workspace));
-    const auto body = [call = std::move(call), function, dtype, count](const Places& places) mutable {
+    auto body = [call = std::move(call), function, dtype, count](const Places& places) mutable {
       call.run(places.slot);
       if (function.kind == ActivationKind::none) return;
       void* gradient = places.out<void>(0);
       activation_gradient(function, dtype, gradient, places.in<void>(2), gradient, count);
     };
-    return std::make_unique<FunctionKernel<decltype(body)>>(b, body);
+    return std::make_unique<FunctionKernel<decltype(body)>>(b, std::move(body));
   };
   return lowering;
 }
@@ -145,12 +136,11 @@ Lowering lower_dense_grad_weights(const LowerContext& context) {
                         row_major({in, out}, DType::float32), attributes(def.accumulate));
   Lowering lowering = context.logical();
   describe(product, lowering);
-  lowering.bind = [&dnnl = context.dnnl, product, def = &def, op = context.op.def, dtype, samples,
+  lowering.bind = [&dnnl = context.dnnl, product, bias = def.bias, accumulate = def.accumulate, dtype, samples,
                    out](const Binding& b) -> std::unique_ptr<Kernel> {
     PrimitiveCall call(dnnl, dnnl::matmul(product.desc),
                        product.operands(b.inputs[0], b.inputs[1], {}, b.outputs[0], b.workspace));
-    auto body = [call = std::move(call), bias = def->bias, accumulate = def->accumulate, dtype, samples,
-                 out](const Places& places) mutable {
+    auto body = [call = std::move(call), bias, accumulate, dtype, samples, out](const Places& places) mutable {
       call.run(places.slot);
       if (bias) column_sums(dtype, places.in<void>(1), samples, out, accumulate, places.out<float>(1));
     };

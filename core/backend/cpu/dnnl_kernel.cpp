@@ -25,23 +25,32 @@ DType dtype_of(onednn::memory::data_type type) {
 
 }  // namespace
 
-Layout OneDnn::layout(const onednn::memory::desc& desc) {
-  const onednn::Blocking b = onednn::blocking(desc);
-  require(b.blocked, "a layout that oneDNN keeps to itself");
-  const DType dtype = dtype_of(onednn::data_type(desc));
-  std::string format = trainctl::format("{} dims {} strides {}", trainctl::name_of(dtype), text(onednn::dims(desc)), text(b.strides));
-  if (b.padded != onednn::dims(desc)) format += " padded " + text(b.padded);
-  for (std::size_t i = 0; i < b.inner_blocks.size(); ++i) {
-    format += trainctl::format("{}{}{}", i == 0 ? " blocks " : "", b.inner_blocks[i],
-                               static_cast<char>('a' + b.inner_indices[i]));
-  }
-  formats_.emplace(format, desc);
-  return {dtype, format, static_cast<std::int64_t>(desc.get_size())};
+onednn::memory::desc Format::logical(DType dtype) const {
+  return {onednn::dims(desc), dnnl_type(dtype), logical_strides};
 }
 
-const onednn::memory::desc& OneDnn::find(const std::string& format) const {
-  const auto entry = formats_.find(format);
-  require(entry != formats_.end(), "a layout of oneDNN that no lowering named: " + format);
+Layout OneDnn::layout(const Format& format) {
+  const onednn::memory::desc& desc = format.desc;
+  const DType dtype = dtype_of(onednn::data_type(desc));
+  const auto bytes = static_cast<std::int64_t>(desc.get_size());
+  if (desc == format.logical(dtype)) return {dtype, "", bytes};
+  const onednn::Blocking b = onednn::blocking(desc);
+  require(b.blocked, "a layout that oneDNN keeps to itself");
+  std::string name =
+      trainctl::format("{} strides {} of {}", text(onednn::dims(desc)), text(b.strides), text(format.logical_strides));
+  if (b.padded != onednn::dims(desc)) name += " padded " + text(b.padded);
+  for (std::size_t i = 0; i < b.inner_blocks.size(); ++i) {
+    name += trainctl::format("{}{}{}", i == 0 ? " blocks " : "", b.inner_blocks[i],
+                             static_cast<char>('a' + b.inner_indices[i]));
+  }
+  name += trainctl::format(" {}", trainctl::name_of(dtype));
+  formats_.emplace(name, format);
+  return {dtype, name, bytes};
+}
+
+const Format& OneDnn::find(const std::string& name) const {
+  const auto entry = formats_.find(name);
+  require(entry != formats_.end(), "a layout of oneDNN that no lowering named: " + name);
   return entry->second;
 }
 
@@ -57,8 +66,6 @@ onednn::memory::desc row_major(const Shape& shape, DType dtype) {
   for (std::size_t i = dims.size() - 1; i > 0; --i) strides[i - 1] = strides[i] * dims[i];
   return {dims, dnnl_type(dtype), strides};
 }
-
-bool can_fuse(ActivationKind kind) { return kind != ActivationKind::none; }
 
 dnnl::primitive_attr attributes(bool sum, ActivationFunction function) {
   using onednn::algorithm;
@@ -96,7 +103,7 @@ PrimitiveCall::PrimitiveCall(const OneDnn& dnnl, dnnl::primitive primitive, cons
     : primitive_(std::move(primitive)), stream_(dnnl.stream().get()) {
   for (const Operand& operand : operands) {
     addresses_.push_back(operand.address);
-    memories_.emplace_back(operand.desc, dnnl.engine(), DNNL_MEMORY_NONE);
+    memories_.push_back(dnnl::memory(operand.desc, dnnl.engine(), nullptr));
     arguments_.push_back({operand.argument, memories_.back().get()});
   }
 }

@@ -11,33 +11,41 @@
 
 namespace trainctl::cpu {
 
+// A physical layout of oneDNN's, and the strides that the logical, row-major tensor has in the same dimensions.
+struct Format {
+  onednn::memory::desc desc;
+  onednn::Dims logical_strides;
+
+  // The logical tensor's descriptor in another dtype.
+  onednn::memory::desc logical(DType dtype) const;
+};
+
+onednn::memory::data_type dnnl_type(DType dtype);
+
 // What a backend holds of oneDNN, and the physical layouts that its lowerings named.
 class OneDnn {
  public:
   const dnnl::engine& engine() const { return engine_; }
   const dnnl::stream& stream() const { return stream_; }
 
-  // A Layout for the descriptor; its format names every property, so that equal names mean equal layouts.
-  Layout layout(const onednn::memory::desc& desc);
-  // The descriptor of a format that layout() named. Internal error where it did not.
-  const onednn::memory::desc& find(const std::string& format) const;
+  // A Layout for the format: "" where it is the logical one, else a name that states every property, so that equal
+  // names mean equal layouts.
+  Layout layout(const Format& format);
+  // The format that layout() named. Internal error where it did not.
+  const Format& find(const std::string& name) const;
 
  private:
   dnnl::engine engine_{dnnl::engine::kind::cpu, 0};
   dnnl::stream stream_{engine_};
-  std::map<std::string, onednn::memory::desc> formats_;
+  std::map<std::string, Format> formats_;
 };
-
-onednn::memory::data_type dnnl_type(DType dtype);
 
 // A dense row-major descriptor of the shape.
 onednn::memory::desc row_major(const Shape& shape, DType dtype);
 
-// Attributes of all primitives here: scratchpads belong to the caller; `sum` adds to the output, the function comes last.
+// Attributes of all primitives here: scratchpads belong to the caller; `sum` adds to the output, the function comes
+// last.
 dnnl::primitive_attr attributes(bool sum = false, ActivationFunction function = {});
-
-// Whether a primitive can apply the function to its output.
-bool can_fuse(ActivationKind kind);
 
 // An argument of a primitive: which, how it lies, where it is.
 struct Operand {

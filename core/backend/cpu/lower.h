@@ -50,7 +50,8 @@ struct Places {
   }
 };
 
-// A kernel that runs as one task of the stream. It may be queued again on an asynchronous stream only after its last run.
+// A kernel that runs as one task of the stream. It may be queued again on an asynchronous stream only after its last
+// run.
 class CpuKernel : public Kernel {
  public:
   void run(Stream& stream, const Slot& slot) final {

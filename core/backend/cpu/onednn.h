@@ -57,27 +57,64 @@ inline dnnl::convolution_forward::primitive_desc convolution(const dnnl::engine&
                                                              const dnnl::primitive_attr& attributes) {
   const auto kind = algorithm::convolution_direct;
   if (bias.get_size() == 0) {
-    return {engine,    prop_kind::forward_training, kind, x, weights, y, s.strides, s.dilates, s.padding_before,
-            s.padding_after, attributes};
+    return {engine,
+            prop_kind::forward_training,
+            kind,
+            x,
+            weights,
+            y,
+            s.strides,
+            s.dilates,
+            s.padding_before,
+            s.padding_after,
+            attributes};
   }
-  return {engine,    prop_kind::forward_training, kind, x, weights, bias, y, s.strides, s.dilates, s.padding_before,
-          s.padding_after, attributes};
+  return {engine,
+          prop_kind::forward_training,
+          kind,
+          x,
+          weights,
+          bias,
+          y,
+          s.strides,
+          s.dilates,
+          s.padding_before,
+          s.padding_after,
+          attributes};
 }
 
 inline dnnl::convolution_backward_data::primitive_desc convolution_data(
     const dnnl::engine& engine, const ConvolutionShape& s, const memory::desc& dx, const memory::desc& weights,
     const memory::desc& dy, const dnnl::convolution_forward::primitive_desc& forward,
     const dnnl::primitive_attr& attributes) {
-  return {engine, algorithm::convolution_direct, dx, weights, dy, s.strides, s.dilates, s.padding_before,
-          s.padding_after, forward, attributes};
+  return {engine,
+          algorithm::convolution_direct,
+          dx,
+          weights,
+          dy,
+          s.strides,
+          s.dilates,
+          s.padding_before,
+          s.padding_after,
+          forward,
+          attributes};
 }
 
 inline dnnl::convolution_backward_weights::primitive_desc convolution_weights(
     const dnnl::engine& engine, const ConvolutionShape& s, const memory::desc& x, const memory::desc& dweights,
     const memory::desc& dy, const dnnl::convolution_forward::primitive_desc& forward,
     const dnnl::primitive_attr& attributes) {
-  return {engine, algorithm::convolution_direct, x, dweights, dy, s.strides, s.dilates, s.padding_before,
-          s.padding_after, forward, attributes};
+  return {engine,
+          algorithm::convolution_direct,
+          x,
+          dweights,
+          dy,
+          s.strides,
+          s.dilates,
+          s.padding_before,
+          s.padding_after,
+          forward,
+          attributes};
 }
 
 #else
@@ -111,9 +148,9 @@ inline dnnl::convolution_forward::primitive_desc convolution(const dnnl::engine&
   using Desc = dnnl::convolution_forward::desc;
   const auto kind = algorithm::convolution_direct;
   if (bias.get_size() == 0) {
-    return {Desc(prop_kind::forward_training, kind, x, weights, y, s.strides, s.dilates, s.padding_before,
-                 s.padding_after),
-            attributes, engine};
+    return {
+        Desc(prop_kind::forward_training, kind, x, weights, y, s.strides, s.dilates, s.padding_before, s.padding_after),
+        attributes, engine};
   }
   return {Desc(prop_kind::forward_training, kind, x, weights, bias, y, s.strides, s.dilates, s.padding_before,
                s.padding_after),

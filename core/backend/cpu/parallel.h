@@ -9,7 +9,8 @@
 namespace trainctl::cpu {
 
 // Calls body(begin, end) on parts of [0, count), one part a thread, multiples of `grain` long but for the last; on the
-// calling thread alone where there is too little work for two. The parts depend on count, grain and the number of threads.
+// calling thread alone where there is too little work for two. The parts depend on count, grain and the number of
+// threads.
 template <class Body>
 void parallel_ranges(std::int64_t count, std::int64_t grain, const Body& body) {
   const std::int64_t grains = (count + grain - 1) / grain;

@@ -5,8 +5,8 @@
 //     for (std::int64_t i = 0; i < n; ++i) y[i] = store<T>(load(x[i]) * scale);
 //   });
 //
-// The body is inlined into one function per instruction set, where the compiler vectorises its loops. Sums keep an array of
-// lanes (lane_sum), so that their order does not depend on the instruction set.
+// The body is inlined into one function per instruction set, where the compiler vectorises its loops. Sums keep an
+// array of lanes (lane_sum), so that their order does not depend on the instruction set.
 #pragma once
 
 #include <algorithm>
@@ -47,7 +47,9 @@ struct Bf16 {
 };
 
 TRAINCTL_INLINE inline float load(float value) { return value; }
-TRAINCTL_INLINE inline float load(Bf16 value) { return std::bit_cast<float>(static_cast<std::uint32_t>(value.bits) << 16); }
+TRAINCTL_INLINE inline float load(Bf16 value) {
+  return std::bit_cast<float>(static_cast<std::uint32_t>(value.bits) << 16);
+}
 
 // Rounds to nearest even; NaN stays NaN.
 template <class T>

@@ -1,6 +1,8 @@
 // The CPU's streams and events.
 #include "core/backend/cpu/streams.h"
 
+#include <utility>
+
 #include "core/backend/cpu/processor.h"
 
 namespace trainctl::cpu {

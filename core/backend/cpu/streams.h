@@ -13,7 +13,8 @@
 
 namespace trainctl::cpu {
 
-// Runs everything at once, on the calling thread. An exception stops nothing and surfaces in synchronize(), the first wins.
+// Runs everything at once, on the calling thread. An exception stops nothing and surfaces in synchronize(), the first
+// wins.
 class ImmediateStream final : public Stream {
  public:
   void enqueue(HostTask task) override;

@@ -1,0 +1,13 @@
+// Sums over the rows of a matrix: the gradient of a bias.
+#pragma once
+
+#include <cstdint>
+
+#include "core/tensor/dtype.h"
+
+namespace trainctl::cpu {
+
+// sums[c] (+)= sum over rows r of x[r * columns + c], x float32 or bfloat16. The order depends on the shape only.
+void column_sums(DType dtype, const void* x, std::int64_t rows, std::int64_t columns, bool accumulate, float* sums);
+
+}  // namespace trainctl::cpu

@@ -1,0 +1,88 @@
+// What stands between the gradients and the optimizer: zeroing, agreement, norm, running statistics.
+#include "core/graph/ops/update.h"
+
+#include <cmath>
+#include <cstring>
+
+#include "core/backend/cpu/kernels.h"
+#include "core/graph/ops/batch_norm.h"
+
+namespace trainctl::cpu {
+namespace {
+
+constexpr std::int64_t chunk = element_grain;  // of the gradient norm's partial sums
+
+}  // namespace
+
+Lowering lower_zero_gradients(const LowerContext& context) {
+  const std::int64_t count = context.op.as<ZeroGradients>().count;
+  return own_kernel(context, [count](const Places& places) {
+    std::memset(places.out<float>(0), 0, static_cast<std::size_t>(count) * sizeof(float));
+  });
+}
+
+Lowering lower_agree(const LowerContext& context) {
+  return own_kernel(context, [](const Places& places) {
+    float* flags = places.out<float>(0);
+    flags[agree_not_finite] = std::isfinite(*places.in<float>(0)) ? 0.0f : 1.0f;
+    flags[agree_stop] = *places.in<float>(1);
+  });
+}
+
+// Sums of chunks, in float64, then their sum in order: the same bits for any number of threads.
+Lowering lower_gradient_norm(const LowerContext& context) {
+  const std::int64_t elements = context.op.as<GradientNorm>().elements;
+  const std::int64_t chunks = (elements + chunk - 1) / chunk;
+  return own_kernel(
+      context,
+      [elements, chunks](const Places& places) {
+        const float* gradient = places.in<float>(0);
+        double* sums = places.workspace<double>();
+        parallel_ranges(chunks, 1, [=](std::int64_t begin, std::int64_t end) {
+          simd([=]() TRAINCTL_INLINE {
+            for (std::int64_t c = begin; c < end; ++c) {
+              const float* part = gradient + c * chunk;
+              const auto square = [=](std::int64_t i) TRAINCTL_INLINE {
+                const double value = part[i];
+                return value * value;
+              };
+              sums[c] = lane_sum<double>(std::min(chunk, elements - c * chunk), square);
+            }
+          });
+        });
+        double sum = 0;
+        for (std::int64_t c = 0; c < chunks; ++c) sum += sums[c];
+        const double count = *places.in<float>(1);
+        *places.out<float>(0) = count > 0 ? static_cast<float>(std::sqrt(sum) / count) : 0.0f;
+      },
+      chunks * static_cast<std::int64_t>(sizeof(double)));
+}
+
+Lowering lower_update_statistics(const LowerContext& context) {
+  const float momentum = context.op.as<UpdateStatistics>().momentum;
+  const std::int64_t channels = context.output(0).shape.count();
+  return own_kernel(context, [momentum, channels](const Places& places) {
+    const float count = *places.in<float>(1);
+    if (places.in<float>(2)[agree_not_finite] != 0 || !(count > 0)) return;
+    const float* sum = places.in<float>(0);
+    float* moving = places.out<float>(0);
+    for (std::int64_t c = 0; c < channels; ++c) {
+      moving[c] = momentum * moving[c] + (1.0f - momentum) * (sum[c] / count);
+    }
+  });
+}
+
+Lowering lower_accumulate_statistics(const LowerContext& context) {
+  const auto& def = context.op.as<AccumulateStatistics>();
+  const std::int64_t channels = context.output(0).shape.count();
+  return own_kernel(context,
+                    [samples = static_cast<float>(def.samples), add = def.accumulate, channels](const Places& places) {
+                      for (std::size_t i = 0; i < 2; ++i) {
+                        const float* value = places.in<float>(i);
+                        float* sum = places.out<float>(i);
+                        for (std::int64_t c = 0; c < channels; ++c) sum[c] = (add ? sum[c] : 0.0f) + samples * value[c];
+                      }
+                    });
+}
+
+}  // namespace trainctl::cpu

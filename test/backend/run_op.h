@@ -1,0 +1,40 @@
+// Runs one op on a backend with values given and returned in float64, whatever dtypes and layouts the kernel wants.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/backend/backend.h"
+#include "core/backend/choices.h"
+
+namespace trainctl::test {
+
+// A tensor's type and values in logical order, each representable in the dtype.
+struct Value {
+  TensorType type;
+  std::vector<double> values;
+};
+
+// Uniform in [low, high), rounded to the dtype; the seed makes it reproducible.
+Value random_value(const Shape& shape, DType dtype, std::uint64_t seed, double low = -1, double high = 1);
+// Integers in [0, bound).
+Value random_integers(const Shape& shape, DType dtype, std::uint64_t seed, std::int64_t bound);
+Value scalar(double value, DType dtype = DType::float32);
+
+// Writes and reads memory in a dtype.
+void write_values(const Value& value, void* memory);
+Value read_values(const TensorType& type, const void* memory);
+double round_to(DType dtype, double value);
+
+// Lowers the op for inputs in their logical layouts, reorders them where the lowering asks for it, runs it once, and
+// returns the outputs in logical layout. `initial` are the outputs' values before; zeros (NaN for floats) where it is
+// empty.
+std::vector<Value> run_op(Backend& backend, std::shared_ptr<const OpDef> def, const std::vector<Value>& inputs,
+                          const std::vector<Value>& initial = {}, KernelChoices* choices = nullptr,
+                          Lowering* lowering_out = nullptr);
+
+// Largest |a - b| / (1 + |b|).
+double largest_error(const Value& a, const std::vector<double>& b);
+
+}  // namespace trainctl::test
