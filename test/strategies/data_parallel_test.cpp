@@ -2,6 +2,7 @@
 // before it is used.
 #include "parallel/strategies/data.h"
 
+#include <algorithm>
 #include <map>
 #include <random>
 #include <set>
@@ -108,10 +109,8 @@ void check_reduction(const Program& program) {
       for (TensorId output : op->outputs) {
         const auto written = range.find(output);
         if (written == range.end()) continue;
-        for (std::int64_t i = 0; i < written->second.second; ++i) {
-          CHECK(reductions.at(static_cast<std::size_t>(written->second.first + i)) ==
-                0);  // nothing changes once reduced
-        }
+        const auto begin = reductions.begin() + written->second.first;  // nothing changes once reduced
+        CHECK(std::all_of(begin, begin + written->second.second, [](int n) { return n == 0; }));
       }
     }
   }
