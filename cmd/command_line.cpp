@@ -12,9 +12,7 @@
 namespace trainctl {
 namespace {
 
-std::vector<Subcommand> subcommands() {
-  return {};
-}
+std::vector<Subcommand> subcommands() { return {inspect_subcommand()}; }
 
 }  // namespace
 

@@ -5,31 +5,38 @@
 #include <spdlog/sinks/basic_file_sink.h>
 #include <spdlog/spdlog.h>
 
-#include <atomic>
 #include <cstdio>
 #include <memory>
 #include <mutex>
+#include <utility>
 
 #include "core/base/error.h"
 
 namespace trainctl::log {
 namespace {
 
-std::atomic<void (*)()> before_line = nullptr;
-std::atomic<void (*)()> after_line = nullptr;
-
 // Writes whole lines to standard error, asking a progress bar to step aside.
 class TerminalSink final : public spdlog::sinks::base_sink<std::mutex> {
+ public:
+  void set_hooks(std::function<void()> before, std::function<void()> after) {
+    const std::lock_guard lock(mutex_);
+    before_ = std::move(before);
+    after_ = std::move(after);
+  }
+
  protected:
   void sink_it_(const spdlog::details::log_msg& message) override {
     spdlog::memory_buf_t text;
     formatter_->format(message, text);
-    if (auto* hook = before_line.load()) hook();
+    if (before_) before_();
     std::fwrite(text.data(), 1, text.size(), stderr);
     std::fflush(stderr);
-    if (auto* hook = after_line.load()) hook();
+    if (after_) after_();
   }
   void flush_() override { std::fflush(stderr); }
+
+ private:
+  std::function<void()> before_, after_;
 };
 
 struct Logger {
@@ -100,9 +107,8 @@ void info(std::string_view line) { write(spdlog::level::info, line); }
 void warning(std::string_view line) { write(spdlog::level::warn, line); }
 void error(std::string_view line) { write(spdlog::level::err, line); }
 
-void set_terminal_hooks(void (*before)(), void (*after)()) {
-  before_line = before;
-  after_line = after;
+void set_terminal_hooks(std::function<void()> before, std::function<void()> after) {
+  logger().terminal->set_hooks(std::move(before), std::move(after));
 }
 
 }  // namespace trainctl::log

@@ -1,6 +1,7 @@
 // Log lines for people: one logger a process, on standard error and, once a run directory exists, in a file.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <string_view>
 
@@ -22,7 +23,8 @@ void info(std::string_view line);
 void warning(std::string_view line);
 void error(std::string_view line);
 
-// Called around every line on the terminal, so that a progress bar can clear itself and draw again. May be null.
-void set_terminal_hooks(void (*before)(), void (*after)());
+// Called around every line on the terminal, so that a progress bar can clear itself and draw again; empty for none.
+// They must not log. After the call returns, hooks set before are not running and run no more.
+void set_terminal_hooks(std::function<void()> before, std::function<void()> after);
 
 }  // namespace trainctl::log

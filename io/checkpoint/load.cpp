@@ -14,7 +14,6 @@
 #include "core/base/hash.h"
 #include "core/base/log.h"
 #include "io/checkpoint/safetensors.h"
-#include "io/checkpoint/store.h"
 
 namespace trainctl {
 namespace fs = std::filesystem;
@@ -57,25 +56,6 @@ std::vector<NamedTensor> load_file(const std::string& path, const Manifest::File
   return verify(path, record, file, seal, data);
 }
 
-// Newest first. One without a readable manifest counts as newest, so that it is not passed over in silence.
-std::vector<CheckpointFolder> newest_first(const std::string& run_directory) {
-  std::vector<std::pair<std::int64_t, CheckpointFolder>> ranked;
-  for (const CheckpointFolder& folder : list_checkpoints(run_directory)) {
-    std::int64_t sequence = std::numeric_limits<std::int64_t>::max();
-    try {
-      sequence = read_manifest(folder.path).sequence;
-    } catch (const Error&) {
-    }
-    ranked.push_back({sequence, folder});
-  }
-  std::sort(ranked.begin(), ranked.end(), [](const auto& a, const auto& b) {
-    return std::pair(a.first, a.second.step) > std::pair(b.first, b.second.step);
-  });
-  std::vector<CheckpointFolder> folders;
-  for (auto& [sequence, folder] : ranked) folders.push_back(std::move(folder));
-  return folders;
-}
-
 }  // namespace
 
 std::string tensor_hash(const View& view) {
@@ -113,8 +93,27 @@ LoadedCheckpoint load_checkpoint(const std::string& path) {
   return loaded;
 }
 
+std::vector<CheckpointFolder> newest_checkpoints_first(const std::string& run_directory) {
+  std::vector<std::pair<std::int64_t, CheckpointFolder>> ranked;
+  for (const CheckpointFolder& folder : list_checkpoints(run_directory)) {
+    std::int64_t sequence = std::numeric_limits<std::int64_t>::max();
+    try {
+      sequence = read_manifest(folder.path).sequence;
+    } catch (const Error&) {
+      // Counts as newest.
+    }
+    ranked.push_back({sequence, folder});
+  }
+  std::sort(ranked.begin(), ranked.end(), [](const auto& a, const auto& b) {
+    return std::pair(a.first, a.second.step) > std::pair(b.first, b.second.step);
+  });
+  std::vector<CheckpointFolder> folders;
+  for (auto& [sequence, folder] : ranked) folders.push_back(std::move(folder));
+  return folders;
+}
+
 std::optional<LoadedCheckpoint> load_newest_checkpoint(const std::string& run_directory) {
-  const std::vector<CheckpointFolder> folders = newest_first(run_directory);
+  const std::vector<CheckpointFolder> folders = newest_checkpoints_first(run_directory);
   for (const CheckpointFolder& folder : folders) {
     try {
       return load_checkpoint(folder.path);
@@ -126,6 +125,13 @@ std::optional<LoadedCheckpoint> load_newest_checkpoint(const std::string& run_di
   if (folders.empty()) return std::nullopt;
   throw Error(ErrorKind::data, Place{run_directory}, format("none of its {} checkpoints is whole", folders.size()),
               "start anew (--resume never)");
+}
+
+LoadedCheckpoint load_named_checkpoint(const std::string& path) {
+  std::error_code ignored;
+  if (!fs::is_directory(path + "/checkpoints", ignored)) return load_checkpoint(path);
+  if (auto newest = load_newest_checkpoint(path)) return std::move(*newest);
+  throw Error(ErrorKind::data, Place{path}, "the run directory holds no checkpoint");
 }
 
 }  // namespace trainctl

@@ -9,6 +9,7 @@
 
 #include "core/exec/snapshot.h"
 #include "io/checkpoint/manifest.h"
+#include "io/checkpoint/store.h"
 
 namespace trainctl {
 
@@ -30,6 +31,14 @@ LoadedCheckpoint load_checkpoint(const std::string& path);
 // The newest checkpoint of a run directory that is whole; a damaged one that is passed over is warned about. Nothing
 // where there is no checkpoint; Error{data} where there are some and none is whole.
 std::optional<LoadedCheckpoint> load_newest_checkpoint(const std::string& run_directory);
+
+// What a user names: a checkpoint's folder, or a run directory for its newest whole checkpoint. Throws Error{data},
+// also where there is none.
+LoadedCheckpoint load_named_checkpoint(const std::string& path);
+
+// The checkpoint folders of a run directory, newest first. One without a readable manifest counts as newest, so that it
+// is not passed over in silence.
+std::vector<CheckpointFolder> newest_checkpoints_first(const std::string& run_directory);
 
 // The hash of a tensor's bytes as manifests hold it: XXH3, 16 hexadecimal digits.
 std::string tensor_hash(const View& view);

@@ -1,0 +1,23 @@
+// What is monitored for the best checkpoint and for early stopping, and which of two values is better.
+#pragma once
+
+#include <string_view>
+
+#include "core/spec/values.h"
+
+namespace trainctl {
+
+enum class MonitorMode { minimum, maximum };
+
+template <>
+struct EnumNames<MonitorMode> {
+  static constexpr EnumName<MonitorMode> names[] = {{MonitorMode::minimum, "min"}, {MonitorMode::maximum, "max"}};
+};
+
+// The mode that follows from a metric's name ("val_accuracy"): accuracies grow, everything else shrinks.
+MonitorMode mode_of(std::string_view metric);
+
+// Whether `value` beats `best` by more than `min_delta`. NaN never does, and every number beats NaN.
+bool is_better(double value, double best, MonitorMode mode, double min_delta = 0);
+
+}  // namespace trainctl

@@ -1,0 +1,21 @@
+// The keys of the `checkpoint` section.
+#include "io/checkpoint/options.h"
+
+namespace trainctl {
+
+Keys<CheckpointOptions> CheckpointOptions::keys() {
+  return Keys<CheckpointOptions>("checkpoint", "When the run is saved, and what is kept of it.")
+      .key("every", &CheckpointOptions::every, "How often a checkpoint is written; one more is written at the end.",
+           more_than(0))
+      .key("monitor", &CheckpointOptions::monitor,
+           "The metric whose best value `checkpoints/best` points at, such as val_accuracy. auto: val_loss where there "
+           "is validation data, else loss.")
+      .key("mode", &CheckpointOptions::mode,
+           "Whether smaller (min) or greater (max) is better. auto: max for accuracies, min for everything else.")
+      .key("keep", &CheckpointOptions::keep, "How many of the newest checkpoints are kept, beside the best one.",
+           at_least(1))
+      .key("weights_only", &CheckpointOptions::weights_only,
+           "Leave out the optimizer's state: smaller, but a resumed run starts its optimizer anew.");
+}
+
+}  // namespace trainctl

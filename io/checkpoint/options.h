@@ -1,0 +1,22 @@
+// The `checkpoint` section of the config.
+#pragma once
+
+#include <string>
+
+#include "core/metrics/monitor.h"
+#include "core/spec/keys.h"
+#include "core/spec/values.h"
+
+namespace trainctl {
+
+struct CheckpointOptions {
+  Duration every = Duration::epochs(1);
+  Auto<std::string> monitor;
+  Auto<MonitorMode> mode;
+  int keep = 3;
+  bool weights_only = false;
+
+  static Keys<CheckpointOptions> keys();
+};
+
+}  // namespace trainctl

@@ -1,0 +1,151 @@
+// Writing metrics.jsonl, and reading its last line.
+#include "io/metrics/metrics_jsonl.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <system_error>
+#include <utility>
+
+#include "core/base/error.h"
+#include "core/base/json.h"
+
+namespace trainctl {
+namespace {
+
+// The end of the file from byte `begin` on.
+std::string read_from(int descriptor, off_t begin, off_t size) {
+  std::string text(static_cast<std::size_t>(size - begin), '\0');
+  const ssize_t done = pread(descriptor, text.data(), text.size(), begin);
+  text.resize(static_cast<std::size_t>(std::max<ssize_t>(0, done)));
+  return text;
+}
+
+// Bytes up to and with the last line break.
+off_t whole_lines(int descriptor, off_t size) {
+  constexpr off_t block = 1 << 16;
+  for (off_t end = size; end > 0;) {
+    const off_t begin = std::max<off_t>(0, end - block);
+    const std::size_t found = read_from(descriptor, begin, end).rfind('\n');
+    if (found != std::string::npos) return begin + static_cast<off_t>(found) + 1;
+    end = begin;
+  }
+  return 0;
+}
+
+Json event(const char* name) {
+  const auto since_epoch = std::chrono::system_clock::now().time_since_epoch();
+  const auto milliseconds = std::chrono::duration_cast<std::chrono::milliseconds>(since_epoch).count();
+  return {{"event", name}, {"time", static_cast<double>(milliseconds) / 1000}};
+}
+
+std::string line(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n"; }
+
+}  // namespace
+
+MetricsJsonl::MetricsJsonl(std::string path, Duration every) : path_(std::move(path)), due_(every) {
+  descriptor_ = open(path_.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+  struct stat status;
+  const bool opened = descriptor_ >= 0 && fstat(descriptor_, &status) == 0 &&
+                      ftruncate(descriptor_, whole_lines(descriptor_, status.st_size)) == 0;
+  if (opened) return;
+  const std::string why = std::generic_category().message(errno);
+  if (descriptor_ >= 0) close(descriptor_);
+  throw Error(ErrorKind::resource, Place{path_}, "cannot write: " + why,
+              "choose a run directory that can be written (--run-dir)");
+}
+
+MetricsJsonl::~MetricsJsonl() { close(descriptor_); }
+
+void MetricsJsonl::write(const std::string& text) {
+  ssize_t done = 0;
+  do {
+    done = ::write(descriptor_, text.data(), text.size());
+  } while (done < 0 && errno == EINTR);
+  if (done == static_cast<ssize_t>(text.size())) return;
+  const std::string why = std::generic_category().message(done < 0 ? errno : ENOSPC);
+  throw Error(ErrorKind::resource, Place{path_}, "cannot write: " + why, "make room there, then run again");
+}
+
+void MetricsJsonl::start(const StartEvent& e) {
+  Json json = event("start");
+  json["version"] = e.version;
+  json["seed"] = e.seed;
+  json["ranks"] = e.ranks;
+  json["mesh"] = e.mesh;
+  json["hosts"] = e.hosts;
+  json["device"] = e.device;
+  json["parameters"] = e.parameters;
+  json["resumed_from"] = e.resumed_from.empty() ? Json() : Json(e.resumed_from);
+  json["steps_per_epoch"] = e.steps_per_epoch;
+  json["total_steps"] = e.total_steps;
+  json["first_step"] = e.first_step;
+  write(line(json));
+}
+
+void MetricsJsonl::step(const StepEvent& e) {
+  const auto now = std::chrono::steady_clock::now().time_since_epoch();
+  if (!due_(e, std::chrono::duration<double>(now).count())) return;
+  Json json = event("step");
+  json["step"] = e.step;
+  json["epoch"] = e.epoch;
+  json["loss"] = e.loss;
+  json["learning_rate"] = e.learning_rate;
+  json["samples_per_second"] = e.samples_per_second;
+  json["gradient_norm"] = e.gradient_norm;
+  json["data_wait_share"] = e.data_wait_share;
+  write(line(json));
+}
+
+void MetricsJsonl::epoch(const EpochEvent& e) {
+  Json json = event("epoch");
+  json["epoch"] = e.epoch;
+  json["step"] = e.step;
+  json["train"] = Json(e.train);
+  json["validation"] = Json(e.validation);
+  json["seconds"] = e.seconds;
+  write(line(json));
+}
+
+void MetricsJsonl::checkpoint(const CheckpointEvent& e) {
+  Json json = event("checkpoint");
+  json["step"] = e.step;
+  json["path"] = e.path;
+  json["seconds"] = e.seconds;
+  json["bytes"] = e.bytes;
+  write(line(json));
+}
+
+void MetricsJsonl::end(const EndEvent& e) {
+  Json json = event("end");
+  json["status"] = e.status;
+  json["step"] = e.step;
+  json["epoch"] = e.epoch;
+  json["best"] = nullptr;
+  if (!e.best_monitor.empty()) {
+    json["best"] = {{"monitor", e.best_monitor}, {"value", e.best_value}, {"step", e.best_step}};
+  }
+  json["weights_sha256"] = e.weights_sha256;
+  json["seconds"] = e.seconds;
+  write(line(json));
+}
+
+std::optional<std::string> final_status(const std::string& path) {
+  const int descriptor = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (descriptor < 0) return std::nullopt;
+  struct stat status {};
+  fstat(descriptor, &status);
+  const std::string text = read_from(descriptor, std::max<off_t>(0, status.st_size - (1 << 16)), status.st_size);
+  close(descriptor);
+  if (!text.ends_with('\n')) return std::nullopt;
+  const std::size_t begin = text.rfind('\n', text.size() - 2) + 1;  // npos + 1 is 0
+  const Json last = Json::parse(text.substr(begin), nullptr, false);
+  if (!last.is_object() || last.value("event", "") != "end") return std::nullopt;
+  return last.value("status", "");
+}
+
+}  // namespace trainctl

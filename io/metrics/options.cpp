@@ -1,0 +1,12 @@
+// The keys of the `log` section.
+#include "io/metrics/options.h"
+
+namespace trainctl {
+
+Keys<LogOptions> LogOptions::keys() {
+  return Keys<LogOptions>("log", "What a run writes down while it trains.")
+      .key("every", &LogOptions::every,
+           "How often a step goes to metrics.jsonl, and to the screen where that is no terminal.", more_than(0));
+}
+
+}  // namespace trainctl

@@ -1,0 +1,15 @@
+// The `log` section of the config.
+#pragma once
+
+#include "core/spec/keys.h"
+#include "core/spec/values.h"
+
+namespace trainctl {
+
+struct LogOptions {
+  Duration every = Duration::steps(10);
+
+  static Keys<LogOptions> keys();
+};
+
+}  // namespace trainctl

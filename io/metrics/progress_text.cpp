@@ -1,0 +1,141 @@
+// Lines of progress.
+#include "io/metrics/progress_text.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <numeric>
+
+#include "core/base/format.h"
+
+namespace trainctl {
+namespace {
+
+constexpr double worth_saying = 0.1;  // share of the time spent waiting for data
+constexpr int smallest_bar = 8;
+constexpr int largest_bar = 30;
+
+std::int64_t epochs_of(const ProgressState& state) {
+  if (state.steps_per_epoch <= 0 || state.total_steps <= 0) return 0;
+  return (state.total_steps + state.steps_per_epoch - 1) / state.steps_per_epoch;
+}
+
+std::string of_total(std::int64_t done, std::int64_t total) {
+  return total > 0 ? format("{}/{}", done, total) : format("{}", done);
+}
+
+std::string rate_text(double samples_per_second) { return count_text(samples_per_second) + " samples/s"; }
+
+std::string wait_text(const ProgressState& state) {
+  return format("waits {:.0f} % for data", 100 * state.data_wait_share);
+}
+
+// "  loss 0.1234  accuracy 0.9611", the loss first.
+std::string metrics_text(const std::map<std::string, double>& metrics, const std::string& prefix) {
+  std::string text;
+  const auto add = [&](const std::string& name, double value) { text += format("  {}{} {:.4g}", prefix, name, value); };
+  if (const auto loss = metrics.find("loss"); loss != metrics.end()) add(loss->first, loss->second);
+  for (const auto& [name, value] : metrics) {
+    if (name != "loss") add(name, value);
+  }
+  return text;
+}
+
+std::string bar(double done, int width) {
+  const int full = std::clamp(static_cast<int>(done * width), 0, width);
+  std::string text(static_cast<std::size_t>(full), '=');
+  if (full < width) text += '>';
+  text.resize(static_cast<std::size_t>(width), ' ');
+  return "[" + text + "]";
+}
+
+}  // namespace
+
+std::string count_text(double count) {
+  if (count < 100) return format("{:.3g}", count);
+  std::string digits = format("{:.0f}", count);
+  for (std::size_t end = digits.size(); end > 3; end -= 3) digits.insert(end - 3, ",");
+  return digits;
+}
+
+std::string time_text(double seconds) {
+  if (seconds < 10) return format("{:.1f} s", seconds);
+  const std::int64_t whole = std::llround(seconds);
+  if (whole < 60) return format("{} s", whole);
+  if (whole < 3600) return format("{}:{:02}", whole / 60, whole % 60);
+  return format("{}:{:02}:{:02}", whole / 3600, whole / 60 % 60, whole % 60);
+}
+
+std::string bar_line(const ProgressState& state, int width) {
+  struct Part {
+    std::string text;
+    int rank;  // the highest goes first when there is no room
+  };
+  std::vector<Part> parts;
+  const std::int64_t epochs = epochs_of(state);
+  if (epochs > 0) {
+    const std::int64_t epoch =
+        std::min(epochs, (std::max<std::int64_t>(state.step, 1) - 1) / state.steps_per_epoch + 1);
+    parts.push_back({format("epoch {}/{}", epoch, epochs), 2});
+  }
+  parts.push_back({of_total(state.step, state.total_steps), 0});
+  const std::size_t behind_bar = parts.size();
+  parts.push_back({format("loss {:.4f}", state.loss), 1});
+  if (state.samples_per_second > 0) parts.push_back({rate_text(state.samples_per_second), 4});
+  if (state.data_wait_share >= worth_saying) parts.push_back({wait_text(state), 5});
+  if (state.seconds_left >= 0) parts.push_back({"ETA " + time_text(state.seconds_left), 3});
+
+  const auto length = [&] {
+    const auto add = [](int sum, const Part& part) {
+      return sum + (part.text.empty() ? 0 : int(part.text.size()) + 2);
+    };
+    return std::accumulate(parts.begin(), parts.end(), -2, add);
+  };
+  for (int rank = 5; rank > 0 && length() > width; --rank) {
+    for (Part& part : parts) {
+      if (part.rank == rank) part.text.clear();
+    }
+  }
+  const int room = std::min(width - length() - 3, largest_bar);  // a space and two brackets
+  std::string line;
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    if (parts[i].text.empty()) continue;
+    line += (line.empty() ? "" : "  ") + parts[i].text;
+    if (i + 1 == behind_bar && state.total_steps > 0 && room >= smallest_bar) {
+      line += " " + bar(static_cast<double>(state.step) / static_cast<double>(state.total_steps), room);
+    }
+  }
+  return line.substr(0, static_cast<std::size_t>(std::max(width, 0)));
+}
+
+std::string step_line(const ProgressState& state) {
+  std::string line = format("step {}  epoch {:.2f}  loss {:.4f}  lr {:.4g}", of_total(state.step, state.total_steps),
+                            state.epoch, state.loss, state.learning_rate);
+  if (state.samples_per_second > 0) line += "  " + rate_text(state.samples_per_second);
+  if (state.data_wait_share >= worth_saying) line += "  " + wait_text(state);
+  return line;
+}
+
+std::string epoch_line(const EpochEvent& event, std::int64_t epochs) {
+  return "epoch " + of_total(event.epoch, epochs) + metrics_text(event.train, "") +
+         metrics_text(event.validation, "val_") + "  (" + time_text(event.seconds) + ")";
+}
+
+std::vector<std::string> summary_lines(const EndEvent& event, double samples_per_second,
+                                       const std::string& checkpoint) {
+  std::string first = format("{} after {:.4g} epochs, {} steps, {}", event.status, event.epoch,
+                             count_text(static_cast<double>(event.step)), time_text(event.seconds));
+  if (samples_per_second > 0) first += ", " + rate_text(samples_per_second);
+  std::vector<std::string> lines{first};
+  if (!event.train.empty()) lines.push_back("  training   " + metrics_text(event.train, ""));
+  if (!event.validation.empty()) lines.push_back("  validation " + metrics_text(event.validation, ""));
+  if (!event.best_monitor.empty()) {
+    lines.push_back(
+        format("  best         {} {:.4g} at step {}", event.best_monitor, event.best_value, event.best_step));
+  }
+  if (!event.weights_sha256.empty()) lines.push_back("  weights      sha256 " + event.weights_sha256);
+  if (!checkpoint.empty()) lines.push_back("  checkpoint   " + checkpoint);
+  return lines;
+}
+
+}  // namespace trainctl

@@ -1,0 +1,81 @@
+// trainctl inspect, run as a user runs it.
+#include <sys/wait.h>
+
+#include <cstdio>
+
+#include "core/base/json.h"
+#include "io/checkpoint/store.h"
+#include "test/catch.h"
+#include "test/checkpoint/support.h"
+
+using namespace trainctl;
+using namespace trainctl::test;
+
+namespace {
+
+struct Result {
+  int code = 0;
+  std::string output;
+};
+
+Result inspect(const std::string& arguments) {
+  Result result;
+  FILE* pipe = popen((std::string(TRAINCTL_BINARY) + " inspect " + arguments + " 2>&1").c_str(), "r");
+  char buffer[4096];
+  for (std::size_t read; (read = fread(buffer, 1, sizeof buffer, pipe)) > 0;) result.output.append(buffer, read);
+  result.code = WEXITSTATUS(pclose(pipe));
+  return result;
+}
+
+}  // namespace
+
+TEST_CASE("inspect shows a checkpoint and verifies it") {
+  const TemporaryFolder run;
+  CheckpointStore store(run.path, {});
+  store.save(RandomSnapshot(1, 10).snapshot, true);
+  const RandomSnapshot random(2, 20);
+  store.save(random.snapshot, false);
+
+  const Result text = inspect(run.path);
+  CHECK(text.code == 0);
+  for (const std::string part :
+       {"step        20\n", "epoch 3, sample 1236, seed 17293822569102704642", "2 x 1 x 1", "conv/kernel ", "3x3x2x5",
+        "momentum/dense/bias", "step-00000010: whole", "step-00000020: whole"}) {
+    INFO(part);
+    CHECK(contains(text.output, part));
+  }
+  CHECK(contains(text.output, weights_sha256(random.snapshot.weights)));
+
+  const Result json = inspect((run / "checkpoints/best") + " --json");
+  CHECK(json.code == 0);
+  const auto document = nlohmann::json::parse(json.output);
+  CHECK(document["ok"] == true);
+  const auto& checkpoint = document["checkpoints"].at(0);
+  CHECK(checkpoint["step"] == 10);
+  CHECK(checkpoint["position"]["offset"] == 1235);
+  CHECK(checkpoint["files"][0]["name"] == "weights.safetensors");
+  const auto& tensor = checkpoint["files"][0]["tensors"].at(1);
+  CHECK(tensor["name"] == "conv/kernel");
+  CHECK(tensor["dtype"] == "float32");
+  CHECK(tensor["bytes"] == 360);
+}
+
+TEST_CASE("inspect says no to a damaged checkpoint, and to what is none") {
+  const TemporaryFolder run;
+  CheckpointStore store(run.path, {});
+  store.save(RandomSnapshot(1, 10).snapshot, false);
+  const std::string file = store.save(RandomSnapshot(2, 20).snapshot, false) + "/state.safetensors";
+  std::string text = read_text(file);
+  text[text.size() - 3] ^= 4;
+  write_text(file, text);
+  const Result result = inspect(run.path);
+  CHECK(result.code == 1);
+  CHECK(contains(result.output, file + ": the checkpoint is damaged: tensor 'momentum/scalar' differs from its hash"));
+  CHECK(contains(result.output, "step-00000010: whole"));
+  const auto document = nlohmann::json::parse(inspect(run.path + " --json").output);
+  CHECK(document["ok"] == false);
+  CHECK(document["checkpoints"][0]["ok"] == false);
+  CHECK(document["checkpoints"][1]["ok"] == true);
+  CHECK(inspect(run / "checkpoints/step-00000010").code == 0);
+  CHECK(inspect(run / "nowhere").code == 2);
+}

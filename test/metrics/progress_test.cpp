@@ -1,0 +1,142 @@
+// What people see of a run: the bar at every width, plain lines, and the summary.
+#include "io/metrics/progress.h"
+
+#include "core/base/log.h"
+#include "core/metrics/monitor.h"
+#include "test/catch.h"
+#include "test/checkpoint/support.h"
+
+using namespace trainctl;
+using namespace trainctl::test;
+
+namespace {
+
+ProgressState state() {
+  ProgressState state;
+  state.step = 1234;
+  state.total_steps = 4690;
+  state.steps_per_epoch = 938;
+  state.epoch = 1234 / 938.0;
+  state.loss = 0.123456;
+  state.learning_rate = 0.1;
+  state.samples_per_second = 45123.4;
+  state.seconds_left = 72;
+  return state;
+}
+
+}  // namespace
+
+TEST_CASE("numbers for people") {
+  CHECK(count_text(0.5236) == "0.524");
+  CHECK(count_text(12.34) == "12.3");
+  CHECK(count_text(999) == "999");
+  CHECK(count_text(1000) == "1,000");
+  CHECK(count_text(45123.4) == "45,123");
+  CHECK(count_text(1234567) == "1,234,567");
+  CHECK(time_text(0.52) == "0.5 s");
+  CHECK(time_text(59.2) == "59 s");
+  CHECK(time_text(59.6) == "1:00");
+  CHECK(time_text(185) == "3:05");
+  CHECK(time_text(7384) == "2:03:04");
+}
+
+TEST_CASE("the bar fits every width") {
+  CHECK(bar_line(state(), 110) ==
+        "epoch 2/5  1234/4690 [=======>                      ]  loss 0.1235  45,123 samples/s  ETA 1:12");
+  CHECK(bar_line(state(), 75) == "epoch 2/5  1234/4690 [==>        ]  loss 0.1235  45,123 samples/s  ETA 1:12");
+  CHECK(bar_line(state(), 50) == "epoch 2/5  1234/4690  loss 0.1235  ETA 1:12");
+  for (int width = 0; width < 130; ++width) {
+    const std::string line = bar_line(state(), width);
+    CHECK(static_cast<int>(line.size()) <= width);
+    if (width >= 9) CHECK(contains(line, "1234/4690"));
+    if (width >= 22) CHECK(contains(line, "loss"));
+  }
+  ProgressState waiting = state();
+  waiting.data_wait_share = 0.35;
+  CHECK(contains(bar_line(waiting, 120), "waits 35 % for data"));
+  waiting.total_steps = 0;
+  waiting.seconds_left = -1;
+  CHECK(bar_line(waiting, 120) == "1234  loss 0.1235  45,123 samples/s  waits 35 % for data");
+}
+
+TEST_CASE("the last step of an epoch belongs to it") {
+  ProgressState at_end = state();
+  at_end.step = 938;
+  CHECK(bar_line(at_end, 80).find("epoch 1/5") == 0);
+  at_end.step = 939;
+  CHECK(bar_line(at_end, 80).find("epoch 2/5") == 0);
+  at_end.step = 4690;
+  CHECK(bar_line(at_end, 80).find("epoch 5/5") == 0);
+  CHECK(contains(bar_line(at_end, 80), "=]"));
+}
+
+TEST_CASE("lines of steps, epochs and the summary") {
+  CHECK(step_line(state()) == "step 1234/4690  epoch 1.32  loss 0.1235  lr 0.1  45,123 samples/s");
+  const EpochEvent epoch{2, 1876, {{"accuracy", 0.96115}, {"loss", 0.12345}}, {{"accuracy", 0.5}, {"loss", 2}}, 3.21};
+  CHECK(epoch_line(epoch, 5) == "epoch 2/5  loss 0.1235  accuracy 0.9611  val_loss 2  val_accuracy 0.5  (3.2 s)");
+  EndEvent end;
+  end.status = "completed";
+  end.epoch = 5;
+  end.step = 4690;
+  end.seconds = 12.34;
+  end.train = epoch.train;
+  end.validation = epoch.validation;
+  end.best_monitor = "val_accuracy";
+  end.best_value = 0.75;
+  end.best_step = 938;
+  end.weights_sha256 = "0123abcd";
+  CHECK(summary_lines(end, 45123, "runs/a/checkpoints/step-00004690") ==
+        std::vector<std::string>{"completed after 5 epochs, 4,690 steps, 12 s, 45,123 samples/s",
+                                 "  training     loss 0.1235  accuracy 0.9611", "  validation   loss 2  accuracy 0.5",
+                                 "  best         val_accuracy 0.75 at step 938", "  weights      sha256 0123abcd",
+                                 "  checkpoint   runs/a/checkpoints/step-00004690"});
+}
+
+TEST_CASE("plain progress writes exactly the steps that are due, and rates since the last line") {
+  const TemporaryFolder folder;
+  log::set_level(log::Level::off);
+  log::add_file(folder / "log.txt");
+  {
+    Progress progress(ProgressStyle::plain, Duration::steps(10));
+    StartEvent start;
+    start.steps_per_epoch = 20;
+    start.total_steps = 40;
+    progress.start(start);
+    for (int step = 1; step <= 25; ++step) {
+      StepEvent event;
+      event.step = step;
+      event.epoch = step / 20.0;
+      event.loss = 1;
+      event.samples_per_second = step % 2 ? 100 : 300;  // the mean over equal steps is harmonic: 150
+      progress.step(event);
+    }
+    progress.checkpoint({20, "there", 0, 0});
+    EndEvent end;
+    end.status = "stopped";
+    end.epoch = 1.25;
+    end.step = 25;
+    progress.end(end);
+  }
+  log::set_level(log::Level::info);
+  std::vector<std::string> lines;
+  std::istringstream text(read_text(folder / "log.txt"));
+  for (std::string line; std::getline(text, line);) lines.push_back(line);
+  REQUIRE(lines.size() == 4);
+  CHECK(contains(lines[0], "step 10/40  epoch 0.50  loss 1.0000  lr 0  150 samples/s"));
+  CHECK(contains(lines[1], "step 20/40  epoch 1.00"));
+  CHECK(contains(lines[2], "stopped after 1.25 epochs, 25 steps"));
+  CHECK(contains(lines[3], "checkpoint   there"));
+}
+
+TEST_CASE("which value of a monitored metric is better") {
+  CHECK(mode_of("val_accuracy") == MonitorMode::maximum);
+  CHECK(mode_of("top_k_categorical_accuracy") == MonitorMode::maximum);
+  CHECK(mode_of("val_loss") == MonitorMode::minimum);
+  CHECK(mode_of("mean_absolute_error") == MonitorMode::minimum);
+  CHECK(is_better(0.9, 0.8, MonitorMode::maximum));
+  CHECK_FALSE(is_better(0.8, 0.8, MonitorMode::maximum));
+  CHECK(is_better(0.7, 0.8, MonitorMode::minimum));
+  CHECK_FALSE(is_better(0.75, 0.8, MonitorMode::minimum, 0.1));
+  CHECK_FALSE(is_better(std::nan(""), 0.8, MonitorMode::minimum));
+  CHECK(is_better(5, std::nan(""), MonitorMode::minimum));
+}
