@@ -7,9 +7,7 @@
 
 namespace trainctl {
 
-namespace {
-
-const char* name_of(Collective kind) {
+std::string_view name_of(Collective kind) {
   switch (kind) {
     case Collective::all_reduce:
       return "all_reduce";
@@ -30,8 +28,6 @@ const char* name_of(Collective kind) {
   }
   return "?";
 }
-
-}  // namespace
 
 std::string describe(const Call& call) {
   if (call.kind == Collective::barrier) return "barrier";

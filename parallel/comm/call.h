@@ -26,6 +26,8 @@ struct Call {
   View result;  // all_to_all only: where the parts arrive
 };
 
+// "all_reduce".
+std::string_view name_of(Collective kind);
 // "all_reduce of 4096 bytes", for messages.
 std::string describe(const Call& call);
 

@@ -19,8 +19,8 @@ std::byte* HostGroup::small_buffer(int rank, std::uint64_t turn) const {
   return bases_[rank] + sizeof(Seat) + (turn % 2) * small_bytes;
 }
 
-std::byte* HostGroup::stage(int rank, std::int64_t half) const {
-  return bases_[rank] + sizeof(Seat) + 2 * small_bytes + half % 2 * half_stage_bytes;
+std::byte* HostGroup::stage(int rank, std::uint64_t turn) const {
+  return bases_[rank] + sizeof(Seat) + 2 * small_bytes + turn % 2 * half_stage_bytes;
 }
 
 HostGroup::HostGroup(int rank, std::vector<std::byte*> bases, std::vector<int> world_ranks,
@@ -31,11 +31,23 @@ HostGroup::HostGroup(int rank, std::vector<std::byte*> bases, std::vector<int> w
       addresses_(addresses),
       crowded_(crowded),
       bridge_(bridge),
-      data_(bases_.size()) {}
+      data_(bases_.size()),
+      sources_(bases_.size()) {
+  parts_.reserve(bases_.size());
+}
 
 void HostGroup::run(const Call& call, std::chrono::milliseconds deadline) {
   call_ = &call;
   deadline_ = deadline;
+  try {
+    dispatch(call);
+  } catch (...) {
+    leave();
+    throw;
+  }
+}
+
+void HostGroup::dispatch(const Call& call) {
   switch (call.kind) {
     case Collective::all_reduce:
       return all_reduce(call);

@@ -58,7 +58,7 @@ class HostGroup {
   // not arrive before the deadline, Error{internal} where ranks make different calls.
   void run(const Call& call, std::chrono::milliseconds deadline);
 
-  // Tells the others that this rank will not come any more: their waits end with Error{peer}.
+  // Tells the others that this rank will not come any more: their waits end with Error{peer}. A failed run() does so.
   void leave();
 
  private:
@@ -68,7 +68,7 @@ class HostGroup {
   int size() const { return static_cast<int>(bases_.size()); }
   Seat& seat(int rank) const;
   std::byte* small_buffer(int rank, std::uint64_t turn) const;
-  std::byte* stage(int rank, std::int64_t half = 0) const;
+  std::byte* stage(int rank, std::uint64_t turn = 0) const;
 
   // Shows the call to the others and waits for theirs; afterwards data_[i] is rank i's data. Returns whether all of it
   // can be seen by all.
@@ -76,13 +76,21 @@ class HostGroup {
   void meet();
   [[noreturn]] void report_missing() const;
 
+  void dispatch(const Call& call);
   void all_reduce(const Call& call);
   void all_reduce_small(const Call& call);
   void all_reduce_in_place(const Call& call, std::int64_t count);
+  void all_reduce_across(const Call& call);
   void reduce_scatter(const Call& call);
   void all_gather(const Call& call);
   void all_to_all(const Call& call);
   void broadcast(const Call& call);
+
+  void cut_equally(View data);
+  void reduce_parts(const Call& call, bool visible);
+  void spread_parts(const Call& call, bool visible);
+  std::int64_t longest_part() const;
+  std::int64_t piece_of_part(DType dtype) const;
 
   int rank_;
   std::vector<std::byte*> bases_;
@@ -91,7 +99,10 @@ class HostGroup {
   bool crowded_;
   Bridge* bridge_;
   std::vector<std::byte*> data_;  // of every rank, in the current call
+  std::vector<std::byte*> sources_;
+  std::vector<Part> parts_;  // how the current call cuts its data: part i is rank i's
   std::uint64_t meetings_ = 0;
+  std::uint64_t stage_turn_ = 0;  // its halves are used by turns, so that one meeting for each piece suffices
   std::uint64_t calls_ = 0;
   const Call* call_ = nullptr;
   std::chrono::milliseconds deadline_{0};

@@ -21,12 +21,17 @@ void for_pieces(std::int64_t count, std::int64_t most, Piece piece) {
   for (std::int64_t first = 0; first < count; first += most) piece(first, std::min(most, count - first));
 }
 
+// Elements [first, first + most) of a part of the data, as far as the part has them.
+View piece_of(View data, const Part& part, std::int64_t first, std::int64_t most) {
+  return data.part(part.first + first, std::clamp<std::int64_t>(part.count - first, 0, most));
+}
+
 }  // namespace
 
 void HostGroup::all_reduce(const Call& call) {
   const View data = call.data;
-  if (!bridge_ && data.bytes() <= small_bytes && data.bytes() * size() <= 8 * small_bytes)
-    return all_reduce_small(call);
+  if (bridge_) return all_reduce_across(call);
+  if (data.bytes() <= small_bytes && data.bytes() * size() <= 8 * small_bytes) return all_reduce_small(call);
   if (open(call)) return all_reduce_in_place(call, data.count);
   for_pieces(data.count, stage_bytes / size_of(data.dtype), [&](std::int64_t first, std::int64_t count) {
     const View piece = data.part(first, count);
@@ -52,95 +57,136 @@ void HostGroup::all_reduce_small(const Call& call) {
 
 // Reduces the memory at data_, which all have filled: each rank its part, into everybody's memory.
 void HostGroup::all_reduce_in_place(const Call& call, std::int64_t count) {
-  const DType dtype = call.data.dtype;
-  const int shards = bridge_ ? bridge_->shards() : size();
-  if (rank_ < shards) {
-    const Part part = part_of(count, rank_, shards);
-    const std::int64_t offset = part.first * size_of(dtype);
-    for (std::byte*& data : data_) data += offset;
-    if (!bridge_) {
-      reduce(data_, data_, dtype, part.count, call.reduction);
-    } else {
-      const View own{data_[rank_], dtype, part.count};
-      if (size() > 1) reduce(data_, {&data_[rank_], 1}, dtype, part.count, call.reduction);
-      bridge_->all_reduce(own, call.reduction, call, deadline_);
-      for (int rank = 0; rank < size(); ++rank) {
-        if (rank != rank_) copy(data_[rank], own.data, own.bytes());
-      }
-    }
-  }
+  const Part part = part_of(count, rank_, size());
+  for (std::byte*& data : data_) data += part.first * size_of(call.data.dtype);
+  reduce(data_, data_, call.data.dtype, part.count, call.reduction);
   meet();
 }
 
-void HostGroup::reduce_scatter(const Call& call) {
+// Each rank i < shards sums shard i of its host, carries it across, and gives it to its host.
+void HostGroup::all_reduce_across(const Call& call) {
   const View data = call.data;
-  const std::int64_t count = data.count / size();
-  const View own = data.part(rank_ * count, count);
-  if (open(call)) {
-    for (std::byte*& address : data_) address += rank_ * own.bytes();
-    reduce(data_, {&data_[rank_], 1}, data.dtype, count, call.reduction);
-    return meet();
+  const bool visible = open(call);
+  parts_.resize(static_cast<std::size_t>(bridge_->shards()));
+  for (int shard = 0; shard < bridge_->shards(); ++shard) parts_[shard] = part_of(data.count, shard, bridge_->shards());
+  if (size() > 1) reduce_parts(call, visible);
+  if (rank_ < bridge_->shards()) {
+    bridge_->all_reduce(data.part(parts_[rank_].first, parts_[rank_].count), call.reduction, call, deadline_);
   }
-  // Pieces of all parts lie side by side on the stage.
-  const std::int64_t most = std::max<std::int64_t>(1, half_stage_bytes / size_of(data.dtype) / size());
-  std::int64_t half = 0;
-  for_pieces(count, most, [&](std::int64_t first, std::int64_t length) {
-    const std::int64_t bytes = length * size_of(data.dtype);
-    for (int rank = 0; rank < size(); ++rank) {
-      copy(stage(rank_, half) + rank * bytes, data.part(rank * count + first, length).data, bytes);
-    }
-    meet();
-    for (int rank = 0; rank < size(); ++rank) data_[rank] = stage(rank, half) + rank_ * bytes;
-    auto* to = own.part(first, length).as<std::byte>();
-    reduce(data_, {&to, 1}, data.dtype, length, call.reduction);
-    ++half;
-  });
+  if (size() == 1) return;
+  // Ranks that only wait for a carrier are more patient, so that it is the carrier that names the rank it waits for.
+  deadline_ += deadline_ / 2;
+  if (visible) meet();
+  spread_parts(call, visible);
+}
+
+void HostGroup::reduce_scatter(const Call& call) {
+  cut_equally(call.data);
+  const bool visible = open(call);
+  reduce_parts(call, visible);
+  if (visible) meet();
 }
 
 void HostGroup::all_gather(const Call& call) {
-  const View data = call.data;
+  cut_equally(call.data);
+  spread_parts(call, open(call));
+}
+
+void HostGroup::cut_equally(View data) {
   const std::int64_t count = data.count / size();
-  if (open(call)) {
-    for (int rank = 0; rank < size(); ++rank) {
-      const View part = data.part(rank * count, count);
-      if (rank != rank_) copy(part.data, data_[rank] + rank * part.bytes(), part.bytes());
+  parts_.resize(bases_.size());
+  for (int rank = 0; rank < size(); ++rank) parts_[rank] = {rank * count, count};
+}
+
+// Rank i reduces part i of all ranks' data into its own. Where the data is visible, others may read on after this.
+void HostGroup::reduce_parts(const Call& call, bool visible) {
+  const View data = call.data;
+  const bool has_part = rank_ < static_cast<int>(parts_.size());
+  if (visible) {
+    if (!has_part) return;
+    const std::int64_t offset = parts_[rank_].first * size_of(data.dtype);
+    for (int rank = 0; rank < size(); ++rank) sources_[rank] = data_[rank] + offset;
+    return reduce(sources_, {&sources_[rank_], 1}, data.dtype, parts_[rank_].count, call.reduction);
+  }
+  // Pieces of all parts lie side by side on the stage.
+  const std::int64_t most = piece_of_part(data.dtype);
+  for_pieces(longest_part(), most, [&](std::int64_t first, std::int64_t) {
+    const std::uint64_t turn = stage_turn_++;
+    for (std::size_t i = 0; i < parts_.size(); ++i) {
+      const View piece = piece_of(data, parts_[i], first, most);
+      copy(stage(rank_, turn) + static_cast<std::int64_t>(i) * most * size_of(data.dtype), piece.data, piece.bytes());
+    }
+    meet();
+    if (!has_part) return;
+    const View piece = piece_of(data, parts_[rank_], first, most);
+    for (int rank = 0; rank < size(); ++rank) sources_[rank] = stage(rank, turn) + rank_ * most * size_of(data.dtype);
+    auto* to = piece.as<std::byte>();
+    reduce(sources_, {&to, 1}, data.dtype, piece.count, call.reduction);
+  });
+}
+
+// Part i of rank i's data is copied to everybody's.
+void HostGroup::spread_parts(const Call& call, bool visible) {
+  const View data = call.data;
+  const int parts = static_cast<int>(parts_.size());
+  if (visible) {
+    for (int rank = 0; rank < parts; ++rank) {
+      const View part = data.part(parts_[rank].first, parts_[rank].count);
+      if (rank != rank_) copy(part.data, data_[rank] + parts_[rank].first * size_of(data.dtype), part.bytes());
     }
     return meet();
   }
-  std::int64_t half = 0;
-  for_pieces(count, half_stage_bytes / size_of(data.dtype), [&](std::int64_t first, std::int64_t length) {
-    const std::int64_t bytes = length * size_of(data.dtype);
-    copy(stage(rank_, half), data.part(rank_ * count + first, length).data, bytes);
-    meet();
-    for (int rank = 0; rank < size(); ++rank) {
-      if (rank != rank_) copy(data.part(rank * count + first, length).data, stage(rank, half), bytes);
+  const std::int64_t most = half_stage_bytes / size_of(data.dtype);
+  for_pieces(longest_part(), most, [&](std::int64_t first, std::int64_t) {
+    const std::uint64_t turn = stage_turn_++;
+    if (rank_ < parts) {
+      const View own = piece_of(data, parts_[rank_], first, most);
+      copy(stage(rank_, turn), own.data, own.bytes());
     }
-    ++half;
+    meet();
+    for (int rank = 0; rank < parts; ++rank) {
+      const View piece = piece_of(data, parts_[rank], first, most);
+      if (rank != rank_) copy(piece.data, stage(rank, turn), piece.bytes());
+    }
   });
+}
+
+std::int64_t HostGroup::longest_part() const {
+  std::int64_t longest = 0;
+  for (const Part& part : parts_) longest = std::max(longest, part.count);
+  return longest;
+}
+
+std::int64_t HostGroup::piece_of_part(DType dtype) const {
+  return std::max<std::int64_t>(1, half_stage_bytes / size_of(dtype) / static_cast<std::int64_t>(parts_.size()));
 }
 
 void HostGroup::all_to_all(const Call& call) {
   const View data = call.data;
-  const std::int64_t count = data.count / size();
-  const std::int64_t part_bytes = count * size_of(data.dtype);
-  if (open(call)) {
+  const bool visible = open(call);
+  cut_equally(data);
+  const auto result_of = [&](int rank, std::int64_t first, std::int64_t most) {
+    return piece_of(call.result, parts_[rank], first, most);
+  };
+  if (visible) {
     for (int rank = 0; rank < size(); ++rank) {
-      copy(call.result.part(rank * count, count).data, data_[rank] + rank_ * part_bytes, part_bytes);
+      const View to = result_of(rank, 0, parts_[rank].count);
+      copy(to.data, data_[rank] + rank_ * to.bytes(), to.bytes());
     }
     return meet();
   }
-  const std::int64_t most = std::max<std::int64_t>(1, half_stage_bytes / size_of(data.dtype) / size());
-  std::int64_t half = 0;
-  for_pieces(count, most, [&](std::int64_t first, std::int64_t length) {
-    const std::int64_t bytes = length * size_of(data.dtype);
+  const std::int64_t most = piece_of_part(data.dtype);
+  for_pieces(longest_part(), most, [&](std::int64_t first, std::int64_t) {
+    const std::uint64_t turn = stage_turn_++;
     for (int rank = 0; rank < size(); ++rank) {
-      copy(stage(rank_, half) + rank * bytes, data.part(rank * count + first, length).data, bytes);
+      const View piece = piece_of(data, parts_[rank], first, most);
+      copy(stage(rank_, turn) + rank * most * size_of(data.dtype), piece.data, piece.bytes());
     }
     meet();
     for (int rank = 0; rank < size(); ++rank) {
-      copy(call.result.part(rank * count + first, length).data, stage(rank, half) + rank_ * bytes, bytes);
+      const View to = result_of(rank, first, most);
+      copy(to.data, stage(rank, turn) + rank_ * most * size_of(data.dtype), to.bytes());
     }
-    ++half;
   });
 }
 
@@ -150,13 +196,12 @@ void HostGroup::broadcast(const Call& call) {
     if (rank_ != call.peer) copy(data.data, data_[call.peer], data.bytes());
     return meet();
   }
-  std::int64_t half = 0;
   for_pieces(data.count, half_stage_bytes / size_of(data.dtype), [&](std::int64_t first, std::int64_t length) {
+    const std::uint64_t turn = stage_turn_++;
     const View piece = data.part(first, length);
-    if (rank_ == call.peer) copy(stage(rank_, half), piece.data, piece.bytes());
+    if (rank_ == call.peer) copy(stage(rank_, turn), piece.data, piece.bytes());
     meet();
-    if (rank_ != call.peer) copy(piece.data, stage(call.peer, half), piece.bytes());
-    ++half;
+    if (rank_ != call.peer) copy(piece.data, stage(call.peer, turn), piece.bytes());
   });
 }
 

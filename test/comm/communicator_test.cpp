@@ -82,3 +82,15 @@ TEST_CASE("ranks that make different calls are told so") {
   });
   for (const std::string& error : errors) CHECK(error.find("different calls") != std::string::npos);
 }
+
+TEST_CASE("bfloat16 is summed in float32 and rounded once") {
+  const auto errors = on_threads(4, [](Communicator& communicator) {
+    InlineStream stream;
+    // 256 + 1 is 256 in bfloat16, and 256 + 1 + 1 + 1 lies half-way between 258 and 260, of which 260 is even.
+    std::uint16_t value = communicator.rank() == 0 ? 0x4380 : 0x3F80;
+    communicator.all_reduce({&value, DType::bfloat16, 1}, Reduction::sum, stream);
+    stream.synchronize();
+    conformance::expect(value == 0x4382, "256 + 1 + 1 + 1 is 260");
+  });
+  CHECK(errors == std::vector<std::string>(4));
+}

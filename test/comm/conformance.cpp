@@ -20,7 +20,8 @@ constexpr DType all_types[] = {DType::float32, DType::float64, DType::bfloat16, 
 // A small whole number that every type holds exactly, also when four of them are added.
 int value_of(int rank, std::int64_t index) {
   return static_cast<int>(
-      philox({static_cast<std::uint32_t>(index), static_cast<std::uint32_t>(rank), 7, 0}, {1, 2})[0] % 60);
+             (static_cast<std::uint32_t>(index) * 2654435761u + static_cast<std::uint32_t>(rank) * 40503u) >> 16) %
+         60;
 }
 
 std::uint16_t bfloat16_of(float value) { return static_cast<std::uint16_t>(std::bit_cast<std::uint32_t>(value) >> 16); }
@@ -71,11 +72,13 @@ double load(View view, std::int64_t index) {
   return 0;
 }
 
-void fill(View view, const std::function<double(std::int64_t)>& value) {
+template <class Value>
+void fill(View view, Value value) {
   for (std::int64_t i = 0; i < view.count; ++i) store(view, i, value(i));
 }
 
-void compare(View view, const std::function<double(std::int64_t)>& value, const std::string& what) {
+template <class Value>
+void compare(View view, Value value, const std::string& what) {
   for (std::int64_t i = 0; i < view.count; ++i) {
     if (load(view, i) != value(i)) {
       expect(false, what + " " + std::string(name_of(view.dtype)) + " of " + std::to_string(view.count) + " at " +
@@ -154,17 +157,6 @@ void same_bits(Communicator& communicator) {
   communicator.all_reduce({most.data(), DType::int64, count}, Reduction::maximum, stream);
   stream.synchronize();
   expect(least == most, "equal bits on all ranks");
-}
-
-void bfloat16_sums_in_float32(Communicator& communicator) {
-  InlineStream stream;
-  // 256 + 1 is 256 in bfloat16; summed in float32 and rounded once, three or more ones on top reach 258 or more.
-  std::uint16_t value = bfloat16_of(communicator.rank() == 0 ? 256.0f : 1.0f);
-  communicator.all_reduce({&value, DType::bfloat16, 1}, Reduction::sum, stream);
-  stream.synchronize();
-  const int ones = communicator.size() - 1;
-  const float expected = ones < 2 ? 256.0f : ones < 3 ? 258.0f : 260.0f;  // 259 lies half-way: to even
-  expect(value == bfloat16_of(expected), "bfloat16 rounds once");
 }
 
 void reduce_scatter(Communicator& communicator) {
@@ -336,7 +328,6 @@ void memory_comes_and_goes(Communicator& communicator) {
 const std::vector<Case>& cases() {
   static const std::vector<Case> list = {{"all_reduce", all_reduce},
                                          {"same bits everywhere", same_bits},
-                                         {"bfloat16 sums in float32", bfloat16_sums_in_float32},
                                          {"reduce_scatter", reduce_scatter},
                                          {"all_gather", all_gather},
                                          {"all_to_all", all_to_all},

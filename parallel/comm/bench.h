@@ -1,0 +1,36 @@
+// Measures a communicator as nccl-tests does: time, algorithm bandwidth and bus bandwidth for growing sizes.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "parallel/comm/call.h"
+
+namespace trainctl {
+
+struct CommBenchOptions {
+  Collective collective = Collective::all_reduce;  // or reduce_scatter, all_gather, broadcast, all_to_all; float32, sum
+  std::int64_t first_bytes = 4 << 10;
+  std::int64_t last_bytes = 64 << 20;
+  int factor = 4;       // from one size to the next
+  int iterations = 20;  // in a batch
+  int batches = 7;      // the median counts
+};
+
+struct CommBenchRow {
+  Collective collective = Collective::all_reduce;
+  std::int64_t bytes = 0;          // the whole buffer, all parts together
+  std::int64_t count = 0;          // elements
+  double seconds = 0;              // of one call, on the slowest rank
+  double algorithm_bandwidth = 0;  // bytes / seconds
+  double bus_bandwidth = 0;  // times what each rank's link must carry of them: comparable between numbers of ranks
+  std::int64_t wrong = 0;    // elements with a wrong value, on all ranks
+};
+
+// One row for each size. Collective; rows are equal on all ranks.
+std::vector<CommBenchRow> bench_collective(Communicator& communicator, Stream& stream, const CommBenchOptions& options);
+
+// The rows as a table of text, one line each, under a head line.
+std::string to_table(const std::vector<CommBenchRow>& rows);
+
+}  // namespace trainctl

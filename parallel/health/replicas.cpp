@@ -1,0 +1,93 @@
+// One digest of each rank goes round; only where those differ, the hashes of every tensor.
+#include "parallel/health/replicas.h"
+
+#include <algorithm>
+#include <map>
+#include <string>
+
+#include "core/base/error.h"
+#include "core/base/format.h"
+#include "core/base/hash.h"
+
+namespace trainctl {
+
+namespace {
+
+std::int64_t hash_of(const void* data, std::int64_t bytes) {
+  return static_cast<std::int64_t>(xxh3(data, static_cast<std::size_t>(bytes)));
+}
+
+// "rank 3", "ranks 0, 2 and 3".
+std::string name_of(const std::vector<int>& ranks) {
+  std::string text = ranks.size() == 1 ? "rank " : "ranks ";
+  for (std::size_t i = 0; i < ranks.size(); ++i) {
+    if (i > 0) text += i + 1 == ranks.size() ? " and " : ", ";
+    text += std::to_string(ranks[i]);
+  }
+  return text;
+}
+
+// What is to be said about a tensor, given its hash on every rank; empty where all are equal.
+std::string finding(const std::string& name, const std::vector<std::int64_t>& hashes) {
+  std::map<std::int64_t, std::vector<int>> holders;
+  for (std::size_t rank = 0; rank < hashes.size(); ++rank) holders[hashes[rank]].push_back(static_cast<int>(rank));
+  if (holders.size() == 1) return {};
+  const auto fewer = [](const auto& a, const auto& b) { return a.second.size() < b.second.size(); };
+  const auto largest = std::max_element(holders.begin(), holders.end(), fewer);
+  if (2 * largest->second.size() <= hashes.size()) {
+    std::string groups;
+    for (const auto& [hash, ranks] : holders) groups += (groups.empty() ? "" : ", ") + name_of(ranks);
+    return format("tensor '{}' differs between {}", name, groups);
+  }
+  std::vector<int> outliers;
+  for (std::size_t rank = 0; rank < hashes.size(); ++rank) {
+    if (hashes[rank] != largest->first) outliers.push_back(static_cast<int>(rank));
+  }
+  return format("tensor '{}' on {} differs from {}", name, name_of(outliers), name_of(largest->second));
+}
+
+}  // namespace
+
+ReplicaCheck::ReplicaCheck(std::vector<NamedTensor> tensors, Communicator& communicator)
+    : tensors_(std::move(tensors)),
+      communicator_(communicator),
+      hashes_(tensors_.size()),
+      digests_(static_cast<std::size_t>(communicator.size())) {}
+
+void ReplicaCheck::compare(Stream& stream) {
+  stream.synchronize();
+  for (std::size_t i = 0; i < tensors_.size(); ++i) {
+    hashes_[i] = hash_of(tensors_[i].view.data, tensors_[i].view.bytes());
+  }
+  const auto bytes = static_cast<std::int64_t>(hashes_.size() * sizeof(std::int64_t));
+  digests_[communicator_.rank()] = hash_of(hashes_.data(), bytes);
+  communicator_.all_gather({digests_.data(), DType::int64, communicator_.size()}, stream);
+  stream.synchronize();
+  const auto differs = [&](std::int64_t digest) { return digest != digests_.front(); };
+  if (std::any_of(digests_.begin(), digests_.end(), differs)) report(stream);
+}
+
+void ReplicaCheck::report(Stream& stream) {
+  constexpr std::size_t most = 5;
+  const std::size_t ranks = digests_.size();
+  const std::size_t count = hashes_.size();
+  std::vector<std::int64_t> all(ranks * count);
+  std::copy(hashes_.begin(), hashes_.end(), all.begin() + static_cast<std::ptrdiff_t>(communicator_.rank() * count));
+  communicator_.all_gather({all.data(), DType::int64, static_cast<std::int64_t>(all.size())}, stream);
+  stream.synchronize();
+
+  std::string text = "replicas differ: ";
+  std::size_t found = 0;
+  std::vector<std::int64_t> of_tensor(ranks);
+  for (std::size_t tensor = 0; tensor < count; ++tensor) {
+    for (std::size_t rank = 0; rank < ranks; ++rank) of_tensor[rank] = all[rank * count + tensor];
+    const std::string one = finding(tensors_[tensor].name, of_tensor);
+    if (one.empty() || ++found > most) continue;
+    text += (found > 1 ? "; " : "") + one;
+  }
+  if (found > most) text += format("; and {} more", found - most);
+  throw Error(ErrorKind::peer, text,
+              "suspect the memory or processor of those ranks' hosts; go on from the last checkpoint");
+}
+
+}  // namespace trainctl
