@@ -1,0 +1,62 @@
+// Keys of the `train` section, and the rules across them.
+#include "parallel/trainer/options.h"
+
+#include "core/base/format.h"
+
+namespace trainctl {
+namespace {
+
+void check_batch(const TrainOptions& train, const Node& node, Reader& reader) {
+  if (!train.batch_size && !train.batch_size_per_rank) {
+    reader.error(node.place, "train needs 'batch_size' (samples of all ranks together) or 'batch_size_per_rank'");
+  }
+  if (train.batch_size && train.batch_size_per_rank) {
+    reader.error(node.find("batch_size_per_rank")->place, "batch_size_per_rank beside batch_size; state one of them",
+                 node.find("batch_size")->place, "batch_size");
+  }
+  const char* batch_key = train.batch_size ? "batch_size" : "batch_size_per_rank";
+  const auto batch = train.batch_size ? train.batch_size : train.batch_size_per_rank;
+  const Node* accumulation = node.find("gradient_accumulation");
+  if (accumulation && batch && *batch % train.gradient_accumulation != 0) {
+    reader.error(
+        accumulation->place,
+        format("gradient_accumulation {} does not divide {} {}", train.gradient_accumulation, batch_key, *batch),
+        node.find(batch_key)->place, batch_key);
+  }
+}
+
+void check_length(const TrainOptions& train, const Node& node, Reader& reader) {
+  if (train.epochs || train.max_steps || train.max_time) return;
+  reader.error(node.place, "train needs 'epochs', 'max_steps' or 'max_time': when the run ends");
+}
+
+}  // namespace
+
+Keys<TrainOptions> TrainOptions::keys() {
+  return Keys<TrainOptions>("train", "How the network is trained.")
+      .key("batch_size", &TrainOptions::batch_size, "Samples of a step, all ranks together, as in Keras.", at_least(1))
+      .key("batch_size_per_rank", &TrainOptions::batch_size_per_rank,
+           "Samples of a step on each rank; in place of batch_size. Resolved once and kept when the run is resumed.",
+           at_least(1))
+      .key("epochs", &TrainOptions::epochs, "Ends the run after so many passes over the data.", at_least(1))
+      .key("max_steps", &TrainOptions::max_steps, "Ends the run after so many steps.", at_least(1))
+      .key("max_time", &TrainOptions::max_time, "Ends the run after so long; a bare number is in seconds.",
+           more_than(0))
+      .key("steps_per_epoch", &TrainOptions::steps_per_epoch,
+           "Steps that count as one epoch; none: one pass over the data.", at_least(1))
+      .required("loss", &TrainOptions::loss, "What training minimises.")
+      .key("metrics", &TrainOptions::metrics, "What is reported beside the loss.")
+      .required("optimizer", &TrainOptions::optimizer, "How gradients change the weights.")
+      .key("schedule", &TrainOptions::schedule, "How the learning rate changes over the run.")
+      .key("precision", &TrainOptions::precision,
+           "Of activations and the weights that meet them; master weights and their update are always float32.")
+      .key("gradient_accumulation", &TrainOptions::gradient_accumulation,
+           "Micro-batches that a rank's share of the batch is computed in, one after the other, to save memory.",
+           at_least(1))
+      .key("clip_norm", &TrainOptions::clip_norm,
+           "Scales the gradient down where its norm over all parameters is larger.", more_than(0))
+      .check(check_batch)
+      .check(check_length);
+}
+
+}  // namespace trainctl

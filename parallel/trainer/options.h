@@ -1,0 +1,48 @@
+// The `train` section of a config: how long, with what batches, loss, optimizer and precision.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "core/metrics/loss.h"
+#include "core/metrics/metric.h"
+#include "core/optim/optimizer.h"
+#include "core/optim/schedule.h"
+#include "core/spec/values.h"
+#include "core/tensor/dtype.h"
+
+namespace trainctl {
+
+// What activations and the compute copies of weights are; master weights are always float32.
+enum class Precision { float32, bfloat16 };
+
+template <>
+struct EnumNames<Precision> {
+  static constexpr EnumName<Precision> names[] = {{Precision::float32, "float32"}, {Precision::bfloat16, "bfloat16"}};
+};
+
+struct TrainOptions {
+  // Exactly one of the two is stated.
+  std::optional<std::int64_t> batch_size;  // samples of all ranks together
+  std::optional<std::int64_t> batch_size_per_rank;
+  // At least one is stated; the first that is reached ends the run.
+  std::optional<std::int64_t> epochs;
+  std::optional<std::int64_t> max_steps;
+  std::optional<Seconds> max_time;
+  std::optional<std::int64_t> steps_per_epoch;  // none: the whole data set
+  ChoiceOf<loss_choices> loss;
+  ChoicesOf<metric_choices> metrics;
+  ChoiceOf<optimizer_choices> optimizer;
+  ChoiceOf<schedule_choices> schedule{"constant"};
+  Precision precision = Precision::float32;
+  std::int64_t gradient_accumulation = 1;
+  std::optional<double> clip_norm;
+
+  static Keys<TrainOptions> keys();
+
+  // Samples of a full batch of all ranks together.
+  std::int64_t global_batch(int ranks) const { return batch_size ? *batch_size : *batch_size_per_rank * ranks; }
+  DType compute() const { return precision == Precision::bfloat16 ? DType::bfloat16 : DType::float32; }
+};
+
+}  // namespace trainctl

@@ -1,0 +1,39 @@
+// The schema and the reference say what the reader accepts.
+#include "cmd/schema_text.h"
+
+#include "core/base/json.h"
+#include "parallel/trainer/options.h"
+#include "test/catch.h"
+
+namespace trainctl {
+TEST_CASE("the schema of a section holds types, ranges, defaults and meanings") {
+  const Json schema = Json::parse(json_schema(section_of<TrainOptions>()));
+  CHECK(schema["$schema"] == "https://json-schema.org/draft/2020-12/schema");
+  CHECK(schema["additionalProperties"] == false);
+  const Json& batch = schema["properties"]["batch_size"];
+  CHECK(batch["default"] == "none");
+  CHECK(batch["anyOf"][0] == Json::parse(R"({"enum": ["none"]})"));
+  CHECK(batch["anyOf"][1] == Json::parse(R"({"type": "integer", "minimum": 1.0})"));
+  CHECK(schema["properties"]["gradient_accumulation"]["default"] == 1);
+  CHECK(schema["properties"]["clip_norm"]["anyOf"][1]["exclusiveMinimum"] == 0.0);
+  CHECK(schema["properties"]["precision"]["anyOf"][0] == Json::parse(R"({"enum": ["float32", "bfloat16"]})"));
+  CHECK(schema["then"]["required"] == Json::parse(R"(["loss", "optimizer"])"));
+}
+
+TEST_CASE("the schema refers to the choices of every table") {
+  const Json schema = Json::parse(json_schema(section_of<TrainOptions>()));
+  CHECK(schema["properties"]["optimizer"]["$ref"] == "#/$defs/optimizer");
+  std::vector<std::string> names;
+  for (const Json& alternative : schema["$defs"]["optimizer"]["anyOf"]) {
+    if (!alternative.contains("properties")) continue;
+    names.push_back(alternative["properties"]["name"]["const"]);
+    CHECK(alternative["properties"].contains("learning_rate"));
+    CHECK(alternative["required"] == Json::array({"name"}));
+  }
+  CHECK(names == std::vector<std::string>{"sgd", "adam", "adamw"});
+  const Json& metric = schema["$defs"]["metric_item"]["anyOf"][1];
+  CHECK(metric["maxProperties"] == 1);
+  CHECK(metric["properties"].contains("top_k_categorical_accuracy"));
+}
+
+}  // namespace trainctl
