@@ -16,12 +16,12 @@ namespace trainctl {
 struct ModelOptions;
 
 struct BuildOptions {
-  std::int64_t batch = 1;         // samples of one micro-batch
-  Shape sample;                   // of one input: [28, 28, 1]
+  std::int64_t batch = 1;  // samples of one micro-batch
+  Shape sample;            // of one input: [28, 28, 1]
   bool training = true;
-  DType compute = DType::float32; // of activations: float32 or bfloat16
-  std::uint64_t seed = 0;         // for dropout
-  bool logits = false;            // leave out a softmax or sigmoid at the end: the loss takes logits
+  DType compute = DType::float32;  // of activations: float32 or bfloat16
+  std::uint64_t seed = 0;          // for dropout
+  bool logits = false;             // leave out a softmax or sigmoid at the end: the loss takes logits
 };
 
 struct BuiltModel {

@@ -1,0 +1,23 @@
+// The activations that layers offer, by Keras' names.
+#pragma once
+
+#include "core/graph/ops/activations.h"
+#include "core/layers/model.h"
+#include "core/spec/values.h"
+
+namespace trainctl {
+
+struct ActivationOptions : Options {
+  double negative_slope = 0.3;  // leaky_relu only
+};
+
+const ChoiceTable& activation_choices();
+using ActivationChoice = ChoiceOf<activation_choices>;
+
+// The function of an element-wise activation; kind none for linear and for softmax, which is an op of its own.
+ActivationFunction activation_function(const Choice& activation);
+
+// What a loss may take over: softmax, sigmoid or neither.
+FinalActivation final_activation_of(const Choice& activation);
+
+}  // namespace trainctl

@@ -1,0 +1,21 @@
+// batch_normalization: over all dimensions but the last.
+#pragma once
+
+#include "core/layers/initializers.h"
+#include "core/layers/layer.h"
+
+namespace trainctl {
+
+struct BatchNormalizationOptions final : ChainedLayer {
+  double momentum = 0.99;
+  double epsilon = 1e-3;
+  bool center = true;
+  bool scale = true;
+  InitializerChoice beta_initializer{"zeros"};
+  InitializerChoice gamma_initializer{"ones"};
+
+  static Keys<BatchNormalizationOptions> keys();
+  Feature expand(Layer& layer, const std::vector<Feature>& inputs) const override;
+};
+
+}  // namespace trainctl

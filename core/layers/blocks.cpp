@@ -1,0 +1,60 @@
+// residual, repeat.
+#include "core/layers/blocks.h"
+
+#include "core/base/format.h"
+
+namespace trainctl {
+namespace {
+
+template <class T>
+void check_layers(const T& options, const Node& node, Reader& reader) {
+  if (options.layers.empty()) reader.error(node.find("layers")->place, "layers is empty");
+}
+
+}  // namespace
+
+Keys<ResidualOptions> ResidualOptions::keys() {
+  using O = ResidualOptions;
+  return layer_keys<O>("residual", "activation(layers(x) + shortcut(x)).")
+      .required("layers", &O::layers, "The layers of the branch.")
+      .key("shortcut", &O::shortcut, "identity, or the layers on the way around.")
+      .key("activation", &O::activation, "What is applied to the sum.")
+      .check(check_layers<O>);
+}
+
+Feature ResidualOptions::expand(Layer& layer, const std::vector<Feature>& inputs) const {
+  const Feature branch = layer.expand(layers, inputs[0], layer.path(), false, "shortcut");
+  const auto* around = std::get_if<LayerList>(&shortcut);
+  const Feature direct = around ? layer.expand(*around, inputs[0], layer.path() + "/shortcut", false) : inputs[0];
+  if (!branch.known() || !direct.known()) return {};
+  const Shape left = layer.shape(branch), right = layer.shape(direct);
+  if (left != right) {
+    return layer.error(
+        format("the layers give {} and the shortcut {}, which cannot be added", to_string(left), to_string(right)),
+        branch);
+  }
+  return layer.output(layer.activate(layer.op(std::make_shared<Add>(), {branch.tensor, direct.tensor})[0], activation));
+}
+
+Keys<RepeatOptions> RepeatOptions::keys() {
+  using O = RepeatOptions;
+  return layer_keys<O>("repeat", "The same layers several times in a row, each time with parameters of their own.")
+      .required("times", &O::times, "How often.", between(1, 10000))
+      .required("layers", &O::layers, "The layers.")
+      .check(check_layers<O>);
+}
+
+Feature RepeatOptions::expand(Layer& layer, const std::vector<Feature>& inputs) const {
+  Feature x = inputs[0];
+  for (std::int64_t i = 0; i < times && x.known(); ++i) {
+    const bool is_last = layer.last() && i + 1 == times;
+    x = layer.expand(layers, x, format("{}/{}", layer.path(), i), is_last);
+  }
+  return x;
+}
+
+const Choice* RepeatOptions::final_activation() const {
+  return layers.empty() ? nullptr : layers.back().as<LayerOptions>().final_activation();
+}
+
+}  // namespace trainctl

@@ -1,0 +1,38 @@
+// Layers made of layers: residual, repeat. Paths: `residual/conv2d`, `residual/shortcut/conv2d`, `repeat/0/conv2d`.
+#pragma once
+
+#include <variant>
+
+#include "core/layers/activations.h"
+#include "core/layers/layer.h"
+#include "core/layers/table.h"
+
+namespace trainctl {
+
+enum class ShortcutMode { identity };
+
+template <>
+struct EnumNames<ShortcutMode> {
+  static constexpr EnumName<ShortcutMode> names[] = {{ShortcutMode::identity, "identity"}};
+};
+
+struct ResidualOptions final : ChainedLayer {
+  LayerList layers;
+  std::variant<ShortcutMode, LayerList> shortcut = ShortcutMode::identity;
+  ActivationChoice activation{"linear"};
+
+  static Keys<ResidualOptions> keys();
+  Feature expand(Layer& layer, const std::vector<Feature>& inputs) const override;
+  const Choice* final_activation() const override { return &activation; }
+};
+
+struct RepeatOptions final : ChainedLayer {
+  std::int64_t times = 1;
+  LayerList layers;
+
+  static Keys<RepeatOptions> keys();
+  Feature expand(Layer& layer, const std::vector<Feature>& inputs) const override;
+  const Choice* final_activation() const override;
+};
+
+}  // namespace trainctl

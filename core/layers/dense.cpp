@@ -1,0 +1,33 @@
+// dense: kernel (in, units), bias (units).
+#include "core/layers/dense.h"
+
+#include "core/base/format.h"
+#include "core/graph/ops/linear.h"
+
+namespace trainctl {
+
+Keys<DenseOptions> DenseOptions::keys() {
+  using O = DenseOptions;
+  return layer_keys<O>("dense", "A fully connected layer: activation(x kernel + bias).")
+      .required("units", &O::units, "Number of outputs.", at_least(1))
+      .key("activation", &O::activation, "What is applied to the outputs.")
+      .key("use_bias", &O::use_bias, "Whether a bias is added.")
+      .key("kernel_initializer", &O::kernel_initializer, "How the kernel begins.")
+      .key("bias_initializer", &O::bias_initializer, "How the bias begins.")
+      .shorthand("units");
+}
+
+Feature DenseOptions::expand(Layer& layer, const std::vector<Feature>& inputs) const {
+  const Shape x = layer.shape(inputs[0]);
+  if (x.rank() != 1) {
+    return layer.error(format("input {} is no vector; put a flatten before it", to_string(x)), inputs[0]);
+  }
+  const Shape kernel{x[0], units};
+  std::vector<TensorId> operands{inputs[0].tensor};
+  operands.push_back(layer.parameter("kernel", kernel, make_initializer(kernel_initializer, kernel), true));
+  if (use_bias)
+    operands.push_back(layer.parameter("bias", {units}, make_initializer(bias_initializer, {units}), false));
+  return layer.output(layer.activate(layer.op(std::make_shared<Dense>(), operands)[0], activation));
+}
+
+}  // namespace trainctl

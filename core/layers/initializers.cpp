@@ -1,0 +1,67 @@
+// The table of initializers, and Keras' rule for fan-in and fan-out.
+#include "core/layers/initializers.h"
+
+namespace trainctl {
+namespace {
+
+using Init = InitializerOptions;
+
+Section plain(std::string name, std::string meaning) { return Keys<Init>(std::move(name), std::move(meaning)); }
+
+Section normal(std::string name) {
+  return Keys<Init>(std::move(name), "Normal numbers.")
+      .key("mean", &Init::mean, "Mean.")
+      .key("stddev", &Init::stddev, "Standard deviation.", at_least(0));
+}
+
+Section uniform(std::string name) {
+  return Keys<Init>(std::move(name), "Uniform numbers.")
+      .key("minval", &Init::minval, "Lower limit.")
+      .key("maxval", &Init::maxval, "Upper limit.");
+}
+
+}  // namespace
+
+const ChoiceTable& initializer_choices() {
+  static const ChoiceTable table{
+      "initializer",
+      {
+          plain("glorot_uniform", "Uniform of variance 2 / (fan_in + fan_out)."),
+          plain("glorot_normal", "Normal of variance 2 / (fan_in + fan_out), cut off at two deviations."),
+          plain("he_uniform", "Uniform of variance 2 / fan_in."),
+          plain("he_normal", "Normal of variance 2 / fan_in, cut off at two deviations."),
+          plain("lecun_uniform", "Uniform of variance 1 / fan_in."),
+          plain("lecun_normal", "Normal of variance 1 / fan_in, cut off at two deviations."),
+          plain("zeros", "0."),
+          plain("ones", "1."),
+          Keys<Init>("constant", "One number.").key("value", &Init::value, "The number.").shorthand("value"),
+          normal("normal"),
+          normal("random_normal"),
+          uniform("uniform"),
+          uniform("random_uniform"),
+      }};
+  return table;
+}
+
+Initializer make_initializer(const Choice& choice, const Shape& shape) {
+  const auto& options = choice.as<InitializerOptions>();
+  Initializer initializer;
+  initializer.name = choice.name.starts_with("random_") ? choice.name.substr(7) : choice.name;
+  initializer.value = options.value;
+  initializer.mean = options.mean;
+  initializer.stddev = options.stddev;
+  initializer.minimum = options.minval;
+  initializer.maximum = options.maxval;
+  if (shape.rank() == 1) {
+    initializer.fan_in = initializer.fan_out = static_cast<double>(shape[0]);
+  } else {
+    // A convolution's window counts on both sides.
+    const std::int64_t in = shape[shape.rank() - 2], out = shape.back();
+    const double window = static_cast<double>(shape.count() / (in * out));
+    initializer.fan_in = window * static_cast<double>(in);
+    initializer.fan_out = window * static_cast<double>(out);
+  }
+  return initializer;
+}
+
+}  // namespace trainctl

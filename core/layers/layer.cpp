@@ -1,0 +1,107 @@
+// What a layer may do to the graph while it expands.
+#include "core/layers/layer.h"
+
+#include "core/base/format.h"
+#include "core/layers/activations.h"
+#include "core/layers/expansion.h"
+
+namespace trainctl {
+
+Layer::Layer(Expansion& expansion, std::string kind, std::string path, Place place, bool last)
+    : expansion_(expansion), kind_(std::move(kind)), path_(std::move(path)), place_(std::move(place)), last_(last) {
+  line_.name = path_;
+  line_.kind = kind_;
+  line_.place = place_;
+}
+
+bool Layer::training() const { return expansion_.options.training; }
+
+std::uint64_t Layer::seed() const { return expansion_.options.seed; }
+
+Shape Layer::shape(const Feature& feature) const {
+  return expansion_.graph.tensor(feature.tensor).type.shape.without_front();
+}
+
+Shape Layer::batch_of(const Shape& sample) const { return sample.with_front(expansion_.options.batch); }
+
+Feature Layer::error(const std::string& message, const Feature& cause) const {
+  const std::string from = cause.place.known() ? format("from '{}'", cause.layer) : "from the input";
+  expansion_.reader.error(place_, format("{} '{}': {}", kind_, path_, message), cause.place, from);
+  return {};
+}
+
+TensorId Layer::parameter(const std::string& name, const Shape& shape, Initializer initializer, bool decay) {
+  Tensor tensor;
+  tensor.name = path_ + "/" + name;
+  tensor.type.shape = shape;
+  tensor.role = Role::parameter;
+  tensor.place = place_;
+  line_.parameters += shape.count();
+  line_.trainable += shape.count();
+  const TensorId id = expansion_.graph.add_tensor(std::move(tensor));
+  expansion_.graph.parameters.push_back({id, std::move(initializer), true, decay});
+  return id;
+}
+
+TensorId Layer::statistic(const std::string& name, std::int64_t channels, float momentum, float initial,
+                          TensorId batch_value) {
+  Tensor tensor;
+  tensor.name = path_ + "/" + name;
+  tensor.type.shape = {channels};
+  tensor.role = Role::statistic;
+  tensor.place = place_;
+  const TensorId id = expansion_.graph.add_tensor(std::move(tensor));
+  expansion_.graph.statistics.push_back({id, batch_value, momentum, initial});
+  return id;
+}
+
+std::vector<TensorId> Layer::op(std::shared_ptr<const OpDef> def, std::vector<TensorId> inputs,
+                                std::vector<std::string> further) {
+  Graph& graph = expansion_.graph;
+  // Named by kind; the layer's output is renamed when the layer is done.
+  std::string first(def->kind());
+  if (const int number = kinds_[first]++; number > 0) first += format("_{}", number);
+  further.insert(further.begin(), std::move(first));
+  const auto outputs = graph.add_op(std::move(def), std::move(inputs), path_, place_, std::move(further));
+  tensors_.insert(tensors_.end(), outputs.begin(), outputs.end());
+
+  const Op& op = graph.ops.back();
+  std::vector<TensorType> in, out;
+  for (TensorId id : op.inputs) in.push_back(graph.tensor(id).type);
+  for (TensorId id : op.outputs) out.push_back(graph.tensor(id).type);
+  line_.flops += op.def->flops(in, out) / static_cast<double>(graph.batch);
+  line_.ops += 1;
+  return outputs;
+}
+
+TensorId Layer::activate(TensorId x, const Choice& activation) {
+  if (last_ && expansion_.options.logits && final_activation_of(activation) != FinalActivation::none) return x;
+  if (activation.name == "softmax") return op(std::make_shared<Softmax>(), {x})[0];
+  const ActivationFunction function = activation_function(activation);
+  if (function.kind == ActivationKind::none) return x;
+  return op(std::make_shared<Activation>(function), {x})[0];
+}
+
+std::vector<TensorId> Layer::dropout_inputs() {
+  Graph& graph = expansion_.graph;
+  if (graph.samples == no_tensor) {
+    Tensor samples;
+    samples.name = "samples";
+    samples.type = {{graph.batch}, DType::int64};
+    samples.role = Role::input;
+    graph.samples = graph.add_tensor(std::move(samples));
+    Tensor step;
+    step.name = "step";
+    step.type = {{}, DType::int64};
+    step.role = Role::scalar;
+    graph.step = graph.add_tensor(std::move(step));
+  }
+  return {graph.samples, graph.step};
+}
+
+Feature Layer::expand(const std::vector<Choice>& layers, const Feature& input, const std::string& path, bool last,
+                      const std::string& taken) {
+  return expansion_.expand(layers, input, path, last, taken);
+}
+
+}  // namespace trainctl

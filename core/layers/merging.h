@@ -1,0 +1,24 @@
+// Layers that merge the outputs of several: add, concatenate.
+#pragma once
+
+#include "core/layers/layer.h"
+
+namespace trainctl {
+
+struct MergingLayer : LayerOptions {
+  std::vector<Reference> from;
+
+  std::vector<Reference> references() const final { return from; }
+};
+
+struct AddOptions final : MergingLayer {
+  static Keys<AddOptions> keys();
+  Feature expand(Layer& layer, const std::vector<Feature>& inputs) const override;
+};
+
+struct ConcatenateOptions final : MergingLayer {
+  static Keys<ConcatenateOptions> keys();
+  Feature expand(Layer& layer, const std::vector<Feature>& inputs) const override;
+};
+
+}  // namespace trainctl

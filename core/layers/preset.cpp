@@ -1,0 +1,103 @@
+// Replaces a preset by its layers.
+#include "core/layers/preset.h"
+
+#include <algorithm>
+#include <map>
+
+#include "core/base/format.h"
+
+namespace trainctl {
+namespace {
+
+using Parameters = std::map<std::string, Node>;
+
+std::vector<std::string> names_of(const Parameters& parameters) {
+  std::vector<std::string> names;
+  for (const auto& [name, value] : parameters) names.push_back(name);
+  return names;
+}
+
+// The preset's defaults, overridden by the user's values.
+Parameters parameters_of(const Node& file, const Node& preset, const Node* with, Reader& reader) {
+  Parameters parameters;
+  if (const Node* declared = file.find("parameters")) {
+    if (!declared->is_map()) reader.expected(*declared, "a map from names to defaults");
+    for (const Node::Entry& entry : declared->entries) parameters[entry.key] = entry.value;
+  }
+  if (with && !with->is_null()) {
+    if (!with->is_map()) reader.expected(*with, "a map from parameters to values");
+    for (const Node::Entry& entry : with->entries) {
+      const auto parameter = parameters.find(entry.key);
+      if (parameter != parameters.end()) {
+        parameter->second = entry.value;
+        continue;
+      }
+      const std::vector<std::string> names = names_of(parameters);
+      std::string hint = suggestion(entry.key, names);
+      if (hint.empty() && !names.empty()) hint = "; it has " + join_or(names);
+      reader.error(entry.key_place, format("preset '{}' has no parameter '{}'{}", preset.text, entry.key, hint));
+    }
+  }
+  for (const auto& [name, value] : parameters) {
+    if (!value.is_null()) continue;
+    reader.error(preset.place, format("preset '{}' needs its parameter '{}' under 'with'", preset.text, name),
+                 value.place, "declared");
+  }
+  return parameters;
+}
+
+Node substitute(const Node& node, const Parameters& parameters, Reader& reader) {
+  if (node.is_scalar() && node.text.starts_with('$')) {
+    const std::string name = node.text.substr(1);
+    if (const auto parameter = parameters.find(name); parameter != parameters.end()) return parameter->second;
+    reader.error(node.place,
+                 format("'{}' is no parameter of this preset{}", node.text, suggestion(name, names_of(parameters))));
+  }
+  Node result = node;
+  for (Node& item : result.items) item = substitute(item, parameters, reader);
+  for (Node::Entry& entry : result.entries) entry.value = substitute(entry.value, parameters, reader);
+  return result;
+}
+
+// What stands in the preset's file beside what belongs there.
+void check_file(const Node& file, Reader& reader) {
+  if (!file.is_map()) return reader.expected(file, "a preset: a map with 'layers'");
+  for (const Node::Entry& entry : file.entries) {
+    if (entry.key == "parameters" || entry.key == "layers") continue;
+    reader.error(entry.key_place,
+                 format("unknown key '{}' in a preset{}", entry.key, suggestion(entry.key, {"parameters", "layers"})));
+  }
+  if (!file.find("layers")) reader.error(file.place, "a preset needs 'layers'");
+}
+
+}  // namespace
+
+Node expand_preset(const Node& model, const PresetLoader& load, Reader& reader) {
+  const Node* preset = model.find("preset");
+  if (!preset) return model;
+  const std::size_t before = reader.diagnostics().size();
+  for (const Node::Entry& entry : model.entries) {
+    if (entry.key == "layers")
+      reader.error(entry.key_place, "layers and a preset exclude each other", preset->place, "preset");
+  }
+  if (!preset->is_scalar()) {
+    reader.error(preset->place, format("preset must be a name or a path, not {}", describe(*preset)));
+    return model;
+  }
+  const Node file = load(*preset, reader);
+  if (file.is_null() && reader.diagnostics().size() > before) return model;
+  check_file(file, reader);
+  const Parameters parameters = parameters_of(file, *preset, model.find("with"), reader);
+  if (reader.diagnostics().size() > before) return model;
+
+  Node result = model;
+  std::erase_if(result.entries, [](const Node::Entry& entry) { return entry.key == "with"; });
+  for (Node::Entry& entry : result.entries) {
+    if (entry.key != "preset") continue;
+    entry.key = "layers";
+    entry.value = substitute(*file.find("layers"), parameters, reader);
+  }
+  return reader.diagnostics().size() > before ? model : result;
+}
+
+}  // namespace trainctl

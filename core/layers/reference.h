@@ -1,0 +1,27 @@
+// A layer's name where another one takes its output: `from: c1`.
+#pragma once
+
+#include <string>
+
+#include "core/spec/values.h"
+
+namespace trainctl {
+
+struct Reference {
+  std::string name;  // empty: not given
+  Place place;
+};
+
+template <>
+struct Value<Reference> {
+  static TypeInfo type() { return Value<std::string>::type(); }
+  static bool read(const Node& node, Reader& reader, Reference& value) {
+    value.place = node.place;
+    return Value<std::string>::read(node, reader, value.name);
+  }
+  static Node write(const Reference& value) {
+    return value.name.empty() ? Node{} : Value<std::string>::write(value.name);
+  }
+};
+
+}  // namespace trainctl

@@ -1,0 +1,29 @@
+// Layers without parameters that take one input: dropout, activation, flatten.
+#pragma once
+
+#include "core/layers/activations.h"
+#include "core/layers/layer.h"
+
+namespace trainctl {
+
+struct DropoutOptions final : ChainedLayer {
+  double rate = 0;
+
+  static Keys<DropoutOptions> keys();
+  Feature expand(Layer& layer, const std::vector<Feature>& inputs) const override;
+};
+
+struct ActivationLayerOptions final : ChainedLayer {
+  ActivationChoice activation;
+
+  static Keys<ActivationLayerOptions> keys();
+  Feature expand(Layer& layer, const std::vector<Feature>& inputs) const override;
+  const Choice* final_activation() const override { return &activation; }
+};
+
+struct FlattenOptions final : ChainedLayer {
+  static Keys<FlattenOptions> keys();
+  Feature expand(Layer& layer, const std::vector<Feature>& inputs) const override;
+};
+
+}  // namespace trainctl

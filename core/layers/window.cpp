@@ -1,0 +1,33 @@
+// Padding: same, valid or a number.
+#include "core/layers/window.h"
+
+#include <algorithm>
+
+#include "core/base/format.h"
+
+namespace trainctl {
+
+std::optional<std::string> resolve_padding(Window& window, const Padding& padding, const Size2d& input,
+                                           const std::string& what) {
+  for (std::size_t axis = 0; axis < 2; ++axis) {
+    const std::int64_t span = window.dilation[axis] * (window.size[axis] - 1) + 1;
+    if (const auto* pixels = std::get_if<Size2d>(&padding)) {
+      window.padding_before[axis] = window.padding_after[axis] = (*pixels)[axis];
+    } else if (std::get<PaddingMode>(padding) == PaddingMode::same) {
+      const std::int64_t output = (input[axis] + window.strides[axis] - 1) / window.strides[axis];
+      const std::int64_t total = std::max<std::int64_t>((output - 1) * window.strides[axis] + span - input[axis], 0);
+      window.padding_before[axis] = total / 2;
+      window.padding_after[axis] = total - total / 2;
+    }
+    const std::int64_t padded = input[axis] + window.padding_before[axis] + window.padding_after[axis];
+    if (span <= padded) continue;
+    std::string text = format("{} {}", what, span);
+    if (window.dilation[axis] > 1) text += format(" ({} dilated by {})", window.size[axis], window.dilation[axis]);
+    text += format(" exceeds input {}", input[axis]);
+    if (padded > input[axis]) text += format(" with padding {}", window.padding_before[axis]);
+    return text;
+  }
+  return {};
+}
+
+}  // namespace trainctl

@@ -1,0 +1,31 @@
+// Windows of convolution and pooling: padding as a user writes it, resolved against an input.
+#pragma once
+
+#include <array>
+#include <optional>
+#include <string>
+#include <variant>
+
+#include "core/graph/ops/linear.h"
+#include "core/spec/values.h"
+
+namespace trainctl {
+
+// same: the output has ceil(input / stride) rows, padding at the end where it is odd, as in TensorFlow; valid: none.
+enum class PaddingMode { valid, same };
+
+template <>
+struct EnumNames<PaddingMode> {
+  static constexpr EnumName<PaddingMode> names[] = {{PaddingMode::valid, "valid"}, {PaddingMode::same, "same"}};
+};
+
+using Size2d = std::array<std::int64_t, 2>;  // height, width
+// A mode, or pixels above and below, left and right.
+using Padding = std::variant<PaddingMode, Size2d>;
+
+// The window over images of `height` x `width`: sets the padding of `window`, whose other members are given.
+// Returns what is wrong ("kernel 5 exceeds input 4", `what` being "kernel"), or nothing.
+std::optional<std::string> resolve_padding(Window& window, const Padding& padding, const Size2d& input,
+                                           const std::string& what);
+
+}  // namespace trainctl
