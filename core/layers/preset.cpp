@@ -62,10 +62,10 @@ Node substitute(const Node& node, const Parameters& parameters, Reader& reader) 
 // What stands in the preset's file beside what belongs there.
 void check_file(const Node& file, Reader& reader) {
   if (!file.is_map()) return reader.expected(file, "a preset: a map with 'layers'");
+  const std::vector<std::string> keys{"shape", "parameters", "layers"};
   for (const Node::Entry& entry : file.entries) {
-    if (entry.key == "parameters" || entry.key == "layers") continue;
-    reader.error(entry.key_place,
-                 format("unknown key '{}' in a preset{}", entry.key, suggestion(entry.key, {"parameters", "layers"})));
+    if (std::find(keys.begin(), keys.end(), entry.key) != keys.end()) continue;
+    reader.error(entry.key_place, format("unknown key '{}' in a preset{}", entry.key, suggestion(entry.key, keys)));
   }
   if (!file.find("layers")) reader.error(file.place, "a preset needs 'layers'");
 }

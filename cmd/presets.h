@@ -1,0 +1,19 @@
+// Finds what is installed or lies in the source tree beside the program: presets, data.
+#pragma once
+
+#include <filesystem>
+#include <optional>
+
+#include "core/layers/preset.h"
+
+namespace trainctl {
+
+// The first FOLDER/configs/RELATIVE or FOLDER/share/trainctl/configs/RELATIVE that exists, for FOLDER from the
+// program's own upwards: a build in the source tree and an installation both find theirs, wherever they were moved.
+std::optional<std::filesystem::path> find_in_configs(const std::filesystem::path& relative);
+
+// A preset named `vgg16` is configs/models/vgg16.yaml; a name with a slash or an ending is a path, relative to the file
+// that names it. Reports one that is not there, with the presets that are.
+Node load_preset(const Node& preset, Reader& reader);
+
+}  // namespace trainctl

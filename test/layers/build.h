@@ -1,0 +1,59 @@
+// Builds models from YAML text, for the tests of layers.
+#pragma once
+
+#include <string>
+
+#include "cmd/presets.h"
+#include "core/layers/model.h"
+#include "core/layers/model_options.h"
+#include "io/yaml/yaml.h"
+
+namespace trainctl::testing {
+
+// The model of a document `{layers: ...}` or `{preset: ...}`, places in "m.yaml". Everything wrong is in `reader`.
+inline ModelOptions read_model(const std::string& yaml, Reader& reader) {
+  const Node node = expand_preset(parse_yaml(yaml, "m.yaml", TRAINCTL_SOURCE_DIR, reader), load_preset, reader);
+  ModelOptions model;
+  if (reader.ok()) section_of<ModelOptions>().read(node, reader, &model);
+  return model;
+}
+
+inline BuiltModel build(const std::string& yaml, BuildOptions options, Reader& reader) {
+  const ModelOptions model = read_model(yaml, reader);
+  if (!reader.ok()) return {};
+  return build_model(model, options, reader);
+}
+
+// Throws ConfigError when something is wrong.
+inline BuiltModel build(const std::string& yaml, Shape sample, bool training = true, bool logits = false) {
+  Reader reader;
+  BuildOptions options;
+  options.batch = 2;
+  options.sample = std::move(sample);
+  options.training = training;
+  options.logits = logits;
+  BuiltModel model = build(yaml, options, reader);
+  reader.throw_if_failed();
+  return model;
+}
+
+// Every message, one a line.
+inline std::string errors(const std::string& yaml, Shape sample) {
+  Reader reader;
+  BuildOptions options;
+  options.sample = std::move(sample);
+  build(yaml, options, reader);
+  std::string text;
+  for (const Diagnostic& diagnostic : reader.diagnostics()) text += (text.empty() ? "" : "\n") + to_string(diagnostic);
+  return text;
+}
+
+inline std::int64_t parameters(const BuiltModel& model) {
+  std::int64_t count = 0;
+  for (const GraphParameter& parameter : model.graph.parameters) {
+    count += model.graph.tensor(parameter.tensor).type.shape.count();
+  }
+  return count;
+}
+
+}  // namespace trainctl::testing

@@ -1,0 +1,72 @@
+// Presets: published parameter counts, parameters, and errors that point to where they were made.
+#include <filesystem>
+#include <fstream>
+
+#include "test/catch.h"
+#include "test/layers/build.h"
+
+using namespace trainctl;
+using namespace trainctl::testing;
+
+TEST_CASE("presets have the published numbers of parameters") {
+  CHECK(parameters(build("preset: mlp", {28, 28, 1})) == 235146);  // 784-256-128-10
+  CHECK(parameters(build("preset: lenet5", {28, 28, 1})) == 61706);
+  CHECK(parameters(build("preset: vgg16", {224, 224, 3})) == 138357544);    // Keras, torchvision
+  CHECK(parameters(build("preset: resnet50", {224, 224, 3})) == 25557032);  // torchvision
+  CHECK(parameters(build("preset: resnet20", {32, 32, 3})) == 272474);      // He et al., option B
+}
+
+TEST_CASE("presets have the published FLOPs and depth") {
+  const auto flops = [](const BuiltModel& model) {
+    double sum = 0;
+    for (const auto& line : model.layers) sum += line.kind == "conv2d" || line.kind == "dense" ? line.flops : 0;
+    return sum;
+  };
+  // torchvision states 15.47 and 4.09 GMAC; He et al. 41 MMAC for ResNet-20 (its projections add 0.5).
+  CHECK(flops(build("preset: vgg16", {224, 224, 3})) == Approx(2 * 15.47e9).epsilon(0.002));
+  CHECK(flops(build("preset: resnet50", {224, 224, 3})) == Approx(2 * 4.09e9).epsilon(0.002));
+  CHECK(flops(build("preset: resnet20", {32, 32, 3})) == Approx(2 * 41e6).epsilon(0.02));
+  const BuiltModel resnet = build("preset: resnet50", {224, 224, 3});
+  CHECK(std::count_if(resnet.layers.begin(), resnet.layers.end(), [](auto& line) { return line.kind == "conv2d"; }) ==
+        49 + 4);
+}
+
+TEST_CASE("a preset's parameters replace its defaults") {
+  CHECK(parameters(build("{preset: mlp, with: {hidden_1: 32, classes: 3}}", {8, 8, 1})) ==
+        64 * 32 + 32 + 32 * 128 + 128 + 128 * 3 + 3);
+  CHECK(errors("preset: mlpp", {8, 8, 1}) == "m.yaml:1:9: there is no preset 'mlpp'; did you mean 'mlp'?");
+  CHECK(errors("preset: alexnet", {8, 8, 1}) ==
+        "m.yaml:1:9: there is no preset 'alexnet'; there is lenet5, mlp, resnet20, resnet50 or vgg16, or a path to a "
+        "file");
+  CHECK(errors("preset: nets/none.yaml", {8, 8, 1}) == "m.yaml:1:9: there is no preset file '" TRAINCTL_SOURCE_DIR
+                                                       "/nets/none.yaml'");
+  CHECK(errors("preset: mlp\nwith: {clases: 5}", {8, 8, 1}) ==
+        "m.yaml:2:8: preset 'mlp' has no parameter 'clases'; did you mean 'classes'?");
+  CHECK(errors("preset: mlp\nwith: {classes: 0}", {8, 8, 1}) == "m.yaml:2:17: units must be at least 1, not 0");
+  CHECK(errors("preset: mlp\nlayers: [flatten]", {8, 8, 1}) ==
+        "m.yaml:2:1: layers and a preset exclude each other (preset at 1:9)");
+  CHECK(errors("{}", {8, 8, 1}) == "m.yaml:1:1: model needs layers or a preset");
+}
+
+TEST_CASE("a preset of one's own is found beside the config and checked") {
+  const auto folder = std::filesystem::temp_directory_path() / "trainctl-preset-test";
+  std::filesystem::create_directories(folder);
+  const std::string file = (folder / "net.yaml").string();
+  const auto write = [&](const std::string& text) { std::ofstream(file) << text; };
+  const auto messages = [&](const std::string& with) { return errors("preset: " + file + "\nwith: " + with, {8}); };
+
+  write("parameters: {units: 4, width: ~}\nlayers:\n  - dense: $units\n  - dense: {units: $width}\n");
+  CHECK(parameters(build("preset: " + file + "\nwith: {width: 3}", {8})) == 8 * 4 + 4 + 4 * 3 + 3);
+  CHECK(
+      messages("{units: 5}").starts_with("m.yaml:1:9: preset '" + file + "' needs its parameter 'width' under 'with'"));
+  write("parameters: {units: 4}\nlayers:\n  - dense: $unit\n");
+  CHECK(messages("{}") == file + ":3:12: '$unit' is no parameter of this preset; did you mean 'units'?");
+  write("layer:\n  - dense: 5\n");
+  CHECK(messages("{}") == file + ":1:1: unknown key 'layer' in a preset; did you mean 'layers'?\n" + file +
+                              ":1:1: a preset needs 'layers'");
+  // Errors of shape point into the preset's file.
+  write("layers:\n  - flatten\n  - conv2d: {filters: 2, kernel_size: 3}\n");
+  CHECK(messages("{}") ==
+        file + ":3:5: conv2d 'conv2d': input 8 is no image (height, width, channels) (from 'flatten' at 2:5)");
+  std::filesystem::remove_all(folder);
+}
