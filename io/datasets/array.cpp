@@ -1,0 +1,189 @@
+// Conversion of stored elements, and the data set of two arrays.
+#include "io/datasets/array.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <limits>
+
+#include "core/base/format.h"
+
+namespace trainctl {
+namespace {
+
+static_assert(std::endian::native == std::endian::little);
+
+template <class T>
+T load(const std::byte* from, bool swap) {
+  std::byte bytes[sizeof(T)];
+  std::memcpy(bytes, from, sizeof(T));
+  if (swap) std::reverse(bytes, bytes + sizeof(T));
+  return std::bit_cast<T>(bytes);
+}
+
+template <class T, class To>
+void convert_as(const Array& array, std::int64_t first, std::int64_t count, To* to) {
+  const std::byte* from = array.bytes.begin() + first * static_cast<std::int64_t>(sizeof(T));
+  for (std::int64_t i = 0; i < count; ++i, from += sizeof(T)) to[i] = static_cast<To>(load<T>(from, array.big_endian));
+}
+
+template <class To>
+void convert_to(const Array& array, std::int64_t first, std::int64_t count, To* to) {
+  switch (array.type) {
+    case ElementType::uint8:
+      return convert_as<std::uint8_t>(array, first, count, to);
+    case ElementType::int8:
+      return convert_as<std::int8_t>(array, first, count, to);
+    case ElementType::uint16:
+      return convert_as<std::uint16_t>(array, first, count, to);
+    case ElementType::int16:
+      return convert_as<std::int16_t>(array, first, count, to);
+    case ElementType::uint32:
+      return convert_as<std::uint32_t>(array, first, count, to);
+    case ElementType::int32:
+      return convert_as<std::int32_t>(array, first, count, to);
+    case ElementType::uint64:
+      return convert_as<std::uint64_t>(array, first, count, to);
+    case ElementType::int64:
+      return convert_as<std::int64_t>(array, first, count, to);
+    case ElementType::float32:
+      return convert_as<float>(array, first, count, to);
+    case ElementType::float64:
+      return convert_as<double>(array, first, count, to);
+  }
+}
+
+// The classes of all samples, checked.
+std::vector<std::int32_t> read_labels(const Array& y, const StatedFacts& stated) {
+  const std::int64_t n = y.shape[0];
+  std::vector<std::int64_t> wide(static_cast<std::size_t>(n));
+  convert(y, 0, n, wide.data());
+  const std::int64_t limit = stated.known_classes().value_or(std::numeric_limits<std::int32_t>::max());
+  for (std::int64_t i = 0; i < n; ++i) {
+    const std::int64_t label = wide[static_cast<std::size_t>(i)];
+    if (label >= 0 && label < limit) continue;
+    if (stated.training && label >= 0) {
+      data_error(y.path, format("sample {} has class {}; the training part has {} classes, from 0", i, label, limit));
+    }
+    data_error(
+        y.path, format("sample {} has label {}, which is not in 0 to {}", i, label, limit - 1),
+        label >= 0 && stated.classes ? "state the right number of `classes`" : "store classes as numbers from 0");
+  }
+  return {wide.begin(), wide.end()};
+}
+
+class ArrayDataset final : public Dataset {
+ public:
+  ArrayDataset(Array x, Array y, const StatedFacts& stated) : x_(std::move(x)), y_(std::move(y)), size_(x_.shape[0]) {
+    facts_.sample = x_.shape.rank() == 1 ? Shape{1} : x_.shape.without_front();
+    count_ = facts_.sample.count();
+    const bool other_rank = stated.sample && stated.sample->rank() != facts_.sample.rank();
+    if (other_rank && stated.sample->count() == count_) facts_.sample = *stated.sample;
+    read_targets(stated);
+    facts_.fingerprint = describe_file(x_.path) + " " + describe_file(y_.path);
+    direct_ = x_.type == ElementType::uint8 || (x_.type == ElementType::float32 && !x_.big_endian &&
+                                                reinterpret_cast<std::uintptr_t>(x_.bytes.begin()) % 4 == 0);
+  }
+
+  const DatasetFacts& facts() const override { return facts_; }
+  std::int64_t size() const override { return size_; }
+  bool in_memory() const override { return true; }
+  std::string name_of(std::int64_t index) const override { return format("{}, sample {}", x_.path, index); }
+  std::int32_t label(std::int64_t index) const override { return labels_[static_cast<std::size_t>(index)]; }
+
+  void read(std::int64_t index, Sample& sample) const override {
+    sample.shape = facts_.sample;
+    sample.dtype = x_.type == ElementType::uint8 ? DType::uint8 : DType::float32;
+    if (direct_) {
+      sample.values = x_.bytes.begin() + index * count_ * x_.element_bytes();
+    } else {
+      sample.buffer.resize(static_cast<std::size_t>(count_) * sizeof(float));
+      convert(x_, index * count_, count_, reinterpret_cast<float*>(sample.buffer.data()));
+      sample.values = sample.buffer.data();
+    }
+    if (facts_.classes == 0) {
+      const std::int64_t values = facts_.target.count();
+      sample.target_buffer.resize(static_cast<std::size_t>(values));
+      convert(y_, index * values, values, sample.target_buffer.data());
+      sample.target = sample.target_buffer.data();
+    }
+  }
+
+ private:
+  void read_targets(const StatedFacts& stated) {
+    if (y_.shape.rank() == 0 || y_.shape[0] != size_) {
+      data_error(y_.path,
+                 format("holds targets of shape {} for the {} samples in {}", to_string(y_.shape), size_, x_.path));
+    }
+    const std::optional<std::int64_t> classes = stated.known_classes();
+    const std::int64_t each = y_.shape.count() / size_;
+    if (is_integer(y_.type) && each == 1 && classes != 0) {
+      labels_ = read_labels(y_, stated);
+      facts_.classes = classes.value_or(1 + *std::max_element(labels_.begin(), labels_.end()));
+      return;
+    }
+    if (classes.value_or(0) > 0) {
+      data_error(y_.path, format("holds {} values of targets for each sample, where a class number is expected", each),
+                 "store classes as integers from 0, or state `classes: 0`");
+    }
+    facts_.target = Shape{each};
+    if (stated.training && !(stated.training->target == facts_.target)) {
+      data_error(y_.path, format("holds {} values of targets for each sample, the training part {}", each,
+                                 stated.training->target.count()));
+    }
+  }
+
+  Array x_, y_;
+  std::int64_t size_ = 0, count_ = 0;
+  DatasetFacts facts_;
+  std::vector<std::int32_t> labels_;
+  bool direct_ = false;  // samples are used where they lie
+};
+
+}  // namespace
+
+std::int64_t size_of(ElementType type) {
+  switch (type) {
+    case ElementType::uint8:
+    case ElementType::int8:
+      return 1;
+    case ElementType::uint16:
+    case ElementType::int16:
+      return 2;
+    case ElementType::uint32:
+    case ElementType::int32:
+    case ElementType::float32:
+      return 4;
+    case ElementType::uint64:
+    case ElementType::int64:
+    case ElementType::float64:
+      return 8;
+  }
+  return 0;
+}
+
+void convert(const Array& array, std::int64_t first, std::int64_t count, float* to) {
+  convert_to(array, first, count, to);
+}
+void convert(const Array& array, std::int64_t first, std::int64_t count, std::int64_t* to) {
+  require(is_integer(array.type), "labels are read from integers");
+  convert_to(array, first, count, to);
+}
+
+std::int64_t checked_bytes(const Shape& shape, std::int64_t element_bytes, const std::string& path) {
+  constexpr std::int64_t most = std::int64_t{1} << 60;
+  std::int64_t bytes = element_bytes;
+  for (std::int64_t size : shape.sizes()) {
+    if (size < 0 || __builtin_mul_overflow(bytes, size, &bytes) || bytes > most) {
+      data_error(path, "its header states an impossible shape", "get the file again");
+    }
+  }
+  return bytes;
+}
+
+std::shared_ptr<const Dataset> array_dataset(Array x, Array y, const StatedFacts& stated) {
+  if (x.shape.rank() == 0 || x.shape.count() == 0) data_error(x.path, "holds no samples");
+  return std::make_shared<ArrayDataset>(std::move(x), std::move(y), stated);
+}
+
+}  // namespace trainctl

@@ -1,0 +1,45 @@
+// Arrays as files hold them (idx, npy), and the data set of two of them: samples and targets.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "core/tensor/shape.h"
+#include "io/datasets/bytes.h"
+#include "io/datasets/dataset.h"
+
+namespace trainctl {
+
+// Element types of stored arrays, and their byte order.
+enum class ElementType { uint8, int8, uint16, int16, uint32, int32, uint64, int64, float32, float64 };
+
+std::int64_t size_of(ElementType type);
+constexpr bool is_integer(ElementType type) { return type != ElementType::float32 && type != ElementType::float64; }
+
+struct Array {
+  std::string path;  // for messages: "x.npy", "digits.npz:x"
+  Shape shape;
+  ElementType type = ElementType::uint8;
+  bool big_endian = false;
+  Bytes bytes;  // shape.count() elements, C order, of any alignment
+
+  std::int64_t element_bytes() const { return size_of(type); }
+};
+
+// Elements [first, first + count) as float32.
+void convert(const Array& array, std::int64_t first, std::int64_t count, float* to);
+// The same as integers; the array holds integers.
+void convert(const Array& array, std::int64_t first, std::int64_t count, std::int64_t* to);
+
+// The product of the sizes times the element's bytes. Throws Error{data} where a size is negative or the product
+// overflows.
+std::int64_t checked_bytes(const Shape& shape, std::int64_t element_bytes, const std::string& path);
+
+// A data set of samples x [n, ...] and targets y [n], [n, 1] or [n, K]. Integer targets of one value each are classes,
+// unless the config states `classes: 0`; others are values. Samples get the shape that the config states where that has
+// another rank and as many elements: 784 values are an image of 28x28x1. Throws Error{data} where lengths differ or
+// labels are out of range.
+std::shared_ptr<const Dataset> array_dataset(Array x, Array y, const StatedFacts& stated);
+
+}  // namespace trainctl

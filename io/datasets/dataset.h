@@ -1,0 +1,69 @@
+// A data set: samples by number. No state, so that any thread may read any sample at any time.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/base/error.h"
+#include "core/tensor/dtype.h"
+#include "core/tensor/shape.h"
+
+namespace trainctl {
+
+// What is known of a data set without reading its samples.
+struct DatasetFacts {
+  Shape sample;                          // as stored: [28, 28, 1]; where images differ in size, of the first one
+  std::int64_t classes = 0;              // 0: targets are values
+  Shape target;                          // of one sample: scalar for a class number, [K] for values
+  std::vector<std::string> class_names;  // may be empty
+  std::string fingerprint;               // of names, sizes and times of the files
+};
+
+// One sample as it is stored. The memory is reused from read to read; `values` and `target` point into it or into the
+// data set.
+struct Sample {
+  Shape shape;
+  DType dtype = DType::uint8;  // uint8 or float32
+  const void* values = nullptr;
+  const float* target = nullptr;  // where it has values: as many as facts().target counts
+
+  std::vector<std::byte> buffer;  // float32 values made from other types, decoded images
+  std::vector<float> target_buffer;
+  std::vector<std::byte> scratch;  // a compressed file's bytes
+};
+
+class Dataset {
+ public:
+  virtual ~Dataset() = default;
+
+  virtual const DatasetFacts& facts() const = 0;
+  virtual std::int64_t size() const = 0;
+  // Throws Error{data} that names the file.
+  virtual void read(std::int64_t index, Sample& sample) const = 0;
+  // The class of a sample, without reading it; only where the data set has classes.
+  virtual std::int32_t label(std::int64_t index) const = 0;
+  // For messages: "train/cat/0012.jpg", "x.npy, sample 12".
+  virtual std::string name_of(std::int64_t index) const = 0;
+  // Whether reading costs next to nothing, since the values lie in memory or in a mapped file.
+  virtual bool in_memory() const = 0;
+};
+
+// What the config states and, for validation and test, what the training part is like.
+struct StatedFacts {
+  std::optional<Shape> sample;
+  std::optional<std::int64_t> classes;
+  const DatasetFacts* training = nullptr;
+
+  // The number of classes that labels must lie below, where it is known.
+  std::optional<std::int64_t> known_classes() const {
+    return training ? std::optional<std::int64_t>(training->classes) : classes;
+  }
+};
+
+// Throws Error{data} with the file in front; the remedy may be empty.
+[[noreturn]] void data_error(const std::string& path, const std::string& message, const std::string& remedy = {});
+
+}  // namespace trainctl

@@ -1,0 +1,103 @@
+// Reading IDX files.
+#include "io/datasets/idx.h"
+
+#include <filesystem>
+#include <optional>
+
+#include "core/base/format.h"
+
+namespace trainctl {
+namespace {
+
+std::optional<ElementType> element_type(std::byte code) {
+  switch (static_cast<int>(code)) {
+    case 0x08:
+      return ElementType::uint8;
+    case 0x09:
+      return ElementType::int8;
+    case 0x0B:
+      return ElementType::int16;
+    case 0x0C:
+      return ElementType::int32;
+    case 0x0D:
+      return ElementType::float32;
+    case 0x0E:
+      return ElementType::float64;
+    default:
+      return std::nullopt;
+  }
+}
+
+constexpr std::int64_t longest_header = 4 + 4 * 8;
+
+// Fills type and shape; returns the header's length.
+std::int64_t parse_header(const Bytes& head, Array& array) {
+  const std::byte* bytes = head.begin();
+  if (head.size < 4) data_error(array.path, "is truncated: an IDX file begins with 4 bytes", "get the file again");
+  const std::optional<ElementType> type = element_type(bytes[2]);
+  const auto dimensions = static_cast<std::int64_t>(bytes[3]);
+  if (bytes[0] != std::byte{0} || bytes[1] != std::byte{0} || !type || dimensions < 1 || dimensions > 8) {
+    data_error(array.path,
+               format("is no IDX file: it begins with {:02x} {:02x} {:02x} {:02x}", static_cast<int>(bytes[0]),
+                      static_cast<int>(bytes[1]), static_cast<int>(bytes[2]), static_cast<int>(bytes[3])));
+  }
+  const std::int64_t length = 4 + 4 * dimensions;
+  if (head.size < length) data_error(array.path, "is truncated within its header", "get the file again");
+  std::vector<std::int64_t> sizes;
+  for (std::int64_t at = 4; at < length; at += 4) {
+    std::int64_t size = 0;
+    for (int i = 0; i < 4; ++i) size = size << 8 | static_cast<std::int64_t>(bytes[at + i]);
+    sizes.push_back(size);
+  }
+  array.type = *type;
+  array.big_endian = true;
+  array.shape = Shape(std::move(sizes));
+  return length;
+}
+
+std::string existing(const std::string& folder, const std::string& name) {
+  for (const char* ending : {"", ".gz"}) {
+    const std::filesystem::path path = std::filesystem::path(folder) / (name + ending);
+    if (std::filesystem::exists(path)) return path.string();
+  }
+  data_error(folder, format("has no file {} or {}.gz", name, name),
+             "put MNIST's four files there as they are distributed; configs of trainctl look for them in mnist/ below "
+             "the folder "
+             "that TRAINCTL_DATA names (default: data)");
+}
+
+}  // namespace
+
+Array read_idx(const std::string& path) {
+  Array array;
+  array.path = path;
+  Bytes file = map_file(path);
+  const bool gzip = is_gzip(file);
+  const std::int64_t header =
+      parse_header(gzip ? inflate_prefix(file, Deflate::gzip, longest_header, path) : file, array);
+  const std::int64_t values = checked_bytes(array.shape, array.element_bytes(), path);
+  if (gzip) {
+    file = inflate_exactly(file, Deflate::gzip, header + values, path);
+  } else if (file.size != header + values) {
+    data_error(path,
+               format("{}: {} bytes, its header states {}",
+                      file.size < header + values ? "is truncated" : "is too long", file.size, header + values),
+               "get the file again");
+  }
+  array.bytes = file.part(header, values);
+  return array;
+}
+
+std::shared_ptr<const Dataset> idx_dataset(const std::string& images, const std::string& labels,
+                                           const StatedFacts& stated) {
+  Array x = read_idx(images);
+  if (x.shape.rank() == 3) x.shape = Shape{x.shape[0], x.shape[1], x.shape[2], 1};
+  return array_dataset(std::move(x), read_idx(labels), stated);
+}
+
+IdxFiles find_mnist_files(const std::string& folder, const std::string& prefix) {
+  if (!std::filesystem::is_directory(folder)) existing(folder, prefix + "-images-idx3-ubyte");
+  return {existing(folder, prefix + "-images-idx3-ubyte"), existing(folder, prefix + "-labels-idx1-ubyte")};
+}
+
+}  // namespace trainctl

@@ -1,0 +1,148 @@
+// Reading .npy files and the members of .npz archives.
+#include "io/datasets/npy.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cstring>
+#include <optional>
+#include <string_view>
+#include <utility>
+
+#include "core/base/format.h"
+#include "io/datasets/zip.h"
+
+namespace trainctl {
+namespace {
+
+constexpr std::int64_t longest_header = 1 << 16;
+constexpr std::pair<std::string_view, ElementType> element_types[] = {
+    {"u1", ElementType::uint8}, {"b1", ElementType::uint8},   {"i1", ElementType::int8},    {"u2", ElementType::uint16},
+    {"i2", ElementType::int16}, {"u4", ElementType::uint32},  {"i4", ElementType::int32},   {"u8", ElementType::uint64},
+    {"i8", ElementType::int64}, {"f4", ElementType::float32}, {"f8", ElementType::float64},
+};
+
+const ZipMember* find(const std::vector<ZipMember>& members, const std::string& name) {
+  const auto found =
+      std::find_if(members.begin(), members.end(), [&](const ZipMember& member) { return member.name == name; });
+  return found == members.end() ? nullptr : &*found;
+}
+
+// For messages; at most the first eight.
+std::string names_of(const std::vector<ZipMember>& members) {
+  std::string names;
+  for (std::size_t i = 0; i < std::min<std::size_t>(8, members.size()); ++i) {
+    names += (i > 0 ? ", " : "") + members[i].name.substr(0, 60);
+  }
+  return names.empty() ? "none" : names;
+}
+
+// What follows 'key': in the dictionary, up to the end of the header.
+std::string_view after_key(std::string_view header, std::string_view key, const std::string& path) {
+  for (char quote : {'\'', '"'}) {
+    const std::string pattern = format("{0}{1}{0}", quote, key);
+    const std::size_t at = header.find(pattern);
+    if (at == std::string_view::npos) continue;
+    std::string_view rest = header.substr(at + pattern.size());
+    rest.remove_prefix(std::min(rest.find_first_not_of(" :"), rest.size()));
+    return rest;
+  }
+  data_error(path, format("its .npy header has no '{}'", key));
+}
+
+void parse_type(std::string_view text, Array& array) {
+  const std::string_view quoted = text.substr(0, text.find_first_of(",}", 1));
+  if (text.size() > 4 && (text[0] == '\'' || text[0] == '"')) {
+    const char order = text[1];
+    for (const auto& [name, type] : element_types) {
+      if (text.substr(2, 2) != name || text[4] != text[0]) continue;
+      if (order != '<' && order != '>' && order != '|' && order != '=') break;
+      array.type = type;
+      array.big_endian = order == '>';
+      return;
+    }
+  }
+  data_error(array.path, format("holds elements of type {}, which is not read", quoted),
+             "save it as uint8, float32, float64 or an integer type");
+}
+
+void parse_shape(std::string_view text, Array& array) {
+  const std::size_t end = text.find(')');
+  if (text.empty() || text[0] != '(' || end == std::string_view::npos)
+    data_error(array.path, "its .npy header has no shape");
+  std::vector<std::int64_t> sizes;
+  const char* at = text.data() + 1;
+  const char* stop = text.data() + end;
+  while (at < stop) {
+    if (*at == ' ' || *at == ',') {
+      ++at;
+      continue;
+    }
+    std::int64_t size = 0;
+    const auto [next, error] = std::from_chars(at, stop, size);
+    if (error != std::errc() || size < 0 || sizes.size() == 32)
+      data_error(array.path, "its .npy header has a damaged shape");
+    sizes.push_back(size);
+    at = next;
+  }
+  array.shape = Shape(std::move(sizes));
+}
+
+// Fills type and shape from a file's first bytes; returns where the values begin.
+std::int64_t parse_header(const Bytes& head, Array& array) {
+  const auto* bytes = reinterpret_cast<const unsigned char*>(head.begin());
+  if (head.size < 12 || std::memcmp(bytes, "\x93NUMPY", 6) != 0) data_error(array.path, "is no .npy file");
+  const bool short_length = bytes[6] == 1;
+  const std::int64_t start = short_length ? 10 : 12;
+  std::int64_t length = bytes[8] | bytes[9] << 8;
+  if (!short_length) length |= std::int64_t{bytes[10]} << 16 | std::int64_t{bytes[11]} << 24;
+  if (length > longest_header - start || start + length > head.size)
+    data_error(array.path, "is truncated within its header");
+  const std::string_view header(reinterpret_cast<const char*>(bytes) + start, static_cast<std::size_t>(length));
+  if (after_key(header, "fortran_order", array.path).substr(0, 4) == "True") {
+    data_error(array.path, "lies in Fortran order", "save it with numpy.ascontiguousarray");
+  }
+  parse_type(after_key(header, "descr", array.path), array);
+  parse_shape(after_key(header, "shape", array.path), array);
+  return start + length;
+}
+
+}  // namespace
+
+Array read_npy(const std::string& path) {
+  Array array;
+  array.path = path;
+  Bytes file = map_file(path);
+  const bool gzip = is_gzip(file);
+  const std::int64_t start =
+      parse_header(gzip ? inflate_prefix(file, Deflate::gzip, longest_header, path) : file, array);
+  const std::int64_t values = checked_bytes(array.shape, array.element_bytes(), path);
+  if (gzip) file = inflate_exactly(file, Deflate::gzip, start + values, path);
+  if (file.size - start != values) {
+    data_error(path, format("{} bytes of values, its header states {}", file.size - start, values),
+               "get the file again");
+  }
+  array.bytes = file.part(start, values);
+  return array;
+}
+
+bool has_npz_array(const std::string& path, const std::string& name) {
+  return find(list_zip(map_file(path), path), name + ".npy") != nullptr;
+}
+
+Array read_npz(const std::string& path, const std::string& name) {
+  const Bytes file = map_file(path);
+  const std::vector<ZipMember> members = list_zip(file, path);
+  const ZipMember* member = find(members, name + ".npy");
+  if (!member) data_error(path, format("has no array '{}'; it has {}", name, names_of(members)));
+  Array array;
+  array.path = path + ":" + name;
+  const std::int64_t start = parse_header(zip_prefix(file, *member, longest_header, array.path), array);
+  const std::int64_t values = checked_bytes(array.shape, array.element_bytes(), array.path);
+  if (member->size - start != values) {
+    data_error(array.path, format("{} bytes of values, its header states {}", member->size - start, values));
+  }
+  array.bytes = zip_bytes(file, *member, array.path).part(start, values);
+  return array;
+}
+
+}  // namespace trainctl

@@ -1,0 +1,34 @@
+// The `dataset` of a config: where its samples lie and how they are opened. One struct and one line in the table each.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "core/spec/values.h"
+#include "io/datasets/dataset.h"
+
+namespace trainctl {
+
+enum class PartKind { training, validation, test };
+
+// Where the samples of a part lie; every data set has some of these keys, `validation` and `test` have those of the
+// data set.
+struct DataLocation {
+  Path path;
+  Path images, labels;                  // idx
+  Path x, y;                            // npy
+  std::optional<std::int64_t> samples;  // synthetic
+};
+
+struct DatasetOptions : Options, DataLocation {
+  // Opens a part, whose `where` may be other than that of the training part. Throws Error{data}.
+  virtual std::shared_ptr<const Dataset> open(const DataLocation& where, PartKind part, const StatedFacts& stated,
+                                              std::uint64_t seed) const = 0;
+};
+
+// The data sets that there are.
+const ChoiceTable& dataset_choices();
+
+}  // namespace trainctl

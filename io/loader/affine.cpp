@@ -1,0 +1,79 @@
+// Loops that the compiler vectorises; the same bits on every instruction set, since nothing is contracted.
+#include "io/loader/affine.h"
+
+#include <algorithm>
+
+namespace trainctl {
+namespace {
+
+template <class T>
+void one_for_all(const T* from, std::int64_t count, float scale, float offset, float* to) {
+  for (std::int64_t i = 0; i < count; ++i) to[i] = static_cast<float>(from[i]) * scale + offset;
+}
+
+template <class T>
+void one_for_each(const T* from, std::int64_t count, const float* scale, const float* offset, float* to) {
+  for (std::int64_t i = 0; i < count; ++i) to[i] = static_cast<float>(from[i]) * scale[i] + offset[i];
+}
+
+template <class T>
+void reversed(const T* last, std::int64_t pixels, std::int64_t channels, const float* scale, const float* offset,
+              bool uniform, float* to) {
+  for (std::int64_t pixel = 0; pixel < pixels; ++pixel, last -= channels, to += channels) {
+    for (std::int64_t c = 0; c < channels; ++c) {
+      const std::int64_t which = uniform ? 0 : c;
+      to[c] = static_cast<float>(last[c]) * scale[which] + offset[which];
+    }
+  }
+}
+
+}  // namespace
+
+void Affine::then(const std::vector<double>& next_scale, const std::vector<double>& next_offset) {
+  const std::size_t channels = std::max({scale.size(), next_scale.size(), next_offset.size()});
+  const auto at = [](const std::vector<double>& list, std::size_t i) { return list[list.size() == 1 ? 0 : i]; };
+  Affine both{std::vector<double>(channels), std::vector<double>(channels)};
+  for (std::size_t i = 0; i < channels; ++i) {
+    both.scale[i] = at(scale, i) * at(next_scale, i);
+    both.offset[i] = at(offset, i) * at(next_scale, i) + at(next_offset, i);
+  }
+  *this = std::move(both);
+}
+
+AffineRow::AffineRow(const Affine& affine, std::int64_t channels, std::int64_t elements)
+    : channels_(channels),
+      uniform_(affine.uniform()),
+      identity_(uniform_ && affine.scale[0] == 1 && affine.offset[0] == 0) {
+  const auto count = static_cast<std::size_t>(uniform_ ? 1 : elements);
+  for (std::size_t i = 0; i < count; ++i) {
+    const std::size_t channel = uniform_ ? 0 : i % static_cast<std::size_t>(channels);
+    scale_.push_back(static_cast<float>(affine.scale[channel]));
+    offset_.push_back(static_cast<float>(affine.offset[channel]));
+  }
+}
+
+void AffineRow::apply(const void* from, DType dtype, std::int64_t count, float* to) const {
+  if (dtype == DType::uint8) {
+    const auto* values = static_cast<const std::uint8_t*>(from);
+    if (uniform_) return one_for_all(values, count, scale_[0], offset_[0], to);
+    return one_for_each(values, count, scale_.data(), offset_.data(), to);
+  }
+  const auto* values = static_cast<const float*>(from);
+  if (identity_) {
+    std::copy_n(values, count, to);
+  } else if (uniform_) {
+    one_for_all(values, count, scale_[0], offset_[0], to);
+  } else {
+    one_for_each(values, count, scale_.data(), offset_.data(), to);
+  }
+}
+
+void AffineRow::apply_reversed(const void* last, DType dtype, std::int64_t pixels, float* to) const {
+  if (dtype == DType::uint8) {
+    reversed(static_cast<const std::uint8_t*>(last), pixels, channels_, scale_.data(), offset_.data(), uniform_, to);
+  } else {
+    reversed(static_cast<const float*>(last), pixels, channels_, scale_.data(), offset_.data(), uniform_, to);
+  }
+}
+
+}  // namespace trainctl

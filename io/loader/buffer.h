@@ -1,0 +1,49 @@
+// The memory of one batch, and the two counters by which workers and the caller hand it to each other.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <cstdlib>
+#include <exception>
+#include <memory>
+#include <new>
+#include <vector>
+
+namespace trainctl {
+
+// 64-byte aligned memory.
+class AlignedBytes {
+ public:
+  explicit AlignedBytes(std::int64_t bytes)
+      : data_(std::aligned_alloc(64, static_cast<std::size_t>(bytes + 64) / 64 * 64)) {
+    if (!data_) throw std::bad_alloc();
+  }
+  std::byte* get() const { return static_cast<std::byte*>(data_.get()); }
+
+ private:
+  struct Free {
+    void operator()(void* data) const { std::free(data); }
+  };
+  std::unique_ptr<void, Free> data_;
+};
+
+struct BatchBuffer {
+  BatchBuffer(std::int64_t rows, std::int64_t input_bytes, std::int64_t target_bytes, std::uint32_t chunks)
+      : inputs(rows * input_bytes),
+        targets(rows * target_bytes),
+        weights(static_cast<std::size_t>(rows)),
+        samples(static_cast<std::size_t>(rows)),
+        errors(chunks),
+        pending(chunks) {}
+
+  AlignedBytes inputs, targets;
+  std::vector<float> weights;
+  std::vector<std::int64_t> samples;
+  std::vector<std::exception_ptr> errors;  // of each chunk
+  // How often the buffer was used and given back: batch k may be filled in when this is k / buffers.
+  std::atomic<std::uint32_t> turn{0};
+  // Chunks still to be filled; 0: the batch is ready.
+  std::atomic<std::uint32_t> pending;
+};
+
+}  // namespace trainctl

@@ -1,0 +1,39 @@
+// `cache: memory`: prepared samples, kept from their first reading on.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+
+namespace trainctl {
+
+// Rows of equal size, one for each sample. Any thread may fill or find any row; memory is touched row by row.
+class SampleCache {
+ public:
+  // For samples [0, samples), of which `used` will be asked for. Throws Error{resource} where these do not fit into the
+  // memory that is free.
+  SampleCache(std::int64_t samples, std::int64_t used, std::int64_t row_bytes);
+
+  // The row of a sample, or null where it is not filled yet.
+  const std::byte* find(std::int64_t sample) const;
+  // The row for the caller to fill, then publish(); null where another thread fills it or has filled it.
+  std::byte* claim(std::int64_t sample);
+  void publish(std::int64_t sample);
+
+ private:
+  enum State : std::uint8_t { empty, claimed, filled };
+
+  struct Unmap {
+    std::size_t bytes;
+    void operator()(std::byte* data) const;
+  };
+  std::int64_t row_bytes_;
+  std::unique_ptr<std::byte[], Unmap> rows_;
+  std::unique_ptr<std::atomic<std::uint8_t>[]> states_;
+};
+
+// Bytes that this process may still allocate: what the machine has available and its control group allows.
+std::int64_t available_memory();
+
+}  // namespace trainctl

@@ -1,0 +1,163 @@
+// Opening the parts of the data.
+#include "io/loader/data.h"
+
+#include <sched.h>
+
+#include <algorithm>
+
+#include "core/base/format.h"
+#include "core/base/hash.h"
+#include "io/loader/loader.h"
+#include "io/loader/measure.h"
+
+namespace trainctl {
+namespace {
+
+int usable_cores() {
+  cpu_set_t set;
+  return sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
+}
+
+const DatasetOptions& dataset_of(const DataOptions& options) { return options.dataset.as<DatasetOptions>(); }
+
+Shape stated_shape(const DataOptions& options) { return Shape(*options.shape); }
+
+std::shared_ptr<const Dataset> open_training(const DataOptions& options, std::uint64_t seed) {
+  StatedFacts stated{{}, options.classes, nullptr};
+  if (options.shape) stated.sample = stated_shape(options);
+  return dataset_of(options).open(dataset_of(options), PartKind::training, stated, seed);
+}
+
+std::shared_ptr<const Dataset> open_held_out(const DataOptions& options, const DataLocation& where, PartKind part,
+                                             const Dataset& training, std::uint64_t seed) {
+  const StatedFacts stated{training.facts().sample, {}, &training.facts()};
+  return dataset_of(options).open(where, part, stated, seed);
+}
+
+// Measures the training part for `normalize: measured`, and keeps what was found.
+class TrainingStatistics final : public StatisticsSource {
+ public:
+  TrainingStatistics(const Dataset& dataset, const Subset& subset, int threads, std::vector<Statistics>& found)
+      : dataset_(dataset), subset_(subset), threads_(threads), found_(found) {}
+
+  Statistics measure(const TransformPlan& so_far) override {
+    found_.push_back(measure_statistics(dataset_, subset_, so_far, threads_));
+    return found_.back();
+  }
+
+ private:
+  const Dataset& dataset_;
+  const Subset& subset_;
+  int threads_;
+  std::vector<Statistics>& found_;
+};
+
+DType stored_dtype(const Dataset& dataset) {
+  Sample sample;
+  dataset.read(0, sample);
+  return sample.dtype;
+}
+
+Shape target_shape(const DataOptions& options, const DatasetFacts& facts) {
+  if (facts.classes == 0) return facts.target;
+  if (options.label_mode == LabelMode::categorical) return {facts.classes};
+  return options.label_mode == LabelMode::binary ? Shape{1} : Shape{};
+}
+
+void check_label_mode(const DataOptions& options, std::int64_t classes) {
+  if (options.label_mode == LabelMode::binary && classes != 2) {
+    throw Error(ErrorKind::config, options.dataset.place,
+                format("`label_mode: binary` needs 2 classes, not {}", classes));
+  }
+}
+
+}  // namespace
+
+Data::Data(const DataOptions& options, std::uint64_t seed) : options_(options), seed_(seed) {
+  const std::shared_ptr<const Dataset> training = open_training(options, seed);
+  const DatasetFacts& facts = training->facts();
+  check_label_mode(options, facts.classes);
+  std::array<std::shared_ptr<const Dataset>, 3> datasets{training, nullptr, nullptr};
+  std::array<Subset, 3> subsets{Subset::all(training->size()), {}, {}};
+  if (options.validation && options.validation->split) {
+    datasets[1] = training;
+    const bool stratify = options.validation->stratify && facts.classes > 0;
+    const double fraction = *options.validation->split;
+    const Subset::Split split =
+        stratify ? Subset::stratified(
+                       training->size(), [&](std::int64_t i) { return training->label(i); }, fraction, seed)
+                 : Subset::split(training->size(), fraction, seed);
+    subsets[0] = split.training;
+    subsets[1] = split.validation;
+  } else if (options.validation) {
+    datasets[1] = open_held_out(options, *options.validation, PartKind::validation, *training, seed);
+    subsets[1] = Subset::all(datasets[1]->size());
+  }
+  if (options.test) {
+    datasets[2] = open_held_out(options, *options.test, PartKind::test, *training, seed);
+    subsets[2] = Subset::all(datasets[2]->size());
+  }
+
+  TransformPlan plan;
+  TrainingStatistics statistics(*training, subsets[0], workers(0) + 1, measured_);
+  for (const auto* list : {static_cast<const std::vector<Choice>*>(&options.transform),
+                           static_cast<const std::vector<Choice>*>(&options.augment)}) {
+    for (const Choice& choice : *list) choice.as<TransformOptions>().add(choice.place, plan, statistics);
+  }
+  std::string fingerprints;
+  for (std::size_t i = 0; i < datasets.size(); ++i) {
+    if (!datasets[i]) continue;
+    auto transform = std::make_shared<const Transform>(facts.sample, stored_dtype(*datasets[i]), plan.fixed,
+                                                       plan.augment, plan.affine);
+    const bool cache = options.cache == CacheKind::memory && !(datasets[i]->in_memory() && plan.fixed.empty());
+    parts_[i] = std::make_shared<DataPart>(datasets[i], subsets[i], std::move(transform),
+                                           DataPart::Options{seed, options.label_mode, options.on_error, cache});
+    fingerprints += datasets[i]->facts().fingerprint + '\n';
+  }
+  info_.sample = parts_[0]->sample_shape();
+  if (options.shape && !(info_.sample == stated_shape(options))) {
+    throw Error(ErrorKind::data, options.dataset.place,
+                format("samples have shape {} behind the transforms, the config states {}", to_string(info_.sample),
+                       to_string(stated_shape(options))),
+                "state the right `shape`, or change `transform`");
+  }
+  info_.classes = facts.classes;
+  info_.target = target_shape(options, facts);
+  info_.class_names = facts.class_names;
+  info_.training_samples = samples(PartKind::training);
+  info_.validation_samples = samples(PartKind::validation);
+  info_.fingerprint = format("{:016x}", xxh3(fingerprints.data(), fingerprints.size()));
+}
+
+int Data::workers(int cores) const {
+  if (cores <= 0) cores = usable_cores();
+  return options_.workers.or_else(std::clamp(cores - 1, 1, 4));
+}
+
+std::unique_ptr<BatchSource> Data::training(std::int64_t batch_size, const DataShare& share, const DataPosition& start,
+                                            int cores) const {
+  return make_loader(parts_[0], {batch_size, share, start, true, options_.shuffle, workers(cores), options_.prefetch});
+}
+
+std::unique_ptr<BatchSource> Data::evaluation(PartKind part, std::int64_t batch_size, const DataShare& share,
+                                              int cores) const {
+  require(has(part), "a part that is evaluated");
+  const DataPosition start{seed_, 0, 0};
+  return make_loader(parts_[static_cast<std::size_t>(part)],
+                     {batch_size, share, start, false, false, workers(cores), options_.prefetch});
+}
+
+DataInfo describe(const DataOptions& options, std::uint64_t seed) {
+  if (!options.shape || !options.classes) return Data(options, seed).info();
+  DataInfo info;
+  info.sample = stated_shape(options);
+  info.classes = *options.classes;
+  check_label_mode(options, info.classes);
+  DatasetFacts facts;
+  facts.classes = info.classes;
+  facts.target = {options.dataset.name == "synthetic" ? 1 : 0};
+  info.target = target_shape(options, facts);
+  return info;
+}
+
+}  // namespace trainctl

@@ -1,0 +1,50 @@
+// The data of a run, opened: what a model needs to know of it, and sources of batches.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "core/exec/batch_source.h"
+#include "io/loader/options.h"
+#include "io/loader/part.h"
+
+namespace trainctl {
+
+class Data {
+ public:
+  // Opens all parts that the config names, measures what `normalize: measured` asks for. `seed` is the run's: of the
+  // split, of augmentation, of synthetic data. Throws Error{data}, {config} or {resource}.
+  Data(const DataOptions& options, std::uint64_t seed);
+
+  const DataInfo& info() const { return info_; }
+  bool has(PartKind part) const { return parts_[static_cast<std::size_t>(part)] != nullptr; }
+  std::int64_t samples(PartKind part) const { return has(part) ? parts_[static_cast<std::size_t>(part)]->size() : 0; }
+  // What was measured, one for each `normalize: measured` in their order: for the resolved config.
+  const std::vector<Statistics>& measured() const { return measured_; }
+
+  // Endless, from `start` on. `cores` of this rank bound the threads where `workers` is auto; 0: those that the process
+  // may use.
+  std::unique_ptr<BatchSource> training(std::int64_t batch_size, const DataShare& share, const DataPosition& start,
+                                        int cores = 0) const;
+  // A part from its first sample to its last, without augmentation, in the same order every time; begins again behind
+  // the batch that is the last of its epoch.
+  std::unique_ptr<BatchSource> evaluation(PartKind part, std::int64_t batch_size, const DataShare& share,
+                                          int cores = 0) const;
+
+ private:
+  int workers(int cores) const;
+
+  DataOptions options_;
+  std::uint64_t seed_;
+  DataInfo info_;
+  std::array<std::shared_ptr<const DataPart>, 3> parts_;  // by PartKind
+  std::vector<Statistics> measured_;
+};
+
+// What a model needs to know. Where the config states shape and classes no data is read: numbers of samples are then 0,
+// and the shape of targets that are values is [0]. Otherwise as the data is.
+DataInfo describe(const DataOptions& options, std::uint64_t seed);
+
+}  // namespace trainctl

@@ -1,0 +1,27 @@
+// The loader: worker threads fill batches ahead of the one that is used; batches come in order and are the same
+// whatever the number of workers, batches ahead and ranks.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "core/exec/batch_source.h"
+#include "io/loader/part.h"
+
+namespace trainctl {
+
+struct LoaderOptions {
+  std::int64_t batch_size = 1;  // global
+  DataShare share;
+  DataPosition start;
+  bool training = true;  // augmentation; evaluation runs through the part in its order, again and again
+  bool shuffle = true;   // in training
+  int workers = 1;       // threads; 0: next() reads by itself
+  int prefetch = 2;      // batches ahead
+};
+
+// Throws Error{data} where the part is empty. Threads end with the source, at the latest after the sample that they
+// read.
+std::unique_ptr<BatchSource> make_loader(std::shared_ptr<const DataPart> part, const LoaderOptions& options);
+
+}  // namespace trainctl

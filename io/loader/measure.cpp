@@ -1,0 +1,100 @@
+// Sums over fixed blocks of samples, added up in their order.
+#include "io/loader/measure.h"
+
+#include <atomic>
+#include <cmath>
+#include <exception>
+#include <thread>
+
+namespace trainctl {
+namespace {
+
+constexpr std::int64_t block_size = 256;
+
+// Sums of x - shift and its square for each channel; the shift, a typical value, keeps digits where deviations are
+// small.
+struct Sums {
+  std::vector<double> first, second;
+};
+
+void add(const std::vector<float>& values, const std::vector<double>& shift, Sums& sums) {
+  const std::size_t channels = shift.size();
+  for (std::size_t i = 0; i < values.size(); i += channels) {
+    for (std::size_t c = 0; c < channels; ++c) {
+      const double x = double{values[i + c]} - shift[c];
+      sums.first[c] += x;
+      sums.second[c] += x * x;
+    }
+  }
+}
+
+}  // namespace
+
+Statistics measure_statistics(const Dataset& dataset, const Subset& subset, const TransformPlan& so_far, int threads) {
+  const Shape& stored = dataset.facts().sample;
+  Sample probe;
+  dataset.read(subset[0], probe);
+  const Transform transform(stored, probe.dtype, so_far.fixed, {}, Affine{});
+  const std::int64_t count = transform.output_shape().count();
+  const auto channels = static_cast<std::size_t>(as_image(nullptr, DType::uint8, transform.output_shape()).channels);
+  const auto read = [&](std::int64_t position, Sample& sample, Transform::Scratch& scratch,
+                        std::vector<float>& values) {
+    values.resize(static_cast<std::size_t>(count));
+    dataset.read(subset[position], sample);
+    transform.finish(transform.prepare(sample, dataset, subset[position], scratch), false, {}, 0, values.data());
+  };
+
+  Transform::Scratch probe_scratch;
+  std::vector<float> values;
+  read(0, probe, probe_scratch, values);
+  const std::vector<double> shift(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(channels));
+
+  const std::int64_t blocks = (subset.size() + block_size - 1) / block_size;
+  std::vector<Sums> sums(static_cast<std::size_t>(blocks),
+                         {std::vector<double>(channels), std::vector<double>(channels)});
+  std::vector<std::exception_ptr> errors(static_cast<std::size_t>(blocks));
+  std::atomic<std::int64_t> next{0};
+  std::atomic<bool> failed{false};
+  const auto work = [&] {
+    Sample sample;
+    Transform::Scratch scratch;
+    std::vector<float> row;
+    for (std::int64_t block; !failed && (block = next++) < blocks;) {
+      const auto which = static_cast<std::size_t>(block);
+      try {
+        const std::int64_t end = std::min(subset.size(), (block + 1) * block_size);
+        for (std::int64_t position = block * block_size; position < end; ++position) {
+          read(position, sample, scratch, row);
+          add(row, shift, sums[which]);
+        }
+      } catch (...) {
+        errors[which] = std::current_exception();
+        failed = true;
+      }
+    }
+  };
+  std::vector<std::jthread> helpers;
+  for (int i = 1; i < threads; ++i) helpers.emplace_back(work);
+  work();
+  helpers.clear();
+  for (const std::exception_ptr& error : errors) {
+    if (error) std::rethrow_exception(error);
+  }
+
+  Statistics result;
+  const double n = static_cast<double>(subset.size()) * static_cast<double>(count) / static_cast<double>(channels);
+  for (std::size_t c = 0; c < channels; ++c) {
+    double first = 0, second = 0;
+    for (const Sums& block : sums) first += block.first[c], second += block.second[c];
+    const double mean = first / n, variance = second / n - mean * mean;
+    // In the units behind the transforms so far.
+    const std::size_t which = so_far.affine.uniform() ? 0 : c;
+    const double scale = so_far.affine.scale[which];
+    const double deviation = std::sqrt(std::max(0.0, variance)) * std::abs(scale);
+    result.mean.push_back((mean + shift[c]) * scale + so_far.affine.offset[which]);
+    result.stddev.push_back(deviation > 0 ? deviation : 1);
+  }
+  return result;
+}
+
+}  // namespace trainctl

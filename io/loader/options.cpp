@@ -1,0 +1,86 @@
+// The keys of the `data` section.
+#include "io/loader/options.h"
+
+#include "core/base/format.h"
+
+namespace trainctl {
+namespace {
+
+// Reports the keys of a held-out part that its data set does not have.
+void check_keys(const DataOptions& options, const Node& node, const char* part, Reader& reader) {
+  const Node* held_out = node.find(part);
+  const Section* dataset = dataset_choices().find(options.dataset.name);
+  if (!held_out || !dataset) return;
+  for (const Node::Entry& entry : held_out->entries) {
+    if (entry.key == "split" || entry.key == "stratify" || dataset->find(entry.key)) continue;
+    reader.error(entry.key_place, format("{} has no key '{}'", options.dataset.name, entry.key));
+  }
+}
+
+// The keys that say where samples lie; which of them apply depends on the data set.
+template <class T>
+Keys<T> with_location(Keys<T> keys) {
+  return std::move(keys)
+      .key("path", &T::path, "As the data set's `path`.")
+      .key("images", &T::images, "idx: the file of samples.")
+      .key("labels", &T::labels, "idx: the file of labels.")
+      .key("x", &T::x, "npy: the file of samples.")
+      .key("y", &T::y, "npy: the file of targets.")
+      .key("samples", &T::samples, "synthetic: the number of samples.", at_least(1));
+}
+
+}  // namespace
+
+Keys<ValidationOptions> ValidationOptions::keys() {
+  return with_location(
+             Keys<ValidationOptions>("validation", "Samples held out from training, evaluated after every epoch."))
+      .key("split", &ValidationOptions::split,
+           "The share of the training samples that is taken, the same for the same seed.",
+           Range{.more_than = 0.0, .less_than = 1.0})
+      .key("stratify", &ValidationOptions::stratify, "Whether every class gives the same share.")
+      .check([](const ValidationOptions& options, const Node& node, Reader& reader) {
+        const bool located = !options.path.empty() || !options.images.empty() || !options.x.empty() || options.samples;
+        if (located == options.split.has_value()) {
+          reader.error(node.place, "validation takes either a place (`path`) or a `split`");
+        }
+      });
+}
+
+Keys<TestOptions> TestOptions::keys() {
+  return with_location(Keys<TestOptions>("test", "Samples that only `trainctl eval` reads."));
+}
+
+Keys<DataOptions> DataOptions::keys() {
+  return Keys<DataOptions>("data", "Where the samples come from and what is done to them.")
+      .flattened("dataset", &DataOptions::dataset, "The kind of data set.")
+      .key("validation", &DataOptions::validation, "Samples held out from training.")
+      .key("test", &DataOptions::test,
+           "Samples that only `trainctl eval` reads; without them it reads the validation part.")
+      .key("shape", &DataOptions::shape,
+           "Shape of a sample as the model sees it, [height, width, channels] for images; needed only where it cannot "
+           "be found out, "
+           "or to check a config without its data.",
+           at_least(1))
+      .key("classes", &DataOptions::classes, "Number of classes, likewise; 0: targets are values.", at_least(0))
+      .key("label_mode", &DataOptions::label_mode,
+           "How classes are given to the loss: int for sparse_categorical_crossentropy, categorical for "
+           "categorical_crossentropy "
+           "(one value for each class), binary for binary_crossentropy (0 or 1).")
+      .key("transform", &DataOptions::transform, "What is done to every sample, in this order, before `augment`.")
+      .key("augment", &DataOptions::augment, "What is done to samples in training only, at random.")
+      .key("shuffle", &DataOptions::shuffle,
+           "Whether every epoch has an order of its own; otherwise that of the data set.")
+      .key("cache", &DataOptions::cache,
+           "memory: samples are kept decoded and resized after their first reading, in every rank.")
+      .key("prefetch", &DataOptions::prefetch, "Batches that are prepared ahead.", between(1, 1024))
+      .key("workers", &DataOptions::workers,
+           "Threads per rank that read, decode and transform; 0: the training thread does it.", between(0, 1024))
+      .key("on_error", &DataOptions::on_error,
+           "skip: a sample that cannot be read has no weight, with a warning; stop: it ends the run.")
+      .check([](const DataOptions& options, const Node& node, Reader& reader) {
+        check_keys(options, node, "validation", reader);
+        check_keys(options, node, "test", reader);
+      });
+}
+
+}  // namespace trainctl

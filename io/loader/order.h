@@ -1,0 +1,69 @@
+// The order of samples: permutations given by a key, which cost no memory, and the parts of a data set made with them.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "core/base/random.h"
+
+namespace trainctl {
+
+// A permutation of [0, n), a function of the key: a generalised Feistel network on a grid a x b that just holds n, its
+// round function Philox; images outside [0, n) are mapped again until they are inside ("cycle walking", Black and
+// Rogaway 2002).
+class Permutation {
+ public:
+  Permutation(std::int64_t n, const RandomKey& key);
+
+  std::int64_t size() const { return n_; }
+  std::int64_t operator()(std::int64_t position) const;
+
+ private:
+  std::int64_t n_;
+  std::uint64_t a_, b_;  // a * b >= n, a * b - n < a
+  RandomKey key_;
+};
+
+// A part of a data set: position in the part -> number of the sample. Without stratification it costs no memory.
+class Subset {
+ public:
+  static Subset all(std::int64_t n);
+
+  struct Split;
+  // Takes round(fraction * n) samples, at least one, for validation: a function of the seed only.
+  static Split split(std::int64_t n, double fraction, std::uint64_t seed);
+  // The same, in proportion from each class to one sample; `label` gives the class of a sample. Either part keeps the
+  // data set's order.
+  static Split stratified(std::int64_t n, const std::function<std::int32_t(std::int64_t)>& label, double fraction,
+                          std::uint64_t seed);
+
+  std::int64_t size() const { return size_; }
+  std::int64_t operator[](std::int64_t position) const;
+
+ private:
+  std::int64_t size_ = 0;
+  std::int64_t first_ = 0;                                    // in the permutation
+  std::shared_ptr<const Permutation> permutation_;            // null: the identity
+  std::shared_ptr<const std::vector<std::int64_t>> samples_;  // set: the samples, listed
+};
+
+struct Subset::Split {
+  Subset training, validation;
+};
+
+// The order of an epoch of n samples.
+class EpochOrder {
+ public:
+  EpochOrder(std::int64_t n, std::uint64_t seed, std::int64_t epoch, bool shuffle);
+
+  std::int64_t operator[](std::int64_t position) const { return shuffle_ ? permutation_(position) : position; }
+
+ private:
+  Permutation permutation_;
+  bool shuffle_;
+};
+
+}  // namespace trainctl

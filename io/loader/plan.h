@@ -1,0 +1,57 @@
+// Which samples every batch holds: arithmetic on (start, samples, batch size), shared by all ranks and workers.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+#include "core/exec/batch_source.h"
+
+namespace trainctl {
+
+class BatchPlan {
+ public:
+  // `start` may lie anywhere in an epoch; its first batch begins there.
+  BatchPlan(std::int64_t samples, std::int64_t batch_size, const DataPosition& start)
+      : samples_(samples), batch_(std::min(batch_size, samples)), start_(start) {
+    if (start_.offset >= samples_) start_ = {start_.seed, start_.epoch + 1, 0};
+    first_epoch_ = batches(samples_ - start_.offset);
+  }
+
+  struct Entry {
+    DataPosition position;   // of its first sample
+    std::int64_t count = 0;  // of the global batch
+    bool last_of_epoch = false;
+  };
+  // The k-th batch from the start.
+  Entry at(std::int64_t k) const {
+    DataPosition position = start_;
+    if (k < first_epoch_) {
+      position.offset += k * batch_;
+    } else {
+      const std::int64_t per_epoch = batches(samples_);
+      position.epoch += 1 + (k - first_epoch_) / per_epoch;
+      position.offset = (k - first_epoch_) % per_epoch * batch_;
+    }
+    const std::int64_t count = std::min(batch_, samples_ - position.offset);
+    return {position, count, position.offset + count == samples_};
+  }
+  // The position behind a batch: of the next sample.
+  DataPosition behind(const Entry& entry) const {
+    const DataPosition& at = entry.position;
+    if (entry.last_of_epoch) return {at.seed, at.epoch + 1, 0};
+    return {at.seed, at.epoch, at.offset + entry.count};
+  }
+  const DataPosition& start() const { return start_; }
+  std::int64_t samples() const { return samples_; }
+  std::int64_t batch_size() const { return batch_; }
+  std::int64_t last_batch_size() const { return samples_ % batch_ == 0 ? batch_ : samples_ % batch_; }
+
+ private:
+  std::int64_t batches(std::int64_t samples) const { return (samples + batch_ - 1) / batch_; }
+
+  std::int64_t samples_, batch_;
+  DataPosition start_;
+  std::int64_t first_epoch_ = 0;  // batches of the epoch that `start` lies in
+};
+
+}  // namespace trainctl

@@ -1,0 +1,118 @@
+// What the tests of data need: a folder that goes away, writers of the formats that know nothing of the readers,
+// configs.
+#pragma once
+
+#include <zlib.h>
+
+#include <atomic>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <random>
+#include <string>
+#include <vector>
+
+#include <unistd.h>
+
+#include "core/base/format.h"
+#include "io/loader/options.h"
+#include "io/yaml/yaml.h"
+
+namespace trainctl::test {
+
+class TempFolder {
+ public:
+  TempFolder() {
+    static std::atomic<int> count{0};
+    path_ = std::filesystem::temp_directory_path() / format("trainctl-data-{}-{}", getpid(), count++);
+    std::filesystem::create_directories(path_);
+  }
+  ~TempFolder() { std::filesystem::remove_all(path_); }
+
+  std::string operator/(const std::string& name) const { return (path_ / name).string(); }
+  std::string text() const { return path_.string(); }
+
+ private:
+  std::filesystem::path path_;
+};
+
+inline void write_file(const std::string& path, const std::string& bytes) {
+  std::filesystem::create_directories(std::filesystem::path(path).parent_path());
+  std::ofstream(path, std::ios::binary) << bytes;
+}
+
+inline std::string read_whole(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+inline std::string gzip(const std::string& bytes) {
+  z_stream stream{};
+  deflateInit2(&stream, 6, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY);
+  std::string out(deflateBound(&stream, bytes.size()) + 64, '\0');
+  stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(bytes.data()));
+  stream.avail_in = static_cast<uInt>(bytes.size());
+  stream.next_out = reinterpret_cast<Bytef*>(out.data());
+  stream.avail_out = static_cast<uInt>(out.size());
+  deflate(&stream, Z_FINISH);
+  out.resize(stream.total_out);
+  deflateEnd(&stream);
+  return out;
+}
+
+inline std::string big32(std::uint32_t value) {
+  return {static_cast<char>(value >> 24), static_cast<char>(value >> 16), static_cast<char>(value >> 8),
+          static_cast<char>(value)};
+}
+
+inline std::string idx(char type, const std::vector<std::uint32_t>& sizes, const std::string& values) {
+  std::string bytes{'\0', '\0', type, static_cast<char>(sizes.size())};
+  for (std::uint32_t size : sizes) bytes += big32(size);
+  return bytes + values;
+}
+
+template <class T>
+std::string raw(const std::vector<T>& values) {
+  return {reinterpret_cast<const char*>(values.data()), values.size() * sizeof(T)};
+}
+
+// As NumPy writes it: version 1, padded to 64 bytes.
+inline std::string npy(const std::string& descr, const std::string& shape, const std::string& values,
+                       const std::string& fortran = "False") {
+  std::string header = format("{{'descr': '{}', 'fortran_order': {}, 'shape': {}, }}", descr, fortran, shape);
+  header.resize((10 + header.size() + 1 + 63) / 64 * 64 - 10 - 1, ' ');
+  header += '\n';
+  return std::string("\x93NUMPY\x01\x00", 8) + static_cast<char>(header.size() & 255) +
+         static_cast<char>(header.size() >> 8) + header + values;
+}
+
+inline std::string random_bytes(std::size_t count, unsigned seed) {
+  std::mt19937 random(seed);
+  std::string bytes(count, '\0');
+  for (char& byte : bytes) byte = static_cast<char>(random());
+  return bytes;
+}
+
+// The data section of a config.
+inline DataOptions data_options(const std::string& yaml) {
+  Reader reader;
+  const Node node = parse_yaml(yaml, "test.yaml", "/", reader);
+  reader.throw_if_failed();
+  DataOptions options;
+  section_of<DataOptions>().read(node, reader, &options);
+  reader.throw_if_failed();
+  return options;
+}
+
+// $TRAINCTL_DATA/`name`, or "" with a printed reason to skip.
+inline std::string real_data(const std::string& name) {
+  const char* folder = std::getenv("TRAINCTL_DATA");
+  const std::string path = folder ? std::string(folder) + "/" + name : "";
+  if (!path.empty() && std::filesystem::exists(path)) return path;
+  std::fprintf(stderr, "skipped: no %s in the folder that TRAINCTL_DATA names\n", name.c_str());
+  return "";
+}
+
+}  // namespace trainctl::test

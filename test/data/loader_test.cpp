@@ -1,0 +1,273 @@
+// The loader's promises: every sample exactly once, the same batches whatever the workers, the batches ahead and the
+// ranks.
+#include "io/loader/loader.h"
+
+#include <map>
+#include <random>
+#include <set>
+#include <thread>
+
+#include "io/datasets/synthetic.h"
+#include "test/catch.h"
+
+using namespace trainctl;
+
+namespace {
+
+// Sample i holds [i, i + 0.5, ...] and has class i % 7; reading takes an uneven time, and may fail.
+class Numbers final : public Dataset {
+ public:
+  explicit Numbers(std::int64_t n, std::int64_t broken = -1) : n_(n), broken_(broken) {
+    facts_.sample = {3};
+    facts_.classes = 7;
+  }
+  const DatasetFacts& facts() const override { return facts_; }
+  std::int64_t size() const override { return n_; }
+  bool in_memory() const override { return false; }
+  std::int32_t label(std::int64_t i) const override { return static_cast<std::int32_t>(i % 7); }
+  std::string name_of(std::int64_t i) const override { return "number " + std::to_string(i); }
+  void read(std::int64_t i, Sample& sample) const override {
+    if (i == broken_) data_error(name_of(i), "is broken");
+    if (i % 5 == 0) std::this_thread::yield();
+    sample.shape = facts_.sample;
+    sample.dtype = DType::float32;
+    sample.buffer.resize(3 * sizeof(float));
+    auto* values = reinterpret_cast<float*>(sample.buffer.data());
+    for (int k = 0; k < 3; ++k) values[k] = static_cast<float>(i) + 0.5f * static_cast<float>(k);
+    sample.values = values;
+  }
+
+ private:
+  std::int64_t n_, broken_;
+  DatasetFacts facts_;
+};
+
+std::shared_ptr<const DataPart> part_of(std::shared_ptr<const Dataset> dataset, OnError on_error = OnError::stop,
+                                        bool cache = false) {
+  auto transform = std::make_shared<Transform>(dataset->facts().sample, DType::float32, std::vector<GeometryStep>{},
+                                               std::vector<GeometryStep>{}, Affine{{2.0}, {1.0}});
+  const Subset all = Subset::all(dataset->size());
+  return std::make_shared<DataPart>(std::move(dataset), all, std::move(transform),
+                                    DataPart::Options{1, LabelMode::integer, on_error, cache});
+}
+
+// Everything of a batch but how long it took.
+struct Copy {
+  std::vector<std::int64_t> samples;
+  std::vector<float> inputs, weights;
+  std::vector<std::int32_t> labels;
+  std::int64_t global_count = 0;
+  DataPosition position, behind;
+  bool last = false;
+
+  bool operator==(const Copy&) const = default;
+};
+
+Copy copy_of(const Batch& batch, const BatchSource& source) {
+  const auto* inputs = batch.inputs.as<float>();
+  const auto* labels = batch.targets.as<std::int32_t>();
+  REQUIRE(batch.inputs.count == 3 * batch.count);
+  REQUIRE(batch.targets.dtype == DType::int32);
+  Copy copy;
+  copy.samples.assign(batch.samples.as<std::int64_t>(), batch.samples.as<std::int64_t>() + batch.count);
+  copy.inputs.assign(inputs, inputs + batch.inputs.count);
+  copy.weights.assign(batch.weights.as<float>(), batch.weights.as<float>() + batch.count);
+  copy.labels.assign(labels, labels + batch.count);
+  copy.global_count = batch.global_count;
+  copy.position = batch.position;
+  copy.behind = source.position();
+  copy.last = batch.last_of_epoch;
+  return copy;
+}
+
+void append(Copy& to, const Copy& from) {
+  to.samples.insert(to.samples.end(), from.samples.begin(), from.samples.end());
+  to.inputs.insert(to.inputs.end(), from.inputs.begin(), from.inputs.end());
+  to.weights.insert(to.weights.end(), from.weights.begin(), from.weights.end());
+  to.labels.insert(to.labels.end(), from.labels.begin(), from.labels.end());
+}
+
+// The next global batch of all ranks, put together.
+Copy next_of(std::vector<std::unique_ptr<BatchSource>>& ranks) {
+  Copy all;
+  for (std::size_t r = 0; r < ranks.size(); ++r) {
+    const Batch& batch = ranks[r]->next();
+    const Copy copy = copy_of(batch, *ranks[r]);
+    const Share share = share_of(batch.global_count, {static_cast<int>(r), static_cast<int>(ranks.size())});
+    CHECK(batch.count == share.count);
+    if (r == 0) {
+      all = copy;
+    } else {
+      CHECK(copy.position == all.position);
+      CHECK(copy.behind == all.behind);
+      append(all, copy);
+    }
+  }
+  return all;
+}
+
+std::vector<std::unique_ptr<BatchSource>> sources(const std::shared_ptr<const DataPart>& part, LoaderOptions options,
+                                                  int ranks) {
+  std::vector<std::unique_ptr<BatchSource>> result;
+  for (int rank = 0; rank < ranks; ++rank) {
+    options.share = {rank, ranks};
+    result.push_back(make_loader(part, options));
+  }
+  return result;
+}
+
+}  // namespace
+
+TEST_CASE("batches hold what the data set holds") {
+  const auto part = part_of(std::make_shared<Numbers>(100));
+  const auto source = make_loader(part, {.batch_size = 7, .start = {3, 0, 0}, .workers = 2});
+  for (int k = 0; k < 30; ++k) {
+    const Batch& batch = source->next();
+    for (std::int64_t i = 0; i < batch.count; ++i) {
+      const std::int64_t sample = batch.samples.as<std::int64_t>()[i];
+      CHECK(batch.targets.as<std::int32_t>()[i] == sample % 7);
+      CHECK(batch.weights.as<float>()[i] == 1);
+      for (int c = 0; c < 3; ++c) {
+        CHECK(batch.inputs.as<float>()[3 * i + c] ==
+              2 * (static_cast<float>(sample) + 0.5f * static_cast<float>(c)) + 1);
+      }
+    }
+  }
+  CHECK(source->samples_per_epoch() == 100);
+  CHECK(source->batch_size() == 7);
+  CHECK(source->last_batch_size() == 2);
+}
+
+TEST_CASE("every epoch has every sample exactly once, in an order of its own, on any number of ranks") {
+  std::mt19937 random(1);
+  for (int trial = 0; trial < 60; ++trial) {
+    const std::int64_t n = static_cast<std::int64_t>(random() % 90) + 1;
+    LoaderOptions options{.batch_size = static_cast<std::int64_t>(random() % 24) + 1, .start = {random(), 0, 0}};
+    options.workers = static_cast<int>(random() % 5);
+    options.prefetch = static_cast<int>(random() % 3) + 1;
+    const int ranks = static_cast<int>(random() % 5) + 1;
+    const auto part = part_of(std::make_shared<Numbers>(n), OnError::stop, trial % 3 == 0);
+    auto all = sources(part, options, ranks);
+    std::vector<std::vector<std::int64_t>> epochs(3);
+    for (auto& epoch : epochs) {
+      for (bool last = false; !last;) {
+        const Copy batch = next_of(all);
+        CHECK(static_cast<std::int64_t>(batch.samples.size()) == batch.global_count);
+        epoch.insert(epoch.end(), batch.samples.begin(), batch.samples.end());
+        last = batch.last;
+      }
+      CHECK(static_cast<std::int64_t>(epoch.size()) == n);
+      CHECK(static_cast<std::int64_t>(std::set<std::int64_t>(epoch.begin(), epoch.end()).size()) == n);
+    }
+    if (n > 20) CHECK(epochs[0] != epochs[1]);
+  }
+}
+
+TEST_CASE("batches are the same whatever the workers, the batches ahead, the cache and the ranks") {
+  for (const std::int64_t batch_size : {1, 5, 16}) {
+    const auto dataset = std::make_shared<Numbers>(53);
+    std::vector<Copy> expected;
+    for (int workers : {0, 1, 2, 4}) {
+      for (int prefetch : {1, 2, 5}) {
+        for (int ranks : {1, 2, 3, 5}) {
+          const auto part = part_of(dataset, OnError::stop, (workers + ranks) % 2 == 0);
+          auto all = sources(
+              part, {.batch_size = batch_size, .start = {8, 1, 11}, .workers = workers, .prefetch = prefetch}, ranks);
+          for (std::size_t k = 0; k < 30; ++k) {
+            const Copy batch = next_of(all);
+            if (expected.size() <= k) {
+              expected.push_back(batch);
+            } else {
+              REQUIRE(batch == expected[k]);
+            }
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("a resume with other ranks and workers sees every remaining sample exactly once") {
+  std::mt19937 random(6);
+  for (int trial = 0; trial < 40; ++trial) {
+    const std::int64_t n = static_cast<std::int64_t>(random() % 100) + 10;
+    const auto part = part_of(std::make_shared<Numbers>(n));
+    LoaderOptions options{.batch_size = static_cast<std::int64_t>(random() % 12) + 1, .start = {random(), 0, 0}};
+    options.workers = static_cast<int>(random() % 3);
+    auto before = sources(part, options, static_cast<int>(random() % 4) + 1);
+    auto undisturbed = sources(part, options, 1);
+    DataPosition position;
+    std::multiset<std::int64_t> seen;
+    const int steps = static_cast<int>(random() % 8);
+    std::vector<Copy> expected;
+    for (int k = 0; k < 60; ++k) expected.push_back(next_of(undisturbed));
+    position = options.start;
+    for (int k = 0; k < steps; ++k) position = next_of(before).behind;
+    options.start = position;
+    options.workers = static_cast<int>(random() % 3);
+    auto after = sources(part, options, static_cast<int>(random() % 4) + 1);
+    for (int k = steps; k < 60; ++k) REQUIRE(next_of(after) == expected[static_cast<std::size_t>(k)]);
+  }
+}
+
+TEST_CASE("evaluation runs through the part in its order, again and again") {
+  const auto part = part_of(std::make_shared<Numbers>(10));
+  auto all = sources(part, {.batch_size = 4, .start = {1, 0, 0}, .training = false, .workers = 2}, 3);
+  for (int pass = 0; pass < 3; ++pass) {
+    CHECK(next_of(all).samples == std::vector<std::int64_t>{0, 1, 2, 3});
+    CHECK(next_of(all).samples == std::vector<std::int64_t>{4, 5, 6, 7});
+    const Copy last = next_of(all);
+    CHECK(last.samples == std::vector<std::int64_t>{8, 9});
+    CHECK(last.last);
+  }
+}
+
+TEST_CASE("without shuffling an epoch keeps the order of the data set") {
+  const auto part = part_of(std::make_shared<Numbers>(6));
+  const auto source = make_loader(part, {.batch_size = 6, .start = {1, 0, 0}, .shuffle = false});
+  for (int epoch = 0; epoch < 2; ++epoch)
+    CHECK(copy_of(source->next(), *source).samples == std::vector<std::int64_t>{0, 1, 2, 3, 4, 5});
+}
+
+TEST_CASE("an error in a worker reaches the caller, at its batch") {
+  for (int workers : {0, 1, 3}) {
+    const auto part = part_of(std::make_shared<Numbers>(40, 29));
+    const auto source =
+        make_loader(part, {.batch_size = 8, .start = {1, 0, 0}, .shuffle = false, .workers = workers, .prefetch = 4});
+    for (int k = 0; k < 3; ++k) CHECK(source->next().count == 8);
+    try {
+      source->next();
+      FAIL("no error");
+    } catch (const Error& error) {
+      CHECK(error.kind() == ErrorKind::data);
+      CHECK(std::string(error.what()).find("number 29") != std::string::npos);
+    }
+  }
+}
+
+TEST_CASE("a skipped sample has weight 0 and zeros") {
+  const auto part = part_of(std::make_shared<Numbers>(9, 4), OnError::skip);
+  const auto source = make_loader(part, {.batch_size = 9, .start = {1, 0, 0}, .shuffle = false});
+  const Copy batch = copy_of(source->next(), *source);
+  for (std::size_t i = 0; i < 9; ++i) {
+    CHECK(batch.weights[i] == (i == 4 ? 0 : 1));
+    CHECK((batch.inputs[3 * i] == 0) == (i == 4));
+  }
+}
+
+TEST_CASE("a source may be left at any moment") {
+  const auto part = part_of(std::make_shared<Numbers>(1000));
+  for (int k = 0; k < 40; ++k) {
+    const auto source =
+        make_loader(part, {.batch_size = 16, .start = {1, 0, 0}, .workers = k % 5, .prefetch = 1 + k % 3});
+    for (int i = 0; i < k % 7; ++i) source->next();
+  }
+}
+
+TEST_CASE("a batch is no larger than the data") {
+  const auto part = part_of(std::make_shared<Numbers>(5));
+  const auto source = make_loader(part, {.batch_size = 64, .start = {1, 0, 0}});
+  CHECK(source->batch_size() == 5);
+  CHECK(source->next().last_of_epoch);
+  CHECK(source->position() == DataPosition{1, 1, 0});
+}
