@@ -1,0 +1,275 @@
+// Programs of small models: segments, flat layout, accumulation, and what all programs of a run share.
+
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <set>
+
+#include "core/graph/ops/batch_norm.h"
+#include "core/graph/ops/linear.h"
+#include "core/graph/ops/losses.h"
+#include "core/graph/ops/update.h"
+#include "core/program/dump.h"
+#include "test/catch.h"
+#include "test/program/job.h"
+
+using namespace trainctl;
+
+namespace {
+
+constexpr const char* small_network = R"(
+layers:
+  - conv2d: {name: c1, filters: 4, kernel_size: 3, padding: same, use_bias: false}
+  - batch_normalization: {name: n1}
+  - activation: relu
+  - global_average_pooling2d
+  - dense: {name: d1, units: 7, activation: relu}
+  - dropout: {rate: 0.25}
+  - dense: {name: d2, units: 3, activation: softmax}
+)";
+
+const Segment& segment(const Program& program, std::string_view name) {
+  for (const Segment& segment : program.segments) {
+    if (segment.name == name) return segment;
+  }
+  throw Error(ErrorKind::internal, "no such segment");
+}
+
+std::vector<std::string> kinds(const Segment& segment) {
+  std::vector<std::string> kinds;
+  for (const Op& op : segment.ops) kinds.emplace_back(op.def->kind());
+  return kinds;
+}
+
+std::vector<std::string> order(const Program& program) {
+  std::vector<std::string> names;
+  for (const ScheduleItem& item : program.schedule) {
+    names.push_back(program.segments[static_cast<std::size_t>(item.segment)].name);
+  }
+  return names;
+}
+
+// The layout by name: what must be equal in all programs of a run.
+std::map<std::string, std::int64_t> offsets(const Program& program) {
+  std::map<std::string, std::int64_t> result;
+  for (const FlatEntry& entry : program.flat.parameters) result[program.tensor(entry.parameter).name] = entry.offset;
+  for (const FlatPlace& place : program.flat.statistics) result[program.tensor(place.tensor).name] = place.offset;
+  for (const FlatPlace& place : program.flat.reduced) result[program.tensor(place.tensor).name] = place.offset;
+  return result;
+}
+
+using Names = std::vector<std::string>;
+
+// Every op reads what an earlier op of the schedule wrote, or what is there before a step.
+void check_order(const Program& program) {
+  std::set<TensorId> known;
+  const auto add = [&](TensorId id) {
+    if (id != no_tensor) known.insert(id);
+  };
+  for (std::size_t i = 0; i < program.tensors.size(); ++i) {
+    const Role role = program.tensors[i].role;
+    const auto id = static_cast<TensorId>(i);
+    const bool by_host = role == Role::scalar && id != program.step.gradient_norm;
+    if (role == Role::parameter || role == Role::statistic || role == Role::input || by_host) add(id);
+  }
+  for (const ScheduleItem& item : program.schedule) {
+    for (const Op& op : program.segments[static_cast<std::size_t>(item.segment)].ops) {
+      for (TensorId input : op.inputs) {
+        INFO(dump(program, op));
+        CHECK((known.contains(input) || input == program.step.gradients));
+      }
+      std::vector<TensorType> types;
+      for (TensorId input : op.inputs) types.push_back(program.tensor(input).type);
+      for (TensorId output : op.outputs) add(output);
+    }
+  }
+}
+
+}  // namespace
+
+TEST_CASE("a step is forward, backward and update") {
+  const Program program = Job(small_network).training(6);
+  CHECK(order(program) == Names{"forward", "backward", "update"});
+  CHECK(kinds(segment(program, "forward")) ==
+        Names{"conv2d", "batch_norm", "global_average_pool2d", "dense", "dropout", "dense"});
+  const Names backward = kinds(segment(program, "backward"));
+  CHECK(Names(backward.begin(), backward.begin() + 4) ==
+        Names{"accumulate_statistics", "metric", "count_samples", "loss"});
+  CHECK(kinds(segment(program, "update")) ==
+        Names{"agree", "gradient_norm", "adam", "update_statistics", "update_statistics"});
+  check_order(program);
+  CHECK(program.tensor(program.batch.targets).type == TensorType{{6}, DType::int32});
+  CHECK(program.batch.samples != no_tensor);  // dropout needs them
+  CHECK(program.step.predictions == no_tensor);
+  CHECK(result_names(Job(small_network).spec) == Names{"loss", "accuracy"});
+}
+
+TEST_CASE("parameters lie in backward order, then what is reduced, without gaps") {
+  const Program program = Job(small_network).training(6);
+  const FlatLayout& flat = program.flat;
+  Names names;
+  std::int64_t next = 0;
+  for (const FlatEntry& entry : flat.parameters) {
+    names.push_back(program.tensor(entry.parameter).name);
+    CHECK(entry.offset == next);
+    CHECK(entry.count == program.tensor(entry.parameter).type.shape.count());
+    CHECK(program.tensor(entry.gradient).type == program.tensor(entry.parameter).type);
+    next += entry.count;
+  }
+  CHECK(names == Names{"d2/kernel", "d2/bias", "d1/kernel", "d1/bias", "n1/gamma", "n1/beta", "c1/kernel"});
+  CHECK(flat.trainable_count == 7 * 3 + 3 + 4 * 7 + 7 + 4 + 4 + 3 * 3 * 2 * 4);
+  CHECK(flat.parameter_count == flat.trainable_count);
+  Names reduced;
+  for (const FlatPlace& place : flat.reduced) {
+    reduced.push_back(program.tensor(place.tensor).name);
+    CHECK(place.offset == next);
+    next += program.tensor(place.tensor).type.shape.count();
+  }
+  CHECK(reduced == Names{"n1/moving_mean/sum", "n1/moving_variance/sum", "loss", "accuracy", "count", "agree"});
+  CHECK(flat.gradient_count == next);
+  CHECK(flat.states == Names{"m", "v"});
+  CHECK(program.tensor(program.step.gradients).type.shape == Shape{next});
+  CHECK(program.step.states.size() == 2);
+}
+
+TEST_CASE("all programs of a run share one layout") {
+  const Job job(small_network);
+  const Program full = job.training(8, 2);
+  for (const Program& other : {job.training(5), job.training(1), job.training(0)}) {
+    CHECK(offsets(other) == offsets(full));
+    CHECK(other.flat.gradient_count == full.flat.gradient_count);
+  }
+  const Program evaluation = job.evaluation(9);
+  auto expected = offsets(full);
+  for (const char* name : {"agree", "n1/moving_mean/sum", "n1/moving_variance/sum"}) expected.erase(name);
+  CHECK(offsets(evaluation) == expected);
+  CHECK(evaluation.flat.gradient_count == full.flat.gradient_count);
+}
+
+TEST_CASE("later micro-batches add to what the first one wrote") {
+  const Program program = Job(small_network).training(12, 3);
+  CHECK(program.micro_batches == 3);
+  CHECK(program.micro_batch_samples == 4);
+  CHECK(order(program) ==
+        Names{"forward", "backward", "forward", "backward_accumulate", "forward", "backward_accumulate", "update"});
+  check_order(program);
+  const Segment& first = segment(program, "backward");
+  const Segment& later = segment(program, "backward_accumulate");
+  REQUIRE(first.ops.size() == later.ops.size());
+  int adding = 0;
+  for (std::size_t i = 0; i < first.ops.size(); ++i) {
+    CHECK(first.ops[i].inputs == later.ops[i].inputs);
+    CHECK(first.ops[i].outputs == later.ops[i].outputs);
+    const bool shared = std::any_of(first.ops[i].outputs.begin(), first.ops[i].outputs.end(), [&](TensorId id) {
+      const Role role = program.tensor(id).role;
+      return role == Role::gradient || role == Role::reduced;
+    });
+    const bool adds = later.ops[i].def->attributes().find("accumulate") != std::string::npos;
+    CHECK(adds == shared);
+    CHECK(first.ops[i].def->attributes().find("accumulate") == std::string::npos);
+    adding += adds;
+  }
+  CHECK(adding >= 8);  // statistics, metric, count, loss, two dense layers, convolution, normalisation
+}
+
+TEST_CASE("a rank without samples contributes zeros and updates like the others") {
+  const Job job(small_network);
+  const Program none = job.training(0);
+  CHECK(order(none) == Names{"backward", "update"});
+  CHECK(kinds(segment(none, "backward")) == Names{"zero_gradients"});
+  CHECK(segment(none, "backward").ops[0].as<ZeroGradients>().count == none.flat.gradient_count);
+  CHECK(kinds(segment(none, "update")) == kinds(segment(job.training(4), "update")));
+  CHECK(none.batch.inputs == no_tensor);
+  CHECK(none.micro_batch_samples == 0);
+}
+
+TEST_CASE("an evaluation ends in sums and in probabilities") {
+  const Program program = Job(small_network).evaluation(5);
+  CHECK(order(program) == Names{"forward"});
+  CHECK(kinds(segment(program, "forward")) == Names{"conv2d", "batch_norm_inference", "global_average_pool2d", "dense",
+                                                    "dense", "softmax", "metric", "count_samples", "loss"});
+  check_order(program);
+  CHECK(program.tensor(program.step.predictions).type == TensorType{{5, 3}, DType::float32});
+  CHECK(program.step.learning_rate == no_tensor);
+  CHECK_FALSE(segment(program, "forward").ops.back().as<Loss>().training);
+}
+
+TEST_CASE("bfloat16 networks answer in float32") {
+  Job job(small_network);
+  job.spec.compute = DType::bfloat16;
+  const Program program = job.evaluation(5);
+  CHECK(program.tensor(program.step.predictions).type == TensorType{{5, 3}, DType::float32});
+  check_order(job.training(4));
+}
+
+TEST_CASE("weight decay is split where it spares biases and norms") {
+  const auto ranges = [](const char* optimizer) {
+    const Program program = Job(small_network, optimizer).training(4);
+    for (const Op& op : segment(program, "update").ops) {
+      if (op.def->kind() == "sgd") return op.as<SgdUpdate>().ranges;
+    }
+    return std::vector<UpdateRange>{};
+  };
+  const auto all = ranges("{name: sgd, weight_decay: 1e-3}");
+  REQUIRE(all.size() == 1);
+  CHECK(all[0].decay);
+  const auto spared = ranges("{name: sgd, weight_decay: 1e-3, exclude_from_weight_decay: biases_and_norms}");
+  std::int64_t next = 0, decaying = 0;
+  for (const UpdateRange& range : spared) {
+    CHECK(range.offset == next);
+    next += range.count;
+    decaying += range.decay ? range.count : 0;
+  }
+  CHECK(next == all[0].count);
+  CHECK(decaying == 7 * 3 + 4 * 7 + 3 * 3 * 2 * 4);  // the kernels
+}
+
+TEST_CASE("absolute error is taken from probabilities, not from logits") {
+  const Job job("layers: [flatten, {dense: {units: 4, activation: sigmoid}}]", "sgd", "binary_crossentropy",
+                "mean_absolute_error");
+  const Program program = job.training(3);
+  const Segment& backward = segment(program, "backward");
+  CHECK(kinds(backward)[0] == "activation");
+  CHECK(kinds(backward)[1] == "metric");
+  CHECK(backward.ops[1].inputs[0] == backward.ops[0].outputs[0]);
+  CHECK(backward.ops[3].inputs[0] == backward.ops[0].inputs[0]);  // the loss takes the logits
+}
+
+TEST_CASE("a network that does not fit its data is refused") {
+  Job job(small_network);
+  job.spec.classes = 10;
+  Reader reader;
+  training_program(job.spec, 4, 1, reader);
+  REQUIRE(reader.diagnostics().size() == 1);
+  CHECK(reader.diagnostics()[0].message == "the data has 10 classes, but the network has 3 outputs");
+}
+
+TEST_CASE("shares are cut into equal micro-batches") {
+  CHECK(micro_batches_of(128, 32) == 4);
+  CHECK(micro_batches_of(48, 32) == 2);
+  CHECK(micro_batches_of(40, 32) == 2);
+  CHECK(micro_batches_of(30, 32) == 1);
+  CHECK(micro_batches_of(1, 32) == 1);
+  CHECK(micro_batches_of(0, 32) == 1);
+  CHECK(micro_batches_of(97, 32) == 1);  // prime: one whole share rather than 97 single samples
+  CHECK(micro_batches_of(106, 32) == 2);
+  for (int samples = 1; samples < 300; ++samples) {
+    for (int largest : {1, 2, 7, 32}) {
+      const int count = micro_batches_of(samples, largest);
+      CHECK(samples % count == 0);
+      if (count > 1) CHECK(2 * (samples / count) >= largest);
+    }
+  }
+}
+
+TEST_CASE("a program reads as text, equal for equal programs") {
+  const Job job(small_network);
+  const std::string text = dump(job.training(4, 2));
+  CHECK(text == dump(job.training(4, 2)));
+  for (const char* part : {"segment backward_accumulate\n", "dense_grad_weights bias accumulate  d2: ",
+                           "batch_norm epsilon=0.001 scale center relu  n1: c1/output 2x8x8x4",
+                           "  forward micro-batch 1 slot 0\n", "         0 d2/kernel 7x3\n"}) {
+    INFO(text);
+    CHECK(text.find(part) != std::string::npos);
+  }
+}

@@ -1,0 +1,44 @@
+// A small job from YAML, for tests: its programs.
+#pragma once
+
+#include <string>
+
+#include "core/layers/model_options.h"
+#include "core/metrics/metric.h"
+#include "core/optim/optimizer.h"
+#include "core/program/build.h"
+#include "io/yaml/yaml.h"
+
+namespace trainctl {
+
+struct Job {
+  ModelOptions model;
+  ProgramSpec spec;
+
+  explicit Job(const std::string& network, const std::string& optimizer = "adam",
+               const std::string& loss = "sparse_categorical_crossentropy", const std::string& metric = "accuracy") {
+    Reader reader;
+    const Node node = parse_yaml(network, "test.yaml", ".", reader);
+    section_of<ModelOptions>().read(node, reader, &model);
+    spec.model = &model;
+    spec.sample = {8, 8, 2};
+    read_choice(loss_choices(), parse_yaml(loss, "", ".", reader), reader, spec.loss);
+    read_choices(metric_choices(), parse_yaml("[" + metric + "]", "", ".", reader), reader, spec.metrics);
+    read_choice(optimizer_choices(), parse_yaml(optimizer, "", ".", reader), reader, spec.optimizer);
+    reader.throw_if_failed();
+  }
+  Program training(std::int64_t samples, int micro_batches = 1) const {
+    Reader reader;
+    Program program = training_program(spec, samples, micro_batches, reader);
+    reader.throw_if_failed();
+    return program;
+  }
+  Program evaluation(std::int64_t samples) const {
+    Reader reader;
+    Program program = evaluation_program(spec, samples, reader);
+    reader.throw_if_failed();
+    return program;
+  }
+};
+
+}  // namespace trainctl
