@@ -138,7 +138,8 @@ std::vector<Op> Builder::sums(bool accumulate) const {
       }
     }
     if (values.empty()) continue;
-    auto def = std::make_shared<AccumulateStatistics>(graph_.batch, accumulate);
+    auto def = std::make_shared<AccumulateStatistics>(accumulate);
+    values.push_back(batch.weights);
     ops.push_back({std::move(def), std::move(values), std::move(sums), op.name, op.place});
   }
   ops.insert(ops.end(), prediction_ops_.begin(), prediction_ops_.end());

@@ -1,10 +1,158 @@
 // Fusion: fewer, larger ops that compute the same.
 #include "core/program/fuse.h"
 
+#include <algorithm>
+#include <map>
+#include <optional>
+
+#include "core/graph/ops/batch_norm.h"
+#include "core/graph/ops/linear.h"
+
 namespace trainctl {
+namespace {
 
-Graph fuse(Graph graph) { return graph; }
+// A list of ops with who writes and who reads each tensor, from which ops can be taken out.
+class OpList {
+ public:
+  explicit OpList(std::vector<Op> ops, TensorId also_read = no_tensor) : ops_(std::move(ops)) {
+    for (std::size_t i = 0; i < ops_.size(); ++i) {
+      for (TensorId input : ops_[i].inputs) ++reads_[input];
+      for (TensorId output : ops_[i].outputs) writer_[output] = i;
+    }
+    ++reads_[also_read];
+  }
 
-Backward fuse(Backward backward) { return backward; }
+  std::size_t size() const { return ops_.size(); }
+  Op& operator[](std::size_t i) { return ops_[i]; }
+
+  // The op that writes the tensor as its first output, if the only reader is the one who asks; else null.
+  Op* sole_producer(TensorId tensor) {
+    const auto writer = writer_.find(tensor);
+    if (writer == writer_.end() || reads_[tensor] != 1) return nullptr;
+    Op& op = ops_[writer->second];
+    return op.outputs[0] == tensor ? &op : nullptr;
+  }
+
+  // Op `i` gives way to `fused`, which stands where `at` stands, one of the two; the other is taken out.
+  void replace(Op& at, Op& other, Op fused) {
+    const auto place = static_cast<std::size_t>(&at - ops_.data());
+    other.def = nullptr;
+    other.outputs.clear();
+    at = std::move(fused);
+    for (TensorId output : at.outputs) writer_[output] = place;
+  }
+
+  std::vector<Op> take() && {
+    std::erase_if(ops_, [](const Op& op) { return op.def == nullptr; });
+    return std::move(ops_);
+  }
+
+ private:
+  std::vector<Op> ops_;
+  std::map<TensorId, std::size_t> writer_;
+  std::map<TensorId, int> reads_;
+};
+
+template <class Def>
+const Def* as(const Op& op) {
+  return dynamic_cast<const Def*>(op.def.get());
+}
+
+// The op with the function behind it, or null where it cannot take it.
+std::shared_ptr<const OpDef> with_activation(const Op& op, const ActivationFunction& function) {
+  const auto taken = [&](auto def) -> std::shared_ptr<const OpDef> {
+    if (def.function.kind != ActivationKind::none) return nullptr;
+    def.function = function;
+    return std::make_shared<decltype(def)>(std::move(def));
+  };
+  const auto normalised = [&](auto def) -> std::shared_ptr<const OpDef> {
+    if (def.a.relu || function.kind != ActivationKind::relu) return nullptr;
+    def.a.relu = true;
+    return std::make_shared<decltype(def)>(std::move(def));
+  };
+  if (!gradient_uses_output(function.kind)) return nullptr;
+  if (const auto* dense = as<Dense>(op)) return taken(*dense);
+  if (const auto* conv = as<Conv2d>(op)) return taken(*conv);
+  if (const auto* add = as<Add>(op)) return taken(*add);
+  if (const auto* norm = as<BatchNorm>(op)) return normalised(*norm);
+  if (const auto* norm = as<BatchNormInference>(op)) return normalised(*norm);
+  return nullptr;
+}
+
+// Batch normalisation with a residual and the sum's function, or null where it cannot take them.
+std::shared_ptr<const OpDef> with_residual(const Op& op, const ActivationFunction& function) {
+  const auto added = [&](auto def) -> std::shared_ptr<const OpDef> {
+    const bool relu = function.kind == ActivationKind::relu;
+    if (def.a.residual || def.a.relu || (!relu && function.kind != ActivationKind::none)) return nullptr;
+    def.a.residual = true;
+    def.a.relu = relu;
+    return std::make_shared<decltype(def)>(std::move(def));
+  };
+  if (const auto* norm = as<BatchNorm>(op)) return added(*norm);
+  if (const auto* norm = as<BatchNormInference>(op)) return added(*norm);
+  return nullptr;
+}
+
+// An activation becomes part of its producer, where the producer stands.
+void fuse_activation(OpList& ops, Op& op) {
+  const auto* activation = as<Activation>(op);
+  Op* producer = activation ? ops.sole_producer(op.inputs[0]) : nullptr;
+  if (!producer) return;
+  if (auto def = with_activation(*producer, activation->function)) {
+    Op fused = *producer;
+    fused.def = std::move(def);
+    fused.outputs[0] = op.outputs[0];
+    ops.replace(*producer, op, std::move(fused));
+  }
+}
+
+// An add becomes part of the batch normalisation that makes one summand, where the add stands: both summands exist
+// there.
+void fuse_add(OpList& ops, Op& op) {
+  const auto* add = as<Add>(op);
+  if (!add) return;
+  for (const std::size_t summand : {std::size_t{0}, std::size_t{1}}) {
+    Op* producer = ops.sole_producer(op.inputs[summand]);
+    auto def = producer ? with_residual(*producer, add->function) : nullptr;
+    if (!def) continue;
+    Op fused = *producer;
+    fused.def = std::move(def);
+    fused.inputs.push_back(op.inputs[1 - summand]);
+    fused.outputs[0] = op.outputs[0];
+    ops.replace(op, *producer, std::move(fused));
+    return;
+  }
+}
+
+// dx of a dense layer times f' of the activation in front of it, where dx is computed.
+void fuse_activation_gradient(OpList& ops, Op& op) {
+  const auto* gradient = as<ActivationGrad>(op);
+  if (!gradient || !gradient_uses_output(gradient->function.kind)) return;
+  Op* producer = ops.sole_producer(op.inputs[0]);
+  const auto* dense = producer ? as<DenseGradInput>(*producer) : nullptr;
+  if (!dense || dense->function.kind != ActivationKind::none) return;
+  Op fused = *producer;
+  fused.def = std::make_shared<DenseGradInput>(gradient->function);
+  fused.inputs.push_back(op.inputs[1]);
+  fused.outputs = op.outputs;
+  ops.replace(*producer, op, std::move(fused));
+}
+
+}  // namespace
+
+Graph fuse(Graph graph) {
+  OpList ops(std::move(graph.ops), graph.output);
+  for (std::size_t i = 0; i < ops.size(); ++i) fuse_add(ops, ops[i]);
+  for (std::size_t i = 0; i < ops.size(); ++i) fuse_activation(ops, ops[i]);
+  graph.ops = std::move(ops).take();
+  return graph;
+}
+
+Backward fuse(Backward backward) {
+  OpList ops(std::move(backward.ops));
+  for (std::size_t i = 0; i < ops.size(); ++i) fuse_activation_gradient(ops, ops[i]);
+  backward.ops = std::move(ops).take();
+  return backward;
+}
 
 }  // namespace trainctl

@@ -1,16 +1,21 @@
 // Fusion: fewer, larger ops that compute the same.
+//
+// It works on graphs, not on finished programs: an op fused before differentiation brings its own gradient, which then
+// agrees with it by construction. It never crosses layers that exchange anything but their output, so that strategies
+// which cut between layers, or split a layer's channels, find the same ops either way.
 #pragma once
 
 #include "core/graph/graph.h"
 
 namespace trainctl {
 
-// On the forward graph, before differentiation, so that each fused op brings its own consistent gradient:
-// dense and conv2d take the activation behind them; batch normalisation takes an add behind it (as residual) and a
-// relu. Only where nothing else reads what lies between, and only functions whose gradient needs the output alone.
+// The forward graph, before differentiation. Where nothing else reads what lies between:
+// - dense, conv2d and add take the activation behind them, if its gradient needs the output alone;
+// - batch normalisation takes an add behind it (the other summand becomes its residual) and a relu.
+// Tensors that are no longer written stay in the list.
 Graph fuse(Graph graph);
 
-// On the backward ops: an activation's gradient behind dense_grad_input becomes part of it.
+// The backward ops: the gradient of an activation behind dense_grad_input becomes part of it.
 Backward fuse(Backward backward);
 
 }  // namespace trainctl

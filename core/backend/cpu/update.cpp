@@ -73,16 +73,18 @@ Lowering lower_update_statistics(const LowerContext& context) {
 }
 
 Lowering lower_accumulate_statistics(const LowerContext& context) {
-  const auto& def = context.op.as<AccumulateStatistics>();
-  const std::int64_t channels = context.output(0).shape.count();
-  return own_kernel(context,
-                    [samples = static_cast<float>(def.samples), add = def.accumulate, channels](const Places& places) {
-                      for (std::size_t i = 0; i < 2; ++i) {
-                        const float* value = places.in<float>(i);
-                        float* sum = places.out<float>(i);
-                        for (std::int64_t c = 0; c < channels; ++c) sum[c] = (add ? sum[c] : 0.0f) + samples * value[c];
-                      }
-                    });
+  const bool add = context.op.as<AccumulateStatistics>().accumulate;
+  const std::int64_t channels = context.output(0).shape.count(), samples = context.input(2).shape.count();
+  return own_kernel(context, [add, channels, samples](const Places& places) {
+    const float* weights = places.in<float>(2);
+    float weight = 0;
+    for (std::int64_t i = 0; i < samples; ++i) weight += weights[i];
+    for (std::size_t i = 0; i < 2; ++i) {
+      const float* value = places.in<float>(i);
+      float* sum = places.out<float>(i);
+      for (std::int64_t c = 0; c < channels; ++c) sum[c] = (add ? sum[c] : 0.0f) + weight * value[c];
+    }
+  });
 }
 
 }  // namespace trainctl::cpu

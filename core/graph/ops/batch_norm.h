@@ -53,13 +53,13 @@ struct BatchNormInference final : OpDef {
   std::vector<InPlace> in_place() const override { return {{0, 0}}; }
 };
 
-// Adds a batch's statistics, weighted by its number of samples n, to the sums that are reduced with the gradients.
-// Inputs: mean [C], variance [C]. Outputs: n * mean, n * variance (role reduced).
+// Adds a batch's statistics, times the sum w of its sample weights, to the sums that are reduced with the gradients:
+// divided by the reduced count they are the weighted mean, skipped samples or not. Inputs: mean [C], variance [C],
+// weights float32 [N]. Outputs: w * mean, w * variance (role reduced).
 struct AccumulateStatistics final : OpDef {
-  std::int64_t samples = 0;
-  bool accumulate = false;
+  bool accumulate = false;  // add to what the outputs hold
 
-  AccumulateStatistics(std::int64_t n, bool add) : samples(n), accumulate(add) {}
+  explicit AccumulateStatistics(bool add) : accumulate(add) {}
   std::string_view kind() const override { return "accumulate_statistics"; }
   std::string attributes() const override;
   std::vector<TensorType> outputs(std::span<const TensorType> inputs) const override;

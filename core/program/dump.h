@@ -1,0 +1,17 @@
+// A program as text, for people: `check --dump program`.
+#pragma once
+
+#include <string>
+
+#include "core/program/program.h"
+
+namespace trainctl {
+
+// Segments with their ops (kind, attributes, layer, tensors with shape, dtype and placement), the flat layout and the
+// schedule. Stable: equal programs give equal text.
+std::string dump(const Program& program);
+
+// One op as a line: "conv2d 3x3 activation=relu  c1: input 64x28x28x1, c1/kernel 3x3x1x32 -> c1/output 64x26x26x32".
+std::string dump(const Program& program, const Op& op);
+
+}  // namespace trainctl
