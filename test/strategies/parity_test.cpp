@@ -1,0 +1,134 @@
+// N ranks, with and without overlap and gradient accumulation, end with the weights of one rank on the whole batch.
+#include <cmath>
+#include <random>
+#include <thread>
+
+#include "core/backend/choices.h"
+#include "core/backend/cpu/cpu_backend.h"
+#include "core/exec/engine.h"
+#include "parallel/comm/threads.h"
+#include "parallel/strategies/data.h"
+#include "test/catch.h"
+#include "test/program/job.h"
+
+using namespace trainctl;
+
+namespace {
+
+constexpr std::int64_t batches[] = {12, 12, 7, 2};  // the last one leaves a rank of three without samples
+constexpr std::int64_t width = 8 * 8 * 2;
+
+struct Samples {
+  std::vector<float> inputs, weights;
+  std::vector<std::int32_t> targets;
+  std::vector<std::int64_t> numbers;
+
+  Samples() {
+    std::mt19937 random(11);
+    std::normal_distribution<float> normal;
+    for (std::int64_t i = 0; i < 33; ++i) {
+      for (std::int64_t k = 0; k < width; ++k) inputs.push_back(normal(random));
+      targets.push_back(static_cast<std::int32_t>(random() % 3));
+      weights.push_back(i == 5 ? 0.0f : 1.0f);  // a skipped sample
+      numbers.push_back(i);
+    }
+  }
+  Batch share(std::int64_t first, std::int64_t count) {
+    Batch batch;
+    batch.inputs = View{inputs.data(), DType::float32, 33 * width}.part(first * width, count * width);
+    batch.targets = View{targets.data(), DType::int32, 33}.part(first, count);
+    batch.weights = View{weights.data(), DType::float32, 33}.part(first, count);
+    batch.samples = View{numbers.data(), DType::int64, 33}.part(first, count);
+    batch.count = count;
+    return batch;
+  }
+};
+
+struct Outcome {
+  std::vector<float> weights;
+  std::vector<double> losses, norms;
+};
+
+Outcome train(Communicator& communicator, int accumulation, bool overlap) {
+  Job job(
+      "layers: [flatten, {dense: {units: 16, activation: relu}}, "
+      "{dense: {units: 3, activation: softmax}}]",
+      "{name: sgd, momentum: 0.9, nesterov: true, weight_decay: 1e-2}");
+  job.spec.clip_norm = 0.5;
+  const int rank = communicator.rank(), ranks = communicator.size();
+  const auto backend = make_cpu_backend({});
+  KernelChoices choices;
+  StrategyOptions options;
+  options.first_bucket_size.bytes = options.bucket_size.bytes = 100;
+  std::vector<LoweredProgram> programs;
+  for (const std::int64_t batch : batches) {
+    const std::int64_t samples = share_of(batch, {rank, ranks}).count;
+    const int micro_batches = micro_batches_of(samples, share_of(batches[0], {rank, ranks}).count / accumulation);
+    Program program = apply_data_parallel(job.training(samples, micro_batches), {ranks, 1, 1}, options, overlap);
+    programs.push_back(lower(std::move(program), *backend, choices));
+  }
+  Engine engine(*backend, communicator, std::move(programs));
+  std::mt19937 random(5);
+  std::uniform_real_distribution<float> uniform(-0.3f, 0.3f);
+  for (const NamedTensor& tensor : engine.weights()) {
+    for (std::int64_t i = 0; i < tensor.view.count; ++i) tensor.view.as<float>()[i] = uniform(random);
+  }
+  engine.upload();
+
+  Outcome outcome;
+  Samples samples;
+  StepResult result;
+  std::int64_t first = 0;
+  for (int step = 0; step < 4; ++step) {
+    const Share share = share_of(batches[step], {rank, ranks});
+    const Batch batch = samples.share(first + share.first, share.count);
+    engine.run(step, batch, {0.2, step, false}, result);
+    outcome.losses.push_back(result.loss_sum / result.count);
+    outcome.norms.push_back(result.gradient_norm);
+    first += batches[step];
+  }
+  engine.download();
+  for (const NamedTensor& tensor : engine.weights()) {
+    const float* values = tensor.view.as<float>();
+    outcome.weights.insert(outcome.weights.end(), values, values + tensor.view.count);
+  }
+  return outcome;
+}
+
+std::vector<Outcome> train_on(int ranks, int accumulation, bool overlap) {
+  auto communicators = thread_communicators(ranks);
+  std::vector<Outcome> outcomes(static_cast<std::size_t>(ranks));
+  std::vector<std::thread> threads;
+  for (std::size_t r = 0; r < outcomes.size(); ++r) {
+    threads.emplace_back([&, r] { outcomes[r] = train(*communicators[r], accumulation, overlap); });
+  }
+  for (std::thread& thread : threads) thread.join();
+  return outcomes;
+}
+
+}  // namespace
+
+TEST_CASE("ranks, overlap and accumulation do not change what is learnt") {
+  const Outcome reference = train_on(1, 1, false)[0];
+  REQUIRE(reference.weights.size() == width * 16 + 16 + 16 * 3 + 3);
+  CHECK(reference.norms[0] > 0.5);  // clipping is at work
+  for (const auto& [ranks, accumulation] : {std::pair{1, 3}, {2, 1}, {2, 2}, {3, 1}, {4, 3}}) {
+    for (const bool overlap : {false, true}) {
+      const auto outcomes = train_on(ranks, accumulation, overlap);
+      for (const Outcome& outcome : outcomes) {
+        CAPTURE(ranks, accumulation, overlap);
+        CHECK(outcome.weights == outcomes[0].weights);  // replicas hold the same bits
+        REQUIRE(outcome.weights.size() == reference.weights.size());
+        double difference = 0;
+        for (std::size_t i = 0; i < reference.weights.size(); ++i) {
+          difference = std::max<double>(difference, std::abs(outcome.weights[i] - reference.weights[i]));
+        }
+        CHECK(difference < 1e-5);
+        for (std::size_t step = 0; step < 4; ++step) {
+          CHECK(outcome.losses[step] == Approx(reference.losses[step]).epsilon(1e-5));
+          CHECK(outcome.norms[step] == Approx(reference.norms[step]).epsilon(1e-4));
+        }
+      }
+    }
+  }
+}
