@@ -202,7 +202,7 @@ TEST_CASE("nothing before the first trainable layer is computed, and frozen para
         Lines{"dense_grad_input(loss/gradient, c/kernel) -> (b/output/gradient)",
               "dense_grad_weights(relu/output, b/output/gradient) -> (b/kernel/gradient, b/bias/gradient)"});
   Builder all_frozen({4, 8});
-  all_frozen.dense("a", all_frozen.graph.input, 3, false);
+  all_frozen.op<Softmax>("softmax", {all_frozen.dense("a", all_frozen.graph.input, 3, false)});
   CHECK(all_frozen.differentiate().ops.empty());
 }
 
