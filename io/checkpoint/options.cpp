@@ -9,7 +9,7 @@ Keys<CheckpointOptions> CheckpointOptions::keys() {
            more_than(0))
       .key("monitor", &CheckpointOptions::monitor,
            "The metric whose best value `checkpoints/best` points at, such as val_accuracy. auto: val_loss where there "
-           "is validation data, else loss.")
+           "is validation data, otherwise none.")
       .key("mode", &CheckpointOptions::mode,
            "Whether smaller (min) or greater (max) is better. auto: max for accuracies, min for everything else.")
       .key("keep", &CheckpointOptions::keep, "How many of the newest checkpoints are kept, beside the best one.",
