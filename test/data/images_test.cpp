@@ -1,0 +1,178 @@
+// Image folders: PNG files written here chunk by chunk, JPEG files by libjpeg's compressor.
+#include <cstdio>
+
+#include <jpeglib.h>
+
+#include "io/datasets/image_folder.h"
+#include "io/loader/data.h"
+#include "test/catch.h"
+#include "test/data/files.h"
+
+using namespace trainctl;
+using namespace trainctl::test;
+
+namespace {
+
+// 8 bits a channel; color type 0 gray, 2 RGB, 6 RGBA.
+std::string png(std::uint32_t height, std::uint32_t width, int color_type, const std::string& pixels) {
+  const auto chunk = [](const std::string& name, const std::string& body) {
+    const std::string both = name + body;
+    return big32(static_cast<std::uint32_t>(body.size())) + both +
+           big32(static_cast<std::uint32_t>(
+               crc32(0, reinterpret_cast<const Bytef*>(both.data()), static_cast<uInt>(both.size()))));
+  };
+  std::string rows;
+  const std::size_t row = pixels.size() / height;
+  for (std::uint32_t y = 0; y < height; ++y) rows += '\0' + pixels.substr(y * row, row);
+  std::string packed(compressBound(rows.size()), '\0');
+  uLongf size = packed.size();
+  compress(reinterpret_cast<Bytef*>(packed.data()), &size, reinterpret_cast<const Bytef*>(rows.data()), rows.size());
+  packed.resize(size);
+  return "\x89PNG\r\n\x1a\n" +
+         chunk("IHDR", big32(width) + big32(height) + '\x08' + static_cast<char>(color_type) + std::string(3, '\0')) +
+         chunk("IDAT", packed) + chunk("IEND", "");
+}
+
+std::string jpeg(std::uint32_t height, std::uint32_t width, int channels, const std::string& pixels) {
+  jpeg_compress_struct info{};
+  jpeg_error_mgr errors{};
+  info.err = jpeg_std_error(&errors);
+  jpeg_create_compress(&info);
+  unsigned char* buffer = nullptr;
+  unsigned long size = 0;
+  jpeg_mem_dest(&info, &buffer, &size);
+  info.image_height = height;
+  info.image_width = width;
+  info.input_components = channels;
+  info.in_color_space = channels == 1 ? JCS_GRAYSCALE : JCS_RGB;
+  jpeg_set_defaults(&info);
+  jpeg_set_quality(&info, 100, TRUE);
+  info.comp_info[0].h_samp_factor = info.comp_info[0].v_samp_factor = 1;
+  jpeg_start_compress(&info, TRUE);
+  for (std::uint32_t y = 0; y < height; ++y) {
+    JSAMPROW row =
+        reinterpret_cast<JSAMPROW>(const_cast<char*>(pixels.data()) + y * width * static_cast<unsigned>(channels));
+    jpeg_write_scanlines(&info, &row, 1);
+  }
+  jpeg_finish_compress(&info);
+  const std::string bytes(reinterpret_cast<char*>(buffer), size);
+  jpeg_destroy_compress(&info);
+  std::free(buffer);
+  return bytes;
+}
+
+int byte_of(const std::string& bytes, std::size_t i) { return static_cast<unsigned char>(bytes[i]); }
+
+// A gentle slope, which JPEG keeps nearly as it is.
+std::string slope(std::size_t height, std::size_t width, std::size_t channels) {
+  std::string pixels;
+  for (std::size_t y = 0; y < height; ++y) {
+    for (std::size_t x = 0; x < width; ++x) {
+      for (std::size_t c = 0; c < channels; ++c) pixels += static_cast<char>(40 + 5 * y + 3 * x + 20 * c);
+    }
+  }
+  return pixels;
+}
+
+}  // namespace
+
+TEST_CASE("image folders: classes and files in bytewise order, PNG and JPEG") {
+  const TempFolder folder;
+  const std::string gray = random_bytes(12, 1), rgb = random_bytes(36, 2), rgba = random_bytes(48, 3),
+                    smooth = slope(3, 4, 3);
+  write_file(folder / "b/2.png", png(3, 4, 0, gray));
+  write_file(folder / "b/10.PNG", png(3, 4, 2, rgb));
+  write_file(folder / "a/x.jpeg", jpeg(3, 4, 3, smooth));
+  write_file(folder / "a/notes.txt", "not read");
+  write_file(folder / "B/deep/z.png", png(3, 4, 6, rgba));
+  const auto dataset = image_folder_dataset(folder.text(), {});
+  CHECK(dataset->facts().class_names == std::vector<std::string>{"B", "a", "b"});
+  CHECK(dataset->facts().sample == Shape{3, 4, 3});
+  REQUIRE(dataset->size() == 4);
+  const std::vector<std::int32_t> labels = {0, 1, 2, 2};
+  for (std::int64_t i = 0; i < 4; ++i) CHECK(dataset->label(i) == labels[static_cast<std::size_t>(i)]);
+  Sample sample;
+  const auto pixel = [&](std::size_t i) {
+    return static_cast<int>(static_cast<const std::uint8_t*>(sample.values)[i]);
+  };
+  dataset->read(0, sample);
+  for (std::size_t i = 0; i < 36; ++i) CHECK(pixel(i) == byte_of(rgba, i / 3 * 4 + i % 3));
+  dataset->read(1, sample);
+  for (std::size_t i = 0; i < 36; ++i) CHECK(std::abs(pixel(i) - byte_of(smooth, i)) <= 3);
+  dataset->read(2, sample);
+  for (std::size_t i = 0; i < 36; ++i) CHECK(pixel(i) == byte_of(rgb, i));
+  dataset->read(3, sample);
+  for (std::size_t i = 0; i < 36; ++i) CHECK(pixel(i) == byte_of(gray, i / 3));
+  // One channel where the config states it.
+  const auto one = image_folder_dataset(folder.text(), {Shape{3, 4, 1}, {}, nullptr});
+  one->read(3, sample);
+  CHECK(sample.shape == Shape{3, 4, 1});
+  for (std::size_t i = 0; i < 12; ++i) CHECK(pixel(i) == byte_of(gray, i));
+}
+
+TEST_CASE("images of unequal size need a resize, and the error names the file") {
+  const TempFolder folder;
+  write_file(folder / "a/1.png", png(4, 4, 2, random_bytes(48, 1)));
+  write_file(folder / "b/2.png", png(6, 5, 2, random_bytes(90, 2)));
+  const std::string base = format("dataset: image_folder, path: {}", folder.text());
+  const auto read_all = [](const std::string& yaml) {
+    const Data data(data_options(yaml), 1);
+    const auto source = data.training(2, {}, {1, 0, 0});
+    source->next();
+    return data.info().sample;
+  };
+  try {
+    read_all("{" + base + "}");
+    FAIL("no error");
+  } catch (const Error& error) {
+    CHECK(error.kind() == ErrorKind::data);
+    CHECK(std::string(error.what()).find("b/2.png") != std::string::npos);
+    CHECK(std::string(error.what()).find("resize") != std::string::npos);
+  }
+  CHECK(read_all("{" + base + ", transform: [{resize: [8, 7]}]}") == Shape{8, 7, 3});
+  CHECK(read_all("{" + base + ", transform: [{center_crop: 4}]}") == Shape{4, 4, 3});
+  CHECK(read_all("{" + base + ", transform: [{resize: 6}, {center_crop: 6}], shape: [6, 6, 3], classes: 2}") ==
+        Shape{6, 6, 3});
+  CHECK_THROWS_AS(read_all("{" + base + ", transform: [{resize: [8, 7]}], shape: [7, 7, 3]}"), Error);
+  CHECK_THROWS_AS(read_all("{" + base + ", transform: [{resize: [8, 7]}], classes: 3}"), Error);
+}
+
+TEST_CASE("a damaged image stops the run, or is skipped with weight 0") {
+  const TempFolder folder;
+  const std::string good = jpeg(16, 16, 3, slope(16, 16, 3));
+  write_file(folder / "a/1.jpg", good);
+  write_file(folder / "a/2.jpg", good.substr(0, good.size() * 2 / 3));
+  write_file(folder / "b/3.jpg", good);
+  const std::string base = format("dataset: image_folder, path: {}, shuffle: false", folder.text());
+  {
+    const Data data(data_options("{" + base + "}"), 1);
+    const auto source = data.training(3, {}, {1, 0, 0});
+    try {
+      source->next();
+      FAIL("no error");
+    } catch (const Error& error) {
+      CHECK(std::string(error.what()).find("a/2.jpg") != std::string::npos);
+    }
+  }
+  const Data data(data_options("{" + base + ", on_error: skip}"), 1);
+  const auto source = data.training(3, {}, {1, 0, 0});
+  const Batch& batch = source->next();
+  CHECK(batch.weights.as<float>()[0] == 1);
+  CHECK(batch.weights.as<float>()[1] == 0);
+  CHECK(batch.weights.as<float>()[2] == 1);
+}
+
+TEST_CASE("validation folders: classes as in training, none that training lacks") {
+  const TempFolder folder;
+  const std::string image = png(2, 2, 2, random_bytes(12, 1));
+  for (const char* name : {"train/a/1.png", "train/b/1.png", "train/c/1.png", "good/c/1.png", "bad/d/1.png"})
+    write_file(folder / name, image);
+  const auto config = [&](const char* validation) {
+    return data_options(
+        format("{{dataset: image_folder, path: {}, validation: {{path: {}}}}}", folder / "train", folder / validation));
+  };
+  const Data data(config("good"), 1);
+  CHECK(data.info().validation_samples == 1);
+  CHECK(data.evaluation(PartKind::validation, 1, {})->next().targets.as<std::int32_t>()[0] == 2);
+  CHECK_THROWS_AS(Data(config("bad"), 1), Error);
+}
