@@ -31,7 +31,7 @@ View piece_of(View data, const Part& part, std::int64_t first, std::int64_t most
 void HostGroup::all_reduce(const Call& call) {
   const View data = call.data;
   if (bridge_) return all_reduce_across(call);
-  if (data.bytes() <= small_bytes && data.bytes() * size() <= 8 * small_bytes) return all_reduce_small(call);
+  if (data.bytes() <= small_bytes && data.bytes() * size() <= 16 * small_bytes) return all_reduce_small(call);
   if (open(call)) return all_reduce_in_place(call, data.count);
   for_pieces(data.count, stage_bytes / size_of(data.dtype), [&](std::int64_t first, std::int64_t count) {
     const View piece = data.part(first, count);

@@ -8,7 +8,7 @@
 namespace trainctl {
 
 // After the seat: two buffers for small data, used by turns, and a stage of two halves for larger data.
-inline constexpr std::int64_t small_bytes = 16 << 10;
+inline constexpr std::int64_t small_bytes = 4 << 10;
 inline constexpr std::int64_t half_stage_bytes = 128 << 10;
 inline constexpr std::int64_t stage_bytes = 2 * half_stage_bytes;
 
