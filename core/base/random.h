@@ -1,7 +1,7 @@
 // Randomness as a function: Philox 4x32-10 keyed by (seed, purpose, step or epoch, sample, hash of a name).
 //
-// Salmon, Moraes, Dror, Shaw: "Parallel random numbers: as easy as 1, 2, 3" (SC 2011). No stream and no state: the value
-// at a position depends on its key only, so neither ranks, threads, workers nor a restart can change it.
+// Salmon, Moraes, Dror, Shaw: "Parallel random numbers: as easy as 1, 2, 3" (SC 2011). No stream and no state: the
+// value at a position depends on its key only, so neither ranks, threads, workers nor a restart can change it.
 #pragma once
 
 #include <array>
@@ -43,13 +43,14 @@ struct RandomKey {
   std::uint32_t round = 0;
   std::uint32_t name = 0;
 
-  // Four random words at a position (of a sample's element, or of a sample), `index` counting in blocks of four.
-  constexpr PhiloxBlock block(std::uint64_t sample, std::uint32_t index = 0) const {
-    const auto low = static_cast<std::uint32_t>(seed);
-    const auto high = static_cast<std::uint32_t>(seed >> 32);
+  // Philox's counter for a position (of a sample's element, or of a sample), `index` counting in blocks of four words.
+  constexpr PhiloxBlock counter(std::uint64_t sample, std::uint32_t index = 0) const {
     const std::uint32_t mixed = name ^ (static_cast<std::uint32_t>(purpose) * 0x85EBCA6B);
-    return philox({static_cast<std::uint32_t>(sample), static_cast<std::uint32_t>(sample >> 32) ^ mixed, index, round},
-                  {low, high});
+    return {static_cast<std::uint32_t>(sample), static_cast<std::uint32_t>(sample >> 32) ^ mixed, index, round};
+  }
+  // Four random words at that position.
+  constexpr PhiloxBlock block(std::uint64_t sample, std::uint32_t index = 0) const {
+    return philox(counter(sample, index), {static_cast<std::uint32_t>(seed), static_cast<std::uint32_t>(seed >> 32)});
   }
 };
 

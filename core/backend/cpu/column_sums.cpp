@@ -1,56 +1,46 @@
-// Sums over the rows of a matrix, a tile of columns at a time.
+// Sums over the rows of a matrix.
 #include "core/backend/cpu/column_sums.h"
 
-#include "core/backend/cpu/parallel.h"
-#include "core/backend/cpu/simd.h"
+#include "core/backend/cpu/channels.h"
 
 namespace trainctl::cpu {
 namespace {
 
-constexpr int tile = 64;
-
-// One tile. Rows are summed in blocks, so that the rounding error grows with the block's length and their number only.
 template <class T>
-void sum_tile(const T* x, std::int64_t rows, std::int64_t columns, std::int64_t width, bool accumulate, float* sums) {
-  simd([=]() TRAINCTL_INLINE {
-    constexpr std::int64_t block = 512;
-    float total[tile] = {};
-    for (std::int64_t start = 0; start < rows; start += block) {
-      const std::int64_t end = std::min(start + block, rows);
-      float part[tile] = {};
-      if (width == tile) {
-        for (std::int64_t row = start; row < end; ++row) {
-#pragma omp simd
-          for (int c = 0; c < tile; ++c) part[c] += load(x[row * columns + c]);
-        }
-      } else {
-        for (std::int64_t row = start; row < end; ++row) {
-#pragma omp simd
-          for (std::int64_t c = 0; c < width; ++c) part[c] += load(x[row * columns + c]);
-        }
-      }
-      for (int c = 0; c < tile; ++c) total[c] += part[c];
-    }
-    for (std::int64_t c = 0; c < width; ++c) sums[c] = accumulate ? sums[c] + total[c] : total[c];
-  });
+void sum(const ChannelShape& shape, const T* x, float* partials) {
+  const std::int64_t columns = shape.columns();
+  channel_sums<1>(
+      shape,
+      [=](std::int64_t) TRAINCTL_INLINE {
+        return [=](std::int64_t i, std::int64_t, float* values) TRAINCTL_INLINE { values[0] = load(x[i]); };
+      },
+      [=](std::int64_t chunk, std::int64_t column, std::int64_t width, const float(*results)[column_tile])
+          TRAINCTL_INLINE { std::copy_n(results[0], width, partials + chunk * columns + column); });
 }
 
-template <class T>
-void sum_columns(const T* x, std::int64_t rows, std::int64_t columns, bool accumulate, float* sums) {
-  const std::int64_t grain =
-      std::max<std::int64_t>(tile, element_grain / std::max<std::int64_t>(rows, 1) / tile * tile);
-  parallel_ranges(columns, grain, [=](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t c = begin; c < end; c += tile) {
-      sum_tile(x + c, rows, columns, std::min<std::int64_t>(tile, end - c), accumulate, sums + c);
-    }
-  });
-}
+// The totals lie in front of the partial sums.
+std::int64_t total_bytes(std::int64_t columns) { return columns * static_cast<std::int64_t>(sizeof(double)); }
 
 }  // namespace
 
-void column_sums(DType dtype, const void* x, std::int64_t rows, std::int64_t columns, bool accumulate, float* sums) {
-  if (dtype == DType::float32) return sum_columns(static_cast<const float*>(x), rows, columns, accumulate, sums);
-  sum_columns(static_cast<const Bf16*>(x), rows, columns, accumulate, sums);
+std::int64_t column_sums_workspace(std::int64_t rows, std::int64_t columns) {
+  return total_bytes(columns) + ChannelShape(rows, columns).partials(1) * size_of(DType::float32);
+}
+
+void column_sums(DType dtype, const void* x, std::int64_t rows, std::int64_t columns, bool accumulate, float* sums,
+                 void* workspace) {
+  const ChannelShape shape(rows, columns);
+  auto* totals = static_cast<double*>(workspace);
+  auto* partials = reinterpret_cast<float*>(static_cast<std::byte*>(workspace) + total_bytes(columns));
+  if (dtype == DType::float32) {
+    sum(shape, static_cast<const float*>(x), partials);
+  } else {
+    sum(shape, static_cast<const Bf16*>(x), partials);
+  }
+  join_channel_sums<1>(shape, partials, totals);
+  for (std::int64_t c = 0; c < columns; ++c) {
+    sums[c] = static_cast<float>(accumulate ? static_cast<double>(sums[c]) + totals[c] : totals[c]);
+  }
 }
 
 }  // namespace trainctl::cpu

@@ -136,13 +136,16 @@ Lowering lower_dense_grad_weights(const LowerContext& context) {
                         row_major({in, out}, DType::float32), attributes(def.accumulate));
   Lowering lowering = context.logical();
   describe(product, lowering);
+  // The product's scratch memory is free again when the bias is summed.
+  if (def.bias) lowering.workspace_bytes = std::max(lowering.workspace_bytes, column_sums_workspace(samples, out));
   lowering.bind = [&dnnl = context.dnnl, product, bias = def.bias, accumulate = def.accumulate, dtype, samples,
                    out](const Binding& b) -> std::unique_ptr<Kernel> {
     PrimitiveCall call(dnnl, dnnl::matmul(product.desc),
                        product.operands(b.inputs[0], b.inputs[1], {}, b.outputs[0], b.workspace));
     auto body = [call = std::move(call), bias, accumulate, dtype, samples, out](const Places& places) mutable {
       call.run(places.slot);
-      if (bias) column_sums(dtype, places.in<void>(1), samples, out, accumulate, places.out<float>(1));
+      if (!bias) return;
+      column_sums(dtype, places.in<void>(1), samples, out, accumulate, places.out<float>(1), places.workspace<void>());
     };
     return std::make_unique<FunctionKernel<decltype(body)>>(b, std::move(body));
   };

@@ -9,10 +9,28 @@ namespace trainctl::cpu {
 Lowering lower_dense(const LowerContext& context);
 Lowering lower_dense_grad_input(const LowerContext& context);
 Lowering lower_dense_grad_weights(const LowerContext& context);
+// conv2d.cpp
+Lowering lower_conv2d(const LowerContext& context);
+Lowering lower_conv2d_grad_input(const LowerContext& context);
+Lowering lower_conv2d_grad_weights(const LowerContext& context);
+// pool2d.cpp
+Lowering lower_pool2d(const LowerContext& context);
+Lowering lower_pool2d_grad(const LowerContext& context);
+Lowering lower_global_average_pool2d(const LowerContext& context);
+Lowering lower_global_average_pool2d_grad(const LowerContext& context);
+// batch_norm.cpp
+Lowering lower_batch_norm(const LowerContext& context);
+Lowering lower_batch_norm_grad(const LowerContext& context);
+Lowering lower_batch_norm_inference(const LowerContext& context);
 // activations.cpp
 Lowering lower_activation(const LowerContext& context);
 Lowering lower_activation_grad(const LowerContext& context);
 Lowering lower_add(const LowerContext& context);
+// softmax.cpp
+Lowering lower_softmax(const LowerContext& context);
+Lowering lower_softmax_grad(const LowerContext& context);
+// dropout.cpp
+Lowering lower_dropout(const LowerContext& context);
 // losses.cpp
 Lowering lower_loss(const LowerContext& context);
 // metrics.cpp
@@ -28,6 +46,8 @@ Lowering lower_gradient_norm(const LowerContext& context);
 Lowering lower_update_statistics(const LowerContext& context);
 Lowering lower_accumulate_statistics(const LowerContext& context);
 // shaping.cpp
+Lowering lower_concatenate(const LowerContext& context);
+Lowering lower_split(const LowerContext& context);
 Lowering lower_cast(const LowerContext& context);
 Lowering lower_reorder(const LowerContext& context);
 

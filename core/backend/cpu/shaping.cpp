@@ -60,6 +60,63 @@ onednn::memory::desc descriptor(const OneDnn& dnnl, const Layout& layout, const 
 
 }  // namespace
 
+namespace {
+
+// Tensors side by side along the last dimension: one wide one, and its parts from the left. Copies a row at a time.
+class Columns {
+ public:
+  Columns(const TensorType& wide, std::vector<std::int64_t> part_widths)
+      : rows_(wide.shape.count() / wide.shape.back()) {
+    for (std::int64_t width : part_widths) widths_.push_back(width * size_of(wide.dtype));
+    row_bytes_ = wide.shape.back() * size_of(wide.dtype);
+  }
+
+  // Between the wide tensor and its part that begins at column_bytes; returns where the next one begins.
+  std::int64_t copy(std::size_t part, std::int64_t column_bytes, std::byte* wide, std::byte* narrow,
+                    bool to_wide) const {
+    const std::int64_t width = widths_[part], row_bytes = row_bytes_;
+    parallel_ranges(rows_, std::max<std::int64_t>(1, 4 * element_grain / width),
+                    [=](std::int64_t begin, std::int64_t end) {
+                      for (std::int64_t row = begin; row < end; ++row) {
+                        std::byte* left = wide + row * row_bytes + column_bytes;
+                        std::byte* right = narrow + row * width;
+                        std::memcpy(to_wide ? left : right, to_wide ? right : left, static_cast<std::size_t>(width));
+                      }
+                    });
+    return column_bytes + width;
+  }
+
+ private:
+  std::int64_t rows_;
+  std::vector<std::int64_t> widths_;  // bytes
+  std::int64_t row_bytes_ = 0;
+};
+
+}  // namespace
+
+Lowering lower_concatenate(const LowerContext& context) {
+  std::vector<std::int64_t> widths;
+  for (std::size_t i = 0; i < context.op.inputs.size(); ++i) widths.push_back(context.input(i).shape.back());
+  const Columns columns(context.output(0), widths);
+  return own_kernel(context, [columns, parts = widths.size()](const Places& places) {
+    std::int64_t at = 0;
+    for (std::size_t i = 0; i < parts; ++i) {
+      at = columns.copy(i, at, places.out<std::byte>(0), places.in<std::byte>(i), true);
+    }
+  });
+}
+
+Lowering lower_split(const LowerContext& context) {
+  const std::vector<std::int64_t>& widths = context.op.as<Split>().sizes;
+  const Columns columns(context.input(0), widths);
+  return own_kernel(context, [columns, parts = widths.size()](const Places& places) {
+    std::int64_t at = 0;
+    for (std::size_t i = 0; i < parts; ++i) {
+      at = columns.copy(i, at, places.in<std::byte>(0), places.out<std::byte>(i), false);
+    }
+  });
+}
+
 Lowering lower_cast(const LowerContext& context) {
   return lower_conversion(context, context.input(0).dtype, context.op.as<Cast>().to);
 }

@@ -1,0 +1,131 @@
+// Batch normalisation against its definition in float64, forward and backward, with residual and ReLU.
+#include <cmath>
+
+#include "core/backend/cpu/cpu_backend.h"
+#include "core/graph/ops/batch_norm.h"
+#include "test/backend/run_op.h"
+#include "test/catch.h"
+
+using namespace trainctl;
+using namespace trainctl::test;
+
+namespace {
+
+using Values = std::vector<double>;
+
+struct Reference {
+  Values mean, variance, y, dx, dgamma, dbeta, dresidual;
+};
+
+// Everything by the definition; masked by the kernel's own y (rounding could turn a tiny value to zero).
+Reference reference(const Value& x, const Value& gamma, const Value& beta, const Value& residual, const Value& dy,
+                    const BatchNormAttributes& a) {
+  const auto channels = static_cast<std::size_t>(x.type.shape.back());
+  const std::size_t n = x.values.size();
+  const double rows = static_cast<double>(n / channels);
+  Reference r{Values(channels), Values(channels), Values(n), Values(n), Values(channels), Values(channels), Values(n)};
+  for (std::size_t i = 0; i < n; ++i) r.mean[i % channels] += x.values[i] / rows;
+  for (std::size_t i = 0; i < n; ++i)
+    r.variance[i % channels] += std::pow(x.values[i] - r.mean[i % channels], 2) / rows;
+  const auto normal = [&](std::size_t i) {
+    const std::size_t c = i % channels;
+    return (x.values[i] - r.mean[c]) / std::sqrt(r.variance[c] + static_cast<double>(a.epsilon));
+  };
+  for (std::size_t i = 0; i < n; ++i) {
+    const std::size_t c = i % channels;
+    double y = (a.scale ? gamma.values[c] : 1.0) * normal(i) + (a.center ? beta.values[c] : 0.0);
+    if (a.residual) y += residual.values[i];
+    const bool passes = !a.relu || y > 0;
+    r.y[i] = passes ? y : 0;
+    r.dresidual[i] = passes ? dy.values[i] : 0;
+    r.dbeta[c] += r.dresidual[i];
+    r.dgamma[c] += r.dresidual[i] * normal(i);
+  }
+  for (std::size_t i = 0; i < n; ++i) {
+    const std::size_t c = i % channels;
+    const double scale = (a.scale ? gamma.values[c] : 1.0) / std::sqrt(r.variance[c] + static_cast<double>(a.epsilon));
+    r.dx[i] = scale * (r.dresidual[i] - r.dbeta[c] / rows - normal(i) * r.dgamma[c] / rows);
+  }
+  return r;
+}
+
+}  // namespace
+
+TEST_CASE("batch norm, its gradient and its inference") {
+  const auto backend = make_cpu_backend({.threads = GENERATE(1, 2)});
+  const DType dtype = GENERATE(DType::float32, DType::bfloat16);
+  const Shape shape = GENERATE(Shape{4, 5, 7, 16}, Shape{33, 3}, Shape{2, 3, 3, 130}, Shape{64, 20, 20, 10});
+  const bool residual = GENERATE(false, true), relu = GENERATE(false, true), affine = GENERATE(false, true);
+  CAPTURE(name_of(dtype), to_string(shape), residual, relu, affine);
+  const BatchNormAttributes a{1e-3f, affine, affine, residual, relu};
+  const double tolerance = dtype == DType::float32 ? 3e-5 : 2e-2;
+  const Shape per_channel{shape.back()};
+  const Value x = random_value(shape, dtype, 1, -1, 3), dy = random_value(shape, dtype, 2);
+  const Value other = random_value(shape, dtype, 3);
+  const Value gamma = random_value(per_channel, DType::float32, 4, 0.5, 2);
+  const Value beta = random_value(per_channel, DType::float32, 5);
+
+  std::vector<Value> inputs{x};
+  if (affine) inputs.insert(inputs.end(), {gamma, beta});
+  if (residual) inputs.push_back(other);
+  const auto forward = run_op(*backend, std::make_shared<BatchNorm>(a), inputs);
+  Reference r = reference(x, gamma, beta, other, dy, a);
+  CHECK(largest_error(forward[0], r.y) < tolerance);
+  CHECK(largest_error(forward[1], r.mean) < 2e-6);
+  CHECK(largest_error(forward[2], r.variance) < 2e-6);
+
+  // Where a value is within rounding of ReLU's corner, kernel and reference may differ: leave out its gradient.
+  Value clean = dy;
+  for (std::size_t i = 0; relu && i < clean.values.size(); ++i) {
+    if (std::abs(r.y[i]) < tolerance && (r.y[i] > 0 || forward[0].values[i] > 0)) clean.values[i] = 0;
+  }
+  r = reference(x, gamma, beta, other, clean, a);
+  for (bool accumulate : {false, true}) {
+    std::vector<Value> backward{clean, x};
+    if (relu) backward.push_back(forward[0]);
+    if (affine) backward.push_back(gamma);
+    backward.insert(backward.end(), {forward[1], forward[2]});
+    std::vector<Value> old{{}};
+    if (affine)
+      old.insert(old.end(),
+                 {random_value(per_channel, DType::float32, 6), random_value(per_channel, DType::float32, 7)});
+    const auto got = run_op(*backend, std::make_shared<BatchNormGrad>(a, accumulate), backward, old);
+    CHECK(largest_error(got[0], r.dx) < tolerance);
+    if (affine) {
+      Values dgamma = r.dgamma, dbeta = r.dbeta;
+      for (std::size_t c = 0; accumulate && c < dgamma.size(); ++c) {
+        dgamma[c] += old[1].values[c];
+        dbeta[c] += old[2].values[c];
+      }
+      CHECK(largest_error(got[1], dgamma) < 3e-5);
+      CHECK(largest_error(got[2], dbeta) < 3e-5);
+    }
+    if (residual) CHECK(largest_error(got.back(), r.dresidual) < 1e-9);
+  }
+
+  std::vector<Value> given{x};
+  if (affine) given.insert(given.end(), {gamma, beta});
+  given.insert(given.end(), {forward[1], forward[2]});
+  if (residual) given.push_back(other);
+  CHECK(largest_error(run_op(*backend, std::make_shared<BatchNormInference>(a), given)[0], r.y) < tolerance);
+}
+
+TEST_CASE("the variance of values with a large mean keeps its digits") {
+  const auto backend = make_cpu_backend({});
+  const Value x = random_value({64, 16, 16, 4}, DType::float32, 1, 4095, 4097);
+  const BatchNormAttributes a{1e-3f, false, false, false, false};
+  const Reference r = reference(x, {}, {}, {}, x, a);
+  const auto forward = run_op(*backend, std::make_shared<BatchNorm>(a), {x});
+  for (std::size_t c = 0; c < 4; ++c) CHECK(forward[2].values[c] == Approx(r.variance[c]).epsilon(1e-4));
+}
+
+TEST_CASE("statistics: sums over samples, then a gated moving average") {
+  const auto backend = make_cpu_backend({});
+  const Value mean = random_value({5}, DType::float32, 1), variance = random_value({5}, DType::float32, 2);
+  const Value old = random_value({5}, DType::float32, 3), moving = random_value({5}, DType::float32, 4);
+  const auto sums = run_op(*backend, std::make_shared<AccumulateStatistics>(7, true), {mean, variance}, {old, old});
+  for (std::size_t c = 0; c < 5; ++c) {
+    CHECK(sums[0].values[c] == Approx(old.values[c] + 7 * mean.values[c]));
+    CHECK(sums[1].values[c] == Approx(old.values[c] + 7 * variance.values[c]));
+  }
+}

@@ -1,0 +1,123 @@
+// Convolutions against naive loops in float64: odd sizes, groups, dilation, strides, asymmetric padding, accumulation.
+#include "core/backend/cpu/cpu_backend.h"
+#include "core/graph/ops/linear.h"
+#include "test/backend/run_op.h"
+#include "test/catch.h"
+
+using namespace trainctl;
+using namespace trainctl::test;
+
+namespace {
+
+struct Case {
+  const char* what;
+  Shape x;
+  std::int64_t out, groups;
+  Window window;
+};
+
+// Calls visit(index of x, of the kernel, of y) for every product of the convolution.
+template <class Visit>
+void each_product(const Case& c, const Visit& visit) {
+  const Window& w = c.window;
+  const std::int64_t n = c.x[0], h = c.x[1], wd = c.x[2], in = c.x[3], in_group = in / c.groups,
+                     out_group = c.out / c.groups;
+  const std::int64_t oh = w.output(0, h), ow = w.output(1, wd);
+  for (std::int64_t b = 0; b < n; ++b)
+    for (std::int64_t y = 0; y < oh; ++y)
+      for (std::int64_t x = 0; x < ow; ++x)
+        for (std::int64_t i = 0; i < w.size[0]; ++i)
+          for (std::int64_t j = 0; j < w.size[1]; ++j) {
+            const std::int64_t row = y * w.strides[0] - w.padding_before[0] + i * w.dilation[0];
+            const std::int64_t column = x * w.strides[1] - w.padding_before[1] + j * w.dilation[1];
+            if (row < 0 || row >= h || column < 0 || column >= wd) continue;
+            for (std::int64_t o = 0; o < c.out; ++o)
+              for (std::int64_t k = 0; k < in_group; ++k) {
+                visit(static_cast<std::size_t>(((b * h + row) * wd + column) * in + o / out_group * in_group + k),
+                      static_cast<std::size_t>(((i * w.size[1] + j) * in_group + k) * c.out + o),
+                      static_cast<std::size_t>(((b * oh + y) * ow + x) * c.out + o));
+              }
+          }
+}
+
+const Case cases[] = {
+    {"3x3 same", {2, 8, 8, 16}, 16, 1, {{3, 3}, {1, 1}, {1, 1}, {1, 1}, {1, 1}}},
+    {"one channel", {3, 12, 10, 1}, 5, 1, {{3, 3}, {1, 1}, {1, 1}, {0, 0}, {0, 0}}},
+    {"stride 2, padding on one side, as same pads", {2, 9, 8, 3}, 16, 1, {{3, 3}, {2, 2}, {1, 1}, {0, 0}, {1, 1}}},
+    {"odd channels, oblong", {2, 7, 11, 13}, 10, 1, {{5, 2}, {1, 2}, {1, 1}, {2, 0}, {1, 1}}},
+    {"groups", {2, 6, 6, 12}, 8, 4, {{3, 3}, {1, 1}, {1, 1}, {1, 1}, {1, 1}}},
+    {"depthwise", {2, 6, 6, 16}, 16, 16, {{3, 3}, {1, 1}, {1, 1}, {1, 1}, {1, 1}}},
+    {"dilation", {1, 11, 9, 8}, 16, 1, {{3, 3}, {1, 1}, {2, 3}, {2, 3}, {2, 3}}},
+    {"1x1 stride 2", {2, 8, 8, 16}, 32, 1, {{1, 1}, {2, 2}, {1, 1}, {0, 0}, {0, 0}}},
+};
+
+}  // namespace
+
+TEST_CASE("conv2d forward and backward") {
+  const auto backend = make_cpu_backend({.threads = 2});
+  const DType dtype = GENERATE(DType::float32, DType::bfloat16);
+  const double tolerance = dtype == DType::float32 ? 2e-5 : 2e-2;
+  KernelChoices choices;
+  for (const Case& c : cases) {
+    CAPTURE(name_of(dtype), c.what);
+    const Window& w = c.window;
+    const Shape y_shape{c.x[0], w.output(0, c.x[1]), w.output(1, c.x[2]), c.out};
+    const Value x = random_value(c.x, dtype, 1);
+    const Value kernel = random_value({w.size[0], w.size[1], c.x[3] / c.groups, c.out}, DType::float32, 2, -0.3, 0.3);
+    const Value bias = random_value({c.out}, DType::float32, 3);
+    const Value dy = random_value(y_shape, dtype, 4);
+    std::vector<double> y(dy.values.size()), dx(x.values.size()), dkernel(kernel.values.size());
+    each_product(c, [&](std::size_t at_x, std::size_t at_kernel, std::size_t at_y) {
+      const double weight = round_to(dtype, kernel.values[at_kernel]);
+      y[at_y] += x.values[at_x] * weight;
+      dx[at_x] += dy.values[at_y] * weight;
+      dkernel[at_kernel] += x.values[at_x] * dy.values[at_y];
+    });
+
+    CHECK(largest_error(run_op(*backend, std::make_shared<Conv2d>(w, c.groups), {x, kernel}, {}, &choices)[0], y) <
+          tolerance);
+    for (std::size_t i = 0; i < y.size(); ++i) {
+      y[i] = std::max(y[i] + bias.values[i % static_cast<std::size_t>(c.out)], 0.0);
+    }
+    const auto fused = std::make_shared<Conv2d>(w, c.groups, ActivationFunction{ActivationKind::relu});
+    CHECK(largest_error(run_op(*backend, fused, {x, kernel, bias}, {}, &choices)[0], y) < tolerance);
+
+    const auto by_input = std::make_shared<Conv2dGradInput>(w, c.groups, c.x);
+    CHECK(largest_error(run_op(*backend, by_input, {dy, kernel}, {}, &choices)[0], dx) < tolerance);
+
+    std::vector<double> dbias(static_cast<std::size_t>(c.out));
+    for (std::size_t i = 0; i < dy.values.size(); ++i) dbias[i % dbias.size()] += dy.values[i];
+    for (bool accumulate : {false, true}) {
+      const Value old_kernel = random_value(kernel.type.shape, DType::float32, 6);
+      const Value old_bias = random_value(bias.type.shape, DType::float32, 7);
+      std::vector<double> sum_kernel = dkernel, sum_bias = dbias;
+      if (accumulate) {
+        for (std::size_t i = 0; i < dkernel.size(); ++i) sum_kernel[i] += old_kernel.values[i];
+        for (std::size_t i = 0; i < dbias.size(); ++i) sum_bias[i] += old_bias.values[i];
+      }
+      const auto by_weights = std::make_shared<Conv2dGradWeights>(w, c.groups, true, accumulate);
+      const auto got = run_op(*backend, by_weights, {x, dy}, {old_kernel, old_bias}, &choices);
+      CHECK(largest_error(got[0], sum_kernel) < 2e-5);
+      CHECK(largest_error(got[1], sum_bias) < 2e-5);
+    }
+  }
+}
+
+TEST_CASE("recorded choices are replayed, also by another backend") {
+  const auto first = make_cpu_backend({}), second = make_cpu_backend({});
+  const Window w{{3, 3}, {1, 1}, {1, 1}, {1, 1}, {1, 1}};
+  const Value x = random_value({4, 16, 16, 16}, DType::float32, 1);
+  const Value kernel = random_value({3, 3, 16, 16}, DType::float32, 2);
+  const auto op = std::make_shared<Conv2d>(w, 1);
+  KernelChoices measured, replayed;
+  Lowering one, two;
+  const auto y = run_op(*first, op, {x, kernel}, {}, &measured, &one);
+  REQUIRE(measured.size() == 1);
+  replayed.add(measured.text());
+  REQUIRE(replayed == measured);
+  const auto again = run_op(*second, op, {x, kernel}, {}, &replayed, &two);
+  CHECK(replayed == measured);
+  CHECK(one.implementation == two.implementation);
+  CHECK(one.inputs[1] == two.inputs[1]);
+  CHECK(y[0].values == again[0].values);
+}
