@@ -119,13 +119,18 @@ TEST_CASE("the variance of values with a large mean keeps its digits") {
   for (std::size_t c = 0; c < 4; ++c) CHECK(forward[2].values[c] == Approx(r.variance[c]).epsilon(1e-4));
 }
 
-TEST_CASE("statistics: sums over samples, then a gated moving average") {
+TEST_CASE("statistics are summed by weight") {
   const auto backend = make_cpu_backend({});
   const Value mean = random_value({5}, DType::float32, 1), variance = random_value({5}, DType::float32, 2);
-  const Value old = random_value({5}, DType::float32, 3), moving = random_value({5}, DType::float32, 4);
-  const auto sums = run_op(*backend, std::make_shared<AccumulateStatistics>(7, true), {mean, variance}, {old, old});
+  const Value old = random_value({5}, DType::float32, 3);
+  Value weights = random_value({6}, DType::float32, 5, 0.5, 2);
+  weights.values[2] = 0;
+  double weight = 0;
+  for (double w : weights.values) weight += w;
+  const auto op = std::make_shared<AccumulateStatistics>(true);
+  const auto sums = run_op(*backend, op, {mean, variance, weights}, {old, old});
   for (std::size_t c = 0; c < 5; ++c) {
-    CHECK(sums[0].values[c] == Approx(old.values[c] + 7 * mean.values[c]));
-    CHECK(sums[1].values[c] == Approx(old.values[c] + 7 * variance.values[c]));
+    CHECK(sums[0].values[c] == Approx(old.values[c] + weight * mean.values[c]));
+    CHECK(sums[1].values[c] == Approx(old.values[c] + weight * variance.values[c]));
   }
 }

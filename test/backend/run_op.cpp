@@ -57,6 +57,12 @@ Value random_integers(const Shape& shape, DType dtype, std::uint64_t seed, std::
   return value;
 }
 
+Value row(std::vector<double> values) {
+  Value value{{Shape{static_cast<std::int64_t>(values.size())}, DType::float32}, std::move(values)};
+  for (double& v : value.values) v = round_to(DType::float32, v);
+  return value;
+}
+
 Value scalar(double value, DType dtype) { return {{Shape{}, dtype}, {round_to(dtype, value)}}; }
 
 void write_values(const Value& value, void* memory) {

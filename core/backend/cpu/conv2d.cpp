@@ -67,7 +67,7 @@ Desc choose(const LowerContext& context, const Desc& first, const Operands& oper
     double fastest = 0;
     for (std::size_t i = 0; i < candidates.size(); ++i) {
       std::vector<Operand> list = operands(candidates[i]);
-      list.push_back({DNNL_ARG_SCRATCHPAD, candidates[i].scratchpad_desc(), {}});
+      append_scratch(candidates[i], {}, list);
       const double seconds = measure(context.dnnl, Primitive(candidates[i]), list);
       if (i == 0 || seconds < fastest) {
         fastest = seconds;
@@ -101,7 +101,7 @@ void lower_to(const LowerContext& context, const Desc& desc, const Operands& ope
   lowering.implementation = std::string("conv:") + desc.impl_info_str();
   lowering.bind = [&dnnl = context.dnnl, desc, operands](const Binding& b) -> std::unique_ptr<Kernel> {
     std::vector<Operand> list = operands(desc, b);
-    list.push_back({DNNL_ARG_SCRATCHPAD, desc.scratchpad_desc(), b.workspace});
+    append_scratch(desc, b.workspace, list);
     return std::make_unique<PrimitiveKernel>(PrimitiveCall(dnnl, Primitive(desc), list));
   };
 }
@@ -111,6 +111,7 @@ Binding no_places(std::size_t inputs, std::size_t outputs) {
   return {std::vector<Address>(inputs), std::vector<Address>(outputs), {}};
 }
 
+// What the backward descriptors want to see of the forward pass; it must live while their implementations are listed.
 dnnl::convolution_forward::primitive_desc forward_hint(const LowerContext& context, const Geometry& g, DType dtype) {
   return onednn::convolution(context.dnnl.engine(), g.shape, g.x, g.any_kernel(dtype), memory::desc(), g.y,
                              attributes());
@@ -149,8 +150,9 @@ Lowering lower_conv2d_grad_input(const LowerContext& context) {
                                 {DNNL_ARG_WEIGHTS, desc.weights_desc(), b.inputs[1]},
                                 {DNNL_ARG_DIFF_SRC, g.x, b.outputs[0]}};
   };
-  const auto first = onednn::convolution_data(context.dnnl.engine(), g.shape, g.x, g.any_kernel(dtype), g.y,
-                                              forward_hint(context, g, dtype), attributes());
+  const auto hint = forward_hint(context, g, dtype);
+  const auto first =
+      onednn::convolution_data(context.dnnl.engine(), g.shape, g.x, g.any_kernel(dtype), g.y, hint, attributes());
   const auto desc = choose<dnnl::convolution_backward_data>(
       context, first, [&](const auto& candidate) { return operands(candidate, no_places(2, 1)); });
   Lowering lowering = context.logical();
@@ -167,8 +169,9 @@ Lowering lower_conv2d_grad_weights(const LowerContext& context) {
   const Shape& dy = context.input(1).shape;
   const Geometry g(def.window, def.groups, context.input(0).shape, dy, dtype);
   const dnnl::engine& engine = context.dnnl.engine();
-  const auto first = onednn::convolution_weights(engine, g.shape, g.x, g.any_kernel(DType::float32), g.y,
-                                                 forward_hint(context, g, dtype), attributes());
+  const auto hint = forward_hint(context, g, dtype);
+  const auto first =
+      onednn::convolution_weights(engine, g.shape, g.x, g.any_kernel(DType::float32), g.y, hint, attributes());
   const auto desc = choose<dnnl::convolution_backward_weights>(context, first, [&](const auto& candidate) {
     return std::vector<Operand>{{DNNL_ARG_SRC, g.x, {}},
                                 {DNNL_ARG_DIFF_DST, g.y, {}},
@@ -194,17 +197,16 @@ Lowering lower_conv2d_grad_weights(const LowerContext& context) {
                    bias = def.bias, add = def.accumulate](const Binding& b) -> std::unique_ptr<Kernel> {
     const Address rest{b.workspace.fixed, b.workspace.offset + scratch};
     const Address result = direct ? b.outputs[0] : b.workspace;
-    PrimitiveCall convolution(dnnl, dnnl::convolution_backward_weights(desc),
-                              {{DNNL_ARG_SRC, g.x, b.inputs[0]},
-                               {DNNL_ARG_DIFF_DST, g.y, b.inputs[1]},
-                               {DNNL_ARG_DIFF_WEIGHTS, physical, result},
-                               {DNNL_ARG_SCRATCHPAD, desc.scratchpad_desc(), rest}});
+    std::vector<Operand> operands{{DNNL_ARG_SRC, g.x, b.inputs[0]},
+                                  {DNNL_ARG_DIFF_DST, g.y, b.inputs[1]},
+                                  {DNNL_ARG_DIFF_WEIGHTS, physical, result}};
+    append_scratch(desc, rest, operands);
+    PrimitiveCall convolution(dnnl, dnnl::convolution_backward_weights(desc), operands);
     std::optional<PrimitiveCall> to_logical;
     if (reorder) {
-      to_logical.emplace(dnnl, dnnl::reorder(*reorder),
-                         std::vector<Operand>{{DNNL_ARG_FROM, physical, b.workspace},
-                                              {DNNL_ARG_TO, logical, b.outputs[0]},
-                                              {DNNL_ARG_SCRATCHPAD, reorder->scratchpad_desc(), rest}});
+      std::vector<Operand> sides{{DNNL_ARG_FROM, physical, b.workspace}, {DNNL_ARG_TO, logical, b.outputs[0]}};
+      append_scratch(*reorder, rest, sides);
+      to_logical.emplace(dnnl, dnnl::reorder(*reorder), sides);
     }
     auto body = [convolution = std::move(convolution), to_logical = std::move(to_logical), scratch, dtype, rows,
                  channels, bias, add](const Places& places) mutable {

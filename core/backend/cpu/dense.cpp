@@ -25,7 +25,7 @@ struct Product {
   std::vector<Operand> operands(Address x, Address kernel, Address bias_place, Address y, Address scratch) const {
     std::vector<Operand> list{{DNNL_ARG_SRC, a, x}, {DNNL_ARG_WEIGHTS, b, kernel}, {DNNL_ARG_DST, c, y}};
     if (bias.get_size() > 0) list.push_back({DNNL_ARG_BIAS, bias, bias_place});
-    if (desc.scratchpad_desc().get_size() > 0) list.push_back({DNNL_ARG_SCRATCHPAD, desc.scratchpad_desc(), scratch});
+    append_scratch(desc, scratch, list);
     return list;
   }
   std::int64_t scratch_bytes() const { return static_cast<std::int64_t>(desc.scratchpad_desc().get_size()); }

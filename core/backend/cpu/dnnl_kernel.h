@@ -54,6 +54,13 @@ struct Operand {
   Address address;
 };
 
+// Adds the scratch memory that a primitive of this descriptor needs, if any.
+template <class Desc>
+void append_scratch(const Desc& desc, Address place, std::vector<Operand>& operands) {
+  const onednn::memory::desc scratch = desc.scratchpad_desc();
+  if (scratch.get_size() > 0) operands.push_back({DNNL_ARG_SCRATCHPAD, scratch, place});
+}
+
 // A primitive with its arguments. They are bound anew only when the slot moved.
 class PrimitiveCall {
  public:

@@ -15,10 +15,9 @@ double matmul_gflops(const OneDnn& dnnl, DType dtype) {
   const auto matrix = row_major({size, size}, dtype);
   const onednn::memory::desc any({size, size}, dnnl_type(dtype), onednn::memory::format_tag::any);
   const auto desc = onednn::matmul(dnnl.engine(), matrix, any, {}, matrix, attributes());
-  const std::vector<Operand> operands{{DNNL_ARG_SRC, matrix, {}},
-                                      {DNNL_ARG_WEIGHTS, desc.weights_desc(), {}},
-                                      {DNNL_ARG_DST, matrix, {}},
-                                      {DNNL_ARG_SCRATCHPAD, desc.scratchpad_desc(), {}}};
+  std::vector<Operand> operands{
+      {DNNL_ARG_SRC, matrix, {}}, {DNNL_ARG_WEIGHTS, desc.weights_desc(), {}}, {DNNL_ARG_DST, matrix, {}}};
+  append_scratch(desc, {}, operands);
   return 2e-9 * size * size * size / measure(dnnl, dnnl::matmul(desc), operands);
 }
 

@@ -44,8 +44,7 @@ class ReorderKernel final : public CpuKernel {
   static std::vector<Operand> operands(const dnnl::reorder::primitive_desc& desc, const onednn::memory::desc& from,
                                        const onednn::memory::desc& to, const Binding& b) {
     std::vector<Operand> list{{DNNL_ARG_FROM, from, b.inputs[0]}, {DNNL_ARG_TO, to, b.outputs[0]}};
-    if (desc.scratchpad_desc().get_size() > 0)
-      list.push_back({DNNL_ARG_SCRATCHPAD, desc.scratchpad_desc(), b.workspace});
+    append_scratch(desc, b.workspace, list);
     return list;
   }
   void compute(const Slot& slot) override { call_.run(slot); }

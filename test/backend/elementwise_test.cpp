@@ -1,0 +1,169 @@
+// Element-wise ops, softmax, dropout and shaping against their definitions in float64.
+#include <cmath>
+
+#include "core/backend/cpu/cpu_backend.h"
+#include "core/base/random.h"
+#include "core/graph/ops/activations.h"
+#include "core/graph/ops/shaping.h"
+#include "test/backend/run_op.h"
+#include "test/catch.h"
+
+using namespace trainctl;
+using namespace trainctl::test;
+
+namespace {
+
+constexpr ActivationKind kinds[] = {ActivationKind::relu, ActivationKind::leaky_relu, ActivationKind::gelu,
+                                    ActivationKind::silu, ActivationKind::tanh,       ActivationKind::sigmoid};
+
+double activate(const ActivationFunction& f, double x) {
+  switch (f.kind) {
+    case ActivationKind::relu:
+      return std::max(x, 0.0);
+    case ActivationKind::leaky_relu:
+      return x < 0 ? x * static_cast<double>(f.slope) : x;
+    case ActivationKind::gelu:
+      return 0.5 * x * (1 + std::erf(x / std::sqrt(2.0)));
+    case ActivationKind::silu:
+      return x / (1 + std::exp(-x));
+    case ActivationKind::tanh:
+      return std::tanh(x);
+    case ActivationKind::sigmoid:
+      return 1 / (1 + std::exp(-x));
+    default:
+      return x;
+  }
+}
+
+// Central differences: nothing of the kernel's formulas.
+double derivative(const ActivationFunction& f, double x) {
+  constexpr double step = 1e-5;
+  return (activate(f, x + step) - activate(f, x - step)) / (2 * step);
+}
+
+double tolerance(DType dtype) { return dtype == DType::float32 ? 1e-6 : 8e-3; }
+
+}  // namespace
+
+TEST_CASE("activations, their gradients and add") {
+  const auto backend = make_cpu_backend({.threads = 2});
+  const DType dtype = GENERATE(DType::float32, DType::bfloat16);
+  for (ActivationKind kind : kinds) {
+    const ActivationFunction f{kind, 0.2f};
+    CAPTURE(name_of(dtype), to_string(f));
+    const Value x = random_value({37, 1003}, dtype, 1, -6, 6), dy = random_value({37, 1003}, dtype, 2);
+    const Value other = random_value({37, 1003}, dtype, 3);
+    std::vector<double> y, dx, sum;
+    for (std::size_t i = 0; i < x.values.size(); ++i) {
+      y.push_back(activate(f, x.values[i]));
+      dx.push_back(dy.values[i] * derivative(f, x.values[i]));
+      sum.push_back(activate(f, x.values[i] + other.values[i]));
+    }
+    const auto forward = run_op(*backend, std::make_shared<Activation>(f), {x});
+    CHECK(largest_error(forward[0], y) < tolerance(dtype));
+    const Value saved = gradient_uses_output(kind) ? forward[0] : x;
+    CHECK(largest_error(run_op(*backend, std::make_shared<ActivationGrad>(f), {dy, saved})[0], dx) <
+          2 * tolerance(dtype));
+    CHECK(largest_error(run_op(*backend, std::make_shared<Add>(f), {x, other})[0], sum) < tolerance(dtype));
+  }
+}
+
+TEST_CASE("activations at the ends of the range") {
+  const auto backend = make_cpu_backend({});
+  const double infinity = std::numeric_limits<double>::infinity(), nan = std::numeric_limits<double>::quiet_NaN();
+  const Value x = row({-infinity, -1000, 1000, infinity, nan, -1e-30});
+  const auto of = [&](ActivationKind kind) {
+    return run_op(*backend, std::make_shared<Activation>(ActivationFunction{kind}), {x})[0].values;
+  };
+  for (ActivationKind kind : kinds) CHECK(std::isnan(of(kind)[4]));
+  CHECK(of(ActivationKind::tanh)[0] == -1);
+  CHECK(of(ActivationKind::tanh)[2] == 1);
+  CHECK(of(ActivationKind::tanh)[5] == Approx(-1e-30));
+  CHECK(of(ActivationKind::sigmoid)[1] < 1e-37);
+  CHECK(of(ActivationKind::sigmoid)[3] == 1);
+}
+
+TEST_CASE("softmax and its gradient") {
+  const auto backend = make_cpu_backend({.threads = 2});
+  const DType dtype = GENERATE(DType::float32, DType::bfloat16);
+  const std::int64_t n = GENERATE(1, 10, 1001);
+  CAPTURE(name_of(dtype), n);
+  const Value x = random_value({19, n}, dtype, 1, 50, 60), dy = random_value({19, n}, dtype, 2);
+  std::vector<double> y(x.values.size()), dx(x.values.size());
+  const auto width = static_cast<std::size_t>(n);
+  for (std::size_t row = 0; row < 19; ++row) {
+    double total = 0;
+    for (std::size_t k = 0; k < width; ++k) total += std::exp(x.values[row * width + k] - 55);
+    for (std::size_t k = 0; k < width; ++k) y[row * width + k] = std::exp(x.values[row * width + k] - 55) / total;
+  }
+  const auto forward = run_op(*backend, std::make_shared<Softmax>(), {x});
+  CHECK(largest_error(forward[0], y) < tolerance(dtype));
+  const std::vector<double>& p = forward[0].values;
+  for (std::size_t row = 0; row < 19; ++row) {
+    for (std::size_t k = 0; k < width; ++k) {
+      for (std::size_t j = 0; j < width; ++j) {
+        const double jacobian = p[row * width + j] * ((j == k ? 1.0 : 0.0) - p[row * width + k]);
+        dx[row * width + k] += dy.values[row * width + j] * jacobian;
+      }
+    }
+  }
+  CHECK(largest_error(run_op(*backend, std::make_shared<SoftmaxGrad>(), {dy, forward[0]})[0], dx) < tolerance(dtype));
+}
+
+TEST_CASE("dropout draws exactly the mask that its comment states") {
+  const auto backend = make_cpu_backend({.threads = GENERATE(1, 2)});
+  const DType dtype = GENERATE(DType::float32, DType::bfloat16);
+  const Shape shape = GENERATE(Shape{3, 7}, Shape{5, 9, 13, 3});
+  const float rate = 0.3f;
+  const Value x = random_value(shape, dtype, 1, 0.5, 1);
+  Value samples = random_integers({shape[0]}, DType::int64, 2, 1000);
+  samples.values[0] = 5e9;  // beyond 32 bits
+  const double step = 12;
+  const auto op = std::make_shared<Dropout>(rate, 0x123456789abcdefu, name_hash("block/dropout"));
+  const auto got = run_op(*backend, op, {x, samples, scalar(step, DType::int64)})[0];
+  const std::size_t count = x.values.size() / samples.values.size();
+  const RandomKey key{op->seed, Purpose::dropout, 12, op->layer};
+  std::vector<double> y;
+  for (std::size_t i = 0; i < x.values.size(); ++i) {
+    const auto sample = static_cast<std::uint64_t>(samples.values[i / count]);
+    const auto element = static_cast<std::uint32_t>(i % count);
+    const bool kept = uniform01(key.block(sample, element / 4)[element % 4]) >= rate;
+    y.push_back(kept ? x.values[i] / (1 - static_cast<double>(rate)) : 0);
+  }
+  CHECK(largest_error(got, y) < tolerance(dtype));
+}
+
+TEST_CASE("casts round to nearest even") {
+  const auto backend = make_cpu_backend({.threads = 2});
+  Value x = random_value({3, 20011}, DType::float32, 1, -1e3, 1e3);
+  x.values[0] = 1 + 0x1p-8;      // halfway, down to even
+  x.values[1] = 1 + 3 * 0x1p-8;  // halfway, up to even
+  x.values[2] = std::numeric_limits<double>::infinity();
+  x.values[3] = 3.4e38;  // beyond the largest bfloat16
+  std::vector<double> rounded;
+  for (double v : x.values) rounded.push_back(round_to(DType::bfloat16, v));
+  rounded[3] = std::numeric_limits<double>::infinity();
+  const Value half = run_op(*backend, std::make_shared<Cast>(DType::bfloat16), {x})[0];
+  CHECK(half.values == rounded);
+  CHECK(run_op(*backend, std::make_shared<Cast>(DType::float32), {half})[0].values == rounded);
+  const Value nan = row({std::numeric_limits<double>::quiet_NaN()});
+  CHECK(std::isnan(run_op(*backend, std::make_shared<Cast>(DType::bfloat16), {nan})[0].values[0]));
+}
+
+TEST_CASE("concatenate and split are inverse") {
+  const auto backend = make_cpu_backend({.threads = 2});
+  const DType dtype = GENERATE(DType::float32, DType::bfloat16);
+  const Value a = random_value({2, 3, 5}, dtype, 1), b = random_value({2, 3, 1}, dtype, 2),
+              c = random_value({2, 3, 4}, dtype, 3);
+  const Value wide = run_op(*backend, std::make_shared<Concatenate>(), {a, b, c})[0];
+  for (std::size_t row = 0; row < 6; ++row) {
+    for (std::size_t k = 0; k < 10; ++k) {
+      const double expected = k < 5 ? a.values[row * 5 + k] : k < 6 ? b.values[row] : c.values[row * 4 + k - 6];
+      CHECK(wide.values[row * 10 + k] == expected);
+    }
+  }
+  const auto parts = run_op(*backend, std::make_shared<Split>(std::vector<std::int64_t>{5, 1, 4}), {wide});
+  CHECK(parts[0].values == a.values);
+  CHECK(parts[1].values == b.values);
+  CHECK(parts[2].values == c.values);
+}

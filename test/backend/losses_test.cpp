@@ -1,0 +1,162 @@
+// Losses and metrics against their definitions in float64.
+#include <cmath>
+#include <functional>
+
+#include "core/backend/cpu/cpu_backend.h"
+#include "core/graph/ops/losses.h"
+#include "test/backend/run_op.h"
+#include "test/catch.h"
+
+using namespace trainctl;
+using namespace trainctl::test;
+
+namespace {
+
+constexpr std::int64_t samples = 23, values = 11;
+using Row = std::vector<double>;
+
+Row row_of(const Value& value, std::size_t sample) {
+  const auto n = static_cast<std::size_t>(values);
+  return {value.values.begin() + static_cast<std::ptrdiff_t>(sample * n),
+          value.values.begin() + static_cast<std::ptrdiff_t>((sample + 1) * n)};
+}
+
+double cross_entropy(const Row& x, const Row& target, double smoothing) {
+  double total = 0, loss = 0;
+  for (double v : x) total += std::exp(v);
+  for (std::size_t k = 0; k < x.size(); ++k) {
+    const double t = target[k] * (1 - smoothing) + smoothing / static_cast<double>(x.size());
+    loss -= t * std::log(std::exp(x[k]) / total);
+  }
+  return loss;
+}
+
+double binary(const Row& x, const Row& target, double smoothing) {
+  double loss = 0;
+  for (std::size_t k = 0; k < x.size(); ++k) {
+    const double t = target[k] * (1 - smoothing) + smoothing / 2, p = 1 / (1 + std::exp(-x[k]));
+    loss -= (t * std::log(p) + (1 - t) * std::log(1 - p)) / static_cast<double>(x.size());
+  }
+  return loss;
+}
+
+double squared(const Row& x, const Row& target, double) {
+  double loss = 0;
+  for (std::size_t k = 0; k < x.size(); ++k) loss += std::pow(x[k] - target[k], 2) / static_cast<double>(x.size());
+  return loss;
+}
+
+Row one_hot(double label) {
+  Row row(static_cast<std::size_t>(values));
+  row[static_cast<std::size_t>(label)] = 1;
+  return row;
+}
+
+Value weights() {
+  Value w = random_value({samples}, DType::float32, 9, 0.5, 2);
+  w.values[3] = 0;
+  return w;
+}
+
+}  // namespace
+
+TEST_CASE("losses and their gradients, by differences") {
+  const auto backend = make_cpu_backend({.threads = 2});
+  const DType dtype = GENERATE(DType::float32, DType::bfloat16);
+  const LossKind kind = GENERATE(LossKind::sparse_categorical_crossentropy, LossKind::categorical_crossentropy,
+                                 LossKind::binary_crossentropy, LossKind::mean_squared_error);
+  const float smoothing = GENERATE(0.0f, 0.1f);
+  const bool accumulate = GENERATE(false, true);
+  CAPTURE(name_of(dtype), name_of(kind), smoothing, accumulate);
+  const bool sparse = kind == LossKind::sparse_categorical_crossentropy;
+  const Value x = random_value({samples, values}, dtype, 1, -4, 4), w = weights();
+  const Value targets = sparse ? random_integers({samples}, DType::int32, 2, values)
+                               : random_value({samples, values}, DType::float32, 2, 0, 1);
+  const auto loss_of = kind == LossKind::binary_crossentropy  ? binary
+                       : kind == LossKind::mean_squared_error ? squared
+                                                              : cross_entropy;
+  double sum = accumulate ? 5 : 0;
+  Row gradient;
+  for (std::size_t i = 0; i < samples; ++i) {
+    const Row target = sparse ? one_hot(targets.values[i]) : row_of(targets, i);
+    Row row = row_of(x, i);
+    sum += w.values[i] * loss_of(row, target, static_cast<double>(smoothing));
+    for (double& v : row) {
+      constexpr double step = 1e-5;
+      const double middle = v;
+      v = middle + step;
+      const double above = loss_of(row, target, static_cast<double>(smoothing));
+      v = middle - step;
+      gradient.push_back(w.values[i] * (above - loss_of(row, target, static_cast<double>(smoothing))) / (2 * step));
+      v = middle;
+    }
+  }
+  const auto op = std::make_shared<Loss>(kind, smoothing, true, accumulate);
+  const auto got = run_op(*backend, op, {x, targets, w}, {scalar(5)});
+  CHECK(got[0].values[0] == Approx(sum).epsilon(1e-5));
+  CHECK(largest_error(got[1], gradient) < (dtype == DType::float32 ? 1e-5 : 5e-3));
+  const auto evaluation = run_op(*backend, std::make_shared<Loss>(kind, smoothing, false, false), {x, targets, w});
+  CHECK(evaluation[0].values[0] == Approx(sum - (accumulate ? 5 : 0)).epsilon(1e-5));
+}
+
+TEST_CASE("a skipped sample may hold anything; a counted one that is not finite shows") {
+  const auto backend = make_cpu_backend({});
+  Value x = random_value({samples, values}, DType::float32, 1), w = weights();
+  Value targets = random_integers({samples}, DType::int32, 2, values);
+  x.values[3 * values] = std::numeric_limits<double>::quiet_NaN();
+  targets.values[3] = -7;
+  const auto op = std::make_shared<Loss>(LossKind::sparse_categorical_crossentropy, 0.0f, true, false);
+  const auto skipped = run_op(*backend, op, {x, targets, w});
+  CHECK(std::isfinite(skipped[0].values[0]));
+  for (double v : skipped[1].values) CHECK(std::isfinite(v));
+  w.values[3] = 1;
+  CHECK(std::isnan(run_op(*backend, op, {x, targets, w})[0].values[0]));
+}
+
+TEST_CASE("metrics") {
+  const auto backend = make_cpu_backend({});
+  const DType dtype = GENERATE(DType::float32, DType::bfloat16);
+  Value x = random_value({samples, values}, dtype, 1), w = weights();
+  x.values[5] = x.values[7] = 3;  // equals: the first counts
+  const Value labels = random_integers({samples}, DType::int32, 2, values);
+  const Value rows = random_value({samples, values}, DType::float32, 3, 0, 1);
+  const auto sum = [&](const std::function<double(const Row&, std::size_t)>& of) {
+    double total = 0;
+    for (std::size_t i = 0; i < samples; ++i) total += w.values[i] * of(row_of(x, i), i);
+    return total;
+  };
+  const auto largest = [](const Row& row) { return std::max_element(row.begin(), row.end()) - row.begin(); };
+  const auto check = [&](MetricKind kind, std::int64_t k, const Value& targets, double expected) {
+    CAPTURE(name_of(kind), name_of(dtype));
+    const auto got = run_op(*backend, std::make_shared<Metric>(kind, k, true), {x, targets, w}, {scalar(2)});
+    CHECK(got[0].values[0] == Approx(2 + expected).epsilon(1e-5));
+  };
+  check(MetricKind::sparse_categorical_accuracy, 1, labels, sum([&](const Row& row, std::size_t i) {
+          return largest(row) == static_cast<std::ptrdiff_t>(labels.values[i]) ? 1.0 : 0.0;
+        }));
+  check(MetricKind::categorical_accuracy, 1, rows,
+        sum([&](const Row& row, std::size_t i) { return largest(row) == largest(row_of(rows, i)) ? 1.0 : 0.0; }));
+  const auto in_top = [](const Row& row, std::size_t label, int k) {
+    return std::count_if(row.begin(), row.end(), [&](double v) { return v > row[label]; }) < k ? 1.0 : 0.0;
+  };
+  check(MetricKind::top_k_categorical_accuracy, 3, labels,
+        sum([&](const Row& row, std::size_t i) { return in_top(row, static_cast<std::size_t>(labels.values[i]), 3); }));
+  check(MetricKind::top_k_categorical_accuracy, 3, rows, sum([&](const Row& row, std::size_t i) {
+          return in_top(row, static_cast<std::size_t>(largest(row_of(rows, i))), 3);
+        }));
+  check(MetricKind::binary_accuracy, 1, rows, sum([&](const Row& row, std::size_t i) {
+          const Row target = row_of(rows, i);
+          double right = 0;
+          for (std::size_t k = 0; k < row.size(); ++k) right += (row[k] > 0) == (target[k] > 0.5) ? 1 : 0;
+          return right / values;
+        }));
+  check(MetricKind::mean_absolute_error, 1, rows, sum([&](const Row& row, std::size_t i) {
+          const Row target = row_of(rows, i);
+          double error = 0;
+          for (std::size_t k = 0; k < row.size(); ++k) error += std::abs(row[k] - target[k]);
+          return error / values;
+        }));
+  double count = 0;
+  for (double v : w.values) count += v;
+  CHECK(run_op(*backend, std::make_shared<CountSamples>(false), {w})[0].values[0] == Approx(count));
+}

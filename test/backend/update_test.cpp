@@ -1,0 +1,131 @@
+// Optimizers, gradient norm, agreement and running statistics against their definitions in float64.
+#include <cmath>
+
+#include "core/backend/cpu/cpu_backend.h"
+#include "core/graph/ops/update.h"
+#include "test/backend/run_op.h"
+#include "test/catch.h"
+
+using namespace trainctl;
+using namespace trainctl::test;
+
+namespace {
+
+// A flat region of two ranges with a frozen gap between them.
+constexpr std::int64_t elements = 40000;
+const std::vector<UpdateRange> ranges{{0, 33001, true}, {35000, 5000, false}};
+
+struct Setting {
+  double rate = 0.05, count = 64, norm = 2, not_finite = 0, step = 3;
+};
+
+std::vector<Value> inputs_of(const Value& gradient, const Setting& s) {
+  const Value flags = row({s.not_finite, 1});
+  return {gradient, scalar(s.rate), scalar(s.step, DType::int64), scalar(s.count), flags, scalar(s.norm)};
+}
+
+// Calls visit(element, g) with g as the optimizers define it, weight decay left out.
+template <class Visit>
+void each_element(const Value& gradient, const Setting& s, double clip, const Visit& visit) {
+  for (const UpdateRange& range : ranges) {
+    for (std::int64_t i = range.offset; i < range.offset + range.count; ++i) {
+      const auto at = static_cast<std::size_t>(i);
+      visit(at, gradient.values[at] / s.count * (clip > 0 ? std::min(1.0, clip / s.norm) : 1.0), range.decay);
+    }
+  }
+}
+
+const double decay = 0.02f, epsilon = 1e-7f;
+
+}  // namespace
+
+TEST_CASE("sgd: plain, momentum, nesterov, decay, clipping") {
+  const auto backend = make_cpu_backend({.threads = GENERATE(1, 2)});
+  const float momentum = GENERATE(0.0f, 0.9f);
+  const bool nesterov = GENERATE(false, true);
+  const float clip = GENERATE(0.0f, 0.5f);
+  SgdUpdate def;
+  def.ranges = ranges;
+  def.momentum = momentum;
+  def.nesterov = nesterov;
+  def.clip_norm = clip;
+  def.weight_decay = static_cast<float>(decay);
+  const Value gradient = random_value({elements}, DType::float32, 1, -50, 50),
+              weight = random_value({elements}, DType::float32, 2);
+  const Value velocity = random_value({elements}, DType::float32, 3);
+  const Setting s;
+  Value new_weight = weight, new_velocity = velocity;
+  each_element(gradient, s, static_cast<double>(clip), [&](std::size_t i, double g, bool decays) {
+    if (decays) g += decay * weight.values[i];
+    const double m = static_cast<double>(momentum), v = m * velocity.values[i] + g;
+    new_velocity.values[i] = v;
+    new_weight.values[i] -= s.rate * (momentum == 0 ? g : nesterov ? g + m * v : v);
+  });
+  const auto op = std::make_shared<SgdUpdate>(def);
+  const auto got = run_op(*backend, op, inputs_of(gradient, s), {weight, velocity});
+  CHECK(largest_error(got[0], new_weight.values) < 1e-6);
+  if (momentum > 0) CHECK(largest_error(got[1], new_velocity.values) < 1e-6);
+
+  // What must not change anything.
+  const double infinity = std::numeric_limits<double>::infinity();
+  for (const Setting& gate : {Setting{.not_finite = 1}, Setting{.norm = infinity}, Setting{.count = 0}}) {
+    CHECK(run_op(*backend, op, inputs_of(gradient, gate), {weight, velocity})[0].values == weight.values);
+  }
+}
+
+TEST_CASE("adam and adamw") {
+  const auto backend = make_cpu_backend({.threads = GENERATE(1, 2)});
+  const bool decoupled = GENERATE(false, true);
+  AdamUpdate def;
+  def.ranges = ranges;
+  def.decoupled = decoupled;
+  def.weight_decay = static_cast<float>(decay);
+  const Value gradient = random_value({elements}, DType::float32, 1, -50, 50),
+              weight = random_value({elements}, DType::float32, 2);
+  const Value first = random_value({elements}, DType::float32, 3),
+              second = random_value({elements}, DType::float32, 4, 0, 1);
+  const Setting s;
+  Value new_weight = weight, new_first = first, new_second = second;
+  const double beta_1 = static_cast<double>(def.beta_1), beta_2 = static_cast<double>(def.beta_2);
+  each_element(gradient, s, 0, [&](std::size_t i, double g, bool decays) {
+    const double w = weight.values[i];
+    if (decays && !decoupled) g += decay * w;
+    const double m = beta_1 * first.values[i] + (1 - beta_1) * g, v = beta_2 * second.values[i] + (1 - beta_2) * g * g;
+    new_first.values[i] = m;
+    new_second.values[i] = v;
+    const double m_hat = m / (1 - std::pow(beta_1, s.step + 1)), v_hat = v / (1 - std::pow(beta_2, s.step + 1));
+    new_weight.values[i] =
+        w - s.rate * (decoupled && decays ? decay * w : 0) - s.rate * m_hat / (std::sqrt(v_hat) + epsilon);
+  });
+  const auto got = run_op(*backend, std::make_shared<AdamUpdate>(def), inputs_of(gradient, s), {weight, first, second});
+  CHECK(largest_error(got[0], new_weight.values) < 2e-6);
+  CHECK(largest_error(got[1], new_first.values) < 1e-6);
+  CHECK(largest_error(got[2], new_second.values) < 1e-6);
+}
+
+TEST_CASE("the gradient norm is in float64 and independent of the threads") {
+  const auto one = make_cpu_backend({.threads = 1});
+  const Value gradient = random_value({100003}, DType::float32, 1, -1e25, 1e25);  // squares overflow float32
+  double sum = 0;
+  for (double v : gradient.values) sum += v * v;
+  const auto op = std::make_shared<GradientNorm>(100003);
+  const Value got = run_op(*one, op, {gradient, scalar(8)})[0];
+  CHECK(got.values[0] == Approx(std::sqrt(sum) / 8).epsilon(1e-6));
+  const auto two = make_cpu_backend({.threads = 2});
+  CHECK(run_op(*two, op, {gradient, scalar(8)})[0].values == got.values);
+}
+
+TEST_CASE("agree, zero gradients and running statistics") {
+  const auto backend = make_cpu_backend({});
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  CHECK(run_op(*backend, std::make_shared<Agree>(), {scalar(3), scalar(1)})[0].values == std::vector<double>{0, 1});
+  CHECK(run_op(*backend, std::make_shared<Agree>(), {scalar(nan), scalar(0)})[0].values == std::vector<double>{1, 0});
+
+  const auto op = std::make_shared<UpdateStatistics>(0.9f);
+  const Value sum = random_value({70}, DType::float32, 1), moving = random_value({70}, DType::float32, 2);
+  std::vector<double> expected;
+  for (std::size_t c = 0; c < 70; ++c) expected.push_back(0.9 * moving.values[c] + 0.1 * sum.values[c] / 16);
+  const Value fine = row({0, 1}), bad = row({1, 0});
+  CHECK(largest_error(run_op(*backend, op, {sum, scalar(16), fine}, {moving})[0], expected) < 1e-6);
+  CHECK(run_op(*backend, op, {sum, scalar(16), bad}, {moving})[0].values == moving.values);
+}
