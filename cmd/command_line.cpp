@@ -12,7 +12,7 @@
 namespace trainctl {
 namespace {
 
-std::vector<Subcommand> subcommands() { return {inspect_subcommand()}; }
+std::vector<Subcommand> subcommands() { return {inspect_subcommand(), schema_subcommand()}; }
 
 }  // namespace
 

@@ -7,5 +7,6 @@ namespace trainctl {
 
 // run, check, eval, inspect, bench, schema: declared here as they exist, and listed in cmd/command_line.cpp.
 Subcommand inspect_subcommand();
+Subcommand schema_subcommand();
 
 }  // namespace trainctl

@@ -89,7 +89,7 @@ bool read_choice(const ChoiceTable& table, const Node& node, Reader& reader, Cho
     return section && fill(*section, nothing_at(node), node.place, reader, choice);
   }
   if (node.is_map() && node.find("name")) return read_named(table, node, reader, choice);
-  reader.expected(node, format("one {}: a name, or a map with 'name'", table.what));
+  reader.expected(node, format("the name of one {} or a map with its name", table.what));
   return false;
 }
 

@@ -12,6 +12,7 @@ namespace {
 struct Target {
   const Section* section;
   void* object;
+  std::string what;  // of a choice: what its table holds
 };
 
 // Names of all keys that may stand in the map, also those of choices that were not taken when the choice is not known.
@@ -30,7 +31,13 @@ std::vector<std::string> known_keys(const Section& section, const std::vector<Ta
   return names;
 }
 
-std::string with_article(const Section& section) { return section.name.empty() ? "here" : "in " + section.name; }
+// " in train", " in data with data set idx": what an unknown key is unknown to.
+std::string within(const std::vector<Target>& targets) {
+  if (targets[0].section->name.empty()) return "";
+  std::string text = " in " + targets[0].section->name;
+  for (std::size_t i = 1; i < targets.size(); ++i) text += " with " + targets[i].what + " " + targets[i].section->name;
+  return text;
+}
 
 bool contains(const std::vector<std::string>& names, const std::string& name) {
   for (const std::string& candidate : names) {
@@ -39,43 +46,50 @@ bool contains(const std::vector<std::string>& names, const std::string& name) {
   return false;
 }
 
-bool read_entries(const Section& section, const std::vector<Target>& targets, const Node& map, Reader& reader) {
-  bool good = keys_are_unique(map, reader);
+// How reading went: `sound` while everything that rules across keys build on is there.
+struct Outcome {
+  bool good = true;
+  bool sound = true;
+
+  void failed(const Key* key) {
+    good = false;
+    if (!key || (key->type.kind != TypeInfo::Kind::section && key->type.kind != TypeInfo::Kind::choice)) sound = false;
+  }
+};
+
+void read_entries(const Section& section, const std::vector<Target>& targets, const Node& map, Reader& reader,
+                  Outcome& outcome) {
+  if (!keys_are_unique(map, reader)) outcome.good = false;
   const std::vector<std::string> names = known_keys(section, targets);
   for (const Node::Entry& entry : map.entries) {
     if (map.find(entry.key) != &entry.value) continue;  // a repeated key, reported
-    if (reader.reported(entry.value.place)) {
-      good = false;
-      continue;
-    }
-    bool found = false;
+    const Key* found = nullptr;
     for (const Target& target : targets) {
       const Key* key = target.section->find(entry.key);
-      if (!key) continue;
-      found = true;
+      if (!key || found) continue;
+      found = key;
       const ReadingContext context(reader, entry.key);
-      if (!key->flatten) good &= key->read(entry.value, reader, target.object);
-      break;
+      const bool wrong =
+          reader.reported(entry.value.place) || (!key->flatten && !key->read(entry.value, reader, target.object));
+      if (wrong) outcome.failed(key);
     }
     if (found || contains(names, entry.key)) continue;
     reader.error(entry.key_place,
-                 format("unknown key '{}' {}{}", entry.key, with_article(section), suggestion(entry.key, names)));
-    good = false;
+                 format("unknown key '{}'{}{}", entry.key, within(targets), suggestion(entry.key, names)));
+    outcome.good = false;
   }
-  return good;
 }
 
-bool report_missing(const Section& section, const Node& map, const std::string& where, Reader& reader) {
-  bool good = true;
+void report_missing(const Section& section, const Node& map, Reader& reader, Outcome& outcome) {
   for (const Key& key : section.keys) {
     if (!key.required || map.find(key.name)) continue;
-    reader.error(map.place, format("{} needs '{}': {}", where, key.name, key.meaning));
-    good = false;
+    const std::string who = section.name.empty() ? "the config" : section.name;
+    reader.error(map.place, format("{} needs '{}': {}", who, key.name, key.meaning));
+    outcome.failed(&key);
   }
-  return good;
 }
 
-bool within(const Range& range, double value) {
+bool in_range(const Range& range, double value) {
   return !(range.at_least && value < *range.at_least) && !(range.more_than && value <= *range.more_than) &&
          !(range.at_most && value > *range.at_most) && !(range.less_than && value >= *range.less_than);
 }
@@ -121,27 +135,23 @@ bool Section::read(const Node& node, Reader& reader, void* object) const {
     map.entries.push_back({shorthand, node.place, node});
   }
 
-  std::vector<Target> targets{{this, object}};
-  bool good = true;
+  std::vector<Target> targets{{this, object, {}}};
+  Outcome outcome;
   for (const Key& key : keys) {
     const Node* name = key.flatten ? map.find(key.name) : nullptr;
-    if (!name) continue;
+    if (!name || reader.reported(name->place)) continue;
     const ReadingContext context(reader, key.name);
     const Key::Flattened choice = key.flatten(*name, reader, object);
-    good &= choice.section != nullptr;
-    if (choice.section) targets.push_back({choice.section, choice.object});
+    if (choice.section) targets.push_back({choice.section, choice.object, key.type.table().what});
   }
-  good &= read_entries(*this, targets, map, reader);
-  for (const Target& target : targets) {
-    good &= report_missing(*target.section, map, target.section->name.empty() ? "the config" : target.section->name,
-                           reader);
-  }
-  if (!good) return false;
+  read_entries(*this, targets, map, reader, outcome);
+  for (const Target& target : targets) report_missing(*target.section, map, reader, outcome);
+  if (!outcome.sound) return false;
   const std::size_t before = reader.diagnostics().size();
   for (const Target& target : targets) {
     for (const auto& check : target.section->checks) check(target.object, map, reader);
   }
-  return reader.diagnostics().size() == before;
+  return outcome.good && reader.diagnostics().size() == before;
 }
 
 Node Section::write(const void* object) const {
@@ -167,7 +177,7 @@ bool check_range(const Range& range, const Node& node, Reader& reader) {
   for (const Node::Entry& entry : node.entries) good &= check_range(range, entry.value, reader);
   if (!node.is_scalar()) return good;
   const auto number = leading_number(node.text);
-  if (!number || within(range, *number)) return true;
+  if (!number || in_range(range, *number)) return true;
   reader.error(node.place, format("{} must be {}, not {}", reader.key(), phrase(range), node.text));
   return false;
 }

@@ -59,7 +59,9 @@ struct Section {
   std::string shorthand;  // this key takes the value where it is no map: `resize: 256`
   std::vector<Key> keys;
   std::function<std::shared_ptr<Options>()> make;  // set where the struct derives from Options
-  std::vector<std::function<void(const void*, const Node&, Reader&)>> checks;  // across keys, when all were read well
+  // Rules across keys. They run when the section's own keys are there and were read well; a section or a choice below
+  // it may be wrong, and the choice then be empty.
+  std::vector<std::function<void(const void*, const Node&, Reader&)>> checks;
 
   const Key* find(std::string_view key) const;
   // Reads a map (or the shorthand's value, or null for all defaults) into the object. Reports unknown keys (with a
@@ -112,7 +114,8 @@ class Keys {
     section_.shorthand = std::move(name);
     return std::move(*this);
   }
-  // A rule across keys: check(options, node, reader) reports what is wrong. The node is the section's map.
+  // A rule across keys (see Section::checks): check(options, node, reader) reports what is wrong. The node is the
+  // section's map.
   template <class Check>
   Keys&& check(Check rule) && {
     section_.checks.push_back([rule = std::move(rule)](const void* object, const Node& node, Reader& reader) {

@@ -82,6 +82,9 @@ std::string join_or(const std::vector<std::string>& words) {
 std::string describe(const TypeInfo& type) {
   std::vector<std::string> words = type.names;
   if (const std::string text = phrase(type); !text.empty()) words.push_back(text);
+  // What stands for no value of the kind comes last: "a whole number or none".
+  std::stable_partition(words.begin(), words.end(),
+                        [](const std::string& word) { return word != "none" && word != "auto"; });
   return join_or(words);
 }
 
@@ -99,7 +102,7 @@ void Reader::expected(const Node& node, const TypeInfo& type) {
 
 bool Reader::reported(const Place& place) const {
   return !place.file.empty() && std::any_of(diagnostics_.begin(), diagnostics_.end(),
-                                      [&](const Diagnostic& diagnostic) { return diagnostic.place == place; });
+                                            [&](const Diagnostic& diagnostic) { return diagnostic.place == place; });
 }
 
 void Reader::throw_if_failed() const {

@@ -172,14 +172,14 @@ TEST_CASE("each wrong value has its message") {
   const auto with = [](const std::string& key, Node value) {
     return map({{"dataset", text("plain")}, {key, std::move(value)}});
   };
-  CHECK(errors_of(with("workers", text("x"))) == "workers must be auto or a whole number, not 'x'");
+  CHECK(errors_of(with("workers", text("x"))) == "workers must be a whole number or auto, not 'x'");
   CHECK(errors_of(with("workers", text("0"))) == "workers must be at least 1, not 0");
   CHECK(errors_of(with("hosts", map({{"a", text("0")}}))) == "hosts must be at least 1, not 0");
   CHECK(errors_of(with("optimizer", text("adm"))) == "unknown optimizer 'adm'; did you mean 'adam'?");
   CHECK(errors_of(with("optimizer", text("zzzzzzz"))) == "unknown optimizer 'zzzzzzz'; there is adam or plain");
-  CHECK(errors_of(with("quality", text("3"))) == "unknown key 'quality' in spec");
+  CHECK(errors_of(with("quality", text("3"))) == "unknown key 'quality' in spec with dataset plain");
   CHECK(errors_of(map({{"dataset", text("images")}, {"qualty", text("3")}, {"path", text("x")}})) ==
-        "unknown key 'qualty' in spec; did you mean 'quality'?");
+        "unknown key 'qualty' in spec with dataset images; did you mean 'quality'?");
   CHECK(errors_of(map({{"dataset", text("images")}})) == "images needs 'path': Where.");
   CHECK(errors_of(map({{"quality", text("3")}})) == "spec needs 'dataset': Which data.");
   CHECK(errors_of(

@@ -1,0 +1,86 @@
+// The join of all sections, and the way from a file to a RunSpec.
+#include "cmd/run_spec.h"
+
+#include <filesystem>
+
+#include "cmd/presets.h"
+#include "core/base/format.h"
+#include "core/layers/preset.h"
+#include "io/yaml/yaml.h"
+
+namespace trainctl {
+namespace {
+
+constexpr std::int64_t newest_version = 1;
+
+// The name becomes a folder: runs/<name>.
+void check_name(const RunSpec& spec, const Node& node, Reader& reader) {
+  const Node* name = node.find("name");
+  if (!name) return;
+  constexpr const char* allowed = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-";
+  if (!spec.name.empty() && spec.name.front() != '.' && spec.name.find_first_not_of(allowed) == std::string::npos)
+    return;
+  reader.error(name->place,
+               format("name '{}' cannot name a folder; use letters, digits, '.', '_' and '-', and begin with "
+                      "no '.'",
+                      spec.name));
+}
+
+}  // namespace
+
+Keys<RunSpec> RunSpec::keys() {
+  return Keys<RunSpec>("", "What one training run is: data, network, training, and how it is spread over ranks.")
+      .key("version", &RunSpec::version, "Of the config language.", at_least(1))
+      .key("name", &RunSpec::name, "Of the run; its directory is runs/<name>. Without it: the file's name.")
+      .key("seed", &RunSpec::seed, "Of everything random: initial weights, order of the data, augmentation, dropout.")
+      .required("data", &RunSpec::data, "What the network is trained on.")
+      .required("model", &RunSpec::model, "The network.")
+      .required("train", &RunSpec::train, "How it is trained.")
+      .key("strategy", &RunSpec::strategy, "How the work is spread over the ranks.")
+      .key("checkpoint", &RunSpec::checkpoint, "When and what is saved.")
+      .key("cluster", &RunSpec::cluster, "How many ranks, and where.")
+      .key("log", &RunSpec::log, "What is written while the run goes on.")
+      .key("resolved", &RunSpec::resolved, "Added to a run's own config: what was measured or found out. Never read.")
+      .check(check_name);
+}
+
+Node load_config(const std::string& file, const std::vector<std::string>& settings, Reader& reader) {
+  Node document = load_yaml(file, environment(), reader);
+  for (const std::string& setting : settings) apply_setting(document, setting, environment(), reader);
+  for (Node::Entry& entry : document.entries) {
+    if (entry.key == "model") entry.value = expand_preset(entry.value, load_preset, reader);
+  }
+  return document;
+}
+
+RunSpec read_run_spec(const Node& document, Reader& reader) {
+  RunSpec spec;
+  const Node* version = document.find("version");
+  if (version && version->is_scalar()) {
+    if (const auto stated = parse_integer(version->text); stated && *stated > newest_version) {
+      reader.error(version->place,
+                   format("this config is of version {}, and this trainctl reads version {} at most; use a "
+                          "newer trainctl",
+                          *stated, newest_version));
+      return spec;
+    }
+  }
+  const ReadingContext context(reader, "the config");
+  section_of<RunSpec>().read(document, reader, &spec);
+  if (spec.name.empty()) spec.name = std::filesystem::path(document.place.file).stem().string();
+  return spec;
+}
+
+RunSpec load_run_spec(const std::string& file, const std::vector<std::string>& settings) {
+  Reader reader;
+  const Node document = load_config(file, settings, reader);
+  // A file without a document has said what is wrong; that it lacks everything else is no news.
+  if (document.is_null() && !reader.ok()) reader.throw_if_failed();
+  RunSpec spec = read_run_spec(document, reader);
+  reader.throw_if_failed();
+  return spec;
+}
+
+std::string resolved_yaml(const RunSpec& spec) { return to_yaml(section_of<RunSpec>().write(&spec)); }
+
+}  // namespace trainctl

@@ -1,0 +1,47 @@
+// A whole config, typed: what every subcommand that takes CONFIG works with.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "core/layers/model_options.h"
+#include "io/checkpoint/options.h"
+#include "io/loader/options.h"
+#include "io/metrics/options.h"
+#include "parallel/launch/options.h"
+#include "parallel/strategies/options.h"
+#include "parallel/trainer/options.h"
+
+namespace trainctl {
+
+struct RunSpec {
+  std::int64_t version = 1;
+  std::string name;  // once read never empty: the file's name without .yaml where the config states none
+  std::uint64_t seed = 1;
+  DataOptions data;
+  ModelOptions model;
+  TrainOptions train;
+  StrategyOptions strategy;
+  CheckpointOptions checkpoint;
+  ClusterOptions cluster;
+  LogOptions log;
+  Node resolved;  // what a run measured or found out; read by nobody
+
+  static Keys<RunSpec> keys();
+};
+
+// The document of a config file: variables, includes, settings (PATH=VALUE) and the model's preset in their places.
+Node load_config(const std::string& file, const std::vector<std::string>& settings, Reader& reader);
+
+// Reads a document; everything wrong goes to the reader.
+RunSpec read_run_spec(const Node& document, Reader& reader);
+
+// Both. Throws ConfigError with every error of the file, its includes, its preset and the settings.
+RunSpec load_run_spec(const std::string& file, const std::vector<std::string>& settings = {});
+
+// The resolved config: every key that has a value, absolute paths, `auto` where it depends on the ranks. It loads to an
+// equal spec, from any folder.
+std::string resolved_yaml(const RunSpec& spec);
+
+}  // namespace trainctl

@@ -1,0 +1,27 @@
+// `trainctl schema`: the config language for editors (JSON Schema) and for people (Markdown).
+#include <CLI/CLI.hpp>
+#include <iostream>
+#include <memory>
+
+#include "cmd/run_spec.h"
+#include "cmd/schema_text.h"
+#include "cmd/subcommands.h"
+
+namespace trainctl {
+
+Subcommand schema_subcommand() {
+  return {.name = "schema",
+          .summary = "Prints the JSON Schema of configs, or their reference",
+          .example = "trainctl schema > trainctl.schema.json",
+          .add = [](CLI::App& app) -> std::function<int()> {
+            auto markdown = std::make_shared<bool>(false);
+            app.add_flag("--markdown", *markdown, "The reference in Markdown instead");
+            return [markdown] {
+              const Section& root = section_of<RunSpec>();
+              std::cout << (*markdown ? markdown_reference(root) : json_schema(root));
+              return 0;
+            };
+          }};
+}
+
+}  // namespace trainctl

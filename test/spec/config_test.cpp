@@ -1,0 +1,116 @@
+// Configs that are right: what they become, and that the resolved config is the same run.
+#include "cmd/run_spec.h"
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+
+#include "cmd/schema_text.h"
+#include "core/base/json.h"
+#include "core/optim/sgd.h"
+#include "io/yaml/yaml.h"
+#include "test/catch.h"
+#include "test/spec/config_support.h"
+
+using namespace trainctl;
+using namespace trainctl::testing;
+
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string text_of(const fs::path& file) {
+  std::ifstream stream(file);
+  return {std::istreambuf_iterator<char>(stream), {}};
+}
+
+std::vector<fs::path> shipped() {
+  std::vector<fs::path> files;
+  for (const auto& entry : fs::directory_iterator(TRAINCTL_SOURCE_DIR "/configs")) {
+    if (entry.path().extension() == ".yaml") files.push_back(entry.path());
+  }
+  return files;
+}
+
+}  // namespace
+
+TEST_CASE("a config becomes a spec") {
+  const RunSpec spec = read_config(good_config);
+  CHECK(spec.name == "test");
+  CHECK(spec.train.batch_size == 32);
+  CHECK(spec.train.epochs == 2);
+  CHECK(spec.train.global_batch(3) == 32);
+  CHECK(spec.train.optimizer.as<SgdOptions>().learning_rate == 0.1);
+  CHECK(spec.train.metrics.at(0).name == "accuracy");
+  CHECK(spec.train.schedule.name == "cosine");
+  CHECK(spec.model.layers.size() == 2);
+  CHECK(spec.cluster.ranks.or_else(0) == 2);
+  CHECK(spec.checkpoint.every == Duration::epochs(1));
+}
+
+TEST_CASE("settings and variables reach the spec") {
+  const RunSpec spec = read_config(replaced(good_config, "epochs: 2", "epochs: ${EPOCHS}"),
+                                   {"train.optimizer.learning_rate=1/4", "model.layers.1.dense.units=5", "seed=9",
+                                    "train.schedule=constant", "cluster.ranks=auto", "train.metrics=[]"});
+  CHECK(spec.train.epochs == 7);
+  CHECK(spec.train.optimizer.as<SgdOptions>().learning_rate == 0.25);
+  CHECK(spec.seed == 9);
+  CHECK(spec.train.schedule.name == "constant");
+  CHECK(spec.cluster.ranks.is_auto());
+  CHECK(spec.train.metrics.empty());
+}
+
+TEST_CASE("without a name the run is called as the file") {
+  CHECK(read_config(replaced(good_config, "name: test\n", "")).name == "c");
+}
+
+TEST_CASE("the resolved config is the same run, from any folder") {
+  for (const fs::path& file : shipped()) {
+    CAPTURE(file);
+    const RunSpec spec = load_run_spec(file.string());
+    const std::string resolved = resolved_yaml(spec);
+    const fs::path copy = fs::temp_directory_path() / ("trainctl-resolved-" + file.filename().string());
+    std::ofstream(copy) << resolved;
+    const RunSpec again = load_run_spec(copy.string());
+    fs::remove(copy);
+    CHECK(differences(section_of<RunSpec>().write(&spec), section_of<RunSpec>().write(&again)).empty());
+    CHECK(resolved == resolved_yaml(again));
+    CHECK(resolved.find("\nversion: 1") + resolved.starts_with("version: 1") != 0);
+  }
+}
+
+TEST_CASE("the resolved config holds defaults, absolute paths, and auto") {
+  const RunSpec spec =
+      read_config(replaced(good_config, "dataset: synthetic", "dataset: image_folder\n  path: photos"));
+  const Node node = section_of<RunSpec>().write(&spec);
+  CHECK(node.find("data")->find("path")->text == "/configs/photos");
+  CHECK(node.find("data")->find("prefetch")->text == "2");
+  CHECK(node.find("data")->find("workers")->text == "auto");
+  CHECK(node.find("train")->find("clip_norm")->text == "none");
+  CHECK(node.find("train")->find("optimizer")->find("name")->text == "sgd");
+  CHECK(node.find("train")->find("optimizer")->find("nesterov")->text == "false");
+}
+
+TEST_CASE("the schema knows every key that the configs use") {
+  const Json schema = Json::parse(json_schema(section_of<RunSpec>()));
+  for (const Section& dataset : dataset_choices().choices) {
+    bool found = false;
+    for (const Json& branch : schema["properties"]["data"]["anyOf"]) {
+      if (branch["properties"]["dataset"]["const"] != dataset.name) continue;
+      found = true;
+      for (const Key& key : dataset.keys) CHECK(branch["properties"].contains(key.name));
+      CHECK(branch["properties"].contains("transform"));
+    }
+    CHECK(found);
+  }
+  // Layers hold layers: by reference.
+  const Json& residual = schema["$defs"]["layer_item"]["anyOf"][1]["properties"]["residual"];
+  CHECK(residual.dump().find("\"$ref\":\"#/$defs/layer_item\"") != std::string::npos);
+}
+
+TEST_CASE("the reference is current") {
+  const std::string written = text_of(TRAINCTL_SOURCE_DIR "/configs/REFERENCE.md");
+  const bool current = written == markdown_reference(section_of<RunSpec>());
+  INFO("run: trainctl schema --markdown > configs/REFERENCE.md");
+  CHECK(current);
+}
