@@ -1,9 +1,7 @@
-// Finding what comes with trainctl.
+// Presets by name or path.
 #include "cmd/presets.h"
 
 #include <algorithm>
-#include <filesystem>
-#include <vector>
 
 #include "core/base/format.h"
 #include "io/yaml/yaml.h"
@@ -13,45 +11,47 @@ namespace {
 
 namespace fs = std::filesystem;
 
-std::vector<std::string> preset_names(const fs::path& folder) {
+// The names of all presets, for messages.
+std::vector<std::string> preset_names() {
   std::vector<std::string> names;
-  for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
+  const auto folder = find_in_configs("models");
+  if (!folder) return names;
+  for (const fs::directory_entry& entry : fs::directory_iterator(*folder)) {
     if (entry.path().extension() == ".yaml") names.push_back(entry.path().stem().string());
   }
   std::sort(names.begin(), names.end());
   return names;
 }
 
+bool is_path(const std::string& name) { return name.find('/') != std::string::npos || name.ends_with(".yaml"); }
+
 }  // namespace
 
-std::string shipped_configs() {
-  const fs::path program = fs::read_symlink("/proc/self/exe");
-  const fs::path installed = program.parent_path().parent_path() / "share/trainctl/configs";
-  if (fs::exists(installed / "models")) return installed.string();
-  // In a build folder: some level above it.
-  for (fs::path folder = program.parent_path(); folder != folder.root_path(); folder = folder.parent_path()) {
-    if (fs::exists(folder / "configs/models")) return (folder / "configs").string();
+std::optional<fs::path> find_in_configs(const fs::path& relative) {
+  std::error_code failure;
+  const fs::path program = fs::read_symlink("/proc/self/exe", failure);
+  for (fs::path folder = program.parent_path(); !folder.empty(); folder = folder.parent_path()) {
+    for (const char* configs : {"configs", "share/trainctl/configs"}) {
+      fs::path candidate = folder / configs / relative;
+      if (fs::exists(candidate, failure)) return candidate;
+    }
+    if (folder == folder.root_path()) break;
   }
-  throw Error(ErrorKind::internal,
-              "the folder configs/ that comes with trainctl was not found near " + program.string());
+  return {};
 }
 
 Node load_preset(const Node& preset, Reader& reader) {
-  const std::string& name = preset.text;
-  if (name.find('/') != std::string::npos || name.ends_with(".yaml")) {
-    const fs::path file = (fs::path(preset.base_directory) / name).lexically_normal();
-    if (fs::is_regular_file(file)) return load_yaml(file.string(), environment(), reader);
-    reader.error(preset.place, format("preset file '{}' does not exist", file.string()));
+  const auto file = is_path(preset.text) ? fs::path(preset.base_directory) / preset.text
+                                         : find_in_configs(fs::path("models") / (preset.text + ".yaml")).value_or("");
+  if (fs::is_regular_file(file)) return load_yaml(file.lexically_normal().string(), environment(), reader);
+  if (is_path(preset.text)) {
+    reader.error(preset.place, format("there is no preset file '{}'", file.lexically_normal().string()));
     return {};
   }
-  const fs::path folder = fs::path(shipped_configs()) / "models";
-  const std::vector<std::string> names = preset_names(folder);
-  if (std::find(names.begin(), names.end(), name) != names.end()) {
-    return load_yaml((folder / (name + ".yaml")).string(), environment(), reader);
-  }
-  std::string hint = suggestion(name, names);
-  if (hint.empty()) hint = "; there is " + join_or(names);
-  reader.error(preset.place, format("unknown preset '{}'{}", name, hint));
+  const std::vector<std::string> names = preset_names();
+  std::string hint = suggestion(preset.text, names);
+  if (hint.empty() && !names.empty()) hint = format("; there is {}, or a path to a file", join_or(names));
+  reader.error(preset.place, format("there is no preset '{}'{}", preset.text, hint));
   return {};
 }
 

@@ -1,19 +1,19 @@
-// The files that come with trainctl: presets and data, in the source tree or where it was installed.
+// Finds what is installed or lies in the source tree beside the program: presets, data.
 #pragma once
 
-#include <string>
+#include <filesystem>
+#include <optional>
 
-#include "core/base/document.h"
-#include "core/spec/reader.h"
+#include "core/layers/preset.h"
 
 namespace trainctl {
 
-// The folder configs/ that belongs to this program: share/trainctl/configs of the prefix it was installed in, or that
-// of the source tree it was built in. Throws Error{internal} where there is none.
-std::string shipped_configs();
+// The first FOLDER/configs/RELATIVE or FOLDER/share/trainctl/configs/RELATIVE that exists, for FOLDER from the
+// program's own upwards: a build in the source tree and an installation both find theirs, wherever they were moved.
+std::optional<std::filesystem::path> find_in_configs(const std::filesystem::path& relative);
 
-// The document of a preset: the file of this name in configs/models/, or a path (with a '/' or ending in .yaml),
-// relative to the node's base_directory. Reports a name that is not there, and then gives null.
+// A preset named `vgg16` is configs/models/vgg16.yaml; a name with a slash or an ending is a path, relative to the file
+// that names it. Reports one that is not there, with the presets that are.
 Node load_preset(const Node& preset, Reader& reader);
 
 }  // namespace trainctl

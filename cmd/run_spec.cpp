@@ -5,7 +5,6 @@
 
 #include "cmd/presets.h"
 #include "core/base/format.h"
-#include "core/layers/preset.h"
 #include "io/yaml/yaml.h"
 
 namespace trainctl {

@@ -1,4 +1,5 @@
 // The reference of the config language, from the declarations of keys.
+#include <algorithm>
 #include <vector>
 
 #include "cmd/schema_text.h"
@@ -110,13 +111,15 @@ class Writer {
     std::vector<std::string> parts;
     for (const std::string& word : info.names) parts.push_back(code(word));
     if (const std::string text = kind(info, range, path); !text.empty()) parts.push_back(text);
+    std::stable_partition(parts.begin(), parts.end(),
+                          [](const std::string& part) { return part != "`none`" && part != "`auto`"; });
     return join_or(parts);
   }
 
   std::string kind(const TypeInfo& info, const Range& range, const std::string& path) {
     switch (info.kind) {
       case Kind::boolean:
-        return "`true` or `false`";
+        return "`true`, `false`";
       case Kind::integer:
         return "whole number" + phrase(range);
       case Kind::number:

@@ -103,7 +103,7 @@ bool read_choices(const ChoiceTable& table, const Node& node, Reader& reader, st
   for (const Node& item : node.items) {
     Choice choice;
     good &= read_item(table, item, reader, choice);
-    if (choice) choices.push_back(std::move(choice));
+    choices.push_back(std::move(choice));
   }
   return good;
 }

@@ -34,6 +34,7 @@ struct Choice {
 // Reads `adam` or `{name: adam, learning_rate: 1e-3}`.
 bool read_choice(const ChoiceTable& table, const Node& node, Reader& reader, Choice& choice);
 // Reads a list whose items are bare names, one-key maps `- dense: {units: 10}`, or maps with `name`.
+// An unknown one is reported, and empty in the list.
 bool read_choices(const ChoiceTable& table, const Node& node, Reader& reader, std::vector<Choice>& choices);
 // What reads back equal: the name alone where it has no keys, otherwise `{name: adam, ...}`; in a list `- adam: {...}`.
 Node write_choice(const ChoiceTable& table, const Choice& choice);

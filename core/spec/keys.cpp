@@ -51,9 +51,12 @@ struct Outcome {
   bool good = true;
   bool sound = true;
 
-  void failed(const Key* key) {
+  // `value` is null where the key is missing. Of a list of choices only items may be wrong.
+  void failed(const Key& key, const Node* value) {
+    using Kind = TypeInfo::Kind;
     good = false;
-    if (!key || (key->type.kind != TypeInfo::Kind::section && key->type.kind != TypeInfo::Kind::choice)) sound = false;
+    const bool list = key.type.kind == Kind::choices && value && value->is_sequence();
+    if (!list && key.type.kind != Kind::section && key.type.kind != Kind::choice) sound = false;
   }
 };
 
@@ -71,7 +74,7 @@ void read_entries(const Section& section, const std::vector<Target>& targets, co
       const ReadingContext context(reader, entry.key);
       const bool wrong =
           reader.reported(entry.value.place) || (!key->flatten && !key->read(entry.value, reader, target.object));
-      if (wrong) outcome.failed(key);
+      if (wrong) outcome.failed(*key, &entry.value);
     }
     if (found || contains(names, entry.key)) continue;
     reader.error(entry.key_place,
@@ -85,7 +88,7 @@ void report_missing(const Section& section, const Node& map, Reader& reader, Out
     if (!key.required || map.find(key.name)) continue;
     const std::string who = section.name.empty() ? "the config" : section.name;
     reader.error(map.place, format("{} needs '{}': {}", who, key.name, key.meaning));
-    outcome.failed(&key);
+    outcome.failed(key, nullptr);
   }
 }
 

@@ -12,7 +12,8 @@ void check_keys(const DataOptions& options, const Node& node, const char* part, 
   const Section* dataset = dataset_choices().find(options.dataset.name);
   if (!held_out || !dataset) return;
   for (const Node::Entry& entry : held_out->entries) {
-    if (entry.key == "split" || entry.key == "stratify" || dataset->find(entry.key)) continue;
+    const bool absent = entry.value.is_scalar() && entry.value.text == "none";
+    if (entry.key == "split" || entry.key == "stratify" || absent || dataset->find(entry.key)) continue;
     reader.error(entry.key_place, format("{} has no key '{}'", options.dataset.name, entry.key));
   }
 }

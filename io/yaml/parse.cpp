@@ -121,6 +121,9 @@ class Builder final : public YAML::EventHandler {
       parent.node.entries.push_back({std::move(node.text), std::move(node.place), {}});
       parent.has_key = true;
     } else {
+      // Where nothing stands after a key, the parser's place is that of what comes next.
+      const Place& key = parent.node.entries.back().key_place;
+      if (node.is_null() && node.place.line != key.line) node.place = key;
       parent.node.entries.back().value = std::move(node);
       parent.has_key = false;
     }

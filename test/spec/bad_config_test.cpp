@@ -31,8 +31,8 @@ TEST_CASE("unknown keys and names, with the nearest one") {
       {"seed: 1", "colour: red", "c.yaml:2:1: unknown key 'colour'"},
       {"  epochs: 2", "  epochs: 2\n  epoch: 3", "c.yaml:14:3: unknown key 'epoch' in train; did you mean 'epochs'?"},
       {"  batch_size: 32", "  batch-size: 32",
-       "c.yaml:12:3: train needs 'batch_size' (samples of all ranks together) or 'batch_size_per_rank'\n"
-       "c.yaml:12:3: unknown key 'batch-size' in train; did you mean 'batch_size'?"},
+       "c.yaml:12:3: unknown key 'batch-size' in train; did you mean 'batch_size'?\n"
+       "c.yaml:12:3: train needs 'batch_size' (samples of all ranks together) or 'batch_size_per_rank'"},
       {"learning_rate: 0.1", "lerning_rate: 0.1",
        "c.yaml:16:26: unknown key 'lerning_rate' in sgd; did you mean 'learning_rate'?"},
       {"learning_rate: 0.1", "beta_1: 0.9", "c.yaml:16:26: unknown key 'beta_1' in sgd"},
@@ -58,7 +58,7 @@ TEST_CASE("unknown keys and names, with the nearest one") {
       {"cluster: {ranks: 2}", "cluster: {rank: 2}",
        "c.yaml:19:11: unknown key 'rank' in cluster; did you mean 'ranks'?"},
       {"model:\n  layers:\n    - flatten\n    - dense: {units: 10, activation: softmax}", "model: {preset: mpl}",
-       "c.yaml:7:17: unknown preset 'mpl'; did you mean 'mlp'?"},
+       "c.yaml:7:17: there is no preset 'mpl'; did you mean 'mlp'?"},
       {"model:\n  layers:\n    - flatten\n    - dense: {units: 10, activation: softmax}",
        "model: {preset: mlp, with: {clases: 5}}",
        "c.yaml:7:29: preset 'mlp' has no parameter 'clases'; did you mean 'classes'?"},
@@ -89,7 +89,7 @@ TEST_CASE("wrong types") {
       {"epochs: 2", "epochs: 2.5", "c.yaml:13:11: epochs must be a whole number or none, not '2.5'"},
       {"epochs: 2", "epochs: '2'", "c.yaml:13:11: epochs must be a whole number or none, not the string '2'"},
       {"epochs: 2", "epochs: [2]", "c.yaml:13:11: epochs must be a whole number or none, not a list"},
-      {"epochs: 2", "epochs:", "c.yaml:13:10: epochs must be a whole number or none, not nothing"},
+      {"epochs: 2", "epochs:", "c.yaml:13:3: epochs must be a whole number or none, not nothing"},
       {"epochs: 2", "epochs: 99999999999999999999",
        "c.yaml:13:11: epochs must be a whole number or none, not '99999999999999999999'"},
       {"learning_rate: 0.1", "learning_rate: fast", "c.yaml:16:41: learning_rate must be a number, not 'fast'"},
@@ -148,6 +148,8 @@ TEST_CASE("missing keys and rules across keys") {
        "c.yaml:14:24: batch_size_per_rank beside batch_size; state one of them (batch_size at 12:15)"},
       {"  epochs: 2", "  epochs: 2\n  gradient_accumulation: 5",
        "c.yaml:14:26: gradient_accumulation 5 does not divide batch_size 32 (batch_size at 12:15)"},
+      {"    - flatten\n", "    - residual: {activation: relu}\n",
+       "c.yaml:9:17: residual needs 'layers': The layers of the branch."},
       {"  dataset: synthetic\n", "", "c.yaml:4:3: data needs 'dataset': The kind of data set."},
       {"name: test", "name: ../test",
        "c.yaml:1:7: name '../test' cannot name a folder; use letters, digits, '.', '_' and '-', and begin with no '.'"},
@@ -155,7 +157,7 @@ TEST_CASE("missing keys and rules across keys") {
        "c.yaml:1:10: this config is of version 2, and this trainctl reads version 1 at most; use a newer trainctl"},
       {"cluster: {ranks: 2}", "cluster: {hosts: {a: 1}, hostfile: b}",
        "c.yaml:19:36: cluster: hosts and hostfile exclude each other (hosts at 19:18)"},
-      {"warmup: 1 epoch", "warmup: 30 s", "c.yaml:17:36: warmup must be in steps or epochs, not '30 s'"},
+      {"warmup: 1 epoch", "warmup: 30 s", "c.yaml:17:36: warmup must be a number of steps or epochs, not '30 s'"},
   });
 }
 
@@ -175,7 +177,13 @@ TEST_CASE("all errors come at once, in the order of the file") {
   text = replaced(text, "[accuracy]", "[acc]");
   text = replaced(text, "cluster:", "clusters:");
   CHECK(config_errors(text, {"train.precison=bfloat16"}) ==
-        "c.yaml:4:12: variable 'NOWHERE' is not defined; define it, or give a default: ${NOWHERE:-default}\n");
+        "c.yaml:2:7: seed must be a whole number, not 'x'\n"
+        "c.yaml:4:12: variable 'NOWHERE' is not defined; define it, or give a default: ${NOWHERE:-default}\n"
+        "c.yaml:10:22: units must be a whole number, not 'none'\n"
+        "c.yaml:12:3: train needs 'epochs', 'max_steps' or 'max_time': when the run ends\n"
+        "c.yaml:14:13: unknown metric 'acc'; there is accuracy, top_k_categorical_accuracy or mean_absolute_error\n"
+        "c.yaml:18:1: unknown key 'clusters'; did you mean 'cluster'?\n"
+        "--set train.precison: unknown key 'precison' in train; did you mean 'precision'?");
 }
 
 TEST_CASE("settings are checked like the file") {

@@ -2,7 +2,6 @@
 #include "test/spec/config_support.h"
 
 #include "cmd/presets.h"
-#include "core/layers/preset.h"
 #include "io/yaml/yaml.h"
 #include "test/catch.h"
 
