@@ -82,6 +82,8 @@ void compose_command(LaunchPlan& plan, const LaunchRequest& request) {
     plan.mpirun.push_back("--oversubscribe");
     set(plan, variables, "mpi_yield_when_idle", "1");
   }
+  // No thread of mpirun's may end before it does: the ranks end with the thread that has made them (rank.h).
+  set(plan, variables, "odls_base_num_threads", "0");
   if (plan.one_host) {
     // Shared memory alone, and no port beyond loopback. Leaving out the search for network cards makes MPI_Init three
     // times faster.
@@ -92,7 +94,7 @@ void compose_command(LaunchPlan& plan, const LaunchRequest& request) {
   } else {
     forward_variables(plan, request);
   }
-  if (request.root) plan.environment = {"OMPI_ALLOW_RUN_AS_ROOT=1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1"};
+  if (request.root) plan.environment = {{"OMPI_ALLOW_RUN_AS_ROOT", "1"}, {"OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1"}};
 }
 
 }  // namespace
@@ -134,6 +136,7 @@ LaunchPlan plan_launch(const LaunchRequest& request) {
   plan.ranks = count_ranks(request);
   plan.one_host = plan.hosts.empty() ? plan.ranks == 1 || !request.slurm || request.slurm->nodes() == 1
                                      : plan.hosts.size() == 1 && is_local(plan.hosts.front().name, request.this_host);
+  plan.first_rank_here = plan.hosts.empty() || is_local(plan.hosts.front().name, request.this_host);
   const int here = plan.one_host         ? plan.ranks
                    : !plan.hosts.empty() ? std::min(plan.ranks, plan.hosts.front().slots)
                                          : std::min(plan.ranks, request.slurm->slots.front());

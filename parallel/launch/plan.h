@@ -30,13 +30,14 @@ LaunchRequest launch_request(const ClusterOptions& options, const std::string& r
 
 struct LaunchPlan {
   int ranks = 1;
-  std::vector<Host> hosts;               // stated ones; empty: this host, or the nodes of the SLURM job
-  bool one_host = true;                  // all ranks on this host
-  bool oversubscribed = false;           // more ranks than cores
-  int threads = 1;                       // for each rank, on this host
-  std::vector<std::string> mpirun;       // the command up to the program; empty: one rank, in this process
-  std::vector<std::string> environment;  // "NAME=value": set for mpirun
-  std::vector<std::string> warnings;     // to be shown before the start
+  std::vector<Host> hosts;            // stated ones; empty: this host, or the nodes of the SLURM job
+  bool one_host = true;               // all ranks on this host
+  bool first_rank_here = true;        // rank 0 is
+  bool oversubscribed = false;        // more ranks than cores
+  int threads = 1;                    // for each rank, on this host
+  std::vector<std::string> mpirun;    // the command up to the program; empty: one rank, in this process
+  Variables::Map environment;         // set for mpirun
+  std::vector<std::string> warnings;  // to be shown before the start
 };
 
 // `ranks: auto`: one rank for each GPU; without GPUs one for each core.

@@ -62,7 +62,8 @@ TEST_CASE("ranks on this host use shared memory alone and bind themselves") {
   CHECK(plan.warnings.empty());
   CHECK(plan.environment.empty());
   CHECK(line(plan) ==
-        "mpirun -n 2 -H localhost:2 --bind-to none -x OMPI_MCA_orte_bound_at_launch=1 --mca pml ob1 "
+        "mpirun -n 2 -H localhost:2 --bind-to none -x OMPI_MCA_orte_bound_at_launch=1 --mca odls_base_num_threads 0 "
+        "--mca pml ob1 "
         "--mca btl vader,self --mca oob_tcp_if_include lo --mca plm isolated");
 }
 
@@ -71,7 +72,7 @@ TEST_CASE("root needs OpenMPI's permission, and a user's settings stay") {
   request.root = true;
   request.variables = Variables{{"OMPI_MCA_pml", "ucx"}};
   const LaunchPlan plan = plan_launch(request);
-  CHECK(plan.environment == std::vector<std::string>{"OMPI_ALLOW_RUN_AS_ROOT=1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1"});
+  CHECK(plan.environment == Variables::Map{{"OMPI_ALLOW_RUN_AS_ROOT", "1"}, {"OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1"}});
   CHECK_FALSE(has(plan, "pml"));
   CHECK(has(plan, "--mca btl"));
 }
@@ -123,7 +124,9 @@ TEST_CASE("several hosts: their slots, MPI's choice of network, and the variable
   CHECK(plan.ranks == 4);
   CHECK(plan.threads == 2);
   CHECK(line(plan) ==
-        "mpirun -n 4 -H desk:2,n2:2 --bind-to none -x OMPI_MCA_orte_bound_at_launch=1 -x TRAINCTL_DATA -x IMAGES");
+        "mpirun -n 4 -H desk:2,n2:2 --bind-to none -x OMPI_MCA_orte_bound_at_launch=1 --mca odls_base_num_threads 0 -x "
+        "TRAINCTL_DATA "
+        "-x IMAGES");
   request.hosts = {{"n2", 1}};
   CHECK(plan_launch(request).ranks == 1);
   CHECK(has(plan_launch(request), "-H n2:1"));

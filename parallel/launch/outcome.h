@@ -1,0 +1,29 @@
+// How a run ended, from what its ranks and mpirun have left.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "parallel/launch/status.h"
+
+namespace trainctl {
+
+// What mpirun says when it takes a run down.
+struct MpirunReport {
+  std::optional<int> rank;       // that ended first
+  std::optional<int> exit_code;  // its exit code or that of its MPI_Abort
+  std::optional<int> signal;     // that killed it
+  std::string host;              // where, or the host that was lost
+  bool host_lost = false;
+};
+
+// Finds the first cause in mpirun's own messages (OpenMPI 4).
+MpirunReport read_report(std::string_view messages);
+
+// What the supervisor ends with: the exit code, and what the user has not read yet ("" where nothing is left to say).
+// The ranks' status decides; without it mpirun's messages, in the user's terms; where these say nothing known, they are
+// shown as they are. `mpirun_code` is what mpirun returned, 128 + n where signal n killed it.
+RankStatus conclude(const std::optional<RankStatus>& status, const std::string& messages, int mpirun_code);
+
+}  // namespace trainctl

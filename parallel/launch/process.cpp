@@ -1,0 +1,122 @@
+// fork and exec, and the end of all children.
+#include "parallel/launch/process.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <thread>
+
+#include "core/base/error.h"
+#include "core/base/format.h"
+
+namespace trainctl {
+namespace {
+
+std::vector<char*> pointers(std::vector<std::string>& words) {
+  std::vector<char*> result;
+  for (std::string& word : words) result.push_back(word.data());
+  result.push_back(nullptr);
+  return result;
+}
+
+// Between fork and exec: only calls that are safe in a copy of a process.
+[[noreturn]] void become(const char* program, char** arguments, char** environment, pid_t parent, int errors,
+                         int messages) {
+  setpgid(0, 0);
+  prctl(PR_SET_PDEATHSIG, SIGTERM);
+  if (getppid() != parent) _exit(127);
+  signal(SIGTTOU, SIG_IGN);  // it is no foreground process, and may write all the same
+  const int nothing = open("/dev/null", O_RDONLY);
+  dup2(nothing, STDIN_FILENO);
+  const int safe = fcntl(messages, F_DUPFD, messages_descriptor + 1);  // 3 itself may be the pipe of errors
+  dup2(errors, STDERR_FILENO);
+  dup2(safe, messages_descriptor);
+  close(safe);
+  sigset_t none;
+  sigemptyset(&none);
+  sigprocmask(SIG_SETMASK, &none, nullptr);
+  execve(program, arguments, environment);
+  _exit(127);
+}
+
+// The process that started `pid`, or 0.
+pid_t parent_of(const std::string& pid) {
+  std::ifstream file("/proc/" + pid + "/stat");
+  std::string line;
+  std::getline(file, line);
+  const std::size_t name_end = line.rfind(')');
+  if (name_end == std::string::npos) return 0;
+  std::istringstream rest(line.substr(name_end + 1));
+  char state = 0;
+  pid_t parent = 0;
+  rest >> state >> parent;
+  return state == 'Z' ? 0 : parent;
+}
+
+}  // namespace
+
+std::string find_program(const std::string& name) {
+  std::istringstream folders(Variables::of_process().text("PATH"));
+  for (std::string folder; std::getline(folders, folder, ':');) {
+    const std::string path = folder + "/" + name;
+    if (access(path.c_str(), X_OK) == 0 && !std::filesystem::is_directory(path)) return path;
+  }
+  return "";
+}
+
+ChildProcess start_process(const std::vector<std::string>& command, const Variables::Map& environment) {
+  std::vector<std::string> words = command;
+  Variables::Map merged = environment;
+  const Variables inherited = Variables::of_process();
+  merged.insert(inherited.all().begin(), inherited.all().end());
+  std::vector<std::string> variables;
+  for (const auto& [name, value] : merged) variables.push_back(name + "=" + value);
+  const std::vector<char*> argument_pointers = pointers(words);
+  const std::vector<char*> variable_pointers = pointers(variables);
+  std::array<int, 2> errors{};
+  std::array<int, 2> messages{};
+  const pid_t self = getpid();
+  pid_t pid = -1;
+  if (pipe2(errors.data(), O_CLOEXEC) == 0 && pipe2(messages.data(), O_CLOEXEC) == 0) pid = fork();
+  if (pid < 0) {
+    throw Error(ErrorKind::resource, format("{} cannot be started: {}", command.front(), std::strerror(errno)));
+  }
+  if (pid == 0) {
+    become(words.front().c_str(), const_cast<char**>(argument_pointers.data()),
+           const_cast<char**>(variable_pointers.data()), self, errors[1], messages[1]);
+  }
+  setpgid(pid, pid);  // here too: whoever is first
+  close(errors[1]);
+  close(messages[1]);
+  return {pid, errors[0], messages[0]};
+}
+
+void kill_children() {
+  using Clock = std::chrono::steady_clock;
+  const pid_t self = getpid();
+  const Clock::time_point give_up = Clock::now() + std::chrono::seconds(10);  // the kernel may hold one in a dead disk
+  for (bool found = true; found && Clock::now() < give_up;) {
+    found = false;
+    std::error_code ignored;
+    for (const auto& entry : std::filesystem::directory_iterator("/proc", ignored)) {
+      const std::string name = entry.path().filename();
+      if (name.find_first_not_of("0123456789") != std::string::npos || parent_of(name) != self) continue;
+      kill(std::stoi(name), SIGKILL);
+      found = true;
+    }
+    while (waitpid(-1, nullptr, WNOHANG) > 0) found = true;  // the children of one that ended are this process's now
+    if (found) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+}
+
+}  // namespace trainctl

@@ -1,0 +1,34 @@
+// mpirun as a child process.
+#pragma once
+
+#include <sys/types.h>
+
+#include <string>
+#include <vector>
+
+#include "parallel/launch/variables.h"
+
+namespace trainctl {
+
+// A running program whose output comes back in two pipes.
+struct ChildProcess {
+  pid_t pid = -1;
+  int errors = -1;    // what it and its own children write to standard error
+  int messages = -1;  // what it writes to descriptor 3
+};
+
+inline constexpr int messages_descriptor = 3;
+
+// The program's path as a shell finds it, or "".
+std::string find_program(const std::string& name);
+
+// Starts a program in a process group of its own, with the environment of this process and `environment`
+// on top, an empty standard input and the standard output of this process. It gets SIGTERM when the calling thread
+// ends. Throws Error{resource}.
+ChildProcess start_process(const std::vector<std::string>& command, const Variables::Map& environment);
+
+// SIGKILL to the children of this process and those they leave behind, until none is left. Needs
+// PR_SET_CHILD_SUBREAPER.
+void kill_children();
+
+}  // namespace trainctl

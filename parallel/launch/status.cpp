@@ -1,0 +1,46 @@
+// The status file: a line with the exit code, then the message.
+#include "parallel/launch/status.h"
+
+#include <unistd.h>
+
+#include <cerrno>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+namespace trainctl {
+namespace {
+
+std::string ready_path(const std::string& status_path) { return status_path + ".ready"; }
+
+}  // namespace
+
+StatusLeft leave_status(const std::string& path, const RankStatus& status) {
+  if (path.empty()) return StatusLeft::unreachable;
+  const std::string temporary = path + "." + std::to_string(getpid());
+  std::ofstream file(temporary);
+  file << status.exit_code << '\n' << status.message;
+  file.close();
+  if (file.fail()) return StatusLeft::unreachable;
+  const bool first = link(temporary.c_str(), path.c_str()) == 0;  // fails where there is one already
+  const bool another = !first && errno == EEXIST;
+  unlink(temporary.c_str());
+  return first ? StatusLeft::yes : another ? StatusLeft::another_was_first : StatusLeft::unreachable;
+}
+
+std::optional<RankStatus> read_status(const std::string& path) {
+  std::ifstream file(path);
+  RankStatus status;
+  if (!(file >> status.exit_code)) return {};
+  file.ignore(1);
+  std::ostringstream message;
+  if (file.peek() != std::ifstream::traits_type::eof()) message << file.rdbuf();
+  status.message = message.str();
+  return status;
+}
+
+void say_ready(const std::string& status_path) { std::ofstream(ready_path(status_path)).close(); }
+
+bool said_ready(const std::string& status_path) { return std::filesystem::exists(ready_path(status_path)); }
+
+}  // namespace trainctl

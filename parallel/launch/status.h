@@ -1,0 +1,34 @@
+// How a run ended, told by the ranks to their supervisor through a file.
+#pragma once
+
+#include <optional>
+#include <string>
+
+namespace trainctl {
+
+struct RankStatus {
+  int exit_code = 0;
+  std::string message;  // what the user is to read; empty after success
+
+  bool operator==(const RankStatus&) const = default;
+};
+
+enum class StatusLeft {
+  yes,                // the supervisor will print the message
+  another_was_first,  // this rank's message is an echo: nobody prints it
+  unreachable,        // nobody waits for it on this host: the rank prints its message, its exit code tells the rest
+};
+
+// Leaves the status, whole or not at all. The first one counts: rank 0 leaves one at the end of every run; before that,
+// any rank that takes the others down. An empty path is unreachable.
+StatusLeft leave_status(const std::string& path, const RankStatus& status);
+
+// Nothing where no rank has left one.
+std::optional<RankStatus> read_status(const std::string& path);
+
+// Rank 0 says that all ranks have made their StopRequest (MPI_Init comes after it and waits for all): from now on the
+// supervisor relays requests.
+void say_ready(const std::string& status_path);
+bool said_ready(const std::string& status_path);
+
+}  // namespace trainctl

@@ -1,0 +1,37 @@
+// The supervisor: `trainctl run` outside MPI, which starts mpirun and waits for its end.
+//
+// How cmd uses this folder:
+//
+//   const Variables variables = Variables::of_process();
+//   const Situation situation = find_situation(variables);
+//   if (situation.started_by == StartedBy::user) {
+//     const LaunchPlan plan = plan_launch(launch_request(options, ranks_flag, hosts_flag));
+//     for (warning : plan.warnings) log::warning(warning);
+//     if (!plan.mpirun.empty()) return supervise(plan, {own_path(), argv[1], ...});
+//   }
+//   const int threads = prepare_rank(situation, variables);
+//   StopRequest stop;                                        // before MPI_Init
+//   MPI, then: require_world_size(situation, size); if (rank == 0 && situation.supervised) say_ready(status_file);
+//   train, polling stop.pending(); at the end, and before an abort: leave_status(status_file, {code, message}).
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "parallel/launch/plan.h"
+
+namespace trainctl {
+
+// The path of the running program, for its ranks.
+std::string own_path();
+
+// Runs `command` (a program and its arguments) as the plan's ranks; call it while this process has no other threads.
+// Standard input is closed to the ranks; their output passes through as it comes. The first SIGINT, SIGTERM, SIGHUP or
+// SIGUSR1 reaches all ranks as SIGUSR1; a SIGINT after that ends everything at once. When this returns, no rank is left
+// on this host and no temporary file; where this process is killed, mpirun ends the ranks.
+//
+// Returns the exit code, after reporting what went wrong on standard error (log::error). Throws Error{config} where
+// there is no mpirun, Error{resource} where it cannot be started.
+int supervise(const LaunchPlan& plan, const std::vector<std::string>& command);
+
+}  // namespace trainctl
