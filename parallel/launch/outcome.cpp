@@ -76,6 +76,7 @@ RankStatus conclude(const std::optional<RankStatus>& status, const std::string& 
   // Ranks on other hosts leave no file: they have printed their message, and their exit code tells.
   if (report.exit_code && is_ours(*report.exit_code)) return {*report.exit_code, ""};
   if (!cause.empty()) return {peer_failed, cause};
+  if (mpirun_code != 1 && is_ours(mpirun_code)) return {mpirun_code, ""};  // 1 is also what mpirun's own errors return
   const std::string said = without_banners(messages);
   return {peer_failed, said.empty() ? format("mpirun ended with code {} and without a word", mpirun_code)
                                     : "the ranks could not be run; mpirun says:\n" + said};

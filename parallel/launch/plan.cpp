@@ -84,6 +84,8 @@ void compose_command(LaunchPlan& plan, const LaunchRequest& request) {
   }
   // No thread of mpirun's may end before it does: the ranks end with the thread that has made them (rank.h).
   set(plan, variables, "odls_base_num_threads", "0");
+  // Ranks that are to end have nothing more to do: without this each failure takes two seconds longer.
+  set(plan, variables, "odls_base_sigkill_timeout", "0");
   if (plan.one_host) {
     // Shared memory alone, and no port beyond loopback. Leaving out the search for network cards makes MPI_Init three
     // times faster.

@@ -191,6 +191,7 @@ int supervise(const LaunchPlan& plan, const std::vector<std::string>& command) {
     throw Error(ErrorKind::config, "there is no mpirun to start the ranks with",
                 "install OpenMPI (Debian, Ubuntu: apt-get install openmpi-bin), or use --ranks 1");
   }
+  const Signals signals;  // from here on no request is lost
   const char* chosen = std::getenv("TMPDIR");
   const ScratchFolder scratch(chosen != nullptr && *chosen != '\0' ? chosen : "/tmp");
   const std::optional<ScratchFolder> memory = shared_memory_scratch(plan);
@@ -210,13 +211,9 @@ int supervise(const LaunchPlan& plan, const std::vector<std::string>& command) {
   environment["OPAL_OUTPUT_STDERR_FD"] = std::to_string(messages_descriptor);
   append(words, {"-x", format("OPAL_OUTPUT_STDERR_FD={}", STDERR_FILENO)});
   if (plan.one_host) append(words, {"--mca", "orte_tmpdir_base", scratch.path()});
-  if (memory) {
-    append(words, {"--mca", "btl_vader_backing_directory", memory->path()});
-    append(words, {"--mca", "osc_sm_backing_directory", memory->path()});
-  }
+  if (memory) append(words, {"--mca", "btl_vader_backing_directory", memory->path()});
   words.insert(words.end(), command.begin(), command.end());
 
-  const Signals signals;
   Supervision supervision(signals, start_process(words, environment), status_file, plan.first_rank_here);
   supervision.wait();
   if (supervision.stopped_at_once()) {

@@ -63,6 +63,7 @@ TEST_CASE("ranks on this host use shared memory alone and bind themselves") {
   CHECK(plan.environment.empty());
   CHECK(line(plan) ==
         "mpirun -n 2 -H localhost:2 --bind-to none -x OMPI_MCA_orte_bound_at_launch=1 --mca odls_base_num_threads 0 "
+        "--mca odls_base_sigkill_timeout 0 "
         "--mca pml ob1 "
         "--mca btl vader,self --mca oob_tcp_if_include lo --mca plm isolated");
 }
@@ -124,7 +125,8 @@ TEST_CASE("several hosts: their slots, MPI's choice of network, and the variable
   CHECK(plan.ranks == 4);
   CHECK(plan.threads == 2);
   CHECK(line(plan) ==
-        "mpirun -n 4 -H desk:2,n2:2 --bind-to none -x OMPI_MCA_orte_bound_at_launch=1 --mca odls_base_num_threads 0 -x "
+        "mpirun -n 4 -H desk:2,n2:2 --bind-to none -x OMPI_MCA_orte_bound_at_launch=1 --mca odls_base_num_threads 0 "
+        "--mca odls_base_sigkill_timeout 0 -x "
         "TRAINCTL_DATA "
         "-x IMAGES");
   request.hosts = {{"n2", 1}};

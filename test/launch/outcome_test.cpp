@@ -1,0 +1,68 @@
+// What mpirun's messages mean, by table: texts of OpenMPI 4.1.
+#include "parallel/launch/outcome.h"
+
+#include "test/catch.h"
+
+namespace trainctl {
+namespace {
+
+const std::string line = std::string(74, '-') + "\n";
+const std::string killed = line + "mpirun noticed that process rank 3 with PID 812 on node n2 exited on signal 11 " +
+                           "(Segmentation fault).\n" + line;
+const std::string aborted = line +
+                            "MPI_ABORT was invoked on rank 2 in communicator MPI_COMM_WORLD\nwith errorcode 3.\n\n" +
+                            "NOTE: invoking MPI_ABORT causes Open MPI to kill all MPI processes.\n" + line;
+const std::string ended = line + "Primary job  terminated normally, but 1 process returned\na non-zero exit code.\n" +
+                          line + line +
+                          "mpirun detected that one or more processes exited with non-zero status, thus causing\n" +
+                          "the job to be terminated. The first process to do so was:\n\n" +
+                          "  Process name: [[16740,1],1]\n  Exit code:    4\n" + line;
+const std::string lost = line + "ORTE has lost communication with a remote daemon.\n\n" +
+                         "  HNP daemon   : [[21504,0],0] on node n1\n  Remote daemon: [[21504,0],1] on node n2\n\n" +
+                         line;
+const std::string unknown = line + "There are not enough slots available.\n" + line;
+
+bool contains(const RankStatus& status, const std::string& part) {
+  return status.message.find(part) != std::string::npos;
+}
+
+TEST_CASE("the first cause is read from mpirun's messages") {
+  CHECK(read_report(killed).rank == 3);
+  CHECK(read_report(killed).signal == 11);
+  CHECK(read_report(killed).host == "n2");
+  CHECK(read_report(aborted).rank == 2);
+  CHECK(read_report(aborted).exit_code == 3);
+  CHECK(read_report(aborted + killed).exit_code == 3);  // the others are then killed
+  CHECK(read_report(ended).rank == 1);
+  CHECK(read_report(ended).exit_code == 4);
+  CHECK(read_report(lost).host_lost);
+  CHECK(read_report(lost).host == "n2");
+  CHECK_FALSE(read_report(unknown).rank);
+}
+
+TEST_CASE("the ranks' status decides, whatever mpirun says") {
+  CHECK(conclude(RankStatus{75, "stopped"}, ended, 1) == RankStatus{75, "stopped"});
+  CHECK(conclude(RankStatus{0, ""}, killed, 139) == RankStatus{0, ""});
+  CHECK(conclude(RankStatus{5, "replicas differ"}, aborted, 5) == RankStatus{5, "replicas differ"});
+  const RankStatus both = conclude(RankStatus{5, "no answer from rank 3"}, killed, 139);
+  CHECK(both.exit_code == 5);
+  CHECK(contains(both, "rank 3 on n2 was killed by signal 11"));
+  CHECK(contains(both, "no answer from rank 3"));
+}
+
+TEST_CASE("without a status mpirun's messages decide") {
+  CHECK(conclude({}, "", 0) == RankStatus{0, ""});
+  CHECK(conclude({}, aborted, 3) == RankStatus{3, ""});
+  CHECK(conclude({}, ended, 4) == RankStatus{4, ""});
+  CHECK(conclude({}, killed, 139).exit_code == 5);
+  CHECK(contains(conclude({}, killed, 139), "rank 3 on n2 was killed by signal 11 (Segmentation fault)"));
+  CHECK(conclude({}, lost, 1).exit_code == 5);
+  CHECK(contains(conclude({}, lost, 1), "host n2 was lost"));
+  CHECK(conclude({}, unknown, 1).exit_code == 5);
+  CHECK(contains(conclude({}, unknown, 1), "There are not enough slots available."));
+  CHECK_FALSE(contains(conclude({}, unknown, 1), "-----"));
+  CHECK(contains(conclude({}, "", 127), "code 127"));
+}
+
+}  // namespace
+}  // namespace trainctl

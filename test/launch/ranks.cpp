@@ -1,0 +1,88 @@
+// What the ranks of the supervisor's tests do: hidden cases, run by mpirun in this same program.
+#include <signal.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdlib>
+#include <fstream>
+#include <string>
+#include <thread>
+
+#include "parallel/comm/mpi.h"
+#include "parallel/launch/rank.h"
+#include "parallel/launch/status.h"
+#include "parallel/launch/stop.h"
+#include "test/catch.h"
+
+namespace trainctl {
+namespace {
+
+// A rank as cmd makes one.
+struct Rank {
+  Variables variables = Variables::of_process();
+  Situation situation = find_situation(variables);
+  int threads = prepare_rank(situation, variables);
+  StopRequest stop;
+  MpiEnvironment mpi;
+
+  Rank() {
+    require_world_size(situation, mpi.size());
+    if (mpi.rank() == 0) say_ready(situation.status_file);
+    const std::string path = variables.text("LAUNCH_TEST_FOLDER") + "/rank-" + std::to_string(mpi.rank());
+    std::ofstream(path + ".new") << getpid() << '\n';
+    rename((path + ".new").c_str(), path.c_str());
+  }
+
+  void run_on() const { std::this_thread::sleep_for(std::chrono::milliseconds(2)); }
+
+  // All ranks leave together.
+  [[noreturn]] void leave(const RankStatus& status) {
+    if (mpi.rank() == 0) leave_status(situation.status_file, status);
+    mpi.finalize();
+    _exit(status.exit_code);
+  }
+};
+
+TEST_CASE("rank that is done", "[.rank]") {
+  Rank rank;
+  std::printf("rank %d of %d prints\n", rank.mpi.rank(), rank.mpi.size());
+  std::fflush(stdout);
+  rank.leave({0, ""});
+}
+
+TEST_CASE("rank that trains until it is stopped", "[.rank]") {
+  Rank rank;
+  while (!rank.stop.pending()) rank.run_on();
+  rank.leave({75, "stopped at step 12"});
+}
+
+TEST_CASE("rank that never stops", "[.rank]") {
+  Rank rank;
+  for (;;) rank.run_on();
+}
+
+TEST_CASE("rank of which number 1 has an error", "[.rank]") {
+  Rank rank;
+  const auto world = mpi_communicator(rank.mpi);
+  if (rank.mpi.rank() == 1) {
+    leave_status(rank.situation.status_file, {3, "image.jpg cannot be decoded"});
+    world->abort(3);
+  }
+  for (;;) rank.run_on();
+}
+
+TEST_CASE("rank that ends without a word", "[.rank]") {
+  Rank rank;
+  if (rank.mpi.rank() == 1) _exit(6);
+  for (;;) rank.run_on();
+}
+
+TEST_CASE("rank that sees its peer go", "[.rank]") {
+  Rank rank;
+  if (rank.mpi.rank() == 1) raise(SIGKILL);
+  leave_status(rank.situation.status_file, {5, "no answer from rank 1"});
+  for (;;) rank.run_on();
+}
+
+}  // namespace
+}  // namespace trainctl

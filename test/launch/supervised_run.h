@@ -1,0 +1,44 @@
+// A supervisor in a process of its own, with ranks from ranks.cpp.
+#pragma once
+
+#include <sys/types.h>
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+namespace trainctl {
+
+class SupervisedRun {
+ public:
+  // Starts supervise() with `ranks` ranks, more than there are cores where need be; `behaviour` is the name of a case
+  // in ranks.cpp, or a shell script where it begins with "sh: ".
+  SupervisedRun(int ranks, const std::string& behaviour);
+  ~SupervisedRun();  // ends what is left of it
+  SupervisedRun(const SupervisedRun&) = delete;
+  SupervisedRun& operator=(const SupervisedRun&) = delete;
+
+  // Waits until the supervisor has begun; false after the time limit, like those below.
+  bool supervises() const;
+  // Waits until all ranks say that they run.
+  bool ranks_run();
+  // Waits until no rank is left.
+  bool ranks_gone() const;
+  // Waits until supervisor or ranks have printed the text.
+  bool prints(const std::string& text) const;
+  void send(int signal) const;  // to the supervisor
+  void send_to_rank(int rank, int signal) const;
+  // The supervisor's exit code; -signal where one has ended it, -1000 after the time limit.
+  int wait();
+  std::string output() const;  // what supervisor and ranks have printed
+  bool left_nothing() const;   // in the folder for temporary files
+
+ private:
+  std::vector<pid_t> rank_pids() const;
+
+  int ranks_;
+  std::filesystem::path folder_;
+  pid_t supervisor_ = -1;
+};
+
+}  // namespace trainctl

@@ -1,0 +1,106 @@
+// The supervisor with real ranks: how runs end, how they are stopped, and that nothing is left.
+#include <signal.h>
+
+#include <algorithm>
+
+#include "test/catch.h"
+#include "test/launch/supervised_run.h"
+
+namespace trainctl {
+namespace {
+
+bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+
+TEST_CASE("a run that ends well: its output passes through, and the exit code is 0") {
+  SupervisedRun run(2, "rank that is done");
+  CHECK(run.wait() == 0);
+  CHECK(contains(run.output(), "rank 0 of 2 prints\n"));
+  CHECK(contains(run.output(), "rank 1 of 2 prints\n"));
+  CHECK_FALSE(contains(run.output(), "mpirun"));
+  CHECK(run.left_nothing());
+}
+
+TEST_CASE("SIGINT, SIGTERM and SIGUSR1 let all ranks finish, and their status is the exit code") {
+  const int signal = GENERATE(SIGINT, SIGTERM, SIGUSR1, SIGHUP);
+  SupervisedRun run(2, "rank that trains until it is stopped");
+  REQUIRE(run.ranks_run());
+  run.send(signal);
+  CHECK(run.wait() == 75);
+  CHECK(contains(run.output(), "stopped at step 12"));
+  CHECK_FALSE(contains(run.output(), "mpirun"));
+  CHECK(run.ranks_gone());
+  CHECK(run.left_nothing());
+}
+
+TEST_CASE("a request that comes before the ranks listen is kept for them") {
+  SupervisedRun run(3, "rank that trains until it is stopped");
+  REQUIRE(run.supervises());
+  run.send(SIGTERM);
+  CHECK(run.wait() == 75);
+  CHECK(run.ranks_gone());
+}
+
+TEST_CASE("a second Ctrl-C ends everything at once") {
+  SupervisedRun run(3, "rank that never stops");
+  REQUIRE(run.ranks_run());
+  run.send(GENERATE(SIGINT, SIGTERM));
+  REQUIRE(run.prints("stopping"));
+  run.send(SIGINT);
+  CHECK(run.wait() == 130);
+  CHECK(run.ranks_gone());
+  CHECK(run.left_nothing());
+}
+
+TEST_CASE("a rank that is killed: exit code 5, with the rank, the host and the signal") {
+  SupervisedRun run(3, "rank that never stops");
+  REQUIRE(run.ranks_run());
+  run.send_to_rank(1, SIGKILL);
+  CHECK(run.wait() == 5);
+  CHECK(contains(run.output(), "rank 1 on "));
+  CHECK(contains(run.output(), "was killed by signal 9"));
+  CHECK_FALSE(contains(run.output(), "mpirun"));
+  CHECK(run.ranks_gone());
+  CHECK(run.left_nothing());
+}
+
+TEST_CASE("the cause comes before what the survivors saw of it") {
+  SupervisedRun run(2, "rank that sees its peer go");
+  CHECK(run.wait() == 5);
+  const std::string output = run.output();
+  CHECK(output.find("was killed by signal 9") < output.find("no answer from rank 1"));
+  CHECK(contains(output, "no answer from rank 1"));
+}
+
+TEST_CASE("an error of one rank alone ends all with its code and its message, once") {
+  SupervisedRun run(3, "rank of which number 1 has an error");
+  CHECK(run.wait() == 3);
+  CHECK(contains(run.output(), "image.jpg cannot be decoded"));
+  CHECK_FALSE(contains(run.output(), "MPI_ABORT"));
+  CHECK(run.ranks_gone());
+}
+
+TEST_CASE("a rank that leaves no status: its exit code counts") {
+  SupervisedRun run(2, "rank that ends without a word");
+  CHECK(run.wait() == 6);
+  CHECK(run.ranks_gone());
+}
+
+TEST_CASE("a supervisor that is killed leaves no rank behind") {
+  SupervisedRun run(2, "rank that trains until it is stopped");
+  REQUIRE(run.ranks_run());
+  run.send(SIGKILL);
+  CHECK(run.wait() == -SIGKILL);
+  CHECK(run.ranks_gone());
+}
+
+TEST_CASE("programs without MPI: exit codes and standard input") {
+  SupervisedRun fine(2, "sh: read line && echo input; exit 0");
+  CHECK(fine.wait() == 0);
+  CHECK_FALSE(contains(fine.output(), "input"));
+  SupervisedRun strange(2, "sh: exit 42");
+  CHECK(strange.wait() == 5);
+  CHECK_FALSE(strange.output().empty());
+}
+
+}  // namespace
+}  // namespace trainctl
