@@ -73,7 +73,7 @@ void forward_variables(LaunchPlan& plan, const LaunchRequest& request) {
 void compose_command(LaunchPlan& plan, const LaunchRequest& request) {
   const Variables& variables = request.variables;
   plan.mpirun = {"mpirun", "-n", std::to_string(plan.ranks)};
-  if (plan.one_host ? !request.slurm : !plan.hosts.empty()) {
+  if (plan.one_host || !plan.hosts.empty()) {
     plan.mpirun.insert(plan.mpirun.end(), {"-H", host_list(plan)});
   }
   // Ranks bind themselves (cores.h), each host by its own cores, and tell MPI so.
@@ -93,6 +93,7 @@ void compose_command(LaunchPlan& plan, const LaunchRequest& request) {
     set(plan, variables, "btl", "vader,self");
     set(plan, variables, "oob_tcp_if_include", "lo");
     set(plan, variables, "plm", "isolated");
+    if (request.slurm) set(plan, variables, "ras", "^slurm");  // its name for this host need not be the host's
   } else {
     forward_variables(plan, request);
   }

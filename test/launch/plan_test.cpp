@@ -149,7 +149,8 @@ TEST_CASE("inside a SLURM job its tasks are the slots, and mpirun finds the node
   request.ranks.reset();
   request.slurm = SlurmJob{{2}};
   CHECK(plan_launch(request).one_host);
-  CHECK_FALSE(has(plan_launch(request), "-H"));
+  CHECK(has(plan_launch(request), "-H localhost:2"));
+  CHECK(has(plan_launch(request), "--mca ras ^slurm"));
   request.hosts = {{"n1", 1}, {"n2", 1}};  // stated hosts win
   CHECK(has(plan_launch(request), "-H n1:1,n2:1"));
 }

@@ -8,10 +8,12 @@
 #include <string>
 #include <thread>
 
+#include "core/base/error.h"
 #include "parallel/comm/mpi.h"
 #include "parallel/launch/rank.h"
 #include "parallel/launch/status.h"
 #include "parallel/launch/stop.h"
+#include "parallel/launch/supervisor.h"
 #include "test/catch.h"
 
 namespace trainctl {
@@ -28,6 +30,7 @@ struct Rank {
   Rank() {
     require_world_size(situation, mpi.size());
     if (mpi.rank() == 0) say_ready(situation.status_file);
+    if (!variables.has("LAUNCH_TEST_FOLDER")) return;
     const std::string path = variables.text("LAUNCH_TEST_FOLDER") + "/rank-" + std::to_string(mpi.rank());
     std::ofstream(path + ".new") << getpid() << '\n';
     rename((path + ".new").c_str(), path.c_str());
@@ -42,6 +45,28 @@ struct Rank {
     _exit(status.exit_code);
   }
 };
+
+// All that `trainctl run` does, but for the training.
+TEST_CASE("trainer that starts its ranks like run", "[.rank]") {
+  try {
+    const Variables variables = Variables::of_process();
+    const Situation situation = find_situation(variables);
+    if (situation.started_by == StartedBy::user) {
+      const LaunchPlan plan = plan_launch(launch_request({}, variables.text("LAUNCH_TEST_RANKS"), ""));
+      if (!plan.mpirun.empty()) _exit(supervise(plan, {own_path(), "trainer that starts its ranks like run"}));
+      std::printf("rank 0 of 1, %d threads\n", prepare_rank(situation, variables));
+      std::fflush(stdout);
+      _exit(0);
+    }
+    Rank rank;
+    std::printf("rank %d of %d, %d threads\n", rank.mpi.rank(), rank.mpi.size(), rank.threads);
+    std::fflush(stdout);
+    rank.leave({0, ""});
+  } catch (const Error& error) {
+    std::fprintf(stderr, "%s\n", error.what());
+    _exit(exit_code(error.kind()));
+  }
+}
 
 TEST_CASE("rank that is done", "[.rank]") {
   Rank rank;
