@@ -16,6 +16,7 @@ foreach(folder ${folders})
   endif()
   add_executable(test-${name} ${sources})
   target_link_libraries(test-${name} PRIVATE trainctl_test_main trainctl_cmd Catch2::Catch2)
+  target_compile_options(test-${name} PRIVATE -O1)  # tests are compiled far more often than they run
   target_compile_definitions(test-${name} PRIVATE
     TRAINCTL_SOURCE_DIR="${PROJECT_SOURCE_DIR}" TRAINCTL_BINARY="$<TARGET_FILE:trainctl>")
   add_dependencies(test-${name} trainctl)

@@ -12,7 +12,10 @@
 namespace trainctl {
 namespace {
 
-std::vector<Subcommand> subcommands() { return {inspect_subcommand(), schema_subcommand()}; }
+std::vector<Subcommand> subcommands() {
+  return {run_subcommand(),   check_subcommand(),   eval_subcommand(),
+          bench_subcommand(), inspect_subcommand(), schema_subcommand()};
+}
 
 }  // namespace
 

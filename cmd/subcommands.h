@@ -5,7 +5,10 @@
 
 namespace trainctl {
 
-// run, check, eval, inspect, bench, schema: declared here as they exist, and listed in cmd/command_line.cpp.
+Subcommand run_subcommand();
+Subcommand check_subcommand();
+Subcommand eval_subcommand();
+Subcommand bench_subcommand();
 Subcommand inspect_subcommand();
 Subcommand schema_subcommand();
 

@@ -36,6 +36,13 @@ struct Lowering {
 // Choices made once by timing, by rank 0, and used by all ranks: key (op, shapes, dtypes, hardware) -> implementation.
 class KernelChoices;  // core/backend/choices.h
 
+// What a device can do at most, measured: the yardstick of `bench ops`.
+struct Peaks {
+  double float32_gflops = 0;   // matrix multiplication
+  double bfloat16_gflops = 0;  // likewise, into float32 accumulators
+  double triad_gb_per_s = 0;   // a = b + s * c over arrays larger than the caches, the three of them counted
+};
+
 class Backend {
  public:
   virtual ~Backend() = default;
@@ -43,6 +50,9 @@ class Backend {
   virtual std::string_view name() const = 0;  // "cpu", "cuda"
   // What the exact bits and kernel choices depend on: processor or GPU model, instruction set, library versions.
   virtual std::string fingerprint() const = 0;
+
+  // Takes about a second.
+  virtual Peaks peaks() = 0;
 
   // Zeroed. Throws Error{resource} that says how much was asked for and how much there is.
   virtual Memory allocate(std::int64_t bytes) = 0;

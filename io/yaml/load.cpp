@@ -18,7 +18,7 @@ constexpr std::uintmax_t max_bytes = 16'000'000;
 
 class Loader {
  public:
-  Loader(const Variables& variables, Reader& reader) : variables_(variables), reader_(reader) {}
+  Loader(const VariableLookup& variables, Reader& reader) : variables_(variables), reader_(reader) {}
 
   // `from` is where the file is named: an include's place, or the file itself.
   Node load(const fs::path& file, const std::string& shown, const Place& from) {
@@ -119,7 +119,7 @@ class Loader {
     }
   }
 
-  const Variables& variables_;
+  const VariableLookup& variables_;
   Reader& reader_;
   std::vector<fs::path> open_;  // the files that include each other, outermost first
   int includes_ = 0;
@@ -127,7 +127,7 @@ class Loader {
 
 }  // namespace
 
-Node load_yaml(const std::string& file, const Variables& variables, Reader& reader) {
+Node load_yaml(const std::string& file, const VariableLookup& variables, Reader& reader) {
   return Loader(variables, reader).load(file, file, {file, 0, 0});
 }
 

@@ -85,7 +85,7 @@ Node* descend(Node& document, const std::vector<std::string>& parts, const Place
 
 }  // namespace
 
-void apply_setting(Node& document, const std::string& setting, const Variables& variables, Reader& reader) {
+void apply_setting(Node& document, const std::string& setting, const VariableLookup& variables, Reader& reader) {
   const std::size_t equals = setting.find('=');
   if (equals == std::string::npos || equals == 0) {
     reader.error({"--set " + setting, 0, 0}, "expected PATH=VALUE, for example train.epochs=5");

@@ -21,10 +21,10 @@ std::size_t closing_brace(const std::string& text, std::size_t begin) {
   return std::string::npos;
 }
 
-std::string expand(const std::string& text, const Variables& variables, int depth);
+std::string expand(const std::string& text, const VariableLookup& variables, int depth);
 
 // What stands between the braces: a name, or a name with its default.
-std::string value_of(const std::string& inside, const Variables& variables, int depth) {
+std::string value_of(const std::string& inside, const VariableLookup& variables, int depth) {
   if (depth > 8) throw Undefined{"variables in defaults are nested too deeply"};
   const std::size_t separator = inside.find(":-");
   const std::string name = inside.substr(0, separator);
@@ -39,7 +39,7 @@ std::string value_of(const std::string& inside, const Variables& variables, int 
   return expand(inside.substr(separator + 2), variables, depth + 1);
 }
 
-std::string expand(const std::string& text, const Variables& variables, int depth) {
+std::string expand(const std::string& text, const VariableLookup& variables, int depth) {
   std::string out;
   for (std::size_t i = 0; i < text.size();) {
     if (text.compare(i, 3, "$${") == 0) {
@@ -59,7 +59,7 @@ std::string expand(const std::string& text, const Variables& variables, int dept
 
 }  // namespace
 
-Variables environment() {
+VariableLookup environment() {
   return [](const std::string& name) -> std::optional<std::string> {
     const char* value = std::getenv(name.c_str());
     if (!value) return {};
@@ -67,7 +67,7 @@ Variables environment() {
   };
 }
 
-void expand_variables(Node& node, const Variables& variables, Reader& reader) {
+void expand_variables(Node& node, const VariableLookup& variables, Reader& reader) {
   for (Node& item : node.items) expand_variables(item, variables, reader);
   for (Node::Entry& entry : node.entries) expand_variables(entry.value, variables, reader);
   if (!node.is_scalar() || node.text.find("${") == std::string::npos) return;

@@ -12,10 +12,10 @@
 namespace trainctl {
 
 // What `${NAME}` stands for; nothing where it is not defined.
-using Variables = std::function<std::optional<std::string>(const std::string& name)>;
+using VariableLookup = std::function<std::optional<std::string>(const std::string& name)>;
 
 // The variables of the environment.
-Variables environment();
+VariableLookup environment();
 
 // The document of a text; `file` is for places only, `base_directory` for relative paths in it. Syntax errors, more
 // than 100 levels and more than 200,000 values (aliases counted where they stand) are reported; the result is then
@@ -24,15 +24,15 @@ Node parse_yaml(const std::string& text, const std::string& file, const std::str
 
 // The document of a file: variables replaced and includes merged. A map's `include: FILE` adds the keys of FILE's map;
 // the including map wins. Everything wrong is reported, a file that cannot be read too.
-Node load_yaml(const std::string& file, const Variables& variables, Reader& reader);
+Node load_yaml(const std::string& file, const VariableLookup& variables, Reader& reader);
 
 // Replaces `${NAME}` and `${NAME:-default}` in all scalars ("$${" is a literal "${"). Relative paths in values that
 // begin with a variable are relative to the working directory.
-void expand_variables(Node& node, const Variables& variables, Reader& reader);
+void expand_variables(Node& node, const VariableLookup& variables, Reader& reader);
 
 // Applies `--set PATH=VALUE`, VALUE being YAML: "train.optimizer.learning_rate=0.1", "model.layers.0.dense.units=5".
 // A bare choice on the way becomes a map: `optimizer: adam` becomes `optimizer: {name: adam, learning_rate: 0.1}`.
-void apply_setting(Node& document, const std::string& setting, const Variables& variables, Reader& reader);
+void apply_setting(Node& document, const std::string& setting, const VariableLookup& variables, Reader& reader);
 
 // Block YAML that parses and expands to an equal document.
 std::string to_yaml(const Node& document);

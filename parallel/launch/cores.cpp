@@ -125,10 +125,10 @@ Cores find_cores(const Variables& variables) {
   return cores;
 }
 
-Share share_of(const Cores& cores, const Situation& situation) {
+CoreShare core_share_of(const Cores& cores, const Situation& situation) {
   const int ranks = std::max(1, situation.local_ranks);
   if (situation.bound) return {std::min(cores.usable, std::max(1, cores.online / ranks)), {}};
-  Share share{std::max(1, cores.usable / ranks), {}};
+  CoreShare share{std::max(1, cores.usable / ranks), {}};
   const auto all = static_cast<int>(cores.allowed.size());
   // Where less time is granted than there are cores, others use them too: which are free is the kernel's to find.
   if (!situation.supervised || ranks == 1 || ranks > cores.usable || cores.usable < all) return share;
@@ -141,7 +141,7 @@ Share share_of(const Cores& cores, const Situation& situation) {
 }
 
 int take_share(const Situation& situation, const Variables& variables) {
-  const Share share = share_of(find_cores(variables), situation);
+  const CoreShare share = core_share_of(find_cores(variables), situation);
   if (!share.processors.empty()) bind_to(share.processors);
   const std::optional<int> stated = variables.number("OMP_NUM_THREADS");
   return stated && *stated > 0 ? *stated : share.threads;

@@ -25,14 +25,14 @@ struct Cores {
 Cores find_cores(const Variables& variables);
 
 // What one rank of a host works with.
-struct Share {
+struct CoreShare {
   int threads = 1;              // for computation
   std::vector<int> processors;  // to bind to; empty: stay as it is
 };
 
 // An equal part of the usable cores, disjoint from those of the other ranks of the host while there are enough; a
 // user's own binding stays and is only kept from adding up to more threads than there are cores.
-Share share_of(const Cores& cores, const Situation& situation);
+CoreShare core_share_of(const Cores& cores, const Situation& situation);
 
 // Takes this rank's share: binds the process. Call it before any thread starts, MPI's included. A number in
 // OMP_NUM_THREADS wins. What comes back is the number of threads that kernels may use.

@@ -38,7 +38,7 @@ TEST_CASE("shares are equal and disjoint while cores suffice") {
     for (int ranks = 2; ranks <= cores; ++ranks) {
       std::set<int> taken;
       for (int rank = 0; rank < ranks; ++rank) {
-        const Share share = share_of(plain_cores(cores), rank_of(rank, ranks));
+        const CoreShare share = core_share_of(plain_cores(cores), rank_of(rank, ranks));
         CHECK(share.threads == cores / ranks);
         CHECK(static_cast<int>(share.processors.size()) == share.threads);
         for (int processor : share.processors) {
@@ -54,34 +54,34 @@ TEST_CASE("a rank binds to all hardware threads of its cores") {
   Cores cores;
   cores.allowed = {{0, 4}, {1, 5}, {2, 6}, {3, 7}};
   cores.usable = cores.online = 4;
-  const Share share = share_of(cores, rank_of(1, 2));
+  const CoreShare share = core_share_of(cores, rank_of(1, 2));
   CHECK(share.threads == 2);
   CHECK(share.processors == std::vector<int>{2, 6, 3, 7});
 }
 
 TEST_CASE("nobody is bound who is alone, has too few cores, or shares them with others") {
-  CHECK(share_of(plain_cores(4), rank_of(0, 1)).processors.empty());
-  CHECK(share_of(plain_cores(4), rank_of(0, 1)).threads == 4);
-  CHECK(share_of(plain_cores(2), rank_of(2, 3)).processors.empty());
-  CHECK(share_of(plain_cores(2), rank_of(2, 3)).threads == 1);
+  CHECK(core_share_of(plain_cores(4), rank_of(0, 1)).processors.empty());
+  CHECK(core_share_of(plain_cores(4), rank_of(0, 1)).threads == 4);
+  CHECK(core_share_of(plain_cores(2), rank_of(2, 3)).processors.empty());
+  CHECK(core_share_of(plain_cores(2), rank_of(2, 3)).threads == 1);
   Cores limited = plain_cores(8);
   limited.usable = 4;
-  CHECK(share_of(limited, rank_of(1, 2)).processors.empty());
-  CHECK(share_of(limited, rank_of(1, 2)).threads == 2);
+  CHECK(core_share_of(limited, rank_of(1, 2)).processors.empty());
+  CHECK(core_share_of(limited, rank_of(1, 2)).threads == 2);
 }
 
 TEST_CASE("a user's binding stays, but threads do not add up to more than the cores") {
   Situation situation = rank_of(1, 4, false);
-  CHECK(share_of(plain_cores(8), situation).processors.empty());
-  CHECK(share_of(plain_cores(8), situation).threads == 2);
+  CHECK(core_share_of(plain_cores(8), situation).processors.empty());
+  CHECK(core_share_of(plain_cores(8), situation).threads == 2);
   situation.bound = true;
   Cores mine = plain_cores(2);  // of 8
   mine.online = 8;
-  CHECK(share_of(mine, situation).threads == 2);
+  CHECK(core_share_of(mine, situation).threads == 2);
   Cores socket = plain_cores(4);  // shared with another rank, of 8
   socket.online = 8;
-  CHECK(share_of(socket, situation).threads == 2);
-  CHECK(share_of(socket, situation).processors.empty());
+  CHECK(core_share_of(socket, situation).threads == 2);
+  CHECK(core_share_of(socket, situation).processors.empty());
 }
 
 TEST_CASE("this host has cores, as many as the affinity of the process allows") {

@@ -6,6 +6,7 @@
 
 #include "core/backend/cpu/dnnl_kernel.h"
 #include "core/backend/cpu/kernels.h"
+#include "core/backend/cpu/peaks.h"
 #include "core/backend/cpu/processor.h"
 #include "core/backend/cpu/streams.h"
 #include "core/base/error.h"
@@ -27,6 +28,8 @@ class CpuBackend final : public Backend {
     return format("{}, {}, {} threads, oneDNN {}", processor_model(), name_of(instruction_set()), threads_,
                   onednn::version());
   }
+
+  Peaks peaks() override { return measure_cpu_peaks(); }
 
   Memory allocate(std::int64_t bytes) override {
     const std::int64_t size = (std::max<std::int64_t>(bytes, 1) + alignment - 1) / alignment * alignment;

@@ -15,9 +15,10 @@ double matmul_gflops(const OneDnn& dnnl, DType dtype) {
   const auto matrix = row_major({size, size}, dtype);
   const onednn::memory::desc any({size, size}, dnnl_type(dtype), onednn::memory::format_tag::any);
   const auto desc = onednn::matmul(dnnl.engine(), matrix, any, {}, matrix, attributes());
-  std::vector<Operand> operands{
-      {DNNL_ARG_SRC, matrix, {}}, {DNNL_ARG_WEIGHTS, desc.weights_desc(), {}}, {DNNL_ARG_DST, matrix, {}}};
-  append_scratch(desc, {}, operands);
+  const std::vector<Operand> operands{{DNNL_ARG_SRC, matrix, {}},
+                                      {DNNL_ARG_WEIGHTS, desc.weights_desc(), {}},
+                                      {DNNL_ARG_DST, matrix, {}},
+                                      {DNNL_ARG_SCRATCHPAD, desc.scratchpad_desc(), {}}};
   return 2e-9 * size * size * size / measure(dnnl, dnnl::matmul(desc), operands);
 }
 
@@ -43,7 +44,7 @@ double triad_gb_per_s() {
 }  // namespace
 }  // namespace cpu
 
-MachinePeaks measure_cpu_peaks() {
+Peaks measure_cpu_peaks() {
   const cpu::OneDnn dnnl;
   return {cpu::matmul_gflops(dnnl, DType::float32), cpu::matmul_gflops(dnnl, DType::bfloat16), cpu::triad_gb_per_s()};
 }

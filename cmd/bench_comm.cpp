@@ -1,0 +1,29 @@
+// trainctl bench comm: the all-reduce table of the config's ranks.
+#include <cstdio>
+
+#include "cmd/bench.h"
+#include "core/backend/select.h"
+#include "core/base/json.h"
+#include "parallel/comm/bench.h"
+
+namespace trainctl {
+
+int bench_comm(const RunSpec& spec, const BenchRequest& request, RankContext& context) {
+  const auto backend = make_backend(name_of(spec.cluster.device), context.threads);
+  const auto stream = backend->compute_stream();
+  const std::vector<CommBenchRow> rows = bench_collective(context.world.communicator(), *stream, {});
+  if (context.world.rank() != 0) return 0;
+  if (!request.json) {
+    std::fputs(to_table(rows).c_str(), stdout);
+    return 0;
+  }
+  Json json = Json::array();
+  for (const CommBenchRow& row : rows) {
+    json.push_back({{"bytes", row.bytes}, {"seconds", row.seconds}, {"algorithm_bandwidth", row.algorithm_bandwidth},
+                    {"bus_bandwidth", row.bus_bandwidth}, {"wrong", row.wrong}});
+  }
+  std::puts(Json{{"ranks", context.world.size()}, {"all_reduce", json}}.dump().c_str());
+  return 0;
+}
+
+}  // namespace trainctl

@@ -1,0 +1,158 @@
+// trainctl check: every error of a config at once, then its layers and the exact memory of a rank. Starts nothing.
+#include <CLI/CLI.hpp>
+#include <cstdio>
+
+#include "cmd/job.h"
+#include "cmd/kernel_cache.h"
+#include "cmd/launching.h"
+#include "cmd/subcommands.h"
+#include "cmd/table.h"
+#include "core/backend/select.h"
+#include "core/base/format.h"
+#include "core/base/json.h"
+#include "core/exec/memory_plan.h"
+#include "core/program/dump.h"
+#include "io/loader/data.h"
+#include "parallel/launch/supervisor.h"
+
+namespace trainctl {
+namespace {
+
+struct CheckOptions {
+  CommonOptions common;
+  LaunchFlags launch;
+  std::string dump;
+};
+
+// What a config comes to, on rank 0 of so many.
+struct Checked {
+  int ranks = 1;
+  std::int64_t batch = 0;
+  std::vector<Program> programs;
+  MemoryPlan memory;
+  double flops_per_sample = 0;  // forward
+  std::int64_t parameters = 0;
+  std::int64_t trainable = 0;
+};
+
+// The data as far as the config states it; where it says nothing of the number of samples, one full batch stands for them.
+DataInfo data_info(const RunSpec& spec, std::int64_t batch) {
+  DataInfo info = describe(spec.data, spec.seed);
+  if (info.training_samples == 0) info.training_samples = batch;
+  if (info.validation_samples == 0 && (spec.data.validation || spec.data.test)) info.validation_samples = batch;
+  return info;
+}
+
+Checked check(const RunSpec& spec, const LaunchFlags& flags) {
+  Checked checked;
+  const LaunchPlan plan = plan_launch(launch_request(spec.cluster, flags.ranks, flags.hosts));
+  checked.ranks = plan.ranks;
+  checked.batch = spec.train.global_batch(plan.ranks);
+  const DataInfo info = data_info(spec, checked.batch);
+  const auto backend = make_backend(name_of(spec.cluster.device), plan.threads);
+  KernelChoices choices = load_kernel_choices(backend->fingerprint());
+  const KernelChoices known = choices;
+  const RunPrograms programs = build_programs(spec, info, strategy_for(spec, plan.ranks, *backend),
+                                              batch_sizes(spec, info, plan.ranks), {0, plan.ranks});
+  checked.memory = plan_memory(lower_all(programs.programs(), *backend, choices));
+  if (!(choices == known)) keep_kernel_choices(backend->fingerprint(), choices);
+  checked.programs = programs.programs();
+  for (const Program::LayerLine& layer : checked.programs.front().layers) {
+    checked.flops_per_sample += layer.flops;
+    checked.parameters += layer.parameters;
+    checked.trainable += layer.trainable;
+  }
+  return checked;
+}
+
+void print_json(const Checked& checked) {
+  Json layers = Json::array();
+  for (const Program::LayerLine& layer : checked.programs.front().layers) {
+    layers.push_back({{"name", layer.name}, {"kind", layer.kind}, {"output", layer.output.sizes()},
+                      {"parameters", layer.parameters}});
+  }
+  Json memory;
+  for (int region = 0; region < region_count; ++region) {
+    memory[std::string(name_of(static_cast<Region>(region)))] = checked.memory.bytes[static_cast<std::size_t>(region)];
+  }
+  const Json json = {{"ok", true},
+                     {"errors", Json::array()},
+                     {"ranks", checked.ranks},
+                     {"parameters", checked.parameters},
+                     {"trainable_parameters", checked.trainable},
+                     {"flops_per_sample", checked.flops_per_sample},
+                     {"arena_bytes", checked.memory.of(Region::slot)},
+                     {"memory_bytes", memory},
+                     {"layers", layers}};
+  std::puts(json.dump().c_str());
+}
+
+void print_errors_json(const ConfigError& error) {
+  Json errors = Json::array();
+  for (const Diagnostic& found : error.diagnostics()) {
+    Json entry = {{"file", found.place.file}, {"line", found.place.line}, {"column", found.place.column},
+                  {"message", found.message}, {"related", nullptr}};
+    if (!found.related.empty()) {
+      entry["related"] = {{"file", found.related_place.file}, {"line", found.related_place.line},
+                          {"column", found.related_place.column}, {"message", found.related}};
+    }
+    errors.push_back(entry);
+  }
+  std::puts(Json{{"ok", false}, {"errors", errors}}.dump().c_str());
+}
+
+void print_text(const RunSpec& spec, const Checked& checked) {
+  using Align = Table::Align;
+  Table layers({{"layer"}, {"kind"}, {"output"}, {"parameters", Align::right}, {"FLOPs/sample", Align::right}, {"ops", Align::right}});
+  for (const Program::LayerLine& layer : checked.programs.front().layers) {
+    layers.add({layer.name, layer.kind, to_string(layer.output), grouped(layer.parameters), flops_text(layer.flops),
+                std::to_string(layer.ops)});
+  }
+  std::string text = layers.text();
+  text += format("\n{} parameters, {} of them train; {} a sample forward\n", grouped(checked.parameters),
+                 grouped(checked.trainable), flops_text(checked.flops_per_sample));
+  text += format("{} ranks, {} samples a step, {}\n\n", checked.ranks, checked.batch, name_of(spec.train.compute()));
+  Table memory({{"memory of a rank"}, {"bytes", Align::right}, {""}});
+  for (int region = 0; region < region_count; ++region) {
+    const std::int64_t bytes = checked.memory.bytes[static_cast<std::size_t>(region)];
+    memory.add({std::string(name_of(static_cast<Region>(region))), grouped(bytes), bytes_text(static_cast<double>(bytes))});
+  }
+  memory.add({"total", grouped(checked.memory.total()), bytes_text(static_cast<double>(checked.memory.total()))});
+  std::fputs((text + memory.text()).c_str(), stdout);
+}
+
+int run_check(const CheckOptions& options) {
+  try {
+    const RunSpec spec = load_run_spec(options.common.config, options.common.sets);
+    const Checked checked = check(spec, options.launch);
+    if (options.common.json) {
+      print_json(checked);
+    } else if (options.dump == "program") {
+      for (const Program& program : checked.programs) std::fputs((dump(program) + "\n").c_str(), stdout);
+    } else if (!options.common.quiet) {
+      print_text(spec, checked);
+    }
+    return 0;
+  } catch (const ConfigError& error) {
+    if (!options.common.json) throw;
+    print_errors_json(error);
+    return exit_code(error.kind());
+  }
+}
+
+}  // namespace
+
+Subcommand check_subcommand() {
+  return {"check", "Checks a config and shows its layers, parameters and memory, without starting anything",
+          "trainctl check configs/mnist-cnn.yaml --ranks 4 --set train.batch_size=256", [](CLI::App& app) {
+            auto options = std::make_shared<CheckOptions>();
+            add_config_options(app, options->common);
+            add_output_options(app, options->common);
+            add_launch_options(app, options->launch);
+            app.add_option("--dump", options->dump, "Shows what rank 0 executes, op by op")
+                ->check(CLI::IsMember({"program"}));
+            return [options] { return run_check(*options); };
+          }};
+}
+
+}  // namespace trainctl

@@ -1,0 +1,125 @@
+// Job: puts together what one rank needs.
+#include "cmd/job.h"
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <set>
+
+#include "cmd/kernel_cache.h"
+#include "core/backend/select.h"
+#include "core/layers/model.h"
+#include "parallel/comm/text.h"
+
+namespace trainctl {
+namespace {
+
+// Rank 0 chooses implementations: those of the checkpoint, those kept for this hardware, and timed ones for what is new,
+// also for the batch sizes that only other ranks have.
+KernelChoices agree_on_choices(const RunSpec& spec, const DataInfo& data, const Strategy& strategy, const BatchSizes& sizes,
+                               const std::string& known_choices, Backend& backend, World& world, Stream& stream) {
+  KernelChoices choices;
+  if (world.rank() == 0) {
+    choices = load_kernel_choices(backend.fingerprint());
+    const KernelChoices kept = choices;
+    choices.add(known_choices);
+    std::set<std::array<std::int64_t, 5>> seen;
+    for (int rank = 0; rank < world.size(); ++rank) {
+      const DataShare share{rank, world.size()};
+      const auto part = [&share](std::int64_t global) { return share_of(global, share).count; };
+      const std::array counts{part(sizes.training), part(sizes.training_last), part(sizes.training_resumed_last),
+                              part(sizes.evaluation), part(sizes.evaluation_last)};
+      if (!seen.insert(counts).second) continue;
+      lower_all(build_programs(spec, data, strategy, sizes, share).programs(), backend, choices);
+    }
+    if (!(choices == kept)) keep_kernel_choices(backend.fingerprint(), choices);
+  }
+  KernelChoices agreed;
+  agreed.add(broadcast_text(choices.text(), 0, world.communicator(), stream));
+  return agreed;
+}
+
+}  // namespace
+
+ProgramSpec program_spec(const RunSpec& spec, const DataInfo& data) {
+  ProgramSpec programs;
+  programs.model = &spec.model;
+  programs.sample = data.sample;
+  programs.classes = data.classes;
+  programs.target = data.target;
+  programs.loss = spec.train.loss;
+  programs.metrics = {spec.train.metrics.begin(), spec.train.metrics.end()};
+  programs.optimizer = spec.train.optimizer;
+  programs.clip_norm = spec.train.clip_norm.value_or(0);
+  programs.compute = spec.train.compute();
+  programs.seed = spec.seed;
+  return programs;
+}
+
+BatchSizes batch_sizes(const RunSpec& spec, const DataInfo& data, int ranks, const DataPosition& start) {
+  const std::int64_t batch = spec.train.global_batch(ranks);
+  BatchSizes sizes;
+  sizes.training = std::min(batch, data.training_samples);
+  sizes.training_last = data.training_samples % batch;
+  sizes.training_resumed_last = std::max<std::int64_t>(data.training_samples - start.offset, 0) % batch;
+  sizes.evaluation = std::min(batch, data.validation_samples);
+  sizes.evaluation_last = data.validation_samples % batch;
+  sizes.gradient_accumulation = static_cast<int>(spec.train.gradient_accumulation);
+  return sizes;
+}
+
+Strategy strategy_for(const RunSpec& spec, int ranks, const Backend& backend) {
+  // On the CPU a reduction takes the cores from the computation that it would hide behind: one after the other is faster.
+  const bool device_overlaps = backend.name() != "cpu";
+  return {mesh_of(spec.strategy, ranks), spec.strategy, spec.strategy.overlap.or_else(device_overlaps)};
+}
+
+RunPrograms build_programs(const RunSpec& spec, const DataInfo& data, const Strategy& strategy, const BatchSizes& sizes,
+                           const DataShare& share) {
+  Reader reader;
+  RunPrograms programs(program_spec(spec, data), strategy, sizes, share, reader);
+  reader.throw_if_failed();
+  return programs;
+}
+
+std::vector<LoweredProgram> lower_all(const std::vector<Program>& programs, Backend& backend, KernelChoices& choices) {
+  std::vector<LoweredProgram> lowered;
+  for (const Program& program : programs) lowered.push_back(lower(program, backend, choices));
+  return lowered;
+}
+
+void initialize_weights(const ProgramSpec& spec, std::uint64_t seed, const std::vector<NamedTensor>& weights) {
+  Reader reader;
+  const Graph graph = build_model(*spec.model, {1, spec.sample, true, DType::float32, seed, false}, reader).graph;
+  reader.throw_if_failed();
+  std::map<std::string, float*> memory;
+  for (const NamedTensor& tensor : weights) memory[tensor.name] = tensor.view.as<float>();
+  for (const GraphParameter& parameter : graph.parameters) {
+    const Tensor& tensor = graph.tensor(parameter.tensor);
+    initialize(parameter, tensor, seed, memory.at(tensor.name));
+  }
+  for (const GraphStatistic& statistic : graph.statistics) {
+    const Tensor& tensor = graph.tensor(statistic.moving);
+    std::fill_n(memory.at(tensor.name), tensor.type.shape.count(), statistic.initial);
+  }
+}
+
+Job::Job(const RunSpec& spec, const DataInfo& data, Backend& backend, Stream& stream, World& world,
+         const DataPosition& start, const std::string& known_choices)
+    : backend_(backend),
+      stream_(stream),
+      world_(world),
+      program_spec_(trainctl::program_spec(spec, data)),
+      programs_(build_programs(spec, data, strategy_for(spec, world.size(), backend),
+                               batch_sizes(spec, data, world.size(), start), share())),
+      choices_(agree_on_choices(spec, data, strategy_for(spec, world.size(), backend),
+                                batch_sizes(spec, data, world.size(), start), known_choices, backend, world, stream)),
+      engine_(std::make_unique<Engine>(backend, world.communicator(), lower_all(programs_.programs(), backend, choices_))) {}
+
+void initialize_engine(const RunSpec& spec, Job& job) {
+  job.engine().download();
+  initialize_weights(job.program_spec(), spec.seed, job.engine().weights());
+  job.engine().upload();
+}
+
+}  // namespace trainctl

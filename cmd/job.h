@@ -1,0 +1,64 @@
+// Job: what one rank needs to work on a config, put together: backend, programs, engine.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "cmd/run_spec.h"
+#include "core/backend/choices.h"
+#include "core/exec/engine.h"
+#include "parallel/comm/select.h"
+#include "parallel/trainer/programs.h"
+
+namespace trainctl {
+
+// What programs are built from. `data` as found out or stated.
+ProgramSpec program_spec(const RunSpec& spec, const DataInfo& data);
+
+// The batch sizes that occur; `start` is where training begins in the data.
+BatchSizes batch_sizes(const RunSpec& spec, const DataInfo& data, int ranks, const DataPosition& start = {});
+
+// How the strategy applies on so many ranks of a device.
+Strategy strategy_for(const RunSpec& spec, int ranks, const Backend& backend);
+
+// The programs of a rank; throws ConfigError with everything that is wrong.
+RunPrograms build_programs(const RunSpec& spec, const DataInfo& data, const Strategy& strategy, const BatchSizes& sizes,
+                           const DataShare& share);
+
+std::vector<LoweredProgram> lower_all(const std::vector<Program>& programs, Backend& backend, KernelChoices& choices);
+
+// The initial values of all parameters and statistics, written into memory that has their names and sizes.
+void initialize_weights(const ProgramSpec& spec, std::uint64_t seed, const std::vector<NamedTensor>& weights);
+
+class Job {
+ public:
+  // Collective. Everything that can be wrong with the config, the device's memory or a kernel comes to light here.
+  // Implementations are chosen by rank 0, for all ranks' batch sizes; the others follow. `known_choices` are those of the
+  // run's checkpoint ("" for none). Weights are zero afterwards.
+  Job(const RunSpec& spec, const DataInfo& data, Backend& backend, Stream& stream, World& world, const DataPosition& start,
+      const std::string& known_choices);
+
+  World& world() { return world_; }
+  const Backend& backend() const { return backend_; }
+  Stream& stream() { return stream_; }
+  Engine& engine() { return *engine_; }
+  const RunPrograms& programs() const { return programs_; }
+  const KernelChoices& choices() const { return choices_; }
+  const ProgramSpec& program_spec() const { return program_spec_; }
+  DataShare share() const { return {world_.rank(), world_.size()}; }
+
+ private:
+  Backend& backend_;
+  Stream& stream_;  // runs at once
+  World& world_;
+  ProgramSpec program_spec_;
+  RunPrograms programs_;
+  KernelChoices choices_;
+  std::unique_ptr<Engine> engine_;
+};
+
+// Initial weights in a job's engine: the same on every rank.
+void initialize_engine(const RunSpec& spec, Job& job);
+
+}  // namespace trainctl

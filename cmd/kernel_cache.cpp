@@ -1,0 +1,57 @@
+// Kernel choices kept for the user.
+#include "cmd/kernel_cache.h"
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "core/base/error.h"
+#include "core/base/format.h"
+#include "core/base/hash.h"
+#include "core/base/log.h"
+#include "io/checkpoint/atomic_file.h"
+
+namespace trainctl {
+namespace {
+
+std::filesystem::path cache_file(const std::string& fingerprint) {
+  std::filesystem::path folder;
+  if (const char* cache = std::getenv("XDG_CACHE_HOME"); cache != nullptr && *cache != 0) {
+    folder = cache;
+  } else if (const char* home = std::getenv("HOME"); home != nullptr && *home != 0) {
+    folder = std::filesystem::path(home) / ".cache";
+  } else {
+    return {};
+  }
+  return folder / "trainctl" / format("kernels-{:016x}", xxh3(fingerprint.data(), fingerprint.size()));
+}
+
+}  // namespace
+
+KernelChoices load_kernel_choices(const std::string& fingerprint) {
+  KernelChoices choices;
+  std::ifstream file(cache_file(fingerprint));
+  std::ostringstream text;
+  text << file.rdbuf();
+  try {
+    choices.add(text.str());
+  } catch (const Error& error) {
+    log::warning(format("the kept kernel choices are damaged and will be timed again: {}", error.what()));
+    return {};
+  }
+  return choices;
+}
+
+void keep_kernel_choices(const std::string& fingerprint, const KernelChoices& choices) {
+  const std::filesystem::path file = cache_file(fingerprint);
+  if (file.empty()) return;
+  try {
+    std::filesystem::create_directories(file.parent_path());
+    write_file(file.string(), choices.text());
+  } catch (const std::exception& error) {
+    log::debug(format("kernel choices are not kept: {}", error.what()));
+  }
+}
+
+}  // namespace trainctl

@@ -1,0 +1,17 @@
+// Kernel choices kept for the user, one file for each hardware fingerprint.
+#pragma once
+
+#include <string>
+
+#include "core/backend/choices.h"
+
+namespace trainctl {
+
+// What is kept for this hardware; empty where there is nothing or it cannot be read. Lies in $XDG_CACHE_HOME/trainctl or
+// ~/.cache/trainctl.
+KernelChoices load_kernel_choices(const std::string& fingerprint);
+
+// Keeps them. A cache that cannot be written is no error: the choices are timed again next time.
+void keep_kernel_choices(const std::string& fingerprint, const KernelChoices& choices);
+
+}  // namespace trainctl

@@ -1,0 +1,37 @@
+// From a command to its ranks.
+#include "cmd/launching.h"
+
+#include <CLI/CLI.hpp>
+#include <fstream>
+
+#include "core/base/log.h"
+#include "parallel/launch/supervisor.h"
+
+namespace trainctl {
+namespace {
+
+// The command line of this process, with the program's own path in front.
+std::vector<std::string> own_command() {
+  std::ifstream file("/proc/self/cmdline", std::ios::binary);
+  std::vector<std::string> words;
+  for (std::string word; std::getline(file, word, '\0');) words.push_back(word);
+  words.front() = own_path();
+  return words;
+}
+
+}  // namespace
+
+void add_launch_options(CLI::App& app, LaunchFlags& flags) {
+  app.add_option("--ranks", flags.ranks, "How many ranks, or auto; wins over cluster.ranks")->type_name("N");
+  app.add_option("--hosts", flags.hosts, "Hosts and their slots: node1:8,node2:8")->type_name("LIST");
+}
+
+std::optional<int> supervise_ranks(const ClusterOptions& cluster, const LaunchFlags& flags, const Situation& situation) {
+  if (situation.started_by != StartedBy::user) return std::nullopt;
+  const LaunchPlan plan = plan_launch(launch_request(cluster, flags.ranks, flags.hosts));
+  for (const std::string& warning : plan.warnings) log::warning(warning);
+  if (plan.mpirun.empty()) return std::nullopt;
+  return supervise(plan, own_command());
+}
+
+}  // namespace trainctl

@@ -1,0 +1,29 @@
+// From a command to its ranks: what `run`, `eval` and `bench` share.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "cmd/rank.h"
+#include "parallel/launch/options.h"
+
+namespace CLI {
+class App;
+}
+
+namespace trainctl {
+
+// How the ranks of a command are started; empty: as the config says.
+struct LaunchFlags {
+  std::string ranks;
+  std::string hosts;
+};
+
+// Declares --ranks and --hosts.
+void add_launch_options(CLI::App& app, LaunchFlags& flags);
+
+// Where this process was started by a user and several ranks are wanted: starts this same command line under mpirun, waits,
+// and returns its exit code. Nothing where this process is itself a rank, or the only one.
+std::optional<int> supervise_ranks(const ClusterOptions& cluster, const LaunchFlags& flags, const Situation& situation);
+
+}  // namespace trainctl

@@ -1,0 +1,24 @@
+// The frame around what one rank does: joining the others, and leaving in order whatever happens.
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include "parallel/comm/select.h"
+#include "parallel/launch/situation.h"
+#include "parallel/launch/stop.h"
+
+namespace trainctl {
+
+// What the work of a rank gets.
+struct RankContext {
+  World& world;
+  const StopRequest& stop;
+  int threads = 1;
+};
+
+// Runs `work` as a rank, or alone; its result is the exit code, the same on all ranks. An error that all ranks throw
+// together is reported by rank 0; an error of one rank alone is reported by that rank and takes the others down.
+int run_as_rank(const Situation& situation, const std::function<int(RankContext&)>& work);
+
+}  // namespace trainctl

@@ -1,0 +1,93 @@
+// From a checkpoint into engines.
+#include "cmd/restore.h"
+
+#include <cstring>
+#include <map>
+
+#include "core/base/error.h"
+#include "core/base/format.h"
+#include "core/base/json.h"
+#include "core/base/log.h"
+#include "parallel/comm/text.h"
+
+namespace trainctl {
+namespace {
+
+// What differs between the tensors of a checkpoint and those of the model, a few of them.
+std::string differences(const std::vector<NamedTensor>& stored, const std::vector<NamedTensor>& wanted) {
+  std::map<std::string, Shape> there;
+  for (const NamedTensor& tensor : stored) there[tensor.name] = tensor.shape;
+  std::string text;
+  int count = 0;
+  const auto add = [&](const std::string& line) {
+    if (++count <= 4) text += (text.empty() ? "" : ", ") + line;
+  };
+  for (const NamedTensor& tensor : wanted) {
+    const auto found = there.find(tensor.name);
+    if (found == there.end()) {
+      add(format("'{}' is missing", tensor.name));
+    } else {
+      if (found->second != tensor.shape) {
+        add(format("'{}' is {}, not {}", tensor.name, to_string(found->second), to_string(tensor.shape)));
+      }
+      there.erase(found);
+    }
+  }
+  for (const auto& [name, shape] : there) add(format("'{}' is not in the model", name));
+  if (count > 4) text += format(" and {} more", count - 4);
+  return text;
+}
+
+void copy_by_name(const std::vector<NamedTensor>& from, const std::vector<NamedTensor>& to) {
+  std::map<std::string, const NamedTensor*> stored;
+  for (const NamedTensor& tensor : from) stored[tensor.name] = &tensor;
+  for (const NamedTensor& tensor : to) {
+    std::memcpy(tensor.view.data, stored.at(tensor.name)->view.data, static_cast<std::size_t>(tensor.view.bytes()));
+  }
+}
+
+}  // namespace
+
+void restore(const LoadedCheckpoint& checkpoint, const std::vector<NamedTensor>& weights,
+             const std::vector<NamedTensor>& state) {
+  if (const std::string differ = differences(checkpoint.snapshot.weights, weights); !differ.empty()) {
+    throw Error(ErrorKind::config, format("{} is a checkpoint of another model: {}", checkpoint.path, differ),
+                "resume with the config that it was made with, or train anew with --resume never");
+  }
+  copy_by_name(checkpoint.snapshot.weights, weights);
+  if (state.empty()) return;
+  if (const std::string differ = differences(checkpoint.snapshot.state, state); !differ.empty()) {
+    log::warning(checkpoint.snapshot.state.empty()
+                     ? format("{} holds weights only: the optimizer's state begins anew", checkpoint.path)
+                     : format("{} has another optimizer's state ({}): it begins anew", checkpoint.path, differ));
+    return;
+  }
+  copy_by_name(checkpoint.snapshot.state, state);
+}
+
+std::optional<Snapshot> broadcast_position(const std::optional<Snapshot>& mine, Communicator& world, Stream& stream) {
+  std::string text;
+  if (mine) {
+    const Json json = {{"step", mine->step},         {"seed", mine->position.seed},     {"epoch", mine->position.epoch},
+                       {"offset", mine->position.offset}, {"facts", mine->facts}, {"metrics", mine->metrics}};
+    text = json.dump();
+  }
+  text = broadcast_text(text, 0, world, stream);
+  if (text.empty()) return std::nullopt;
+  const Json json = Json::parse(text);
+  Snapshot snapshot;
+  snapshot.step = json.at("step");
+  snapshot.position = {json.at("seed"), json.at("epoch"), json.at("offset")};
+  snapshot.facts = json.at("facts").get<std::map<std::string, std::string>>();
+  snapshot.metrics = json.at("metrics").get<std::map<std::string, double>>();
+  return snapshot;
+}
+
+void broadcast_tensors(const Engine& engine, Communicator& world, Stream& stream) {
+  for (const auto* tensors : {&engine.weights(), &engine.state()}) {
+    for (const NamedTensor& tensor : *tensors) world.broadcast(tensor.view, 0, stream);
+  }
+  stream.synchronize();
+}
+
+}  // namespace trainctl

@@ -1,0 +1,61 @@
+// Timelines in Chrome's trace event format.
+#include "cmd/timeline.h"
+
+#include <chrono>
+
+#include "core/base/clock.h"
+#include "core/base/format.h"
+#include "core/base/json.h"
+#include "io/checkpoint/atomic_file.h"
+
+namespace trainctl {
+namespace {
+
+// From this process' forward-going clock to the time of day, which the ranks of several hosts share.
+double clock_offset() {
+  const double now = std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
+  return now - seconds_now();
+}
+
+// One rank's events, comma-separated.
+std::string events_text(const OpRecorder& recorder, int rank) {
+  const double offset = clock_offset();
+  std::string text = Json{{"name", "process_name"}, {"ph", "M"}, {"pid", rank}, {"args", {{"name", format("rank {}", rank)}}}}.dump();
+  const auto add = [&](const std::string& name, const char* category, int thread, double start, double end, Json details) {
+    text += ",\n" + Json{{"name", name}, {"cat", category}, {"ph", "X"}, {"pid", rank}, {"tid", thread},
+                         {"ts", (start + offset) * 1e6}, {"dur", (end - start) * 1e6}, {"args", std::move(details)}}
+                        .dump();
+  };
+  for (const Mark& mark : recorder.marks()) add(mark.name, "step", 0, mark.start_seconds, mark.end_seconds, Json::object());
+  for (const OpRun& run : recorder.runs()) {
+    const std::string& segment = run.program->program.segments[static_cast<std::size_t>(run.segment)].name;
+    add(format("{} {}", run.what().def->kind(), run.what().name), segment.c_str(), 1, run.start_seconds, run.end_seconds,
+        {{"segment", segment}, {"attributes", run.what().def->attributes()}, {"implementation", run.how().implementation}});
+  }
+  return text;
+}
+
+}  // namespace
+
+void write_timeline(const OpRecorder& recorder, const std::string& path, Communicator& world, Stream& stream) {
+  std::string mine = events_text(recorder, world.rank());
+  std::int64_t size = static_cast<std::int64_t>(mine.size());
+  if (world.rank() != 0) {
+    world.send({&size, DType::int64, 1}, 0, stream);
+    world.send({mine.data(), DType::uint8, size}, 0, stream);
+    stream.synchronize();
+    return;
+  }
+  std::string all = "{\"displayTimeUnit\": \"ms\", \"traceEvents\": [\n" + mine;
+  for (int rank = 1; rank < world.size(); ++rank) {
+    world.receive({&size, DType::int64, 1}, rank, stream);
+    stream.synchronize();
+    std::string theirs(static_cast<std::size_t>(size), '\0');
+    world.receive({theirs.data(), DType::uint8, size}, rank, stream);
+    stream.synchronize();
+    all += ",\n" + theirs;
+  }
+  write_file(path, all + "\n]}\n");
+}
+
+}  // namespace trainctl

@@ -1,0 +1,15 @@
+// A timeline of recorded steps that Perfetto and chrome://tracing open: all ranks in one file.
+#pragma once
+
+#include <string>
+
+#include "core/backend/communicator.h"
+#include "core/exec/op_recorder.h"
+
+namespace trainctl {
+
+// Gathers what all ranks recorded and writes it on rank 0. The format is Chrome's trace event format, complete events
+// ("ph": "X"), times in microseconds, one process for each rank. Collective.
+void write_timeline(const OpRecorder& recorder, const std::string& path, Communicator& world, Stream& stream);
+
+}  // namespace trainctl

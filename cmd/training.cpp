@@ -1,0 +1,193 @@
+// Training on one rank.
+#include "cmd/training.h"
+
+#include <cmath>
+
+#include "cmd/job.h"
+#include "cmd/restore.h"
+#include "cmd/timeline.h"
+#include "cmd/version.h"
+#include "core/backend/select.h"
+#include "core/base/format.h"
+#include "core/base/log.h"
+#include "core/metrics/monitor.h"
+#include "io/checkpoint/store.h"
+#include "io/loader/data.h"
+#include "io/metrics/fan_out.h"
+#include "io/metrics/metrics_jsonl.h"
+#include "io/metrics/run_directory.h"
+#include "parallel/comm/text.h"
+#include "parallel/trainer/trainer.h"
+
+namespace trainctl {
+namespace {
+
+// What rank 0 alone has: the run directory, what it tells, and the checkpoint to go on from.
+struct Lead {
+  std::unique_ptr<RunDirectory> directory;
+  std::optional<LoadedCheckpoint> checkpoint;
+  std::unique_ptr<CheckpointStore> store;
+  std::unique_ptr<MetricsFanOut> sink;
+};
+
+bool names_a_checkpoint(const std::string& resume) { return resume != "auto" && resume != "never"; }
+
+Lead take_lead(const RunSpec& spec, const TrainingRequest& request) {
+  Lead lead;
+  lead.directory = std::make_unique<RunDirectory>(
+      RunRequest{spec.name, request.run_directory, request.resume != "never", request.config});
+  if (lead.directory->is_finished()) return lead;
+  if (names_a_checkpoint(request.resume)) {
+    lead.checkpoint = load_named_checkpoint(request.resume);
+  } else if (lead.directory->resumes()) {
+    lead.checkpoint = load_newest_checkpoint(lead.directory->path());
+  }
+  lead.store = std::make_unique<CheckpointStore>(lead.directory->path(),
+                                                 StorePolicy{spec.checkpoint.keep, spec.checkpoint.weights_only});
+  lead.sink = std::make_unique<MetricsFanOut>();
+  lead.sink->add(std::make_unique<MetricsJsonl>(lead.directory->metrics_path(), spec.log.every));
+  const ProgressStyle style = request.quiet ? ProgressStyle::none : request.progress;
+  lead.sink->add(std::make_unique<Progress>(style, spec.log.every));
+  return lead;
+}
+
+// A duration in steps; 0 where it is none.
+std::int64_t steps_of(const Duration& duration, std::int64_t steps_per_epoch) {
+  const double steps = duration.unit == Duration::Unit::epochs ? duration.amount * static_cast<double>(steps_per_epoch)
+                                                               : duration.amount;
+  return std::max<std::int64_t>(std::llround(steps), 1);
+}
+
+TrainingPlan training_plan(const RunSpec& spec, const DataInfo& data, int ranks) {
+  const std::int64_t batch = spec.train.global_batch(ranks);
+  TrainingPlan plan;
+  plan.steps_per_epoch = spec.train.steps_per_epoch.value_or((data.training_samples + batch - 1) / batch);
+  plan.total_steps = spec.train.epochs.value_or(0) * plan.steps_per_epoch;
+  if (spec.train.max_steps) {
+    plan.total_steps = plan.total_steps == 0 ? *spec.train.max_steps : std::min(plan.total_steps, *spec.train.max_steps);
+  }
+  if (spec.train.max_time) plan.max_seconds = spec.train.max_time->value;
+  plan.checkpoint_every = steps_of(spec.checkpoint.every, plan.steps_per_epoch);
+  if (spec.strategy.verify_every) plan.verify_every = steps_of(*spec.strategy.verify_every, plan.steps_per_epoch);
+  if (spec.log.every.unit != Duration::Unit::seconds) plan.log_every = steps_of(spec.log.every, plan.steps_per_epoch);
+  plan.monitor = spec.checkpoint.monitor.or_else(data.validation_samples > 0 ? "val_loss" : "");
+  plan.monitor_maximum = spec.checkpoint.mode.or_else(mode_of(plan.monitor)) == MonitorMode::maximum;
+  const double base = spec.train.optimizer.as<OptimizerOptions>().learning_rate;
+  plan.learning_rate = [base, schedule = spec.train.schedule, per_epoch = plan.steps_per_epoch,
+                        total = plan.total_steps](std::int64_t step) {
+    return schedule.as<ScheduleOptions>().learning_rate(base, {step, per_epoch, total});
+  };
+  return plan;
+}
+
+StartEvent start_event(const RunSpec& spec, const World& world, const Job& job, const TrainingPlan& plan,
+                       const std::optional<Snapshot>& resumed, const Lead& lead) {
+  StartEvent event;
+  event.version = version();
+  event.seed = spec.seed;
+  event.ranks = world.size();
+  event.mesh = {world.size(), 1, 1};
+  for (const std::string& host : world.hosts()) {
+    if (std::find(event.hosts.begin(), event.hosts.end(), host) == event.hosts.end()) event.hosts.push_back(host);
+  }
+  event.device = job.backend().fingerprint();
+  event.parameters = job.programs().programs().front().flat.parameter_count;
+  event.resumed_from = lead.checkpoint ? lead.checkpoint->path : "";
+  event.steps_per_epoch = plan.steps_per_epoch;
+  event.total_steps = plan.total_steps;
+  event.first_step = resumed ? resumed->step : 0;
+  return event;
+}
+
+// What is kept with every checkpoint, and compared on a resume.
+std::map<std::string, std::string> run_facts(const Job& job, const DataInfo& data, int ranks) {
+  return {{"kernel_choices", job.choices().text()},
+          {"device", job.backend().fingerprint()},
+          {"data", data.fingerprint},
+          {"ranks", std::to_string(ranks)}};
+}
+
+void warn_of_changes(const Snapshot& resumed, const std::map<std::string, std::string>& facts) {
+  const auto differs = [&](const std::string& name) {
+    const auto before = resumed.facts.find(name);
+    return before != resumed.facts.end() && before->second != facts.at(name);
+  };
+  if (differs("data")) log::warning("the data has changed since the checkpoint: samples may be seen twice or not at all");
+  if (differs("device")) {
+    log::warning(format("the checkpoint is from {}; this is {}: the same bits are not to be expected",
+                        resumed.facts.at("device"), facts.at("device")));
+  }
+}
+
+// Weights on all ranks: those of the checkpoint, or initial ones, which every rank computes alike.
+void fill_engine(const RunSpec& spec, Job& job, const Lead& lead, bool resumed) {
+  Engine& engine = job.engine();
+  engine.download();
+  initialize_weights(job.program_spec(), spec.seed, engine.weights());
+  if (lead.checkpoint) restore(*lead.checkpoint, engine.weights(), engine.state());
+  if (resumed) broadcast_tensors(engine, job.world().communicator(), job.stream());
+  engine.upload();
+}
+
+EndEvent failed_end(const Error& error) {
+  EndEvent end;
+  end.status = error.kind() == ErrorKind::diverged ? "diverged" : "failed";
+  return end;
+}
+
+}  // namespace
+
+int train(const RunSpec& spec, const TrainingRequest& request, RankContext& context) {
+  World& world = context.world;
+  const auto backend = make_backend(name_of(spec.cluster.device), context.threads);
+  const auto stream = backend->compute_stream();
+  Lead lead = world.rank() == 0 ? take_lead(spec, request) : Lead{};
+  if (any_rank(lead.directory && lead.directory->is_finished(), world.communicator(), *stream)) {
+    if (lead.directory) log::info(format("{} holds a finished run: nothing to do", lead.directory->path()));
+    return 0;
+  }
+  const std::optional<Snapshot> resumed =
+      broadcast_position(lead.checkpoint ? std::optional(lead.checkpoint->snapshot) : std::nullopt, world.communicator(), *stream);
+  const DataPosition start = resumed ? resumed->position : DataPosition{spec.seed, 0, 0};
+
+  const Data data(spec.data, spec.seed);
+  Job job(spec, data.info(), *backend, *stream, world, start, resumed ? resumed->facts.at("kernel_choices") : "");
+  fill_engine(spec, job, lead, resumed.has_value());
+  lead.checkpoint.reset();  // its memory is no longer needed
+
+  TrainingPlan plan = training_plan(spec, data.info(), world.size());
+  plan.result_names = result_names(job.program_spec());
+  plan.facts = run_facts(job, data.info(), world.size());
+  if (resumed) warn_of_changes(*resumed, plan.facts);
+  const std::int64_t batch = spec.train.global_batch(world.size());
+  const auto training = data.training(batch, job.share(), start, context.threads);
+  std::unique_ptr<BatchSource> validation;
+  if (data.has(PartKind::validation)) validation = data.evaluation(PartKind::validation, batch, job.share(), context.threads);
+  if (lead.sink) lead.sink->start(start_event(spec, world, job, plan, resumed, lead));
+
+  plan.profile_first = request.profile_first;
+  plan.profile_end = request.profile_end;
+  OpRecorder profiler;
+  try {
+    Trainer trainer({job.engine(), world.communicator(), *stream, job.programs(), *training, validation.get(), lead.sink.get(),
+                     lead.store.get(), [&context] { return context.stop.pending(); },
+                     request.profile_end > 0 ? &profiler : nullptr},
+                    plan);
+    if (resumed) trainer.resume(*resumed);
+    EndEvent end = trainer.run();
+    if (request.profile_end > 0) {
+      write_timeline(profiler, lead.directory ? lead.directory->path() + "/timeline.json" : "", world.communicator(), *stream);
+    }
+    if (lead.sink) {
+      job.engine().download();
+      end.weights_sha256 = weights_sha256(job.engine().weights());
+      lead.sink->end(end);
+    }
+    return end.status == "stopped" ? exit_code(ErrorKind::stopped) : 0;
+  } catch (const Error& error) {
+    if (lead.sink) lead.sink->end(failed_end(error));
+    throw;
+  }
+}
+
+}  // namespace trainctl

@@ -1,0 +1,16 @@
+// The median of measured values.
+#pragma once
+
+#include <algorithm>
+#include <vector>
+
+namespace trainctl {
+
+// The upper one of the two in the middle where there is an even number; there must be at least one.
+inline double median(std::vector<double> values) {
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
+}
+
+}  // namespace trainctl

@@ -1,0 +1,32 @@
+// Evaluation.
+#include "parallel/trainer/evaluate.h"
+
+#include "core/metrics/means.h"
+
+namespace trainctl {
+
+std::map<std::string, double> evaluate(Engine& engine, const RunPrograms& programs, BatchSource& source,
+                                       const std::vector<std::string>& names, Communicator& world, Stream& stream) {
+  MetricMeans means(names);
+  StepResult result;
+  std::vector<double> sums(names.size());
+  for (bool last = false; !last;) {
+    const Batch& batch = source.next();
+    last = batch.last_of_epoch;
+    const int program = programs.evaluation(batch.count);
+    if (program < 0) continue;  // this rank has no share of a small last batch
+    engine.run(program, batch, {}, result);
+    sums[0] = result.loss_sum;
+    std::copy(result.metric_sums.begin(), result.metric_sums.end(), sums.begin() + 1);
+    means.add(sums, result.count);
+  }
+  std::vector<double> total = means.sums();
+  total.push_back(means.count());
+  world.all_reduce({total.data(), DType::float64, static_cast<std::int64_t>(total.size())}, Reduction::sum, stream);
+  stream.synchronize();
+  means.clear();
+  means.add(std::span(total.data(), total.size() - 1), total.back());
+  return means.means();
+}
+
+}  // namespace trainctl

@@ -1,0 +1,20 @@
+// Evaluation: exact means of loss and metrics over a part of the data, all ranks together.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "core/backend/communicator.h"
+#include "core/exec/batch_source.h"
+#include "core/exec/engine.h"
+#include "parallel/trainer/programs.h"
+
+namespace trainctl {
+
+// One pass over the source, to the batch that is the last of its epoch. `names`: "loss", then the metrics. Collective; the
+// result is equal on all ranks.
+std::map<std::string, double> evaluate(Engine& engine, const RunPrograms& programs, BatchSource& source,
+                                       const std::vector<std::string>& names, Communicator& world, Stream& stream);
+
+}  // namespace trainctl

@@ -1,0 +1,49 @@
+// The programs of one rank's run: one for every number of samples that occurs, for training and for evaluation.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <vector>
+
+#include "core/exec/batch_source.h"
+#include "core/exec/lower.h"
+#include "core/program/build.h"
+#include "parallel/strategies/options.h"
+
+namespace trainctl {
+
+// Global batch sizes that occur; 0 where there is none.
+struct BatchSizes {
+  std::int64_t training = 0;
+  std::int64_t training_last = 0;
+  std::int64_t evaluation = 0;
+  std::int64_t evaluation_last = 0;
+  std::int64_t training_resumed_last = 0;  // the last one of the epoch that a resume goes on in, where it differs
+  int gradient_accumulation = 1;           // micro-batches of a full training batch
+};
+
+// How programs are spread over the ranks.
+struct Strategy {
+  Mesh mesh;
+  StrategyOptions options;
+  bool overlap = false;  // reductions run beside the backward pass
+};
+
+class RunPrograms {
+ public:
+  // Builds the programs of a rank and applies the strategy. Problems go to the reader.
+  RunPrograms(const ProgramSpec& spec, const Strategy& strategy, const BatchSizes& sizes, const DataShare& share,
+              Reader& reader);
+
+  const std::vector<Program>& programs() const { return programs_; }
+  // Index of the program for this rank's number of samples. Evaluation of no samples has none: -1.
+  int training(std::int64_t samples) const;
+  int evaluation(std::int64_t samples) const;
+
+ private:
+  std::vector<Program> programs_;
+  std::map<std::int64_t, int> training_;
+  std::map<std::int64_t, int> evaluation_;
+};
+
+}  // namespace trainctl

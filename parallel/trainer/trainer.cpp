@@ -1,0 +1,211 @@
+// The training loop.
+#include "parallel/trainer/trainer.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+
+#include "core/base/clock.h"
+#include "core/base/error.h"
+#include "core/base/format.h"
+#include "core/exec/not_finite.h"
+#include "parallel/comm/text.h"
+#include "parallel/health/replicas.h"
+#include "parallel/trainer/evaluate.h"
+
+namespace trainctl {
+namespace {
+
+std::string exact(double value) { return format("{:a}", value); }
+
+double parse_exact(const std::string& text) { return std::strtod(text.c_str(), nullptr); }
+
+}  // namespace
+
+Trainer::Trainer(TrainerParts parts, TrainingPlan plan)
+    : parts_(std::move(parts)), plan_(std::move(plan)), epoch_means_(plan_.result_names), sums_(plan_.result_names.size()),
+      replicas_(parts_.engine.weights(), parts_.world) {}
+
+EndEvent Trainer::run() {
+  start_seconds_ = epoch_start_ = window_start_ = seconds_now();
+  verify_replicas();
+  while (!finished() && !stop_) {
+    run_step();
+    if (plan_.verify_every > 0 && position_.step % plan_.verify_every == 0) verify_replicas();
+    if (position_.step % plan_.steps_per_epoch == 0) end_epoch();
+    const bool due = plan_.checkpoint_every > 0 && position_.step % plan_.checkpoint_every == 0;
+    if (due || is_best_ || stop_ || finished()) save();
+  }
+  EndEvent end;
+  // A run that its own time limit ended is complete.
+  end.status = finished() || !any_rank(parts_.stop_requested(), parts_.world, parts_.stream) ? "completed" : "stopped";
+  end.step = position_.step;
+  end.epoch = epoch();
+  if (position_.has_best) {
+    end.best_monitor = plan_.monitor;
+    end.best_value = position_.best_value;
+    end.best_step = position_.best_step;
+  }
+  end.seconds = seconds_now() - start_seconds_;
+  end.train = train_;
+  end.validation = validation_;
+  return end;
+}
+
+void Trainer::run_step() {
+  if (parts_.profiler != nullptr) parts_.engine.set_observer(records() ? parts_.profiler : nullptr);
+  const double start = records() ? seconds_now() : 0;
+  const Batch& batch = parts_.training.next();
+  const int program = parts_.programs.training(batch.count);
+  const Engine::StepInput input{plan_.learning_rate(position_.step), position_.step, stop_wanted()};
+  parts_.engine.run(program, batch, input, result_);
+  if (result_.not_finite || !std::isfinite(result_.gradient_norm)) diverged(batch, program, input);
+  if (records()) record_step(batch, start);
+  ++position_.step;
+  stop_ = result_.stop;
+  is_best_ = false;
+
+  sums_[0] = result_.loss_sum;
+  std::copy(result_.metric_sums.begin(), result_.metric_sums.end(), sums_.begin() + 1);
+  epoch_means_.add(sums_, result_.count);
+  tell(batch, input.learning_rate);
+}
+
+bool Trainer::records() const {
+  return parts_.profiler != nullptr && position_.step >= plan_.profile_first && position_.step < plan_.profile_end;
+}
+
+void Trainer::record_step(const Batch& batch, double start) {
+  parts_.profiler->mark({"step", start, seconds_now()});
+  parts_.profiler->mark({"wait for data", start, start + batch.waited_seconds});
+}
+
+void Trainer::tell(const Batch& batch, double learning_rate) {
+  window_samples_ += batch.global_count;
+  window_waited_ += batch.waited_seconds;
+  if (parts_.sink == nullptr) return;
+  const double seconds = std::max(seconds_now() - window_start_, 1e-9);
+  parts_.sink->step({position_.step, epoch(), result_.loss_sum / std::max(result_.count, 1.0), learning_rate,
+                     static_cast<double>(window_samples_) / seconds, result_.gradient_norm, window_waited_ / seconds});
+  if (position_.step % plan_.log_every != 0) return;
+  window_start_ = seconds_now();
+  window_samples_ = 0;
+  window_waited_ = 0;
+}
+
+bool Trainer::finished() const { return plan_.total_steps > 0 && position_.step >= plan_.total_steps; }
+
+// Rank 0's clock decides for all, by way of the agreement in the step.
+bool Trainer::stop_wanted() const {
+  const bool late = plan_.max_seconds > 0 && parts_.world.rank() == 0 && seconds_now() - start_seconds_ >= plan_.max_seconds;
+  return late || parts_.stop_requested();
+}
+
+void Trainer::end_epoch() {
+  train_ = epoch_means_.means();
+  epoch_means_.clear();
+  if (parts_.validation != nullptr) {
+    validation_ = evaluate(parts_.engine, parts_.programs, *parts_.validation, plan_.result_names, parts_.world, parts_.stream);
+  }
+  is_best_ = judge();
+  const double now = seconds_now();
+  if (parts_.sink != nullptr) {
+    parts_.sink->epoch({position_.step / plan_.steps_per_epoch, position_.step, train_, validation_, now - epoch_start_});
+  }
+  epoch_start_ = now;
+  window_start_ = now;
+  window_samples_ = 0;
+  window_waited_ = 0;
+}
+
+// Whether the monitored value is the best so far. Equal on all ranks, since the values are.
+bool Trainer::judge() {
+  if (plan_.monitor.empty()) return false;
+  const bool on_validation = plan_.monitor.starts_with("val_");
+  const auto& values = on_validation ? validation_ : train_;
+  const auto found = values.find(on_validation ? plan_.monitor.substr(4) : plan_.monitor);
+  if (found == values.end()) return false;
+  const bool better = !position_.has_best || (plan_.monitor_maximum ? found->second > position_.best_value
+                                                                    : found->second < position_.best_value);
+  if (better) {
+    position_.has_best = true;
+    position_.best_value = found->second;
+    position_.best_step = position_.step;
+  }
+  return better;
+}
+
+void Trainer::save() {
+  if (saved_step_ == position_.step) return;
+  saved_step_ = position_.step;
+  if (parts_.store == nullptr) return;
+  const double start = seconds_now();
+  parts_.engine.download();
+  const std::string path = parts_.store->save(snapshot(), is_best_);
+  std::int64_t bytes = 0;
+  for (const NamedTensor& tensor : parts_.engine.weights()) bytes += tensor.view.bytes();
+  for (const NamedTensor& tensor : parts_.engine.state()) bytes += tensor.view.bytes();
+  if (parts_.sink != nullptr) parts_.sink->checkpoint({position_.step, path, seconds_now() - start, bytes});
+}
+
+Snapshot Trainer::snapshot() {
+  Snapshot snapshot;
+  snapshot.step = position_.step;
+  snapshot.position = parts_.training.position();
+  snapshot.weights = parts_.engine.weights();
+  snapshot.state = parts_.engine.state();
+  snapshot.facts = plan_.facts;
+  if (position_.has_best) {
+    snapshot.facts["best/value"] = exact(position_.best_value);
+    snapshot.facts["best/step"] = std::to_string(position_.best_step);
+  }
+  snapshot.facts["epoch/count"] = exact(epoch_means_.count());
+  for (std::size_t i = 0; i < plan_.result_names.size(); ++i) {
+    snapshot.facts["epoch/" + plan_.result_names[i]] = exact(epoch_means_.sums()[i]);
+  }
+  for (const auto& [name, value] : train_) snapshot.metrics[name] = value;
+  for (const auto& [name, value] : validation_) snapshot.metrics["val_" + name] = value;
+  return snapshot;
+}
+
+void Trainer::resume(const Snapshot& snapshot) {
+  position_.step = snapshot.step;
+  saved_step_ = snapshot.step;
+  const auto fact = [&snapshot](const std::string& name) -> const std::string* {
+    const auto found = snapshot.facts.find(name);
+    return found == snapshot.facts.end() ? nullptr : &found->second;
+  };
+  if (const std::string* value = fact("best/value")) {
+    position_.has_best = true;
+    position_.best_value = parse_exact(*value);
+    position_.best_step = std::stoll(*fact("best/step"));
+  }
+  std::vector<double> sums;
+  for (const std::string& name : plan_.result_names) {
+    const std::string* sum = fact("epoch/" + name);
+    sums.push_back(sum == nullptr ? 0 : parse_exact(*sum));
+  }
+  const std::string* count = fact("epoch/count");
+  epoch_means_.clear();
+  epoch_means_.add(sums, count == nullptr ? 0 : parse_exact(*count));
+}
+
+void Trainer::verify_replicas() {
+  if (parts_.world.size() == 1) return;
+  parts_.engine.download();
+  replicas_.compare(parts_.stream);
+}
+
+void Trainer::diverged(const Batch& batch, int program, const Engine::StepInput& input) {
+  NotFiniteSearch search(parts_.engine, program);
+  parts_.engine.set_observer(&search);
+  parts_.engine.run(program, batch, input, result_);
+  const std::string tensor = first_text(search.found(), parts_.world, parts_.stream);
+  throw CollectiveError(
+      ErrorKind::diverged,
+      format("training diverged at step {} (epoch {:.2f}): {}", position_.step + 1, epoch(),
+             tensor.empty() ? "the gradient's norm is not finite" : "the first tensor that is not finite is " + tensor),
+      "lower the learning rate, add warmup or clip_norm, or look at the data; the last checkpoint is from before");
+}
+
+}  // namespace trainctl

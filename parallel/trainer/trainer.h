@@ -1,0 +1,107 @@
+// The training loop: steps, evaluation, checkpoints, and an end on which all ranks agree.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "core/backend/communicator.h"
+#include "core/exec/batch_source.h"
+#include "core/exec/engine.h"
+#include "core/exec/metrics_sink.h"
+#include "core/exec/op_recorder.h"
+#include "core/exec/snapshot.h"
+#include "core/metrics/means.h"
+#include "parallel/health/replicas.h"
+#include "parallel/trainer/programs.h"
+
+namespace trainctl {
+
+// When training does what. All counts are steps; 0 means never or no limit.
+struct TrainingPlan {
+  std::int64_t steps_per_epoch = 1;
+  std::int64_t total_steps = 0;
+  double max_seconds = 0;
+  std::int64_t checkpoint_every = 0;
+  std::int64_t verify_every = 0;
+  std::string monitor;          // "val_accuracy"; empty: nothing is compared, the last checkpoint is the best
+  bool monitor_maximum = true;
+  std::int64_t log_every = 10;  // speeds are means since the last multiple
+  std::function<double(std::int64_t step)> learning_rate;
+  std::int64_t profile_first = 0;  // steps [first, end), from 0, are recorded
+  std::int64_t profile_end = 0;
+  std::vector<std::string> result_names;     // "loss", "accuracy", ...
+  std::map<std::string, std::string> facts;  // kept with every checkpoint: kernel choices, data fingerprint
+};
+
+// Everything a trainer works with; all of it outlives the trainer. Sink and store are null on other ranks than 0.
+struct TrainerParts {
+  Engine& engine;
+  Communicator& world;
+  Stream& stream;  // for the trainer's own collectives: runs at once
+  const RunPrograms& programs;
+  BatchSource& training;
+  BatchSource* validation = nullptr;  // one pass in order for each evaluation; null: none
+  MetricsSink* sink = nullptr;
+  SnapshotStore* store = nullptr;
+  std::function<bool()> stop_requested;
+  OpRecorder* profiler = nullptr;  // sees the steps that the plan names
+};
+
+// Where a run stands: what a snapshot carries beside weights and state.
+struct RunPosition {
+  std::int64_t step = 0;     // steps done
+  bool has_best = false;
+  double best_value = 0;
+  std::int64_t best_step = 0;
+};
+
+class Trainer {
+ public:
+  Trainer(TrainerParts parts, TrainingPlan plan);
+
+  // Goes on from a snapshot whose weights and state the engine already holds.
+  void resume(const Snapshot& snapshot);
+
+  // Trains to the end. Returns completed or stopped, filled in on all ranks (names of files on rank 0 only).
+  // Throws Error{diverged} after a NaN or Inf, on all ranks alike; Error{peer} where replicas differ.
+  EndEvent run();
+
+ private:
+  void run_step();
+  void record_step(const Batch& batch, double start);
+  bool records() const;
+  void tell(const Batch& batch, double learning_rate);
+  bool finished() const;
+  bool stop_wanted() const;
+  void end_epoch();
+  void save();
+  Snapshot snapshot();
+  bool judge();
+  void verify_replicas();
+  [[noreturn]] void diverged(const Batch& batch, int program, const Engine::StepInput& input);
+  double epoch() const { return static_cast<double>(position_.step) / static_cast<double>(plan_.steps_per_epoch); }
+
+  TrainerParts parts_;
+  TrainingPlan plan_;
+  RunPosition position_;
+  StepResult result_;
+  MetricMeans epoch_means_;
+  std::vector<double> sums_;  // of one step, as the means take them
+  std::map<std::string, double> train_;       // of the last epoch
+  std::map<std::string, double> validation_;
+  ReplicaCheck replicas_;
+  bool is_best_ = false;        // the last evaluation was the best, and nothing was trained since
+  bool stop_ = false;           // the ranks agreed to stop
+  std::int64_t saved_step_ = -1;
+  double start_seconds_ = 0;
+  double epoch_start_ = 0;
+  // Since the last multiple of log_every:
+  double window_start_ = 0;
+  double window_waited_ = 0;
+  std::int64_t window_samples_ = 0;
+};
+
+}  // namespace trainctl
