@@ -19,8 +19,11 @@ int bench_comm(const RunSpec& spec, const BenchRequest& request, RankContext& co
   }
   Json json = Json::array();
   for (const CommBenchRow& row : rows) {
-    json.push_back({{"bytes", row.bytes}, {"seconds", row.seconds}, {"algorithm_bandwidth", row.algorithm_bandwidth},
-                    {"bus_bandwidth", row.bus_bandwidth}, {"wrong", row.wrong}});
+    json.push_back({{"bytes", row.bytes},
+                    {"seconds", row.seconds},
+                    {"algorithm_bandwidth", row.algorithm_bandwidth},
+                    {"bus_bandwidth", row.bus_bandwidth},
+                    {"wrong", row.wrong}});
   }
   std::puts(Json{{"ranks", context.world.size()}, {"all_reduce", json}}.dump().c_str());
   return 0;

@@ -18,14 +18,23 @@ namespace {
 
 void print(const std::vector<OpCost>& costs, const Peaks& peaks, double sum, double step) {
   using Align = Table::Align;
-  Table table({{"segment"}, {"layer"}, {"op"}, {"time", Align::right}, {"share", Align::right}, {"GFLOP/s", Align::right},
-               {"of peak", Align::right}, {"GB/s", Align::right}, {"of peak", Align::right}, {"implementation"}});
+  Table table({{"segment"},
+               {"layer"},
+               {"op"},
+               {"time", Align::right},
+               {"share", Align::right},
+               {"GFLOP/s", Align::right},
+               {"of peak", Align::right},
+               {"GB/s", Align::right},
+               {"of peak", Align::right},
+               {"implementation"}});
   for (const OpCost& cost : costs) {
     const Segment& segment = cost.op.program->program.segments[static_cast<std::size_t>(cost.op.segment)];
     const Op& op = cost.op.what();
     const double rate = cost.flops / cost.median_seconds / 1e9;
     const double bandwidth = static_cast<double>(cost.bytes) / cost.median_seconds / 1e9;
-    const bool bfloat16 = !op.inputs.empty() && cost.op.program->layouts[static_cast<std::size_t>(op.inputs[0])].dtype == DType::bfloat16;
+    const bool bfloat16 =
+        !op.inputs.empty() && cost.op.program->layouts[static_cast<std::size_t>(op.inputs[0])].dtype == DType::bfloat16;
     const double peak = bfloat16 ? peaks.bfloat16_gflops : peaks.float32_gflops;
     table.add({segment.name, op.name, std::string(op.def->kind()), seconds_text(cost.median_seconds),
                format("{:.1f} %", 100 * cost.median_seconds / sum), cost.flops > 0 ? format("{:.1f}", rate) : "",
@@ -33,9 +42,11 @@ void print(const std::vector<OpCost>& costs, const Peaks& peaks, double sum, dou
                format("{:.0f} %", 100 * bandwidth / peaks.triad_gb_per_s), cost.op.how().implementation});
   }
   std::fputs(table.text().c_str(), stdout);
-  std::printf("sum of ops %s, step %s (%.2f x); peaks of this rank: float32 %.0f GFLOP/s, bfloat16 %.0f GFLOP/s, triad %.1f GB/s\n",
-              seconds_text(sum).c_str(), seconds_text(step).c_str(), step / sum, peaks.float32_gflops, peaks.bfloat16_gflops,
-              peaks.triad_gb_per_s);
+  std::printf(
+      "sum of ops %s, step %s (%.2f x); peaks of this rank: float32 %.0f GFLOP/s, bfloat16 %.0f GFLOP/s, triad %.1f "
+      "GB/s\n",
+      seconds_text(sum).c_str(), seconds_text(step).c_str(), step / sum, peaks.float32_gflops, peaks.bfloat16_gflops,
+      peaks.triad_gb_per_s);
 }
 
 void print_json(const std::vector<OpCost>& costs, const Peaks& peaks, double step) {
@@ -43,11 +54,21 @@ void print_json(const std::vector<OpCost>& costs, const Peaks& peaks, double ste
   for (const OpCost& cost : costs) {
     const Op& op = cost.op.what();
     ops.push_back({{"segment", cost.op.program->program.segments[static_cast<std::size_t>(cost.op.segment)].name},
-                   {"layer", op.name}, {"op", op.def->kind()}, {"seconds", cost.median_seconds}, {"flops", cost.flops},
-                   {"bytes", cost.bytes}, {"implementation", cost.op.how().implementation}});
+                   {"layer", op.name},
+                   {"op", op.def->kind()},
+                   {"seconds", cost.median_seconds},
+                   {"flops", cost.flops},
+                   {"bytes", cost.bytes},
+                   {"implementation", cost.op.how().implementation}});
   }
-  std::puts(Json{{"step_seconds", step}, {"ops", ops}, {"peaks", {{"float32_gflops", peaks.float32_gflops},
-                 {"bfloat16_gflops", peaks.bfloat16_gflops}, {"triad_gb_per_s", peaks.triad_gb_per_s}}}}.dump().c_str());
+  std::puts(Json{{"step_seconds", step},
+                 {"ops", ops},
+                 {"peaks",
+                  {{"float32_gflops", peaks.float32_gflops},
+                   {"bfloat16_gflops", peaks.bfloat16_gflops},
+                   {"triad_gb_per_s", peaks.triad_gb_per_s}}}}
+                .dump()
+                .c_str());
 }
 
 }  // namespace
@@ -59,7 +80,8 @@ int bench_ops(const RunSpec& spec, const BenchRequest& request, RankContext& con
   const Data data(spec.data, spec.seed);
   Job job(spec, data.info(), *backend, *stream, context.world, {}, "");
   initialize_engine(spec, job);
-  const auto source = data.training(spec.train.global_batch(context.world.size()), job.share(), {spec.seed, 0, 0}, context.threads);
+  const auto source =
+      data.training(spec.train.global_batch(context.world.size()), job.share(), {spec.seed, 0, 0}, context.threads);
   const Batch& batch = source->next();
   const int program = job.programs().training(batch.count);
 

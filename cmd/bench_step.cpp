@@ -29,9 +29,11 @@ struct StepTimes {
 
 void print(const StepTimes& times, int ranks, std::int64_t batch, bool as_json, std::string& out) {
   const double step = median(times.total);
-  const std::vector<std::pair<std::string, double>> named = {
-      {"forward", median(times.forward)}, {"backward", median(times.backward)},
-      {"communication", median(times.communication)}, {"update", median(times.update)}, {"data", median(times.data)}};
+  const std::vector<std::pair<std::string, double>> named = {{"forward", median(times.forward)},
+                                                             {"backward", median(times.backward)},
+                                                             {"communication", median(times.communication)},
+                                                             {"update", median(times.update)},
+                                                             {"data", median(times.data)}};
   double other = step;
   for (const auto& part : named) other -= part.second;
   if (as_json) {
@@ -43,11 +45,13 @@ void print(const StepTimes& times, int ranks, std::int64_t batch, bool as_json, 
                {"samples_per_second", static_cast<double>(batch) / step},
                {"steps", times.total.size()},
                {"parts", parts}}
-              .dump() + "\n";
+              .dump() +
+          "\n";
     return;
   }
   Table table({{"part"}, {"median", Table::Align::right}, {"share", Table::Align::right}});
-  for (const auto& [name, seconds] : named) table.add({name, seconds_text(seconds), format("{:.1f} %", 100 * seconds / step)});
+  for (const auto& [name, seconds] : named)
+    table.add({name, seconds_text(seconds), format("{:.1f} %", 100 * seconds / step)});
   table.add({"other", seconds_text(other), format("{:.1f} %", 100 * other / step)});
   table.add({"step", seconds_text(step), "100.0 %"});
   out = table.text() + format("{} ranks, {} samples a step, {:.0f} samples/s (median of {} steps)\n", ranks, batch,

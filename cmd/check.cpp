@@ -35,7 +35,8 @@ struct Checked {
   std::int64_t trainable = 0;
 };
 
-// The data as far as the config states it; where it says nothing of the number of samples, one full batch stands for them.
+// The data as far as the config states it; where it says nothing of the number of samples, one full batch stands for
+// them.
 DataInfo data_info(const RunSpec& spec, std::int64_t batch) {
   DataInfo info = describe(spec.data, spec.seed);
   if (info.training_samples == 0) info.training_samples = batch;
@@ -68,7 +69,9 @@ Checked check(const RunSpec& spec, const LaunchFlags& flags) {
 void print_json(const Checked& checked) {
   Json layers = Json::array();
   for (const Program::LayerLine& layer : checked.programs.front().layers) {
-    layers.push_back({{"name", layer.name}, {"kind", layer.kind}, {"output", layer.output.sizes()},
+    layers.push_back({{"name", layer.name},
+                      {"kind", layer.kind},
+                      {"output", layer.output.sizes()},
                       {"parameters", layer.parameters}});
   }
   Json memory;
@@ -90,11 +93,16 @@ void print_json(const Checked& checked) {
 void print_errors_json(const ConfigError& error) {
   Json errors = Json::array();
   for (const Diagnostic& found : error.diagnostics()) {
-    Json entry = {{"file", found.place.file}, {"line", found.place.line}, {"column", found.place.column},
-                  {"message", found.message}, {"related", nullptr}};
+    Json entry = {{"file", found.place.file},
+                  {"line", found.place.line},
+                  {"column", found.place.column},
+                  {"message", found.message},
+                  {"related", nullptr}};
     if (!found.related.empty()) {
-      entry["related"] = {{"file", found.related_place.file}, {"line", found.related_place.line},
-                          {"column", found.related_place.column}, {"message", found.related}};
+      entry["related"] = {{"file", found.related_place.file},
+                          {"line", found.related_place.line},
+                          {"column", found.related_place.column},
+                          {"message", found.related}};
     }
     errors.push_back(entry);
   }
@@ -103,7 +111,12 @@ void print_errors_json(const ConfigError& error) {
 
 void print_text(const RunSpec& spec, const Checked& checked) {
   using Align = Table::Align;
-  Table layers({{"layer"}, {"kind"}, {"output"}, {"parameters", Align::right}, {"FLOPs/sample", Align::right}, {"ops", Align::right}});
+  Table layers({{"layer"},
+                {"kind"},
+                {"output"},
+                {"parameters", Align::right},
+                {"FLOPs/sample", Align::right},
+                {"ops", Align::right}});
   for (const Program::LayerLine& layer : checked.programs.front().layers) {
     layers.add({layer.name, layer.kind, to_string(layer.output), grouped(layer.parameters), flops_text(layer.flops),
                 std::to_string(layer.ops)});
@@ -115,7 +128,8 @@ void print_text(const RunSpec& spec, const Checked& checked) {
   Table memory({{"memory of a rank"}, {"bytes", Align::right}, {""}});
   for (int region = 0; region < region_count; ++region) {
     const std::int64_t bytes = checked.memory.bytes[static_cast<std::size_t>(region)];
-    memory.add({std::string(name_of(static_cast<Region>(region))), grouped(bytes), bytes_text(static_cast<double>(bytes))});
+    memory.add(
+        {std::string(name_of(static_cast<Region>(region))), grouped(bytes), bytes_text(static_cast<double>(bytes))});
   }
   memory.add({"total", grouped(checked.memory.total()), bytes_text(static_cast<double>(checked.memory.total()))});
   std::fputs((text + memory.text()).c_str(), stdout);

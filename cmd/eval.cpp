@@ -24,7 +24,8 @@ struct EvalOptions {
 
 PartKind part_of(const std::string& name, const Data& data) {
   if (name == "training") return PartKind::training;
-  const PartKind wanted = name == "validation" || (name.empty() && !data.has(PartKind::test)) ? PartKind::validation : PartKind::test;
+  const PartKind wanted =
+      name == "validation" || (name.empty() && !data.has(PartKind::test)) ? PartKind::validation : PartKind::test;
   if (data.has(wanted)) return wanted;
   throw Error(ErrorKind::config, format("the config has no {} data", name.empty() ? "test or validation" : name),
               "add data.validation or data.test, or choose another part with --data");
@@ -82,7 +83,8 @@ Subcommand eval_subcommand() {
             add_config_options(app, options->common);
             add_output_options(app, options->common);
             add_launch_options(app, options->launch);
-            app.add_option("--checkpoint", options->checkpoint, "A checkpoint's folder; default: runs/<name>/checkpoints/best")
+            app.add_option("--checkpoint", options->checkpoint,
+                           "A checkpoint's folder; default: runs/<name>/checkpoints/best")
                 ->type_name("PATH");
             app.add_option("--data", options->part, "Which data: test (where there is some), validation or training")
                 ->check(CLI::IsMember({"test", "validation", "training"}));

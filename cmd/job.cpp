@@ -14,10 +14,11 @@
 namespace trainctl {
 namespace {
 
-// Rank 0 chooses implementations: those of the checkpoint, those kept for this hardware, and timed ones for what is new,
-// also for the batch sizes that only other ranks have.
-KernelChoices agree_on_choices(const RunSpec& spec, const DataInfo& data, const Strategy& strategy, const BatchSizes& sizes,
-                               const std::string& known_choices, Backend& backend, World& world, Stream& stream) {
+// Rank 0 chooses implementations: those of the checkpoint, those kept for this hardware, and timed ones for what is
+// new, also for the batch sizes that only other ranks have.
+KernelChoices agree_on_choices(const RunSpec& spec, const DataInfo& data, const Strategy& strategy,
+                               const BatchSizes& sizes, const std::string& known_choices, Backend& backend,
+                               World& world, Stream& stream) {
   KernelChoices choices;
   if (world.rank() == 0) {
     choices = load_kernel_choices(backend.fingerprint());
@@ -69,7 +70,8 @@ BatchSizes batch_sizes(const RunSpec& spec, const DataInfo& data, int ranks, con
 }
 
 Strategy strategy_for(const RunSpec& spec, int ranks, const Backend& backend) {
-  // On the CPU a reduction takes the cores from the computation that it would hide behind: one after the other is faster.
+  // On the CPU a reduction takes the cores from the computation that it would hide behind: one after the other is
+  // faster.
   const bool device_overlaps = backend.name() != "cpu";
   return {mesh_of(spec.strategy, ranks), spec.strategy, spec.strategy.overlap.or_else(device_overlaps)};
 }
@@ -114,7 +116,8 @@ Job::Job(const RunSpec& spec, const DataInfo& data, Backend& backend, Stream& st
                                batch_sizes(spec, data, world.size(), start), share())),
       choices_(agree_on_choices(spec, data, strategy_for(spec, world.size(), backend),
                                 batch_sizes(spec, data, world.size(), start), known_choices, backend, world, stream)),
-      engine_(std::make_unique<Engine>(backend, world.communicator(), lower_all(programs_.programs(), backend, choices_))) {}
+      engine_(std::make_unique<Engine>(backend, world.communicator(),
+                                       lower_all(programs_.programs(), backend, choices_))) {}
 
 void initialize_engine(const RunSpec& spec, Job& job) {
   job.engine().download();

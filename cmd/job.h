@@ -34,10 +34,10 @@ void initialize_weights(const ProgramSpec& spec, std::uint64_t seed, const std::
 class Job {
  public:
   // Collective. Everything that can be wrong with the config, the device's memory or a kernel comes to light here.
-  // Implementations are chosen by rank 0, for all ranks' batch sizes; the others follow. `known_choices` are those of the
-  // run's checkpoint ("" for none). Weights are zero afterwards.
-  Job(const RunSpec& spec, const DataInfo& data, Backend& backend, Stream& stream, World& world, const DataPosition& start,
-      const std::string& known_choices);
+  // Implementations are chosen by rank 0, for all ranks' batch sizes; the others follow. `known_choices` are those of
+  // the run's checkpoint ("" for none). Weights are zero afterwards.
+  Job(const RunSpec& spec, const DataInfo& data, Backend& backend, Stream& stream, World& world,
+      const DataPosition& start, const std::string& known_choices);
 
   World& world() { return world_; }
   const Backend& backend() const { return backend_; }

@@ -7,7 +7,8 @@
 
 namespace trainctl {
 
-// What is kept for this hardware; empty where there is nothing or it cannot be read. Lies in $XDG_CACHE_HOME/trainctl or
+// What is kept for this hardware; empty where there is nothing or it cannot be read. Lies in $XDG_CACHE_HOME/trainctl
+// or
 // ~/.cache/trainctl.
 KernelChoices load_kernel_choices(const std::string& fingerprint);
 

@@ -26,7 +26,8 @@ void add_launch_options(CLI::App& app, LaunchFlags& flags) {
   app.add_option("--hosts", flags.hosts, "Hosts and their slots: node1:8,node2:8")->type_name("LIST");
 }
 
-std::optional<int> supervise_ranks(const ClusterOptions& cluster, const LaunchFlags& flags, const Situation& situation) {
+std::optional<int> supervise_ranks(const ClusterOptions& cluster, const LaunchFlags& flags,
+                                   const Situation& situation) {
   if (situation.started_by != StartedBy::user) return std::nullopt;
   const LaunchPlan plan = plan_launch(launch_request(cluster, flags.ranks, flags.hosts));
   for (const std::string& warning : plan.warnings) log::warning(warning);

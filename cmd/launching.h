@@ -22,8 +22,8 @@ struct LaunchFlags {
 // Declares --ranks and --hosts.
 void add_launch_options(CLI::App& app, LaunchFlags& flags);
 
-// Where this process was started by a user and several ranks are wanted: starts this same command line under mpirun, waits,
-// and returns its exit code. Nothing where this process is itself a rank, or the only one.
+// Where this process was started by a user and several ranks are wanted: starts this same command line under mpirun,
+// waits, and returns its exit code. Nothing where this process is itself a rank, or the only one.
 std::optional<int> supervise_ranks(const ClusterOptions& cluster, const LaunchFlags& flags, const Situation& situation);
 
 }  // namespace trainctl

@@ -68,8 +68,12 @@ void restore(const LoadedCheckpoint& checkpoint, const std::vector<NamedTensor>&
 std::optional<Snapshot> broadcast_position(const std::optional<Snapshot>& mine, Communicator& world, Stream& stream) {
   std::string text;
   if (mine) {
-    const Json json = {{"step", mine->step},         {"seed", mine->position.seed},     {"epoch", mine->position.epoch},
-                       {"offset", mine->position.offset}, {"facts", mine->facts}, {"metrics", mine->metrics}};
+    const Json json = {{"step", mine->step},
+                       {"seed", mine->position.seed},
+                       {"epoch", mine->position.epoch},
+                       {"offset", mine->position.offset},
+                       {"facts", mine->facts},
+                       {"metrics", mine->metrics}};
     text = json.dump();
   }
   text = broadcast_text(text, 0, world, stream);

@@ -14,7 +14,8 @@ namespace trainctl {
 void restore(const LoadedCheckpoint& checkpoint, const std::vector<NamedTensor>& weights,
              const std::vector<NamedTensor>& state);
 
-// Step, position and facts of rank 0's snapshot on every rank; tensors stay where they are. Nothing where rank 0 has none.
+// Step, position and facts of rank 0's snapshot on every rank; tensors stay where they are. Nothing where rank 0 has
+// none.
 std::optional<Snapshot> broadcast_position(const std::optional<Snapshot>& mine, Communicator& world, Stream& stream);
 
 // Rank 0's weights and state on every rank, in the host's copies of the engine.

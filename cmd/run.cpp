@@ -46,8 +46,8 @@ std::string read_profile(const std::string& text, TrainingRequest& request) {
 }  // namespace
 
 Subcommand run_subcommand() {
-  return {"run", "Trains the network that a config describes", "trainctl run configs/quickstart.yaml --set train.epochs=3",
-          [](CLI::App& app) {
+  return {"run", "Trains the network that a config describes",
+          "trainctl run configs/quickstart.yaml --set train.epochs=3", [](CLI::App& app) {
             auto options = std::make_shared<RunOptions>();
             TrainingRequest& training = options->training;
             add_config_options(app, options->common);
@@ -55,10 +55,12 @@ Subcommand run_subcommand() {
             add_launch_options(app, options->launch);
             app.add_option("--device", options->device, "Where ranks compute; wins over cluster.device")
                 ->check(CLI::IsMember({"auto", "cpu", "cuda"}));
-            app.add_option("--run-dir", training.run_directory, "The run's directory; default: runs/<name>")->type_name("PATH");
-            app.add_option("--resume", training.resume,
-                           "auto goes on where an unfinished run of the same config stopped, never does not, a checkpoint's "
-                           "PATH goes on from there")
+            app.add_option("--run-dir", training.run_directory, "The run's directory; default: runs/<name>")
+                ->type_name("PATH");
+            app.add_option(
+                   "--resume", training.resume,
+                   "auto goes on where an unfinished run of the same config stopped, never does not, a checkpoint's "
+                   "PATH goes on from there")
                 ->type_name("auto|never|PATH");
             app.add_option("--progress", training.progress, "How progress is shown")
                 ->transform(CLI::CheckedTransformer(progress_styles))

@@ -20,17 +20,29 @@ double clock_offset() {
 // One rank's events, comma-separated.
 std::string events_text(const OpRecorder& recorder, int rank) {
   const double offset = clock_offset();
-  std::string text = Json{{"name", "process_name"}, {"ph", "M"}, {"pid", rank}, {"args", {{"name", format("rank {}", rank)}}}}.dump();
-  const auto add = [&](const std::string& name, const char* category, int thread, double start, double end, Json details) {
-    text += ",\n" + Json{{"name", name}, {"cat", category}, {"ph", "X"}, {"pid", rank}, {"tid", thread},
-                         {"ts", (start + offset) * 1e6}, {"dur", (end - start) * 1e6}, {"args", std::move(details)}}
+  std::string text =
+      Json{{"name", "process_name"}, {"ph", "M"}, {"pid", rank}, {"args", {{"name", format("rank {}", rank)}}}}.dump();
+  const auto add = [&](const std::string& name, const char* category, int thread, double start, double end,
+                       Json details) {
+    text += ",\n" + Json{{"name", name},
+                         {"cat", category},
+                         {"ph", "X"},
+                         {"pid", rank},
+                         {"tid", thread},
+                         {"ts", (start + offset) * 1e6},
+                         {"dur", (end - start) * 1e6},
+                         {"args", std::move(details)}}
                         .dump();
   };
-  for (const Mark& mark : recorder.marks()) add(mark.name, "step", 0, mark.start_seconds, mark.end_seconds, Json::object());
+  for (const Mark& mark : recorder.marks())
+    add(mark.name, "step", 0, mark.start_seconds, mark.end_seconds, Json::object());
   for (const OpRun& run : recorder.runs()) {
     const std::string& segment = run.program->program.segments[static_cast<std::size_t>(run.segment)].name;
-    add(format("{} {}", run.what().def->kind(), run.what().name), segment.c_str(), 1, run.start_seconds, run.end_seconds,
-        {{"segment", segment}, {"attributes", run.what().def->attributes()}, {"implementation", run.how().implementation}});
+    add(format("{} {}", run.what().def->kind(), run.what().name), segment.c_str(), 1, run.start_seconds,
+        run.end_seconds,
+        {{"segment", segment},
+         {"attributes", run.what().def->attributes()},
+         {"implementation", run.how().implementation}});
   }
   return text;
 }

@@ -64,7 +64,8 @@ TrainingPlan training_plan(const RunSpec& spec, const DataInfo& data, int ranks)
   plan.steps_per_epoch = spec.train.steps_per_epoch.value_or((data.training_samples + batch - 1) / batch);
   plan.total_steps = spec.train.epochs.value_or(0) * plan.steps_per_epoch;
   if (spec.train.max_steps) {
-    plan.total_steps = plan.total_steps == 0 ? *spec.train.max_steps : std::min(plan.total_steps, *spec.train.max_steps);
+    plan.total_steps =
+        plan.total_steps == 0 ? *spec.train.max_steps : std::min(plan.total_steps, *spec.train.max_steps);
   }
   if (spec.train.max_time) plan.max_seconds = spec.train.max_time->value;
   plan.checkpoint_every = steps_of(spec.checkpoint.every, plan.steps_per_epoch);
@@ -112,7 +113,8 @@ void warn_of_changes(const Snapshot& resumed, const std::map<std::string, std::s
     const auto before = resumed.facts.find(name);
     return before != resumed.facts.end() && before->second != facts.at(name);
   };
-  if (differs("data")) log::warning("the data has changed since the checkpoint: samples may be seen twice or not at all");
+  if (differs("data"))
+    log::warning("the data has changed since the checkpoint: samples may be seen twice or not at all");
   if (differs("device")) {
     log::warning(format("the checkpoint is from {}; this is {}: the same bits are not to be expected",
                         resumed.facts.at("device"), facts.at("device")));
@@ -146,8 +148,8 @@ int train(const RunSpec& spec, const TrainingRequest& request, RankContext& cont
     if (lead.directory) log::info(format("{} holds a finished run: nothing to do", lead.directory->path()));
     return 0;
   }
-  const std::optional<Snapshot> resumed =
-      broadcast_position(lead.checkpoint ? std::optional(lead.checkpoint->snapshot) : std::nullopt, world.communicator(), *stream);
+  const std::optional<Snapshot> resumed = broadcast_position(
+      lead.checkpoint ? std::optional(lead.checkpoint->snapshot) : std::nullopt, world.communicator(), *stream);
   const DataPosition start = resumed ? resumed->position : DataPosition{spec.seed, 0, 0};
 
   const Data data(spec.data, spec.seed);
@@ -162,21 +164,23 @@ int train(const RunSpec& spec, const TrainingRequest& request, RankContext& cont
   const std::int64_t batch = spec.train.global_batch(world.size());
   const auto training = data.training(batch, job.share(), start, context.threads);
   std::unique_ptr<BatchSource> validation;
-  if (data.has(PartKind::validation)) validation = data.evaluation(PartKind::validation, batch, job.share(), context.threads);
+  if (data.has(PartKind::validation))
+    validation = data.evaluation(PartKind::validation, batch, job.share(), context.threads);
   if (lead.sink) lead.sink->start(start_event(spec, world, job, plan, resumed, lead));
 
   plan.profile_first = request.profile_first;
   plan.profile_end = request.profile_end;
   OpRecorder profiler;
   try {
-    Trainer trainer({job.engine(), world.communicator(), *stream, job.programs(), *training, validation.get(), lead.sink.get(),
-                     lead.store.get(), [&context] { return context.stop.pending(); },
+    Trainer trainer({job.engine(), world.communicator(), *stream, job.programs(), *training, validation.get(),
+                     lead.sink.get(), lead.store.get(), [&context] { return context.stop.pending(); },
                      request.profile_end > 0 ? &profiler : nullptr},
                     plan);
     if (resumed) trainer.resume(*resumed);
     EndEvent end = trainer.run();
     if (request.profile_end > 0) {
-      write_timeline(profiler, lead.directory ? lead.directory->path() + "/timeline.json" : "", world.communicator(), *stream);
+      write_timeline(profiler, lead.directory ? lead.directory->path() + "/timeline.json" : "", world.communicator(),
+                     *stream);
     }
     if (lead.sink) {
       job.engine().download();

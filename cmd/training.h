@@ -20,7 +20,8 @@ struct TrainingRequest {
   std::int64_t profile_end = 0;
 };
 
-// Returns the exit code: 0 when the run is complete, 75 when it was stopped on request. Collective; throws as the parts do.
+// Returns the exit code: 0 when the run is complete, 75 when it was stopped on request. Collective; throws as the parts
+// do.
 int train(const RunSpec& spec, const TrainingRequest& request, RankContext& context);
 
 }  // namespace trainctl

@@ -18,7 +18,8 @@ class Lowerer {
     lowered_.program = std::move(program);
     for (const Tensor& tensor : lowered_.program.tensors) lowered_.layouts.push_back(logical_layout(tensor.type));
     auto& segments = lowered_.program.segments;
-    const auto copies = std::find_if(segments.begin(), segments.end(), [](const Segment& s) { return s.name == "copies"; });
+    const auto copies =
+        std::find_if(segments.begin(), segments.end(), [](const Segment& s) { return s.name == "copies"; });
     lowered_.copies_segment = static_cast<int>(copies - segments.begin());
     if (copies == segments.end()) segments.push_back({"copies", {}});
     lowered_.lowerings.resize(segments.size());

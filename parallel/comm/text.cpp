@@ -23,7 +23,8 @@ std::string broadcast_text(const std::string& text, int root, Communicator& worl
 std::string first_text(const std::string& text, Communicator& world, Stream& stream) {
   constexpr std::size_t width = 256;
   std::vector<char> all(width * static_cast<std::size_t>(world.size()), 0);
-  std::memcpy(all.data() + width * static_cast<std::size_t>(world.rank()), text.data(), std::min(text.size(), width - 1));
+  std::memcpy(all.data() + width * static_cast<std::size_t>(world.rank()), text.data(),
+              std::min(text.size(), width - 1));
   world.all_gather({all.data(), DType::uint8, static_cast<std::int64_t>(all.size())}, stream);
   stream.synchronize();
   for (int rank = 0; rank < world.size(); ++rank) {

@@ -12,8 +12,8 @@
 
 namespace trainctl {
 
-// One pass over the source, to the batch that is the last of its epoch. `names`: "loss", then the metrics. Collective; the
-// result is equal on all ranks.
+// One pass over the source, to the batch that is the last of its epoch. `names`: "loss", then the metrics. Collective;
+// the result is equal on all ranks.
 std::map<std::string, double> evaluate(Engine& engine, const RunPrograms& programs, BatchSource& source,
                                        const std::vector<std::string>& names, Communicator& world, Stream& stream);
 

@@ -13,7 +13,8 @@ RunPrograms::RunPrograms(const ProgramSpec& spec, const Strategy& strategy, cons
     const std::int64_t samples = share_of(global, share).count;
     if (global == 0 || training_.contains(samples)) return;
     training_[samples] = static_cast<int>(programs_.size());
-    const int micro_batches = global == sizes.training ? sizes.gradient_accumulation : micro_batches_of(samples, micro_batch);
+    const int micro_batches =
+        global == sizes.training ? sizes.gradient_accumulation : micro_batches_of(samples, micro_batch);
     Program program = training_program(spec, samples, samples == 0 ? 1 : micro_batches, reader);
     if (!reader.ok()) return;
     programs_.push_back(apply_data_parallel(std::move(program), strategy.mesh, strategy.options, strategy.overlap));

@@ -23,18 +23,25 @@ double parse_exact(const std::string& text) { return std::strtod(text.c_str(), n
 }  // namespace
 
 Trainer::Trainer(TrainerParts parts, TrainingPlan plan)
-    : parts_(std::move(parts)), plan_(std::move(plan)), epoch_means_(plan_.result_names), sums_(plan_.result_names.size()),
+    : parts_(std::move(parts)),
+      plan_(std::move(plan)),
+      epoch_means_(plan_.result_names),
+      sums_(plan_.result_names.size()),
       replicas_(parts_.engine.weights(), parts_.world) {}
 
 EndEvent Trainer::run() {
-  start_seconds_ = epoch_start_ = window_start_ = seconds_now();
+  start_seconds_ = epoch_start_ = seconds_now();
   verify_replicas();
+  restart_window();
   while (!finished() && !stop_) {
     run_step();
     if (plan_.verify_every > 0 && position_.step % plan_.verify_every == 0) verify_replicas();
-    if (position_.step % plan_.steps_per_epoch == 0) end_epoch();
+    const bool epoch_ends = position_.step % plan_.steps_per_epoch == 0;
+    if (epoch_ends) end_epoch();
     const bool due = plan_.checkpoint_every > 0 && position_.step % plan_.checkpoint_every == 0;
-    if (due || is_best_ || stop_ || finished()) save();
+    const bool saves = due || is_best_ || stop_ || finished();
+    if (saves) save();
+    if (epoch_ends || saves) restart_window();  // speeds are those of steps alone
   }
   EndEvent end;
   // A run that its own time limit ended is complete.
@@ -87,17 +94,15 @@ void Trainer::tell(const Batch& batch, double learning_rate) {
   const double seconds = std::max(seconds_now() - window_start_, 1e-9);
   parts_.sink->step({position_.step, epoch(), result_.loss_sum / std::max(result_.count, 1.0), learning_rate,
                      static_cast<double>(window_samples_) / seconds, result_.gradient_norm, window_waited_ / seconds});
-  if (position_.step % plan_.log_every != 0) return;
-  window_start_ = seconds_now();
-  window_samples_ = 0;
-  window_waited_ = 0;
+  if (position_.step % plan_.log_every == 0) restart_window();
 }
 
 bool Trainer::finished() const { return plan_.total_steps > 0 && position_.step >= plan_.total_steps; }
 
 // Rank 0's clock decides for all, by way of the agreement in the step.
 bool Trainer::stop_wanted() const {
-  const bool late = plan_.max_seconds > 0 && parts_.world.rank() == 0 && seconds_now() - start_seconds_ >= plan_.max_seconds;
+  const bool late =
+      plan_.max_seconds > 0 && parts_.world.rank() == 0 && seconds_now() - start_seconds_ >= plan_.max_seconds;
   return late || parts_.stop_requested();
 }
 
@@ -105,15 +110,20 @@ void Trainer::end_epoch() {
   train_ = epoch_means_.means();
   epoch_means_.clear();
   if (parts_.validation != nullptr) {
-    validation_ = evaluate(parts_.engine, parts_.programs, *parts_.validation, plan_.result_names, parts_.world, parts_.stream);
+    validation_ =
+        evaluate(parts_.engine, parts_.programs, *parts_.validation, plan_.result_names, parts_.world, parts_.stream);
   }
   is_best_ = judge();
   const double now = seconds_now();
   if (parts_.sink != nullptr) {
-    parts_.sink->epoch({position_.step / plan_.steps_per_epoch, position_.step, train_, validation_, now - epoch_start_});
+    parts_.sink->epoch(
+        {position_.step / plan_.steps_per_epoch, position_.step, train_, validation_, now - epoch_start_});
   }
   epoch_start_ = now;
-  window_start_ = now;
+}
+
+void Trainer::restart_window() {
+  window_start_ = seconds_now();
   window_samples_ = 0;
   window_waited_ = 0;
 }

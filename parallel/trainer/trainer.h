@@ -26,7 +26,7 @@ struct TrainingPlan {
   double max_seconds = 0;
   std::int64_t checkpoint_every = 0;
   std::int64_t verify_every = 0;
-  std::string monitor;          // "val_accuracy"; empty: nothing is compared, the last checkpoint is the best
+  std::string monitor;  // "val_accuracy"; empty: nothing is compared, the last checkpoint is the best
   bool monitor_maximum = true;
   std::int64_t log_every = 10;  // speeds are means since the last multiple
   std::function<double(std::int64_t step)> learning_rate;
@@ -52,7 +52,7 @@ struct TrainerParts {
 
 // Where a run stands: what a snapshot carries beside weights and state.
 struct RunPosition {
-  std::int64_t step = 0;     // steps done
+  std::int64_t step = 0;  // steps done
   bool has_best = false;
   double best_value = 0;
   std::int64_t best_step = 0;
@@ -77,6 +77,7 @@ class Trainer {
   bool finished() const;
   bool stop_wanted() const;
   void end_epoch();
+  void restart_window();
   void save();
   Snapshot snapshot();
   bool judge();
@@ -89,12 +90,12 @@ class Trainer {
   RunPosition position_;
   StepResult result_;
   MetricMeans epoch_means_;
-  std::vector<double> sums_;  // of one step, as the means take them
-  std::map<std::string, double> train_;       // of the last epoch
+  std::vector<double> sums_;             // of one step, as the means take them
+  std::map<std::string, double> train_;  // of the last epoch
   std::map<std::string, double> validation_;
   ReplicaCheck replicas_;
-  bool is_best_ = false;        // the last evaluation was the best, and nothing was trained since
-  bool stop_ = false;           // the ranks agreed to stop
+  bool is_best_ = false;  // the last evaluation was the best, and nothing was trained since
+  bool stop_ = false;     // the ranks agreed to stop
   std::int64_t saved_step_ = -1;
   double start_seconds_ = 0;
   double epoch_start_ = 0;

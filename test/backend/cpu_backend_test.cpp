@@ -204,7 +204,7 @@ TEST_CASE("kernel choices survive their text form; a damaged one is refused") {
 
 TEST_CASE("peaks are measured") {
   make_cpu_backend({});
-  const MachinePeaks peaks = measure_cpu_peaks();
+  const Peaks peaks = measure_cpu_peaks();
   CHECK(peaks.float32_gflops > 0.1);
   CHECK(peaks.bfloat16_gflops > 0.01);
   CHECK(peaks.triad_gb_per_s > 0.1);

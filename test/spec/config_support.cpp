@@ -36,7 +36,7 @@ std::string replaced(std::string text, const std::string& from, const std::strin
 
 RunSpec read_config(const std::string& text, const std::vector<std::string>& settings) {
   Reader reader;
-  const Variables variables = [](const std::string& name) -> std::optional<std::string> {
+  const VariableLookup variables = [](const std::string& name) -> std::optional<std::string> {
     if (name == "EPOCHS") return "7";
     return {};
   };
