@@ -29,7 +29,7 @@ struct Lowering {
   std::vector<Layout> inputs;   // what the kernel reads; core inserts reorders and compute copies where they differ
   std::vector<Layout> outputs;  // what it writes
   std::int64_t workspace_bytes = 0;
-  std::string implementation;   // "brgconv:avx512_core": for bench ops and the record of kernel choices
+  std::string implementation;  // "brgconv:avx512_core": for bench ops and the record of kernel choices
   std::function<std::unique_ptr<Kernel>(const Binding&)> bind;
 };
 
@@ -59,14 +59,15 @@ class Backend {
   // Copies between host and device memory, in the stream's order. Either side may be host memory.
   virtual void copy(void* to, const void* from, std::int64_t bytes, Stream& stream) = 0;
 
-  virtual std::unique_ptr<Stream> compute_stream() = 0;        // on the CPU: runs at once on the calling thread
-  virtual std::unique_ptr<Stream> asynchronous_stream() = 0;   // on the CPU: a thread of its own
+  virtual std::unique_ptr<Stream> compute_stream() = 0;       // on the CPU: runs at once on the calling thread
+  virtual std::unique_ptr<Stream> asynchronous_stream() = 0;  // on the CPU: a thread of its own
   virtual std::unique_ptr<Event> event() = 0;
 
-  // Chooses an implementation for the op. `inputs` are the layouts in which its inputs lie (parameters: logical float32);
-  // a lowering may ask for others. Deterministic, given the choices. Throws Error{config} with the op's place where the
-  // device has no kernel for it.
-  virtual Lowering lower(const Op& op, const Program& program, const std::vector<Layout>& inputs, KernelChoices& choices) = 0;
+  // Chooses an implementation for the op. `inputs` are the layouts in which its inputs lie (parameters: logical
+  // float32); a lowering may ask for others. Deterministic, given the choices. Throws Error{config} with the op's place
+  // where the device has no kernel for it.
+  virtual Lowering lower(const Op& op, const Program& program, const std::vector<Layout>& inputs,
+                         KernelChoices& choices) = 0;
 };
 
 }  // namespace trainctl

@@ -1,9 +1,9 @@
 // Communicator: the collectives between the ranks of one mesh axis. Declared here, implemented in parallel/comm.
 //
-// All ranks of a communicator make the same calls in the same order with equal counts and dtypes. Calls are asynchronous:
-// they queue on the stream and return; the caller orders and waits with events. A missed deadline, a lost peer or an abort
-// by one rank makes the communicator dead: the stream's next synchronize() throws Error{peer}, and the process leaves by
-// abort(), never through a collective again.
+// All ranks of a communicator make the same calls in the same order with equal counts and dtypes. Calls are
+// asynchronous: they queue on the stream and return; the caller orders and waits with events. A missed deadline, a lost
+// peer or an abort by one rank makes the communicator dead: the stream's next synchronize() throws Error{peer}, and the
+// process leaves by abort(), never through a collective again.
 #pragma once
 
 #include <chrono>

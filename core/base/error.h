@@ -10,15 +10,15 @@ namespace trainctl {
 
 // What kind of failure, and with it the exit code of the process (see interfaces: "Exit codes").
 enum class ErrorKind {
-  answer_is_no,     // 1: a verification failed
-  internal,         // 1: a defect of trainctl itself
-  config,           // 2: the command line or the config is wrong; nothing was started
-  data,             // 3: data or a checkpoint cannot be read
-  diverged,         // 4: NaN or Inf in training
-  peer,             // 5: a peer or the network failed, replicas differ, or a deadline passed
-  resource,         // 6: memory, disk or a device ran out
-  stopped,          // 75: stopped on request after writing a checkpoint
-  interrupted,      // 130: stopped at once by a second request
+  answer_is_no,  // 1: a verification failed
+  internal,      // 1: a defect of trainctl itself
+  config,        // 2: the command line or the config is wrong; nothing was started
+  data,          // 3: data or a checkpoint cannot be read
+  diverged,      // 4: NaN or Inf in training
+  peer,          // 5: a peer or the network failed, replicas differ, or a deadline passed
+  resource,      // 6: memory, disk or a device ran out
+  stopped,       // 75: stopped on request after writing a checkpoint
+  interrupted,   // 130: stopped at once by a second request
 };
 
 int exit_code(ErrorKind kind);

@@ -1,7 +1,7 @@
 // Presets: networks in files, with parameters.
 //
-//   shape: [32, 32, 3]                         # of a sample, where nothing else states it: for checking the preset
-//   alone parameters: {classes: 10, dropout: 0.5}    # names and defaults; a null default must be given by the user
+//   parameters: {classes: 10, dropout: 0.5}    # names and defaults; a null default must be given by the user
+//   shape: [32, 32, 3]                         # of a sample: what the preset is checked with on its own
 //   layers:
 //     - dense: {units: $classes}               # a value that is `$` and a name stands for the parameter
 #pragma once

@@ -9,8 +9,8 @@
 
 namespace trainctl {
 
-// A list of ops that runs as a whole. Which segments exist: forward, backward (and its variants for the first, a middle and
-// the last micro-batch), update, copies.
+// A list of ops that runs as a whole. Which segments exist: forward, backward (and its variants for the first, a middle
+// and the last micro-batch), update, copies.
 struct Segment {
   std::string name;
   std::vector<Op> ops;
@@ -29,7 +29,7 @@ struct FlatEntry {
   TensorId gradient = no_tensor;  // no_tensor where it does not train
   std::int64_t offset = 0;        // elements
   std::int64_t count = 0;
-  bool decay = true;              // whether weight decay applies
+  bool decay = true;  // whether weight decay applies
 };
 
 // A tensor at its place in a flat region (running statistics; sums behind the gradients). Offset in elements.
@@ -45,9 +45,9 @@ struct FlatLayout {
   std::int64_t trainable_count = 0;   // elements of gradients and of each optimizer state
   std::vector<FlatPlace> statistics;
   std::int64_t statistic_count = 0;
-  std::vector<FlatPlace> reduced;     // behind the gradients: offsets count from the start of the gradient region
-  std::int64_t gradient_count = 0;    // elements of the gradient region, reduced tail included
-  std::vector<std::string> states;    // names of optimizer states: "momentum", or "m", "v"
+  std::vector<FlatPlace> reduced;   // behind the gradients: offsets count from the start of the gradient region
+  std::int64_t gradient_count = 0;  // elements of the gradient region, reduced tail included
+  std::vector<std::string> states;  // names of optimizer states: "momentum", or "m", "v"
 };
 
 // What the host reads and writes by name in every step; no_tensor where a program has none.

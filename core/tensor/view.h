@@ -1,4 +1,5 @@
-// A view of typed memory: address, element type and count travel together, so that a byte size can never be taken for a count.
+// A view of typed memory: address, element type and count travel together, so that a byte size can never be taken for a
+// count.
 #pragma once
 
 #include <cstddef>

@@ -9,7 +9,7 @@
 namespace trainctl {
 namespace {
 
-TEST_CASE("--hosts reads names and slots") {
+TEST_CASE("the hosts option reads names and slots") {
   CHECK(parse_hosts("n1:8,n2:4") == std::vector<Host>{{"n1", 8}, {"n2", 4}});
   CHECK(parse_hosts("n1, n2 ,n1") == std::vector<Host>{{"n1", 2}, {"n2", 1}});
   for (const char* wrong : {"", "n1:", "n1:0", "n1:x", "n1:-2", ":3", "n1,,n2", "n1:9999999", "-x:2", "a b:1"}) {
