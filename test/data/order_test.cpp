@@ -26,7 +26,7 @@ double deviation(const std::vector<int>& counts, double expected) {
 
 }  // namespace
 
-TEST_CASE("a permutation maps [0, n) onto itself") {
+TEST_CASE("a permutation maps the numbers below n onto themselves") {
   std::mt19937 random(1);
   for (int i = 0; i < 400; ++i) {
     const std::int64_t n = i < 200 ? i + 1 : static_cast<std::int64_t>(random() % 5000) + 1;
