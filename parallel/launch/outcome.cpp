@@ -20,6 +20,9 @@ bool is_ours(int code) { return std::find(our_codes.begin(), our_codes.end(), co
 // "rank 1 on n2 was killed by signal 9 (Killed)", or "" where the report names no death.
 std::string describe(const MpirunReport& report) {
   if (report.host_lost) return format("host {} was lost: it, or the network to it, failed", report.host);
+  if (report.host_unreachable) {
+    return "not all hosts could be reached; `ssh HOST mpirun --version` must work for each without a password";
+  }
   if (!report.rank) return "";
   std::string who = format("rank {}", *report.rank);
   if (!report.host.empty()) who += " on " + report.host;
@@ -48,6 +51,7 @@ MpirunReport read_report(std::string_view messages) {
   static const std::regex lost(R"(Remote daemon: \[\[\d+,\d+\],\d+\] on node (\S+))");
   const std::string text(messages);
   MpirunReport report;
+  report.host_unreachable = text.find("unable to reliably start one or more daemons") != std::string::npos;
   std::smatch match;
   if (std::regex_search(text, match, aborted) || std::regex_search(text, match, ended)) {
     report.rank = std::stoi(match[1]);

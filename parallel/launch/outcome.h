@@ -16,6 +16,7 @@ struct MpirunReport {
   std::optional<int> signal;     // that killed it
   std::string host;              // where, or the host that was lost
   bool host_lost = false;
+  bool host_unreachable = false;  // one that mpirun does not name
 };
 
 // Finds the first cause in mpirun's own messages (OpenMPI 4).

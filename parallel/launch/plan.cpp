@@ -139,10 +139,13 @@ LaunchPlan plan_launch(const LaunchRequest& request) {
   plan.ranks = count_ranks(request);
   plan.one_host = plan.hosts.empty() ? plan.ranks == 1 || !request.slurm || request.slurm->nodes() == 1
                                      : plan.hosts.size() == 1 && is_local(plan.hosts.front().name, request.this_host);
-  plan.first_rank_here = plan.hosts.empty() || is_local(plan.hosts.front().name, request.this_host);
-  const int here = plan.one_host         ? plan.ranks
-                   : !plan.hosts.empty() ? std::min(plan.ranks, plan.hosts.front().slots)
-                                         : std::min(plan.ranks, request.slurm->slots.front());
+  const auto local = std::find_if(plan.hosts.begin(), plan.hosts.end(),
+                                  [&](const Host& host) { return is_local(host.name, request.this_host); });
+  plan.first_rank_here = plan.hosts.empty() || local != plan.hosts.end();  // mpirun fills its own host first
+  int here = plan.ranks;
+  if (!plan.one_host && !plan.hosts.empty()) here = local != plan.hosts.end() ? local->slots : plan.hosts.front().slots;
+  if (!plan.one_host && plan.hosts.empty()) here = request.slurm->slots.front();
+  here = std::min(here, plan.ranks);
   plan.oversubscribed = plan.one_host && request.gpus == 0 && plan.ranks > request.cores.usable;
   plan.threads = std::max(1, request.cores.usable / here);
   if (plan.oversubscribed && plan.hosts.empty()) {

@@ -20,6 +20,8 @@ const std::string ended = line + "Primary job  terminated normally, but 1 proces
 const std::string lost = line + "ORTE has lost communication with a remote daemon.\n\n" +
                          "  HNP daemon   : [[21504,0],0] on node n1\n  Remote daemon: [[21504,0],1] on node n2\n\n" +
                          line;
+const std::string unreachable =
+    line + "ORTE was unable to reliably start one or more daemons.\nThis usually is caused by:\n";
 const std::string unknown = line + "There are not enough slots available.\n" + line;
 
 bool contains(const RankStatus& status, const std::string& part) {
@@ -58,6 +60,8 @@ TEST_CASE("without a status mpirun's messages decide") {
   CHECK(contains(conclude({}, killed, 139), "rank 3 on n2 was killed by signal 11 (Segmentation fault)"));
   CHECK(conclude({}, lost, 1).exit_code == 5);
   CHECK(contains(conclude({}, lost, 1), "host n2 was lost"));
+  CHECK(conclude({}, unreachable, 1).exit_code == 5);
+  CHECK(contains(conclude({}, unreachable, 1), "not all hosts could be reached"));
   CHECK(conclude({}, unknown, 1).exit_code == 5);
   CHECK(contains(conclude({}, unknown, 1), "There are not enough slots available."));
   CHECK_FALSE(contains(conclude({}, unknown, 1), "-----"));

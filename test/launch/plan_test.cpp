@@ -129,7 +129,12 @@ TEST_CASE("several hosts: their slots, MPI's choice of network, and the variable
         "--mca odls_base_sigkill_timeout 0 -x "
         "TRAINCTL_DATA "
         "-x IMAGES");
+  CHECK(plan.first_rank_here);
+  request.hosts = {{"n2", 2}, {"desk", 4}};
+  CHECK(plan_launch(request).first_rank_here);
+  CHECK(plan_launch(request).threads == 1);
   request.hosts = {{"n2", 1}};
+  CHECK_FALSE(plan_launch(request).first_rank_here);
   CHECK(plan_launch(request).ranks == 1);
   CHECK(has(plan_launch(request), "-H n2:1"));
 }

@@ -46,26 +46,37 @@ struct Rank {
   }
 };
 
-// All that `trainctl run` does, but for the training.
+// All that `trainctl run` does, but for the training: LAUNCH_TEST_TRAIN=1 waits to be stopped in its place.
+int run_like_trainctl() {
+  const Variables variables = Variables::of_process();
+  const Situation situation = find_situation(variables);
+  if (situation.started_by == StartedBy::user) {
+    LaunchRequest request =
+        launch_request({}, variables.text("LAUNCH_TEST_RANKS"), variables.text("LAUNCH_TEST_HOSTS"));
+    request.forwarded = {"LAUNCH_TEST_TRAIN"};
+    const LaunchPlan plan = plan_launch(request);
+    if (!plan.mpirun.empty()) return supervise(plan, {own_path(), "trainer that starts its ranks like run"});
+    std::printf("rank 0 of 1, %d threads\n", prepare_rank(situation, variables));
+    return 0;
+  }
+  Rank rank;
+  std::printf("rank %d of %d, %d threads\n", rank.mpi.rank(), rank.mpi.size(), rank.threads);
+  std::fflush(stdout);
+  if (!variables.has("LAUNCH_TEST_TRAIN")) rank.leave({0, ""});
+  while (!rank.stop.pending()) rank.run_on();
+  rank.leave({75, "stopped at step 12"});
+}
+
 TEST_CASE("trainer that starts its ranks like run", "[.rank]") {
+  int code = 0;
   try {
-    const Variables variables = Variables::of_process();
-    const Situation situation = find_situation(variables);
-    if (situation.started_by == StartedBy::user) {
-      const LaunchPlan plan = plan_launch(launch_request({}, variables.text("LAUNCH_TEST_RANKS"), ""));
-      if (!plan.mpirun.empty()) _exit(supervise(plan, {own_path(), "trainer that starts its ranks like run"}));
-      std::printf("rank 0 of 1, %d threads\n", prepare_rank(situation, variables));
-      std::fflush(stdout);
-      _exit(0);
-    }
-    Rank rank;
-    std::printf("rank %d of %d, %d threads\n", rank.mpi.rank(), rank.mpi.size(), rank.threads);
-    std::fflush(stdout);
-    rank.leave({0, ""});
+    code = run_like_trainctl();
   } catch (const Error& error) {
     std::fprintf(stderr, "%s\n", error.what());
-    _exit(exit_code(error.kind()));
+    code = exit_code(error.kind());
   }
+  std::fflush(stdout);
+  _exit(code);
 }
 
 TEST_CASE("rank that is done", "[.rank]") {
