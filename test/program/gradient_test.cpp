@@ -12,64 +12,101 @@
 
 using namespace trainctl;
 
-TEST_CASE("gradients of a program are the slopes of its loss") {
-  for (const char* function : {"tanh", "relu", "gelu", "leaky_relu"}) {
-    const std::string hidden = std::string("activation: ") + function;
-    const Job job("layers: [flatten, {dense: {units: 9, " + hidden + "}}, {dense: {units: 7, " + hidden +
-                      "}}, {dense: {units: 3, activation: softmax}}]",
-                  "sgd");
-    const std::int64_t samples = 6, width = 8 * 8 * 2;
-    std::mt19937 random(21);
-    std::normal_distribution<float> normal;
-    std::vector<float> inputs(static_cast<std::size_t>(samples * width)), weights(6, 1.0f);
-    std::generate(inputs.begin(), inputs.end(), [&] { return normal(random); });
-    std::vector<std::int32_t> targets{0, 2, 1, 1, 0, 2};
-    Batch batch;
-    batch.inputs = {inputs.data(), DType::float32, samples * width};
-    batch.targets = {targets.data(), DType::int32, samples};
-    batch.weights = {weights.data(), DType::float32, samples};
-    batch.count = samples;
+namespace {
 
-    const auto backend = make_cpu_backend({});
-    const auto communicator = solo_communicator();
-    KernelChoices choices;
-    const Program program = job.training(samples);
-    std::vector<LoweredProgram> lowered;
-    lowered.push_back(lower(program, *backend, choices));
-    Engine engine(*backend, *communicator, std::move(lowered));
-    for (const NamedTensor& tensor : engine.weights()) {
-      for (std::int64_t i = 0; i < tensor.view.count; ++i) tensor.view.as<float>()[i] = 0.3f * normal(random);
-    }
-    StepResult result;
-    const auto loss = [&] {
-      engine.upload();
-      engine.run(0, batch, {}, result);  // learning rate 0: nothing moves
-      return result.loss_sum;
-    };
-    loss();
-    std::vector<std::byte> bytes;
-    engine.read_tensor(0, program.step.gradients, bytes);
-    std::vector<float> gradients(bytes.size() / sizeof(float));
-    std::memcpy(gradients.data(), bytes.data(), bytes.size());
+// Draws elements of every parameter and compares their gradients with central differences.
+void check_gradients(const std::string& network, float step) {
+  const Job job(network, "sgd");
+  const std::int64_t samples = 6, width = 8 * 8 * 2;
+  std::mt19937 random(21);
+  std::normal_distribution<float> normal;
+  std::vector<float> inputs(static_cast<std::size_t>(samples * width)), weights(6, 1.0f);
+  std::generate(inputs.begin(), inputs.end(), [&] { return normal(random); });
+  std::vector<std::int32_t> targets{0, 2, 1, 1, 0, 2};
+  Batch batch;
+  batch.inputs = {inputs.data(), DType::float32, samples * width};
+  batch.targets = {targets.data(), DType::int32, samples};
+  batch.weights = {weights.data(), DType::float32, samples};
+  batch.count = samples;
 
-    for (const FlatEntry& entry : program.flat.parameters) {
-      const std::string& name = program.tensor(entry.parameter).name;
-      const auto& all = engine.weights();
-      const auto tensor = std::find_if(all.begin(), all.end(), [&](const NamedTensor& t) { return t.name == name; });
-      REQUIRE(tensor != all.end());
-      for (int draw = 0; draw < 6; ++draw) {
-        const auto element = static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(entry.count));
-        float& value = tensor->view.as<float>()[element];
-        const float before = value, step = 4e-3f;
-        value = before + step;
-        const double above = loss();
-        value = before - step;
-        const double below = loss();
-        value = before;
-        CAPTURE(function, name, element);
-        CHECK(gradients[static_cast<std::size_t>(entry.offset + element)] ==
-              Approx((above - below) / (2 * step)).epsilon(0.02).margin(0.01));
-      }
+  const auto backend = make_cpu_backend({});
+  const auto communicator = solo_communicator();
+  KernelChoices choices;
+  const Program program = job.training(samples);
+  std::vector<LoweredProgram> lowered;
+  lowered.push_back(lower(program, *backend, choices));
+  Engine engine(*backend, *communicator, std::move(lowered));
+  for (const NamedTensor& tensor : engine.weights()) {
+    for (std::int64_t i = 0; i < tensor.view.count; ++i) tensor.view.as<float>()[i] = 0.3f * normal(random);
+  }
+  StepResult result;
+  const auto loss = [&] {
+    engine.upload();
+    engine.run(0, batch, {}, result);  // learning rate 0: nothing moves
+    return result.loss_sum;
+  };
+  loss();
+  std::vector<std::byte> bytes;
+  engine.read_tensor(0, program.step.gradients, bytes);
+  std::vector<float> gradients(bytes.size() / sizeof(float));
+  std::memcpy(gradients.data(), bytes.data(), bytes.size());
+
+  for (const FlatEntry& entry : program.flat.parameters) {
+    const std::string& name = program.tensor(entry.parameter).name;
+    const auto& all = engine.weights();
+    const auto tensor = std::find_if(all.begin(), all.end(), [&](const NamedTensor& t) { return t.name == name; });
+    REQUIRE(tensor != all.end());
+    for (int draw = 0; draw < 6; ++draw) {
+      const auto element = static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(entry.count));
+      float& value = tensor->view.as<float>()[element];
+      const float before = value;
+      value = before + step;
+      const double above = loss();
+      value = before - step;
+      const double below = loss();
+      value = before;
+      CAPTURE(network, name, element);
+      CHECK(gradients[static_cast<std::size_t>(entry.offset + element)] ==
+            Approx((above - below) / (2 * step)).epsilon(0.02).margin(0.01));
     }
   }
+}
+
+}  // namespace
+
+TEST_CASE("gradients of dense networks are the slopes of the loss") {
+  for (const char* word : {"tanh", "relu", "gelu", "leaky_relu"}) {
+    const std::string function = word;
+    check_gradients("layers: [flatten, {dense: {units: 9, activation: " + function +
+                        "}}, {dense: {units: 7, activation: " + function +
+                        "}}, {dense: {units: 3, activation: softmax}}]",
+                    4e-3f);
+  }
+}
+
+TEST_CASE("gradients of a residual network are the slopes of the loss") {
+  const char* network = R"(
+layers:
+  - conv2d: {filters: 4, kernel_size: 3, padding: same, activation: tanh}
+  - residual:
+      layers:
+        - conv2d: {filters: 6, kernel_size: 3, strides: 2, padding: same, use_bias: false}
+        - batch_normalization
+        - activation: relu
+        - conv2d: {filters: 6, kernel_size: 3, padding: same, use_bias: false}
+        - batch_normalization
+      shortcut:
+        - conv2d: {filters: 6, kernel_size: 1, strides: 2, use_bias: false}
+        - batch_normalization
+      activation: relu
+  - residual:
+      layers:
+        - conv2d: {filters: 6, kernel_size: 3, padding: same, use_bias: false}
+        - batch_normalization
+      activation: relu
+  - max_pooling2d: {pool_size: 2}
+  - flatten
+  - dense: {units: 3, activation: softmax}
+)";
+  check_gradients(network, 3e-4f);
 }

@@ -51,7 +51,7 @@ struct Outcome {
 
 Outcome train(Communicator& communicator, int accumulation, bool overlap) {
   Job job(
-      "layers: [flatten, {dense: {units: 16, activation: relu}}, "
+      "layers: [flatten, {dense: {units: 16, activation: relu}}, {dropout: {rate: 0.3}}, "
       "{dense: {units: 3, activation: softmax}}]",
       "{name: sgd, momentum: 0.9, nesterov: true, weight_decay: 1e-2}");
   job.spec.clip_norm = 0.5;
