@@ -107,6 +107,9 @@ Value read_values(const TensorType& type, const void* memory) {
       case DType::int32:
         v = get<std::int32_t>(memory, i);
         break;
+      case DType::int64:
+        v = static_cast<double>(get<std::int64_t>(memory, i));
+        break;
       default:
         require(false, "dtype of a test value");
     }

@@ -1,0 +1,205 @@
+// The list of op cases; the other half of each stands in test/golden/make_golden.py.
+#include "test/ops/op_cases.h"
+
+#include <utility>
+
+#include "core/graph/ops/batch_norm.h"
+#include "core/graph/ops/linear.h"
+#include "core/graph/ops/pooling.h"
+#include "core/graph/ops/shaping.h"
+#include "core/layers/window.h"
+
+namespace trainctl::test {
+namespace {
+
+using Ids = std::vector<TensorId>;
+
+constexpr ActivationKind functions[] = {ActivationKind::relu, ActivationKind::leaky_relu, ActivationKind::gelu,
+                                        ActivationKind::silu, ActivationKind::tanh,       ActivationKind::sigmoid};
+
+TensorId append(Graph& graph, std::shared_ptr<const OpDef> def, Ids inputs, const std::string& name) {
+  return graph.output = graph.add_op(std::move(def), std::move(inputs), name, {})[0];
+}
+
+// The function as a layer behind x; x itself where there is none. The fusion pass may join it to what makes x.
+TensorId append(Graph& graph, ActivationKind kind, TensorId x) {
+  if (kind == ActivationKind::none) return x;
+  return append(graph, std::make_shared<Activation>(ActivationFunction{kind}), {x}, "function");
+}
+
+// A case of one op that takes all inputs, and perhaps an activation behind it.
+OpCase one(std::string name, std::string inputs, std::shared_ptr<const OpDef> def,
+           ActivationKind behind = ActivationKind::none) {
+  return {std::move(name), std::move(inputs), [def = std::move(def), behind](Graph& graph, const Ids& ids) {
+            return Ids{append(graph, behind, append(graph, def, ids, "op"))};
+          }};
+}
+
+void add_element_wise(std::vector<OpCase>& cases) {
+  for (ActivationKind kind : functions) {
+    cases.push_back(
+        one("activation_" + std::string(name_of(kind)), "x", std::make_shared<Activation>(ActivationFunction{kind})));
+  }
+  cases.push_back(one("activation_leaky_relu_slope", "x",
+                      std::make_shared<Activation>(ActivationFunction{ActivationKind::leaky_relu, 0.125f})));
+  for (const char* name : {"softmax_2", "softmax_10", "softmax_33"}) {
+    cases.push_back(one(name, "x", std::make_shared<Softmax>()));
+  }
+  for (ActivationKind kind : {ActivationKind::none, ActivationKind::relu, ActivationKind::tanh}) {
+    cases.push_back(one("add_" + std::string(name_of(kind)), "xx", std::make_shared<Add>(), kind));
+  }
+  cases.push_back({"cast", "f",
+                   [](Graph& graph, const Ids& ids) {
+                     const TensorId half = append(graph, std::make_shared<Cast>(DType::bfloat16), ids, "half");
+                     return Ids{append(graph, std::make_shared<Cast>(DType::float32), {half}, "whole")};
+                   },
+                   false});
+  cases.push_back(one("concatenate_two", "xx", std::make_shared<Concatenate>()));
+  cases.push_back(one("concatenate_three", "xxx", std::make_shared<Concatenate>()));
+  cases.push_back(one("reshape", "x", std::make_shared<Reshape>(Shape{3, 40}), ActivationKind::relu));
+  cases.push_back(one("dropout", "xcc", std::make_shared<Dropout>(0.375f, 0x123456789u, 77u)));
+  cases.push_back({"skip", "xp", [](Graph& graph, const Ids& ids) {
+                     Window window{{3, 3}, {1, 1}, {1, 1}, {1, 1}, {1, 1}};
+                     const TensorId branch = append(graph, std::make_shared<Conv2d>(window, 1), ids, "conv");
+                     return Ids{append(graph, std::make_shared<Add>(), {branch, ids[0]}, "sum")};
+                   }});
+}
+
+void add_dense(std::vector<OpCase>& cases) {
+  for (const char* name : {"dense_small", "dense_wide", "dense_one"}) {
+    cases.push_back(one(name, "xpp", std::make_shared<Dense>()));
+    cases.push_back(one(std::string(name) + "_no_bias", "xp", std::make_shared<Dense>()));
+  }
+  for (ActivationKind kind : functions) {
+    const std::string name = "dense_" + std::string(name_of(kind));
+    cases.push_back(one(name, "xpp", std::make_shared<Dense>(), kind));
+    if (!gradient_uses_output(kind)) continue;
+    cases.push_back({name + "_dense", "xpppp", [kind](Graph& graph, const Ids& ids) {
+                       const auto dense = std::make_shared<Dense>();
+                       const TensorId hidden = append(graph, dense, {ids[0], ids[1], ids[2]}, "first");
+                       return Ids{append(graph, dense, {append(graph, kind, hidden), ids[3], ids[4]}, "second")};
+                     }});
+  }
+}
+
+// A convolution whose window is resolved against the input, as layers do it.
+struct Convolution {
+  std::string name;
+  Size2d size{3, 3};
+  Padding padding = PaddingMode::same;
+  Size2d strides{1, 1}, dilation{1, 1};
+  std::int64_t groups = 1;
+  bool bias = true;
+  ActivationKind behind = ActivationKind::none;
+
+  OpCase make() const {
+    return {name, bias ? "xpp" : "xp", [how = *this](Graph& graph, const Ids& ids) {
+              const Shape& x = graph.tensor(ids[0]).type.shape;
+              Window window{how.size, how.strides, how.dilation, {}, {}};
+              require(!resolve_padding(window, how.padding, {x[1], x[2]}, "kernel"), how.name);
+              const TensorId y = append(graph, std::make_shared<Conv2d>(window, how.groups), ids, "conv");
+              return Ids{append(graph, how.behind, y)};
+            }};
+  }
+};
+
+void add_convolutions(std::vector<OpCase>& cases) {
+  constexpr auto valid = PaddingMode::valid;
+  for (const Convolution& convolution : {
+           Convolution{.name = "conv2d_3x3"},
+           Convolution{.name = "conv2d_3x3_wide"},
+           Convolution{.name = "conv2d_no_bias", .bias = false},
+           Convolution{.name = "conv2d_1x1", .size = {1, 1}},
+           Convolution{.name = "conv2d_valid", .size = {5, 3}, .padding = valid},
+           Convolution{.name = "conv2d_stride_2_same", .strides = {2, 2}},
+           Convolution{.name = "conv2d_strides_2_3", .size = {4, 3}, .strides = {2, 3}},
+           Convolution{
+               .name = "conv2d_stride_2_1x1", .size = {1, 1}, .padding = valid, .strides = {2, 2}, .bias = false},
+           Convolution{.name = "conv2d_even_kernel", .size = {2, 4}},
+           Convolution{.name = "conv2d_padding_2_1", .padding = Size2d{2, 1}},
+           Convolution{.name = "conv2d_dilation_2", .dilation = {2, 2}},
+           Convolution{.name = "conv2d_dilation_2_1", .size = {3, 2}, .padding = valid, .dilation = {2, 1}},
+           Convolution{.name = "conv2d_groups_2", .groups = 2},
+           Convolution{.name = "conv2d_depthwise", .groups = 8},
+           Convolution{.name = "conv2d_groups_stride", .strides = {2, 2}, .groups = 3},
+           Convolution{.name = "conv2d_grey", .size = {5, 5}},
+           Convolution{.name = "conv2d_relu", .behind = ActivationKind::relu},
+           Convolution{.name = "conv2d_leaky_relu", .strides = {2, 2}, .behind = ActivationKind::leaky_relu},
+           Convolution{.name = "conv2d_tanh", .padding = valid, .behind = ActivationKind::tanh},
+           Convolution{.name = "conv2d_sigmoid", .behind = ActivationKind::sigmoid},
+           Convolution{.name = "conv2d_silu", .behind = ActivationKind::silu},
+       }) {
+    cases.push_back(convolution.make());
+  }
+}
+
+void add_pooling(std::vector<OpCase>& cases) {
+  struct Pool {
+    const char* name;
+    Window window;
+    Padding padding;
+  };
+  const Pool pools[] = {{"2x2", {{2, 2}, {2, 2}, {1, 1}, {}, {}}, PaddingMode::valid},
+                        {"3x3_stride_2_same", {{3, 3}, {2, 2}, {1, 1}, {}, {}}, PaddingMode::same},
+                        {"3x2_stride_1", {{3, 2}, {1, 1}, {1, 1}, {}, {}}, PaddingMode::same},
+                        {"padding_1", {{3, 3}, {2, 3}, {1, 1}, {}, {}}, Size2d{1, 1}}};
+  for (const PoolMode mode : {PoolMode::max, PoolMode::average}) {
+    const bool max = mode == PoolMode::max;
+    for (Pool pool : pools) {
+      require(!resolve_padding(pool.window, pool.padding, {8, 7}, "window"), pool.name);
+      for (const char* channels : {"_c3", "_c16"}) {
+        cases.push_back({std::string(max ? "max" : "average") + "_pool2d_" + pool.name + channels, "x",
+                         [=](Graph& graph, const Ids& ids) {
+                           const auto def = std::make_shared<Pool2d>(mode, pool.window, true);
+                           std::vector<std::string> names{"output"};
+                           if (max) names.push_back("winners");
+                           return Ids{graph.output = graph.add_op(def, ids, "pool", {}, names)[0]};
+                         }});
+      }
+    }
+  }
+  for (const char* name : {"global_average_pool2d_c5", "global_average_pool2d_c32"}) {
+    cases.push_back(one(name, "x", std::make_shared<GlobalAveragePool2d>()));
+  }
+}
+
+// Batch normalisation of the first inputs; where there is a residual, the last input is added, and then ReLU.
+OpCase batch_norm(std::string name, std::string inputs, BatchNormAttributes attributes, bool residual, bool relu) {
+  return {std::move(name), std::move(inputs), [=](Graph& graph, const Ids& ids) {
+            Ids operands(ids.begin(), ids.end() - (residual ? 1 : 0));
+            const auto def = std::make_shared<BatchNorm>(attributes);
+            Ids outputs = graph.add_op(def, operands, "norm", {}, {"output", "mean", "variance"});
+            for (int i : {1, 2}) graph.statistics.push_back({no_tensor, outputs[static_cast<std::size_t>(i)]});
+            if (residual) outputs[0] = append(graph, std::make_shared<Add>(), {ids.back(), outputs[0]}, "sum");
+            outputs[0] = append(graph, relu ? ActivationKind::relu : ActivationKind::none, outputs[0]);
+            graph.output = outputs[0];
+            return outputs;
+          }};
+}
+
+void add_normalisation(std::vector<OpCase>& cases) {
+  cases.push_back(batch_norm("batch_norm", "xpp", {}, false, false));
+  cases.push_back(batch_norm("batch_norm_no_scale", "xp", {.scale = false}, false, false));
+  cases.push_back(batch_norm("batch_norm_no_center", "xp", {.center = false}, false, false));
+  cases.push_back(batch_norm("batch_norm_no_scale_no_center", "x", {.scale = false, .center = false}, false, false));
+  cases.push_back(batch_norm("batch_norm_rows", "xpp", {.epsilon = 1e-5f}, false, false));
+  cases.push_back(batch_norm("batch_norm_relu", "xpp", {}, false, true));
+  cases.push_back(batch_norm("batch_norm_residual_relu", "xppx", {}, true, true));
+}
+
+}  // namespace
+
+const std::vector<OpCase>& op_cases() {
+  static const std::vector<OpCase> cases = [] {
+    std::vector<OpCase> list;
+    add_element_wise(list);
+    add_dense(list);
+    add_convolutions(list);
+    add_pooling(list);
+    add_normalisation(list);
+    return list;
+  }();
+  return cases;
+}
+
+}  // namespace trainctl::test
