@@ -33,26 +33,25 @@ template <class T>
 void statistics(const ChannelShape& shape, const T* x, const Scratch& scratch, float* mean, float* variance) {
   const std::int64_t columns = shape.columns();
   float* partials = scratch.partials;
-  channel_sums<2>(
+  channel_sums(
       shape,
       [=, &shape](std::int64_t chunk) TRAINCTL_INLINE {
         const T* first = x + chunk * shape.chunk_rows * columns;
-        return [=](std::int64_t i, std::int64_t column, float* values) TRAINCTL_INLINE {
+        return [=](std::int64_t i, std::int64_t column) TRAINCTL_INLINE {
           const float shifted = load(x[i]) - load(first[column]);
-          values[0] = shifted;
-          values[1] = shifted * shifted;
+          return Pair{shifted, shifted * shifted};
         };
       },
-      [=, &shape](std::int64_t chunk, std::int64_t column, std::int64_t width, const float(*results)[column_tile])
-          TRAINCTL_INLINE {
-            const auto rows = static_cast<float>(shape.rows_of(chunk));
-            const T* first = x + chunk * shape.chunk_rows * columns + column;
-            float* target = partials + 2 * (chunk * columns + column);
-            for (std::int64_t c = 0; c < width; ++c) {  // the chunk's mean, and its squares about it
-              target[2 * c] = load(first[c]) + results[0][c] / rows;
-              target[2 * c + 1] = results[1][c] - results[0][c] * results[0][c] / rows;
-            }
-          });
+      [=, &shape](std::int64_t chunk, std::int64_t column, std::int64_t width, const float* first_sums,
+                  const float* second_sums) TRAINCTL_INLINE {
+        const auto rows = static_cast<float>(shape.rows_of(chunk));
+        const T* first = x + chunk * shape.chunk_rows * columns + column;
+        float* target = partials + 2 * (chunk * columns + column);
+        for (std::int64_t c = 0; c < width; ++c) {  // the chunk's mean, and its squares about it
+          target[2 * c] = load(first[c]) + first_sums[c] / rows;
+          target[2 * c + 1] = second_sums[c] - first_sums[c] * first_sums[c] / rows;
+        }
+      });
 
   const auto total_rows = static_cast<double>(shape.rows);
   const auto each = [&](const auto& add) {
@@ -189,25 +188,24 @@ void gradient_sums(const ChannelShape& shape, const Backward<T>& b, const Scratc
   const std::int64_t columns = shape.columns();
   const float* mean = scratch.constants;
   float* partials = scratch.partials;
-  channel_sums<2>(
+  channel_sums(
       shape,
       [=](std::int64_t) TRAINCTL_INLINE {
-        return [=](std::int64_t i, std::int64_t column, float* values) TRAINCTL_INLINE {
+        return [=](std::int64_t i, std::int64_t column) TRAINCTL_INLINE {
           float dy = load(b.dy[i]);
           if constexpr (relu) dy = load(b.y[i]) > 0 ? dy : 0.0f;
           if constexpr (with_residual) b.dresidual[i] = store<T>(dy);
-          values[0] = dy;
-          values[1] = dy * (load(b.x[i]) - mean[column]);
+          return Pair{dy, dy * (load(b.x[i]) - mean[column])};
         };
       },
-      [=](std::int64_t chunk, std::int64_t column, std::int64_t width, const float(*results)[column_tile])
-          TRAINCTL_INLINE {
-            float* target = partials + 2 * (chunk * columns + column);
-            for (std::int64_t c = 0; c < width; ++c) {
-              target[2 * c] = results[0][c];
-              target[2 * c + 1] = results[1][c];
-            }
-          });
+      [=](std::int64_t chunk, std::int64_t column, std::int64_t width, const float* first_sums,
+          const float* second_sums) TRAINCTL_INLINE {
+        float* target = partials + 2 * (chunk * columns + column);
+        for (std::int64_t c = 0; c < width; ++c) {
+          target[2 * c] = first_sums[c];
+          target[2 * c + 1] = second_sums[c];
+        }
+      });
   join_channel_sums<2>(shape, partials, scratch.totals);
 }
 

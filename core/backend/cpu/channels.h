@@ -9,10 +9,9 @@
 
 #include "core/backend/cpu/parallel.h"
 #include "core/backend/cpu/simd.h"
+#include "core/backend/cpu/tiles.h"
 
 namespace trainctl::cpu {
-
-inline constexpr int column_tile = 64;
 
 struct ChannelShape {
   std::int64_t rows, channels;
@@ -21,7 +20,7 @@ struct ChannelShape {
   std::int64_t chunks;
 
   ChannelShape(std::int64_t row_count, std::int64_t channel_count) : rows(row_count), channels(channel_count), fold(1) {
-    while (2 * fold * channels <= column_tile && rows % (2 * fold) == 0) fold *= 2;
+    while (2 * fold * channels <= widest_tile && rows % (2 * fold) == 0) fold *= 2;
     chunk_rows = std::max<std::int64_t>(16, element_grain / columns());
     chunks = std::max<std::int64_t>(1, (folded_rows() + chunk_rows - 1) / chunk_rows);
   }
@@ -32,55 +31,46 @@ struct ChannelShape {
   std::int64_t partials(int quantities) const { return chunks * columns() * quantities; }
 };
 
-// One tile of a chunk: results[q][c] = sum over rows of what term(offset of the element, column, values) puts in
-// values[q].
-template <int quantities, int width, class Term>
-TRAINCTL_INLINE inline void tile_sums(std::int64_t first, std::int64_t rows, std::int64_t columns, std::int64_t column,
-                                      const Term& term, float (*results)[column_tile]) {
-  float sums[quantities][width] = {};
-  for (std::int64_t row = 0; row < rows; ++row) {
-    const std::int64_t offset = (first + row) * columns + column;
+// What is summed: two quantities of an element.
+struct Pair {
+  float first, second;
+};
+
+// One tile of a chunk: the sums over its rows of term(offset of the element, column), a Pair.
+template <int width, class Term>
+TRAINCTL_INLINE inline void tile_sums(std::int64_t first_row, std::int64_t rows, std::int64_t columns,
+                                      std::int64_t column, const Term& term, float* first, float* second) {
+  float sums[width] = {}, more[width] = {};
+  for (std::int64_t row = first_row; row < first_row + rows; ++row) {
+    const std::int64_t offset = row * columns + column;
 #pragma omp simd
     for (int c = 0; c < width; ++c) {
-      float values[quantities];
-      term(offset + c, column + c, values);
-      for (int q = 0; q < quantities; ++q) sums[q][c] += values[q];
+      const Pair pair = term(offset + c, column + c);
+      sums[c] += pair.first;
+      more[c] += pair.second;
     }
   }
-  for (int q = 0; q < quantities; ++q) {
-    for (int c = 0; c < width; ++c) results[q][c] = sums[q][c];
+  for (int c = 0; c < width; ++c) {
+    first[c] = sums[c];
+    second[c] = more[c];
   }
 }
 
-// Calls done(chunk, column, width, results) for every tile of columns of every chunk; make_term(chunk) gives the term.
-// Chunks run in parallel. Both lambdas must be inlinable (TRAINCTL_INLINE).
-template <int quantities, class MakeTerm, class Done>
+// Calls done(chunk, column, width, first sums, second sums) for every tile of columns of every chunk; make_term(chunk)
+// gives the term. Chunks run in parallel. The lambdas must be inlinable (TRAINCTL_INLINE).
+template <class MakeTerm, class Done>
 void channel_sums(const ChannelShape& shape, const MakeTerm& make_term, const Done& done) {
   parallel_ranges(shape.chunks, 1, [&](std::int64_t begin, std::int64_t end) {
     simd([&]() TRAINCTL_INLINE {
       const std::int64_t columns = shape.columns();
-      float results[quantities][column_tile] = {};
+      float first[widest_tile] = {}, second[widest_tile] = {};
       for (std::int64_t chunk = begin; chunk < end; ++chunk) {
-        const std::int64_t first = chunk * shape.chunk_rows, rows = shape.rows_of(chunk);
+        const std::int64_t first_row = chunk * shape.chunk_rows, rows = shape.rows_of(chunk);
         const auto term = make_term(chunk);
-        for (std::int64_t column = 0; column < columns;) {
-          const std::int64_t left = columns - column;
-          std::int64_t width = 1;
-          if (left >= 64) {
-            tile_sums<quantities, 64>(first, rows, columns, column, term, results);
-            width = 64;
-          } else if (left >= 16) {
-            tile_sums<quantities, 16>(first, rows, columns, column, term, results);
-            width = 16;
-          } else if (left >= 4) {
-            tile_sums<quantities, 4>(first, rows, columns, column, term, results);
-            width = 4;
-          } else {
-            tile_sums<quantities, 1>(first, rows, columns, column, term, results);
-          }
-          done(chunk, column, width, results);
-          column += width;
-        }
+        each_tile(columns, [&](std::int64_t column, auto width) TRAINCTL_INLINE {
+          tile_sums<width()>(first_row, rows, columns, column, term, first, second);
+          done(chunk, column, width(), first, second);
+        });
       }
     });
   });

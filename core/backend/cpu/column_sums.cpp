@@ -9,13 +9,13 @@ namespace {
 template <class T>
 void sum(const ChannelShape& shape, const T* x, float* partials) {
   const std::int64_t columns = shape.columns();
-  channel_sums<1>(
+  channel_sums(
       shape,
       [=](std::int64_t) TRAINCTL_INLINE {
-        return [=](std::int64_t i, std::int64_t, float* values) TRAINCTL_INLINE { values[0] = load(x[i]); };
+        return [=](std::int64_t i, std::int64_t) TRAINCTL_INLINE { return Pair{load(x[i]), 0.0f}; };
       },
-      [=](std::int64_t chunk, std::int64_t column, std::int64_t width, const float(*results)[column_tile])
-          TRAINCTL_INLINE { std::copy_n(results[0], width, partials + chunk * columns + column); });
+      [=](std::int64_t chunk, std::int64_t column, std::int64_t width, const float* sums, const float*)
+          TRAINCTL_INLINE { std::copy_n(sums, width, partials + chunk * columns + column); });
 }
 
 // The totals lie in front of the partial sums.

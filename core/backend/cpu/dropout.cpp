@@ -16,29 +16,40 @@ TRAINCTL_INLINE inline void draw(const RandomKey& key, std::uint64_t sample, std
                                  std::uint32_t* target) {
   const PhiloxBlock start = key.counter(sample, index);
   const auto low = static_cast<std::uint32_t>(key.seed), high = static_cast<std::uint32_t>(key.seed >> 32);
-  std::uint32_t c0[blocks], c1[blocks], c2[blocks], c3[blocks];
-  for (int b = 0; b < blocks; ++b) {
-    c0[b] = start[0];
-    c1[b] = start[1];
-    c2[b] = start[2] + static_cast<std::uint32_t>(b);
-    c3[b] = start[3];
-  }
-  for (std::uint32_t round = 0; round < 10; ++round) {
-    const std::uint32_t k0 = low + round * 0x9E3779B9u, k1 = high + round * 0xBB67AE85u;
+  std::uint32_t drawn[4][blocks];
 #pragma omp simd
-    for (int b = 0; b < blocks; ++b) {
-      const std::uint64_t p0 = std::uint64_t{0xD2511F53} * c0[b], p1 = std::uint64_t{0xCD9E8D57} * c2[b];
-      c0[b] = static_cast<std::uint32_t>(p1 >> 32) ^ c1[b] ^ k0;
-      c1[b] = static_cast<std::uint32_t>(p1);
-      c2[b] = static_cast<std::uint32_t>(p0 >> 32) ^ c3[b] ^ k1;
-      c3[b] = static_cast<std::uint32_t>(p0);
+  for (int b = 0; b < blocks; ++b) {
+    std::uint32_t c0 = start[0], c1 = start[1], c2 = start[2] + static_cast<std::uint32_t>(b), c3 = start[3];
+    std::uint32_t k0 = low, k1 = high;
+#pragma GCC unroll 10
+    for (int round = 0; round < 10; ++round) {
+      const std::uint64_t p0 = std::uint64_t{0xD2511F53} * c0, p1 = std::uint64_t{0xCD9E8D57} * c2;
+      c0 = static_cast<std::uint32_t>(p1 >> 32) ^ c1 ^ k0;
+      c1 = static_cast<std::uint32_t>(p1);
+      c2 = static_cast<std::uint32_t>(p0 >> 32) ^ c3 ^ k1;
+      c3 = static_cast<std::uint32_t>(p0);
+      k0 += 0x9E3779B9u;
+      k1 += 0xBB67AE85u;
     }
+    drawn[0][b] = c0;
+    drawn[1][b] = c1;
+    drawn[2][b] = c2;
+    drawn[3][b] = c3;
   }
   for (int b = 0; b < blocks; ++b) {
-    target[4 * b] = c0[b];
-    target[4 * b + 1] = c1[b];
-    target[4 * b + 2] = c2[b];
-    target[4 * b + 3] = c3[b];
+    for (int word = 0; word < 4; ++word) target[4 * b + word] = drawn[word][b];
+  }
+}
+
+// y = x / (1 - rate) where the word says so.
+template <class T>
+TRAINCTL_INLINE inline void drop(const std::uint32_t* drawn, float rate, float scale, const T* x, T* y,
+                                 std::int64_t n) {
+#pragma omp simd
+  for (std::int64_t i = 0; i < n; ++i) {
+    const float uniform = static_cast<float>(static_cast<std::int32_t>(drawn[i] >> 8)) * 0x1p-24f;
+    const float value = load(x[i]) * scale;
+    y[i] = store<T>(uniform >= rate ? value : 0.0f);
   }
 }
 
@@ -49,11 +60,10 @@ void drop_sample(const RandomKey& key, std::uint64_t sample, float rate, const T
     std::uint32_t drawn[words];
     for (std::int64_t start = 0; start < count; start += words) {
       draw(key, sample, static_cast<std::uint32_t>(start / 4), drawn);
-      const std::int64_t n = std::min<std::int64_t>(words, count - start);
-#pragma omp simd
-      for (std::int64_t i = 0; i < n; ++i) {
-        const float uniform = static_cast<float>(static_cast<std::int32_t>(drawn[i] >> 8)) * 0x1p-24f;
-        y[start + i] = store<T>(uniform >= rate ? load(x[start + i]) * scale : 0.0f);
+      if (start + words <= count) {
+        drop(drawn, rate, scale, x + start, y + start, words);
+      } else {
+        drop(drawn, rate, scale, x + start, y + start, count - start);
       }
     }
   });
