@@ -3,6 +3,9 @@
 
 #include <algorithm>
 
+#include "core/base/error.h"
+#include "core/base/format.h"
+
 namespace trainctl {
 namespace {
 
@@ -31,6 +34,12 @@ void reversed(const T* last, std::int64_t pixels, std::int64_t channels, const f
 
 void Affine::then(const std::vector<double>& next_scale, const std::vector<double>& next_offset) {
   const std::size_t channels = std::max({scale.size(), next_scale.size(), next_offset.size()});
+  for (const std::size_t size : {scale.size(), next_scale.size(), next_offset.size()}) {
+    if (size != 1 && size != channels) {
+      throw Error(ErrorKind::config,
+                  format("`transform` normalizes {} and {} channels of the same samples", size, channels));
+    }
+  }
   const auto at = [](const std::vector<double>& list, std::size_t i) { return list[list.size() == 1 ? 0 : i]; };
   Affine both{std::vector<double>(channels), std::vector<double>(channels)};
   for (std::size_t i = 0; i < channels; ++i) {
@@ -44,6 +53,11 @@ AffineRow::AffineRow(const Affine& affine, std::int64_t channels, std::int64_t e
     : channels_(channels),
       uniform_(affine.uniform()),
       identity_(uniform_ && affine.scale[0] == 1 && affine.offset[0] == 0) {
+  if (!uniform_ && static_cast<std::int64_t>(affine.scale.size()) != channels) {
+    throw Error(ErrorKind::config,
+                format("`transform` normalizes {} channels, the samples have {}", affine.scale.size(), channels),
+                "state one value for each channel, or one for all");
+  }
   const auto count = static_cast<std::size_t>(uniform_ ? 1 : elements);
   for (std::size_t i = 0; i < count; ++i) {
     const std::size_t channel = uniform_ ? 0 : i % static_cast<std::size_t>(channels);

@@ -13,7 +13,8 @@ struct Affine {
   std::vector<double> scale{1.0};
   std::vector<double> offset{0.0};
 
-  // First this, then x -> scale * x + offset; lists of one element stand for all channels.
+  // First this, then x -> scale * x + offset; lists of one element stand for all channels. Throws Error{config} where
+  // lists have other lengths.
   void then(const std::vector<double>& next_scale, const std::vector<double>& next_offset);
   bool uniform() const { return scale.size() == 1; }
 };
@@ -21,6 +22,7 @@ struct Affine {
 // Prepared for rows of up to `elements` values.
 class AffineRow {
  public:
+  // Throws Error{config} where the affine map is of another number of channels.
   AffineRow(const Affine& affine, std::int64_t channels, std::int64_t elements);
 
   // `count` values that begin with a pixel's first channel; dtype is uint8 or float32.

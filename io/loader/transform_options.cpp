@@ -79,6 +79,10 @@ struct NormalizeOptions final : TransformOptions {
           if (options.statistics == NormalizeBy::stated ? !has_both : has_any) {
             reader.error(node.place, "normalize takes either `mean` and `std`, or imagenet, or measured");
           }
+          const std::size_t means = options.mean.items.size(), deviations = options.std.items.size();
+          if (means > 1 && deviations > 1 && means != deviations) {
+            reader.error(node.place, format("normalize has {} values of `mean` and {} of `std`", means, deviations));
+          }
         });
   }
   void add(const Place&, TransformPlan& plan, StatisticsSource& source) const override {

@@ -133,6 +133,7 @@ TEST_CASE("keys of data that are wrong are found when the config is read") {
            "{dataset: idx, path: a, transform: [normalize]}",
            "{dataset: idx, path: a, transform: [{normalize: {mean: 1}}]}",
            "{dataset: idx, path: a, transform: [{normalize: {mean: 1, std: 0}}]}",
+           "{dataset: idx, path: a, transform: [{normalize: {mean: [1, 2], std: [1, 2, 3]}}]}",
            "{dataset: idx, path: a, transform: [{resize: [1, 2, 3]}]}",
            "{dataset: idx, path: a, transform: [{random_crop: 5}]}",
            "{dataset: idx, path: a, augment: [{random_flip: diagonal}]}",
@@ -142,4 +143,12 @@ TEST_CASE("keys of data that are wrong are found when the config is read") {
     INFO(yaml);
     CHECK_THROWS_AS(data_options(yaml), ConfigError);
   }
+}
+
+TEST_CASE("normalisation of another number of channels is refused") {
+  const std::string base = "dataset: synthetic, shape: [4, 4, 2], classes: 2";
+  check_error("{" + base + ", transform: [{normalize: imagenet}]}", {"3 channels", "2"}, ErrorKind::config);
+  check_error("{" + base + ", transform: [{normalize: {mean: [1, 2], std: 1}}, {normalize: imagenet}]}", {"channels"},
+              ErrorKind::config);
+  check_error("{" + base + ", transform: [{normalize: {mean: [1, 2], std: 1}}, {rescale: 2}]}", {"no error"});
 }

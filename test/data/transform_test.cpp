@@ -237,7 +237,9 @@ TEST_CASE("resize, center_crop and normalize in their order") {
                      1 - static_cast<double>(i % 3);
     CHECK(result.values[i] == Approx(x).margin(1e-4));
   }
+  const Image square = random_image(12, 12, 3, 5);
   sample.shape = {12, 12, 3};
+  sample.values = square.values.data();
   CHECK_THROWS_AS(Transform({9, 12, 3}, DType::float32, {{Kind::resize_short, 6, 6}}, {}, affine)
                       .prepare(sample, *dataset, 0, scratch),
                   Error);
