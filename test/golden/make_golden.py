@@ -10,7 +10,7 @@ Inputs, parameters and incoming gradients are random numbers that bfloat16 repre
 for float32 and bfloat16. Results are rounded to float32.
 
 ops.safetensors holds, for each case, CASE/in0..., CASE/out0..., the incoming gradient CASE/dout of out0 and the
-gradients CASE/din0... of those inputs that have one; training.safetensors see train().
+gradients CASE/din0... of those inputs that have one. Whole networks: make_training.py.
 """
 import pathlib
 import zlib

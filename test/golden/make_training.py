@@ -1,0 +1,127 @@
+#!/usr/bin/env python3
+"""Writes training.safetensors: two small networks that PyTorch trains for 30 steps, in float64.
+
+Run it as make_golden.py beside it. For each NETWORK the file holds NETWORK/inputs, NETWORK/targets and NETWORK/weights
+(of samples: five batches of twelve, used again and again), NETWORK/before/NAME and NETWORK/after/NAME of parameters and
+running statistics, and NETWORK/losses, the mean of each step's batch before its update. test/ops/training_test.cpp has
+the networks and optimizers as a user writes them.
+"""
+import pathlib
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from safetensors.numpy import save_file
+
+from make_golden import bfloat16, conv2d
+
+batch, batches, steps, classes = 12, 5, 30, 3
+values = {}
+
+
+def glorot(random, *shape):
+    receptive = np.prod(shape[:-2])
+    limit = np.sqrt(6 / (receptive * (shape[-2] + shape[-1])))
+    return random.uniform(-limit, limit, shape)
+
+
+def mlp_parameters(random):
+    sizes = {"first": (128, 24), "second": (24, 16), "predictions": (16, classes)}
+    for name, (inputs, units) in sizes.items():
+        yield f"{name}/kernel", glorot(random, inputs, units)
+        yield f"{name}/bias", random.standard_normal(units) * 0.1
+
+
+def mlp(p, x, _):
+    x = x.reshape(batch, -1)
+    x = F.gelu(x @ p["first/kernel"] + p["first/bias"])
+    x = torch.tanh(x @ p["second/kernel"] + p["second/bias"])
+    return x @ p["predictions/kernel"] + p["predictions/bias"]
+
+
+norms = {"stay/bn1": 8, "stay/bn2": 8, "shrink/bn1": 12, "shrink/bn2": 12, "shrink/shortcut/bn": 12}
+
+
+def cnn_parameters(random):
+    kernels = {"stem/kernel": (3, 3, 2, 8), "stay/conv1/kernel": (3, 3, 8, 8), "stay/conv2/kernel": (3, 3, 8, 8),
+               "shrink/conv1/kernel": (3, 3, 8, 12), "shrink/conv2/kernel": (3, 3, 12, 12),
+               "shrink/shortcut/conv/kernel": (1, 1, 8, 12), "predictions/kernel": (12, classes)}
+    for name, shape in kernels.items():
+        yield name, glorot(random, *shape)
+    for name, channels in norms.items():
+        yield f"{name}/gamma", random.uniform(0.75, 1.25, channels)
+        yield f"{name}/beta", random.standard_normal(channels) * 0.1
+    yield "stem/bias", random.standard_normal(8) * 0.1
+    yield "predictions/bias", random.standard_normal(classes) * 0.1
+
+
+def cnn(p, x, statistics):
+    def norm(name, x):
+        for key, value in (("moving_mean", x.mean((0, 1, 2))), ("moving_variance", x.var((0, 1, 2), unbiased=False))):
+            statistics[f"{name}/{key}"] = 0.9 * statistics[f"{name}/{key}"] + 0.1 * value.detach()
+        y = F.batch_norm(x.movedim(-1, 1), None, None, p[f"{name}/gamma"], p[f"{name}/beta"], True, 0.0, 1e-3)
+        return y.movedim(1, -1)
+
+    def branch(name, x, stride):
+        x = F.relu(norm(f"{name}/bn1", conv2d(x, p[f"{name}/conv1/kernel"], strides=(stride, stride))))
+        return norm(f"{name}/bn2", conv2d(x, p[f"{name}/conv2/kernel"]))
+
+    x = F.relu(conv2d(x, p["stem/kernel"], p["stem/bias"]))
+    x = F.relu(x + branch("stay", x, 1))
+    shortcut = norm("shrink/shortcut/bn", conv2d(x, p["shrink/shortcut/conv/kernel"], strides=(2, 2), padding="valid"))
+    x = F.relu(shortcut + branch("shrink", x, 2))
+    x = F.max_pool2d(x.movedim(-1, 1), 2).mean((2, 3))
+    return x @ p["predictions/kernel"] + p["predictions/bias"]
+
+
+def cnn_statistics():
+    for name, channels in norms.items():
+        yield f"{name}/moving_mean", torch.zeros(channels, dtype=torch.float64)
+        yield f"{name}/moving_variance", torch.ones(channels, dtype=torch.float64)
+
+
+def train(name, parameters, statistics, network, make_optimizer, clip, smoothing, seed):
+    random = np.random.Generator(np.random.PCG64(seed))
+    targets = random.integers(0, classes, batch * batches, dtype=np.int32)
+    patterns = random.standard_normal((classes, 8, 8, 2))
+    inputs = bfloat16(0.5 * patterns[targets] + random.standard_normal((batch * batches, 8, 8, 2)))
+    weights = np.ones(batch * batches)
+    weights[17] = 0  # a skipped sample
+    p = {key: torch.tensor(np.float32(value), dtype=torch.float64, requires_grad=True)
+         for key, value in parameters(random)}
+    for key, value in {**p, **statistics}.items():
+        values[f"{name}/before/{key}"] = value.detach().numpy().astype(np.float32)
+    optimizer = make_optimizer(p)
+    losses = []
+    for step in range(steps):
+        part = slice(step % batches * batch, (step % batches + 1) * batch)
+        logits = network(p, torch.tensor(inputs[part]), statistics)
+        loss = F.cross_entropy(logits, torch.tensor(targets[part]).long(), reduction="none", label_smoothing=smoothing)
+        weight = torch.tensor(weights[part])
+        loss = (loss * weight).sum() / weight.sum()
+        optimizer.zero_grad()
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(p.values(), clip)
+        optimizer.step()
+        losses.append(loss.item())
+    for key, value in {**p, **statistics}.items():
+        values[f"{name}/after/{key}"] = value.detach().numpy().astype(np.float32)
+    values[f"{name}/inputs"], values[f"{name}/targets"] = inputs.astype(np.float32), targets
+    values[f"{name}/weights"], values[f"{name}/losses"] = weights.astype(np.float32), np.float32(losses)
+    print(f"{name}: loss {losses[0]:.4f} to {losses[-1]:.4f}")
+
+
+def adamw(p):
+    groups = [dict(params=[v for k, v in p.items() if k.endswith("kernel")], weight_decay=0.02),
+              dict(params=[v for k, v in p.items() if k.endswith("bias")], weight_decay=0.0)]
+    return torch.optim.AdamW(groups, lr=0.005, eps=1e-7)
+
+
+def sgd(p):
+    return torch.optim.SGD(p.values(), lr=0.05, momentum=0.9, nesterov=True, weight_decay=1e-3)
+
+
+if __name__ == "__main__":
+    train("mlp", mlp_parameters, {}, mlp, adamw, clip=1.0, smoothing=0.0, seed=1)
+    train("cnn", cnn_parameters, dict(cnn_statistics()), cnn, sgd, clip=1.0, smoothing=0.1, seed=2)
+    save_file(values, pathlib.Path(__file__).parent / "training.safetensors")
