@@ -34,6 +34,12 @@ std::int64_t allocations_of_ours() { return count; }
 
 void* operator new(std::size_t size) { return allocate(size, 0, __builtin_return_address(0)); }
 void* operator new[](std::size_t size) { return allocate(size, 0, __builtin_return_address(0)); }
+void* operator new(std::size_t size, const std::nothrow_t&) noexcept {
+  return allocate(size, 0, __builtin_return_address(0));
+}
+void* operator new[](std::size_t size, const std::nothrow_t&) noexcept {
+  return allocate(size, 0, __builtin_return_address(0));
+}
 void* operator new(std::size_t size, std::align_val_t alignment) {
   return allocate(size, static_cast<std::size_t>(alignment), __builtin_return_address(0));
 }

@@ -47,20 +47,19 @@ struct Geometry {
 // Chooses among the implementations that oneDNN offers: the recorded one, else the fastest; references only where there
 // is nothing else. operands(desc) are what a call works on, without scratch memory.
 template <class Primitive, class Desc, class Operands>
-Desc choose(const LowerContext& context, const Desc& first, const Operands& operands) {
-  constexpr int most = 4;
+Desc choose(const LowerContext& context, const std::vector<Desc>& offered, const Operands& operands) {
+  constexpr std::size_t most = 4;
   const std::string key = context.key();
   const auto recorded = context.choices.find(key);
   std::vector<Desc> candidates;
-  Desc desc = first;
-  do {
+  for (const Desc& desc : offered) {
     const std::string name = desc.impl_info_str();
     if (recorded && name == *recorded) return desc;
     const bool known = std::any_of(candidates.begin(), candidates.end(),
                                    [&](const Desc& other) { return name == other.impl_info_str(); });
     const bool reference = name.find("ref") != std::string::npos;
-    if (!known && (!reference || candidates.empty())) candidates.push_back(desc);
-  } while (candidates.size() < most && desc.next_impl());
+    if (candidates.size() < most && !known && (!reference || candidates.empty())) candidates.push_back(desc);
+  }
 
   std::size_t best = 0;
   if (candidates.size() > 1) {
@@ -111,10 +110,11 @@ Binding no_places(std::size_t inputs, std::size_t outputs) {
   return {std::vector<Address>(inputs), std::vector<Address>(outputs), {}};
 }
 
-// What the backward descriptors want to see of the forward pass; it must live while their implementations are listed.
+// What the backward descriptors want to see of the forward pass.
 dnnl::convolution_forward::primitive_desc forward_hint(const LowerContext& context, const Geometry& g, DType dtype) {
   return onednn::convolution(context.dnnl.engine(), g.shape, g.x, g.any_kernel(dtype), memory::desc(), g.y,
-                             attributes());
+                             attributes())
+      .front();
 }
 
 }  // namespace
@@ -131,10 +131,10 @@ Lowering lower_conv2d(const LowerContext& context) {
     if (has_bias) list.push_back({DNNL_ARG_BIAS, g.bias, b.inputs[2]});
     return list;
   };
-  const auto first = onednn::convolution(context.dnnl.engine(), g.shape, g.x, g.any_kernel(dtype),
-                                         has_bias ? g.bias : memory::desc(), g.y, attributes(false, def.function));
+  const auto offered = onednn::convolution(context.dnnl.engine(), g.shape, g.x, g.any_kernel(dtype),
+                                           has_bias ? g.bias : memory::desc(), g.y, attributes(false, def.function));
   const auto desc = choose<dnnl::convolution_forward>(
-      context, first, [&](const auto& candidate) { return operands(candidate, no_places(3, 1)); });
+      context, offered, [&](const auto& candidate) { return operands(candidate, no_places(3, 1)); });
   Lowering lowering = context.logical();
   lowering.inputs[1] = context.dnnl.layout({desc.weights_desc(), g.logical_strides});
   lower_to<dnnl::convolution_forward>(context, desc, operands, lowering);
@@ -151,10 +151,10 @@ Lowering lower_conv2d_grad_input(const LowerContext& context) {
                                 {DNNL_ARG_DIFF_SRC, g.x, b.outputs[0]}};
   };
   const auto hint = forward_hint(context, g, dtype);
-  const auto first =
+  const auto offered =
       onednn::convolution_data(context.dnnl.engine(), g.shape, g.x, g.any_kernel(dtype), g.y, hint, attributes());
   const auto desc = choose<dnnl::convolution_backward_data>(
-      context, first, [&](const auto& candidate) { return operands(candidate, no_places(2, 1)); });
+      context, offered, [&](const auto& candidate) { return operands(candidate, no_places(2, 1)); });
   Lowering lowering = context.logical();
   lowering.inputs[1] = context.dnnl.layout({desc.weights_desc(), g.logical_strides});
   lower_to<dnnl::convolution_backward_data>(context, desc, operands, lowering);
@@ -170,9 +170,9 @@ Lowering lower_conv2d_grad_weights(const LowerContext& context) {
   const Geometry g(def.window, def.groups, context.input(0).shape, dy, dtype);
   const dnnl::engine& engine = context.dnnl.engine();
   const auto hint = forward_hint(context, g, dtype);
-  const auto first =
+  const auto offered =
       onednn::convolution_weights(engine, g.shape, g.x, g.any_kernel(DType::float32), g.y, hint, attributes());
-  const auto desc = choose<dnnl::convolution_backward_weights>(context, first, [&](const auto& candidate) {
+  const auto desc = choose<dnnl::convolution_backward_weights>(context, offered, [&](const auto& candidate) {
     return std::vector<Operand>{{DNNL_ARG_SRC, g.x, {}},
                                 {DNNL_ARG_DIFF_DST, g.y, {}},
                                 {DNNL_ARG_DIFF_WEIGHTS, candidate.diff_weights_desc(), {}}};

@@ -29,7 +29,17 @@ struct Blocking {
   Dims strides, padded, inner_blocks, inner_indices;
 };
 
-// An empty descriptor stands for no bias.
+// All implementations that oneDNN offers, its favourite first. To be called while what `first` was made of still
+// exists: the library keeps pointers to it.
+template <class Desc>
+std::vector<Desc> all(Desc first) {
+  std::vector<Desc> list{first};
+  while (first.next_impl()) list.push_back(first);
+  return list;
+}
+
+// An empty descriptor stands for no bias. Convolutions come in all their implementations; `forward`, what a backward
+// convolution wants to see of the forward pass, is not kept.
 #if DNNL_VERSION_MAJOR >= 3
 
 inline void append_eltwise(dnnl::post_ops& ops, algorithm kind, float alpha, float beta) {
@@ -51,70 +61,36 @@ inline dnnl::matmul::primitive_desc matmul(const dnnl::engine& engine, const mem
   return {engine, a, b, bias, c, attributes};
 }
 
-inline dnnl::convolution_forward::primitive_desc convolution(const dnnl::engine& engine, const ConvolutionShape& s,
-                                                             const memory::desc& x, const memory::desc& weights,
-                                                             const memory::desc& bias, const memory::desc& y,
-                                                             const dnnl::primitive_attr& attributes) {
+inline std::vector<dnnl::convolution_forward::primitive_desc> convolution(
+    const dnnl::engine& engine, const ConvolutionShape& s, const memory::desc& x, const memory::desc& weights,
+    const memory::desc& bias, const memory::desc& y, const dnnl::primitive_attr& attributes) {
+  using Desc = dnnl::convolution_forward::primitive_desc;
   const auto kind = algorithm::convolution_direct;
+  const auto use = prop_kind::forward_training;
   if (bias.get_size() == 0) {
-    return {engine,
-            prop_kind::forward_training,
-            kind,
-            x,
-            weights,
-            y,
-            s.strides,
-            s.dilates,
-            s.padding_before,
-            s.padding_after,
-            attributes};
+    return all(
+        Desc(engine, use, kind, x, weights, y, s.strides, s.dilates, s.padding_before, s.padding_after, attributes));
   }
-  return {engine,
-          prop_kind::forward_training,
-          kind,
-          x,
-          weights,
-          bias,
-          y,
-          s.strides,
-          s.dilates,
-          s.padding_before,
-          s.padding_after,
-          attributes};
+  return all(Desc(engine, use, kind, x, weights, bias, y, s.strides, s.dilates, s.padding_before, s.padding_after,
+                  attributes));
 }
 
-inline dnnl::convolution_backward_data::primitive_desc convolution_data(
+inline std::vector<dnnl::convolution_backward_data::primitive_desc> convolution_data(
     const dnnl::engine& engine, const ConvolutionShape& s, const memory::desc& dx, const memory::desc& weights,
     const memory::desc& dy, const dnnl::convolution_forward::primitive_desc& forward,
     const dnnl::primitive_attr& attributes) {
-  return {engine,
-          algorithm::convolution_direct,
-          dx,
-          weights,
-          dy,
-          s.strides,
-          s.dilates,
-          s.padding_before,
-          s.padding_after,
-          forward,
-          attributes};
+  return all(dnnl::convolution_backward_data::primitive_desc(engine, algorithm::convolution_direct, dx, weights, dy,
+                                                             s.strides, s.dilates, s.padding_before, s.padding_after,
+                                                             forward, attributes));
 }
 
-inline dnnl::convolution_backward_weights::primitive_desc convolution_weights(
+inline std::vector<dnnl::convolution_backward_weights::primitive_desc> convolution_weights(
     const dnnl::engine& engine, const ConvolutionShape& s, const memory::desc& x, const memory::desc& dweights,
     const memory::desc& dy, const dnnl::convolution_forward::primitive_desc& forward,
     const dnnl::primitive_attr& attributes) {
-  return {engine,
-          algorithm::convolution_direct,
-          x,
-          dweights,
-          dy,
-          s.strides,
-          s.dilates,
-          s.padding_before,
-          s.padding_after,
-          forward,
-          attributes};
+  return all(dnnl::convolution_backward_weights::primitive_desc(engine, algorithm::convolution_direct, x, dweights, dy,
+                                                                s.strides, s.dilates, s.padding_before, s.padding_after,
+                                                                forward, attributes));
 }
 
 #else
@@ -141,38 +117,35 @@ inline dnnl::matmul::primitive_desc matmul(const dnnl::engine& engine, const mem
   return {dnnl::matmul::desc(a, b, bias, c), attributes, engine};
 }
 
-inline dnnl::convolution_forward::primitive_desc convolution(const dnnl::engine& engine, const ConvolutionShape& s,
-                                                             const memory::desc& x, const memory::desc& weights,
-                                                             const memory::desc& bias, const memory::desc& y,
-                                                             const dnnl::primitive_attr& attributes) {
-  using Desc = dnnl::convolution_forward::desc;
+inline std::vector<dnnl::convolution_forward::primitive_desc> convolution(
+    const dnnl::engine& engine, const ConvolutionShape& s, const memory::desc& x, const memory::desc& weights,
+    const memory::desc& bias, const memory::desc& y, const dnnl::primitive_attr& attributes) {
+  using Desc = dnnl::convolution_forward;
   const auto kind = algorithm::convolution_direct;
-  if (bias.get_size() == 0) {
-    return {
-        Desc(prop_kind::forward_training, kind, x, weights, y, s.strides, s.dilates, s.padding_before, s.padding_after),
-        attributes, engine};
-  }
-  return {Desc(prop_kind::forward_training, kind, x, weights, bias, y, s.strides, s.dilates, s.padding_before,
-               s.padding_after),
-          attributes, engine};
+  const auto use = prop_kind::forward_training;
+  const Desc::desc operation =
+      bias.get_size() == 0
+          ? Desc::desc(use, kind, x, weights, y, s.strides, s.dilates, s.padding_before, s.padding_after)
+          : Desc::desc(use, kind, x, weights, bias, y, s.strides, s.dilates, s.padding_before, s.padding_after);
+  return all(Desc::primitive_desc(operation, attributes, engine));
 }
 
-inline dnnl::convolution_backward_data::primitive_desc convolution_data(
+inline std::vector<dnnl::convolution_backward_data::primitive_desc> convolution_data(
     const dnnl::engine& engine, const ConvolutionShape& s, const memory::desc& dx, const memory::desc& weights,
     const memory::desc& dy, const dnnl::convolution_forward::primitive_desc& forward,
     const dnnl::primitive_attr& attributes) {
-  return {dnnl::convolution_backward_data::desc(algorithm::convolution_direct, dx, weights, dy, s.strides, s.dilates,
-                                                s.padding_before, s.padding_after),
-          attributes, engine, forward};
+  const dnnl::convolution_backward_data::desc operation(algorithm::convolution_direct, dx, weights, dy, s.strides,
+                                                        s.dilates, s.padding_before, s.padding_after);
+  return all(dnnl::convolution_backward_data::primitive_desc(operation, attributes, engine, forward));
 }
 
-inline dnnl::convolution_backward_weights::primitive_desc convolution_weights(
+inline std::vector<dnnl::convolution_backward_weights::primitive_desc> convolution_weights(
     const dnnl::engine& engine, const ConvolutionShape& s, const memory::desc& x, const memory::desc& dweights,
     const memory::desc& dy, const dnnl::convolution_forward::primitive_desc& forward,
     const dnnl::primitive_attr& attributes) {
-  return {dnnl::convolution_backward_weights::desc(algorithm::convolution_direct, x, dweights, dy, s.strides, s.dilates,
-                                                   s.padding_before, s.padding_after),
-          attributes, engine, forward};
+  const dnnl::convolution_backward_weights::desc operation(algorithm::convolution_direct, x, dweights, dy, s.strides,
+                                                           s.dilates, s.padding_before, s.padding_after);
+  return all(dnnl::convolution_backward_weights::primitive_desc(operation, attributes, engine, forward));
 }
 
 #endif
