@@ -48,7 +48,7 @@ struct Geometry {
 // is nothing else. operands(desc) are what a call works on, without scratch memory.
 template <class Primitive, class Desc, class Operands>
 Desc choose(const LowerContext& context, const std::vector<Desc>& offered, const Operands& operands) {
-  constexpr std::size_t most = 4;
+  constexpr std::size_t most = 3;
   const std::string key = context.key();
   const auto recorded = context.choices.find(key);
   std::vector<Desc> candidates;
@@ -63,12 +63,12 @@ Desc choose(const LowerContext& context, const std::vector<Desc>& offered, const
 
   std::size_t best = 0;
   if (candidates.size() > 1) {
-    double fastest = 0;
+    double fastest = 1e30;
     for (std::size_t i = 0; i < candidates.size(); ++i) {
       std::vector<Operand> list = operands(candidates[i]);
       append_scratch(candidates[i], {}, list);
-      const double seconds = measure(context.dnnl, Primitive(candidates[i]), list);
-      if (i == 0 || seconds < fastest) {
+      const double seconds = measure(context.dnnl, Primitive(candidates[i]), list, fastest);
+      if (seconds < fastest) {
         fastest = seconds;
         best = i;
       }

@@ -137,7 +137,8 @@ std::vector<std::byte> random_bytes(std::int64_t bytes, DType dtype) {
   return data;
 }
 
-double measure(const OneDnn& dnnl, const dnnl::primitive& primitive, const std::vector<Operand>& operands) {
+double measure(const OneDnn& dnnl, const dnnl::primitive& primitive, const std::vector<Operand>& operands,
+               double best_so_far) {
   using Clock = std::chrono::steady_clock;
   constexpr std::size_t alignment = 64;
   std::vector<std::vector<std::byte>> buffers;
@@ -152,14 +153,16 @@ double measure(const OneDnn& dnnl, const dnnl::primitive& primitive, const std::
   }
   PrimitiveCall call(dnnl, primitive, bound);
   const Slot slot;
-  call.run(slot);
-  double best = 1e30, total = 0;
-  for (int repetition = 0; repetition < 5 && total < 0.05; ++repetition) {
+  const auto seconds = [&] {
     const auto start = Clock::now();
     call.run(slot);
-    const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
-    best = std::min(best, seconds);
-    total += seconds;
+    return std::chrono::duration<double>(Clock::now() - start).count();
+  };
+  double best = seconds(), total = best;
+  for (int repetition = 0; repetition < 4 && total < 0.05 && best < 2 * best_so_far; ++repetition) {
+    const double again = seconds();
+    best = std::min(best, again);
+    total += again;
   }
   return best;
 }

@@ -77,8 +77,10 @@ class PrimitiveCall {
   bool bound_once_ = false;
 };
 
-// Seconds of one call on random data, the best of a few after a warm-up call.
-double measure(const OneDnn& dnnl, const dnnl::primitive& primitive, const std::vector<Operand>& operands);
+// Seconds of one call on random data, the best of a few. Gives up after the first call where that takes much longer
+// than `best_so_far`.
+double measure(const OneDnn& dnnl, const dnnl::primitive& primitive, const std::vector<Operand>& operands,
+               double best_so_far = 1e30);
 
 // Memory filled with random values in [-1, 1), whatever the dtype among float32 and bfloat16.
 std::vector<std::byte> random_bytes(std::int64_t bytes, DType dtype);
