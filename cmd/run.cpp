@@ -29,6 +29,7 @@ int run(RunOptions& options) {
   if (const std::optional<int> code = supervise_ranks(spec.cluster, options.launch, situation)) return *code;
   options.training.config = Value<RunSpec>::write(spec);
   options.training.quiet = options.common.quiet;
+  options.training.terminal_columns = situation.terminal_columns;
   return run_as_rank(situation, [&](RankContext& context) { return train(spec, options.training, context); });
 }
 

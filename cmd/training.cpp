@@ -47,7 +47,7 @@ Lead take_lead(const RunSpec& spec, const TrainingRequest& request) {
   lead.sink = std::make_unique<MetricsFanOut>();
   lead.sink->add(std::make_unique<MetricsJsonl>(lead.directory->metrics_path(), spec.log.every));
   const ProgressStyle style = request.quiet ? ProgressStyle::none : request.progress;
-  lead.sink->add(std::make_unique<Progress>(style, spec.log.every));
+  lead.sink->add(std::make_unique<Progress>(style, spec.log.every, request.terminal_columns));
   return lead;
 }
 

@@ -1,6 +1,7 @@
 // Training on one rank: from a config to a finished run directory.
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "cmd/rank.h"
@@ -15,6 +16,7 @@ struct TrainingRequest {
   std::string run_directory;    // --run-dir; empty: runs/<name>
   std::string resume = "auto";  // auto, never, or the path of a checkpoint
   ProgressStyle progress = ProgressStyle::automatic;
+  std::optional<int> terminal_columns;  // of a supervised rank: see Situation
   bool quiet = false;
   std::int64_t profile_first = 0;  // steps [first, end), from 0, go into timeline.json
   std::int64_t profile_end = 0;

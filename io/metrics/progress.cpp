@@ -27,16 +27,17 @@ int terminal_width() {
   return ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
 }
 
-ProgressStyle resolved(ProgressStyle style) {
+ProgressStyle resolved(ProgressStyle style, std::optional<int> columns) {
   if (style != ProgressStyle::automatic) return style;
   const char* terminal = std::getenv("TERM");
-  const bool capable = isatty(STDERR_FILENO) && terminal && std::string_view(terminal) != "dumb";
+  const bool capable = (columns || isatty(STDERR_FILENO)) && terminal && std::string_view(terminal) != "dumb";
   return capable ? ProgressStyle::bar : ProgressStyle::plain;
 }
 
 }  // namespace
 
 struct ProgressBar::Shared {
+  std::optional<int> columns;
   std::mutex mutex;  // log lines come from any thread
   std::string line;  // what stands on the terminal
 
@@ -49,7 +50,8 @@ struct ProgressBar::Shared {
   }
 };
 
-ProgressBar::ProgressBar() : shared_(std::make_unique<Shared>()) {
+ProgressBar::ProgressBar(std::optional<int> columns) : shared_(std::make_unique<Shared>()) {
+  shared_->columns = columns;
   Shared* shared = shared_.get();
   log::set_terminal_hooks(
       [shared] {
@@ -68,7 +70,7 @@ ProgressBar::~ProgressBar() {
 }
 
 void ProgressBar::draw(const ProgressState& state) {
-  std::string line = bar_line(state, terminal_width() - 1);  // the last column would wrap
+  std::string line = bar_line(state, shared_->columns.value_or(terminal_width()) - 1);  // the last column would wrap
   const std::lock_guard lock(shared_->mutex);
   shared_->line = std::move(line);
   shared_->show();
@@ -81,8 +83,9 @@ void ProgressBar::clear() {
   std::fflush(stderr);
 }
 
-Progress::Progress(ProgressStyle style, Duration every) : style_(resolved(style)), due_(every) {
-  if (style_ == ProgressStyle::bar) bar_ = std::make_unique<ProgressBar>();
+Progress::Progress(ProgressStyle style, Duration every, std::optional<int> columns)
+    : style_(resolved(style, columns)), due_(every) {
+  if (style_ == ProgressStyle::bar) bar_ = std::make_unique<ProgressBar>(columns);
 }
 
 Progress::~Progress() = default;

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "core/exec/metrics_sink.h"
@@ -14,7 +15,7 @@
 
 namespace trainctl {
 
-// --progress. automatic: a bar where standard error is a terminal, plain lines elsewhere.
+// --progress. automatic: a bar where there is a terminal, plain lines elsewhere.
 enum class ProgressStyle { automatic, bar, plain, none };
 
 template <>
@@ -28,7 +29,7 @@ struct EnumNames<ProgressStyle> {
 // A bar on standard error that steps aside for log lines. Redrawn ten times a second at most.
 class ProgressBar {
  public:
-  ProgressBar();
+  explicit ProgressBar(std::optional<int> columns);
   ~ProgressBar();  // leaves no bar behind
   ProgressBar(const ProgressBar&) = delete;
   ProgressBar& operator=(const ProgressBar&) = delete;
@@ -44,8 +45,9 @@ class ProgressBar {
 // Whole lines go through the log (level info), so that they stand in log.txt too and --quiet hides them.
 class Progress final : public MetricsSink {
  public:
-  // `every`: which steps have a line in the plain style.
-  Progress(ProgressStyle style, Duration every);
+  // `every`: which steps have a line in the plain style. `columns`: the width of the terminal that standard error
+  // reaches through a supervisor; without it, standard error itself is asked.
+  Progress(ProgressStyle style, Duration every, std::optional<int> columns = {});
   ~Progress() override;
 
   void start(const StartEvent& event) override;

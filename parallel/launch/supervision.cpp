@@ -1,0 +1,128 @@
+// The loop that waits for mpirun.
+#include "parallel/launch/supervision.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <string_view>
+#include <utility>
+
+#include "core/base/log.h"
+#include "parallel/launch/status.h"
+
+namespace trainctl {
+
+Signals::Signals() {
+  signal(SIGCHLD, SIG_DFL);  // a shell may have left it ignored, and then no child can be waited for
+  sigset_t set;
+  sigemptyset(&set);
+  for (int number : {SIGCHLD, SIGINT, SIGTERM, SIGHUP, SIGUSR1}) sigaddset(&set, number);
+  sigprocmask(SIG_BLOCK, &set, &previous_);
+  descriptor_ = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+  prctl(PR_SET_CHILD_SUBREAPER, 1);
+}
+
+Signals::~Signals() {
+  prctl(PR_SET_CHILD_SUBREAPER, 0);
+  close(descriptor_);
+  sigprocmask(SIG_SETMASK, &previous_, nullptr);
+}
+
+int Signals::next() const {
+  signalfd_siginfo info{};
+  return read(descriptor_, &info, sizeof info) == sizeof info ? static_cast<int>(info.ssi_signo) : 0;
+}
+
+Supervision::Supervision(const Signals& signals, const ChildProcess& mpirun, std::string status_file,
+                         bool first_rank_here)
+    : signals_(signals), child_(mpirun), status_file_(std::move(status_file)), first_rank_here_(first_rank_here) {
+  for (int pipe : {child_.errors, child_.messages}) fcntl(pipe, F_SETFL, O_NONBLOCK);
+}
+
+Supervision::~Supervision() {
+  kill_children();
+  for (int pipe : {child_.errors, child_.messages}) close(pipe);
+}
+
+void Supervision::wait() {
+  while (!ended_ && !stopped_at_once_) {
+    std::array<pollfd, 3> sources = {
+        {{signals_.descriptor(), POLLIN, 0}, {child_.errors, POLLIN, 0}, {child_.messages, POLLIN, 0}}};
+    if (errors_closed_) sources[1].fd = -1;
+    if (messages_closed_) sources[2].fd = -1;
+    poll(sources.data(), sources.size(), requested_ && !relayed_ ? 20 : -1);
+    while (const int signal = signals_.next()) on_signal(signal);
+    pass_errors_on();
+    collect_messages();
+    if (requested_ && !relayed_ && ranks_listen()) {
+      kill(child_.pid, SIGUSR1);
+      relayed_ = true;
+    }
+  }
+  kill_children();  // whom mpirun has left behind
+  pass_errors_on();
+  collect_messages();
+}
+
+void Supervision::on_signal(int number) {
+  if (number == SIGCHLD) {
+    reap();
+  } else if (number == SIGINT && requested_) {
+    stopped_at_once_ = true;
+  } else if (!requested_) {
+    requested_ = true;
+    log::warning("stopping after this step (Ctrl-C again stops at once)");
+  }
+}
+
+void Supervision::reap() {
+  int status = 0;
+  for (pid_t pid = 0; (pid = waitpid(-1, &status, WNOHANG)) > 0;) {
+    if (pid != child_.pid) continue;
+    ended_ = true;
+    code_ = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+  }
+}
+
+// Before its ranks have made their StopRequest the signal would kill them.
+bool Supervision::ranks_listen() const {
+  constexpr std::chrono::seconds usual_start(5);  // where rank 0 cannot tell
+  return said_ready(status_file_) || (!first_rank_here_ && std::chrono::steady_clock::now() - start_ > usual_start);
+}
+
+void Supervision::pass_errors_on() {
+  std::array<char, 65536> buffer{};
+  for (ssize_t count = 0; (count = read(child_.errors, buffer.data(), buffer.size())) != -1;) {
+    if (count == 0) {
+      errors_closed_ = true;
+      return;
+    }
+    std::string text(buffer.data(), static_cast<std::size_t>(count));
+    constexpr std::string_view chatter = "mpirun: Forwarding signal 10 to job\n";  // written whole
+    if (const std::size_t at = text.find(chatter); at != std::string::npos) text.erase(at, chatter.size());
+    for (std::size_t done = 0; done < text.size();) {
+      const ssize_t written = write(STDERR_FILENO, text.data() + done, text.size() - done);
+      if (written <= 0) return;
+      done += static_cast<std::size_t>(written);
+    }
+  }
+}
+
+void Supervision::collect_messages() {
+  constexpr std::size_t enough = 1 << 18;
+  std::array<char, 4096> buffer{};
+  for (ssize_t count = 0; (count = read(child_.messages, buffer.data(), buffer.size())) != -1;) {
+    if (count == 0) {
+      messages_closed_ = true;
+      return;
+    }
+    if (messages_.size() < enough) messages_.append(buffer.data(), static_cast<std::size_t>(count));
+  }
+}
+
+}  // namespace trainctl

@@ -1,0 +1,68 @@
+// Waiting for mpirun, and relaying requests to stop to its ranks.
+#pragma once
+
+#include <signal.h>
+
+#include <chrono>
+#include <string>
+
+#include "parallel/launch/process.h"
+
+namespace trainctl {
+
+// The signals that a supervisor waits for, as a descriptor; they do nothing else while the object lives. Also makes
+// this process the parent of what its children leave behind.
+class Signals {
+ public:
+  Signals();
+  ~Signals();
+  Signals(const Signals&) = delete;
+  Signals& operator=(const Signals&) = delete;
+
+  int descriptor() const { return descriptor_; }
+  // The next one that has arrived, or 0.
+  int next() const;
+
+ private:
+  sigset_t previous_{};
+  int descriptor_ = -1;
+};
+
+class Supervision {
+ public:
+  // Of a running mpirun. `first_rank_here`: rank 0 is on this host, and will say_ready.
+  Supervision(const Signals& signals, const ChildProcess& mpirun, std::string status_file, bool first_rank_here);
+  ~Supervision();  // no child is left
+  Supervision(const Supervision&) = delete;
+  Supervision& operator=(const Supervision&) = delete;
+
+  // Returns when mpirun has ended, or the user wants to wait no longer; then no child is left.
+  void wait();
+
+  bool stopped_at_once() const { return stopped_at_once_; }
+  const std::string& messages() const { return messages_; }  // mpirun's own
+  int mpirun_code() const { return code_; }                  // 128 + n where signal n ended it
+
+ private:
+  void on_signal(int number);
+  void reap();
+  bool ranks_listen() const;
+  void pass_errors_on();
+  void collect_messages();
+
+  const Signals& signals_;
+  ChildProcess child_;
+  std::string status_file_;
+  bool first_rank_here_;
+  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+  bool requested_ = false;
+  bool relayed_ = false;
+  bool stopped_at_once_ = false;
+  bool ended_ = false;
+  bool errors_closed_ = false;
+  bool messages_closed_ = false;
+  int code_ = 0;
+  std::string messages_;
+};
+
+}  // namespace trainctl
