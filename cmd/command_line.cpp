@@ -28,8 +28,9 @@ void add_config_options(CLI::App& app, CommonOptions& options) {
 
 void add_output_options(CLI::App& app, CommonOptions& options) {
   app.add_flag("--json", options.json, "One JSON document on stdout, and nothing else there");
-  app.add_flag("--quiet", options.quiet, "Only warnings and errors");
-  app.add_flag("-v,--verbose", options.verbose, "More detail");
+  const auto on_flag = [](log::Level level) { return [level](const std::string&) { log::set_level(level); }; };
+  app.add_flag("--quiet", options.quiet, "Only warnings and errors")->each(on_flag(log::Level::warning));
+  app.add_flag("-v,--verbose", options.verbose, "More detail")->each(on_flag(log::Level::debug));
 }
 
 int run_command_line(int argc, char** argv) {

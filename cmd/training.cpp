@@ -26,6 +26,7 @@ namespace {
 struct Lead {
   std::unique_ptr<RunDirectory> directory;
   std::optional<LoadedCheckpoint> checkpoint;
+  std::string resumed_from;  // its path
   std::unique_ptr<CheckpointStore> store;
   std::unique_ptr<MetricsFanOut> sink;
 };
@@ -42,6 +43,7 @@ Lead take_lead(const RunSpec& spec, const TrainingRequest& request) {
   } else if (lead.directory->resumes()) {
     lead.checkpoint = load_newest_checkpoint(lead.directory->path());
   }
+  if (lead.checkpoint) lead.resumed_from = lead.checkpoint->path;
   lead.store = std::make_unique<CheckpointStore>(lead.directory->path(),
                                                  StorePolicy{spec.checkpoint.keep, spec.checkpoint.weights_only});
   lead.sink = std::make_unique<MetricsFanOut>();
@@ -93,16 +95,47 @@ StartEvent start_event(const RunSpec& spec, const World& world, const Job& job, 
   }
   event.device = job.backend().fingerprint();
   event.parameters = job.programs().programs().front().flat.parameter_count;
-  event.resumed_from = lead.checkpoint ? lead.checkpoint->path : "";
+  event.resumed_from = lead.resumed_from;
   event.steps_per_epoch = plan.steps_per_epoch;
   event.total_steps = plan.total_steps;
   event.first_step = resumed ? resumed->step : 0;
   return event;
 }
 
+// batch_size_per_rank becomes a batch of all ranks together when a run begins; a resume on other ranks keeps that.
+RunSpec with_global_batch(RunSpec spec, int ranks, const std::optional<Snapshot>& resumed) {
+  std::int64_t batch = spec.train.global_batch(ranks);
+  if (resumed && spec.train.batch_size_per_rank && resumed->facts.contains("batch_size")) {
+    const std::int64_t kept = std::stoll(resumed->facts.at("batch_size"));
+    if (kept != batch) {
+      log::info(format("the batch stays {} samples, as when the run began: {} for each rank would make it {} now", kept,
+                       *spec.train.batch_size_per_rank, batch));
+    }
+    batch = kept;
+  }
+  spec.train.batch_size = batch;
+  spec.train.batch_size_per_rank.reset();
+  return spec;
+}
+
+// The run directory's config with what was found out since.
+Node with_findings(Node config, const DataInfo& data, int ranks, std::int64_t batch) {
+  std::erase_if(config.entries, [](const Node::Entry& entry) { return entry.key == "resolved"; });
+  Node found = map_node();
+  append(found, "ranks", scalar_node(std::to_string(ranks)));
+  append(found, "batch_size", scalar_node(std::to_string(batch)));
+  append(found, "shape", Value<std::vector<std::int64_t>>::write(data.sample.sizes()));
+  append(found, "classes", scalar_node(std::to_string(data.classes)));
+  append(found, "training_samples", scalar_node(std::to_string(data.training_samples)));
+  append(found, "validation_samples", scalar_node(std::to_string(data.validation_samples)));
+  append(config, "resolved", std::move(found));
+  return config;
+}
+
 // What is kept with every checkpoint, and compared on a resume.
-std::map<std::string, std::string> run_facts(const Job& job, const DataInfo& data, int ranks) {
+std::map<std::string, std::string> run_facts(const Job& job, const DataInfo& data, int ranks, std::int64_t batch) {
   return {{"kernel_choices", job.choices().text()},
+          {"batch_size", std::to_string(batch)},
           {"device", job.backend().fingerprint()},
           {"data", data.fingerprint},
           {"ranks", std::to_string(ranks)}};
@@ -131,25 +164,34 @@ void fill_engine(const RunSpec& spec, Job& job, const Lead& lead, bool resumed) 
   engine.upload();
 }
 
-EndEvent failed_end(const Error& error) {
+// Notes how a run failed, as far as that can still be written: the error itself is what the user must see.
+void tell_failure(MetricsSink& sink, const Error& error, const Trainer& trainer) {
   EndEvent end;
   end.status = error.kind() == ErrorKind::diverged ? "diverged" : "failed";
-  return end;
+  end.step = trainer.step();
+  end.epoch = trainer.epoch();
+  try {
+    sink.end(end);
+  } catch (const Error& second) {
+    log::debug(second.what());
+  }
 }
 
 }  // namespace
 
-int train(const RunSpec& spec, const TrainingRequest& request, RankContext& context) {
+int train(const RunSpec& stated, const TrainingRequest& request, RankContext& context) {
   World& world = context.world;
-  const auto backend = make_backend(name_of(spec.cluster.device), context.threads);
+  const auto backend = make_backend(name_of(stated.cluster.device), context.threads);
   const auto stream = backend->compute_stream();
-  Lead lead = world.rank() == 0 ? take_lead(spec, request) : Lead{};
+  Lead lead = world.rank() == 0 ? take_lead(stated, request) : Lead{};
   if (any_rank(lead.directory && lead.directory->is_finished(), world.communicator(), *stream)) {
     if (lead.directory) log::info(format("{} holds a finished run: nothing to do", lead.directory->path()));
     return 0;
   }
   const std::optional<Snapshot> resumed = broadcast_position(
       lead.checkpoint ? std::optional(lead.checkpoint->snapshot) : std::nullopt, world.communicator(), *stream);
+  const RunSpec spec = with_global_batch(stated, world.size(), resumed);
+  const std::int64_t batch = *spec.train.batch_size;
   const DataPosition start = resumed ? resumed->position : DataPosition{spec.seed, 0, 0};
 
   const Data data(spec.data, spec.seed);
@@ -159,24 +201,24 @@ int train(const RunSpec& spec, const TrainingRequest& request, RankContext& cont
 
   TrainingPlan plan = training_plan(spec, data.info(), world.size());
   plan.result_names = result_names(job.program_spec());
-  plan.facts = run_facts(job, data.info(), world.size());
+  plan.facts = run_facts(job, data.info(), world.size(), batch);
   if (resumed) warn_of_changes(*resumed, plan.facts);
-  const std::int64_t batch = spec.train.global_batch(world.size());
   const auto training = data.training(batch, job.share(), start, context.threads);
   std::unique_ptr<BatchSource> validation;
   if (data.has(PartKind::validation))
     validation = data.evaluation(PartKind::validation, batch, job.share(), context.threads);
+  if (lead.directory) lead.directory->write_config(with_findings(request.config, data.info(), world.size(), batch));
   if (lead.sink) lead.sink->start(start_event(spec, world, job, plan, resumed, lead));
 
   plan.profile_first = request.profile_first;
   plan.profile_end = request.profile_end;
   OpRecorder profiler;
+  Trainer trainer(
+      {job.engine(), world.communicator(), *stream, job.programs(), *training, validation.get(), lead.sink.get(),
+       lead.store.get(), [&context] { return context.stop.pending(); }, request.profile_end > 0 ? &profiler : nullptr},
+      plan);
+  if (resumed) trainer.resume(*resumed);
   try {
-    Trainer trainer({job.engine(), world.communicator(), *stream, job.programs(), *training, validation.get(),
-                     lead.sink.get(), lead.store.get(), [&context] { return context.stop.pending(); },
-                     request.profile_end > 0 ? &profiler : nullptr},
-                    plan);
-    if (resumed) trainer.resume(*resumed);
     EndEvent end = trainer.run();
     if (request.profile_end > 0) {
       write_timeline(profiler, lead.directory ? lead.directory->path() + "/timeline.json" : "", world.communicator(),
@@ -189,7 +231,7 @@ int train(const RunSpec& spec, const TrainingRequest& request, RankContext& cont
     }
     return end.status == "stopped" ? exit_code(ErrorKind::stopped) : 0;
   } catch (const Error& error) {
-    if (lead.sink) lead.sink->end(failed_end(error));
+    if (lead.sink) tell_failure(*lead.sink, error, trainer);
     throw;
   }
 }

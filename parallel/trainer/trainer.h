@@ -69,6 +69,9 @@ class Trainer {
   // Throws Error{diverged} after a NaN or Inf, on all ranks alike; Error{peer} where replicas differ.
   EndEvent run();
 
+  std::int64_t step() const { return position_.step; }  // steps done
+  double epoch() const { return static_cast<double>(position_.step) / static_cast<double>(plan_.steps_per_epoch); }
+
  private:
   void run_step();
   void record_step(const Batch& batch, double start);
@@ -83,7 +86,6 @@ class Trainer {
   bool judge();
   void verify_replicas();
   [[noreturn]] void diverged(const Batch& batch, int program, const Engine::StepInput& input);
-  double epoch() const { return static_cast<double>(position_.step) / static_cast<double>(plan_.steps_per_epoch); }
 
   TrainerParts parts_;
   TrainingPlan plan_;

@@ -1,0 +1,56 @@
+// Small configs that the tests of whole runs share. `changes` are further top-level sections.
+#pragma once
+
+#include <string>
+
+namespace trainctl::test {
+
+// 103 samples in batches of 20: the last of each epoch has 3, so that of 4 ranks one has none. 37 validation samples.
+inline const std::string uneven_data = R"(
+data: {dataset: synthetic, samples: 103, shape: [8, 8, 3], classes: 5, validation: {samples: 37}}
+log: {every: 1 steps}
+)";
+
+inline const std::string mlp_model = R"(
+model:
+  layers:
+    - flatten
+    - dense: {units: 48, activation: relu}
+    - dropout: 0.3
+    - dense: {units: 24, activation: tanh}
+    - dense: {units: 5, activation: softmax}
+)";
+
+inline const std::string skip_model = R"(
+model:
+  layers:
+    - conv2d: {name: first, filters: 8, kernel_size: 3, padding: same, activation: relu}
+    - residual:
+        layers:
+          - conv2d: {filters: 8, kernel_size: 3, padding: same, activation: relu}
+          - dropout: 0.2
+          - conv2d: {filters: 8, kernel_size: 3, padding: same}
+        activation: relu
+    - max_pooling2d: {name: pooled, pool_size: 2}
+    - conv2d: {name: wide, filters: 8, kernel_size: 3, padding: same, activation: gelu}
+    - concatenate: {from: [pooled, wide]}
+    - global_average_pooling2d
+    - dense: {units: 5}
+)";
+
+inline const std::string batch_norm_model = R"(
+model:
+  layers:
+    - conv2d: {filters: 8, kernel_size: 3, padding: same, use_bias: false}
+    - batch_normalization: {momentum: 0.9}
+    - activation: relu
+    - max_pooling2d: {pool_size: 2}
+    - flatten
+    - dense: {units: 5, activation: softmax}
+)";
+
+inline std::string train_section(const std::string& keys) {
+  return "train: {loss: sparse_categorical_crossentropy, metrics: [accuracy], " + keys + "}\n";
+}
+
+}  // namespace trainctl::test
