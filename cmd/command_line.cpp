@@ -1,5 +1,6 @@
 // The table of subcommands, and the frame around them: parsing, error report, exit code.
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <exception>
 #include <iostream>
 
@@ -7,7 +8,9 @@
 #include "cmd/subcommands.h"
 #include "cmd/version.h"
 #include "core/base/error.h"
+#include "core/base/format.h"
 #include "core/base/log.h"
+#include "core/spec/reader.h"
 
 namespace trainctl {
 namespace {
@@ -17,10 +20,44 @@ std::vector<Subcommand> subcommands() {
           bench_subcommand(), inspect_subcommand(), schema_subcommand()};
 }
 
+// What the user typed in the place of a command or an option that there is; "" where nothing is near.
+std::string correction(const CLI::App& app, int argc, char** argv) {
+  const std::vector<CLI::App*> parsed = app.get_subcommands();
+  std::vector<std::string> names;
+  if (parsed.empty()) {
+    const std::string word = argc > 1 ? argv[1] : "";
+    for (const CLI::App* known : app.get_subcommands([](const CLI::App*) { return true; })) {
+      names.push_back(known->get_name());
+    }
+    return word.empty() || word.front() == '-' ? "" : format("unknown command '{}'{}", word, suggestion(word, names));
+  }
+  for (const CLI::Option* option : parsed.front()->get_options()) {
+    for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+  }
+  for (int i = 2; i < argc; ++i) {
+    const std::string word = std::string(argv[i]).substr(0, std::string_view(argv[i]).find('='));
+    if (!word.starts_with("--") || std::find(names.begin(), names.end(), word) != names.end()) continue;
+    return format("unknown option '{}'{}", word, suggestion(word, names));
+  }
+  return "";
+}
+
+int report_usage(const CLI::App& app, const CLI::ParseError& error, int argc, char** argv) {
+  if (error.get_exit_code() == 0) return app.exit(error);  // --help, --version
+  if (argc < 2) {
+    std::cerr << app.help();
+  } else if (const std::string text = correction(app, argc, argv); !text.empty()) {
+    std::cerr << text << "\nRun with --help for more information.\n";
+  } else {
+    app.exit(error);
+  }
+  return exit_code(ErrorKind::config);
+}
+
 }  // namespace
 
 void add_config_options(CLI::App& app, CommonOptions& options) {
-  app.add_option("config", options.config, "The YAML file")->required()->type_name("CONFIG");
+  app.add_option("CONFIG", options.config, "The YAML file")->required()->type_name("");
   app.add_option("--set", options.sets, "Replaces a value of the config: train.epochs=5 (repeatable)")
       ->type_name("PATH=VALUE")
       ->allow_extra_args(false);
@@ -34,7 +71,8 @@ void add_output_options(CLI::App& app, CommonOptions& options) {
 }
 
 int run_command_line(int argc, char** argv) {
-  CLI::App app{"Trains networks described by one YAML file, on one GPU or CPU or on many."};
+  CLI::App app{"Trains networks described by one YAML file, on one GPU or CPU or on many.", "trainctl"};
+  app.footer("Begin with:\n  trainctl run configs/quickstart.yaml");
   app.set_version_flag("--version", std::string(version()));
   app.require_subcommand(1);
   std::function<int()> chosen;
@@ -47,7 +85,7 @@ int run_command_line(int argc, char** argv) {
     app.parse(argc, argv);
     return chosen();
   } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? 0 : exit_code(ErrorKind::config);
+    return report_usage(app, error, argc, argv);
   } catch (const Error& error) {
     log::error(error.what());
     return exit_code(error.kind());

@@ -30,6 +30,7 @@ int run(RunOptions& options) {
   options.training.config = Value<RunSpec>::write(spec);
   options.training.quiet = options.common.quiet;
   options.training.terminal_columns = situation.terminal_columns;
+  options.training.json = options.common.json;
   return run_as_rank(situation, [&](RankContext& context) { return train(spec, options.training, context); });
 }
 
@@ -65,7 +66,7 @@ Subcommand run_subcommand() {
                 ->type_name("auto|never|PATH");
             app.add_option("--progress", training.progress, "How progress is shown")
                 ->transform(CLI::CheckedTransformer(progress_styles))
-                ->type_name("auto|bar|plain|none");
+                ->option_text("auto|bar|plain|none");
             app.add_option("--profile", "Records steps FIRST to END - 1 and writes timeline.json, which Perfetto opens")
                 ->type_name("FIRST:END")
                 ->check([&training](const std::string& text) { return read_profile(text, training); });

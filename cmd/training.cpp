@@ -2,6 +2,7 @@
 #include "cmd/training.h"
 
 #include <cmath>
+#include <cstdio>
 
 #include "cmd/job.h"
 #include "cmd/restore.h"
@@ -164,6 +165,14 @@ void fill_engine(const RunSpec& spec, Job& job, const Lead& lead, bool resumed) 
   engine.upload();
 }
 
+// What the engine has allocated, as `check` prints it.
+void tell_memory(const MemoryPlan& memory) {
+  for (int region = 0; region < region_count; ++region) {
+    log::debug(format("memory: {} {} bytes", name_of(static_cast<Region>(region)),
+                      memory.bytes[static_cast<std::size_t>(region)]));
+  }
+}
+
 // Notes how a run failed, as far as that can still be written: the error itself is what the user must see.
 void tell_failure(MetricsSink& sink, const Error& error, const Trainer& trainer) {
   EndEvent end;
@@ -196,6 +205,7 @@ int train(const RunSpec& stated, const TrainingRequest& request, RankContext& co
 
   const Data data(spec.data, spec.seed);
   Job job(spec, data.info(), *backend, *stream, world, start, resumed ? resumed->facts.at("kernel_choices") : "");
+  tell_memory(job.engine().memory());
   fill_engine(spec, job, lead, resumed.has_value());
   lead.checkpoint.reset();  // its memory is no longer needed
 
@@ -228,6 +238,7 @@ int train(const RunSpec& stated, const TrainingRequest& request, RankContext& co
       job.engine().download();
       end.weights_sha256 = weights_sha256(job.engine().weights());
       lead.sink->end(end);
+      if (request.json) std::fputs(end_line(end).c_str(), stdout);
     }
     return end.status == "stopped" ? exit_code(ErrorKind::stopped) : 0;
   } catch (const Error& error) {

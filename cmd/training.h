@@ -18,6 +18,7 @@ struct TrainingRequest {
   ProgressStyle progress = ProgressStyle::automatic;
   std::optional<int> terminal_columns;  // of a supervised rank: see Situation
   bool quiet = false;
+  bool json = false;               // the end event goes to stdout
   std::int64_t profile_first = 0;  // steps [first, end), from 0, go into timeline.json
   std::int64_t profile_end = 0;
 };

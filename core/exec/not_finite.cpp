@@ -33,6 +33,7 @@ void NotFiniteSearch::ran(const LoweredProgram& program, int segment, int op, do
     if (!holds_not_finite(bytes_, program.layouts[static_cast<std::size_t>(output)].dtype)) continue;
     found_ = format("'{}', written by {} in {}", tensor.name, done.def->kind(),
                     program.program.segments[static_cast<std::size_t>(segment)].name);
+    place_ = segment + op / 1e6;
     return;
   }
 }

@@ -1,6 +1,7 @@
 // The search for the first tensor that holds a NaN or Inf.
 #pragma once
 
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -16,12 +17,15 @@ class NotFiniteSearch final : public OpObserver {
   void ran(const LoweredProgram& program, int segment, int op, double start_seconds, double end_seconds) override;
   // The tensor and the op that wrote it, "" where all is finite.
   const std::string& found() const { return found_; }
+  // How early that op stands in the program, to compare ranks by; infinite where all is finite.
+  double place() const { return place_; }
 
  private:
   Engine& engine_;
   int program_;
   std::vector<std::byte> bytes_;
   std::string found_;
+  double place_ = std::numeric_limits<double>::infinity();
 };
 
 }  // namespace trainctl

@@ -120,7 +120,9 @@ void MetricsJsonl::checkpoint(const CheckpointEvent& e) {
   write(line(json));
 }
 
-void MetricsJsonl::end(const EndEvent& e) {
+void MetricsJsonl::end(const EndEvent& e) { write(end_line(e)); }
+
+std::string end_line(const EndEvent& e) {
   Json json = event("end");
   json["status"] = e.status;
   json["step"] = e.step;
@@ -131,7 +133,7 @@ void MetricsJsonl::end(const EndEvent& e) {
   }
   json["weights_sha256"] = e.weights_sha256;
   json["seconds"] = e.seconds;
-  write(line(json));
+  return line(json);
 }
 
 std::optional<std::string> final_status(const std::string& path) {

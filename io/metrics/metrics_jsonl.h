@@ -33,6 +33,9 @@ class MetricsJsonl final : public MetricsSink {
   int descriptor_ = -1;
 };
 
+// The `end` event as a line of metrics.jsonl.
+std::string end_line(const EndEvent& event);
+
 // The status of the `end` event that is the last line of a metrics.jsonl; nothing where the run has not ended.
 std::optional<std::string> final_status(const std::string& path);
 

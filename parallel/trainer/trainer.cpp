@@ -210,7 +210,11 @@ void Trainer::diverged(const Batch& batch, int program, const Engine::StepInput&
   NotFiniteSearch search(parts_.engine, program);
   parts_.engine.set_observer(&search);
   parts_.engine.run(program, batch, input, result_);
-  const std::string tensor = first_text(search.found(), parts_.world, parts_.stream);
+  // What one rank's samples have spoiled reaches the others with the gradients: the earliest op is the cause.
+  double earliest = search.place();
+  parts_.world.all_reduce({&earliest, DType::float64, 1}, Reduction::minimum, parts_.stream);
+  parts_.stream.synchronize();
+  const std::string tensor = first_text(search.place() == earliest ? search.found() : "", parts_.world, parts_.stream);
   throw CollectiveError(
       ErrorKind::diverged,
       format("training diverged at step {} (epoch {:.2f}): {}", position_.step + 1, epoch(),

@@ -7,10 +7,12 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <cerrno>
 #include <chrono>
 #include <cstdlib>
 #include <fstream>
 #include <sstream>
+#include <stdexcept>
 #include <thread>
 
 #include "core/base/format.h"
@@ -77,8 +79,17 @@ Command::Command(const Folder& folder, const std::vector<std::string>& arguments
   mark_ = format("{}-{}", getpid(), number++);
   output_ = folder / ("output-" + mark_);
   fs::create_directories(folder / "temporary");
+  int started[2];  // closes when the program is there
+  if (pipe2(started, O_CLOEXEC) != 0) throw std::runtime_error("no pipe");
   pid_ = fork();
-  if (pid_ != 0) return;
+  if (pid_ != 0) {
+    close(started[1]);
+    char none = 0;
+    while (read(started[0], &none, 1) < 0 && errno == EINTR) {
+    }
+    close(started[0]);
+    return;
+  }
   setpgid(0, 0);
   for (const auto& [descriptor, ending] : {std::pair(STDOUT_FILENO, ".out"), std::pair(STDERR_FILENO, ".err")}) {
     dup2(open((output_ + ending).c_str(), O_CREAT | O_WRONLY | O_APPEND, 0600), descriptor);

@@ -1,0 +1,130 @@
+// The other commands, and what a new user types wrongly.
+#include <filesystem>
+
+#include "core/base/format.h"
+#include "test/catch.h"
+#include "test/run/command.h"
+#include "test/run/configs.h"
+
+namespace trainctl::test {
+namespace {
+
+const std::string config_text =
+    uneven_data + skip_model + train_section("batch_size: 20, epochs: 1, optimizer: {name: adam}");
+
+TEST_CASE("the quickstart learns handwritten digits, from any folder") {
+  const Folder folder;
+  const std::string config = std::string(TRAINCTL_SOURCE_DIR) + "/configs/quickstart.yaml";
+  const Finished run = trainctl(folder, {"run", config});
+  INFO(tail(run.errors));
+  REQUIRE(run.code == 0);
+  const Json last = events(folder / "runs/quickstart", "epoch").back();
+  CHECK(last.at("validation").at("accuracy") >= 0.97);
+  CHECK(contains(run.errors, "completed after 12 epochs"));
+}
+
+TEST_CASE("check --json: the documented fields, and the bytes that a run allocates") {
+  const Folder folder;
+  const std::string config = folder.write("config.yaml", config_text);
+  for (const char* ranks : {"1", "3"}) {
+    const Finished check = trainctl(folder, {"check", config, "--json", "--ranks", ranks});
+    INFO(check.errors);
+    REQUIRE(check.code == 0);
+    const Json json = Json::parse(check.out);
+    CHECK(json.at("ok") == true);
+    CHECK(json.at("errors").empty());
+    CHECK(json.at("parameters") == json.at("trainable_parameters"));
+    CHECK(json.at("flops_per_sample") > 0);
+    CHECK(json.at("arena_bytes") > 0);
+    REQUIRE(json.at("layers").size() > 6);
+    for (const char* key : {"name", "kind", "output", "parameters"}) CHECK(json.at("layers").at(0).contains(key));
+    CHECK(json.at("layers").at(0).at("name") == "first");
+    CHECK(json.at("layers").at(0).at("parameters") == 3 * 3 * 3 * 8 + 8);
+
+    const Finished run =
+        trainctl(folder, {"run", config, "-v", "--ranks", ranks, "--run-dir", std::string("r") + ranks});
+    REQUIRE(run.code == 0);
+    for (const auto& [region, bytes] : json.at("memory_bytes").items()) {
+      const std::string line = format("memory: {} {} bytes", region, bytes.get<std::int64_t>());
+      CAPTURE(line, tail(run.errors));
+      CHECK((bytes == 0 || contains(run.errors, line)));
+    }
+  }
+}
+
+TEST_CASE("check --json tells errors with their places, all at once") {
+  const Folder folder;
+  std::string text = config_text;
+  text.replace(text.find("filters: 8"), 10, "filtres: 8");
+  text.replace(text.find("batch_size: 20"), 14, "batch_size: -1");
+  const std::string config = folder.write("wrong.yaml", text);
+  const Finished check = trainctl(folder, {"check", config, "--json"});
+  CHECK(check.code == 2);
+  const Json json = Json::parse(check.out);
+  CHECK(json.at("ok") == false);
+  REQUIRE(json.at("errors").size() >= 2);
+  for (const char* key : {"file", "line", "column", "message", "related"}) CHECK(json.at("errors").at(0).contains(key));
+  CHECK(contains(check.out, "did you mean 'filters'"));
+  const Finished run = trainctl(folder, {"run", config, "--ranks", "2"});
+  CHECK(run.code == 2);
+  CHECK(count(run.errors, "did you mean 'filters'") == 1);
+  CHECK_FALSE(std::filesystem::exists(folder / "runs"));
+}
+
+TEST_CASE("bench step --json: the documented fields, and nothing else on standard output") {
+  const Folder folder;
+  const std::string config = folder.write("config.yaml", config_text);
+  const Finished bench = trainctl(folder, {"bench", "step", config, "--ranks", "2", "--json", "--seconds", "0.2"});
+  INFO(bench.errors);
+  REQUIRE(bench.code == 0);
+  const Json json = Json::parse(bench.out);
+  CHECK(json.at("ranks") == 2);
+  CHECK(json.at("median_seconds") > 0);
+  CHECK(json.at("samples_per_second") > 0);
+  for (const char* part : {"forward", "backward", "communication", "update", "data", "other"}) {
+    CHECK(json.at("parts").contains(part));
+  }
+}
+
+TEST_CASE("run --json prints the end of the run as one document; --quiet says nothing") {
+  const Folder folder;
+  const std::string config = folder.write("config.yaml", config_text);
+  const Finished run = trainctl(folder, {"run", config, "--ranks", "2", "--json"});
+  REQUIRE(run.code == 0);
+  const Json json = Json::parse(run.out);
+  CHECK(json.at("status") == "completed");
+  CHECK(json.at("weights_sha256") == events(folder / "runs/config", "end").at(0).at("weights_sha256"));
+  for (const char* ranks : {"1", "2"}) {
+    const Finished quiet = trainctl(folder, {"run", config, "--ranks", ranks, "--quiet"});
+    CHECK(quiet.code == 0);
+    CHECK(quiet.errors + quiet.out == "");
+  }
+}
+
+TEST_CASE("what a new user types wrongly is answered in a way that helps") {
+  const Folder folder;
+  const std::string config = folder.write("config.yaml", config_text);
+  const auto says = [&](const std::vector<std::string>& arguments, const std::string& words) {
+    const Finished answer = trainctl(folder, arguments);
+    CAPTURE(arguments, answer.errors);
+    CHECK(answer.code == 2);
+    CHECK(contains(answer.errors, words));
+  };
+  says({}, "trainctl run");
+  says({"run"}, "CONFIG");
+  says({"rnu", config}, "did you mean 'run'");
+  says({"run", config, "--rank", "2"}, "did you mean '--ranks'");
+  says({"run", "confg.yaml"}, "confg.yaml");
+  says({"run", config, "--ranks", "two"}, "--ranks");
+  says({"run", config, "--set", "train.epoch=3"}, "did you mean 'epochs'");
+  says({"inspect", "nowhere"}, "nowhere");
+  for (const char* command : {"run", "check", "eval", "inspect", "bench", "schema"}) {
+    const Finished help = trainctl(folder, {command, "--help"});
+    CHECK(help.code == 0);
+    CHECK(contains(help.out, std::string("Usage: trainctl ") + command));
+    CHECK(contains(help.out, "Example:\n  trainctl "));
+  }
+}
+
+}  // namespace
+}  // namespace trainctl::test
