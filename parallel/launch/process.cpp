@@ -33,7 +33,7 @@ std::vector<char*> pointers(std::vector<std::string>& words) {
 [[noreturn]] void become(const char* program, char** arguments, char** environment, pid_t parent, int errors,
                          int messages) {
   setpgid(0, 0);
-  prctl(PR_SET_PDEATHSIG, SIGTERM);
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (getppid() != parent) _exit(127);
   signal(SIGTTOU, SIG_IGN);  // it is no foreground process, and may write all the same
   const int nothing = open("/dev/null", O_RDONLY);
@@ -49,7 +49,7 @@ std::vector<char*> pointers(std::vector<std::string>& words) {
   _exit(127);
 }
 
-// The process that started `pid`, or 0.
+// The parent of a live process; 0 for others.
 pid_t parent_of(const std::string& pid) {
   std::ifstream file("/proc/" + pid + "/stat");
   std::string line;
@@ -61,6 +61,18 @@ pid_t parent_of(const std::string& pid) {
   pid_t parent = 0;
   rest >> state >> parent;
   return state == 'Z' ? 0 : parent;
+}
+
+// The live children of a process.
+std::vector<pid_t> children_of(pid_t parent) {
+  std::vector<pid_t> children;
+  std::error_code ignored;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc", ignored)) {
+    const std::string name = entry.path().filename();
+    const bool number = name.find_first_not_of("0123456789") == std::string::npos;
+    if (number && parent_of(name) == parent) children.push_back(std::stoi(name));
+  }
+  return children;
 }
 
 }  // namespace
@@ -101,19 +113,16 @@ ChildProcess start_process(const std::vector<std::string>& command, const Variab
   return {pid, errors[0], messages[0]};
 }
 
+bool has_children(pid_t pid) { return !children_of(pid).empty(); }
+
 void kill_children() {
   using Clock = std::chrono::steady_clock;
   const pid_t self = getpid();
   const Clock::time_point give_up = Clock::now() + std::chrono::seconds(10);  // the kernel may hold one in a dead disk
   for (bool found = true; found && Clock::now() < give_up;) {
-    found = false;
-    std::error_code ignored;
-    for (const auto& entry : std::filesystem::directory_iterator("/proc", ignored)) {
-      const std::string name = entry.path().filename();
-      if (name.find_first_not_of("0123456789") != std::string::npos || parent_of(name) != self) continue;
-      kill(std::stoi(name), SIGKILL);
-      found = true;
-    }
+    const std::vector<pid_t> children = children_of(self);
+    for (pid_t child : children) kill(child, SIGKILL);
+    found = !children.empty();
     while (waitpid(-1, nullptr, WNOHANG) > 0) found = true;  // the children of one that ended are this process's now
     if (found) std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }

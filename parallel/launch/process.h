@@ -23,9 +23,12 @@ inline constexpr int messages_descriptor = 3;
 std::string find_program(const std::string& name);
 
 // Starts a program in a process group of its own, with the environment of this process and `environment`
-// on top, an empty standard input and the standard output of this process. It gets SIGTERM when the calling thread
+// on top, an empty standard input and the standard output of this process. It gets SIGKILL when the calling thread
 // ends. Throws Error{resource}.
 ChildProcess start_process(const std::vector<std::string>& command, const Variables::Map& environment);
+
+// Whether a process has children that live.
+bool has_children(pid_t pid);
 
 // SIGKILL to the children of this process and those they leave behind, until none is left. Needs
 // PR_SET_CHILD_SUBREAPER.

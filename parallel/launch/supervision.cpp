@@ -55,13 +55,17 @@ void Supervision::wait() {
         {{signals_.descriptor(), POLLIN, 0}, {child_.errors, POLLIN, 0}, {child_.messages, POLLIN, 0}}};
     if (errors_closed_) sources[1].fd = -1;
     if (messages_closed_) sources[2].fd = -1;
-    poll(sources.data(), sources.size(), requested_ && !relayed_ ? 20 : -1);
+    poll(sources.data(), sources.size(), requested_ && !relayed_ ? 20 : 500);
     while (const int signal = signals_.next()) on_signal(signal);
     pass_errors_on();
     collect_messages();
     if (requested_ && !relayed_ && ranks_listen()) {
       kill(child_.pid, SIGUSR1);
       relayed_ = true;
+    }
+    if (!ended_ && is_stuck()) {
+      code_ = 1;
+      break;
     }
   }
   kill_children();  // whom mpirun has left behind
@@ -93,6 +97,16 @@ void Supervision::reap() {
 bool Supervision::ranks_listen() const {
   constexpr std::chrono::seconds usual_start(5);  // where rank 0 cannot tell
   return said_ready(status_file_) || (!first_rank_here_ && std::chrono::steady_clock::now() - start_ > usual_start);
+}
+
+// mpirun may lock itself up while it cleans up after its last rank (seen in PMIx 4.2's PMIx_server_finalize): once the
+// run is over, by a status or by words of mpirun, and its children have been gone for a while, nothing more will come.
+bool Supervision::is_stuck() {
+  constexpr std::chrono::seconds patience(5);
+  const auto now = std::chrono::steady_clock::now();
+  const bool ending = !messages_.empty() || read_status(status_file_).has_value();
+  if (!ending || has_children(child_.pid)) last_child_ = now;
+  return now - last_child_ > patience;
 }
 
 void Supervision::pass_errors_on() {

@@ -47,6 +47,7 @@ class Supervision {
   void on_signal(int number);
   void reap();
   bool ranks_listen() const;
+  bool is_stuck();
   void pass_errors_on();
   void collect_messages();
 
@@ -55,6 +56,7 @@ class Supervision {
   std::string status_file_;
   bool first_rank_here_;
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+  std::chrono::steady_clock::time_point last_child_ = start_;  // when mpirun was last seen with one
   bool requested_ = false;
   bool relayed_ = false;
   bool stopped_at_once_ = false;

@@ -28,7 +28,7 @@ std::string own_path();
 // Runs `command` (a program and its arguments) as the plan's ranks; call it while this process has no other threads.
 // Standard input is closed to the ranks; their output passes through as it comes. The first SIGINT, SIGTERM, SIGHUP or
 // SIGUSR1 reaches all ranks as SIGUSR1; a SIGINT after that ends everything at once. When this returns, no rank is left
-// on this host and no temporary file; where this process is killed, mpirun ends the ranks.
+// on this host and no temporary file; where this process is killed, mpirun and the ranks end too.
 //
 // Returns the exit code, after reporting what went wrong on standard error (log::error). Throws Error{config} where
 // there is no mpirun, Error{resource} where it cannot be started.

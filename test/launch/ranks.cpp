@@ -120,5 +120,13 @@ TEST_CASE("rank that sees its peer go", "[.rank]") {
   for (;;) rank.run_on();
 }
 
+TEST_CASE("rank that leaves mpirun stuck", "[.rank]") {
+  Rank rank;
+  if (rank.mpi.rank() == 0) leave_status(rank.situation.status_file, {3, "the data ends"});
+  std::this_thread::sleep_for(std::chrono::milliseconds(200));  // until the other has said that it runs
+  kill(getppid(), SIGSTOP);
+  _exit(3);
+}
+
 }  // namespace
 }  // namespace trainctl

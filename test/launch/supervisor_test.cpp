@@ -93,6 +93,14 @@ TEST_CASE("a supervisor that is killed leaves no rank behind") {
   CHECK(run.ranks_gone());
 }
 
+TEST_CASE("an mpirun that does not end after its ranks have is not waited for") {
+  SupervisedRun run(2, "rank that leaves mpirun stuck");
+  CHECK(run.wait() == 3);
+  CHECK(contains(run.output(), "the data ends"));
+  CHECK(run.ranks_gone());
+  CHECK(run.left_nothing());
+}
+
 TEST_CASE("programs without MPI: exit codes and standard input") {
   SupervisedRun fine(2, "sh: read line && echo input; exit 0");
   CHECK(fine.wait() == 0);
