@@ -1,0 +1,52 @@
+// After the first steps a step of a run, from the data to the update, allocates nothing.
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "cmd/job.h"
+#include "core/backend/select.h"
+#include "io/loader/data.h"
+#include "test/backend/count_allocations.h"
+#include "test/catch.h"
+#include "test/run/configs.h"
+
+namespace trainctl::test {
+namespace {
+
+TEST_CASE("after the first steps a step of a whole network, data included, allocates nothing") {
+  const char* workers = GENERATE("0", "2");
+  const char* precision = GENERATE("float32", "bfloat16");
+  const std::string config = std::filesystem::temp_directory_path() / ("steady-" + std::to_string(getpid()) + ".yaml");
+  std::ofstream(config) << uneven_data + batch_norm_model + train_section("batch_size: 20, epochs: 1, optimizer: adam");
+  const RunSpec spec =
+      load_run_spec(config, {std::string("data.workers=") + workers, std::string("train.precision=") + precision});
+  std::filesystem::remove(config);
+  World world;
+  const auto backend = make_backend("cpu", 1);
+  const auto stream = backend->compute_stream();
+  const Data data(spec.data, spec.seed);
+  Job job(spec, data.info(), *backend, *stream, world, {}, "");
+  initialize_engine(spec, job);
+  const auto source = data.training(20, job.share(), {spec.seed, 0, 0}, 1);
+  StepResult result;
+  std::int64_t number = 0;
+  const auto epoch = [&] {
+    for (int i = 0; i < 6; ++i) {
+      const Batch& batch = source->next();
+      job.engine().run(job.programs().training(batch.count), batch, {1e-3, number++, false}, result);
+    }
+  };
+  epoch();  // both sizes of batches, once
+  epoch();
+  const std::int64_t before = allocations_of_ours();
+  epoch();
+  epoch();
+  const std::int64_t after = allocations_of_ours();
+  CAPTURE(workers, precision);
+  CHECK(after == before);
+  CHECK(result.count > 0);
+}
+
+}  // namespace
+}  // namespace trainctl::test
