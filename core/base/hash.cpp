@@ -14,7 +14,8 @@ struct Sha256::State {
 };
 
 Sha256::Sha256() : state_(std::make_unique<State>()) {
-  require(state_->context && EVP_DigestInit_ex(state_->context, EVP_sha256(), nullptr) == 1, "SHA-256 is not available");
+  require(state_->context && EVP_DigestInit_ex(state_->context, EVP_sha256(), nullptr) == 1,
+          "SHA-256 is not available");
 }
 
 Sha256::~Sha256() = default;
