@@ -35,9 +35,14 @@ struct Checked {
   std::int64_t trainable = 0;
 };
 
-// The data as far as the config states it; where it says nothing of the number of samples, one full batch stands for
-// them.
+// The data as it is; where it is not at hand, as far as the config states it, and one full batch stands for the
+// samples.
 DataInfo data_info(const RunSpec& spec, std::int64_t batch) {
+  try {
+    return Data(spec.data, spec.seed).info();
+  } catch (const Error& error) {
+    if (error.kind() != ErrorKind::data) throw;
+  }
   DataInfo info = describe(spec.data, spec.seed);
   if (info.training_samples == 0) info.training_samples = batch;
   if (info.validation_samples == 0 && (spec.data.validation || spec.data.test)) info.validation_samples = batch;
