@@ -187,12 +187,13 @@ Lowering lower_conv2d_grad_weights(const LowerContext& context) {
   // other.
   constexpr std::int64_t alignment = 64;
   const auto physical_bytes = static_cast<std::int64_t>(physical.get_size());
-  const std::int64_t scratch = direct ? 0 : (physical_bytes + alignment - 1) / alignment * alignment;
+  const std::int64_t scratch = direct ? 0 : (physical_bytes + alignment - 1) / alignment * alignment + onednn_overrun;
   const std::int64_t rows = dy.count() / dy[3], channels = dy[3];
   Lowering lowering = context.logical();
   lowering.implementation = std::string("conv:") + desc.impl_info_str();
-  lowering.workspace_bytes = scratch + std::max({scratch_bytes(desc), reorder ? scratch_bytes(*reorder) : 0,
-                                                 def.bias ? column_sums_workspace(rows, channels) : 0});
+  lowering.workspace_bytes = scratch + onednn_overrun +
+                             std::max({scratch_bytes(desc), reorder ? scratch_bytes(*reorder) : 0,
+                                       def.bias ? column_sums_workspace(rows, channels) : 0});
   lowering.bind = [&dnnl = context.dnnl, desc, reorder, physical, logical, g, direct, scratch, dtype, rows, channels,
                    bias = def.bias, add = def.accumulate](const Binding& b) -> std::unique_ptr<Kernel> {
     const Address rest{b.workspace.fixed, b.workspace.offset + scratch};
