@@ -1,4 +1,4 @@
-// Reduces block by block: a block's running values stay in the first-level cache, memory is read and written once.
+// Reduces block by block: the running values of a block stay in registers, memory is read and written once.
 #include "parallel/comm/reduction.h"
 
 #include <algorithm>
@@ -12,6 +12,8 @@ namespace {
 #define TRAINCTL_INLINE inline __attribute__((always_inline))
 
 using Pointers = std::span<std::byte* const>;
+
+constexpr std::int64_t block = 128;  // elements
 
 // Elements as they lie in memory, and the type they are accumulated in.
 template <class T>
@@ -49,27 +51,28 @@ TRAINCTL_INLINE T combine(T a, T b) {
   if constexpr (reduction == Reduction::maximum) return a != a || a > b ? a : b;
 }
 
+// `length` elements: a constant where the block is whole, so that the sums stay in registers.
+template <class Element, Reduction reduction>
+TRAINCTL_INLINE void reduce_block(Pointers sources, Pointers destinations, std::int64_t first, std::int64_t length) {
+  using Stored = typename Element::Stored;
+  alignas(64) typename Element::Sum sums[block];
+  const auto* source = reinterpret_cast<const Stored*>(sources[0]) + first;
+  for (std::int64_t i = 0; i < length; ++i) sums[i] = Element::load(source[i]);
+  for (std::size_t s = 1; s < sources.size(); ++s) {
+    source = reinterpret_cast<const Stored*>(sources[s]) + first;
+    for (std::int64_t i = 0; i < length; ++i) sums[i] = combine<reduction>(sums[i], Element::load(source[i]));
+  }
+  for (std::byte* to : destinations) {
+    auto* destination = reinterpret_cast<Stored*>(to) + first;
+    for (std::int64_t i = 0; i < length; ++i) destination[i] = Element::store(sums[i]);
+  }
+}
+
 template <class Element, Reduction reduction>
 TRAINCTL_INLINE void reduce_blocks(Pointers sources, Pointers destinations, std::int64_t count) {
-  using Stored = typename Element::Stored;
-  using Sum = typename Element::Sum;
-  constexpr std::int64_t block = 4096 / sizeof(Sum);
-  alignas(64) Sum sums[block];
-  alignas(64) Stored stored[block];
-  for (std::int64_t first = 0; first < count; first += block) {
-    const std::int64_t length = std::min(block, count - first);
-    const auto* source = reinterpret_cast<const Stored*>(sources[0]) + first;
-    for (std::int64_t i = 0; i < length; ++i) sums[i] = Element::load(source[i]);
-    for (std::size_t s = 1; s < sources.size(); ++s) {
-      source = reinterpret_cast<const Stored*>(sources[s]) + first;
-      for (std::int64_t i = 0; i < length; ++i) sums[i] = combine<reduction>(sums[i], Element::load(source[i]));
-    }
-    for (std::int64_t i = 0; i < length; ++i) stored[i] = Element::store(sums[i]);
-    for (std::byte* destination : destinations) {
-      std::memcpy(reinterpret_cast<Stored*>(destination) + first, stored,
-                  static_cast<std::size_t>(length) * sizeof(Stored));
-    }
-  }
+  std::int64_t first = 0;
+  for (; first + block <= count; first += block) reduce_block<Element, reduction>(sources, destinations, first, block);
+  if (first < count) reduce_block<Element, reduction>(sources, destinations, first, count - first);
 }
 
 using Reducer = void (*)(Pointers, Pointers, std::int64_t);

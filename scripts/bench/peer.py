@@ -123,7 +123,10 @@ def rank_main(rank, network, precision, ranks, mode, seconds):
         print(json.dumps({"median_seconds": median, "samples_per_second": speed, "layout": str(layout).split(".")[-1],
                           "version": torch.__version__}))
     if ranks > 1:
+        dist.barrier()
         dist.destroy_process_group()
+    sys.stdout.flush()
+    os._exit(0)  # the interpreter's own way out aborts now and then in threads that Gloo left behind
 
 
 def main():
