@@ -1,6 +1,7 @@
 // trainctl eval: the metrics of a trained network on the test or validation data.
 #include <CLI/CLI.hpp>
 #include <cstdio>
+#include <filesystem>
 
 #include "cmd/job.h"
 #include "cmd/launching.h"
@@ -31,6 +32,13 @@ PartKind part_of(const std::string& name, const Data& data) {
               "add data.validation or data.test, or choose another part with --data");
 }
 
+std::string best_of_run(const RunSpec& spec) {
+  std::string path = "runs/" + spec.name + "/checkpoints/best";
+  if (std::filesystem::exists(path)) return path;
+  throw Error(ErrorKind::data, Place{path}, "there is no such checkpoint",
+              "train first (trainctl run), or name a checkpoint (--checkpoint)");
+}
+
 int evaluate_checkpoint(const RunSpec& spec, const EvalOptions& options, RankContext& context) {
   World& world = context.world;
   const auto backend = make_backend(name_of(spec.cluster.device), context.threads);
@@ -46,8 +54,7 @@ int evaluate_checkpoint(const RunSpec& spec, const EvalOptions& options, RankCon
   engine.download();
   std::optional<LoadedCheckpoint> checkpoint;
   if (world.rank() == 0) {
-    const std::string best = "runs/" + spec.name + "/checkpoints/best";
-    checkpoint = load_named_checkpoint(options.checkpoint.empty() ? best : options.checkpoint);
+    checkpoint = load_named_checkpoint(options.checkpoint.empty() ? best_of_run(spec) : options.checkpoint);
     restore(*checkpoint, engine.weights(), {});
   }
   broadcast_tensors(engine, world.communicator(), *stream);
@@ -70,7 +77,8 @@ int evaluate_checkpoint(const RunSpec& spec, const EvalOptions& options, RankCon
 int run_eval(const EvalOptions& options) {
   const RunSpec spec = load_run_spec(options.common.config, options.common.sets);
   const Situation situation = find_situation(Variables::of_process());
-  if (const std::optional<int> code = supervise_ranks(spec.cluster, options.launch, situation)) return *code;
+  if (const std::optional<int> code = supervise_ranks(spec.cluster, options.common, options.launch, situation))
+    return *code;
   return run_as_rank(situation, [&](RankContext& context) { return evaluate_checkpoint(spec, options, context); });
 }
 

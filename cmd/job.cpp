@@ -8,6 +8,7 @@
 
 #include "cmd/kernel_cache.h"
 #include "core/backend/select.h"
+#include "core/base/format.h"
 #include "core/layers/model.h"
 #include "parallel/comm/text.h"
 
@@ -40,6 +41,19 @@ KernelChoices agree_on_choices(const RunSpec& spec, const DataInfo& data, const 
   return agreed;
 }
 
+// Every rank's part of a full batch is cut into micro-batches of one size.
+void check_accumulation(const BatchSizes& sizes, int ranks) {
+  for (int rank = 0; rank < ranks; ++rank) {
+    const std::int64_t samples = share_of(sizes.training, {rank, ranks}).count;
+    if (samples % sizes.gradient_accumulation == 0) continue;
+    throw Error(ErrorKind::config,
+                format("train.gradient_accumulation: {} does not divide the {} samples that rank {} has of each batch "
+                       "of {}",
+                       sizes.gradient_accumulation, samples, rank, sizes.training),
+                "choose a batch size that is a multiple of ranks times gradient_accumulation");
+  }
+}
+
 }  // namespace
 
 ProgramSpec program_spec(const RunSpec& spec, const DataInfo& data) {
@@ -66,6 +80,7 @@ BatchSizes batch_sizes(const RunSpec& spec, const DataInfo& data, int ranks, con
   sizes.evaluation = std::min(batch, data.validation_samples);
   sizes.evaluation_last = data.validation_samples % batch;
   sizes.gradient_accumulation = static_cast<int>(spec.train.gradient_accumulation);
+  check_accumulation(sizes, ranks);
   return sizes;
 }
 

@@ -4,6 +4,7 @@
 #include <CLI/CLI.hpp>
 #include <fstream>
 
+#include "cmd/run_spec.h"
 #include "core/base/log.h"
 #include "parallel/launch/supervisor.h"
 
@@ -26,10 +27,12 @@ void add_launch_options(CLI::App& app, LaunchFlags& flags) {
   app.add_option("--hosts", flags.hosts, "Hosts and their slots: node1:8,node2:8")->type_name("LIST");
 }
 
-std::optional<int> supervise_ranks(const ClusterOptions& cluster, const LaunchFlags& flags,
+std::optional<int> supervise_ranks(const ClusterOptions& cluster, const CommonOptions& common, const LaunchFlags& flags,
                                    const Situation& situation) {
   if (situation.started_by != StartedBy::user) return std::nullopt;
-  const LaunchPlan plan = plan_launch(launch_request(cluster, flags.ranks, flags.hosts));
+  LaunchRequest request = launch_request(cluster, flags.ranks, flags.hosts);
+  request.forwarded = variables_of(common.config, common.sets);
+  const LaunchPlan plan = plan_launch(request);
   for (const std::string& warning : plan.warnings) log::warning(warning);
   if (plan.mpirun.empty()) return std::nullopt;
   return supervise(plan, own_command());

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "cmd/rank.h"
+#include "cmd/subcommand.h"
 #include "parallel/launch/options.h"
 
 namespace CLI {
@@ -24,6 +25,7 @@ void add_launch_options(CLI::App& app, LaunchFlags& flags);
 
 // Where this process was started by a user and several ranks are wanted: starts this same command line under mpirun,
 // waits, and returns its exit code. Nothing where this process is itself a rank, or the only one.
-std::optional<int> supervise_ranks(const ClusterOptions& cluster, const LaunchFlags& flags, const Situation& situation);
+std::optional<int> supervise_ranks(const ClusterOptions& cluster, const CommonOptions& common, const LaunchFlags& flags,
+                                   const Situation& situation);
 
 }  // namespace trainctl

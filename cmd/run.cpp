@@ -26,7 +26,8 @@ int run(RunOptions& options) {
   if (!options.device.empty()) options.common.sets.push_back("cluster.device=" + options.device);
   const RunSpec spec = load_run_spec(options.common.config, options.common.sets);
   const Situation situation = find_situation(Variables::of_process());
-  if (const std::optional<int> code = supervise_ranks(spec.cluster, options.launch, situation)) return *code;
+  if (const std::optional<int> code = supervise_ranks(spec.cluster, options.common, options.launch, situation))
+    return *code;
   options.training.config = Value<RunSpec>::write(spec);
   options.training.quiet = options.common.quiet;
   options.training.terminal_columns = situation.terminal_columns;

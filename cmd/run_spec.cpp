@@ -2,10 +2,10 @@
 #include "cmd/run_spec.h"
 
 #include <filesystem>
+#include <set>
 
 #include "cmd/presets.h"
 #include "core/base/format.h"
-#include "io/yaml/yaml.h"
 
 namespace trainctl {
 namespace {
@@ -43,13 +43,24 @@ Keys<RunSpec> RunSpec::keys() {
       .check(check_name);
 }
 
-Node load_config(const std::string& file, const std::vector<std::string>& settings, Reader& reader) {
-  Node document = load_yaml(file, environment(), reader);
-  for (const std::string& setting : settings) apply_setting(document, setting, environment(), reader);
+Node load_config(const std::string& file, const std::vector<std::string>& settings, Reader& reader,
+                 const VariableLookup& variables) {
+  Node document = load_yaml(file, variables, reader);
+  for (const std::string& setting : settings) apply_setting(document, setting, variables, reader);
   for (Node::Entry& entry : document.entries) {
     if (entry.key == "model") entry.value = expand_preset(entry.value, load_preset, reader);
   }
   return document;
+}
+
+std::vector<std::string> variables_of(const std::string& file, const std::vector<std::string>& settings) {
+  std::set<std::string> names;
+  Reader ignored;
+  load_config(file, settings, ignored, [&names](const std::string& name) {
+    names.insert(name);
+    return environment()(name);
+  });
+  return {names.begin(), names.end()};
 }
 
 RunSpec read_run_spec(const Node& document, Reader& reader) {

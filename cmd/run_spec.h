@@ -9,6 +9,7 @@
 #include "io/checkpoint/options.h"
 #include "io/loader/options.h"
 #include "io/metrics/options.h"
+#include "io/yaml/yaml.h"
 #include "parallel/launch/options.h"
 #include "parallel/strategies/options.h"
 #include "parallel/trainer/options.h"
@@ -32,7 +33,11 @@ struct RunSpec {
 };
 
 // The document of a config file: variables, includes, settings (PATH=VALUE) and the model's preset in their places.
-Node load_config(const std::string& file, const std::vector<std::string>& settings, Reader& reader);
+Node load_config(const std::string& file, const std::vector<std::string>& settings, Reader& reader,
+                 const VariableLookup& variables = environment());
+
+// The variables of the environment that a config refers to, sorted: ranks on other hosts need them.
+std::vector<std::string> variables_of(const std::string& file, const std::vector<std::string>& settings);
 
 // Reads a document; everything wrong goes to the reader.
 RunSpec read_run_spec(const Node& document, Reader& reader);

@@ -103,11 +103,19 @@ StartEvent start_event(const RunSpec& spec, const World& world, const Job& job, 
   return event;
 }
 
+// What a checkpoint says of the run that wrote it; "" where it does not.
+std::string fact(const std::optional<Snapshot>& snapshot, const std::string& name) {
+  if (!snapshot) return "";
+  const auto found = snapshot->facts.find(name);
+  return found == snapshot->facts.end() ? "" : found->second;
+}
+
 // batch_size_per_rank becomes a batch of all ranks together when a run begins; a resume on other ranks keeps that.
 RunSpec with_global_batch(RunSpec spec, int ranks, const std::optional<Snapshot>& resumed) {
   std::int64_t batch = spec.train.global_batch(ranks);
-  if (resumed && spec.train.batch_size_per_rank && resumed->facts.contains("batch_size")) {
-    const std::int64_t kept = std::stoll(resumed->facts.at("batch_size"));
+  const std::string before = fact(resumed, "batch_size");
+  if (spec.train.batch_size_per_rank && !before.empty()) {
+    const std::int64_t kept = std::stoll(before);
     if (kept != batch) {
       log::info(format("the batch stays {} samples, as when the run began: {} for each rank would make it {} now", kept,
                        *spec.train.batch_size_per_rank, batch));
@@ -120,7 +128,8 @@ RunSpec with_global_batch(RunSpec spec, int ranks, const std::optional<Snapshot>
 }
 
 // The run directory's config with what was found out since.
-Node with_findings(Node config, const DataInfo& data, int ranks, std::int64_t batch) {
+Node with_findings(Node config, const Data& opened, int ranks, std::int64_t batch) {
+  const DataInfo& data = opened.info();
   std::erase_if(config.entries, [](const Node::Entry& entry) { return entry.key == "resolved"; });
   Node found = map_node();
   append(found, "ranks", scalar_node(std::to_string(ranks)));
@@ -129,6 +138,16 @@ Node with_findings(Node config, const DataInfo& data, int ranks, std::int64_t ba
   append(found, "classes", scalar_node(std::to_string(data.classes)));
   append(found, "training_samples", scalar_node(std::to_string(data.training_samples)));
   append(found, "validation_samples", scalar_node(std::to_string(data.validation_samples)));
+  if (!opened.measured().empty()) {
+    Node measured = sequence_node();
+    for (const Statistics& statistics : opened.measured()) {
+      Node values = map_node();
+      append(values, "mean", Value<std::vector<double>>::write(statistics.mean));
+      append(values, "std", Value<std::vector<double>>::write(statistics.stddev));
+      measured.items.push_back(std::move(values));
+    }
+    append(found, "normalize", std::move(measured));
+  }
   append(config, "resolved", std::move(found));
   return config;
 }
@@ -142,16 +161,16 @@ std::map<std::string, std::string> run_facts(const Job& job, const DataInfo& dat
           {"ranks", std::to_string(ranks)}};
 }
 
-void warn_of_changes(const Snapshot& resumed, const std::map<std::string, std::string>& facts) {
+void warn_of_changes(const std::optional<Snapshot>& resumed, const std::map<std::string, std::string>& facts) {
   const auto differs = [&](const std::string& name) {
-    const auto before = resumed.facts.find(name);
-    return before != resumed.facts.end() && before->second != facts.at(name);
+    const std::string before = fact(resumed, name);
+    return !before.empty() && before != facts.at(name);
   };
   if (differs("data"))
     log::warning("the data has changed since the checkpoint: samples may be seen twice or not at all");
   if (differs("device")) {
     log::warning(format("the checkpoint is from {}; this is {}: the same bits are not to be expected",
-                        resumed.facts.at("device"), facts.at("device")));
+                        fact(resumed, "device"), facts.at("device")));
   }
 }
 
@@ -194,7 +213,10 @@ int train(const RunSpec& stated, const TrainingRequest& request, RankContext& co
   const auto stream = backend->compute_stream();
   Lead lead = world.rank() == 0 ? take_lead(stated, request) : Lead{};
   if (any_rank(lead.directory && lead.directory->is_finished(), world.communicator(), *stream)) {
-    if (lead.directory) log::info(format("{} holds a finished run: nothing to do", lead.directory->path()));
+    if (lead.directory) {
+      log::info(format("{} holds a finished run: nothing to do", lead.directory->path()));
+      if (request.json) std::fputs(final_line(lead.directory->metrics_path()).c_str(), stdout);
+    }
     return 0;
   }
   const std::optional<Snapshot> resumed = broadcast_position(
@@ -204,7 +226,7 @@ int train(const RunSpec& stated, const TrainingRequest& request, RankContext& co
   const DataPosition start = resumed ? resumed->position : DataPosition{spec.seed, 0, 0};
 
   const Data data(spec.data, spec.seed);
-  Job job(spec, data.info(), *backend, *stream, world, start, resumed ? resumed->facts.at("kernel_choices") : "");
+  Job job(spec, data.info(), *backend, *stream, world, start, fact(resumed, "kernel_choices"));
   tell_memory(job.engine().memory());
   fill_engine(spec, job, lead, resumed.has_value());
   lead.checkpoint.reset();  // its memory is no longer needed
@@ -212,12 +234,12 @@ int train(const RunSpec& stated, const TrainingRequest& request, RankContext& co
   TrainingPlan plan = training_plan(spec, data.info(), world.size());
   plan.result_names = result_names(job.program_spec());
   plan.facts = run_facts(job, data.info(), world.size(), batch);
-  if (resumed) warn_of_changes(*resumed, plan.facts);
+  warn_of_changes(resumed, plan.facts);
   const auto training = data.training(batch, job.share(), start, context.threads);
   std::unique_ptr<BatchSource> validation;
   if (data.has(PartKind::validation))
     validation = data.evaluation(PartKind::validation, batch, job.share(), context.threads);
-  if (lead.directory) lead.directory->write_config(with_findings(request.config, data.info(), world.size(), batch));
+  if (lead.directory) lead.directory->write_config(with_findings(request.config, data, world.size(), batch));
   if (lead.sink) lead.sink->start(start_event(spec, world, job, plan, resumed, lead));
 
   plan.profile_first = request.profile_first;

@@ -1,6 +1,8 @@
 // The keys of the `checkpoint` section.
 #include "io/checkpoint/options.h"
 
+#include "core/base/format.h"
+
 namespace trainctl {
 
 Keys<CheckpointOptions> CheckpointOptions::keys() {
@@ -15,7 +17,13 @@ Keys<CheckpointOptions> CheckpointOptions::keys() {
       .key("keep", &CheckpointOptions::keep, "How many of the newest checkpoints are kept, beside the best one.",
            at_least(1))
       .key("weights_only", &CheckpointOptions::weights_only,
-           "Leave out the optimizer's state: smaller, but a resumed run starts its optimizer anew.");
+           "Leave out the optimizer's state: smaller, but a resumed run starts its optimizer anew.")
+      .check([](const CheckpointOptions& options, const Node& node, Reader& reader) {
+        if (options.every.unit != Duration::Unit::seconds) return;
+        const Node* value = node.find("every");
+        reader.error(value ? value->place : node.place,
+                     format("every must be a number of steps or epochs, not '{}'", to_string(options.every)));
+      });
 }
 
 }  // namespace trainctl

@@ -136,16 +136,20 @@ std::string end_line(const EndEvent& e) {
   return line(json);
 }
 
-std::optional<std::string> final_status(const std::string& path) {
+std::string final_line(const std::string& path) {
   const int descriptor = open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (descriptor < 0) return std::nullopt;
+  if (descriptor < 0) return "";
   struct stat status {};
   fstat(descriptor, &status);
   const std::string text = read_from(descriptor, std::max<off_t>(0, status.st_size - (1 << 16)), status.st_size);
   close(descriptor);
-  if (!text.ends_with('\n')) return std::nullopt;
-  const std::size_t begin = text.rfind('\n', text.size() - 2) + 1;  // npos + 1 is 0
-  const Json last = Json::parse(text.substr(begin), nullptr, false);
+  if (!text.ends_with('\n')) return "";
+  const std::size_t begin = text.size() < 2 ? 0 : text.rfind('\n', text.size() - 2) + 1;  // npos + 1 is 0
+  return text.substr(begin);
+}
+
+std::optional<std::string> final_status(const std::string& path) {
+  const Json last = Json::parse(final_line(path), nullptr, false);
   if (!last.is_object() || last.value("event", "") != "end") return std::nullopt;
   return last.value("status", "");
 }

@@ -36,6 +36,9 @@ class MetricsJsonl final : public MetricsSink {
 // The `end` event as a line of metrics.jsonl.
 std::string end_line(const EndEvent& event);
 
+// The last line of a metrics.jsonl, with its line break; "" where there is no file or the line is torn.
+std::string final_line(const std::string& path);
+
 // The status of the `end` event that is the last line of a metrics.jsonl; nothing where the run has not ended.
 std::optional<std::string> final_status(const std::string& path);
 

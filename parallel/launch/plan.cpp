@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <set>
+#include <string>
 #include <utility>
 
 #include "core/base/error.h"
@@ -60,11 +62,11 @@ std::string host_list(const LaunchPlan& plan) {
 
 // What ranks on other hosts would not see: our own settings, threads, libraries, and what the config names.
 void forward_variables(LaunchPlan& plan, const LaunchRequest& request) {
-  std::vector<std::string> names = {"OMP_NUM_THREADS", "LD_LIBRARY_PATH"};
+  std::set<std::string> names = {"OMP_NUM_THREADS", "LD_LIBRARY_PATH"};
   for (const auto& [name, value] : request.variables.all()) {
-    if (name.starts_with("TRAINCTL_")) names.push_back(name);
+    if (name.starts_with("TRAINCTL_")) names.insert(name);
   }
-  names.insert(names.end(), request.forwarded.begin(), request.forwarded.end());
+  names.insert(request.forwarded.begin(), request.forwarded.end());
   for (const std::string& name : names) {
     if (request.variables.has(name)) plan.mpirun.insert(plan.mpirun.end(), {"-x", name});
   }

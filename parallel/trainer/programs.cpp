@@ -11,7 +11,7 @@ RunPrograms::RunPrograms(const ProgramSpec& spec, const Strategy& strategy, cons
   const std::int64_t micro_batch = (full + sizes.gradient_accumulation - 1) / sizes.gradient_accumulation;
   const auto add_training = [&](std::int64_t global) {
     const std::int64_t samples = share_of(global, share).count;
-    if (global == 0 || training_.contains(samples)) return;
+    if (global == 0 || training_.contains(samples) || !reader.ok()) return;
     training_[samples] = static_cast<int>(programs_.size());
     const int micro_batches =
         global == sizes.training ? sizes.gradient_accumulation : micro_batches_of(samples, micro_batch);
@@ -21,7 +21,7 @@ RunPrograms::RunPrograms(const ProgramSpec& spec, const Strategy& strategy, cons
   };
   const auto add_evaluation = [&](std::int64_t global) {
     const std::int64_t samples = share_of(global, share).count;
-    if (samples == 0 || evaluation_.contains(samples)) return;
+    if (samples == 0 || evaluation_.contains(samples) || !reader.ok()) return;
     evaluation_[samples] = static_cast<int>(programs_.size());
     programs_.push_back(evaluation_program(spec, samples, reader));
   };

@@ -94,6 +94,9 @@ TEST_CASE("run --json prints the end of the run as one document; --quiet says no
   const Json json = Json::parse(run.out);
   CHECK(json.at("status") == "completed");
   CHECK(json.at("weights_sha256") == events(folder / "runs/config", "end").at(0).at("weights_sha256"));
+  const Finished again = trainctl(folder, {"run", config, "--ranks", "2", "--json", "--run-dir", "runs/config"});
+  CHECK(again.code == 0);
+  CHECK(Json::parse(again.out) == events(folder / "runs/config", "end").at(0));
   for (const char* ranks : {"1", "2"}) {
     const Finished quiet = trainctl(folder, {"run", config, "--ranks", ranks, "--quiet"});
     CHECK(quiet.code == 0);
@@ -117,7 +120,12 @@ TEST_CASE("what a new user types wrongly is answered in a way that helps") {
   says({"run", "confg.yaml"}, "confg.yaml");
   says({"run", config, "--ranks", "two"}, "--ranks");
   says({"run", config, "--set", "train.epoch=3"}, "did you mean 'epochs'");
+  says({"run", config, "--ranks", "2", "--set", "train.gradient_accumulation=4"}, "4 does not divide the 10 samples");
+  says({"check", config, "--ranks", "2", "--set", "train.gradient_accumulation=4"}, "multiple of ranks times");
   says({"inspect", "nowhere"}, "nowhere");
+  const Finished early = trainctl(folder, {"eval", config});
+  CHECK(early.code == 3);
+  CHECK(contains(early.errors, "train first"));
   for (const char* command : {"run", "check", "eval", "inspect", "bench", "schema"}) {
     const Finished help = trainctl(folder, {command, "--help"});
     CHECK(help.code == 0);

@@ -103,6 +103,7 @@ TEST_CASE("wrong types") {
        "c.yaml:17:36: warmup must be a duration such as '10 steps', '1 epoch' or '30 s', not '1 epock'"},
       {"{every: 1 epoch}", "{every: often}",
        "c.yaml:18:21: every must be a duration such as '10 steps', '1 epoch' or '30 s', not 'often'"},
+      {"{every: 1 epoch}", "{every: 30 s}", "c.yaml:18:21: every must be a number of steps or epochs, not '30 s'"},
       {"cluster: {ranks: 2}", "strategy: {bucket_size: big}",
        "c.yaml:19:25: bucket_size must be a size such as '25 MB', not 'big'"},
       {"cluster: {ranks: 2}", "cluster: {ranks: many}",
