@@ -2,9 +2,9 @@
 #include <cstdlib>
 #include <new>
 
+#include "core/backend/cpu/streams.h"
 #include "test/catch.h"
 #include "test/comm/conformance.h"
-#include "test/comm/inline_stream.h"
 #include "test/comm/on_threads.h"
 
 namespace {
@@ -23,7 +23,7 @@ using namespace trainctl;
 
 TEST_CASE("collectives allocate nothing") {
   const auto errors = on_threads(3, [](Communicator& communicator) {
-    InlineStream stream;
+    cpu::ImmediateStream stream;
     communicator.set_deadline(std::chrono::seconds(60));
     std::vector<float> values(30000, 1.0f);
     std::vector<float> received(30000);

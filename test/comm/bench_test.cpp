@@ -1,9 +1,9 @@
 // The benchmark's rows: sizes, bandwidths that follow from the time, and no wrong value.
 #include "parallel/comm/bench.h"
 
+#include "core/backend/cpu/streams.h"
 #include "test/catch.h"
 #include "test/comm/conformance.h"
-#include "test/comm/inline_stream.h"
 #include "test/comm/on_threads.h"
 
 using namespace trainctl;
@@ -12,7 +12,7 @@ TEST_CASE("the benchmark measures every collective and finds no wrong value") {
   const auto collective = GENERATE(Collective::all_reduce, Collective::reduce_scatter, Collective::all_gather,
                                    Collective::broadcast, Collective::all_to_all);
   const auto errors = on_threads(4, [&](Communicator& communicator) {
-    InlineStream stream;
+    cpu::ImmediateStream stream;
     const auto rows = bench_collective(communicator, stream,
                                        {.collective = collective,
                                         .first_bytes = 64,

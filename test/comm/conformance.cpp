@@ -5,9 +5,9 @@
 #include <cstring>
 #include <functional>
 
+#include "core/backend/cpu/streams.h"
 #include "core/base/hash.h"
 #include "core/base/random.h"
-#include "test/comm/inline_stream.h"
 
 namespace trainctl::conformance {
 
@@ -109,7 +109,7 @@ double reduced(Reduction reduction, int ranks, std::int64_t index) {
 }
 
 void all_reduce(Communicator& communicator) {
-  InlineStream stream;
+  cpu::ImmediateStream stream;
   on_both_kinds_of_memory(communicator, sizes[7] * 8, [&](std::byte* memory) {
     for (const DType dtype : all_types) {
       for (const std::int64_t size : sizes) {
@@ -129,7 +129,7 @@ void all_reduce(Communicator& communicator) {
 
 // Sums that depend on the order: all ranks must still hold the same bits, and the same in every kind of memory.
 void same_bits(Communicator& communicator) {
-  InlineStream stream;
+  cpu::ImmediateStream stream;
   std::vector<std::int64_t> hashes;
   on_both_kinds_of_memory(communicator, sizes[6] * 4, [&](std::byte* memory) {
     for (const DType dtype : {DType::float32, DType::bfloat16}) {
@@ -160,7 +160,7 @@ void same_bits(Communicator& communicator) {
 }
 
 void reduce_scatter(Communicator& communicator) {
-  InlineStream stream;
+  cpu::ImmediateStream stream;
   const int ranks = communicator.size();
   on_both_kinds_of_memory(communicator, sizes[6] * 8 * ranks, [&](std::byte* memory) {
     for (const DType dtype : all_types) {
@@ -180,7 +180,7 @@ void reduce_scatter(Communicator& communicator) {
 }
 
 void all_gather(Communicator& communicator) {
-  InlineStream stream;
+  cpu::ImmediateStream stream;
   const int ranks = communicator.size();
   on_both_kinds_of_memory(communicator, sizes[6] * 8 * ranks, [&](std::byte* memory) {
     for (const DType dtype : all_types) {
@@ -200,7 +200,7 @@ void all_gather(Communicator& communicator) {
 }
 
 void all_to_all(Communicator& communicator) {
-  InlineStream stream;
+  cpu::ImmediateStream stream;
   const int ranks = communicator.size();
   for (const std::int64_t size : sizes) {
     if (size > sizes[6]) continue;
@@ -220,7 +220,7 @@ void all_to_all(Communicator& communicator) {
 }
 
 void broadcast(Communicator& communicator) {
-  InlineStream stream;
+  cpu::ImmediateStream stream;
   for (int root = 0; root < communicator.size(); ++root) {
     on_both_kinds_of_memory(communicator, sizes[7] * 4, [&](std::byte* memory) {
       for (const std::int64_t size : sizes) {
@@ -237,7 +237,7 @@ void broadcast(Communicator& communicator) {
 
 // A pipeline: each rank adds its number and passes on; rank 0 starts.
 void send_and_receive(Communicator& communicator) {
-  InlineStream stream;
+  cpu::ImmediateStream stream;
   const int rank = communicator.rank();
   for (const std::int64_t size : sizes) {
     std::vector<float> values(size);
@@ -258,7 +258,7 @@ void send_and_receive(Communicator& communicator) {
 
 // Many calls queued at once on a thread of its own: more than the communicator keeps descriptors for.
 void asynchronous(Communicator& communicator) {
-  ThreadStream stream;
+  cpu::ThreadStream stream;
   constexpr std::int64_t buckets = 300;
   constexpr std::int64_t size = 1001;
   const Memory memory = communicator.allocate(buckets * size * 4);
@@ -274,7 +274,7 @@ void asynchronous(Communicator& communicator) {
 }
 
 void split(Communicator& communicator) {
-  InlineStream stream;
+  cpu::ImmediateStream stream;
   const int rank = communicator.rank();
   const int ranks = communicator.size();
   const std::unique_ptr<Communicator> half = communicator.split(rank % 2, -rank);  // reversed
@@ -308,7 +308,7 @@ void split(Communicator& communicator) {
 }
 
 void memory_comes_and_goes(Communicator& communicator) {
-  InlineStream stream;
+  cpu::ImmediateStream stream;
   for (int round = 0; round < 20; ++round) {
     const Memory memory = communicator.allocate(40000);
     const View view{memory.get(), DType::float32, 10000};

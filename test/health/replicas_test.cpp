@@ -1,9 +1,9 @@
 // Equal replicas pass; a single changed bit is found, and tensor and rank are named.
 #include "parallel/health/replicas.h"
 
+#include "core/backend/cpu/streams.h"
 #include "core/base/random.h"
 #include "test/catch.h"
-#include "test/comm/inline_stream.h"
 #include "test/comm/on_threads.h"
 
 using namespace trainctl;
@@ -33,7 +33,7 @@ std::vector<std::string> check(int ranks, const std::function<void(Replica&, int
   return on_threads(ranks, [&](Communicator& communicator) {
     Replica replica;
     ReplicaCheck check(replica.tensors(), communicator);
-    InlineStream stream;
+    cpu::ImmediateStream stream;
     check.compare(stream);  // equal at first
     change(replica, communicator.rank());
     check.compare(stream);

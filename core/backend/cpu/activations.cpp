@@ -24,6 +24,27 @@ void apply_gradient(const ActivationFunction& function, const T* dy, const T* sa
   });
 }
 
+// y = f(v), with v from operand(places), a function of the element's index.
+template <class T, class Operand>
+Lowering lower_activated(const LowerContext& context, const ActivationFunction& function, Operand operand) {
+  const std::int64_t count = context.output(0).shape.count();
+  return own_kernel(context, [=](const Places& places) {
+    const auto value = operand(places);
+    T* y = places.out<T>(0);
+    const float slope = function.slope;
+    with_kind(function.kind, [=](auto kind) {
+      parallel_ranges(count, element_grain, [=](std::int64_t begin, std::int64_t end) {
+        simd([=]() TRAINCTL_INLINE {
+#pragma omp simd
+          for (std::int64_t i = begin; i < end; ++i) {
+            y[i] = store<T>(activate<decltype(kind)::value>(value(i), slope));
+          }
+        });
+      });
+    });
+  });
+}
+
 }  // namespace
 
 void activation_gradient(const ActivationFunction& function, DType dtype, const void* dy, const void* saved, void* dx,
@@ -38,24 +59,11 @@ void activation_gradient(const ActivationFunction& function, DType dtype, const 
 }
 
 Lowering lower_activation(const LowerContext& context) {
-  const ActivationFunction function = context.op.as<Activation>().function;
-  const std::int64_t count = context.output(0).shape.count();
   return with_type(context.input(0).dtype, [&](auto type) {
     using T = decltype(type);
-    return own_kernel(context, [=](const Places& places) {
+    return lower_activated<T>(context, context.op.as<Activation>().function, [](const Places& places) {
       const T* x = places.in<T>(0);
-      T* y = places.out<T>(0);
-      const float slope = function.slope;
-      with_kind(function.kind, [=](auto kind) {
-        parallel_ranges(count, element_grain, [=](std::int64_t begin, std::int64_t end) {
-          simd([=]() TRAINCTL_INLINE {
-#pragma omp simd
-            for (std::int64_t i = begin; i < end; ++i) {
-              y[i] = store<T>(activate<decltype(kind)::value>(load(x[i]), slope));
-            }
-          });
-        });
-      });
+      return [x](std::int64_t i) TRAINCTL_INLINE { return load(x[i]); };
     });
   });
 }
@@ -70,25 +78,12 @@ Lowering lower_activation_grad(const LowerContext& context) {
 }
 
 Lowering lower_add(const LowerContext& context) {
-  const ActivationFunction function = context.op.as<Add>().function;
-  const std::int64_t count = context.output(0).shape.count();
   return with_type(context.input(0).dtype, [&](auto type) {
     using T = decltype(type);
-    return own_kernel(context, [=](const Places& places) {
+    return lower_activated<T>(context, context.op.as<Add>().function, [](const Places& places) {
       const T* a = places.in<T>(0);
       const T* b = places.in<T>(1);
-      T* y = places.out<T>(0);
-      const float slope = function.slope;
-      with_kind(function.kind, [=](auto kind) {
-        parallel_ranges(count, element_grain, [=](std::int64_t begin, std::int64_t end) {
-          simd([=]() TRAINCTL_INLINE {
-#pragma omp simd
-            for (std::int64_t i = begin; i < end; ++i) {
-              y[i] = store<T>(activate<decltype(kind)::value>(load(a[i]) + load(b[i]), slope));
-            }
-          });
-        });
-      });
+      return [a, b](std::int64_t i) TRAINCTL_INLINE { return load(a[i]) + load(b[i]); };
     });
   });
 }
