@@ -1,5 +1,4 @@
 # One Catch2 program per folder of test/ that holds .cpp files; test/mpi runs under mpirun (see there).
-find_package(Catch2 REQUIRED)
 include(Catch)
 
 file(GLOB catch_main ${PROJECT_SOURCE_DIR}/test/main.cpp)
