@@ -5,9 +5,18 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
 
 namespace trainctl {
-using fmt::format;
+
+// fmt::format. An object, so that arguments from std do not bring std::format, where a compiler has one, into the choice.
+struct Format {
+  template <class... T>
+  std::string operator()(fmt::format_string<T...> text, T&&... values) const {
+    return fmt::format(text, std::forward<T>(values)...);
+  }
+};
+inline constexpr Format format;
 
 // "512 bytes", "1.2 kB", "553.4 MB": decimal units.
 std::string byte_text(std::int64_t bytes);
