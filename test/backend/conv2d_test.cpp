@@ -1,4 +1,7 @@
 // Convolutions against naive loops in float64: odd sizes, groups, dilation, strides, asymmetric padding, accumulation.
+#include <sstream>
+
+#include "core/backend/cpu/conv2d_weights_bf16.h"
 #include "core/backend/cpu/cpu_backend.h"
 #include "core/graph/ops/linear.h"
 #include "test/backend/run_op.h"
@@ -48,13 +51,26 @@ const Case cases[] = {
     {"groups", {2, 6, 6, 12}, 8, 4, {{3, 3}, {1, 1}, {1, 1}, {1, 1}, {1, 1}}},
     {"depthwise", {2, 6, 6, 16}, 16, 16, {{3, 3}, {1, 1}, {1, 1}, {1, 1}, {1, 1}}},
     {"dilation", {1, 11, 9, 8}, 16, 1, {{3, 3}, {1, 1}, {2, 3}, {2, 3}, {2, 3}}},
+    {"odd width, stride 2, even and odd pairings", {3, 9, 13, 20}, 24, 1, {{3, 5}, {2, 2}, {1, 1}, {1, 2}, {1, 2}}},
+    {"stride 3, far padding", {2, 10, 11, 6}, 40, 1, {{4, 7}, {3, 3}, {1, 1}, {3, 6}, {0, 5}}},
+    {"dilation and stride 2", {2, 13, 12, 9}, 18, 1, {{2, 3}, {2, 2}, {3, 2}, {1, 2}, {2, 3}}},
+    {"many rows and channels", {7, 24, 19, 72}, 80, 1, {{3, 3}, {1, 1}, {1, 1}, {1, 1}, {1, 1}}},
+    {"kernel as large as the image", {5, 4, 3, 16}, 16, 1, {{4, 3}, {1, 1}, {1, 1}, {0, 0}, {0, 0}}},
     {"1x1 stride 2", {2, 8, 8, 16}, 32, 1, {{1, 1}, {2, 2}, {1, 1}, {0, 0}, {0, 0}}},
 };
+
+// The same keys with our own kernel as every choice.
+KernelChoices own_kernels(const KernelChoices& choices) {
+  KernelChoices own;
+  std::istringstream lines(choices.text());
+  for (std::string line; std::getline(lines, line);) own.record(line.substr(0, line.find('\t')), "own:avx512_bf16");
+  return own;
+}
 
 }  // namespace
 
 TEST_CASE("conv2d forward and backward") {
-  const auto backend = make_cpu_backend({.threads = 2});
+  const auto backend = make_cpu_backend({.threads = GENERATE(2, 3)});
   const DType dtype = GENERATE(DType::float32, DType::bfloat16);
   const double tolerance = dtype == DType::float32 ? 2e-5 : 2e-2;
   KernelChoices choices;
@@ -96,9 +112,19 @@ TEST_CASE("conv2d forward and backward") {
         for (std::size_t i = 0; i < dbias.size(); ++i) sum_bias[i] += old_bias.values[i];
       }
       const auto by_weights = std::make_shared<Conv2dGradWeights>(w, c.groups, true, accumulate);
-      const auto got = run_op(*backend, by_weights, {x, dy}, {old_kernel, old_bias}, &choices);
-      CHECK(largest_error(got[0], sum_kernel) < 2e-5);
-      CHECK(largest_error(got[1], sum_bias) < 2e-5);
+      KernelChoices measured;
+      const auto check = [&](KernelChoices& use) {
+        Lowering lowering;
+        const auto got = run_op(*backend, by_weights, {x, dy}, {old_kernel, old_bias}, &use, &lowering);
+        CAPTURE(lowering.implementation);
+        CHECK(largest_error(got[0], sum_kernel) < 2e-5);
+        CHECK(largest_error(got[1], sum_bias) < 2e-5);
+        return lowering.implementation;
+      };
+      check(measured);
+      if (dtype != DType::bfloat16 || c.groups > 1 || !cpu::Conv2dWeightsBf16::available()) continue;
+      KernelChoices own = own_kernels(measured);
+      CHECK(check(own) == "own:avx512_bf16");
     }
   }
 }

@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "core/backend/cpu/column_sums.h"
+#include "core/backend/cpu/conv2d_weights_bf16.h"
 #include "core/backend/cpu/dnnl_kernel.h"
 #include "core/backend/cpu/kernels.h"
 #include "core/graph/ops/linear.h"
@@ -45,9 +46,11 @@ struct Geometry {
 };
 
 // Chooses among the implementations that oneDNN offers: the recorded one, else the fastest; references only where there
-// is nothing else. operands(desc) are what a call works on, without scratch memory.
+// is nothing else. operands(desc) are what a call works on, without scratch memory. `seconds`, where given, is its
+// time, where none was recorded.
 template <class Primitive, class Desc, class Operands>
-Desc choose(const LowerContext& context, const std::vector<Desc>& offered, const Operands& operands) {
+Desc choose(const LowerContext& context, const std::vector<Desc>& offered, const Operands& operands,
+            double* seconds = nullptr) {
   constexpr std::size_t most = 3;
   const std::string key = context.key();
   const auto recorded = context.choices.find(key);
@@ -62,17 +65,18 @@ Desc choose(const LowerContext& context, const std::vector<Desc>& offered, const
   }
 
   std::size_t best = 0;
-  if (candidates.size() > 1) {
+  if (candidates.size() > 1 || seconds) {
     double fastest = 1e30;
     for (std::size_t i = 0; i < candidates.size(); ++i) {
       std::vector<Operand> list = operands(candidates[i]);
       append_scratch(candidates[i], {}, list);
-      const double seconds = measure(context.dnnl, Primitive(candidates[i]), list, fastest);
-      if (seconds < fastest) {
-        fastest = seconds;
+      const double time = measure(context.dnnl, Primitive(candidates[i]), list, fastest);
+      if (time < fastest) {
+        fastest = time;
         best = i;
       }
     }
+    if (seconds) *seconds = fastest;
   }
   context.choices.record(key, candidates[best].impl_info_str());
   return candidates[best];
@@ -115,6 +119,43 @@ dnnl::convolution_forward::primitive_desc forward_hint(const LowerContext& conte
   return onednn::convolution(context.dnnl.engine(), g.shape, g.x, g.any_kernel(dtype), memory::desc(), g.y,
                              attributes())
       .front();
+}
+
+constexpr const char* own_weights = "own:avx512_bf16";
+
+// The gradient of the kernel by our own kernel, straight into the logical gradient.
+Lowering lower_own_weights(const LowerContext& context, const Conv2dWeightsBf16& convolution) {
+  const auto& def = context.op.as<Conv2dGradWeights>();
+  const Shape& dy = context.input(1).shape;
+  const std::int64_t rows = dy.count() / dy[3], channels = dy[3];
+  const auto body = [convolution, rows, channels, bias = def.bias, add = def.accumulate](const Places& places) {
+    convolution.run(places.in<Bf16>(0), places.in<Bf16>(1), add, places.out<float>(0), places.workspace<void>());
+    if (!bias) return;
+    column_sums(DType::bfloat16, places.in<void>(1), rows, channels, add, places.out<float>(1),
+                places.workspace<void>());
+  };
+  const std::int64_t bias_bytes = def.bias ? column_sums_workspace(rows, channels) : 0;
+  Lowering lowering = own_kernel(context, body, std::max(convolution.workspace_bytes(), bias_bytes));
+  lowering.implementation = own_weights;
+  return lowering;
+}
+
+// Seconds of a call of our own kernel.
+double measure(const Conv2dWeightsBf16& convolution, const Shape& x, const Shape& dy, std::int64_t kernel_count,
+               double best_so_far) {
+  const auto values = [](std::int64_t count) { return random_bytes(count * 2, DType::bfloat16); };
+  const std::vector<std::byte> images = values(x.count()), gradients = values(dy.count());
+  std::vector<float> kernel(static_cast<std::size_t>(kernel_count));
+  struct alignas(64) Line {
+    std::byte bytes[64];
+  };
+  std::vector<Line> workspace(static_cast<std::size_t>(convolution.workspace_bytes() / 64 + 1));
+  return best_seconds(
+      [&] {
+        convolution.run(reinterpret_cast<const Bf16*>(images.data()), reinterpret_cast<const Bf16*>(gradients.data()),
+                        false, kernel.data(), workspace.data());
+      },
+      best_so_far);
 }
 
 }  // namespace
@@ -168,15 +209,29 @@ Lowering lower_conv2d_grad_weights(const LowerContext& context) {
   const DType dtype = context.input(0).dtype;
   const Shape& dy = context.input(1).shape;
   const Geometry g(def.window, def.groups, context.input(0).shape, dy, dtype);
+  std::optional<Conv2dWeightsBf16> own;
+  if (dtype == DType::bfloat16 && def.groups == 1 && Conv2dWeightsBf16::available()) {
+    own.emplace(def.window, context.input(0).shape, dy, context.threads);
+  }
+  const auto recorded = context.choices.find(context.key());
+  if (own && recorded == own_weights) return lower_own_weights(context, *own);
+
   const dnnl::engine& engine = context.dnnl.engine();
   const auto hint = forward_hint(context, g, dtype);
   const auto offered =
       onednn::convolution_weights(engine, g.shape, g.x, g.any_kernel(DType::float32), g.y, hint, attributes());
-  const auto desc = choose<dnnl::convolution_backward_weights>(context, offered, [&](const auto& candidate) {
+  const auto operands = [&](const auto& candidate) {
     return std::vector<Operand>{{DNNL_ARG_SRC, g.x, {}},
                                 {DNNL_ARG_DIFF_DST, g.y, {}},
                                 {DNNL_ARG_DIFF_WEIGHTS, candidate.diff_weights_desc(), {}}};
-  });
+  };
+  double seconds = 0;
+  const auto desc = choose<dnnl::convolution_backward_weights>(context, offered, operands, own ? &seconds : nullptr);
+  if (own && !recorded &&
+      measure(*own, context.input(0).shape, dy, context.output(0).shape.count(), seconds) < seconds) {
+    context.choices.record(context.key(), own_weights);
+    return lower_own_weights(context, *own);
+  }
   const memory::desc physical = desc.diff_weights_desc();
   const memory::desc logical(g.kernel, memory::data_type::f32, g.logical_strides);
   const bool direct = physical == logical && !def.accumulate;

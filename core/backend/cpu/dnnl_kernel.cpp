@@ -139,7 +139,6 @@ std::vector<std::byte> random_bytes(std::int64_t bytes, DType dtype) {
 
 double measure(const OneDnn& dnnl, const dnnl::primitive& primitive, const std::vector<Operand>& operands,
                double best_so_far) {
-  using Clock = std::chrono::steady_clock;
   constexpr std::size_t alignment = 64;
   std::vector<std::vector<std::byte>> buffers;
   std::vector<Operand> bound = operands;
@@ -153,9 +152,14 @@ double measure(const OneDnn& dnnl, const dnnl::primitive& primitive, const std::
   }
   PrimitiveCall call(dnnl, primitive, bound);
   const Slot slot;
+  return best_seconds([&] { call.run(slot); }, best_so_far);
+}
+
+double best_seconds(const std::function<void()>& call, double best_so_far) {
+  using Clock = std::chrono::steady_clock;
   const auto seconds = [&] {
     const auto start = Clock::now();
-    call.run(slot);
+    call();
     return std::chrono::duration<double>(Clock::now() - start).count();
   };
   double best = seconds(), total = best;

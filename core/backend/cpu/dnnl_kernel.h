@@ -1,6 +1,7 @@
 // Primitives of oneDNN as kernels: the engine, names of its layouts, and calls that allocate nothing.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <string>
 #include <vector>
@@ -81,8 +82,10 @@ class PrimitiveCall {
   bool bound_once_ = false;
 };
 
-// Seconds of one call on random data, the best of a few. Gives up after the first call where that takes much longer
-// than `best_so_far`.
+// Seconds of one call, the best of a few. Gives up after the first one where that takes much longer than `best_so_far`.
+double best_seconds(const std::function<void()>& call, double best_so_far = 1e30);
+
+// Those of a primitive on random data.
 double measure(const OneDnn& dnnl, const dnnl::primitive& primitive, const std::vector<Operand>& operands,
                double best_so_far = 1e30);
 
