@@ -20,7 +20,7 @@ constexpr std::int64_t vector = 16;      // channels of a packed vector, each wi
 constexpr std::int64_t packed = 32;      // values of a packed vector
 constexpr std::int64_t block = 64;       // channels that are packed together
 constexpr std::int64_t most_rows = 256;  // that are packed together
-constexpr std::int64_t packed_bytes = 160 * 1024;
+constexpr std::int64_t packed_bytes = 320 * 1024;
 constexpr int tile_inputs = 8, tile_vectors = 3;
 
 std::int64_t divide_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
@@ -37,30 +37,51 @@ struct Output {
   std::uint16_t mask;
 };
 
+// Memory that will be packed next, fetched into the cache `step` bytes at a time while tiles sum.
+struct Ahead {
+  const Bf16* at;
+  std::int64_t step;
+};
+
 struct TileSum {
   const Bf16* x;  // the tile's first channel
   const Output* outputs;
   const RowPair* rows;
   std::int64_t row_count, pairs, sums_stride;
+  std::array<Ahead, 2>* ahead;
 };
 
 #if defined(__x86_64__)
+
+// Packs 16 channels (or those of the masks) of two positions.
+[[TRAINCTL_AVX512_BF16]] inline void pack_pair(const Bf16* first, const Bf16* second, std::uint16_t first_mask,
+                                               std::uint16_t second_mask, Bf16* to) {
+  alignas(64) static constexpr std::int16_t order[] = {0, 32, 1, 33, 2,  34, 3,  35, 4,  36, 5,  37, 6,  38, 7,  39,
+                                                       8, 40, 9, 41, 10, 42, 11, 43, 12, 44, 13, 45, 14, 46, 15, 47};
+  const __m256i even = _mm256_maskz_loadu_epi16(first_mask, first), odd = _mm256_maskz_loadu_epi16(second_mask, second);
+  _mm512_store_si512(to, _mm512_permutex2var_epi16(_mm512_castsi256_si512(even), _mm512_load_si512(order),
+                                                   _mm512_castsi256_si512(odd)));
+}
 
 // Packs `pairs` pairs of positions (first, first + 1), (first + 2, ...), of 16 channels (or those of the mask); those
 // outside [0, count) are zeros. Positions lie `step` values apart.
 [[TRAINCTL_AVX512_BF16]] void pack_row(const Bf16* source, std::int64_t step, std::int64_t count, std::int64_t first,
                                        std::int64_t pairs, std::uint16_t mask, Bf16* to) {
-  alignas(64) static constexpr std::int16_t order[] = {0, 32, 1, 33, 2,  34, 3,  35, 4,  36, 5,  37, 6,  38, 7,  39,
-                                                       8, 40, 9, 41, 10, 42, 11, 43, 12, 44, 13, 45, 14, 46, 15, 47};
-  const __m512i interleave = _mm512_load_si512(order);
-  for (std::int64_t j = 0; j < pairs; ++j, to += packed) {
-    const std::int64_t at = first + 2 * j;
-    const auto channels = [&](std::int64_t position) { return position >= 0 && position < count ? mask : 0; };
-    const __m256i even = _mm256_maskz_loadu_epi16(static_cast<__mmask16>(channels(at)), source + at * step);
-    const __m256i odd = _mm256_maskz_loadu_epi16(static_cast<__mmask16>(channels(at + 1)), source + (at + 1) * step);
-    _mm512_store_si512(
-        to, _mm512_permutex2var_epi16(_mm512_castsi256_si512(even), interleave, _mm512_castsi256_si512(odd)));
+  const auto at = [&](std::int64_t position) { return position >= 0 && position < count ? mask : std::uint16_t{0}; };
+  for (std::int64_t position = first; position < first + 2 * pairs; position += 2, to += packed) {
+    const Bf16* from = source + position * step;
+    if (position >= 0 && position + 1 < count) {
+      pack_pair(from, from + step, mask, mask, to);
+    } else {
+      pack_pair(from, from + step, at(position), at(position + 1), to);
+    }
   }
+}
+
+[[TRAINCTL_AVX512_BF16]] inline void fetch(Ahead& ahead) {
+  const auto* at = reinterpret_cast<const char*>(ahead.at);
+  for (std::int64_t i = 0; i < ahead.step; i += 64) _mm_prefetch(at + i, _MM_HINT_T1);
+  ahead.at += ahead.step / 2;
 }
 
 template <int inputs, int outputs>
@@ -74,6 +95,7 @@ template <int inputs, int outputs>
     }
   }
   for (const RowPair* row = t.rows; row < t.rows + t.row_count; ++row) {
+    for (Ahead& ahead : *t.ahead) fetch(ahead);
     const Bf16* x = t.x + row->x;
     const Bf16* dy[outputs];
     for (int o = 0; o < outputs; ++o) dy[o] = t.outputs[o].dy + row->dy;
@@ -131,6 +153,7 @@ struct Conv2dWeightsBf16::Task {
   Bf16 *packed_x,
       *packed_dy;  // [vector of C][slot][residue][pair], [pairing][vector of O][row][pair] of packed vectors
   std::int64_t first_in, in_vectors, first_out, out_vectors, first, last;
+  std::array<Ahead, 2> ahead;  // x and dy
 };
 
 bool Conv2dWeightsBf16::available() {
@@ -173,6 +196,14 @@ Conv2dWeightsBf16::Conv2dWeightsBf16(const Window& window, const Shape& x, const
   row_parts_ = std::min(rows_, threads / std::gcd<std::int64_t>(threads, blocks));
 
   image_slots_ = (out_rows_ - 1) * window.strides[0] + kernel_reach() + 1;
+  is_read_.resize(static_cast<std::size_t>(image_slots_));
+  for (std::int64_t y = 0; y < out_rows_; ++y) {
+    for (std::int64_t kh = 0; kh < window.size[0]; ++kh) {
+      const std::int64_t padded = y * window.strides[0] + kh * window.dilation[0];
+      const std::int64_t row = padded - window.padding_before[0];
+      is_read_[static_cast<std::size_t>(padded)] = row >= 0 && row < in_rows_;
+    }
+  }
   const std::int64_t x_vectors = std::min(divide_up(in_, vector), block / vector) * pairs_ *
                                  static_cast<std::int64_t>(residues_.size()),
                      dy_vectors = std::min(divide_up(out_, vector), block / vector) * dy_pairs_ * pairings_;
@@ -190,38 +221,37 @@ std::int64_t Conv2dWeightsBf16::workspace_bytes() const {
   return threads_ * (packed_x_bytes() + packed_dy_bytes()) + (row_parts_ - 1) * partial;
 }
 
+std::int64_t Conv2dWeightsBf16::row_values() const {
+  return static_cast<std::int64_t>(residues_.size()) * pairs_ * packed;
+}
+
 std::int64_t Conv2dWeightsBf16::packed_x_bytes() const {
-  const auto residues = static_cast<std::int64_t>(residues_.size());
-  return std::min(divide_up(in_, vector), block / vector) * chunk_slots_ * residues * pairs_ * packed * 2;
+  return std::min(divide_up(in_, vector), block / vector) * chunk_slots_ * row_values() * 2;
 }
 
 std::int64_t Conv2dWeightsBf16::packed_dy_bytes() const {
   return pairings_ * std::min(divide_up(out_, vector), block / vector) * chunk_rows_ * dy_pairs_ * packed * 2;
 }
 
-bool Conv2dWeightsBf16::is_read(std::int64_t padded_row) const {
-  for (std::int64_t kh = 0; kh < window_.size[0]; ++kh) {
-    if ((padded_row - kh * window_.dilation[0]) % window_.strides[0] == 0) return true;
-  }
-  return false;
-}
-
 void Conv2dWeightsBf16::pack(const Task& task) const {
+  const std::int64_t stride = window_.strides[1], slots = slot(task.last - 1) + kernel_reach() + 1 - slot(task.first);
   Bf16* to = task.packed_x;
-  for (std::int64_t v = 0; v < task.in_vectors; ++v) {
+  for (std::int64_t v = 0; v < task.in_vectors; ++v, to += (chunk_slots_ - slots) * row_values()) {
     const std::int64_t channel = task.first_in + v * vector;
-    for (std::int64_t s = 0; s < chunk_slots_; ++s) {
-      // The row of x in this slot, if it is one that the chunk needs.
-      const std::int64_t at = slot(task.first) + s, image = at / image_slots_, padded = at % image_slots_;
-      const std::int64_t row = padded - window_.padding_before[0];
-      const bool wanted = at <= slot(task.last - 1) + kernel_reach() && row >= 0 && row < in_rows_ && is_read(padded);
-      const Bf16* from = task.x + (image * in_rows_ + row) * in_columns_ * in_ + channel;
-      for (const Residue& residue : residues_) {
-        const std::int64_t stride = window_.strides[1], count = divide_up(in_columns_ - residue.first, stride);
-        if (wanted) {
-          pack_row(from + residue.first * in_, stride * in_, count, 0, pairs_, existing(channel, in_), to);
+    std::int64_t image = slot(task.first) / image_slots_, padded = slot(task.first) % image_slots_;
+    for (std::int64_t s = 0; s < slots; ++s, to += row_values()) {
+      if (is_read_[static_cast<std::size_t>(padded)]) {
+        const std::int64_t row = image * in_rows_ + padded - window_.padding_before[0];
+        const Bf16* from = task.x + row * in_columns_ * in_ + channel;
+        for (std::size_t r = 0; r < residues_.size(); ++r) {
+          const std::int64_t first = residues_[r].first, count = divide_up(in_columns_ - first, stride);
+          pack_row(from + first * in_, stride * in_, count, 0, pairs_, existing(channel, in_),
+                   to + static_cast<std::int64_t>(r) * pairs_ * packed);
         }
-        to += pairs_ * packed;
+      }
+      if (++padded == image_slots_) {
+        padded = 0;
+        ++image;
       }
     }
   }
@@ -238,20 +268,40 @@ void Conv2dWeightsBf16::pack(const Task& task) const {
   }
 }
 
-void Conv2dWeightsBf16::sum(const Task& task, std::int64_t kernel_row) const {
-  const auto residues = static_cast<std::int64_t>(residues_.size());
-  std::array<RowPair, most_rows> rows;
-  std::int64_t row_count = 0;
-  for (std::int64_t row = task.first; row < task.last; ++row) {
-    const std::int64_t padded = row % out_rows_ * window_.strides[0] + kernel_row * window_.dilation[0];
-    const std::int64_t in_row = padded - window_.padding_before[0];
-    if (in_row < 0 || in_row >= in_rows_) continue;
-    const std::int64_t place = slot(row) + kernel_row * window_.dilation[0] - slot(task.first);
-    rows[static_cast<std::size_t>(row_count++)] = {place * residues * pairs_ * packed,
-                                                   (row - task.first) * dy_pairs_ * packed};
+void Conv2dWeightsBf16::fetch_next(Task& task, std::int64_t end) const {
+  const std::int64_t rows = std::min(chunk_rows_, end - task.last), x_row = in_columns_ * in_,
+                     dy_row = out_columns_ * out_;
+  if (rows <= 0 || in_blocks_ * out_blocks_ > 1) {
+    task.ahead = {};
+    return;
   }
-  for (std::int64_t r = 0; r < residues; ++r) {
-    const std::vector<Column>& columns = residues_[static_cast<std::size_t>(r)].columns;
+  std::int64_t tiles = 0;
+  for (const Residue& residue : residues_) {
+    tiles += divide_up(static_cast<std::int64_t>(residue.columns.size()) * task.out_vectors, tile_vectors);
+  }
+  const std::int64_t steps = tiles * window_.size[0] * divide_up(in_, tile_inputs) * (task.last - task.first);
+  const auto step = [&](std::int64_t values) { return divide_up(values * 2, steps * 64) * 64; };
+  const std::int64_t image = task.last / out_rows_, y = task.last % out_rows_;
+  task.ahead = {
+      Ahead{task.x + (image * in_rows_ + y * window_.strides[0]) * x_row, step(rows * window_.strides[0] * x_row)},
+      Ahead{task.dy + task.last * dy_row, step(rows * dy_row)}};
+}
+
+void Conv2dWeightsBf16::sum(Task& task, std::int64_t kernel_row) const {
+  std::array<RowPair, most_rows> rows;
+  std::int64_t row_count = 0, y = task.first % out_rows_, place = 0;
+  for (std::int64_t row = 0; row < task.last - task.first; ++row) {
+    const std::int64_t reach = kernel_row * window_.dilation[0];
+    const std::int64_t in_row = y * window_.strides[0] + reach - window_.padding_before[0];
+    if (in_row >= 0 && in_row < in_rows_) {
+      rows[static_cast<std::size_t>(row_count++)] = {(place + reach) * row_values(), row * dy_pairs_ * packed};
+    }
+    const bool next_image = ++y == out_rows_;
+    place += next_image ? image_slots_ - (out_rows_ - 1) * window_.strides[0] : window_.strides[0];
+    if (next_image) y = 0;
+  }
+  for (std::size_t r = 0; r < residues_.size(); ++r) {
+    const std::vector<Column>& columns = residues_[r].columns;
     const std::int64_t vectors = static_cast<std::int64_t>(columns.size()) * task.out_vectors;
     const std::int64_t groups = divide_up(vectors, tile_vectors);
     for (std::int64_t group = 0; group < groups; ++group) {
@@ -270,10 +320,10 @@ void Conv2dWeightsBf16::sum(const Task& task, std::int64_t kernel_row) const {
       const std::int64_t end = std::min(in_, task.first_in + task.in_vectors * vector);
       for (std::int64_t in = task.first_in; in < end; in += tile_inputs) {
         const std::int64_t within = in - task.first_in;
-        const Bf16* x = task.packed_x + within / vector * chunk_slots_ * residues * pairs_ * packed +
-                        r * pairs_ * packed + within % vector * 2;
+        const Bf16* x = task.packed_x + within / vector * chunk_slots_ * row_values() +
+                        static_cast<std::int64_t>(r) * pairs_ * packed + within % vector * 2;
         sum_tile(std::min<std::int64_t>(tile_inputs, end - in), last - first,
-                 {x, outputs.data(), rows.data(), row_count, pairs_, out_});
+                 {x, outputs.data(), rows.data(), row_count, pairs_, out_, &task.ahead});
         for (Output& output : outputs) output.sums += tile_inputs * out_;
       }
     }
@@ -303,11 +353,13 @@ void Conv2dWeightsBf16::run(const Bf16* x, const Bf16* dy, bool accumulate, floa
                 .first_out = first_out,
                 .out_vectors = divide_up(std::min(block, out_ - first_out), vector),
                 .first = 0,
-                .last = 0};
+                .last = 0,
+                .ahead = {}};
       const std::int64_t end = rows_ * (part + 1) / row_parts_;
       for (task.first = rows_ * part / row_parts_; task.first < end; task.first = task.last) {
         task.last = std::min(task.first + chunk_rows_, end);
         pack(task);
+        fetch_next(task, end);
         for (std::int64_t kernel_row = 0; kernel_row < window_.size[0]; ++kernel_row) sum(task, kernel_row);
       }
     }

@@ -44,12 +44,14 @@ class Conv2dWeightsBf16 {
     return row / out_rows_ * image_slots_ + row % out_rows_ * window_.strides[0];
   }
   std::int64_t kernel_reach() const { return (window_.size[0] - 1) * window_.dilation[0]; }
-  // Whether a row of the kernel reads this row of the padded image.
-  bool is_read(std::int64_t padded_row) const;
+  // Values of a packed row of x with 16 channels.
+  std::int64_t row_values() const;
   std::int64_t packed_x_bytes() const;
   std::int64_t packed_dy_bytes() const;
   void pack(const Task& task) const;
-  void sum(const Task& task, std::int64_t kernel_row) const;
+  // Plans what sum() fetches ahead: what the task packs next, up to the row `end`.
+  void fetch_next(Task& task, std::int64_t end) const;
+  void sum(Task& task, std::int64_t kernel_row) const;
 
   Window window_;
   std::int64_t in_rows_, in_columns_, in_, out_rows_, out_columns_, out_, rows_;  // rows_: of all images' dy
@@ -58,6 +60,7 @@ class Conv2dWeightsBf16 {
   std::int64_t first_dy_pair_, dy_pairs_;  // of a packed row of dy
   std::int64_t pairings_ = 1;              // even, and odd where a column needs it
   std::int64_t image_slots_;               // rows of an image of x with its padding: the places of packed rows
+  std::vector<bool> is_read_;              // of those, which are read by the kernel and no padding
   std::int64_t in_blocks_, out_blocks_, row_parts_, chunk_rows_, chunk_slots_;
   int threads_;
 };
