@@ -47,7 +47,7 @@ class CpuBackend final : public Backend {
 
   void copy(void* to, const void* from, std::int64_t bytes, Stream& stream) override {
     if (dynamic_cast<ThreadStream*>(&stream) != nullptr) stream.synchronize();
-    std::memcpy(to, from, static_cast<std::size_t>(bytes));
+    if (bytes > 0) std::memcpy(to, from, static_cast<std::size_t>(bytes));
   }
 
   std::unique_ptr<Stream> compute_stream() override { return std::make_unique<ImmediateStream>(); }
