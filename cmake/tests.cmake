@@ -1,6 +1,10 @@
 # One Catch2 program per folder of test/ that holds .cpp files; test/mpi runs under mpirun (see there).
 include(Catch)
 
+if(CMAKE_CXX_FLAGS MATCHES "-fsanitize=thread")
+  target_sources(trainctl_core PRIVATE ${PROJECT_SOURCE_DIR}/test/tsan_openmp.cpp)
+endif()
+
 file(GLOB catch_main ${PROJECT_SOURCE_DIR}/test/main.cpp)
 add_library(trainctl_test_main OBJECT ${catch_main})
 target_include_directories(trainctl_test_main PUBLIC ${PROJECT_SOURCE_DIR})
