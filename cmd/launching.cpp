@@ -1,7 +1,10 @@
 // From a command to its ranks.
 #include "cmd/launching.h"
 
+#include <unistd.h>
+
 #include <CLI/CLI.hpp>
+#include <cstdlib>
 #include <fstream>
 
 #include "cmd/run_spec.h"
@@ -20,6 +23,18 @@ std::vector<std::string> own_command() {
   return words;
 }
 
+// libgomp reads its settings when it is loaded: this process becomes itself again with them. Comes back where nothing
+// is to be set, as the second time.
+void start_again_with(const Variables::Map& environment) {
+  if (environment.empty()) return;
+  for (const auto& [name, value] : environment) setenv(name.c_str(), value.c_str(), 1);
+  std::vector<std::string> words = own_command();
+  std::vector<char*> arguments;
+  for (std::string& word : words) arguments.push_back(word.data());
+  arguments.push_back(nullptr);
+  execv(arguments.front(), arguments.data());  // where it fails, threads spin
+}
+
 }  // namespace
 
 void add_launch_options(CLI::App& app, LaunchFlags& flags) {
@@ -34,7 +49,10 @@ std::optional<int> supervise_ranks(const ClusterOptions& cluster, const CommonOp
   request.forwarded = variables_of(common.config, common.sets);
   const LaunchPlan plan = plan_launch(request);
   for (const std::string& warning : plan.warnings) log::warning(warning);
-  if (plan.mpirun.empty()) return std::nullopt;
+  if (plan.mpirun.empty()) {
+    start_again_with(plan.environment);
+    return std::nullopt;
+  }
   return supervise(plan, own_command());
 }
 

@@ -7,6 +7,12 @@
 
 namespace trainctl {
 
+#ifdef OMPI_MAJOR_VERSION
+int openmpi_version() { return OMPI_MAJOR_VERSION; }
+#else
+int openmpi_version() { return 0; }
+#endif
+
 MpiEnvironment::MpiEnvironment() {
   int provided = 0;
   check_mpi(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_MULTIPLE, &provided), "MPI_Init_thread");

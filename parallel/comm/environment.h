@@ -6,6 +6,9 @@
 
 namespace trainctl {
 
+// Major version of the OpenMPI that this program is built with; 0: another MPI.
+int openmpi_version();
+
 // One object in a process that mpirun, or srun with PMI, has started; made before any other thread. All ranks make it
 // together.
 class MpiEnvironment {

@@ -36,7 +36,7 @@ struct LaunchPlan {
   bool oversubscribed = false;        // more ranks than cores
   int threads = 1;                    // for each rank, on this host
   std::vector<std::string> mpirun;    // the command up to the program; empty: one rank, in this process
-  Variables::Map environment;         // set for mpirun
+  Variables::Map environment;         // set for mpirun, or for the one rank
   std::vector<std::string> warnings;  // to be shown before the start
 };
 

@@ -13,6 +13,7 @@
 #include "core/base/error.h"
 #include "core/base/format.h"
 #include "core/base/log.h"
+#include "parallel/comm/environment.h"
 #include "parallel/launch/outcome.h"
 #include "parallel/launch/scratch.h"
 #include "parallel/launch/supervision.h"
@@ -47,6 +48,11 @@ void append(std::vector<std::string>& words, std::initializer_list<std::string> 
 std::string own_path() { return std::filesystem::read_symlink("/proc/self/exe"); }
 
 int supervise(const LaunchPlan& plan, const std::vector<std::string>& command) {
+  if (openmpi_version() != 4) {
+    throw Error(
+        ErrorKind::config, "this trainctl is not built with OpenMPI 4, whose mpirun it starts its ranks with",
+        "build it with OpenMPI 4.1, use --ranks 1, or start the ranks yourself: mpirun -n 2 trainctl run CONFIG");
+  }
   const std::string mpirun = find_program("mpirun");
   if (mpirun.empty()) {
     throw Error(ErrorKind::config, "there is no mpirun to start the ranks with",

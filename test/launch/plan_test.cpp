@@ -60,12 +60,23 @@ TEST_CASE("ranks on this host use shared memory alone and bind themselves") {
   CHECK(plan.one_host);
   CHECK(plan.threads == 2);
   CHECK(plan.warnings.empty());
-  CHECK(plan.environment.empty());
+  CHECK(plan.environment == Variables::Map{{"GOMP_SPINCOUNT", "4000"}});  // ranks have two threads each
   CHECK(line(plan) ==
         "mpirun -n 2 -H localhost:2 --bind-to none -x OMPI_MCA_orte_bound_at_launch=1 --mca odls_base_num_threads 0 "
         "--mca odls_base_sigkill_timeout 0 "
         "--mca pml ob1 "
         "--mca btl vader,self --mca oob_tcp_if_include lo --mca plm isolated");
+}
+
+TEST_CASE("threads of a rank spin briefly, unless the user has said how they wait") {
+  LaunchRequest request = on_cores(4);
+  request.ranks = 1;
+  CHECK(plan_launch(request).environment == Variables::Map{{"GOMP_SPINCOUNT", "4000"}});
+  request.variables = Variables{{"OMP_WAIT_POLICY", "active"}};
+  CHECK(plan_launch(request).environment.empty());
+  request.variables = Variables{};
+  request.ranks = 4;
+  CHECK(plan_launch(request).environment.empty());
 }
 
 TEST_CASE("root needs OpenMPI's permission, and a user's settings stay") {
@@ -126,9 +137,7 @@ TEST_CASE("several hosts: their slots, MPI's choice of network, and the variable
   CHECK(plan.threads == 2);
   CHECK(line(plan) ==
         "mpirun -n 4 -H desk:2,n2:2 --bind-to none -x OMPI_MCA_orte_bound_at_launch=1 --mca odls_base_num_threads 0 "
-        "--mca odls_base_sigkill_timeout 0 -x "
-        "TRAINCTL_DATA "
-        "-x IMAGES");
+        "--mca odls_base_sigkill_timeout 0 -x IMAGES -x TRAINCTL_DATA -x GOMP_SPINCOUNT");
   CHECK(plan.first_rank_here);
   request.hosts = {{"n2", 2}, {"desk", 4}};
   CHECK(plan_launch(request).first_rank_here);
