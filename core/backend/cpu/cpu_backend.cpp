@@ -18,6 +18,10 @@ namespace {
 
 constexpr std::int64_t alignment = 64;
 
+// Raised with every change to the kernels that there are to choose from, or to their bits: choices kept on disk are
+// made anew.
+constexpr int kernel_generation = 2;
+
 class CpuBackend final : public Backend {
  public:
   explicit CpuBackend(CpuOptions options) : threads_(options.threads) { prepare_compute_threads(threads_); }
@@ -25,8 +29,8 @@ class CpuBackend final : public Backend {
   std::string_view name() const override { return "cpu"; }
 
   std::string fingerprint() const override {
-    return format("{}, {}, {} threads, oneDNN {}", processor_model(), name_of(instruction_set()), threads_,
-                  onednn::version());
+    return format("{}, {}, {} threads, oneDNN {}, kernels {}", processor_model(), name_of(instruction_set()), threads_,
+                  onednn::version(), kernel_generation);
   }
 
   Peaks peaks() override { return measure_cpu_peaks(); }
