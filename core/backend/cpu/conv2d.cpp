@@ -202,6 +202,22 @@ Lowering lower_conv2d_grad_input(const LowerContext& context) {
   return lowering;
 }
 
+// What oneDNN offers for the gradient of the kernel. In float32 its 1x1 convolutions with strides, jit_1x1, first
+// gather the pixels of x that they use into scratch memory with room for C channels each, but write them a vector at a
+// time: with fewer channels than a vector has (8 or 16), oneDNN 2.6 writes past the end of that memory, by more the
+// larger the image is, and with several threads each into the next one's. They are left out there.
+std::vector<dnnl::convolution_backward_weights::primitive_desc> weight_gradients(const LowerContext& context,
+                                                                                 const Geometry& g, DType dtype) {
+  const auto hint = forward_hint(context, g, dtype);
+  auto offered = onednn::convolution_weights(context.dnnl.engine(), g.shape, g.x, g.any_kernel(DType::float32), g.y,
+                                             hint, attributes());
+  const std::int64_t in = g.kernel[g.kernel.size() - 3];
+  if (in < 16 && (g.shape.strides[0] > 1 || g.shape.strides[1] > 1)) {
+    std::erase_if(offered, [](const auto& desc) { return std::string(desc.impl_info_str()).starts_with("jit_1x1"); });
+  }
+  return offered;
+}
+
 // The gradient of the kernel comes in the implementation's layout, into scratch memory, and is reordered from there
 // into (or added to) the logical gradient.
 Lowering lower_conv2d_grad_weights(const LowerContext& context) {
@@ -217,9 +233,7 @@ Lowering lower_conv2d_grad_weights(const LowerContext& context) {
   if (own && recorded == own_weights) return lower_own_weights(context, *own);
 
   const dnnl::engine& engine = context.dnnl.engine();
-  const auto hint = forward_hint(context, g, dtype);
-  const auto offered =
-      onednn::convolution_weights(engine, g.shape, g.x, g.any_kernel(DType::float32), g.y, hint, attributes());
+  const auto offered = weight_gradients(context, g, dtype);
   const auto operands = [&](const auto& candidate) {
     return std::vector<Operand>{{DNNL_ARG_SRC, g.x, {}},
                                 {DNNL_ARG_DIFF_DST, g.y, {}},
@@ -242,13 +256,12 @@ Lowering lower_conv2d_grad_weights(const LowerContext& context) {
   // other.
   constexpr std::int64_t alignment = 64;
   const auto physical_bytes = static_cast<std::int64_t>(physical.get_size());
-  const std::int64_t scratch = direct ? 0 : (physical_bytes + alignment - 1) / alignment * alignment + onednn_overrun;
+  const std::int64_t scratch = direct ? 0 : (physical_bytes + alignment - 1) / alignment * alignment;
   const std::int64_t rows = dy.count() / dy[3], channels = dy[3];
   Lowering lowering = context.logical();
   lowering.implementation = std::string("conv:") + desc.impl_info_str();
-  lowering.workspace_bytes = scratch + onednn_overrun +
-                             std::max({scratch_bytes(desc), reorder ? scratch_bytes(*reorder) : 0,
-                                       def.bias ? column_sums_workspace(rows, channels) : 0});
+  lowering.workspace_bytes = scratch + std::max({scratch_bytes(desc), reorder ? scratch_bytes(*reorder) : 0,
+                                                 def.bias ? column_sums_workspace(rows, channels) : 0});
   lowering.bind = [&dnnl = context.dnnl, desc, reorder, physical, logical, g, direct, scratch, dtype, rows, channels,
                    bias = def.bias, add = def.accumulate](const Binding& b) -> std::unique_ptr<Kernel> {
     const Address rest{b.workspace.fixed, b.workspace.offset + scratch};

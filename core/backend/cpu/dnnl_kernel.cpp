@@ -144,7 +144,7 @@ double measure(const OneDnn& dnnl, const dnnl::primitive& primitive, const std::
   std::vector<Operand> bound = operands;
   for (Operand& operand : bound) {
     const bool half = onednn::data_type(operand.desc) == onednn::memory::data_type::bf16;
-    const auto bytes = static_cast<std::int64_t>(operand.desc.get_size() + alignment + onednn_overrun);
+    const auto bytes = static_cast<std::int64_t>(operand.desc.get_size() + alignment);
     buffers.push_back(random_bytes(bytes, half ? DType::bfloat16 : DType::float32));
     void* start = buffers.back().data();
     std::size_t space = buffers.back().size();

@@ -55,10 +55,6 @@ struct Operand {
   Address address;
 };
 
-// Bytes left free behind what a convolution writes: with few channels, oneDNN 2.6's gradient by the kernel writes past
-// its scratch memory's or its result's stated end.
-inline constexpr std::int64_t onednn_overrun = 4096;
-
 // Adds the scratch memory that a primitive of this descriptor needs, if any.
 template <class Desc>
 void append_scratch(const Desc& desc, Address place, std::vector<Operand>& operands) {
