@@ -9,7 +9,8 @@
 
 namespace trainctl {
 
-// fmt::format. An object, so that arguments from std do not bring std::format, where a compiler has one, into the choice.
+// fmt::format. An object, so that arguments from std do not bring std::format, where a compiler has one, into the
+// choice.
 struct Format {
   template <class... T>
   std::string operator()(fmt::format_string<T...> text, T&&... values) const {

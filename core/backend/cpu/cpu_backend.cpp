@@ -20,7 +20,7 @@ constexpr std::int64_t alignment = 64;
 
 // Raised with every change to the kernels that there are to choose from, or to their bits: choices kept on disk are
 // made anew.
-constexpr int kernel_generation = 2;
+constexpr int kernel_generation = 3;
 
 class CpuBackend final : public Backend {
  public:
