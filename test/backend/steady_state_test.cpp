@@ -3,6 +3,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <limits>
 
 #include "cmd/job.h"
 #include "core/backend/select.h"
@@ -38,13 +39,16 @@ TEST_CASE("after the first steps a step of a whole network, data included, alloc
     }
   };
   epoch();  // both sizes of batches, once
-  epoch();
-  const std::int64_t before = allocations_of_ours();
-  epoch();
-  epoch();
-  const std::int64_t after = allocations_of_ours();
+  // On a busy machine a worker may come to its first sample late; what every step allocates shows in every round.
+  std::int64_t least = std::numeric_limits<std::int64_t>::max();
+  for (int round = 0; round < 5 && least > 0; ++round) {
+    const std::int64_t before = allocations_of_ours();
+    epoch();
+    epoch();
+    least = std::min(least, allocations_of_ours() - before);
+  }
   CAPTURE(workers, precision);
-  CHECK(after == before);
+  CHECK(least == 0);
   CHECK(result.count > 0);
 }
 
