@@ -2,6 +2,7 @@
 #include "core/backend/select.h"
 
 #include "core/backend/cpu/cpu_backend.h"
+#include "core/backend/device_module.h"
 #include "core/base/error.h"
 #include "core/base/format.h"
 
@@ -10,7 +11,9 @@ namespace trainctl {
 std::unique_ptr<Backend> make_backend(std::string_view device, int threads) {
   if (device == "auto" || device == "cpu") return make_cpu_backend({.threads = threads});
   if (device == "cuda") {
-    throw Error(ErrorKind::resource, "no CUDA device can be used: this build of trainctl has no CUDA module",
+    const LoadedCudaModule loaded = load_cuda_module();
+    if (loaded.module != nullptr) return loaded.module->make_backend(0);
+    throw Error(ErrorKind::resource, "no CUDA device can be used: " + loaded.why,
                 "set cluster.device to cpu or auto, or pass --device cpu");
   }
   throw Error(ErrorKind::config, format("unknown device '{}'", device), "use auto, cpu or cuda");

@@ -174,6 +174,16 @@ TEST_CASE("more ranks than stated slots are refused, more than cores are warned 
   if (std::stoi(many) <= 8) expect(trainctl(folder, {"run", config, "--ranks", many}), 0, {"share"});
 }
 
+TEST_CASE("a GPU that is asked for and cannot be used: exit code 6, with the reason") {
+  const Folder folder;
+  const std::string config = folder.write(
+      "gpu.yaml", uneven_data + mlp_model + train_section("batch_size: 20, max_steps: 3, optimizer: {name: sgd}"));
+  if (fs::exists("/dev/nvidiactl")) return;  // for a machine without one
+  for (const char* ranks : {"1", "2"}) {
+    expect(trainctl(folder, {"run", config, "--ranks", ranks, "--device", "cuda"}), 6, {"no CUDA device can be used"});
+  }
+}
+
 // A file system of its own, of so many bytes, while it lives.
 class SmallDisk {
  public:

@@ -1,0 +1,67 @@
+// The CUDA interpreter: memory, copies, streams and the look-up of lowerings.
+#include "core/backend/cuda/cuda_backend.h"
+
+#include <algorithm>
+
+#include "core/backend/cuda/kernels.h"
+#include "core/backend/cuda/peaks.h"
+#include "core/base/format.h"
+
+namespace trainctl {
+namespace cuda {
+namespace {
+
+class CudaBackend final : public Backend {
+ public:
+  explicit CudaBackend(int local_rank) : device_(device_of(local_rank)) {}
+
+  std::string_view name() const override { return "cuda"; }
+  std::string fingerprint() const override { return device_.fingerprint(); }
+  Peaks peaks() override { return measure_peaks(device_); }
+
+  Memory allocate(std::int64_t bytes) override {
+    std::size_t left = 0, total = 0;
+    check(cudaMemGetInfo(&left, &total), "cudaMemGetInfo");
+    const auto size = static_cast<std::size_t>(std::max<std::int64_t>(bytes, 1));
+    void* memory = nullptr;
+    if (size > left || cudaMalloc(&memory, size) != cudaSuccess) {
+      cudaGetLastError();
+      throw Error(ErrorKind::resource,
+                  format("GPU memory: {} were asked for, {} of {} are free", byte_text(bytes),
+                         byte_text(static_cast<std::int64_t>(left)), byte_text(static_cast<std::int64_t>(total))),
+                  "use a smaller batch, gradient_accumulation, or a smaller network");
+    }
+    Memory owned{std::shared_ptr<std::byte>(static_cast<std::byte*>(memory), [](std::byte* p) { cudaFree(p); }), bytes};
+    check(cudaMemset(memory, 0, size), "cudaMemset");
+    return owned;
+  }
+
+  void copy(void* to, const void* from, std::int64_t bytes, Stream& stream) override {
+    if (bytes == 0) return;
+    check(cudaMemcpyAsync(to, from, static_cast<std::size_t>(bytes), cudaMemcpyDefault, stream_of(stream)),
+          "cudaMemcpyAsync");
+  }
+
+  std::unique_ptr<Stream> compute_stream() override { return std::make_unique<CudaStream>(); }
+  std::unique_ptr<Stream> asynchronous_stream() override { return std::make_unique<CudaStream>(); }
+  std::unique_ptr<Event> event() override { return make_event(); }
+
+  Lowering lower(const Op& op, const Program& program, const std::vector<Layout>& inputs,
+                 KernelChoices& choices) override {
+    const LowerFunction function = find_lowering(op.def->kind());
+    if (function == nullptr) {
+      throw Error(ErrorKind::config, op.place, format("{} '{}': CUDA has no kernel for it", op.def->kind(), op.name));
+    }
+    return function({op, program, inputs, choices, device_});
+  }
+
+ private:
+  Device device_;
+};
+
+}  // namespace
+}  // namespace cuda
+
+std::unique_ptr<Backend> make_cuda_backend(int local_rank) { return std::make_unique<cuda::CudaBackend>(local_rank); }
+
+}  // namespace trainctl

@@ -1,0 +1,40 @@
+// The GPU of a rank.
+#include "core/backend/cuda/device.h"
+
+#include "core/base/error.h"
+#include "core/base/format.h"
+
+namespace trainctl::cuda {
+
+int device_of(int local_rank) {
+  int count = 0;
+  const cudaError_t status = cudaGetDeviceCount(&count);
+  if (status != cudaSuccess || count == 0) {
+    throw Error(ErrorKind::resource,
+                format("no CUDA device can be used: {}",
+                       status == cudaSuccess ? "none is visible" : cudaGetErrorString(status)),
+                "look at nvidia-smi and CUDA_VISIBLE_DEVICES, or compute on the CPU (--device cpu)");
+  }
+  return local_rank % count;
+}
+
+Device::Device(int index) : index_(index) {
+  check(cudaSetDevice(index), "cudaSetDevice");
+  cudaDeviceProp properties{};
+  check(cudaGetDeviceProperties(&properties, index), "cudaGetDeviceProperties");
+  model_ = properties.name;
+  major_ = properties.major;
+  minor_ = properties.minor;
+  processors_ = properties.multiProcessorCount;
+  cudnn_ = make<OwnedCudnn>(cudnnCreate, "cudnnCreate");
+  blas_ = make<OwnedBlas>(cublasLtCreate, "cublasLtCreate");
+}
+
+std::string Device::fingerprint() const {
+  int runtime = 0;
+  check(cudaRuntimeGetVersion(&runtime), "cudaRuntimeGetVersion");
+  return format("{}, sm_{}{}, CUDA {}.{}, cuDNN {}, cuBLAS {}", model_, major_, minor_, runtime / 1000,
+                runtime % 1000 / 10, cudnnGetVersion(), cublasLtGetVersion());
+}
+
+}  // namespace trainctl::cuda

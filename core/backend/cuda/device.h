@@ -1,0 +1,36 @@
+// The GPU of a rank: which one it is, and the libraries' handles for it.
+#pragma once
+
+#include <string>
+
+#include "core/backend/cuda/handle.h"
+
+namespace trainctl::cuda {
+
+// Which of the visible GPUs (CUDA_VISIBLE_DEVICES decides) this rank computes on: its local rank modulo their number.
+// Throws Error{resource} where there is none.
+int device_of(int local_rank);
+
+class Device {
+ public:
+  // Makes the GPU this thread's current one. Throws Error{resource} where it cannot be used.
+  explicit Device(int index);
+
+  int index() const { return index_; }
+  const std::string& model() const { return model_; }  // "NVIDIA H100 80GB HBM3"
+  int processors() const { return processors_; }       // streaming multiprocessors
+  // Model, compute capability, and the versions of CUDA, cuDNN and cuBLAS.
+  std::string fingerprint() const;
+
+  cudnnHandle_t cudnn() const { return cudnn_.get(); }
+  cublasLtHandle_t blas() const { return blas_.get(); }
+
+ private:
+  int index_;
+  std::string model_;
+  int major_ = 0, minor_ = 0, processors_ = 0;
+  OwnedCudnn cudnn_;
+  OwnedBlas blas_;
+};
+
+}  // namespace trainctl::cuda

@@ -1,0 +1,25 @@
+// Activations on memory, for the kernels that end in one; sums of columns.
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <cstdint>
+
+#include "core/graph/ops/activations.h"
+#include "core/tensor/dtype.h"
+
+namespace trainctl::cuda {
+
+// y = f(y), in place.
+void activate(const ActivationFunction& function, DType dtype, void* y, std::int64_t count, cudaStream_t stream);
+
+// dx = dy * f', with f' from the saved y or x (see gradient_uses_output). dx may be dy.
+void activation_gradient(const ActivationFunction& function, DType dtype, const void* dy, const void* saved, void* dx,
+                         std::int64_t count, cudaStream_t stream);
+
+// sums[c] (+)= sum over rows of x[row, c], float32, in a fixed order. Workspace: column_sums_workspace() bytes.
+void column_sums(DType dtype, const void* x, std::int64_t rows, std::int64_t columns, bool accumulate, float* sums,
+                 void* workspace, cudaStream_t stream);
+std::int64_t column_sums_workspace(std::int64_t rows, std::int64_t columns);
+
+}  // namespace trainctl::cuda

@@ -1,0 +1,42 @@
+// The table of CUDA kernels: op kind -> lowering.
+#include "core/backend/cuda/kernels.h"
+
+#include <algorithm>
+#include <array>
+
+namespace trainctl::cuda {
+namespace {
+
+struct Entry {
+  std::string_view kind;
+  LowerFunction lower;
+};
+
+constexpr std::array table{
+    Entry{"dense", lower_dense},
+    Entry{"dense_grad_input", lower_dense_grad_input},
+    Entry{"dense_grad_weights", lower_dense_grad_weights},
+    Entry{"activation", lower_activation},
+    Entry{"activation_grad", lower_activation_grad},
+    Entry{"add", lower_add},
+    Entry{"sgd", lower_sgd},
+    Entry{"adam", lower_adam},
+    Entry{"zero_gradients", lower_zero_gradients},
+    Entry{"agree", lower_agree},
+    Entry{"gradient_norm", lower_gradient_norm},
+    Entry{"update_statistics", lower_update_statistics},
+    Entry{"accumulate_statistics", lower_accumulate_statistics},
+    Entry{"concatenate", lower_concatenate},
+    Entry{"split", lower_split},
+    Entry{"cast", lower_cast},
+    Entry{"reorder", lower_reorder},
+};
+
+}  // namespace
+
+LowerFunction find_lowering(std::string_view kind) {
+  const auto* entry = std::find_if(table.begin(), table.end(), [&](const Entry& e) { return e.kind == kind; });
+  return entry == table.end() ? nullptr : entry->lower;
+}
+
+}  // namespace trainctl::cuda

@@ -1,0 +1,56 @@
+// Matrix products of cuBLASLt on row-major matrices, with the epilogues that dense layers need.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "core/backend/cuda/lower.h"
+
+namespace trainctl::cuda {
+
+// What is fused behind a product.
+enum class Epilogue { none, bias, relu, relu_bias, bias_gradient };
+
+// c [rows, columns] = op(a) op(b), all row-major. a is [rows, inner], or [inner, rows] where transposed; b is [inner,
+// columns], or [columns, inner] where transposed. a and b share `operand`; sums are float32.
+struct ProductShape {
+  std::int64_t rows = 0, columns = 0, inner = 0;
+  bool transpose_a = false, transpose_b = false;
+  DType operand = DType::float32, result = DType::float32;
+  bool accumulate = false;  // c += ...
+  Epilogue epilogue = Epilogue::none;
+
+  std::string text() const;
+};
+
+// A product with its algorithm. Runs are queued, allocate nothing and give the same bits every time.
+class Product {
+ public:
+  // Takes the recorded algorithm, else the fastest of those that cuBLASLt's heuristics offer, timed on random data, and
+  // records it. Throws Error{config} where cuBLASLt has no algorithm for it.
+  Product(const Device& device, const ProductShape& shape, KernelChoices& choices);
+
+  std::int64_t workspace_bytes() const { return workspace_bytes_; }
+  // "cublasLt algo 66 tile 20 stages 24".
+  std::string implementation() const;
+
+  // `vector` is the bias [columns], or where the bias gradient [columns] (sums of b over its inner dimension) goes;
+  // null without such an epilogue.
+  void run(cudaStream_t stream, const void* a, const void* b, void* c, void* vector, void* workspace) const;
+
+ private:
+  void choose(const ProductShape& shape);
+
+  const Device* device_;
+  // Shared by copies of the product, which run one after the other.
+  std::shared_ptr<cublasLtMatmulDescOpaque_t> operation_;
+  std::shared_ptr<cublasLtMatrixLayoutOpaque_t> a_, b_, c_;
+  cublasLtMatmulAlgo_t algorithm_{};
+  std::int64_t workspace_bytes_ = 0;
+  bool accumulate_ = false, has_vector_ = false;
+};
+
+// Whether cuBLASLt offers any algorithm for the shape.
+bool is_offered(const Device& device, const ProductShape& shape);
+
+}  // namespace trainctl::cuda
