@@ -36,11 +36,27 @@ struct BFloat16 {
   }
 };
 
+// IEEE half precision by its bits: not every supported compiler has the type.
 struct Float16 {
-  using Stored = _Float16;
+  using Stored = std::uint16_t;
   using Sum = float;
-  static TRAINCTL_INLINE Sum load(Stored value) { return static_cast<float>(value); }
-  static TRAINCTL_INLINE Stored store(Sum value) { return static_cast<Stored>(value); }
+  static TRAINCTL_INLINE Sum load(Stored value) {
+    const std::uint32_t magnitude = value & 0x7FFFu, sign = std::uint32_t{value & 0x8000u} << 16;
+    const float small = static_cast<float>(magnitude) * 0x1p-24f;                     // below the smallest normal half
+    const std::uint32_t exponent = magnitude >= 0x7C00u ? 0x70000000u : 0x38000000u;  // Inf and NaN stay such
+    const std::uint32_t normal = (magnitude << 13) + exponent;
+    return std::bit_cast<float>(sign | (magnitude < 0x0400u ? std::bit_cast<std::uint32_t>(small) : normal));
+  }
+  static TRAINCTL_INLINE Stored store(Sum value) {  // to the nearest, ties to even; NaN stays NaN
+    const auto bits = std::bit_cast<std::uint32_t>(value);
+    const std::uint32_t magnitude = bits & 0x7FFFFFFFu, sign = (bits >> 16) & 0x8000u;
+    const std::uint32_t normal = (magnitude - 0x38000000u + 0xFFFu + ((magnitude >> 13) & 1)) >> 13;
+    // Adding 1/2 leaves a multiple of the smallest half in the lowest bits, rounded by the addition.
+    const std::uint32_t small = std::bit_cast<std::uint32_t>(std::bit_cast<float>(magnitude) + 0.5f) - 0x3F000000u;
+    const std::uint32_t large = magnitude > 0x7F800000u ? 0x7E00u : 0x7C00u;
+    const std::uint32_t rounded = magnitude >= 0x477FF000u ? large : magnitude < 0x38800000u ? small : normal;
+    return static_cast<Stored>(sign | rounded);
+  }
 };
 
 template <Reduction reduction, class T>

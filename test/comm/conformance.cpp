@@ -2,6 +2,7 @@
 #include "test/comm/conformance.h"
 
 #include <bit>
+#include <cmath>
 #include <cstring>
 #include <functional>
 
@@ -26,6 +27,21 @@ int value_of(int rank, std::int64_t index) {
 
 std::uint16_t bfloat16_of(float value) { return static_cast<std::uint16_t>(std::bit_cast<std::uint32_t>(value) >> 16); }
 
+// Half precision by its definition, for values that it holds exactly: 1.m * 2^(e - 15), zero being all zeros.
+std::uint16_t float16_of(double value) {
+  if (value == 0) return 0;
+  int exponent = 0;
+  const double fraction = std::frexp(std::abs(value), &exponent);  // in [0.5, 1)
+  const int bits = (exponent - 1 + 15) * 1024 + static_cast<int>((2 * fraction - 1) * 1024);
+  return static_cast<std::uint16_t>(bits + (value < 0 ? 0x8000 : 0));
+}
+
+double of_float16(std::uint16_t half) {
+  const int exponent = (half >> 10) & 31, mantissa = half & 1023;
+  const double magnitude = exponent == 0 ? std::ldexp(mantissa, -24) : std::ldexp(1024 + mantissa, exponent - 25);
+  return half & 0x8000 ? -magnitude : magnitude;
+}
+
 void store(View view, std::int64_t index, double value) {
   switch (view.dtype) {
     case DType::float32:
@@ -38,7 +54,7 @@ void store(View view, std::int64_t index, double value) {
       view.as<std::uint16_t>()[index] = bfloat16_of(static_cast<float>(value));
       break;
     case DType::float16:
-      view.as<_Float16>()[index] = static_cast<_Float16>(value);
+      view.as<std::uint16_t>()[index] = float16_of(value);
       break;
     case DType::int32:
       view.as<std::int32_t>()[index] = static_cast<std::int32_t>(value);
@@ -61,7 +77,7 @@ double load(View view, std::int64_t index) {
     case DType::bfloat16:
       return std::bit_cast<float>(std::uint32_t{view.as<std::uint16_t>()[index]} << 16);
     case DType::float16:
-      return static_cast<float>(view.as<_Float16>()[index]);
+      return of_float16(view.as<std::uint16_t>()[index]);
     case DType::int32:
       return view.as<std::int32_t>()[index];
     case DType::int64:
