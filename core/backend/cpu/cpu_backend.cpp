@@ -65,7 +65,7 @@ class CpuBackend final : public Backend {
       throw Error(ErrorKind::config, op.place,
                   format("{} '{}': the CPU has no kernel for it", op.def->kind(), op.name));
     }
-    return function({op, program, inputs, choices, dnnl_, threads_});
+    return function({{op, program, inputs, choices}, dnnl_, threads_});
   }
 
  private:

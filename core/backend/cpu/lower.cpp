@@ -1,4 +1,4 @@
-// The parts of a lowering that all ops share.
+// The keys of choices.
 #include "core/backend/cpu/lower.h"
 
 namespace trainctl::cpu {
@@ -15,13 +15,6 @@ std::string LowerContext::key() const {
   text += " ->";
   for (TensorId id : op.outputs) append(id, nullptr);
   return text + " threads=" + std::to_string(threads);
-}
-
-Lowering LowerContext::logical() const {
-  Lowering lowering;
-  for (TensorId id : op.inputs) lowering.inputs.push_back(logical_layout(program.tensor(id).type));
-  for (TensorId id : op.outputs) lowering.outputs.push_back(logical_layout(program.tensor(id).type));
-  return lowering;
 }
 
 }  // namespace trainctl::cpu

@@ -6,49 +6,24 @@
 #include <utility>
 #include <vector>
 
-#include "core/backend/backend.h"
 #include "core/backend/choices.h"
 #include "core/backend/cpu/parallel.h"
 #include "core/backend/cpu/simd.h"
+#include "core/backend/op_context.h"
 
 namespace trainctl::cpu {
 
 class OneDnn;  // core/backend/cpu/dnnl_kernel.h
 
-struct LowerContext {
-  const Op& op;
-  const Program& program;
-  const std::vector<Layout>& inputs;  // as they lie
-  KernelChoices& choices;
+struct LowerContext : OpContext {
   OneDnn& dnnl;
   int threads;
 
-  const TensorType& input(std::size_t index) const { return program.tensor(op.inputs[index]).type; }
-  const TensorType& output(std::size_t index) const { return program.tensor(op.outputs[index]).type; }
   // "conv2d 3x3 float32 64x32x32x16 ... threads=1": the key of a choice.
   std::string key() const;
-  // A Lowering whose inputs and outputs lie in their logical layouts; the caller fills in the rest.
-  Lowering logical() const;
 };
 
-// The tensors of one run.
-struct Places {
-  const Binding& binding;
-  const Slot& slot;
-
-  template <class T>
-  T* in(std::size_t index) const {
-    return binding.inputs[index].as<T>(slot);
-  }
-  template <class T>
-  T* out(std::size_t index) const {
-    return binding.outputs[index].as<T>(slot);
-  }
-  template <class T>
-  T* workspace(std::int64_t offset_bytes = 0) const {
-    return reinterpret_cast<T*>(binding.workspace.at(slot) + offset_bytes);
-  }
-};
+using Places = OpPlaces;
 
 // A kernel that runs as one task of the stream. It may be queued again on an asynchronous stream only after its last
 // run.

@@ -52,7 +52,7 @@ class CudaBackend final : public Backend {
     if (function == nullptr) {
       throw Error(ErrorKind::config, op.place, format("{} '{}': CUDA has no kernel for it", op.def->kind(), op.name));
     }
-    return function({op, program, inputs, choices, device_});
+    return function({{op, program, inputs, choices}, device_});
   }
 
  private:

@@ -6,49 +6,24 @@
 #include <utility>
 #include <vector>
 
-#include "core/backend/backend.h"
 #include "core/backend/choices.h"
 #include "core/backend/cuda/device.h"
 #include "core/backend/cuda/streams.h"
+#include "core/backend/op_context.h"
 #include "core/base/error.h"
 
 namespace trainctl::cuda {
 
-struct LowerContext {
-  const Op& op;
-  const Program& program;
-  const std::vector<Layout>& inputs;  // as they lie
-  KernelChoices& choices;
+struct LowerContext : OpContext {
   const Device& device;
 
-  const TensorType& input(std::size_t index) const { return program.tensor(op.inputs[index]).type; }
-  const TensorType& output(std::size_t index) const { return program.tensor(op.outputs[index]).type; }
-  // "conv2d 3x3 float32:[64, 32, 32, 16] ...": the key of a choice.
-  std::string key() const;
-  // A Lowering whose inputs and outputs lie in their logical layouts; the caller fills in the rest.
-  Lowering logical() const;
   // "conv2d 'conv1' (vgg.yaml:12:7)": for errors.
   std::string label() const;
 };
 
 // The tensors of one run, and the stream that it is queued on.
-struct Places {
-  const Binding& binding;
-  const Slot& slot;
+struct Places : OpPlaces {
   cudaStream_t stream;
-
-  template <class T>
-  T* in(std::size_t index) const {
-    return binding.inputs[index].as<T>(slot);
-  }
-  template <class T>
-  T* out(std::size_t index) const {
-    return binding.outputs[index].as<T>(slot);
-  }
-  template <class T>
-  T* workspace(std::int64_t offset_bytes = 0) const {
-    return reinterpret_cast<T*>(binding.workspace.at(slot) + offset_bytes);
-  }
 };
 
 // Queues body(places); an error names the op.
@@ -60,7 +35,7 @@ class FunctionKernel final : public Kernel {
 
   void run(Stream& stream, const Slot& slot) override {
     try {
-      body_(Places{binding_, slot, stream_of(stream)});
+      body_(Places{{binding_, slot}, stream_of(stream)});
       check(cudaPeekAtLastError(), "kernel launch");
     } catch (const Error& error) {
       throw Error(error.kind(), label_ + ": " + error.what());
