@@ -68,7 +68,7 @@ __global__ void map(T* y, std::int64_t count, Of of) {
 
 template <class T, class Of>
 void map_all(T* y, std::int64_t count, cudaStream_t stream, Of of) {
-  map<<<blocks_for(count, 16 / sizeof(T)), block_threads, 0, stream>>>(y, count, of);
+  launch(map<T, Of>, blocks_for(count, 16 / sizeof(T)), block_threads, stream, y, count, of);
 }
 
 template <class T>

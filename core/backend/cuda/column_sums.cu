@@ -51,9 +51,9 @@ void column_sums(DType dtype, const void* x, std::int64_t rows, std::int64_t col
   const dim3 grid(static_cast<unsigned>((columns + warp - 1) / warp), static_cast<unsigned>(stripes));
   with_type(dtype, [&](auto type) {
     using T = decltype(type);
-    sum_stripes<<<grid, block_threads, 0, stream>>>(static_cast<const T*>(x), rows, columns, partial);
+    launch(sum_stripes<T>, grid, block_threads, stream, static_cast<const T*>(x), rows, columns, partial);
   });
-  add_stripes<<<blocks_for(columns), block_threads, 0, stream>>>(partial, stripes, columns, accumulate, sums);
+  launch(add_stripes, blocks_for(columns), block_threads, stream, partial, stripes, columns, accumulate, sums);
 }
 
 }  // namespace trainctl::cuda

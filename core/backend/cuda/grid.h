@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "core/backend/cuda/launch.h"
 #include "core/base/error.h"
 #include "core/tensor/dtype.h"
 

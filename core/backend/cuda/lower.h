@@ -36,7 +36,6 @@ class FunctionKernel final : public Kernel {
   void run(Stream& stream, const Slot& slot) override {
     try {
       body_(Places{{binding_, slot}, stream_of(stream)});
-      check(cudaPeekAtLastError(), "kernel launch");
     } catch (const Error& error) {
       throw Error(error.kind(), label_ + ": " + error.what());
     }

@@ -82,9 +82,8 @@ Lowering lower_sgd(const LowerContext& context) {
     float* velocity = def.momentum > 0 ? p.out<float>(1) : nullptr;
     for (const UpdateRange& r : def.ranges) {
       const Sgd s{def.clip_norm, def.momentum, r.decay ? def.weight_decay : 0.0f, def.nesterov};
-      sgd<<<blocks_for(r.count, 4), block_threads, 0, p.stream>>>(
-          StepScalars(p), s, p.in<float>(0) + r.offset, p.out<float>(0) + r.offset,
-          velocity == nullptr ? nullptr : velocity + r.offset, r.count);
+      launch(sgd, blocks_for(r.count, 4), block_threads, p.stream, StepScalars(p), s, p.in<float>(0) + r.offset,
+             p.out<float>(0) + r.offset, velocity == nullptr ? nullptr : velocity + r.offset, r.count);
     }
   });
 }
@@ -95,9 +94,8 @@ Lowering lower_adam(const LowerContext& context) {
     for (const UpdateRange& r : def.ranges) {
       const Adam a{def.clip_norm, def.beta_1, def.beta_2, def.epsilon, r.decay ? def.weight_decay : 0.0f,
                    def.decoupled};
-      adam<<<blocks_for(r.count, 4), block_threads, 0, p.stream>>>(
-          StepScalars(p), a, p.in<float>(0) + r.offset, p.out<float>(0) + r.offset, p.out<float>(1) + r.offset,
-          p.out<float>(2) + r.offset, r.count);
+      launch(adam, blocks_for(r.count, 4), block_threads, p.stream, StepScalars(p), a, p.in<float>(0) + r.offset,
+             p.out<float>(0) + r.offset, p.out<float>(1) + r.offset, p.out<float>(2) + r.offset, r.count);
     }
   });
 }

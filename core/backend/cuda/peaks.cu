@@ -31,7 +31,7 @@ double triad_gb_per_s() {
   const RandomBuffer a(bytes, DType::float32), b(bytes, DType::float32), c(bytes, DType::float32);
   constexpr std::int64_t count = bytes / static_cast<std::int64_t>(sizeof(float4));
   const double seconds = measure([&](cudaStream_t stream) {
-    triad<<<blocks_for(count), block_threads, 0, stream>>>(a.get<float4>(), b.get<float4>(), c.get<float4>(), count);
+    launch(triad, blocks_for(count), block_threads, stream, a.get<float4>(), b.get<float4>(), c.get<float4>(), count);
   });
   return 3e-9 * static_cast<double>(bytes) / seconds;
 }

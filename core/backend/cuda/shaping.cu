@@ -20,7 +20,7 @@ Lowering lower_conversion(const LowerContext& context, DType from, DType to) {
       with_type(to, [&](auto target) {
         using From = decltype(source);
         using To = decltype(target);
-        convert<<<blocks_for(count, 4), block_threads, 0, p.stream>>>(p.in<From>(0), p.out<To>(0), count);
+        launch(convert<From, To>, blocks_for(count, 4), block_threads, p.stream, p.in<From>(0), p.out<To>(0), count);
       });
     });
   });

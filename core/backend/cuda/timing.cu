@@ -27,7 +27,7 @@ RandomBuffer::RandomBuffer(std::int64_t bytes, DType dtype) {
   with_type(dtype, [&](auto type) {
     using T = decltype(type);
     const std::int64_t count = bytes / static_cast<std::int64_t>(sizeof(T));
-    fill<<<blocks_for(count), block_threads>>>(static_cast<T*>(memory), count);
+    launch(fill<T>, blocks_for(count), block_threads, nullptr, static_cast<T*>(memory), count);
   });
   check(cudaDeviceSynchronize(), "filling memory");
 }

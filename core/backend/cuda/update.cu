@@ -68,7 +68,7 @@ Lowering lower_zero_gradients(const LowerContext& context) {
 
 Lowering lower_agree(const LowerContext& context) {
   return own_kernel(
-      context, [](const Places& p) { agree<<<1, 1, 0, p.stream>>>(p.in<float>(0), p.in<float>(1), p.out<float>(0)); });
+      context, [](const Places& p) { launch(agree, 1, 1, p.stream, p.in<float>(0), p.in<float>(1), p.out<float>(0)); });
 }
 
 Lowering lower_gradient_norm(const LowerContext& context) {
@@ -78,8 +78,8 @@ Lowering lower_gradient_norm(const LowerContext& context) {
       context,
       [elements, blocks](const Places& p) {
         auto* sums = p.workspace<double>();
-        square_sums<<<blocks, block_threads, 0, p.stream>>>(p.in<float>(0), elements, sums);
-        norm_of_sums<<<1, block_threads, 0, p.stream>>>(sums, blocks, p.in<float>(1), p.out<float>(0));
+        launch(square_sums, blocks, block_threads, p.stream, p.in<float>(0), elements, sums);
+        launch(norm_of_sums, 1, block_threads, p.stream, sums, blocks, p.in<float>(1), p.out<float>(0));
       },
       blocks * static_cast<std::int64_t>(sizeof(double)));
 }
@@ -88,8 +88,8 @@ Lowering lower_update_statistics(const LowerContext& context) {
   const float momentum = context.op.as<UpdateStatistics>().momentum;
   const std::int64_t channels = context.output(0).shape.count();
   return own_kernel(context, [momentum, channels](const Places& p) {
-    update_statistics<<<blocks_for(channels), block_threads, 0, p.stream>>>(
-        p.in<float>(0), p.in<float>(1), p.in<float>(2), momentum, channels, p.out<float>(0));
+    launch(update_statistics, blocks_for(channels), block_threads, p.stream, p.in<float>(0), p.in<float>(1),
+           p.in<float>(2), momentum, channels, p.out<float>(0));
   });
 }
 
@@ -97,8 +97,8 @@ Lowering lower_accumulate_statistics(const LowerContext& context) {
   const bool add = context.op.as<AccumulateStatistics>().accumulate;
   const std::int64_t channels = context.output(0).shape.count(), samples = context.input(2).shape.count();
   return own_kernel(context, [add, channels, samples](const Places& p) {
-    accumulate_statistics<<<1, block_threads, 0, p.stream>>>(p.in<float>(0), p.in<float>(1), p.in<float>(2), samples,
-                                                             channels, add, p.out<float>(0), p.out<float>(1));
+    launch(accumulate_statistics, 1, block_threads, p.stream, p.in<float>(0), p.in<float>(1), p.in<float>(2), samples,
+           channels, add, p.out<float>(0), p.out<float>(1));
   });
 }
 
