@@ -2,16 +2,16 @@
 #include <cstdio>
 
 #include "cmd/bench.h"
-#include "core/backend/select.h"
+#include "cmd/device.h"
 #include "core/base/json.h"
 #include "parallel/comm/bench.h"
 
 namespace trainctl {
 
 int bench_comm(const RunSpec& spec, const BenchRequest& request, RankContext& context) {
-  const auto backend = make_backend(name_of(spec.cluster.device), context.threads);
-  const auto stream = backend->compute_stream();
-  const std::vector<CommBenchRow> rows = bench_collective(context.world.communicator(), *stream, {});
+  RankDevice device = open_device(spec, context);
+  const auto stream = device.backend->compute_stream();
+  const std::vector<CommBenchRow> rows = bench_collective(device.communicator(context.world), *stream, {});
   if (context.world.rank() != 0) return 0;
   if (!request.json) {
     std::fputs(to_table(rows).c_str(), stdout);

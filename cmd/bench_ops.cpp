@@ -4,7 +4,6 @@
 #include "cmd/bench.h"
 #include "cmd/job.h"
 #include "cmd/table.h"
-#include "core/backend/select.h"
 #include "core/base/clock.h"
 #include "core/base/format.h"
 #include "core/base/json.h"
@@ -74,11 +73,10 @@ void print_json(const std::vector<OpCost>& costs, const Peaks& peaks, double ste
 }  // namespace
 
 int bench_ops(const RunSpec& spec, const BenchRequest& request, RankContext& context) {
-  const auto backend = make_backend(name_of(spec.cluster.device), context.threads);
-  const auto stream = backend->compute_stream();
-  const Peaks peaks = backend->peaks();
+  RankDevice device = open_device(spec, context);
+  const Peaks peaks = device.backend->peaks();
   const Data data(spec.data, spec.seed);
-  Job job(spec, data.info(), *backend, *stream, context.world, {}, "");
+  Job job(spec, data.info(), device, context.world, {}, "");
   initialize_engine(spec, job);
   const auto source =
       data.training(spec.train.global_batch(context.world.size()), job.share(), {spec.seed, 0, 0}, context.threads);
@@ -95,7 +93,8 @@ int bench_ops(const RunSpec& spec, const BenchRequest& request, RankContext& con
         job.engine().run(program, batch, {1e-6, i, false}, result);
         steps.push_back(seconds_now() - start);
       }
-    } while (any_rank(context.world.rank() == 0 && seconds_now() < deadline, context.world.communicator(), *stream));
+    } while (
+        any_rank(context.world.rank() == 0 && seconds_now() < deadline, context.world.communicator(), device.host));
   };
   run_until(seconds_now() + std::min(1.0, request.seconds / 4));
   steps.clear();

@@ -2,7 +2,6 @@
 #include "cmd/bench.h"
 #include "cmd/job.h"
 #include "cmd/table.h"
-#include "core/backend/select.h"
 #include "core/base/clock.h"
 #include "core/base/format.h"
 #include "core/base/json.h"
@@ -61,10 +60,9 @@ void print(const StepTimes& times, int ranks, std::int64_t batch, bool as_json, 
 }  // namespace
 
 int bench_step(const RunSpec& spec, const BenchRequest& request, RankContext& context) {
-  const auto backend = make_backend(name_of(spec.cluster.device), context.threads);
-  const auto stream = backend->compute_stream();
+  RankDevice device = open_device(spec, context);
   const Data data(spec.data, spec.seed);
-  Job job(spec, data.info(), *backend, *stream, context.world, {}, "");
+  Job job(spec, data.info(), device, context.world, {}, "");
   initialize_engine(spec, job);
   const std::int64_t batch = spec.train.global_batch(context.world.size());
   const auto source = data.training(batch, job.share(), {spec.seed, 0, 0}, context.threads);
@@ -85,7 +83,8 @@ int bench_step(const RunSpec& spec, const BenchRequest& request, RankContext& co
   const auto until = [&](double deadline, bool counted) {
     do {
       for (int i = 0; i < 8; ++i) step(number++, counted);
-    } while (any_rank(context.world.rank() == 0 && seconds_now() < deadline, context.world.communicator(), *stream));
+    } while (
+        any_rank(context.world.rank() == 0 && seconds_now() < deadline, context.world.communicator(), device.host));
   };
   until(warm_until, false);
   until(seconds_now() + request.seconds, true);

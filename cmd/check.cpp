@@ -2,12 +2,12 @@
 #include <CLI/CLI.hpp>
 #include <cstdio>
 
+#include "cmd/device.h"
 #include "cmd/job.h"
 #include "cmd/kernel_cache.h"
 #include "cmd/launching.h"
 #include "cmd/subcommands.h"
 #include "cmd/table.h"
-#include "core/backend/select.h"
 #include "core/base/format.h"
 #include "core/base/json.h"
 #include "core/exec/memory_plan.h"
@@ -55,7 +55,7 @@ Checked check(const RunSpec& spec, const LaunchFlags& flags) {
   checked.ranks = plan.ranks;
   checked.batch = spec.train.global_batch(plan.ranks);
   const DataInfo info = data_info(spec, checked.batch);
-  const auto backend = make_backend(name_of(spec.cluster.device), plan.threads);
+  const auto backend = make_backend(spec, plan.threads, 0);
   KernelChoices choices = load_kernel_choices(backend->fingerprint());
   const KernelChoices known = choices;
   const RunPrograms programs = build_programs(spec, info, strategy_for(spec, plan.ranks, *backend),

@@ -7,7 +7,6 @@
 #include "cmd/launching.h"
 #include "cmd/restore.h"
 #include "cmd/subcommands.h"
-#include "core/backend/select.h"
 #include "core/base/format.h"
 #include "core/base/json.h"
 #include "io/loader/data.h"
@@ -41,14 +40,13 @@ std::string best_of_run(const RunSpec& spec) {
 
 int evaluate_checkpoint(const RunSpec& spec, const EvalOptions& options, RankContext& context) {
   World& world = context.world;
-  const auto backend = make_backend(name_of(spec.cluster.device), context.threads);
-  const auto stream = backend->compute_stream();
+  RankDevice device = open_device(spec, context);
   const Data data(spec.data, spec.seed);
   const PartKind part = part_of(options.part, data);
   DataInfo info = data.info();
   info.training_samples = 0;
   info.validation_samples = data.samples(part);
-  Job job(spec, info, *backend, *stream, world, {}, "");
+  Job job(spec, info, device, world, {}, "");
 
   Engine& engine = job.engine();
   engine.download();
@@ -57,13 +55,13 @@ int evaluate_checkpoint(const RunSpec& spec, const EvalOptions& options, RankCon
     checkpoint = load_named_checkpoint(options.checkpoint.empty() ? best_of_run(spec) : options.checkpoint);
     restore(*checkpoint, engine.weights(), {});
   }
-  broadcast_tensors(engine, world.communicator(), *stream);
+  broadcast_tensors(engine, world.communicator(), device.host);
   engine.upload();
 
   const std::int64_t batch = spec.train.global_batch(world.size());
   const auto source = data.evaluation(part, batch, job.share(), context.threads);
   const std::map<std::string, double> metrics =
-      evaluate(engine, job.programs(), *source, result_names(job.program_spec()), world.communicator(), *stream);
+      evaluate(engine, job.programs(), *source, result_names(job.program_spec()), world.communicator(), device.host);
   if (world.rank() != 0) return 0;
   if (options.common.json) {
     std::puts(Json(metrics).dump().c_str());

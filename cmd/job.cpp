@@ -121,18 +121,18 @@ void initialize_weights(const ProgramSpec& spec, std::uint64_t seed, const std::
   }
 }
 
-Job::Job(const RunSpec& spec, const DataInfo& data, Backend& backend, Stream& stream, World& world,
-         const DataPosition& start, const std::string& known_choices)
-    : backend_(backend),
-      stream_(stream),
+Job::Job(const RunSpec& spec, const DataInfo& data, RankDevice& device, World& world, const DataPosition& start,
+         const std::string& known_choices)
+    : device_(device),
       world_(world),
       program_spec_(trainctl::program_spec(spec, data)),
-      programs_(build_programs(spec, data, strategy_for(spec, world.size(), backend),
+      programs_(build_programs(spec, data, strategy_for(spec, world.size(), *device.backend),
                                batch_sizes(spec, data, world.size(), start), share())),
-      choices_(agree_on_choices(spec, data, strategy_for(spec, world.size(), backend),
-                                batch_sizes(spec, data, world.size(), start), known_choices, backend, world, stream)),
-      engine_(std::make_unique<Engine>(backend, world.communicator(),
-                                       lower_all(programs_.programs(), backend, choices_))) {}
+      choices_(agree_on_choices(spec, data, strategy_for(spec, world.size(), *device.backend),
+                                batch_sizes(spec, data, world.size(), start), known_choices, *device.backend, world,
+                                device.host)),
+      engine_(std::make_unique<Engine>(*device.backend, device.communicator(world),
+                                       lower_all(programs_.programs(), *device.backend, choices_))) {}
 
 void initialize_engine(const RunSpec& spec, Job& job) {
   job.engine().download();

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "cmd/device.h"
 #include "cmd/run_spec.h"
 #include "core/backend/choices.h"
 #include "core/exec/engine.h"
@@ -36,12 +37,12 @@ class Job {
   // Collective. Everything that can be wrong with the config, the device's memory or a kernel comes to light here.
   // Implementations are chosen by rank 0, for all ranks' batch sizes; the others follow. `known_choices` are those of
   // the run's checkpoint ("" for none). Weights are zero afterwards.
-  Job(const RunSpec& spec, const DataInfo& data, Backend& backend, Stream& stream, World& world,
-      const DataPosition& start, const std::string& known_choices);
+  Job(const RunSpec& spec, const DataInfo& data, RankDevice& device, World& world, const DataPosition& start,
+      const std::string& known_choices);
 
   World& world() { return world_; }
-  const Backend& backend() const { return backend_; }
-  Stream& stream() { return stream_; }
+  const Backend& backend() const { return *device_.backend; }
+  Stream& host_stream() { return device_.host; }
   Engine& engine() { return *engine_; }
   const RunPrograms& programs() const { return programs_; }
   const KernelChoices& choices() const { return choices_; }
@@ -49,8 +50,7 @@ class Job {
   DataShare share() const { return {world_.rank(), world_.size()}; }
 
  private:
-  Backend& backend_;
-  Stream& stream_;  // runs at once
+  RankDevice& device_;
   World& world_;
   ProgramSpec program_spec_;
   RunPrograms programs_;

@@ -8,7 +8,6 @@
 #include "cmd/restore.h"
 #include "cmd/timeline.h"
 #include "cmd/version.h"
-#include "core/backend/select.h"
 #include "core/base/format.h"
 #include "core/base/log.h"
 #include "core/metrics/monitor.h"
@@ -180,7 +179,7 @@ void fill_engine(const RunSpec& spec, Job& job, const Lead& lead, bool resumed) 
   engine.download();
   initialize_weights(job.program_spec(), spec.seed, engine.weights());
   if (lead.checkpoint) restore(*lead.checkpoint, engine.weights(), engine.state());
-  if (resumed) broadcast_tensors(engine, job.world().communicator(), job.stream());
+  if (resumed) broadcast_tensors(engine, job.world().communicator(), job.host_stream());
   engine.upload();
 }
 
@@ -209,10 +208,9 @@ void tell_failure(MetricsSink& sink, const Error& error, const Trainer& trainer)
 
 int train(const RunSpec& stated, const TrainingRequest& request, RankContext& context) {
   World& world = context.world;
-  const auto backend = make_backend(name_of(stated.cluster.device), context.threads);
-  const auto stream = backend->compute_stream();
+  RankDevice device = open_device(stated, context);
   Lead lead = world.rank() == 0 ? take_lead(stated, request) : Lead{};
-  if (any_rank(lead.directory && lead.directory->is_finished(), world.communicator(), *stream)) {
+  if (any_rank(lead.directory && lead.directory->is_finished(), world.communicator(), device.host)) {
     if (lead.directory) {
       log::info(format("{} holds a finished run: nothing to do", lead.directory->path()));
       if (request.json) std::fputs(final_line(lead.directory->metrics_path()).c_str(), stdout);
@@ -220,13 +218,13 @@ int train(const RunSpec& stated, const TrainingRequest& request, RankContext& co
     return 0;
   }
   const std::optional<Snapshot> resumed = broadcast_position(
-      lead.checkpoint ? std::optional(lead.checkpoint->snapshot) : std::nullopt, world.communicator(), *stream);
+      lead.checkpoint ? std::optional(lead.checkpoint->snapshot) : std::nullopt, world.communicator(), device.host);
   const RunSpec spec = with_global_batch(stated, world.size(), resumed);
   const std::int64_t batch = *spec.train.batch_size;
   const DataPosition start = resumed ? resumed->position : DataPosition{spec.seed, 0, 0};
 
   const Data data(spec.data, spec.seed);
-  Job job(spec, data.info(), *backend, *stream, world, start, fact(resumed, "kernel_choices"));
+  Job job(spec, data.info(), device, world, start, fact(resumed, "kernel_choices"));
   tell_memory(job.engine().memory());
   fill_engine(spec, job, lead, resumed.has_value());
   lead.checkpoint.reset();  // its memory is no longer needed
@@ -246,7 +244,7 @@ int train(const RunSpec& stated, const TrainingRequest& request, RankContext& co
   plan.profile_end = request.profile_end;
   OpRecorder profiler;
   Trainer trainer(
-      {job.engine(), world.communicator(), *stream, job.programs(), *training, validation.get(), lead.sink.get(),
+      {job.engine(), world.communicator(), device.host, job.programs(), *training, validation.get(), lead.sink.get(),
        lead.store.get(), [&context] { return context.stop.pending(); }, request.profile_end > 0 ? &profiler : nullptr},
       plan);
   if (resumed) trainer.resume(*resumed);
@@ -254,7 +252,7 @@ int train(const RunSpec& stated, const TrainingRequest& request, RankContext& co
     EndEvent end = trainer.run();
     if (request.profile_end > 0) {
       write_timeline(profiler, lead.directory ? lead.directory->path() + "/timeline.json" : "", world.communicator(),
-                     *stream);
+                     device.host);
     }
     if (lead.sink) {
       job.engine().download();

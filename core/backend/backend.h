@@ -43,6 +43,21 @@ struct Peaks {
   double triad_gb_per_s = 0;   // a = b + s * c over arrays larger than the caches, the three of them counted
 };
 
+// Work that was queued once and is run again as a whole, on the same places: a CUDA graph.
+class Recording {
+ public:
+  virtual ~Recording() = default;
+  virtual void run(Stream& stream) = 0;
+};
+
+// How a rank computes. What a device knows nothing of, it ignores.
+struct BackendOptions {
+  int threads = 1;             // compute threads of a rank on the CPU
+  int local_rank = 0;          // which of the host's GPUs: this one, of those that are visible
+  bool tf32 = false;           // float32 products and convolutions on tensor cores, with 10 bits of mantissa
+  bool deterministic = false;  // the same bits on the same device; false may be faster
+};
+
 class Backend {
  public:
   virtual ~Backend() = default;
@@ -51,17 +66,27 @@ class Backend {
   // What the exact bits and kernel choices depend on: processor or GPU model, instruction set, library versions.
   virtual std::string fingerprint() const = 0;
 
+  // Whether activations can be of this dtype.
+  virtual bool computes_in(DType dtype) const = 0;
+
   // Takes about a second.
   virtual Peaks peaks() = 0;
 
   // Zeroed. Throws Error{resource} that says how much was asked for and how much there is.
   virtual Memory allocate(std::int64_t bytes) = 0;
+  // Host memory that copies to and from the device pass through without waiting (page-locked on CUDA). Zeroed.
+  virtual Memory allocate_host(std::int64_t bytes) = 0;
   // Copies between host and device memory, in the stream's order. Either side may be host memory.
   virtual void copy(void* to, const void* from, std::int64_t bytes, Stream& stream) = 0;
 
   virtual std::unique_ptr<Stream> compute_stream() = 0;       // on the CPU: runs at once on the calling thread
   virtual std::unique_ptr<Stream> asynchronous_stream() = 0;  // on the CPU: a thread of its own
   virtual std::unique_ptr<Event> event() = 0;
+  // Whether queued work runs beside the host: a step's result is then read a step later.
+  virtual bool asynchronous() const = 0;
+  // Records what `queue` queues on the stream, and on others that it joins by events, instead of running it. Null where
+  // the device has nothing of the kind: queue again for each run.
+  virtual std::unique_ptr<Recording> record(Stream& stream, const std::function<void()>& queue) = 0;
 
   // Chooses an implementation for the op. `inputs` are the layouts in which its inputs lie (parameters: logical
   // float32); a lowering may ask for others. Deterministic, given the choices. Throws Error{config} with the op's place

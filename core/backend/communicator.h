@@ -26,6 +26,8 @@ class Communicator {
   virtual int rank() const = 0;
   virtual int size() const = 0;
   virtual std::string_view name() const = 0;  // "solo", "threads", "mpi", ...
+  // Whether its calls can be part of a Recording.
+  virtual bool recordable() const = 0;
 
   // Zeroed memory that this communicator reduces in place fastest (a window shared by the ranks of a host, say).
   // Collective: every rank asks for the same number of bytes. Throws Error{resource}.

@@ -11,8 +11,8 @@ namespace trainctl {
 
 // What the module trainctl_cuda.so offers, under the symbol `trainctl_cuda_module`.
 struct CudaModule {
-  // On the GPU of this local rank. Throws Error{resource} where there is none.
-  std::unique_ptr<Backend> (*make_backend)(int local_rank);
+  // On the GPU of the local rank. Throws Error{resource} where there is none.
+  std::unique_ptr<Backend> (*make_backend)(const BackendOptions& options);
 };
 
 // Where the module was not loaded, `module` is null and `why` says the reason.

@@ -8,11 +8,11 @@
 
 namespace trainctl {
 
-std::unique_ptr<Backend> make_backend(std::string_view device, int threads) {
-  if (device == "auto" || device == "cpu") return make_cpu_backend({.threads = threads});
+std::unique_ptr<Backend> make_backend(std::string_view device, const BackendOptions& options) {
+  if (device == "auto" || device == "cpu") return make_cpu_backend(options);
   if (device == "cuda") {
     const LoadedCudaModule loaded = load_cuda_module();
-    if (loaded.module != nullptr) return loaded.module->make_backend(0);
+    if (loaded.module != nullptr) return loaded.module->make_backend(options);
     throw Error(ErrorKind::resource, "no CUDA device can be used: " + loaded.why,
                 "set cluster.device to cpu or auto, or pass --device cpu");
   }

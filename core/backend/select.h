@@ -8,8 +8,8 @@
 
 namespace trainctl {
 
-// `device` is the config's: auto, cpu or cuda. `threads` is the number of compute threads of a rank on the CPU. To be
-// called and used on the thread that runs the rank. Throws Error{resource} where the device is not there.
-std::unique_ptr<Backend> make_backend(std::string_view device, int threads = 1);
+// `device` is the config's: auto, cpu or cuda. To be called and used on the thread that runs the rank. Throws
+// Error{resource} where the device is not there.
+std::unique_ptr<Backend> make_backend(std::string_view device, const BackendOptions& options = {});
 
 }  // namespace trainctl

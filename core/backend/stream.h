@@ -31,6 +31,8 @@ class Event {
   virtual void record(Stream& stream) = 0;
   // Later work on `stream` runs after the marked work.
   virtual void wait(Stream& stream) = 0;
+  // Returns when the marked work has run; throws what the stream's synchronize() would.
+  virtual void synchronize() = 0;
 };
 
 }  // namespace trainctl

@@ -23,6 +23,7 @@ class QueuedCommunicator : public Communicator {
   void receive(View data, int peer, Stream& stream) final;
   void barrier(Stream& stream) final;
   void set_deadline(std::chrono::milliseconds deadline) final;
+  bool recordable() const override { return false; }
 
  protected:
   // The blocking collective. Throws Error{peer}; whatever it throws makes the communicator dead.

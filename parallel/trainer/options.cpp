@@ -32,6 +32,18 @@ void check_length(const TrainOptions& train, const Node& node, Reader& reader) {
 
 }  // namespace
 
+DType TrainOptions::compute() const {
+  switch (precision) {
+    case Precision::bfloat16:
+      return DType::bfloat16;
+    case Precision::float16:
+      return DType::float16;
+    case Precision::float32:
+      break;
+  }
+  return DType::float32;
+}
+
 Keys<TrainOptions> TrainOptions::keys() {
   return Keys<TrainOptions>("train", "How the network is trained.")
       .key("batch_size", &TrainOptions::batch_size, "Samples of a step, all ranks together, as in Keras.", at_least(1))
@@ -49,12 +61,18 @@ Keys<TrainOptions> TrainOptions::keys() {
       .required("optimizer", &TrainOptions::optimizer, "How gradients change the weights.")
       .key("schedule", &TrainOptions::schedule, "How the learning rate changes over the run.")
       .key("precision", &TrainOptions::precision,
-           "Of activations and the weights that meet them; master weights and their update are always float32.")
+           "Of activations and the weights that meet them; master weights and their update are always float32. float16 "
+           "scales "
+           "the loss by what the gradients allow; it needs a GPU.")
       .key("gradient_accumulation", &TrainOptions::gradient_accumulation,
            "Micro-batches that a rank's share of the batch is computed in, one after the other, to save memory.",
            at_least(1))
       .key("clip_norm", &TrainOptions::clip_norm,
            "Scales the gradient down where its norm over all parameters is larger.", more_than(0))
+      .key("deterministic", &TrainOptions::deterministic,
+           "On GPUs: the same bits in every run on the same GPUs, at some cost in speed. The CPU always gives them.")
+      .key("tf32", &TrainOptions::tf32,
+           "On GPUs: float32 products and convolutions with 10 bits of mantissa, several times faster.")
       .check(check_batch)
       .check(check_length);
 }

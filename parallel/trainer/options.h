@@ -14,11 +14,12 @@
 namespace trainctl {
 
 // What activations and the compute copies of weights are; master weights are always float32.
-enum class Precision { float32, bfloat16 };
+enum class Precision { float32, bfloat16, float16 };
 
 template <>
 struct EnumNames<Precision> {
-  static constexpr EnumName<Precision> names[] = {{Precision::float32, "float32"}, {Precision::bfloat16, "bfloat16"}};
+  static constexpr EnumName<Precision> names[] = {
+      {Precision::float32, "float32"}, {Precision::bfloat16, "bfloat16"}, {Precision::float16, "float16"}};
 };
 
 struct TrainOptions {
@@ -37,12 +38,14 @@ struct TrainOptions {
   Precision precision = Precision::float32;
   std::int64_t gradient_accumulation = 1;
   std::optional<double> clip_norm;
+  bool deterministic = false;
+  bool tf32 = false;
 
   static Keys<TrainOptions> keys();
 
   // Samples of a full batch of all ranks together.
   std::int64_t global_batch(int ranks) const { return batch_size ? *batch_size : *batch_size_per_rank * ranks; }
-  DType compute() const { return precision == Precision::bfloat16 ? DType::bfloat16 : DType::float32; }
+  DType compute() const;
 };
 
 }  // namespace trainctl

@@ -58,7 +58,7 @@ TEST_CASE("memory is zeroed and aligned; too much of it is refused with the numb
 
 TEST_CASE("select knows the devices") {
   CHECK(make_backend("auto")->name() == "cpu");
-  CHECK(make_backend("cpu", 2)->fingerprint().find("2 threads, oneDNN") != std::string::npos);
+  CHECK(make_backend("cpu", {.threads = 2})->fingerprint().find("2 threads, oneDNN") != std::string::npos);
   CHECK_THROWS_AS(make_backend("cuda"), Error);
   CHECK_THROWS_AS(make_backend("abacus"), Error);
 }

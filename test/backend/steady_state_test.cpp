@@ -24,10 +24,10 @@ TEST_CASE("after the first steps a step of a whole network, data included, alloc
       load_run_spec(config, {std::string("data.workers=") + workers, std::string("train.precision=") + precision});
   std::filesystem::remove(config);
   World world;
-  const auto backend = make_backend("cpu", 1);
-  const auto stream = backend->compute_stream();
+  RankDevice device;
+  device.backend = make_backend("cpu");
   const Data data(spec.data, spec.seed);
-  Job job(spec, data.info(), *backend, *stream, world, {}, "");
+  Job job(spec, data.info(), device, world, {}, "");
   initialize_engine(spec, job);
   const auto source = data.training(20, job.share(), {spec.seed, 0, 0}, 1);
   StepResult result;

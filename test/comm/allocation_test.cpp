@@ -28,7 +28,7 @@ using namespace trainctl;
 
 TEST_CASE("collectives allocate nothing") {
   const auto errors = on_threads(3, [](Communicator& communicator) {
-    cpu::ImmediateStream stream;
+    ImmediateStream stream;
     communicator.set_deadline(std::chrono::seconds(60));
     std::vector<float> values(30000, 1.0f);
     std::vector<float> received(30000);

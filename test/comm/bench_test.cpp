@@ -12,7 +12,7 @@ TEST_CASE("the benchmark measures every collective and finds no wrong value") {
   const auto collective = GENERATE(Collective::all_reduce, Collective::reduce_scatter, Collective::all_gather,
                                    Collective::broadcast, Collective::all_to_all);
   const auto errors = on_threads(4, [&](Communicator& communicator) {
-    cpu::ImmediateStream stream;
+    ImmediateStream stream;
     const auto rows = bench_collective(communicator, stream,
                                        {.collective = collective,
                                         .first_bytes = 64,

@@ -30,7 +30,7 @@ TEST_CASE("threads conform") {
 TEST_CASE("a missed deadline names the rank that did not come") {
   const auto errors = on_threads(3, [](Communicator& communicator) {
     communicator.set_deadline(std::chrono::milliseconds(100));
-    cpu::ImmediateStream stream;
+    ImmediateStream stream;
     float value = 1;
     communicator.barrier(stream);
     if (communicator.rank() == 1) return;
@@ -48,7 +48,7 @@ TEST_CASE("a dead communicator refuses further calls") {
   const auto errors = on_threads(2, [](Communicator& communicator) {
     if (communicator.rank() == 1) return;
     communicator.set_deadline(std::chrono::milliseconds(50));
-    cpu::ImmediateStream stream;
+    ImmediateStream stream;
     communicator.barrier(stream);
     try {
       stream.synchronize();
@@ -63,7 +63,7 @@ TEST_CASE("a dead communicator refuses further calls") {
 
 TEST_CASE("an abort of one rank ends the others' waits") {
   const auto errors = on_threads(3, [](Communicator& communicator) {
-    cpu::ImmediateStream stream;
+    ImmediateStream stream;
     if (communicator.rank() == 2) communicator.abort(4);
     communicator.barrier(stream);
     stream.synchronize();
@@ -75,7 +75,7 @@ TEST_CASE("an abort of one rank ends the others' waits") {
 
 TEST_CASE("ranks that make different calls are told so") {
   const auto errors = on_threads(2, [](Communicator& communicator) {
-    cpu::ImmediateStream stream;
+    ImmediateStream stream;
     std::vector<float> values(8);
     communicator.all_reduce({values.data(), DType::float32, 4 + communicator.rank()}, Reduction::sum, stream);
     stream.synchronize();
@@ -85,7 +85,7 @@ TEST_CASE("ranks that make different calls are told so") {
 
 TEST_CASE("bfloat16 is summed in float32 and rounded once") {
   const auto errors = on_threads(4, [](Communicator& communicator) {
-    cpu::ImmediateStream stream;
+    ImmediateStream stream;
     // 256 + 1 is 256 in bfloat16, and 256 + 1 + 1 + 1 lies half-way between 258 and 260, of which 260 is even.
     std::uint16_t value = communicator.rank() == 0 ? 0x4380 : 0x3F80;
     communicator.all_reduce({&value, DType::bfloat16, 1}, Reduction::sum, stream);

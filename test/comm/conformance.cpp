@@ -125,7 +125,7 @@ double reduced(Reduction reduction, int ranks, std::int64_t index) {
 }
 
 void all_reduce(Communicator& communicator) {
-  cpu::ImmediateStream stream;
+  ImmediateStream stream;
   on_both_kinds_of_memory(communicator, sizes[7] * 8, [&](std::byte* memory) {
     for (const DType dtype : all_types) {
       for (const std::int64_t size : sizes) {
@@ -145,7 +145,7 @@ void all_reduce(Communicator& communicator) {
 
 // Sums that depend on the order: all ranks must still hold the same bits, and the same in every kind of memory.
 void same_bits(Communicator& communicator) {
-  cpu::ImmediateStream stream;
+  ImmediateStream stream;
   std::vector<std::int64_t> hashes;
   on_both_kinds_of_memory(communicator, sizes[6] * 4, [&](std::byte* memory) {
     for (const DType dtype : {DType::float32, DType::bfloat16}) {
@@ -176,7 +176,7 @@ void same_bits(Communicator& communicator) {
 }
 
 void reduce_scatter(Communicator& communicator) {
-  cpu::ImmediateStream stream;
+  ImmediateStream stream;
   const int ranks = communicator.size();
   on_both_kinds_of_memory(communicator, sizes[6] * 8 * ranks, [&](std::byte* memory) {
     for (const DType dtype : all_types) {
@@ -196,7 +196,7 @@ void reduce_scatter(Communicator& communicator) {
 }
 
 void all_gather(Communicator& communicator) {
-  cpu::ImmediateStream stream;
+  ImmediateStream stream;
   const int ranks = communicator.size();
   on_both_kinds_of_memory(communicator, sizes[6] * 8 * ranks, [&](std::byte* memory) {
     for (const DType dtype : all_types) {
@@ -216,7 +216,7 @@ void all_gather(Communicator& communicator) {
 }
 
 void all_to_all(Communicator& communicator) {
-  cpu::ImmediateStream stream;
+  ImmediateStream stream;
   const int ranks = communicator.size();
   for (const std::int64_t size : sizes) {
     if (size > sizes[6]) continue;
@@ -236,7 +236,7 @@ void all_to_all(Communicator& communicator) {
 }
 
 void broadcast(Communicator& communicator) {
-  cpu::ImmediateStream stream;
+  ImmediateStream stream;
   for (int root = 0; root < communicator.size(); ++root) {
     on_both_kinds_of_memory(communicator, sizes[7] * 4, [&](std::byte* memory) {
       for (const std::int64_t size : sizes) {
@@ -253,7 +253,7 @@ void broadcast(Communicator& communicator) {
 
 // A pipeline: each rank adds its number and passes on; rank 0 starts.
 void send_and_receive(Communicator& communicator) {
-  cpu::ImmediateStream stream;
+  ImmediateStream stream;
   const int rank = communicator.rank();
   for (const std::int64_t size : sizes) {
     std::vector<float> values(size);
@@ -290,7 +290,7 @@ void asynchronous(Communicator& communicator) {
 }
 
 void split(Communicator& communicator) {
-  cpu::ImmediateStream stream;
+  ImmediateStream stream;
   const int rank = communicator.rank();
   const int ranks = communicator.size();
   const std::unique_ptr<Communicator> half = communicator.split(rank % 2, -rank);  // reversed
@@ -324,7 +324,7 @@ void split(Communicator& communicator) {
 }
 
 void memory_comes_and_goes(Communicator& communicator) {
-  cpu::ImmediateStream stream;
+  ImmediateStream stream;
   for (int round = 0; round < 20; ++round) {
     const Memory memory = communicator.allocate(40000);
     const View view{memory.get(), DType::float32, 10000};

@@ -33,7 +33,7 @@ std::vector<std::string> check(int ranks, const std::function<void(Replica&, int
   return on_threads(ranks, [&](Communicator& communicator) {
     Replica replica;
     ReplicaCheck check(replica.tensors(), communicator);
-    cpu::ImmediateStream stream;
+    ImmediateStream stream;
     check.compare(stream);  // equal at first
     change(replica, communicator.rank());
     check.compare(stream);

@@ -29,7 +29,7 @@ void conform(Communicator& communicator) {
 
 // Rank 1 stays away from a collective, for longer than the deadline.
 void late(Communicator& communicator) {
-  cpu::ImmediateStream stream;
+  ImmediateStream stream;
   float value = 1;
   communicator.barrier(stream);
   stream.synchronize();
@@ -40,7 +40,7 @@ void late(Communicator& communicator) {
 }
 
 void silent(Communicator& communicator) {
-  cpu::ImmediateStream stream;
+  ImmediateStream stream;
   float value = 1;
   communicator.set_deadline(std::chrono::milliseconds(300));
   if (communicator.rank() == 1) std::this_thread::sleep_for(std::chrono::seconds(30));
@@ -50,7 +50,7 @@ void silent(Communicator& communicator) {
 
 // One rank leaves while the others wait without a deadline.
 void leave(Communicator& communicator) {
-  cpu::ImmediateStream stream;
+  ImmediateStream stream;
   if (communicator.rank() == 1) {
     std::puts("rank 1 aborts");
     communicator.abort(4);
@@ -60,7 +60,7 @@ void leave(Communicator& communicator) {
 }
 
 void differ(Communicator& communicator) {
-  cpu::ImmediateStream stream;
+  ImmediateStream stream;
   std::vector<float> values = {1.5f, 2.5f, communicator.rank() == 2 ? 3.0f : 3.5f};
   ReplicaCheck check(
       {{"a", {2}, {values.data(), DType::float32, 2}}, {"b", {}, {values.data() + 2, DType::float32, 1}}},

@@ -53,7 +53,7 @@ class Slopes {
 }  // namespace
 
 TEST_CASE("ops have PyTorch's values and gradients") {
-  const auto backend = make_backend("cpu", 1);
+  const auto backend = make_backend("cpu", {.threads = 1});
   const Golden golden("ops.safetensors");
   const DType dtype = GENERATE(DType::float32, DType::bfloat16);
   const bool fused = GENERATE(false, true);
@@ -86,7 +86,7 @@ TEST_CASE("ops have PyTorch's values and gradients") {
 }
 
 TEST_CASE("gradients of ops are slopes") {
-  const auto backend = make_backend("cpu", 1);
+  const auto backend = make_backend("cpu", {.threads = 1});
   const Golden golden("ops.safetensors");
   std::mt19937 random(3);
   for (const OpCase& which : op_cases()) {

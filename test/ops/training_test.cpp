@@ -106,7 +106,7 @@ void check_training(const Network& network, DType dtype, int micro_batches) {
   Job job(network.model, network.optimizer, network.loss);
   job.spec.clip_norm = 1;
   job.spec.compute = dtype;
-  const auto backend = make_backend("cpu", 1);
+  const auto backend = make_backend("cpu", {.threads = 1});
   const auto communicator = solo_communicator();
   KernelChoices choices;
   std::vector<LoweredProgram> programs;

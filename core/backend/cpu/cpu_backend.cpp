@@ -24,7 +24,7 @@ constexpr int kernel_generation = 3;
 
 class CpuBackend final : public Backend {
  public:
-  explicit CpuBackend(CpuOptions options) : threads_(options.threads) { prepare_compute_threads(threads_); }
+  explicit CpuBackend(const BackendOptions& options) : threads_(options.threads) { prepare_compute_threads(threads_); }
 
   std::string_view name() const override { return "cpu"; }
 
@@ -32,6 +32,8 @@ class CpuBackend final : public Backend {
     return format("{}, {}, {} threads, oneDNN {}, kernels {}", processor_model(), name_of(instruction_set()), threads_,
                   onednn::version(), kernel_generation);
   }
+
+  bool computes_in(DType dtype) const override { return dtype == DType::float32 || dtype == DType::bfloat16; }
 
   Peaks peaks() override { return measure_cpu_peaks(); }
 
@@ -49,6 +51,8 @@ class CpuBackend final : public Backend {
     return {std::shared_ptr<std::byte>(static_cast<std::byte*>(memory), std::free), bytes};
   }
 
+  Memory allocate_host(std::int64_t bytes) override { return allocate(bytes); }
+
   void copy(void* to, const void* from, std::int64_t bytes, Stream& stream) override {
     if (dynamic_cast<ThreadStream*>(&stream) != nullptr) stream.synchronize();
     if (bytes > 0) std::memcpy(to, from, static_cast<std::size_t>(bytes));
@@ -57,6 +61,8 @@ class CpuBackend final : public Backend {
   std::unique_ptr<Stream> compute_stream() override { return std::make_unique<ImmediateStream>(); }
   std::unique_ptr<Stream> asynchronous_stream() override { return std::make_unique<ThreadStream>(); }
   std::unique_ptr<Event> event() override { return make_event(); }
+  bool asynchronous() const override { return false; }
+  std::unique_ptr<Recording> record(Stream&, const std::function<void()>&) override { return nullptr; }
 
   Lowering lower(const Op& op, const Program& program, const std::vector<Layout>& inputs,
                  KernelChoices& choices) override {
@@ -76,7 +82,7 @@ class CpuBackend final : public Backend {
 }  // namespace
 }  // namespace cpu
 
-std::unique_ptr<Backend> make_cpu_backend(CpuOptions options) {
+std::unique_ptr<Backend> make_cpu_backend(const BackendOptions& options) {
   require(options.threads >= 1, "a rank has at least one compute thread");
   return std::make_unique<cpu::CpuBackend>(options);
 }

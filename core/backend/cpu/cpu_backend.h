@@ -7,12 +7,8 @@
 
 namespace trainctl {
 
-struct CpuOptions {
-  int threads = 1;  // compute threads of this rank, at least 1
-};
-
-// To be made and used on the thread that runs the rank: it sets that thread's number of OpenMP threads, and makes it
-// and its OpenMP workers flush denormals to zero.
-std::unique_ptr<Backend> make_cpu_backend(CpuOptions options);
+// `options.threads` is at least 1. To be made and used on the thread that runs the rank: it sets that thread's number
+// of OpenMP threads, and makes it and its OpenMP workers flush denormals to zero.
+std::unique_ptr<Backend> make_cpu_backend(const BackendOptions& options);
 
 }  // namespace trainctl

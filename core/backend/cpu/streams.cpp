@@ -12,6 +12,7 @@ namespace {
 class CpuEvent final : public Event {
  public:
   void record(Stream& stream) override {
+    stream_ = &stream;
     marked_ = dynamic_cast<ThreadStream*>(&stream);
     count_ = marked_ != nullptr ? marked_->queued() : 0;
   }
@@ -25,24 +26,18 @@ class CpuEvent final : public Event {
                     this});
   }
 
+  void synchronize() override {
+    if (marked_ != nullptr) return marked_->wait_until(count_);
+    if (stream_ != nullptr) stream_->synchronize();
+  }
+
  private:
+  Stream* stream_ = nullptr;
   ThreadStream* marked_ = nullptr;
   std::uint64_t count_ = 0;
 };
 
 }  // namespace
-
-void ImmediateStream::enqueue(HostTask task) {
-  try {
-    task.run(task.context);
-  } catch (...) {
-    if (!error_) error_ = std::current_exception();
-  }
-}
-
-void ImmediateStream::synchronize() {
-  if (error_) std::rethrow_exception(std::exchange(error_, nullptr));
-}
 
 ThreadStream::ThreadStream() : ring_(64), thread_([this] { work(); }) {}
 

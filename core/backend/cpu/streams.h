@@ -9,20 +9,9 @@
 #include <thread>
 #include <vector>
 
-#include "core/backend/stream.h"
+#include "core/backend/immediate_stream.h"
 
 namespace trainctl::cpu {
-
-// Runs everything at once, on the calling thread. An exception stops nothing and surfaces in synchronize(), the first
-// wins.
-class ImmediateStream final : public Stream {
- public:
-  void enqueue(HostTask task) override;
-  void synchronize() override;
-
- private:
-  std::exception_ptr error_;
-};
 
 // Runs tasks in order on its own thread. The queue is a ring that grows to the longest backlog and then stays. After an
 // exception the tasks that follow run all the same; the first exception surfaces.

@@ -2,7 +2,9 @@
 #include "core/backend/cuda/cuda_backend.h"
 
 #include <algorithm>
+#include <cstring>
 
+#include "core/backend/cuda/graph_recording.h"
 #include "core/backend/cuda/kernels.h"
 #include "core/backend/cuda/peaks.h"
 #include "core/base/format.h"
@@ -13,10 +15,14 @@ namespace {
 
 class CudaBackend final : public Backend {
  public:
-  explicit CudaBackend(int local_rank) : device_(device_of(local_rank)) {}
+  explicit CudaBackend(const BackendOptions& options)
+      : device_(device_of(options.local_rank), {options.tf32, options.deterministic}) {}
 
   std::string_view name() const override { return "cuda"; }
   std::string fingerprint() const override { return device_.fingerprint(); }
+  bool computes_in(DType dtype) const override {
+    return dtype == DType::float32 || dtype == DType::bfloat16 || dtype == DType::float16;
+  }
   Peaks peaks() override { return measure_peaks(device_); }
 
   Memory allocate(std::int64_t bytes) override {
@@ -36,6 +42,14 @@ class CudaBackend final : public Backend {
     return owned;
   }
 
+  Memory allocate_host(std::int64_t bytes) override {
+    const auto size = static_cast<std::size_t>(std::max<std::int64_t>(bytes, 1));
+    void* memory = nullptr;
+    check(cudaMallocHost(&memory, size), "cudaMallocHost");
+    std::memset(memory, 0, size);
+    return {std::shared_ptr<std::byte>(static_cast<std::byte*>(memory), [](std::byte* p) { cudaFreeHost(p); }), bytes};
+  }
+
   void copy(void* to, const void* from, std::int64_t bytes, Stream& stream) override {
     if (bytes == 0) return;
     check(cudaMemcpyAsync(to, from, static_cast<std::size_t>(bytes), cudaMemcpyDefault, stream_of(stream)),
@@ -45,6 +59,10 @@ class CudaBackend final : public Backend {
   std::unique_ptr<Stream> compute_stream() override { return std::make_unique<CudaStream>(); }
   std::unique_ptr<Stream> asynchronous_stream() override { return std::make_unique<CudaStream>(); }
   std::unique_ptr<Event> event() override { return make_event(); }
+  bool asynchronous() const override { return true; }
+  std::unique_ptr<Recording> record(Stream& stream, const std::function<void()>& queue) override {
+    return record_graph(stream, queue);
+  }
 
   Lowering lower(const Op& op, const Program& program, const std::vector<Layout>& inputs,
                  KernelChoices& choices) override {
@@ -62,6 +80,8 @@ class CudaBackend final : public Backend {
 }  // namespace
 }  // namespace cuda
 
-std::unique_ptr<Backend> make_cuda_backend(int local_rank) { return std::make_unique<cuda::CudaBackend>(local_rank); }
+std::unique_ptr<Backend> make_cuda_backend(const BackendOptions& options) {
+  return std::make_unique<cuda::CudaBackend>(options);
+}
 
 }  // namespace trainctl

@@ -7,8 +7,8 @@
 
 namespace trainctl {
 
-// On the GPU of this local rank. To be made and used on the thread that runs the rank. Throws Error{resource} where
+// On the GPU of the local rank. To be made and used on the thread that runs the rank. Throws Error{resource} where
 // there is no device.
-std::unique_ptr<Backend> make_cuda_backend(int local_rank);
+std::unique_ptr<Backend> make_cuda_backend(const BackendOptions& options);
 
 }  // namespace trainctl

@@ -18,7 +18,11 @@ int device_of(int local_rank) {
   return local_rank % count;
 }
 
-Device::Device(int index) : index_(index) {
+std::string DeviceOptions::text() const {
+  return std::string(tf32 ? " tf32" : "") + (deterministic ? " deterministic" : "");
+}
+
+Device::Device(int index, const DeviceOptions& options) : index_(index), options_(options) {
   check(cudaSetDevice(index), "cudaSetDevice");
   cudaDeviceProp properties{};
   check(cudaGetDeviceProperties(&properties, index), "cudaGetDeviceProperties");

@@ -11,10 +11,21 @@ namespace trainctl::cuda {
 // Throws Error{resource} where there is none.
 int device_of(int local_rank);
 
+// What the libraries may do on a device.
+struct DeviceOptions {
+  bool tf32 = false;           // float32 with 10 bits of mantissa in products and convolutions
+  bool deterministic = false;  // only what gives the same bits every time
+
+  // For keys of kernel choices: "", " tf32", " deterministic", ...
+  std::string text() const;
+};
+
 class Device {
  public:
   // Makes the GPU this thread's current one. Throws Error{resource} where it cannot be used.
-  explicit Device(int index);
+  Device(int index, const DeviceOptions& options);
+
+  const DeviceOptions& options() const { return options_; }
 
   int index() const { return index_; }
   const std::string& model() const { return model_; }  // "NVIDIA H100 80GB HBM3"
@@ -27,6 +38,7 @@ class Device {
 
  private:
   int index_;
+  DeviceOptions options_;
   std::string model_;
   int major_ = 0, minor_ = 0, processors_ = 0;
   OwnedCudnn cudnn_;

@@ -23,6 +23,8 @@ using Owned = std::unique_ptr<std::remove_pointer_t<HandleType>, Destroy<destroy
 
 using OwnedStream = Owned<cudaStream_t, cudaStreamDestroy>;
 using OwnedEvent = Owned<cudaEvent_t, cudaEventDestroy>;
+using OwnedGraph = Owned<cudaGraph_t, cudaGraphDestroy>;
+using OwnedGraphExec = Owned<cudaGraphExec_t, cudaGraphExecDestroy>;
 using OwnedCudnn = Owned<cudnnHandle_t, cudnnDestroy>;
 using OwnedBlas = Owned<cublasLtHandle_t, cublasLtDestroy>;
 using OwnedDescriptor = Owned<cudnnBackendDescriptor_t, cudnnBackendDestroyDescriptor>;

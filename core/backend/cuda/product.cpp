@@ -41,9 +41,11 @@ struct Description {
   OwnedProduct operation;
   OwnedMatrix a, b, c;
 
-  explicit Description(const ProductShape& s)
-      : operation(
-            make<OwnedProduct>(cublasLtMatmulDescCreate, "cublasLtMatmulDescCreate", CUBLAS_COMPUTE_32F, CUDA_R_32F)),
+  Description(const ProductShape& s, const DeviceOptions& options)
+      : operation(make<OwnedProduct>(
+            cublasLtMatmulDescCreate, "cublasLtMatmulDescCreate",
+            options.tf32 && s.operand == DType::float32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F,
+            CUDA_R_32F)),
         a(matrix(s.transpose_b ? s.columns : s.inner, s.transpose_b ? s.inner : s.columns, s.operand)),
         b(matrix(s.transpose_a ? s.inner : s.rows, s.transpose_a ? s.rows : s.inner, s.operand)),
         c(matrix(s.rows, s.columns, s.result)) {
@@ -125,14 +127,14 @@ std::string ProductShape::text() const {
 }
 
 bool is_offered(const Device& device, const ProductShape& shape) {
-  return !offered(device, Description(shape)).empty();
+  return !offered(device, Description(shape, device.options())).empty();
 }
 
 Product::Product(const Device& device, const ProductShape& shape, KernelChoices& choices)
     : device_(&device),
       accumulate_(shape.accumulate),
       has_vector_(shape.epilogue != Epilogue::none && shape.epilogue != Epilogue::relu) {
-  Description d(shape);
+  Description d(shape, device.options());
   operation_ = std::move(d.operation);
   a_ = std::move(d.a);
   b_ = std::move(d.b);
@@ -142,7 +144,7 @@ Product::Product(const Device& device, const ProductShape& shape, KernelChoices&
     return cublasLtMatmulAlgoCheck(device.blas(), operation_.get(), a_.get(), b_.get(), c_.get(), c_.get(), &algorithm,
                                    &checked) == CUBLAS_STATUS_SUCCESS;
   };
-  const std::string key = shape.text();
+  const std::string key = shape.text() + device.options().text();
   const auto recorded = choices.find(key);
   if (!recorded || !read_record(*recorded, algorithm_) || !takes(algorithm_)) {
     choose(shape);
@@ -153,7 +155,7 @@ Product::Product(const Device& device, const ProductShape& shape, KernelChoices&
 }
 
 void Product::choose(const ProductShape& s) {
-  const auto candidates = offered(*device_, Description(s));
+  const auto candidates = offered(*device_, Description(s, device_->options()));
   if (candidates.empty()) throw Error(ErrorKind::config, "cuBLASLt has no algorithm for " + s.text());
   const RandomBuffer a(s.rows * s.inner * size_of(s.operand), s.operand);
   const RandomBuffer b(s.inner * s.columns * size_of(s.operand), s.operand);

@@ -1,6 +1,8 @@
 // Streams and events of CUDA.
 #include "core/backend/cuda/streams.h"
 
+#include <algorithm>
+#include <chrono>
 #include <utility>
 
 namespace trainctl::cuda {
@@ -12,13 +14,23 @@ class CudaEvent final : public Event {
       : event_(
             make<OwnedEvent>([](cudaEvent_t* event) { return cudaEventCreateWithFlags(event, cudaEventDisableTiming); },
                              "cudaEventCreate")) {}
-  void record(Stream& stream) override { check(cudaEventRecord(event_.get(), stream_of(stream)), "cudaEventRecord"); }
+  void record(Stream& stream) override {
+    stream_ = static_cast<CudaStream*>(&stream);
+    check(cudaEventRecord(event_.get(), stream_->get()), "cudaEventRecord");
+  }
   void wait(Stream& stream) override {
     check(cudaStreamWaitEvent(stream_of(stream), event_.get(), 0), "cudaStreamWaitEvent");
   }
 
+  void synchronize() override {
+    if (stream_ == nullptr) return;
+    stream_->await([](void* event) { return cudaEventQuery(static_cast<cudaEvent_t>(event)); }, event_.get(),
+                   "cudaEventSynchronize");
+  }
+
  private:
   OwnedEvent event_;
+  CudaStream* stream_ = nullptr;  // that it was last recorded in
 };
 
 }  // namespace
@@ -51,9 +63,28 @@ void CudaStream::run(void* context) {
   queued.waiting.store(false, std::memory_order_release);
 }
 
-void CudaStream::synchronize() {
-  check(cudaStreamSynchronize(get()), "cudaStreamSynchronize");
+void CudaStream::add(Watch& watch) {
+  if (std::find(watches_.begin(), watches_.end(), &watch) == watches_.end()) watches_.push_back(&watch);
+}
+
+void CudaStream::remove(Watch& watch) { std::erase(watches_, &watch); }
+
+void CudaStream::await(cudaError_t (*query)(void*), void* object, std::string_view call) {
+  using Clock = std::chrono::steady_clock;
+  auto next_look = Clock::now() + std::chrono::milliseconds(1);
+  cudaError_t status = query(object);
+  for (; status == cudaErrorNotReady; status = query(object)) {
+    if (Clock::now() < next_look) continue;
+    for (Watch* watch : watches_) watch->look();
+    next_look = Clock::now() + std::chrono::milliseconds(1);
+  }
+  check(status, call);
   if (error_) std::rethrow_exception(std::exchange(error_, nullptr));
+}
+
+void CudaStream::synchronize() {
+  await([](void* stream) { return cudaStreamQuery(static_cast<cudaStream_t>(stream)); }, get(),
+        "cudaStreamSynchronize");
 }
 
 std::unique_ptr<Event> make_event() { return std::make_unique<CudaEvent>(); }

@@ -1,0 +1,27 @@
+// What one rank computes with: its device, and how it reaches the other ranks from there.
+#pragma once
+
+#include <memory>
+
+#include "cmd/rank.h"
+#include "cmd/run_spec.h"
+#include "core/backend/backend.h"
+#include "core/backend/immediate_stream.h"
+
+namespace trainctl {
+
+struct RankDevice {
+  std::unique_ptr<Backend> backend;
+  std::unique_ptr<Communicator> peers;  // between the devices; null: the world's communicator reaches them
+  ImmediateStream host;                 // of the world's collectives, which are between the hosts' memories
+
+  Communicator& communicator(World& world) { return peers ? *peers : world.communicator(); }
+};
+
+// The device that the config asks for, on every rank; all ranks together. Throws Error{resource} where it is not there.
+RankDevice open_device(const RunSpec& spec, RankContext& context);
+
+// The backend alone. Throws Error{config} where the device does not compute in the config's precision.
+std::unique_ptr<Backend> make_backend(const RunSpec& spec, int threads, int local_rank);
+
+}  // namespace trainctl

@@ -1,0 +1,15 @@
+// Recordings as CUDA graphs.
+#pragma once
+
+#include <functional>
+#include <memory>
+
+#include "core/backend/backend.h"
+
+namespace trainctl::cuda {
+
+// What `queue` queues on the stream, and on others that wait for it and that it waits for again, as one graph. Throws
+// what `queue` throws, and Error{internal} where something cannot be captured; the stream is usable afterwards.
+std::unique_ptr<Recording> record_graph(Stream& stream, const std::function<void()>& queue);
+
+}  // namespace trainctl::cuda
