@@ -1,4 +1,6 @@
 // trainctl bench step: the median step of a config, and its parts.
+#include <deque>
+
 #include "cmd/bench.h"
 #include "cmd/job.h"
 #include "cmd/table.h"
@@ -67,15 +69,22 @@ int bench_step(const RunSpec& spec, const BenchRequest& request, RankContext& co
   const std::int64_t batch = spec.train.global_batch(context.world.size());
   const auto source = data.training(batch, job.share(), {spec.seed, 0, 0}, context.threads);
 
-  job.engine().set_timing(true);
+  Engine& engine = job.engine();
+  engine.set_timing(true);
   StepTimes times;
   StepResult result;
+  double last_end = seconds_now();
+  std::deque<std::pair<bool, double>> started;  // of steps under way: whether of a full batch, and the wait for it
   const auto step = [&](std::int64_t number, bool counted) {
-    const double start = seconds_now();
     const Batch& samples = source->next();
-    job.engine().run(job.programs().training(samples.count), samples, {1e-6, number, false}, result);
-    const bool full = samples.global_count == std::min(batch, data.info().training_samples);
-    if (counted && full) times.add(seconds_now() - start, job.engine().parts(), samples.waited_seconds);
+    engine.start(job.programs().training(samples.count), samples, {1e-6, number, false});
+    started.emplace_back(samples.global_count == std::min(batch, data.info().training_samples), samples.waited_seconds);
+    if (engine.under_way() < engine.steps_at_once()) return;
+    engine.finish(result);
+    const double end = seconds_now();
+    if (counted && started.front().first) times.add(end - last_end, engine.parts(), started.front().second);
+    started.pop_front();
+    last_end = end;
   };
   std::int64_t number = 0;
   const double warm_until = seconds_now() + std::min(1.0, request.seconds / 4);
@@ -88,6 +97,7 @@ int bench_step(const RunSpec& spec, const BenchRequest& request, RankContext& co
   };
   until(warm_until, false);
   until(seconds_now() + request.seconds, true);
+  while (engine.under_way() > 0) engine.finish(result);
   if (context.world.rank() != 0) return 0;
   std::string out;
   print(times, context.world.size(), batch, request.json, out);

@@ -8,8 +8,9 @@
 namespace trainctl {
 
 std::unique_ptr<Backend> make_backend(const RunSpec& spec, int threads, int local_rank) {
-  auto backend = make_backend(name_of(spec.cluster.device),
-                              BackendOptions{threads, local_rank, spec.train.tf32, spec.train.deterministic});
+  auto backend = make_backend(
+      name_of(spec.cluster.device),
+      BackendOptions{threads, local_rank, spec.train.tf32, spec.train.deterministic, spec.train.cuda_graphs});
   if (!backend->computes_in(spec.train.compute())) {
     throw Error(ErrorKind::config,
                 format("train.precision: {} does not compute in {}", backend->name() == "cpu" ? "the CPU" : "the GPU",

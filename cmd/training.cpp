@@ -240,6 +240,7 @@ int train(const RunSpec& stated, const TrainingRequest& request, RankContext& co
   if (lead.directory) lead.directory->write_config(with_findings(request.config, data, world.size(), batch));
   if (lead.sink) lead.sink->start(start_event(spec, world, job, plan, resumed, lead));
 
+  plan.scales_loss = spec.train.precision == Precision::float16;
   plan.profile_first = request.profile_first;
   plan.profile_end = request.profile_end;
   OpRecorder profiler;

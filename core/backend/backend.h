@@ -50,12 +50,25 @@ class Recording {
   virtual void run(Stream& stream) = 0;
 };
 
+// Marks that a device sets in the host's memory as it comes to them, with its time.
+class Marks {
+ public:
+  virtual ~Marks() = default;
+  // Queues the setting of a mark. Mark 0 begins a new round.
+  virtual void set(int mark, Stream& stream) = 0;
+  // When the device came to it last, in seconds of its clock.
+  virtual double seconds(int mark) const = 0;
+  // The last one that it came to; -1 for none.
+  virtual int last() const = 0;
+};
+
 // How a rank computes. What a device knows nothing of, it ignores.
 struct BackendOptions {
   int threads = 1;             // compute threads of a rank on the CPU
   int local_rank = 0;          // which of the host's GPUs: this one, of those that are visible
   bool tf32 = false;           // float32 products and convolutions on tensor cores, with 10 bits of mantissa
   bool deterministic = false;  // the same bits on the same device; false may be faster
+  bool record = true;          // whether work is recorded and replayed, where the device can
 };
 
 class Backend {
@@ -87,6 +100,8 @@ class Backend {
   // Records what `queue` queues on the stream, and on others that it joins by events, instead of running it. Null where
   // the device has nothing of the kind: queue again for each run.
   virtual std::unique_ptr<Recording> record(Stream& stream, const std::function<void()>& queue) = 0;
+  // Null where work runs in the host's own time.
+  virtual std::unique_ptr<Marks> marks(int count) = 0;
 
   // Chooses an implementation for the op. `inputs` are the layouts in which its inputs lie (parameters: logical
   // float32); a lowering may ask for others. Deterministic, given the choices. Throws Error{config} with the op's place

@@ -1,122 +1,25 @@
-// Engine: allocates the planned memory, binds ops to it, and runs schedules.
+// Engine: brings a step's values to the device, runs it and takes the results. What is bound once is in
+// engine_bind.cpp.
 #include "core/exec/engine.h"
 
 #include <algorithm>
-#include <chrono>
 #include <cstring>
 
-#include "core/exec/named_tensors.h"
+#include "core/base/format.h"
+#include "core/exec/engine_parts.h"
 #include "core/graph/ops/update.h"
 
 namespace trainctl {
-namespace {
 
-double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
-
-// Highest bucket number of all programs, plus one; and whether a reduction stands outside the update, so that it
-// overlaps.
-struct Buckets {
-  int count = 0;
-  bool overlap = false;
-};
-
-Buckets buckets_of(const std::vector<LoweredProgram>& programs) {
-  Buckets buckets;
-  for (const LoweredProgram& lowered : programs) {
-    for (const Segment& segment : lowered.program.segments) {
-      for (const Op& op : segment.ops) {
-        if (op.def->kind() != "all_reduce") continue;
-        buckets.count = std::max(buckets.count, op.as<AllReduce>().bucket + 1);
-        buckets.overlap = buckets.overlap || segment.name != "update";
-      }
+Engine::~Engine() {
+  // What is under way after an error still uses the memory.
+  for (Stream* stream : {copies_.get(), compute_.get(), communication_.get()}) {
+    if (stream == nullptr || under_way_ == 0) continue;
+    try {
+      stream->synchronize();
+    } catch (const std::exception&) {  // somebody else reports it
     }
   }
-  return buckets;
-}
-
-}  // namespace
-
-// The bound ops of one program.
-struct Engine::Bound {
-  struct BoundOp {
-    std::unique_ptr<Kernel> kernel;  // null: nothing to run
-    double* part = nullptr;          // where its time is added
-  };
-  std::vector<std::vector<BoundOp>> segments;
-  std::vector<bool> reads_batch;    // by segment: the batch is uploaded before it
-  std::vector<std::string> copies;  // names of its compute copies
-  bool copies_fresh = false;
-};
-
-Engine::Engine(Backend& backend, Communicator& communicator, std::vector<LoweredProgram> programs)
-    : backend_(backend),
-      communicator_(communicator),
-      programs_(std::move(programs)),
-      plan_(plan_memory(programs_)),
-      compute_(backend.compute_stream()) {
-  const Buckets buckets = buckets_of(programs_);
-  if (buckets.overlap) communication_ = backend_.asynchronous_stream();
-  collectives_ = std::make_unique<CollectiveStreams>(backend_, communicator_,
-                                                     communication_ ? *communication_ : *compute_, buckets.count);
-  for (int region = 0; region < region_count; ++region) {
-    const std::int64_t bytes = plan_.bytes[static_cast<std::size_t>(region)];
-    const bool reduced = static_cast<Region>(region) == Region::gradients;
-    regions_.push_back(bytes == 0 ? Memory{} : reduced ? communicator_.allocate(bytes) : backend_.allocate(bytes));
-  }
-  for (int program = 0; program < static_cast<int>(programs_.size()); ++program) bind(program);
-  name_tensors();
-}
-
-Engine::~Engine() = default;
-
-Address Engine::address(int program, TensorId tensor) const {
-  const Location& location =
-      plan_.programs[static_cast<std::size_t>(program)].tensors[static_cast<std::size_t>(tensor)];
-  if (location.region == Region::slot) return {nullptr, location.offset};
-  return {base(location.region), location.offset};
-}
-
-void Engine::bind(int program) {
-  const LoweredProgram& lowered = programs_[static_cast<std::size_t>(program)];
-  const auto& workspaces = plan_.programs[static_cast<std::size_t>(program)].workspaces;
-  auto bound = std::make_unique<Bound>();
-  const View gradients{base(Region::gradients), DType::float32, lowered.program.flat.gradient_count};
-  for (std::size_t s = 0; s < lowered.program.segments.size(); ++s) {
-    const Segment& segment = lowered.program.segments[s];
-    double* part = segment.name == "forward"              ? &parts_.forward
-                   : segment.name.starts_with("backward") ? &parts_.backward
-                                                          : &parts_.update;
-    auto& ops = bound->segments.emplace_back();
-    for (std::size_t o = 0; o < segment.ops.size(); ++o) {
-      const Op& op = segment.ops[o];
-      if (runs_in_executor(op)) {
-        const bool alias = op.def->kind() == "reshape";
-        ops.push_back({alias ? nullptr : bind_collective(op, gradients, *collectives_), &parts_.communication});
-        continue;
-      }
-      Binding binding;
-      for (TensorId id : op.inputs) binding.inputs.push_back(address(program, id));
-      for (TensorId id : op.outputs) binding.outputs.push_back(address(program, id));
-      binding.workspace = {nullptr, std::max<std::int64_t>(workspaces[s][o], 0)};
-      ops.push_back({lowered.lowerings[s][o].bind(binding), part});
-    }
-    bound->reads_batch.push_back(segment.name == "forward");
-  }
-  bound_.push_back(std::move(bound));
-}
-
-void Engine::name_tensors() {
-  const Program& program = programs_.front().program;
-  const FlatLayout& flat = program.flat;
-  const std::size_t states = flat.states.size();
-  host_.resize(static_cast<std::size_t>(flat.parameter_count + flat.statistic_count +
-                                        static_cast<std::int64_t>(states) * flat.trainable_count));
-  host_scalars_.resize(static_cast<std::size_t>(plan_.of(Region::scalars)));
-  host_sums_.resize(static_cast<std::size_t>(flat.gradient_count - flat.trainable_count));
-  float* parameters = host_.data();
-  float* statistics = parameters + flat.parameter_count;
-  weights_ = name_weights(program, parameters, statistics);
-  state_ = name_state(program, statistics + flat.statistic_count);
 }
 
 void Engine::download() {
@@ -135,10 +38,6 @@ void Engine::upload() {
     from += plan_.of(region) / size_of(DType::float32);
   }
   compute_->synchronize();
-  weights_changed();
-}
-
-void Engine::weights_changed() {
   for (auto& bound : bound_) bound->copies_fresh = false;
 }
 
@@ -149,101 +48,157 @@ void Engine::read_tensor(int program, TensorId tensor, std::vector<std::byte>& b
   compute_->synchronize();
 }
 
-void Engine::upload_batch(int program, const Batch& batch, int micro_batch, const Slot& slot) {
-  const Program& described = programs_[static_cast<std::size_t>(program)].program;
-  const auto upload = [&](TensorId tensor, const View& all) {
-    if (tensor == no_tensor) return;
-    const TensorType& type = described.tensor(tensor).type;
-    const View part = all.part(micro_batch * type.shape.count(), type.shape.count());
-    require(all.dtype == type.dtype && part.count * (micro_batch + 1) <= all.count, "a batch does not fit its program");
-    backend_.copy(address(program, tensor).at(slot), part.data, part.bytes(), *compute_);
-  };
-  upload(described.batch.inputs, batch.inputs);
-  upload(described.batch.targets, batch.targets);
-  upload(described.batch.weights, batch.weights);
-  upload(described.batch.samples, batch.samples);
+template <class T>
+void Engine::write_scalar(Turn& turn, int program, TensorId tensor, T value) {
+  if (tensor == no_tensor) return;
+  const Location& at = plan_.programs[static_cast<std::size_t>(program)].tensors[static_cast<std::size_t>(tensor)];
+  std::memcpy(turn.host.get() + at.offset, &value, sizeof(T));
 }
 
-void Engine::run_op(int program, int segment, int op, const Slot& slot) {
-  Bound::BoundOp& bound = bound_[static_cast<std::size_t>(program)]
-                              ->segments[static_cast<std::size_t>(segment)][static_cast<std::size_t>(op)];
-  if (bound.kernel == nullptr) return;
-  if (!timing_ && observer_ == nullptr) return bound.kernel->run(*compute_, slot);
-  const double start = now();
-  bound.kernel->run(*compute_, slot);
-  if (observer_ != nullptr) compute_->synchronize();
-  const double end = now();
-  *bound.part += end - start;
-  if (observer_ != nullptr) observer_->ran(programs_[static_cast<std::size_t>(program)], segment, op, start, end);
+// The batch where the step's copies find it: as it lies in the host's memory, or in the turn's own on the device.
+void Engine::bring(Turn& turn, const Batch& batch) {
+  const Program& program = programs_[static_cast<std::size_t>(turn.program)].program;
+  const std::array<std::pair<TensorId, const View*>, step_inputs> parts{{{no_tensor, nullptr},
+                                                                         {program.batch.inputs, &batch.inputs},
+                                                                         {program.batch.targets, &batch.targets},
+                                                                         {program.batch.weights, &batch.weights},
+                                                                         {program.batch.samples, &batch.samples}}};
+  std::int64_t bytes = 0;  // that travel: up to the end of the last part
+  turn.sources[0] = turn.on_device(0);
+  for (std::size_t i = 1; i < parts.size(); ++i) {
+    const auto& [tensor, view] = parts[i];
+    if (tensor == no_tensor) continue;
+    const TensorType& type = program.tensor(tensor).type;
+    require(view->dtype == type.dtype && type.shape.count() * program.micro_batches <= view->count,
+            "a batch does not fit its program");
+    if (copies_ == nullptr) {
+      turn.sources[i] = static_cast<const std::byte*>(view->data);
+      continue;
+    }
+    const std::int64_t size = type.bytes() * program.micro_batches;
+    std::memcpy(turn.host.get() + turn.offsets[i], view->data, static_cast<std::size_t>(size));
+    turn.sources[i] = turn.on_device(i);
+    bytes = turn.offsets[i] + size;
+  }
+  if (copies_ == nullptr) return;
+  backend_.copy(turn.device.get(), turn.host.get(), std::max(bytes, plan_.of(Region::scalars)), *copies_);
+  turn.brought->record(*copies_);
+  turn.brought->wait(*compute_);
 }
 
-void Engine::run_segment(int program, int segment, const Slot& slot) {
-  const auto& ops = bound_[static_cast<std::size_t>(program)]->segments[static_cast<std::size_t>(segment)];
-  for (int op = 0; op < static_cast<int>(ops.size()); ++op) run_op(program, segment, op, slot);
-}
-
+// Training programs write their compute copies themselves, at their start.
 void Engine::refresh_copies(int program) {
   Bound& bound = *bound_[static_cast<std::size_t>(program)];
-  if (bound.copies_fresh) return;
-  run_segment(program, programs_[static_cast<std::size_t>(program)].copies_segment, slot(0));
+  if (bound.trains || bound.copies_fresh) return;
+  for (const StepUnit& unit : bound.copies) unit.kernel->run(*compute_, unit.slot);
   bound.copies_fresh = true;
 }
 
-template <class T>
-void Engine::write_scalar(int program, TensorId tensor, T value) {
-  if (tensor == no_tensor) return;
-  const Location& at = plan_.programs[static_cast<std::size_t>(program)].tensors[static_cast<std::size_t>(tensor)];
-  std::memcpy(host_scalars_.data() + at.offset, &value, sizeof(T));
-}
-
-double Engine::read_sum(int program, TensorId tensor, int element) const {
-  if (tensor == no_tensor) return 0;
-  const Location& at = plan_.programs[static_cast<std::size_t>(program)].tensors[static_cast<std::size_t>(tensor)];
-  if (at.region == Region::scalars) {
-    float value = 0;
-    std::memcpy(&value, host_scalars_.data() + at.offset, sizeof(value));
-    return value;
+void Engine::queue(int turn) {
+  Turn& t = *turns_[static_cast<std::size_t>(turn)];
+  Bound& bound = *bound_[static_cast<std::size_t>(t.program)];
+  refresh_copies(t.program);
+  if (observer_ != nullptr) {
+    bound.work->run_observed(turn, t.sources, *observer_);
+  } else if (timing_ && !backend_.asynchronous()) {
+    bound.work->run_timed(turn, t.sources, t.seconds);
+  } else {
+    bound.work->run(turn, t.sources);
   }
-  const std::int64_t first = programs_[static_cast<std::size_t>(program)].program.flat.trainable_count;
-  return host_sums_[static_cast<std::size_t>(at.offset / size_of(DType::float32) - first + element)];
+  t.done->record(*compute_);
+  if (!bound.trains) return;
+  for (auto& other : bound_) other->copies_fresh = false;
 }
 
-void Engine::read_result(int program, StepResult& result) {
-  const FlatLayout& flat = programs_[static_cast<std::size_t>(program)].program.flat;
-  backend_.copy(host_scalars_.data(), base(Region::scalars), plan_.of(Region::scalars), *compute_);
-  backend_.copy(host_sums_.data(), base(Region::gradients) + flat.trainable_count * size_of(DType::float32),
-                static_cast<std::int64_t>(host_sums_.size()) * size_of(DType::float32), *compute_);
-  compute_->synchronize();
+void Engine::start(int program, const Batch& batch, const StepInput& input) {
+  require(under_way_ < static_cast<int>(turns_.size()), "a step is started before an earlier one is finished");
+  const int number = static_cast<int>(started_ % static_cast<std::int64_t>(turns_.size()));
+  Turn& turn = *turns_[static_cast<std::size_t>(number)];
+  turn.program = program;
   const StepTensors& step = programs_[static_cast<std::size_t>(program)].program.step;
-  result.count = read_sum(program, step.count);
-  result.loss_sum = read_sum(program, step.loss);
+  write_scalar(turn, program, step.learning_rate, static_cast<float>(input.learning_rate));
+  write_scalar(turn, program, step.step, input.step);
+  write_scalar(turn, program, step.stop_request, input.stop ? 1.0f : 0.0f);
+  write_scalar(turn, program, step.loss_scale, static_cast<float>(input.loss_scale));
+  bring(turn, batch);
+  queue(number);
+  ++started_;
+  ++under_way_;
+}
+
+void Engine::take_results(int turn) {
+  Turn& t = *turns_[static_cast<std::size_t>(turn)];
+  const FlatLayout& flat = programs_.front().program.flat;
+  const std::int64_t scalars = plan_.of(Region::scalars);
+  backend_.copy(t.results.get(), base(Region::scalars), scalars, *compute_);
+  backend_.copy(t.results.get() + scalars, base(Region::gradients) + flat.trainable_count * size_of(DType::float32),
+                (flat.gradient_count - flat.trainable_count) * size_of(DType::float32), *compute_);
+}
+
+double Engine::read_sum(const Turn& turn, TensorId tensor, int element) const {
+  if (tensor == no_tensor) return 0;
+  const auto program = static_cast<std::size_t>(turn.program);
+  const Location& at = plan_.programs[program].tensors[static_cast<std::size_t>(tensor)];
+  std::int64_t offset = at.offset;
+  if (at.region != Region::scalars) {
+    const std::int64_t first = programs_[program].program.flat.trainable_count;
+    offset += plan_.of(Region::scalars) + (element - first) * size_of(DType::float32);
+  }
+  float value = 0;
+  std::memcpy(&value, turn.results.get() + offset, sizeof(value));
+  return value;
+}
+
+void Engine::read_result(const Turn& turn, StepResult& result) {
+  const StepTensors& step = programs_[static_cast<std::size_t>(turn.program)].program.step;
+  result.count = read_sum(turn, step.count);
+  result.loss_sum = read_sum(turn, step.loss);
   result.metric_sums.resize(step.metrics.size());
-  for (std::size_t i = 0; i < step.metrics.size(); ++i) result.metric_sums[i] = read_sum(program, step.metrics[i]);
-  result.gradient_norm = read_sum(program, step.gradient_norm);
-  result.not_finite = read_sum(program, step.agree, agree_not_finite) != 0;
-  result.stop = read_sum(program, step.agree, agree_stop) != 0;
+  for (std::size_t i = 0; i < step.metrics.size(); ++i) result.metric_sums[i] = read_sum(turn, step.metrics[i]);
+  result.gradient_norm = read_sum(turn, step.gradient_norm);
+  result.not_finite = read_sum(turn, step.agree, agree_not_finite) != 0;
+  result.stop = read_sum(turn, step.agree, agree_stop) != 0;
+}
+
+void Engine::read_parts(int turn) {
+  const Turn& t = *turns_[static_cast<std::size_t>(turn)];
+  const PartSeconds seconds =
+      backend_.asynchronous() ? bound_[static_cast<std::size_t>(t.program)]->work->seconds(turn) : t.seconds;
+  const auto of = [&seconds](StepPart part) { return seconds[static_cast<std::size_t>(part)]; };
+  parts_ = {of(StepPart::forward), of(StepPart::backward), of(StepPart::communication), of(StepPart::update),
+            of(StepPart::upload)};
+}
+
+void Engine::finish(StepResult& result) {
+  require(under_way_ > 0, "no step is under way");
+  const int number = static_cast<int>((started_ - under_way_) % static_cast<std::int64_t>(turns_.size()));
+  Turn& turn = *turns_[static_cast<std::size_t>(number)];
+  try {
+    turn.done->synchronize();
+    if (communication_ != nullptr && !backend_.asynchronous()) communication_->synchronize();
+  } catch (const Error& error) {
+    const std::string reached = bound_[static_cast<std::size_t>(turn.program)]->work->reached(number);
+    if (reached.empty()) throw;
+    throw Error(error.kind(), format("{}; the GPU had come to {}", error.what(), reached));
+  }
+  --under_way_;
+  read_result(turn, result);
+  if (timing_) read_parts(number);
 }
 
 void Engine::run(int program, const Batch& batch, const StepInput& input, StepResult& result) {
-  const LoweredProgram& lowered = programs_[static_cast<std::size_t>(program)];
-  const StepTensors& step = lowered.program.step;
-  write_scalar(program, step.learning_rate, static_cast<float>(input.learning_rate));
-  write_scalar(program, step.step, input.step);
-  write_scalar(program, step.stop_request, input.stop ? 1.0f : 0.0f);
-  backend_.copy(base(Region::scalars), host_scalars_.data(), plan_.of(Region::scalars), *compute_);
-  refresh_copies(program);
-  parts_ = {};
-  for (const ScheduleItem& item : lowered.program.schedule) {
-    const Slot where = slot(item.slot);
-    if (bound_[static_cast<std::size_t>(program)]->reads_batch[static_cast<std::size_t>(item.segment)]) {
-      const double start = timing_ ? now() : 0;
-      upload_batch(program, batch, item.micro_batch, where);
-      if (timing_) parts_.upload += now() - start;
-    }
-    run_segment(program, item.segment, where);
-  }
-  read_result(program, result);
-  if (step.learning_rate != no_tensor) weights_changed();
+  require(under_way_ == 0, "a step on its own");
+  start(program, batch, input);
+  finish(result);
+}
+
+void Engine::repeat(int back, StepResult& result) {
+  const auto turns = static_cast<std::int64_t>(turns_.size());
+  require(under_way_ == 0 && back < turns && started_ > back, "a step to repeat");
+  const int turn = static_cast<int>((started_ - 1 - back) % turns);
+  queue(turn);
+  turns_[static_cast<std::size_t>(turn)]->done->synchronize();
+  read_result(*turns_[static_cast<std::size_t>(turn)], result);
 }
 
 }  // namespace trainctl

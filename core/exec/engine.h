@@ -1,7 +1,8 @@
 // Engine: runs the programs of one rank on a backend.
 //
 // It owns the memory of all regions, binds every op once, and then runs steps without allocating. Programs of different
-// batch sizes share parameters, optimizer state and arena.
+// batch sizes share parameters, optimizer state and arena. On a device that computes beside the host the next step is
+// queued, and its batch copied, while one runs: steps take two turns, each with page-locked memory of its own.
 #pragma once
 
 #include <cstdint>
@@ -15,6 +16,7 @@
 #include "core/exec/collectives.h"
 #include "core/exec/memory_plan.h"
 #include "core/exec/snapshot.h"
+#include "core/exec/step_work.h"
 
 namespace trainctl {
 
@@ -28,13 +30,6 @@ struct StepResult {
   bool stop = false;                // some rank was asked to stop
 };
 
-// Sees every op that runs, after it ran; for profiles and for the search for NaNs. Costs a synchronisation an op.
-class OpObserver {
- public:
-  virtual ~OpObserver() = default;
-  virtual void ran(const LoweredProgram& program, int segment, int op, double start_seconds, double end_seconds) = 0;
-};
-
 class Engine {
  public:
   // Allocates and binds everything. `communicator` joins the data axis; all ranks construct together.
@@ -46,23 +41,37 @@ class Engine {
   const MemoryPlan& memory() const { return plan_; }
   const LoweredProgram& program(int index) const { return programs_[static_cast<std::size_t>(index)]; }
 
-  // Runs a program's schedule on this rank's share of a batch (program.micro_batch_samples * micro_batches samples).
-  // Evaluation programs ignore learning rate, step and stop. Waits for the end; fills `result` without allocating
-  // after the first call. Throws Error{peer} when a peer is lost.
+  // What the host tells a step; evaluation programs ignore it.
   struct StepInput {
     double learning_rate = 0;
-    std::int64_t step = 0;  // from 0
-    bool stop = false;      // this rank was asked to stop
+    std::int64_t step = 0;    // from 0
+    bool stop = false;        // this rank was asked to stop
+    double loss_scale = 1.0;  // what gradients are multiplied with on their way, in float16
   };
+  // Queues a program's schedule on this rank's share of a batch (program.micro_batch_samples * micro_batches samples).
+  // The batch's memory must stay until the step is finished, or on asynchronous devices until start() returns. At most
+  // steps_at_once() steps are under way.
+  void start(int program, const Batch& batch, const StepInput& input);
+  // Waits for the oldest step under way; fills `result` without allocating after the first call. Throws Error{peer}
+  // that says what the step had come to when a peer is lost.
+  void finish(StepResult& result);
+  int under_way() const { return under_way_; }
+  // More than one where a device computes beside the host, and nobody observes it.
+  int steps_at_once() const { return backend_.asynchronous() && observer_ == nullptr ? 2 : 1; }
+  // Both, for a step on its own.
   void run(int program, const Batch& batch, const StepInput& input, StepResult& result);
+  // A step once more, on the batch and the scalars that it had: the last one that was finished, or the one before where
+  // two may be under way (`back` = 1). None is under way.
+  void repeat(int back, StepResult& result);
 
-  // Where the time of the last run went, in seconds, when timing is on; both are sums over the run's ops.
+  // Where the time of the step that was finished last went, in seconds, when timing is on. On devices with a clock of
+  // their own communication is what the computation had to wait for it.
   struct Parts {
     double forward = 0, backward = 0, communication = 0, update = 0, upload = 0;
   };
   void set_timing(bool on) { timing_ = on; }
   const Parts& parts() const { return parts_; }
-  // Null: none.
+  // Null: none. Its steps run op by op.
   void set_observer(OpObserver* observer) { observer_ = observer; }
 
   // A tensor's bytes as they lie on the device now (with the physical layout's padding), copied to the host.
@@ -77,22 +86,26 @@ class Engine {
 
  private:
   struct Bound;
+  struct Turn;
 
   void bind(int program);
+  std::unique_ptr<Kernel> bind_op(int program, std::size_t segment, std::size_t number);
+  std::vector<StepUnit> units_of(int program, int segment, const Slot& slot, const Bound& bound) const;
+  void bind_batch(int program, const ScheduleItem& item, Bound& bound);
+  void make_turns();
   Address address(int program, TensorId tensor) const;
   std::byte* base(Region region) const { return regions_[static_cast<std::size_t>(region)].get(); }
   Slot slot(int index) const { return {index, base(Region::slot) + index * plan_.slot_bytes}; }
   void name_tensors();
-  // Compute copies are written anew before the next program that uses them.
-  void weights_changed();
   void refresh_copies(int program);
-  void upload_batch(int program, const Batch& batch, int micro_batch, const Slot& slot);
-  void run_segment(int program, int segment, const Slot& slot);
-  void run_op(int program, int segment, int op, const Slot& slot);
+  void bring(Turn& turn, const Batch& batch);
+  void queue(int turn);
+  void take_results(int turn);
   template <class T>
-  void write_scalar(int program, TensorId tensor, T value);
-  double read_sum(int program, TensorId tensor, int element = 0) const;
-  void read_result(int program, StepResult& result);
+  void write_scalar(Turn& turn, int program, TensorId tensor, T value);
+  double read_sum(const Turn& turn, TensorId tensor, int element = 0) const;
+  void read_result(const Turn& turn, StepResult& result);
+  void read_parts(int turn);
 
   Backend& backend_;
   Communicator& communicator_;
@@ -100,12 +113,14 @@ class Engine {
   MemoryPlan plan_;
   std::unique_ptr<Stream> compute_;
   std::unique_ptr<Stream> communication_;  // null: collectives run on the compute stream
+  std::unique_ptr<Stream> copies_;         // null: copies of the batch run on the compute stream
   std::unique_ptr<CollectiveStreams> collectives_;
   std::vector<Memory> regions_;
   std::vector<std::unique_ptr<Bound>> bound_;
-  std::vector<float> host_;              // parameters, statistics, states
-  std::vector<std::byte> host_scalars_;  // the scalars region, written before and read after a step
-  std::vector<float> host_sums_;         // the reduced tail of the gradient region
+  std::vector<std::unique_ptr<Turn>> turns_;  // steps take them in turn
+  std::int64_t started_ = 0;
+  int under_way_ = 0;
+  std::vector<float> host_;  // parameters, statistics, states
   std::vector<NamedTensor> weights_;
   std::vector<NamedTensor> state_;
   OpObserver* observer_ = nullptr;

@@ -11,12 +11,13 @@ namespace {
 
 // Whether an element's exponent is all ones: Inf or NaN, in float32 and (its upper half) bfloat16 alike.
 bool holds_not_finite(const std::vector<std::byte>& bytes, DType dtype) {
-  if (dtype != DType::float32 && dtype != DType::bfloat16) return false;
+  if (dtype != DType::float32 && dtype != DType::bfloat16 && dtype != DType::float16) return false;
+  const std::uint16_t exponent = dtype == DType::float16 ? 0x7C00 : 0x7F80;
   const std::size_t size = static_cast<std::size_t>(size_of(dtype));
   for (std::size_t at = 0; at + size <= bytes.size(); at += size) {
     std::uint16_t upper = 0;
     std::memcpy(&upper, bytes.data() + at + size - sizeof(upper), sizeof(upper));
-    if ((upper & 0x7F80) == 0x7F80) return true;
+    if ((upper & exponent) == exponent) return true;
   }
   return false;
 }

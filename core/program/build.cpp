@@ -47,9 +47,11 @@ class Builder {
   std::vector<ResolvedMetric> metrics_;
   Graph graph_;
   Program program_;
-  std::vector<TensorId> statistic_sums_;  // for each of graph_.statistics; no_tensor where it stands still
-  std::vector<Op> prediction_ops_;        // from graph_.output to step.predictions
-  TensorId loss_gradient_ = no_tensor;
+  std::vector<TensorId> statistic_sums_;    // for each of graph_.statistics; no_tensor where it stands still
+  std::vector<Op> prediction_ops_;          // from graph_.output to step.predictions
+  TensorId loss_gradient_ = no_tensor;      // what the backward pass starts from
+  TensorId unscaled_gradient_ = no_tensor;  // what the loss gives, where that is scaled
+  TensorId divisor_ = no_tensor;            // of the summed gradient: the count, times the loss scale
 };
 
 Builder::Builder(const ProgramSpec& spec, std::int64_t micro_batch, bool training, Reader& reader)
@@ -100,6 +102,13 @@ void Builder::add_tensors() {
     step.stop_request = add("stop_request", {}, DType::float32, Role::scalar);
     step.gradient_norm = add("gradient_norm", {}, DType::float32, Role::scalar);
     loss_gradient_ = add(graph_.tensor(graph_.output).name + "/gradient", output.shape, output.dtype, Role::activation);
+    divisor_ = step.count;
+    if (spec_.compute == DType::float16) {
+      step.loss_scale = add("loss_scale", {}, DType::float32, Role::scalar);
+      divisor_ = add("divisor", {}, DType::float32, Role::scalar);
+      unscaled_gradient_ = loss_gradient_;
+      loss_gradient_ = add("loss/gradient/scaled", output.shape, output.dtype, Role::activation);
+    }
   }
   const bool wanted = std::any_of(metrics_.begin(), metrics_.end(), [](const auto& m) { return m.of_predictions; });
   if (!training_ || wanted) add_predictions();
@@ -154,12 +163,20 @@ std::vector<Op> Builder::sums(bool accumulate) const {
   }
   ops.push_back({std::make_shared<CountSamples>(accumulate), {batch.weights}, {step.count}, "count", {}});
   std::vector<TensorId> outputs{step.loss};
-  if (training_) outputs.push_back(loss_gradient_);
+  const bool scales = step.loss_scale != no_tensor;
+  if (training_) outputs.push_back(scales ? unscaled_gradient_ : loss_gradient_);
   ops.push_back({std::make_shared<Loss>(loss_.kind, loss_.label_smoothing, training_, accumulate),
                  {graph_.output, batch.targets, batch.weights},
                  std::move(outputs),
                  "loss",
                  loss_.place});
+  if (scales) {
+    ops.push_back({std::make_shared<Scale>(),
+                   {unscaled_gradient_, step.loss_scale},
+                   {loss_gradient_},
+                   "loss_scale",
+                   loss_.place});
+  }
   return ops;
 }
 
@@ -181,13 +198,16 @@ std::vector<Op> Builder::update_ops(const OptimizerOptions& optimizer) const {
   updated.insert(updated.end(), step.states.begin(), step.states.end());
   std::vector<Op> ops;
   ops.push_back({std::make_shared<Agree>(), {step.loss, step.stop_request}, {step.agree}, "agree", {}});
+  if (step.loss_scale != no_tensor) {
+    ops.push_back({std::make_shared<Scale>(), {step.count, step.loss_scale}, {divisor_}, "divisor", {}});
+  }
   ops.push_back({std::make_shared<GradientNorm>(program_.flat.trainable_count),
-                 {step.gradients, step.count},
+                 {step.gradients, divisor_},
                  {step.gradient_norm},
                  "gradient_norm",
                  {}});
   ops.push_back({optimizer.update(update_ranges(program_.flat), spec_.clip_norm),
-                 {step.gradients, step.learning_rate, step.step, step.count, step.agree, step.gradient_norm},
+                 {step.gradients, step.learning_rate, step.step, divisor_, step.agree, step.gradient_norm},
                  std::move(updated),
                  "update",
                  spec_.optimizer.place});

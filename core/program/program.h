@@ -55,6 +55,7 @@ struct StepTensors {
   TensorId learning_rate = no_tensor;  // float32
   TensorId step = no_tensor;           // int64
   TensorId stop_request = no_tensor;   // float32
+  TensorId loss_scale = no_tensor;     // float32; float16 programs only
   TensorId gradient_norm = no_tensor;  // float32, out
   TensorId agree = no_tensor;          // float32 [agree_flags], out, reduced
   TensorId count = no_tensor;          // float32, out, reduced

@@ -10,16 +10,21 @@ std::map<std::string, double> evaluate(Engine& engine, const RunPrograms& progra
   MetricMeans means(names);
   StepResult result;
   std::vector<double> sums(names.size());
+  const auto finish = [&] {
+    engine.finish(result);
+    sums[0] = result.loss_sum;
+    std::copy(result.metric_sums.begin(), result.metric_sums.end(), sums.begin() + 1);
+    means.add(sums, result.count);
+  };
   for (bool last = false; !last;) {
     const Batch& batch = source.next();
     last = batch.last_of_epoch;
     const int program = programs.evaluation(batch.count);
     if (program < 0) continue;  // this rank has no share of a small last batch
-    engine.run(program, batch, {}, result);
-    sums[0] = result.loss_sum;
-    std::copy(result.metric_sums.begin(), result.metric_sums.end(), sums.begin() + 1);
-    means.add(sums, result.count);
+    engine.start(program, batch, {});
+    if (engine.under_way() == engine.steps_at_once()) finish();
   }
+  while (engine.under_way() > 0) finish();
   std::vector<double> total = means.sums();
   total.push_back(means.count());
   world.all_reduce({total.data(), DType::float64, static_cast<std::int64_t>(total.size())}, Reduction::sum, stream);

@@ -73,6 +73,8 @@ Keys<TrainOptions> TrainOptions::keys() {
            "On GPUs: the same bits in every run on the same GPUs, at some cost in speed. The CPU always gives them.")
       .key("tf32", &TrainOptions::tf32,
            "On GPUs: float32 products and convolutions with 10 bits of mantissa, several times faster.")
+      .key("cuda_graphs", &TrainOptions::cuda_graphs,
+           "On GPUs: a step is recorded once and replayed as a whole; off, its operations are started one by one.")
       .check(check_batch)
       .check(check_length);
 }

@@ -40,6 +40,7 @@ struct TrainOptions {
   std::optional<double> clip_norm;
   bool deterministic = false;
   bool tf32 = false;
+  bool cuda_graphs = true;
 
   static Keys<TrainOptions> keys();
 

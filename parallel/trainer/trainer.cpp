@@ -59,40 +59,84 @@ EndEvent Trainer::run() {
   return end;
 }
 
+// Finishes one step. Devices that compute beside the host get the next one before, but none beyond what is looked at or
+// stored in between.
 void Trainer::run_step() {
-  if (parts_.profiler != nullptr) parts_.engine.set_observer(records() ? parts_.profiler : nullptr);
-  const double start = records() ? seconds_now() : 0;
+  const std::int64_t quiet = quiet_step();
+  if (parts_.profiler != nullptr) parts_.engine.set_observer(records(position_.step) ? parts_.profiler : nullptr);
+  const auto may_start = [&] {
+    const std::int64_t next = position_.step + static_cast<std::int64_t>(started_.size());
+    const bool profiled = !started_.empty() && records(next) != records(position_.step);
+    return static_cast<int>(started_.size()) < parts_.engine.steps_at_once() && next < quiet && !stop_ && !profiled;
+  };
+  while (may_start()) start_step();
+  finish_step();
+  while (stop_ && !started_.empty()) finish_step();
+}
+
+// The next step count at which no later step may have begun.
+std::int64_t Trainer::quiet_step() const {
+  const auto next_multiple = [this](std::int64_t every) { return (position_.step / every + 1) * every; };
+  std::int64_t quiet = next_multiple(plan_.steps_per_epoch);
+  if (plan_.checkpoint_every > 0) quiet = std::min(quiet, next_multiple(plan_.checkpoint_every));
+  if (plan_.verify_every > 0) quiet = std::min(quiet, next_multiple(plan_.verify_every));
+  return plan_.total_steps > 0 ? std::min(quiet, plan_.total_steps) : quiet;
+}
+
+void Trainer::start_step() {
+  Started step;
+  step.start_seconds = seconds_now();
   const Batch& batch = parts_.training.next();
-  const int program = parts_.programs.training(batch.count);
-  const Engine::StepInput input{plan_.learning_rate(position_.step), position_.step, stop_wanted()};
-  parts_.engine.run(program, batch, input, result_);
-  if (result_.not_finite || !std::isfinite(result_.gradient_norm)) diverged(batch, program, input);
-  if (records()) record_step(batch, start);
+  const std::int64_t number = position_.step + static_cast<std::int64_t>(started_.size());
+  step.program = parts_.programs.training(batch.count);
+  step.input = {plan_.learning_rate(number), number, stop_wanted(), loss_scale_.value()};
+  step.samples = batch.global_count;
+  step.waited_seconds = batch.waited_seconds;
+  parts_.engine.start(step.program, batch, step.input);
+  started_.push_back(step);
+}
+
+void Trainer::finish_step() {
+  parts_.engine.finish(result_);
+  const Started step = started_.front();
+  started_.pop_front();
+  check_finite(step);
+  if (records(position_.step)) {
+    parts_.profiler->mark({"step", step.start_seconds, seconds_now()});
+    parts_.profiler->mark({"wait for data", step.start_seconds, step.start_seconds + step.waited_seconds});
+  }
   ++position_.step;
-  stop_ = result_.stop;
+  stop_ = stop_ || result_.stop;
   is_best_ = false;
 
   sums_[0] = result_.loss_sum;
   std::copy(result_.metric_sums.begin(), result_.metric_sums.end(), sums_.begin() + 1);
   epoch_means_.add(sums_, result_.count);
-  tell(batch, input.learning_rate);
+  tell(step);
 }
 
-bool Trainer::records() const {
-  return parts_.profiler != nullptr && position_.step >= plan_.profile_first && position_.step < plan_.profile_end;
+bool Trainer::records(std::int64_t step) const {
+  return parts_.profiler != nullptr && step >= plan_.profile_first && step < plan_.profile_end;
 }
 
-void Trainer::record_step(const Batch& batch, double start) {
-  parts_.profiler->mark({"step", start, seconds_now()});
-  parts_.profiler->mark({"wait for data", start, start + batch.waited_seconds});
+// A gradient beyond float16's range is no divergence: the device has left the update out, and a smaller scale follows.
+// All ranks see the same norm, that of the reduced gradient.
+void Trainer::check_finite(const Started& step) {
+  if (result_.not_finite) diverged(step, "a loss is not finite");
+  const bool finite = std::isfinite(result_.gradient_norm);
+  if (!finite && !plan_.scales_loss) diverged(step, "the gradient's norm is not finite");
+  if (!plan_.scales_loss) return;
+  if (!loss_scale_.learn(step.input.loss_scale, finite)) {
+    diverged(step, "the gradient exceeds float16's range however small the loss is scaled");
+  }
 }
 
-void Trainer::tell(const Batch& batch, double learning_rate) {
-  window_samples_ += batch.global_count;
-  window_waited_ += batch.waited_seconds;
+void Trainer::tell(const Started& step) {
+  window_samples_ += step.samples;
+  window_waited_ += step.waited_seconds;
   if (parts_.sink == nullptr) return;
   const double seconds = std::max(seconds_now() - window_start_, 1e-9);
-  parts_.sink->step({position_.step, epoch(), result_.loss_sum / std::max(result_.count, 1.0), learning_rate,
+  parts_.sink->step({position_.step, epoch(), result_.loss_sum / std::max(result_.count, 1.0), step.input.learning_rate,
                      static_cast<double>(window_samples_) / seconds, result_.gradient_norm, window_waited_ / seconds});
   if (position_.step % plan_.log_every == 0) restart_window();
 }
@@ -169,6 +213,7 @@ Snapshot Trainer::snapshot() {
     snapshot.facts["best/value"] = exact(position_.best_value);
     snapshot.facts["best/step"] = std::to_string(position_.best_step);
   }
+  if (plan_.scales_loss) snapshot.facts["loss_scale"] = loss_scale_.text();
   snapshot.facts["epoch/count"] = exact(epoch_means_.count());
   for (std::size_t i = 0; i < plan_.result_names.size(); ++i) {
     snapshot.facts["epoch/" + plan_.result_names[i]] = exact(epoch_means_.sums()[i]);
@@ -190,6 +235,7 @@ void Trainer::resume(const Snapshot& snapshot) {
     position_.best_value = parse_exact(*value);
     position_.best_step = std::stoll(*fact("best/step"));
   }
+  if (const std::string* scale = fact("loss_scale")) loss_scale_ = LossScale(*scale);
   std::vector<double> sums;
   for (const std::string& name : plan_.result_names) {
     const std::string* sum = fact("epoch/" + name);
@@ -206,10 +252,12 @@ void Trainer::verify_replicas() {
   replicas_.compare(parts_.stream);
 }
 
-void Trainer::diverged(const Batch& batch, int program, const Engine::StepInput& input) {
-  NotFiniteSearch search(parts_.engine, program);
+void Trainer::diverged(const Started& step, const std::string& cause) {
+  const int later = static_cast<int>(started_.size());
+  for (; !started_.empty(); started_.pop_front()) parts_.engine.finish(result_);
+  NotFiniteSearch search(parts_.engine, step.program);
   parts_.engine.set_observer(&search);
-  parts_.engine.run(program, batch, input, result_);
+  parts_.engine.repeat(later, result_);
   // What one rank's samples have spoiled reaches the others with the gradients: the earliest op is the cause.
   double earliest = search.place();
   parts_.world.all_reduce({&earliest, DType::float64, 1}, Reduction::minimum, parts_.stream);
@@ -218,7 +266,7 @@ void Trainer::diverged(const Batch& batch, int program, const Engine::StepInput&
   throw CollectiveError(
       ErrorKind::diverged,
       format("training diverged at step {} (epoch {:.2f}): {}", position_.step + 1, epoch(),
-             tensor.empty() ? "the gradient's norm is not finite" : "the first tensor that is not finite is " + tensor),
+             tensor.empty() ? cause : "the first tensor that is not finite is " + tensor),
       "lower the learning rate, add warmup or clip_norm, or look at the data; the last checkpoint is from before");
 }
 

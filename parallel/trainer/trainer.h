@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <map>
 #include <string>
@@ -15,6 +16,7 @@
 #include "core/exec/snapshot.h"
 #include "core/metrics/means.h"
 #include "parallel/health/replicas.h"
+#include "parallel/trainer/loss_scale.h"
 #include "parallel/trainer/programs.h"
 
 namespace trainctl {
@@ -30,6 +32,7 @@ struct TrainingPlan {
   bool monitor_maximum = true;
   std::int64_t log_every = 10;  // speeds are means since the last multiple
   std::function<double(std::int64_t step)> learning_rate;
+  bool scales_loss = false;        // in float16
   std::int64_t profile_first = 0;  // steps [first, end), from 0, are recorded
   std::int64_t profile_end = 0;
   std::vector<std::string> result_names;     // "loss", "accuracy", ...
@@ -73,10 +76,21 @@ class Trainer {
   double epoch() const { return static_cast<double>(position_.step) / static_cast<double>(plan_.steps_per_epoch); }
 
  private:
+  // A step that was started.
+  struct Started {
+    Engine::StepInput input;
+    int program = 0;
+    std::int64_t samples = 0;  // of all ranks
+    double start_seconds = 0;
+    double waited_seconds = 0;  // for its data
+  };
+
   void run_step();
-  void record_step(const Batch& batch, double start);
-  bool records() const;
-  void tell(const Batch& batch, double learning_rate);
+  void start_step();
+  void finish_step();
+  std::int64_t quiet_step() const;
+  bool records(std::int64_t step) const;
+  void tell(const Started& step);
   bool finished() const;
   bool stop_wanted() const;
   void end_epoch();
@@ -85,12 +99,15 @@ class Trainer {
   Snapshot snapshot();
   bool judge();
   void verify_replicas();
-  [[noreturn]] void diverged(const Batch& batch, int program, const Engine::StepInput& input);
+  void check_finite(const Started& step);
+  [[noreturn]] void diverged(const Started& step, const std::string& cause);
 
   TrainerParts parts_;
   TrainingPlan plan_;
   RunPosition position_;
+  std::deque<Started> started_;  // steps under way, the oldest first
   StepResult result_;
+  LossScale loss_scale_;
   MetricMeans epoch_means_;
   std::vector<double> sums_;             // of one step, as the means take them
   std::map<std::string, double> train_;  // of the last epoch

@@ -70,7 +70,7 @@ TEST_CASE("keys of what does not exist yet are unknown") {
       {"  epochs: 2", "  epochs: 2\n  on_nan: skip", "c.yaml:14:3: unknown key 'on_nan' in train"},
       {"seed: 1", "faults: []", "c.yaml:2:1: unknown key 'faults'"},
       {"  epochs: 2", "  epochs: 2\n  precision: float8",
-       "c.yaml:14:14: precision must be float32, bfloat16 or float16, not 'float8'; did you mean 'float16'?"},
+       "c.yaml:14:14: precision must be float32, bfloat16 or float16, not 'float8'; did you mean 'float32'?"},
   });
 }
 

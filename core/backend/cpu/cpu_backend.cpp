@@ -63,6 +63,7 @@ class CpuBackend final : public Backend {
   std::unique_ptr<Event> event() override { return make_event(); }
   bool asynchronous() const override { return false; }
   std::unique_ptr<Recording> record(Stream&, const std::function<void()>&) override { return nullptr; }
+  std::unique_ptr<Marks> marks(int) override { return nullptr; }
 
   Lowering lower(const Op& op, const Program& program, const std::vector<Layout>& inputs,
                  KernelChoices& choices) override {

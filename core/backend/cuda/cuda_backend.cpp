@@ -6,6 +6,7 @@
 
 #include "core/backend/cuda/graph_recording.h"
 #include "core/backend/cuda/kernels.h"
+#include "core/backend/cuda/marks.h"
 #include "core/backend/cuda/peaks.h"
 #include "core/base/format.h"
 
@@ -16,7 +17,7 @@ namespace {
 class CudaBackend final : public Backend {
  public:
   explicit CudaBackend(const BackendOptions& options)
-      : device_(device_of(options.local_rank), {options.tf32, options.deterministic}) {}
+      : device_(device_of(options.local_rank), {options.tf32, options.deterministic}), records_(options.record) {}
 
   std::string_view name() const override { return "cuda"; }
   std::string fingerprint() const override { return device_.fingerprint(); }
@@ -61,8 +62,9 @@ class CudaBackend final : public Backend {
   std::unique_ptr<Event> event() override { return make_event(); }
   bool asynchronous() const override { return true; }
   std::unique_ptr<Recording> record(Stream& stream, const std::function<void()>& queue) override {
-    return record_graph(stream, queue);
+    return records_ ? record_graph(stream, queue) : nullptr;
   }
+  std::unique_ptr<Marks> marks(int count) override { return make_marks(count); }
 
   Lowering lower(const Op& op, const Program& program, const std::vector<Layout>& inputs,
                  KernelChoices& choices) override {
@@ -75,6 +77,7 @@ class CudaBackend final : public Backend {
 
  private:
   Device device_;
+  bool records_;
 };
 
 }  // namespace

@@ -19,6 +19,7 @@ constexpr std::array table{
     Entry{"activation", lower_activation},
     Entry{"activation_grad", lower_activation_grad},
     Entry{"add", lower_add},
+    Entry{"scale", lower_scale},
     Entry{"sgd", lower_sgd},
     Entry{"adam", lower_adam},
     Entry{"zero_gradients", lower_zero_gradients},

@@ -13,6 +13,8 @@ Lowering lower_dense_grad_weights(const LowerContext& context);
 Lowering lower_activation(const LowerContext& context);
 Lowering lower_activation_grad(const LowerContext& context);
 Lowering lower_add(const LowerContext& context);
+// scale.cu
+Lowering lower_scale(const LowerContext& context);
 // optimizers.cu
 Lowering lower_sgd(const LowerContext& context);
 Lowering lower_adam(const LowerContext& context);

@@ -56,6 +56,13 @@ struct Agree final : OpDef {
   double flops(std::span<const TensorType>, std::span<const TensorType>) const override { return 0; }
 };
 
+// y = factor * x: what scales a loss gradient that float16 would not hold, and the count that undoes it. Inputs: x, the
+// factor (float32 scalar). Outputs: y, of x's type.
+struct Scale final : OpDef {
+  std::string_view kind() const override { return "scale"; }
+  std::vector<TensorType> outputs(std::span<const TensorType> inputs) const override { return {inputs[0]}; }
+};
+
 // The L2 norm of gradient / count over [0, elements) of the gradient region, count being the reduced sum of weights (a
 // sum in fixed order, float64 inside). Inputs: the gradient region, count. Outputs: float32 scalar.
 struct GradientNorm final : OpDef {

@@ -1,0 +1,12 @@
+// Marks of the GPU's progress in memory that the host sees.
+#pragma once
+
+#include <memory>
+
+#include "core/backend/backend.h"
+
+namespace trainctl::cuda {
+
+std::unique_ptr<Marks> make_marks(int count);
+
+}  // namespace trainctl::cuda

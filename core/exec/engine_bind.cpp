@@ -1,0 +1,192 @@
+// What an engine makes once: its memory, bound kernels, each program's work, and the turns.
+#include <algorithm>
+
+#include "core/exec/engine_parts.h"
+#include "core/exec/named_tensors.h"
+#include "core/graph/ops/update.h"
+
+namespace trainctl {
+namespace {
+
+constexpr std::int64_t staging_alignment = 256;
+
+// Highest bucket number of all programs, plus one; and whether a reduction stands outside the update, so that it
+// overlaps.
+struct Buckets {
+  int count = 0;
+  bool overlap = false;
+};
+
+Buckets buckets_of(const std::vector<LoweredProgram>& programs) {
+  Buckets buckets;
+  for (const LoweredProgram& lowered : programs) {
+    for (const Segment& segment : lowered.program.segments) {
+      for (const Op& op : segment.ops) {
+        if (op.def->kind() != "all_reduce") continue;
+        buckets.count = std::max(buckets.count, op.as<AllReduce>().bucket + 1);
+        buckets.overlap = buckets.overlap || segment.name != "update";
+      }
+    }
+  }
+  return buckets;
+}
+
+StepPart part_of(const Segment& segment) {
+  if (segment.name == "forward") return StepPart::forward;
+  return segment.name.starts_with("backward") ? StepPart::backward : StepPart::update;
+}
+
+}  // namespace
+
+Engine::Engine(Backend& backend, Communicator& communicator, std::vector<LoweredProgram> programs)
+    : backend_(backend),
+      communicator_(communicator),
+      programs_(std::move(programs)),
+      plan_(plan_memory(programs_)),
+      compute_(backend.compute_stream()) {
+  const Buckets buckets = buckets_of(programs_);
+  if (buckets.overlap) communication_ = backend_.asynchronous_stream();
+  if (backend_.asynchronous()) copies_ = backend_.asynchronous_stream();
+  collectives_ = std::make_unique<CollectiveStreams>(backend_, communicator_,
+                                                     communication_ ? *communication_ : *compute_, buckets.count);
+  for (int region = 0; region < region_count; ++region) {
+    const std::int64_t bytes = plan_.bytes[static_cast<std::size_t>(region)];
+    const bool reduced = static_cast<Region>(region) == Region::gradients;
+    regions_.push_back(bytes == 0 ? Memory{} : reduced ? communicator_.allocate(bytes) : backend_.allocate(bytes));
+  }
+  make_turns();
+  for (int program = 0; program < static_cast<int>(programs_.size()); ++program) bind(program);
+  name_tensors();
+}
+
+Address Engine::address(int program, TensorId tensor) const {
+  const Location& location =
+      plan_.programs[static_cast<std::size_t>(program)].tensors[static_cast<std::size_t>(tensor)];
+  if (location.region == Region::slot) return {nullptr, location.offset};
+  return {base(location.region), location.offset};
+}
+
+// Two where a step is prepared while another runs.
+void Engine::make_turns() {
+  std::array<std::int64_t, step_inputs> largest{plan_.of(Region::scalars)};
+  for (const LoweredProgram& lowered : programs_) {
+    const BatchTensors& batch = lowered.program.batch;
+    const TensorId parts[] = {no_tensor, batch.inputs, batch.targets, batch.weights, batch.samples};
+    for (std::size_t i = 1; i < step_inputs; ++i) {
+      if (parts[i] == no_tensor) continue;
+      const std::int64_t bytes = lowered.program.tensor(parts[i]).type.bytes() * lowered.program.micro_batches;
+      largest[i] = std::max(largest[i], bytes);
+    }
+  }
+  const FlatLayout& flat = programs_.front().program.flat;
+  const std::int64_t sums = (flat.gradient_count - flat.trainable_count) * size_of(DType::float32);
+  for (int i = 0; i < (backend_.asynchronous() ? 2 : 1); ++i) {
+    auto turn = std::make_unique<Turn>();
+    std::int64_t bytes = 0;
+    for (std::size_t part = 0; part < step_inputs; ++part) {
+      turn->offsets[part] = bytes;
+      if (part > 0 && copies_ == nullptr) continue;  // the batch is read where it lies
+      bytes += (largest[part] + staging_alignment - 1) / staging_alignment * staging_alignment;
+    }
+    turn->host = backend_.allocate_host(bytes);
+    if (copies_ != nullptr) turn->device = backend_.allocate(bytes);
+    turn->results = backend_.allocate_host(plan_.of(Region::scalars) + sums);
+    turn->brought = backend_.event();
+    turn->done = backend_.event();
+    turns_.push_back(std::move(turn));
+  }
+}
+
+void Engine::bind(int program) {
+  const LoweredProgram& lowered = programs_[static_cast<std::size_t>(program)];
+  auto bound = std::make_unique<Bound>();
+  bound->trains = lowered.program.step.learning_rate != no_tensor;
+  for (std::size_t segment = 0; segment < lowered.program.segments.size(); ++segment) {
+    auto& kernels = bound->kernels.emplace_back();
+    for (std::size_t op = 0; op < lowered.program.segments[segment].ops.size(); ++op) {
+      kernels.push_back(bind_op(program, segment, op));
+    }
+  }
+  bound->work = std::make_unique<StepWork>(backend_, *compute_, lowered, static_cast<int>(turns_.size()));
+  StepUnit scalars;
+  scalars.to = base(Region::scalars);
+  scalars.bytes = plan_.of(Region::scalars);
+  bound->work->add(scalars);
+  bound->copies = units_of(program, lowered.copies_segment, slot(0), *bound);
+  if (bound->trains) {
+    for (const StepUnit& unit : bound->copies) bound->work->add(unit);
+  }
+  for (const ScheduleItem& item : lowered.program.schedule) {
+    bind_batch(program, item, *bound);
+    for (const StepUnit& unit : units_of(program, item.segment, slot(item.slot), *bound)) bound->work->add(unit);
+  }
+  bound->work->complete([this](int turn) { take_results(turn); });
+  bound_.push_back(std::move(bound));
+}
+
+// A micro-batch's part of the batch goes to its slot before the forward pass.
+void Engine::bind_batch(int program, const ScheduleItem& item, Bound& bound) {
+  const Program& described = programs_[static_cast<std::size_t>(program)].program;
+  if (described.segments[static_cast<std::size_t>(item.segment)].name != "forward") return;
+  const BatchTensors& batch = described.batch;
+  const TensorId parts[] = {no_tensor, batch.inputs, batch.targets, batch.weights, batch.samples};
+  for (std::size_t i = 1; i < step_inputs; ++i) {
+    if (parts[i] == no_tensor) continue;
+    StepUnit unit;
+    unit.source = static_cast<StepInputs>(i);
+    unit.bytes = described.tensor(parts[i]).type.bytes();
+    unit.from = item.micro_batch * unit.bytes;
+    unit.to = address(program, parts[i]).at(slot(item.slot));
+    bound.work->add(unit);
+  }
+}
+
+std::unique_ptr<Kernel> Engine::bind_op(int program, std::size_t segment, std::size_t number) {
+  const LoweredProgram& lowered = programs_[static_cast<std::size_t>(program)];
+  const Op& op = lowered.program.segments[segment].ops[number];
+  if (op.def->kind() == "reshape") return nullptr;  // another name for the same memory
+  if (runs_in_executor(op)) {
+    const View gradients{base(Region::gradients), DType::float32, lowered.program.flat.gradient_count};
+    return bind_collective(op, gradients, *collectives_);
+  }
+  Binding binding;
+  for (TensorId id : op.inputs) binding.inputs.push_back(address(program, id));
+  for (TensorId id : op.outputs) binding.outputs.push_back(address(program, id));
+  const std::int64_t workspace = plan_.programs[static_cast<std::size_t>(program)].workspaces[segment][number];
+  binding.workspace = {nullptr, std::max<std::int64_t>(workspace, 0)};
+  return lowered.lowerings[segment][number].bind(binding);
+}
+
+// The segment's kernels as work in a slot.
+std::vector<StepUnit> Engine::units_of(int program, int segment, const Slot& slot, const Bound& bound) const {
+  const Segment& described =
+      programs_[static_cast<std::size_t>(program)].program.segments[static_cast<std::size_t>(segment)];
+  std::vector<StepUnit> units;
+  for (std::size_t o = 0; o < described.ops.size(); ++o) {
+    StepUnit unit;
+    unit.kernel = bound.kernels[static_cast<std::size_t>(segment)][o].get();
+    if (unit.kernel == nullptr) continue;
+    const bool communicates = runs_in_executor(described.ops[o]);
+    unit.part = communicates ? StepPart::communication : part_of(described);
+    unit.recordable = !communicates || communicator_.recordable();
+    unit.slot = slot;
+    unit.segment = segment;
+    unit.op = static_cast<int>(o);
+    units.push_back(unit);
+  }
+  return units;
+}
+
+void Engine::name_tensors() {
+  const Program& program = programs_.front().program;
+  const FlatLayout& flat = program.flat;
+  const std::size_t states = flat.states.size();
+  host_.resize(static_cast<std::size_t>(flat.parameter_count + flat.statistic_count +
+                                        static_cast<std::int64_t>(states) * flat.trainable_count));
+  float* parameters = host_.data();
+  float* statistics = parameters + flat.parameter_count;
+  weights_ = name_weights(program, parameters, statistics);
+  state_ = name_state(program, statistics + flat.statistic_count);
+}
+
+}  // namespace trainctl

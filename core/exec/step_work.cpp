@@ -1,0 +1,133 @@
+// A step's work: units, marks, stretches and their recordings.
+#include "core/exec/step_work.h"
+
+#include "core/base/clock.h"
+#include "core/base/error.h"
+#include "core/base/format.h"
+
+namespace trainctl {
+namespace {
+
+// An op that takes a GPU much longer than a mark does: it gets one of its own.
+constexpr double long_op_flops = 1e10;
+
+double flops_of(const LoweredProgram& lowered, const StepUnit& unit) {
+  const Op& op =
+      lowered.program.segments[static_cast<std::size_t>(unit.segment)].ops[static_cast<std::size_t>(unit.op)];
+  std::vector<TensorType> inputs, outputs;
+  for (TensorId id : op.inputs) inputs.push_back(lowered.program.tensor(id).type);
+  for (TensorId id : op.outputs) outputs.push_back(lowered.program.tensor(id).type);
+  return op.def->flops(inputs, outputs);
+}
+
+}  // namespace
+
+StepWork::StepWork(Backend& backend, Stream& stream, const LoweredProgram& program, int turns)
+    : backend_(backend), stream_(stream), program_(program), turns_(turns), runs_(static_cast<std::size_t>(turns)) {}
+
+void StepWork::add(const StepUnit& unit) {
+  if (stretches_.empty() || stretches_.back().recordable != unit.recordable) {
+    stretches_.push_back({units_.size(), units_.size(), unit.recordable, {}});
+  }
+  const bool new_part = units_.empty() || units_.back().part != unit.part || units_.back().segment != unit.segment;
+  if (new_part || (unit.kernel != nullptr && flops_of(program_, unit) > long_op_flops)) {
+    marks_.push_back({units_.size(), unit.part});
+  }
+  units_.push_back(unit);
+  stretches_.back().end = units_.size();
+}
+
+void StepWork::complete(std::function<void(int turn)> take_results) {
+  take_results_ = std::move(take_results);
+  if (!stretches_.back().recordable) stretches_.push_back({units_.size(), units_.size(), true, {}});
+  for (Stretch& stretch : stretches_) stretch.recordings.resize(static_cast<std::size_t>(turns_));
+  for (int turn = 0; turn < turns_; ++turn) {
+    // One more for the end of the step.
+    auto marks = backend_.marks(static_cast<int>(marks_.size()) + 1);
+    if (marks != nullptr) set_.push_back(std::move(marks));
+  }
+}
+
+void StepWork::queue(const StepUnit& unit, const StepSources& sources) {
+  if (unit.kernel != nullptr) return unit.kernel->run(stream_, unit.slot);
+  if (unit.bytes > 0) {
+    backend_.copy(unit.to, sources[static_cast<std::size_t>(unit.source)] + unit.from, unit.bytes, stream_);
+  }
+}
+
+void StepWork::queue(const Stretch& stretch, int turn, const StepSources& sources) {
+  Marks* marks = set_.empty() ? nullptr : set_[static_cast<std::size_t>(turn)].get();
+  std::size_t next = 0;
+  while (next < marks_.size() && marks_[next].unit < stretch.first) ++next;
+  for (std::size_t unit = stretch.first; unit < stretch.end; ++unit) {
+    if (marks != nullptr && next < marks_.size() && marks_[next].unit == unit) {
+      marks->set(static_cast<int>(next++), stream_);
+    }
+    queue(units_[unit], sources);
+  }
+  if (&stretch != &stretches_.back()) return;
+  if (marks != nullptr) marks->set(static_cast<int>(marks_.size()), stream_);
+  take_results_(turn);
+}
+
+void StepWork::run(int turn, const StepSources& sources) {
+  const auto t = static_cast<std::size_t>(turn);
+  const bool known = runs_[t]++ > 0;  // the first run makes what is made once: loaded kernels, a peer's connections
+  for (Stretch& stretch : stretches_) {
+    std::unique_ptr<Recording>& recording = stretch.recordings[t];
+    if (known && stretch.recordable && recording == nullptr) {
+      recording = backend_.record(stream_, [&] { queue(stretch, turn, sources); });
+      stretch.recordable = recording != nullptr;
+    }
+    recording != nullptr ? recording->run(stream_) : queue(stretch, turn, sources);
+  }
+}
+
+void StepWork::run_observed(int turn, const StepSources& sources, OpObserver& observer) {
+  const auto marks = backend_.marks(2);  // around each op: without what starting it costs
+  for (const StepUnit& unit : units_) {
+    const double start = seconds_now();
+    if (marks != nullptr) marks->set(0, stream_);
+    queue(unit, sources);
+    if (marks != nullptr) marks->set(1, stream_);
+    stream_.synchronize();
+    const double end = marks == nullptr ? seconds_now() : start + marks->seconds(1) - marks->seconds(0);
+    if (unit.kernel != nullptr) observer.ran(program_, unit.segment, unit.op, start, end);
+  }
+  take_results_(turn);
+}
+
+void StepWork::run_timed(int turn, const StepSources& sources, PartSeconds& seconds) {
+  seconds = {};
+  for (const StepUnit& unit : units_) {
+    const double start = seconds_now();
+    queue(unit, sources);
+    seconds[static_cast<std::size_t>(unit.part)] += seconds_now() - start;
+  }
+  take_results_(turn);
+}
+
+PartSeconds StepWork::seconds(int turn) const {
+  PartSeconds seconds{};
+  if (set_.empty()) return seconds;
+  const Marks& marks = *set_[static_cast<std::size_t>(turn)];
+  for (std::size_t i = 0; i < marks_.size(); ++i) {
+    seconds[static_cast<std::size_t>(marks_[i].part)] +=
+        marks.seconds(static_cast<int>(i) + 1) - marks.seconds(static_cast<int>(i));
+  }
+  return seconds;
+}
+
+std::string StepWork::reached(int turn) const {
+  if (set_.empty()) return "";
+  const int last = set_[static_cast<std::size_t>(turn)]->last();
+  if (last < 0) return "nothing yet";
+  if (last >= static_cast<int>(marks_.size())) return "the end";
+  const StepUnit& unit = units_[marks_[static_cast<std::size_t>(last)].unit];
+  if (unit.segment < 0) return "the batch's copies";
+  const Segment& segment = program_.program.segments[static_cast<std::size_t>(unit.segment)];
+  const Op& op = segment.ops[static_cast<std::size_t>(unit.op)];
+  return format("{} '{}' in {}", op.def->kind(), op.name, segment.name);
+}
+
+}  // namespace trainctl

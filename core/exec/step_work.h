@@ -1,0 +1,96 @@
+// A program's step as a flat list of work: copies of what the host brings, kernels and marks, bound to their places
+// once; run one by one, or recorded by the device and replayed as a whole.
+#pragma once
+
+#include <array>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "core/backend/backend.h"
+#include "core/exec/lower.h"
+
+namespace trainctl {
+
+// What the host brings to a step, and where that lies in this turn.
+enum class StepInputs { scalars, inputs, targets, weights, samples };
+inline constexpr int step_inputs = 5;
+using StepSources = std::array<const std::byte*, step_inputs>;
+
+// What a stretch of a step's time is counted as.
+enum class StepPart { upload, forward, backward, communication, update };
+inline constexpr int step_parts = 5;
+using PartSeconds = std::array<double, step_parts>;
+
+// One thing to do. A kernel, or where that is null a copy from a source, or where that has no bytes nothing.
+struct StepUnit {
+  StepPart part = StepPart::upload;
+  bool recordable = true;
+  Kernel* kernel = nullptr;
+  Slot slot;
+  int segment = -1;  // of the kernel, and its op there
+  int op = -1;
+  StepInputs source = StepInputs::scalars;
+  std::int64_t from = 0;  // bytes behind the source
+  std::byte* to = nullptr;
+  std::int64_t bytes = 0;
+};
+
+// Sees every op that runs, after it ran; for profiles and for the search for NaNs. Costs a synchronisation an op.
+class OpObserver {
+ public:
+  virtual ~OpObserver() = default;
+  virtual void ran(const LoweredProgram& program, int segment, int op, double start_seconds, double end_seconds) = 0;
+};
+
+class StepWork {
+ public:
+  // All outlive the work. `turns`: in how many places the host's values may lie.
+  StepWork(Backend& backend, Stream& stream, const LoweredProgram& program, int turns);
+
+  void add(const StepUnit& unit);
+  // After the last unit. `take_results(turn)` queues the copies back to the host, behind everything else.
+  void complete(std::function<void(int turn)> take_results);
+
+  // Queues the step. From the second run in a turn on the device replays what it recorded, where it can.
+  void run(int turn, const StepSources& sources);
+  // Unit by unit, each waited for.
+  void run_observed(int turn, const StepSources& sources, OpObserver& observer);
+  // Unit by unit, with the time of each counted on the host's clock; for devices that run in the host's own time.
+  void run_timed(int turn, const StepSources& sources, PartSeconds& seconds);
+
+  // Where the time of the turn's last run went, by the device's clock. Only after the run has ended, on devices with
+  // marks.
+  PartSeconds seconds(int turn) const;
+  // What the device reached last in the turn's run: "conv2d 'c3' in backward". "" on devices without marks.
+  std::string reached(int turn) const;
+
+ private:
+  // A stretch of units that a device records as one, or runs one by one.
+  struct Stretch {
+    std::size_t first = 0, end = 0;
+    bool recordable = true;
+    std::vector<std::unique_ptr<Recording>> recordings;  // by turn
+  };
+  // A mark is set before the unit.
+  struct Mark {
+    std::size_t unit = 0;
+    StepPart part = StepPart::upload;
+  };
+
+  void queue(const StepUnit& unit, const StepSources& sources);
+  void queue(const Stretch& stretch, int turn, const StepSources& sources);
+
+  Backend& backend_;
+  Stream& stream_;
+  const LoweredProgram& program_;
+  int turns_;
+  std::vector<StepUnit> units_;
+  std::vector<Stretch> stretches_;
+  std::vector<Mark> marks_;
+  std::vector<std::unique_ptr<Marks>> set_;  // by turn; empty: the device has none
+  std::function<void(int)> take_results_;
+  std::vector<int> runs_;  // by turn
+};
+
+}  // namespace trainctl
