@@ -25,6 +25,12 @@ foreach(folder ${folders})
   add_dependencies(test-${name} trainctl)
   catch_discover_tests(test-${name} TEST_PREFIX "${name}: " DISCOVERY_MODE PRE_TEST PROPERTIES TIMEOUT 120)
 endforeach()
+# What stands for the driver where there is none.
+add_library(emulated_nvml SHARED ${PROJECT_SOURCE_DIR}/test/gpu_monitor/emulated_nvml.c)
+set_target_properties(emulated_nvml PROPERTIES OUTPUT_NAME nvidia-ml SUFFIX .so.1
+  LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/emulated_nvml)
+target_compile_definitions(test-gpu_monitor PRIVATE TRAINCTL_EMULATED_NVML_LIBRARY="$<TARGET_FILE:emulated_nvml>")
+add_dependencies(test-gpu_monitor emulated_nvml)
 target_sources(test-ops PRIVATE ${PROJECT_SOURCE_DIR}/test/backend/run_op.cpp)
 if(EXISTS ${PROJECT_SOURCE_DIR}/test/mpi/CMakeLists.txt)
   add_subdirectory(test/mpi)

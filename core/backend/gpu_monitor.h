@@ -1,0 +1,61 @@
+// GpuMonitor: looks at one GPU about once a second while a rank computes, on a thread of its own.
+#pragma once
+
+#include <condition_variable>
+#include <mutex>
+#include <string>
+#include <thread>
+
+#include "core/backend/nvml.h"
+
+namespace trainctl {
+
+// What a GPU did from the start of its monitor on. NaN: not known. Plain bytes, so that ranks can exchange it.
+struct GpuTotals {
+  double utilization = GpuReading::unknown;  // mean, 0 to 1
+  double power_watts = GpuReading::unknown;  // mean
+  double energy_joules = GpuReading::unknown;
+  double peak_memory_bytes = GpuReading::unknown;
+  std::uint64_t throttled = 0;  // all reasons that were seen
+};
+
+class GpuMonitor {
+ public:
+  // Of the GPU with this UUID. Throws Error{resource} where NVML is not there or does not know it.
+  explicit GpuMonitor(const std::string& uuid, double period_seconds = 1,
+                      const std::string& library = "libnvidia-ml.so.1");
+  ~GpuMonitor();
+  GpuMonitor(const GpuMonitor&) = delete;
+  GpuMonitor& operator=(const GpuMonitor&) = delete;
+
+  // The newest reading; `throttled` holds what was seen since the last call. Asks NVML nothing.
+  GpuReading take();
+  // Looks once more.
+  GpuTotals totals();
+
+ private:
+  void watch(double period_seconds);
+  void look();
+
+  Nvml nvml_;
+  Nvml::Device device_;
+  std::mutex mutex_;
+  std::condition_variable ended_;
+  bool ends_ = false;
+  GpuReading newest_;
+  std::uint64_t throttled_ = 0;  // since the last take()
+  std::uint64_t all_throttled_ = 0;
+  struct Mean {
+    double sum = 0;
+    int count = 0;
+    void add(double value);
+    double value() const { return count == 0 ? GpuReading::unknown : sum / count; }
+  };
+  Mean utilization_, power_;
+  double peak_memory_ = GpuReading::unknown;
+  double first_energy_ = GpuReading::unknown;
+  double start_seconds_ = 0;
+  std::thread thread_;
+};
+
+}  // namespace trainctl
