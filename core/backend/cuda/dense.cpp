@@ -1,4 +1,6 @@
 // Dense layers, forward and backward, on cuBLASLt's products with bias, ReLU and bias-gradient epilogues.
+#include "core/backend/cuda/dense.h"
+
 #include <algorithm>
 
 #include "core/backend/cuda/elementwise.h"
@@ -9,76 +11,110 @@
 namespace trainctl::cuda {
 namespace {
 
-// The kernel lies in the dtype that the layer computes in: a compute copy where that is not float32.
-void ask_for_kernel(const LowerContext& context, DType dtype, Lowering& lowering) {
-  lowering.inputs[1] = {dtype, "", context.input(1).shape.count() * size_of(dtype)};
+// The parameter at this input lies in the dtype that the layer computes in: a compute copy where that is not float32.
+void ask_for_copy(const LowerContext& context, std::size_t input, DType dtype, Way& way) {
+  way.inputs[input] = {dtype, "", context.input(input).shape.count() * size_of(dtype)};
+}
+
+Way way_of(const LowerContext& context, const Product& product) {
+  Way way;
+  way.implementation = product.implementation();
+  way.inputs = context.logical().inputs;
+  way.workspace_bytes = product.workspace_bytes();
+  return way;
 }
 
 }  // namespace
 
+// Bias and ReLU come with the product where cuBLASLt offers that; else behind it, from a kernel of ours.
+Way dense_forward(const LowerContext& context, const DenseShape& shape, bool bias, const ActivationFunction& function) {
+  const DType dtype = shape.dtype;
+  const bool relu = function.kind == ActivationKind::relu;
+  ProductShape product_shape{shape.rows, shape.out, shape.in, false, false, dtype, dtype};
+  product_shape.epilogue = relu ? bias ? Epilogue::relu_bias : Epilogue::relu : bias ? Epilogue::bias : Epilogue::none;
+  if (product_shape.epilogue != Epilogue::none && !is_offered(context.device, product_shape)) {
+    product_shape.epilogue = Epilogue::none;
+  }
+  const bool fused = product_shape.epilogue != Epilogue::none, adds = bias && !fused;
+  const bool activates = function.kind != ActivationKind::none && !(fused && relu);
+  const Product product(context.device, product_shape, context.choices);
+  Way way = way_of(context, product);
+  ask_for_copy(context, 1, dtype, way);
+  if (bias && fused) ask_for_copy(context, 2, dtype, way);
+  way.run = [=](const Places& p) {
+    void* y = p.out<void>(0);
+    product.run(p.stream, p.in<void>(0), p.in<void>(1), y, bias && fused ? p.in<void>(2) : nullptr,
+                p.workspace<void>());
+    if (adds) {
+      bias_activate(function, dtype, y, p.in<float>(2), shape.rows, shape.out, p.stream);
+    } else if (activates) {
+      activate(function, dtype, y, shape.rows * shape.out, p.stream);
+    }
+  };
+  return way;
+}
+
+Way dense_input_gradient(const LowerContext& context, const DenseShape& shape) {
+  const Product product(context.device, {shape.rows, shape.in, shape.out, false, true, shape.dtype, shape.dtype},
+                        context.choices);
+  Way way = way_of(context, product);
+  ask_for_copy(context, 1, shape.dtype, way);
+  way.run = [=](const Places& p) {
+    product.run(p.stream, p.in<void>(0), p.in<void>(1), p.out<void>(0), nullptr, p.workspace<void>());
+  };
+  return way;
+}
+
+// The bias gradient comes with the product where cuBLASLt offers that and nothing is added to; else from its own pass.
+Way dense_weight_gradient(const LowerContext& context, const DenseShape& shape, bool bias, bool accumulate) {
+  const std::int64_t rows = shape.rows, out = shape.out;
+  const DType dtype = shape.dtype;
+  ProductShape product_shape{shape.in, out, rows, true, false, dtype, DType::float32, accumulate};
+  product_shape.epilogue = bias && !accumulate ? Epilogue::bias_gradient : Epilogue::none;
+  if (product_shape.epilogue != Epilogue::none && !is_offered(context.device, product_shape)) {
+    product_shape.epilogue = Epilogue::none;
+  }
+  const Product product(context.device, product_shape, context.choices);
+  const bool fused = product_shape.epilogue != Epilogue::none, sums = bias && !fused;
+  Way way = way_of(context, product);
+  if (sums) way.workspace_bytes = std::max(way.workspace_bytes, column_sums_workspace(rows, out));
+  way.run = [=](const Places& p) {
+    product.run(p.stream, p.in<void>(0), p.in<void>(1), p.out<void>(0), fused ? p.out<void>(1) : nullptr,
+                p.workspace<void>());
+    if (sums) {
+      column_sums(dtype, p.in<void>(1), rows, out, accumulate, p.out<float>(1), p.workspace<void>(), p.stream);
+    }
+  };
+  return way;
+}
+
 Lowering lower_dense(const LowerContext& context) {
-  const ActivationFunction function = context.op.as<Dense>().function;
-  const DType dtype = context.input(0).dtype;
-  const Shape &x = context.input(0).shape, &kernel_shape = context.input(1).shape;
-  const bool bias = context.op.inputs.size() > 2, relu = function.kind == ActivationKind::relu;
-  ProductShape shape{x[0], kernel_shape[1], kernel_shape[0], false, false, dtype, dtype};
-  shape.epilogue = relu ? bias ? Epilogue::relu_bias : Epilogue::relu : bias ? Epilogue::bias : Epilogue::none;
-  const Product product(context.device, shape, context.choices);
-  const std::int64_t count = context.output(0).shape.count();
-  const bool activates = !relu && function.kind != ActivationKind::none;
-  Lowering lowering = kernel(
-      context, product.implementation(),
-      [=](const Places& p) {
-        product.run(p.stream, p.in<void>(0), p.in<void>(1), p.out<void>(0), bias ? p.in<void>(2) : nullptr,
-                    p.workspace<void>());
-        if (activates) activate(function, dtype, p.out<void>(0), count, p.stream);
-      },
-      product.workspace_bytes());
-  ask_for_kernel(context, dtype, lowering);
-  return lowering;
+  const Shape &x = context.input(0).shape, &kernel = context.input(1).shape;
+  const DenseShape shape{x[0], kernel[0], kernel[1], context.input(0).dtype};
+  return lowering_of(context,
+                     dense_forward(context, shape, context.op.inputs.size() > 2, context.op.as<Dense>().function));
 }
 
 Lowering lower_dense_grad_input(const LowerContext& context) {
   const ActivationFunction function = context.op.as<DenseGradInput>().function;
-  const DType dtype = context.input(0).dtype;
-  const Shape &dy = context.input(0).shape, &kernel_shape = context.input(1).shape;
-  const Product product(context.device, {dy[0], kernel_shape[0], kernel_shape[1], false, true, dtype, dtype},
-                        context.choices);
-  const std::int64_t count = context.output(0).shape.count();
-  Lowering lowering = kernel(
-      context, product.implementation(),
-      [=](const Places& p) {
-        void* dx = p.out<void>(0);
-        product.run(p.stream, p.in<void>(0), p.in<void>(1), dx, nullptr, p.workspace<void>());
-        if (function.kind == ActivationKind::none) return;
-        activation_gradient(function, dtype, dx, p.in<void>(2), dx, count, p.stream);
-      },
-      product.workspace_bytes());
-  ask_for_kernel(context, dtype, lowering);
-  return lowering;
+  const Shape &dy = context.input(0).shape, &kernel = context.input(1).shape;
+  const DenseShape shape{dy[0], kernel[0], kernel[1], context.input(0).dtype};
+  Way way = dense_input_gradient(context, shape);
+  if (function.kind != ActivationKind::none) {
+    way.run = [product = way.run, function, shape](const Places& p) {
+      product(p);
+      void* dx = p.out<void>(0);
+      activation_gradient(function, shape.dtype, dx, p.in<void>(2), dx, shape.rows * shape.in, p.stream);
+    };
+  }
+  return lowering_of(context, way);
 }
 
-// The bias gradient comes with the product where cuBLASLt offers that and nothing is added to; else from its own pass.
 Lowering lower_dense_grad_weights(const LowerContext& context) {
   const auto& def = context.op.as<DenseGradWeights>();
-  const DType dtype = context.input(0).dtype;
-  const std::int64_t samples = context.input(0).shape[0], in = context.input(0).shape[1];
-  const std::int64_t out = context.input(1).shape[1];
-  ProductShape shape{in, out, samples, true, false, dtype, DType::float32, def.accumulate};
-  shape.epilogue = def.bias && !def.accumulate ? Epilogue::bias_gradient : Epilogue::none;
-  if (shape.epilogue != Epilogue::none && !is_offered(context.device, shape)) shape.epilogue = Epilogue::none;
-  const Product product(context.device, shape, context.choices);
-  const bool fused = shape.epilogue != Epilogue::none, sums = def.bias && !fused, accumulate = def.accumulate;
-  const std::int64_t scratch = sums ? column_sums_workspace(samples, out) : 0;
-  return kernel(
-      context, product.implementation(),
-      [=](const Places& p) {
-        product.run(p.stream, p.in<void>(0), p.in<void>(1), p.out<void>(0), fused ? p.out<void>(1) : nullptr,
-                    p.workspace<void>());
-        if (sums)
-          column_sums(dtype, p.in<void>(1), samples, out, accumulate, p.out<float>(1), p.workspace<void>(), p.stream);
-      },
-      std::max(product.workspace_bytes(), scratch));
+  const Shape &x = context.input(0).shape, &dy = context.input(1).shape;
+  const DenseShape shape{x[0], x[1], dy[1], context.input(0).dtype};
+  return lowering_of(context, dense_weight_gradient(context, shape, def.bias, def.accumulate));
 }
 
 }  // namespace trainctl::cuda

@@ -15,6 +15,7 @@ int device_of(int local_rank);
 struct DeviceOptions {
   bool tf32 = false;           // float32 with 10 bits of mantissa in products and convolutions
   bool deterministic = false;  // only what gives the same bits every time
+  bool timing = true;          // the fastest kernels by timing; else those that the libraries' heuristics put first
 
   // For keys of kernel choices: "", " tf32", " deterministic", ...
   std::string text() const;

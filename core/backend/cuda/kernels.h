@@ -9,6 +9,10 @@ namespace trainctl::cuda {
 Lowering lower_dense(const LowerContext& context);
 Lowering lower_dense_grad_input(const LowerContext& context);
 Lowering lower_dense_grad_weights(const LowerContext& context);
+// conv2d.cpp
+Lowering lower_conv2d(const LowerContext& context);
+Lowering lower_conv2d_grad_input(const LowerContext& context);
+Lowering lower_conv2d_grad_weights(const LowerContext& context);
 // activations.cu
 Lowering lower_activation(const LowerContext& context);
 Lowering lower_activation_grad(const LowerContext& context);

@@ -3,6 +3,7 @@
 
 #include "core/backend/cuda/grid.h"
 #include "core/backend/cuda/kernels.h"
+#include "core/backend/cuda/transpose.h"
 #include "core/graph/ops/activations.h"
 
 namespace trainctl::cuda {
@@ -77,11 +78,21 @@ Lowering lower_cast(const LowerContext& context) {
   return lower_conversion(context, context.input(0).dtype, context.op.as<Cast>().to);
 }
 
-// CUDA's kernels work on logical layouts: only the dtype changes, for compute copies.
+// Compute copies: in another dtype, and convolutions' kernels also as [out, height, width, in / groups].
 Lowering lower_reorder(const LowerContext& context) {
-  const Layout& to = context.op.as<Reorder>().to;
-  require(context.inputs[0].format.empty() && to.format.empty(), "CUDA's layouts are the logical ones");
-  Lowering lowering = lower_conversion(context, context.inputs[0].dtype, to.dtype);
+  const Layout &from = context.inputs[0], &to = context.op.as<Reorder>().to;
+  Lowering lowering;
+  if (to.format.empty()) {
+    require(from.format.empty(), "only parameters are reordered, from their logical layout");
+    lowering = lower_conversion(context, from.dtype, to.dtype);
+  } else {
+    require(to.format == "ohwi" && from.format.empty() && from.dtype == DType::float32, "a known layout");
+    const Shape& kernel = context.input(0).shape;
+    lowering = own_kernel(
+        context, [rows = kernel.count() / kernel.back(), columns = kernel.back(), dtype = to.dtype](const Places& p) {
+          transpose(DType::float32, p.in<void>(0), rows, columns, dtype, p.out<void>(0), false, p.stream);
+        });
+  }
   lowering.outputs[0] = to;
   return lowering;
 }

@@ -1,0 +1,27 @@
+// Convolutions as operation graphs of cuDNN.
+#pragma once
+
+#include "core/backend/cuda/graph.h"
+
+namespace trainctl::cuda {
+
+// Images are channels-last; kernels lie as [out, height, width, in / groups].
+struct ConvolutionShape {
+  Window window;
+  std::int64_t groups = 1;
+  Shape x, y;  // [n, height, width, channels]
+  DType dtype = DType::float32;
+
+  Shape kernel() const { return {y[3], window.size[0], window.size[1], x[3] / groups}; }
+};
+
+// Tensors in memory: x, kernel, y in the shape's dtype; those of the gradient of the kernel: x, dkernel, dy, of which
+// dkernel has a dtype of its own.
+Graph convolution_graph(Convolving direction, const ConvolutionShape& shape, DType kernel_dtype);
+
+// y = f(conv(x, kernel) + bias) in one graph. Tensors in memory: x, kernel, y, and the bias where there is one, all in
+// the shape's dtype (on float32 biases of half-precision convolutions cuDNN has but few engines). The function is none
+// or is_pointwise().
+Graph fused_convolution_graph(const ConvolutionShape& shape, bool bias, const ActivationFunction& function);
+
+}  // namespace trainctl::cuda

@@ -1,0 +1,34 @@
+// Ways to compute an op, of which the fastest is chosen by timing, once, and recorded.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/backend/cuda/lower.h"
+
+namespace trainctl::cuda {
+
+// One way, not bound to places yet; its first run on a set of places may allocate.
+struct Way {
+  std::string implementation;  // for bench ops
+  std::vector<Layout> inputs;  // as it wants them; outputs are logical
+  std::int64_t workspace_bytes = 0;
+  std::function<void(const Places&)> run;  // queues it
+};
+
+// The names under which the ways of an op are recorded, and the way of a name; none where it cannot be made (any more).
+struct Ways {
+  std::function<std::vector<std::string>()> names;  // the most promising first
+  std::function<std::optional<Way>(const std::string& name)> make;
+};
+
+// The recorded way, else the fastest on random data, or where options().timing is off the first that can be made.
+// Records it. Throws Error{config} where there is none.
+Lowering lower_fastest(const LowerContext& context, const Ways& ways);
+
+// Runs one after the other in the same workspace.
+Lowering lowering_of(const LowerContext& context, const Way& way);
+
+}  // namespace trainctl::cuda
