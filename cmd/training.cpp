@@ -94,7 +94,7 @@ StartEvent start_event(const RunSpec& spec, const World& world, const Job& job, 
     if (std::find(event.hosts.begin(), event.hosts.end(), host) == event.hosts.end()) event.hosts.push_back(host);
   }
   event.device = job.backend().fingerprint();
-  event.parameters = job.programs().programs().front().flat.parameter_count;
+  for (const FlatEntry& entry : job.programs().programs().front().flat.parameters) event.parameters += entry.count;
   event.resumed_from = lead.resumed_from;
   event.steps_per_epoch = plan.steps_per_epoch;
   event.total_steps = plan.total_steps;

@@ -7,6 +7,9 @@
 namespace trainctl {
 namespace {
 
+// The next place where a parameter may begin.
+std::int64_t aligned(std::int64_t offset) { return (offset + flat_alignment - 1) / flat_alignment * flat_alignment; }
+
 // Parameters in the order in which the last op that writes their gradient runs.
 std::vector<TensorId> backward_order(const Backward& backward) {
   std::map<TensorId, TensorId> parameter_of;
@@ -36,7 +39,7 @@ FlatLayout flat_layout(const Graph& graph, const Backward& backward, const std::
     const std::int64_t count = graph.tensor(parameter).type.shape.count();
     layout.parameters.push_back(
         {parameter, gradient, layout.parameter_count, count, decays(*parameters.at(parameter))});
-    layout.parameter_count += count;
+    layout.parameter_count = aligned(layout.parameter_count + count);
   };
   for (TensorId parameter : backward_order(backward)) append(parameter, backward.parameter_gradients.at(parameter));
   layout.trainable_count = layout.parameter_count;
@@ -88,11 +91,8 @@ std::vector<UpdateRange> update_ranges(const FlatLayout& layout) {
   std::vector<UpdateRange> ranges;
   for (const FlatEntry& entry : layout.parameters) {
     if (entry.gradient == no_tensor) continue;
-    if (!ranges.empty() && ranges.back().decay == entry.decay) {
-      ranges.back().count += entry.count;
-    } else {
-      ranges.push_back({entry.offset, entry.count, entry.decay});
-    }
+    if (ranges.empty() || ranges.back().decay != entry.decay) ranges.push_back({entry.offset, 0, entry.decay});
+    ranges.back().count = aligned(entry.offset + entry.count) - ranges.back().offset;
   }
   return ranges;
 }

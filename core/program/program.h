@@ -23,7 +23,10 @@ struct ScheduleItem {
   int slot = 0;
 };
 
-// One parameter in the flat layout that parameters, gradients and optimizer states share (in backward order, unpadded).
+// Parameters begin at multiples of so many elements, 16 bytes, which kernels read and write at once; zeros fill the gaps.
+inline constexpr std::int64_t flat_alignment = 4;
+
+// One parameter in the flat layout that parameters, gradients and optimizer states share, in backward order.
 struct FlatEntry {
   TensorId parameter = no_tensor;
   TensorId gradient = no_tensor;  // no_tensor where it does not train
@@ -41,8 +44,8 @@ struct FlatPlace {
 // What the flat regions hold. Equal in all programs of a run, whatever their batch size.
 struct FlatLayout {
   std::vector<FlatEntry> parameters;  // trainable ones first, in backward order; then frozen ones
-  std::int64_t parameter_count = 0;   // elements of the parameter region
-  std::int64_t trainable_count = 0;   // elements of gradients and of each optimizer state
+  std::int64_t parameter_count = 0;   // elements of the parameter region, gaps included
+  std::int64_t trainable_count = 0;   // elements of gradients and of each optimizer state, gaps included
   std::vector<FlatPlace> statistics;
   std::int64_t statistic_count = 0;
   std::vector<FlatPlace> reduced;   // behind the gradients: offsets count from the start of the gradient region

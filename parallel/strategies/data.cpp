@@ -95,9 +95,12 @@ std::vector<Bucket> gradient_buckets(const FlatLayout& layout, std::int64_t firs
   bool full = false;
   for (const FlatEntry& entry : layout.parameters) {
     if (entry.gradient == no_tensor) continue;
-    if (full) buckets.push_back({entry.offset, 0});
+    if (full) {
+      buckets.back().count = entry.offset - buckets.back().offset;
+      buckets.push_back({entry.offset, 0});
+    }
     Bucket& bucket = buckets.back();
-    bucket.count += entry.count;
+    bucket.count = entry.offset + entry.count - bucket.offset;
     full = bucket.count * size_of(DType::float32) >= (buckets.size() == 1 ? first_bytes : bytes);
   }
   buckets.back().count = layout.gradient_count - buckets.back().offset;

@@ -16,6 +16,7 @@ namespace {
 
 constexpr std::int64_t workspace_limit = 32 << 20;
 constexpr int most_candidates = 8;
+constexpr std::uint32_t alignment = 16;  // bytes, of all matrices and vectors
 
 cudaDataType_t cuda_type(DType dtype) {
   if (dtype == DType::bfloat16) return CUDA_R_16BF;
@@ -53,7 +54,9 @@ struct Description {
     set(operation.get(), CUBLASLT_MATMUL_DESC_TRANSB, s.transpose_a ? CUBLAS_OP_T : CUBLAS_OP_N);
     set(operation.get(), CUBLASLT_MATMUL_DESC_EPILOGUE, epilogue_of(s.epilogue));
     if (s.epilogue == Epilogue::none || s.epilogue == Epilogue::relu) return;
-    set(operation.get(), CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, CUDA_R_32F);
+    set(operation.get(), CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, cuda_type(s.result));
+    // The heuristics look at the vector's alignment.
+    set(operation.get(), CUBLASLT_MATMUL_DESC_BIAS_POINTER, reinterpret_cast<void*>(std::uintptr_t{alignment}));
   }
 
  private:
@@ -89,6 +92,10 @@ std::vector<cublasLtMatmulHeuristicResult_t> offered(const Device& device, const
   // Split sums through memory in a fixed order, never by atomic additions in place.
   prefer(CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK,
          static_cast<std::uint32_t>(CUBLASLT_REDUCTION_SCHEME_MASK & ~CUBLASLT_REDUCTION_SCHEME_INPLACE));
+  for (auto matrix : {CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES,
+                      CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES}) {
+    prefer(matrix, alignment);
+  }
   std::vector<cublasLtMatmulHeuristicResult_t> results(most_candidates);
   int count = 0;
   const cublasStatus_t status =

@@ -12,7 +12,8 @@ namespace trainctl::cuda {
 enum class Epilogue { none, bias, relu, relu_bias, bias_gradient };
 
 // c [rows, columns] = op(a) op(b), all row-major. a is [rows, inner], or [inner, rows] where transposed; b is [inner,
-// columns], or [columns, inner] where transposed. a and b share `operand`; sums are float32.
+// columns], or [columns, inner] where transposed. a and b share `operand`; sums are float32. All are aligned to 16
+// bytes.
 struct ProductShape {
   std::int64_t rows = 0, columns = 0, inner = 0;
   bool transpose_a = false, transpose_b = false;
@@ -34,8 +35,8 @@ class Product {
   // "cublasLt algo 66 tile 20 stages 24".
   std::string implementation() const;
 
-  // `vector` is the bias [columns], or where the bias gradient [columns] (sums of b over its inner dimension) goes;
-  // null without such an epilogue.
+  // `vector` is the bias [columns] in the dtype of the result, or where the bias gradient [columns] (sums of b over its
+  // inner dimension) goes; null without such an epilogue.
   void run(cudaStream_t stream, const void* a, const void* b, void* c, void* vector, void* workspace) const;
 
  private:
