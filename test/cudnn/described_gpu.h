@@ -1,0 +1,27 @@
+// A GPU as cuDNN describes one, so that its engines can be asked for where there is none.
+#pragma once
+
+#include <string_view>
+
+#include "core/backend/cuda/engines.h"
+
+namespace trainctl::test {
+
+// An H100 with 80 GB. Plans for it are made, but cannot run.
+inline cuda::Descriptor described_h100() {
+  constexpr std::string_view properties = R"({
+    "deviceName": "NVIDIA H100 80GB HBM3", "deviceVer": 900, "driverVer": 13000, "cudaDeviceId": 0, "pciDeviceId": 0,
+    "multiProcessorCount": 132, "warpSize": 32, "maxGridSize": [2147483647, 65535, 65535],
+    "maxBlockSize": [1024, 1024, 64], "maxThreadsPerBlock": 1024, "maxThreadsPerSM": 2048, "maxCtasPerSM": 32,
+    "regsPerBlock": 65536, "maxRegistersPerSM": 65536, "maxSharedMemoryPerBlock": 49152,
+    "maxSharedMemoryPerBlockOptin": 232448, "reservedSharedMemoryPerBlock": 1024, "totalGlobalMem": 85029158912,
+    "l2CacheSize": 52428800, "smClockRateKHz": 1980000, "memClockRateKHz": 2619000, "isTccDriver": 0,
+    "supportCoopLaunch": 1})";
+  cuda::Descriptor descriptor(CUDNN_BACKEND_DEVICEPROP_DESCRIPTOR);
+  descriptor.set(CUDNN_ATTR_DEVICEPROP_JSON_REPRESENTATION,
+                 std::span<const char>(properties.data(), properties.size()));
+  descriptor.finalize();
+  return descriptor;
+}
+
+}  // namespace trainctl::test

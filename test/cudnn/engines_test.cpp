@@ -1,0 +1,135 @@
+// What the installed cuDNN offers for an H100, asked without one: engines for every convolution that a config can
+// describe, that hold to the rules and can be made again from their text.
+#include "core/backend/cuda/convolution.h"
+#include "test/catch.h"
+#include "test/cudnn/described_gpu.h"
+
+using namespace trainctl;
+using namespace trainctl::cuda;
+
+namespace {
+
+struct Case {
+  const char* what;
+  Shape x;
+  std::int64_t out, groups;
+  Window window;
+
+  ConvolutionShape shape(DType dtype) const {
+    return {window, groups, x, {x[0], window.output(0, x[1]), window.output(1, x[2]), out}, dtype};
+  }
+};
+
+const Case cases[] = {
+    {"ResNet-50's first", {256, 224, 224, 3}, 64, 1, {{7, 7}, {2, 2}, {1, 1}, {3, 3}, {3, 3}}},
+    {"ResNet-50's 3x3", {256, 56, 56, 64}, 64, 1, {{3, 3}, {1, 1}, {1, 1}, {1, 1}, {1, 1}}},
+    {"ResNet-50's last", {256, 14, 14, 512}, 512, 1, {{3, 3}, {2, 2}, {1, 1}, {1, 1}, {1, 1}}},
+    {"1x1", {256, 56, 56, 64}, 256, 1, {{1, 1}, {1, 1}, {1, 1}, {0, 0}, {0, 0}}},
+    {"1x1, stride 2", {256, 56, 56, 256}, 512, 1, {{1, 1}, {2, 2}, {1, 1}, {0, 0}, {0, 0}}},
+    {"ResNet-20's first", {128, 32, 32, 3}, 16, 1, {{3, 3}, {1, 1}, {1, 1}, {1, 1}, {1, 1}}},
+    {"ResNet-20's 3x3", {128, 32, 32, 16}, 16, 1, {{3, 3}, {1, 1}, {1, 1}, {1, 1}, {1, 1}}},
+    {"stride 2, padding on one side, as same pads", {256, 56, 56, 128}, 128, 1, {{3, 3}, {2, 2}, {1, 1}, {}, {1, 1}}},
+    {"the same, odd sizes", {2, 9, 8, 3}, 16, 1, {{3, 3}, {2, 2}, {1, 1}, {0, 0}, {1, 1}}},
+    {"grey images", {64, 28, 28, 1}, 6, 1, {{5, 5}, {1, 1}, {1, 1}, {2, 2}, {2, 2}}},
+    {"odd channels, oblong", {2, 7, 11, 13}, 10, 1, {{5, 2}, {1, 2}, {1, 1}, {2, 0}, {1, 1}}},
+    {"groups", {2, 6, 6, 12}, 8, 4, {{3, 3}, {1, 1}, {1, 1}, {1, 1}, {1, 1}}},
+    {"many groups", {64, 28, 28, 128}, 128, 32, {{3, 3}, {1, 1}, {1, 1}, {1, 1}, {1, 1}}},
+    {"depthwise", {64, 28, 28, 96}, 96, 96, {{3, 3}, {2, 2}, {1, 1}, {0, 0}, {1, 1}}},
+    {"dilation", {1, 11, 9, 8}, 16, 1, {{3, 3}, {1, 1}, {2, 3}, {2, 3}, {2, 3}}},
+    {"stride 3, far padding", {2, 10, 11, 6}, 40, 1, {{4, 7}, {3, 3}, {1, 1}, {3, 6}, {0, 5}}},
+};
+
+constexpr DType dtypes[] = {DType::float32, DType::bfloat16, DType::float16};
+
+bool too_old() {
+  if (cudnnGetVersion() >= 90800) return false;
+  WARN("skipped: describing a GPU takes cuDNN 9.8 or later");
+  return true;
+}
+
+}  // namespace
+
+TEST_CASE("cuDNN has deterministic engines for every convolution") {
+  if (too_old()) return;
+  const Descriptor gpu = test::described_h100();
+  const GraphTarget target{nullptr, &gpu};
+  for (const Case& c : cases) {
+    for (DType dtype : dtypes) {
+      for (auto direction : {Convolving::forward, Convolving::input_gradient, Convolving::weight_gradient}) {
+        CAPTURE(c.what, name_of(dtype), static_cast<int>(direction));
+        Graph graph = convolution_graph(direction, c.shape(dtype), dtype);
+        REQUIRE(graph.finalize(target));
+        const EngineRules rules{.deterministic = true, .tensor_cores = dtype != DType::float32};
+        const auto engines = list_engines(graph, target, rules);
+        CHECK(!engines.empty());
+        CHECK(static_cast<int>(engines.size()) <= rules.most);
+        for (const std::string& engine : engines) {
+          CAPTURE(engine);
+          const auto plan = Plan::make(graph, target, engine);
+          REQUIRE(plan.has_value());
+          CHECK(plan->workspace_bytes() <= rules.most_workspace_bytes);
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("cuDNN fuses bias and activation behind convolutions") {
+  if (too_old()) return;
+  const Descriptor gpu = test::described_h100();
+  const GraphTarget target{nullptr, &gpu};
+  for (const Case& c : {cases[1], cases[6], cases[9], cases[11]}) {
+    for (DType dtype : dtypes) {
+      CAPTURE(c.what, name_of(dtype));
+      Graph graph = fused_convolution_graph(c.shape(dtype), true, {ActivationKind::relu});
+      REQUIRE(graph.finalize(target));
+      const auto engines = list_engines(graph, target, {.tensor_cores = dtype != DType::float32});
+      // On half-precision groups only engines that are compiled at run time fuse, which takes a driver.
+      if (c.groups == 1 || dtype == DType::float32) REQUIRE(!engines.empty());
+      for (const std::string& engine : engines) Plan::make(graph, target, engine);
+    }
+  }
+}
+
+TEST_CASE("float32 products keep their bits unless tensor cores are allowed, and workspaces keep to their limit") {
+  if (too_old()) return;
+  const Descriptor gpu = test::described_h100();
+  const GraphTarget target{nullptr, &gpu};
+  Graph graph = convolution_graph(Convolving::forward, cases[1].shape(DType::float32), DType::float32);
+  REQUIRE(graph.finalize(target));
+  const auto exact = list_engines(graph, target, {.tensor_cores = false});
+  const auto tf32 = list_engines(graph, target, {.tensor_cores = true});
+  REQUIRE(!exact.empty());
+  REQUIRE(!tf32.empty());
+  CHECK(tf32.front() != exact.front());  // on an H100 the heuristics put TF32 first
+
+  Graph first = convolution_graph(Convolving::forward, cases[0].shape(DType::bfloat16), DType::bfloat16);
+  REQUIRE(first.finalize(target));
+  const auto largest = [&](std::int64_t limit) {
+    std::int64_t bytes = -1;
+    for (const std::string& engine : list_engines(first, target, {.most_workspace_bytes = limit})) {
+      bytes = std::max(bytes, Plan::make(first, target, engine).value().workspace_bytes());
+    }
+    return bytes;
+  };
+  CHECK(largest(std::int64_t{256} << 20) > 1 << 20);  // three channels are padded to eight
+  const std::int64_t within = largest(1 << 20);
+  CHECK(within >= 0);
+  CHECK(within <= 1 << 20);
+}
+
+TEST_CASE("engines that this cuDNN does not know are not made") {
+  if (too_old()) return;
+  const Descriptor gpu = test::described_h100();
+  const GraphTarget target{nullptr, &gpu};
+  Graph graph = convolution_graph(Convolving::forward, cases[1].shape(DType::bfloat16), DType::bfloat16);
+  REQUIRE(graph.finalize(target));
+  const std::string known = list_engines(graph, target, {}).front();
+  CHECK(Plan::make(graph, target, known).has_value());
+  for (const std::string text : {"", "x", "62", ":", "100000:", "-1:", "62:2", "62:2=", "62:999=1"}) {
+    CAPTURE(text);
+    CHECK(!Plan::make(graph, target, text).has_value());
+  }
+  CHECK(!Plan::make(graph, target, known + "1000").has_value());
+  CHECK(!Plan::make(graph, target, known + ",44").has_value());
+}
