@@ -24,10 +24,20 @@ if(NOT CMAKE_CUDA20_STANDARD_COMPILE_OPTION)  # CMake before 3.26 does not know 
   set(CMAKE_CUDA20_STANDARD_COMPILE_OPTION -std=c++20)
   set(CMAKE_CUDA20_EXTENSION_COMPILE_OPTION -std=c++20)
 endif()
-file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/core/backend/cuda/*.cpp ${PROJECT_SOURCE_DIR}/core/backend/cuda/*.cu)
-add_library(trainctl_cuda MODULE ${sources})
+file(GLOB TRAINCTL_CUDA_SOURCES CONFIGURE_DEPENDS
+  ${PROJECT_SOURCE_DIR}/core/backend/cuda/*.cpp ${PROJECT_SOURCE_DIR}/core/backend/cuda/*.cu)
+# NCCL's header is needed here, its library at run time alone.
+find_path(NCCL_INCLUDE nccl.h HINTS ${CUDAToolkit_INCLUDE_DIRS})
+set(nccl_sources absent.cpp)
+if(NCCL_INCLUDE)
+  set(nccl_sources nccl.cpp library.cpp)
+endif()
+list(TRANSFORM nccl_sources PREPEND ${PROJECT_SOURCE_DIR}/parallel/comm/nccl/)
+list(APPEND TRAINCTL_CUDA_SOURCES ${nccl_sources}
+  ${PROJECT_SOURCE_DIR}/parallel/comm/nccl/module.cpp ${PROJECT_SOURCE_DIR}/parallel/comm/call.cpp)
+add_library(trainctl_cuda MODULE ${TRAINCTL_CUDA_SOURCES})
 set_target_properties(trainctl_cuda PROPERTIES PREFIX "")
-target_include_directories(trainctl_cuda PRIVATE ${PROJECT_SOURCE_DIR})
+target_include_directories(trainctl_cuda PRIVATE ${PROJECT_SOURCE_DIR} $<$<BOOL:${NCCL_INCLUDE}>:${NCCL_INCLUDE}>)
 target_compile_options(trainctl_cuda PRIVATE $<$<COMPILE_LANGUAGE:CUDA>:--extended-lambda --expt-relaxed-constexpr>)
 # Symbols of core are the program's.
 target_link_libraries(trainctl_cuda PRIVATE fmt::fmt CUDA::cudart_static CUDA::cublasLt ${CUDNN_LIBRARY})

@@ -2,17 +2,42 @@
 // the device.
 #pragma once
 
+#include <chrono>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "core/backend/backend.h"
+#include "core/backend/communicator.h"
 
 namespace trainctl {
+
+// A GPU that CUDA shows to this process.
+struct Gpu {
+  int index = 0;     // among the visible ones
+  std::string name;  // "NVIDIA H100 80GB HBM3"
+  std::string uuid;  // "GPU-5fd1c1a2-...", as nvidia-smi prints it: the same GPU has the same one in all processes
+  std::string pci_bus_id;  // "0000:17:00.0", as Linux names its folder below /sys/bus/pci/devices
+  std::int64_t memory_bytes = 0;
+  int major = 0, minor = 0;  // compute capability
+};
 
 // What the module trainctl_cuda.so offers, under the symbol `trainctl_cuda_module`.
 struct CudaModule {
   // On the GPU of the local rank. Throws Error{resource} where there is none.
   std::unique_ptr<Backend> (*make_backend)(const BackendOptions& options);
+
+  // The visible GPUs in CUDA's order, which CUDA_VISIBLE_DEVICES decides; empty where there is none, or no driver.
+  // Takes no memory of theirs. The GPU of local rank r is number r modulo how many there are.
+  std::vector<Gpu> (*gpus)();
+
+  // Why this process cannot use NCCL; "" where it can.
+  std::string (*why_no_nccl)();
+
+  // NCCL between the GPUs of the ranks of `host`, which the communicator keeps for itself. Collective. The deadline
+  // holds from here on. Throws Error{peer} where a rank does not come, Error{resource} where NCCL refuses.
+  std::unique_ptr<Communicator> (*make_nccl)(std::unique_ptr<Communicator> host, Backend& backend,
+                                             std::chrono::milliseconds deadline);
 };
 
 // Where the module was not loaded, `module` is null and `why` says the reason.

@@ -8,6 +8,7 @@
 #include "core/backend/cuda/kernels.h"
 #include "core/backend/cuda/marks.h"
 #include "core/backend/cuda/peaks.h"
+#include "core/backend/cuda/streams.h"
 #include "core/base/format.h"
 
 namespace trainctl {
@@ -57,9 +58,9 @@ class CudaBackend final : public Backend {
           "cudaMemcpyAsync");
   }
 
-  std::unique_ptr<Stream> compute_stream() override { return std::make_unique<CudaStream>(); }
-  std::unique_ptr<Stream> asynchronous_stream() override { return std::make_unique<CudaStream>(); }
-  std::unique_ptr<Event> event() override { return make_event(); }
+  std::unique_ptr<Stream> compute_stream() override { return std::make_unique<CudaStream>(waits_); }
+  std::unique_ptr<Stream> asynchronous_stream() override { return std::make_unique<CudaStream>(waits_); }
+  std::unique_ptr<Event> event() override { return make_event(waits_); }
   bool asynchronous() const override { return true; }
   std::unique_ptr<Recording> record(Stream& stream, const std::function<void()>& queue) override {
     return records_ ? record_graph(stream, queue) : nullptr;
@@ -78,6 +79,7 @@ class CudaBackend final : public Backend {
  private:
   Device device_;
   bool records_;
+  std::shared_ptr<Waits> waits_ = std::make_shared<Waits>();
 };
 
 }  // namespace

@@ -2,14 +2,19 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "core/backend/cuda/handle.h"
+#include "core/backend/device_module.h"
 
 namespace trainctl::cuda {
 
 // Which of the visible GPUs (CUDA_VISIBLE_DEVICES decides) this rank computes on: its local rank modulo their number.
 // Throws Error{resource} where there is none.
 int device_of(int local_rank);
+
+// As CudaModule says.
+std::vector<Gpu> visible_gpus();
 
 // What the libraries may do on a device.
 struct DeviceOptions {

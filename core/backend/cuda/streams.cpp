@@ -1,53 +1,58 @@
 // Streams and events of CUDA.
 #include "core/backend/cuda/streams.h"
 
-#include <algorithm>
-#include <chrono>
 #include <utility>
+
+#include "core/base/error.h"
+#include "core/base/log.h"
 
 namespace trainctl::cuda {
 namespace {
 
 class CudaEvent final : public Event {
  public:
-  CudaEvent()
+  explicit CudaEvent(std::shared_ptr<Waits> waits)
       : event_(
             make<OwnedEvent>([](cudaEvent_t* event) { return cudaEventCreateWithFlags(event, cudaEventDisableTiming); },
-                             "cudaEventCreate")) {}
-  void record(Stream& stream) override {
-    stream_ = static_cast<CudaStream*>(&stream);
-    check(cudaEventRecord(event_.get(), stream_->get()), "cudaEventRecord");
-  }
+                             "cudaEventCreate")),
+        waits_(std::move(waits)) {}
+  void record(Stream& stream) override { check(cudaEventRecord(event_.get(), stream_of(stream)), "cudaEventRecord"); }
   void wait(Stream& stream) override {
     check(cudaStreamWaitEvent(stream_of(stream), event_.get(), 0), "cudaStreamWaitEvent");
   }
-
-  void synchronize() override {
-    if (stream_ == nullptr) return;
-    stream_->await([](void* event) { return cudaEventQuery(static_cast<cudaEvent_t>(event)); }, event_.get(),
-                   "cudaEventSynchronize");
+  void synchronize() override {  // at once where it was never recorded
+    waits_->await([](void* event) { return cudaEventQuery(static_cast<cudaEvent_t>(event)); }, event_.get(),
+                  "cudaEventSynchronize");
+    waits_->rethrow();
   }
 
  private:
   OwnedEvent event_;
-  CudaStream* stream_ = nullptr;  // that it was last recorded in
+  std::shared_ptr<Waits> waits_;
 };
 
 }  // namespace
 
-CudaStream::CudaStream()
+CudaStream::CudaStream(std::shared_ptr<Waits> waits)
     : stream_(make<OwnedStream>(
           [](cudaStream_t* stream) { return cudaStreamCreateWithFlags(stream, cudaStreamNonBlocking); },
           "cudaStreamCreate")),
+      waits_(std::move(waits)),
       ring_(64) {}
 
 // Tasks that still wait refer to this object.
-CudaStream::~CudaStream() { cudaStreamSynchronize(stream_.get()); }
+CudaStream::~CudaStream() {
+  try {
+    drain();
+  } catch (const Error& error) {
+    log::debug(error.what());
+  }
+}
 
 void CudaStream::enqueue(HostTask task) {
   Queued& queued = ring_[next_++ % ring_.size()];
-  if (queued.waiting.load(std::memory_order_acquire)) check(cudaStreamSynchronize(get()), "cudaStreamSynchronize");
-  queued.owner = this;
+  if (queued.waiting.load(std::memory_order_acquire)) drain();
+  queued.waits = waits_.get();
   queued.task = task;
   queued.waiting.store(true, std::memory_order_release);
   check(cudaLaunchHostFunc(get(), run, &queued), "cudaLaunchHostFunc");
@@ -58,35 +63,23 @@ void CudaStream::run(void* context) {
   try {
     queued.task.run(queued.task.context);
   } catch (...) {
-    if (!queued.owner->error_) queued.owner->error_ = std::current_exception();
+    queued.waits->fail(std::current_exception());
   }
   queued.waiting.store(false, std::memory_order_release);
 }
 
-void CudaStream::add(Watch& watch) {
-  if (std::find(watches_.begin(), watches_.end(), &watch) == watches_.end()) watches_.push_back(&watch);
-}
-
-void CudaStream::remove(Watch& watch) { std::erase(watches_, &watch); }
-
-void CudaStream::await(cudaError_t (*query)(void*), void* object, std::string_view call) {
-  using Clock = std::chrono::steady_clock;
-  auto next_look = Clock::now() + std::chrono::milliseconds(1);
-  cudaError_t status = query(object);
-  for (; status == cudaErrorNotReady; status = query(object)) {
-    if (Clock::now() < next_look) continue;
-    for (Watch* watch : watches_) watch->look();
-    next_look = Clock::now() + std::chrono::milliseconds(1);
-  }
-  check(status, call);
-  if (error_) std::rethrow_exception(std::exchange(error_, nullptr));
+void CudaStream::drain() {
+  waits_->await([](void* stream) { return cudaStreamQuery(static_cast<cudaStream_t>(stream)); }, get(),
+                "cudaStreamSynchronize");
 }
 
 void CudaStream::synchronize() {
-  await([](void* stream) { return cudaStreamQuery(static_cast<cudaStream_t>(stream)); }, get(),
-        "cudaStreamSynchronize");
+  drain();
+  waits_->rethrow();
 }
 
-std::unique_ptr<Event> make_event() { return std::make_unique<CudaEvent>(); }
+std::unique_ptr<Event> make_event(std::shared_ptr<Waits> waits) {
+  return std::make_unique<CudaEvent>(std::move(waits));
+}
 
 }  // namespace trainctl::cuda

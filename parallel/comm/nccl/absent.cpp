@@ -1,0 +1,13 @@
+// In the place of NCCL, where its header was not there when this was built.
+#include "core/base/error.h"
+#include "parallel/comm/nccl/nccl.h"
+
+namespace trainctl {
+
+std::string why_no_nccl() { return "this build of trainctl has no NCCL"; }
+
+std::unique_ptr<Communicator> nccl_communicator(std::unique_ptr<Communicator>, Backend&, std::chrono::milliseconds) {
+  throw Error(ErrorKind::resource, why_no_nccl(), "set cluster.communication to auto or staged");
+}
+
+}  // namespace trainctl

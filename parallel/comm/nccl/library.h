@@ -1,0 +1,35 @@
+// NCCL's library, found at run time: a machine without it trains all the same.
+#pragma once
+
+#include <nccl.h>
+
+#include <memory>
+#include <string>
+
+namespace trainctl {
+
+// The calls that are used. NCCL 2.14 has them all.
+struct NcclLibrary {
+  decltype(&ncclGetVersion) get_version = nullptr;
+  decltype(&ncclGetUniqueId) get_unique_id = nullptr;
+  decltype(&ncclCommInitRankConfig) init_rank = nullptr;
+  decltype(&ncclCommFinalize) finalize = nullptr;
+  decltype(&ncclCommDestroy) destroy = nullptr;
+  decltype(&ncclCommAbort) abort = nullptr;
+  decltype(&ncclCommGetAsyncError) get_async_error = nullptr;
+  decltype(&ncclGetErrorString) error_string = nullptr;
+  decltype(&ncclGetLastError) last_error = nullptr;
+  decltype(&ncclAllReduce) all_reduce = nullptr;
+  decltype(&ncclReduceScatter) reduce_scatter = nullptr;
+  decltype(&ncclAllGather) all_gather = nullptr;
+  decltype(&ncclBroadcast) broadcast = nullptr;
+  decltype(&ncclSend) send = nullptr;
+  decltype(&ncclRecv) receive = nullptr;
+  decltype(&ncclGroupStart) group_start = nullptr;
+  decltype(&ncclGroupEnd) group_end = nullptr;
+};
+
+// Looks for libnccl.so.2 where the system and LD_LIBRARY_PATH say. Null where it cannot be loaded; `why` then says why.
+std::shared_ptr<const NcclLibrary> load_nccl(std::string& why);
+
+}  // namespace trainctl

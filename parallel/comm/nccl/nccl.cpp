@@ -1,0 +1,338 @@
+// NCCL behind the Communicator interface. Its calls never block: what is not done at once is asked for until it is done
+// or the deadline has passed, so that a rank that hangs cannot hang the others. Which links and network cards carry the
+// data NCCL finds out from the machine's topology; its own NCCL_* variables are respected.
+#include "parallel/comm/nccl/nccl.h"
+
+#include <sched.h>
+
+#include <atomic>
+#include <exception>
+#include <thread>
+#include <utility>
+
+#include "core/backend/cuda/streams.h"
+#include "core/backend/immediate_stream.h"
+#include "core/base/error.h"
+#include "core/base/format.h"
+#include "core/base/log.h"
+#include "parallel/comm/call.h"
+#include "parallel/comm/nccl/library.h"
+
+namespace trainctl {
+namespace {
+
+using std::chrono::milliseconds;
+using Clock = std::chrono::steady_clock;
+
+// How long a clean end waits for the peers'; how long the others may take to say that they are there; and how long the
+// end of this process may take once the communicator is dead.
+constexpr milliseconds farewell{5000};
+constexpr milliseconds roll_call{3000};
+constexpr milliseconds grace{30000};
+
+ncclDataType_t type_of(DType dtype) {
+  switch (dtype) {
+    case DType::float32:
+      return ncclFloat32;
+    case DType::float64:
+      return ncclFloat64;
+    case DType::bfloat16:
+      return ncclBfloat16;
+    case DType::float16:
+      return ncclFloat16;
+    case DType::int32:
+      return ncclInt32;
+    case DType::int64:
+      return ncclInt64;
+    case DType::uint8:
+      return ncclUint8;
+  }
+  return ncclFloat32;
+}
+
+ncclRedOp_t operation_of(Reduction reduction) {
+  switch (reduction) {
+    case Reduction::sum:
+      return ncclSum;
+    case Reduction::minimum:
+      return ncclMin;
+    case Reduction::maximum:
+      return ncclMax;
+  }
+  return ncclSum;
+}
+
+class Nccl final : public Communicator, private cuda::Watch {
+ public:
+  Nccl(std::shared_ptr<const NcclLibrary> library, std::unique_ptr<Communicator> host, Backend& backend,
+       milliseconds deadline)
+      : library_(std::move(library)), host_(std::move(host)), backend_(backend), deadline_(deadline) {}
+  ~Nccl() override;
+  // First of all, on all ranks together.
+  void connect();
+
+  int rank() const override { return host_->rank(); }
+  int size() const override { return host_->size(); }
+  std::string_view name() const override { return "nccl"; }
+  bool recordable() const override { return true; }
+
+  // Plain device memory: graphs register what they reduce with NCCL by themselves.
+  Memory allocate(std::int64_t bytes) override { return backend_.allocate(bytes); }
+
+  void all_reduce(View data, Reduction reduction, Stream& stream) override;
+  void reduce_scatter(View data, Reduction reduction, Stream& stream) override;
+  void all_gather(View data, Stream& stream) override;
+  void all_to_all(View send, View receive, Stream& stream) override;
+  void broadcast(View data, int root, Stream& stream) override;
+  void send(View data, int peer, Stream& stream) override;
+  void receive(View data, int peer, Stream& stream) override;
+  void barrier(Stream& stream) override;
+
+  std::unique_ptr<Communicator> split(int color, int key) override {
+    auto part = std::make_unique<Nccl>(library_, host_->split(color, key), backend_, deadline_);
+    part->connect();
+    return part;
+  }
+  void set_deadline(milliseconds deadline) override {
+    deadline_ = deadline;
+    host_->set_deadline(deadline);
+  }
+  // The process ends: nothing of the communicator's needs to be freed before.
+  [[noreturn]] void abort(int exit_code) override {
+    host_->abort(exit_code);
+    std::_Exit(exit_code);  // gcc 12 does not see that a virtual function cannot return
+  }
+
+ private:
+  // Queues a call: queue(communicator, stream) calls NCCL.
+  template <class Queue>
+  void submit(const Call& call, Stream& stream, Queue queue);
+  void settle(ncclResult_t result, std::string_view what);
+  void look(milliseconds waited) override;
+  std::string words(ncclResult_t result) const;
+  std::string who_is_missing();
+  void let_go();
+  [[noreturn]] void die(const std::string& reason);
+
+  std::shared_ptr<const NcclLibrary> library_;
+  std::unique_ptr<Communicator> host_;
+  ImmediateStream host_stream_;
+  Backend& backend_;
+  milliseconds deadline_;
+  std::shared_ptr<cuda::Waits> waits_;  // null before the first call
+  ncclComm_t ranks_ = nullptr;          // null: dead
+  Memory beat_;                         // what a barrier sums
+  Call last_;
+  std::string reason_;                                                                    // of its death
+  std::shared_ptr<std::atomic<bool>> left_ = std::make_shared<std::atomic<bool>>(false);  // this object is gone
+};
+
+void Nccl::connect() {
+  host_->set_deadline(deadline_);
+  beat_ = backend_.allocate(size_of(DType::int32));
+  ncclUniqueId id{};
+  if (rank() == 0) {
+    const ncclResult_t result = library_->get_unique_id(&id);
+    if (result != ncclSuccess) throw Error(ErrorKind::resource, format("ncclGetUniqueId: {}", words(result)));
+  }
+  host_->broadcast({&id, DType::uint8, sizeof id}, 0, host_stream_);
+  host_stream_.synchronize();
+  ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
+  config.blocking = 0;
+  settle(library_->init_rank(&ranks_, size(), id, rank(), &config), "connecting the GPUs");
+  // What cannot work comes to light here, before anything is recorded.
+  const auto stream = backend_.asynchronous_stream();
+  barrier(*stream);
+  stream->synchronize();
+}
+
+// A clean end waits a moment for the peers', which NCCL wants, so that nothing of theirs is still under way. One rank's
+// error on its way up waits for nobody.
+Nccl::~Nccl() {
+  if (waits_) waits_->remove(*this);
+  left_->store(true);
+  if (ranks_ == nullptr) return;
+  ncclResult_t state = std::uncaught_exceptions() > 0 ? ncclInternalError : library_->finalize(ranks_);
+  const auto start = Clock::now();
+  while (state == ncclInProgress && Clock::now() - start < farewell) {
+    sched_yield();
+    if (library_->get_async_error(ranks_, &state) != ncclSuccess) state = ncclInternalError;
+  }
+  if (state == ncclSuccess) {
+    library_->destroy(ranks_);
+  } else {
+    let_go();
+  }
+}
+
+void Nccl::all_reduce(View data, Reduction reduction, Stream& stream) {
+  submit({.kind = Collective::all_reduce, .reduction = reduction, .data = data}, stream,
+         [&](ncclComm_t ranks, cudaStream_t on) {
+           return library_->all_reduce(data.data, data.data, static_cast<std::size_t>(data.count), type_of(data.dtype),
+                                       operation_of(reduction), ranks, on);
+         });
+}
+
+void Nccl::reduce_scatter(View data, Reduction reduction, Stream& stream) {
+  require(data.count % size() == 0, "reduce_scatter needs size() equal parts");
+  const std::int64_t part = data.count / size();
+  submit({.kind = Collective::reduce_scatter, .reduction = reduction, .data = data}, stream,
+         [&](ncclComm_t ranks, cudaStream_t on) {
+           return library_->reduce_scatter(data.data, data.part(rank() * part, part).data,
+                                           static_cast<std::size_t>(part), type_of(data.dtype), operation_of(reduction),
+                                           ranks, on);
+         });
+}
+
+void Nccl::all_gather(View data, Stream& stream) {
+  require(data.count % size() == 0, "all_gather needs size() equal parts");
+  const std::int64_t part = data.count / size();
+  submit({.kind = Collective::all_gather, .data = data}, stream, [&](ncclComm_t ranks, cudaStream_t on) {
+    return library_->all_gather(data.part(rank() * part, part).data, data.data, static_cast<std::size_t>(part),
+                                type_of(data.dtype), ranks, on);
+  });
+}
+
+// ncclAlltoAll is young; as sends and receives in one group every version has it.
+void Nccl::all_to_all(View send, View receive, Stream& stream) {
+  require(send.count % size() == 0 && send.count == receive.count && send.dtype == receive.dtype,
+          "all_to_all needs size() equal parts on both sides");
+  const std::int64_t part = send.count / size();
+  const auto count = static_cast<std::size_t>(part);
+  const ncclDataType_t type = type_of(send.dtype);
+  submit({.kind = Collective::all_to_all, .data = send, .result = receive}, stream,
+         [&](ncclComm_t ranks, cudaStream_t on) {
+           ncclResult_t result = library_->group_start();
+           for (int peer = 0; peer < size() && result == ncclSuccess; ++peer) {
+             result = library_->send(send.part(peer * part, part).data, count, type, peer, ranks, on);
+             if (result != ncclSuccess) break;
+             result = library_->receive(receive.part(peer * part, part).data, count, type, peer, ranks, on);
+           }
+           const ncclResult_t end = library_->group_end();
+           return result == ncclSuccess ? end : result;
+         });
+}
+
+void Nccl::broadcast(View data, int root, Stream& stream) {
+  require(root >= 0 && root < size(), "broadcast from a rank that does not exist");
+  submit({.kind = Collective::broadcast, .peer = root, .data = data}, stream, [&](ncclComm_t ranks, cudaStream_t on) {
+    return library_->broadcast(data.data, data.data, static_cast<std::size_t>(data.count), type_of(data.dtype), root,
+                               ranks, on);
+  });
+}
+
+void Nccl::send(View data, int peer, Stream& stream) {
+  require(peer >= 0 && peer < size() && peer != rank(), "send to a rank that does not exist, or to oneself");
+  submit({.kind = Collective::send, .peer = peer, .data = data}, stream, [&](ncclComm_t ranks, cudaStream_t on) {
+    return library_->send(data.data, static_cast<std::size_t>(data.count), type_of(data.dtype), peer, ranks, on);
+  });
+}
+
+void Nccl::receive(View data, int peer, Stream& stream) {
+  require(peer >= 0 && peer < size() && peer != rank(), "receive from a rank that does not exist, or from oneself");
+  submit({.kind = Collective::receive, .peer = peer, .data = data}, stream, [&](ncclComm_t ranks, cudaStream_t on) {
+    return library_->receive(data.data, static_cast<std::size_t>(data.count), type_of(data.dtype), peer, ranks, on);
+  });
+}
+
+void Nccl::barrier(Stream& stream) {
+  submit({.kind = Collective::barrier}, stream, [&](ncclComm_t ranks, cudaStream_t on) {
+    return library_->all_reduce(beat_.get(), beat_.get(), 1, ncclInt32, ncclSum, ranks, on);
+  });
+}
+
+template <class Queue>
+void Nccl::submit(const Call& call, Stream& stream, Queue queue) {
+  if (ranks_ == nullptr) throw Error(ErrorKind::peer, format("the communicator is dead: {}", reason_));
+  if (call.kind != Collective::barrier && call.data.count == 0) return;
+  auto& on = static_cast<cuda::CudaStream&>(stream);
+  if (!waits_) {
+    waits_ = on.waits();
+    waits_->add(*this);
+  }
+  last_ = call;
+  settle(queue(ranks_, on.get()), name_of(call.kind));
+}
+
+// Until NCCL has queued everything on its stream, or is connected.
+void Nccl::settle(ncclResult_t result, std::string_view what) {
+  const auto start = Clock::now();
+  while (result == ncclInProgress) {
+    const ncclResult_t asked = library_->get_async_error(ranks_, &result);
+    if (asked != ncclSuccess) result = asked;
+    if (result != ncclInProgress) break;
+    if (deadline_.count() > 0 && Clock::now() - start > deadline_) {
+      die(format("{}: not done after {} s: {}", what, deadline_.count() * 1e-3, who_is_missing()));
+    }
+    sched_yield();
+  }
+  if (result != ncclSuccess) die(format("{}: {}", what, words(result)));
+}
+
+void Nccl::look(milliseconds waited) {
+  if (ranks_ == nullptr) return;
+  ncclResult_t state = ncclSuccess;
+  const ncclResult_t asked = library_->get_async_error(ranks_, &state);
+  if (asked != ncclSuccess) state = asked;
+  if (state != ncclSuccess && state != ncclInProgress) die(format("NCCL: {}; {}", words(state), who_is_missing()));
+  if (deadline_.count() == 0 || waited < deadline_) return;
+  die(format("waited {} s for the GPU; the last call to the peers was {}: {}", deadline_.count() * 1e-3,
+             describe(last_), who_is_missing()));
+}
+
+std::string Nccl::words(ncclResult_t result) const {
+  const char* detail = ranks_ == nullptr ? nullptr : library_->last_error(ranks_);
+  const bool more = detail != nullptr && *detail != 0;
+  return format("{}{}{}", library_->error_string(result), more ? ": " : "", more ? detail : "");
+}
+
+// NCCL does not know whom it waits for. Ranks that wait come here at about the same time; one that hangs does not.
+std::string Nccl::who_is_missing() {
+  host_->set_deadline(deadline_.count() > 0 ? std::min(deadline_, roll_call) : roll_call);
+  try {
+    host_->barrier(host_stream_);
+    host_stream_.synchronize();
+    return "all ranks are there, but the data between their GPUs does not come through";
+  } catch (const Error& error) {
+    return error.what();
+  }
+}
+
+// Ends the kernels that wait for peers. NCCL's abort may itself wait, for graphs to be destroyed above all: this thread
+// does not wait for it.
+void Nccl::let_go() {
+  std::thread([library = library_, ranks = std::exchange(ranks_, nullptr)] { library->abort(ranks); }).detach();
+}
+
+// What is on its way up frees device memory, which waits for kernels: should one of them not end, the process does.
+void Nccl::die(const std::string& reason) {
+  reason_ = reason;
+  if (ranks_ != nullptr) let_go();
+  std::thread([reason, left = left_] {
+    std::this_thread::sleep_for(grace);
+    if (*left) return;
+    log::error(reason);
+    std::_Exit(exit_code(ErrorKind::peer));
+  }).detach();
+  throw Error(ErrorKind::peer, reason);
+}
+
+}  // namespace
+
+std::string why_no_nccl() {
+  std::string why;
+  load_nccl(why);
+  return why;
+}
+
+std::unique_ptr<Communicator> nccl_communicator(std::unique_ptr<Communicator> host, Backend& backend,
+                                                milliseconds deadline) {
+  std::string why;
+  auto library = load_nccl(why);
+  if (!library) throw Error(ErrorKind::resource, "NCCL: " + why, "set cluster.communication to auto or staged");
+  auto communicator = std::make_unique<Nccl>(std::move(library), std::move(host), backend, deadline);
+  communicator->connect();
+  return communicator;
+}
+
+}  // namespace trainctl

@@ -1,0 +1,18 @@
+// The communicator between GPUs: NCCL.
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <string>
+
+#include "core/backend/backend.h"
+#include "core/backend/communicator.h"
+
+namespace trainctl {
+
+// As CudaModule says.
+std::string why_no_nccl();
+std::unique_ptr<Communicator> nccl_communicator(std::unique_ptr<Communicator> host, Backend& backend,
+                                                std::chrono::milliseconds deadline);
+
+}  // namespace trainctl
