@@ -14,13 +14,15 @@ namespace {
 
 class Bench {
  public:
-  Bench(Communicator& communicator, Stream& stream, const CommBenchOptions& options)
+  Bench(Communicator& communicator, Backend& backend, Stream& stream, const CommBenchOptions& options)
       : communicator_(communicator),
+        backend_(backend),
         stream_(stream),
         options_(options),
         memory_(communicator.allocate(options.last_bytes)),
-        received_(options.collective == Collective::all_to_all ? communicator.allocate(options.last_bytes) : Memory{}) {
-  }
+        received_(options.collective == Collective::all_to_all ? communicator.allocate(options.last_bytes) : Memory{}),
+        scalar_(communicator.allocate(sizeof(double))),
+        values_(static_cast<std::size_t>(options.last_bytes / size_of(DType::float32))) {}
 
   CommBenchRow measure(std::int64_t bytes) {
     const int ranks = communicator_.size();
@@ -67,7 +69,21 @@ class Bench {
   static float value_of(int rank, std::int64_t index) { return static_cast<float>(index % 7 + 1 + rank); }
 
   void fill(View data, float factor) {
-    for (std::int64_t i = 0; i < data.count; ++i) data.as<float>()[i] = value_of(communicator_.rank(), i) * factor;
+    for (std::int64_t i = 0; i < data.count; ++i) {
+      values_[static_cast<std::size_t>(i)] = value_of(communicator_.rank(), i) * factor;
+    }
+    backend_.copy(data.data, values_.data(), data.bytes(), stream_);
+    stream_.synchronize();
+  }
+
+  // Over the ranks.
+  template <class T>
+  T reduce(T value, DType dtype, Reduction reduction) {
+    backend_.copy(scalar_.get(), &value, sizeof value, stream_);
+    communicator_.all_reduce({scalar_.get(), dtype, 1}, reduction, stream_);
+    backend_.copy(&value, scalar_.get(), sizeof value, stream_);
+    stream_.synchronize();
+    return value;
   }
 
   double time_batch(View data) {
@@ -78,10 +94,8 @@ class Bench {
     const auto start = Clock::now();
     for (int i = 0; i < options_.iterations; ++i) run(data);
     stream_.synchronize();
-    double seconds = std::chrono::duration<double>(Clock::now() - start).count() / options_.iterations;
-    communicator_.all_reduce({&seconds, DType::float64, 1}, Reduction::maximum, stream_);
-    stream_.synchronize();
-    return seconds;
+    const double seconds = std::chrono::duration<double>(Clock::now() - start).count() / options_.iterations;
+    return reduce(seconds, DType::float64, Reduction::maximum);
   }
 
   double bus_factor() const {
@@ -108,33 +122,35 @@ class Bench {
   std::int64_t count_wrong(View data) {
     fill(data, 1);
     run(data);
+    backend_.copy(values_.data(), result(data).data, data.bytes(), stream_);
     stream_.synchronize();
     const std::int64_t part = data.count / communicator_.size();
     const bool only_own = options_.collective == Collective::reduce_scatter;
     const std::int64_t first = only_own ? communicator_.rank() * part : 0;
     std::int64_t wrong = 0;
     for (std::int64_t i = first; i < (only_own ? first + part : data.count); ++i) {
-      wrong += result(data).as<float>()[i] != expected(i, part);
+      wrong += values_[static_cast<std::size_t>(i)] != expected(i, part);
     }
-    communicator_.all_reduce({&wrong, DType::int64, 1}, Reduction::sum, stream_);
-    stream_.synchronize();
-    return wrong;
+    return reduce(wrong, DType::int64, Reduction::sum);
   }
 
   Communicator& communicator_;
+  Backend& backend_;
   Stream& stream_;
   const CommBenchOptions& options_;
   Memory memory_;
   Memory received_;
+  Memory scalar_;
+  std::vector<float> values_;  // on the host
 };
 
 }  // namespace
 
-std::vector<CommBenchRow> bench_collective(Communicator& communicator, Stream& stream,
+std::vector<CommBenchRow> bench_collective(Communicator& communicator, Backend& backend, Stream& stream,
                                            const CommBenchOptions& options) {
   require(options.factor > 1 && options.first_bytes > 0 && options.batches > 0 && options.iterations > 0,
           "benchmark options");
-  Bench bench(communicator, stream, options);
+  Bench bench(communicator, backend, stream, options);
   std::vector<CommBenchRow> rows;
   for (std::int64_t bytes = options.first_bytes; bytes <= options.last_bytes; bytes *= options.factor) {
     rows.push_back(bench.measure(bytes));

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "core/backend/backend.h"
 #include "parallel/comm/call.h"
 
 namespace trainctl {
@@ -28,7 +29,9 @@ struct CommBenchRow {
 };
 
 // One row for each size. Collective; rows are equal on all ranks.
-std::vector<CommBenchRow> bench_collective(Communicator& communicator, Stream& stream, const CommBenchOptions& options);
+// The backend's copies reach the communicator's memory, the stream is one of the backend's.
+std::vector<CommBenchRow> bench_collective(Communicator& communicator, Backend& backend, Stream& stream,
+                                           const CommBenchOptions& options);
 
 // The rows as a table of text, one line each, under a head line.
 std::string to_table(const std::vector<CommBenchRow>& rows);

@@ -5,12 +5,18 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "core/base/error.h"
 #include "parallel/comm/host_memory.h"
 #include "parallel/comm/queued.h"
 
 namespace trainctl {
 
 namespace {
+
+[[noreturn]] void leave(int exit_code) {
+  std::fflush(nullptr);
+  std::_Exit(exit_code);
+}
 
 class Solo final : public QueuedCommunicator {
  public:
@@ -19,11 +25,7 @@ class Solo final : public QueuedCommunicator {
   std::string_view name() const override { return "solo"; }
   Memory allocate(std::int64_t bytes) override { return allocate_host(bytes); }
   std::unique_ptr<Communicator> split(int, int) override { return solo_communicator(); }
-
-  [[noreturn]] void abort(int exit_code) override {
-    std::fflush(nullptr);
-    std::_Exit(exit_code);
-  }
+  [[noreturn]] void abort(int exit_code) override { leave(exit_code); }
 
  private:
   void run(const Call& call) override {
@@ -33,8 +35,36 @@ class Solo final : public QueuedCommunicator {
   }
 };
 
+class DeviceSolo final : public Communicator {
+ public:
+  explicit DeviceSolo(Backend& backend) : backend_(backend) {}
+  int rank() const override { return 0; }
+  int size() const override { return 1; }
+  std::string_view name() const override { return "solo"; }
+  bool recordable() const override { return true; }
+  Memory allocate(std::int64_t bytes) override { return backend_.allocate(bytes); }
+  void all_reduce(View, Reduction, Stream&) override {}
+  void reduce_scatter(View, Reduction, Stream&) override {}
+  void all_gather(View, Stream&) override {}
+  void all_to_all(View send, View receive, Stream& stream) override {
+    backend_.copy(receive.data, send.data, send.bytes(), stream);
+  }
+  void broadcast(View, int root, Stream&) override { require(root == 0, "broadcast from a rank that does not exist"); }
+  void send(View, int, Stream&) override { require(false, "a rank that is alone sends to nobody"); }
+  void receive(View, int, Stream&) override { require(false, "a rank that is alone receives from nobody"); }
+  void barrier(Stream&) override {}
+  std::unique_ptr<Communicator> split(int, int) override { return solo_communicator(backend_); }
+  void set_deadline(std::chrono::milliseconds) override {}
+  [[noreturn]] void abort(int exit_code) override { leave(exit_code); }
+
+ private:
+  Backend& backend_;
+};
+
 }  // namespace
 
 std::unique_ptr<Communicator> solo_communicator() { return std::make_unique<Solo>(); }
+
+std::unique_ptr<Communicator> solo_communicator(Backend& backend) { return std::make_unique<DeviceSolo>(backend); }
 
 }  // namespace trainctl

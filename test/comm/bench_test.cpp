@@ -1,7 +1,8 @@
 // The benchmark's rows: sizes, bandwidths that follow from the time, and no wrong value.
 #include "parallel/comm/bench.h"
 
-#include "core/backend/cpu/streams.h"
+#include "core/backend/immediate_stream.h"
+#include "core/backend/select.h"
 #include "test/catch.h"
 #include "test/comm/conformance.h"
 #include "test/comm/on_threads.h"
@@ -13,7 +14,8 @@ TEST_CASE("the benchmark measures every collective and finds no wrong value") {
                                    Collective::broadcast, Collective::all_to_all);
   const auto errors = on_threads(4, [&](Communicator& communicator) {
     ImmediateStream stream;
-    const auto rows = bench_collective(communicator, stream,
+    const auto backend = make_backend("cpu", {.threads = 1});
+    const auto rows = bench_collective(communicator, *backend, stream,
                                        {.collective = collective,
                                         .first_bytes = 64,
                                         .last_bytes = 65536,

@@ -1,18 +1,46 @@
 // The conformance cases on one rank alone and on threads, and what happens when a rank stays away.
-#include "core/backend/cpu/streams.h"
+#include "core/backend/immediate_stream.h"
+#include "core/backend/select.h"
 #include "core/base/error.h"
 #include "parallel/comm/solo.h"
+#include "parallel/comm/staged.h"
 #include "test/catch.h"
 #include "test/comm/conformance.h"
 #include "test/comm/on_threads.h"
 
 using namespace trainctl;
 
+namespace {
+
+// What is wrong on the host's memory; "" where nothing is.
+std::string conforms(const conformance::Case& one, Communicator& communicator) {
+  const auto backend = make_backend("cpu");
+  const auto stream = backend->compute_stream();
+  try {
+    one.run({communicator, *backend, *stream});
+    return "";
+  } catch (const std::exception& error) {
+    return error.what();
+  }
+}
+
+}  // namespace
+
 TEST_CASE("a rank alone conforms") {
   for (const conformance::Case& one : conformance::cases()) {
     INFO(one.name);
     const auto communicator = solo_communicator();
-    CHECK_NOTHROW(one.run(*communicator));
+    CHECK(conforms(one, *communicator) == "");
+  }
+}
+
+TEST_CASE("a rank alone conforms in its device's memory") {
+  for (const conformance::Case& one : conformance::cases()) {
+    INFO(one.name);
+    const auto backend = make_backend("cpu");
+    const auto stream = backend->compute_stream();
+    const auto communicator = solo_communicator(*backend);
+    CHECK_NOTHROW(one.run({*communicator, *backend, *stream}));
   }
 }
 
@@ -22,7 +50,22 @@ TEST_CASE("threads conform") {
     INFO(one.name << " on " << ranks << " ranks");
     CHECK(on_threads(ranks, [&](Communicator& communicator) {
             communicator.set_deadline(std::chrono::seconds(60));
-            one.run(communicator);
+            const std::string problem = conforms(one, communicator);
+            conformance::expect(problem.empty(), problem);
+          }) == std::vector<std::string>(ranks));
+  }
+}
+
+TEST_CASE("data staged through the hosts conforms") {
+  const int ranks = GENERATE(1, 2, 3);
+  for (const conformance::Case& one : conformance::cases()) {
+    INFO(one.name << " on " << ranks << " ranks");
+    CHECK(on_threads(ranks, [&](Communicator& communicator) {
+            const auto backend = make_backend("cpu");
+            const auto stream = backend->compute_stream();
+            const auto staged = staged_communicator(communicator.split(0, communicator.rank()), *backend);
+            staged->set_deadline(std::chrono::seconds(60));
+            one.run({*staged, *backend, *stream});
           }) == std::vector<std::string>(ranks));
   }
 }

@@ -6,7 +6,6 @@
 #include <cstring>
 #include <functional>
 
-#include "core/backend/cpu/streams.h"
 #include "core/base/hash.h"
 #include "core/base/random.h"
 
@@ -14,7 +13,7 @@ namespace trainctl::conformance {
 
 namespace {
 
-constexpr std::int64_t sizes[] = {0, 1, 3, 17, 1000, 5000, 100003, 1000003};
+constexpr std::int64_t sizes[] = {0, 1, 3, 7, 1023, 5000, 100003, (1 << 20) + 3};
 constexpr DType all_types[] = {DType::float32, DType::float64, DType::bfloat16, DType::float16,
                                DType::int32,   DType::int64,   DType::uint8};
 
@@ -88,30 +87,56 @@ double load(View view, std::int64_t index) {
   return 0;
 }
 
-template <class Value>
-void fill(View view, Value value) {
-  for (std::int64_t i = 0; i < view.count; ++i) store(view, i, value(i));
-}
+// A subject with memory that cannot be read in place: values pass through the host.
+class Rank {
+ public:
+  explicit Rank(const Subject& subject)
+      : communicator(subject.communicator), backend(subject.backend), stream(subject.stream) {}
 
-template <class Value>
-void compare(View view, Value value, const std::string& what) {
-  for (std::int64_t i = 0; i < view.count; ++i) {
-    if (load(view, i) != value(i)) {
+  int rank() const { return communicator.rank(); }
+  int size() const { return communicator.size(); }
+
+  template <class Value>
+  void fill(View view, Value value) const {
+    std::vector<std::byte> values(static_cast<std::size_t>(view.bytes()));
+    const View there{values.data(), view.dtype, view.count};
+    for (std::int64_t i = 0; i < view.count; ++i) store(there, i, value(i));
+    backend.copy(view.data, values.data(), view.bytes(), stream);
+    stream.synchronize();
+  }
+
+  // After all that was queued on the stream.
+  std::vector<std::byte> read(View view) const {
+    std::vector<std::byte> values(static_cast<std::size_t>(view.bytes()));
+    backend.copy(values.data(), view.data, view.bytes(), stream);
+    stream.synchronize();
+    return values;
+  }
+
+  template <class Value>
+  void compare(View view, Value value, const std::string& what) const {
+    std::vector<std::byte> values = read(view);
+    const View there{values.data(), view.dtype, view.count};
+    for (std::int64_t i = 0; i < view.count; ++i) {
+      if (load(there, i) == value(i)) continue;
       expect(false, what + " " + std::string(name_of(view.dtype)) + " of " + std::to_string(view.count) + " at " +
-                        std::to_string(i) + ": " + std::to_string(load(view, i)) + " for " + std::to_string(value(i)));
+                        std::to_string(i) + ": " + std::to_string(load(there, i)) + " for " + std::to_string(value(i)));
     }
   }
-}
 
-// Runs a test on memory of the communicator and on private memory, at an odd offset.
-void on_both_kinds_of_memory(Communicator& communicator, std::int64_t bytes,
-                             const std::function<void(std::byte*)>& test) {
-  constexpr std::int64_t offset = 8;
-  const Memory shared = communicator.allocate(bytes + offset);
-  test(shared.get() + offset);
-  std::vector<double> own(static_cast<std::size_t>(bytes / 8 + 2));
-  test(reinterpret_cast<std::byte*>(own.data()) + offset);
-}
+  // The same on memory of the communicator and on the backend's, at an odd offset.
+  void on_both_kinds_of_memory(std::int64_t bytes, const std::function<void(std::byte*)>& test) const {
+    constexpr std::int64_t offset = 8;
+    const Memory shared = communicator.allocate(bytes + offset);
+    test(shared.get() + offset);
+    const Memory own = backend.allocate(bytes + offset);
+    test(own.get() + offset);
+  }
+
+  Communicator& communicator;
+  Backend& backend;
+  Stream& stream;
+};
 
 double reduced(Reduction reduction, int ranks, std::int64_t index) {
   int result = value_of(0, index);
@@ -124,19 +149,18 @@ double reduced(Reduction reduction, int ranks, std::int64_t index) {
   return result;
 }
 
-void all_reduce(Communicator& communicator) {
-  ImmediateStream stream;
-  on_both_kinds_of_memory(communicator, sizes[7] * 8, [&](std::byte* memory) {
+void all_reduce(const Subject& subject) {
+  const Rank self(subject);
+  self.on_both_kinds_of_memory(sizes[7] * 8, [&](std::byte* memory) {
     for (const DType dtype : all_types) {
       for (const std::int64_t size : sizes) {
         for (const Reduction reduction : {Reduction::sum, Reduction::minimum, Reduction::maximum}) {
           if (size == sizes[7] && reduction != Reduction::sum) continue;
           const View view{memory, dtype, size};
-          fill(view, [&](std::int64_t i) { return value_of(communicator.rank(), i); });
-          communicator.all_reduce(view, reduction, stream);
-          stream.synchronize();
-          compare(
-              view, [&](std::int64_t i) { return reduced(reduction, communicator.size(), i); }, "all_reduce");
+          self.fill(view, [&](std::int64_t i) { return value_of(self.rank(), i); });
+          self.communicator.all_reduce(view, reduction, self.stream);
+          self.compare(
+              view, [&](std::int64_t i) { return reduced(reduction, self.size(), i); }, "all_reduce");
         }
       }
     }
@@ -144,50 +168,50 @@ void all_reduce(Communicator& communicator) {
 }
 
 // Sums that depend on the order: all ranks must still hold the same bits, and the same in every kind of memory.
-void same_bits(Communicator& communicator) {
-  ImmediateStream stream;
+void same_bits(const Subject& subject) {
+  const Rank self(subject);
   std::vector<std::int64_t> hashes;
-  on_both_kinds_of_memory(communicator, sizes[6] * 4, [&](std::byte* memory) {
+  self.on_both_kinds_of_memory(sizes[6] * 4, [&](std::byte* memory) {
     for (const DType dtype : {DType::float32, DType::bfloat16}) {
       for (const std::int64_t size : sizes) {
         if (size > sizes[6]) continue;
         const View view{memory, dtype, size};
-        fill(view, [&](std::int64_t i) {
+        self.fill(view, [&](std::int64_t i) {
           return uniform01(philox({static_cast<std::uint32_t>(i), 3, 3, 3},
-                                  {static_cast<std::uint32_t>(communicator.rank()), 5})[1]) -
+                                  {static_cast<std::uint32_t>(self.rank()), 5})[1]) -
                  0.3;
         });
-        communicator.all_reduce(view, Reduction::sum, stream);
-        stream.synchronize();
-        hashes.push_back(static_cast<std::int64_t>(xxh3(view.data, static_cast<std::size_t>(view.bytes()))));
+        self.communicator.all_reduce(view, Reduction::sum, self.stream);
+        const std::vector<std::byte> values = self.read(view);
+        hashes.push_back(static_cast<std::int64_t>(xxh3(values.data(), values.size())));
       }
     }
   });
   for (std::size_t i = 0; i < hashes.size() / 2; ++i) {
-    expect(hashes[i] == hashes[i + hashes.size() / 2], "equal bits in shared and private memory");
+    expect(hashes[i] == hashes[i + hashes.size() / 2], "equal bits in both kinds of memory");
   }
-  std::vector<std::int64_t> least = hashes;
-  std::vector<std::int64_t> most = hashes;
   const auto count = static_cast<std::int64_t>(hashes.size());
-  communicator.all_reduce({least.data(), DType::int64, count}, Reduction::minimum, stream);
-  communicator.all_reduce({most.data(), DType::int64, count}, Reduction::maximum, stream);
-  stream.synchronize();
-  expect(least == most, "equal bits on all ranks");
+  const Memory memory = self.communicator.allocate(2 * count * 8);
+  const View least{memory.get(), DType::int64, count};
+  const View most = View{memory.get(), DType::int64, 2 * count}.part(count, count);
+  for (const View view : {least, most}) self.backend.copy(view.data, hashes.data(), view.bytes(), self.stream);
+  self.communicator.all_reduce(least, Reduction::minimum, self.stream);
+  self.communicator.all_reduce(most, Reduction::maximum, self.stream);
+  expect(self.read(least) == self.read(most), "equal bits on all ranks");
 }
 
-void reduce_scatter(Communicator& communicator) {
-  ImmediateStream stream;
-  const int ranks = communicator.size();
-  on_both_kinds_of_memory(communicator, sizes[6] * 8 * ranks, [&](std::byte* memory) {
+void reduce_scatter(const Subject& subject) {
+  const Rank self(subject);
+  const int ranks = self.size();
+  self.on_both_kinds_of_memory(sizes[6] * 8 * ranks, [&](std::byte* memory) {
     for (const DType dtype : all_types) {
       for (const std::int64_t size : sizes) {
         if (size > sizes[6]) continue;
         const View view{memory, dtype, size * ranks};
-        fill(view, [&](std::int64_t i) { return value_of(communicator.rank(), i); });
-        communicator.reduce_scatter(view, Reduction::sum, stream);
-        stream.synchronize();
-        const std::int64_t first = communicator.rank() * size;
-        compare(
+        self.fill(view, [&](std::int64_t i) { return value_of(self.rank(), i); });
+        self.communicator.reduce_scatter(view, Reduction::sum, self.stream);
+        const std::int64_t first = self.rank() * size;
+        self.compare(
             view.part(first, size), [&](std::int64_t i) { return reduced(Reduction::sum, ranks, first + i); },
             "reduce_scatter");
       }
@@ -195,56 +219,51 @@ void reduce_scatter(Communicator& communicator) {
   });
 }
 
-void all_gather(Communicator& communicator) {
-  ImmediateStream stream;
-  const int ranks = communicator.size();
-  on_both_kinds_of_memory(communicator, sizes[6] * 8 * ranks, [&](std::byte* memory) {
+void all_gather(const Subject& subject) {
+  const Rank self(subject);
+  const int ranks = self.size();
+  self.on_both_kinds_of_memory(sizes[6] * 8 * ranks, [&](std::byte* memory) {
     for (const DType dtype : all_types) {
       for (const std::int64_t size : sizes) {
         if (size > sizes[6]) continue;
         const View view{memory, dtype, size * ranks};
-        fill(view, [&](std::int64_t i) {
-          return size == 0 || i / size != communicator.rank() ? 99 : value_of(communicator.rank(), i);
-        });
-        communicator.all_gather(view, stream);
-        stream.synchronize();
-        compare(
+        self.fill(view,
+                  [&](std::int64_t i) { return size == 0 || i / size != self.rank() ? 99 : value_of(self.rank(), i); });
+        self.communicator.all_gather(view, self.stream);
+        self.compare(
             view, [&](std::int64_t i) { return value_of(static_cast<int>(i / size), i); }, "all_gather");
       }
     }
   });
 }
 
-void all_to_all(Communicator& communicator) {
-  ImmediateStream stream;
-  const int ranks = communicator.size();
+void all_to_all(const Subject& subject) {
+  const Rank self(subject);
+  const int ranks = self.size();
+  const Memory received = self.backend.allocate(sizes[7] * 4 * ranks);
   for (const std::int64_t size : sizes) {
-    if (size > sizes[6]) continue;
-    std::vector<float> received(size * ranks, -1.0f);
-    on_both_kinds_of_memory(communicator, size * 4 * ranks, [&](std::byte* memory) {
+    self.on_both_kinds_of_memory(size * 4 * ranks, [&](std::byte* memory) {
       const View send{memory, DType::float32, size * ranks};
-      fill(send, [&](std::int64_t i) { return value_of(communicator.rank(), i); });
-      const View receive{received.data(), DType::float32, size * ranks};
-      communicator.all_to_all(send, receive, stream);
-      stream.synchronize();
-      compare(
-          receive,
-          [&](std::int64_t i) { return value_of(static_cast<int>(i / size), communicator.rank() * size + i % size); },
+      self.fill(send, [&](std::int64_t i) { return value_of(self.rank(), i); });
+      const View receive{received.get(), DType::float32, size * ranks};
+      self.fill(receive, [](std::int64_t) { return -1; });
+      self.communicator.all_to_all(send, receive, self.stream);
+      self.compare(
+          receive, [&](std::int64_t i) { return value_of(static_cast<int>(i / size), self.rank() * size + i % size); },
           "all_to_all");
     });
   }
 }
 
-void broadcast(Communicator& communicator) {
-  ImmediateStream stream;
-  for (int root = 0; root < communicator.size(); ++root) {
-    on_both_kinds_of_memory(communicator, sizes[7] * 4, [&](std::byte* memory) {
+void broadcast(const Subject& subject) {
+  const Rank self(subject);
+  for (int root = 0; root < self.size(); ++root) {
+    self.on_both_kinds_of_memory(sizes[7] * 4, [&](std::byte* memory) {
       for (const std::int64_t size : sizes) {
         const View view{memory, DType::float32, size};
-        fill(view, [&](std::int64_t i) { return value_of(communicator.rank(), i); });
-        communicator.broadcast(view, root, stream);
-        stream.synchronize();
-        compare(
+        self.fill(view, [&](std::int64_t i) { return value_of(self.rank(), i); });
+        self.communicator.broadcast(view, root, self.stream);
+        self.compare(
             view, [&](std::int64_t i) { return value_of(root, i); }, "broadcast");
       }
     });
@@ -252,48 +271,65 @@ void broadcast(Communicator& communicator) {
 }
 
 // A pipeline: each rank adds its number and passes on; rank 0 starts.
-void send_and_receive(Communicator& communicator) {
-  ImmediateStream stream;
-  const int rank = communicator.rank();
+void send_and_receive(const Subject& subject) {
+  const Rank self(subject);
+  const int rank = self.rank();
+  const Memory memory = self.backend.allocate(sizes[7] * 4);
   for (const std::int64_t size : sizes) {
-    std::vector<float> values(size);
-    const View view{values.data(), DType::float32, size};
-    fill(view, [&](std::int64_t i) { return value_of(0, i); });
+    const View view{memory.get(), DType::float32, size};
+    self.fill(view, [](std::int64_t) { return -1; });
+    const auto arrived = [&](std::int64_t i) { return value_of(0, i) + rank * (rank - 1) / 2; };
     if (rank > 0) {
-      fill(view, [](std::int64_t) { return -1; });
-      communicator.receive(view, rank - 1, stream);
-      stream.synchronize();
+      self.communicator.receive(view, rank - 1, self.stream);
+      self.compare(view, arrived, "receive");
     }
-    compare(
-        view, [&](std::int64_t i) { return value_of(0, i) + rank * (rank - 1) / 2; }, "receive");
-    for (float& value : values) value += static_cast<float>(rank);
-    if (rank + 1 < communicator.size()) communicator.send(view, rank + 1, stream);
-    stream.synchronize();
+    self.fill(view, [&](std::int64_t i) { return arrived(i) + rank; });
+    if (rank + 1 < self.size()) self.communicator.send(view, rank + 1, self.stream);
+    self.stream.synchronize();
   }
 }
 
-// Many calls queued at once on a thread of its own: more than the communicator keeps descriptors for.
-void asynchronous(Communicator& communicator) {
-  cpu::ThreadStream stream;
+// Many calls queued at once beside the host: more than the communicator keeps descriptors for.
+void asynchronous(const Subject& subject) {
+  const std::unique_ptr<Stream> stream = subject.backend.asynchronous_stream();
+  const Rank self({subject.communicator, subject.backend, *stream});
   constexpr std::int64_t buckets = 300;
   constexpr std::int64_t size = 1001;
-  const Memory memory = communicator.allocate(buckets * size * 4);
+  const Memory memory = self.communicator.allocate(buckets * size * 4);
   const View all{memory.get(), DType::float32, buckets * size};
-  fill(all, [&](std::int64_t i) { return value_of(communicator.rank(), i); });
+  self.fill(all, [&](std::int64_t i) { return value_of(self.rank(), i); });
   for (std::int64_t bucket = 0; bucket < buckets; ++bucket) {
-    communicator.all_reduce(all.part(bucket * size, size), Reduction::sum, stream);
-    if (bucket % 50 == 0) communicator.barrier(stream);
+    self.communicator.all_reduce(all.part(bucket * size, size), Reduction::sum, *stream);
+    if (bucket % 50 == 0) self.communicator.barrier(*stream);
   }
-  stream.synchronize();
-  compare(
-      all, [&](std::int64_t i) { return reduced(Reduction::sum, communicator.size(), i); }, "asynchronous all_reduce");
+  self.compare(
+      all, [&](std::int64_t i) { return reduced(Reduction::sum, self.size(), i); }, "asynchronous all_reduce");
 }
 
-void split(Communicator& communicator) {
-  ImmediateStream stream;
-  const int rank = communicator.rank();
-  const int ranks = communicator.size();
-  const std::unique_ptr<Communicator> half = communicator.split(rank % 2, -rank);  // reversed
+// Recorded once and run again: twice the sum of the sum.
+void recorded(const Subject& subject) {
+  const Rank self(subject);
+  if (!self.communicator.recordable()) return;
+  constexpr std::int64_t size = 1023;
+  const Memory memory = self.communicator.allocate(size * 4);
+  const View view{memory.get(), DType::float32, size};
+  const auto queue = [&] { self.communicator.all_reduce(view, Reduction::sum, self.stream); };
+  queue();  // connections are made outside of recordings
+  self.stream.synchronize();
+  const std::unique_ptr<Recording> recording = self.backend.record(self.stream, queue);
+  if (recording == nullptr) return;
+  self.fill(view, [&](std::int64_t i) { return value_of(self.rank(), i); });
+  for (int round = 0; round < 3; ++round) recording->run(self.stream);
+  self.compare(
+      view, [&](std::int64_t i) { return reduced(Reduction::sum, self.size(), i) * self.size() * self.size(); },
+      "recorded all_reduce");
+}
+
+void split(const Subject& subject) {
+  const Rank self(subject);
+  const int rank = self.rank();
+  const int ranks = self.size();
+  const std::unique_ptr<Communicator> half = self.communicator.split(rank % 2, -rank);  // reversed
   int expected_sum = 0;
   int members = 0;
   int after = 0;
@@ -303,17 +339,17 @@ void split(Communicator& communicator) {
     if (other > rank) ++after;
   }
   expect(half->size() == members && half->rank() == after, "rank and size after a split");
-  std::int32_t sum = rank;
-  half->all_reduce({&sum, DType::int32, 1}, Reduction::sum, stream);
-  stream.synchronize();
-  expect(sum == expected_sum, "a split communicator sums over its own ranks");
   const Memory memory = half->allocate(sizes[6] * 4);
+  const View sum{memory.get(), DType::int32, 1};
+  self.fill(sum, [&](std::int64_t) { return rank; });
+  half->all_reduce(sum, Reduction::sum, self.stream);
+  self.compare(
+      sum, [&](std::int64_t) { return expected_sum; }, "a split communicator's own ranks");
   const View view{memory.get(), DType::float32, sizes[6]};
-  fill(view, [&](std::int64_t i) { return value_of(rank, i); });
-  half->all_reduce(view, Reduction::sum, stream);
-  communicator.barrier(stream);
-  stream.synchronize();
-  compare(
+  self.fill(view, [&](std::int64_t i) { return value_of(rank, i); });
+  half->all_reduce(view, Reduction::sum, self.stream);
+  self.communicator.barrier(self.stream);
+  self.compare(
       view,
       [&](std::int64_t i) {
         int all = 0;
@@ -323,19 +359,18 @@ void split(Communicator& communicator) {
       "all_reduce after a split");
 }
 
-void memory_comes_and_goes(Communicator& communicator) {
-  ImmediateStream stream;
+void memory_comes_and_goes(const Subject& subject) {
+  const Rank self(subject);
   for (int round = 0; round < 20; ++round) {
-    const Memory memory = communicator.allocate(40000);
+    const Memory memory = self.communicator.allocate(40000);
     const View view{memory.get(), DType::float32, 10000};
-    compare(
+    self.compare(
         view, [](std::int64_t) { return 0; }, "fresh memory");
     expect(reinterpret_cast<std::uintptr_t>(memory.get()) % 64 == 0, "memory is aligned");
-    fill(view, [&](std::int64_t i) { return value_of(communicator.rank(), i); });
-    communicator.all_reduce(view, Reduction::sum, stream);
-    stream.synchronize();
-    compare(
-        view, [&](std::int64_t i) { return reduced(Reduction::sum, communicator.size(), i); }, "all_reduce");
+    self.fill(view, [&](std::int64_t i) { return value_of(self.rank(), i); });
+    self.communicator.all_reduce(view, Reduction::sum, self.stream);
+    self.compare(
+        view, [&](std::int64_t i) { return reduced(Reduction::sum, self.size(), i); }, "all_reduce");
   }
 }
 
@@ -350,6 +385,7 @@ const std::vector<Case>& cases() {
                                          {"broadcast", broadcast},
                                          {"send and receive", send_and_receive},
                                          {"asynchronous", asynchronous},
+                                         {"recorded", recorded},
                                          {"split", split},
                                          {"memory comes and goes", memory_comes_and_goes}};
   return list;

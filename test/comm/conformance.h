@@ -5,15 +5,23 @@
 #include <string>
 #include <vector>
 
+#include "core/backend/backend.h"
 #include "core/backend/communicator.h"
 
 namespace trainctl::conformance {
 
-// A case is called by every rank with its communicator and throws where something is wrong: the assertions of the test
-// framework are not made for several threads.
+// What a rank brings: its communicator, the backend whose memory that works on, and the stream for its calls.
+struct Subject {
+  Communicator& communicator;
+  Backend& backend;
+  Stream& stream;
+};
+
+// A case is called by every rank and throws where something is wrong: the assertions of the test framework are not made
+// for several threads.
 struct Case {
   std::string name;
-  void (*run)(Communicator& communicator);
+  void (*run)(const Subject& subject);
 };
 
 const std::vector<Case>& cases();

@@ -5,7 +5,8 @@
 #include <string>
 #include <thread>
 
-#include "core/backend/cpu/streams.h"
+#include "core/backend/immediate_stream.h"
+#include "core/backend/select.h"
 #include "core/base/error.h"
 #include "parallel/comm/mpi.h"
 #include "parallel/health/replicas.h"
@@ -17,9 +18,11 @@ namespace {
 
 void conform(Communicator& communicator) {
   communicator.set_deadline(std::chrono::seconds(60));
+  const auto backend = make_backend("cpu");
+  const auto stream = backend->compute_stream();
   for (const conformance::Case& one : conformance::cases()) {
     try {
-      one.run(communicator);
+      one.run({communicator, *backend, *stream});
     } catch (const std::exception& error) {
       throw std::runtime_error(one.name + ": " + error.what());
     }

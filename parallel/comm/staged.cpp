@@ -1,0 +1,173 @@
+// Data in pieces: from the device into page-locked memory, through the host's collective, and back.
+#include "parallel/comm/staged.h"
+
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+#include <utility>
+
+#include "core/base/error.h"
+#include "parallel/comm/call.h"
+
+namespace trainctl {
+namespace {
+
+constexpr std::int64_t stage_bytes = 4 << 20;
+
+// Which parts of its data a call reads or writes on this rank.
+enum class Parts { none, own, all };
+
+class Staged final : public Communicator {
+ public:
+  Staged(std::unique_ptr<Communicator> host, Backend& backend)
+      : host_(std::move(host)), backend_(backend), hosts_(backend.asynchronous_stream()) {
+    for (Stage& stage : stages_) {
+      stage.sent = backend.allocate_host(stage_bytes);
+      stage.received = backend.allocate_host(stage_bytes);
+      stage.here = backend.event();
+      stage.done = backend.event();
+    }
+  }
+  ~Staged() override = default;
+
+  int rank() const override { return host_->rank(); }
+  int size() const override { return host_->size(); }
+  std::string_view name() const override { return "staged"; }
+  bool recordable() const override { return false; }
+  Memory allocate(std::int64_t bytes) override { return backend_.allocate(bytes); }
+
+  void all_reduce(View data, Reduction reduction, Stream& stream) override {
+    submit({.kind = Collective::all_reduce, .reduction = reduction, .data = data, .result = data}, Parts::all,
+           Parts::all, 1, stream);
+  }
+  void reduce_scatter(View data, Reduction reduction, Stream& stream) override {
+    submit({.kind = Collective::reduce_scatter, .reduction = reduction, .data = data, .result = data}, Parts::all,
+           Parts::own, size(), stream);
+  }
+  void all_gather(View data, Stream& stream) override {
+    submit({.kind = Collective::all_gather, .data = data, .result = data}, Parts::own, Parts::all, size(), stream);
+  }
+  void all_to_all(View send, View receive, Stream& stream) override {
+    require(send.count == receive.count && send.dtype == receive.dtype, "all_to_all needs as many parts on both sides");
+    submit({.kind = Collective::all_to_all, .data = send, .result = receive}, Parts::all, Parts::all, size(), stream);
+  }
+  void broadcast(View data, int root, Stream& stream) override {
+    const bool sends = root == rank();
+    submit({.kind = Collective::broadcast, .peer = root, .data = data, .result = data},
+           sends ? Parts::all : Parts::none, sends ? Parts::none : Parts::all, 1, stream);
+  }
+  void send(View data, int peer, Stream& stream) override {
+    submit({.kind = Collective::send, .peer = peer, .data = data, .result = data}, Parts::all, Parts::none, 1, stream);
+  }
+  void receive(View data, int peer, Stream& stream) override {
+    submit({.kind = Collective::receive, .peer = peer, .data = data, .result = data}, Parts::none, Parts::all, 1,
+           stream);
+  }
+  void barrier(Stream& stream) override {
+    Stage& stage = stages_.front();
+    stage.here->record(stream);
+    stage.here->wait(*hosts_);
+    host_->barrier(*hosts_);
+    stage.done->record(*hosts_);
+    stage.done->wait(stream);
+  }
+
+  std::unique_ptr<Communicator> split(int color, int key) override {
+    return std::make_unique<Staged>(host_->split(color, key), backend_);
+  }
+  void set_deadline(std::chrono::milliseconds deadline) override { host_->set_deadline(deadline); }
+  [[noreturn]] void abort(int exit_code) override {
+    host_->abort(exit_code);
+    std::_Exit(exit_code);  // gcc 12 does not see that a virtual function cannot return
+  }
+
+ private:
+  struct Stage {
+    Memory sent, received;              // of which all_to_all alone needs the second
+    std::unique_ptr<Event> here, done;  // the piece has come from the device; the hosts are done with it
+  };
+
+  // The piece of each of a call's parts that passes through a stage at once.
+  struct Piece {
+    std::int64_t first, count;
+  };
+
+  void submit(const Call& call, Parts reads, Parts writes, int parts, Stream& stream);
+  void meet(const Call& call, Stage& stage, std::int64_t count);
+  template <class Copy>
+  void each_part(Parts which, int parts, Copy copy) {
+    if (which == Parts::none) return;
+    const int only = which == Parts::own ? rank() : -1;
+    for (int part = only < 0 ? 0 : only; part < (only < 0 ? parts : only + 1); ++part) copy(part);
+  }
+
+  std::unique_ptr<Communicator> host_;
+  Backend& backend_;
+  std::array<Stage, 2> stages_;
+  std::unique_ptr<Stream> hosts_;  // the host's collectives; its end waits for them
+};
+
+// The stages take turns: while the hosts work on one piece, the one before goes back and the next one comes.
+void Staged::submit(const Call& call, Parts reads, Parts writes, int parts, Stream& stream) {
+  require(call.data.count % parts == 0, "a collective of parts needs size() equal ones");
+  const std::int64_t part_count = call.data.count / parts;
+  const std::int64_t width = size_of(call.data.dtype);
+  const std::int64_t most = std::max<std::int64_t>(1, stage_bytes / (width * parts) / 16 * 16);
+  const auto fetch = [&](const Piece& piece, Stage& stage) {
+    each_part(reads, parts, [&](int part) {
+      backend_.copy(stage.sent.get() + part * piece.count * width,
+                    call.data.part(part * part_count + piece.first, piece.count).data, piece.count * width, stream);
+    });
+    stage.here->record(stream);
+    stage.here->wait(*hosts_);
+    meet(call, stage, piece.count * parts);
+    stage.done->record(*hosts_);
+  };
+  const auto bring = [&](const Piece& piece, Stage& stage) {
+    stage.done->wait(stream);
+    const Memory& from = call.kind == Collective::all_to_all ? stage.received : stage.sent;
+    each_part(writes, parts, [&](int part) {
+      backend_.copy(call.result.part(part * part_count + piece.first, piece.count).data,
+                    from.get() + part * piece.count * width, piece.count * width, stream);
+    });
+  };
+  Piece before{0, 0};
+  int turn = 0;
+  for (std::int64_t first = 0; first < part_count; first += most, turn ^= 1) {
+    const Piece piece{first, std::min(most, part_count - first)};
+    fetch(piece, stages_[static_cast<std::size_t>(turn)]);
+    if (before.count > 0) bring(before, stages_[static_cast<std::size_t>(turn ^ 1)]);
+    before = piece;
+  }
+  if (before.count > 0) bring(before, stages_[static_cast<std::size_t>(turn ^ 1)]);
+}
+
+void Staged::meet(const Call& call, Stage& stage, std::int64_t count) {
+  const View data{stage.sent.get(), call.data.dtype, count};
+  switch (call.kind) {
+    case Collective::all_reduce:
+      return host_->all_reduce(data, call.reduction, *hosts_);
+    case Collective::reduce_scatter:
+      return host_->reduce_scatter(data, call.reduction, *hosts_);
+    case Collective::all_gather:
+      return host_->all_gather(data, *hosts_);
+    case Collective::all_to_all:
+      return host_->all_to_all(data, {stage.received.get(), data.dtype, count}, *hosts_);
+    case Collective::broadcast:
+      return host_->broadcast(data, call.peer, *hosts_);
+    case Collective::send:
+      return host_->send(data, call.peer, *hosts_);
+    case Collective::receive:
+      return host_->receive(data, call.peer, *hosts_);
+    case Collective::barrier:
+      return host_->barrier(*hosts_);
+  }
+}
+
+}  // namespace
+
+std::unique_ptr<Communicator> staged_communicator(std::unique_ptr<Communicator> host, Backend& backend) {
+  return std::make_unique<Staged>(std::move(host), backend);
+}
+
+}  // namespace trainctl
