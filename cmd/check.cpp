@@ -51,7 +51,7 @@ DataInfo data_info(const RunSpec& spec, std::int64_t batch) {
 
 Checked check(const RunSpec& spec, const LaunchFlags& flags) {
   Checked checked;
-  const LaunchPlan plan = plan_launch(launch_request(spec.cluster, flags.ranks, flags.hosts));
+  const LaunchPlan plan = plan_launch(launch_request(spec.cluster, flags));
   checked.ranks = plan.ranks;
   checked.batch = spec.train.global_batch(plan.ranks);
   const DataInfo info = data_info(spec, checked.batch);

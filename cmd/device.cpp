@@ -1,16 +1,22 @@
 // Opening a rank's device.
 #include "cmd/device.h"
 
+#include <chrono>
+
 #include "core/backend/select.h"
 #include "core/base/error.h"
 #include "core/base/format.h"
+#include "core/base/log.h"
+#include "parallel/comm/rank_gpus.h"
+#include "parallel/comm/solo.h"
+#include "parallel/comm/staged.h"
 
 namespace trainctl {
+namespace {
 
-std::unique_ptr<Backend> make_backend(const RunSpec& spec, int threads, int local_rank) {
+std::unique_ptr<Backend> make_backend(std::string_view device, const RunSpec& spec, int threads, int local_rank) {
   auto backend = make_backend(
-      name_of(spec.cluster.device),
-      BackendOptions{threads, local_rank, spec.train.tf32, spec.train.deterministic, spec.train.cuda_graphs});
+      device, BackendOptions{threads, local_rank, spec.train.tf32, spec.train.deterministic, spec.train.cuda_graphs});
   if (!backend->computes_in(spec.train.compute())) {
     throw Error(ErrorKind::config,
                 format("train.precision: {} does not compute in {}", backend->name() == "cpu" ? "the CPU" : "the GPU",
@@ -20,9 +26,74 @@ std::unique_ptr<Backend> make_backend(const RunSpec& spec, int threads, int loca
   return backend;
 }
 
+// The GPU of this rank: as the CUDA module chooses it, by local rank among the visible ones.
+const Gpu* own_gpu(const FoundGpus& found, const World& world) {
+  if (found.gpus.empty()) return nullptr;
+  return &found.gpus[static_cast<std::size_t>(world.local_rank()) % found.gpus.size()];
+}
+
+RankGpu facts_of(const Gpu* gpu, const FoundGpus& found, const World& world) {
+  RankGpu facts{.host = world.hosts()[static_cast<std::size_t>(world.rank())]};
+  if (gpu == nullptr) {
+    facts.why_not = found.why;
+    return facts;
+  }
+  facts.uuid = gpu->uuid;
+  facts.model = gpu->name;
+  facts.numa_node = numa_node_of(gpu->pci_bus_id);
+  if (world.size() > 1) facts.why_not = found.module->why_no_nccl();
+  return facts;
+}
+
+// Its own communicator on the hosts, since its calls come between those of the world's.
+std::unique_ptr<Communicator> join_gpus(const ClusterOptions& cluster, const std::vector<RankGpu>& ranks,
+                                        const CudaModule& module, Backend& backend, World& world) {
+  const TransportChoice choice = choose_transport(cluster.communication, ranks);
+  auto host = world.communicator().split(0, world.rank());
+  if (choice.transport == Transport::nccl) return module.make_nccl(std::move(host), backend, cluster.patience());
+  host->set_deadline(cluster.patience());
+  if (world.rank() == 0) {
+    log::warning("the GPUs exchange data through the hosts' memory, which is slow: " + choice.why_staged);
+  }
+  return staged_communicator(std::move(host), backend);
+}
+
+}  // namespace
+
+std::unique_ptr<Backend> make_backend(const RunSpec& spec, int threads, int local_rank) {
+  return make_backend(name_of(spec.cluster.device), spec, threads, local_rank);
+}
+
 RankDevice open_device(const RunSpec& spec, RankContext& context) {
+  World& world = context.world;
+  world.communicator().set_deadline(spec.cluster.patience());
   RankDevice device;
-  device.backend = make_backend(spec, context.threads, context.world.local_rank());
+  const FoundGpus found = find_gpus(name_of(spec.cluster.device));
+  const Gpu* gpu = own_gpu(found, world);
+  std::vector<RankGpu> ranks;
+  if (spec.cluster.device != DeviceChoice::cpu && world.size() > 1) {
+    ranks = exchange_gpus(facts_of(gpu, found, world), world.communicator(), device.host);
+  } else {
+    ranks = {facts_of(gpu, found, world)};
+  }
+  if (!all_have_gpus(ranks)) {
+    if (spec.cluster.device == DeviceChoice::cuda) {
+      throw CollectiveError(ErrorKind::resource, "no CUDA device can be used: " + found.why,
+                            "set cluster.device to cpu or auto, or pass --device cpu");
+    }
+    device.backend = make_backend("cpu", spec, context.threads, world.local_rank());
+    return device;
+  }
+  const std::string mixed = different_models(ranks);
+  if (!mixed.empty() && world.rank() == 0) log::warning(mixed + ": all wait for the slowest");
+  const Neighbours near = neighbours_of(world.size() > 1 ? world.rank() : 0, ranks);
+  const CoreShare share =
+      core_share_near(context.cores, context.situation, processors_near(gpu->pci_bus_id), near.index, near.count);
+  bind(share);
+  context.threads = share.threads;
+  device.backend = make_backend("cuda", spec, context.threads, world.local_rank());
+  device.peers = world.size() == 1 ? solo_communicator(*device.backend)
+                                   : join_gpus(spec.cluster, ranks, *found.module, *device.backend, world);
   return device;
 }
 

@@ -18,7 +18,9 @@ struct RankDevice {
   Communicator& communicator(World& world) { return peers ? *peers : world.communicator(); }
 };
 
-// The device that the config asks for, on every rank; all ranks together. Throws Error{resource} where it is not there.
+// The device that the config asks for, and the ranks' way to each other from there; all ranks together. On a GPU the
+// rank moves to the cores close to it. Throws Error{resource} where the device is not there, and CollectiveError where
+// ranks do not go together.
 RankDevice open_device(const RunSpec& spec, RankContext& context);
 
 // The backend alone. Throws Error{config} where the device does not compute in the config's precision.

@@ -8,6 +8,8 @@
 #include <fstream>
 
 #include "cmd/run_spec.h"
+#include "core/backend/select.h"
+#include "core/base/error.h"
 #include "core/base/log.h"
 #include "parallel/launch/supervisor.h"
 
@@ -42,10 +44,22 @@ void add_launch_options(CLI::App& app, LaunchFlags& flags) {
   app.add_option("--hosts", flags.hosts, "Hosts and their slots: node1:8,node2:8")->type_name("LIST");
 }
 
+LaunchRequest launch_request(const ClusterOptions& cluster, const LaunchFlags& flags) {
+  LaunchRequest request = launch_request(cluster, flags.ranks, flags.hosts);
+  if (!request.hosts.empty() || request.slurm) return request;  // their GPUs are not this process's to see
+  const FoundGpus found = find_gpus(name_of(cluster.device));
+  request.gpus = static_cast<int>(found.gpus.size());
+  if (cluster.device == DeviceChoice::cuda && request.gpus == 0) {
+    throw Error(ErrorKind::resource, "no CUDA device can be used: " + found.why,
+                "set cluster.device to cpu or auto, or pass --device cpu");
+  }
+  return request;
+}
+
 std::optional<int> supervise_ranks(const ClusterOptions& cluster, const CommonOptions& common, const LaunchFlags& flags,
                                    const Situation& situation) {
   if (situation.started_by != StartedBy::user) return std::nullopt;
-  LaunchRequest request = launch_request(cluster, flags.ranks, flags.hosts);
+  LaunchRequest request = launch_request(cluster, flags);
   request.forwarded = variables_of(common.config, common.sets);
   const LaunchPlan plan = plan_launch(request);
   for (const std::string& warning : plan.warnings) log::warning(warning);

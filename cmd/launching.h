@@ -6,7 +6,7 @@
 
 #include "cmd/rank.h"
 #include "cmd/subcommand.h"
-#include "parallel/launch/options.h"
+#include "parallel/launch/plan.h"
 
 namespace CLI {
 class App;
@@ -22,6 +22,10 @@ struct LaunchFlags {
 
 // Declares --ranks and --hosts.
 void add_launch_options(CLI::App& app, LaunchFlags& flags);
+
+// What is asked for, with the GPUs of this host. Throws Error{resource} where the ranks, all on this host, want GPUs
+// and there are none.
+LaunchRequest launch_request(const ClusterOptions& cluster, const LaunchFlags& flags);
 
 // Where this process was started by a user and several ranks are wanted: starts this same command line under mpirun,
 // waits, and returns its exit code. Nothing where this process is itself a rank, or the only one.

@@ -36,7 +36,9 @@ int leave_in_order(const Situation& situation, World& world, const RankStatus& s
 }  // namespace
 
 int run_as_rank(const Situation& situation, const std::function<int(RankContext&)>& work) {
-  const int threads = prepare_rank(situation, Variables::of_process());
+  const Variables variables = Variables::of_process();
+  const Cores cores = find_cores(variables);
+  const int threads = prepare_rank(situation, variables);
   StopRequest stop;
   World world;
   require_world_size(situation, world.size());
@@ -45,7 +47,7 @@ int run_as_rank(const Situation& situation, const std::function<int(RankContext&
     log::set_level(log::Level::warning);
     log::set_prefix(format("rank {}", world.rank()));
   }
-  RankContext context{world, stop, threads};
+  RankContext context{world, stop, threads, situation, cores};
   RankStatus failure;
   try {
     const int code = work(context);

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "parallel/comm/select.h"
+#include "parallel/launch/cores.h"
 #include "parallel/launch/situation.h"
 #include "parallel/launch/stop.h"
 
@@ -15,6 +16,8 @@ struct RankContext {
   World& world;
   const StopRequest& stop;
   int threads = 1;
+  const Situation& situation;
+  Cores cores;  // of this host, before this rank took its share
 };
 
 // Runs `work` as a rank, or alone; its result is the exit code, the same on all ranks. An error that all ranks throw

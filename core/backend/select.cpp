@@ -1,22 +1,36 @@
 // The choice of a backend.
 #include "core/backend/select.h"
 
+#include <dlfcn.h>
+
 #include "core/backend/cpu/cpu_backend.h"
-#include "core/backend/device_module.h"
 #include "core/base/error.h"
 #include "core/base/format.h"
 
 namespace trainctl {
 
-std::unique_ptr<Backend> make_backend(std::string_view device, const BackendOptions& options) {
-  if (device == "auto" || device == "cpu") return make_cpu_backend(options);
-  if (device == "cuda") {
-    const LoadedCudaModule loaded = load_cuda_module();
-    if (loaded.module != nullptr) return loaded.module->make_backend(options);
-    throw Error(ErrorKind::resource, "no CUDA device can be used: " + loaded.why,
-                "set cluster.device to cpu or auto, or pass --device cpu");
+FoundGpus find_gpus(std::string_view device) {
+  if (device == "cpu") return {nullptr, {}, "the CPU was asked for"};
+  // Loading CUDA's libraries takes a tenth of a second, which runs without a driver need not spend.
+  if (device == "auto" && dlopen("libcuda.so.1", RTLD_LAZY | RTLD_LOCAL) == nullptr) {
+    return {nullptr, {}, "there is no NVIDIA driver"};
   }
-  throw Error(ErrorKind::config, format("unknown device '{}'", device), "use auto, cpu or cuda");
+  const LoadedCudaModule loaded = load_cuda_module();
+  if (loaded.module == nullptr) return {nullptr, {}, loaded.why};
+  FoundGpus found{loaded.module, loaded.module->gpus(), ""};
+  if (found.gpus.empty()) found.why = "CUDA sees none, or there is no driver";
+  return found;
+}
+
+std::unique_ptr<Backend> make_backend(std::string_view device, const BackendOptions& options) {
+  if (device != "auto" && device != "cpu" && device != "cuda") {
+    throw Error(ErrorKind::config, format("unknown device '{}'", device), "use auto, cpu or cuda");
+  }
+  const FoundGpus found = find_gpus(device);
+  if (!found.gpus.empty()) return found.module->make_backend(options);
+  if (device != "cuda") return make_cpu_backend(options);
+  throw Error(ErrorKind::resource, "no CUDA device can be used: " + found.why,
+              "set cluster.device to cpu or auto, or pass --device cpu");
 }
 
 }  // namespace trainctl

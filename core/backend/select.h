@@ -5,11 +5,21 @@
 #include <string_view>
 
 #include "core/backend/backend.h"
+#include "core/backend/device_module.h"
 
 namespace trainctl {
 
-// `device` is the config's: auto, cpu or cuda. To be called and used on the thread that runs the rank. Throws
-// Error{resource} where the device is not there.
+// The GPUs that a process with such a device computes on: none for cpu; for auto without an NVIDIA driver none either,
+// and no module is loaded. `why` says why there are none, where there are none.
+struct FoundGpus {
+  const CudaModule* module = nullptr;
+  std::vector<Gpu> gpus;
+  std::string why;
+};
+FoundGpus find_gpus(std::string_view device);
+
+// `device` is the config's: auto (cuda where there is a GPU), cpu or cuda. To be called and used on the thread that
+// runs the rank. Throws Error{resource} where the device is not there.
 std::unique_ptr<Backend> make_backend(std::string_view device, const BackendOptions& options = {});
 
 }  // namespace trainctl

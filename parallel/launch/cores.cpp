@@ -140,9 +140,42 @@ CoreShare core_share_of(const Cores& cores, const Situation& situation) {
   return share;
 }
 
+int numa_node_of(const std::string& pci_bus_id) {
+  const std::string node = first_line("/sys/bus/pci/devices/" + pci_bus_id + "/numa_node");
+  const std::vector<int> numbers = parse_list(node);
+  return numbers.empty() ? -1 : numbers.front();
+}
+
+std::vector<int> processors_near(const std::string& pci_bus_id) {
+  return parse_list(first_line("/sys/bus/pci/devices/" + pci_bus_id + "/local_cpulist"));
+}
+
+CoreShare core_share_near(const Cores& cores, const Situation& situation, const std::vector<int>& near, int index,
+                          int count) {
+  CoreShare share = core_share_of(cores, situation);
+  const bool others_decide = situation.bound || (situation.is_rank() && !situation.supervised);
+  if (others_decide || cores.usable < static_cast<int>(cores.allowed.size())) return share;
+  std::vector<Core> close;
+  for (const Core& core : cores.allowed) {
+    if (std::find(near.begin(), near.end(), core.front()) != near.end()) close.push_back(core);
+  }
+  const auto all = static_cast<int>(close.size());
+  if (all < count) return share;
+  share = {all / count, {}};
+  for (int core = index * all / count; core < index * all / count + share.threads; ++core) {
+    const Core& threads = close[static_cast<std::size_t>(core)];
+    share.processors.insert(share.processors.end(), threads.begin(), threads.end());
+  }
+  return share;
+}
+
+void bind(const CoreShare& share) {
+  if (!share.processors.empty()) bind_to(share.processors);
+}
+
 int take_share(const Situation& situation, const Variables& variables) {
   const CoreShare share = core_share_of(find_cores(variables), situation);
-  if (!share.processors.empty()) bind_to(share.processors);
+  bind(share);
   const std::optional<int> stated = variables.number("OMP_NUM_THREADS");
   return stated && *stated > 0 ? *stated : share.threads;
 }

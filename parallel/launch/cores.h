@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <string>
 #include <vector>
 
 #include "parallel/launch/situation.h"
@@ -33,6 +34,19 @@ struct CoreShare {
 // An equal part of the usable cores, disjoint from those of the other ranks of the host while there are enough; a
 // user's own binding stays and is only kept from adding up to more threads than there are cores.
 CoreShare core_share_of(const Cores& cores, const Situation& situation);
+
+// Linux' files on a PCI device, "0000:17:00.0": its NUMA node, -1 where there is one node alone or nothing is known,
+// and the processors close to it.
+int numa_node_of(const std::string& pci_bus_id);
+std::vector<int> processors_near(const std::string& pci_bus_id);
+
+// The cores among `cores` that are close to a rank's GPU, shared with its `count` neighbours there, of which it is
+// number `index`. A user's own binding stays; so does everything where not every neighbour could have a core.
+CoreShare core_share_near(const Cores& cores, const Situation& situation, const std::vector<int>& near, int index,
+                          int count);
+
+// Binds this thread, and all that it starts from now on, to a share that names processors.
+void bind(const CoreShare& share);
 
 // Takes this rank's share: binds the process. Call it before any thread starts, MPI's included. A number in
 // OMP_NUM_THREADS wins. What comes back is the number of threads that kernels may use.

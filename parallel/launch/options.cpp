@@ -8,6 +8,13 @@ Keys<ClusterOptions> ClusterOptions::keys() {
       .key("ranks", &ClusterOptions::ranks, "Number of ranks: processes that train together; --ranks wins.",
            at_least(1))
       .key("device", &ClusterOptions::device, "What the ranks compute on; --device wins.")
+      .key("communication", &ClusterOptions::communication,
+           "How GPUs reach each other: nccl wants one for each rank, staged goes through the hosts' memory, which is "
+           "slow "
+           "but always possible; auto takes nccl where it can.")
+      .key("timeout", &ClusterOptions::timeout,
+           "How long a rank waits for the others, or for its GPU, before the run ends with an error; 0 s: for ever.",
+           at_least(0))
       .key("hosts", &ClusterOptions::hosts,
            "Hosts and how many ranks each takes at most; empty: this host, or what SLURM gave. --hosts wins.",
            at_least(1))

@@ -1,10 +1,12 @@
 // `cluster:` of a config: how many ranks run, on what and where.
 #pragma once
 
+#include <chrono>
 #include <map>
 #include <string>
 
 #include "core/spec/values.h"
+#include "parallel/comm/transport.h"
 
 namespace trainctl {
 
@@ -19,8 +21,14 @@ struct EnumNames<DeviceChoice> {
 struct ClusterOptions {
   Auto<int> ranks;
   DeviceChoice device = DeviceChoice::automatic;
+  Transport communication = Transport::automatic;
+  Seconds timeout{600};
   std::map<std::string, int> hosts;  // slots by name
   Path hostfile;
+
+  std::chrono::milliseconds patience() const {
+    return std::chrono::milliseconds(static_cast<std::int64_t>(timeout.value * 1e3));
+  }
 
   static Keys<ClusterOptions> keys();
 };

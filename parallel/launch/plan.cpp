@@ -27,13 +27,18 @@ void set(LaunchPlan& plan, const Variables& variables, const std::string& name, 
   plan.mpirun.insert(plan.mpirun.end(), {"--mca", name, value});
 }
 
+std::string gpus_text(int gpus) { return gpus == 1 ? "1 GPU" : format("{} GPUs", gpus); }
+
 // How many ranks there are, and why a host cannot take them.
 int count_ranks(const LaunchRequest& request) {
   const bool stated = !request.hosts.empty();
   if (!stated && !request.slurm) {
-    if (request.ranks && request.gpus > 0 && *request.ranks > request.gpus) {
-      throw Error(ErrorKind::config, format("{} ranks, but this host has {} GPUs", *request.ranks, request.gpus),
-                  "ask for at most one rank for each GPU, or set cluster.device: cpu");
+    const bool shared = request.ranks && request.gpus > 0 && *request.ranks > request.gpus;
+    if (shared && request.communication == Transport::nccl) {
+      throw Error(ErrorKind::config,
+                  format("{} ranks, but this host has {}, and NCCL wants one for each rank", *request.ranks,
+                         gpus_text(request.gpus)),
+                  "ask for fewer ranks, or set cluster.communication to auto or staged");
     }
     return request.ranks.value_or(automatic_ranks(request.cores.usable, request.gpus));
   }
@@ -64,7 +69,7 @@ std::string host_list(const LaunchPlan& plan) {
 void forward_variables(LaunchPlan& plan, const LaunchRequest& request) {
   std::set<std::string> names = {"OMP_NUM_THREADS", "LD_LIBRARY_PATH"};
   for (const auto& [name, value] : request.variables.all()) {
-    if (name.starts_with("TRAINCTL_")) names.insert(name);
+    if (name.starts_with("TRAINCTL_") || name.starts_with("NCCL_")) names.insert(name);
   }
   names.insert(request.forwarded.begin(), request.forwarded.end());
   for (const std::string& name : names) {
@@ -122,6 +127,7 @@ LaunchRequest launch_request(const ClusterOptions& options, const std::string& r
   LaunchRequest request;
   request.variables = Variables::of_process();
   request.ranks = options.ranks.stated;
+  request.communication = options.communication;
   if (ranks == "auto") {
     request.ranks.reset();
   } else if (!ranks.empty()) {
@@ -160,8 +166,12 @@ LaunchPlan plan_launch(const LaunchRequest& request) {
   if (!plan.one_host && !plan.hosts.empty()) here = local != plan.hosts.end() ? local->slots : plan.hosts.front().slots;
   if (!plan.one_host && plan.hosts.empty()) here = request.slurm->slots.front();
   here = std::min(here, plan.ranks);
-  plan.oversubscribed = plan.one_host && request.gpus == 0 && plan.ranks > request.cores.usable;
+  plan.oversubscribed = plan.one_host && plan.ranks > request.cores.usable;
   plan.threads = std::max(1, request.cores.usable / here);
+  if (plan.hosts.empty() && !request.slurm && request.gpus > 0 && plan.ranks > request.gpus) {
+    plan.warnings.push_back(format("{} ranks share {}: they exchange data through the host's memory, which is slow",
+                                   plan.ranks, gpus_text(request.gpus)));
+  }
   if (plan.oversubscribed && plan.hosts.empty()) {
     plan.warnings.push_back(format("{} ranks share {} cores: each step will take longer than on {} ranks", plan.ranks,
                                    request.cores.usable, request.cores.usable));

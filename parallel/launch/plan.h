@@ -18,7 +18,8 @@ struct LaunchRequest {
   std::optional<SlurmJob> slurm;  // the job that this process belongs to
   std::string this_host = "localhost";
   Cores cores;   // of this host
-  int gpus = 0;  // of this host
+  int gpus = 0;  // of this host; 0: ranks compute on the CPU
+  Transport communication = Transport::automatic;
   bool root = false;
   Variables variables;                 // of this process
   std::vector<std::string> forwarded;  // more variables that ranks on other hosts need: those that the config names

@@ -50,6 +50,35 @@ TEST_CASE("shares are equal and disjoint while cores suffice") {
   }
 }
 
+TEST_CASE("ranks share the cores close to their GPUs") {
+  Cores cores;  // two NUMA nodes of four cores; the second hardware threads are 8 to 15
+  for (int core = 0; core < 8; ++core) cores.allowed.push_back({core, core + 8});
+  cores.usable = cores.online = 8;
+  const std::vector<int> second_node = {4, 5, 6, 7, 12, 13, 14, 15};
+  const auto share = [&](int index, int count, const Situation& situation) {
+    return core_share_near(cores, situation, second_node, index, count);
+  };
+  CHECK(share(0, 2, rank_of(2, 4)).processors == std::vector<int>{4, 12, 5, 13});
+  CHECK(share(1, 2, rank_of(3, 4)).processors == std::vector<int>{6, 14, 7, 15});
+  CHECK(share(1, 2, rank_of(3, 4)).threads == 2);
+  CHECK(share(1, 3, rank_of(3, 4)).threads == 1);
+  CHECK(share(0, 1, Situation{}).processors.size() == 8);  // alone
+  // More ranks than cores there: as without GPUs.
+  CHECK(share(4, 5, rank_of(4, 5)).processors == core_share_of(cores, rank_of(4, 5)).processors);
+  // The user's launcher has bound them, or was told not to.
+  CHECK(share(0, 2, rank_of(2, 4, false)).processors.empty());
+  Situation bound = rank_of(2, 4);
+  bound.bound = true;
+  CHECK(share(0, 2, bound).processors.empty());
+  // Nothing is known of the GPU's place.
+  CHECK(core_share_near(cores, rank_of(1, 2), {}, 1, 2).processors == core_share_of(cores, rank_of(1, 2)).processors);
+}
+
+TEST_CASE("an unknown PCI device is close to nothing") {
+  CHECK(numa_node_of("ffff:ff:ff.7") == -1);
+  CHECK(processors_near("ffff:ff:ff.7").empty());
+}
+
 TEST_CASE("a rank binds to all hardware threads of its cores") {
   Cores cores;
   cores.allowed = {{0, 4}, {1, 5}, {2, 6}, {3, 7}};
