@@ -7,6 +7,7 @@
 #include "core/base/format.h"
 #include "core/base/json.h"
 #include "io/checkpoint/atomic_file.h"
+#include "parallel/comm/text.h"
 
 namespace trainctl {
 namespace {
@@ -50,23 +51,10 @@ std::string events_text(const OpRecorder& recorder, int rank) {
 }  // namespace
 
 void write_timeline(const OpRecorder& recorder, const std::string& path, Communicator& world, Stream& stream) {
-  std::string mine = events_text(recorder, world.rank());
-  std::int64_t size = static_cast<std::int64_t>(mine.size());
-  if (world.rank() != 0) {
-    world.send({&size, DType::int64, 1}, 0, stream);
-    world.send({mine.data(), DType::uint8, size}, 0, stream);
-    stream.synchronize();
-    return;
-  }
-  std::string all = "{\"displayTimeUnit\": \"ms\", \"traceEvents\": [\n" + mine;
-  for (int rank = 1; rank < world.size(); ++rank) {
-    world.receive({&size, DType::int64, 1}, rank, stream);
-    stream.synchronize();
-    std::string theirs(static_cast<std::size_t>(size), '\0');
-    world.receive({theirs.data(), DType::uint8, size}, rank, stream);
-    stream.synchronize();
-    all += ",\n" + theirs;
-  }
+  const std::vector<std::string> events = gather_texts(events_text(recorder, world.rank()), world, stream);
+  if (world.rank() != 0) return;
+  std::string all = "{\"displayTimeUnit\": \"ms\", \"traceEvents\": [";
+  for (const std::string& of_rank : events) all += (&of_rank == &events.front() ? "\n" : ",\n") + of_rank;
   write_file(path, all + "\n]}\n");
 }
 

@@ -5,16 +5,34 @@
 
 #include <filesystem>
 
+#include "core/backend/cuda_libraries.h"
+
 namespace trainctl {
 namespace fs = std::filesystem;
+namespace {
+
+// Opens the module; a library of CUDA's that the loader misses is opened from where it lies, then it is tried again.
+void* open_module(const fs::path& file, std::string& why) {
+  constexpr int most_libraries = 8;  // that it may need one after the other
+  for (int attempt = 0; attempt < most_libraries; ++attempt) {
+    if (void* module = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE)) return module;
+    const std::string said = why = dlerror();  // "libcudnn.so.9: cannot open shared object file: ..."
+    const std::string missing = said.substr(0, said.find(':'));
+    if (missing.find('/') != std::string::npos || open_cuda_library(missing, why) == nullptr) break;
+  }
+  return nullptr;
+}
+
+}  // namespace
 
 LoadedCudaModule load_cuda_module() {
   const fs::path folder = fs::read_symlink("/proc/self/exe").parent_path();
   for (const fs::path& file : {folder / "trainctl_cuda.so", folder / "../lib/trainctl/trainctl_cuda.so"}) {
     std::error_code ignored;
     if (!fs::exists(file, ignored)) continue;
-    void* library = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
-    if (library == nullptr) return {nullptr, dlerror()};
+    std::string why;
+    void* library = open_module(file, why);
+    if (library == nullptr) return {nullptr, why};
     const void* module = dlsym(library, "trainctl_cuda_module");
     if (module == nullptr) return {nullptr, dlerror()};
     return {static_cast<const CudaModule*>(module), ""};

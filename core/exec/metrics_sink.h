@@ -4,10 +4,29 @@
 
 #include <cstdint>
 #include <map>
+#include <span>
 #include <string>
 #include <vector>
 
+#include "core/backend/nvml.h"
+
 namespace trainctl {
+
+// A rank's GPU at a step.
+struct GpuSample {
+  int rank = 0;
+  GpuReading reading;
+};
+
+// What the GPUs of all ranks did in a run. NaN: not known.
+struct GpuSummary {
+  int gpus = 0;                                    // of which something is known
+  double utilization = 0;                          // mean over time and GPUs, 0 to 1
+  double power_watts = 0;                          // mean over time, of all together
+  double energy_joules = 0;                        // of all together
+  double peak_memory_bytes = GpuReading::unknown;  // the largest of one
+  std::uint64_t throttled = 0;                     // all reasons, for throttle_words()
+};
 
 struct StartEvent {
   std::string version;
@@ -21,6 +40,8 @@ struct StartEvent {
   std::int64_t steps_per_epoch = 0;
   std::int64_t total_steps = 0;
   std::int64_t first_step = 0;
+  double flops_per_sample = 0;  // of the layers in a training step: three times those of the forward pass
+  double peak_flops = 0;        // of all ranks' GPUs, a second, by their data sheets; 0: not known
 };
 
 struct StepEvent {
@@ -30,7 +51,8 @@ struct StepEvent {
   double learning_rate = 0;
   double samples_per_second = 0;
   double gradient_norm = 0;
-  double data_wait_share = 0;  // part of the time since the last event spent waiting for data
+  double data_wait_share = 0;       // part of the time since the last event spent waiting for data
+  std::span<const GpuSample> gpus;  // as seen last; empty: no GPUs, or nobody tells of them
 };
 
 struct EpochEvent {
@@ -59,6 +81,7 @@ struct EndEvent {
   double seconds = 0;
   std::map<std::string, double> train;  // of the last epoch, for the summary
   std::map<std::string, double> validation;
+  GpuSummary gpus;
 };
 
 class MetricsSink {

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
+#include <cmath>
 #include <system_error>
 #include <utility>
 
@@ -41,6 +42,20 @@ Json event(const char* name) {
   const auto since_epoch = std::chrono::system_clock::now().time_since_epoch();
   const auto milliseconds = std::chrono::duration_cast<std::chrono::milliseconds>(since_epoch).count();
   return {{"event", name}, {"time", static_cast<double>(milliseconds) / 1000}};
+}
+
+// JSON knows no NaN: what is not known is null.
+Json known(double value) { return std::isnan(value) ? Json() : Json(value); }
+
+Json gpu(const GpuSample& sample) {
+  const GpuReading& reading = sample.reading;
+  return {{"rank", sample.rank},
+          {"utilization", known(reading.utilization)},
+          {"memory_bytes", known(reading.memory_bytes)},
+          {"temperature", known(reading.temperature)},
+          {"power_watts", known(reading.power_watts)},
+          {"clock_mhz", known(reading.clock_mhz)},
+          {"throttled", throttle_words(reading.throttled)}};
 }
 
 std::string line(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n"; }
@@ -80,6 +95,8 @@ void MetricsJsonl::start(const StartEvent& e) {
   json["hosts"] = e.hosts;
   json["device"] = e.device;
   json["parameters"] = e.parameters;
+  json["flops_per_sample"] = e.flops_per_sample;
+  if (e.peak_flops > 0) json["peak_flops"] = e.peak_flops;
   json["resumed_from"] = e.resumed_from.empty() ? Json() : Json(e.resumed_from);
   json["steps_per_epoch"] = e.steps_per_epoch;
   json["total_steps"] = e.total_steps;
@@ -98,6 +115,7 @@ void MetricsJsonl::step(const StepEvent& e) {
   json["samples_per_second"] = e.samples_per_second;
   json["gradient_norm"] = e.gradient_norm;
   json["data_wait_share"] = e.data_wait_share;
+  for (const GpuSample& sample : e.gpus) json["gpu"].push_back(gpu(sample));
   write(line(json));
 }
 
@@ -133,6 +151,14 @@ std::string end_line(const EndEvent& e) {
   }
   json["weights_sha256"] = e.weights_sha256;
   json["seconds"] = e.seconds;
+  if (e.gpus.gpus > 0) {
+    json["gpu"] = {{"gpus", e.gpus.gpus},
+                   {"utilization", known(e.gpus.utilization)},
+                   {"power_watts", known(e.gpus.power_watts)},
+                   {"energy_joules", known(e.gpus.energy_joules)},
+                   {"peak_memory_bytes", known(e.gpus.peak_memory_bytes)},
+                   {"throttled", throttle_words(e.gpus.throttled)}};
+  }
   return line(json);
 }
 

@@ -8,6 +8,7 @@ namespace trainctl {
 
 struct LogOptions {
   Duration every = Duration::steps(10);
+  bool gpu = true;
 
   static Keys<LogOptions> keys();
 };

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <mutex>
@@ -125,6 +126,12 @@ ProgressState Progress::state_since_last_line(const StepEvent& event, double now
   if (start_.total_steps > 0 && seconds_per_step_ > 0) {
     state.seconds_left = static_cast<double>(start_.total_steps - event.step) * seconds_per_step_;
   }
+  double busy = 0;
+  for (const GpuSample& sample : event.gpus) {
+    busy += sample.reading.utilization;
+    state.gpu_memory_bytes = std::fmax(state.gpu_memory_bytes, sample.reading.memory_bytes);
+  }
+  if (!event.gpus.empty()) state.gpu_utilization = busy / static_cast<double>(event.gpus.size());
   line_ = {};
   last_line_ = now;
   return state;
@@ -143,6 +150,7 @@ void Progress::checkpoint(const CheckpointEvent& event) { last_checkpoint_ = eve
 void Progress::end(const EndEvent& event) {
   if (bar_) bar_->clear();
   for (const std::string& line : summary_lines(event, run_.rate(), last_checkpoint_)) log::info(line);
+  for (const std::string& line : device_lines(start_, event, run_.rate())) log::info(line);
 }
 
 }  // namespace trainctl

@@ -26,6 +26,18 @@ std::string of_total(std::int64_t done, std::int64_t total) {
 
 std::string rate_text(double samples_per_second) { return count_text(samples_per_second) + " samples/s"; }
 
+// "GPU 97 %, 31.2 GB".
+std::string gpu_text(const ProgressState& state) {
+  std::string text = "GPU";
+  if (!std::isnan(state.gpu_utilization)) text += format(" {:.0f} %", 100 * state.gpu_utilization);
+  if (std::isnan(state.gpu_memory_bytes)) return text;
+  return text + (text == "GPU" ? " " : ", ") + byte_text(std::llround(state.gpu_memory_bytes));
+}
+
+bool tells_of_gpus(const ProgressState& state) {
+  return !std::isnan(state.gpu_utilization) || !std::isnan(state.gpu_memory_bytes);
+}
+
 std::string wait_text(const ProgressState& state) {
   return format("waits {:.0f} % for data", 100 * state.data_wait_share);
 }
@@ -83,6 +95,7 @@ std::string bar_line(const ProgressState& state, int width) {
   parts.push_back({format("loss {:.4f}", state.loss), 1});
   if (state.samples_per_second > 0) parts.push_back({rate_text(state.samples_per_second), 4});
   if (state.data_wait_share >= worth_saying) parts.push_back({wait_text(state), 5});
+  if (tells_of_gpus(state)) parts.push_back({gpu_text(state), 6});
   if (state.seconds_left >= 0) parts.push_back({"ETA " + time_text(state.seconds_left), 3});
 
   const auto length = [&] {
@@ -91,7 +104,7 @@ std::string bar_line(const ProgressState& state, int width) {
     };
     return std::accumulate(parts.begin(), parts.end(), -2, add);
   };
-  for (int rank = 5; rank > 0 && length() > width; --rank) {
+  for (int rank = 6; rank > 0 && length() > width; --rank) {
     for (Part& part : parts) {
       if (part.rank == rank) part.text.clear();
     }
@@ -113,6 +126,7 @@ std::string step_line(const ProgressState& state) {
                             state.epoch, state.loss, state.learning_rate);
   if (state.samples_per_second > 0) line += "  " + rate_text(state.samples_per_second);
   if (state.data_wait_share >= worth_saying) line += "  " + wait_text(state);
+  if (tells_of_gpus(state)) line += "  " + gpu_text(state);
   return line;
 }
 
@@ -135,6 +149,29 @@ std::vector<std::string> summary_lines(const EndEvent& event, double samples_per
   }
   if (!event.weights_sha256.empty()) lines.push_back("  weights      sha256 " + event.weights_sha256);
   if (!checkpoint.empty()) lines.push_back("  checkpoint   " + checkpoint);
+  return lines;
+}
+
+std::vector<std::string> device_lines(const StartEvent& start, const EndEvent& end, double samples_per_second) {
+  std::vector<std::string> lines;
+  if (const GpuSummary& gpus = end.gpus; gpus.gpus > 0) {
+    std::string line = format("  GPUs         {}", gpus.gpus);
+    const auto add = [&line](double value, const std::string& text) {
+      if (!std::isnan(value)) line += ", " + text;
+    };
+    add(gpus.utilization, format("{:.0f} % busy", 100 * gpus.utilization));
+    add(gpus.power_watts, format("{:.0f} W", gpus.power_watts));
+    add(gpus.energy_joules, gpus.energy_joules < 1e6 ? format("{:.4g} kJ", gpus.energy_joules / 1e3)
+                                                     : format("{:.4g} kWh", gpus.energy_joules / 3.6e6));
+    add(gpus.peak_memory_bytes, format("at most {} of memory", byte_text(std::llround(gpus.peak_memory_bytes))));
+    for (const std::string& word : throttle_words(gpus.throttled)) line += ", throttled: " + word;
+    lines.push_back(line);
+  }
+  if (start.peak_flops > 0 && samples_per_second > 0) {
+    lines.push_back(format("  MFU          {:.1f} % of {:.0f} TFLOP/s ({}, by its data sheet)",
+                           100 * start.flops_per_sample * samples_per_second / start.peak_flops,
+                           1e-12 * start.peak_flops, start.device.substr(0, start.device.find(','))));
+  }
   return lines;
 }
 

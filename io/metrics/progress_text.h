@@ -19,7 +19,9 @@ struct ProgressState {
   double learning_rate = 0;
   double samples_per_second = 0;  // 0: unknown
   double data_wait_share = 0;
-  double seconds_left = -1;  // negative: unknown
+  double gpu_utilization = GpuReading::unknown;   // mean of the ranks, as seen last
+  double gpu_memory_bytes = GpuReading::unknown;  // of the fullest GPU
+  double seconds_left = -1;                       // negative: unknown
 };
 
 // "45,123"; "12.3" and "0.52" for small rates.
@@ -36,5 +38,8 @@ std::string step_line(const ProgressState& state);
 std::string epoch_line(const EpochEvent& event, std::int64_t epochs);
 // Status, time and rate; final and best metrics; the hash of the weights; where the checkpoint lies (empty: nowhere).
 std::vector<std::string> summary_lines(const EndEvent& event, double samples_per_second, const std::string& checkpoint);
+// How busy the GPUs were, with what power, energy and memory; and which share of their data sheets' FLOP/s the
+// network's layers came to at that rate (MFU). Lines of which nothing is known are left out.
+std::vector<std::string> device_lines(const StartEvent& start, const EndEvent& end, double samples_per_second);
 
 }  // namespace trainctl

@@ -3,15 +3,26 @@
 
 #include <array>
 
+#include "core/base/format.h"
 #include "parallel/comm/mpi_check.h"
 
 namespace trainctl {
 
 #ifdef OMPI_MAJOR_VERSION
 int openmpi_version() { return OMPI_MAJOR_VERSION; }
+#define TRAINCTL_MPI format("Open MPI {}.{}.{}", OMPI_MAJOR_VERSION, OMPI_MINOR_VERSION, OMPI_RELEASE_VERSION)
 #else
 int openmpi_version() { return 0; }
+#define TRAINCTL_MPI format("MPI {}.{}", MPI_VERSION, MPI_SUBVERSION)
 #endif
+
+MpiVersions mpi_versions() {
+  std::array<char, MPI_MAX_LIBRARY_VERSION_STRING> text{};
+  int length = 0;
+  MPI_Get_library_version(text.data(), &length);
+  const std::string found(text.data(), static_cast<std::size_t>(length));
+  return {TRAINCTL_MPI, found.substr(0, found.find_first_of(",\n"))};  // details of the package follow
+}
 
 MpiEnvironment::MpiEnvironment() {
   int provided = 0;

@@ -9,6 +9,12 @@ namespace trainctl {
 // Major version of the OpenMPI that this program is built with; 0: another MPI.
 int openmpi_version();
 
+// "Open MPI 4.1.4" that this program is built with, and what its library says of itself. Before MPI starts, too.
+struct MpiVersions {
+  std::string built, found;
+};
+MpiVersions mpi_versions();
+
 // One object in a process that mpirun, or srun with PMI, has started; made before any other thread. All ranks make it
 // together.
 class MpiEnvironment {

@@ -20,6 +20,27 @@ std::string broadcast_text(const std::string& text, int root, Communicator& worl
   return all;
 }
 
+std::vector<std::string> gather_texts(const std::string& text, Communicator& world, Stream& stream) {
+  std::string mine = text;
+  std::int64_t size = static_cast<std::int64_t>(mine.size());
+  if (world.rank() != 0) {
+    world.send({&size, DType::int64, 1}, 0, stream);
+    world.send({mine.data(), DType::uint8, size}, 0, stream);
+    stream.synchronize();
+    return {};
+  }
+  std::vector<std::string> all = {std::move(mine)};
+  for (int rank = 1; rank < world.size(); ++rank) {
+    world.receive({&size, DType::int64, 1}, rank, stream);
+    stream.synchronize();
+    std::string theirs(static_cast<std::size_t>(size), '\0');
+    world.receive({theirs.data(), DType::uint8, size}, rank, stream);
+    stream.synchronize();
+    all.push_back(std::move(theirs));
+  }
+  return all;
+}
+
 std::string first_text(const std::string& text, Communicator& world, Stream& stream) {
   constexpr std::size_t width = 256;
   std::vector<char> all(width * static_cast<std::size_t>(world.size()), 0);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "core/backend/communicator.h"
 
@@ -9,6 +10,9 @@ namespace trainctl {
 
 // The root's text on every rank. Waits.
 std::string broadcast_text(const std::string& text, int root, Communicator& world, Stream& stream);
+
+// The texts of all ranks on rank 0, in their order; nothing on the others. Waits.
+std::vector<std::string> gather_texts(const std::string& text, Communicator& world, Stream& stream);
 
 // The text of the lowest rank that has one, with "(rank N)" behind it where there are several ranks; "" where none has.
 // Texts are cut to 255 bytes. Waits.

@@ -134,10 +134,12 @@ void Trainer::check_finite(const Started& step) {
 void Trainer::tell(const Started& step) {
   window_samples_ += step.samples;
   window_waited_ += step.waited_seconds;
+  if (parts_.gpus != nullptr) parts_.gpus->step(position_.step);
   if (parts_.sink == nullptr) return;
   const double seconds = std::max(seconds_now() - window_start_, 1e-9);
   parts_.sink->step({position_.step, epoch(), result_.loss_sum / std::max(result_.count, 1.0), step.input.learning_rate,
-                     static_cast<double>(window_samples_) / seconds, result_.gradient_norm, window_waited_ / seconds});
+                     static_cast<double>(window_samples_) / seconds, result_.gradient_norm, window_waited_ / seconds,
+                     parts_.gpus == nullptr ? std::span<const GpuSample>() : parts_.gpus->samples()});
   if (position_.step % plan_.log_every == 0) restart_window();
 }
 

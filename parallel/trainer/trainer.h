@@ -15,6 +15,7 @@
 #include "core/exec/op_recorder.h"
 #include "core/exec/snapshot.h"
 #include "core/metrics/means.h"
+#include "parallel/health/gpus.h"
 #include "parallel/health/replicas.h"
 #include "parallel/trainer/loss_scale.h"
 #include "parallel/trainer/programs.h"
@@ -51,6 +52,7 @@ struct TrainerParts {
   SnapshotStore* store = nullptr;
   std::function<bool()> stop_requested;
   OpRecorder* profiler = nullptr;  // sees the steps that the plan names
+  GpuWatch* gpus = nullptr;        // on all ranks or on none
 };
 
 // Where a run stands: what a snapshot carries beside weights and state.

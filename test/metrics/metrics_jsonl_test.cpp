@@ -49,6 +49,43 @@ EndEvent end_event(const std::string& status) {
 
 }  // namespace
 
+TEST_CASE("a step tells of the GPUs, with null for what is not known") {
+  const TemporaryFolder folder;
+  const std::string path = folder / "metrics.jsonl";
+  {
+    MetricsJsonl sink(path, Duration::steps(1));
+    GpuReading reading;
+    reading.utilization = 0.9;
+    reading.memory_bytes = 1e9;
+    reading.power_watts = 400;
+    reading.clock_mhz = 1500;
+    reading.throttled = 0x4;
+    const std::vector<GpuSample> gpus = {{0, reading}, {3, GpuReading{}}};
+    StepEvent step;
+    step.step = 1;
+    step.gpus = gpus;
+    sink.step(step);
+    EndEvent end = end_event("completed");
+    end.gpus = {2, 0.9, 800, 1000, 1e9, 0};
+    sink.end(end);
+  }
+  const auto lines = lines_of(path);
+  REQUIRE(lines.size() == 2);
+  const auto& gpus = lines[0]["gpu"];
+  REQUIRE(gpus.size() == 2);
+  CHECK(gpus[0]["rank"] == 0);
+  CHECK(gpus[0]["utilization"] == 0.9);
+  CHECK(gpus[0]["memory_bytes"] == 1e9);
+  CHECK(gpus[0]["power_watts"] == 400);
+  CHECK(gpus[0]["clock_mhz"] == 1500);
+  CHECK(gpus[0]["temperature"].is_null());
+  CHECK(gpus[0]["throttled"] == nlohmann::json({"power cap"}));
+  CHECK(gpus[1]["rank"] == 3);
+  CHECK(gpus[1]["utilization"].is_null());
+  CHECK(gpus[1]["throttled"].empty());
+  CHECK(lines[1]["gpu"]["energy_joules"] == 1000);
+}
+
 TEST_CASE("metrics.jsonl has the documented events and fields") {
   const TemporaryFolder folder;
   const std::string path = folder / "metrics.jsonl";

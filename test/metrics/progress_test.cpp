@@ -92,6 +92,32 @@ TEST_CASE("lines of steps, epochs and the summary") {
                                  "  checkpoint   runs/a/checkpoints/step-00004690"});
 }
 
+TEST_CASE("GPUs on the lines and in the summary") {
+  ProgressState with_gpu = state();
+  with_gpu.gpu_utilization = 0.966;
+  with_gpu.gpu_memory_bytes = 31.24e9;
+  CHECK(step_line(with_gpu) == "step 1234/4690  epoch 1.32  loss 0.1235  lr 0.1  45,123 samples/s  GPU 97 %, 31.2 GB");
+  CHECK(contains(bar_line(with_gpu, 130), "GPU 97 %, 31.2 GB"));
+  CHECK_FALSE(contains(bar_line(with_gpu, 60), "GPU"));
+  with_gpu.gpu_memory_bytes = GpuReading::unknown;
+  CHECK(step_line(with_gpu).ends_with("GPU 97 %"));
+
+  StartEvent start;
+  start.device = "NVIDIA H100 80GB HBM3, sm_90, CUDA 13.0";
+  start.flops_per_sample = 12.3e9;
+  start.peak_flops = 2 * 989.4e12;
+  EndEvent end;
+  end.gpus = {2, 0.957, 1180, 2.5e6, 40.5e9, 0x4};
+  CHECK(device_lines(start, end, 40000) ==
+        std::vector<std::string>{
+            "  GPUs         2, 96 % busy, 1180 W, 0.6944 kWh, at most 40.5 GB of memory, throttled: power cap",
+            "  MFU          24.9 % of 1979 TFLOP/s (NVIDIA H100 80GB HBM3, by its data sheet)"});
+  end.gpus = {1, GpuReading::unknown, 300, 4500, GpuReading::unknown, 0};
+  start.peak_flops = 0;
+  CHECK(device_lines(start, end, 40000) == std::vector<std::string>{"  GPUs         1, 300 W, 4.5 kJ"});
+  CHECK(device_lines(start, EndEvent{}, 40000).empty());
+}
+
 TEST_CASE("plain progress writes exactly the steps that are due, and rates since the last line") {
   const TemporaryFolder folder;
   log::set_level(log::Level::off);

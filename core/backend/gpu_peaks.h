@@ -1,0 +1,14 @@
+// What GPUs can do at most, by their data sheets: the yardstick of a training run's summary.
+#pragma once
+
+#include <string_view>
+
+#include "core/tensor/dtype.h"
+
+namespace trainctl {
+
+// FLOP/s of dense matrix products with sums in float32, on operands of the dtype; `tf32`: float32 on tensor cores.
+// `model` is or begins with the name that CUDA gives. 0 where the model is not known, or does not compute in the dtype.
+double datasheet_flops(std::string_view model, DType dtype, bool tf32);
+
+}  // namespace trainctl

@@ -1,0 +1,131 @@
+// Gathering and comparing the ranks' GPUs.
+#include "parallel/health/gpus.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+#include "core/base/clock.h"
+#include "core/base/format.h"
+#include "core/base/log.h"
+#include "core/base/median.h"
+
+namespace trainctl {
+namespace {
+
+constexpr int looks_before_judging = 10;
+constexpr double behind = 0.1;
+
+std::string joined(const std::vector<std::string>& words) {
+  std::string text;
+  for (const std::string& word : words) text += (text.empty() ? "" : ", ") + word;
+  return text;
+}
+
+}  // namespace
+
+std::vector<std::string> GpuComparison::look(std::span<const GpuSample> samples) {
+  std::vector<std::string> warnings;
+  for (const GpuSample& sample : samples) {
+    std::vector<std::string> words;
+    for (const std::string& word : throttle_words(sample.reading.throttled)) {
+      if (said_.insert({sample.rank, word}).second) words.push_back(word);
+    }
+    if (words.empty()) continue;
+    const std::string clock =
+        std::isnan(sample.reading.clock_mhz)
+            ? ""
+            : format(", at {:.0f} of {:.0f} MHz", sample.reading.clock_mhz, sample.reading.max_clock_mhz);
+    warnings.push_back(format("the GPU of rank {} is throttled: {}{}", sample.rank, joined(words), clock));
+  }
+  if (sums_.size() != samples.size()) {
+    sums_.assign(samples.begin(), samples.end());
+    looks_ = 1;
+    return warnings;
+  }
+  for (std::size_t i = 0; i < samples.size(); ++i) {
+    sums_[i].reading.clock_mhz += samples[i].reading.clock_mhz;
+    sums_[i].reading.utilization += samples[i].reading.utilization;
+  }
+  if (++looks_ < looks_before_judging) return warnings;
+  compare(warnings, "clock", &GpuReading::clock_mhz, 1, "MHz");
+  compare(warnings, "utilisation", &GpuReading::utilization, 100, "%");
+  return warnings;
+}
+
+void GpuComparison::compare(std::vector<std::string>& warnings, const char* what, double GpuReading::*value,
+                            double scale, const char* unit) {
+  for (const GpuSample& sum : sums_) {
+    std::vector<double> others;
+    for (const GpuSample& other : sums_) {
+      if (other.rank != sum.rank && !std::isnan(other.reading.*value)) others.push_back(other.reading.*value / looks_);
+    }
+    if (others.empty()) continue;
+    const double own = sum.reading.*value / looks_;
+    const double usual = median(others);
+    if (!(own < (1 - behind) * usual) || !said_.insert({sum.rank, what}).second) continue;  // NaN is not behind
+    warnings.push_back(format("the GPU of rank {} lags behind the others: {} {:.0f} {}, theirs {:.0f} {}", sum.rank,
+                              what, scale * own, unit, scale * usual, unit));
+  }
+}
+
+// What a rank tells the others.
+struct GpuWatch::Row {
+  GpuReading reading;
+  std::int64_t is_known = 0;
+  std::int64_t interval = 0;  // rank 0's: steps until the next exchange
+};
+
+GpuWatch::GpuWatch(std::unique_ptr<GpuMonitor> monitor, Communicator& world, Stream& stream, std::int64_t log_every)
+    : monitor_(std::move(monitor)), world_(world), stream_(stream), log_every_(std::max<std::int64_t>(log_every, 1)) {}
+
+template <class T>
+std::vector<T> GpuWatch::exchange(const T& mine) {
+  std::vector<T> all(static_cast<std::size_t>(world_.size()));
+  all[static_cast<std::size_t>(world_.rank())] = mine;
+  world_.all_gather({all.data(), DType::uint8, static_cast<std::int64_t>(all.size() * sizeof(T))}, stream_);
+  stream_.synchronize();
+  return all;
+}
+
+void GpuWatch::step(std::int64_t step) {
+  if (step < next_ || step % log_every_ != 0) return;
+  const double now = seconds_now();
+  Row mine;
+  mine.is_known = monitor_ ? 1 : 0;
+  if (monitor_) mine.reading = monitor_->take();
+  const double per_second = last_ < 0 ? 0 : static_cast<double>(step - last_) / std::max(now - last_seconds_, 1e-9);
+  mine.interval = std::max<std::int64_t>(std::llround(per_second), 1);
+  last_ = step;
+  last_seconds_ = now;
+  const std::vector<Row> rows = exchange(mine);
+  next_ = step + rows.front().interval;
+  samples_.clear();
+  for (std::size_t rank = 0; rank < rows.size(); ++rank) {
+    if (rows[rank].is_known != 0) samples_.push_back({static_cast<int>(rank), rows[rank].reading});
+  }
+  if (world_.rank() != 0) return;
+  for (const std::string& warning : comparison_.look(samples_)) log::warning(warning);
+}
+
+GpuSummary GpuWatch::summary() {
+  struct Known {
+    GpuTotals totals;
+    std::int64_t is_known;
+  };
+  GpuSummary summary;
+  double utilization = 0;
+  for (const Known& known : exchange(Known{monitor_ ? monitor_->totals() : GpuTotals{}, monitor_ ? 1 : 0})) {
+    if (known.is_known == 0) continue;
+    ++summary.gpus;
+    utilization += known.totals.utilization;
+    summary.power_watts += known.totals.power_watts;
+    summary.energy_joules += known.totals.energy_joules;
+    summary.peak_memory_bytes = std::fmax(summary.peak_memory_bytes, known.totals.peak_memory_bytes);
+    summary.throttled |= known.totals.throttled;
+  }
+  summary.utilization = utilization / summary.gpus;
+  return summary;
+}
+
+}  // namespace trainctl
