@@ -1,44 +1,57 @@
 // Activations and sums, element by element.
 #include "core/backend/cuda/activation_math.h"
 #include "core/backend/cuda/elementwise.h"
-#include "core/backend/cuda/grid.h"
 #include "core/backend/cuda/kernels.h"
+#include "core/backend/cuda/pack.h"
 
 namespace trainctl::cuda {
 namespace {
 
-// y[i] = of(i), eight neighbouring elements a thread.
+// y[i] = of(i), a pack of neighbouring elements a thread.
 template <class T, class Of>
 __global__ void map(T* y, std::int64_t count, Of of) {
-  constexpr int width = 16 / sizeof(T);
+  constexpr int width = widest<T>;
   const std::int64_t whole = count / width;
-  for (std::int64_t group = first_element(); group < whole; group += element_stride()) {
-    const std::int64_t first = group * width;
-#pragma unroll
-    for (int k = 0; k < width; ++k) y[first + k] = store<T>(of(first + k));
+  for (std::int64_t i = first_element(); i < whole; i += element_stride()) {
+    pack_at<width>(y + i * width) = of.template at<width>(i * width);
   }
   const std::int64_t rest = whole * width + first_element();
-  if (rest < count) y[rest] = store<T>(of(rest));
+  if (rest < count) pack_at<1>(y + rest) = of.template at<1>(rest);
 }
 
 template <class T, class Of>
 void map_all(T* y, std::int64_t count, cudaStream_t stream, Of of) {
-  launch(map<T, Of>, blocks_for(count, 16 / sizeof(T)), block_threads, stream, y, count, of);
+  launch(map<T, Of>, blocks_for(count, widest<T>), block_threads, stream, y, count, of);
 }
 
 template <class T>
 struct Activated {
   const T* x;
   ActivationFunction function;
-  __device__ float operator()(std::int64_t i) const { return value_of(function.kind, function.slope, load(x[i])); }
+
+  template <int width>
+  __device__ Pack<T, width> at(std::int64_t first) const {
+    Pack<T, width> pack = pack_at<width>(x + first);
+#pragma unroll
+    for (T& value : pack.values) value = store<T>(value_of(function.kind, function.slope, load(value)));
+    return pack;
+  }
 };
 
 template <class T>
 struct ActivatedSum {
   const T *a, *b;
   ActivationFunction function;
-  __device__ float operator()(std::int64_t i) const {
-    return value_of(function.kind, function.slope, load(a[i]) + load(b[i]));
+
+  template <int width>
+  __device__ Pack<T, width> at(std::int64_t first) const {
+    Pack<T, width> pack = pack_at<width>(a + first);
+    const Pack<T, width> other = pack_at<width>(b + first);
+#pragma unroll
+    for (int k = 0; k < width; ++k) {
+      pack.values[k] = store<T>(value_of(function.kind, function.slope, load(pack.values[k]) + load(other.values[k])));
+    }
+    return pack;
   }
 };
 
@@ -46,8 +59,17 @@ template <class T>
 struct Gradient {
   const T *dy, *saved;
   ActivationFunction function;
-  __device__ float operator()(std::int64_t i) const {
-    return load(dy[i]) * derivative_of(function.kind, function.slope, load(saved[i]));
+
+  template <int width>
+  __device__ Pack<T, width> at(std::int64_t first) const {
+    Pack<T, width> pack = pack_at<width>(dy + first);
+    const Pack<T, width> by = pack_at<width>(saved + first);
+#pragma unroll
+    for (int k = 0; k < width; ++k) {
+      pack.values[k] =
+          store<T>(load(pack.values[k]) * derivative_of(function.kind, function.slope, load(by.values[k])));
+    }
+    return pack;
   }
 };
 

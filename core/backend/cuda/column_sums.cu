@@ -1,59 +1,78 @@
 // Sums of columns: blocks sum stripes of rows, then one pass adds the stripes in order.
+#include "core/backend/cuda/channels.h"
 #include "core/backend/cuda/elementwise.h"
-#include "core/backend/cuda/grid.h"
 
 namespace trainctl::cuda {
 namespace {
 
-constexpr int warp = 32;
-constexpr int rows_at_once = block_threads / warp;
-
-std::int64_t stripes_of(std::int64_t rows) { return std::clamp<std::int64_t>(rows / 256, 1, 128); }
-
-// Block (x, y): 32 columns from 32 x, the rows of stripe y. Writes partial[stripe][column].
-template <class T>
-__global__ void sum_stripes(const T* x, std::int64_t rows, std::int64_t columns, float* partial) {
-  __shared__ float sums[rows_at_once][warp];
-  const std::int64_t column = static_cast<std::int64_t>(blockIdx.x) * warp + threadIdx.x % warp;
-  const int lane = threadIdx.x / warp;
-  const std::int64_t stripe = blockIdx.y, stripes = gridDim.y;
-  const std::int64_t begin = rows * stripe / stripes, end = rows * (stripe + 1) / stripes;
-  float sum = 0;
-  if (column < columns) {
-    for (std::int64_t row = begin + lane; row < end; row += rows_at_once) sum += load(x[row * columns + column]);
-  }
-  sums[lane][threadIdx.x % warp] = sum;
-  __syncthreads();
-  if (lane != 0 || column >= columns) return;
-  for (int i = 1; i < rows_at_once; ++i) sum += sums[i][threadIdx.x];
-  partial[stripe * columns + column] = sum;
+ChannelGrid grid_of(std::int64_t rows, std::int64_t columns, std::int64_t element, int width) {
+  return {rows, columns, width, element, 256, 8};
 }
 
+// partial[stripe][column].
+template <class T, int width>
+__global__ void __launch_bounds__(channel_threads, 2) sum_stripes(ChannelGrid grid, const T* x, float* partial) {
+  const ChannelThread at(grid);
+  float values[1][width] = {};
+  if (at.inside) {
+#pragma unroll 4
+    for (std::int64_t row = at.first; row < grid.rows; row += at.step) {
+      const Pack<T, width> pack = pack_at<width>(x + row * grid.channels + at.channel);
+#pragma unroll
+      for (int k = 0; k < width; ++k) values[0][k] += load(pack.values[k]);
+    }
+  }
+  float sums[1];
+  sum_lanes(values, grid.tile, sums);
+  const std::int64_t column = own_channel(grid);
+  if (column >= 0) partial[blockIdx.y * grid.channels + column] = sums[0];
+}
+
+constexpr int columns_at_once = 32, stripes_at_once = block_threads / columns_at_once;
+
+// Block x: 32 columns from 32 x.
 __global__ void add_stripes(const float* partial, std::int64_t stripes, std::int64_t columns, bool accumulate,
                             float* sums) {
-  for (std::int64_t column = first_element(); column < columns; column += element_stride()) {
-    float sum = accumulate ? sums[column] : 0.0f;
-    for (std::int64_t stripe = 0; stripe < stripes; ++stripe) sum += partial[stripe * columns + column];
-    sums[column] = sum;
+  __shared__ float shared[stripes_at_once][columns_at_once];
+  const int lane = threadIdx.x / columns_at_once, place = threadIdx.x % columns_at_once;
+  const std::int64_t column = static_cast<std::int64_t>(blockIdx.x) * columns_at_once + place;
+  float sum = 0;
+  if (column < columns) {
+#pragma unroll 4
+    for (std::int64_t stripe = lane; stripe < stripes; stripe += stripes_at_once) {
+      sum += partial[stripe * columns + column];
+    }
   }
+  shared[lane][place] = sum;
+  __syncthreads();
+  if (lane != 0 || column >= columns) return;
+  for (int i = 1; i < stripes_at_once; ++i) sum += shared[i][place];
+  sums[column] = accumulate ? sums[column] + sum : sum;
 }
 
 }  // namespace
 
 std::int64_t column_sums_workspace(std::int64_t rows, std::int64_t columns) {
-  return stripes_of(rows) * columns * size_of(DType::float32);
+  std::int64_t stripes = 0;
+  for (const DType dtype : {DType::float32, DType::bfloat16, DType::float16}) {
+    with_packs(dtype, columns, [&](auto type, auto width) {
+      stripes = std::max(stripes, grid_of(rows, columns, sizeof(type), width).stripes);
+    });
+  }
+  return stripes * columns * size_of(DType::float32);
 }
 
 void column_sums(DType dtype, const void* x, std::int64_t rows, std::int64_t columns, bool accumulate, float* sums,
                  void* workspace, cudaStream_t stream) {
-  const std::int64_t stripes = stripes_of(rows);
   auto* partial = static_cast<float*>(workspace);
-  const dim3 grid(static_cast<unsigned>((columns + warp - 1) / warp), static_cast<unsigned>(stripes));
-  with_type(dtype, [&](auto type) {
+  with_packs(dtype, columns, [&](auto type, auto pack) {
     using T = decltype(type);
-    launch(sum_stripes<T>, grid, block_threads, stream, static_cast<const T*>(x), rows, columns, partial);
+    constexpr int width = decltype(pack)::value;
+    const ChannelGrid grid = grid_of(rows, columns, sizeof(T), width);
+    launch(sum_stripes<T, width>, grid.blocks(), channel_threads, stream, grid, static_cast<const T*>(x), partial);
+    launch(add_stripes, blocks_for(columns * stripes_at_once), block_threads, stream, partial, grid.stripes, columns,
+           accumulate, sums);
   });
-  launch(add_stripes, blocks_for(columns), block_threads, stream, partial, stripes, columns, accumulate, sums);
 }
 
 }  // namespace trainctl::cuda

@@ -13,10 +13,29 @@ Lowering lower_dense_grad_weights(const LowerContext& context);
 Lowering lower_conv2d(const LowerContext& context);
 Lowering lower_conv2d_grad_input(const LowerContext& context);
 Lowering lower_conv2d_grad_weights(const LowerContext& context);
+// pool2d.cu
+Lowering lower_pool2d(const LowerContext& context);
+Lowering lower_pool2d_grad(const LowerContext& context);
+Lowering lower_global_average_pool2d(const LowerContext& context);
+Lowering lower_global_average_pool2d_grad(const LowerContext& context);
+// batch_norm.cu
+Lowering lower_batch_norm(const LowerContext& context);
+Lowering lower_batch_norm_grad(const LowerContext& context);
+Lowering lower_batch_norm_inference(const LowerContext& context);
 // activations.cu
 Lowering lower_activation(const LowerContext& context);
 Lowering lower_activation_grad(const LowerContext& context);
 Lowering lower_add(const LowerContext& context);
+// softmax.cu
+Lowering lower_softmax(const LowerContext& context);
+Lowering lower_softmax_grad(const LowerContext& context);
+// dropout.cu
+Lowering lower_dropout(const LowerContext& context);
+// losses.cu
+Lowering lower_loss(const LowerContext& context);
+// metrics.cu
+Lowering lower_metric(const LowerContext& context);
+Lowering lower_count_samples(const LowerContext& context);
 // scale.cu
 Lowering lower_scale(const LowerContext& context);
 // optimizers.cu

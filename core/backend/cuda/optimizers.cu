@@ -1,6 +1,7 @@
-// Optimizers over the flat regions: one pass over gradients, parameters and state for each run of parameters.
-#include "core/backend/cuda/grid.h"
+// Optimizers over the flat regions: one launch, one pass over gradients, parameters and state.
 #include "core/backend/cuda/kernels.h"
+#include "core/backend/cuda/own_memory.h"
+#include "core/backend/cuda/pack.h"
 #include "core/graph/ops/update.h"
 
 namespace trainctl::cuda {
@@ -27,34 +28,100 @@ struct StepScalars {
   }
 };
 
-struct Sgd {
-  float clip_norm, momentum, decay;
-  bool nesterov;
+// What one block updates.
+struct Piece {
+  std::int64_t begin, end;  // elements of the regions
+  float decay;
+};
+constexpr std::int64_t piece_size = 4096;
+
+std::vector<Piece> pieces_of(const OptimizerUpdate& update) {
+  std::vector<Piece> pieces;
+  for (const UpdateRange& range : update.ranges) {
+    const std::int64_t range_end = range.offset + range.count;
+    for (std::int64_t begin = range.offset; begin < range_end;) {
+      const std::int64_t end = std::min((begin / piece_size + 1) * piece_size, range_end);
+      pieces.push_back({begin, end, range.decay ? update.weight_decay : 0.0f});
+      begin = end;
+    }
+  }
+  return pieces;
+}
+
+// Four elements of a region, of which those from `from` to `to` belong to the piece. Regions of state need not be
+// aligned.
+struct Four {
+  std::int64_t first;
+  int from, to;
+
+  __device__ Four(const Piece& piece, std::int64_t group)
+      : first(group * 4),
+        from(static_cast<int>(max(piece.begin - first, std::int64_t{0}))),
+        to(static_cast<int>(min(piece.end - first, std::int64_t{4}))) {}
+  __device__ bool whole(const float* region) const { return from == 0 && to == 4 && is_aligned(region + first); }
+  __device__ Pack<float, 4> read(const float* region) const {
+    if (whole(region)) return pack_at<4>(region + first);
+    Pack<float, 4> pack{};
+#pragma unroll
+    for (int k = 0; k < 4; ++k) {
+      if (k >= from && k < to) pack.values[k] = region[first + k];
+    }
+    return pack;
+  }
+  __device__ void write(const Pack<float, 4>& pack, float* region) const {
+    if (whole(region)) {
+      pack_at<4>(region + first) = pack;
+      return;
+    }
+#pragma unroll
+    for (int k = 0; k < 4; ++k) {
+      if (k >= from && k < to) region[first + k] = pack.values[k];
+    }
+  }
 };
 
-__global__ void sgd(StepScalars scalars, Sgd s, const float* gradient, float* weight, float* velocity,
-                    std::int64_t count) {
-  if (!scalars.apply()) return;
-  const float rate = *scalars.learning_rate, scale = scalars.scale(s.clip_norm);
-  for (std::int64_t i = first_element(); i < count; i += element_stride()) {
-    const float g = gradient[i] * scale + s.decay * weight[i];
-    if (velocity == nullptr) {
-      weight[i] -= rate * g;
-      continue;
-    }
-    const float v = s.momentum * velocity[i] + g;
-    velocity[i] = v;
-    weight[i] -= rate * (s.nesterov ? g + s.momentum * v : v);
+// Calls update(four) for the block's piece.
+template <class Update>
+__device__ void each_four(const Piece& piece, const Update& update) {
+  for (std::int64_t group = piece.begin / 4 + threadIdx.x; group * 4 < piece.end; group += blockDim.x) {
+    update(Four(piece, group));
   }
 }
 
+struct Sgd {
+  float clip_norm, momentum;
+  bool nesterov;
+};
+
+// velocity is null without momentum.
+__global__ void sgd(StepScalars scalars, Sgd s, const Piece* pieces, const float* gradient, float* weight,
+                    float* velocity) {
+  if (!scalars.apply()) return;
+  const float rate = *scalars.learning_rate, scale = scalars.scale(s.clip_norm);
+  const Piece piece = pieces[blockIdx.x];
+  each_four(piece, [&](const Four& at) {
+    const Pack<float, 4> gradients = at.read(gradient);
+    Pack<float, 4> weights = at.read(weight), velocities{};
+    if (velocity != nullptr) velocities = at.read(velocity);
+#pragma unroll
+    for (int k = 0; k < 4; ++k) {
+      float &w = weights.values[k], &v = velocities.values[k];
+      const float g = gradients.values[k] * scale + piece.decay * w;
+      v = s.momentum * v + g;  // without momentum: g
+      w -= rate * (s.nesterov ? g + s.momentum * v : v);
+    }
+    at.write(weights, weight);
+    if (velocity != nullptr) at.write(velocities, velocity);
+  });
+}
+
 struct Adam {
-  float clip_norm, beta_1, beta_2, epsilon, decay;
+  float clip_norm, beta_1, beta_2, epsilon;
   bool decoupled;
 };
 
-__global__ void adam(StepScalars scalars, Adam a, const float* gradient, float* weight, float* first, float* second,
-                     std::int64_t count) {
+__global__ void adam(StepScalars scalars, Adam a, const Piece* pieces, const float* gradient, float* weight,
+                     float* first, float* second) {
   if (!scalars.apply()) return;
   __shared__ float correct[2];  // the powers are float64, and need be taken once a block only
   if (threadIdx.x < 2) {
@@ -62,41 +129,54 @@ __global__ void adam(StepScalars scalars, Adam a, const float* gradient, float* 
     correct[threadIdx.x] = static_cast<float>(1 / (1 - pow(beta, static_cast<double>(*scalars.step + 1))));
   }
   __syncthreads();
+  const float correct_1 = correct[0], correct_2 = correct[1];
   const float rate = *scalars.learning_rate, scale = scalars.scale(a.clip_norm);
-  const float coupled = a.decoupled ? 0.0f : a.decay, shrink = a.decoupled ? 1.0f - rate * a.decay : 1.0f;
-  for (std::int64_t i = first_element(); i < count; i += element_stride()) {
-    const float g = gradient[i] * scale + coupled * weight[i];
-    const float m = a.beta_1 * first[i] + (1.0f - a.beta_1) * g;
-    const float v = a.beta_2 * second[i] + (1.0f - a.beta_2) * g * g;
-    first[i] = m;
-    second[i] = v;
-    weight[i] = weight[i] * shrink - rate * (m * correct[0]) / (sqrtf(v * correct[1]) + a.epsilon);
-  }
+  const Piece piece = pieces[blockIdx.x];
+  const float coupled = a.decoupled ? 0.0f : piece.decay, shrink = a.decoupled ? 1.0f - rate * piece.decay : 1.0f;
+  each_four(piece, [&](const Four& at) {
+    const Pack<float, 4> gradients = at.read(gradient);
+    Pack<float, 4> weights = at.read(weight), firsts = at.read(first), seconds = at.read(second);
+#pragma unroll
+    for (int k = 0; k < 4; ++k) {
+      float &w = weights.values[k], &m = firsts.values[k], &v = seconds.values[k];
+      const float g = gradients.values[k] * scale + coupled * w;
+      m = a.beta_1 * m + (1.0f - a.beta_1) * g;
+      v = a.beta_2 * v + (1.0f - a.beta_2) * g * g;
+      w = w * shrink - rate * (m * correct_1) / (sqrtf(v * correct_2) + a.epsilon);
+    }
+    at.write(weights, weight);
+    at.write(firsts, first);
+    at.write(seconds, second);
+  });
 }
+
+// Pieces on the GPU, and how many there are: a block each.
+struct Pieces {
+  std::shared_ptr<const Piece> data;
+  int count;
+
+  explicit Pieces(const std::vector<Piece>& pieces) : data(on_device(pieces)), count(static_cast<int>(pieces.size())) {}
+};
 
 }  // namespace
 
 Lowering lower_sgd(const LowerContext& context) {
-  const SgdUpdate def = context.op.as<SgdUpdate>();
-  return own_kernel(context, [def](const Places& p) {
-    float* velocity = def.momentum > 0 ? p.out<float>(1) : nullptr;
-    for (const UpdateRange& r : def.ranges) {
-      const Sgd s{def.clip_norm, def.momentum, r.decay ? def.weight_decay : 0.0f, def.nesterov};
-      launch(sgd, blocks_for(r.count, 4), block_threads, p.stream, StepScalars(p), s, p.in<float>(0) + r.offset,
-             p.out<float>(0) + r.offset, velocity == nullptr ? nullptr : velocity + r.offset, r.count);
-    }
+  const auto& def = context.op.as<SgdUpdate>();
+  const Sgd s{def.clip_norm, def.momentum, def.nesterov};
+  return own_kernel(context, [s, pieces = Pieces(pieces_of(def))](const Places& p) {
+    if (pieces.count == 0) return;
+    launch(sgd, pieces.count, block_threads, p.stream, StepScalars(p), s, pieces.data.get(), p.in<float>(0),
+           p.out<float>(0), s.momentum > 0 ? p.out<float>(1) : nullptr);
   });
 }
 
 Lowering lower_adam(const LowerContext& context) {
-  const AdamUpdate def = context.op.as<AdamUpdate>();
-  return own_kernel(context, [def](const Places& p) {
-    for (const UpdateRange& r : def.ranges) {
-      const Adam a{def.clip_norm, def.beta_1, def.beta_2, def.epsilon, r.decay ? def.weight_decay : 0.0f,
-                   def.decoupled};
-      launch(adam, blocks_for(r.count, 4), block_threads, p.stream, StepScalars(p), a, p.in<float>(0) + r.offset,
-             p.out<float>(0) + r.offset, p.out<float>(1) + r.offset, p.out<float>(2) + r.offset, r.count);
-    }
+  const auto& def = context.op.as<AdamUpdate>();
+  const Adam a{def.clip_norm, def.beta_1, def.beta_2, def.epsilon, def.decoupled};
+  return own_kernel(context, [a, pieces = Pieces(pieces_of(def))](const Places& p) {
+    if (pieces.count == 0) return;
+    launch(adam, pieces.count, block_threads, p.stream, StepScalars(p), a, pieces.data.get(), p.in<float>(0),
+           p.out<float>(0), p.out<float>(1), p.out<float>(2));
   });
 }
 

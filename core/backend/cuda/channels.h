@@ -1,0 +1,106 @@
+// Matrices [rows, channels] whose threads keep to their channels, and sums over the rows.
+//
+// A block takes `lanes` rows at once, of a tile of neighbouring packs of channels that is at most a cache line wide; a
+// stripe is the rows that a block comes to. Sums over lanes are in a fixed order.
+#pragma once
+
+#include <bit>
+
+#include "core/backend/cuda/pack.h"
+
+namespace trainctl::cuda {
+
+inline constexpr int channel_threads = 512;  // of a block
+inline constexpr int widest_tile = 32;       // packs
+
+struct ChannelGrid {
+  std::int64_t rows = 0, channels = 0;
+  int width = 1;                         // values of a pack
+  int tile = 1, tiles = 1;               // packs that are side by side in a block, a power of two; tiles of a row
+  std::int64_t groups = 1, stripes = 1;  // of `lanes` rows; stripes are made of every so many-th group
+
+  // `element` is the size of a value in bytes. At most `most` blocks, each thread with at least `least` rows.
+  ChannelGrid(std::int64_t row_count, std::int64_t channel_count, int pack, std::int64_t element, std::int64_t most,
+              std::int64_t least)
+      : rows(row_count), channels(channel_count), width(pack) {
+    const std::int64_t packs = channels / width;
+    tile = std::min(widest_tile, static_cast<int>(128 / (width * element)));
+    while (tile > 4 && packs % tile != 0) tile /= 2;
+    if (packs % tile != 0)
+      tile = static_cast<int>(std::bit_ceil(static_cast<unsigned>(std::min<std::int64_t>(packs, 32))));
+    tiles = static_cast<int>((packs + tile - 1) / tile);
+    groups = (rows + lanes() - 1) / lanes();
+    stripes = std::clamp<std::int64_t>(std::min(groups / least, most / tiles), 1, 1 << 15);
+  }
+  __host__ __device__ int lanes() const { return channel_threads / tile; }
+  // Channels of a tile, a power of two.
+  __host__ __device__ int span() const { return tile * width; }
+  // Rows of a stripe.
+  __host__ __device__ std::int64_t rows_of(std::int64_t stripe) const {
+    const std::int64_t own = (groups - stripe + stripes - 1) / stripes;
+    const bool has_last = (groups - 1) % stripes == stripe;
+    return own * lanes() - (has_last ? groups * lanes() - rows : 0);
+  }
+  dim3 blocks() const { return dim3(static_cast<unsigned>(tiles), static_cast<unsigned>(stripes)); }
+};
+
+// What a thread of such a grid takes: rows first, first + step, ... below `rows`, of `width` channels from `channel`
+// on.
+struct ChannelThread {
+  std::int64_t first, step, channel;
+  bool inside;  // whether there are such channels
+
+  __device__ explicit ChannelThread(const ChannelGrid& grid) {
+    const int pack = static_cast<int>(threadIdx.x) % grid.tile, lane = static_cast<int>(threadIdx.x) / grid.tile;
+    first = static_cast<std::int64_t>(blockIdx.y) * grid.lanes() + lane;
+    step = grid.stripes * grid.lanes();
+    channel = (static_cast<std::int64_t>(blockIdx.x) * grid.tile + pack) * grid.width;
+    inside = channel < grid.channels;
+  }
+};
+
+// The channel of the block's tile whose sums a thread holds after sum_lanes(), or -1.
+__device__ inline std::int64_t own_channel(const ChannelGrid& grid) {
+  const std::int64_t channel = static_cast<std::int64_t>(blockIdx.x) * grid.span() + threadIdx.x;
+  return threadIdx.x < static_cast<unsigned>(grid.span()) && channel < grid.channels ? channel : -1;
+}
+
+// How one block joins the stripes' results of its tile: each thread has a channel (or -1) and takes the stripes first,
+// first + step, ...; sum_lanes() with the tile's span then gives each channel's total to its own_channel().
+__device__ inline std::int64_t joined_channel(const ChannelGrid& grid) {
+  const std::int64_t channel = static_cast<std::int64_t>(blockIdx.x) * grid.span() + threadIdx.x % grid.span();
+  return channel < grid.channels ? channel : -1;
+}
+__device__ inline std::int64_t joined_first(const ChannelGrid& grid) { return threadIdx.x / grid.span(); }
+__device__ inline std::int64_t joined_step(const ChannelGrid& grid) { return channel_threads / grid.span(); }
+
+// Sums `quantities` times `width` values over the lanes of a block of channel_threads; `tile` packs lie side by side.
+// Thread t < tile * width gets those of pack t / width, value t % width. All threads call it.
+template <int quantities, int width, class T>
+__device__ void sum_lanes(T (&values)[quantities][width], int tile, T (&sums)[quantities]) {
+  constexpr int row = channel_threads + (width > 1 ? 4 : 0);  // keeps the banks apart
+  __shared__ T shared[quantities][width][row];
+  __syncthreads();  // an earlier sum may still be read
+#pragma unroll
+  for (int q = 0; q < quantities; ++q) {
+#pragma unroll
+    for (int k = 0; k < width; ++k) {
+      T value = values[q][k];
+      for (int distance = 16; distance >= tile; distance /= 2) {
+        value += __shfl_xor_sync(0xffffffffu, value, distance);
+      }
+      shared[q][k][threadIdx.x] = value;
+    }
+  }
+  __syncthreads();
+  const int pack = static_cast<int>(threadIdx.x) / width, k = static_cast<int>(threadIdx.x) % width;
+  const int step = std::max(tile, 32);  // a warp has added what it has of one pack
+#pragma unroll
+  for (int q = 0; q < quantities; ++q) {
+    sums[q] = 0;
+    if (pack >= tile) continue;
+    for (int i = pack; i < channel_threads; i += step) sums[q] += shared[q][k][i];
+  }
+}
+
+}  // namespace trainctl::cuda
