@@ -1,8 +1,10 @@
 // What stands between the gradients and the optimizer: zeroing, agreement, norm, running statistics.
 #include "core/graph/ops/update.h"
 
-#include "core/backend/cuda/grid.h"
 #include "core/backend/cuda/kernels.h"
+#include "core/backend/cuda/last_block.h"
+#include "core/backend/cuda/own_memory.h"
+#include "core/backend/cuda/pack.h"
 #include "core/graph/ops/batch_norm.h"
 
 namespace trainctl::cuda {
@@ -15,22 +17,26 @@ __global__ void agree(const float* loss, const float* stop, float* flags) {
 
 constexpr int norm_blocks = 512;
 
-// Each block sums the squares of its own stripe, in float64: the same bits every time.
-__global__ void square_sums(const float* gradient, std::int64_t elements, double* sums) {
-  __shared__ double shared[32];
+// Each block sums the squares of its own stripe, in float64; the last one adds the stripes in order: the same bits
+// every time.
+__global__ void gradient_norm(const float* gradient, std::int64_t elements, double* sums, unsigned* counter,
+                              const float* count, float* norm) {
+  constexpr int width = 4;
+  const std::int64_t whole = is_aligned(gradient) ? elements / width : 0;
   double sum = 0;
-  for (std::int64_t i = first_element(); i < elements; i += element_stride()) {
-    const double value = gradient[i];
-    sum += value * value;
+  for (std::int64_t i = first_element(); i < whole; i += element_stride()) {
+    for (float value : pack_at<width>(gradient + i * width).values) sum += static_cast<double>(value) * value;
   }
+  for (std::int64_t i = whole * width + first_element(); i < elements; i += element_stride()) {
+    sum += static_cast<double>(gradient[i]) * gradient[i];
+  }
+  __shared__ double shared[32];
   sum = block_sum(sum, shared);
   if (threadIdx.x == 0) sums[blockIdx.x] = sum;
-}
+  if (!last_block(counter, gridDim.x)) return;
 
-__global__ void norm_of_sums(const double* sums, int blocks, const float* count, float* norm) {
-  __shared__ double shared[32];
-  double sum = 0;
-  for (int i = static_cast<int>(threadIdx.x); i < blocks; i += static_cast<int>(blockDim.x)) sum += sums[i];
+  sum = 0;
+  for (unsigned i = threadIdx.x; i < gridDim.x; i += blockDim.x) sum += fresh(sums + i);
   sum = block_sum(sum, shared);
   if (threadIdx.x == 0) *norm = *count > 0 ? static_cast<float>(sqrt(sum) / *count) : 0.0f;
 }
@@ -76,10 +82,9 @@ Lowering lower_gradient_norm(const LowerContext& context) {
   const int blocks = blocks_for(elements, 8, norm_blocks);
   return own_kernel(
       context,
-      [elements, blocks](const Places& p) {
-        auto* sums = p.workspace<double>();
-        launch(square_sums, blocks, block_threads, p.stream, p.in<float>(0), elements, sums);
-        launch(norm_of_sums, 1, block_threads, p.stream, sums, blocks, p.in<float>(1), p.out<float>(0));
+      [elements, blocks, counter = make_counters(1)](const Places& p) {
+        launch(gradient_norm, blocks, block_threads, p.stream, p.in<float>(0), elements, p.workspace<double>(),
+               counter.get(), p.in<float>(1), p.out<float>(0));
       },
       blocks * static_cast<std::int64_t>(sizeof(double)));
 }
