@@ -75,7 +75,7 @@ struct Normalisation {
   bool relu;
 
   __device__ float scale(std::int64_t channel) const {
-    const float inverse = 1.0f / sqrtf(variance[channel] + epsilon);
+    const float inverse = rsqrtf(variance[channel] + epsilon);
     return gamma != nullptr ? gamma[channel] * inverse : inverse;
   }
 };
@@ -236,7 +236,7 @@ struct Grids {
     const Shape& x = context.input(0).shape;
     const std::int64_t rows = x.count() / x.back(), processors = context.device.processors();
     return {ChannelGrid(rows, x.back(), width, sizeof(T), 4 * processors, 4),
-            ChannelGrid(rows, x.back(), width, sizeof(T), 16 * processors, rows_in_flight)};
+            ChannelGrid(rows, x.back(), width, sizeof(T), 8 * processors, rows_in_flight)};
   }
   std::int64_t partials_bytes() const {
     return sums.stripes * sums.channels * static_cast<std::int64_t>(sizeof(float2));
