@@ -14,7 +14,8 @@ file(GLOB folders LIST_DIRECTORIES true CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/
 foreach(folder ${folders})
   get_filename_component(name ${folder} NAME)
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${folder}/*.cpp)
-  if(NOT IS_DIRECTORY ${folder} OR NOT sources OR name STREQUAL "mpi" OR (name STREQUAL "cudnn" AND NOT TARGET trainctl_cuda))
+  if(NOT IS_DIRECTORY ${folder} OR NOT sources OR name MATCHES "^(mpi|cuda|emulated_gpu)$"
+      OR (name STREQUAL "cudnn" AND NOT TARGET trainctl_cuda))
     continue()
   endif()
   add_executable(test-${name} ${sources})
@@ -37,9 +38,11 @@ if(TARGET test-cudnn)  # what the installed cuDNN offers, asked without a GPU
   target_sources(test-cudnn PRIVATE ${cudnn_sources})
   target_link_libraries(test-cudnn PRIVATE CUDA::cudart_static CUDA::cublasLt ${CUDNN_LIBRARY})
 endif()
-target_sources(test-ops PRIVATE ${PROJECT_SOURCE_DIR}/test/backend/run_op.cpp)
+target_sources(test-ops PRIVATE
+  ${PROJECT_SOURCE_DIR}/test/backend/run_op.cpp ${PROJECT_SOURCE_DIR}/test/backend/backend.cpp)
 if(EXISTS ${PROJECT_SOURCE_DIR}/test/mpi/CMakeLists.txt)
   add_subdirectory(test/mpi)
 endif()
+include(cmake/emulated_gpu.cmake)
 add_subdirectory(test/slurm)
 add_subdirectory(test/hosts)

@@ -1,8 +1,6 @@
 // Batch normalisation against its definition in float64, forward and backward, with residual and ReLU.
-#include <cmath>
-
-#include "core/backend/cpu/cpu_backend.h"
 #include "core/graph/ops/batch_norm.h"
+#include <cmath>
 #include "test/backend/run_op.h"
 #include "test/catch.h"
 
@@ -52,7 +50,7 @@ Reference reference(const Value& x, const Value& gamma, const Value& beta, const
 }  // namespace
 
 TEST_CASE("batch norm, its gradient and its inference") {
-  const auto backend = make_cpu_backend({.threads = GENERATE(1, 2)});
+  const auto backend = backend_under_test({.threads = GENERATE(1, 2)});
   const DType dtype = GENERATE(DType::float32, DType::bfloat16);
   const Shape shape = GENERATE(Shape{4, 5, 7, 16}, Shape{33, 3}, Shape{2, 3, 3, 130}, Shape{64, 20, 20, 10});
   const bool residual = GENERATE(false, true), relu = GENERATE(false, true), affine = GENERATE(false, true);
@@ -111,7 +109,7 @@ TEST_CASE("batch norm, its gradient and its inference") {
 }
 
 TEST_CASE("the variance of values with a large mean keeps its digits") {
-  const auto backend = make_cpu_backend({});
+  const auto backend = backend_under_test({});
   const Value x = random_value({64, 16, 16, 4}, DType::float32, 1, 4095, 4097);
   const BatchNormAttributes a{1e-3f, false, false, false, false};
   const Reference r = reference(x, {}, {}, {}, x, a);
@@ -120,7 +118,7 @@ TEST_CASE("the variance of values with a large mean keeps its digits") {
 }
 
 TEST_CASE("statistics are summed by weight") {
-  const auto backend = make_cpu_backend({});
+  const auto backend = backend_under_test({});
   const Value mean = random_value({5}, DType::float32, 1), variance = random_value({5}, DType::float32, 2);
   const Value old = random_value({5}, DType::float32, 3);
   Value weights = random_value({6}, DType::float32, 5, 0.5, 2);

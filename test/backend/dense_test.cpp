@@ -1,5 +1,4 @@
 // Dense kernels against naive sums in float64.
-#include "core/backend/cpu/cpu_backend.h"
 #include "core/graph/ops/linear.h"
 #include "test/backend/run_op.h"
 #include "test/catch.h"
@@ -41,7 +40,7 @@ Value as_computed(Value value, DType dtype) {
 }  // namespace
 
 TEST_CASE("dense forward, backward by input and by weights") {
-  const auto backend = make_cpu_backend({.threads = GENERATE(1, 2)});
+  const auto backend = backend_under_test({.threads = GENERATE(1, 2)});
   const DType dtype = GENERATE(DType::float32, DType::bfloat16);
   const Sizes s = GENERATE(Sizes{64, 784, 256}, Sizes{7, 13, 10}, Sizes{1, 5, 1}, Sizes{33, 128, 128});
   CAPTURE(name_of(dtype), s.samples, s.in, s.out);

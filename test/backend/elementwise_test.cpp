@@ -1,7 +1,5 @@
 // Element-wise ops, softmax, dropout and shaping against their definitions in float64.
 #include <cmath>
-
-#include "core/backend/cpu/cpu_backend.h"
 #include "core/base/random.h"
 #include "core/graph/ops/activations.h"
 #include "core/graph/ops/shaping.h"
@@ -46,7 +44,7 @@ double tolerance(DType dtype) { return dtype == DType::float32 ? 1e-6 : 8e-3; }
 }  // namespace
 
 TEST_CASE("activations, their gradients and add") {
-  const auto backend = make_cpu_backend({.threads = 2});
+  const auto backend = backend_under_test({.threads = 2});
   const DType dtype = GENERATE(DType::float32, DType::bfloat16);
   for (ActivationKind kind : kinds) {
     const ActivationFunction f{kind, 0.2f};
@@ -69,7 +67,7 @@ TEST_CASE("activations, their gradients and add") {
 }
 
 TEST_CASE("activations at the ends of the range") {
-  const auto backend = make_cpu_backend({});
+  const auto backend = backend_under_test({});
   const double infinity = std::numeric_limits<double>::infinity(), nan = std::numeric_limits<double>::quiet_NaN();
   const Value x = row({-infinity, -1000, 1000, infinity, nan, -1e-30});
   const auto of = [&](ActivationKind kind) {
@@ -84,7 +82,7 @@ TEST_CASE("activations at the ends of the range") {
 }
 
 TEST_CASE("softmax and its gradient") {
-  const auto backend = make_cpu_backend({.threads = 2});
+  const auto backend = backend_under_test({.threads = 2});
   const DType dtype = GENERATE(DType::float32, DType::bfloat16);
   const std::int64_t n = GENERATE(1, 10, 1001);
   CAPTURE(name_of(dtype), n);
@@ -111,7 +109,7 @@ TEST_CASE("softmax and its gradient") {
 }
 
 TEST_CASE("dropout draws exactly the mask that its comment states") {
-  const auto backend = make_cpu_backend({.threads = GENERATE(1, 2)});
+  const auto backend = backend_under_test({.threads = GENERATE(1, 2)});
   const DType dtype = GENERATE(DType::float32, DType::bfloat16);
   const Shape shape = GENERATE(Shape{3, 7}, Shape{5, 9, 13, 3});
   const float rate = 0.3f;
@@ -134,7 +132,7 @@ TEST_CASE("dropout draws exactly the mask that its comment states") {
 }
 
 TEST_CASE("casts round to nearest even") {
-  const auto backend = make_cpu_backend({.threads = 2});
+  const auto backend = backend_under_test({.threads = 2});
   Value x = random_value({3, 20011}, DType::float32, 1, -1e3, 1e3);
   x.values[0] = 1 + 0x1p-8;      // halfway, down to even
   x.values[1] = 1 + 3 * 0x1p-8;  // halfway, up to even
@@ -151,7 +149,7 @@ TEST_CASE("casts round to nearest even") {
 }
 
 TEST_CASE("concatenate and split are inverse") {
-  const auto backend = make_cpu_backend({.threads = 2});
+  const auto backend = backend_under_test({.threads = 2});
   const DType dtype = GENERATE(DType::float32, DType::bfloat16);
   const Value a = random_value({2, 3, 5}, dtype, 1), b = random_value({2, 3, 1}, dtype, 2),
               c = random_value({2, 3, 4}, dtype, 3);

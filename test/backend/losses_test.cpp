@@ -1,9 +1,7 @@
 // Losses and metrics against their definitions in float64.
+#include "core/graph/ops/losses.h"
 #include <cmath>
 #include <functional>
-
-#include "core/backend/cpu/cpu_backend.h"
-#include "core/graph/ops/losses.h"
 #include "test/backend/run_op.h"
 #include "test/catch.h"
 
@@ -61,7 +59,7 @@ Value weights() {
 }  // namespace
 
 TEST_CASE("losses and their gradients, by differences") {
-  const auto backend = make_cpu_backend({.threads = 2});
+  const auto backend = backend_under_test({.threads = 2});
   const DType dtype = GENERATE(DType::float32, DType::bfloat16);
   const LossKind kind = GENERATE(LossKind::sparse_categorical_crossentropy, LossKind::categorical_crossentropy,
                                  LossKind::binary_crossentropy, LossKind::mean_squared_error);
@@ -100,7 +98,7 @@ TEST_CASE("losses and their gradients, by differences") {
 }
 
 TEST_CASE("a skipped sample may hold anything; a counted one that is not finite shows") {
-  const auto backend = make_cpu_backend({});
+  const auto backend = backend_under_test({});
   Value x = random_value({samples, values}, DType::float32, 1), w = weights();
   Value targets = random_integers({samples}, DType::int32, 2, values);
   x.values[3 * values] = std::numeric_limits<double>::quiet_NaN();
@@ -114,7 +112,7 @@ TEST_CASE("a skipped sample may hold anything; a counted one that is not finite 
 }
 
 TEST_CASE("metrics") {
-  const auto backend = make_cpu_backend({});
+  const auto backend = backend_under_test({});
   const DType dtype = GENERATE(DType::float32, DType::bfloat16);
   Value x = random_value({samples, values}, dtype, 1), w = weights();
   x.values[5] = x.values[7] = 3;  // equals: the first counts

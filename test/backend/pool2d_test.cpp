@@ -1,7 +1,5 @@
 // Pooling against naive loops in float64.
 #include <limits>
-
-#include "core/backend/cpu/cpu_backend.h"
 #include "core/graph/ops/pooling.h"
 #include "test/backend/run_op.h"
 #include "test/catch.h"
@@ -67,7 +65,7 @@ Result reference(const Case& c, PoolMode mode, const Value& x, const Value& dy) 
 }  // namespace
 
 TEST_CASE("pooling forward and backward") {
-  const auto backend = make_cpu_backend({.threads = 2});
+  const auto backend = backend_under_test({.threads = 2});
   const DType dtype = GENERATE(DType::float32, DType::bfloat16);
   const PoolMode mode = GENERATE(PoolMode::max, PoolMode::average);
   const double tolerance = dtype == DType::float32 ? 1e-6 : 1e-2;
@@ -89,7 +87,7 @@ TEST_CASE("pooling forward and backward") {
 }
 
 TEST_CASE("global average pooling forward and backward") {
-  const auto backend = make_cpu_backend({.threads = 2});
+  const auto backend = backend_under_test({.threads = 2});
   const DType dtype = GENERATE(DType::float32, DType::bfloat16);
   const Value x = random_value({3, 5, 4, 70}, dtype, 1), dy = random_value({3, 70}, dtype, 2);
   std::vector<double> y(3 * 70), dx(x.values.size());

@@ -35,6 +35,12 @@ T get(const void* memory, std::size_t i) {
   return value;
 }
 
+std::vector<std::byte> bytes_of(const Value& value) {
+  std::vector<std::byte> bytes(static_cast<std::size_t>(value.type.bytes()));
+  write_values(value, bytes.data());
+  return bytes;
+}
+
 }  // namespace
 
 double round_to(DType dtype, double value) {
@@ -145,6 +151,13 @@ std::vector<Value> run_op(Backend& backend, std::shared_ptr<const OpDef> def, co
     memory.push_back(backend.allocate(bytes));
     return Address{memory.back().get(), 0};
   };
+  const auto upload = [&](const std::vector<std::byte>& bytes, Address to) {
+    backend.copy(to.fixed, bytes.data(), static_cast<std::int64_t>(bytes.size()), *stream);
+    stream->synchronize();
+  };
+  const auto fill = [&](Address to, std::int64_t bytes) {  // NaN, where it is floats
+    upload(std::vector<std::byte>(static_cast<std::size_t>(bytes), std::byte{0xff}), to);
+  };
   const auto reorder = [&](TensorId id, const Layout& from, const Layout& to, Address source) {
     Program with_copy = program;
     with_copy.tensors.push_back(program.tensor(id));
@@ -159,18 +172,18 @@ std::vector<Value> run_op(Backend& backend, std::shared_ptr<const OpDef> def, co
   Binding binding;
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     Address place = allocate(inputs[i].type.bytes());
-    write_values(inputs[i], place.fixed);
+    upload(bytes_of(inputs[i]), place);
     if (!(lowering.inputs[i] == layouts[i])) place = reorder(op.inputs[i], layouts[i], lowering.inputs[i], place);
     binding.inputs.push_back(place);
   }
   for (std::size_t i = 0; i < results.size(); ++i) {
     const Address place = allocate(lowering.outputs[i].bytes);
-    std::memset(place.fixed, 0xff, static_cast<std::size_t>(lowering.outputs[i].bytes));  // NaN, where it is floats
-    if (i < initial.size() && !initial[i].values.empty()) write_values(initial[i], place.fixed);
+    fill(place, lowering.outputs[i].bytes);
+    if (i < initial.size() && !initial[i].values.empty()) upload(bytes_of(initial[i]), place);
     binding.outputs.push_back(place);
   }
   binding.workspace = allocate(lowering.workspace_bytes);
-  std::memset(binding.workspace.fixed, 0xff, static_cast<std::size_t>(lowering.workspace_bytes));
+  fill(binding.workspace, lowering.workspace_bytes);
   lowering.bind(binding)->run(*stream, {});
   stream->synchronize();
 
@@ -179,7 +192,10 @@ std::vector<Value> run_op(Backend& backend, std::shared_ptr<const OpDef> def, co
     Address place = binding.outputs[i];
     const Layout logical = logical_layout(results[i]);
     if (!(lowering.outputs[i] == logical)) place = reorder(op.outputs[i], lowering.outputs[i], logical, place);
-    outputs.push_back(read_values(results[i], place.fixed));
+    std::vector<std::byte> bytes(static_cast<std::size_t>(logical.bytes));
+    backend.copy(bytes.data(), place.fixed, logical.bytes, *stream);
+    stream->synchronize();
+    outputs.push_back(read_values(results[i], bytes.data()));
   }
   return outputs;
 }

@@ -24,6 +24,9 @@ Value random_integers(const Shape& shape, DType dtype, std::uint64_t seed, std::
 Value row(std::vector<double> values);
 Value scalar(double value, DType dtype = DType::float32);
 
+// The backend that this program tests: the CPU's, or CUDA's in test-cuda, which is made of the same cases.
+std::unique_ptr<Backend> backend_under_test(const BackendOptions& options = {});
+
 // Writes and reads memory in a dtype.
 void write_values(const Value& value, void* memory);
 Value read_values(const TensorType& type, const void* memory);

@@ -1,8 +1,6 @@
 // Optimizers, gradient norm, agreement and running statistics against their definitions in float64.
-#include <cmath>
-
-#include "core/backend/cpu/cpu_backend.h"
 #include "core/graph/ops/update.h"
+#include <cmath>
 #include "test/backend/run_op.h"
 #include "test/catch.h"
 
@@ -40,7 +38,7 @@ const double decay = 0.02f, epsilon = 1e-7f;
 }  // namespace
 
 TEST_CASE("sgd: plain, momentum, nesterov, decay, clipping") {
-  const auto backend = make_cpu_backend({.threads = GENERATE(1, 2)});
+  const auto backend = backend_under_test({.threads = GENERATE(1, 2)});
   const float momentum = GENERATE(0.0f, 0.9f);
   const bool nesterov = GENERATE(false, true);
   const float clip = GENERATE(0.0f, 0.5f);
@@ -74,7 +72,7 @@ TEST_CASE("sgd: plain, momentum, nesterov, decay, clipping") {
 }
 
 TEST_CASE("adam and adamw") {
-  const auto backend = make_cpu_backend({.threads = GENERATE(1, 2)});
+  const auto backend = backend_under_test({.threads = GENERATE(1, 2)});
   const bool decoupled = GENERATE(false, true);
   AdamUpdate def;
   def.ranges = ranges;
@@ -104,19 +102,19 @@ TEST_CASE("adam and adamw") {
 }
 
 TEST_CASE("the gradient norm is in float64 and independent of the threads") {
-  const auto one = make_cpu_backend({.threads = 1});
+  const auto one = backend_under_test({.threads = 1});
   const Value gradient = random_value({100003}, DType::float32, 1, -1e25, 1e25);  // squares overflow float32
   double sum = 0;
   for (double v : gradient.values) sum += v * v;
   const auto op = std::make_shared<GradientNorm>(100003);
   const Value got = run_op(*one, op, {gradient, scalar(8)})[0];
   CHECK(got.values[0] == Approx(std::sqrt(sum) / 8).epsilon(1e-6));
-  const auto two = make_cpu_backend({.threads = 2});
+  const auto two = backend_under_test({.threads = 2});
   CHECK(run_op(*two, op, {gradient, scalar(8)})[0].values == got.values);
 }
 
 TEST_CASE("agree, zero gradients and running statistics") {
-  const auto backend = make_cpu_backend({});
+  const auto backend = backend_under_test({});
   const double nan = std::numeric_limits<double>::quiet_NaN();
   CHECK(run_op(*backend, std::make_shared<Agree>(), {scalar(3), scalar(1)})[0].values == std::vector<double>{0, 1});
   CHECK(run_op(*backend, std::make_shared<Agree>(), {scalar(nan), scalar(0)})[0].values == std::vector<double>{1, 0});

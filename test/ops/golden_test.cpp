@@ -83,7 +83,7 @@ Value row_of(const Value& matrix, std::int64_t index) {
 }  // namespace
 
 TEST_CASE("losses and their gradients are PyTorch's") {
-  const auto backend = make_backend("cpu", {.threads = 1});
+  const auto backend = backend_under_test();
   const Golden golden("ops.safetensors");
   const DType dtype = GENERATE(DType::float32, DType::bfloat16);
   for (const LossCase& which : losses) {
@@ -109,7 +109,7 @@ TEST_CASE("losses and their gradients are PyTorch's") {
 }
 
 TEST_CASE("metrics are PyTorch's") {
-  const auto backend = make_backend("cpu", {.threads = 1});
+  const auto backend = backend_under_test();
   const Golden golden("ops.safetensors");
   const DType dtype = GENERATE(DType::float32, DType::bfloat16);
   for (const auto& [name, kind] : metrics) {
@@ -122,7 +122,7 @@ TEST_CASE("metrics are PyTorch's") {
 }
 
 TEST_CASE("batch normalisation by given statistics is PyTorch's") {
-  const auto backend = make_backend("cpu", {.threads = 1});
+  const auto backend = backend_under_test();
   const Golden golden("ops.safetensors");
   const DType dtype = GENERATE(DType::float32, DType::bfloat16);
   for (const bool residual : {false, true}) {
@@ -138,7 +138,7 @@ TEST_CASE("batch normalisation by given statistics is PyTorch's") {
 }
 
 TEST_CASE("optimizers take PyTorch's steps") {
-  const auto backend = make_backend("cpu", {.threads = 1});
+  const auto backend = backend_under_test();
   const Golden golden("ops.safetensors");
   for (const OptimizerCase& which : optimizers()) {
     const std::string name = which.name;

@@ -13,7 +13,7 @@ __device__ inline float normal_cdf(float x) { return 0.5f * (1.0f + erff(x * 0.7
 __device__ inline float value_of(ActivationKind kind, float slope, float x) {
   switch (kind) {
     case ActivationKind::relu:
-      return fmaxf(x, 0.0f);
+      return x <= 0.0f ? 0.0f : x;  // NaN stays
     case ActivationKind::leaky_relu:
       return x > 0 ? x : slope * x;
     case ActivationKind::gelu:

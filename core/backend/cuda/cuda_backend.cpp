@@ -41,6 +41,8 @@ class CudaBackend final : public Backend {
     }
     Memory owned{std::shared_ptr<std::byte>(static_cast<std::byte*>(memory), [](std::byte* p) { cudaFree(p); }), bytes};
     check(cudaMemset(memory, 0, size), "cudaMemset");
+    // It returns before the memory is zero, and streams that do not block would not wait for it.
+    check(cudaStreamSynchronize(nullptr), "cudaStreamSynchronize");
     return owned;
   }
 

@@ -4,6 +4,7 @@
 // its A, and a vector along our columns lies along its rows, where its bias epilogues want it.
 #include "core/backend/cuda/product.h"
 
+#include <algorithm>
 #include <array>
 #include <cstring>
 #include <vector>
@@ -168,7 +169,9 @@ void Product::choose(const ProductShape& s) {
   const RandomBuffer b(s.inner * s.columns * size_of(s.operand), s.operand);
   const RandomBuffer c(s.rows * s.columns * size_of(s.result), s.result);
   const RandomBuffer vector(s.columns * size_of(DType::float32), DType::float32);
-  const RandomBuffer workspace(workspace_limit, DType::float32);
+  std::size_t largest = 0;
+  for (const auto& candidate : candidates) largest = std::max(largest, candidate.workspaceSize);
+  const RandomBuffer workspace(static_cast<std::int64_t>(largest), DType::float32);
   double fastest = 1e30;
   cublasLtMatmulAlgo_t best = candidates.front().algo;
   for (const cublasLtMatmulHeuristicResult_t& candidate : candidates) {

@@ -20,6 +20,7 @@ void Waits::await(cudaError_t (*query)(void*), void* object, std::string_view ca
   auto next_look = start + std::chrono::milliseconds(1);
   cudaError_t status = query(object);
   for (; status == cudaErrorNotReady; status = query(object)) {
+    cudaGetLastError();  // which would be this, and is no error
     const auto now = Clock::now();
     if (now < next_look) continue;
     const auto waited = std::chrono::duration_cast<std::chrono::milliseconds>(now - start);

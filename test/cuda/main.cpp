@@ -1,0 +1,40 @@
+// The main of the CUDA tests: without a device they are skipped (exit code 4).
+#if __has_include(<catch2/catch_all.hpp>)
+#include <catch2/catch_session.hpp>
+#else
+#define CATCH_CONFIG_RUNNER
+#include <catch2/catch.hpp>
+#endif
+
+#include <cstdio>
+
+#include "core/backend/device_module.h"
+#include "core/base/error.h"
+
+namespace {
+
+// Why no device can be used; empty where one can.
+std::string missing() {
+  const auto loaded = trainctl::load_cuda_module();
+  if (loaded.module == nullptr) return loaded.why;
+  try {
+    loaded.module->make_backend({});
+    return "";
+  } catch (const trainctl::Error& error) {
+    return error.what();
+  }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  Catch::Session session;
+  if (const int failed = session.applyCommandLine(argc, argv)) return failed;
+  const auto& config = session.configData();
+  const bool lists = config.listTests || config.listTags || config.listReporters;
+  if (const std::string why = lists ? "" : missing(); !why.empty()) {
+    std::printf("skipped, no CUDA device: %s\n", why.c_str());
+    return 4;
+  }
+  return session.run();
+}

@@ -1,0 +1,42 @@
+// Operation graphs of the emulated cuDNN: what they compute, by plain loops.
+#pragma once
+
+#include "test/emulated_gpu/cudnn_descriptor.h"
+#include "test/emulated_gpu/values.h"
+
+namespace emulated::cudnn {
+
+struct Tensor {
+  Number type;
+  std::vector<std::int64_t> sizes, strides;  // [n, channels, height, width]
+  std::int64_t id, alignment;
+  bool is_virtual;
+
+  explicit Tensor(const Descriptor& descriptor);
+  std::int64_t count() const;
+  std::int64_t bytes() const;  // from the first element to the last
+};
+
+enum class Direction { forward, input_gradient, weight_gradient };
+
+struct Convolution {
+  Direction direction;
+  Tensor x, w, y;
+  std::vector<std::int64_t> before, after, strides, dilation;
+  float alpha, beta;
+
+  explicit Convolution(const Descriptor& operation);
+  // Throws Refusal where the sizes do not fit together.
+  void check() const;
+};
+
+// Checks the operations of a graph against each other.
+void check_graph(const Descriptor& graph);
+
+// Runs a graph on memory: addresses by tensor id. `backwards` adds in the opposite order.
+void run_graph(const Descriptor& graph, const std::map<std::int64_t, void*>& memory, bool backwards);
+
+// The tensors of a graph that lie in memory.
+std::vector<Tensor> tensors_in_memory(const Descriptor& graph);
+
+}  // namespace emulated::cudnn

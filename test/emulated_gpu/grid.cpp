@@ -1,0 +1,257 @@
+// Grids of threads on the CPU. See grid.h.
+#include "test/emulated_gpu/grid.h"
+
+#include <algorithm>
+#include <deque>
+#include <map>
+#include <memory>
+#include <numeric>
+#include <string>
+#include <vector>
+
+#include "test/emulated_gpu/context_switch.h"
+#include "test/emulated_gpu/device_code.h"
+#include "test/emulated_gpu/runtime.h"
+#include "test/emulated_gpu/shared_memory.h"
+
+uint3 threadIdx, blockIdx;
+dim3 blockDim, gridDim;
+
+namespace emulated {
+namespace {
+
+constexpr unsigned warp = 32;
+
+struct Thread {
+  enum class State { unstarted, runs, at_barrier, in_warp, left } state = State::unstarted;
+  Fiber* fiber = nullptr;
+  Where where;
+  // What it brings to a warp exchange, and what it gets.
+  Exchange what{};
+  unsigned mask = 0, source = 0;
+  std::uint64_t bits = 0, result = 0;
+};
+
+// Runs the blocks of a grid one after the other. A fiber runs thread after thread; where one has to wait, the fiber
+// keeps it, and another fiber goes on with the threads that are left.
+class Blocks {
+ public:
+  // False where the block hangs.
+  bool run(const std::function<void()>& body, bool backwards);
+
+  int meet_block(bool predicate, const Where& where);
+  std::uint64_t meet_warp(Exchange what, unsigned mask, std::uint64_t bits, unsigned source, const Where& where);
+
+ private:
+  static void fiber_main();
+  void run_threads();
+  void make_current(unsigned number);
+  void wait();
+  void let_go(unsigned number);
+  void complete_warp(unsigned first);
+  std::string waiting() const;
+
+  std::vector<Thread> threads_;
+  std::deque<unsigned> ready_;  // threads that need wait no longer
+  std::vector<std::unique_ptr<Fiber>> fibers_;
+  std::vector<Fiber*> idle_;
+  Fiber scheduler_;
+  Fiber* fiber_ = nullptr;  // that runs now
+  const std::function<void()>* body_ = nullptr;
+  unsigned next_ = 0, current_ = 0, left_ = 0, at_barrier_ = 0;
+  int votes_ = 0, result_ = 0;
+  bool backwards_ = false;
+};
+
+Blocks& blocks() {
+  static Blocks& all = *new Blocks;  // never destroyed: streams may run until the process ends
+  return all;
+}
+
+bool Blocks::run(const std::function<void()>& body, bool backwards) {
+  body_ = &body;
+  backwards_ = backwards;
+  threads_.assign(blockDim.x * blockDim.y * blockDim.z, {});
+  next_ = left_ = at_barrier_ = 0;
+  votes_ = 0;
+  while (left_ < threads_.size()) {
+    // Those that started go on first, or last: both are legal.
+    const bool start = next_ < threads_.size() && (ready_.empty() || !backwards);
+    if (start) {
+      if (idle_.empty()) idle_.push_back(fibers_.emplace_back(std::make_unique<Fiber>(fiber_main)).get());
+      fiber_ = idle_.back();
+      idle_.pop_back();
+    } else if (!ready_.empty()) {
+      make_current(ready_.front());
+      ready_.pop_front();
+      fiber_ = threads_[current_].fiber;
+    } else {
+      fault("a kernel hangs: " + waiting());
+      fibers_.clear();  // they will never return
+      idle_.clear();
+      return false;
+    }
+    scheduler_.switch_to(*fiber_);
+  }
+  return true;
+}
+
+void Blocks::fiber_main() {
+  for (;;) {
+    blocks().run_threads();
+    Fiber* self = blocks().fiber_;
+    blocks().idle_.push_back(self);
+    self->switch_to(blocks().scheduler_);
+  }
+}
+
+void Blocks::run_threads() {
+  while (next_ < threads_.size() && (ready_.empty() || !backwards_)) {
+    make_current(backwards_ ? static_cast<unsigned>(threads_.size()) - 1 - next_ : next_);
+    ++next_;
+    threads_[current_].state = Thread::State::runs;
+    (*body_)();
+    threads_[current_].state = Thread::State::left;
+    ++left_;
+    complete_warp(current_ / warp * warp);
+  }
+}
+
+void Blocks::make_current(unsigned number) {
+  current_ = number;
+  threadIdx = {number % blockDim.x, number / blockDim.x % blockDim.y, number / blockDim.x / blockDim.y};
+}
+
+void Blocks::wait() {
+  Fiber* self = threads_[current_].fiber = fiber_;
+  self->switch_to(scheduler_);
+}
+
+void Blocks::let_go(unsigned number) {
+  threads_[number].state = Thread::State::runs;
+  ready_.push_back(number);
+}
+
+int Blocks::meet_block(bool predicate, const Where& where) {
+  Thread& self = threads_[current_];
+  self.state = Thread::State::at_barrier;
+  self.where = where;
+  votes_ += predicate ? 1 : 0;
+  if (++at_barrier_ == threads_.size()) {
+    for (unsigned i = 0; i < threads_.size(); ++i) {
+      if (threads_[i].where.line() != where.line()) {
+        fault("the threads of a block meet at different barriers: " + waiting());
+        break;
+      }
+    }
+    at_barrier_ = 0;
+    result_ = votes_;
+    votes_ = 0;
+    for (unsigned i = 0; i < threads_.size(); ++i)
+      let_go(backwards_ ? static_cast<unsigned>(threads_.size()) - 1 - i : i);
+  }
+  wait();
+  return result_;  // no later barrier can complete before this thread has come to it
+}
+
+std::uint64_t Blocks::meet_warp(Exchange what, unsigned mask, std::uint64_t bits, unsigned source, const Where& where) {
+  Thread& self = threads_[current_];
+  if ((mask >> current_ % warp & 1) == 0) fault("a thread is not in the mask of its own warp exchange: " + waiting());
+  self = {Thread::State::in_warp, nullptr, where, what, mask, source, bits, 0};
+  complete_warp(current_ / warp * warp);
+  wait();
+  return threads_[current_].result;
+}
+
+// Lets go those threads of a warp for which all others of their mask have come to the same exchange, or have left.
+void Blocks::complete_warp(unsigned first) {
+  const unsigned count = std::min<unsigned>(warp, static_cast<unsigned>(threads_.size()) - first);
+  for (unsigned i = 0; i < count; ++i) {
+    const Thread& one = threads_[first + i];
+    if (one.state != Thread::State::in_warp) continue;
+    unsigned here = 0;
+    bool complete = true;
+    for (unsigned k = 0; k < count; ++k) {
+      const Thread& other = threads_[first + k];
+      if ((one.mask >> k & 1) == 0 || other.state == Thread::State::left) continue;
+      const bool same = other.state == Thread::State::in_warp && other.mask == one.mask && other.what == one.what &&
+                        other.where.line() == one.where.line();
+      complete = complete && same;
+      here |= 1u << k;
+    }
+    if (!complete) continue;
+    unsigned voted = 0;
+    for (unsigned k = 0; k < count; ++k) voted |= (here >> k & 1) != 0 && threads_[first + k].bits != 0 ? 1u << k : 0u;
+    for (unsigned k = 0; k < count; ++k) {
+      if ((here >> k & 1) == 0) continue;
+      Thread& thread = threads_[first + k];
+      switch (thread.what) {
+        case Exchange::lane:
+          thread.result = (here >> thread.source & 1) != 0 ? threads_[first + thread.source].bits : ~std::uint64_t{0};
+          break;
+        case Exchange::ballot:
+          thread.result = voted;
+          break;
+        case Exchange::any:
+          thread.result = voted != 0;
+          break;
+        case Exchange::all:
+          thread.result = voted == here;
+          break;
+        case Exchange::match:
+          thread.result = 0;
+          for (unsigned j = 0; j < count; ++j) {
+            if ((here >> j & 1) != 0 && threads_[first + j].bits == thread.bits) thread.result |= 1u << j;
+          }
+          break;
+      }
+      let_go(first + k);
+    }
+  }
+}
+
+// "224 threads wait at a barrier in sum_stripes() (column_sums.cu:31), 32 threads have left the kernel (block of 256)".
+std::string Blocks::waiting() const {
+  std::map<std::string, int> counts;
+  for (const Thread& thread : threads_) {
+    const std::string file = thread.where.file_name();
+    const std::string place = std::string(thread.where.function_name()) + " (" + file.substr(file.rfind('/') + 1) +
+                              ":" + std::to_string(thread.where.line()) + ")";
+    const bool left = thread.state == Thread::State::left;
+    if (left || thread.state == Thread::State::at_barrier || thread.state == Thread::State::in_warp) {
+      const char* what = thread.state == Thread::State::at_barrier ? "wait at a barrier in " : "exchange values in ";
+      ++counts[left ? "have left the kernel" : what + place];
+    }
+  }
+  std::string text;
+  for (const auto& [what, count] : counts)
+    text += (text.empty() ? "" : ", ") + std::to_string(count) + " threads " + what;
+  return text + " (block of " + std::to_string(threads_.size()) + ")";
+}
+
+}  // namespace
+
+int meet_block(bool predicate, const Where& where) { return blocks().meet_block(predicate, where); }
+
+std::uint64_t meet_warp(Exchange what, unsigned mask, std::uint64_t bits, unsigned source, const Where& where) {
+  return blocks().meet_warp(what, mask, bits, source, where);
+}
+
+void run_grid(dim3 grid, dim3 block, const std::function<void()>& thread) {
+  static unsigned launches = 0;
+  gridDim = grid;
+  blockDim = block;
+  const std::uint64_t count = std::uint64_t{grid.x} * grid.y * grid.z;
+  // Every block once: steps of about 0.62 count, without a common divisor.
+  std::uint64_t step = count * 5 / 8 + 1;
+  while (std::gcd(step, count) != 1) ++step;
+  std::uint64_t number = ++launches % count;
+  for (std::uint64_t i = 0; i < count; ++i, number = (number + step) % count) {
+    blockIdx = {static_cast<unsigned>(number % grid.x), static_cast<unsigned>(number / grid.x % grid.y),
+                static_cast<unsigned>(number / grid.x / grid.y)};
+    poison_shared_memory();
+    if (!blocks().run(thread, (launches + i) % 2 != 0)) return;
+  }
+}
+
+}  // namespace emulated

@@ -1,0 +1,18 @@
+// Grids of threads on the CPU: blocks one after the other, the threads of a block as fibers of the calling thread.
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <functional>
+
+namespace emulated {
+
+// Queues a kernel; `thread` is what each of its threads runs. Launches that CUDA refuses leave their error for
+// cudaPeekAtLastError().
+void launch(dim3 grid, dim3 block, cudaStream_t stream, std::function<void()> thread);
+
+// Runs all threads now. Blocks run in a scrambled order, threads forwards or backwards. A kernel that hangs is a fault
+// (see fault() in runtime.h).
+void run_grid(dim3 grid, dim3 block, const std::function<void()>& thread);
+
+}  // namespace emulated

@@ -1,0 +1,23 @@
+// Starting a kernel on the emulated GPU: stands before the header of this name that CUDA uses.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <tuple>
+
+#include "core/backend/cuda/check.h"
+#include "test/emulated_gpu/grid.h"
+
+namespace trainctl::cuda {
+
+// Queues kernel(arguments...) on the stream, over `blocks` blocks of `threads` threads. Throws as check() does.
+template <class... Parameters, class... Arguments>
+void launch(void (*kernel)(Parameters...), dim3 blocks, int threads, cudaStream_t stream, Arguments... arguments) {
+  const std::tuple<Parameters...> values(static_cast<Parameters>(arguments)...);
+  static_assert((std::is_trivially_copyable_v<Parameters> && ...), "kernel arguments are copied byte by byte");
+  emulated::launch(blocks, dim3(static_cast<unsigned>(threads)), stream,
+                   [kernel, values] { std::apply([kernel](auto... each) { kernel(each...); }, values); });
+  check(cudaPeekAtLastError(), "kernel launch");
+}
+
+}  // namespace trainctl::cuda

@@ -1,0 +1,424 @@
+// The part of NCCL that trainctl uses, between processes on one machine.
+//
+// A collective moves every rank's data to every other rank, and each reduces what it needs in the order of the ranks.
+// Communicators that do not block take their time: what was called is under way until ncclCommGetAsyncError() has been
+// asked, and is queued on its stream no earlier. Ranks whose calls do not match get an error (NCCL itself would hang).
+#include <nccl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstring>
+#include <map>
+#include <mutex>
+#include <set>
+#include <thread>
+#include <vector>
+
+#include "test/emulated_gpu/nccl_link.h"
+#include "test/emulated_gpu/runtime.h"
+#include "test/emulated_gpu/values.h"
+
+using namespace emulated;
+
+namespace {
+
+// Bytes to or from a peer.
+struct Transfer {
+  bool sends;
+  int peer;
+  std::byte* data;
+  std::size_t bytes, moved = 0;
+};
+
+// A call, ready to be queued.
+struct Queued {
+  cudaStream_t stream;
+  std::function<void()> run;
+};
+
+}  // namespace
+
+struct ncclComm {
+  std::unique_ptr<Link> link;
+  bool blocking = true;
+  bool connected = false;
+  bool finalized = false;
+  std::atomic<ncclResult_t> error{ncclSuccess};
+  std::vector<Queued> under_way;
+  int device = 0;
+};
+
+namespace {
+
+std::string& last_error() {
+  static auto& text = *new std::string;
+  return text;
+}
+
+ncclResult_t fail(ncclComm* communicator, ncclResult_t result, const std::string& why) {
+  std::fprintf(stderr, "emulated NCCL: %s\n", why.c_str());
+  last_error() = why;
+  if (communicator != nullptr) communicator->error = result;
+  return result;
+}
+
+// The group that this thread has open: its transfers run together.
+struct Group {
+  int depth = 0;
+  ncclComm* communicator = nullptr;
+  cudaStream_t stream = nullptr;
+  std::vector<Transfer> transfers;
+};
+Group& group() {
+  static std::mutex& mutex = *new std::mutex;
+  static auto& groups = *new std::map<std::thread::id, Group>;
+  const std::scoped_lock lock(mutex);
+  return groups[std::this_thread::get_id()];
+}
+
+std::size_t size_of(ncclDataType_t type) {
+  switch (type) {
+    case ncclInt8:
+    case ncclUint8:
+      return 1;
+    case ncclFloat16:
+    case ncclBfloat16:
+      return 2;
+    case ncclInt64:
+    case ncclUint64:
+    case ncclFloat64:
+      return 8;
+    default:
+      return 4;
+  }
+}
+
+// Adds to, or lowers or raises, the values at `to`.
+template <class T>
+void reduce(ncclRedOp_t operation, void* to, const void* from, std::size_t count) {
+  auto* target = static_cast<T*>(to);
+  const auto* source = static_cast<const T*>(from);
+  for (std::size_t i = 0; i < count; ++i) {
+    target[i] = operation == ncclSum   ? static_cast<T>(target[i] + source[i])
+                : operation == ncclMin ? std::min(target[i], source[i])
+                                       : std::max(target[i], source[i]);
+  }
+}
+void reduce_halves(Number type, ncclRedOp_t operation, void* to, const void* from, std::size_t count) {
+  for (std::size_t i = 0; i < count; ++i) {
+    const auto at = static_cast<std::int64_t>(i);
+    float value = load(to, type, at);
+    const float other = load(from, type, at);
+    reduce<float>(operation, &value, &other, 1);
+    store(to, type, at, value);
+  }
+}
+void reduce(ncclDataType_t type, ncclRedOp_t operation, void* to, const void* from, std::size_t count) {
+  switch (type) {
+    case ncclFloat32:
+      return reduce<float>(operation, to, from, count);
+    case ncclFloat64:
+      return reduce<double>(operation, to, from, count);
+    case ncclInt32:
+      return reduce<std::int32_t>(operation, to, from, count);
+    case ncclInt64:
+      return reduce<std::int64_t>(operation, to, from, count);
+    case ncclUint8:
+      return reduce<std::uint8_t>(operation, to, from, count);
+    case ncclFloat16:
+      return reduce_halves(Number::f16, operation, to, from, count);
+    default:
+      return reduce_halves(Number::bf16, operation, to, from, count);
+  }
+}
+
+// Runs transfers side by side until all are done. False where the communicator died, or the ranks disagree.
+bool exchange(ncclComm* communicator, std::vector<Transfer> transfers, std::uint64_t signature) {
+  Link& link = *communicator->link;
+  for (bool all = false; !all;) {
+    if (link.aborted()) return false;
+    all = true;
+    bool any = false;
+    {
+      const DeviceAccess access;
+      std::set<std::pair<int, bool>> busy;  // peers that an earlier transfer has to finish with first
+      for (Transfer& t : transfers) {
+        if (t.moved == t.bytes || !busy.emplace(t.peer, t.sends).second) continue;
+        bool same = true;
+        const std::size_t part = t.sends ? link.send(t.peer, t.data, t.moved, t.bytes, signature)
+                                         : link.receive(t.peer, t.data, t.moved, t.bytes, signature, same);
+        if (!same) {
+          fail(communicator, ncclInvalidUsage, "the ranks of a communicator make different calls");
+          return false;
+        }
+        t.moved += part;
+        any = any || part > 0;
+      }
+      for (const Transfer& t : transfers) all = all && t.moved == t.bytes;
+    }
+    if (!any && !all) usleep(20);
+  }
+  return true;
+}
+
+// What all ranks must agree on: the call (its eighth letter tells them apart), the type, and the operation or root.
+std::uint64_t signature_of(const char* name, ncclDataType_t type, int more) {
+  return static_cast<std::uint64_t>(name[7]) << 32 | static_cast<std::uint64_t>(type) << 16 |
+         static_cast<std::uint64_t>(more + 1);
+}
+
+ncclResult_t queue_now(ncclComm* communicator, const Queued& queued) {
+  const cudaError_t status = queue(queued.stream, {Operation::Kind::wait, queued.run});
+  return status == cudaSuccess ? ncclSuccess : fail(communicator, ncclUnhandledCudaError, cudaGetErrorName(status));
+}
+
+// Queues a call, at once or later.
+ncclResult_t submit(ncclComm* communicator, cudaStream_t stream, std::function<void()> run) {
+  if (!communicator->connected) return fail(communicator, ncclInvalidUsage, "the communicator is not connected yet");
+  if (communicator->error != ncclSuccess) return communicator->error;
+  if (communicator->finalized) return fail(communicator, ncclInvalidUsage, "the communicator is finalized");
+  if (communicator->blocking) return queue_now(communicator, {stream, std::move(run)});
+  if (!communicator->under_way.empty()) {
+    return fail(communicator, ncclInvalidUsage, "a call while another one is in progress");
+  }
+  communicator->under_way.push_back({stream, std::move(run)});
+  return ncclInProgress;
+}
+
+bool lies_on_device(const void* memory, std::size_t bytes) { return bytes == 0 || device_may_use(memory, bytes); }
+
+// `gathered` bytes of `send` go to all ranks; finish(parts) gets everybody's, by rank, with device memory open.
+ncclResult_t collective(ncclComm* communicator, cudaStream_t stream, const void* send, std::size_t bytes,
+                        std::uint64_t signature, std::function<void(std::vector<std::vector<std::byte>>&)> finish) {
+  if (!lies_on_device(send, bytes)) return fail(communicator, ncclInvalidArgument, "a buffer outside device memory");
+  return submit(communicator, stream, [=] {
+    const int ranks = communicator->link->ranks(), rank = communicator->link->rank();
+    std::vector<std::vector<std::byte>> parts(static_cast<std::size_t>(ranks), std::vector<std::byte>(bytes));
+    auto& own = parts[static_cast<std::size_t>(rank)];
+    {
+      const DeviceAccess access;
+      std::memcpy(own.data(), send, bytes);
+    }
+    std::vector<Transfer> transfers;
+    for (int peer = 0; peer < ranks; ++peer) {
+      if (peer == rank) continue;
+      transfers.push_back({true, peer, own.data(), bytes});
+      transfers.push_back({false, peer, parts[static_cast<std::size_t>(peer)].data(), bytes});
+    }
+    if (!exchange(communicator, std::move(transfers), signature)) return;
+    const DeviceAccess access;
+    finish(parts);
+  });
+}
+
+ncclResult_t point_to_point(Transfer transfer, ncclComm* communicator, cudaStream_t stream) {
+  if (!lies_on_device(transfer.data, transfer.bytes)) {
+    return fail(communicator, ncclInvalidArgument, "a buffer outside device memory");
+  }
+  Group& open = group();
+  const bool alone = open.depth == 0;
+  if (alone) ncclGroupStart();
+  open.communicator = communicator;
+  open.stream = stream;
+  open.transfers.push_back(transfer);
+  return alone ? ncclGroupEnd() : ncclSuccess;
+}
+
+// Waits for the ranks; the result of connecting.
+ncclResult_t connected(ncclComm* communicator) {
+  const std::string twice = communicator->link->duplicates();
+  if (!twice.empty()) return fail(communicator, ncclInvalidUsage, twice);
+  communicator->connected = true;
+  return ncclSuccess;
+}
+
+std::string device_name() {
+  cudaDeviceProp properties{};
+  cudaGetDeviceProperties(&properties, current_device());
+  return {properties.uuid.bytes, sizeof properties.uuid.bytes};
+}
+
+}  // namespace
+
+extern "C" {
+
+ncclResult_t ncclGetVersion(int* version) {
+  *version = NCCL_VERSION_CODE;
+  return ncclSuccess;
+}
+
+ncclResult_t ncclGetUniqueId(ncclUniqueId* id) {
+  *id = {};
+  std::snprintf(id->internal, sizeof id->internal, "%s", Link::unique_name().c_str());
+  return ncclSuccess;
+}
+
+ncclResult_t ncclCommInitRankConfig(ncclComm_t* made, int ranks, ncclUniqueId id, int rank, ncclConfig_t* config) {
+  if (config != nullptr && config->magic != 0xcafebeef) return fail(nullptr, ncclInvalidArgument, "the configuration");
+  if (ranks > static_cast<int>(Link::most_ranks) || rank < 0 || rank >= ranks) {
+    return fail(nullptr, ncclInvalidArgument, "ranks");
+  }
+  *made = new ncclComm;
+  (*made)->link = std::make_unique<Link>(id.internal, ranks, rank, device_name());
+  (*made)->blocking = config == nullptr || config->blocking != 0;
+  if (!(*made)->blocking) return ncclInProgress;
+  while (!(*made)->link->complete()) usleep(100);
+  return connected(*made);
+}
+ncclResult_t ncclCommInitRank(ncclComm_t* made, int ranks, ncclUniqueId id, int rank) {
+  return ncclCommInitRankConfig(made, ranks, id, rank, nullptr);
+}
+
+ncclResult_t ncclCommGetAsyncError(ncclComm_t communicator, ncclResult_t* error) {
+  *error = communicator->error;
+  if (*error != ncclSuccess) return ncclSuccess;
+  if (!communicator->connected) {
+    *error = communicator->link->complete() ? connected(communicator) : ncclInProgress;
+    return ncclSuccess;
+  }
+  if (communicator->under_way.empty()) return ncclSuccess;
+  const std::vector<Queued> calls = std::move(communicator->under_way);
+  communicator->under_way.clear();
+  for (const Queued& queued : calls) *error = queue_now(communicator, queued);
+  return ncclSuccess;
+}
+
+ncclResult_t ncclCommFinalize(ncclComm_t communicator) {
+  if (communicator->finalized) return fail(communicator, ncclInvalidUsage, "finalized twice");
+  communicator->finalized = true;
+  cudaDeviceSynchronize();
+  return communicator->error;
+}
+ncclResult_t ncclCommDestroy(ncclComm_t communicator) {
+  cudaDeviceSynchronize();
+  delete communicator;
+  return ncclSuccess;
+}
+// Other threads may be in the middle of a transfer.
+ncclResult_t ncclCommAbort(ncclComm_t communicator) {
+  static auto& aborted = *new std::vector<ncclComm_t>;
+  communicator->link->abort();
+  communicator->error = ncclInternalError;
+  aborted.push_back(communicator);
+  return ncclSuccess;
+}
+
+ncclResult_t ncclCommSplit(ncclComm_t, int, int, ncclComm_t*, ncclConfig_t*) {
+  return fail(nullptr, ncclInvalidUsage, "ncclCommSplit is not emulated");
+}
+ncclResult_t ncclCommCount(const ncclComm_t communicator, int* count) {
+  *count = communicator->link->ranks();
+  return ncclSuccess;
+}
+ncclResult_t ncclCommUserRank(const ncclComm_t communicator, int* rank) {
+  *rank = communicator->link->rank();
+  return ncclSuccess;
+}
+
+const char* ncclGetErrorString(ncclResult_t result) {
+  switch (result) {
+    case ncclSuccess:
+      return "no error";
+    case ncclInProgress:
+      return "in progress";
+    case ncclInvalidUsage:
+      return "invalid usage";
+    case ncclInvalidArgument:
+      return "invalid argument";
+    case ncclUnhandledCudaError:
+      return "unhandled cuda error";
+    default:
+      return "internal error";
+  }
+}
+const char* ncclGetLastError(ncclComm_t) { return last_error().c_str(); }
+
+ncclResult_t ncclAllReduce(const void* send, void* receive, std::size_t count, ncclDataType_t type,
+                           ncclRedOp_t operation, ncclComm_t communicator, cudaStream_t stream) {
+  const std::size_t bytes = count * size_of(type);
+  if (!lies_on_device(receive, bytes)) return fail(communicator, ncclInvalidArgument, "a buffer outside device memory");
+  return collective(communicator, stream, send, bytes, signature_of(__func__, type, operation), [=](auto& parts) {
+    for (std::size_t r = 1; r < parts.size(); ++r) reduce(type, operation, parts[0].data(), parts[r].data(), count);
+    std::memcpy(receive, parts[0].data(), bytes);
+  });
+}
+
+ncclResult_t ncclReduceScatter(const void* send, void* receive, std::size_t count, ncclDataType_t type,
+                               ncclRedOp_t operation, ncclComm_t communicator, cudaStream_t stream) {
+  const std::size_t bytes = count * size_of(type);
+  const auto ranks = static_cast<std::size_t>(communicator->link->ranks());
+  const std::size_t at = bytes * static_cast<std::size_t>(communicator->link->rank());
+  if (!lies_on_device(receive, bytes)) return fail(communicator, ncclInvalidArgument, "a buffer outside device memory");
+  return collective(communicator, stream, send, bytes * ranks, signature_of(__func__, type, operation),
+                    [=](auto& parts) {
+                      for (std::size_t r = 1; r < parts.size(); ++r) {
+                        reduce(type, operation, parts[0].data() + at, parts[r].data() + at, count);
+                      }
+                      std::memcpy(receive, parts[0].data() + at, bytes);
+                    });
+}
+
+ncclResult_t ncclAllGather(const void* send, void* receive, std::size_t count, ncclDataType_t type,
+                           ncclComm_t communicator, cudaStream_t stream) {
+  const std::size_t bytes = count * size_of(type);
+  const auto ranks = static_cast<std::size_t>(communicator->link->ranks());
+  if (!lies_on_device(receive, bytes * ranks)) {
+    return fail(communicator, ncclInvalidArgument, "a buffer outside device memory");
+  }
+  return collective(communicator, stream, send, bytes, signature_of(__func__, type, 0), [=](auto& parts) {
+    for (std::size_t r = 0; r < parts.size(); ++r) {
+      std::memcpy(static_cast<std::byte*>(receive) + r * bytes, parts[r].data(), bytes);
+    }
+  });
+}
+
+ncclResult_t ncclBroadcast(const void* send, void* receive, std::size_t count, ncclDataType_t type, int root,
+                           ncclComm_t communicator, cudaStream_t stream) {
+  const std::size_t bytes = count * size_of(type);
+  const bool is_root = communicator->link->rank() == root;
+  if (!lies_on_device(receive, bytes)) return fail(communicator, ncclInvalidArgument, "a buffer outside device memory");
+  return collective(communicator, stream, is_root ? send : receive, bytes, signature_of(__func__, type, root),
+                    [=](auto& parts) { std::memcpy(receive, parts[static_cast<std::size_t>(root)].data(), bytes); });
+}
+ncclResult_t ncclBcast(void* data, std::size_t count, ncclDataType_t type, int root, ncclComm_t communicator,
+                       cudaStream_t stream) {
+  return ncclBroadcast(data, data, count, type, root, communicator, stream);
+}
+
+ncclResult_t ncclSend(const void* data, std::size_t count, ncclDataType_t type, int peer, ncclComm_t communicator,
+                      cudaStream_t stream) {
+  auto* bytes = static_cast<std::byte*>(const_cast<void*>(data));
+  return point_to_point({true, peer, bytes, count * size_of(type)}, communicator, stream);
+}
+ncclResult_t ncclRecv(void* data, std::size_t count, ncclDataType_t type, int peer, ncclComm_t communicator,
+                      cudaStream_t stream) {
+  return point_to_point({false, peer, static_cast<std::byte*>(data), count * size_of(type)}, communicator, stream);
+}
+
+ncclResult_t ncclGroupStart() {
+  ++group().depth;
+  return ncclSuccess;
+}
+// Sends to and receives from oneself meet in a buffer.
+ncclResult_t ncclGroupEnd() {
+  Group& open = group();
+  if (--open.depth > 0 || open.communicator == nullptr) return ncclSuccess;
+  const Group whole = std::exchange(open, {});
+  return submit(whole.communicator, whole.stream, [whole] {
+    const int rank = whole.communicator->link->rank();
+    std::vector<Transfer> others;
+    const std::byte* from_self = nullptr;
+    for (const Transfer& t : whole.transfers) {
+      if (t.peer != rank) others.push_back(t);
+      if (t.peer == rank && t.sends) from_self = t.data;
+    }
+    for (const Transfer& t : whole.transfers) {
+      if (t.peer != rank || t.sends || from_self == nullptr) continue;
+      const DeviceAccess access;
+      std::memmove(t.data, from_self, t.bytes);
+    }
+    exchange(whole.communicator, std::move(others), signature_of("ncclPointToPoint", ncclInt8, 0));
+  });
+}
+}

@@ -1,0 +1,61 @@
+// The memory that the ranks of an emulated NCCL communicator share: a file with a mailbox for each pair of them.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+namespace emulated {
+
+class Link {
+ public:
+  static constexpr std::size_t most_ranks = 16, mailbox_bytes = 16 << 10;
+
+  // A name that no other communicator has.
+  static std::string unique_name();
+
+  // Opens the file of this name, which the first rank makes and the last to come unlinks. `device` identifies the GPU
+  // of this rank among all machines' (here: all processes').
+  Link(const std::string& name, int ranks, int rank, const std::string& device);
+  Link(const Link&) = delete;
+  Link& operator=(const Link&) = delete;
+  ~Link();
+
+  int ranks() const { return ranks_; }
+  int rank() const { return rank_; }
+  // Whether all ranks have come; to be called before anything is moved.
+  bool complete() const;
+  // Two ranks of the same GPU, in words; empty where there are none.
+  std::string duplicates() const;
+
+  // Ends all transfers of all ranks.
+  void abort();
+  bool aborted() const;
+
+  // Moves part of a message, as much as can be moved now: from `at` on, of `bytes` bytes. Returns how many bytes.
+  // `signature` says what the message is part of; false is returned in `same` where the ranks do not agree on it.
+  std::size_t send(int peer, const std::byte* data, std::size_t at, std::size_t bytes, std::uint64_t signature);
+  std::size_t receive(int peer, std::byte* data, std::size_t at, std::size_t bytes, std::uint64_t signature,
+                      bool& same);
+
+ private:
+  struct Mailbox {
+    std::atomic<std::uint32_t> full;
+    std::uint32_t bytes;
+    std::uint64_t signature, total;
+    std::byte data[mailbox_bytes];
+  };
+  struct Shared {
+    std::atomic<int> here, aborted;
+    char devices[most_ranks][64];
+    Mailbox mailboxes[];  // [from][to]
+  };
+  Mailbox& mailbox(int from, int to) const;
+
+  int ranks_, rank_;
+  std::size_t bytes_;
+  Shared* shared_;
+};
+
+}  // namespace emulated
