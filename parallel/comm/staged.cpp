@@ -103,6 +103,7 @@ class Staged final : public Communicator {
 
   std::unique_ptr<Communicator> host_;
   Backend& backend_;
+  int pieces_ = 0;
   std::array<Stage, 2> stages_;
   std::unique_ptr<Stream> hosts_;  // the host's collectives; its end waits for them
 };
@@ -120,6 +121,9 @@ void Staged::submit(const Call& call, Parts reads, Parts writes, int parts, Stre
     });
     stage.here->record(stream);
     stage.here->wait(*hosts_);
+    // The host's communicator remembers a limited number of calls. The wait for it to catch up is made here, where it
+    // ends with what may have failed.
+    if (++pieces_ % 32 == 0) hosts_->synchronize();
     meet(call, stage, piece.count * parts);
     stage.done->record(*hosts_);
   };

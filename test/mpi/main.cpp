@@ -1,4 +1,5 @@
-// What the ranks of the MPI tests do: test-mpi SCENE [RANKS_PER_HOST shared|private].
+// What the ranks of the MPI tests do: test-mpi SCENE host|staged|nccl [RANKS_PER_HOST shared|private], the communicator
+// under test being MPI's between the hosts' memories, or one between GPUs; `test-mpi gpus` prints how many there are.
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -9,6 +10,7 @@
 #include "core/backend/select.h"
 #include "core/base/error.h"
 #include "parallel/comm/mpi.h"
+#include "parallel/comm/staged.h"
 #include "parallel/health/replicas.h"
 #include "test/comm/conformance.h"
 
@@ -16,83 +18,128 @@ using namespace trainctl;
 
 namespace {
 
-void conform(Communicator& communicator) {
-  communicator.set_deadline(std::chrono::seconds(60));
-  const auto backend = make_backend("cpu");
-  const auto stream = backend->compute_stream();
+// A rank with the communicator under test, and memory that it works on.
+struct Rank {
+  std::unique_ptr<Backend> backend;
+  std::unique_ptr<Communicator> communicator;
+  std::unique_ptr<Stream> stream;
+
+  void all_reduce() {
+    const Memory value = communicator->allocate(4);
+    communicator->all_reduce({value.get(), DType::float32, 1}, Reduction::sum, *stream);
+    stream->synchronize();
+  }
+  void barrier() {
+    communicator->barrier(*stream);
+    stream->synchronize();
+  }
+};
+
+Rank make_rank(const std::string& transport, std::unique_ptr<Communicator> host, int local_rank) {
+  Rank rank;
+  rank.backend = make_backend(transport == "host" ? "cpu" : "cuda", {.local_rank = local_rank});
+  rank.stream = rank.backend->compute_stream();
+  if (transport == "nccl") {
+    rank.communicator = load_cuda_module().module->make_nccl(std::move(host), *rank.backend, std::chrono::seconds(60));
+  } else if (transport == "staged") {
+    rank.communicator = staged_communicator(std::move(host), *rank.backend);
+  } else {
+    rank.communicator = std::move(host);
+  }
+  rank.communicator->set_deadline(std::chrono::seconds(60));
+  return rank;
+}
+
+void conform(Rank& rank) {
   for (const conformance::Case& one : conformance::cases()) {
     try {
-      one.run({communicator, *backend, *stream});
+      one.run({*rank.communicator, *rank.backend, *rank.stream});
     } catch (const std::exception& error) {
       throw std::runtime_error(one.name + ": " + error.what());
     }
   }
-  if (communicator.rank() == 0) std::puts("all cases passed");
+  if (rank.communicator->rank() == 0) std::puts("all cases passed");
 }
 
 // Rank 1 stays away from a collective, for longer than the deadline.
-void late(Communicator& communicator) {
-  ImmediateStream stream;
-  float value = 1;
-  communicator.barrier(stream);
-  stream.synchronize();
-  communicator.set_deadline(std::chrono::milliseconds(300));
-  if (communicator.rank() == 1) std::this_thread::sleep_for(std::chrono::seconds(30));
-  communicator.all_reduce({&value, DType::float32, 1}, Reduction::sum, stream);
-  stream.synchronize();
+void late(Rank& rank) {
+  rank.barrier();
+  rank.communicator->set_deadline(std::chrono::milliseconds(300));
+  if (rank.communicator->rank() == 1) std::this_thread::sleep_for(std::chrono::seconds(30));
+  rank.all_reduce();
 }
 
-void silent(Communicator& communicator) {
-  ImmediateStream stream;
-  float value = 1;
-  communicator.set_deadline(std::chrono::milliseconds(300));
-  if (communicator.rank() == 1) std::this_thread::sleep_for(std::chrono::seconds(30));
-  communicator.receive({&value, DType::float32, 1}, 1, stream);
-  stream.synchronize();
+void silent(Rank& rank) {
+  const Memory value = rank.communicator->allocate(4);
+  rank.communicator->set_deadline(std::chrono::milliseconds(300));
+  if (rank.communicator->rank() == 1) std::this_thread::sleep_for(std::chrono::seconds(30));
+  rank.communicator->receive({value.get(), DType::float32, 1}, 1, *rank.stream);
+  rank.stream->synchronize();
 }
 
 // One rank leaves while the others wait without a deadline.
-void leave(Communicator& communicator) {
-  ImmediateStream stream;
-  if (communicator.rank() == 1) {
+void leave(Rank& rank) {
+  rank.communicator->set_deadline({});
+  if (rank.communicator->rank() == 1) {
     std::puts("rank 1 aborts");
-    communicator.abort(4);
+    rank.communicator->abort(4);
   }
-  communicator.barrier(stream);
-  stream.synchronize();
+  rank.barrier();
 }
 
-void differ(Communicator& communicator) {
+// A dead communicator says why.
+void outlive(Rank& rank) {
+  try {
+    late(rank);
+  } catch (const Error&) {
+    rank.all_reduce();
+  }
+}
+
+void differ(Rank& rank) {
   ImmediateStream stream;
-  std::vector<float> values = {1.5f, 2.5f, communicator.rank() == 2 ? 3.0f : 3.5f};
+  std::vector<float> values = {1.5f, 2.5f, rank.communicator->rank() == 2 ? 3.0f : 3.5f};
   ReplicaCheck check(
       {{"a", {2}, {values.data(), DType::float32, 2}}, {"b", {}, {values.data() + 2, DType::float32, 1}}},
-      communicator);
+      *rank.communicator);
   check.compare(stream);
+}
+
+void play(const std::string& scene, Rank& rank) {
+  if (scene == "conformance") conform(rank);
+  if (scene == "late") late(rank);
+  if (scene == "silent") silent(rank);
+  if (scene == "abort") leave(rank);
+  if (scene == "outlive") outlive(rank);
+  if (scene == "replicas") differ(rank);
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
   const std::string scene = argc > 1 ? argv[1] : "";
+  const std::string transport = argc > 2 ? argv[2] : "host";
+  if (scene == "gpus") {
+    std::printf("%zu\n", find_gpus("cuda").gpus.size());
+    return 0;
+  }
   MpiOptions options;
-  if (argc > 2) options.ranks_per_host = std::atoi(argv[2]);
-  if (argc > 3) options.shared_memory = std::string(argv[3]) == "shared";
+  if (argc > 3) options.ranks_per_host = std::atoi(argv[3]);
+  if (argc > 4) options.shared_memory = std::string(argv[4]) == "shared";
   MpiEnvironment environment;
-  const auto communicator = mpi_communicator(environment, options);
+  const auto world = mpi_communicator(environment, options);
+  int code = 0;
   try {
-    if (scene == "conformance") conform(*communicator);
-    if (scene == "late") late(*communicator);
-    if (scene == "silent") silent(*communicator);
-    if (scene == "abort") leave(*communicator);
-    if (scene == "replicas") differ(*communicator);
+    Rank rank = make_rank(transport, world->split(0, world->rank()), environment.local_rank());
+    play(scene, rank);
   } catch (const Error& error) {
     std::fprintf(stderr, "%s\n", error.what());
-    communicator->abort(exit_code(error.kind()));
+    code = exit_code(error.kind());
   } catch (const std::exception& error) {
     std::fprintf(stderr, "rank %d: %s\n", environment.rank(), error.what());
-    communicator->abort(1);
+    code = 1;
   }
+  if (code != 0) world->abort(code);
   environment.finalize();
   return 0;
 }

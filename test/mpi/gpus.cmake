@@ -1,0 +1,70 @@
+# Ranks on GPUs: real ones, or the test is skipped, and emulated ones.
+
+# gpu_test(KIND PROGRAM NAME RANKS CODE SAYS ARGUMENTS...): RANKS may be "gpus", a rank for each. Without a GPU, or with
+# fewer than two where a peer is needed, it is skipped.
+function(gpu_test kind program name ranks code says)
+  string(JOIN " " arguments ${ARGN})
+  add_test(NAME "mpi: ${name}, ${kind}" COMMAND sh -c
+    "gpus=$(${program} gpus); ranks=$(echo ${ranks} | sed s/gpus/$gpus/)
+     test \"$gpus\" -ge 1 || { echo 'skipped, no CUDA device'; exit 0; }
+     test ${ranks} != gpus -o ${code} -eq 0 -o \"$gpus\" -ge 2 || { echo 'skipped, one CUDA device alone'; exit 0; }
+     out=$(${MPIEXEC_EXECUTABLE} -n $ranks ${mpirun} ${program} ${arguments} 2>&1)
+     code=$?; echo \"$out\"; test $code -eq ${code} || { echo \"exit code $code instead of ${code}\"; exit 1; }
+     echo \"$out\" | grep -q '${says}'")
+  set_tests_properties("mpi: ${name}, ${kind}" PROPERTIES TIMEOUT 240 PROCESSORS 2
+    SKIP_REGULAR_EXPRESSION "skipped, (no|one) CUDA device" ENVIRONMENT "${as_root};TRAINCTL_EMULATED_GPUS=2")
+endfunction()
+
+function(gpu_tests kind program)
+  gpu_test(${kind} ${program} "staged: conformance on 2" 2 0 "all cases passed" conformance staged)
+  gpu_test(${kind} ${program} "staged: conformance on 3" 3 0 "all cases passed" conformance staged)
+  gpu_test(${kind} ${program} "staged: a late rank is named" 2 5
+    "all_reduce of 4 bytes: rank 1 did not arrive within 0.3 s" late staged)
+  gpu_test(${kind} ${program} "staged: a sender that does not send is named" 2 5
+    "receive of 4 bytes: rank 1 did not answer within 0.3 s" silent staged)
+  gpu_test(${kind} ${program} "staged: one rank's abort ends all" 2 4 "rank 1 aborts" abort staged)
+  gpu_test(${kind} ${program} "nccl: conformance" gpus 0 "all cases passed" conformance nccl)
+  gpu_test(${kind} ${program} "nccl: a late rank is named" gpus 5
+    "last call to the peers was all_reduce of 4 bytes: .*rank 1 did not arrive" late nccl)
+  gpu_test(${kind} ${program} "nccl: a sender that does not send is named" gpus 5
+    "last call to the peers was receive of 4 bytes: .*rank 1 did not arrive" silent nccl)
+  gpu_test(${kind} ${program} "nccl: a dead communicator says why" gpus 5 "the communicator is dead: waited" outlive nccl)
+  gpu_test(${kind} ${program} "nccl: one rank's abort ends all" gpus 4 "rank 1 aborts" abort nccl)
+endfunction()
+
+gpu_tests(cuda $<TARGET_FILE:test-mpi>)
+
+if(TARGET trainctl_cuda_emulated)
+  set(emulated ${PROJECT_BINARY_DIR}/emulated)
+  add_custom_command(OUTPUT ${emulated}/test-mpi
+    COMMAND ${CMAKE_COMMAND} -E rm -f ${emulated}/test-mpi
+    COMMAND ${CMAKE_COMMAND} -E create_hardlink $<TARGET_FILE:test-mpi> ${emulated}/test-mpi
+    DEPENDS test-mpi)
+  add_custom_target(test-mpi-emulated ALL DEPENDS ${emulated}/test-mpi trainctl_cuda_emulated)
+  gpu_tests(emulated ${emulated}/test-mpi)
+
+  # emulated_run(NAME GPUS CODE SAYS ARGUMENTS...): trainctl itself, under its supervisor.
+  function(emulated_run name gpus code says)
+    string(JOIN " " arguments ${ARGN})
+    add_test(NAME "mpi: ${name}" COMMAND sh -c
+      "folder=$(mktemp -d); cd $folder
+       out=$(${emulated}/trainctl ${arguments} 2>&1); code=$?
+       cd /; rm -rf $folder; echo \"$out\"
+       test $code -eq ${code} || { echo \"exit code $code instead of ${code}\"; exit 1; }
+       echo \"$out\" | grep -q '${says}'")
+    set_tests_properties("mpi: ${name}" PROPERTIES TIMEOUT 240 PROCESSORS 2
+      ENVIRONMENT "${as_root};TRAINCTL_EMULATED_GPUS=${gpus}")
+  endfunction()
+
+  set(quickstart ${PROJECT_SOURCE_DIR}/configs/quickstart.yaml --progress none --set train.max_steps=12 --device cuda)
+  emulated_run("quickstart on two emulated GPUs, nccl" 2 0 "completed after .* 12 steps"
+    run ${quickstart} --ranks 2 --set cluster.communication=nccl)
+  emulated_run("quickstart, two ranks on one emulated GPU" 1 0 "2 ranks share 1 GPU"
+    run ${quickstart} --ranks 2)
+  emulated_run("quickstart, as many ranks as emulated GPUs" 2 0 "completed after .* 12 steps" run ${quickstart})
+  emulated_run("quickstart, one rank on an emulated GPU" 1 0 "completed after .* 12 steps" run ${quickstart} --ranks 1)
+  emulated_run("two ranks want NCCL on one emulated GPU" 1 2 "2 ranks, but this host has 1 GPU"
+    run ${quickstart} --ranks 2 --set cluster.communication=nccl)
+  emulated_run("bench comm on two emulated GPUs" 2 0 "all_reduce, 2 ranks, nccl"
+    bench comm ${PROJECT_SOURCE_DIR}/configs/quickstart.yaml --set cluster.device=cuda --ranks 2)
+endif()
