@@ -18,7 +18,7 @@ struct BenchOptions {
 
 int run_bench(BenchOptions& options) {
   options.request.json = options.common.json;
-  const RunSpec spec = load_run_spec(options.common.config, options.common.sets);
+  const RunSpec spec = load_run_spec(options.common, options.launch);
   const Situation situation = find_situation(Variables::of_process());
   if (const std::optional<int> code = supervise_ranks(spec.cluster, options.common, options.launch, situation))
     return *code;

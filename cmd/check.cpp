@@ -140,9 +140,9 @@ void print_text(const RunSpec& spec, const Checked& checked) {
   std::fputs((text + memory.text()).c_str(), stdout);
 }
 
-int run_check(const CheckOptions& options) {
+int run_check(CheckOptions& options) {
   try {
-    const RunSpec spec = load_run_spec(options.common.config, options.common.sets);
+    const RunSpec spec = load_run_spec(options.common, options.launch);
     const Checked checked = check(spec, options.launch);
     if (options.common.json) {
       print_json(checked);

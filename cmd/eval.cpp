@@ -72,8 +72,8 @@ int evaluate_checkpoint(const RunSpec& spec, const EvalOptions& options, RankCon
   return 0;
 }
 
-int run_eval(const EvalOptions& options) {
-  const RunSpec spec = load_run_spec(options.common.config, options.common.sets);
+int run_eval(EvalOptions& options) {
+  const RunSpec spec = load_run_spec(options.common, options.launch);
   const Situation situation = find_situation(Variables::of_process());
   if (const std::optional<int> code = supervise_ranks(spec.cluster, options.common, options.launch, situation))
     return *code;

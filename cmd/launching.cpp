@@ -7,7 +7,6 @@
 #include <cstdlib>
 #include <fstream>
 
-#include "cmd/run_spec.h"
 #include "core/backend/select.h"
 #include "core/base/error.h"
 #include "core/base/log.h"
@@ -42,6 +41,13 @@ void start_again_with(const Variables::Map& environment) {
 void add_launch_options(CLI::App& app, LaunchFlags& flags) {
   app.add_option("--ranks", flags.ranks, "How many ranks, or auto; wins over cluster.ranks")->type_name("N");
   app.add_option("--hosts", flags.hosts, "Hosts and their slots: node1:8,node2:8")->type_name("LIST");
+  app.add_option("--device", flags.device, "Where ranks compute; wins over cluster.device")
+      ->check(CLI::IsMember({"auto", "cpu", "cuda"}));
+}
+
+RunSpec load_run_spec(CommonOptions& common, const LaunchFlags& flags) {
+  if (!flags.device.empty()) common.sets.push_back("cluster.device=" + flags.device);
+  return load_run_spec(common.config, common.sets);
 }
 
 LaunchRequest launch_request(const ClusterOptions& cluster, const LaunchFlags& flags) {

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "cmd/rank.h"
+#include "cmd/run_spec.h"
 #include "cmd/subcommand.h"
 #include "parallel/launch/plan.h"
 
@@ -18,10 +19,14 @@ namespace trainctl {
 struct LaunchFlags {
   std::string ranks;
   std::string hosts;
+  std::string device;
 };
 
-// Declares --ranks and --hosts.
+// Declares --ranks, --hosts and --device.
 void add_launch_options(CLI::App& app, LaunchFlags& flags);
+
+// The config with what the command line sets, --device among it, which joins the other settings.
+RunSpec load_run_spec(CommonOptions& common, const LaunchFlags& flags);
 
 // What is asked for, with the GPUs of this host. Throws Error{resource} where the ranks, all on this host, want GPUs
 // and there are none.

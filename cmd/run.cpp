@@ -14,7 +14,6 @@ struct RunOptions {
   CommonOptions common;
   LaunchFlags launch;
   TrainingRequest training;
-  std::string device;
 };
 
 const std::map<std::string, ProgressStyle> progress_styles = {{"auto", ProgressStyle::automatic},
@@ -23,8 +22,7 @@ const std::map<std::string, ProgressStyle> progress_styles = {{"auto", ProgressS
                                                               {"none", ProgressStyle::none}};
 
 int run(RunOptions& options) {
-  if (!options.device.empty()) options.common.sets.push_back("cluster.device=" + options.device);
-  const RunSpec spec = load_run_spec(options.common.config, options.common.sets);
+  const RunSpec spec = load_run_spec(options.common, options.launch);
   const Situation situation = find_situation(Variables::of_process());
   if (const std::optional<int> code = supervise_ranks(spec.cluster, options.common, options.launch, situation))
     return *code;
@@ -56,8 +54,6 @@ Subcommand run_subcommand() {
             add_config_options(app, options->common);
             add_output_options(app, options->common);
             add_launch_options(app, options->launch);
-            app.add_option("--device", options->device, "Where ranks compute; wins over cluster.device")
-                ->check(CLI::IsMember({"auto", "cpu", "cuda"}));
             app.add_option("--run-dir", training.run_directory, "The run's directory; default: runs/<name>")
                 ->type_name("PATH");
             app.add_option(

@@ -67,6 +67,7 @@ class Staged final : public Communicator {
     Stage& stage = stages_.front();
     stage.here->record(stream);
     stage.here->wait(*hosts_);
+    make_room();
     host_->barrier(*hosts_);
     stage.done->record(*hosts_);
     stage.done->wait(stream);
@@ -92,6 +93,11 @@ class Staged final : public Communicator {
     std::int64_t first, count;
   };
 
+  // The host's communicator remembers a limited number of calls. The wait for it to catch up is made here, where it
+  // ends with what may have failed.
+  void make_room() {
+    if (++calls_ % 32 == 0) hosts_->synchronize();
+  }
   void submit(const Call& call, Parts reads, Parts writes, int parts, Stream& stream);
   void meet(const Call& call, Stage& stage, std::int64_t count);
   template <class Copy>
@@ -103,7 +109,7 @@ class Staged final : public Communicator {
 
   std::unique_ptr<Communicator> host_;
   Backend& backend_;
-  int pieces_ = 0;
+  unsigned calls_ = 0;
   std::array<Stage, 2> stages_;
   std::unique_ptr<Stream> hosts_;  // the host's collectives; its end waits for them
 };
@@ -121,9 +127,7 @@ void Staged::submit(const Call& call, Parts reads, Parts writes, int parts, Stre
     });
     stage.here->record(stream);
     stage.here->wait(*hosts_);
-    // The host's communicator remembers a limited number of calls. The wait for it to catch up is made here, where it
-    // ends with what may have failed.
-    if (++pieces_ % 32 == 0) hosts_->synchronize();
+    make_room();
     meet(call, stage, piece.count * parts);
     stage.done->record(*hosts_);
   };
