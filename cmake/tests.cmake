@@ -40,9 +40,9 @@ if(TARGET test-cudnn)  # what the installed cuDNN offers, asked without a GPU
 endif()
 target_sources(test-ops PRIVATE
   ${PROJECT_SOURCE_DIR}/test/backend/run_op.cpp ${PROJECT_SOURCE_DIR}/test/backend/backend.cpp)
+include(cmake/emulated_gpu.cmake)
 if(EXISTS ${PROJECT_SOURCE_DIR}/test/mpi/CMakeLists.txt)
   add_subdirectory(test/mpi)
 endif()
-include(cmake/emulated_gpu.cmake)
 add_subdirectory(test/slurm)
 add_subdirectory(test/hosts)

@@ -168,10 +168,6 @@ LaunchPlan plan_launch(const LaunchRequest& request) {
   here = std::min(here, plan.ranks);
   plan.oversubscribed = plan.one_host && plan.ranks > request.cores.usable;
   plan.threads = std::max(1, request.cores.usable / here);
-  if (plan.hosts.empty() && !request.slurm && request.gpus > 0 && plan.ranks > request.gpus) {
-    plan.warnings.push_back(format("{} ranks share {}: they exchange data through the host's memory, which is slow",
-                                   plan.ranks, gpus_text(request.gpus)));
-  }
   if (plan.oversubscribed && plan.hosts.empty()) {
     plan.warnings.push_back(format("{} ranks share {} cores: each step will take longer than on {} ranks", plan.ranks,
                                    request.cores.usable, request.cores.usable));

@@ -10,7 +10,7 @@ namespace emulated {
 
 class Link {
  public:
-  static constexpr std::size_t most_ranks = 16, mailbox_bytes = 16 << 10;
+  static constexpr std::size_t most_ranks = 16, mailbox_bytes = 256 << 10;
 
   // A name that no other communicator has.
   static std::string unique_name();
