@@ -24,6 +24,33 @@ std::uint16_t to_bfloat16(double value) {
   return static_cast<std::uint16_t>((bits >> 16) + (up ? 1 : 0));
 }
 
+// Steps of float16 between powers of two; below 2^-14 they stay as they are there.
+double to_float16(double value) {
+  if (value == 0 || !std::isfinite(value)) return value;
+  const double step = std::ldexp(1.0, std::max(std::ilogb(value), -14) - 10);
+  const double rounded = std::nearbyint(value / step) * step;
+  return std::abs(rounded) < 65536 ? rounded : std::copysign(std::numeric_limits<double>::infinity(), value);
+}
+
+std::uint16_t float16_bits(double value) {
+  const auto sign = static_cast<std::uint16_t>(std::signbit(value) ? 0x8000 : 0);
+  const double size = std::abs(to_float16(value));
+  if (std::isnan(size)) return 0x7e00;
+  if (std::isinf(size)) return sign | 0x7c00;
+  const int exponent = size == 0 ? -15 : std::max(std::ilogb(size), -15);
+  const double mantissa = exponent < -14 ? std::ldexp(size, 24) : std::ldexp(size, 10 - exponent) - 1024;
+  return static_cast<std::uint16_t>(sign | std::max(exponent + 15, 0) << 10 | static_cast<int>(mantissa));
+}
+
+double from_float16(std::uint16_t bits) {
+  const int exponent = bits >> 10 & 31, mantissa = bits & 1023;
+  const double size = exponent == 31  ? (mantissa == 0 ? std::numeric_limits<double>::infinity()
+                                                       : std::numeric_limits<double>::quiet_NaN())
+                      : exponent == 0 ? std::ldexp(mantissa, -24)
+                                      : std::ldexp(1024 + mantissa, exponent - 25);
+  return (bits & 0x8000) != 0 ? -size : size;
+}
+
 template <class T>
 void put(void* memory, std::size_t i, T value) {
   std::memcpy(static_cast<std::byte*>(memory) + i * sizeof(T), &value, sizeof(T));
@@ -45,6 +72,7 @@ std::vector<std::byte> bytes_of(const Value& value) {
 
 double round_to(DType dtype, double value) {
   if (dtype == DType::bfloat16) return std::bit_cast<float>(static_cast<std::uint32_t>(to_bfloat16(value)) << 16);
+  if (dtype == DType::float16) return to_float16(value);
   return dtype == DType::float32 ? static_cast<double>(static_cast<float>(value)) : value;
 }
 
@@ -81,6 +109,9 @@ void write_values(const Value& value, void* memory) {
       case DType::bfloat16:
         put(memory, i, to_bfloat16(v));
         break;
+      case DType::float16:
+        put(memory, i, float16_bits(v));
+        break;
       case DType::int32:
         put(memory, i, static_cast<std::int32_t>(v));
         break;
@@ -106,6 +137,9 @@ Value read_values(const TensorType& type, const void* memory) {
         break;
       case DType::bfloat16:
         v = std::bit_cast<float>(static_cast<std::uint32_t>(get<std::uint16_t>(memory, i)) << 16);
+        break;
+      case DType::float16:
+        v = from_float16(get<std::uint16_t>(memory, i));
         break;
       case DType::uint8:
         v = get<std::uint8_t>(memory, i);

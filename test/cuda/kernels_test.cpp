@@ -1,0 +1,250 @@
+// CUDA's kernels against the CPU's, on sizes that neither packs nor blocks divide; and the same bits every time.
+#include <limits>
+
+#include "core/backend/choices.h"
+#include "core/backend/select.h"
+#include "core/graph/ops/batch_norm.h"
+#include "core/graph/ops/losses.h"
+#include "core/graph/ops/pooling.h"
+#include "core/graph/ops/update.h"
+#include "test/backend/run_op.h"
+#include "test/catch.h"
+
+using namespace trainctl;
+using namespace trainctl::test;
+
+namespace {
+
+constexpr DType dtypes[] = {DType::float32, DType::bfloat16, DType::float16};
+constexpr std::int64_t channel_counts[] = {1, 3, 5, 7, 8, 17, 64, 72, 264};
+
+// float32: the order of sums. Else one result is rounded another way than the other, or not at all.
+double tolerance(DType dtype) { return dtype == DType::float32 ? 2e-5 : dtype == DType::bfloat16 ? 0x1p-7 : 0x1p-10; }
+
+class Both {
+ public:
+  // The outputs of CUDA, checked against the CPU's and against its own in a second run. The CPU computes in float32
+  // what CUDA computes in float16.
+  std::vector<Value> run(const std::shared_ptr<const OpDef>& def, const std::vector<Value>& inputs,
+                         const std::vector<Value>& initial = {}) const {
+    KernelChoices choices;
+    const std::vector<Value> got = run_op(*cuda_, def, inputs, initial, &choices);
+    const std::vector<Value> again = run_op(*cuda_, def, inputs, initial, &choices);
+    auto cpu_inputs = inputs;
+    for (Value& input : cpu_inputs) {
+      if (input.type.dtype == DType::float16) input.type.dtype = DType::float32;
+    }
+    const std::vector<Value> expected = run_op(*cpu_, def, cpu_inputs, initial);
+    REQUIRE(got.size() == expected.size());
+    for (std::size_t i = 0; i < got.size(); ++i) {
+      CAPTURE(def->kind(), def->attributes(), name_of(inputs[0].type.dtype), to_string(inputs[0].type.shape), i);
+      CHECK(largest_error(got[i], expected[i].values) < tolerance(inputs[0].type.dtype));
+      CHECK(largest_error(got[i], again[i].values) == 0);
+    }
+    return got;
+  }
+
+ private:
+  std::unique_ptr<Backend> cpu_ = make_backend("cpu", {}), cuda_ = make_backend("cuda", {});
+};
+
+Value filled(const Shape& shape, double value) {
+  return {{shape, DType::float32}, std::vector<double>(static_cast<std::size_t>(shape.count()), value)};
+}
+
+}  // namespace
+
+TEST_CASE("cuda pools as the cpu does") {
+  const Window windows[] = {
+      {{2, 2}, {2, 2}, {1, 1}, {0, 0}, {0, 0}}, {{3, 3}, {2, 2}, {1, 1}, {1, 1}, {1, 1}},
+      {{3, 2}, {1, 1}, {1, 1}, {1, 0}, {1, 1}}, {{2, 2}, {3, 3}, {1, 1}, {0, 1}, {1, 0}},
+      {{2, 3}, {1, 2}, {3, 2}, {2, 1}, {1, 2}}, {{9, 7}, {9, 7}, {1, 1}, {0, 0}, {0, 0}},
+  };
+  const Both both;
+  for (const DType dtype : dtypes) {
+    for (const std::int64_t channels : channel_counts) {
+      const Shape shape{2, 9, 7, channels};
+      const Value x = random_value(shape, dtype, 1);
+      for (const Window& w : windows) {
+        const Value dy = random_value({2, w.output(0, 9), w.output(1, 7), channels}, dtype, 2);
+        const auto pooled = both.run(std::make_shared<Pool2d>(PoolMode::max, w, true), {x});
+        both.run(std::make_shared<Pool2d>(PoolMode::max, w, false), {x});
+        both.run(std::make_shared<Pool2dGrad>(PoolMode::max, w, shape), {dy, pooled[1]});
+        both.run(std::make_shared<Pool2d>(PoolMode::average, w, true), {x});
+        both.run(std::make_shared<Pool2dGrad>(PoolMode::average, w, shape), {dy});
+      }
+      both.run(std::make_shared<GlobalAveragePool2d>(), {x});
+      both.run(std::make_shared<GlobalAveragePool2dGrad>(shape), {random_value({2, channels}, dtype, 2)});
+    }
+  }
+}
+
+TEST_CASE("cuda normalises batches as the cpu does") {
+  const Both both;
+  for (const DType dtype : dtypes) {
+    for (const std::int64_t channels : channel_counts) {
+      for (const std::int64_t rows : {1, 2, 31, 257, 3001}) {
+        if (rows * channels > 300000) continue;
+        const int options = static_cast<int>((rows + channels) % 16);
+        BatchNormAttributes a;
+        a.scale = (options & 1) != 0, a.center = (options & 2) != 0;
+        a.residual = (options & 4) != 0, a.relu = (options & 8) != 0;
+        const Shape shape{rows, channels}, per_channel{channels};
+        const Value x = random_value(shape, dtype, 1, -1, 3), dy = random_value(shape, dtype, 2);
+        const Value residual = random_value(shape, dtype, 3);
+        const Value gamma = random_value(per_channel, DType::float32, 4, 0.5, 2);
+        const Value beta = random_value(per_channel, DType::float32, 5);
+        std::vector<Value> inputs{x};
+        if (a.scale) inputs.push_back(gamma);
+        if (a.center) inputs.push_back(beta);
+        auto with_statistics = inputs;
+        with_statistics.push_back(random_value(per_channel, DType::float32, 6));
+        with_statistics.push_back(random_value(per_channel, DType::float32, 7, 0.5, 2));
+        if (a.residual) inputs.push_back(residual), with_statistics.push_back(residual);
+        const auto forward = both.run(std::make_shared<BatchNorm>(a), inputs);
+        both.run(std::make_shared<BatchNormInference>(a), with_statistics);
+
+        std::vector<Value> backward{dy, x}, initial{{}};
+        if (a.relu) backward.push_back(forward[0]);
+        if (a.scale) backward.push_back(gamma);
+        backward.push_back(forward[1]);
+        backward.push_back(forward[2]);
+        if (a.scale) initial.push_back(filled(per_channel, 3));
+        if (a.center) initial.push_back(filled(per_channel, -2));
+        both.run(std::make_shared<BatchNormGrad>(a, rows % 2 == 0), backward, initial);
+      }
+    }
+  }
+}
+
+TEST_CASE("cuda takes softmax, losses and metrics as the cpu does") {
+  const Both both;
+  for (const DType dtype : dtypes) {
+    for (const std::int64_t n : {1, 10, 16, 129, 1000}) {
+      for (const std::int64_t samples : {1, 31, 257}) {
+        if (samples == 257 ? n != 10 : samples == 31 && dtype != DType::float32) continue;
+        const Value x = random_value({samples, n}, dtype, 1, -5, 5), dy = random_value({samples, n}, dtype, 2);
+        both.run(std::make_shared<SoftmaxGrad>(), {dy, both.run(std::make_shared<Softmax>(), {x})[0]});
+
+        const Value labels = random_integers({samples}, DType::int32, 3, n);
+        const Value rows = random_value({samples, n}, DType::float32, 4, 0, 1);
+        Value weights = random_value({samples}, DType::float32, 5, 0.0005, 0.002);
+        weights.values[static_cast<std::size_t>(samples / 2)] = samples > 1 ? 0 : 0.001;
+        const bool add = n % 2 == 0, training = samples != 31;
+        const std::vector<Value> sum{scalar(2)};
+        const auto loss = [&](LossKind kind, const Value& targets) {
+          const float smoothing = samples == 1 ? 0.0f : 0.1f;
+          both.run(std::make_shared<Loss>(kind, smoothing, training, add), {x, targets, weights}, sum);
+        };
+        loss(LossKind::sparse_categorical_crossentropy, labels);
+        loss(LossKind::categorical_crossentropy, rows);
+        loss(LossKind::binary_crossentropy, rows);
+        loss(LossKind::mean_squared_error, rows);
+        const auto metric = [&](MetricKind kind, const Value& targets) {
+          both.run(std::make_shared<Metric>(kind, 3, add), {x, targets, weights}, sum);
+        };
+        metric(MetricKind::sparse_categorical_accuracy, labels);
+        metric(MetricKind::categorical_accuracy, rows);
+        metric(MetricKind::top_k_categorical_accuracy, labels);
+        metric(MetricKind::top_k_categorical_accuracy, rows);
+        metric(MetricKind::binary_accuracy, rows);
+        metric(MetricKind::mean_absolute_error, rows);
+        both.run(std::make_shared<CountSamples>(add), {weights}, sum);
+      }
+    }
+  }
+  // So many rows that a warp takes each, though they are long.
+  both.run(std::make_shared<Softmax>(), {random_value({4100, 130}, DType::float32, 1)});
+}
+
+TEST_CASE("cuda finds the same largest value as the cpu, of equals and among NaN") {
+  const Both both;
+  const double nan = std::numeric_limits<double>::quiet_NaN(), infinity = std::numeric_limits<double>::infinity();
+  for (const std::int64_t n : {5, 300}) {
+    Value x = random_value({6, n}, DType::float32, 1);
+    const auto at = [&](std::int64_t row, std::int64_t k) -> double& {
+      return x.values[static_cast<std::size_t>(row * n + k)];
+    };
+    at(0, n - 1) = at(0, 3) = 2;
+    at(1, 0) = nan;
+    at(2, 1) = nan, at(2, 2) = 7;
+    for (std::int64_t k = 0; k < n; ++k) at(3, k) = -infinity, at(4, k) = nan, at(5, k) = 1;
+    for (std::int64_t label = 0; label < 4; ++label) {
+      Value labels = random_integers({6}, DType::int32, 3, 1);
+      for (double& v : labels.values) v = static_cast<double>(label);
+      both.run(std::make_shared<Metric>(MetricKind::sparse_categorical_accuracy, 1, false),
+               {x, labels, row({1, 2, 4, 8, 16, 32})}, {});
+    }
+  }
+}
+
+TEST_CASE("cuda drops the elements that the cpu drops") {
+  const Both both;
+  const auto def = std::make_shared<Dropout>(0.375f, 0x123456789abcdefu, 0xdeadbeefu);
+  for (const DType dtype : dtypes) {
+    for (const std::int64_t elements : {1, 3, 4, 8, 9, 131, 2048}) {
+      for (const std::int64_t samples : {1, 33}) {
+        const Value x = random_value({samples, elements}, dtype, 1, 0.5, 1.5);
+        const Value numbers = random_integers({samples}, DType::int64, 2, std::int64_t{1} << 40);
+        const Value dropped = both.run(def, {x, numbers, scalar(77777, DType::int64)})[0];
+        if (elements < 2048) continue;
+        const auto kept = std::count_if(dropped.values.begin(), dropped.values.end(), [](double v) { return v != 0; });
+        CHECK(static_cast<double>(kept) / static_cast<double>(dropped.values.size()) == Approx(0.625).margin(0.04));
+      }
+    }
+  }
+}
+
+TEST_CASE("cuda updates ranges as the cpu does, and nothing between them") {
+  const Both both;
+  const std::vector<UpdateRange> ranges{{0, 33, true}, {33, 4100, false}, {4140, 1, true}, {4143, 5000, true}};
+  constexpr std::int64_t elements = 9143;
+  const Value gradient = random_value({elements}, DType::float32, 1, -50, 50);
+  const std::vector<Value> regions{random_value({elements}, DType::float32, 2),
+                                   random_value({elements}, DType::float32, 3),
+                                   random_value({elements}, DType::float32, 4, 0, 1)};
+  const auto update = [&](OptimizerUpdate& def, std::shared_ptr<const OpDef> op) {
+    def.ranges = ranges;
+    def.weight_decay = 0.02f;
+    for (const float clip : {0.0f, 0.5f}) {
+      def.clip_norm = clip;
+      for (const double not_finite : {0.0, 1.0}) {
+        const auto got =
+            both.run(op, {gradient, scalar(0.05), scalar(3, DType::int64), scalar(64), row({not_finite, 0}), scalar(2)},
+                     regions);
+        for (const std::int64_t gap : {4133, 4136, 4141}) {
+          const auto i = static_cast<std::size_t>(gap);
+          CHECK(got[0].values[i] == regions[0].values[i]);
+        }
+      }
+    }
+  };
+  for (const bool nesterov : {false, true}) {
+    for (const float momentum : {0.0f, 0.9f}) {
+      const auto sgd = std::make_shared<SgdUpdate>();
+      sgd->momentum = momentum;
+      sgd->nesterov = nesterov;
+      update(*sgd, sgd);
+    }
+  }
+  for (const bool decoupled : {false, true}) {
+    const auto adam = std::make_shared<AdamUpdate>();
+    adam->decoupled = decoupled;
+    update(*adam, adam);
+  }
+}
+
+TEST_CASE("cuda sums columns and converts as the cpu does") {
+  const Both both;
+  for (const std::int64_t columns : channel_counts) {
+    for (const std::int64_t rows : {1, 31, 257, 3001}) {
+      if (rows * columns > 300000) continue;
+      const Value x = random_value({rows, 2}, DType::float32, 1);
+      const Value dy = random_value({rows, columns}, DType::float32, 2, -0.01, 0.01);
+      both.run(std::make_shared<DenseGradWeights>(true, true), {x, dy},
+               {filled({2, columns}, 1), filled({columns}, 2)});
+    }
+    const Value values = random_value({columns}, DType::float32, 3, -100, 100);
+    both.run(std::make_shared<Cast>(DType::bfloat16), {values});
+  }
+}
