@@ -49,7 +49,7 @@ double magnitude(const std::vector<double>& values);
 // one another (a layer's output, its activation's, the gradient before the activation, that by an input), and the
 // gradients of tanh and sigmoid, where they are small, magnify the error of the output that they start from. Typically
 // errors cancel in part: 2^-7 is allowed; a single value may have 2^-6.
-// float16: likewise, with 11 bits of mantissa: 2^-10, and 2^-9.
+// float16: likewise, with 11 bits of mantissa: 2^-10; a single value that is small among its neighbours may have 2^-8.
 void check_close(const Value& got, const Value& expected, DType dtype);
 
 }  // namespace trainctl::test

@@ -24,8 +24,9 @@ DType dtype_of(char letter, const Value& golden, DType computed) {
   return letter == 'x' ? computed : letter == 'c' ? golden.type.dtype : DType::float32;
 }
 
-CaseRun::CaseRun(const OpCase& which, const CaseMode& mode, const std::vector<Value>& inputs, Backend& backend)
-    : backend_(backend), gradients_(inputs.size(), no_tensor) {
+CaseRun::CaseRun(const OpCase& which, const CaseMode& mode, const std::vector<Value>& inputs, Backend& backend,
+                 KernelChoices& choices)
+    : backend_(backend), choices_(choices), gradients_(inputs.size(), no_tensor) {
   graph_.training = true;
   graph_.compute = mode.dtype;
   for (std::size_t i = 0; i < inputs.size(); ++i) {

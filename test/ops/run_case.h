@@ -19,7 +19,9 @@ struct CaseMode {
 // A case as a graph for inputs of given types, differentiated.
 class CaseRun {
  public:
-  CaseRun(const OpCase& which, const CaseMode& mode, const std::vector<Value>& inputs, Backend& backend);
+  // `choices` are added to; they and the backend outlive the run.
+  CaseRun(const OpCase& which, const CaseMode& mode, const std::vector<Value>& inputs, Backend& backend,
+          KernelChoices& choices);
 
   // The outputs for these inputs, as the case lists them.
   std::vector<Value> forward(const std::vector<Value>& inputs);
@@ -32,7 +34,7 @@ class CaseRun {
   void run(const std::vector<Op>& ops, double before);
 
   Backend& backend_;
-  KernelChoices choices_;
+  KernelChoices& choices_;
   Graph graph_;
   Backward backward_;
   std::vector<TensorId> inputs_, outputs_, gradients_;
