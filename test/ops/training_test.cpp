@@ -4,7 +4,6 @@
 #include <cstring>
 
 #include "core/backend/choices.h"
-#include "core/backend/select.h"
 #include "core/exec/engine.h"
 #include "parallel/comm/solo.h"
 #include "test/catch.h"
@@ -106,8 +105,8 @@ void check_training(const Network& network, DType dtype, int micro_batches) {
   Job job(network.model, network.optimizer, network.loss);
   job.spec.clip_norm = 1;
   job.spec.compute = dtype;
-  const auto backend = make_backend("cpu", {.threads = 1});
-  const auto communicator = solo_communicator();
+  const auto backend = backend_under_test();
+  const auto communicator = solo_communicator(*backend);
   KernelChoices choices;
   std::vector<LoweredProgram> programs;
   programs.push_back(lower(job.training(batch_size, micro_batches), *backend, choices));
