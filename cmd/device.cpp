@@ -15,8 +15,8 @@ namespace trainctl {
 namespace {
 
 std::unique_ptr<Backend> make_backend(std::string_view device, const RunSpec& spec, int threads, int local_rank) {
-  auto backend = make_backend(
-      device, BackendOptions{threads, local_rank, spec.train.tf32, spec.train.deterministic, spec.train.cuda_graphs});
+  auto backend = make_backend(device, BackendOptions{threads, local_rank, spec.train.tf32, spec.train.deterministic,
+                                                     spec.train.cuda_graphs, spec.train.kernel_timing});
   if (!backend->computes_in(spec.train.compute())) {
     throw Error(ErrorKind::config,
                 format("train.precision: {} does not compute in {}", backend->name() == "cpu" ? "the CPU" : "the GPU",

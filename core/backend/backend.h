@@ -69,6 +69,7 @@ struct BackendOptions {
   bool tf32 = false;           // float32 products and convolutions on tensor cores, with 10 bits of mantissa
   bool deterministic = false;  // the same bits on the same device; false may be faster
   bool record = true;          // whether work is recorded and replayed, where the device can
+  bool timing = true;          // kernels are chosen by timing; else as the libraries' heuristics say
 };
 
 class Backend {

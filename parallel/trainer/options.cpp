@@ -75,6 +75,9 @@ Keys<TrainOptions> TrainOptions::keys() {
            "On GPUs: float32 products and convolutions with 10 bits of mantissa, several times faster.")
       .key("cuda_graphs", &TrainOptions::cuda_graphs,
            "On GPUs: a step is recorded once and replayed as a whole; off, its operations are started one by one.")
+      .key("kernel_timing", &TrainOptions::kernel_timing,
+           "On GPUs: the fastest kernels are found by timing, before the first step; off, the libraries' heuristics "
+           "choose them.")
       .check(check_batch)
       .check(check_length);
 }

@@ -41,6 +41,7 @@ struct TrainOptions {
   bool deterministic = false;
   bool tf32 = false;
   bool cuda_graphs = true;
+  bool kernel_timing = true;
 
   static Keys<TrainOptions> keys();
 

@@ -1,25 +1,23 @@
 // Biases behind convolutions and products that could not take them.
 #include "core/backend/cuda/activation_math.h"
 #include "core/backend/cuda/elementwise.h"
-#include "core/backend/cuda/grid.h"
+#include "core/backend/cuda/pack.h"
 
 namespace trainctl::cuda {
 namespace {
 
-// y[row, c] = f(y[row, c] + bias[c]), as many neighbouring elements a thread as fit into 16 bytes.
-template <class T>
-__global__ void add_bias(T* y, const float* bias, std::int64_t count, std::int64_t channels,
+// y[row, c] = f(y[row, c] + bias[c]), a pack of neighbouring channels a thread.
+template <class T, int width>
+__global__ void add_bias(T* y, const float* bias, std::uint32_t packs, std::uint32_t packs_in_row,
                          ActivationFunction function) {
-  constexpr int width = 16 / sizeof(T);
-  for (std::int64_t first = first_element() * width; first < count; first += element_stride() * width) {
-    std::int64_t channel = first % channels;
+  for (std::int64_t i = first_element(); i < packs; i += element_stride()) {
+    const float* biases = bias + static_cast<std::uint32_t>(i) % packs_in_row * width;
+    Pack<T, width> pack = pack_at<width>(y + i * width);
 #pragma unroll
     for (int k = 0; k < width; ++k) {
-      if (first + k < count) {
-        y[first + k] = store<T>(value_of(function.kind, function.slope, load(y[first + k]) + bias[channel]));
-      }
-      if (++channel == channels) channel = 0;
+      pack.values[k] = store<T>(value_of(function.kind, function.slope, load(pack.values[k]) + biases[k]));
     }
+    pack_at<width>(y + i * width) = pack;
   }
 }
 
@@ -27,11 +25,12 @@ __global__ void add_bias(T* y, const float* bias, std::int64_t count, std::int64
 
 void bias_activate(const ActivationFunction& function, DType dtype, void* y, const float* bias, std::int64_t rows,
                    std::int64_t channels, cudaStream_t stream) {
-  const std::int64_t count = rows * channels;
-  with_type(dtype, [&](auto type) {
+  with_packs(dtype, channels, [&](auto type, auto pack) {
     using T = decltype(type);
-    launch(add_bias<T>, blocks_for(count, 16 / sizeof(T)), block_threads, stream, static_cast<T*>(y), bias, count,
-           channels, function);
+    constexpr int width = decltype(pack)::value;
+    const std::int64_t packs = rows * channels / width;
+    launch(add_bias<T, width>, blocks_for(packs), block_threads, stream, static_cast<T*>(y), bias, narrow(packs),
+           narrow(channels / width), function);
   });
 }
 

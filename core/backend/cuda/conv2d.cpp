@@ -52,7 +52,9 @@ void list(const LowerContext& context, const GraphPointer& graph, std::string_vi
 std::optional<Plan> plan_of(const LowerContext& context, const GraphPointer& graph, std::string_view prefix,
                             std::string_view name) {
   if (!graph || !name.starts_with(prefix)) return {};
-  return Plan::make(*graph, target_of(context), name.substr(prefix.size()));
+  auto plan = Plan::make(*graph, target_of(context), name.substr(prefix.size()));
+  if (plan && plan->workspace_bytes() > EngineRules{}.most_workspace_bytes) return {};
+  return plan;
 }
 
 // A way by a plan; the kernel, input 1 of the forward pass and of the gradient by the input, lies as cuDNN wants it.

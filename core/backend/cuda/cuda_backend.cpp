@@ -18,7 +18,8 @@ namespace {
 class CudaBackend final : public Backend {
  public:
   explicit CudaBackend(const BackendOptions& options)
-      : device_(device_of(options.local_rank), {options.tf32, options.deterministic}), records_(options.record) {}
+      : device_(device_of(options.local_rank), {options.tf32, options.deterministic, options.timing}),
+        records_(options.record) {}
 
   std::string_view name() const override { return "cuda"; }
   std::string fingerprint() const override { return device_.fingerprint(); }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -62,6 +63,13 @@ class Descriptor {
     T value{};
     get(name, attribute_type(T{}), 1, &value);
     return value;
+  }
+  // None where cuDNN cannot say.
+  template <class T>
+  std::optional<T> find(cudnnBackendAttributeName_t name) const {
+    T value{};
+    const auto status = cudnnBackendGetAttribute(get(), name, attribute_type(T{}), 1, nullptr, &value);
+    return status == CUDNN_STATUS_SUCCESS ? std::optional(value) : std::nullopt;
   }
   // How many values there are.
   std::int64_t count(cudnnBackendAttributeName_t name, cudnnBackendAttributeType_t type) const;

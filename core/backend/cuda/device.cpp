@@ -51,7 +51,7 @@ std::vector<Gpu> visible_gpus() {
 }
 
 std::string DeviceOptions::text() const {
-  return std::string(tf32 ? " tf32" : "") + (deterministic ? " deterministic" : "");
+  return std::string(tf32 ? " tf32" : "") + (deterministic ? " deterministic" : "") + (timing ? "" : " untimed");
 }
 
 Device::Device(int index, const DeviceOptions& options) : index_(index), options_(options) {

@@ -107,7 +107,8 @@ std::vector<std::string> list_engines(const Graph& graph, const GraphTarget& tar
       if (static_cast<int>(engines.size()) >= rules.most) return engines;
       const auto engine = configuration.children(CUDNN_ATTR_ENGINECFG_ENGINE, CUDNN_BACKEND_ENGINE_DESCRIPTOR, 1);
       if (engine.empty() || !holds(engine[0], rules)) continue;
-      if (configuration.value<std::int64_t>(CUDNN_ATTR_ENGINECFG_WORKSPACE_SIZE) > rules.most_workspace_bytes) continue;
+      const auto workspace = configuration.find<std::int64_t>(CUDNN_ATTR_ENGINECFG_WORKSPACE_SIZE);
+      if (workspace.value_or(0) > rules.most_workspace_bytes) continue;
       const std::string text = text_of(configuration, engine[0]);
       if (std::find(engines.begin(), engines.end(), text) != engines.end()) continue;
       if (++variants[engine[0].value<std::int64_t>(CUDNN_ATTR_ENGINE_GLOBAL_INDEX)] > most_variants) continue;

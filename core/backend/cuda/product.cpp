@@ -165,6 +165,10 @@ Product::Product(const Device& device, const ProductShape& shape, KernelChoices&
 void Product::choose(const ProductShape& s) {
   const auto candidates = offered(*device_, Description(s, device_->options()));
   if (candidates.empty()) throw Error(ErrorKind::config, "cuBLASLt has no algorithm for " + s.text());
+  if (!device_->options().timing) {
+    algorithm_ = candidates.front().algo;
+    return;
+  }
   const RandomBuffer a(s.rows * s.inner * size_of(s.operand), s.operand);
   const RandomBuffer b(s.inner * s.columns * size_of(s.operand), s.operand);
   const RandomBuffer c(s.rows * s.columns * size_of(s.result), s.result);

@@ -22,7 +22,7 @@ class RandomBuffer {
   std::unique_ptr<void, Destroy<cudaFree>> memory_;
 };
 
-// Seconds of one call of work(stream), the best of some; the first warms up.
+// Seconds of one call of work(stream), the best of some; the first of all warms up.
 double measure(const std::function<void(cudaStream_t)>& work);
 
 }  // namespace trainctl::cuda

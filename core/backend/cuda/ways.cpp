@@ -5,6 +5,7 @@
 
 #include "core/backend/cuda/timing.h"
 #include "core/base/format.h"
+#include "core/base/log.h"
 
 namespace trainctl::cuda {
 namespace {
@@ -31,7 +32,8 @@ class Bench {
     }
   }
 
-  double seconds(const Way& way) {
+  // None where the way fails although it could be made.
+  std::optional<double> seconds(const Way& way) {
     Binding binding;
     std::vector<std::unique_ptr<RandomBuffer>> inputs;
     for (std::size_t i = 0; i < way.inputs.size(); ++i) {
@@ -42,7 +44,12 @@ class Bench {
     const RandomBuffer workspace(way.workspace_bytes, DType::float32);
     binding.workspace = address(workspace);
     const Slot slot;
-    return measure([&](cudaStream_t stream) { way.run(Places{{binding, slot}, stream}); });
+    try {
+      return measure([&](cudaStream_t stream) { way.run(Places{{binding, slot}, stream}); });
+    } catch (const Error& error) {
+      log::warning(format("{}: {} is left out: {}", context_.label(), way.implementation, error.what()));
+      return {};
+    }
   }
 
  private:
@@ -63,18 +70,18 @@ std::optional<std::pair<std::string, Way>> best(const LowerContext& context, con
     if (!made.empty() && !context.device.options().timing) break;
   }
   if (made.empty()) return {};
-  std::size_t fastest = 0;
-  if (made.size() > 1) {
-    Bench bench(context);
-    double least = 1e30;
-    for (std::size_t i = 0; i < made.size(); ++i) {
-      const double seconds = bench.seconds(made[i].second);
-      if (seconds >= least) continue;
-      least = seconds;
-      fastest = i;
-    }
+  if (made.size() == 1) return std::move(made[0]);
+  Bench bench(context);
+  std::optional<std::size_t> fastest;
+  double least = 0;
+  for (std::size_t i = 0; i < made.size(); ++i) {
+    const auto seconds = bench.seconds(made[i].second);
+    if (!seconds || (fastest && *seconds >= least)) continue;
+    least = *seconds;
+    fastest = i;
   }
-  return std::move(made[fastest]);
+  if (!fastest) return {};
+  return std::move(made[*fastest]);
 }
 
 }  // namespace

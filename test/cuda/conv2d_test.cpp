@@ -1,0 +1,119 @@
+// Every way to compute a convolution on CUDA against naive loops in float64, in every dtype.
+#include <set>
+#include <sstream>
+
+#include "test/backend/convolution_cases.h"
+#include "test/catch.h"
+
+using namespace trainctl;
+using namespace trainctl::test;
+
+namespace {
+
+// The same keys with this way as every choice.
+KernelChoices replaced(const KernelChoices& choices, const std::string& way) {
+  KernelChoices all;
+  std::istringstream lines(choices.text());
+  for (std::string line; std::getline(lines, line);) {
+    const std::string key = line.substr(0, line.find('\t'));
+    all.record(key, key.starts_with("conv2d") ? way : line.substr(key.size() + 1));
+  }
+  return all;
+}
+
+// Sums of so many terms that are rounded to the dtype, where they are stored in it.
+double tolerance_of(DType dtype) { return dtype == DType::float32 ? 1e-4 : dtype == DType::bfloat16 ? 2e-2 : 3e-3; }
+
+// A case's tensors, and what its ops make of them.
+struct Expected {
+  Value x, kernel, bias, dy;
+  std::vector<double> y, y_bias_relu, dx, dkernel, dbias;
+
+  Expected(const ConvolutionCase& c, DType dtype)
+      : x(random_value(c.x, dtype, 1)),
+        kernel(random_value(c.kernel(), DType::float32, 2, -0.3, 0.3)),
+        bias(random_value({c.out}, DType::float32, 3)),
+        dy(random_value(c.y(), dtype, 4)),
+        y(dy.values.size()),
+        dx(x.values.size()),
+        dkernel(kernel.values.size()),
+        dbias(bias.values.size()) {
+    each_product(c, [&](std::size_t at_x, std::size_t at_kernel, std::size_t at_y) {
+      const double weight = round_to(dtype, kernel.values[at_kernel]);
+      y[at_y] += x.values[at_x] * weight;
+      dx[at_x] += dy.values[at_y] * weight;
+      dkernel[at_kernel] += x.values[at_x] * dy.values[at_y];
+    });
+    for (std::size_t i = 0; i < y.size(); ++i) {
+      y_bias_relu.push_back(std::max(y[i] + bias.values[i % bias.values.size()], 0.0));
+      dbias[i % dbias.size()] += dy.values[i];
+    }
+  }
+};
+
+// Runs all ops of a case with these choices, which they add to. `implementations`: what they ran.
+void check_case(Backend& backend, const ConvolutionCase& c, DType dtype, KernelChoices& choices,
+                std::set<std::string>* implementations = nullptr) {
+  const Expected e(c, dtype);
+  const double tolerance = tolerance_of(dtype);
+  const auto run = [&](std::shared_ptr<const OpDef> def, const std::vector<Value>& inputs,
+                       const std::vector<Value>& before = {}) {
+    Lowering lowering;
+    auto outputs = run_op(backend, std::move(def), inputs, before, &choices, &lowering);
+    if (implementations) implementations->insert(lowering.implementation);
+    return outputs;
+  };
+  CHECK(largest_error(run(std::make_shared<Conv2d>(c.window, c.groups), {e.x, e.kernel})[0], e.y) < tolerance);
+  const auto fused = std::make_shared<Conv2d>(c.window, c.groups, ActivationFunction{ActivationKind::relu});
+  CHECK(largest_error(run(fused, {e.x, e.kernel, e.bias})[0], e.y_bias_relu) < tolerance);
+  const auto by_input = std::make_shared<Conv2dGradInput>(c.window, c.groups, c.x);
+  CHECK(largest_error(run(by_input, {e.dy, e.kernel})[0], e.dx) < tolerance);
+  for (const bool add : {false, true}) {
+    const Value kernel_before = random_value(c.kernel(), DType::float32, 6);
+    const Value bias_before = random_value({c.out}, DType::float32, 7);
+    std::vector<double> dkernel = e.dkernel, dbias = e.dbias;
+    for (std::size_t i = 0; add && i < dkernel.size(); ++i) dkernel[i] += kernel_before.values[i];
+    for (std::size_t i = 0; add && i < dbias.size(); ++i) dbias[i] += bias_before.values[i];
+    const auto by_weights = std::make_shared<Conv2dGradWeights>(c.window, c.groups, true, add);
+    const auto outputs = run(by_weights, {e.x, e.dy}, {kernel_before, bias_before});
+    CHECK(largest_error(outputs[0], dkernel) < tolerance);
+    CHECK(largest_error(outputs[1], dbias) < 1e-4);
+  }
+}
+
+}  // namespace
+
+TEST_CASE("conv2d on CUDA, forward and backward, the fastest way or the heuristics' first") {
+  const auto backend = backend_under_test({.timing = GENERATE(true, false)});
+  const DType dtype = GENERATE(DType::float32, DType::bfloat16, DType::float16);
+  for (const ConvolutionCase& c : convolution_cases) {
+    if (c.x.count() > 20000) continue;  // for the CPU
+    CAPTURE(name_of(dtype), c.what);
+    KernelChoices choices;
+    check_case(*backend, c, dtype, choices);
+    KernelChoices replayed;
+    replayed.add(choices.text());
+    check_case(*backend, c, dtype, replayed);
+    CHECK(replayed == choices);
+  }
+}
+
+// Ways that do not exist on the device, or not for the op, are chosen anew.
+TEST_CASE("every recorded way to compute conv2d on CUDA gives the same") {
+  const auto backend = backend_under_test();
+  const DType dtype = GENERATE(DType::float32, DType::bfloat16);
+  const ConvolutionCase unit{"1x1", {3, 5, 7, 24}, 16, 1, {}};
+  for (const ConvolutionCase& c : {convolution_cases[0], convolution_cases[2], unit}) {
+    KernelChoices chosen;
+    check_case(*backend, c, dtype, chosen);
+    for (const std::string way : {"engine 0:", "engine 1:17=3", "fused 0:", "fused 1:17=4", "product",
+                                  "engine 99999:", "engine 0:0=0=0", "own", ""}) {
+      CAPTURE(name_of(dtype), c.what, way);
+      KernelChoices choices = replaced(chosen, way);
+      std::set<std::string> implementations;
+      check_case(*backend, c, dtype, choices, &implementations);
+      if (way != "product" || std::string(c.what) != unit.what) continue;
+      for (const std::string& name : implementations) CHECK(name.starts_with("cublasLt"));
+    }
+  }
+}
