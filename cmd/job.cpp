@@ -7,6 +7,7 @@
 #include <set>
 
 #include "cmd/kernel_cache.h"
+#include "cmd/memory_fit.h"
 #include "core/backend/select.h"
 #include "core/base/format.h"
 #include "core/layers/model.h"
@@ -121,6 +122,19 @@ void initialize_weights(const ProgramSpec& spec, std::uint64_t seed, const std::
   }
 }
 
+namespace {
+
+// All of it, or Error{resource} with what would fit.
+std::vector<LoweredProgram> fitting(std::vector<LoweredProgram> programs, const RunSpec& spec, const DataInfo& data,
+                                    const Backend& backend, const DataShare& share) {
+  const std::int64_t batch = batch_sizes(spec, data, share.ranks).training;
+  require_fit(plan_memory(programs), backend.free_memory(),
+              {batch, spec.train.gradient_accumulation, share_of(batch, share).count});
+  return programs;
+}
+
+}  // namespace
+
 Job::Job(const RunSpec& spec, const DataInfo& data, RankDevice& device, World& world, const DataPosition& start,
          const std::string& known_choices)
     : device_(device),
@@ -131,8 +145,9 @@ Job::Job(const RunSpec& spec, const DataInfo& data, RankDevice& device, World& w
       choices_(agree_on_choices(spec, data, strategy_for(spec, world.size(), *device.backend),
                                 batch_sizes(spec, data, world.size(), start), known_choices, *device.backend, world,
                                 device.host)),
-      engine_(std::make_unique<Engine>(*device.backend, device.communicator(world),
-                                       lower_all(programs_.programs(), *device.backend, choices_))) {}
+      engine_(std::make_unique<Engine>(
+          *device.backend, device.communicator(world),
+          fitting(lower_all(programs_.programs(), *device.backend, choices_), spec, data, *device.backend, share()))) {}
 
 void initialize_engine(const RunSpec& spec, Job& job) {
   job.engine().download();

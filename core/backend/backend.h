@@ -88,6 +88,8 @@ class Backend {
 
   // Zeroed. Throws Error{resource} that says how much was asked for and how much there is.
   virtual Memory allocate(std::int64_t bytes) = 0;
+  // Bytes that can still be allocated; 0 where that cannot be found out.
+  virtual std::int64_t free_memory() const = 0;
   // Host memory that copies to and from the device pass through without waiting (page-locked on CUDA). Zeroed.
   virtual Memory allocate_host(std::int64_t bytes) = 0;
   // Copies between host and device memory, in the stream's order. Either side may be host memory.

@@ -51,6 +51,8 @@ class CpuBackend final : public Backend {
     return {std::shared_ptr<std::byte>(static_cast<std::byte*>(memory), std::free), bytes};
   }
 
+  std::int64_t free_memory() const override { return available_memory(); }
+
   Memory allocate_host(std::int64_t bytes) override { return allocate(bytes); }
 
   void copy(void* to, const void* from, std::int64_t bytes, Stream& stream) override {

@@ -47,6 +47,12 @@ class CudaBackend final : public Backend {
     return owned;
   }
 
+  std::int64_t free_memory() const override {
+    std::size_t left = 0, total = 0;
+    check(cudaMemGetInfo(&left, &total), "cudaMemGetInfo");
+    return static_cast<std::int64_t>(left);
+  }
+
   Memory allocate_host(std::int64_t bytes) override {
     const auto size = static_cast<std::size_t>(std::max<std::int64_t>(bytes, 1));
     void* memory = nullptr;
