@@ -14,7 +14,7 @@ file(GLOB folders LIST_DIRECTORIES true CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/
 foreach(folder ${folders})
   get_filename_component(name ${folder} NAME)
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${folder}/*.cpp)
-  if(NOT IS_DIRECTORY ${folder} OR NOT sources OR name MATCHES "^(mpi|cuda|emulated_gpu)$"
+  if(NOT IS_DIRECTORY ${folder} OR NOT sources OR name MATCHES "^(mpi|cuda|emulated_gpu|gpu_runs)$"
       OR (name STREQUAL "cudnn" AND NOT TARGET trainctl_cuda))
     continue()
   endif()

@@ -10,6 +10,7 @@
 #include "cmd/memory_fit.h"
 #include "core/backend/select.h"
 #include "core/base/format.h"
+#include "core/base/log.h"
 #include "core/layers/model.h"
 #include "parallel/comm/text.h"
 
@@ -26,6 +27,9 @@ KernelChoices agree_on_choices(const RunSpec& spec, const DataInfo& data, const 
     choices = load_kernel_choices(backend.fingerprint());
     const KernelChoices kept = choices;
     choices.add(known_choices);
+    if (choices.empty() && backend.asynchronous()) {
+      log::info(format("timing kernels on {}: once, their choice is kept", backend.fingerprint()));
+    }
     std::set<std::array<std::int64_t, 5>> seen;
     for (int rank = 0; rank < world.size(); ++rank) {
       const DataShare share{rank, world.size()};

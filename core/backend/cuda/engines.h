@@ -16,7 +16,7 @@ struct EngineRules {
   bool deterministic = true;
   bool tensor_cores = true;  // without them float32 products keep all of their bits
   std::int64_t most_workspace_bytes = std::int64_t{256} << 20;
-  int most = 10;  // engines to list
+  int most = 6;  // engines to list
 };
 
 // The engines for a finalized graph, with their knobs, as "62:2=4,13=0": the most promising first by cuDNN's

@@ -1,0 +1,140 @@
+// Whole runs on a GPU against the CPU's, and against themselves. Here on an emulated GPU; scripts/gpu-check does the
+// like on real ones.
+#include <cmath>
+
+#include "core/base/format.h"
+#include "test/catch.h"
+#include "test/run/command.h"
+#include "test/run/configs.h"
+
+namespace trainctl::test {
+namespace {
+
+// A network of every family of layers. 9 steps an epoch, the last of 3 samples.
+const std::string network = R"(
+data: {dataset: synthetic, samples: 131, shape: [8, 8, 3], classes: 5, validation: {samples: 37}}
+log: {every: 1 steps}
+model:
+  layers:
+    - conv2d: {name: first, filters: 8, kernel_size: 3, padding: same, use_bias: false}
+    - batch_normalization: {momentum: 0.9}
+    - activation: relu
+    - residual:
+        layers:
+          - conv2d: {filters: 8, kernel_size: 3, padding: same, activation: relu}
+          - dropout: 0.2
+          - conv2d: {filters: 8, kernel_size: 1}
+        activation: relu
+    - max_pooling2d: {pool_size: 2}
+    - flatten
+    - dense: {units: 16, activation: tanh}
+    - dense: {units: 5, activation: softmax}
+)";
+
+const std::string training = train_section(
+    "batch_size: 16, epochs: 6, max_steps: 50, optimizer: {name: sgd, learning_rate: 0.05, momentum: 0.9}, clip_norm: "
+    "5");
+
+// The directory of a finished run.
+std::string run(const Folder& folder, const std::string& name, const std::string& device,
+                const std::vector<std::string>& more = {}) {
+  const std::string config = folder.write("network.yaml", network + training), directory = folder / name;
+  std::vector<std::string> arguments{"run",  config,      "--ranks", "1",          "--device",
+                                     device, "--run-dir", directory, "--progress", "none"};
+  arguments.insert(arguments.end(), more.begin(), more.end());
+  const Finished finished = trainctl(folder, arguments);
+  INFO(tail(finished.errors));
+  REQUIRE(finished.code == 0);
+  return directory;
+}
+
+std::vector<double> losses(const std::string& directory) {
+  std::vector<double> found;
+  for (const Json& step : events(directory, "step")) found.push_back(step.at("loss"));
+  return found;
+}
+
+std::string hash(const std::string& directory) { return events(directory, "end").back().at("weights_sha256"); }
+
+void compare(const std::string& cpu, const std::string& gpu, double tolerance) {
+  const std::vector<double> expected = losses(cpu), found = losses(gpu);
+  REQUIRE(expected.size() == 50);
+  REQUIRE(found.size() == 50);
+  for (std::size_t step = 0; step < expected.size(); ++step) {
+    CAPTURE(gpu, step);
+    CHECK(found[step] == Approx(expected[step]).epsilon(tolerance));
+  }
+  CHECK(expected.back() < 0.9 * expected.front());
+  CHECK(contains(events(gpu, "start").front().at("device").get<std::string>(), "CUDA"));
+  CHECK_FALSE(contains(events(cpu, "start").front().at("device").get<std::string>(), "CUDA"));
+}
+
+TEST_CASE("50 steps on a GPU follow the CPU's") {
+  const Folder folder;
+  compare(run(folder, "cpu", "cpu"), run(folder, "gpu", "cuda"), 1e-3);
+}
+
+// bfloat16 keeps 8 bits: what is stored differs by up to 0.4 %, and a step's loss by the few values that decide it.
+TEST_CASE("50 steps in half precision on a GPU follow the CPU's in float32") {
+  const Folder folder;
+  const std::string cpu = run(folder, "cpu", "cpu");
+  compare(cpu, run(folder, "bfloat16", "cuda", {"--set", "train.precision=bfloat16"}), 0.1);
+  compare(cpu, run(folder, "float16", "cuda", {"--set", "train.precision=float16"}), 0.03);
+}
+
+TEST_CASE("micro-batches on a GPU learn what they learn on the CPU") {
+  const Folder folder;
+  // Full batches only: a share's micro-batches divide it.
+  const std::vector<std::string> cut{"--set", "train.gradient_accumulation=4", "--set", "data.samples=128"};
+  compare(run(folder, "cpu", "cpu", cut), run(folder, "gpu", "cuda", cut), 1e-3);
+}
+
+TEST_CASE("a GPU gives the same bits twice, recorded as a graph or not") {
+  const Folder folder;
+  const std::vector<std::string> set{"--set", "train.deterministic=true"};
+  const std::string once = hash(run(folder, "once", "cuda", set));
+  CHECK(hash(run(folder, "twice", "cuda", set)) == once);
+  CHECK(hash(run(folder, "singly", "cuda",
+                 {"--set", "train.deterministic=true", "--set", "train.cuda_graphs=false"})) == once);
+}
+
+TEST_CASE("a run goes on from a checkpoint on the other device, and on a GPU to the same bits") {
+  const Folder folder;
+  const std::string config = folder.write("network.yaml", network + training);
+  const std::string whole = run(folder, "whole", "cuda");
+  const auto halves = [&](const std::string& first, const std::string& second) {
+    const std::string half = run(folder, "half-" + first + second, first, {"--set", "train.max_steps=23"});
+    return run(folder, "rest-" + first + second, second, {"--resume", half + "/checkpoints/last"});
+  };
+  CHECK(hash(halves("cuda", "cuda")) == hash(whole));
+  const std::vector<double> expected = losses(whole);
+  for (const auto& [first, second] : {std::pair{"cpu", "cuda"}, std::pair{"cuda", "cpu"}}) {
+    const std::vector<double> rest = losses(halves(first, second));
+    CAPTURE(first, second);
+    REQUIRE(rest.size() == 27);
+    for (std::size_t i = 0; i < rest.size(); ++i) CHECK(rest[i] == Approx(expected[23 + i]).epsilon(1e-3));
+  }
+}
+
+TEST_CASE("float16's loss scale goes on from a checkpoint") {
+  const Folder folder;
+  const std::string set = "train.precision=float16";
+  const std::string whole = run(folder, "whole", "cuda", {"--set", set});
+  const std::string half = run(folder, "half", "cuda", {"--set", set, "--set", "train.max_steps=23"});
+  CHECK(contains(read_file(half + "/checkpoints/last/manifest.json"), "loss_scale"));
+  const std::string rest = run(folder, "rest", "cuda", {"--set", set, "--resume", half + "/checkpoints/last"});
+  CHECK(hash(rest) == hash(whole));
+}
+
+TEST_CASE("a NaN on a GPU is found in its tensor") {
+  const Folder folder;
+  const std::string config = folder.write("network.yaml", network + training);
+  const Finished finished = trainctl(folder, {"run", config, "--ranks", "1", "--device", "cuda", "--progress", "none",
+                                              "--set", "train.optimizer.learning_rate=1e30"});
+  CHECK(finished.code == 4);
+  CHECK(contains(finished.errors, "training diverged at step"));
+  CHECK(contains(finished.errors, "the first tensor that is not finite is"));
+}
+
+}  // namespace
+}  // namespace trainctl::test
