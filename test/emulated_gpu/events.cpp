@@ -64,7 +64,7 @@ cudaError_t record(cudaEvent_t event, cudaStream_t stream) {
     }
   }
   const cudaError_t status =
-      queue_on(queue, {Operation::Kind::wait, [time] { *time = std::chrono::steady_clock::now(); }});
+      queue_on(queue, {Operation::Kind::device, [time] { *time = std::chrono::steady_clock::now(); }});
   const std::scoped_lock lock(state().mutex);
   if (status == cudaSuccess) event->recorded = {end_of(queue), time, nullptr, {}};
   return status;

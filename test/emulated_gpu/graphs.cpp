@@ -159,8 +159,16 @@ cudaError_t cudaGraphUpload(cudaGraphExec_t graph, cudaStream_t stream) {
 cudaError_t cudaGraphLaunch(cudaGraphExec_t graph, cudaStream_t stream) {
   return call([&] {
     if (graph == nullptr) return cudaErrorInvalidValue;
-    return queue(stream, {Operation::Kind::wait, [operations = graph->operations] {
-                            for (const Operation& operation : *operations) perform(operation);
+    const auto operations = graph->operations;
+    const bool quick = std::all_of(operations->begin(), operations->end(),
+                                   [](const Operation& one) { return one.kind == Operation::Kind::device; });
+    if (!quick) {
+      return queue(stream, {Operation::Kind::wait, [operations] {
+                              for (const Operation& one : *operations) perform(one);
+                            }});
+    }
+    return queue(stream, {Operation::Kind::device, [operations] {
+                            for (const Operation& one : *operations) one.run();
                           }});
   });
 }

@@ -4,6 +4,7 @@
 // Communicators that do not block take their time: what was called is under way until ncclCommGetAsyncError() has been
 // asked, and is queued on its stream no earlier. Ranks whose calls do not match get an error (NCCL itself would hang).
 #include <nccl.h>
+#include <sched.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -136,28 +137,26 @@ void reduce(ncclDataType_t type, ncclRedOp_t operation, void* to, const void* fr
 // Runs transfers side by side until all are done. False where the communicator died, or the ranks disagree.
 bool exchange(ncclComm* communicator, std::vector<Transfer> transfers, std::uint64_t signature) {
   Link& link = *communicator->link;
+  const DeviceAccess access;
   for (bool all = false; !all;) {
     if (link.aborted()) return false;
     all = true;
     bool any = false;
-    {
-      const DeviceAccess access;
-      std::set<std::pair<int, bool>> busy;  // peers that an earlier transfer has to finish with first
-      for (Transfer& t : transfers) {
-        if (t.moved == t.bytes || !busy.emplace(t.peer, t.sends).second) continue;
-        bool same = true;
-        const std::size_t part = t.sends ? link.send(t.peer, t.data, t.moved, t.bytes, signature)
-                                         : link.receive(t.peer, t.data, t.moved, t.bytes, signature, same);
-        if (!same) {
-          fail(communicator, ncclInvalidUsage, "the ranks of a communicator make different calls");
-          return false;
-        }
-        t.moved += part;
-        any = any || part > 0;
+    std::set<std::pair<int, bool>> busy;  // peers that an earlier transfer has to finish with first
+    for (Transfer& t : transfers) {
+      if (t.moved == t.bytes || !busy.emplace(t.peer, t.sends).second) continue;
+      bool same = true;
+      const std::size_t part = t.sends ? link.send(t.peer, t.data, t.moved, t.bytes, signature)
+                                       : link.receive(t.peer, t.data, t.moved, t.bytes, signature, same);
+      if (!same) {
+        fail(communicator, ncclInvalidUsage, "the ranks of a communicator make different calls");
+        return false;
       }
-      for (const Transfer& t : transfers) all = all && t.moved == t.bytes;
+      t.moved += part;
+      any = any || part > 0;
     }
-    if (!any && !all) usleep(20);
+    for (const Transfer& t : transfers) all = all && t.moved == t.bytes;
+    if (!any && !all) sched_yield();
   }
   return true;
 }

@@ -3,11 +3,39 @@
 
 #include <algorithm>
 #include <chrono>
+#include <optional>
 
 namespace emulated {
 namespace {
 
 using namespace std::chrono_literals;
+
+// Runs a stream's operations up to the mark. `quick`: stops before one that may have to wait for others.
+void run(const Mark& mark, bool quick) {
+  std::optional<DeviceAccess> open;  // kept from one operation to the next
+  while (!is_done(mark)) {
+    std::unique_lock running(mark.queue->running, std::defer_lock);
+    if (!quick) running.lock();
+    if (quick && !running.try_lock()) return;
+    if (is_done(mark)) return;
+    Operation operation;
+    {
+      const std::scoped_lock lock(state().mutex);
+      auto& waiting = mark.queue->waiting;
+      if (quick && waiting.front().kind != Operation::Kind::device) return;
+      operation = std::move(waiting.front());
+      waiting.pop_front();
+    }
+    if (operation.kind != Operation::Kind::device) {
+      open.reset();
+    } else if (!open) {
+      open.emplace();
+    }
+    perform(operation);
+    const std::scoped_lock lock(state().mutex);
+    ++mark.queue->done;
+  }
+}
 
 [[noreturn]] void answer() {
   std::unique_lock lock(state().mutex);
@@ -93,23 +121,10 @@ bool is_done(const Mark& mark) {
   return mark.queue == nullptr || mark.queue->done >= mark.position;
 }
 
-void run_until(const Mark& mark) {
-  while (!is_done(mark)) {
-    const std::scoped_lock running(mark.queue->running);
-    if (is_done(mark)) return;
-    Operation operation;
-    {
-      const std::scoped_lock lock(state().mutex);
-      operation = std::move(mark.queue->waiting.front());
-      mark.queue->waiting.pop_front();
-    }
-    perform(operation);
-    const std::scoped_lock lock(state().mutex);
-    ++mark.queue->done;
-  }
-}
+void run_until(const Mark& mark) { run(mark, false); }
 
 bool ask_for(const Mark& mark) {
+  if (mark.queue != nullptr) run(mark, true);
   if (is_done(mark)) return true;
   std::unique_lock lock(state().mutex);
   ask(mark);
