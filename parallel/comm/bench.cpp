@@ -158,6 +158,36 @@ std::vector<CommBenchRow> bench_collective(Communicator& communicator, Backend& 
   return rows;
 }
 
+double measure_link(Communicator& communicator, Backend& backend, Stream& stream) {
+  using Clock = std::chrono::steady_clock;
+  constexpr int messages = 10;
+  const int rank = communicator.rank();
+  const int peer = rank ^ 1;
+  if (communicator.size() == 1) return 0;
+  const Memory memory = communicator.allocate(64 << 20);
+  const View data{memory.get(), DType::float32, memory.bytes / size_of(DType::float32)};
+  std::vector<float> values(static_cast<std::size_t>(data.count), 1.5f);
+  backend.copy(data.data, values.data(), data.bytes(), stream);
+  double seconds = 0;
+  for (int round = 0; round < 2; ++round) {  // the first one warms up
+    communicator.barrier(stream);
+    stream.synchronize();
+    const auto start = Clock::now();
+    for (int i = 0; i < messages && peer < communicator.size(); ++i) {
+      if (rank % 2 == 0) communicator.send(data, peer, stream);
+      if (rank % 2 == 1) communicator.receive(data, peer, stream);
+    }
+    stream.synchronize();
+    seconds = std::chrono::duration<double>(Clock::now() - start).count() / messages;
+  }
+  const Memory slowest = communicator.allocate(sizeof seconds);
+  backend.copy(slowest.get(), &seconds, sizeof seconds, stream);
+  communicator.all_reduce({slowest.get(), DType::float64, 1}, Reduction::maximum, stream);
+  backend.copy(&seconds, slowest.get(), sizeof seconds, stream);
+  stream.synchronize();
+  return static_cast<double>(data.bytes()) / seconds;
+}
+
 std::string to_table(const std::vector<CommBenchRow>& rows) {
   std::string text = format("{:<16}{:>12}{:>14}{:>9}{:>7}{:>12}{:>15}{:>15}{:>8}\n", "collective", "size (B)", "count",
                             "type", "redop", "time (us)", "algbw (GB/s)", "busbw (GB/s)", "#wrong");

@@ -33,6 +33,10 @@ struct CommBenchRow {
 std::vector<CommBenchRow> bench_collective(Communicator& communicator, Backend& backend, Stream& stream,
                                            const CommBenchOptions& options);
 
+// Bytes a second of large messages between neighbours, even ranks to odd ones: what a ring's bus bandwidth cannot
+// exceed. 0 on a rank alone. Collective; equal on all ranks.
+double measure_link(Communicator& communicator, Backend& backend, Stream& stream);
+
 // The rows as a table of text, one line each, under a head line.
 std::string to_table(const std::vector<CommBenchRow>& rows);
 

@@ -36,3 +36,15 @@ TEST_CASE("the benchmark measures every collective and finds no wrong value") {
   });
   CHECK(errors == std::vector<std::string>(4));
 }
+
+TEST_CASE("a link has a rate where there are neighbours") {
+  for (const int ranks : {1, 2, 3}) {
+    const auto errors = on_threads(ranks, [&](Communicator& communicator) {
+      ImmediateStream stream;
+      const auto backend = make_backend("cpu", {.threads = 1});
+      const double rate = measure_link(communicator, *backend, stream);
+      conformance::expect(ranks == 1 ? rate == 0 : rate > 1e6, "a rate between neighbours");
+    });
+    CHECK(errors == std::vector<std::string>(static_cast<std::size_t>(ranks)));
+  }
+}
