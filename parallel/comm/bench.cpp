@@ -30,8 +30,9 @@ class Bench {
     const View data{memory_.get(), DType::float32, count};
     CommBenchRow row{.collective = options_.collective, .bytes = data.bytes(), .count = count};
     run(data);
+    const int iterations = std::clamp(static_cast<int>(batch_seconds / time_batch(data, 1)), 1, options_.iterations);
     std::vector<double> times;
-    for (int batch = 0; batch < options_.batches; ++batch) times.push_back(time_batch(data));
+    for (int batch = 0; batch < options_.batches; ++batch) times.push_back(time_batch(data, iterations));
     std::nth_element(times.begin(), times.begin() + options_.batches / 2, times.end());
     row.seconds = times[static_cast<std::size_t>(options_.batches / 2)];
     row.algorithm_bandwidth = static_cast<double>(row.bytes) / row.seconds;
@@ -43,6 +44,8 @@ class Bench {
  private:
   // Values of the timed runs: small enough not to overflow in a batch of sums, far from denormals.
   static constexpr float scale = 0x1p-90f;
+  // A slow communicator's batches need not be longer.
+  static constexpr double batch_seconds = 0.25;
 
   void run(View data) {
     switch (options_.collective) {
@@ -86,15 +89,15 @@ class Bench {
     return value;
   }
 
-  double time_batch(View data) {
+  double time_batch(View data, int iterations) {
     using Clock = std::chrono::steady_clock;
     fill(data, scale);
     communicator_.barrier(stream_);
     stream_.synchronize();
     const auto start = Clock::now();
-    for (int i = 0; i < options_.iterations; ++i) run(data);
+    for (int i = 0; i < iterations; ++i) run(data);
     stream_.synchronize();
-    const double seconds = std::chrono::duration<double>(Clock::now() - start).count() / options_.iterations;
+    const double seconds = std::chrono::duration<double>(Clock::now() - start).count() / iterations;
     return reduce(seconds, DType::float64, Reduction::maximum);
   }
 

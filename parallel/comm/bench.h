@@ -14,7 +14,7 @@ struct CommBenchOptions {
   std::int64_t first_bytes = 4 << 10;
   std::int64_t last_bytes = 64 << 20;
   int factor = 4;       // from one size to the next
-  int iterations = 20;  // in a batch
+  int iterations = 20;  // in a batch; fewer where they would take long
   int batches = 7;      // the median counts
 };
 
