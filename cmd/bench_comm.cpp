@@ -13,9 +13,10 @@ int bench_comm(const RunSpec& spec, const BenchRequest& request, RankContext& co
   RankDevice device = open_device(spec, context);
   const auto stream = device.backend->compute_stream();
   Communicator& communicator = device.communicator(context.world);
-  const std::vector<CommBenchRow> rows = bench_collective(communicator, *device.backend, *stream, {});
+  const std::vector<CommBenchRow> rows =
+      bench_collective(communicator, *device.backend, *stream, {.last_seconds = request.seconds});
   // Between GPUs; on a host's shared memory an all-reduce is faster than messages.
-  const double link = device.peers ? measure_link(communicator, *device.backend, *stream) : 0;
+  const double link = device.peers ? measure_link(communicator, *device.backend, *stream, rows.back().bytes) : 0;
   if (context.world.rank() != 0) return 0;
   if (!request.json) {
     std::fputs(format("all_reduce, {} ranks, {}, {}\n{}", communicator.size(), communicator.name(),

@@ -157,17 +157,18 @@ std::vector<CommBenchRow> bench_collective(Communicator& communicator, Backend& 
   std::vector<CommBenchRow> rows;
   for (std::int64_t bytes = options.first_bytes; bytes <= options.last_bytes; bytes *= options.factor) {
     rows.push_back(bench.measure(bytes));
+    if (rows.back().seconds > options.last_seconds) break;
   }
   return rows;
 }
 
-double measure_link(Communicator& communicator, Backend& backend, Stream& stream) {
+double measure_link(Communicator& communicator, Backend& backend, Stream& stream, std::int64_t bytes) {
   using Clock = std::chrono::steady_clock;
   constexpr int messages = 10;
   const int rank = communicator.rank();
   const int peer = rank ^ 1;
   if (communicator.size() == 1) return 0;
-  const Memory memory = communicator.allocate(64 << 20);
+  const Memory memory = communicator.allocate(bytes);
   const View data{memory.get(), DType::float32, memory.bytes / size_of(DType::float32)};
   std::vector<float> values(static_cast<std::size_t>(data.count), 1.5f);
   backend.copy(data.data, values.data(), data.bytes(), stream);

@@ -13,9 +13,10 @@ struct CommBenchOptions {
   Collective collective = Collective::all_reduce;  // or reduce_scatter, all_gather, broadcast, all_to_all; float32, sum
   std::int64_t first_bytes = 4 << 10;
   std::int64_t last_bytes = 64 << 20;
-  int factor = 4;       // from one size to the next
-  int iterations = 20;  // in a batch; fewer where they would take long
-  int batches = 7;      // the median counts
+  double last_seconds = 3;  // nor larger than a size of which one call takes longer
+  int factor = 4;           // from one size to the next
+  int iterations = 20;      // in a batch; fewer where they would take long
+  int batches = 7;          // the median counts
 };
 
 struct CommBenchRow {
@@ -33,9 +34,9 @@ struct CommBenchRow {
 std::vector<CommBenchRow> bench_collective(Communicator& communicator, Backend& backend, Stream& stream,
                                            const CommBenchOptions& options);
 
-// Bytes a second of large messages between neighbours, even ranks to odd ones: what a ring's bus bandwidth cannot
-// exceed. 0 on a rank alone. Collective; equal on all ranks.
-double measure_link(Communicator& communicator, Backend& backend, Stream& stream);
+// Bytes a second of messages of so many bytes between neighbours, even ranks to odd ones: what a ring's bus bandwidth
+// cannot exceed. 0 on a rank alone. Collective; equal on all ranks.
+double measure_link(Communicator& communicator, Backend& backend, Stream& stream, std::int64_t bytes);
 
 // The rows as a table of text, one line each, under a head line.
 std::string to_table(const std::vector<CommBenchRow>& rows);
