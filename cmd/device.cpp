@@ -87,10 +87,8 @@ RankDevice open_device(const RunSpec& spec, RankContext& context) {
   const std::string mixed = different_models(ranks);
   if (!mixed.empty() && world.rank() == 0) log::warning(mixed + ": all wait for the slowest");
   const Neighbours near = neighbours_of(world.size() > 1 ? world.rank() : 0, ranks);
-  const CoreShare share =
-      core_share_near(context.cores, context.situation, processors_near(gpu->pci_bus_id), near.index, near.count);
-  bind(share);
-  context.threads = share.threads;
+  context.threads = take_share_near(context.cores, context.situation, Variables::of_process(), gpu->pci_bus_id,
+                                    near.index, near.count);
   device.backend = make_backend("cuda", spec, context.threads, world.local_rank());
   device.peers = world.size() == 1 ? solo_communicator(*device.backend)
                                    : join_gpus(spec.cluster, ranks, *found.module, *device.backend, world);

@@ -90,6 +90,13 @@ double quota() {
   return least;
 }
 
+// Threads for computation.
+int take(const CoreShare& share, const Variables& variables) {
+  if (!share.processors.empty()) bind_to(share.processors);
+  const std::optional<int> stated = variables.number("OMP_NUM_THREADS");
+  return stated && *stated > 0 ? *stated : share.threads;
+}
+
 }  // namespace
 
 std::vector<Core> group_cores(const std::vector<int>& processors, const std::function<Core(int)>& siblings) {
@@ -169,15 +176,13 @@ CoreShare core_share_near(const Cores& cores, const Situation& situation, const 
   return share;
 }
 
-void bind(const CoreShare& share) {
-  if (!share.processors.empty()) bind_to(share.processors);
+int take_share(const Situation& situation, const Variables& variables) {
+  return take(core_share_of(find_cores(variables), situation), variables);
 }
 
-int take_share(const Situation& situation, const Variables& variables) {
-  const CoreShare share = core_share_of(find_cores(variables), situation);
-  bind(share);
-  const std::optional<int> stated = variables.number("OMP_NUM_THREADS");
-  return stated && *stated > 0 ? *stated : share.threads;
+int take_share_near(const Cores& cores, const Situation& situation, const Variables& variables,
+                    const std::string& pci_bus_id, int index, int count) {
+  return take(core_share_near(cores, situation, processors_near(pci_bus_id), index, count), variables);
 }
 
 }  // namespace trainctl

@@ -45,11 +45,13 @@ std::vector<int> processors_near(const std::string& pci_bus_id);
 CoreShare core_share_near(const Cores& cores, const Situation& situation, const std::vector<int>& near, int index,
                           int count);
 
-// Binds this thread, and all that it starts from now on, to a share that names processors.
-void bind(const CoreShare& share);
-
 // Takes this rank's share: binds the process. Call it before any thread starts, MPI's included. A number in
 // OMP_NUM_THREADS wins. What comes back is the number of threads that kernels may use.
 int take_share(const Situation& situation, const Variables& variables);
+
+// The same again once this rank's GPU is known, at its PCI bus id, and its neighbours there. `cores` are those from
+// before the first share was taken. Binds this thread and all that it starts from now on.
+int take_share_near(const Cores& cores, const Situation& situation, const Variables& variables,
+                    const std::string& pci_bus_id, int index, int count);
 
 }  // namespace trainctl

@@ -1,6 +1,8 @@
 // The host's waits: spinning, with a look around every millisecond.
 #include "core/backend/cuda/waits.h"
 
+#include <sched.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -22,6 +24,7 @@ void Waits::await(cudaError_t (*query)(void*), void* object, std::string_view ca
   for (; status == cudaErrorNotReady; status = query(object)) {
     cudaGetLastError();  // which would be this, and is no error
     const auto now = Clock::now();
+    if (now - start > std::chrono::milliseconds(1)) sched_yield();  // host work may need this core
     if (now < next_look) continue;
     const auto waited = std::chrono::duration_cast<std::chrono::milliseconds>(now - start);
     for (Watch* watch : watches_) watch->look(waited);
