@@ -16,8 +16,8 @@ namespace trainctl {
 namespace {
 
 std::vector<Subcommand> subcommands() {
-  return {run_subcommand(),   check_subcommand(),   eval_subcommand(),
-          bench_subcommand(), inspect_subcommand(), schema_subcommand()};
+  return {run_subcommand(),     check_subcommand(),  eval_subcommand(),  bench_subcommand(),
+          inspect_subcommand(), doctor_subcommand(), schema_subcommand()};
 }
 
 // What the user typed in the place of a command or an option that there is; "" where nothing is near.

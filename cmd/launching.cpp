@@ -66,7 +66,7 @@ std::optional<int> supervise_ranks(const ClusterOptions& cluster, const CommonOp
                                    const Situation& situation) {
   if (situation.started_by != StartedBy::user) return std::nullopt;
   LaunchRequest request = launch_request(cluster, flags);
-  request.forwarded = variables_of(common.config, common.sets);
+  if (!common.config.empty()) request.forwarded = variables_of(common.config, common.sets);
   const LaunchPlan plan = plan_launch(request);
   for (const std::string& warning : plan.warnings) log::warning(warning);
   if (plan.mpirun.empty()) {

@@ -10,6 +10,7 @@ Subcommand check_subcommand();
 Subcommand eval_subcommand();
 Subcommand bench_subcommand();
 Subcommand inspect_subcommand();
+Subcommand doctor_subcommand();
 Subcommand schema_subcommand();
 
 }  // namespace trainctl

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstdio>
 
+#include "cmd/gpus.h"
 #include "cmd/job.h"
 #include "cmd/restore.h"
 #include "cmd/timeline.h"
@@ -95,6 +96,9 @@ StartEvent start_event(const RunSpec& spec, const World& world, const Job& job, 
   }
   event.device = job.backend().fingerprint();
   for (const FlatEntry& entry : job.programs().programs().front().flat.parameters) event.parameters += entry.count;
+  for (const Program::LayerLine& layer : job.programs().programs().front().layers)
+    event.flops_per_sample += 3 * layer.flops;
+  event.peak_flops = peak_flops(spec, job.backend(), world.size());
   event.resumed_from = lead.resumed_from;
   event.steps_per_epoch = plan.steps_per_epoch;
   event.total_steps = plan.total_steps;
@@ -244,13 +248,15 @@ int train(const RunSpec& stated, const TrainingRequest& request, RankContext& co
   plan.profile_first = request.profile_first;
   plan.profile_end = request.profile_end;
   OpRecorder profiler;
-  Trainer trainer(
-      {job.engine(), world.communicator(), device.host, job.programs(), *training, validation.get(), lead.sink.get(),
-       lead.store.get(), [&context] { return context.stop.pending(); }, request.profile_end > 0 ? &profiler : nullptr},
-      plan);
+  const auto gpus = watch_gpus(spec, job.backend(), world, device.host, plan.log_every);
+  Trainer trainer({job.engine(), world.communicator(), device.host, job.programs(), *training, validation.get(),
+                   lead.sink.get(), lead.store.get(), [&context] { return context.stop.pending(); },
+                   request.profile_end > 0 ? &profiler : nullptr, gpus.get()},
+                  plan);
   if (resumed) trainer.resume(*resumed);
   try {
     EndEvent end = trainer.run();
+    if (gpus) end.gpus = gpus->summary();
     if (request.profile_end > 0) {
       write_timeline(profiler, lead.directory ? lead.directory->path() + "/timeline.json" : "", world.communicator(),
                      device.host);

@@ -22,6 +22,13 @@ struct Gpu {
   int major = 0, minor = 0;  // compute capability
 };
 
+// A library that the module works with. "": not there, or of no meaning.
+struct LibraryVersion {
+  std::string name;   // "cuDNN"
+  std::string built;  // the version that the module was built with
+  std::string found;
+};
+
 // What the module trainctl_cuda.so offers, under the symbol `trainctl_cuda_module`.
 struct CudaModule {
   // On the GPU of the local rank. Throws Error{resource} where there is none.
@@ -38,6 +45,9 @@ struct CudaModule {
   // holds from here on. Throws Error{peer} where a rank does not come, Error{resource} where NCCL refuses.
   std::unique_ptr<Communicator> (*make_nccl)(std::unique_ptr<Communicator> host, Backend& backend,
                                              std::chrono::milliseconds deadline);
+
+  // CUDA, the newest that the driver can do, cuBLASLt, cuDNN and NCCL.
+  std::vector<LibraryVersion> (*versions)();
 };
 
 // Where the module was not loaded, `module` is null and `why` says the reason.

@@ -4,6 +4,8 @@
 
 namespace trainctl {
 
+LibraryVersion nccl_version() { return {"NCCL", "", ""}; }
+
 std::string why_no_nccl() { return "this build of trainctl has no NCCL"; }
 
 std::unique_ptr<Communicator> nccl_communicator(std::unique_ptr<Communicator>, Backend&, std::chrono::milliseconds) {

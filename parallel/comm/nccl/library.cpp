@@ -3,6 +3,7 @@
 
 #include <dlfcn.h>
 
+#include "core/backend/cuda_libraries.h"
 #include "core/base/format.h"
 
 namespace trainctl {
@@ -13,11 +14,9 @@ constexpr int oldest = 21400;  // the first with communicators that do not block
 }  // namespace
 
 std::shared_ptr<const NcclLibrary> load_nccl(std::string& why) {
-  void* file = dlopen("libnccl.so.2", RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
-  if (file == nullptr) {
-    why = dlerror();
-    return nullptr;
-  }
+  void* file = open_cuda_library("libnccl.so.2", why);
+  if (file == nullptr) return nullptr;
+  why.clear();  // of a place where it was not
   const auto nccl = std::make_shared<NcclLibrary>();
   const auto find = [&](auto& function, const char* name) {
     function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(dlsym(file, name));

@@ -29,7 +29,7 @@ struct NcclLibrary {
   decltype(&ncclGroupEnd) group_end = nullptr;
 };
 
-// Looks for libnccl.so.2 where the system and LD_LIBRARY_PATH say. Null where it cannot be loaded; `why` then says why.
+// Looks for libnccl.so.2 where open_cuda_library() does. Null where it cannot be loaded; `why` then says why.
 std::shared_ptr<const NcclLibrary> load_nccl(std::string& why);
 
 }  // namespace trainctl

@@ -319,6 +319,16 @@ void Nccl::die(const std::string& reason) {
 
 }  // namespace
 
+LibraryVersion nccl_version() {
+  const auto text = [](int version) {
+    return format("{}.{}.{}", version / 10000, version / 100 % 100, version % 100);  // since 2.9
+  };
+  std::string why;
+  int found = 0;
+  if (const auto library = load_nccl(why)) library->get_version(&found);
+  return {"NCCL", text(NCCL_VERSION_CODE), found == 0 ? "" : text(found)};
+}
+
 std::string why_no_nccl() {
   std::string why;
   load_nccl(why);

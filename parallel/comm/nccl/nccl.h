@@ -7,9 +7,11 @@
 
 #include "core/backend/backend.h"
 #include "core/backend/communicator.h"
+#include "core/backend/device_module.h"
 
 namespace trainctl {
 
+LibraryVersion nccl_version();
 // As CudaModule says.
 std::string why_no_nccl();
 std::unique_ptr<Communicator> nccl_communicator(std::unique_ptr<Communicator> host, Backend& backend,

@@ -1,0 +1,152 @@
+// trainctl doctor: what the machines of a run have, what is wrong with them, and whether a run would start.
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+
+#include "cmd/device.h"
+#include "cmd/doctor_facts.h"
+#include "cmd/doctor_problems.h"
+#include "cmd/doctor_report.h"
+#include "cmd/job.h"
+#include "cmd/launching.h"
+#include "cmd/subcommands.h"
+#include "core/base/error.h"
+#include "core/base/format.h"
+#include "core/base/json.h"
+#include "core/base/log.h"
+#include "io/loader/data.h"
+#include "parallel/comm/text.h"
+
+namespace trainctl {
+namespace fs = std::filesystem;
+namespace {
+
+struct DoctorOptions {
+  CommonOptions common;
+  LaunchFlags launch;
+  std::string device;
+  std::string run_directory;
+};
+
+// The nearest folder that exists where the run's directory would be made, with a mark of this run of the doctor.
+RunFolder prepare_folder(const std::string& run_directory) {
+  std::error_code ignored;
+  fs::path folder = fs::absolute(run_directory);
+  while (!fs::is_directory(folder, ignored) && folder.has_relative_path()) folder = folder.parent_path();
+  const RunFolder prepared{folder.string(), (folder / format(".trainctl-doctor-{}", getpid())).string()};
+  std::ofstream(prepared.mark) << "goes away at once\n";
+  return prepared;
+}
+
+std::vector<Json> gather_facts(const std::string& run_directory, World& world, Stream& stream) {
+  const bool first = world.rank() == 0;
+  RunFolder folder = first ? prepare_folder(run_directory) : RunFolder{};
+  folder.folder = broadcast_text(folder.folder, 0, world.communicator(), stream);
+  folder.mark = broadcast_text(folder.mark, 0, world.communicator(), stream);
+  const std::string own =
+      rank_facts(world.rank(), world.local_rank(), world.hosts()[static_cast<std::size_t>(world.rank())], folder);
+  std::vector<Json> facts;
+  for (const std::string& text : gather_texts(own, world.communicator(), stream)) facts.push_back(Json::parse(text));
+  std::error_code ignored;
+  if (first) fs::remove(folder.mark, ignored);
+  return facts;
+}
+
+// All that a run does before its first step: devices, communicators, and with a config data, kernels and memory.
+void rehearse(const RunSpec& spec, bool has_config, RankContext& context) {
+  RankDevice device = open_device(spec, context);
+  if (!has_config) return;
+  const Data data(spec.data, spec.seed);
+  const Job job(spec, data.info(), device, context.world, {}, "");
+}
+
+// On every rank of the run. `launch_problem`: why its ranks could not be started; then this process is alone.
+int examine(const DoctorOptions& options, const RunSpec& spec, const std::string& launch_problem,
+            RankContext& context) {
+  World& world = context.world;
+  ImmediateStream host;
+  const std::string directory = options.run_directory.empty() ? "runs/" + spec.name : options.run_directory;
+  const std::vector<Json> facts = gather_facts(directory, world, host);
+  std::vector<Problem> problems;
+  if (world.rank() == 0) {
+    problems = find_problems(facts, std::string(name_of(spec.cluster.device)),
+                             std::string(name_of(spec.cluster.communication)));
+  }
+  const auto stops = [&problems] {
+    return std::any_of(problems.begin(), problems.end(), [](const Problem& problem) { return problem.stops_a_run; });
+  };
+  if (!launch_problem.empty() && !stops()) problems.push_back({true, "", launch_problem, ""});
+  bool stopped = any_rank(stops(), world.communicator(), host);
+  if (!stopped) {
+    try {
+      rehearse(spec, !options.common.config.empty(), context);
+    } catch (const CollectiveError& error) {
+      problems.push_back({true, "", error.what(), ""});
+      stopped = true;
+    } catch (const Error& error) {
+      if (world.size() > 1) throw;  // the others may wait for this rank
+      problems.push_back({true, "", error.what(), ""});
+      stopped = true;
+    }
+  }
+  if (world.rank() == 0) {
+    std::fputs((options.common.json ? doctor_json(facts, problems) : doctor_text(facts, problems)).c_str(), stdout);
+  }
+  return stopped ? exit_code(ErrorKind::answer_is_no) : 0;
+}
+
+int run_doctor(DoctorOptions& options) {
+  const int no = exit_code(ErrorKind::answer_is_no);
+  RunSpec spec;
+  spec.name = "run";
+  try {
+    if (!options.device.empty()) options.common.sets.push_back("cluster.device=" + options.device);
+    if (!options.common.config.empty()) {
+      spec = load_run_spec(options.common.config, options.common.sets);
+    } else if (!options.device.empty()) {
+      spec.cluster.device = options.device == "cuda"  ? DeviceChoice::cuda
+                            : options.device == "cpu" ? DeviceChoice::cpu
+                                                      : DeviceChoice::automatic;
+    }
+  } catch (const Error& error) {
+    const std::vector<Problem> problems = {{true, "", error.what(), ""}};
+    std::fputs((options.common.json ? doctor_json({}, problems) : doctor_text({}, problems)).c_str(), stdout);
+    return no;
+  }
+  const Situation situation = find_situation(Variables::of_process());
+  std::string launch_problem;
+  try {
+    const std::optional<int> code = supervise_ranks(spec.cluster, options.common, options.launch, situation);
+    if (code) return *code == 0 || *code == exit_code(ErrorKind::interrupted) ? *code : no;
+  } catch (const Error& error) {
+    launch_problem = error.what();
+  }
+  const int code =
+      run_as_rank(situation, [&](RankContext& context) { return examine(options, spec, launch_problem, context); });
+  return code == 0 ? 0 : no;
+}
+
+}  // namespace
+
+Subcommand doctor_subcommand() {
+  return {"doctor", "Shows what the machines of a run have, and whether it would start there",
+          "trainctl doctor --device cuda", [](CLI::App& app) {
+            auto options = std::make_shared<DoctorOptions>();
+            app.add_option("CONFIG", options->common.config, "The run's YAML file; without it: any run")->type_name("");
+            app.add_option("--set", options->common.sets, "Replaces a value of the config (repeatable)")
+                ->type_name("PATH=VALUE")
+                ->allow_extra_args(false);
+            add_output_options(app, options->common);
+            add_launch_options(app, options->launch);
+            app.add_option("--device", options->device, "Where ranks would compute; wins over cluster.device")
+                ->check(CLI::IsMember({"auto", "cpu", "cuda"}));
+            app.add_option("--run-dir", options->run_directory, "The run's directory; default: runs/<name>")
+                ->type_name("PATH");
+            return [options] { return run_doctor(*options); };
+          }};
+}
+
+}  // namespace trainctl

@@ -1,0 +1,131 @@
+// Finding out about a machine: libraries, processor, memory, disk and GPUs.
+#include "cmd/doctor_facts.h"
+
+#include <sys/resource.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <optional>
+
+#include "cmd/version.h"
+#include "core/backend/device_module.h"
+#include "core/backend/nvml.h"
+#include "core/backend/select.h"
+#include "core/base/error.h"
+#include "core/base/json.h"
+#include "parallel/comm/environment.h"
+#include "parallel/launch/cores.h"
+#include "parallel/launch/process.h"
+
+namespace trainctl {
+namespace {
+
+// Bytes that are free in a file system; null where it cannot be asked.
+Json free_bytes(const std::string& folder) {
+  struct statvfs status {};
+  if (statvfs(folder.c_str(), &status) != 0) return nullptr;
+  return static_cast<std::int64_t>(status.f_bavail) * static_cast<std::int64_t>(status.f_frsize);
+}
+
+Json locked_memory_limit() {
+  rlimit limit{};
+  if (getrlimit(RLIMIT_MEMLOCK, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return nullptr;
+  return static_cast<std::int64_t>(limit.rlim_cur);
+}
+
+Json memory() {
+  const std::int64_t page = sysconf(_SC_PAGESIZE);
+  return {{"total", page * sysconf(_SC_PHYS_PAGES)}, {"free", page * sysconf(_SC_AVPHYS_PAGES)}};
+}
+
+Json run_folder(const RunFolder& folder) {
+  std::error_code ignored;
+  return {{"path", folder.folder},
+          {"writable", access(folder.folder.c_str(), W_OK | X_OK) == 0},
+          {"shared", std::filesystem::exists(folder.mark, ignored)},
+          {"free_bytes", free_bytes(folder.folder)}};
+}
+
+// The GPUs that the driver has, and how each reaches the others: "NVLink", "P2P" or "host".
+void ask_driver(Json& facts) {
+  facts["driver"] = {{"version", nullptr}, {"why", ""}};
+  facts["gpus"] = Json::array();
+  facts["links"] = Json::array();
+  try {
+    const Nvml nvml;
+    facts["driver"]["version"] = nvml.driver_version();
+    const auto devices = nvml.devices();
+    for (Nvml::Device device : devices) {
+      const GpuIdentity identity = nvml.identify(device);
+      const GpuReading reading = nvml.read(device);
+      facts["gpus"].push_back({{"name", identity.name},
+                               {"uuid", identity.uuid},
+                               {"pci_bus_id", identity.pci_bus_id},
+                               {"memory_bytes", static_cast<std::int64_t>(reading.memory_total_bytes)},
+                               {"memory_used_bytes", static_cast<std::int64_t>(reading.memory_bytes)},
+                               {"nvlinks", identity.active_nvlinks},
+                               {"throttled", throttle_words(reading.throttled)},
+                               {"visible", false}});
+      Json row = Json::array();
+      for (Nvml::Device other : devices) {
+        row.push_back(other == device                 ? "-"
+                      : nvml.is_linked(device, other) ? "NVLink"
+                      : nvml.is_peer(device, other)   ? "P2P"
+                                                      : "host");
+      }
+      facts["links"].push_back(std::move(row));
+    }
+  } catch (const Error& error) {
+    facts["driver"]["why"] = error.what();
+  }
+}
+
+// The CUDA interpreter, its libraries, and which GPUs it shows to this process.
+void ask_cuda(Json& facts, int local_rank) {
+  const LoadedCudaModule loaded = load_cuda_module();
+  facts["cuda"] = {{"module", loaded.module != nullptr}, {"why", loaded.why}, {"libraries", Json::array()}};
+  facts["gpu"] = nullptr;
+  if (loaded.module == nullptr) return;
+  for (const LibraryVersion& library : loaded.module->versions()) {
+    facts["cuda"]["libraries"].push_back({{"name", library.name}, {"built", library.built}, {"found", library.found}});
+  }
+  facts["cuda"]["why_no_nccl"] = loaded.module->why_no_nccl();
+  const std::vector<Gpu> visible = loaded.module->gpus();
+  for (const Gpu& gpu : visible) {
+    Json* known = nullptr;
+    for (Json& listed : facts["gpus"]) {
+      if (listed["uuid"] == gpu.uuid) known = &listed;
+    }
+    if (known == nullptr) {  // NVML is not there, or the GPU is a part of one
+      facts["gpus"].push_back(
+          {{"name", gpu.name}, {"uuid", gpu.uuid}, {"pci_bus_id", gpu.pci_bus_id}, {"memory_bytes", gpu.memory_bytes}});
+      known = &facts["gpus"].back();
+    }
+    (*known)["visible"] = true;
+  }
+  if (!visible.empty()) facts["gpu"] = visible[static_cast<std::size_t>(local_rank) % visible.size()].uuid;
+}
+
+}  // namespace
+
+std::string rank_facts(int rank, int local_rank, const std::string& host, const RunFolder& folder) {
+  const MpiVersions mpi = mpi_versions();
+  const std::string mpirun = find_program("mpirun");
+  Json facts = {
+      {"rank", rank},
+      {"host", host},
+      {"version", version()},
+      {"mpi", {{"built", mpi.built}, {"found", mpi.found}, {"mpirun", mpirun.empty() ? Json() : Json(mpirun)}}},
+      {"processor", make_backend("cpu")->fingerprint()},
+      {"cores", find_cores(Variables::of_process()).usable},
+      {"memory_bytes", memory()},
+      {"shared_memory_free_bytes", free_bytes("/dev/shm")},
+      {"locked_memory_limit_bytes", locked_memory_limit()},
+      {"run_directory", run_folder(folder)}};
+  ask_driver(facts);
+  ask_cuda(facts, local_rank);
+  return facts.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+}  // namespace trainctl

@@ -1,0 +1,22 @@
+// What is wrong with the machines of a run, from the facts that its ranks found.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "core/base/json_fwd.h"
+
+namespace trainctl {
+
+struct Problem {
+  bool stops_a_run = false;  // else it makes one slower, or is worth knowing
+  std::string where;         // a host, "rank 3 on node2", or "" for all
+  std::string message;
+  std::string remedy;
+};
+
+// `facts`: of every rank, in their order. `device` and `communication` as the config has them: "auto", "cuda", ...
+std::vector<Problem> find_problems(const std::vector<Json>& facts, const std::string& device,
+                                   const std::string& communication);
+
+}  // namespace trainctl

@@ -1,0 +1,13 @@
+// Versions of CUDA's libraries: those that the module is built with, and those that are there.
+#pragma once
+
+#include <vector>
+
+#include "core/backend/device_module.h"
+
+namespace trainctl::cuda {
+
+// The driver, CUDA's runtime, cuBLASLt and cuDNN.
+std::vector<LibraryVersion> library_versions();
+
+}  // namespace trainctl::cuda

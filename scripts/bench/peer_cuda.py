@@ -1,0 +1,93 @@
+"""The same training step in PyTorch on one GPU.
+
+Usage: peer_cuda.py NETWORK PRECISION BATCH MODE SECONDS   (MODE: eager or compiled)
+Prints one JSON line: {"median_seconds", "samples_per_second", "reserved_bytes", "version"}. Batches lie on the GPU already, in
+the channels-last layout, and the host waits for nothing between steps.
+"""
+import json
+import statistics
+import sys
+import time
+
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+from peer import Mlp, ResNet20
+
+
+class Bottleneck(nn.Module):
+    def __init__(self, inputs, width, stride):
+        super().__init__()
+        outputs = 4 * width
+        self.conv1 = nn.Conv2d(inputs, width, 1, bias=False)
+        self.bn1 = nn.BatchNorm2d(width)
+        self.conv2 = nn.Conv2d(width, width, 3, stride, 1, bias=False)
+        self.bn2 = nn.BatchNorm2d(width)
+        self.conv3 = nn.Conv2d(width, outputs, 1, bias=False)
+        self.bn3 = nn.BatchNorm2d(outputs)
+        self.shortcut = nn.Identity()
+        if stride != 1 or inputs != outputs:
+            self.shortcut = nn.Sequential(nn.Conv2d(inputs, outputs, 1, stride, bias=False), nn.BatchNorm2d(outputs))
+
+    def forward(self, x):
+        y = F.relu(self.bn1(self.conv1(x)))
+        y = F.relu(self.bn2(self.conv2(y)))
+        return F.relu(self.bn3(self.conv3(y)) + self.shortcut(x))
+
+
+class ResNet50(nn.Sequential):
+    """He et al. (2015) with the stride in the 3x3 convolution."""
+
+    def __init__(self):
+        blocks = []
+        inputs = 64
+        for width, count, stride in ((64, 3, 1), (128, 4, 2), (256, 6, 2), (512, 3, 2)):
+            for i in range(count):
+                blocks.append(Bottleneck(inputs, width, stride if i == 0 else 1))
+                inputs = 4 * width
+        super().__init__(nn.Conv2d(3, 64, 7, 2, 3, bias=False), nn.BatchNorm2d(64), nn.ReLU(), nn.MaxPool2d(3, 2, 1), *blocks,
+                         nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(2048, 1000))
+
+
+NETWORKS = {"mlp": (Mlp, (1, 28, 28), 10), "resnet20": (ResNet20, (3, 32, 32), 10), "resnet50": (ResNet50, (3, 224, 224), 1000)}
+DTYPES = {"float32": None, "bfloat16": torch.bfloat16, "float16": torch.float16}
+
+
+def main():
+    network, precision, batch, mode, seconds = sys.argv[1], sys.argv[2], int(sys.argv[3]), sys.argv[4], float(sys.argv[5])
+    torch.manual_seed(0)
+    torch.backends.cudnn.benchmark = True
+    make, shape, classes = NETWORKS[network]
+    model = make().cuda().to(memory_format=torch.channels_last)
+    if mode == "compiled":
+        model = torch.compile(model)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01, momentum=0.9)
+    images = [torch.randn(batch, *shape, device="cuda").contiguous(memory_format=torch.channels_last) for _ in range(2)]
+    labels = [torch.randint(0, classes, (batch,), device="cuda") for _ in range(2)]
+
+    def step(i):
+        optimizer.zero_grad(set_to_none=True)
+        with torch.autocast("cuda", DTYPES[precision], enabled=DTYPES[precision] is not None):
+            loss = F.cross_entropy(model(images[i % 2]), labels[i % 2])
+        loss.backward()
+        optimizer.step()
+
+    def timed(count):
+        torch.cuda.synchronize()
+        start = time.perf_counter()
+        for i in range(count):
+            step(i)
+        torch.cuda.synchronize()
+        return (time.perf_counter() - start) / count
+
+    timed(10)
+    once = timed(5)
+    part = max(5, int(seconds / 5 / once))
+    median = statistics.median(timed(part) for _ in range(5))
+    print(json.dumps({"median_seconds": median, "samples_per_second": batch / median,
+                      "reserved_bytes": torch.cuda.max_memory_reserved(), "version": torch.__version__}))
+
+
+if __name__ == "__main__":
+    main()
