@@ -31,7 +31,9 @@ add_library(emulated_nvml SHARED ${PROJECT_SOURCE_DIR}/test/gpu_monitor/emulated
 set_target_properties(emulated_nvml PROPERTIES OUTPUT_NAME nvidia-ml SUFFIX .so.1
   LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/emulated_nvml)
 target_compile_definitions(test-gpu_monitor PRIVATE TRAINCTL_EMULATED_NVML_LIBRARY="$<TARGET_FILE:emulated_nvml>")
+target_compile_definitions(test-run PRIVATE TRAINCTL_EMULATED_NVML_LIBRARY="$<TARGET_FILE:emulated_nvml>")
 add_dependencies(test-gpu_monitor emulated_nvml)
+add_dependencies(test-run emulated_nvml)
 set(cudnn_sources check.cpp convolution.cpp descriptor.cpp engines.cpp graph.cpp)
 if(TARGET test-cudnn)  # what the installed cuDNN offers, asked without a GPU
   list(TRANSFORM cudnn_sources PREPEND ${PROJECT_SOURCE_DIR}/core/backend/cuda/)
@@ -46,3 +48,7 @@ if(EXISTS ${PROJECT_SOURCE_DIR}/test/mpi/CMakeLists.txt)
 endif()
 add_subdirectory(test/slurm)
 add_subdirectory(test/hosts)
+if(NOT CMAKE_CXX_FLAGS MATCHES "-fsanitize")
+  add_test(NAME bundle COMMAND ${PROJECT_SOURCE_DIR}/scripts/test-bundle ${PROJECT_BINARY_DIR})
+  set_tests_properties(bundle PROPERTIES LABELS bundle SKIP_RETURN_CODE 77 TIMEOUT 300)
+endif()

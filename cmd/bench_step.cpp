@@ -28,7 +28,7 @@ struct StepTimes {
   }
 };
 
-void print(const StepTimes& times, int ranks, std::int64_t batch, bool as_json, std::string& out) {
+void print(const StepTimes& times, int ranks, std::int64_t batch, std::int64_t memory, bool as_json, std::string& out) {
   const double step = median(times.total);
   const std::vector<std::pair<std::string, double>> named = {{"forward", median(times.forward)},
                                                              {"backward", median(times.backward)},
@@ -45,6 +45,7 @@ void print(const StepTimes& times, int ranks, std::int64_t batch, bool as_json, 
                {"median_seconds", step},
                {"samples_per_second", static_cast<double>(batch) / step},
                {"steps", times.total.size()},
+               {"memory_bytes", memory},
                {"parts", parts}}
               .dump() +
           "\n";
@@ -100,7 +101,7 @@ int bench_step(const RunSpec& spec, const BenchRequest& request, RankContext& co
   while (engine.under_way() > 0) engine.finish(result);
   if (context.world.rank() != 0) return 0;
   std::string out;
-  print(times, context.world.size(), batch, request.json, out);
+  print(times, context.world.size(), batch, engine.memory().total(), request.json, out);
   std::fputs(out.c_str(), stdout);
   return 0;
 }

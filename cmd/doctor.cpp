@@ -41,13 +41,15 @@ RunFolder prepare_folder(const std::string& run_directory) {
   return prepared;
 }
 
-std::vector<Json> gather_facts(const std::string& run_directory, World& world, Stream& stream) {
+std::vector<Json> gather_facts(const std::string& run_directory, const RankContext& context, Stream& stream) {
+  World& world = context.world;
   const bool first = world.rank() == 0;
   RunFolder folder = first ? prepare_folder(run_directory) : RunFolder{};
   folder.folder = broadcast_text(folder.folder, 0, world.communicator(), stream);
   folder.mark = broadcast_text(folder.mark, 0, world.communicator(), stream);
   const std::string own =
-      rank_facts(world.rank(), world.local_rank(), world.hosts()[static_cast<std::size_t>(world.rank())], folder);
+      rank_facts(world.rank(), world.local_rank(), world.hosts()[static_cast<std::size_t>(world.rank())],
+                 context.cores.usable, folder);
   std::vector<Json> facts;
   for (const std::string& text : gather_texts(own, world.communicator(), stream)) facts.push_back(Json::parse(text));
   std::error_code ignored;
@@ -69,7 +71,7 @@ int examine(const DoctorOptions& options, const RunSpec& spec, const std::string
   World& world = context.world;
   ImmediateStream host;
   const std::string directory = options.run_directory.empty() ? "runs/" + spec.name : options.run_directory;
-  const std::vector<Json> facts = gather_facts(directory, world, host);
+  const std::vector<Json> facts = gather_facts(directory, context, host);
   std::vector<Problem> problems;
   if (world.rank() == 0) {
     problems = find_problems(facts, std::string(name_of(spec.cluster.device)),

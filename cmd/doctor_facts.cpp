@@ -15,7 +15,6 @@
 #include "core/base/error.h"
 #include "core/base/json.h"
 #include "parallel/comm/environment.h"
-#include "parallel/launch/cores.h"
 #include "parallel/launch/process.h"
 
 namespace trainctl {
@@ -109,7 +108,7 @@ void ask_cuda(Json& facts, int local_rank) {
 
 }  // namespace
 
-std::string rank_facts(int rank, int local_rank, const std::string& host, const RunFolder& folder) {
+std::string rank_facts(int rank, int local_rank, const std::string& host, int cores, const RunFolder& folder) {
   const MpiVersions mpi = mpi_versions();
   const std::string mpirun = find_program("mpirun");
   Json facts = {
@@ -118,7 +117,7 @@ std::string rank_facts(int rank, int local_rank, const std::string& host, const 
       {"version", version()},
       {"mpi", {{"built", mpi.built}, {"found", mpi.found}, {"mpirun", mpirun.empty() ? Json() : Json(mpirun)}}},
       {"processor", make_backend("cpu")->fingerprint()},
-      {"cores", find_cores(Variables::of_process()).usable},
+      {"cores", cores},
       {"memory_bytes", memory()},
       {"shared_memory_free_bytes", free_bytes("/dev/shm")},
       {"locked_memory_limit_bytes", locked_memory_limit()},

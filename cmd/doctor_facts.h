@@ -13,6 +13,7 @@ struct RunFolder {
 };
 
 // Facts that a rank knows alone, as the text of a JSON object. Throws nothing for what is missing: that is a fact.
-std::string rank_facts(int rank, int local_rank, const std::string& host, const RunFolder& folder);
+// `cores`: of the host, for all its ranks.
+std::string rank_facts(int rank, int local_rank, const std::string& host, int cores, const RunFolder& folder);
 
 }  // namespace trainctl

@@ -72,7 +72,7 @@ std::string host_text(const std::vector<Json>& facts, const Json& f) {
   all += line("trainctl", text(f["version"]));
   all += line("MPI", format("{}, built with {}; mpirun: {}", text(f["mpi"]["found"]), text(f["mpi"]["built"]),
                             text(f["mpi"]["mpirun"])));
-  all += line("processor", format("{} cores; a rank: {}", f["cores"].get<int>(), text(f["processor"])));
+  all += line("processor", format("{}; of the host: {} cores", text(f["processor"]), f["cores"].get<int>()));
   all += line("memory", format("{}, {} free; /dev/shm: {} free; may be locked: {}", bytes(f["memory_bytes"]["total"]),
                                bytes(f["memory_bytes"]["free"]), bytes(f["shared_memory_free_bytes"]),
                                bytes(f["locked_memory_limit_bytes"], "all")));

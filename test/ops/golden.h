@@ -1,6 +1,7 @@
 // The values that test/golden/make_golden.py wrote.
 #pragma once
 
+#include <cstdlib>
 #include <set>
 #include <string>
 #include <string_view>
@@ -14,7 +15,7 @@ namespace trainctl::test {
 class Golden {
  public:
   // A file of test/golden.
-  explicit Golden(const std::string& file) : file_(TRAINCTL_SOURCE_DIR "/test/golden/" + file) {}
+  explicit Golden(const std::string& file) : file_(folder() + "/golden/" + file) {}
 
   bool has(const std::string& name) const { return file_.header().find(name) != nullptr; }
   // "conv2d_relu/in0". Throws Error{internal} where there is none.
@@ -25,6 +26,12 @@ class Golden {
   std::set<std::string> cases() const;
 
  private:
+  // The bundle's tests find theirs beside them.
+  static std::string folder() {
+    const char* bundled = std::getenv("TRAINCTL_TEST_FOLDER");
+    return bundled == nullptr ? TRAINCTL_SOURCE_DIR "/test" : bundled;
+  }
+
   SafetensorsFile file_;
 };
 

@@ -14,7 +14,8 @@ constexpr int oldest = 21400;  // the first with communicators that do not block
 }  // namespace
 
 std::shared_ptr<const NcclLibrary> load_nccl(std::string& why) {
-  void* file = open_cuda_library("libnccl.so.2", why);
+  void* file = dlopen("libnccl.so.2", RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);  // by the module's own search path
+  if (file == nullptr) file = open_cuda_library("libnccl.so.2", why);
   if (file == nullptr) return nullptr;
   why.clear();  // of a place where it was not
   const auto nccl = std::make_shared<NcclLibrary>();
