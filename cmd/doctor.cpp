@@ -27,7 +27,6 @@ namespace {
 struct DoctorOptions {
   CommonOptions common;
   LaunchFlags launch;
-  std::string device;
   std::string run_directory;
 };
 
@@ -105,13 +104,12 @@ int run_doctor(DoctorOptions& options) {
   RunSpec spec;
   spec.name = "run";
   try {
-    if (!options.device.empty()) options.common.sets.push_back("cluster.device=" + options.device);
     if (!options.common.config.empty()) {
-      spec = load_run_spec(options.common.config, options.common.sets);
-    } else if (!options.device.empty()) {
-      spec.cluster.device = options.device == "cuda"  ? DeviceChoice::cuda
-                            : options.device == "cpu" ? DeviceChoice::cpu
-                                                      : DeviceChoice::automatic;
+      spec = load_run_spec(options.common, options.launch);
+    } else if (!options.launch.device.empty()) {
+      spec.cluster.device = options.launch.device == "cuda"  ? DeviceChoice::cuda
+                            : options.launch.device == "cpu" ? DeviceChoice::cpu
+                                                             : DeviceChoice::automatic;
     }
   } catch (const Error& error) {
     const std::vector<Problem> problems = {{true, "", error.what(), ""}};
@@ -143,8 +141,6 @@ Subcommand doctor_subcommand() {
                 ->allow_extra_args(false);
             add_output_options(app, options->common);
             add_launch_options(app, options->launch);
-            app.add_option("--device", options->device, "Where ranks would compute; wins over cluster.device")
-                ->check(CLI::IsMember({"auto", "cpu", "cuda"}));
             app.add_option("--run-dir", options->run_directory, "The run's directory; default: runs/<name>")
                 ->type_name("PATH");
             return [options] { return run_doctor(*options); };

@@ -77,7 +77,9 @@ Problem no_gpu(const Json& f, bool stops) {
   for (const Json& library : f["cuda"]["libraries"]) {
     if (library["name"] == "driver for CUDA") driver = text(library["found"]);
   }
-  return {stops, host, format("CUDA sees none of the {} GPUs; the driver supports CUDA {}", f["gpus"].size(), driver),
+  return {stops, host,
+          format("CUDA sees none of the {} GPUs{}", f["gpus"].size(),
+                 driver.empty() ? "" : "; the driver supports CUDA " + driver),
           "look at CUDA_VISIBLE_DEVICES; a driver that is too old for this CUDA must be replaced"};
 }
 

@@ -38,13 +38,13 @@ std::vector<Problem> problems(const std::vector<Json>& facts, const std::string&
 
 TEST_CASE("the doctor on this machine: a run on the CPU would start") {
   const Folder folder;
-  const Finished alone = trainctl(folder, {"doctor", "--device", "cpu", "--ranks", "1"});
+  const Finished alone = test::trainctl(folder, {"doctor", "--device", "cpu", "--ranks", "1"});
   CHECK(alone.code == 0);
   CHECK(contains(alone.out, "Open MPI"));
   CHECK(contains(alone.out, "oneDNN"));
   CHECK(contains(alone.out, "a run would start"));
 
-  const Finished two = trainctl(folder, {"doctor", digits, "--device", "cpu", "--ranks", "2", "--json"});
+  const Finished two = test::trainctl(folder, {"doctor", digits, "--device", "cpu", "--ranks", "2", "--json"});
   CHECK(two.code == 0);
   const Json report = Json::parse(two.out);
   CHECK(report["ok"] == true);
@@ -57,11 +57,11 @@ TEST_CASE("the doctor on this machine: a run on the CPU would start") {
 TEST_CASE("the doctor says no to a config that cannot run") {
   const Folder folder;
   const Finished typo =
-      trainctl(folder, {"doctor", digits, "--device", "cpu", "--ranks", "1", "--set", "train.epoks=2"});
+      test::trainctl(folder, {"doctor", digits, "--device", "cpu", "--ranks", "1", "--set", "train.epoks=2"});
   CHECK(typo.code == 1);
   CHECK(contains(typo.out, "epoks"));
   CHECK(contains(typo.out, "a run would not start"));
-  const Finished data = trainctl(
+  const Finished data = test::trainctl(
       folder, {"doctor", digits, "--device", "cpu", "--ranks", "1", "--set", "data.path=nowhere.npz", "--json"});
   CHECK(data.code == 1);
   CHECK(contains(Json::parse(data.out)["problems"][0]["message"], "nowhere.npz"));
