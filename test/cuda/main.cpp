@@ -6,7 +6,9 @@
 #include <catch2/catch.hpp>
 #endif
 
+#include <algorithm>
 #include <cstdio>
+#include <string_view>
 
 #include "core/backend/device_module.h"
 #include "core/base/error.h"
@@ -30,8 +32,7 @@ std::string missing() {
 int main(int argc, char** argv) {
   Catch::Session session;
   if (const int failed = session.applyCommandLine(argc, argv)) return failed;
-  const auto& config = session.configData();
-  const bool lists = config.listTests || config.listTags || config.listReporters;
+  const bool lists = std::any_of(argv, argv + argc, [](std::string_view word) { return word.starts_with("--list"); });
   if (const std::string why = lists ? "" : missing(); !why.empty()) {
     std::printf("skipped, no CUDA device: %s\n", why.c_str());
     return 4;

@@ -56,13 +56,14 @@ std::vector<double> losses(const std::string& directory) {
 
 std::string hash(const std::string& directory) { return events(directory, "end").back().at("weights_sha256"); }
 
+// Tolerances are relative, or where the loss has fallen far, relative to the first one.
 void compare(const std::string& cpu, const std::string& gpu, double tolerance) {
   const std::vector<double> expected = losses(cpu), found = losses(gpu);
   REQUIRE(expected.size() == 50);
   REQUIRE(found.size() == 50);
   for (std::size_t step = 0; step < expected.size(); ++step) {
     CAPTURE(gpu, step);
-    CHECK(found[step] == Approx(expected[step]).epsilon(tolerance));
+    CHECK(found[step] == Approx(expected[step]).epsilon(tolerance).margin(tolerance * expected.front()));
   }
   CHECK(expected.back() < 0.9 * expected.front());
   CHECK(contains(events(gpu, "start").front().at("device").get<std::string>(), "CUDA"));
@@ -74,18 +75,19 @@ TEST_CASE("50 steps on a GPU follow the CPU's") {
   compare(run(folder, "cpu", "cpu"), run(folder, "gpu", "cuda"), 1e-3);
 }
 
-// bfloat16 keeps 8 bits: what is stored differs by up to 0.4 %, and a step's loss by the few values that decide it.
+// bfloat16 keeps 8 bits: each value that is stored differs by up to 0.4 %, and 50 steps of learning carry that on.
+// float16 keeps 11.
 TEST_CASE("50 steps in half precision on a GPU follow the CPU's in float32") {
   const Folder folder;
   const std::string cpu = run(folder, "cpu", "cpu");
-  compare(cpu, run(folder, "bfloat16", "cuda", {"--set", "train.precision=bfloat16"}), 0.1);
-  compare(cpu, run(folder, "float16", "cuda", {"--set", "train.precision=float16"}), 0.03);
+  compare(cpu, run(folder, "bfloat16", "cuda", {"--set", "train.precision=bfloat16"}), 0.02);
+  compare(cpu, run(folder, "float16", "cuda", {"--set", "train.precision=float16"}), 0.01);
 }
 
 TEST_CASE("micro-batches on a GPU learn what they learn on the CPU") {
   const Folder folder;
   // Full batches only: a share's micro-batches divide it.
-  const std::vector<std::string> cut{"--set", "train.gradient_accumulation=4", "--set", "data.samples=128"};
+  const std::vector<std::string> cut{"--set", "train.gradient_accumulation=4", "--set", "data.samples=144"};
   compare(run(folder, "cpu", "cpu", cut), run(folder, "gpu", "cuda", cut), 1e-3);
 }
 
