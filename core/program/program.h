@@ -23,7 +23,8 @@ struct ScheduleItem {
   int slot = 0;
 };
 
-// Parameters begin at multiples of so many elements, 16 bytes, which kernels read and write at once; zeros fill the gaps.
+// Parameters begin at multiples of so many elements, 16 bytes, which kernels read and write at once; zeros fill the
+// gaps.
 inline constexpr std::int64_t flat_alignment = 4;
 
 // One parameter in the flat layout that parameters, gradients and optimizer states share, in backward order.

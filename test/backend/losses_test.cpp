@@ -97,7 +97,7 @@ TEST_CASE("losses and their gradients, by differences") {
   CHECK(evaluation[0].values[0] == Approx(sum - (accumulate ? 5 : 0)).epsilon(1e-5));
 }
 
-TEST_CASE("a skipped sample may hold anything; a counted one that is not finite shows") {
+TEST_CASE("a skipped sample may hold anything, and a counted one that is not finite shows") {
   const auto backend = backend_under_test({});
   Value x = random_value({samples, values}, DType::float32, 1), w = weights();
   Value targets = random_integers({samples}, DType::int32, 2, values);

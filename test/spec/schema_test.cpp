@@ -16,7 +16,8 @@ TEST_CASE("the schema of a section holds types, ranges, defaults and meanings") 
   CHECK(batch["anyOf"][1] == Json::parse(R"({"type": "integer", "minimum": 1.0})"));
   CHECK(schema["properties"]["gradient_accumulation"]["default"] == 1);
   CHECK(schema["properties"]["clip_norm"]["anyOf"][1]["exclusiveMinimum"] == 0.0);
-  CHECK(schema["properties"]["precision"]["anyOf"][0] == Json::parse(R"({"enum": ["float32", "bfloat16", "float16"]})"));
+  CHECK(schema["properties"]["precision"]["anyOf"][0] ==
+        Json::parse(R"({"enum": ["float32", "bfloat16", "float16"]})"));
   CHECK(schema["then"]["required"] == Json::parse(R"(["loss", "optimizer"])"));
 }
 
