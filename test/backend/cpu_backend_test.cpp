@@ -42,7 +42,7 @@ HostTask failing() {
 
 }  // namespace
 
-TEST_CASE("memory is zeroed and aligned; too much of it is refused with the numbers") {
+TEST_CASE("memory is zeroed and aligned, and too much of it is refused with the numbers") {
   const auto backend = make_cpu_backend({});
   const Memory memory = backend->allocate(1000003);
   CHECK(reinterpret_cast<std::uintptr_t>(memory.get()) % 64 == 0);
@@ -191,7 +191,7 @@ TEST_CASE("kernels allocate nothing, follow the slot, and repeat their bits") {
   }
 }
 
-TEST_CASE("kernel choices survive their text form; a damaged one is refused") {
+TEST_CASE("kernel choices survive their text form, and a damaged one is refused") {
   KernelChoices choices, read;
   choices.record("conv2d 3x3", "jit:avx512_core");
   choices.record("dense float32", "plain");

@@ -43,7 +43,7 @@ TEST_CASE("a GPU that lags behind the others is named once") {
   CHECK(said(equal, at_clocks({1905, 1760, 1900}), 40).empty());  // within a tenth
 }
 
-TEST_CASE("a GPU that is idle while the others work lags too; one alone does not") {
+TEST_CASE("a GPU that is idle while the others work lags too, and one alone does not") {
   GpuComparison comparison;
   auto samples = at_clocks({1900, 1900});
   samples[0].reading.utilization = 0.5;

@@ -113,7 +113,7 @@ void check_sound(const Builder& b, const Backward& backward) {
 
 }  // namespace
 
-TEST_CASE("a chain is walked backwards; the input's gradient is not computed") {
+TEST_CASE("a chain is walked backwards, and the input's gradient is not computed") {
   Builder b({4, 8});
   const auto hidden =
       b.op<Activation>("relu", {b.dense("a", b.graph.input, 5)}, ActivationFunction{ActivationKind::relu});
@@ -215,7 +215,7 @@ TEST_CASE("a frozen kernel beside a trainable bias is computed into a tensor tha
         Lines{"dense_grad_weights(input, loss/gradient) -> (a/dense_grad_weights/0, a/bias/gradient)"});
 }
 
-TEST_CASE("concatenation is split; parts that nobody wants are left alone") {
+TEST_CASE("concatenation is split, and parts that nobody wants are left alone") {
   Builder b({4, 8});
   const TensorId a = b.dense("a", b.graph.input, 5);
   const TensorId c = b.dense("c", b.graph.input, 3);

@@ -121,7 +121,7 @@ TEST_CASE("impossible networks are reported with the layer's place and its produ
   }
 }
 
-TEST_CASE("all errors come at once; layers behind an unknown shape are left alone") {
+TEST_CASE("all errors come at once, and layers behind an unknown shape are left alone") {
   CHECK(errors(R"(layers:
   - conv2d: {name: c1, filters: 4, kernel_size: 3, groups: 2}
   - conv2d: {name: c2, filters: 4, kernel_size: 9}

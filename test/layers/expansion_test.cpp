@@ -73,7 +73,7 @@ TEST_CASE("layers expand into ops whose tensors bear the layers' names") {
   for (const Tensor& tensor : model.graph.tensors) CHECK(names.insert(tensor.name).second);
 }
 
-TEST_CASE("evaluation uses running statistics and drops dropout; logits leave the softmax to the loss") {
+TEST_CASE("evaluation uses running statistics and drops dropout, and logits leave the softmax to the loss") {
   const BuiltModel model = build(network, {4, 4, 1}, false, true);
   CHECK(
       ops(model.graph) ==
@@ -93,7 +93,7 @@ TEST_CASE("evaluation uses running statistics and drops dropout; logits leave th
   }
 }
 
-TEST_CASE("in bfloat16 the input is cast once, and activations follow; parameters stay float32") {
+TEST_CASE("in bfloat16 the input is cast once, and activations follow, and parameters stay float32") {
   Reader reader;
   BuildOptions options;
   options.batch = 3;

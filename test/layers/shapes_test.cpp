@@ -72,7 +72,7 @@ TEST_CASE("same padding is split as in TensorFlow: the odd pixel at the end") {
   CHECK(same(10, 1, 3) == std::pair<std::int64_t, std::int64_t>{0, 0});
 }
 
-TEST_CASE("pooling strides follow the window unless stated; the rest keep or drop dimensions") {
+TEST_CASE("pooling strides follow the window unless stated, and the rest keep or drop dimensions") {
   CHECK(output("max_pooling2d: {pool_size: 3}", {9, 10, 2}) == Shape{3, 3, 2});
   CHECK(output("max_pooling2d: {pool_size: 3, strides: 1}", {9, 10, 2}) == Shape{7, 8, 2});
   CHECK(output("max_pooling2d: {pool_size: 3, strides: 2, padding: 1}", {112, 112, 2}) == Shape{56, 56, 2});

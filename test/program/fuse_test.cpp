@@ -40,7 +40,7 @@ TEST_CASE("what has another reader, or is the output, is not swallowed") {
   CHECK(fuse(output.graph).ops.size() == 2);
 }
 
-TEST_CASE("batch normalisation takes the sum and the relu behind it; the gradient splits again") {
+TEST_CASE("batch normalisation takes the sum and the relu behind it, and the gradient splits again") {
   GraphMaker m({4, 8, 8, 5});
   const TensorId stem = m.activation("r0", m.conv("c0", m.graph.input, 5), ActivationKind::relu);
   const TensorId main =

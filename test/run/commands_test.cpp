@@ -86,7 +86,7 @@ TEST_CASE("bench step --json: the documented fields, and nothing else on standar
   }
 }
 
-TEST_CASE("run --json prints the end of the run as one document; --quiet says nothing") {
+TEST_CASE("run --json prints the end of the run as one document, and --quiet says nothing") {
   const Folder folder;
   const std::string config = folder.write("config.yaml", config_text);
   const Finished run = trainctl(folder, {"run", config, "--ranks", "2", "--json"});

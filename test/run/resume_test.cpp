@@ -185,7 +185,7 @@ TEST_CASE("the resolved config runs again as it is, from another folder, and giv
   CHECK(end_hash(folder / "elsewhere/with a space/second") == end_hash(folder / "first"));
 }
 
-TEST_CASE("a run that must not resume begins beside an unfinished run; a finished one is not touched") {
+TEST_CASE("a run that must not resume begins beside an unfinished run, and a finished one is not touched") {
   const Folder folder;
   const std::string config = folder.write(
       "twice.yaml",
