@@ -52,11 +52,11 @@ double magnitude(const std::vector<double>& values);
 // Checks values that were computed in `dtype` from inputs that are exact in it.
 //
 // float32: each term of a sum is rounded by 2^-24 = 6e-8 of the partial sum, and sums have up to a thousand terms.
-// bfloat16: what is stored has 8 bits of mantissa, an error of up to 2^-9 of its size. Up to four such values follow
-// one another (a layer's output, its activation's, the gradient before the activation, that by an input), and the
-// gradients of tanh and sigmoid, where they are small, magnify the error of the output that they start from. Typically
-// errors cancel in part: 2^-7 is allowed; a single value may have 2^-6.
-// float16: likewise, with 11 bits of mantissa: 2^-10; a single value that is small among its neighbours may have 2^-8.
+// bfloat16: what is stored has 8 bits of mantissa, an error of up to 2^-9 of its size. Up to five such values follow
+// one another (a layer's output before its bias, that behind it, its activation's, the gradient before the activation,
+// that by an input), and the gradients of tanh and sigmoid, where they are small, magnify the error of the output that
+// they start from. Typically errors cancel in part: 2^-6.5 is allowed; a single value may have 2^-6.
+// float16: likewise, with 11 bits of mantissa: 2^-9.5; a single value that is small among its neighbours may have 2^-8.
 void check_close(const Value& got, const Value& expected, DType dtype);
 
 }  // namespace trainctl::test
