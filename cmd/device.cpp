@@ -78,8 +78,7 @@ RankDevice open_device(const RunSpec& spec, RankContext& context) {
   }
   if (!all_have_gpus(ranks)) {
     if (spec.cluster.device == DeviceChoice::cuda) {
-      throw CollectiveError(ErrorKind::resource, "no CUDA device can be used: " + found.why,
-                            "set cluster.device to cpu or auto, or pass --device cpu");
+      refuse_without_gpu<CollectiveError>(found);
     }
     device.backend = make_backend("cpu", spec, context.threads, world.local_rank());
     return device;

@@ -56,8 +56,7 @@ LaunchRequest launch_request(const ClusterOptions& cluster, const LaunchFlags& f
   const FoundGpus found = find_gpus(name_of(cluster.device));
   request.gpus = static_cast<int>(found.gpus.size());
   if (cluster.device == DeviceChoice::cuda && request.gpus == 0) {
-    throw Error(ErrorKind::resource, "no CUDA device can be used: " + found.why,
-                "set cluster.device to cpu or auto, or pass --device cpu");
+    refuse_without_gpu(found);
   }
   return request;
 }

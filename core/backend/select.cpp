@@ -29,8 +29,7 @@ std::unique_ptr<Backend> make_backend(std::string_view device, const BackendOpti
   const FoundGpus found = find_gpus(device);
   if (!found.gpus.empty()) return found.module->make_backend(options);
   if (device != "cuda") return make_cpu_backend(options);
-  throw Error(ErrorKind::resource, "no CUDA device can be used: " + found.why,
-              "set cluster.device to cpu or auto, or pass --device cpu");
+  refuse_without_gpu(found);
 }
 
 }  // namespace trainctl

@@ -6,6 +6,7 @@
 
 #include "core/backend/backend.h"
 #include "core/backend/device_module.h"
+#include "core/base/error.h"
 
 namespace trainctl {
 
@@ -17,6 +18,13 @@ struct FoundGpus {
   std::string why;
 };
 FoundGpus find_gpus(std::string_view device);
+
+// Throws Error{resource}, or CollectiveError where all ranks do: a GPU was asked for, and none can be used.
+template <class Failure = Error>
+[[noreturn]] void refuse_without_gpu(const FoundGpus& found) {
+  throw Failure(ErrorKind::resource, "no CUDA device can be used: " + found.why,
+                "set cluster.device to cpu or auto, or pass --device cpu");
+}
 
 // `device` is the config's: auto (cuda where there is a GPU), cpu or cuda. To be called and used on the thread that
 // runs the rank. Throws Error{resource} where the device is not there.

@@ -58,17 +58,15 @@ void Engine::write_scalar(Turn& turn, int program, TensorId tensor, T value) {
 // The batch where the step's copies find it: as it lies in the host's memory, or in the turn's own on the device.
 void Engine::bring(Turn& turn, const Batch& batch) {
   const Program& program = programs_[static_cast<std::size_t>(turn.program)].program;
-  const std::array<std::pair<TensorId, const View*>, step_inputs> parts{{{no_tensor, nullptr},
-                                                                         {program.batch.inputs, &batch.inputs},
-                                                                         {program.batch.targets, &batch.targets},
-                                                                         {program.batch.weights, &batch.weights},
-                                                                         {program.batch.samples, &batch.samples}}};
+  const auto parts = batch_parts(program.batch);
+  const std::array<const View*, step_inputs> views{nullptr, &batch.inputs, &batch.targets, &batch.weights,
+                                                   &batch.samples};
   std::int64_t bytes = 0;  // that travel: up to the end of the last part
   turn.sources[0] = turn.on_device(0);
   for (std::size_t i = 1; i < parts.size(); ++i) {
-    const auto& [tensor, view] = parts[i];
-    if (tensor == no_tensor) continue;
-    const TensorType& type = program.tensor(tensor).type;
+    if (parts[i] == no_tensor) continue;
+    const View* view = views[i];
+    const TensorType& type = program.tensor(parts[i]).type;
     require(view->dtype == type.dtype && type.shape.count() * program.micro_batches <= view->count,
             "a batch does not fit its program");
     if (copies_ == nullptr) {

@@ -70,8 +70,7 @@ Address Engine::address(int program, TensorId tensor) const {
 void Engine::make_turns() {
   std::array<std::int64_t, step_inputs> largest{plan_.of(Region::scalars)};
   for (const LoweredProgram& lowered : programs_) {
-    const BatchTensors& batch = lowered.program.batch;
-    const TensorId parts[] = {no_tensor, batch.inputs, batch.targets, batch.weights, batch.samples};
+    const auto parts = batch_parts(lowered.program.batch);
     for (std::size_t i = 1; i < step_inputs; ++i) {
       if (parts[i] == no_tensor) continue;
       const std::int64_t bytes = lowered.program.tensor(parts[i]).type.bytes() * lowered.program.micro_batches;
@@ -128,8 +127,7 @@ void Engine::bind(int program) {
 void Engine::bind_batch(int program, const ScheduleItem& item, Bound& bound) {
   const Program& described = programs_[static_cast<std::size_t>(program)].program;
   if (described.segments[static_cast<std::size_t>(item.segment)].name != "forward") return;
-  const BatchTensors& batch = described.batch;
-  const TensorId parts[] = {no_tensor, batch.inputs, batch.targets, batch.weights, batch.samples};
+  const auto parts = batch_parts(described.batch);
   for (std::size_t i = 1; i < step_inputs; ++i) {
     if (parts[i] == no_tensor) continue;
     StepUnit unit;

@@ -5,6 +5,12 @@
 
 namespace trainctl {
 
+// What a batch brings, in the order of StepInputs; no_tensor for the scalars, which are none of its, and for what the
+// program does not read.
+inline std::array<TensorId, step_inputs> batch_parts(const BatchTensors& batch) {
+  return {no_tensor, batch.inputs, batch.targets, batch.weights, batch.samples};
+}
+
 // A program bound to its places.
 struct Engine::Bound {
   std::unique_ptr<StepWork> work;
