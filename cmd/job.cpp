@@ -65,6 +65,7 @@ ProgramSpec program_spec(const RunSpec& spec, const DataInfo& data) {
   ProgramSpec programs;
   programs.model = &spec.model;
   programs.sample = data.sample;
+  programs.format = data.format;
   programs.classes = data.classes;
   programs.target = data.target;
   programs.loss = spec.train.loss;
@@ -112,7 +113,7 @@ std::vector<LoweredProgram> lower_all(const std::vector<Program>& programs, Back
 
 void initialize_weights(const ProgramSpec& spec, std::uint64_t seed, const std::vector<NamedTensor>& weights) {
   Reader reader;
-  const Graph graph = build_model(*spec.model, {1, spec.sample, true, DType::float32, seed, false}, reader).graph;
+  const Graph graph = build_model(*spec.model, {.sample = spec.sample, .seed = seed}, reader).graph;
   reader.throw_if_failed();
   std::map<std::string, float*> memory;
   for (const NamedTensor& tensor : weights) memory[tensor.name] = tensor.view.as<float>();

@@ -111,6 +111,8 @@ class Backend {
   // where the device has no kernel for it.
   virtual Lowering lower(const Op& op, const Program& program, const std::vector<Layout>& inputs,
                          KernelChoices& choices) = 0;
+  // Whether its optimizers write the compute copies that its lowerings ask for (OptimizerUpdate::copies).
+  virtual bool updates_copies() const = 0;
 };
 
 }  // namespace trainctl

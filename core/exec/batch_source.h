@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "core/graph/ops/activations.h"
 #include "core/tensor/shape.h"
 #include "core/tensor/view.h"
 
@@ -14,6 +15,7 @@ namespace trainctl {
 // What the model needs to know of a data set: found out by io, or stated by the config.
 struct DataInfo {
   Shape sample;                          // after the transforms: [28, 28, 1]
+  SampleFormat format;                   // of the samples in batches
   std::int64_t classes = 0;              // 0: targets are values
   Shape target;                          // of one sample: scalar for a class number, [K] for values
   std::vector<std::string> class_names;  // may be empty
@@ -33,7 +35,7 @@ struct DataPosition {
 
 // One rank's share of a global batch, in host memory that stays valid until the next call of next().
 struct Batch {
-  View inputs;             // float32 [n, sample...]
+  View inputs;             // [n, sample...], of DataInfo::format's dtype
   View targets;            // int32 [n] or float32 [n, K]
   View weights;            // float32 [n]: 0 for a skipped sample
   View samples;            // int64 [n]: numbers in the data set

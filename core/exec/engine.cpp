@@ -38,7 +38,7 @@ void Engine::upload() {
     from += plan_.of(region) / size_of(DType::float32);
   }
   compute_->synchronize();
-  for (auto& bound : bound_) bound->copies_fresh = false;
+  fresh_copies_.changed();
 }
 
 void Engine::read_tensor(int program, TensorId tensor, std::vector<std::byte>& bytes) {
@@ -84,12 +84,15 @@ void Engine::bring(Turn& turn, const Batch& batch) {
   turn.brought->wait(*compute_);
 }
 
-// Training programs write their compute copies themselves, at their start.
+// Steps whose weights the update changed without writing the copies do so at their start, as part of their work.
 void Engine::refresh_copies(int program) {
-  Bound& bound = *bound_[static_cast<std::size_t>(program)];
-  if (bound.trains || bound.copies_fresh) return;
-  for (const StepUnit& unit : bound.copies) unit.kernel->run(*compute_, unit.slot);
-  bound.copies_fresh = true;
+  const Bound& bound = *bound_[static_cast<std::size_t>(program)];
+  if (bound.trains && !backend_.updates_copies()) return;
+  for (std::size_t copy = 0; copy < bound.copies.size(); ++copy) {
+    if (fresh_copies_.is_fresh(program, copy)) continue;
+    bound.copies[copy].kernel->run(*compute_, bound.copies[copy].slot);
+    fresh_copies_.written(program, copy);
+  }
 }
 
 void Engine::queue(int turn) {
@@ -104,8 +107,7 @@ void Engine::queue(int turn) {
     bound.work->run(turn, t.sources);
   }
   t.done->record(*compute_);
-  if (!bound.trains) return;
-  for (auto& other : bound_) other->copies_fresh = false;
+  if (bound.trains) fresh_copies_.trained(t.program);
 }
 
 void Engine::start(int program, const Batch& batch, const StepInput& input) {

@@ -14,6 +14,7 @@
 #include "core/backend/communicator.h"
 #include "core/exec/batch_source.h"
 #include "core/exec/collectives.h"
+#include "core/exec/fresh_copies.h"
 #include "core/exec/memory_plan.h"
 #include "core/exec/snapshot.h"
 #include "core/exec/step_work.h"
@@ -111,6 +112,7 @@ class Engine {
   Communicator& communicator_;
   std::vector<LoweredProgram> programs_;
   MemoryPlan plan_;
+  FreshCopies fresh_copies_;
   std::unique_ptr<Stream> compute_;
   std::unique_ptr<Stream> communication_;  // null: collectives run on the compute stream
   std::unique_ptr<Stream> copies_;         // null: copies of the batch run on the compute stream

@@ -43,6 +43,7 @@ Engine::Engine(Backend& backend, Communicator& communicator, std::vector<Lowered
       communicator_(communicator),
       programs_(std::move(programs)),
       plan_(plan_memory(programs_)),
+      fresh_copies_(programs_, plan_),
       compute_(backend.compute_stream()) {
   const Buckets buckets = buckets_of(programs_);
   if (buckets.overlap) communication_ = backend_.asynchronous_stream();
@@ -112,7 +113,7 @@ void Engine::bind(int program) {
   scalars.bytes = plan_.of(Region::scalars);
   bound->work->add(scalars);
   bound->copies = units_of(program, lowered.copies_segment, slot(0), *bound);
-  if (bound->trains) {
+  if (bound->trains && !backend_.updates_copies()) {
     for (const StepUnit& unit : bound->copies) bound->work->add(unit);
   }
   for (const ScheduleItem& item : lowered.program.schedule) {

@@ -15,9 +15,8 @@ inline std::array<TensorId, step_inputs> batch_parts(const BatchTensors& batch) 
 struct Engine::Bound {
   std::unique_ptr<StepWork> work;
   std::vector<std::vector<std::unique_ptr<Kernel>>> kernels;  // [segment][op]; null: nothing to run
-  std::vector<StepUnit> copies;                               // write its compute copies
+  std::vector<StepUnit> copies;                               // write its compute copies, in their order
   bool trains = false;                                        // it changes the weights
-  bool copies_fresh = false;
 };
 
 // Where the values of one step lie while it is under way.

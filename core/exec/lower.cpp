@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "core/graph/ops/shaping.h"
+#include "core/graph/ops/update.h"
 
 namespace trainctl {
 namespace {
@@ -48,6 +49,7 @@ class Lowerer {
       append(segment_, std::move(op), {});
       return;
     }
+    if (backend_.updates_copies()) add_copies(op);
     std::vector<Layout> present;
     for (TensorId id : op.inputs) present.push_back(layout(id));
     Lowering lowering = backend_.lower(op, lowered_.program, present, choices_);
@@ -59,6 +61,22 @@ class Lowerer {
       forget_reordered(op.outputs[i]);
     }
     append(segment_, std::move(op), std::move(lowering));
+  }
+
+  // An optimizer, which comes behind all that read parameters, gets their copies as further outputs.
+  void add_copies(Op& op) {
+    const auto* optimizer = dynamic_cast<const OptimizerUpdate*>(op.def.get());
+    if (optimizer == nullptr) return;
+    const auto def = optimizer->clone();
+    for (ComputeCopy& copy : lowered_.copies) {
+      for (const FlatEntry& entry : lowered_.program.flat.parameters) {
+        if (entry.parameter != copy.parameter || entry.gradient == no_tensor) continue;
+        copy.updated = true;
+        def->copies.push_back({entry.offset, lowered_.program.tensor(copy.tensor).type.shape, layout(copy.tensor)});
+        op.outputs.push_back(copy.tensor);
+      }
+    }
+    op.def = def;
   }
 
   // The tensor, or a copy of it in the wanted layout.

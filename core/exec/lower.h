@@ -8,10 +8,12 @@
 
 namespace trainctl {
 
-// A compute copy of a parameter, in the dtype and layout that kernels want; written by the program's copies segment.
+// A compute copy of a parameter, in the dtype and layout that kernels want; written by the op of the program's copies
+// segment that has the same number, and by the update itself where `updated`.
 struct ComputeCopy {
   TensorId tensor = no_tensor;
   TensorId parameter = no_tensor;
+  bool updated = false;
 };
 
 // A program whose every op has an implementation. Tensors that lowering added (compute copies, reordered activations)

@@ -10,7 +10,7 @@
 namespace trainctl {
 namespace {
 
-constexpr std::int64_t alignment = 64;
+constexpr std::int64_t alignment = 256;  // what cuBLASLt wants of a workspace
 
 std::int64_t aligned(std::int64_t bytes) { return (bytes + alignment - 1) / alignment * alignment; }
 

@@ -39,10 +39,12 @@ Expansion::Expansion(const BuildOptions& build_options, Reader& build_reader)
   graph.compute = options.compute;
   Tensor input;
   input.name = "input";
-  input.type.shape = options.sample.with_front(options.batch);
+  input.type = {options.sample.with_front(options.batch), options.format.dtype};
   input.role = Role::input;
   TensorId x = graph.input = graph.add_tensor(std::move(input));
-  if (options.compute != DType::float32) {
+  if (!options.format.scale.empty()) {
+    x = graph.add_op(std::make_shared<Normalize>(options.compute, options.format), {x}, "input", {}, {"normalized"})[0];
+  } else if (options.compute != DType::float32) {
     x = graph.add_op(std::make_shared<Cast>(options.compute), {x}, "input", {}, {"cast"})[0];
   }
   features_["input"] = {x, "input", {}};

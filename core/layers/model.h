@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/graph/graph.h"
+#include "core/graph/ops/activations.h"
 #include "core/program/program.h"
 #include "core/spec/keys.h"
 
@@ -18,6 +19,7 @@ struct ModelOptions;
 struct BuildOptions {
   std::int64_t batch = 1;  // samples of one micro-batch
   Shape sample;            // of one input: [28, 28, 1]
+  SampleFormat format;     // of inputs in a batch
   bool training = true;
   DType compute = DType::float32;  // of activations: float32 or bfloat16
   std::uint64_t seed = 0;          // for dropout

@@ -28,6 +28,8 @@ class Builder {
  private:
   void add_tensors();
   void add_predictions();
+  Op accumulate_statistics(bool accumulate) const;
+  Op update_statistics() const;
   std::vector<Op> sums(bool accumulate) const;
   std::vector<Op> update_ops(const OptimizerOptions& optimizer) const;
   std::vector<TensorId> reduced() const;
@@ -59,6 +61,7 @@ Builder::Builder(const ProgramSpec& spec, std::int64_t micro_batch, bool trainin
   BuildOptions options;
   options.batch = micro_batch;
   options.sample = spec.sample;
+  options.format = spec.format;
   options.training = training;
   options.compute = spec.compute;
   options.seed = spec.seed;
@@ -132,25 +135,39 @@ void Builder::add_predictions() {
   }
 }
 
+// Of all layers at once; without outputs where no statistic moves.
+Op Builder::accumulate_statistics(bool accumulate) const {
+  Op op{std::make_shared<AccumulateStatistics>(accumulate), {}, {}, "statistics", {}};
+  for (std::size_t i = 0; i < graph_.statistics.size(); ++i) {
+    if (statistic_sums_[i] == no_tensor) continue;
+    op.inputs.push_back(graph_.statistics[i].batch_value);
+    op.outputs.push_back(statistic_sums_[i]);
+  }
+  op.inputs.push_back(program_.batch.weights);
+  return op;
+}
+
+Op Builder::update_statistics() const {
+  std::vector<float> momenta;
+  Op op{nullptr, {}, {}, "statistics", {}};
+  for (std::size_t i = 0; i < graph_.statistics.size(); ++i) {
+    if (statistic_sums_[i] == no_tensor) continue;
+    momenta.push_back(graph_.statistics[i].momentum);
+    op.inputs.push_back(statistic_sums_[i]);
+    op.outputs.push_back(graph_.statistics[i].moving);
+  }
+  op.def = std::make_shared<UpdateStatistics>(std::move(momenta));
+  op.inputs.insert(op.inputs.end(), {program_.step.count, program_.step.agree});
+  return op;
+}
+
 // The ops that turn a micro-batch's output into sums, and in training into the gradient of the loss.
 std::vector<Op> Builder::sums(bool accumulate) const {
   const StepTensors& step = program_.step;
   const BatchTensors& batch = program_.batch;
   std::vector<Op> ops;
-  for (const Op& op : graph_.ops) {
-    std::vector<TensorId> values, sums;
-    for (TensorId output : op.outputs) {
-      for (std::size_t i = 0; i < graph_.statistics.size(); ++i) {
-        if (graph_.statistics[i].batch_value != output) continue;
-        values.push_back(output);
-        sums.push_back(statistic_sums_[i]);
-      }
-    }
-    if (values.empty()) continue;
-    auto def = std::make_shared<AccumulateStatistics>(accumulate);
-    values.push_back(batch.weights);
-    ops.push_back({std::move(def), std::move(values), std::move(sums), op.name, op.place});
-  }
+  if (Op statistics = accumulate_statistics(accumulate); !statistics.outputs.empty())
+    ops.push_back(std::move(statistics));
   ops.insert(ops.end(), prediction_ops_.begin(), prediction_ops_.end());
   for (std::size_t i = 0; i < metrics_.size(); ++i) {
     const ResolvedMetric& metric = metrics_[i];
@@ -211,15 +228,7 @@ std::vector<Op> Builder::update_ops(const OptimizerOptions& optimizer) const {
                  std::move(updated),
                  "update",
                  spec_.optimizer.place});
-  for (std::size_t i = 0; i < graph_.statistics.size(); ++i) {
-    if (statistic_sums_[i] == no_tensor) continue;
-    const GraphStatistic& statistic = graph_.statistics[i];
-    ops.push_back({std::make_shared<UpdateStatistics>(statistic.momentum),
-                   {statistic_sums_[i], step.count, step.agree},
-                   {statistic.moving},
-                   graph_.tensor(statistic.moving).name,
-                   {}});
-  }
+  if (Op statistics = update_statistics(); !statistics.outputs.empty()) ops.push_back(std::move(statistics));
   return ops;
 }
 

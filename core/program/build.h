@@ -14,6 +14,7 @@ namespace trainctl {
 struct ProgramSpec {
   const ModelOptions* model = nullptr;
   Shape sample;              // of one input, after the transforms: [28, 28, 1]
+  SampleFormat format;       // of inputs in a batch
   std::int64_t classes = 0;  // of the data set; 0: targets are values, or nothing is known
   Shape target;              // of one sample's target where it is values: [K]
   Choice loss;

@@ -73,7 +73,7 @@ struct StepTensors {
 
 // What a micro-batch brings. `inputs` are the images or rows [n, ...]; role input.
 struct BatchTensors {
-  TensorId inputs = no_tensor;   // float32 [n, ...]
+  TensorId inputs = no_tensor;   // [n, ...], float32 or uint8
   TensorId targets = no_tensor;  // int32 [n] or float32 [n, K]
   TensorId weights = no_tensor;  // float32 [n]
   TensorId samples = no_tensor;  // int64 [n]: sample numbers in the data set, for dropout

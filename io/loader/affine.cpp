@@ -49,15 +49,18 @@ void Affine::then(const std::vector<double>& next_scale, const std::vector<doubl
   *this = std::move(both);
 }
 
+void check_channels(const Affine& affine, std::int64_t channels) {
+  if (affine.uniform() || static_cast<std::int64_t>(affine.scale.size()) == channels) return;
+  throw Error(ErrorKind::config,
+              format("`transform` normalizes {} channels, the samples have {}", affine.scale.size(), channels),
+              "state one value for each channel, or one for all");
+}
+
 AffineRow::AffineRow(const Affine& affine, std::int64_t channels, std::int64_t elements)
     : channels_(channels),
       uniform_(affine.uniform()),
       identity_(uniform_ && affine.scale[0] == 1 && affine.offset[0] == 0) {
-  if (!uniform_ && static_cast<std::int64_t>(affine.scale.size()) != channels) {
-    throw Error(ErrorKind::config,
-                format("`transform` normalizes {} channels, the samples have {}", affine.scale.size(), channels),
-                "state one value for each channel, or one for all");
-  }
+  check_channels(affine, channels);
   const auto count = static_cast<std::size_t>(uniform_ ? 1 : elements);
   for (std::size_t i = 0; i < count; ++i) {
     const std::size_t channel = uniform_ ? 0 : i % static_cast<std::size_t>(channels);

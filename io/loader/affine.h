@@ -19,10 +19,13 @@ struct Affine {
   bool uniform() const { return scale.size() == 1; }
 };
 
+// Throws Error{config} where the affine map is of another number of channels.
+void check_channels(const Affine& affine, std::int64_t channels);
+
 // Prepared for rows of up to `elements` values.
 class AffineRow {
  public:
-  // Throws Error{config} where the affine map is of another number of channels.
+  // Throws as check_channels() does.
   AffineRow(const Affine& affine, std::int64_t channels, std::int64_t elements);
 
   // `count` values that begin with a pixel's first channel; dtype is uint8 or float32.

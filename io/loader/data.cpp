@@ -58,6 +58,12 @@ DType stored_dtype(const Dataset& dataset) {
   return sample.dtype;
 }
 
+// Throws Error{config} where the affine map is of another number of channels.
+SampleFormat byte_format(const Affine& affine, const Shape& sample) {
+  check_channels(affine, as_image(nullptr, DType::uint8, sample).channels);
+  return {DType::uint8, {affine.scale.begin(), affine.scale.end()}, {affine.offset.begin(), affine.offset.end()}};
+}
+
 Shape target_shape(const DataOptions& options, const DatasetFacts& facts) {
   if (facts.classes == 0) return facts.target;
   if (options.label_mode == LabelMode::categorical) return {facts.classes};
@@ -104,11 +110,16 @@ Data::Data(const DataOptions& options, std::uint64_t seed) : options_(options), 
                            static_cast<const std::vector<Choice>*>(&options.augment)}) {
     for (const Choice& choice : *list) choice.as<TransformOptions>().add(choice.place, plan, statistics);
   }
+  // Where every part can, samples stay bytes, and the device scales them.
+  bool bytes = true;
+  for (const auto& dataset : datasets) {
+    bytes = bytes && (!dataset || keeps_bytes(stored_dtype(*dataset), plan.fixed, plan.augment));
+  }
   std::string fingerprints;
   for (std::size_t i = 0; i < datasets.size(); ++i) {
     if (!datasets[i]) continue;
     auto transform = std::make_shared<const Transform>(facts.sample, stored_dtype(*datasets[i]), plan.fixed,
-                                                       plan.augment, plan.affine);
+                                                       plan.augment, bytes ? std::nullopt : std::optional(plan.affine));
     const bool cache = options.cache == CacheKind::memory && !(datasets[i]->in_memory() && plan.fixed.empty());
     parts_[i] = std::make_shared<DataPart>(datasets[i], subsets[i], std::move(transform),
                                            DataPart::Options{seed, options.label_mode, options.on_error, cache});
@@ -121,6 +132,7 @@ Data::Data(const DataOptions& options, std::uint64_t seed) : options_(options), 
                        to_string(stated_shape(options))),
                 "state the right `shape`, or change `transform`");
   }
+  if (bytes) info_.format = byte_format(plan.affine, info_.sample);
   info_.classes = facts.classes;
   info_.target = target_shape(options, facts);
   info_.class_names = facts.class_names;

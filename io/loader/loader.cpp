@@ -22,7 +22,7 @@ class Loader final : public BatchSource {
       : part_(std::move(part)),
         options_(options),
         plan_(part_->size(), options.batch_size, options.start),
-        input_values_(part_->sample_shape().count()),
+        input_bytes_(part_->sample_shape().count() * size_of(part_->input_dtype())),
         target_values_(part_->target_shape().count()),
         target_bytes_(target_values_ * size_of(part_->target_dtype())),
         position_(plan_.start()) {
@@ -30,8 +30,7 @@ class Loader final : public BatchSource {
     chunks_ = static_cast<std::uint32_t>(std::clamp<std::int64_t>(options.workers, 1, std::max<std::int64_t>(1, rows)));
     const int buffers = options.workers == 0 ? 1 : options.prefetch + 1;
     for (int i = 0; i < buffers; ++i) {
-      buffers_.push_back(
-          std::make_unique<BatchBuffer>(rows, input_values_ * std::int64_t{sizeof(float)}, target_bytes_, chunks_));
+      buffers_.push_back(std::make_unique<BatchBuffer>(rows, input_bytes_, target_bytes_, chunks_));
     }
     start_workers();
   }
@@ -112,8 +111,8 @@ class Loader final : public BatchSource {
         const std::int64_t number = part_->subset()[order[entry.position.offset + share.first + row]];
         buffer.samples[static_cast<std::size_t>(row)] = number;
         part_->read(number, options_.training, entry.position.epoch, scratch,
-                    {reinterpret_cast<float*>(buffer.inputs.get()) + row * input_values_,
-                     buffer.targets.get() + row * target_bytes_, &buffer.weights[static_cast<std::size_t>(row)]});
+                    {buffer.inputs.get() + row * input_bytes_, buffer.targets.get() + row * target_bytes_,
+                     &buffer.weights[static_cast<std::size_t>(row)]});
       }
     } catch (...) {
       buffer.errors[chunk] = std::current_exception();
@@ -140,7 +139,7 @@ class Loader final : public BatchSource {
   void describe(BatchBuffer& buffer) {
     const BatchPlan::Entry entry = plan_.at(used_);
     const std::int64_t count = share_of(entry.count, options_.share).count;
-    batch_.inputs = {buffer.inputs.get(), DType::float32, count * input_values_};
+    batch_.inputs = {buffer.inputs.get(), part_->input_dtype(), count * part_->sample_shape().count()};
     batch_.targets = {buffer.targets.get(), part_->target_dtype(), count * target_values_};
     batch_.weights = {buffer.weights.data(), DType::float32, count};
     batch_.samples = {buffer.samples.data(), DType::int64, count};
@@ -154,7 +153,7 @@ class Loader final : public BatchSource {
   std::shared_ptr<const DataPart> part_;
   LoaderOptions options_;
   BatchPlan plan_;
-  std::int64_t input_values_, target_values_, target_bytes_;
+  std::int64_t input_bytes_, target_values_, target_bytes_;
   std::uint32_t chunks_ = 1;
   std::vector<std::unique_ptr<BatchBuffer>> buffers_;
   std::atomic<std::int64_t> next_ticket_{0};

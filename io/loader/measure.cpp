@@ -41,7 +41,8 @@ Statistics measure_statistics(const Dataset& dataset, const Subset& subset, cons
                         std::vector<float>& values) {
     values.resize(static_cast<std::size_t>(count));
     dataset.read(subset[position], sample);
-    transform.finish(transform.prepare(sample, dataset, subset[position], scratch), false, {}, 0, values.data());
+    transform.finish(transform.prepare(sample, dataset, subset[position], scratch), false, {}, 0,
+                     reinterpret_cast<std::byte*>(values.data()));
   };
 
   Transform::Scratch probe_scratch;

@@ -55,7 +55,7 @@ void DataPart::read(std::int64_t number, bool training, std::int64_t epoch, Scra
   } catch (const Error& error) {
     if (options_.on_error == OnError::stop || error.kind() != ErrorKind::data) throw;
     log::warning(std::string("skipped: ") + error.what());
-    std::fill_n(row.input, sample_shape().count(), 0.0f);
+    std::memset(row.input, 0, static_cast<std::size_t>(sample_shape().count() * size_of(input_dtype())));
     std::memset(row.target, 0, static_cast<std::size_t>(target_shape().count() * size_of(target_dtype())));
     *row.weight = 0;
   }

@@ -34,9 +34,9 @@ class DataPart {
     Sample sample;
     Transform::Scratch transform;
   };
-  // Where one sample goes. Target: an int32, or target_shape().count() floats.
+  // Where one sample goes. Input: as input_dtype() says. Target: an int32, or target_shape().count() floats.
   struct Row {
-    float* input = nullptr;
+    std::byte* input = nullptr;
     std::byte* target = nullptr;
     float* weight = nullptr;
   };
@@ -48,6 +48,7 @@ class DataPart {
   const Subset& subset() const { return subset_; }
   std::int64_t size() const { return subset_.size(); }
   const Shape& sample_shape() const { return transform_->output_shape(); }
+  DType input_dtype() const { return transform_->output_dtype(); }
   Shape target_shape() const;
   // int32 where targets are class numbers, otherwise float32.
   DType target_dtype() const;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 
 #include "core/base/format.h"
 
@@ -75,21 +76,45 @@ Shape shape_behind(Shape shape, const std::vector<GeometryStep>& steps) {
   return shape;
 }
 
+// The last pass over bytes that stay as they are; as AffineRow.
+struct ByteRow {
+  std::int64_t channels;
+
+  bool uniform() const { return true; }
+  void apply(const void* from, DType, std::int64_t count, std::uint8_t* to) const {
+    std::memcpy(to, from, static_cast<std::size_t>(count));
+  }
+  void apply_reversed(const void* last, DType, std::int64_t pixels, std::uint8_t* to) const {
+    const auto* pixel = static_cast<const std::uint8_t*>(last);
+    for (std::int64_t i = 0; i < pixels; ++i, pixel -= channels, to += channels) std::copy_n(pixel, channels, to);
+  }
+};
+
+bool resizes(const std::vector<GeometryStep>& steps) {
+  return std::any_of(steps.begin(), steps.end(), [](const GeometryStep& step) {
+    return step.kind == Kind::resize || step.kind == Kind::resize_short;
+  });
+}
+
 std::int64_t channels_of(const Shape& shape) { return as_image(nullptr, DType::uint8, shape).channels; }
 
 }  // namespace
 
+bool keeps_bytes(DType stored, const std::vector<GeometryStep>& fixed, const std::vector<GeometryStep>& augment) {
+  const auto pads = [](const GeometryStep& step) { return step.padding > 0; };
+  return stored == DType::uint8 && !resizes(fixed) && std::none_of(augment.begin(), augment.end(), pads);
+}
+
 Transform::Transform(const Shape& stored, DType dtype, std::vector<GeometryStep> fixed,
-                     std::vector<GeometryStep> augment, const Affine& affine)
+                     std::vector<GeometryStep> augment, const std::optional<Affine>& affine)
     : fixed_(std::move(fixed)),
       augment_(std::move(augment)),
       prepared_(shape_behind(stored, fixed_)),
       output_(shape_behind(prepared_, augment_)),
-      prepared_dtype_(dtype),
-      row_(affine, channels_of(output_), output_.rank() == 3 ? output_[1] * output_[2] : output_.count()) {
-  for (const GeometryStep& step : fixed_) {
-    if (step.kind == Kind::resize || step.kind == Kind::resize_short) prepared_dtype_ = DType::float32;
-  }
+      prepared_dtype_(resizes(fixed_) ? DType::float32 : dtype) {
+  require(affine || keeps_bytes(dtype, fixed_, augment_), "bytes that stay as they are");
+  if (affine)
+    row_.emplace(*affine, channels_of(output_), output_.rank() == 3 ? output_[1] * output_[2] : output_.count());
 }
 
 ImageView Transform::apply(const ImageView& image, const GeometryStep& step, int& resizes, Scratch& scratch) const {
@@ -122,7 +147,14 @@ ImageView Transform::prepare(const Sample& sample, const Dataset& dataset, std::
 }
 
 void Transform::finish(const ImageView& prepared, bool training, const RandomKey& key, std::uint64_t sample,
-                       float* to) const {
+                       std::byte* to) const {
+  if (row_) return finish(*row_, prepared, training, key, sample, reinterpret_cast<float*>(to));
+  finish(ByteRow{prepared.channels}, prepared, training, key, sample, reinterpret_cast<std::uint8_t*>(to));
+}
+
+template <class Rows, class Value>
+void Transform::finish(const Rows& rows, const ImageView& prepared, bool training, const RandomKey& key,
+                       std::uint64_t sample, Value* to) const {
   Axis y(prepared.height), x(prepared.width);
   std::uint32_t index = 0;
   for (const GeometryStep& step : augment_) {
@@ -141,24 +173,24 @@ void Transform::finish(const ImageView& prepared, bool training, const RandomKey
   const bool whole = y.step == 1 && x.step == 1 && y.base == 0 && x.base == 0 && x.size == prepared.width &&
                      y.size == prepared.height && prepared.stride == row && x.end - x.begin == x.size &&
                      y.end - y.begin == y.size;
-  if (whole && (row_.uniform() || y.size == 1)) return row_.apply(pixels, prepared.dtype, y.size * row, to);
+  if (whole && (rows.uniform() || y.size == 1)) return rows.apply(pixels, prepared.dtype, y.size * row, to);
   // Outputs [left, right) of each row lie in the image.
   const std::int64_t left = std::clamp<std::int64_t>(x.step > 0 ? x.begin - x.base : x.base - (x.end - 1), 0, x.size);
   const std::int64_t right = std::clamp<std::int64_t>(x.step > 0 ? x.end - x.base : x.base - x.begin + 1, left, x.size);
   for (std::int64_t i = 0; i < y.size; ++i, to += row) {
     const std::int64_t source = y.base + y.step * i;
     if (source < y.begin || source >= y.end || left == right) {
-      std::fill_n(to, row, 0.0f);
+      std::fill_n(to, row, Value{});
       continue;
     }
-    std::fill_n(to, left * channels, 0.0f);
+    std::fill_n(to, left * channels, Value{});
     const std::byte* from = pixels + (source * prepared.stride + (x.base + x.step * left) * channels) * element;
     if (x.step > 0) {
-      row_.apply(from, prepared.dtype, (right - left) * channels, to + left * channels);
+      rows.apply(from, prepared.dtype, (right - left) * channels, to + left * channels);
     } else {
-      row_.apply_reversed(from, prepared.dtype, right - left, to + left * channels);
+      rows.apply_reversed(from, prepared.dtype, right - left, to + left * channels);
     }
-    std::fill_n(to + right * channels, (x.size - right) * channels, 0.0f);
+    std::fill_n(to + right * channels, (x.size - right) * channels, Value{});
   }
 }
 

@@ -1,8 +1,9 @@
 // What happens to a sample on its way into a batch: geometry that is the same every time, then augmentation, then one
-// pass that writes float32, scaled and shifted.
+// pass that writes float32, scaled and shifted, or bytes as they are.
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "core/base/random.h"
@@ -29,6 +30,10 @@ struct GeometryStep {
   Place place;
 };
 
+// Whether samples can stay the bytes that they are stored as, and be scaled where they are used: nothing resizes them,
+// and nothing adds zeros, which are zero behind the scaling.
+bool keeps_bytes(DType stored, const std::vector<GeometryStep>& fixed, const std::vector<GeometryStep>& augment);
+
 class Transform {
  public:
   // Memory of one thread.
@@ -37,27 +42,33 @@ class Transform {
   };
 
   // For samples of this stored shape and type. Throws Error{config} with a step's place where it cannot be applied.
+  // Without an affine map values stay as they are: only where the steps keep bytes.
   Transform(const Shape& stored, DType dtype, std::vector<GeometryStep> fixed, std::vector<GeometryStep> augment,
-            const Affine& affine);
+            const std::optional<Affine>& affine);
 
   // Of a sample behind the fixed geometry, and behind everything.
   const Shape& prepared_shape() const { return prepared_; }
   DType prepared_dtype() const { return prepared_dtype_; }
   const Shape& output_shape() const { return output_; }
+  DType output_dtype() const { return row_ ? DType::float32 : DType::uint8; }
 
   // The fixed geometry. The result points into the sample or into the scratch. Throws Error{data} that names the sample
   // where its shape differs from that of the others.
   ImageView prepare(const Sample& sample, const Dataset& dataset, std::int64_t number, Scratch& scratch) const;
   // Augmentation and the last pass; writes output_shape().count() values. Random numbers are those of (key, sample).
-  void finish(const ImageView& prepared, bool training, const RandomKey& key, std::uint64_t sample, float* to) const;
+  void finish(const ImageView& prepared, bool training, const RandomKey& key, std::uint64_t sample,
+              std::byte* to) const;
 
  private:
+  template <class Rows, class Value>
+  void finish(const Rows& rows, const ImageView& prepared, bool training, const RandomKey& key, std::uint64_t sample,
+              Value* to) const;
   ImageView apply(const ImageView& image, const GeometryStep& step, int& resizes, Scratch& scratch) const;
 
   std::vector<GeometryStep> fixed_, augment_;
   Shape prepared_, output_;
   DType prepared_dtype_;
-  AffineRow row_;
+  std::optional<AffineRow> row_;  // none: bytes
 };
 
 }  // namespace trainctl

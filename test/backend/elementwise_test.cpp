@@ -165,3 +165,28 @@ TEST_CASE("concatenate and split are inverse") {
   CHECK(parts[1].values == b.values);
   CHECK(parts[2].values == c.values);
 }
+
+TEST_CASE("stored samples are scaled and shifted by channel") {
+  const auto backend = backend_under_test({.threads = 2});
+  const DType to = GENERATE(DType::float32, DType::bfloat16);
+  for (const Shape& shape : {Shape{5, 33, 31, 3}, Shape{4, 8, 8, 1}, Shape{7, 5}, Shape{2, 20000}}) {
+    for (const bool by_channel : {false, true}) {
+      CAPTURE(name_of(to), to_string(shape), by_channel);
+      const std::int64_t channels = by_channel ? shape.back() : 1;
+      const Value scale = random_value({channels}, DType::float32, 1, 0.5, 2),
+                  offset = random_value({channels}, DType::float32, 2);
+      SampleFormat format;
+      format.scale.assign(scale.values.begin(), scale.values.end());
+      format.offset.assign(offset.values.begin(), offset.values.end());
+      const auto op = std::make_shared<Normalize>(to, format);
+      for (const Value& x : {random_integers(shape, DType::uint8, 3, 256), random_value(shape, DType::float32, 4)}) {
+        std::vector<double> expected;
+        for (std::size_t i = 0; i < x.values.size(); ++i) {
+          const std::size_t channel = i % static_cast<std::size_t>(channels);
+          expected.push_back(x.values[i] * scale.values[channel] + offset.values[channel]);
+        }
+        CHECK(largest_error(run_op(*backend, op, {x})[0], expected) < tolerance(to));
+      }
+    }
+  }
+}

@@ -119,11 +119,19 @@ TEST_CASE("agree, zero gradients and running statistics") {
   CHECK(run_op(*backend, std::make_shared<Agree>(), {scalar(3), scalar(1)})[0].values == std::vector<double>{0, 1});
   CHECK(run_op(*backend, std::make_shared<Agree>(), {scalar(nan), scalar(0)})[0].values == std::vector<double>{1, 0});
 
-  const auto op = std::make_shared<UpdateStatistics>(0.9f);
-  const Value sum = random_value({70}, DType::float32, 1), moving = random_value({70}, DType::float32, 2);
-  std::vector<double> expected;
-  for (std::size_t c = 0; c < 70; ++c) expected.push_back(0.9 * moving.values[c] + 0.1 * sum.values[c] / 16);
+  const auto op = std::make_shared<UpdateStatistics>(std::vector<float>{0.9f, 0.5f});
+  const std::vector<Value> sums{random_value({70}, DType::float32, 1), random_value({300}, DType::float32, 3)};
+  const std::vector<Value> moving{random_value({70}, DType::float32, 2), random_value({300}, DType::float32, 4)};
   const Value fine = row({0, 1}), bad = row({1, 0});
-  CHECK(largest_error(run_op(*backend, op, {sum, scalar(16), fine}, {moving})[0], expected) < 1e-6);
-  CHECK(run_op(*backend, op, {sum, scalar(16), bad}, {moving})[0].values == moving.values);
+  const auto updated = run_op(*backend, op, {sums[0], sums[1], scalar(16), fine}, moving);
+  for (std::size_t i = 0; i < 2; ++i) {
+    const double momentum = i == 0 ? 0.9 : 0.5;
+    std::vector<double> expected;
+    for (std::size_t c = 0; c < sums[i].values.size(); ++c) {
+      expected.push_back(momentum * moving[i].values[c] + (1 - momentum) * sums[i].values[c] / 16);
+    }
+    CHECK(largest_error(updated[i], expected) < 1e-6);
+  }
+  const auto kept = run_op(*backend, op, {sums[0], sums[1], scalar(16), bad}, moving);
+  for (std::size_t i = 0; i < 2; ++i) CHECK(kept[i].values == moving[i].values);
 }

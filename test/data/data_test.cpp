@@ -17,6 +17,19 @@ namespace {
 
 const std::string digits = std::string(TRAINCTL_SOURCE_DIR) + "/configs/data/digits.npz";
 
+// The inputs of a batch as a network sees them.
+std::vector<double> inputs_of(const Batch& batch, const SampleFormat& format) {
+  REQUIRE(batch.inputs.dtype == format.dtype);
+  std::vector<double> values;
+  for (std::int64_t i = 0; i < batch.inputs.count; ++i) {
+    const auto channel = format.scale.empty() ? 0 : static_cast<std::size_t>(i) % format.scale.size();
+    values.push_back(format.scale.empty() ? double{batch.inputs.as<float>()[i]}
+                                          : batch.inputs.as<std::uint8_t>()[i] * double{format.scale[channel]} +
+                                                double{format.offset[channel]});
+  }
+  return values;
+}
+
 }  // namespace
 
 TEST_CASE("the embedded digits") {
@@ -30,10 +43,11 @@ TEST_CASE("the embedded digits") {
   CHECK(data.info().validation_samples == 297);
   const auto source = data.evaluation(PartKind::validation, 297, {});
   const Batch& batch = source->next();
+  CHECK(batch.inputs.dtype == DType::uint8);
   double sum = 0, largest = 0;
-  for (std::int64_t i = 0; i < batch.inputs.count; ++i) {
-    sum += double{batch.inputs.as<float>()[i]};
-    largest = std::max(largest, double{batch.inputs.as<float>()[i]});
+  for (const double value : inputs_of(batch, data.info().format)) {
+    sum += value;
+    largest = std::max(largest, value);
   }
   CHECK(largest == 1);
   CHECK(sum / static_cast<double>(batch.inputs.count) ==
@@ -96,10 +110,7 @@ TEST_CASE("measured normalisation gives mean 0 and deviation 1 over the training
   const auto source = data.training(750, {}, {2, 0, 0});
   const Batch& batch = source->next();
   double sum = 0, squares = 0;
-  for (std::int64_t i = 0; i < batch.inputs.count; ++i) {
-    const double x = double{batch.inputs.as<float>()[i]};
-    sum += x, squares += x * x;
-  }
+  for (const double x : inputs_of(batch, data.info().format)) sum += x, squares += x * x;
   CHECK(sum / static_cast<double>(batch.inputs.count) == Approx(0).margin(1e-6));
   CHECK(squares / static_cast<double>(batch.inputs.count) == Approx(1).margin(1e-5));
   CHECK(data.measured().size() == 1);
@@ -178,7 +189,7 @@ TEST_CASE("CIFAR-10") {
     for (std::int64_t i = 0; i < batch.count; ++i)
       ++classes[static_cast<std::size_t>(batch.targets.as<std::int32_t>()[i])];
     double sum = 0;
-    for (std::int64_t i = 0; i < batch.inputs.count; ++i) sum += double{batch.inputs.as<float>()[i]};
+    for (const double value : inputs_of(batch, data.info().format)) sum += value;
     CHECK(std::abs(sum / static_cast<double>(batch.inputs.count)) < 0.3);
   }
   for (int count : classes) CHECK(std::abs(count - 400) < 100);

@@ -76,7 +76,8 @@ Image finish(const Transform& transform, const ImageView& view, bool training, s
              std::uint64_t sample) {
   const Shape& shape = transform.output_shape();
   Image result = make(shape[0], shape[1], shape[2]);
-  transform.finish(view, training, {seed, Purpose::augment, 3}, sample, result.values.data());
+  transform.finish(view, training, {seed, Purpose::augment, 3}, sample,
+                   reinterpret_cast<std::byte*>(result.values.data()));
   return result;
 }
 
@@ -187,6 +188,34 @@ TEST_CASE("random crops and flips: every one that may come comes, and is cut out
   CHECK(std::abs(chi - 167) < 5 * std::sqrt(2.0 * 167));
   // Evaluation: the middle, not mirrored.
   CHECK(finish(floats, view_of(image), false, 9, 1) == crop_plainly(image, 0, 1, 4, 4, false, false));
+}
+
+TEST_CASE("samples that nothing resizes or pads stay bytes, and are scaled elsewhere to the same values") {
+  const std::vector<GeometryStep> fixed{{Kind::center_crop, 7, 6}},
+      augment{{Kind::random_crop, 5, 4}, {Kind::flip_horizontal}, {Kind::flip_vertical}};
+  CHECK(keeps_bytes(DType::uint8, fixed, augment));
+  CHECK_FALSE(keeps_bytes(DType::float32, fixed, augment));
+  CHECK_FALSE(keeps_bytes(DType::uint8, {{Kind::resize, 7, 6}}, augment));
+  CHECK_FALSE(keeps_bytes(DType::uint8, fixed, {{Kind::random_crop, 5, 4, 1}}));
+
+  std::mt19937 random(4);
+  std::vector<std::uint8_t> pixels(9 * 8 * 3);
+  for (std::uint8_t& pixel : pixels) pixel = static_cast<std::uint8_t>(random());
+  const ImageView image = as_image(pixels.data(), DType::uint8, {9, 8, 3}).part(1, 1, 7, 6);
+  const Affine affine{{0.5, 2, 3}, {1, -1, 0.25}};
+  const Transform floats({9, 8, 3}, DType::uint8, fixed, augment, affine);
+  const Transform bytes({9, 8, 3}, DType::uint8, fixed, augment, {});
+  CHECK(floats.output_dtype() == DType::float32);
+  REQUIRE(bytes.output_dtype() == DType::uint8);
+  for (std::uint64_t sample = 0; sample < 50; ++sample) {
+    const Image expected = finish(floats, image, true, 9, sample);
+    std::vector<std::uint8_t> got(5 * 4 * 3);
+    bytes.finish(image, true, {9, Purpose::augment, 3}, sample, reinterpret_cast<std::byte*>(got.data()));
+    for (std::size_t i = 0; i < got.size(); ++i) {
+      REQUIRE(expected.values[i] ==
+              got[i] * static_cast<float>(affine.scale[i % 3]) + static_cast<float>(affine.offset[i % 3]));
+    }
+  }
 }
 
 TEST_CASE("augmentation is a function of seed, epoch and sample") {

@@ -408,7 +408,7 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t operation, 
   }
   const std::uint64_t needed = product.workspace_bytes(algorithm.id);
   if (workspace_bytes < needed) return invalid("the workspace is too small");
-  if (needed > 0 && (alignment_of(workspace) < 16 || !device_may_use(workspace, needed))) return invalid("workspace");
+  if (needed > 0 && (alignment_of(workspace) < 256 || !device_may_use(workspace, needed))) return invalid("workspace");
   const Run run{
       product, algorithm, a, b, c, d, workspace, *static_cast<const float*>(alpha), *static_cast<const float*>(beta)};
   const std::size_t least = algorithm.id == aligned ? 16 : 0;

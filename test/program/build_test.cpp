@@ -95,8 +95,7 @@ TEST_CASE("a step is forward, backward and update") {
   const Names backward = kinds(segment(program, "backward"));
   CHECK(Names(backward.begin(), backward.begin() + 4) ==
         Names{"accumulate_statistics", "metric", "count_samples", "loss"});
-  CHECK(kinds(segment(program, "update")) ==
-        Names{"agree", "gradient_norm", "adam", "update_statistics", "update_statistics"});
+  CHECK(kinds(segment(program, "update")) == Names{"agree", "gradient_norm", "adam", "update_statistics"});
   check_order(program);
   CHECK(program.tensor(program.batch.targets).type == TensorType{{6}, DType::int32});
   CHECK(program.batch.samples != no_tensor);  // dropout needs them

@@ -76,6 +76,7 @@ class CpuBackend final : public Backend {
     }
     return function({{op, program, inputs, choices}, dnnl_, threads_});
   }
+  bool updates_copies() const override { return false; }
 
  private:
   int threads_;

@@ -22,6 +22,8 @@ Lowering lower_global_average_pool2d_grad(const LowerContext& context);
 Lowering lower_batch_norm(const LowerContext& context);
 Lowering lower_batch_norm_grad(const LowerContext& context);
 Lowering lower_batch_norm_inference(const LowerContext& context);
+// normalize.cpp
+Lowering lower_normalize(const LowerContext& context);
 // activations.cpp
 Lowering lower_activation(const LowerContext& context);
 Lowering lower_activation_grad(const LowerContext& context);

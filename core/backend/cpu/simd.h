@@ -47,6 +47,7 @@ struct Bf16 {
 };
 
 TRAINCTL_INLINE inline float load(float value) { return value; }
+TRAINCTL_INLINE inline float load(std::uint8_t value) { return static_cast<float>(value); }
 TRAINCTL_INLINE inline float load(Bf16 value) {
   return std::bit_cast<float>(static_cast<std::uint32_t>(value.bits) << 16);
 }

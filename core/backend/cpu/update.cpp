@@ -12,6 +12,13 @@ namespace {
 
 constexpr std::int64_t chunk = element_grain;  // of the gradient norm's partial sums
 
+// How many values each output has.
+std::vector<std::int64_t> outputs_of(const LowerContext& context) {
+  std::vector<std::int64_t> counts;
+  for (std::size_t i = 0; i < context.op.outputs.size(); ++i) counts.push_back(context.output(i).shape.count());
+  return counts;
+}
+
 }  // namespace
 
 Lowering lower_zero_gradients(const LowerContext& context) {
@@ -59,30 +66,31 @@ Lowering lower_gradient_norm(const LowerContext& context) {
 }
 
 Lowering lower_update_statistics(const LowerContext& context) {
-  const float momentum = context.op.as<UpdateStatistics>().momentum;
-  const std::int64_t channels = context.output(0).shape.count();
-  return own_kernel(context, [momentum, channels](const Places& places) {
-    const float count = *places.in<float>(1);
-    if (places.in<float>(2)[agree_not_finite] != 0 || !(count > 0)) return;
-    const float* sum = places.in<float>(0);
-    float* moving = places.out<float>(0);
-    for (std::int64_t c = 0; c < channels; ++c) {
-      moving[c] = momentum * moving[c] + (1.0f - momentum) * (sum[c] / count);
+  return own_kernel(context, [momenta = context.op.as<UpdateStatistics>().momenta,
+                              channels = outputs_of(context)](const Places& places) {
+    const float count = *places.in<float>(channels.size());
+    if (places.in<float>(channels.size() + 1)[agree_not_finite] != 0 || !(count > 0)) return;
+    for (std::size_t i = 0; i < channels.size(); ++i) {
+      const float* sum = places.in<float>(i);
+      float* moving = places.out<float>(i);
+      for (std::int64_t c = 0; c < channels[i]; ++c) {
+        moving[c] = momenta[i] * moving[c] + (1.0f - momenta[i]) * (sum[c] / count);
+      }
     }
   });
 }
 
 Lowering lower_accumulate_statistics(const LowerContext& context) {
   const bool add = context.op.as<AccumulateStatistics>().accumulate;
-  const std::int64_t channels = context.output(0).shape.count(), samples = context.input(2).shape.count();
-  return own_kernel(context, [add, channels, samples](const Places& places) {
-    const float* weights = places.in<float>(2);
+  const std::int64_t samples = context.input(context.op.outputs.size()).shape.count();
+  return own_kernel(context, [add, channels = outputs_of(context), samples](const Places& places) {
+    const float* weights = places.in<float>(channels.size());
     float weight = 0;
     for (std::int64_t i = 0; i < samples; ++i) weight += weights[i];
-    for (std::size_t i = 0; i < 2; ++i) {
+    for (std::size_t i = 0; i < channels.size(); ++i) {
       const float* value = places.in<float>(i);
       float* sum = places.out<float>(i);
-      for (std::int64_t c = 0; c < channels; ++c) sum[c] = (add ? sum[c] : 0.0f) + weight * value[c];
+      for (std::int64_t c = 0; c < channels[i]; ++c) sum[c] = (add ? sum[c] : 0.0f) + weight * value[c];
     }
   });
 }

@@ -13,6 +13,7 @@ namespace trainctl::cuda {
 // The tag that cuDNN wants beside an attribute's values.
 constexpr cudnnBackendAttributeType_t attribute_type(std::int64_t) { return CUDNN_TYPE_INT64; }
 constexpr cudnnBackendAttributeType_t attribute_type(float) { return CUDNN_TYPE_FLOAT; }
+constexpr cudnnBackendAttributeType_t attribute_type(double) { return CUDNN_TYPE_DOUBLE; }
 constexpr cudnnBackendAttributeType_t attribute_type(bool) { return CUDNN_TYPE_BOOLEAN; }
 constexpr cudnnBackendAttributeType_t attribute_type(char) { return CUDNN_TYPE_CHAR; }
 constexpr cudnnBackendAttributeType_t attribute_type(cudnnHandle_t) { return CUDNN_TYPE_HANDLE; }
@@ -22,6 +23,7 @@ constexpr cudnnBackendAttributeType_t attribute_type(cudnnPointwiseMode_t) { ret
 constexpr cudnnBackendAttributeType_t attribute_type(cudnnBackendHeurMode_t) { return CUDNN_TYPE_HEUR_MODE; }
 constexpr cudnnBackendAttributeType_t attribute_type(cudnnBackendKnobType_t) { return CUDNN_TYPE_KNOB_TYPE; }
 constexpr cudnnBackendAttributeType_t attribute_type(cudnnBackendNumericalNote_t) { return CUDNN_TYPE_NUMERICAL_NOTE; }
+constexpr cudnnBackendAttributeType_t attribute_type(cudnnBackendBehaviorNote_t) { return CUDNN_TYPE_BEHAVIOR_NOTE; }
 
 class Descriptor {
  public:

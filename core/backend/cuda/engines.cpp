@@ -11,7 +11,8 @@ namespace trainctl::cuda {
 namespace {
 
 constexpr std::int64_t most_configs = 64;
-constexpr int most_variants = 4;  // of one engine
+constexpr int most_variants = 12;  // of one engine
+constexpr int most_compiled = 3;   // while the program runs: a second or so for each
 
 // Configurations of engines, by one mode of the heuristics.
 std::vector<Descriptor> configurations(const Graph& graph, const GraphTarget& target, cudnnBackendHeurMode_t mode) {
@@ -44,6 +45,13 @@ bool holds(const Descriptor& engine, const EngineRules& rules) {
         return false;
     }
   });
+}
+
+// Whether its kernels are compiled when a plan is made.
+bool is_compiled(const Descriptor& engine) {
+  const auto notes =
+      engine.values<cudnnBackendBehaviorNote_t>(CUDNN_ATTR_ENGINE_BEHAVIOR_NOTE, CUDNN_BEHAVIOR_NOTE_TYPE_COUNT);
+  return std::find(notes.begin(), notes.end(), CUDNN_BEHAVIOR_NOTE_RUNTIME_COMPILATION) != notes.end();
 }
 
 // "62:2=4,13=0": the engine's number, then the types and values of its knobs.
@@ -102,7 +110,9 @@ std::optional<Descriptor> configuration_of(const Graph& graph, const GraphTarget
 std::vector<std::string> list_engines(const Graph& graph, const GraphTarget& target, const EngineRules& rules) {
   std::vector<std::string> engines;
   std::map<std::int64_t, int> variants;  // of each engine: the heuristics like to list one with many knobs
+  int compiled = 0;
   for (cudnnBackendHeurMode_t mode : {CUDNN_HEUR_MODE_A, CUDNN_HEUR_MODE_FALLBACK}) {
+    if (!engines.empty()) break;
     for (const Descriptor& configuration : configurations(graph, target, mode)) {
       if (static_cast<int>(engines.size()) >= rules.most) return engines;
       const auto engine = configuration.children(CUDNN_ATTR_ENGINECFG_ENGINE, CUDNN_BACKEND_ENGINE_DESCRIPTOR, 1);
@@ -112,6 +122,7 @@ std::vector<std::string> list_engines(const Graph& graph, const GraphTarget& tar
       const std::string text = text_of(configuration, engine[0]);
       if (std::find(engines.begin(), engines.end(), text) != engines.end()) continue;
       if (++variants[engine[0].value<std::int64_t>(CUDNN_ATTR_ENGINE_GLOBAL_INDEX)] > most_variants) continue;
+      if (is_compiled(engine[0]) && ++compiled > most_compiled) continue;
       engines.push_back(text);
     }
   }

@@ -16,11 +16,11 @@ struct EngineRules {
   bool deterministic = true;
   bool tensor_cores = true;  // without them float32 products keep all of their bits
   std::int64_t most_workspace_bytes = std::int64_t{256} << 20;
-  int most = 6;  // engines to list
+  int most = 14;  // engines to list, variants counted
 };
 
 // The engines for a finalized graph, with their knobs, as "62:2=4,13=0": the most promising first by cuDNN's
-// heuristics, its fallbacks last. Empty where cuDNN has none that holds to the rules.
+// heuristics; its fallbacks where these have none. Empty where cuDNN has none that holds to the rules.
 std::vector<std::string> list_engines(const Graph& graph, const GraphTarget& target, const EngineRules& rules);
 
 // An engine made ready for a graph. Runs are queued; they allocate nothing after the first on the same places. Copies

@@ -138,7 +138,7 @@ void Graph::add(int x, int b, int y) {
 void Graph::activate(const ActivationFunction& function, int x, int y) {
   Descriptor mode = pointwise(mode_of(function.kind).value());
   if (function.kind == ActivationKind::leaky_relu) {
-    mode.set(CUDNN_ATTR_POINTWISE_RELU_LOWER_CLIP_SLOPE, function.slope);
+    mode.set(CUDNN_ATTR_POINTWISE_RELU_LOWER_CLIP_SLOPE, static_cast<double>(function.slope));
   }
   mode.finalize();
   add_pointwise(mode, x, -1, y);

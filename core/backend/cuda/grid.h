@@ -30,6 +30,7 @@ __device__ inline std::int64_t element_stride() { return static_cast<std::int64_
 
 // Values as they lie in memory are computed with in float.
 __device__ inline float load(float value) { return value; }
+__device__ inline float load(std::uint8_t value) { return static_cast<float>(value); }
 __device__ inline float load(__nv_bfloat16 value) { return __bfloat162float(value); }
 __device__ inline float load(__half value) { return __half2float(value); }
 template <class T>

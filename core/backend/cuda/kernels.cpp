@@ -26,6 +26,7 @@ constexpr std::array table{
     Entry{"batch_norm", lower_batch_norm},
     Entry{"batch_norm_grad", lower_batch_norm_grad},
     Entry{"batch_norm_inference", lower_batch_norm_inference},
+    Entry{"normalize", lower_normalize},
     Entry{"activation", lower_activation},
     Entry{"activation_grad", lower_activation_grad},
     Entry{"add", lower_add},

@@ -22,6 +22,8 @@ Lowering lower_global_average_pool2d_grad(const LowerContext& context);
 Lowering lower_batch_norm(const LowerContext& context);
 Lowering lower_batch_norm_grad(const LowerContext& context);
 Lowering lower_batch_norm_inference(const LowerContext& context);
+// normalize.cu
+Lowering lower_normalize(const LowerContext& context);
 // activations.cu
 Lowering lower_activation(const LowerContext& context);
 Lowering lower_activation_grad(const LowerContext& context);
@@ -45,6 +47,7 @@ Lowering lower_adam(const LowerContext& context);
 Lowering lower_zero_gradients(const LowerContext& context);
 Lowering lower_agree(const LowerContext& context);
 Lowering lower_gradient_norm(const LowerContext& context);
+// statistics.cu
 Lowering lower_update_statistics(const LowerContext& context);
 Lowering lower_accumulate_statistics(const LowerContext& context);
 // shaping.cu

@@ -47,22 +47,24 @@ class FunctionKernel final : public Kernel {
   std::string label_;
 };
 
-// A lowering to kernels on logical layouts: body(const Places&) queues them. The caller may still change layouts,
-// workspace and implementation.
-template <class Body>
-Lowering kernel(const LowerContext& context, std::string implementation, Body body, std::int64_t workspace_bytes = 0) {
+// A lowering to kernels of ours on logical layouts: make(const Binding&) gives what queues them, body(const Places&),
+// for the places that the op is bound to. The caller may still change layouts, workspace and implementation.
+template <class Make>
+Lowering bound_kernel(const LowerContext& context, Make make) {
   Lowering lowering = context.logical();
-  lowering.workspace_bytes = workspace_bytes;
-  lowering.implementation = std::move(implementation);
-  lowering.bind = [body = std::move(body), label = context.label()](const Binding& b) -> std::unique_ptr<Kernel> {
-    return std::make_unique<FunctionKernel<Body>>(b, body, label);
+  lowering.implementation = "own";
+  lowering.bind = [make = std::move(make), label = context.label()](const Binding& b) -> std::unique_ptr<Kernel> {
+    return std::make_unique<FunctionKernel<decltype(make(b))>>(b, make(b), label);
   };
   return lowering;
 }
 
+// The same where the body does not depend on the places.
 template <class Body>
 Lowering own_kernel(const LowerContext& context, Body body, std::int64_t workspace_bytes = 0) {
-  return kernel(context, "own", std::move(body), workspace_bytes);
+  Lowering lowering = bound_kernel(context, [body = std::move(body)](const Binding&) { return body; });
+  lowering.workspace_bytes = workspace_bytes;
+  return lowering;
 }
 
 using LowerFunction = Lowering (*)(const LowerContext&);

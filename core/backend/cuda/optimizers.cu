@@ -1,7 +1,10 @@
-// Optimizers over the flat regions: one launch, one pass over gradients, parameters and state.
+// Optimizers over the flat regions: one launch, one pass over gradients, parameters and state, which also writes the
+// compute copies.
+#include <map>
+
 #include "core/backend/cuda/kernels.h"
 #include "core/backend/cuda/own_memory.h"
-#include "core/backend/cuda/pack.h"
+#include "core/backend/cuda/pieces.h"
 #include "core/graph/ops/update.h"
 
 namespace trainctl::cuda {
@@ -28,156 +31,183 @@ struct StepScalars {
   }
 };
 
-// What one block updates.
-struct Piece {
-  std::int64_t begin, end;  // elements of the regions
-  float decay;
+// The regions: those of the states may be null.
+struct Regions {
+  const float* gradient;
+  float* weight;
+  float* states[2];
+
+  Regions(const Places& p, int kinds)
+      : gradient(p.in<float>(0)),
+        weight(p.out<float>(0)),
+        states{kinds > 0 ? p.out<float>(1) : nullptr, kinds > 1 ? p.out<float>(2) : nullptr} {}
 };
-constexpr std::int64_t piece_size = 4096;
-
-std::vector<Piece> pieces_of(const OptimizerUpdate& update) {
-  std::vector<Piece> pieces;
-  for (const UpdateRange& range : update.ranges) {
-    const std::int64_t range_end = range.offset + range.count;
-    for (std::int64_t begin = range.offset; begin < range_end;) {
-      const std::int64_t end = std::min((begin / piece_size + 1) * piece_size, range_end);
-      pieces.push_back({begin, end, range.decay ? update.weight_decay : 0.0f});
-      begin = end;
-    }
-  }
-  return pieces;
-}
-
-// Four elements of a region, of which those from `from` to `to` belong to the piece. Regions of state need not be
-// aligned.
-struct Four {
-  std::int64_t first;
-  int from, to;
-
-  __device__ Four(const Piece& piece, std::int64_t group)
-      : first(group * 4),
-        from(static_cast<int>(max(piece.begin - first, std::int64_t{0}))),
-        to(static_cast<int>(min(piece.end - first, std::int64_t{4}))) {}
-  __device__ bool whole(const float* region) const { return from == 0 && to == 4 && is_aligned(region + first); }
-  __device__ Pack<float, 4> read(const float* region) const {
-    if (whole(region)) return pack_at<4>(region + first);
-    Pack<float, 4> pack{};
-#pragma unroll
-    for (int k = 0; k < 4; ++k) {
-      if (k >= from && k < to) pack.values[k] = region[first + k];
-    }
-    return pack;
-  }
-  __device__ void write(const Pack<float, 4>& pack, float* region) const {
-    if (whole(region)) {
-      pack_at<4>(region + first) = pack;
-      return;
-    }
-#pragma unroll
-    for (int k = 0; k < 4; ++k) {
-      if (k >= from && k < to) region[first + k] = pack.values[k];
-    }
-  }
-};
-
-// Calls update(four) for the block's piece.
-template <class Update>
-__device__ void each_four(const Piece& piece, const Update& update) {
-  for (std::int64_t group = piece.begin / 4 + threadIdx.x; group * 4 < piece.end; group += blockDim.x) {
-    update(Four(piece, group));
-  }
-}
 
 struct Sgd {
   float clip_norm, momentum;
   bool nesterov;
-};
 
-// velocity is null without momentum.
-__global__ void sgd(StepScalars scalars, Sgd s, const Piece* pieces, const float* gradient, float* weight,
-                    float* velocity) {
-  if (!scalars.apply()) return;
-  const float rate = *scalars.learning_rate, scale = scalars.scale(s.clip_norm);
-  const Piece piece = pieces[blockIdx.x];
-  each_four(piece, [&](const Four& at) {
-    const Pack<float, 4> gradients = at.read(gradient);
-    Pack<float, 4> weights = at.read(weight), velocities{};
-    if (velocity != nullptr) velocities = at.read(velocity);
-#pragma unroll
-    for (int k = 0; k < 4; ++k) {
-      float &w = weights.values[k], &v = velocities.values[k];
-      const float g = gradients.values[k] * scale + piece.decay * w;
-      v = s.momentum * v + g;  // without momentum: g
-      w -= rate * (s.nesterov ? g + s.momentum * v : v);
-    }
-    at.write(weights, weight);
-    if (velocity != nullptr) at.write(velocities, velocity);
-  });
-}
+  struct Factors {};
+  __device__ Factors begin(const StepScalars&) const { return {}; }
+  __device__ void step(const Factors&, float rate, float decay, float gradient, float& w, float& v, float&) const {
+    const float g = gradient + decay * w;
+    v = momentum * v + g;  // without momentum: g
+    w -= rate * (nesterov ? g + momentum * v : v);
+  }
+};
 
 struct Adam {
   float clip_norm, beta_1, beta_2, epsilon;
   bool decoupled;
+
+  struct Factors {
+    float correct_1, correct_2;
+  };
+  // The powers are float64, and need be taken once a block only. All threads call it.
+  __device__ Factors begin(const StepScalars& scalars) const {
+    __shared__ float correct[2];
+    if (threadIdx.x < 2) {
+      const double beta = threadIdx.x == 0 ? beta_1 : beta_2;
+      correct[threadIdx.x] = static_cast<float>(1 / (1 - pow(beta, static_cast<double>(*scalars.step + 1))));
+    }
+    __syncthreads();
+    return {correct[0], correct[1]};
+  }
+  __device__ void step(const Factors& f, float rate, float decay, float gradient, float& w, float& m, float& v) const {
+    const float g = gradient + (decoupled ? 0.0f : decay) * w;
+    m = beta_1 * m + (1.0f - beta_1) * g;
+    v = beta_2 * v + (1.0f - beta_2) * g * g;
+    w = w * (decoupled ? 1.0f - rate * decay : 1.0f) - rate * (m * f.correct_1) / (sqrtf(v * f.correct_2) + epsilon);
+  }
 };
 
-__global__ void adam(StepScalars scalars, Adam a, const Piece* pieces, const float* gradient, float* weight,
-                     float* first, float* second) {
+// A block for each piece.
+template <class Rule>
+__global__ void optimize(StepScalars scalars, Rule rule, const Piece* pieces, Regions regions) {
   if (!scalars.apply()) return;
-  __shared__ float correct[2];  // the powers are float64, and need be taken once a block only
-  if (threadIdx.x < 2) {
-    const double beta = threadIdx.x == 0 ? a.beta_1 : a.beta_2;
-    correct[threadIdx.x] = static_cast<float>(1 / (1 - pow(beta, static_cast<double>(*scalars.step + 1))));
-  }
-  __syncthreads();
-  const float correct_1 = correct[0], correct_2 = correct[1];
-  const float rate = *scalars.learning_rate, scale = scalars.scale(a.clip_norm);
+  const auto factors = rule.begin(scalars);
+  const float rate = *scalars.learning_rate, scale = scalars.scale(rule.clip_norm);
+  __shared__ Tile tile;
   const Piece piece = pieces[blockIdx.x];
-  const float coupled = a.decoupled ? 0.0f : piece.decay, shrink = a.decoupled ? 1.0f - rate * piece.decay : 1.0f;
   each_four(piece, [&](const Four& at) {
-    const Pack<float, 4> gradients = at.read(gradient);
-    Pack<float, 4> weights = at.read(weight), firsts = at.read(first), seconds = at.read(second);
+    const Pack<float, 4> gradients = at.read(regions.gradient);
+    Pack<float, 4> weights = at.read(regions.weight), states[2] = {};
+#pragma unroll
+    for (int s = 0; s < 2; ++s) {
+      if (regions.states[s] != nullptr) states[s] = at.read(regions.states[s]);
+    }
 #pragma unroll
     for (int k = 0; k < 4; ++k) {
-      float &w = weights.values[k], &m = firsts.values[k], &v = seconds.values[k];
-      const float g = gradients.values[k] * scale + coupled * w;
-      m = a.beta_1 * m + (1.0f - a.beta_1) * g;
-      v = a.beta_2 * v + (1.0f - a.beta_2) * g * g;
-      w = w * shrink - rate * (m * correct_1) / (sqrtf(v * correct_2) + a.epsilon);
+      rule.step(factors, rate, piece.decay, gradients.values[k] * scale, weights.values[k], states[0].values[k],
+                states[1].values[k]);
     }
-    at.write(weights, weight);
-    at.write(firsts, first);
-    at.write(seconds, second);
+    at.write(weights, regions.weight);
+#pragma unroll
+    for (int s = 0; s < 2; ++s) {
+      if (regions.states[s] != nullptr) at.write(states[s], regions.states[s]);
+    }
+    write_copies(piece, at, weights, tile);
   });
+  write_transposed(piece, tile);
 }
 
-// Pieces on the GPU, and how many there are: a block each.
-struct Pieces {
-  std::shared_ptr<const Piece> data;
-  int count;
-
-  explicit Pieces(const std::vector<Piece>& pieces) : data(on_device(pieces)), count(static_cast<int>(pieces.size())) {}
+// The copies of one parameter.
+struct CopyPlaces {
+  std::int64_t count = 0;  // elements of the parameter
+  std::int64_t columns = 0;
+  DType dtype = DType::float32;
+  std::byte *copy = nullptr, *transposed = nullptr;
 };
+
+// By the parameter's offset.
+std::map<std::int64_t, CopyPlaces> places_of(const std::vector<UpdateCopy>& copies, const Address* addresses) {
+  std::map<std::int64_t, CopyPlaces> places;
+  for (std::size_t i = 0; i < copies.size(); ++i) {
+    const UpdateCopy& copy = copies[i];
+    require(addresses[i].fixed != nullptr, "compute copies have a region of their own");
+    const bool known = places.contains(copy.offset);
+    CopyPlaces& at = places[copy.offset];
+    std::byte*& place = copy.layout.format.empty() ? at.copy : at.transposed;
+    require(place == nullptr && (!known || at.dtype == copy.layout.dtype),
+            "a parameter has one copy of each format, in one dtype");
+    place = addresses[i].fixed + addresses[i].offset;
+    at.count = copy.shape.count();
+    at.columns = copy.shape.rank() == 0 ? 1 : copy.shape.back();
+    at.dtype = copy.layout.dtype;
+  }
+  return places;
+}
+
+// Pieces of [begin, end), which have a copy there or none.
+void cut(std::int64_t begin, std::int64_t end, float decay, const CopyPlaces& copies, std::vector<Piece>& pieces) {
+  for (std::int64_t next = begin; next < end; next += piece_size) {
+    const auto columns = static_cast<int>(std::min<std::int64_t>(piece_size, end - next));
+    std::byte* copy = copies.copy == nullptr ? nullptr : copies.copy + (next - begin) * size_of(copies.dtype);
+    pieces.push_back({next, 0, 1, columns, decay, copies.dtype, copy, nullptr, 0});
+  }
+}
+
+// Tiles of a parameter that begins there and has a transposed copy.
+void cut_tiles(std::int64_t begin, float decay, const CopyPlaces& copies, std::vector<Piece>& pieces) {
+  const std::int64_t rows = copies.count / copies.columns, size = size_of(copies.dtype);
+  for (std::int64_t row = 0; row < rows; row += tile_side) {
+    for (std::int64_t column = 0; column < copies.columns; column += tile_side) {
+      const std::int64_t first = row * copies.columns + column;
+      pieces.push_back({begin + first, copies.columns, static_cast<int>(std::min<std::int64_t>(tile_side, rows - row)),
+                        static_cast<int>(std::min<std::int64_t>(tile_side, copies.columns - column)), decay,
+                        copies.dtype, copies.copy == nullptr ? nullptr : copies.copy + first * size,
+                        copies.transposed + (column * rows + row) * size, rows});
+    }
+  }
+}
+
+std::vector<Piece> pieces_of(const OptimizerUpdate& update, const std::map<std::int64_t, CopyPlaces>& copies) {
+  std::vector<Piece> pieces;
+  for (const UpdateRange& range : update.ranges) {
+    const std::int64_t end = range.offset + range.count;
+    const float decay = range.decay ? update.weight_decay : 0.0f;
+    std::int64_t next = range.offset;
+    for (auto at = copies.lower_bound(next); at != copies.end() && at->first < end; ++at) {
+      cut(next, at->first, decay, {}, pieces);
+      next = at->first + at->second.count;
+      if (at->second.transposed != nullptr) {
+        cut_tiles(at->first, decay, at->second, pieces);
+      } else {
+        cut(at->first, next, decay, at->second, pieces);
+      }
+    }
+    cut(next, end, decay, {}, pieces);
+  }
+  return pieces;
+}
+
+template <class Rule>
+Lowering lower_optimizer(const LowerContext& context, const Rule& rule, int states) {
+  Lowering lowering = bound_kernel(context, [rule, states, def = context.op.def](const Binding& b) {
+    const auto& update = static_cast<const OptimizerUpdate&>(*def);
+    const auto pieces = pieces_of(update, places_of(update.copies, b.outputs.data() + 1 + states));
+    return [rule, states, count = static_cast<int>(pieces.size()), pieces = on_device(pieces)](const Places& p) {
+      if (count == 0) return;
+      launch(optimize<Rule>, count, block_threads, p.stream, StepScalars(p), rule, pieces.get(), Regions(p, states));
+    };
+  });
+  const auto& def = context.op.as<OptimizerUpdate>();
+  for (std::size_t i = 0; i < def.copies.size(); ++i) {
+    lowering.outputs[static_cast<std::size_t>(1 + states) + i] = def.copies[i].layout;
+  }
+  return lowering;
+}
 
 }  // namespace
 
 Lowering lower_sgd(const LowerContext& context) {
   const auto& def = context.op.as<SgdUpdate>();
-  const Sgd s{def.clip_norm, def.momentum, def.nesterov};
-  return own_kernel(context, [s, pieces = Pieces(pieces_of(def))](const Places& p) {
-    if (pieces.count == 0) return;
-    launch(sgd, pieces.count, block_threads, p.stream, StepScalars(p), s, pieces.data.get(), p.in<float>(0),
-           p.out<float>(0), s.momentum > 0 ? p.out<float>(1) : nullptr);
-  });
+  return lower_optimizer(context, Sgd{def.clip_norm, def.momentum, def.nesterov}, def.momentum > 0 ? 1 : 0);
 }
 
 Lowering lower_adam(const LowerContext& context) {
   const auto& def = context.op.as<AdamUpdate>();
-  const Adam a{def.clip_norm, def.beta_1, def.beta_2, def.epsilon, def.decoupled};
-  return own_kernel(context, [a, pieces = Pieces(pieces_of(def))](const Places& p) {
-    if (pieces.count == 0) return;
-    launch(adam, pieces.count, block_threads, p.stream, StepScalars(p), a, pieces.data.get(), p.in<float>(0),
-           p.out<float>(0), p.out<float>(1), p.out<float>(2));
-  });
+  return lower_optimizer(context, Adam{def.clip_norm, def.beta_1, def.beta_2, def.epsilon, def.decoupled}, 2);
 }
 
 }  // namespace trainctl::cuda

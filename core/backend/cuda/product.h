@@ -41,6 +41,8 @@ class Product {
 
  private:
   void choose(const ProductShape& shape);
+  cublasLtMatmulAlgo_t fastest_of(const ProductShape& shape,
+                                  const std::vector<cublasLtMatmulHeuristicResult_t>& candidates);
 
   const Device* device_;
   // Shared by copies of the product, which run one after the other.

@@ -3,6 +3,8 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
+#include <string>
 
 #include "core/backend/cuda/handle.h"
 #include "core/tensor/dtype.h"
@@ -24,5 +26,8 @@ class RandomBuffer {
 
 // Seconds of one call of work(stream), the best of some; the first of all warms up.
 double measure(const std::function<void(cudaStream_t)>& work);
+
+// The same for one of several candidates: none where it fails although it was offered, with a warning that names it.
+std::optional<double> try_to_measure(const std::string& candidate, const std::function<void(cudaStream_t)>& work);
 
 }  // namespace trainctl::cuda

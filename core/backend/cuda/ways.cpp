@@ -5,7 +5,6 @@
 
 #include "core/backend/cuda/timing.h"
 #include "core/base/format.h"
-#include "core/base/log.h"
 
 namespace trainctl::cuda {
 namespace {
@@ -26,40 +25,39 @@ std::string key_of(const LowerContext& context) {
 // The op's tensors with random values, as each way wants them, to time ways on.
 class Bench {
  public:
-  explicit Bench(const LowerContext& context) : context_(context) {
-    for (std::size_t i = 0; i < context.op.outputs.size(); ++i) {
-      outputs_.push_back(random(context.output(i).shape, context.output(i).dtype));
-    }
-  }
+  explicit Bench(const LowerContext& context) : context_(context) {}
 
-  // None where the way fails although it could be made.
+  // None where the way fails although it could be made, or where there is no memory to run it.
   std::optional<double> seconds(const Way& way) {
-    Binding binding;
-    std::vector<std::unique_ptr<RandomBuffer>> inputs;
-    for (std::size_t i = 0; i < way.inputs.size(); ++i) {
-      inputs.push_back(random(context_.input(i).shape, way.inputs[i].dtype));
-      binding.inputs.push_back(address(*inputs.back()));
-    }
-    for (const auto& output : outputs_) binding.outputs.push_back(address(*output));
-    const RandomBuffer workspace(way.workspace_bytes, DType::float32);
-    binding.workspace = address(workspace);
-    const Slot slot;
-    try {
-      return measure([&](cudaStream_t stream) { way.run(Places{{binding, slot}, stream}); });
-    } catch (const Error& error) {
-      log::warning(format("{}: {} is left out: {}", context_.label(), way.implementation, error.what()));
-      return {};
-    }
+    return try_to_measure(format("{}: {}", context_.label(), way.implementation), [&](cudaStream_t stream) {
+      if (way_ != &way) bind(way);
+      way.run(Places{{binding_, Slot{}}, stream});
+    });
   }
 
  private:
-  static std::unique_ptr<RandomBuffer> random(const Shape& shape, DType dtype) {
-    return std::make_unique<RandomBuffer>(shape.count() * size_of(dtype), dtype);
+  void bind(const Way& way) {
+    way_ = nullptr;
+    binding_ = {};
+    buffers_.clear();
+    for (std::size_t i = 0; i < way.inputs.size(); ++i) {
+      binding_.inputs.push_back(random(context_.input(i).shape.count(), way.inputs[i].dtype));
+    }
+    for (std::size_t i = 0; i < context_.op.outputs.size(); ++i) {
+      binding_.outputs.push_back(random(context_.output(i).shape.count(), context_.output(i).dtype));
+    }
+    binding_.workspace = random(way.workspace_bytes / size_of(DType::float32), DType::float32);
+    way_ = &way;
   }
-  static Address address(const RandomBuffer& buffer) { return {buffer.get<std::byte>(), 0}; }
+  Address random(std::int64_t count, DType dtype) {
+    buffers_.push_back(std::make_unique<RandomBuffer>(count * size_of(dtype), dtype));
+    return {buffers_.back()->get<std::byte>(), 0};
+  }
 
   const LowerContext& context_;
-  std::vector<std::unique_ptr<RandomBuffer>> outputs_;
+  const Way* way_ = nullptr;  // what is bound
+  Binding binding_;
+  std::vector<std::unique_ptr<RandomBuffer>> buffers_;
 };
 
 // The fastest way and its name, unless there is only one or timing is off.
@@ -80,14 +78,14 @@ std::optional<std::pair<std::string, Way>> best(const LowerContext& context, con
     least = *seconds;
     fastest = i;
   }
-  if (!fastest) return {};
-  return std::move(made[*fastest]);
+  return std::move(made[fastest.value_or(0)]);
 }
 
 }  // namespace
 
 Lowering lowering_of(const LowerContext& context, const Way& way) {
-  Lowering lowering = kernel(context, way.implementation, way.run, way.workspace_bytes);
+  Lowering lowering = own_kernel(context, way.run, way.workspace_bytes);
+  lowering.implementation = way.implementation;
   lowering.inputs = way.inputs;
   return lowering;
 }

@@ -39,6 +39,13 @@ TensorId gradient_before(const ActivationFunction& function, const Op& op, Diffe
   return differentiator.emit(std::make_shared<ActivationGrad>(function), {dy, op.outputs[0]}, op)[0];
 }
 
+std::string Normalize::attributes() const {
+  AttributeText text;
+  for (const float value : scale) text.value("scale", value);
+  for (const float value : offset) text.value("offset", value);
+  return text.text();
+}
+
 std::string Activation::attributes() const { return to_string(function); }
 
 std::vector<TensorType> Activation::outputs(std::span<const TensorType> inputs) const { return {inputs[0]}; }

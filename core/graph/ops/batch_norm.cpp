@@ -66,7 +66,7 @@ std::vector<TensorType> BatchNormInference::outputs(std::span<const TensorType> 
 std::string AccumulateStatistics::attributes() const { return AttributeText().flag("accumulate", accumulate).text(); }
 
 std::vector<TensorType> AccumulateStatistics::outputs(std::span<const TensorType> inputs) const {
-  return {inputs[0], inputs[1]};
+  return {inputs.begin(), inputs.end() - 1};
 }
 
 }  // namespace trainctl

@@ -54,8 +54,9 @@ struct BatchNormInference final : OpDef {
 };
 
 // Adds a batch's statistics, times the sum w of its sample weights, to the sums that are reduced with the gradients:
-// divided by the reduced count they are the weighted mean, skipped samples or not. Inputs: mean [C], variance [C],
-// weights float32 [N]. Outputs: w * mean, w * variance (role reduced).
+// divided by the reduced count they are the weighted mean, skipped samples or not. Inputs: any number of values [C]
+// (means and variances of one layer or many), then the weights float32 [N]. Outputs: w times each of the values (role
+// reduced).
 struct AccumulateStatistics final : OpDef {
   bool accumulate = false;  // add to what the outputs hold
 

@@ -2,6 +2,7 @@
 #include "core/graph/ops/update.h"
 
 #include <algorithm>
+#include <functional>
 
 #include "core/graph/ops/attributes.h"
 
@@ -10,11 +11,13 @@ namespace {
 
 TensorType floats(Shape shape) { return {std::move(shape), DType::float32}; }
 
-// The part of a region that the ranges reach, `regions` times.
-std::vector<TensorType> reached(const std::vector<UpdateRange>& ranges, std::size_t regions) {
+// The part of a region that the ranges reach, `regions` times; then the copies.
+std::vector<TensorType> written(const OptimizerUpdate& update, std::size_t regions) {
   std::int64_t end = 0;
-  for (const UpdateRange& range : ranges) end = std::max(end, range.offset + range.count);
-  return std::vector<TensorType>(regions, floats({end}));
+  for (const UpdateRange& range : update.ranges) end = std::max(end, range.offset + range.count);
+  std::vector<TensorType> types(regions, floats({end}));
+  for (const UpdateCopy& copy : update.copies) types.push_back({copy.shape, copy.layout.dtype});
+  return types;
 }
 
 AttributeText describe(const OptimizerUpdate& update) {
@@ -24,6 +27,7 @@ AttributeText describe(const OptimizerUpdate& update) {
   for (const UpdateRange& range : update.ranges) {
     text.word(format("[{},{}){}", range.offset, range.offset + range.count, range.decay ? "" : " no decay"));
   }
+  if (!update.copies.empty()) text.value("copies", update.copies.size());
   return text;
 }
 
@@ -56,7 +60,7 @@ std::string SgdUpdate::attributes() const {
 }
 
 std::vector<TensorType> SgdUpdate::outputs(std::span<const TensorType>) const {
-  return reached(ranges, momentum > 0 ? 2 : 1);
+  return written(*this, momentum > 0 ? 2 : 1);
 }
 
 std::string AdamUpdate::attributes() const {
@@ -65,10 +69,18 @@ std::string AdamUpdate::attributes() const {
   return text.word(describe(*this).text()).text();
 }
 
-std::vector<TensorType> AdamUpdate::outputs(std::span<const TensorType>) const { return reached(ranges, 3); }
+std::vector<TensorType> AdamUpdate::outputs(std::span<const TensorType>) const { return written(*this, 3); }
 
-std::string UpdateStatistics::attributes() const { return AttributeText().value("momentum", momentum).text(); }
+// The momentum of all, or of each where they differ.
+std::string UpdateStatistics::attributes() const {
+  AttributeText text;
+  const bool equal = std::adjacent_find(momenta.begin(), momenta.end(), std::not_equal_to<>()) == momenta.end();
+  for (std::size_t i = 0; i < (equal ? 1 : momenta.size()); ++i) text.value("momentum", momenta[i]);
+  return text.text();
+}
 
-std::vector<TensorType> UpdateStatistics::outputs(std::span<const TensorType> inputs) const { return {inputs[0]}; }
+std::vector<TensorType> UpdateStatistics::outputs(std::span<const TensorType> inputs) const {
+  return {inputs.begin(), inputs.begin() + static_cast<std::ptrdiff_t>(momenta.size())};
+}
 
 }  // namespace trainctl

@@ -4,9 +4,12 @@
 // region, and the tensors of single parameters are views of it. Counts and offsets are elements.
 #pragma once
 
+#include <memory>
+#include <utility>
 #include <vector>
 
 #include "core/graph/op.h"
+#include "core/tensor/layout.h"
 
 namespace trainctl {
 
@@ -81,15 +84,26 @@ struct UpdateRange {
   bool decay = true;  // whether weight decay applies
 };
 
+// A compute copy that an optimizer writes as it changes the parameter.
+struct UpdateCopy {
+  std::int64_t offset = 0;  // of the parameter
+  Shape shape;
+  Layout layout;
+};
+
 // Common to the optimizers; outputs() states the part of each region that the ranges reach. Inputs: the gradient
 // region, learning rate (float32 scalar), step (int64 scalar, from 0), count (reduced sum of weights, float32), agree
-// flags, gradient norm. Outputs: the parameter region and the state regions. g = gradient / count, scaled by min(1,
-// clip_norm / norm) where clip_norm > 0. Nothing changes when the flag agree_not_finite is set, the gradient norm is
-// not finite, or count is 0.
+// flags, gradient norm. Outputs: the parameter region, the state regions, and the copies. g = gradient / count, scaled
+// by min(1, clip_norm / norm) where clip_norm > 0. Nothing changes when the flag agree_not_finite is set, the gradient
+// norm is not finite, or count is 0.
 struct OptimizerUpdate : OpDef {
   std::vector<UpdateRange> ranges;
   float clip_norm = 0;     // 0: none
   float weight_decay = 0;  // SGD and Adam: L2, added to g; AdamW: decoupled
+  // Whole parameters that train; by lowering, for backends that write them (Backend::updates_copies).
+  std::vector<UpdateCopy> copies;
+
+  virtual std::shared_ptr<OptimizerUpdate> clone() const = 0;
 };
 
 // PyTorch's and Keras' SGD: v = momentum * v + g; w -= lr * (nesterov ? g + momentum * v : v). State: v, where momentum
@@ -99,6 +113,7 @@ struct SgdUpdate final : OptimizerUpdate {
   bool nesterov = false;
 
   std::string_view kind() const override { return "sgd"; }
+  std::shared_ptr<OptimizerUpdate> clone() const override { return std::make_shared<SgdUpdate>(*this); }
   std::string attributes() const override;
   std::vector<TensorType> outputs(std::span<const TensorType> inputs) const override;
 };
@@ -112,16 +127,18 @@ struct AdamUpdate final : OptimizerUpdate {
   bool decoupled = false;
 
   std::string_view kind() const override { return "adam"; }
+  std::shared_ptr<OptimizerUpdate> clone() const override { return std::make_shared<AdamUpdate>(*this); }
   std::string attributes() const override;
   std::vector<TensorType> outputs(std::span<const TensorType> inputs) const override;
 };
 
-// moving = momentum * moving + (1 - momentum) * sum / count. Inputs: the reduced sum [C], count, agree flags.
-// Outputs: the moving statistic [C]. Gated like the optimizers by agree_not_finite.
+// moving = momentum * moving + (1 - momentum) * sum / count, for each of a number of statistics. Inputs: the reduced
+// sums [C], then count and agree flags. Outputs: the moving statistics [C], in the order of their sums. Gated like the
+// optimizers by agree_not_finite.
 struct UpdateStatistics final : OpDef {
-  float momentum = 0.99f;
+  std::vector<float> momenta;  // of each statistic
 
-  explicit UpdateStatistics(float m) : momentum(m) {}
+  explicit UpdateStatistics(std::vector<float> of_each) : momenta(std::move(of_each)) {}
   std::string_view kind() const override { return "update_statistics"; }
   std::string attributes() const override;
   std::vector<TensorType> outputs(std::span<const TensorType> inputs) const override;

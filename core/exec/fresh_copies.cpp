@@ -1,0 +1,44 @@
+// Which compute copies hold what the weights are now.
+#include "core/exec/fresh_copies.h"
+
+#include <algorithm>
+#include <map>
+
+namespace trainctl {
+namespace {
+
+bool trains(const FlatLayout& flat, TensorId parameter) {
+  const auto entry = std::find_if(flat.parameters.begin(), flat.parameters.end(),
+                                  [&](const FlatEntry& e) { return e.parameter == parameter; });
+  return entry != flat.parameters.end() && entry->offset < flat.trainable_count;
+}
+
+}  // namespace
+
+FreshCopies::FreshCopies(const std::vector<LoweredProgram>& programs, const MemoryPlan& plan) {
+  std::map<std::int64_t, std::size_t> places;  // by offset in the region
+  for (std::size_t i = 0; i < programs.size(); ++i) {
+    auto& copies = copies_.emplace_back();
+    for (const ComputeCopy& copy : programs[i].copies) {
+      const std::int64_t offset = plan.programs[i].tensors[static_cast<std::size_t>(copy.tensor)].offset;
+      const std::size_t place = places.try_emplace(offset, places.size()).first->second;
+      copies.push_back({place, trains(programs[i].program.flat, copy.parameter), copy.updated});
+    }
+  }
+  fresh_.resize(places.size());
+}
+
+void FreshCopies::trained(int program) {
+  for (const auto& copies : copies_) {
+    for (const Copy& copy : copies) {
+      if (copy.trains) fresh_[copy.place] = false;
+    }
+  }
+  for (const Copy& copy : copies_[static_cast<std::size_t>(program)]) {
+    if (copy.updated) fresh_[copy.place] = true;
+  }
+}
+
+void FreshCopies::changed() { std::fill(fresh_.begin(), fresh_.end(), 0); }
+
+}  // namespace trainctl
