@@ -121,8 +121,10 @@ class WholeCommand(Folder):
         self.assertEqual(self.rows()["mnist"]["verdict"], "skipped")
 
     def test_doctor(self):
+        self.json.write_text("an earlier report")
         self.assertEqual(self.command(NO_RUN="1").stderr, "a run would not start: the disk is gone\n")
         self.assertEqual(self.command(NO_RUN="1", GPU="").stderr, "no CUDA device: the disk is gone\n")
+        self.assertFalse(self.json.exists())
         (self.folder / "bin/trainctl").write_text("#!/bin/sh\necho torn; exit 7\n")
         self.assertIn("the doctor failed: printed no JSON, exit code 7\ntorn", self.command().stderr)
 
