@@ -17,7 +17,7 @@ SCRIPTS = pathlib.Path(__file__).resolve().parents[2] / "scripts"
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(SCRIPTS))
 from gpu_check import checks, figures  # noqa: E402
-from gpu_check.commands import Commands, Failed, last_json  # noqa: E402
+from gpu_check.commands import Commands, Failed, Finished, Skipped, last_json  # noqa: E402
 from gpu_check.report import Report  # noqa: E402
 from gpu_check.rows import Row, run_rows  # noqa: E402
 
@@ -203,6 +203,19 @@ class Parts(unittest.TestCase):
     def test_last_json(self):
         self.assertEqual(last_json('{"a": 1}\n{"a": 2}\n[3]\n4\n{torn'), {"a": 2})
         self.assertIsNone(last_json("nothing\n"))
+
+    def test_pytorch_is_looked_for_once(self):
+        class Without:
+            calls = 0
+
+            def call(self, *words, may_fail):
+                self.calls += 1
+                return Finished("False\n", "", 0)
+        commands = Without()
+        for mode in ("eager", "compiled"):
+            with self.assertRaises(Skipped):
+                figures.pytorch("mlp", mode)(commands)
+        self.assertLessEqual(commands.calls, 2)  # this interpreter, and python3
 
     def test_targets(self):
         ours = {"samples_per_second": 1300, "memory_bytes": 9, "mean_seconds": 1, "gpu_idle_seconds": 0.03}
