@@ -1,7 +1,8 @@
-// trainctl bench ops: every op of a step with its rate and its share of the machine's measured peaks.
+// trainctl bench ops: every op of a step with its rate and its share of the rank's ceilings, measured in the same run.
 #include <cstdio>
 
 #include "cmd/bench.h"
+#include "cmd/ceilings.h"
 #include "cmd/job.h"
 #include "cmd/table.h"
 #include "core/base/clock.h"
@@ -15,7 +16,25 @@
 namespace trainctl {
 namespace {
 
-void print(const std::vector<OpCost>& costs, const Peaks& peaks, double sum, double step) {
+// The rates of an op, and their shares of the ceilings.
+struct Rates {
+  double gflops = 0, of_gflops = 0, gb_per_s = 0, of_gb_per_s = 0;
+};
+
+Rates rates_of(const OpCost& cost, const Ceilings& ceilings) {
+  const Op& op = cost.op.what();
+  const DType dtype =
+      op.inputs.empty() ? DType::float32 : cost.op.program->layouts[static_cast<std::size_t>(op.inputs[0])].dtype;
+  const double gflops = cost.flops / cost.median_seconds / 1e9;
+  const double gb_per_s = static_cast<double>(cost.bytes) / cost.median_seconds / 1e9;
+  return {gflops, gflops / ceilings.gflops(dtype), gb_per_s, gb_per_s / ceilings.gb_per_s()};
+}
+
+const std::string& segment_of(const OpCost& cost) {
+  return cost.op.program->program.segments[static_cast<std::size_t>(cost.op.segment)].name;
+}
+
+void print(const std::vector<OpCost>& costs, const Ceilings& ceilings, double sum, double step) {
   using Align = Table::Align;
   Table table({{"segment"},
                {"layer"},
@@ -23,49 +42,51 @@ void print(const std::vector<OpCost>& costs, const Peaks& peaks, double sum, dou
                {"time", Align::right},
                {"share", Align::right},
                {"GFLOP/s", Align::right},
-               {"of peak", Align::right},
+               {"of ceiling", Align::right},
                {"GB/s", Align::right},
-               {"of peak", Align::right},
+               {"of ceiling", Align::right},
                {"implementation"}});
   for (const OpCost& cost : costs) {
-    const Segment& segment = cost.op.program->program.segments[static_cast<std::size_t>(cost.op.segment)];
     const Op& op = cost.op.what();
-    const double rate = cost.flops / cost.median_seconds / 1e9;
-    const double bandwidth = static_cast<double>(cost.bytes) / cost.median_seconds / 1e9;
-    const bool bfloat16 =
-        !op.inputs.empty() && cost.op.program->layouts[static_cast<std::size_t>(op.inputs[0])].dtype == DType::bfloat16;
-    const double peak = bfloat16 ? peaks.bfloat16_gflops : peaks.float32_gflops;
-    table.add({segment.name, op.name, std::string(op.def->kind()), seconds_text(cost.median_seconds),
-               format("{:.1f} %", 100 * cost.median_seconds / sum), cost.flops > 0 ? format("{:.1f}", rate) : "",
-               cost.flops > 0 ? format("{:.0f} %", 100 * rate / peak) : "", format("{:.1f}", bandwidth),
-               format("{:.0f} %", 100 * bandwidth / peaks.triad_gb_per_s), cost.op.how().implementation});
+    const Rates rates = rates_of(cost, ceilings);
+    table.add({segment_of(cost), op.name, std::string(op.def->kind()), seconds_text(cost.median_seconds),
+               format("{:.1f} %", 100 * cost.median_seconds / sum),
+               cost.flops > 0 ? format("{:.1f}", rates.gflops) : "",
+               cost.flops > 0 ? format("{:.0f} %", 100 * rates.of_gflops) : "", format("{:.1f}", rates.gb_per_s),
+               format("{:.0f} %", 100 * rates.of_gb_per_s), cost.op.how().implementation});
   }
-  std::fputs(table.text().c_str(), stdout);
-  std::printf(
-      "sum of ops %s, step %s (%.2f x); peaks of this rank: float32 %.0f GFLOP/s, bfloat16 %.0f GFLOP/s, triad %.1f "
-      "GB/s\n",
-      seconds_text(sum).c_str(), seconds_text(step).c_str(), step / sum, peaks.float32_gflops, peaks.bfloat16_gflops,
-      peaks.triad_gb_per_s);
+  std::string text = format(
+      "ceilings measured on this rank: products {:.0f} GFLOP/s in float32 and {:.0f} in half precision; memory {:.1f} "
+      "GB/s in a large copy and {:.1f} in a triad, of which the larger counts\n",
+      ceilings.peaks.float32_gflops, ceilings.peaks.bfloat16_gflops, ceilings.copy_gb_per_s,
+      ceilings.peaks.triad_gb_per_s);
+  text += table.text();
+  text += format("sum of ops {}, step {} ({:.2f} x)\n", seconds_text(sum), seconds_text(step), step / sum);
+  std::fputs(text.c_str(), stdout);
 }
 
-void print_json(const std::vector<OpCost>& costs, const Peaks& peaks, double step) {
+void print_json(const std::vector<OpCost>& costs, const Ceilings& ceilings, double step) {
   Json ops = Json::array();
   for (const OpCost& cost : costs) {
     const Op& op = cost.op.what();
-    ops.push_back({{"segment", cost.op.program->program.segments[static_cast<std::size_t>(cost.op.segment)].name},
+    const Rates rates = rates_of(cost, ceilings);
+    ops.push_back({{"segment", segment_of(cost)},
                    {"layer", op.name},
                    {"op", op.def->kind()},
                    {"seconds", cost.median_seconds},
                    {"flops", cost.flops},
                    {"bytes", cost.bytes},
+                   {"of_compute_ceiling", rates.of_gflops},
+                   {"of_memory_ceiling", rates.of_gb_per_s},
                    {"implementation", cost.op.how().implementation}});
   }
   std::puts(Json{{"step_seconds", step},
                  {"ops", ops},
                  {"peaks",
-                  {{"float32_gflops", peaks.float32_gflops},
-                   {"bfloat16_gflops", peaks.bfloat16_gflops},
-                   {"triad_gb_per_s", peaks.triad_gb_per_s}}}}
+                  {{"float32_gflops", ceilings.peaks.float32_gflops},
+                   {"bfloat16_gflops", ceilings.peaks.bfloat16_gflops},
+                   {"triad_gb_per_s", ceilings.peaks.triad_gb_per_s},
+                   {"copy_gb_per_s", ceilings.copy_gb_per_s}}}}
                 .dump()
                 .c_str());
 }
@@ -74,7 +95,7 @@ void print_json(const std::vector<OpCost>& costs, const Peaks& peaks, double ste
 
 int bench_ops(const RunSpec& spec, const BenchRequest& request, RankContext& context) {
   RankDevice device = open_device(spec, context);
-  const Peaks peaks = device.backend->peaks();
+  const Ceilings ceilings = measure_ceilings(*device.backend);
   const Data data(spec.data, spec.seed);
   Job job(spec, data.info(), device, context.world, {}, "");
   initialize_engine(spec, job);
@@ -107,7 +128,7 @@ int bench_ops(const RunSpec& spec, const BenchRequest& request, RankContext& con
   const std::vector<OpCost> costs = op_costs(recorder.runs());
   double sum = 0;
   for (const OpCost& cost : costs) sum += cost.median_seconds;
-  request.json ? print_json(costs, peaks, step) : print(costs, peaks, sum, step);
+  request.json ? print_json(costs, ceilings, step) : print(costs, ceilings, sum, step);
   return 0;
 }
 

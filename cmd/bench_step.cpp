@@ -1,63 +1,72 @@
-// trainctl bench step: the median step of a config, and its parts.
+// trainctl bench step: the steps of a config, their parts and their rate.
 #include <deque>
 
 #include "cmd/bench.h"
 #include "cmd/job.h"
+#include "cmd/step_times.h"
 #include "cmd/table.h"
 #include "core/base/clock.h"
 #include "core/base/format.h"
 #include "core/base/json.h"
-#include "core/base/median.h"
 #include "io/loader/data.h"
 #include "parallel/comm/text.h"
 
 namespace trainctl {
 namespace {
 
-// What is measured of every step, in seconds.
-struct StepTimes {
-  std::vector<double> total, forward, backward, communication, update, data;
-
-  void add(double seconds, const Engine::Parts& parts, double waited) {
-    total.push_back(seconds);
-    forward.push_back(parts.forward);
-    backward.push_back(parts.backward);
-    communication.push_back(parts.communication);
-    update.push_back(parts.update);
-    data.push_back(waited + parts.upload);
-  }
+struct Measured {
+  StepFigures figures;
+  std::size_t steps = 0;
+  int ranks = 1;
+  std::int64_t batch = 0;
+  std::int64_t memory = 0;
+  bool own_clock = false;  // the device's parts are in its own time, beside the host's
 };
 
-void print(const StepTimes& times, int ranks, std::int64_t batch, std::int64_t memory, bool as_json, std::string& out) {
-  const double step = median(times.total);
-  const std::vector<std::pair<std::string, double>> named = {{"forward", median(times.forward)},
-                                                             {"backward", median(times.backward)},
-                                                             {"communication", median(times.communication)},
-                                                             {"update", median(times.update)},
-                                                             {"data", median(times.data)}};
-  double other = step;
-  for (const auto& part : named) other -= part.second;
-  if (as_json) {
-    Json parts;
-    for (const auto& [name, seconds] : named) parts[name] = seconds;
-    parts["other"] = other;
-    out = Json{{"ranks", ranks},
-               {"median_seconds", step},
-               {"samples_per_second", static_cast<double>(batch) / step},
-               {"steps", times.total.size()},
-               {"memory_bytes", memory},
-               {"parts", parts}}
-              .dump() +
-          "\n";
-    return;
+using NamedParts = std::vector<std::pair<std::string, double>>;
+
+NamedParts parts_of(const StepFigures& figures) {
+  return {{"forward", figures.parts.forward},
+          {"backward", figures.parts.backward},
+          {"communication", figures.parts.communication},
+          {"update", figures.parts.update},
+          {"data", figures.data},
+          {"other", figures.other}};
+}
+
+std::string to_json(const Measured& measured) {
+  const StepFigures& figures = measured.figures;
+  Json parts;
+  for (const auto& [name, seconds] : parts_of(figures)) parts[name] = seconds;
+  return Json{{"ranks", measured.ranks},
+              {"median_seconds", figures.median},
+              {"mean_seconds", figures.mean},
+              {"samples_per_second", figures.samples_per_second},
+              {"steps", measured.steps},
+              {"memory_bytes", measured.memory},
+              {"parts", parts},
+              {"upload_seconds", figures.parts.upload},
+              {"waited_seconds", figures.waited},
+              {"gpu_idle_seconds", measured.own_clock ? Json(figures.idle) : Json()}}
+             .dump() +
+         "\n";
+}
+
+std::string to_text(const Measured& measured) {
+  const StepFigures& figures = measured.figures;
+  const auto share = [&figures](double seconds) { return format("{:.1f} %", 100 * seconds / figures.mean); };
+  Table table({{"part"}, {"mean", Table::Align::right}, {"share", Table::Align::right}});
+  for (const auto& [name, seconds] : parts_of(figures)) table.add({name, seconds_text(seconds), share(seconds)});
+  table.add({"step", seconds_text(figures.mean), "100.0 %"});
+  std::string text = table.text();
+  text +=
+      format("{} ranks, {} samples a step, {:.0f} samples/s ({} steps, of which the median took {})\n", measured.ranks,
+             measured.batch, figures.samples_per_second, measured.steps, seconds_text(figures.median));
+  if (measured.own_clock) {
+    text += format("GPU idle {} a step ({}), gaps inside a replayed graph not seen; upload {}\n",
+                   seconds_text(figures.idle), share(figures.idle), seconds_text(figures.parts.upload));
   }
-  Table table({{"part"}, {"median", Table::Align::right}, {"share", Table::Align::right}});
-  for (const auto& [name, seconds] : named)
-    table.add({name, seconds_text(seconds), format("{:.1f} %", 100 * seconds / step)});
-  table.add({"other", seconds_text(other), format("{:.1f} %", 100 * other / step)});
-  table.add({"step", seconds_text(step), "100.0 %"});
-  out = table.text() + format("{} ranks, {} samples a step, {:.0f} samples/s (median of {} steps)\n", ranks, batch,
-                              static_cast<double>(batch) / step, times.total.size());
+  return text + format("the host waited {} a step for the loader\n", seconds_text(figures.waited));
 }
 
 }  // namespace
@@ -72,18 +81,20 @@ int bench_step(const RunSpec& spec, const BenchRequest& request, RankContext& co
 
   Engine& engine = job.engine();
   engine.set_timing(true);
-  StepTimes times;
+  std::vector<StepTime> steps;
   StepResult result;
   double last_end = seconds_now();
-  std::deque<std::pair<bool, double>> started;  // of steps under way: whether of a full batch, and the wait for it
+  std::deque<StepTime> started;  // of the steps under way, as far as it is known
   const auto step = [&](std::int64_t number, bool counted) {
     const Batch& samples = source->next();
     engine.start(job.programs().training(samples.count), samples, {1e-6, number, false});
-    started.emplace_back(samples.global_count == std::min(batch, data.info().training_samples), samples.waited_seconds);
+    started.push_back({0, samples.global_count, samples.waited_seconds, {}});
     if (engine.under_way() < engine.steps_at_once()) return;
     engine.finish(result);
     const double end = seconds_now();
-    if (counted && started.front().first) times.add(end - last_end, engine.parts(), started.front().second);
+    started.front().seconds = end - last_end;
+    started.front().parts = engine.parts();
+    if (counted) steps.push_back(started.front());
     started.pop_front();
     last_end = end;
   };
@@ -100,9 +111,10 @@ int bench_step(const RunSpec& spec, const BenchRequest& request, RankContext& co
   until(seconds_now() + request.seconds, true);
   while (engine.under_way() > 0) engine.finish(result);
   if (context.world.rank() != 0) return 0;
-  std::string out;
-  print(times, context.world.size(), batch, engine.memory().total(), request.json, out);
-  std::fputs(out.c_str(), stdout);
+  const Measured measured{figures_of(steps),       steps.size(),
+                          context.world.size(),    batch,
+                          engine.memory().total(), device.backend->asynchronous()};
+  std::fputs((request.json ? to_json(measured) : to_text(measured)).c_str(), stdout);
   return 0;
 }
 

@@ -1,9 +1,11 @@
 """The same training step in PyTorch on one GPU.
 
 Usage: peer_cuda.py NETWORK PRECISION BATCH MODE SECONDS   (MODE: eager or compiled)
-Prints one JSON line: {"median_seconds", "samples_per_second", "reserved_bytes", "version"}. Batches lie on the GPU already, in
-the channels-last layout, and the host waits for nothing between steps.
+Prints one JSON line: {"median_seconds", "samples_per_second", "reserved_bytes", "version", "cudnn", "driver"}. Batches lie on the
+GPU already, in the channels-last layout, and the host waits for nothing between steps. reserved_bytes is the most that the
+measured steps had, without the workspaces that cuDNN's engines were tried with before them. float32 is computed without TF32.
 """
+import ctypes
 import json
 import statistics
 import sys
@@ -54,10 +56,23 @@ NETWORKS = {"mlp": (Mlp, (1, 28, 28), 10), "resnet20": (ResNet20, (3, 32, 32), 1
 DTYPES = {"float32": None, "bfloat16": torch.bfloat16, "float16": torch.float16}
 
 
+def driver_version():
+    """The NVIDIA driver's, of NVML; empty where it is not to be had."""
+    text = ctypes.create_string_buffer(96)
+    try:
+        nvml = ctypes.CDLL("libnvidia-ml.so.1")
+        known = nvml.nvmlInit_v2() == 0 and nvml.nvmlSystemGetDriverVersion(text, 96) == 0
+    except (OSError, AttributeError):
+        return ""
+    return text.value.decode() if known else ""
+
+
 def main():
     network, precision, batch, mode, seconds = sys.argv[1], sys.argv[2], int(sys.argv[3]), sys.argv[4], float(sys.argv[5])
     torch.manual_seed(0)
     torch.backends.cudnn.benchmark = True
+    torch.backends.cuda.matmul.allow_tf32 = False
+    torch.backends.cudnn.allow_tf32 = False
     make, shape, classes = NETWORKS[network]
     model = make().cuda().to(memory_format=torch.channels_last)
     if mode == "compiled":
@@ -82,11 +97,15 @@ def main():
         return (time.perf_counter() - start) / count
 
     timed(10)
+    torch.cuda.synchronize()
+    torch.cuda.empty_cache()
+    torch.cuda.reset_peak_memory_stats()
     once = timed(5)
     part = max(5, int(seconds / 5 / once))
     median = statistics.median(timed(part) for _ in range(5))
     print(json.dumps({"median_seconds": median, "samples_per_second": batch / median,
-                      "reserved_bytes": torch.cuda.max_memory_reserved(), "version": torch.__version__}))
+                      "reserved_bytes": torch.cuda.max_memory_reserved(), "version": torch.__version__,
+                      "cudnn": torch.backends.cudnn.version(), "driver": driver_version()}))
 
 
 if __name__ == "__main__":

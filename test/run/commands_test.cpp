@@ -84,6 +84,30 @@ TEST_CASE("bench step --json: the documented fields, and nothing else on standar
   for (const char* part : {"forward", "backward", "communication", "update", "data", "other"}) {
     CHECK(json.at("parts").contains(part));
   }
+  double sum = 0;
+  for (const Json& part : json.at("parts")) sum += part.get<double>();
+  CHECK(sum == Approx(json.at("mean_seconds").get<double>()).epsilon(0.02));
+  CHECK(json.at("waited_seconds") >= 0);
+  CHECK(json.at("gpu_idle_seconds").is_null());
+}
+
+TEST_CASE("bench ops --json: every op's share of the ceilings that were measured beside it") {
+  const Folder folder;
+  const std::string config = folder.write("config.yaml", config_text);
+  const Finished bench = trainctl(folder, {"bench", "ops", config, "--ranks", "1", "--json", "--seconds", "0.2"});
+  INFO(bench.errors);
+  REQUIRE(bench.code == 0);
+  const Json json = Json::parse(bench.out);
+  const Json& peaks = json.at("peaks");
+  CHECK(peaks.at("copy_gb_per_s") > 0.1);
+  const double memory = std::max(peaks.at("copy_gb_per_s").get<double>(), peaks.at("triad_gb_per_s").get<double>());
+  REQUIRE(!json.at("ops").empty());
+  for (const Json& op : json.at("ops")) {
+    const double seconds = op.at("seconds"), flops = op.at("flops"), bytes = op.at("bytes");
+    CHECK(op.at("of_compute_ceiling").get<double>() ==
+          Approx(flops / seconds / 1e9 / peaks.at("float32_gflops").get<double>()));
+    CHECK(op.at("of_memory_ceiling").get<double>() == Approx(bytes / seconds / 1e9 / memory));
+  }
 }
 
 TEST_CASE("run --json prints the end of the run as one document, and --quiet says nothing") {

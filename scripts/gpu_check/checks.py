@@ -1,0 +1,179 @@
+"""The checks that decide: tests, training, parity with the CPU, determinism."""
+from .commands import Failed, Skipped
+from .places import DATA, QUICKSTART, SHARE
+from .rows import Row
+
+SGD = "train.optimizer={name: sgd, learning_rate: 0.05, momentum: 0.9}"
+STEPS = ["train.max_steps=50", "log.every=1 steps", SGD]
+
+# What trainctl sets when it starts ranks on one host: root may, without ssh, and no rank is bound or busy while it waits.
+MPIRUN = {
+    "OMPI_ALLOW_RUN_AS_ROOT": "1",
+    "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
+    "OMPI_MCA_mpi_yield_when_idle": "1",
+    "OMPI_MCA_plm": "isolated",
+    "OMPI_MCA_pml": "ob1",
+    "OMPI_MCA_btl": "vader,self",
+    "OMPI_MCA_oob_tcp_if_include": "lo",
+    "OMPI_MCA_hwloc_base_binding_policy": "none",
+}
+
+
+def losses(events):
+    return [event["loss"] for event in events if event["event"] == "step"]
+
+
+def accuracy(events):
+    return [event for event in events if event["event"] == "epoch"][-1]["validation"]["accuracy"]
+
+
+def farthest(ours, theirs):
+    """The largest relative difference of two lists of losses."""
+    if len(ours) != len(theirs) or not ours:
+        raise Failed(f"{len(ours)} and {len(theirs)} steps were logged")
+    return max(abs(a - b) / max(abs(b), 1e-6) for a, b in zip(ours, theirs))
+
+
+def average(ours, theirs):
+    """The mean difference of two lists of losses, relative to the mean loss."""
+    farthest(ours, theirs)
+    return sum(abs(a - b) for a, b in zip(ours, theirs)) / sum(theirs)
+
+
+def at_most(value, limit, what):
+    text = f"{what} {value:.2g} (limit {limit:g})"
+    if not value <= limit:
+        raise Failed(text)
+    return text
+
+
+def at_least(value, limit):
+    if not value >= limit:
+        raise Failed(f"validation accuracy {value:.4f} instead of {limit}")
+    return f"validation accuracy {value:.4f}"
+
+
+def case_names(commands, program):
+    for words in (["--list-test-names-only"], ["--list-tests", "--verbosity", "quiet"]):  # Catch2 2 and 3
+        names = [line.strip() for line in commands.call(program, *words, may_fail=True).out.splitlines() if line.strip()]
+        if names:
+            return names
+    raise Failed("and its cases cannot be listed")
+
+
+def one_by_one(commands, program):
+    """Which cases fail in a process of their own: after one illegal access all that follow in its process fail."""
+    failing, log, left_out = [], "", 0
+    names = case_names(commands, program)
+    for name in names:
+        if commands.left() < 1:
+            left_out += 1
+            continue
+        pattern = "".join("\\" + letter if letter in "\\,[]\"" else letter for letter in name)
+        try:
+            commands.call(program, pattern, limit=20)
+        except Failed as failure:
+            if commands.left() <= 0:  # it was cut short
+                left_out += 1
+                continue
+            failing.append(f"'{name}' ({failure})")
+            log += failure.log
+    text = f"of {len(names)} cases run one by one "
+    text += f"{len(failing)} fail: {', '.join(failing)}" if failing else "none fails"
+    return text + (f"; no time was left for {left_out}" if left_out else ""), log
+
+
+def suite(name):
+    def run(commands):
+        program = next((path for path in (commands.programs / name, commands.programs / f"{name}-emulated") if path.exists()), None)
+        if program is None:
+            raise Failed(f"there is no {name}")
+        try:
+            finished = commands.call(program, limit=80)
+        except Failed as failure:
+            if "no CUDA device" in failure.log:
+                raise
+            text, log = one_by_one(commands, program)
+            raise Failed(f"{failure}; {text}", failure.log + log) from None
+        if "no CUDA device" in finished.out + finished.err:
+            raise Failed("was skipped: no CUDA device", finished.out + finished.err)
+        return finished.out.strip().splitlines()[-1].strip("= ")
+    return run
+
+
+def conformance(transport, ranks):
+    def run(commands):
+        mpirun = commands.programs / "mpirun"
+        finished = commands.call(mpirun if mpirun.exists() else "mpirun", "-n", ranks, "--oversubscribe", commands.programs / "test-mpi",
+                                 "conformance", transport, environment=MPIRUN)
+        if "all cases passed" not in finished.out:
+            raise Failed("not all cases passed", finished.out + finished.err)
+        return f"all cases passed on {ranks} rank{'s' * (ranks > 1)}"
+    return run
+
+
+def quickstart(commands):
+    return at_least(accuracy(commands.train(QUICKSTART, "cuda")), 0.97)
+
+
+def mnist(commands):
+    if not (DATA / "mnist").exists():
+        raise Skipped(f"there is no {DATA / 'mnist'} (TRAINCTL_DATA)")
+    return at_least(accuracy(commands.train(SHARE / "configs/mnist-cnn.yaml", "cuda", "train.epochs=2")), 0.98)
+
+
+def float16(commands):
+    return at_least(accuracy(commands.train(QUICKSTART, "cuda", "train.precision=float16")), 0.95)
+
+
+def parity(precision, difference, limit):
+    def run(commands):
+        settings = STEPS + [f"train.precision={precision}"]
+        cpu = losses(commands.train(QUICKSTART, "cpu", *settings))
+        return at_most(difference(losses(commands.train(QUICKSTART, "cuda", *settings)), cpu), limit, "50 losses differ by")
+    return run
+
+
+def checkpoints(commands):
+    whole = losses(commands.train(QUICKSTART, "cpu", *STEPS))[20:]
+    texts = []
+    for first, second in (("cpu", "cuda"), ("cuda", "cpu")):
+        directory = commands.work / f"moved-{first}"
+        commands.train(QUICKSTART, first, *STEPS, "train.max_steps=20", directory=directory)
+        moved = commands.train(QUICKSTART, second, *STEPS, directory=commands.work / f"moved-{first}-on",
+                               resume=directory / "checkpoints/last")
+        texts.append(at_most(farthest(losses(moved), whole), 1e-3, f"{first} to {second}:"))
+    return ", ".join(texts)
+
+
+def staged(commands):
+    alone = losses(commands.train(QUICKSTART, "cuda", *STEPS))
+    together = losses(commands.train(QUICKSTART, "cuda", *STEPS, "cluster.communication=staged", ranks=2))
+    return at_most(farthest(together, alone), 1e-3, "50 losses differ by")
+
+
+def determinism(commands):
+    hashes = []
+    for graphs in ("true", "true", "false"):
+        events = commands.train(QUICKSTART, "cuda", *STEPS, "train.deterministic=true", f"train.cuda_graphs={graphs}")
+        hashes.append(events[-1]["weights_sha256"])
+    if len(set(hashes)) != 1:
+        raise Failed("weights differ: " + ", ".join(text[:12] for text in hashes) + " (the last without graphs)")
+    return f"two runs and one without graphs: {hashes[0][:12]}"
+
+
+ROWS = [
+    Row("ops", 130, suite("test-cuda")),
+    Row("staged", 25, conformance("staged", 2)),
+    Row("nccl", 25, conformance("nccl", 1)),
+    Row("quickstart", 35, quickstart),
+    Row("mnist", 40, mnist),
+    Row("parity float32", 25, parity("float32", farthest, 1e-3)),
+    # Roundings of 0.4 % send single steps apart by more and more: on the CPU, 50 losses in bfloat16 differ from those in float32 by
+    # 8 % at worst and 0.7 % on average. Two devices that round at different places may be as far apart, thrice that on average.
+    Row("parity bfloat16", 25, parity("bfloat16", average, 2e-2)),
+    Row("checkpoints", 40, checkpoints),
+    Row("2 ranks staged", 25, staged),
+    Row("determinism", 35, determinism),
+    Row("float16", 25, float16),
+]

@@ -1,0 +1,104 @@
+"""Commands of a row: each within the row's time, with all that it prints kept in a log."""
+import contextlib
+import json
+import os
+import pathlib
+import signal
+import subprocess
+import time
+from typing import NamedTuple
+
+
+class Failed(Exception):
+    """A row that did not hold: why, and the output that shows it."""
+
+    def __init__(self, why, log=""):
+        super().__init__(why)
+        self.log = log
+
+
+class Skipped(Exception):
+    """A row that there is nothing for to run on: why."""
+
+
+class Finished(NamedTuple):
+    out: str
+    err: str
+    code: int
+
+
+def end(process):
+    """Ends a process and its group, politely at first: mpirun's ranks have groups of their own, and it ends them."""
+    for word, seconds in ((signal.SIGTERM, 3), (signal.SIGKILL, 10)):
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(process.pid, word)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(seconds)
+
+
+def last_json(text):
+    """The object in the last line that holds one; None without."""
+    for line in reversed(text.splitlines()):
+        with contextlib.suppress(ValueError):
+            value = json.loads(line)
+            if isinstance(value, dict):
+                return value
+    return None
+
+
+class Commands:
+    def __init__(self, programs, work, log):
+        """`programs`: the folder of trainctl; `work`: an empty one; `log`: a file open for writing."""
+        self.programs, self.work, self.log = pathlib.Path(programs), pathlib.Path(work), log
+        self.until = 0.0  # on the monotonic clock: when the row's time ends
+        self.count = 0
+
+    def left(self):
+        return self.until - time.monotonic()
+
+    def call(self, *words, may_fail=False, limit=float("inf"), environment=None):
+        """Runs a command to its end; what is left of it after the row's time, or `limit` seconds, is ended."""
+        seconds = min(limit, self.left())
+        if seconds <= 0:
+            raise Failed("no time was left")
+        self.count += 1
+        line = "$ " + " ".join(map(str, words))
+        files = [self.work / f"{self.count}.{name}" for name in ("out", "err")]  # unlike pipes, no orphan keeps them open
+        start = time.monotonic()
+        in_time = True
+        with open(files[0], "wb") as out, open(files[1], "wb") as err:
+            process = subprocess.Popen(list(map(str, words)), stdin=subprocess.DEVNULL, stdout=out, stderr=err, cwd=self.work,
+                                       start_new_session=True, env={**os.environ, **(environment or {})})
+            try:
+                process.wait(seconds)
+            except subprocess.TimeoutExpired:
+                in_time = False
+            finally:
+                if process.returncode is None:
+                    end(process)
+                texts = [file.read_text("utf-8", "replace") for file in files]
+                self.log.write(f"{line}\n{''.join(texts)}[exit code {process.returncode}, {time.monotonic() - start:.1f} s]\n\n")
+                self.log.flush()
+        if not in_time:
+            raise Failed(f"took longer than {seconds:.0f} s", f"{line}\n{''.join(texts)}")
+        if process.returncode != 0 and not may_fail:
+            raise Failed(f"exit code {process.returncode}", f"{line}\n{''.join(texts)}")
+        return Finished(*texts, process.returncode)
+
+    def document(self, *words, may_fail=False):
+        """The JSON object that a command prints last on its standard output."""
+        finished = self.call(*words, may_fail=may_fail)
+        value = last_json(finished.out)
+        if value is None:
+            raise Failed(f"printed no JSON, exit code {finished.code}", finished.out + finished.err)
+        return value
+
+    def trainctl(self, *words, **more):
+        return self.call(self.programs / "trainctl", *words, **more)
+
+    def train(self, config, device, *settings, ranks=1, directory=None, resume=None):
+        """Trains; returns the events of its metrics.jsonl."""
+        directory = directory or self.work / f"run-{self.count}"
+        words = [word for setting in settings for word in ("--set", setting)] + (["--resume", resume] if resume else [])
+        self.trainctl("run", config, "--device", device, "--ranks", ranks, "--run-dir", directory, "--progress", "none", *words)
+        return [json.loads(line) for line in (directory / "metrics.jsonl").read_text().splitlines()]

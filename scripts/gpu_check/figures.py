@@ -1,0 +1,110 @@
+"""Benchmarks, beside PyTorch on the same GPU, and the targets that they are compared with. They decide nothing."""
+import shutil
+import sys
+from typing import Callable, NamedTuple, Optional
+
+from .commands import Failed, Skipped, last_json
+from .places import BENCH
+from .rows import Row
+
+# Precision, batch, seconds of measuring.
+NETWORKS = {"resnet50": ("bfloat16", 256, 8), "resnet20": ("bfloat16", 128, 4), "mlp": ("float32", 64, 4)}
+
+
+def ours(network, *settings):
+    precision, batch, seconds = NETWORKS[network]
+    # In memory: the loader's random numbers are not what is measured.
+    settings = ["cluster.device=cuda", f"train.precision={precision}", f"train.batch_size_per_rank={batch}", "data.cache=memory",
+                *settings]
+
+    def run(commands):
+        words = [word for setting in settings for word in ("--set", setting)]
+        figures = commands.document(commands.programs / "trainctl", "bench", "step", BENCH / f"configs/{network}.yaml", "--ranks", 1,
+                                    "--seconds", seconds, "--json", *words)
+        text = f"{figures['samples_per_second']:.0f} samples/s, {figures['memory_bytes'] / 1e6:.0f} MB"
+        return f"{text}, GPU idle {idle(figures):.1%}, the host waited {figures['waited_seconds'] * 1e6:.0f} us a step", figures
+    return run
+
+
+def idle(figures):
+    return figures["gpu_idle_seconds"] / figures["mean_seconds"]
+
+
+def torch_python(commands):
+    """The first interpreter here whose PyTorch has CUDA, or None; looked for once."""
+    if not hasattr(commands, "torch_python"):
+        commands.torch_python = None
+        for python in dict.fromkeys(filter(None, [sys.executable, shutil.which("python3")])):
+            finished = commands.call(python, "-c", "import torch; print(torch.cuda.is_available())", may_fail=True)
+            if finished.code == 0 and finished.out.split()[-1:] == ["True"]:
+                commands.torch_python = python
+                break
+    return commands.torch_python
+
+
+def pytorch(network, mode):
+    precision, batch, seconds = NETWORKS[network]
+
+    def run(commands):
+        python = torch_python(commands)
+        if python is None:
+            raise Skipped("no python3 here has PyTorch with CUDA")
+        finished = commands.call(python, BENCH / "peer_cuda.py", network, precision, batch, mode, seconds)
+        figures = last_json(finished.out)
+        if figures is None:
+            raise Failed("printed no JSON", finished.out + finished.err)
+        return (f"{figures['samples_per_second']:.0f} samples/s, {figures['reserved_bytes'] / 1e6:.0f} MB reserved, PyTorch "
+                f"{figures['version']} with cuDNN {figures['cudnn']}"), figures
+    return run
+
+
+ROWS = [
+    Row("resnet50", 60, ours("resnet50"), False),
+    Row("resnet20", 40, ours("resnet20"), False),
+    Row("mlp", 30, ours("mlp"), False),
+    Row("resnet50 eager", 60, pytorch("resnet50", "eager"), False),
+    Row("resnet20 eager", 40, pytorch("resnet20", "eager"), False),
+    Row("mlp eager", 40, pytorch("mlp", "eager"), False),
+    Row("resnet50 deterministic", 60, ours("resnet50", "train.deterministic=true"), False),
+    Row("resnet50 compiled", 150, pytorch("resnet50", "compiled"), False),
+]
+
+
+class Target(NamedTuple):
+    name: str
+    value: Callable  # of the rows' figures
+    text: Callable
+    limit: Optional[float]  # None: there is none
+    at_least: bool = True  # else at most
+
+    def of(self, figures):
+        """None where one that it needs was not measured."""
+        try:
+            return self.value(figures)
+        except (KeyError, TypeError, ZeroDivisionError):
+            return None
+
+    def holds(self, value):
+        return value >= self.limit if self.at_least else value <= self.limit
+
+    def limit_text(self):
+        return "" if self.limit is None else f"{'>=' if self.at_least else '<='} {self.text(self.limit)}"
+
+
+def speed(one, other):
+    return lambda figures: figures[one]["samples_per_second"] / figures[other]["samples_per_second"]
+
+
+TARGETS = [
+    Target("resnet50, speed of PyTorch's eager", speed("resnet50", "resnet50 eager"), "{:.2f} x".format, 1.2),
+    Target("resnet50, speed of torch.compile's", speed("resnet50", "resnet50 compiled"), "{:.2f} x".format, 1.0),
+    Target("resnet20, speed of PyTorch's eager", speed("resnet20", "resnet20 eager"), "{:.2f} x".format, 4.0),
+    Target("mlp, speed of PyTorch's eager", speed("mlp", "mlp eager"), "{:.2f} x".format, 8.0),
+    Target("resnet50, GPU idle in a step", lambda figures: idle(figures["resnet50"]), "{:.1%}".format, 0.02, False),
+    Target("resnet50, memory of what PyTorch reserves",
+           lambda figures: figures["resnet50"]["memory_bytes"] / figures["resnet50 eager"]["reserved_bytes"], "{:.2f} x".format,
+           0.8, False),
+    Target("resnet50, what train.deterministic costs",
+           lambda figures: figures["resnet50"]["samples_per_second"] / figures["resnet50 deterministic"]["samples_per_second"] - 1,
+           "{:.1%}".format, None),
+]

@@ -1,0 +1,11 @@
+"""Where things lie, in a bundle or in a checkout."""
+import os
+import pathlib
+
+HERE = pathlib.Path(__file__).resolve()
+BUNDLE = next((folder for folder in HERE.parents if (folder / "libexec/enter").exists()), None)
+SHARE = BUNDLE / "share/trainctl" if BUNDLE else HERE.parents[2]
+PROGRAMS = BUNDLE / "bin" if BUNDLE else SHARE / "build/release"
+BENCH = SHARE / "scripts/bench"
+QUICKSTART = SHARE / "configs/quickstart.yaml"
+DATA = pathlib.Path(os.environ.get("TRAINCTL_DATA") or "data").resolve()  # commands run in a folder of their own

@@ -1,0 +1,71 @@
+"""Rows of the table, and running them one after the other within one deadline."""
+import contextlib
+import signal
+import time
+from typing import Callable, NamedTuple
+
+from .commands import Failed, Skipped
+
+
+class Row(NamedTuple):
+    name: str
+    limit: float  # seconds
+    run: Callable  # takes the commands; returns a text, or a text and figures
+    decides: bool = True  # else it is a figure: the exit code does not depend on it
+
+
+class Stopped(BaseException):
+    """A signal asked for the end."""
+
+
+@contextlib.contextmanager
+def stopping():
+    """SIGINT and SIGTERM raise Stopped, once."""
+
+    def stop(number, _):
+        for word in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(word, signal.SIG_IGN)
+        raise Stopped(signal.Signals(number).name)
+
+    before = {word: signal.signal(word, stop) for word in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for word, handler in before.items():
+            signal.signal(word, handler)
+
+
+def run_row(row, commands, report):
+    start = time.monotonic()
+    verdict, text, log, figures = "FAILED" if row.decides else "no figure", "", "", None
+    try:
+        text = row.run(commands)
+        if isinstance(text, tuple):
+            text, figures = text
+        verdict = "good" if row.decides else "figure"
+    except Skipped as reason:
+        verdict, text = "skipped", str(reason)
+    except Stopped as stop:
+        text = f"stopped by {stop}"
+        raise
+    except Exception as problem:
+        text = str(problem) if isinstance(problem, Failed) else f"{type(problem).__name__}: {problem}"
+        log = getattr(problem, "log", "")
+    finally:
+        report.add(row, verdict, time.monotonic() - start, text, log, figures)
+
+
+def run_rows(rows, commands, report, deadline):
+    """Every row, each cut to its limit and all to the deadline; those that no time is left for say so."""
+    why = "no time was left"
+    rows = list(rows)
+    with stopping():
+        try:
+            while rows and deadline - time.monotonic() > 1:
+                row = rows.pop(0)
+                commands.until = min(time.monotonic() + row.limit, deadline)
+                run_row(row, commands, report)
+        except Stopped as stop:
+            why = f"stopped by {stop}"
+    for row in rows:
+        report.add(row, "not run", 0, why)

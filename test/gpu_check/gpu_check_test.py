@@ -1,0 +1,240 @@
+#!/usr/bin/env python3
+"""scripts/gpu-check on programs that stand in for the real ones and behave as variables say."""
+import importlib.machinery
+import importlib.util
+import io
+import json
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+SCRIPTS = pathlib.Path(__file__).resolve().parents[2] / "scripts"
+sys.dont_write_bytecode = True
+sys.path.insert(0, str(SCRIPTS))
+from gpu_check import checks, figures  # noqa: E402
+from gpu_check.commands import Commands, Failed, Finished, Skipped, last_json  # noqa: E402
+from gpu_check.report import Report  # noqa: E402
+from gpu_check.rows import Row, run_rows  # noqa: E402
+
+PROGRAMS = {
+    "trainctl": """
+import json, os, sys
+if sys.argv[1] == "doctor":
+    problems = [{"message": "the disk is gone", "error": True}] if "NO_RUN" in os.environ else []
+    print(json.dumps({"ok": not problems, "problems": problems, "ranks": [{"gpu": os.environ.get("GPU", "GPU-1") or None}]}))
+elif sys.argv[1] == "bench":
+    assert "data.cache=memory" in sys.argv
+    slow = 2 if "train.deterministic=true" in sys.argv else 1
+    print("a warning", file=sys.stderr)
+    print(json.dumps({"samples_per_second": 1000 / slow, "memory_bytes": 7e9, "mean_seconds": 0.1, "gpu_idle_seconds": 0.001,
+                      "waited_seconds": 0}))
+    print("3")
+elif sys.argv[1] == "run":
+    print(os.environ["TRAINCTL_DATA"], os.getcwd())
+    sys.exit(3)
+""",
+    # As Catch2 2 does; one case crashes all that follow it.
+    "test-cuda": r"""
+import os, sys
+names = ["adds, too", "breaks [memory]", "multiplies"]
+if "--list-test-names-only" in sys.argv:
+    print("\n".join(names))
+    sys.exit(3)
+broken = "BROKEN" in os.environ
+if len(sys.argv) == 1:
+    print("illegal access" if broken else "All tests passed (7 assertions in 3 test cases)")
+    sys.exit(9 if broken else 0)
+name = sys.argv[1].replace("\\", "")
+assert name in names and sys.argv[1] in (r"adds\, too", r"breaks \[memory\]", "multiplies")
+sys.exit(9 if broken and name.startswith("breaks") else 0)
+""",
+    "mpirun": """
+import os, sys
+assert os.environ["OMPI_MCA_plm"] == "isolated" and os.environ["OMPI_ALLOW_RUN_AS_ROOT"] == "1"
+assert sys.argv[-2] == "conformance"
+print("all cases passed")
+""",
+    "test-mpi": "",
+}
+
+
+class Folder(unittest.TestCase):
+    def setUp(self):
+        self.temporary = tempfile.TemporaryDirectory()
+        self.addCleanup(self.temporary.cleanup)
+        self.folder = pathlib.Path(self.temporary.name)
+        self.json = self.folder / "report.json"
+
+
+class WholeCommand(Folder):
+    def setUp(self):
+        super().setUp()
+        for name, text in PROGRAMS.items():
+            path = self.folder / "bin" / name
+            path.parent.mkdir(exist_ok=True)
+            path.write_text(f"#!{sys.executable}\n{text}")
+            path.chmod(0o755)
+
+    def command(self, *words, **variables):
+        command = [SCRIPTS / "gpu-check", "--programs", self.folder / "bin", "--json", self.json, *words]
+        return subprocess.run(list(map(str, command)), cwd=self.folder, env={**os.environ, **variables}, capture_output=True,
+                              text=True, timeout=60)
+
+    def rows(self):
+        return {row["name"]: row for row in json.loads(self.json.read_text())["rows"]}
+
+    def test_good(self):
+        finished = self.command("--only", "ops", "staged", "nccl")
+        self.assertEqual(finished.returncode, 0, finished.stdout + finished.stderr)
+        self.assertEqual([row["verdict"] for row in self.rows().values()], ["good"] * 3)
+        self.assertTrue(json.loads(self.json.read_text())["ok"])
+
+    def test_broken_case_is_named(self):
+        finished = self.command("--only", "ops", "staged", BROKEN="1")
+        self.assertEqual(finished.returncode, 1)
+        row = self.rows()["ops"]
+        self.assertEqual(row["text"], "exit code 9; of 3 cases run one by one 1 fail: 'breaks [memory]' (exit code 9)")
+        self.assertIn("illegal access", row["log"])
+        self.assertIn("illegal access", (self.folder / "report.log").read_text())
+        self.assertEqual(self.rows()["staged"]["verdict"], "good")
+
+    def test_figures_decide_nothing(self):
+        finished = self.command("--only", "resnet50", "resnet50 deterministic", "resnet50 eager", "mlp", TRAINCTL_DATA="data")
+        self.assertEqual(finished.returncode, 0, finished.stdout + finished.stderr)
+        self.assertIn("resnet50, GPU idle in a step                     1.0%  <= 2.0%    met", finished.stdout)
+        self.assertIn("resnet50, what train.deterministic costs       100.0%", finished.stdout)
+        verdicts = {target["name"]: target["verdict"] for target in json.loads(self.json.read_text())["targets"]}
+        self.assertEqual(verdicts["resnet20, speed of PyTorch's eager"], "not measured")
+
+    def test_data_lies_where_the_user_is(self):
+        (self.folder / "data/mnist").mkdir(parents=True)
+        for variables in ({"TRAINCTL_DATA": "data"}, {"TRAINCTL_DATA": ""}):
+            self.assertEqual(self.command("--only", "mnist", **variables).returncode, 1)
+            self.assertEqual(self.rows()["mnist"]["verdict"], "FAILED")  # tried, that is
+            self.assertIn(f"{self.folder.resolve()}/data /", self.rows()["mnist"]["log"])
+        self.assertEqual(self.command("--only", "mnist", TRAINCTL_DATA="elsewhere").returncode, 0)
+        self.assertEqual(self.rows()["mnist"]["verdict"], "skipped")
+
+    def test_doctor(self):
+        self.json.write_text("an earlier report")
+        self.assertEqual(self.command(NO_RUN="1").stderr, "a run would not start: the disk is gone\n")
+        self.assertEqual(self.command(NO_RUN="1", GPU="").stderr, "no CUDA device: the disk is gone\n")
+        self.assertFalse(self.json.exists())
+        (self.folder / "bin/trainctl").write_text("#!/bin/sh\necho torn; exit 7\n")
+        self.assertIn("the doctor failed: printed no JSON, exit code 7\ntorn", self.command().stderr)
+
+
+class Rows(Folder):
+    """Rows made up for the test, in this process."""
+
+    def run_rows(self, rows, seconds):
+        work = self.folder / "work"
+        work.mkdir()
+        self.shown, sys.stdout = sys.stdout, io.StringIO()
+        try:
+            report = Report(self.json, {})
+            with open(self.folder / "report.log", "w") as log:
+                run_rows(rows, Commands(self.folder, work, log), report, time.monotonic() + seconds)
+            code = report.finish()
+        finally:
+            self.table, sys.stdout = sys.stdout.getvalue(), self.shown
+        return code, {row["name"]: (row["verdict"], row["text"]) for row in json.loads(self.json.read_text())["rows"]}
+
+    def test_hanging_and_raising(self):
+        seen = []
+
+        def look(_):
+            seen.append(json.loads(self.json.read_text())["rows"][0]["verdict"])
+            return "there"
+        rows = [
+            Row("hangs", 1, lambda commands: commands.call("sh", "-c", "echo before; sleep 60 & sleep 60")),
+            Row("looks", 5, look),
+            Row("raises", 5, lambda _: {}["nothing"]),
+            Row("poor", 5, lambda commands: commands.call("false"), False),
+        ]
+        start = time.monotonic()
+        code, found = self.run_rows(rows, 60)
+        self.assertLess(time.monotonic() - start, 30)
+        self.assertEqual(code, 1)
+        self.assertEqual(found["hangs"], ("FAILED", "took longer than 1 s"))
+        self.assertIn("    | before", self.table)
+        self.assertEqual((seen, found["looks"]), (["FAILED"], ("good", "there")))
+        self.assertEqual(found["raises"], ("FAILED", "KeyError: 'nothing'"))
+        self.assertEqual(found["poor"], ("no figure", "exit code 1"))
+        self.assertIn("2 failed", self.table)
+
+    def test_deadline(self):
+        rows = [Row("slow", 60, lambda commands: commands.call("sleep", "60")), Row("late", 60, lambda _: "x"),
+                Row("figure", 60, lambda _: "x", False)]
+        start = time.monotonic()
+        code, found = self.run_rows(rows, 3)
+        self.assertLess(time.monotonic() - start, 20)
+        self.assertEqual(code, 1)
+        self.assertEqual(found["slow"][0], "FAILED")
+        self.assertEqual([found["late"], found["figure"]], [("not run", "no time was left")] * 2)
+        self.assertIn("2 failed", self.table)
+
+    def test_a_signal_ends_with_the_report(self):
+        def stop(commands):
+            os.kill(os.getpid(), signal.SIGTERM)
+            commands.call("sleep", "60")
+        code, found = self.run_rows([Row("first", 5, lambda _: "x"), Row("stopped", 60, stop), Row("last", 5, lambda _: "x")], 90)
+        self.assertEqual(code, 1)
+        self.assertEqual(found, {"first": ("good", "x"), "stopped": ("FAILED", "stopped by SIGTERM"),
+                                 "last": ("not run", "stopped by SIGTERM")})
+        self.assertEqual(signal.getsignal(signal.SIGTERM), signal.SIG_DFL)
+
+
+class Parts(unittest.TestCase):
+    def test_the_checks_fit_the_deadline(self):
+        loader = importlib.machinery.SourceFileLoader("command", str(SCRIPTS / "gpu-check"))
+        command = importlib.util.module_from_spec(importlib.util.spec_from_loader("command", loader))
+        loader.exec_module(command)
+        self.assertLessEqual(command.DOCTOR_SECONDS + sum(row.limit for row in checks.ROWS), command.SECONDS)
+        self.assertLess(command.SECONDS, 8 * 60)
+        decides = [row.decides for row in command.ROWS]
+        self.assertEqual(decides, sorted(decides, reverse=True))
+
+    def test_last_json(self):
+        self.assertEqual(last_json('{"a": 1}\n{"a": 2}\n[3]\n4\n{torn'), {"a": 2})
+        self.assertIsNone(last_json("nothing\n"))
+
+    def test_pytorch_is_looked_for_once(self):
+        class Without:
+            calls = 0
+
+            def call(self, *words, may_fail):
+                self.calls += 1
+                return Finished("False\n", "", 0)
+        commands = Without()
+        for mode in ("eager", "compiled"):
+            with self.assertRaises(Skipped):
+                figures.pytorch("mlp", mode)(commands)
+        self.assertLessEqual(commands.calls, 2)  # this interpreter, and python3
+
+    def test_targets(self):
+        ours = {"samples_per_second": 1300, "memory_bytes": 9, "mean_seconds": 1, "gpu_idle_seconds": 0.03}
+        values = {"resnet50": ours, "resnet50 eager": {"samples_per_second": 1000, "reserved_bytes": 10}}
+        found = {target.name: (target.of(values), target.of(values) is not None and target.holds(target.of(values)))
+                 for target in figures.TARGETS if target.limit is not None}
+        self.assertEqual(found["resnet50, speed of PyTorch's eager"], (1.3, True))
+        self.assertEqual(found["resnet50, GPU idle in a step"], (0.03, False))
+        self.assertEqual(found["resnet50, memory of what PyTorch reserves"], (0.9, False))
+        self.assertEqual(found["mlp, speed of PyTorch's eager"], (None, False))
+
+    def test_distances(self):
+        self.assertAlmostEqual(checks.farthest([1, 2], [1, 1.6]), 0.25)
+        self.assertAlmostEqual(checks.average([1, 2], [1, 1.5]), 0.2)
+        with self.assertRaises(Failed):
+            checks.at_most(float("nan"), 1, "a loss")
+        with self.assertRaises(Failed):
+            checks.farthest([1], [1, 2])
+
+
+if __name__ == "__main__":
+    unittest.main()
