@@ -23,7 +23,7 @@ if(NOT CUDAToolkit_FOUND OR NOT CUDNN_LIBRARY OR cudnn_version VERSION_LESS 9.8)
   return()
 endif()
 
-set(CMAKE_CUDA_ARCHITECTURES 80-real 90)  # 90: also PTX, for later GPUs
+set(CMAKE_CUDA_ARCHITECTURES 80-real 90)  # 90: also PTX, for later GPUs; core/backend/cuda/device.cpp knows the oldest
 enable_language(CUDA)
 if(NOT CMAKE_CUDA20_STANDARD_COMPILE_OPTION)  # CMake before 3.26 does not know that nvcc has it
   set(CMAKE_CUDA20_STANDARD_COMPILE_OPTION -std=c++20)
@@ -41,7 +41,7 @@ list(TRANSFORM nccl_sources PREPEND ${PROJECT_SOURCE_DIR}/parallel/comm/nccl/)
 list(APPEND TRAINCTL_CUDA_SOURCES ${nccl_sources}
   ${PROJECT_SOURCE_DIR}/parallel/comm/nccl/module.cpp ${PROJECT_SOURCE_DIR}/parallel/comm/call.cpp)
 add_library(trainctl_cuda MODULE ${TRAINCTL_CUDA_SOURCES})
-set_target_properties(trainctl_cuda PROPERTIES PREFIX "")
+set_target_properties(trainctl_cuda PROPERTIES PREFIX "" BUILD_WITH_INSTALL_RPATH ON INSTALL_RPATH_USE_LINK_PATH ON)
 target_include_directories(trainctl_cuda PRIVATE ${PROJECT_SOURCE_DIR} $<$<BOOL:${NCCL_INCLUDE}>:${NCCL_INCLUDE}>)
 target_compile_options(trainctl_cuda PRIVATE $<$<COMPILE_LANGUAGE:CUDA>:--extended-lambda --expt-relaxed-constexpr>)
 # Symbols of core are the program's.

@@ -6,8 +6,10 @@
 #include <filesystem>
 #include <fstream>
 
+#include "cmd/captured_output.h"
 #include "cmd/device.h"
 #include "cmd/doctor_facts.h"
+#include "cmd/doctor_kernels.h"
 #include "cmd/doctor_problems.h"
 #include "cmd/doctor_report.h"
 #include "cmd/job.h"
@@ -56,47 +58,98 @@ std::vector<Json> gather_facts(const std::string& run_directory, const RankConte
   return facts;
 }
 
-// All that a run does before its first step: devices, communicators, and with a config data, kernels and memory.
+// All that a run does before its first step: devices, communicators, and with a config data, kernels and memory;
+// without one a try of the GPU.
 void rehearse(const RunSpec& spec, bool has_config, RankContext& context) {
   RankDevice device = open_device(spec, context);
+  if (!has_config && device.backend->name() != "cpu") try_kernels(*device.backend);
   if (!has_config) return;
   const Data data(spec.data, spec.seed);
   const Job job(spec, data.info(), device, context.world, {}, "");
+}
+
+// What is known so far, while something may yet go wrong: for people all but the verdict, for a supervising process a
+// report that a later one replaces.
+void show_first(bool json, bool supervised, const std::vector<Json>& facts, const std::vector<Problem>& problems) {
+  if (!json) std::fputs(findings_text(facts, problems).c_str(), stdout);
+  if (json && supervised) std::fputs(doctor_json(facts, problems).c_str(), stdout);
+  std::fflush(stdout);
+}
+
+// `shown`: how many of the problems were.
+void show_last(bool json, const std::vector<Json>& facts, const std::vector<Problem>& problems, std::size_t shown) {
+  std::fputs((json ? doctor_json(facts, problems) : verdict_text(problems, shown)).c_str(), stdout);
+  std::fflush(stdout);
 }
 
 // On every rank of the run. `launch_problem`: why its ranks could not be started; then this process is alone.
 int examine(const DoctorOptions& options, const RunSpec& spec, const std::string& launch_problem,
             RankContext& context) {
   World& world = context.world;
+  const bool shows = world.rank() == 0, json = options.common.json;
   ImmediateStream host;
   const std::string directory = options.run_directory.empty() ? "runs/" + spec.name : options.run_directory;
   const std::vector<Json> facts = gather_facts(directory, context, host);
   std::vector<Problem> problems;
-  if (world.rank() == 0) {
+  if (shows) {
     problems = find_problems(facts, std::string(name_of(spec.cluster.device)),
                              std::string(name_of(spec.cluster.communication)));
+    if (!launch_problem.empty() && !stops(problems)) problems.push_back({true, "", launch_problem, ""});
+    show_first(json, context.situation.supervised, facts, problems);
   }
-  const auto stops = [&problems] {
-    return std::any_of(problems.begin(), problems.end(), [](const Problem& problem) { return problem.stops_a_run; });
-  };
-  if (!launch_problem.empty() && !stops()) problems.push_back({true, "", launch_problem, ""});
-  bool stopped = any_rank(stops(), world.communicator(), host);
+  const std::size_t shown = problems.size();
+  bool stopped = any_rank(stops(problems), world.communicator(), host);
   if (!stopped) {
     try {
       rehearse(spec, !options.common.config.empty(), context);
-    } catch (const CollectiveError& error) {
-      problems.push_back({true, "", error.what(), ""});
-      stopped = true;
     } catch (const Error& error) {
-      if (world.size() > 1) throw;  // the others may wait for this rank
       problems.push_back({true, "", error.what(), ""});
       stopped = true;
+      const bool all_know = world.size() == 1 || dynamic_cast<const CollectiveError*>(&error) != nullptr;
+      if (!all_know) {  // the others may wait for this rank: it ends them, and a supervisor reports it
+        if (shows && !context.situation.supervised) show_last(json, facts, problems, shown);
+        throw;
+      }
     }
   }
-  if (world.rank() == 0) {
-    std::fputs((options.common.json ? doctor_json(facts, problems) : doctor_text(facts, problems)).c_str(), stdout);
-  }
+  if (shows) show_last(json, facts, problems, shown);
   return stopped ? exit_code(ErrorKind::answer_is_no) : 0;
+}
+
+// A report without machines.
+void show_alone(bool json, const std::string& problem) { show_last(json, {}, {{true, "", problem, ""}}, 0); }
+
+// The last line of what the ranks wrote; "" where there is none.
+std::string last_line(const std::string& output) {
+  if (output.size() < 2) return "";
+  const std::size_t before = output.find_last_of('\n', output.size() - 2);
+  return output.substr(before == std::string::npos ? 0 : before + 1);
+}
+
+// Under the supervision of this process. The first rank shows what it finds as long as it lives; this process adds how
+// the ranks ended, where they did so on their way.
+int examine_by_ranks(const DoctorOptions& options, const LaunchPlan& plan) {
+  const bool json = options.common.json;
+  RankStatus end;
+  std::string report;
+  {
+    std::optional<CapturedOutput> output;
+    if (json) output.emplace();
+    end = attend_ranks(plan);
+    if (output) report = last_line(output->text());
+  }
+  const int code = end.exit_code, no = exit_code(ErrorKind::answer_is_no);
+  if (code == exit_code(ErrorKind::interrupted)) return code;
+  std::string failure = end.message;
+  if (failure.empty() && code != 0 && code != no) failure = format("the ranks ended with exit code {}", code);
+  if (failure.empty()) {
+    std::fputs(report.c_str(), stdout);
+  } else if (json && !report.empty()) {
+    std::fputs(with_problem(report, {true, "", failure, ""}).c_str(), stdout);
+  } else {
+    show_alone(json, failure);
+  }
+  return code == 0 ? 0 : no;
 }
 
 int run_doctor(DoctorOptions& options) {
@@ -112,15 +165,14 @@ int run_doctor(DoctorOptions& options) {
                                                              : DeviceChoice::automatic;
     }
   } catch (const Error& error) {
-    const std::vector<Problem> problems = {{true, "", error.what(), ""}};
-    std::fputs((options.common.json ? doctor_json({}, problems) : doctor_text({}, problems)).c_str(), stdout);
+    show_alone(options.common.json, error.what());
     return no;
   }
   const Situation situation = find_situation(Variables::of_process());
   std::string launch_problem;
   try {
-    const std::optional<int> code = supervise_ranks(spec.cluster, options.common, options.launch, situation);
-    if (code) return *code == 0 || *code == exit_code(ErrorKind::interrupted) ? *code : no;
+    const auto plan = plan_ranks(spec.cluster, options.common, options.launch, situation);
+    if (plan) return examine_by_ranks(options, *plan);
   } catch (const Error& error) {
     launch_problem = error.what();
   }

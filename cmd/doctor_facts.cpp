@@ -5,14 +5,15 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
+#include <cmath>
 #include <filesystem>
-#include <optional>
 
 #include "cmd/version.h"
 #include "core/backend/device_module.h"
 #include "core/backend/nvml.h"
 #include "core/backend/select.h"
 #include "core/base/error.h"
+#include "core/base/format.h"
 #include "core/base/json.h"
 #include "parallel/comm/environment.h"
 #include "parallel/launch/process.h"
@@ -26,6 +27,9 @@ Json free_bytes(const std::string& folder) {
   if (statvfs(folder.c_str(), &status) != 0) return nullptr;
   return static_cast<std::int64_t>(status.f_bavail) * static_cast<std::int64_t>(status.f_frsize);
 }
+
+// Null where it is not known.
+Json bytes(double value) { return std::isnan(value) ? Json() : Json(static_cast<std::int64_t>(value)); }
 
 Json locked_memory_limit() {
   rlimit limit{};
@@ -61,8 +65,8 @@ void ask_driver(Json& facts) {
       facts["gpus"].push_back({{"name", identity.name},
                                {"uuid", identity.uuid},
                                {"pci_bus_id", identity.pci_bus_id},
-                               {"memory_bytes", static_cast<std::int64_t>(reading.memory_total_bytes)},
-                               {"memory_used_bytes", static_cast<std::int64_t>(reading.memory_bytes)},
+                               {"memory_bytes", bytes(reading.memory_total_bytes)},
+                               {"memory_used_bytes", bytes(reading.memory_bytes)},
                                {"nvlinks", identity.active_nvlinks},
                                {"throttled", throttle_words(reading.throttled)},
                                {"visible", false}});
@@ -90,8 +94,10 @@ void ask_cuda(Json& facts, int local_rank) {
     facts["cuda"]["libraries"].push_back({{"name", library.name}, {"built", library.built}, {"found", library.found}});
   }
   facts["cuda"]["why_no_nccl"] = loaded.module->why_no_nccl();
-  const std::vector<Gpu> visible = loaded.module->gpus();
-  for (const Gpu& gpu : visible) {
+  const VisibleGpus visible = loaded.module->gpus();
+  facts["cuda"]["why_no_gpu"] = visible.why;
+  facts["cuda"]["remedy"] = visible.remedy;
+  for (const Gpu& gpu : visible.gpus) {
     Json* known = nullptr;
     for (Json& listed : facts["gpus"]) {
       if (listed["uuid"] == gpu.uuid) known = &listed;
@@ -102,8 +108,11 @@ void ask_cuda(Json& facts, int local_rank) {
       known = &facts["gpus"].back();
     }
     (*known)["visible"] = true;
+    (*known)["compute_capability"] = format("{}.{}", gpu.major, gpu.minor);
+    (*known)["why_not"] = gpu.why_not;
   }
-  if (!visible.empty()) facts["gpu"] = visible[static_cast<std::size_t>(local_rank) % visible.size()].uuid;
+  const std::size_t count = visible.gpus.size();
+  if (count > 0) facts["gpu"] = visible.gpus[static_cast<std::size_t>(local_rank) % count].uuid;
 }
 
 }  // namespace
@@ -123,7 +132,11 @@ std::string rank_facts(int rank, int local_rank, const std::string& host, int co
       {"locked_memory_limit_bytes", locked_memory_limit()},
       {"run_directory", run_folder(folder)}};
   ask_driver(facts);
-  ask_cuda(facts, local_rank);
+  try {
+    ask_cuda(facts, local_rank);
+  } catch (const Error& error) {
+    facts["cuda"]["why_no_gpu"] = error.what();
+  }
   return facts.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 

@@ -1,9 +1,11 @@
 // From facts to problems and remedies.
 #include "cmd/doctor_problems.h"
 
+#include <algorithm>
 #include <map>
 #include <set>
 
+#include "cmd/doctor_gpus.h"
 #include "core/base/format.h"
 #include "core/base/json.h"
 
@@ -53,9 +55,14 @@ void look_at_host(const Json& f, std::size_t ranks_here, bool several_hosts, Pro
     problems.push_back({false, host, format("only {} may be locked", byte_text(f["locked_memory_limit_bytes"])),
                         "networks that copy by themselves need more: ulimit -l unlimited"});
   }
-  for (const Json& gpu : f["gpus"]) {
-    for (const Json& reason : gpu.value("throttled", Json::array())) {
-      problems.push_back({false, host, format("GPU {} is throttled now: {}", text(gpu["uuid"]), text(reason)),
+}
+
+// Of one host. A power cap is where a busy GPU belongs.
+void look_at_throttling(const std::vector<Json>& facts, const std::string& host, Problems& problems) {
+  for (const HostGpu& gpu : gpus_of_host(facts, host)) {
+    for (const Json& reason : gpu.facts.value("throttled", Json::array())) {
+      if (reason == "power cap") continue;
+      problems.push_back({false, host, format("GPU {} is throttled now: {}", text(gpu.facts["uuid"]), text(reason)),
                           "look at its cooling and power limit (nvidia-smi -q -d PERFORMANCE)"});
     }
   }
@@ -73,19 +80,33 @@ Problem no_gpu(const Json& f, bool stops) {
         "nvidia-cudnn-cu13 do"};
   }
   if (f["gpus"].empty()) return {stops, host, "the driver has no GPU", "look at nvidia-smi"};
-  std::string driver;
-  for (const Json& library : f["cuda"]["libraries"]) {
-    if (library["name"] == "driver for CUDA") driver = text(library["found"]);
-  }
   return {stops, host,
-          format("CUDA sees none of the {} GPUs{}", f["gpus"].size(),
-                 driver.empty() ? "" : "; the driver supports CUDA " + driver),
-          "look at CUDA_VISIBLE_DEVICES; a driver that is too old for this CUDA must be replaced"};
+          format("CUDA can use none of the {} GPUs: {}", f["gpus"].size(), text(f["cuda"].value("why_no_gpu", Json()))),
+          text(f["cuda"].value("remedy", Json()))};
+}
+
+// The GPU that the rank computes on.
+void look_at_own_gpu(const Json& f, Problems& problems) {
+  for (const Json& gpu : f["gpus"]) {
+    if (gpu["uuid"] != f["gpu"] || text(gpu.value("why_not", Json())).empty()) continue;
+    problems.push_back({true, format("rank {} on {}", f["rank"].get<int>(), text(f["host"])), text(gpu["why_not"]),
+                        "choose other GPUs by CUDA_VISIBLE_DEVICES, or compute on the CPU (--device cpu)"});
+  }
+}
+
+// What cuDNN does without.
+void look_at_nvrtc(const Json& f, Problems& problems) {
+  for (const Json& library : f["cuda"]["libraries"]) {
+    if (library["name"] != "NVRTC" || !text(library["found"]).empty()) continue;
+    problems.push_back({false, f["host"],
+                        "there is no NVRTC (libnvrtc), with which cuDNN compiles some of its fastest kernels",
+                        "install it (pip's nvidia-cuda-nvrtc does)"});
+  }
 }
 
 void look_at_gpus(const std::vector<Json>& facts, const std::string& device, const std::string& communication,
                   Problems& problems) {
-  std::set<std::string> hosts_without;
+  std::set<std::string> hosts_without, hosts_with;
   std::map<std::string, int> owner;  // of a GPU, by host and UUID
   std::set<std::string> models;
   std::size_t with = 0;
@@ -99,6 +120,8 @@ void look_at_gpus(const std::vector<Json>& facts, const std::string& device, con
       continue;
     }
     ++with;
+    look_at_own_gpu(f, problems);
+    if (hosts_with.insert(f["host"]).second) look_at_nvrtc(f, problems);
     for (const Json& gpu : f["gpus"]) {
       if (gpu["uuid"] == f["gpu"]) models.insert(gpu["name"]);
     }
@@ -128,6 +151,10 @@ void look_at_gpus(const std::vector<Json>& facts, const std::string& device, con
 
 }  // namespace
 
+bool stops(const std::vector<Problem>& problems) {
+  return std::any_of(problems.begin(), problems.end(), [](const Problem& problem) { return problem.stops_a_run; });
+}
+
 std::vector<Problem> find_problems(const std::vector<Json>& facts, const std::string& device,
                                    const std::string& communication) {
   Problems problems;
@@ -137,6 +164,7 @@ std::vector<Problem> find_problems(const std::vector<Json>& facts, const std::st
   for (const Json& f : facts) {
     if (!seen.insert(f["host"]).second) continue;
     look_at_host(f, ranks_of[f["host"]], ranks_of.size() > 1, problems);
+    look_at_throttling(facts, f["host"], problems);
     if (f["version"] != facts.front()["version"]) {
       problems.push_back({true, f["host"],
                           format("trainctl {}, but {} on {}", text(f["version"]), text(facts.front()["version"]),

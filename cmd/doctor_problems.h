@@ -15,6 +15,9 @@ struct Problem {
   std::string remedy;
 };
 
+// Whether a run would not start.
+bool stops(const std::vector<Problem>& problems);
+
 // `facts`: of every rank, in their order. `device` and `communication` as the config has them: "auto", "cuda", ...
 std::vector<Problem> find_problems(const std::vector<Json>& facts, const std::string& device,
                                    const std::string& communication);

@@ -2,8 +2,10 @@
 #include "cmd/doctor_report.h"
 
 #include <algorithm>
-#include <set>
+#include <span>
+#include <utility>
 
+#include "cmd/doctor_gpus.h"
 #include "cmd/table.h"
 #include "core/base/format.h"
 #include "core/base/json.h"
@@ -11,8 +13,11 @@
 namespace trainctl {
 namespace {
 
-bool stops(const std::vector<Problem>& problems) {
-  return std::any_of(problems.begin(), problems.end(), [](const Problem& problem) { return problem.stops_a_run; });
+Json as_json(const Problem& problem) {
+  return {{"error", problem.stops_a_run},
+          {"where", problem.where},
+          {"message", problem.message},
+          {"remedy", problem.remedy}};
 }
 
 std::string text(const Json& value, const char* otherwise = "none") {
@@ -36,34 +41,37 @@ std::string cuda_line(const Json& cuda) {
   return all;
 }
 
-std::string ranks_of(const std::vector<Json>& facts, const std::string& host, const std::string& uuid) {
-  std::string ranks;
-  for (const Json& f : facts) {
-    if (text(f["host"]) != host || text(f["gpu"], "") != uuid) continue;
-    ranks += format("{}{}", ranks.empty() ? "" : ", ", f["rank"].get<int>());
+// The GPUs of all hosts, whose they are, and how those of a host reach each other.
+std::string gpu_table(const std::vector<Json>& facts, const std::vector<std::string>& hosts) {
+  std::vector<std::pair<std::string, std::vector<HostGpu>>> all;
+  std::size_t most = 0;
+  for (const std::string& host : hosts) {
+    all.emplace_back(host, gpus_of_host(facts, host));
+    most = std::max(most, all.back().second.size());
   }
-  return ranks;
-}
-
-// Its GPUs, with how they reach each other.
-std::string gpu_table(const std::vector<Json>& facts, const Json& f) {
-  std::vector<Table::Column> columns = {{"  GPU"}, {"model"}, {"memory", Table::Align::right},
-                                        {"UUID"},  {"bus"},   {"rank"}};
-  const std::size_t linked = f["links"].size();
-  for (std::size_t other = 0; linked > 1 && other < linked; ++other) columns.push_back({format("to {}", other)});
+  if (most == 0) return "";
+  std::vector<Table::Column> columns = {{"host"}, {"GPU"}, {"model"}, {"memory", Table::Align::right},
+                                        {"UUID"}, {"bus"}, {"rank"}};
+  for (std::size_t other = 0; most > 1 && other < most; ++other) columns.push_back({format("to {}", other)});
   Table table(columns);
-  for (std::size_t i = 0; i < f["gpus"].size(); ++i) {
-    const Json& gpu = f["gpus"][i];
-    const std::string rank = ranks_of(facts, f["host"], gpu["uuid"]);
-    std::vector<std::string> cells = {
-        format("  {}", i),          text(gpu["name"]),
-        bytes(gpu["memory_bytes"]), text(gpu["uuid"]),
-        text(gpu["pci_bus_id"]),    !gpu["visible"].get<bool>() ? "not visible" : rank.empty() ? "-" : rank};
-    for (std::size_t other = 0; linked > 1 && other < linked; ++other)
-      cells.push_back(i < linked ? text(f["links"][i][other]) : "");
-    table.add(std::move(cells));
+  for (const auto& [host, gpus] : all) {
+    for (std::size_t i = 0; i < gpus.size(); ++i) {
+      const HostGpu& gpu = gpus[i];
+      std::vector<std::string> cells = {host,
+                                        format("{}", i),
+                                        text(gpu.facts["name"]),
+                                        bytes(gpu.facts["memory_bytes"]),
+                                        text(gpu.facts["uuid"]),
+                                        text(gpu.facts["pci_bus_id"]),
+                                        !gpu.ranks.empty() ? gpu.ranks
+                                        : gpu.visible      ? "-"
+                                                           : "not visible"};
+      if (most > 1) cells.insert(cells.end(), gpu.links.begin(), gpu.links.end());
+      cells.resize(columns.size());
+      table.add(std::move(cells));
+    }
   }
-  return table.text();
+  return table.text() + "\n";
 }
 
 std::string host_text(const std::vector<Json>& facts, const Json& f) {
@@ -82,7 +90,16 @@ std::string host_text(const std::vector<Json>& facts, const Json& f) {
   const std::string why = text(f["driver"]["why"], "");
   all += line("NVIDIA driver", why.empty() ? text(f["driver"]["version"]) : why);
   all += line("CUDA", cuda_line(f["cuda"]));
-  if (!f["gpus"].empty()) all += gpu_table(facts, f);
+  return all;
+}
+
+std::string problems_text(std::span<const Problem> problems) {
+  std::string all;
+  for (const Problem& problem : problems) {
+    all += format("{}: {}{}{}\n", problem.stops_a_run ? "error" : "note",
+                  problem.where.empty() ? "" : problem.where + ": ", problem.message,
+                  problem.remedy.empty() ? "" : "\n  -> " + problem.remedy);
+  }
   return all;
 }
 
@@ -90,27 +107,31 @@ std::string host_text(const std::vector<Json>& facts, const Json& f) {
 
 std::string doctor_json(const std::vector<Json>& facts, const std::vector<Problem>& problems) {
   Json listed = Json::array();
-  for (const Problem& problem : problems) {
-    listed.push_back({{"error", problem.stops_a_run},
-                      {"where", problem.where},
-                      {"message", problem.message},
-                      {"remedy", problem.remedy}});
-  }
+  for (const Problem& problem : problems) listed.push_back(as_json(problem));
   return Json{{"ok", !stops(problems)}, {"ranks", facts}, {"problems", listed}}.dump() + "\n";
 }
 
-std::string doctor_text(const std::vector<Json>& facts, const std::vector<Problem>& problems) {
+std::string with_problem(const std::string& report, const Problem& problem) {
+  Json all = Json::parse(report);
+  if (problem.stops_a_run) all["ok"] = false;
+  all["problems"].push_back(as_json(problem));
+  return all.dump() + "\n";
+}
+
+std::string findings_text(const std::vector<Json>& facts, const std::vector<Problem>& problems) {
   std::string all;
-  std::set<std::string> seen;
+  std::vector<std::string> hosts;
   for (const Json& f : facts) {
-    if (seen.insert(f["host"]).second) all += host_text(facts, f) + "\n";
+    if (std::find(hosts.begin(), hosts.end(), f["host"]) != hosts.end()) continue;
+    hosts.push_back(f["host"]);
+    all += host_text(facts, f) + "\n";
   }
-  for (const Problem& problem : problems) {
-    all += format("{}: {}{}{}\n", problem.stops_a_run ? "error" : "note",
-                  problem.where.empty() ? "" : problem.where + ": ", problem.message,
-                  problem.remedy.empty() ? "" : "\n  -> " + problem.remedy);
-  }
-  return all + (stops(problems) ? "a run would not start\n" : "a run would start\n");
+  return all + gpu_table(facts, hosts) + problems_text(problems);
+}
+
+std::string verdict_text(const std::vector<Problem>& problems, std::size_t shown) {
+  return problems_text(std::span(problems).subspan(shown)) +
+         (stops(problems) ? "a run would not start\n" : "a run would start\n");
 }
 
 }  // namespace trainctl

@@ -61,18 +61,25 @@ LaunchRequest launch_request(const ClusterOptions& cluster, const LaunchFlags& f
   return request;
 }
 
-std::optional<int> supervise_ranks(const ClusterOptions& cluster, const CommonOptions& common, const LaunchFlags& flags,
-                                   const Situation& situation) {
+std::optional<LaunchPlan> plan_ranks(const ClusterOptions& cluster, const CommonOptions& common,
+                                     const LaunchFlags& flags, const Situation& situation) {
   if (situation.started_by != StartedBy::user) return std::nullopt;
   LaunchRequest request = launch_request(cluster, flags);
   if (!common.config.empty()) request.forwarded = variables_of(common.config, common.sets);
-  const LaunchPlan plan = plan_launch(request);
+  LaunchPlan plan = plan_launch(request);
   for (const std::string& warning : plan.warnings) log::warning(warning);
-  if (plan.mpirun.empty()) {
-    start_again_with(plan.environment);
-    return std::nullopt;
-  }
-  return supervise(plan, own_command());
+  if (!plan.mpirun.empty()) return plan;
+  start_again_with(plan.environment);
+  return std::nullopt;
+}
+
+RankStatus attend_ranks(const LaunchPlan& plan) { return attend(plan, own_command()); }
+
+std::optional<int> supervise_ranks(const ClusterOptions& cluster, const CommonOptions& common, const LaunchFlags& flags,
+                                   const Situation& situation) {
+  const std::optional<LaunchPlan> plan = plan_ranks(cluster, common, flags, situation);
+  if (!plan) return std::nullopt;
+  return supervise(*plan, own_command());
 }
 
 }  // namespace trainctl

@@ -8,6 +8,7 @@
 #include "cmd/run_spec.h"
 #include "cmd/subcommand.h"
 #include "parallel/launch/plan.h"
+#include "parallel/launch/status.h"
 
 namespace CLI {
 class App;
@@ -32,8 +33,15 @@ RunSpec load_run_spec(CommonOptions& common, const LaunchFlags& flags);
 // and there are none.
 LaunchRequest launch_request(const ClusterOptions& cluster, const LaunchFlags& flags);
 
-// Where this process was started by a user and several ranks are wanted: starts this same command line under mpirun,
-// waits, and returns its exit code. Nothing where this process is itself a rank, or the only one.
+// Where this process was started by a user and several ranks are wanted: how. Nothing where it is itself a rank, or the
+// only one, which may start again with other surroundings.
+std::optional<LaunchPlan> plan_ranks(const ClusterOptions& cluster, const CommonOptions& common,
+                                     const LaunchFlags& flags, const Situation& situation);
+
+// Starts this same command line under mpirun, waits, and says how it ended.
+RankStatus attend_ranks(const LaunchPlan& plan);
+
+// Both; reports what went wrong, and returns the exit code.
 std::optional<int> supervise_ranks(const ClusterOptions& cluster, const CommonOptions& common, const LaunchFlags& flags,
                                    const Situation& situation);
 

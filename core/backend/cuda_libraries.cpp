@@ -52,6 +52,9 @@ std::vector<fs::path> cuda_library_folders() {
   }
   if (const std::string home = variable("HOME"); !home.empty()) add_python(folders, fs::path(home) / ".local");
   add_python(folders, "/usr/local");
+  for (const char* driver : {"/usr/local/nvidia/lib64", "/usr/local/nvidia/lib", "/usr/lib/wsl/lib"}) {
+    folders.emplace_back(driver);
+  }
   std::vector<fs::path> once;
   for (const fs::path& folder : folders) {
     if (fs::is_directory(folder, ignored) && std::find(once.begin(), once.end(), folder) == once.end())
@@ -64,6 +67,7 @@ void* open_cuda_library(const std::string& name, std::string& why) {
   constexpr int mode = RTLD_LAZY | RTLD_LOCAL | RTLD_NODELETE;
   if (void* library = dlopen(name.c_str(), mode)) return library;
   why = dlerror();
+  if (fs::path(name).is_absolute()) return nullptr;
   for (const fs::path& folder : cuda_library_folders()) {
     std::error_code ignored;
     if (!fs::exists(folder / name, ignored)) continue;

@@ -1,4 +1,5 @@
-// Where CUDA's libraries may lie on a machine: the loader's own paths, the toolkit, and Python environments.
+// Where CUDA's libraries and the driver's may lie: the loader's own paths, the toolkit, Python environments, and the
+// folders that containers and WSL put a driver into.
 #pragma once
 
 #include <filesystem>
@@ -7,8 +8,12 @@
 
 namespace trainctl {
 
+// The driver's part that CUDA works with.
+inline constexpr const char* driver_library = "libcuda.so.1";
+
 // The folders beyond the loader's own that are searched, in order: CUDA_HOME, the toolkit's usual place, then
-// nvidia/*/lib of the Python environment in use, of those in PATH, and of the user's and the system's packages.
+// nvidia/*/lib of the Python environment in use, of those in PATH, and of the user's and the system's packages; and
+// where the driver's libraries are mounted without the loader's knowing.
 std::vector<std::filesystem::path> cuda_library_folders();
 
 // dlopen by the loader's own search, then from these folders; the library stays loaded, so that others that need it by

@@ -31,6 +31,7 @@ LoadedCudaModule load_cuda_module() {
     std::error_code ignored;
     if (!fs::exists(file, ignored)) continue;
     std::string why;
+    open_cuda_library(driver_library, why);  // the module opens it by its name alone
     void* library = open_module(file, why);
     if (library == nullptr) return {nullptr, why};
     const void* module = dlsym(library, "trainctl_cuda_module");

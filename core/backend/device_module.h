@@ -14,12 +14,18 @@ namespace trainctl {
 
 // A GPU that CUDA shows to this process.
 struct Gpu {
-  int index = 0;     // among the visible ones
-  std::string name;  // "NVIDIA H100 80GB HBM3"
-  std::string uuid;  // "GPU-5fd1c1a2-...", as nvidia-smi prints it: the same GPU has the same one in all processes
+  int index = 0;           // among the visible ones
+  std::string name;        // "NVIDIA H100 80GB HBM3"
+  std::string uuid;        // "GPU-5fd1c1a2-...", or "MIG-...": the same GPU has the same one in all processes
   std::string pci_bus_id;  // "0000:17:00.0", as Linux names its folder below /sys/bus/pci/devices
   std::int64_t memory_bytes = 0;
   int major = 0, minor = 0;  // compute capability
+  std::string why_not;       // why the module cannot compute on it; "" where it can
+};
+
+struct VisibleGpus {
+  std::vector<Gpu> gpus;
+  std::string why, remedy;  // CUDA's reason where there are none, and what to do
 };
 
 // A library that the module works with. "": not there, or of no meaning.
@@ -31,12 +37,12 @@ struct LibraryVersion {
 
 // What the module trainctl_cuda.so offers, under the symbol `trainctl_cuda_module`.
 struct CudaModule {
-  // On the GPU of the local rank. Throws Error{resource} where there is none.
+  // On the GPU of the local rank. Throws Error{resource} where there is none that can be used.
   std::unique_ptr<Backend> (*make_backend)(const BackendOptions& options);
 
-  // The visible GPUs in CUDA's order, which CUDA_VISIBLE_DEVICES decides; empty where there is none, or no driver.
-  // Takes no memory of theirs. The GPU of local rank r is number r modulo how many there are.
-  std::vector<Gpu> (*gpus)();
+  // The visible GPUs in CUDA's order, which CUDA_VISIBLE_DEVICES decides. Takes no memory of theirs, and throws
+  // nothing. The GPU of local rank r is number r modulo how many there are.
+  VisibleGpus (*gpus)();
 
   // Why this process cannot use NCCL; "" where it can.
   std::string (*why_no_nccl)();
@@ -46,7 +52,7 @@ struct CudaModule {
   std::unique_ptr<Communicator> (*make_nccl)(std::unique_ptr<Communicator> host, Backend& backend,
                                              std::chrono::milliseconds deadline);
 
-  // CUDA, the newest that the driver can do, cuBLASLt, cuDNN and NCCL.
+  // CUDA, the newest that the driver can do, cuBLASLt, cuDNN, NVRTC and NCCL.
   std::vector<LibraryVersion> (*versions)();
 };
 

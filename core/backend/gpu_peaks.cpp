@@ -1,12 +1,14 @@
 // The table of data sheets.
 #include "core/backend/gpu_peaks.h"
 
+#include <cctype>
+
 namespace trainctl {
 namespace {
 
 // TFLOP/s without sparsity; 0: not in hardware.
 struct Sheet {
-  std::string_view name;  // a part of CUDA's name; the first that fits counts
+  std::string_view name;  // whole words of CUDA's name; the first that fits counts
   double float32, tf32, half, bfloat16;
 };
 
@@ -19,6 +21,7 @@ constexpr Sheet sheets[] = {
     {"H100 PCIe", 51.2, 378, 756, 756},
     {"H100", 67, 494.7, 989.4, 989.4},
     {"H800", 67, 494.7, 989.4, 989.4},
+    {"GH200", 67, 494.7, 989.4, 989.4},
     {"H20", 44, 74, 148, 148},
     {"A100", 19.5, 156, 312, 312},
     {"A800", 19.5, 156, 312, 312},
@@ -30,20 +33,28 @@ constexpr Sheet sheets[] = {
     {"L40S", 91.6, 183, 362, 362},
     {"L40", 90.5, 90.5, 181, 181},
     {"L4", 30.3, 60, 121, 121},
-    {"V100-SXM", 15.7, 0, 125, 0},
-    {"V100", 14, 0, 112, 0},
-    {"T4", 8.1, 0, 65, 0},
     {"RTX 6000 Ada", 91.1, 182.1, 364.2, 364.2},
     {"RTX 5090", 104.8, 104.8, 209.5, 209.5},
     {"RTX 4090", 82.6, 82.6, 165.2, 165.2},
     {"RTX 3090", 35.6, 35.6, 71, 71},
 };
 
+bool is_letter(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0; }
+
+bool has_words(std::string_view text, std::string_view words) {
+  for (std::size_t at = text.find(words); at != std::string_view::npos; at = text.find(words, at + 1)) {
+    const std::size_t end = at + words.size();
+    if ((at == 0 || !is_letter(text[at - 1])) && (end == text.size() || !is_letter(text[end]))) return true;
+  }
+  return false;
+}
+
 }  // namespace
 
 double datasheet_flops(std::string_view model, DType dtype, bool tf32) {
+  const std::string_view name = model.substr(0, model.find(','));
   for (const Sheet& sheet : sheets) {
-    if (model.find(sheet.name) == std::string_view::npos) continue;
+    if (!has_words(name, sheet.name)) continue;
     const double tera = dtype == DType::bfloat16  ? sheet.bfloat16
                         : dtype == DType::float16 ? sheet.half
                         : tf32                    ? sheet.tf32

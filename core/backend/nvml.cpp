@@ -3,9 +3,11 @@
 
 #include <dlfcn.h>
 
+#include <algorithm>
 #include <array>
 #include <utility>
 
+#include "core/backend/cuda_libraries.h"
 #include "core/base/error.h"
 #include "core/base/format.h"
 
@@ -63,8 +65,8 @@ struct Nvml::Calls {
 std::vector<std::string> throttle_words(std::uint64_t reasons) {
   // Left out: 1 idle, 2 clocks that a user has set, 0x100 clocks of a display.
   static constexpr std::pair<std::uint64_t, const char*> words[] = {
-      {0x4, "power cap"},    {0x8, "hardware slowdown"},           {0x10, "sync boost"},
-      {0x20, "temperature"}, {0x40, "hardware temperature limit"}, {0x80, "power brake"}};
+      {GpuReading::power_cap, "power cap"}, {0x8, "hardware slowdown"}, {0x10, "sync boost"}, {0x20, "temperature"},
+      {0x40, "hardware temperature limit"}, {0x80, "power brake"}};
   std::vector<std::string> found;
   for (const auto& [bit, word] : words) {
     if ((reasons & bit) != 0) found.emplace_back(word);
@@ -73,7 +75,8 @@ std::vector<std::string> throttle_words(std::uint64_t reasons) {
 }
 
 Nvml::Nvml(const std::string& library) : calls_(std::make_unique<Calls>()) {
-  void* loaded = dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+  std::string why;
+  void* loaded = open_cuda_library(library, why);
   if (loaded == nullptr) {
     throw Error(ErrorKind::resource, format("no NVIDIA driver: there is no {}", library),
                 "install the driver, or let the container see it (nvidia-container-toolkit)");
@@ -109,7 +112,7 @@ Nvml::Nvml(const std::string& library) : calls_(std::make_unique<Calls>()) {
   }
   const Status status = c.init();
   if (status == 0) return;
-  const std::string why = c.error_string == nullptr ? std::to_string(status) : c.error_string(status);
+  why = c.error_string == nullptr ? std::to_string(status) : c.error_string(status);
   throw Error(ErrorKind::resource, format("the NVIDIA driver does not answer: {}", why),
               status == driver_not_loaded  ? "load it (modprobe nvidia), or start the container with GPUs"
               : status == library_mismatch ? "the driver was updated: restart the machine"
@@ -149,8 +152,12 @@ std::vector<Nvml::Device> Nvml::devices() const {
 }
 
 Nvml::Device Nvml::find(const std::string& uuid) const {
-  Device device = nullptr;
-  return ask(device, calls_->by_uuid, uuid.c_str()) ? device : nullptr;
+  const std::string bytes = uuid.substr(std::min(uuid.find('-'), uuid.size()));
+  for (const std::string& name : {uuid, "GPU" + bytes, "MIG" + bytes}) {
+    Device device = nullptr;
+    if (ask(device, calls_->by_uuid, name.c_str())) return device;
+  }
+  return nullptr;
 }
 
 GpuIdentity Nvml::identify(Device device) const {

@@ -12,6 +12,7 @@ namespace trainctl {
 // One look at a GPU. What the GPU, or its driver, does not tell is NaN. Plain bytes, so that ranks can exchange it.
 struct GpuReading {
   static constexpr double unknown = std::numeric_limits<double>::quiet_NaN();
+  static constexpr std::uint64_t power_cap = 0x4;  // among the bits of `throttled`
 
   double utilization = unknown;  // share of the last moments in which some kernel ran, 0 to 1
   double memory_bytes = unknown;
@@ -39,7 +40,7 @@ class Nvml {
   // A GPU, for as long as this object lives. Null: none.
   using Device = void*;
 
-  // Throws Error{resource} that says what of the driver is missing.
+  // The library lies where open_cuda_library() looks. Throws Error{resource} that says what of the driver is missing.
   explicit Nvml(const std::string& library = "libnvidia-ml.so.1");
   ~Nvml();
   Nvml(const Nvml&) = delete;
@@ -48,6 +49,7 @@ class Nvml {
   std::string driver_version() const;
   // All GPUs that this process may look at, CUDA_VISIBLE_DEVICES or not.
   std::vector<Device> devices() const;
+  // By "GPU-..." or "MIG-...", which CUDA does not tell apart: either finds the other too.
   Device find(const std::string& uuid) const;
 
   GpuIdentity identify(Device device) const;

@@ -1,25 +1,26 @@
 // The choice of a backend.
 #include "core/backend/select.h"
 
-#include <dlfcn.h>
+#include <utility>
 
 #include "core/backend/cpu/cpu_backend.h"
+#include "core/backend/cuda_libraries.h"
 #include "core/base/error.h"
 #include "core/base/format.h"
 
 namespace trainctl {
 
 FoundGpus find_gpus(std::string_view device) {
-  if (device == "cpu") return {nullptr, {}, "the CPU was asked for"};
+  if (device == "cpu") return {nullptr, {}, "the CPU was asked for", ""};
+  std::string why;
   // Loading CUDA's libraries takes a tenth of a second, which runs without a driver need not spend.
-  if (device == "auto" && dlopen("libcuda.so.1", RTLD_LAZY | RTLD_LOCAL) == nullptr) {
-    return {nullptr, {}, "there is no NVIDIA driver"};
+  if (device == "auto" && open_cuda_library(driver_library, why) == nullptr) {
+    return {nullptr, {}, "there is no NVIDIA driver", ""};
   }
   const LoadedCudaModule loaded = load_cuda_module();
-  if (loaded.module == nullptr) return {nullptr, {}, loaded.why};
-  FoundGpus found{loaded.module, loaded.module->gpus(), ""};
-  if (found.gpus.empty()) found.why = "CUDA sees none, or there is no driver";
-  return found;
+  if (loaded.module == nullptr) return {nullptr, {}, loaded.why, ""};
+  VisibleGpus visible = loaded.module->gpus();
+  return {loaded.module, std::move(visible.gpus), std::move(visible.why), std::move(visible.remedy)};
 }
 
 std::unique_ptr<Backend> make_backend(std::string_view device, const BackendOptions& options) {

@@ -11,11 +11,11 @@
 namespace trainctl {
 
 // The GPUs that a process with such a device computes on: none for cpu; for auto without an NVIDIA driver none either,
-// and no module is loaded. `why` says why there are none, where there are none.
+// and no module is loaded. Where there are none, `why` says why, and `remedy`, which may be empty, what to do.
 struct FoundGpus {
   const CudaModule* module = nullptr;
   std::vector<Gpu> gpus;
-  std::string why;
+  std::string why, remedy;
 };
 FoundGpus find_gpus(std::string_view device);
 
@@ -23,7 +23,7 @@ FoundGpus find_gpus(std::string_view device);
 template <class Failure = Error>
 [[noreturn]] void refuse_without_gpu(const FoundGpus& found) {
   throw Failure(ErrorKind::resource, "no CUDA device can be used: " + found.why,
-                "set cluster.device to cpu or auto, or pass --device cpu");
+                (found.remedy.empty() ? "" : found.remedy + "; or ") + "compute on the CPU (--device cpu)");
 }
 
 // `device` is the config's: auto (cuda where there is a GPU), cpu or cuda. To be called and used on the thread that

@@ -24,11 +24,21 @@ std::string joined(const std::vector<std::string>& words) {
 
 }  // namespace
 
+bool GpuComparison::suffers_from_power_cap(const GpuSample& sample) {
+  const GpuReading& reading = sample.reading;
+  const bool is_slow =
+      (reading.throttled & GpuReading::power_cap) != 0 && reading.clock_mhz < (1 - behind) * reading.max_clock_mhz;
+  int& looks = slow_looks_[sample.rank];
+  looks = is_slow ? looks + 1 : 0;
+  return looks >= looks_before_judging;
+}
+
 std::vector<std::string> GpuComparison::look(std::span<const GpuSample> samples) {
   std::vector<std::string> warnings;
   for (const GpuSample& sample : samples) {
     std::vector<std::string> words;
-    for (const std::string& word : throttle_words(sample.reading.throttled)) {
+    const std::uint64_t passed_over = suffers_from_power_cap(sample) ? 0 : GpuReading::power_cap;
+    for (const std::string& word : throttle_words(sample.reading.throttled & ~passed_over)) {
       if (said_.insert({sample.rank, word}).second) words.push_back(word);
     }
     if (words.empty()) continue;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <set>
 #include <span>
@@ -19,14 +20,17 @@ namespace trainctl {
 class GpuComparison {
  public:
   // New warnings after one more look at the GPUs: one is throttled, or has run behind the others by more than a tenth,
-  // in clock or utilisation, on average over the looks so far (from the tenth on).
+  // in clock or utilisation, on average over the looks so far (from the tenth on). A GPU at its power limit, where busy
+  // ones belong, is throttled once that has kept its clock more than a tenth below the highest for ten looks.
   std::vector<std::string> look(std::span<const GpuSample> samples);
 
  private:
+  bool suffers_from_power_cap(const GpuSample& sample);
   void compare(std::vector<std::string>& warnings, const char* what, double GpuReading::*value, double scale,
                const char* unit);
 
   std::set<std::pair<int, std::string>> said_;  // rank, what
+  std::map<int, int> slow_looks_;               // of a rank: in a row, at the power limit and with a low clock
   std::vector<GpuSample> sums_;                 // of clock and utilisation
   int looks_ = 0;
 };

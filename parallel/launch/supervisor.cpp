@@ -47,7 +47,7 @@ void append(std::vector<std::string>& words, std::initializer_list<std::string> 
 
 std::string own_path() { return std::filesystem::read_symlink("/proc/self/exe"); }
 
-int supervise(const LaunchPlan& plan, const std::vector<std::string>& command) {
+RankStatus attend(const LaunchPlan& plan, const std::vector<std::string>& command) {
   if (openmpi_version() != 4) {
     throw Error(
         ErrorKind::config, "this trainctl is not built with OpenMPI 4, whose mpirun it starts its ranks with",
@@ -87,9 +87,13 @@ int supervise(const LaunchPlan& plan, const std::vector<std::string>& command) {
   supervision.wait();
   if (supervision.stopped_at_once()) {
     log::warning("stopped at once");
-    return exit_code(ErrorKind::interrupted);
+    return {exit_code(ErrorKind::interrupted), ""};
   }
-  const RankStatus end = conclude(read_status(status_file), supervision.messages(), supervision.mpirun_code());
+  return conclude(read_status(status_file), supervision.messages(), supervision.mpirun_code());
+}
+
+int supervise(const LaunchPlan& plan, const std::vector<std::string>& command) {
+  const RankStatus end = attend(plan, command);
   if (!end.message.empty()) log::error(end.message);
   return end.exit_code;
 }

@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "parallel/launch/plan.h"
+#include "parallel/launch/status.h"
 
 namespace trainctl {
 
@@ -30,8 +31,11 @@ std::string own_path();
 // SIGUSR1 reaches all ranks as SIGUSR1; a SIGINT after that ends everything at once. When this returns, no rank is left
 // on this host and no temporary file; where this process is killed, mpirun and the ranks end too.
 //
-// Returns the exit code, after reporting what went wrong on standard error (log::error). Throws Error{config} where
-// there is no mpirun, Error{resource} where it cannot be started.
+// Returns how the run ended; what went wrong is the caller's to report. Throws Error{config} where there is no mpirun,
+// Error{resource} where it cannot be started.
+RankStatus attend(const LaunchPlan& plan, const std::vector<std::string>& command);
+
+// The same; reports what went wrong on standard error (log::error), and returns the exit code.
 int supervise(const LaunchPlan& plan, const std::vector<std::string>& command);
 
 }  // namespace trainctl

@@ -10,7 +10,15 @@ using namespace emulated;
 
 namespace {
 
-constexpr int processors = 4, major = 9, minor = 0;
+constexpr int processors = 4;
+
+// Compute capability: TRAINCTL_EMULATED_CAPABILITY, "9.0" without it.
+const char* capability() {
+  const char* chosen = std::getenv("TRAINCTL_EMULATED_CAPABILITY");
+  return chosen == nullptr ? "9.0" : chosen;
+}
+int major() { return capability()[0] - '0'; }
+int minor() { return capability()[2] - '0'; }
 
 // The devices of the machine that this process may use: TRAINCTL_EMULATED_GPUS of them (1 without it), restricted and
 // ordered by the indices in CUDA_VISIBLE_DEVICES as CUDA does it.
@@ -51,7 +59,11 @@ int emulated::device_count() { return static_cast<int>(visible().size()); }
 
 extern "C" {
 
+// TRAINCTL_EMULATED_CUDA_ERROR: the number of an error that CUDA gives instead.
 cudaError_t cudaGetDeviceCount(int* count) {
+  if (const char* number = std::getenv("TRAINCTL_EMULATED_CUDA_ERROR")) {
+    return note(static_cast<cudaError_t>(std::atoi(number)));
+  }
   *count = device_count();
   return *count > 0 ? cudaSuccess : note(cudaErrorNoDevice);
 }
@@ -68,8 +80,8 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
     properties->sharedMemPerBlock = 48 << 10;
     properties->warpSize = 32;
     properties->maxThreadsPerBlock = 1024;
-    properties->major = major;
-    properties->minor = minor;
+    properties->major = major();
+    properties->minor = minor();
     properties->multiProcessorCount = processors;
     properties->canMapHostMemory = properties->unifiedAddressing = 1;
     properties->pciBusID = physical + 1;
@@ -85,10 +97,10 @@ cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int dev
         *value = processors;
         return cudaSuccess;
       case cudaDevAttrComputeCapabilityMajor:
-        *value = major;
+        *value = major();
         return cudaSuccess;
       case cudaDevAttrComputeCapabilityMinor:
-        *value = minor;
+        *value = minor();
         return cudaSuccess;
       case cudaDevAttrMaxThreadsPerBlock:
         *value = 1024;
@@ -161,6 +173,14 @@ const char* cudaGetErrorName(cudaError_t error) {
       return "cudaErrorIllegalState";
     case cudaErrorNoDevice:
       return "cudaErrorNoDevice";
+    case cudaErrorInsufficientDriver:
+      return "cudaErrorInsufficientDriver";
+    case cudaErrorSystemNotReady:
+      return "cudaErrorSystemNotReady";
+    case cudaErrorSystemDriverMismatch:
+      return "cudaErrorSystemDriverMismatch";
+    case cudaErrorCompatNotSupportedOnDevice:
+      return "cudaErrorCompatNotSupportedOnDevice";
     case cudaErrorNotReady:
       return "cudaErrorNotReady";
     case cudaErrorNotPermitted:

@@ -221,7 +221,8 @@ ncclResult_t point_to_point(Transfer transfer, ncclComm* communicator, cudaStrea
   open.communicator = communicator;
   open.stream = stream;
   open.transfers.push_back(transfer);
-  return alone ? ncclGroupEnd() : ncclSuccess;
+  if (alone) return ncclGroupEnd();
+  return communicator->blocking ? ncclSuccess : ncclInProgress;
 }
 
 // Waits for the ranks; the result of connecting.

@@ -58,14 +58,31 @@ TEST_CASE("a GPU that is idle while the others work lags too, and one alone does
 TEST_CASE("every reason to throttle is said once for each GPU") {
   GpuComparison comparison;
   auto samples = at_clocks({1500, 1900});
-  samples[0].reading.throttled = 0x4 | 0x20 | 0x1;
+  samples[0].reading.throttled = 0x20 | 0x1;
   CHECK(said(comparison, samples, 3) ==
-        std::vector<std::string>{"the GPU of rank 0 is throttled: power cap, temperature, at 1500 of 1980 MHz"});
-  samples[1].reading.throttled = 0x4;
+        std::vector<std::string>{"the GPU of rank 0 is throttled: temperature, at 1500 of 1980 MHz"});
+  samples[1].reading.throttled = 0x20 | 0x80;
   samples[0].reading.throttled = 0x8;
   CHECK(said(comparison, samples, 3) ==
         std::vector<std::string>{"the GPU of rank 0 is throttled: hardware slowdown, at 1500 of 1980 MHz",
-                                 "the GPU of rank 1 is throttled: power cap, at 1900 of 1980 MHz"});
+                                 "the GPU of rank 1 is throttled: temperature, power brake, at 1900 of 1980 MHz"});
+}
+
+TEST_CASE("a GPU at its power limit is throttled where that costs it clock for long") {
+  GpuComparison healthy;
+  auto samples = at_clocks({1800, GpuReading::unknown});
+  for (GpuSample& sample : samples) sample.reading.throttled = GpuReading::power_cap;
+  CHECK(said(healthy, samples, 40).empty());
+
+  GpuComparison slow;
+  samples[0].reading.clock_mhz = 1700;
+  CHECK(said(slow, samples, 9).empty());
+  samples[0].reading.clock_mhz = 1900;  // it was a moment
+  CHECK(said(slow, samples, 1).empty());
+  samples[0].reading.clock_mhz = 1700;
+  CHECK(said(slow, samples, 9).empty());
+  CHECK(said(slow, samples, 20) ==
+        std::vector<std::string>{"the GPU of rank 0 is throttled: power cap, at 1700 of 1980 MHz"});
 }
 
 TEST_CASE("data sheets are found by CUDA's names, the special before the general") {
@@ -77,6 +94,9 @@ TEST_CASE("data sheets are found by CUDA's names, the special before the general
   CHECK(datasheet_flops("NVIDIA L40S", DType::bfloat16, false) == Approx(362e12));
   CHECK(datasheet_flops("NVIDIA L4", DType::bfloat16, false) == Approx(121e12));
   CHECK(datasheet_flops("NVIDIA GB200", DType::bfloat16, false) == Approx(2500e12));
-  CHECK(datasheet_flops("Tesla V100-SXM2-16GB", DType::bfloat16, false) == 0);
+  CHECK(datasheet_flops("NVIDIA GH200 480GB, sm_90", DType::bfloat16, false) == Approx(989.4e12));
+  CHECK(datasheet_flops("NVIDIA A40, sm_86, made beside an H100", DType::bfloat16, false) == Approx(149.7e12));
+  CHECK(datasheet_flops("NVIDIA RTX A4000", DType::bfloat16, false) == 0);  // neither an A40 nor an A4
+  CHECK(datasheet_flops("NVIDIA RTX A1000", DType::bfloat16, false) == 0);
   CHECK(datasheet_flops("Emulated GPU", DType::float32, false) == 0);
 }

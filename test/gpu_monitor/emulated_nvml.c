@@ -1,7 +1,8 @@
 // libnvidia-ml.so.1 of a machine whose GPUs are emulated: TRAINCTL_EMULATED_GPUS of them (1 without it), with the UUIDs
 // of test/emulated_gpu. The file that TRAINCTL_EMULATED_NVML names, read anew by every call, has a line for each GPU:
 // utilization in percent, memory used and in all in MiB, temperature, milliwatts, clock and highest clock in MHz,
-// reasons for throttling (hexadecimal). A value of -1 is one that the GPU does not support.
+// reasons for throttling (hexadecimal). A value of -1 is one that the GPU does not support. With TRAINCTL_EMULATED_MIG
+// they are parts of GPUs by their UUIDs.
 #define _POSIX_C_SOURCE 200809L
 #include <stdio.h>
 #include <stdlib.h>
@@ -62,7 +63,7 @@ int nvmlDeviceGetName(void* device, char* text, unsigned size) {
   return snprintf(text, size, "Emulated GPU") < 0;
 }
 int nvmlDeviceGetUUID(void* device, char* text, unsigned size) {
-  return snprintf(text, size, "GPU-656d756c-6174-6564-2d%02x-000000000000", '0' + index_of(device)) < 0;
+  return snprintf(text, size, "%s-656d756c-6174-6564-2d%02x-000000000000", getenv("TRAINCTL_EMULATED_MIG") ? "MIG" : "GPU", '0' + index_of(device)) < 0;
 }
 int nvmlDeviceGetHandleByUUID(const char* uuid, void** device) {
   char own[96];
@@ -96,6 +97,7 @@ struct memory {
 };
 int nvmlDeviceGetMemoryInfo(void* device, struct memory* memory) {
   const struct gpu g = gpu_of(device);
+  if (g.total < 0) return not_supported;
   memory->total = (unsigned long long)g.total << 20;
   memory->used = (unsigned long long)g.used << 20;
   memory->free = memory->total - memory->used;

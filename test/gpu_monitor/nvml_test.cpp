@@ -78,6 +78,18 @@ TEST_CASE("NVML's values in our units") {
   CHECK(nvml.is_linked(devices[0], devices[1]));
 }
 
+TEST_CASE("a part of a GPU is found by CUDA's name for it") {
+  const EmulatedGpus gpus(2, "");
+  const Nvml nvml(library);
+  const auto devices = nvml.devices();
+  setenv("TRAINCTL_EMULATED_MIG", "1", 1);
+  CHECK(nvml.find("GPU-656d756c-6174-6564-2d31-000000000000") == devices[1]);
+  CHECK(nvml.find("MIG-656d756c-6174-6564-2d31-000000000000") == devices[1]);
+  unsetenv("TRAINCTL_EMULATED_MIG");
+  CHECK(nvml.find("MIG-656d756c-6174-6564-2d31-000000000000") == devices[1]);
+  CHECK(nvml.find("") == nullptr);
+}
+
 TEST_CASE("what a GPU does not support is unknown, not zero") {
   const EmulatedGpus gpus(1, "-1 100 200 -1 -1 -1 -1 0\n");
   const Nvml nvml(library);

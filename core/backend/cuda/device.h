@@ -2,7 +2,6 @@
 #pragma once
 
 #include <string>
-#include <vector>
 
 #include "core/backend/cuda/handle.h"
 #include "core/backend/device_module.h"
@@ -10,11 +9,11 @@
 namespace trainctl::cuda {
 
 // Which of the visible GPUs (CUDA_VISIBLE_DEVICES decides) this rank computes on: its local rank modulo their number.
-// Throws Error{resource} where there is none.
+// Throws Error{resource} where there is none, or the module has no kernels for it.
 int device_of(int local_rank);
 
 // As CudaModule says.
-std::vector<Gpu> visible_gpus();
+VisibleGpus visible_gpus();
 
 // What the libraries may do on a device.
 struct DeviceOptions {

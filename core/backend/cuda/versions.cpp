@@ -2,6 +2,7 @@
 #include "core/backend/cuda/versions.h"
 
 #include "core/backend/cuda/check.h"
+#include "core/backend/cuda/companions.h"
 #include "core/base/format.h"
 
 namespace trainctl::cuda {
@@ -26,7 +27,8 @@ std::vector<LibraryVersion> library_versions() {
   return {{"driver for CUDA", "", runtime_text(driver)},
           {"CUDA", runtime_text(CUDART_VERSION), runtime_text(runtime)},
           {"cuBLASLt", library_text(CUBLAS_VERSION), library_text(cublasLtGetVersion())},
-          {"cuDNN", library_text(CUDNN_VERSION), library_text(cudnnGetVersion())}};
+          {"cuDNN", library_text(CUDNN_VERSION), open_companions().empty() ? library_text(cudnnGetVersion()) : ""},
+          {"NVRTC", "", nvrtc_version()}};
 }
 
 }  // namespace trainctl::cuda

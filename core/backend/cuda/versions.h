@@ -7,7 +7,7 @@
 
 namespace trainctl::cuda {
 
-// The driver, CUDA's runtime, cuBLASLt and cuDNN.
+// The driver, CUDA's runtime, cuBLASLt, cuDNN, and NVRTC, which cuDNN compiles with.
 std::vector<LibraryVersion> library_versions();
 
 }  // namespace trainctl::cuda

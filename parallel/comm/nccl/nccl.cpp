@@ -202,14 +202,16 @@ void Nccl::all_to_all(View send, View receive, Stream& stream) {
   const ncclDataType_t type = type_of(send.dtype);
   submit({.kind = Collective::all_to_all, .data = send, .result = receive}, stream,
          [&](ncclComm_t ranks, cudaStream_t on) {
+           // The group goes on where a call is only under way: it starts with its end.
            ncclResult_t result = library_->group_start();
-           for (int peer = 0; peer < size() && result == ncclSuccess; ++peer) {
+           const auto is_good = [&result] { return result == ncclSuccess || result == ncclInProgress; };
+           for (int peer = 0; peer < size() && is_good(); ++peer) {
              result = library_->send(send.part(peer * part, part).data, count, type, peer, ranks, on);
-             if (result != ncclSuccess) break;
+             if (!is_good()) break;
              result = library_->receive(receive.part(peer * part, part).data, count, type, peer, ranks, on);
            }
            const ncclResult_t end = library_->group_end();
-           return result == ncclSuccess ? end : result;
+           return is_good() ? end : result;
          });
 }
 
