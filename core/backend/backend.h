@@ -56,6 +56,8 @@ class Marks {
   virtual ~Marks() = default;
   // Queues the setting of a mark. Mark 0 begins a new round.
   virtual void set(int mark, Stream& stream) = 0;
+  // Queues some time in which nothing happens, so that what is queued next runs without waiting for the host.
+  virtual void hold(Stream& stream) = 0;
   // When the device came to it last, in seconds of its clock.
   virtual double seconds(int mark) const = 0;
   // The last one that it came to; -1 for none.

@@ -107,7 +107,8 @@ void Engine::bind(int program) {
       kernels.push_back(bind_op(program, segment, op));
     }
   }
-  bound->work = std::make_unique<StepWork>(backend_, *compute_, lowered, static_cast<int>(turns_.size()));
+  bound->work = std::make_unique<StepWork>(backend_, *compute_, lowered, static_cast<int>(turns_.size()),
+                                           communicator_.size() > 1);
   StepUnit scalars;
   scalars.to = base(Region::scalars);
   scalars.bytes = plan_.of(Region::scalars);

@@ -45,8 +45,9 @@ class OpObserver {
 
 class StepWork {
  public:
-  // All outlive the work. `turns`: in how many places the host's values may lie.
-  StepWork(Backend& backend, Stream& stream, const LoweredProgram& program, int turns);
+  // All outlive the work. `turns`: in how many places the host's values may lie. `long_ops`: ops that take long are
+  // marked too, for what is said when a peer is lost.
+  StepWork(Backend& backend, Stream& stream, const LoweredProgram& program, int turns, bool long_ops);
 
   void add(const StepUnit& unit);
   // After the last unit. `take_results(turn)` queues the copies back to the host, behind everything else.
@@ -85,6 +86,7 @@ class StepWork {
   Stream& stream_;
   const LoweredProgram& program_;
   int turns_;
+  bool long_ops_;
   std::vector<StepUnit> units_;
   std::vector<Stretch> stretches_;
   std::vector<Mark> marks_;

@@ -15,12 +15,11 @@ __global__ void __launch_bounds__(channel_threads, 2) sum_stripes(ChannelGrid gr
   const ChannelThread at(grid);
   float values[1][width] = {};
   if (at.inside) {
-#pragma unroll 4
-    for (std::int64_t row = at.first; row < grid.rows; row += at.step) {
-      const Pack<T, width> pack = pack_at<width>(x + row * grid.channels + at.channel);
+    const auto read = [&](std::int64_t row) { return pack_at<width>(x + row * grid.channels + at.channel); };
+    each<4>(at.first, grid.rows, at.step, read, [&](std::int64_t, const Pack<T, width>& pack) {
 #pragma unroll
       for (int k = 0; k < width; ++k) values[0][k] += load(pack.values[k]);
-    }
+    });
   }
   float sums[1];
   sum_lanes(values, grid.tile, sums);
@@ -38,10 +37,8 @@ __global__ void add_stripes(const float* partial, std::int64_t stripes, std::int
   const std::int64_t column = static_cast<std::int64_t>(blockIdx.x) * columns_at_once + place;
   float sum = 0;
   if (column < columns) {
-#pragma unroll 4
-    for (std::int64_t stripe = lane; stripe < stripes; stripe += stripes_at_once) {
-      sum += partial[stripe * columns + column];
-    }
+    const auto read = [&](std::int64_t stripe) { return partial[stripe * columns + column]; };
+    each<8>(lane, stripes, stripes_at_once, read, [&](std::int64_t, float value) { sum += value; });
   }
   shared[lane][place] = sum;
   __syncthreads();
