@@ -103,7 +103,7 @@ class Backend {
   // Whether queued work runs beside the host: a step's result is then read a step later.
   virtual bool asynchronous() const = 0;
   // Records what `queue` queues on the stream, and on others that it joins by events, instead of running it. Null where
-  // the device has nothing of the kind: queue again for each run.
+  // the device has nothing of the kind or cannot record this: queue again for each run.
   virtual std::unique_ptr<Recording> record(Stream& stream, const std::function<void()>& queue) = 0;
   // Null where work runs in the host's own time.
   virtual std::unique_ptr<Marks> marks(int count) = 0;
