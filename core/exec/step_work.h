@@ -9,13 +9,9 @@
 
 #include "core/backend/backend.h"
 #include "core/exec/lower.h"
+#include "core/exec/step_inputs.h"
 
 namespace trainctl {
-
-// What the host brings to a step, and where that lies in this turn.
-enum class StepInputs { scalars, inputs, targets, weights, samples };
-inline constexpr int step_inputs = 5;
-using StepSources = std::array<const std::byte*, step_inputs>;
 
 // What a stretch of a step's time is counted as.
 enum class StepPart { upload, forward, backward, communication, update };

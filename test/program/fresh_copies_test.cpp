@@ -1,6 +1,7 @@
 // Which compute copies are fresh behind a step, a change from outside, and where programs share them.
 #include "core/exec/fresh_copies.h"
 
+#include "core/backend/select.h"
 #include "test/catch.h"
 
 using namespace trainctl;
@@ -39,7 +40,7 @@ TEST_CASE("compute copies are fresh until the weights change, unless the update 
   constexpr int training = 0, evaluation = 1;
   const std::vector<LoweredProgram> programs{Maker().copy(0, "a", true).copy(1, "a", false).lowered,
                                              Maker().copy(0, "b", false).copy(0, "a", false).lowered};
-  FreshCopies copies(programs, plan_memory(programs));
+  FreshCopies copies(programs, plan_memory(programs, *make_backend("cpu", {})));
   const auto fresh = [&] {
     return std::vector<bool>{copies.is_fresh(training, 0), copies.is_fresh(training, 1), copies.is_fresh(evaluation, 0),
                              copies.is_fresh(evaluation, 1)};
