@@ -33,6 +33,12 @@ class OpList {
     return op.outputs[0] == tensor ? &op : nullptr;
   }
 
+  // Whether the tensor exists before the op that writes the other one.
+  bool is_made_before(TensorId tensor, TensorId other) const {
+    const auto writer = writer_.find(tensor), later = writer_.find(other);
+    return later != writer_.end() && (writer == writer_.end() || writer->second < later->second);
+  }
+
   // Op `i` gives way to `fused`, which stands where `at` stands, one of the two; the other is taken out.
   void replace(Op& at, Op& other, Op fused) {
     const auto place = static_cast<std::size_t>(&at - ops_.data());
@@ -130,12 +136,45 @@ void fuse_activation_gradient(OpList& ops, Op& op) {
   if (!gradient || !gradient_uses_output(gradient->function.kind)) return;
   Op* producer = ops.sole_producer(op.inputs[0]);
   const auto* dense = producer ? as<DenseGradInput>(*producer) : nullptr;
-  if (!dense || dense->function.kind != ActivationKind::none) return;
+  if (!dense || dense->accumulate || dense->function.kind != ActivationKind::none) return;
   Op fused = *producer;
   fused.def = std::make_shared<DenseGradInput>(gradient->function);
   fused.inputs.push_back(op.inputs[1]);
   fused.outputs = op.outputs;
   ops.replace(*producer, op, std::move(fused));
+}
+
+// The gradient of an input that is added to another one, or null where the op is none or cannot be.
+std::shared_ptr<const OpDef> added_to(const Op& op) {
+  if (const auto* conv = as<Conv2dGradInput>(op); conv && !conv->accumulate) {
+    return std::make_shared<Conv2dGradInput>(conv->window, conv->groups, conv->input, true);
+  }
+  const auto* dense = as<DenseGradInput>(op);
+  if (!dense || dense->accumulate || dense->function.kind != ActivationKind::none) return nullptr;
+  return std::make_shared<DenseGradInput>(ActivationFunction{}, true);
+}
+
+// A sum of two gradients becomes part of the op that makes one of them: where that op stands if the other gradient
+// exists there, else where the sum stands.
+void fuse_gradient_sum(OpList& ops, Op& op) {
+  const auto* add = as<Add>(op);
+  if (!add || add->function.kind != ActivationKind::none) return;
+  const std::size_t last = ops.is_made_before(op.inputs[0], op.inputs[1]) ? 1 : 0;
+  for (const std::size_t summand : {last, 1 - last}) {
+    Op* producer = ops.sole_producer(op.inputs[summand]);
+    auto def = producer ? added_to(*producer) : nullptr;
+    if (!def) continue;
+    Op fused = *producer;
+    fused.def = std::move(def);
+    fused.inputs.push_back(op.inputs[1 - summand]);
+    fused.outputs = op.outputs;
+    if (summand == last) {
+      ops.replace(*producer, op, std::move(fused));
+    } else {
+      ops.replace(op, *producer, std::move(fused));
+    }
+    return;
+  }
 }
 
 }  // namespace
@@ -151,6 +190,7 @@ Graph fuse(Graph graph) {
 Backward fuse(Backward backward) {
   OpList ops(std::move(backward.ops));
   for (std::size_t i = 0; i < ops.size(); ++i) fuse_activation_gradient(ops, ops[i]);
+  for (std::size_t i = 0; i < ops.size(); ++i) fuse_gradient_sum(ops, ops[i]);
   backward.ops = std::move(ops).take();
   return backward;
 }

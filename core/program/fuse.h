@@ -15,7 +15,9 @@ namespace trainctl {
 // Tensors that are no longer written stay in the list.
 Graph fuse(Graph graph);
 
-// The backward ops: the gradient of an activation behind dense_grad_input becomes part of it.
+// The backward ops. Where nothing else reads what lies between:
+// - the gradient of an activation behind dense_grad_input becomes part of it;
+// - dense_grad_input and conv2d_grad_input take the sum of their result with another gradient.
 Backward fuse(Backward backward);
 
 }  // namespace trainctl

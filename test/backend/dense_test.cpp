@@ -60,6 +60,14 @@ TEST_CASE("dense forward, backward by input and by weights") {
   const Value dy = random_value({s.samples, s.out}, dtype, 4);
   std::vector<double> dx = product(dy.values, used.values, s.samples, s.out, s.in, false, true);
   CHECK(largest_error(run_op(*backend, std::make_shared<DenseGradInput>(), {dy, kernel})[0], dx) < tolerance(dtype));
+  const Value base = random_value({s.samples, s.in}, dtype, 8);
+  std::vector<double> sum = dx;
+  for (std::size_t i = 0; i < dx.size(); ++i) sum[i] += base.values[i];
+  for (const OutputPlaces places : {OutputPlaces::apart, OutputPlaces::in_place}) {
+    const auto added = std::make_shared<DenseGradInput>(ActivationFunction{}, true);
+    CHECK(largest_error(run_op(*backend, added, {dy, kernel, base}, {}, nullptr, nullptr, places)[0], sum) <
+          tolerance(dtype));
+  }
   const Value mask = random_value({s.samples, s.in}, dtype, 5);
   for (std::size_t i = 0; i < dx.size(); ++i) dx[i] = mask.values[i] > 0 ? dx[i] : 0;
   CHECK(largest_error(run_op(*backend, std::make_shared<DenseGradInput>(relu), {dy, kernel, mask})[0], dx) <

@@ -158,7 +158,8 @@ Value read_values(const TensorType& type, const void* memory) {
 }
 
 std::vector<Value> run_op(Backend& backend, std::shared_ptr<const OpDef> def, const std::vector<Value>& inputs,
-                          const std::vector<Value>& initial, KernelChoices* choices, Lowering* lowering_out) {
+                          const std::vector<Value>& initial, KernelChoices* choices, Lowering* lowering_out,
+                          OutputPlaces places) {
   KernelChoices own_choices;
   KernelChoices& used = choices ? *choices : own_choices;
   const auto stream = backend.compute_stream();
@@ -215,6 +216,11 @@ std::vector<Value> run_op(Backend& backend, std::shared_ptr<const OpDef> def, co
     fill(place, lowering.outputs[i].bytes);
     if (i < initial.size() && !initial[i].values.empty()) upload(bytes_of(initial[i]), place);
     binding.outputs.push_back(place);
+  }
+  if (places == OutputPlaces::in_place) {
+    for (const InPlace& pair : op.def->in_place()) {
+      binding.outputs[static_cast<std::size_t>(pair.output)] = binding.inputs[static_cast<std::size_t>(pair.input)];
+    }
   }
   binding.workspace = allocate(lowering.workspace_bytes);
   fill(binding.workspace, lowering.workspace_bytes);

@@ -34,10 +34,11 @@ double round_to(DType dtype, double value);
 
 // Lowers the op for inputs in their logical layouts, reorders them where the lowering asks for it, runs it once, and
 // returns the outputs in logical layout. `initial` are the outputs' values before; zeros (NaN for floats) where it is
-// empty.
+// empty. Outputs lie where the op's inputs do as OpDef::in_place() allows it, or all apart.
+enum class OutputPlaces { apart, in_place };
 std::vector<Value> run_op(Backend& backend, std::shared_ptr<const OpDef> def, const std::vector<Value>& inputs,
                           const std::vector<Value>& initial = {}, KernelChoices* choices = nullptr,
-                          Lowering* lowering_out = nullptr);
+                          Lowering* lowering_out = nullptr, OutputPlaces places = OutputPlaces::apart);
 
 // Largest |a - b| / (1 + |b|).
 double largest_error(const Value& a, const std::vector<double>& b);

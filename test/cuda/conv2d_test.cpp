@@ -26,14 +26,15 @@ double tolerance_of(DType dtype) { return dtype == DType::float32 ? 1e-4 : dtype
 
 // A case's tensors, and what its ops make of them.
 struct Expected {
-  Value x, kernel, bias, dy;
-  std::vector<double> y, y_bias_relu, dx, dkernel, dbias;
+  Value x, kernel, bias, dy, base;
+  std::vector<double> y, y_bias_relu, dx, dx_added, dkernel, dbias;
 
   Expected(const ConvolutionCase& c, DType dtype)
       : x(random_value(c.x, dtype, 1)),
         kernel(random_value(c.kernel(), DType::float32, 2, -0.3, 0.3)),
         bias(random_value({c.out}, DType::float32, 3)),
         dy(random_value(c.y(), dtype, 4)),
+        base(random_value(c.x, dtype, 5)),
         y(dy.values.size()),
         dx(x.values.size()),
         dkernel(kernel.values.size()),
@@ -44,6 +45,7 @@ struct Expected {
       dx[at_x] += dy.values[at_y] * weight;
       dkernel[at_kernel] += x.values[at_x] * dy.values[at_y];
     });
+    for (std::size_t i = 0; i < dx.size(); ++i) dx_added.push_back(base.values[i] + dx[i]);
     for (std::size_t i = 0; i < y.size(); ++i) {
       y_bias_relu.push_back(std::max(y[i] + bias.values[i % bias.values.size()], 0.0));
       dbias[i % dbias.size()] += dy.values[i];
@@ -57,9 +59,9 @@ void check_case(Backend& backend, const ConvolutionCase& c, DType dtype, KernelC
   const Expected e(c, dtype);
   const double tolerance = tolerance_of(dtype);
   const auto run = [&](std::shared_ptr<const OpDef> def, const std::vector<Value>& inputs,
-                       const std::vector<Value>& before = {}) {
+                       const std::vector<Value>& before = {}, OutputPlaces places = OutputPlaces::apart) {
     Lowering lowering;
-    auto outputs = run_op(backend, std::move(def), inputs, before, &choices, &lowering);
+    auto outputs = run_op(backend, std::move(def), inputs, before, &choices, &lowering, places);
     if (implementations) implementations->insert(lowering.implementation);
     return outputs;
   };
@@ -68,6 +70,10 @@ void check_case(Backend& backend, const ConvolutionCase& c, DType dtype, KernelC
   CHECK(largest_error(run(fused, {e.x, e.kernel, e.bias})[0], e.y_bias_relu) < tolerance);
   const auto by_input = std::make_shared<Conv2dGradInput>(c.window, c.groups, c.x);
   CHECK(largest_error(run(by_input, {e.dy, e.kernel})[0], e.dx) < tolerance);
+  const auto added = std::make_shared<Conv2dGradInput>(c.window, c.groups, c.x, true);
+  for (const OutputPlaces places : {OutputPlaces::apart, OutputPlaces::in_place}) {
+    CHECK(largest_error(run(added, {e.dy, e.kernel, e.base}, {}, places)[0], e.dx_added) < tolerance);
+  }
   for (const bool add : {false, true}) {
     const Value kernel_before = random_value(c.kernel(), DType::float32, 6);
     const Value bias_before = random_value({c.out}, DType::float32, 7);

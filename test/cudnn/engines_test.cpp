@@ -74,6 +74,25 @@ TEST_CASE("cuDNN has deterministic engines for every convolution") {
   }
 }
 
+TEST_CASE("cuDNN's engines for gradients by the input add to what is there too") {
+  if (too_old()) return;
+  const Descriptor gpu = test::described_h100();
+  const GraphTarget target{nullptr, &gpu};
+  for (const Case& c : cases) {
+    for (DType dtype : dtypes) {
+      CAPTURE(c.what, name_of(dtype));
+      Graph plain = convolution_graph(Convolving::input_gradient, c.shape(dtype), dtype);
+      Graph adding = convolution_graph(Convolving::input_gradient, c.shape(dtype), dtype, true);
+      REQUIRE(plain.finalize(target));
+      REQUIRE(adding.finalize(target));
+      const EngineRules rules{.tensor_cores = dtype != DType::float32};
+      const auto engines = list_engines(adding, target, rules);
+      CHECK(engines == list_engines(plain, target, rules));
+      for (const std::string& engine : engines) CHECK(Plan::make(adding, target, engine).has_value());
+    }
+  }
+}
+
 TEST_CASE("cuDNN fuses bias and activation behind convolutions") {
   if (too_old()) return;
   const Descriptor gpu = test::described_h100();

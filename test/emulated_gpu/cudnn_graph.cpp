@@ -263,7 +263,9 @@ void check_graph(const Descriptor& graph) {
       if (c.direction != Direction::forward && operations_of(graph).size() > 1) {
         refuse("operations behind a gradient are not emulated", CUDNN_STATUS_NOT_SUPPORTED);
       }
-      if (c.beta != 0) refuse("graphs that add to what is there are not emulated", CUDNN_STATUS_NOT_SUPPORTED);
+      if (c.beta != 0 && c.direction != Direction::input_gradient) {
+        refuse("only gradients by the input are added to what is there", CUDNN_STATUS_NOT_SUPPORTED);
+      }
     }
     if (!written.insert(written_by(*op).id).second) refuse("two operations write one tensor");
   }
@@ -298,6 +300,10 @@ void run_graph(const Descriptor& graph, const std::map<std::int64_t, void*>& mem
       convolve(c, x, w, y, backwards);
       result = *direction == Direction::forward ? y : *direction == Direction::input_gradient ? x : w;
       for (float& value : result) value *= c.alpha;
+      if (c.beta != 0) {
+        const Values before = value_of(target);
+        for (std::size_t i = 0; i < result.size(); ++i) result[i] += c.beta * before[i];
+      }
     } else {
       const Tensor x = tensor(*op, CUDNN_ATTR_OPERATION_POINTWISE_XDESC);
       const bool binary = is_binary(op->child(CUDNN_ATTR_OPERATION_POINTWISE_PW_DESCRIPTOR));

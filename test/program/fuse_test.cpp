@@ -102,3 +102,107 @@ TEST_CASE("an activation's gradient joins the dense layer behind it") {
                   ") -> (a/kernel/gradient, a/bias/gradient)"});
   CHECK(fused.ops[1].as<DenseGradInput>().function.kind == ActivationKind::relu);
 }
+
+// A backward pass by hand: gradients g0, g1, ... of one tensor, from convolutions' and dense layers' dy0, dy1, ...
+namespace {
+
+struct Gradients : GraphMaker {
+  Backward backward;
+
+  Gradients() : GraphMaker({4, 8, 8, 5}) {}
+  TensorId like(TensorId other, const std::string& name) {
+    return add(name, graph.tensor(other).type.shape, Role::activation);
+  }
+  TensorId emit(std::shared_ptr<const OpDef> def, std::vector<TensorId> inputs, const std::string& name) {
+    const TensorId result = like(graph.input, name);
+    backward.ops.push_back({std::move(def), std::move(inputs), {result}, name, {}});
+    return result;
+  }
+  TensorId conv_gradient(const std::string& name, TensorId dy) {
+    const Window same{{3, 3}, {1, 1}, {1, 1}, {1, 1}, {1, 1}};
+    return emit(std::make_shared<Conv2dGradInput>(same, 1, graph.tensor(graph.input).type.shape),
+                {dy, parameter(name + "/kernel", {3, 3, 5, 5}, true)}, name);
+  }
+  TensorId sum(TensorId a, TensorId b, const std::string& name, ActivationFunction function = {}) {
+    return emit(std::make_shared<Add>(function), {a, b}, name);
+  }
+  Lines fused() { return lines(graph, fuse(backward).ops); }
+};
+
+}  // namespace
+
+TEST_CASE("a gradient by the input takes the sum with another gradient, where it stands if the other exists there") {
+  for (const bool swapped : {false, true}) {
+    Gradients m;
+    const TensorId dy = m.like(m.graph.input, "dy"), other = m.like(m.graph.input, "other");
+    const TensorId g = m.conv_gradient("g", dy);
+    const TensorId later =
+        m.emit(std::make_shared<ActivationGrad>(ActivationFunction{ActivationKind::relu}), {dy, other}, "unrelated");
+    const TensorId total = swapped ? m.sum(g, other, "total") : m.sum(other, g, "total");
+    m.sum(total, later, "end");
+    CHECK(m.fused() == Lines{"conv2d_grad_input (dy, g/kernel, other) -> (total)",
+                             "activation_grad (dy, other) -> (unrelated)", "add (total, unrelated) -> (end)"});
+    CHECK(fuse(m.backward).ops[0].as<Conv2dGradInput>().accumulate);
+    CHECK(fuse(m.backward).ops[0].def->in_place().size() == 1);
+  }
+}
+
+TEST_CASE("it stands where the sum did if the other gradient is made later") {
+  Gradients m;
+  const TensorId dy = m.like(m.graph.input, "dy");
+  const TensorId g = m.conv_gradient("g", dy);
+  const TensorId later =
+      m.emit(std::make_shared<ActivationGrad>(ActivationFunction{ActivationKind::relu}), {dy, dy}, "later");
+  m.sum(g, later, "total");
+  CHECK(m.fused() ==
+        Lines{"activation_grad (dy, dy) -> (later)", "conv2d_grad_input (dy, g/kernel, later) -> (total)"});
+}
+
+TEST_CASE("of two gradients by the input the later one takes the sum, and of three each but the first one") {
+  Gradients m;
+  const TensorId dy = m.like(m.graph.input, "dy");
+  const TensorId g0 = m.conv_gradient("g0", dy), g1 = m.conv_gradient("g1", dy);
+  const TensorId sum = m.sum(g0, g1, "sum");
+  m.sum(sum, m.conv_gradient("g2", dy), "total");
+  CHECK(m.fused() == Lines{"conv2d_grad_input (dy, g0/kernel) -> (g0)",
+                           "conv2d_grad_input (dy, g1/kernel, g0) -> (sum)",
+                           "conv2d_grad_input (dy, g2/kernel, sum) -> (total)"});
+}
+
+TEST_CASE("what is added to may have other readers, the gradient may not, and the sum has no activation") {
+  Gradients base;
+  const TensorId dy = base.like(base.graph.input, "dy");
+  const TensorId total = base.sum(dy, base.conv_gradient("g", dy), "total");
+  base.sum(total, dy, "end");
+  CHECK(base.fused() == Lines{"conv2d_grad_input (dy, g/kernel, dy) -> (total)", "add (total, dy) -> (end)"});
+
+  Gradients gradient;
+  const TensorId g = gradient.conv_gradient("g", gradient.like(gradient.graph.input, "dy"));
+  gradient.sum(gradient.like(gradient.graph.input, "other"), g, "total");
+  gradient.sum(g, g, "end");
+  CHECK(fuse(gradient.backward).ops.size() == 3);
+
+  Gradients active;
+  const TensorId other = active.like(active.graph.input, "other");
+  active.sum(other, active.conv_gradient("g", other), "total", {ActivationKind::relu});
+  CHECK(fuse(active.backward).ops.size() == 2);
+}
+
+TEST_CASE("a dense layer's gradient takes the sum or the activation, not both") {
+  GraphMaker m({4, 5});
+  const TensorId x = m.activation("r", m.dense("a", m.graph.input, 5), ActivationKind::relu);
+  m.sum("s", m.dense("b", m.activation("t", m.dense("c", x, 5), ActivationKind::gelu), 5), x);
+  m.graph = fuse(std::move(m.graph));
+  const Backward backward = fuse(m.differentiate());
+  std::vector<std::string> kinds;
+  for (const Op& op : backward.ops) {
+    kinds.push_back(std::string(op.def->kind()) + " " + op.def->attributes());
+    if (op.def->kind() == "dense_grad_input" && op.as<DenseGradInput>().accumulate) {
+      CHECK(op.inputs.size() == 3);
+      CHECK(m.graph.tensor(op.inputs[2]).name == "loss/gradient");
+    }
+  }
+  CHECK(kinds == Lines{"dense_grad_weights bias", "dense_grad_input ", "activation_grad gelu",
+                       "dense_grad_weights bias", "dense_grad_input accumulate", "activation_grad relu",
+                       "dense_grad_weights bias"});
+}

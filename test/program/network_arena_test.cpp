@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <map>
 
+#include "core/graph/ops/linear.h"
 #include "core/program/liveness.h"
 #include "test/catch.h"
 #include "test/program/job.h"
@@ -76,10 +77,17 @@ TEST_CASE("residual and plain networks are planned within 2 % of the bound") {
   }
 }
 
-TEST_CASE("a residual block is fused into convolutions and normalisations") {
+TEST_CASE("a residual block is fused into convolutions and normalisations, and so are its gradients' sums") {
   const Job job("layers:\n" + residual_stage(2, 2, 2) + "  - flatten\n  - dense: {units: 3}\n", "sgd");
   std::map<std::string, int> kinds;
   const Program program = job.training(4);
   for (const Op& op : program.segments[0].ops) ++kinds[std::string(op.def->kind())];
   CHECK(kinds == std::map<std::string, int>{{"conv2d", 5}, {"batch_norm", 5}, {"reshape", 1}, {"dense", 1}});
+
+  int adding = 0;
+  for (const Op& op : program.segments[1].ops) {
+    CHECK(op.def->kind() != "add");
+    adding += op.def->kind() == "conv2d_grad_input" && op.as<Conv2dGradInput>().accumulate;
+  }
+  CHECK(adding == 1);  // the second block's input; the first block's needs no gradient
 }

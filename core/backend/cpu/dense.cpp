@@ -1,4 +1,6 @@
 // Dense layers, forward and backward, on oneDNN's matrix multiplication.
+#include <cstring>
+
 #include "core/backend/cpu/column_sums.h"
 #include "core/backend/cpu/dnnl_kernel.h"
 #include "core/backend/cpu/elementwise.h"
@@ -98,7 +100,7 @@ Lowering lower_dense(const LowerContext& context) {
 }
 
 Lowering lower_dense_grad_input(const LowerContext& context) {
-  const ActivationFunction function = context.op.as<DenseGradInput>().function;
+  const auto& def = context.op.as<DenseGradInput>();
   const DType dtype = context.input(0).dtype;
   const Shape& kernel = context.input(1).shape;
   const memory::desc dy = row_major(context.input(0).shape, dtype), dx = row_major(context.output(0).shape, dtype);
@@ -106,20 +108,23 @@ Lowering lower_dense_grad_input(const LowerContext& context) {
   const memory::desc logical(transposed, dnnl_type(dtype), onednn::Dims{1, kernel[1]});
   const memory::desc any(transposed, dnnl_type(dtype), memory::format_tag::any);
   const Product product = choose_product(context, dtype, [&](std::string_view layout) {
-    return Product(context.dnnl, dy, layout == packed ? any : logical, memory::desc(), dx, attributes());
+    return Product(context.dnnl, dy, layout == packed ? any : logical, memory::desc(), dx, attributes(def.accumulate));
   });
   Lowering lowering = context.logical();
   lowering.inputs[1] = context.dnnl.layout({product.b, {1, kernel[1]}});
   describe(product, lowering);
-  const std::int64_t count = context.output(0).shape.count();
-  lowering.bind = [&dnnl = context.dnnl, product, function, dtype, count](const Binding& b) -> std::unique_ptr<Kernel> {
+  const TensorType type = context.output(0);
+  lowering.bind = [&dnnl = context.dnnl, product, def, type](const Binding& b) -> std::unique_ptr<Kernel> {
     PrimitiveCall call(dnnl, dnnl::matmul(product.desc),
                        product.operands(b.inputs[0], b.inputs[1], {}, b.outputs[0], b.workspace));
-    auto body = [call = std::move(call), function, dtype, count](const Places& places) mutable {
-      call.run(places.slot);
-      if (function.kind == ActivationKind::none) return;
+    auto body = [call = std::move(call), def, type](const Places& places) mutable {
       void* gradient = places.out<void>(0);
-      activation_gradient(function, dtype, gradient, places.in<void>(2), gradient, count);
+      if (def.accumulate && places.in<void>(2) != gradient) {
+        std::memcpy(gradient, places.in<void>(2), static_cast<std::size_t>(type.bytes()));
+      }
+      call.run(places.slot);
+      if (def.function.kind == ActivationKind::none) return;
+      activation_gradient(def.function, type.dtype, gradient, places.in<void>(2), gradient, type.shape.count());
     };
     return std::make_unique<FunctionKernel<decltype(body)>>(b, std::move(body));
   };

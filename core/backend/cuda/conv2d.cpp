@@ -131,7 +131,8 @@ Lowering lower_conv2d_grad_input(const LowerContext& context) {
   const DType dtype = context.input(0).dtype;
   const ConvolutionShape shape{def.window, def.groups, def.input, context.input(0).shape, dtype};
   const auto dense = dense_shape(shape);
-  const GraphPointer graph = finalized(context, convolution_graph(Convolving::input_gradient, shape, dtype));
+  const GraphPointer graph =
+      finalized(context, convolution_graph(Convolving::input_gradient, shape, dtype, def.accumulate));
 
   const auto names = [&] {
     std::vector<std::string> names;
@@ -140,12 +141,14 @@ Lowering lower_conv2d_grad_input(const LowerContext& context) {
     return names;
   };
   const auto make = [&](const std::string& name) -> std::optional<Way> {
-    if (name == product_name && dense) return dense_input_gradient(context, *dense);
+    if (name == product_name && dense) return dense_input_gradient(context, *dense, def.accumulate);
     auto plan = plan_of(context, graph, engine_prefix, name);
     if (!plan) return {};
     Way way = way_of(context, name, plan->workspace_bytes());
     ask_for_kernel(context, dtype, way);
-    way.run = [plan = *plan, handle = context.device.cudnn()](const Places& p) mutable {
+    way.run = [plan = *plan, add = def.accumulate, bytes = context.output(0).bytes(),
+               handle = context.device.cudnn()](const Places& p) mutable {
+      if (add) copy_unless_in_place(p, 2, bytes);
       plan.run(handle, p.stream, std::array{p.out<void>(0), p.in<void>(1), p.in<void>(0)}, p.workspace<void>());
     };
     return way;

@@ -3,12 +3,12 @@
 
 namespace trainctl::cuda {
 
-Graph convolution_graph(Convolving direction, const ConvolutionShape& shape, DType kernel_dtype) {
+Graph convolution_graph(Convolving direction, const ConvolutionShape& shape, DType kernel_dtype, bool accumulate) {
   Graph graph;
   const int x = graph.tensor(shape.x, shape.dtype);
   const int kernel = graph.tensor(shape.kernel(), kernel_dtype);
   const int y = graph.tensor(shape.y, shape.dtype);
-  graph.convolve(direction, shape.window, x, kernel, y);
+  graph.convolve(direction, shape.window, x, kernel, y, accumulate);
   return graph;
 }
 

@@ -16,8 +16,10 @@ struct ConvolutionShape {
 };
 
 // Tensors in memory: x, kernel, y in the shape's dtype; those of the gradient of the kernel: x, dkernel, dy, of which
-// dkernel has a dtype of its own.
-Graph convolution_graph(Convolving direction, const ConvolutionShape& shape, DType kernel_dtype);
+// dkernel has a dtype of its own. What is computed is added to what is there where it accumulates (of gradients by the
+// input: cuDNN has the same engines for it).
+Graph convolution_graph(Convolving direction, const ConvolutionShape& shape, DType kernel_dtype,
+                        bool accumulate = false);
 
 // y = f(conv(x, kernel) + bias) in one graph. Tensors in memory: x, kernel, y, and the bias where there is one, all in
 // the shape's dtype (on float32 biases of half-precision convolutions cuDNN has but few engines). The function is none

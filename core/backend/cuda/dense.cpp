@@ -54,12 +54,14 @@ Way dense_forward(const LowerContext& context, const DenseShape& shape, bool bia
   return way;
 }
 
-Way dense_input_gradient(const LowerContext& context, const DenseShape& shape) {
-  const Product product(context.device, {shape.rows, shape.in, shape.out, false, true, shape.dtype, shape.dtype},
+Way dense_input_gradient(const LowerContext& context, const DenseShape& shape, bool accumulate) {
+  const Product product(context.device,
+                        {shape.rows, shape.in, shape.out, false, true, shape.dtype, shape.dtype, accumulate},
                         context.choices);
   Way way = way_of(context, product);
   ask_for_copy(context, 1, shape.dtype, way);
-  way.run = [=](const Places& p) {
+  way.run = [=, bytes = context.output(0).bytes()](const Places& p) {
+    if (accumulate) copy_unless_in_place(p, 2, bytes);
     product.run(p.stream, p.in<void>(0), p.in<void>(1), p.out<void>(0), nullptr, p.workspace<void>());
   };
   return way;
@@ -96,10 +98,11 @@ Lowering lower_dense(const LowerContext& context) {
 }
 
 Lowering lower_dense_grad_input(const LowerContext& context) {
-  const ActivationFunction function = context.op.as<DenseGradInput>().function;
+  const auto& def = context.op.as<DenseGradInput>();
+  const ActivationFunction function = def.function;
   const Shape &dy = context.input(0).shape, &kernel = context.input(1).shape;
   const DenseShape shape{dy[0], kernel[0], kernel[1], context.input(0).dtype};
-  Way way = dense_input_gradient(context, shape);
+  Way way = dense_input_gradient(context, shape, def.accumulate);
   if (function.kind != ActivationKind::none) {
     way.run = [product = way.run, function, shape](const Places& p) {
       product(p);

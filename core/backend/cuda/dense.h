@@ -15,7 +15,7 @@ struct DenseShape {
 
 // Tensors as those of Dense, DenseGradInput (without its activation) and DenseGradWeights.
 Way dense_forward(const LowerContext& context, const DenseShape& shape, bool bias, const ActivationFunction& function);
-Way dense_input_gradient(const LowerContext& context, const DenseShape& shape);
+Way dense_input_gradient(const LowerContext& context, const DenseShape& shape, bool accumulate);
 Way dense_weight_gradient(const LowerContext& context, const DenseShape& shape, bool bias, bool accumulate);
 
 }  // namespace trainctl::cuda

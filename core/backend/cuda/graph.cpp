@@ -117,7 +117,7 @@ int Graph::add_tensor(const Shape& s, DType dtype, bool in_memory) {
   return number;
 }
 
-void Graph::convolve(Convolving direction, const Window& window, int x, int kernel, int y) {
+void Graph::convolve(Convolving direction, const Window& window, int x, int kernel, int y, bool accumulate) {
   const ConvolutionNames names = names_of(direction);
   Descriptor& d = operations_.emplace_back(names.operation);
   d.set(names.x, at(x));
@@ -125,7 +125,7 @@ void Graph::convolve(Convolving direction, const Window& window, int x, int kern
   d.set(names.y, at(y));
   d.set(names.convolution, convolution_of(window));
   d.set(names.alpha, 1.0f);
-  d.set(names.beta, 0.0f);
+  d.set(names.beta, accumulate ? 1.0f : 0.0f);
   d.finalize();
 }
 

@@ -23,9 +23,9 @@ class Graph {
   // A float32 tensor between two ops of the graph, not in memory.
   int intermediate(const Shape& shape);
 
-  // x, kernel and y are the convolution's tensors in all directions; one of them is computed from the other two. Sums
-  // are float32.
-  void convolve(Convolving direction, const Window& window, int x, int kernel, int y);
+  // x, kernel and y are the convolution's tensors in all directions; one of them is computed from the other two, or
+  // added to where it accumulates. Sums are float32.
+  void convolve(Convolving direction, const Window& window, int x, int kernel, int y, bool accumulate = false);
   // y = x + b, b along the channels.
   void add(int x, int b, int y);
   // y = f(x). The function is one that is_pointwise().

@@ -27,6 +27,9 @@ struct Places : OpPlaces {
   cudaStream_t stream;
 };
 
+// Queues a copy of an input to output 0, for an op that adds to it there; nothing where the op runs in place on it.
+void copy_unless_in_place(const Places& places, std::size_t input, std::int64_t bytes);
+
 // Queues body(places); an error names the op.
 template <class Body>
 class FunctionKernel final : public Kernel {

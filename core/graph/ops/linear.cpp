@@ -28,6 +28,11 @@ std::string convolution_attributes(const Window& window, std::int64_t groups, At
   return text.word(rest.text()).text();
 }
 
+// Of an input's gradient: its output lies where what it is added to, its third input, does.
+std::vector<InPlace> in_place_of(bool accumulate) {
+  return accumulate ? std::vector<InPlace>{{2, 0}} : std::vector<InPlace>{};
+}
+
 // Weights first, so that their reduction can begin early; then the input's gradient.
 template <class GradInput, class GradWeights>
 void differentiate_linear(const Op& op, TensorId dy, GradInput grad_input, GradWeights grad_weights,
@@ -73,10 +78,13 @@ void Dense::differentiate(const Op& op, Differentiator& differentiator) const {
 std::string DenseGradInput::attributes() const {
   AttributeText text;
   add_function(text, function);
-  return text.text();
+  return text.flag("accumulate", accumulate).text();
 }
 
+std::vector<InPlace> DenseGradInput::in_place() const { return in_place_of(accumulate); }
+
 std::vector<TensorType> DenseGradInput::outputs(std::span<const TensorType> inputs) const {
+  require(!accumulate || function.kind == ActivationKind::none, "dense_grad_input: adds, or has an activation");
   return {{{inputs[0].shape[0], inputs[1].shape[0]}, inputs[0].dtype}};
 }
 
@@ -140,7 +148,11 @@ void Conv2d::differentiate(const Op& op, Differentiator& differentiator) const {
       differentiator);
 }
 
-std::string Conv2dGradInput::attributes() const { return convolution_attributes(window, groups, {}); }
+std::string Conv2dGradInput::attributes() const {
+  return convolution_attributes(window, groups, AttributeText().flag("accumulate", accumulate));
+}
+
+std::vector<InPlace> Conv2dGradInput::in_place() const { return in_place_of(accumulate); }
 
 std::vector<TensorType> Conv2dGradInput::outputs(std::span<const TensorType> inputs) const {
   return {{input, inputs[0].dtype}};

@@ -21,16 +21,19 @@ struct Dense final : OpDef {
   void differentiate(const Op& op, Differentiator& differentiator) const override;
 };
 
-// dx = dy kernel^T, where `mask` is set times f'(x's producer): Inputs: dy [N, out], kernel [in, out], and, where
-// function is not none, the y that the previous op's activation produced (like dx). Outputs: dx [N, in].
+// dx = dy kernel^T, times f' of the previous op's activation, or added to another gradient of x; not both. Inputs:
+// dy [N, out], kernel [in, out], and, where function is not none, the y that the previous op's activation produced, or
+// where it accumulates, what is added to (both like dx). Outputs: dx [N, in]. In place on what is added to.
 struct DenseGradInput final : OpDef {
   ActivationFunction function;  // the previous op's activation whose gradient is fused; set by the fusion pass
+  bool accumulate = false;      // set by the fusion pass
 
-  explicit DenseGradInput(ActivationFunction f = {}) : function(f) {}
+  explicit DenseGradInput(ActivationFunction f = {}, bool a = false) : function(f), accumulate(a) {}
   std::string_view kind() const override { return "dense_grad_input"; }
   std::string attributes() const override;
   std::vector<TensorType> outputs(std::span<const TensorType> inputs) const override;
   double flops(std::span<const TensorType> inputs, std::span<const TensorType> outputs) const override;
+  std::vector<InPlace> in_place() const override;
 };
 
 // dkernel (+)= x^T dy, dbias (+)= sum of dy over samples. Inputs: x [N, in], dy [N, out].
@@ -82,17 +85,21 @@ struct Conv2d final : OpDef {
   void differentiate(const Op& op, Differentiator& differentiator) const override;
 };
 
-// Inputs: dy [N, H', W', O], kernel [kh, kw, C/groups, O]. Outputs: dx [N, H, W, C].
+// Inputs: dy [N, H', W', O], kernel [kh, kw, C/groups, O], and, where it accumulates, another gradient of x that is
+// added to. Outputs: dx [N, H, W, C]. In place on what is added to.
 struct Conv2dGradInput final : OpDef {
   Window window;
   std::int64_t groups = 1;
-  Shape input;  // [N, H, W, C]
+  Shape input;              // [N, H, W, C]
+  bool accumulate = false;  // set by the fusion pass
 
-  Conv2dGradInput(Window w, std::int64_t g, Shape x) : window(w), groups(g), input(std::move(x)) {}
+  Conv2dGradInput(Window w, std::int64_t g, Shape x, bool a = false)
+      : window(w), groups(g), input(std::move(x)), accumulate(a) {}
   std::string_view kind() const override { return "conv2d_grad_input"; }
   std::string attributes() const override;
   std::vector<TensorType> outputs(std::span<const TensorType> inputs) const override;
   double flops(std::span<const TensorType> inputs, std::span<const TensorType> outputs) const override;
+  std::vector<InPlace> in_place() const override;
 };
 
 // Inputs: x [N, H, W, C], dy [N, H', W', O]. Outputs: dkernel float32 [kh, kw, C/groups, O], dbias float32 [O] (where
