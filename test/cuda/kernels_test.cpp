@@ -239,10 +239,12 @@ TEST_CASE("cuda sums columns and converts as the cpu does") {
   for (const std::int64_t columns : channel_counts) {
     for (const std::int64_t rows : {1, 31, 257, 3001}) {
       if (rows * columns > 300000) continue;
-      const Value x = random_value({rows, 2}, DType::float32, 1);
-      const Value dy = random_value({rows, columns}, DType::float32, 2, -0.01, 0.01);
-      both.run(std::make_shared<DenseGradWeights>(true, true), {x, dy},
-               {filled({2, columns}, 1), filled({columns}, 2)});
+      for (const DType dtype : dtypes) {
+        const Value x = random_value({rows, 2}, dtype, 1);
+        const Value dy = random_value({rows, columns}, dtype, 2, -0.01, 0.01);
+        both.run(std::make_shared<DenseGradWeights>(true, true), {x, dy},
+                 {filled({2, columns}, 1), filled({columns}, 2)});
+      }
     }
     const Value values = random_value({columns}, DType::float32, 3, -100, 100);
     both.run(std::make_shared<Cast>(DType::bfloat16), {values});
