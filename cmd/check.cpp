@@ -60,7 +60,7 @@ Checked check(const RunSpec& spec, const LaunchFlags& flags) {
   const KernelChoices known = choices;
   const RunPrograms programs = build_programs(spec, info, strategy_for(spec, plan.ranks, *backend),
                                               batch_sizes(spec, info, plan.ranks), {0, plan.ranks});
-  checked.memory = plan_memory(lower_all(programs.programs(), *backend, choices));
+  checked.memory = plan_memory(lower_all(programs.programs(), *backend, choices), *backend);
   if (!(choices == known)) keep_kernel_choices(backend->fingerprint(), choices);
   checked.programs = programs.programs();
   for (const Program::LayerLine& layer : checked.programs.front().layers) {

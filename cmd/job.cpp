@@ -133,7 +133,7 @@ namespace {
 std::vector<LoweredProgram> fitting(std::vector<LoweredProgram> programs, const RunSpec& spec, const DataInfo& data,
                                     const Backend& backend, const DataShare& share) {
   const std::int64_t batch = batch_sizes(spec, data, share.ranks).training;
-  require_fit(plan_memory(programs), backend.free_memory(),
+  require_fit(plan_memory(programs, backend), backend.free_memory(),
               {batch, spec.train.gradient_accumulation, share_of(batch, share).count});
   return programs;
 }

@@ -57,6 +57,8 @@ class Marks {
   virtual ~Marks() = default;
   // Queues the setting of a mark. Mark 0 begins a new round.
   virtual void set(int mark, Stream& stream) = 0;
+  // Queues some time in which nothing happens, so that what is queued next runs without waiting for the host.
+  virtual void hold(Stream& stream) = 0;
   // When the device came to it last, in seconds of its clock.
   virtual double seconds(int mark) const = 0;
   // The last one that it came to; -1 for none.
@@ -112,7 +114,7 @@ class Backend {
   // Whether queued work runs beside the host: a step's result is then read a step later.
   virtual bool asynchronous() const = 0;
   // Records what `queue` queues on the stream, and on others that it joins by events, instead of running it. Null where
-  // the device has nothing of the kind: queue again for each run.
+  // the device has nothing of the kind or cannot record this: queue again for each run.
   virtual std::unique_ptr<Recording> record(Stream& stream, const std::function<void()>& queue) = 0;
   // Null where work runs in the host's own time.
   virtual std::unique_ptr<Marks> marks(int count) = 0;

@@ -63,7 +63,10 @@ void Engine::bring(Turn& turn, const Batch& batch) {
   const std::array<const View*, step_inputs> views{nullptr, &batch.inputs, &batch.targets, &batch.weights,
                                                    &batch.samples};
   std::int64_t bytes = 0;  // that travel: up to the end of the last part
-  turn.sources[0] = turn.on_device(0);
+  const auto staged = [&](std::size_t part) {
+    return (turn.device != nullptr ? turn.device : turn.host.get()) + plan_.staging.offsets[part];
+  };
+  turn.sources[0] = staged(0);
   for (std::size_t i = 1; i < parts.size(); ++i) {
     if (parts[i] == no_tensor) continue;
     const View* view = views[i];
@@ -75,12 +78,12 @@ void Engine::bring(Turn& turn, const Batch& batch) {
       continue;
     }
     const std::int64_t size = type.bytes() * program.micro_batches;
-    std::memcpy(turn.host.get() + turn.offsets[i], view->data, static_cast<std::size_t>(size));
-    turn.sources[i] = turn.on_device(i);
-    bytes = turn.offsets[i] + size;
+    std::memcpy(turn.host.get() + plan_.staging.offsets[i], view->data, static_cast<std::size_t>(size));
+    turn.sources[i] = staged(i);
+    bytes = plan_.staging.offsets[i] + size;
   }
   if (copies_ == nullptr) return;
-  backend_.copy(turn.device.get(), turn.host.get(), std::max(bytes, plan_.of(Region::scalars)), *copies_);
+  backend_.copy(turn.device, turn.host.get(), std::max(bytes, plan_.of(Region::scalars)), *copies_);
   turn.brought->record(*copies_);
   turn.brought->wait(*compute_);
 }

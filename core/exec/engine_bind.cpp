@@ -8,8 +8,6 @@
 namespace trainctl {
 namespace {
 
-constexpr std::int64_t staging_alignment = 256;
-
 // Highest bucket number of all programs, plus one; and whether a reduction stands outside the update, so that it
 // overlaps.
 struct Buckets {
@@ -42,7 +40,7 @@ Engine::Engine(Backend& backend, Communicator& communicator, std::vector<Lowered
     : backend_(backend),
       communicator_(communicator),
       programs_(std::move(programs)),
-      plan_(plan_memory(programs_)),
+      plan_(plan_memory(programs_, backend)),
       fresh_copies_(programs_, plan_),
       compute_(backend.compute_stream()) {
   const Buckets buckets = buckets_of(programs_);
@@ -69,27 +67,13 @@ Address Engine::address(int program, TensorId tensor) const {
 
 // Two where a step is prepared while another runs.
 void Engine::make_turns() {
-  std::array<std::int64_t, step_inputs> largest{plan_.of(Region::scalars)};
-  for (const LoweredProgram& lowered : programs_) {
-    const auto parts = batch_parts(lowered.program.batch);
-    for (std::size_t i = 1; i < step_inputs; ++i) {
-      if (parts[i] == no_tensor) continue;
-      const std::int64_t bytes = lowered.program.tensor(parts[i]).type.bytes() * lowered.program.micro_batches;
-      largest[i] = std::max(largest[i], bytes);
-    }
-  }
   const FlatLayout& flat = programs_.front().program.flat;
   const std::int64_t sums = (flat.gradient_count - flat.trainable_count) * size_of(DType::float32);
-  for (int i = 0; i < (backend_.asynchronous() ? 2 : 1); ++i) {
+  const int count = turns_of(backend_);
+  for (int i = 0; i < count; ++i) {
     auto turn = std::make_unique<Turn>();
-    std::int64_t bytes = 0;
-    for (std::size_t part = 0; part < step_inputs; ++part) {
-      turn->offsets[part] = bytes;
-      if (part > 0 && copies_ == nullptr) continue;  // the batch is read where it lies
-      bytes += (largest[part] + staging_alignment - 1) / staging_alignment * staging_alignment;
-    }
-    turn->host = backend_.allocate_host(bytes);
-    if (copies_ != nullptr) turn->device = backend_.allocate(bytes);
+    turn->host = backend_.allocate_host(plan_.staging.bytes);
+    if (plan_.of(Region::batches) > 0) turn->device = base(Region::batches) + i * plan_.staging.bytes;
     turn->results = backend_.allocate_host(plan_.of(Region::scalars) + sums);
     turn->brought = backend_.event();
     turn->done = backend_.event();
@@ -107,7 +91,8 @@ void Engine::bind(int program) {
       kernels.push_back(bind_op(program, segment, op));
     }
   }
-  bound->work = std::make_unique<StepWork>(backend_, *compute_, lowered, static_cast<int>(turns_.size()));
+  bound->work = std::make_unique<StepWork>(backend_, *compute_, lowered, static_cast<int>(turns_.size()),
+                                           communicator_.size() > 1);
   StepUnit scalars;
   scalars.to = base(Region::scalars);
   scalars.bytes = plan_.of(Region::scalars);

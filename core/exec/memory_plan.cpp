@@ -208,11 +208,30 @@ void place_flat(const Program& program, ProgramPlaces& places) {
   }
 }
 
+StagingPlan plan_staging(const std::vector<LoweredProgram>& programs, std::int64_t scalars, bool with_batch) {
+  std::array<std::int64_t, step_inputs> largest{scalars};
+  for (const LoweredProgram& lowered : programs) {
+    const auto parts = batch_parts(lowered.program.batch);
+    for (std::size_t i = 1; i < step_inputs; ++i) {
+      if (parts[i] == no_tensor || !with_batch) continue;
+      const std::int64_t bytes = lowered.program.tensor(parts[i]).type.bytes() * lowered.program.micro_batches;
+      largest[i] = std::max(largest[i], bytes);
+    }
+  }
+  StagingPlan staging;
+  for (std::size_t part = 0; part < step_inputs; ++part) {
+    staging.offsets[part] = staging.bytes;
+    staging.bytes += aligned(largest[part]);
+  }
+  return staging;
+}
+
 }  // namespace
 
 std::string_view name_of(Region region) {
   static constexpr std::array<std::string_view, region_count> names{
-      "parameters", "gradients", "optimizer state", "running statistics", "compute copies", "scalars", "arena"};
+      "parameters",     "gradients", "optimizer state", "running statistics",
+      "compute copies", "scalars",   "batches",         "arena"};
   return names[static_cast<std::size_t>(region)];
 }
 
@@ -222,7 +241,7 @@ std::int64_t MemoryPlan::total() const {
   return sum;
 }
 
-MemoryPlan plan_memory(const std::vector<LoweredProgram>& programs) {
+MemoryPlan plan_memory(const std::vector<LoweredProgram>& programs, const Backend& backend) {
   MemoryPlan plan;
   SharedByName copies;
   SharedByName scalars;
@@ -253,6 +272,8 @@ MemoryPlan plan_memory(const std::vector<LoweredProgram>& programs) {
   set(Region::statistics, flat.statistic_count * element);
   set(Region::copies, copies.total());
   set(Region::scalars, scalars.total());
+  plan.staging = plan_staging(programs, scalars.total(), backend.asynchronous());
+  if (backend.asynchronous()) set(Region::batches, turns_of(backend) * plan.staging.bytes);
   set(Region::slot, plan.slots * plan.slot_bytes);
   return plan;
 }

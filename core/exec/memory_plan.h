@@ -8,13 +8,15 @@
 #include <vector>
 
 #include "core/exec/lower.h"
+#include "core/exec/step_inputs.h"
 
 namespace trainctl {
 
-enum class Region { parameters, gradients, states, statistics, copies, scalars, slot };
-inline constexpr int region_count = 7;
+enum class Region { parameters, gradients, states, statistics, copies, scalars, batches, slot };
+inline constexpr int region_count = 8;
 
 // "parameters", "gradients", ...: as `check` prints them. The slot is the arena: inputs, activations and workspace.
+// Batches wait in theirs for their steps, on devices that compute beside the host.
 std::string_view name_of(Region region);
 
 // A tensor's place: bytes from the start of its region. States of all kinds share one region, one behind the other.
@@ -28,10 +30,20 @@ struct ProgramPlaces {
   std::vector<std::vector<std::int64_t>> workspaces;  // [segment][op]: offset in the slot, -1 where there is none
 };
 
+// Where scalars and batch lie side by side on their way to a step, by StepInputs.
+struct StagingPlan {
+  std::array<std::int64_t, step_inputs> offsets{};
+  std::int64_t bytes = 0;
+};
+
+// In how many turns steps are under way: two where one is prepared while another runs.
+inline int turns_of(const Backend& backend) { return backend.asynchronous() ? 2 : 1; }
+
 struct MemoryPlan {
   std::array<std::int64_t, region_count> bytes{};  // of the slot region: all slots together
   int slots = 1;
   std::int64_t slot_bytes = 0;
+  StagingPlan staging;  // of a turn; of the scalars alone where a batch is read where it lies
   std::vector<ProgramPlaces> programs;
 
   std::int64_t of(Region region) const { return bytes[static_cast<std::size_t>(region)]; }
@@ -39,6 +51,6 @@ struct MemoryPlan {
 };
 
 // The programs share parameters, gradients, states, statistics, scalars, compute copies of equal layout, and the arena.
-MemoryPlan plan_memory(const std::vector<LoweredProgram>& programs);
+MemoryPlan plan_memory(const std::vector<LoweredProgram>& programs, const Backend& backend);
 
 }  // namespace trainctl

@@ -22,15 +22,20 @@ double flops_of(const LoweredProgram& lowered, const StepUnit& unit) {
 
 }  // namespace
 
-StepWork::StepWork(Backend& backend, Stream& stream, const LoweredProgram& program, int turns)
-    : backend_(backend), stream_(stream), program_(program), turns_(turns), runs_(static_cast<std::size_t>(turns)) {}
+StepWork::StepWork(Backend& backend, Stream& stream, const LoweredProgram& program, int turns, bool long_ops)
+    : backend_(backend),
+      stream_(stream),
+      program_(program),
+      turns_(turns),
+      long_ops_(long_ops),
+      runs_(static_cast<std::size_t>(turns)) {}
 
 void StepWork::add(const StepUnit& unit) {
   if (stretches_.empty() || stretches_.back().recordable != unit.recordable) {
     stretches_.push_back({units_.size(), units_.size(), unit.recordable, {}});
   }
   const bool new_part = units_.empty() || units_.back().part != unit.part || units_.back().segment != unit.segment;
-  if (new_part || (unit.kernel != nullptr && flops_of(program_, unit) > long_op_flops)) {
+  if (new_part || (long_ops_ && unit.kernel != nullptr && flops_of(program_, unit) > long_op_flops)) {
     marks_.push_back({units_.size(), unit.part});
   }
   units_.push_back(unit);
@@ -95,7 +100,10 @@ void StepWork::run_observed(int turn, const StepSources& sources, OpObserver& ob
   for (std::size_t next = 0; next < units_.size();) {
     const StepUnit& unit = units_[next];
     const double start = seconds_now();
-    if (marks != nullptr) marks->set(0, stream_);
+    if (marks != nullptr) {
+      marks->hold(stream_);
+      marks->set(0, stream_);
+    }
     next = queue(next, sources);
     if (marks != nullptr) marks->set(1, stream_);
     stream_.synchronize();

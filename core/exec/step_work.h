@@ -9,13 +9,9 @@
 
 #include "core/backend/backend.h"
 #include "core/exec/lower.h"
+#include "core/exec/step_inputs.h"
 
 namespace trainctl {
-
-// What the host brings to a step, and where that lies in this turn.
-enum class StepInputs { scalars, inputs, targets, weights, samples };
-inline constexpr int step_inputs = 5;
-using StepSources = std::array<const std::byte*, step_inputs>;
 
 // What a stretch of a step's time is counted as.
 enum class StepPart { upload, forward, backward, communication, update };
@@ -45,8 +41,9 @@ class OpObserver {
 
 class StepWork {
  public:
-  // All outlive the work. `turns`: in how many places the host's values may lie.
-  StepWork(Backend& backend, Stream& stream, const LoweredProgram& program, int turns);
+  // All outlive the work. `turns`: in how many places the host's values may lie. `long_ops`: ops that take long are
+  // marked too, for what is said when a peer is lost.
+  StepWork(Backend& backend, Stream& stream, const LoweredProgram& program, int turns, bool long_ops);
 
   void add(const StepUnit& unit);
   // After the last unit. `take_results(turn)` queues the copies back to the host, behind everything else.
@@ -86,6 +83,7 @@ class StepWork {
   Stream& stream_;
   const LoweredProgram& program_;
   int turns_;
+  bool long_ops_;
   std::vector<StepUnit> units_;
   std::vector<CopyPart> parts_;  // of copies that are queued as one
   std::vector<Stretch> stretches_;

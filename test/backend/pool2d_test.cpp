@@ -1,5 +1,7 @@
 // Pooling against naive loops in float64.
+#include <cmath>
 #include <limits>
+
 #include "core/graph/ops/pooling.h"
 #include "test/backend/run_op.h"
 #include "test/catch.h"
@@ -100,4 +102,16 @@ TEST_CASE("global average pooling forward and backward") {
   CHECK(largest_error(run_op(*backend, std::make_shared<GlobalAveragePool2d>(), {x})[0], y) < tolerance);
   CHECK(largest_error(run_op(*backend, std::make_shared<GlobalAveragePool2dGrad>(x.type.shape), {dy})[0], dx) <
         tolerance);
+}
+
+TEST_CASE("a NaN anywhere in its window is the maximum") {
+  const auto backend = backend_under_test({.threads = 1});
+  const Window window{{2, 2}, {2, 2}, {1, 1}, {0, 0}, {0, 0}};
+  for (std::size_t place = 0; place < 4; ++place) {
+    Value x = random_value({1, 2, 2, 16}, DType::float32, 1);
+    for (std::size_t k = 0; k < 16; ++k) x.values[place * 16 + k] = std::numeric_limits<double>::quiet_NaN();
+    CAPTURE(place);
+    const Value y = run_op(*backend, std::make_shared<Pool2d>(PoolMode::max, window, true), {x})[0];
+    for (const double value : y.values) CHECK(std::isnan(value));
+  }
 }

@@ -317,6 +317,7 @@ void recorded(const Subject& subject) {
   queue();  // connections are made outside of recordings
   self.stream.synchronize();
   const std::unique_ptr<Recording> recording = self.backend.record(self.stream, queue);
+  expect(recording != nullptr || !self.backend.asynchronous(), "all_reduce is recorded");
   if (recording == nullptr) return;
   self.fill(view, [&](std::int64_t i) { return value_of(self.rank(), i); });
   for (int round = 0; round < 3; ++round) recording->run(self.stream);

@@ -233,6 +233,79 @@ TEST_CASE("cuda updates ranges as the cpu does, and nothing between them") {
   }
 }
 
+TEST_CASE("cuda's optimizers write the compute copies of what they change") {
+  const auto backend = make_backend("cuda", {});
+  const auto stream = backend->compute_stream();
+  for (const DType dtype : dtypes) {
+    SgdUpdate def;
+    const auto copy = [&](std::int64_t offset, const Shape& shape, const char* format) {
+      def.copies.push_back({offset, shape, {dtype, format, shape.count() * size_of(dtype)}});
+    };
+    copy(4, {3, 3, 70, 130}, "ohwi");
+    copy(81904, {70}, "");
+    copy(81976, {2, 1, 50, 63}, "ohwi");
+    copy(81976, {2, 1, 50, 63}, "");
+    constexpr std::int64_t elements = 88280;
+    def.ranges = {{0, 81904, true}, {81904, elements - 81904, false}};
+
+    // The op's tensors: what it reads, the weights, the copies.
+    const Value weight = random_value({elements}, DType::float32, 1);
+    std::vector<Value> values{random_value({elements}, DType::float32, 2),
+                              scalar(0.05),
+                              scalar(0, DType::int64),
+                              scalar(1),
+                              row({0, 0}),
+                              scalar(1),
+                              weight};
+    for (const UpdateCopy& made : def.copies) {
+      values.push_back(random_value(made.shape, dtype, 3));
+    }
+    Program program;
+    Op op{def.clone(), {}, {}, "update", {}};
+    std::vector<Layout> layouts;
+    std::vector<Memory> memory;
+    Binding binding;
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      const TensorType& type = values[i].type;
+      program.tensors.push_back({.name = "tensor", .type = type});
+      (i < 6 ? op.inputs : op.outputs).push_back(static_cast<TensorId>(i));
+      if (i < 6) layouts.push_back(logical_layout(type));
+      memory.push_back(backend->allocate(type.bytes()));
+      std::vector<std::byte> bytes(static_cast<std::size_t>(type.bytes()));
+      write_values(values[i], bytes.data());
+      backend->copy(memory.back().get(), bytes.data(), type.bytes(), *stream);
+      stream->synchronize();
+      (i < 6 ? binding.inputs : binding.outputs).push_back({memory.back().get(), 0});
+    }
+    KernelChoices choices;
+    backend->lower(op, program, layouts, choices).bind(binding)->run(*stream, {});
+    const auto read = [&](std::size_t i) {
+      std::vector<std::byte> bytes(static_cast<std::size_t>(values[i].type.bytes()));
+      backend->copy(bytes.data(), memory[i].get(), values[i].type.bytes(), *stream);
+      stream->synchronize();
+      return read_values(values[i].type, bytes.data());
+    };
+    const Value updated = read(6);
+    CHECK(largest_error(updated, weight.values) > 0);
+    for (std::size_t i = 0; i < def.copies.size(); ++i) {
+      const UpdateCopy& made = def.copies[i];
+      const Value got = read(7 + i);
+      const bool transposed = !made.layout.format.empty();
+      const std::int64_t columns = transposed ? made.shape.back() : 1, rows = made.shape.count() / columns;
+      std::int64_t wrong = 0;
+      for (std::int64_t r = 0; r < rows; ++r) {
+        for (std::int64_t c = 0; c < columns; ++c) {
+          const double expected =
+              round_to(dtype, updated.values[static_cast<std::size_t>(made.offset + r * columns + c)]);
+          wrong += got.values[static_cast<std::size_t>(c * rows + r)] == expected ? 0 : 1;
+        }
+      }
+      CAPTURE(name_of(dtype), i);
+      CHECK(wrong == 0);
+    }
+  }
+}
+
 TEST_CASE("cuda sums columns and converts as the cpu does") {
   const Both both;
   for (const std::int64_t columns : channel_counts) {

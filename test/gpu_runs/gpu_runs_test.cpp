@@ -45,6 +45,7 @@ std::string run(const Folder& folder, const std::string& name, const std::string
   const Finished finished = trainctl(folder, arguments);
   INFO(tail(finished.errors));
   REQUIRE(finished.code == 0);
+  CHECK_FALSE(contains(finished.errors, "without a CUDA graph"));
   return directory;
 }
 

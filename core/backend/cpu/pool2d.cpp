@@ -89,8 +89,8 @@ void max_pool(const PoolShape& s, const T* x, T* y, std::uint8_t* winners) {
 #pragma omp simd
                 for (int k = 0; k < width(); ++k) {
                   const float value = load(pixel[k]), before = best[k];
-                  const std::int32_t loses = value <= before ? -1 : 0;  // NaN wins
-                  best[k] = value <= before ? before : value;
+                  const std::int32_t loses = value <= before || before != before ? -1 : 0;  // NaN wins
+                  best[k] = loses != 0 ? before : value;
                   winner[k] = (winner[k] & loses) | (index & ~loses);
                 }
               }

@@ -26,16 +26,15 @@ __global__ void __launch_bounds__(channel_threads, 2)
   float values[2][width] = {};
   if (at.inside) {
     const Pack<T, width> shift = pack_at<width>(first_row + at.channel);
-#pragma unroll 4
-    for (std::int64_t row = at.first; row < grid.rows; row += at.step) {
-      const Pack<T, width> pack = pack_at<width>(x + row * grid.channels + at.channel);
+    const auto read = [&](std::int64_t place) { return pack_at<width>(x + place); };
+    each_place<4>(grid, at, read, [&](std::int64_t, const Pack<T, width>& pack) {
 #pragma unroll
       for (int k = 0; k < width; ++k) {
         const float shifted = load(pack.values[k]) - load(shift.values[k]);
         values[0][k] += shifted;
         values[1][k] += shifted * shifted;
       }
-    }
+    });
   }
   float sums[2];
   sum_lanes(values, grid.tile, sums);
@@ -52,13 +51,12 @@ __global__ void __launch_bounds__(channel_threads, 2)
   double first_mean = 0;
   if (const std::int64_t own = joined_channel(grid); own >= 0) {
     first_mean = fresh(partials + own).x;
-#pragma unroll 4
-    for (std::int64_t s = joined_first(grid); s < grid.stripes; s += joined_step(grid)) {
-      const float2 partial = fresh(partials + s * grid.channels + own);
+    const auto read = [&](std::int64_t s) { return fresh(partials + s * grid.channels + own); };
+    each<8>(joined_first(grid), grid.stripes, joined_step(grid), read, [&](std::int64_t s, const float2& partial) {
       const double shifted = partial.x - first_mean, rows = static_cast<double>(grid.rows_of(s));
       joined[0][0] += rows * shifted;
       joined[1][0] += partial.y + rows * shifted * shifted;
-    }
+    });
   }
   sum_lanes(joined, grid.span(), totals);
   if (channel < 0) return;
@@ -74,13 +72,26 @@ struct Normalisation {
   float epsilon;
   bool relu;
 
-  __device__ float scale(std::int64_t channel) const {
-    const float inverse = rsqrtf(variance[channel] + epsilon);
-    return gamma != nullptr ? gamma[channel] * inverse : inverse;
+  // Of `width` channels.
+  template <int width>
+  __device__ void read_scales(std::int64_t channel, float (&scales)[width]) const {
+    float variances[width], gammas[width];
+    read_channels(variance, channel, variances);
+    if (gamma != nullptr) read_channels(gamma, channel, gammas);
+#pragma unroll
+    for (int k = 0; k < width; ++k) {
+      const float inverse = rsqrtf(variances[k] + epsilon);
+      scales[k] = gamma != nullptr ? gammas[k] * inverse : inverse;
+    }
   }
 };
 
-constexpr int rows_in_flight = 2;  // of a thread
+constexpr int rows_in_flight = 2;  // of a thread; more would not fit in its registers
+
+// Packs of kernels that keep several factors of each channel in registers: half of what an access could take, for half
+// precision, so that these and the rows in flight fit.
+template <int widest_pack>
+inline constexpr int narrower = widest_pack == 1 ? 1 : 4;
 
 // y = f((x - mean) * scale + beta [+ residual]); y may be x.
 template <class T, int width>
@@ -88,36 +99,29 @@ __global__ void __launch_bounds__(channel_threads, 2)
     normalise(ChannelGrid grid, Normalisation n, const T* x, const T* residual, T* y) {
   const ChannelThread at(grid);
   if (!at.inside) return;
-  float mean[width], scale[width], beta[width];
+  float mean[width], scale[width], beta[width] = {};
+  read_channels(n.mean, at.channel, mean);
+  n.read_scales(at.channel, scale);
+  if (n.beta != nullptr) read_channels(n.beta, at.channel, beta);
+  struct Pair {
+    Pack<T, width> x, residual;
+  };
+  const std::int64_t mirror = (grid.rows - 1) * grid.channels + 2 * at.channel;  // from the last row to the first
+  const auto read = [&](std::int64_t mirrored) {
+    const std::int64_t place = mirror - mirrored;
+    const Pack<T, width> xs = pack_at<width>(x + place);
+    return Pair{xs, residual != nullptr ? pack_at<width>(residual + place) : xs};
+  };
+  each_place<rows_in_flight>(grid, at, read, [&](std::int64_t mirrored, const Pair& pair) {
+    Pack<T, width> ys;
 #pragma unroll
-  for (int k = 0; k < width; ++k) {
-    mean[k] = n.mean[at.channel + k];
-    scale[k] = n.scale(at.channel + k);
-    beta[k] = n.beta != nullptr ? n.beta[at.channel + k] : 0.0f;
-  }
-  for (std::int64_t first = grid.rows - 1 - at.first; first >= 0; first -= rows_in_flight * at.step) {
-    Pack<T, width> xs[rows_in_flight] = {}, residuals[rows_in_flight] = {};
-#pragma unroll
-    for (int i = 0; i < rows_in_flight; ++i) {
-      const std::int64_t row = first - i * at.step;
-      if (row < 0) continue;
-      xs[i] = pack_at<width>(x + row * grid.channels + at.channel);
-      if (residual != nullptr) residuals[i] = pack_at<width>(residual + row * grid.channels + at.channel);
+    for (int k = 0; k < width; ++k) {
+      float value = (load(pair.x.values[k]) - mean[k]) * scale[k] + beta[k];
+      if (residual != nullptr) value += load(pair.residual.values[k]);
+      ys.values[k] = store<T>(n.relu && value < 0 ? 0.0f : value);
     }
-#pragma unroll
-    for (int i = 0; i < rows_in_flight; ++i) {
-      const std::int64_t row = first - i * at.step;
-      if (row < 0) continue;
-      Pack<T, width> ys;
-#pragma unroll
-      for (int k = 0; k < width; ++k) {
-        float value = (load(xs[i].values[k]) - mean[k]) * scale[k] + beta[k];
-        if (residual != nullptr) value += load(residuals[i].values[k]);
-        ys.values[k] = store<T>(n.relu && value < 0 ? 0.0f : value);
-      }
-      pack_at<width>(y + row * grid.channels + at.channel) = ys;
-    }
-  }
+    pack_at<width>(y + (mirror - mirrored)) = ys;
+  });
 }
 
 // The tensors of a backward pass; null where the op has none.
@@ -132,6 +136,12 @@ struct Backward {
   bool accumulate;
 };
 
+// What a thread reads of a row on the way back; y is anything without a relu.
+template <class T, int width>
+struct Row {
+  Pack<T, width> dy, x, y;
+};
+
 // Sums of dy f' and of dy f' (x - mean) by channel, which become dbeta, dgamma and `means`: what dx needs of them.
 // Writes dy f' to dresidual where there is one.
 template <class T, int width>
@@ -144,28 +154,26 @@ __global__ void __launch_bounds__(channel_threads, 2)
   float values[2][width] = {};
   if (at.inside) {
     float mean[width];
-#pragma unroll
-    for (int k = 0; k < width; ++k) mean[k] = n.mean[at.channel + k];
-#pragma unroll 2
-    for (std::int64_t row = at.first; row < grid.rows; row += at.step) {
-      const std::int64_t place = row * grid.channels + at.channel;
-      Pack<T, width> dys = pack_at<width>(dy + place);
-      const Pack<T, width> xs = pack_at<width>(x + place);
+    read_channels(n.mean, at.channel, mean);
+    const auto read = [&](std::int64_t place) {
+      const Pack<T, width> dys = pack_at<width>(dy + place);
+      return Row<T, width>{dys, pack_at<width>(x + place), y != nullptr ? pack_at<width>(y + place) : dys};
+    };
+    each_place<rows_in_flight>(grid, at, read, [&](std::int64_t place, Row<T, width>& r) {
       if (y != nullptr) {
-        const Pack<T, width> ys = pack_at<width>(y + place);
 #pragma unroll
         for (int k = 0; k < width; ++k) {
-          if (!(load(ys.values[k]) > 0)) dys.values[k] = store<T>(0.0f);
+          if (!(load(r.y.values[k]) > 0)) r.dy.values[k] = store<T>(0.0f);
         }
       }
-      if (dresidual != nullptr) pack_at<width>(dresidual + place) = dys;
+      if (dresidual != nullptr) pack_at<width>(dresidual + place) = r.dy;
 #pragma unroll
       for (int k = 0; k < width; ++k) {
-        const float gradient = load(dys.values[k]);
+        const float gradient = load(r.dy.values[k]);
         values[0][k] += gradient;
-        values[1][k] += gradient * (load(xs.values[k]) - mean[k]);
+        values[1][k] += gradient * (load(r.x.values[k]) - mean[k]);
       }
-    }
+    });
   }
   float sums[2];
   sum_lanes(values, grid.tile, sums);
@@ -175,12 +183,11 @@ __global__ void __launch_bounds__(channel_threads, 2)
 
   double joined[2][1] = {}, totals[2];
   if (const std::int64_t own = joined_channel(grid); own >= 0) {
-#pragma unroll 4
-    for (std::int64_t s = joined_first(grid); s < grid.stripes; s += joined_step(grid)) {
-      const float2 partial = fresh(partials + s * grid.channels + own);
+    const auto read = [&](std::int64_t s) { return fresh(partials + s * grid.channels + own); };
+    each<8>(joined_first(grid), grid.stripes, joined_step(grid), read, [&](std::int64_t, const float2& partial) {
       joined[0][0] += partial.x;
       joined[1][0] += partial.y;
-    }
+    });
   }
   sum_lanes(joined, grid.span(), totals);
   if (channel < 0) return;
@@ -203,40 +210,44 @@ __global__ void __launch_bounds__(channel_threads, 2)
   const T* __restrict__ dy = b.dy, * __restrict__ x = b.x, * __restrict__ y = b.y;
   T* __restrict__ dx = b.dx;
   float mean[width], scale[width], dy_mean[width], slope[width];
+  read_channels(n.mean, at.channel, mean);
+  n.read_scales(at.channel, scale);
 #pragma unroll
   for (int k = 0; k < width; ++k) {
-    const std::int64_t channel = at.channel + k;
-    mean[k] = n.mean[channel];
-    scale[k] = n.scale(channel);
-    dy_mean[k] = means[channel].x;
-    slope[k] = means[channel].y;
+    const float2 of_dy = means[at.channel + k];
+    dy_mean[k] = of_dy.x;
+    slope[k] = of_dy.y;
   }
-#pragma unroll 2
-  for (std::int64_t row = grid.rows - 1 - at.first; row >= 0; row -= at.step) {
-    const std::int64_t place = row * grid.channels + at.channel;
-    const Pack<T, width> dys = pack_at<width>(dy + place), xs = pack_at<width>(x + place);
-    const Pack<T, width> ys = y != nullptr ? pack_at<width>(y + place) : dys;
+  const std::int64_t mirror = (grid.rows - 1) * grid.channels + 2 * at.channel;
+  const auto read = [&](std::int64_t mirrored) {
+    const std::int64_t place = mirror - mirrored;
+    const Pack<T, width> dys = pack_at<width>(dy + place);
+    return Row<T, width>{dys, pack_at<width>(x + place), y != nullptr ? pack_at<width>(y + place) : dys};
+  };
+  each_place<rows_in_flight>(grid, at, read, [&](std::int64_t mirrored, const Row<T, width>& r) {
     Pack<T, width> dxs;
 #pragma unroll
     for (int k = 0; k < width; ++k) {
-      const bool passes = y == nullptr || load(ys.values[k]) > 0;
-      const float gradient = passes ? load(dys.values[k]) : 0.0f;
-      dxs.values[k] = store<T>((gradient - dy_mean[k] - (load(xs.values[k]) - mean[k]) * slope[k]) * scale[k]);
+      const bool passes = y == nullptr || load(r.y.values[k]) > 0;
+      const float gradient = passes ? load(r.dy.values[k]) : 0.0f;
+      dxs.values[k] = store<T>((gradient - dy_mean[k] - (load(r.x.values[k]) - mean[k]) * slope[k]) * scale[k]);
     }
-    pack_at<width>(dx + place) = dxs;
-  }
+    pack_at<width>(dx + (mirror - mirrored)) = dxs;
+  });
 }
 
-// The grids of an op: for its sums, whose blocks' results one block joins, and for what comes after them.
+// The grids of an op: for its sums, whose blocks all run at once and whose results one block joins, and for what comes
+// after them.
 struct Grids {
   ChannelGrid sums, elements;
 
-  template <class T, int width>
-  static Grids of(const LowerContext& context) {
+  // For packs of so many values of type T.
+  template <class T>
+  static Grids of(const LowerContext& context, int sums_width, int elements_width) {
     const Shape& x = context.input(0).shape;
     const std::int64_t rows = x.count() / x.back(), processors = context.device.processors();
-    return {ChannelGrid(rows, x.back(), width, sizeof(T), 4 * processors, 4),
-            ChannelGrid(rows, x.back(), width, sizeof(T), 8 * processors, rows_in_flight)};
+    return {ChannelGrid(rows, x.back(), sums_width, sizeof(T), 2 * processors, rows_in_flight),
+            ChannelGrid(rows, x.back(), elements_width, sizeof(T), 8 * processors, rows_in_flight)};
   }
   std::int64_t partials_bytes() const {
     return sums.stripes * sums.channels * static_cast<std::int64_t>(sizeof(float2));
@@ -250,8 +261,8 @@ Lowering lower_batch_norm(const LowerContext& context) {
   const BatchNormAttributes a = context.op.as<BatchNorm>().a;
   return with_packs(context.input(0).dtype, context.input(0).shape.back(), [&](auto type, auto pack) {
     using T = decltype(type);
-    constexpr int width = decltype(pack)::value;
-    const Grids grids = Grids::of<T, width>(context);
+    constexpr int width = decltype(pack)::value, element_width = narrower<width>;
+    const Grids grids = Grids::of<T>(context, width, element_width);
     return own_kernel(
         context,
         [=, counters = make_counters(grids.sums.tiles)](const Places& p) {
@@ -263,8 +274,8 @@ Lowering lower_batch_norm(const LowerContext& context) {
           const T* residual = a.residual ? p.in<T>(next) : nullptr;
           launch(statistics<T, width>, grids.sums.blocks(), channel_threads, p.stream, grids.sums, p.in<T>(0),
                  p.workspace<float2>(), counters.get(), mean, variance);
-          launch(normalise<T, width>, grids.elements.blocks(), channel_threads, p.stream, grids.elements, n, p.in<T>(0),
-                 residual, p.out<T>(0));
+          launch(normalise<T, element_width>, grids.elements.blocks(), channel_threads, p.stream, grids.elements, n,
+                 p.in<T>(0), residual, p.out<T>(0));
         },
         grids.partials_bytes());
   });
@@ -274,8 +285,8 @@ Lowering lower_batch_norm_inference(const LowerContext& context) {
   const BatchNormAttributes a = context.op.as<BatchNormInference>().a;
   return with_packs(context.input(0).dtype, context.input(0).shape.back(), [&](auto type, auto pack) {
     using T = decltype(type);
-    constexpr int width = decltype(pack)::value;
-    const ChannelGrid grid = Grids::of<T, width>(context).elements;
+    constexpr int width = narrower<decltype(pack)::value>;
+    const ChannelGrid grid = Grids::of<T>(context, width, width).elements;
     return own_kernel(context, [=](const Places& p) {
       std::size_t next = 1;
       Normalisation n{nullptr, nullptr, nullptr, nullptr, a.epsilon, a.relu};
@@ -294,8 +305,8 @@ Lowering lower_batch_norm_grad(const LowerContext& context) {
   return with_packs(context.input(0).dtype, context.input(0).shape.back(),
                     [&, a = def.a, accumulate = def.accumulate](auto type, auto pack) {
                       using T = decltype(type);
-                      constexpr int width = decltype(pack)::value;
-                      const Grids grids = Grids::of<T, width>(context);
+                      constexpr int width = narrower<decltype(pack)::value>;
+                      const Grids grids = Grids::of<T>(context, width, width);
                       return own_kernel(
                           context,
                           [=, counters = make_counters(grids.sums.tiles)](const Places& p) {

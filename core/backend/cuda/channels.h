@@ -18,6 +18,8 @@ struct ChannelGrid {
   int width = 1;                         // values of a pack
   int tile = 1, tiles = 1;               // packs that are side by side in a block, a power of two; tiles of a row
   std::int64_t groups = 1, stripes = 1;  // of `lanes` rows; stripes are made of every so many-th group
+  std::int64_t least_groups = 1, longer_stripes = 0;  // groups of a stripe; the first stripes, which have one more
+  std::int64_t last_stripe = 0;                       // the one with the last group, which need not be whole
 
   // `element` is the size of a value in bytes. At most `most` blocks, each thread with at least `least` rows.
   ChannelGrid(std::int64_t row_count, std::int64_t channel_count, int pack, std::int64_t element, std::int64_t most,
@@ -31,15 +33,17 @@ struct ChannelGrid {
     tiles = static_cast<int>((packs + tile - 1) / tile);
     groups = (rows + lanes() - 1) / lanes();
     stripes = std::clamp<std::int64_t>(std::min(groups / least, most / tiles), 1, 1 << 15);
+    least_groups = groups / stripes;
+    longer_stripes = groups % stripes;
+    last_stripe = (groups - 1) % stripes;
   }
   __host__ __device__ int lanes() const { return channel_threads / tile; }
   // Channels of a tile, a power of two.
   __host__ __device__ int span() const { return tile * width; }
   // Rows of a stripe.
   __host__ __device__ std::int64_t rows_of(std::int64_t stripe) const {
-    const std::int64_t own = (groups - stripe + stripes - 1) / stripes;
-    const bool has_last = (groups - 1) % stripes == stripe;
-    return own * lanes() - (has_last ? groups * lanes() - rows : 0);
+    const std::int64_t own = least_groups + (stripe < longer_stripes ? 1 : 0);
+    return own * lanes() - (stripe == last_stripe ? groups * lanes() - rows : 0);
   }
   dim3 blocks() const { return dim3(static_cast<unsigned>(tiles), static_cast<unsigned>(stripes)); }
 };
@@ -58,6 +62,48 @@ struct ChannelThread {
     inside = channel < grid.channels;
   }
 };
+
+// Calls use(i, read(i)) for i = first, first + step, ... below `end`, with `batch` reads on their way before the first
+// of them is used.
+template <int batch, class Read, class Use>
+__device__ void each(std::int64_t first, std::int64_t end, std::int64_t step, const Read& read, const Use& use) {
+  std::int64_t i = first;
+  for (; i + (batch - 1) * step < end; i += batch * step) {
+    decltype(read(i)) values[batch];
+#pragma unroll
+    for (int b = 0; b < batch; ++b) values[b] = read(i + b * step);
+#pragma unroll
+    for (int b = 0; b < batch; ++b) use(i + b * step, values[b]);
+  }
+  for (; i < end; i += step) {
+    auto value = read(i);
+    use(i, value);
+  }
+}
+
+// each() over a thread's rows, as places of its first channel.
+template <int batch, class Read, class Use>
+__device__ void each_place(const ChannelGrid& grid, const ChannelThread& at, const Read& read, const Use& use) {
+  each<batch>(at.first * grid.channels + at.channel, grid.rows * grid.channels, at.step * grid.channels, read, use);
+}
+
+// The values of a vector at a thread's channels.
+template <int width>
+__device__ inline void read_channels(const float* vector, std::int64_t channel, float (&values)[width]) {
+  if constexpr (width % 4 == 0) {
+    if (is_aligned(vector + channel)) {
+#pragma unroll
+      for (int k = 0; k < width; k += 4) {
+        const Pack<float, 4> pack = pack_at<4>(vector + channel + k);
+#pragma unroll
+        for (int j = 0; j < 4; ++j) values[k + j] = pack.values[j];
+      }
+      return;
+    }
+  }
+#pragma unroll
+  for (int k = 0; k < width; ++k) values[k] = vector[channel + k];
+}
 
 // The channel of the block's tile whose sums a thread holds after sum_lanes(), or -1.
 __device__ inline std::int64_t own_channel(const ChannelGrid& grid) {

@@ -19,12 +19,11 @@ __global__ void __launch_bounds__(channel_threads, 2)
   const ChannelThread at(grid);
   float values[1][width] = {};
   if (at.inside) {
-#pragma unroll 4
-    for (std::int64_t row = at.first; row < grid.rows; row += at.step) {
-      const Pack<T, width> pack = pack_at<width>(x + row * grid.channels + at.channel);
+    const auto read = [&](std::int64_t row) { return pack_at<width>(x + row * grid.channels + at.channel); };
+    each<4>(at.first, grid.rows, at.step, read, [&](std::int64_t, const Pack<T, width>& pack) {
 #pragma unroll
       for (int k = 0; k < width; ++k) values[0][k] += load(pack.values[k]);
-    }
+    });
   }
   float sums[1];
   sum_lanes(values, grid.tile, sums);
@@ -34,10 +33,9 @@ __global__ void __launch_bounds__(channel_threads, 2)
     if (!last_block(counters + blockIdx.x, gridDim.y)) return;
     float joined[1][1] = {};
     if (const std::int64_t own = joined_channel(grid); own >= 0) {
-#pragma unroll 4
-      for (std::int64_t stripe = joined_first(grid); stripe < grid.stripes; stripe += joined_step(grid)) {
-        joined[0][0] += fresh(partial + stripe * grid.channels + own);
-      }
+      const auto read = [&](std::int64_t stripe) { return fresh(partial + stripe * grid.channels + own); };
+      each<8>(joined_first(grid), grid.stripes, joined_step(grid), read,
+              [&](std::int64_t, float value) { joined[0][0] += value; });
     }
     sum_lanes(joined, grid.span(), sums);
   }

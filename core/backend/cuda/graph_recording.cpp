@@ -2,6 +2,9 @@
 #include "core/backend/cuda/graph_recording.h"
 
 #include "core/backend/cuda/streams.h"
+#include "core/base/error.h"
+#include "core/base/format.h"
+#include "core/base/log.h"
 
 namespace trainctl::cuda {
 namespace {
@@ -20,26 +23,35 @@ OwnedGraph end_capture(cudaStream_t stream) {
                           "cudaStreamEndCapture");
 }
 
-}  // namespace
-
-std::unique_ptr<Recording> record_graph(Stream& stream, const std::function<void()>& queue) {
-  const cudaStream_t captured = stream_of(stream);
+OwnedGraphExec capture(cudaStream_t stream, const std::function<void()>& queue) {
   // Other threads may go on allocating and copying meanwhile.
-  check(cudaStreamBeginCapture(captured, cudaStreamCaptureModeThreadLocal), "cudaStreamBeginCapture");
+  check(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal), "cudaStreamBeginCapture");
   try {
     queue();
   } catch (...) {
     cudaGraph_t broken = nullptr;
-    cudaStreamEndCapture(captured, &broken);
+    cudaStreamEndCapture(stream, &broken);
     if (broken != nullptr) cudaGraphDestroy(broken);
-    cudaGetLastError();
     throw;
   }
-  const OwnedGraph graph = end_capture(captured);
+  const OwnedGraph graph = end_capture(stream);
   auto ready = make<OwnedGraphExec>(
       [&graph](cudaGraphExec_t* exec) { return cudaGraphInstantiate(exec, graph.get(), 0); }, "cudaGraphInstantiate");
-  check(cudaGraphUpload(ready.get(), captured), "cudaGraphUpload");
-  return std::make_unique<GraphRecording>(std::move(ready));
+  check(cudaGraphUpload(ready.get(), stream), "cudaGraphUpload");
+  return ready;
+}
+
+}  // namespace
+
+std::unique_ptr<Recording> record_graph(Stream& stream, const std::function<void()>& queue) {
+  try {
+    return std::make_unique<GraphRecording>(capture(stream_of(stream), queue));
+  } catch (const Error& error) {
+    cudaGetLastError();
+    if (error.kind() != ErrorKind::internal) throw;
+    log::warning(format("steps run without a CUDA graph, which costs small networks time: {}", error.what()));
+    return nullptr;
+  }
 }
 
 }  // namespace trainctl::cuda

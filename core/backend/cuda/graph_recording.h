@@ -8,8 +8,8 @@
 
 namespace trainctl::cuda {
 
-// What `queue` queues on the stream, and on others that wait for it and that it waits for again, as one graph. Throws
-// what `queue` throws, and Error{internal} where something cannot be captured; the stream is usable afterwards.
+// What `queue` queues on the stream, and on others that wait for it and that it waits for again, as one graph. Null,
+// with a warning, where something cannot be captured; then nothing has run, and the stream is usable.
 std::unique_ptr<Recording> record_graph(Stream& stream, const std::function<void()>& queue);
 
 }  // namespace trainctl::cuda

@@ -8,6 +8,7 @@
 
 #include "core/backend/choices.h"
 #include "core/backend/cuda/device.h"
+#include "core/backend/cuda/range.h"
 #include "core/backend/cuda/streams.h"
 #include "core/backend/op_context.h"
 #include "core/base/error.h"
@@ -34,6 +35,7 @@ class FunctionKernel final : public Kernel {
       : binding_(std::move(binding)), body_(std::move(body)), label_(std::move(label)) {}
 
   void run(Stream& stream, const Slot& slot) override {
+    const Range range(label_);
     try {
       body_(Places{{binding_, slot}, stream_of(stream)});
     } catch (const Error& error) {

@@ -101,7 +101,7 @@ __global__ void max_pool(PoolShape s, const T* __restrict__ x, T* __restrict__ y
 #pragma unroll
         for (int k = 0; k < width; ++k) {
           const float value = load(pixel.values[k]);
-          if (value <= best[k]) continue;  // NaN wins
+          if (value <= best[k] || isnan(best[k])) continue;  // NaN wins
           best[k] = value;
           winner[k] = r * s.columns.size + c;
         }
@@ -193,12 +193,11 @@ __global__ void __launch_bounds__(channel_threads, 2)
     const T* pixels = x + image * grid.rows * grid.channels + at.channel;
     float values[1][width] = {};
     if (at.inside) {
-#pragma unroll 4
-      for (std::int64_t row = lane; row < grid.rows; row += grid.lanes()) {
-        const Pack<T, width> pack = pack_at<width>(pixels + row * grid.channels);
+      const auto read = [&](std::int64_t row) { return pack_at<width>(pixels + row * grid.channels); };
+      each<4>(lane, grid.rows, grid.lanes(), read, [&](std::int64_t, const Pack<T, width>& pack) {
 #pragma unroll
         for (int k = 0; k < width; ++k) values[0][k] += load(pack.values[k]);
-      }
+      });
     }
     float sums[1];
     sum_lanes(values, grid.tile, sums);

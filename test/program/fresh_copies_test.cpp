@@ -1,0 +1,57 @@
+// Which compute copies are fresh behind a step, a change from outside, and where programs share them.
+#include "core/exec/fresh_copies.h"
+
+#include "core/backend/select.h"
+#include "test/catch.h"
+
+using namespace trainctl;
+
+namespace {
+
+struct Maker {
+  LoweredProgram lowered;
+
+  // Parameters "kernel", which trains, and "frozen".
+  Maker() {
+    lowered.program.tensors = {{.name = "kernel", .type = {{8}, DType::float32}, .role = Role::parameter},
+                               {.name = "frozen", .type = {{8}, DType::float32}, .role = Role::parameter}};
+    lowered.program.flat.parameters = {{0, no_tensor, 0, 8, true}, {1, no_tensor, 8, 8, true}};
+    lowered.program.flat.parameter_count = 16;
+    lowered.program.flat.trainable_count = 8;
+    lowered.program.segments = {{"copies", {}}};
+    lowered.copies_segment = 0;
+    lowered.lowerings.resize(1);
+    lowered.layouts.resize(2);
+  }
+  Maker& copy(TensorId parameter, const std::string& format, bool updated) {
+    Tensor copy = lowered.program.tensor(parameter);
+    copy.name += "/copy:" + format;
+    copy.role = Role::copy;
+    lowered.copies.push_back({static_cast<TensorId>(lowered.program.tensors.size()), parameter, updated});
+    lowered.program.tensors.push_back(copy);
+    lowered.layouts.push_back({DType::bfloat16, format, 16});
+    return *this;
+  }
+};
+
+}  // namespace
+
+TEST_CASE("compute copies are fresh until the weights change, unless the update writes them") {
+  constexpr int training = 0, evaluation = 1;
+  const std::vector<LoweredProgram> programs{Maker().copy(0, "a", true).copy(1, "a", false).lowered,
+                                             Maker().copy(0, "b", false).copy(0, "a", false).lowered};
+  FreshCopies copies(programs, plan_memory(programs, *make_backend("cpu", {})));
+  const auto fresh = [&] {
+    return std::vector<bool>{copies.is_fresh(training, 0), copies.is_fresh(training, 1), copies.is_fresh(evaluation, 0),
+                             copies.is_fresh(evaluation, 1)};
+  };
+  CHECK(fresh() == std::vector<bool>{false, false, false, false});
+  copies.written(training, 1);
+  copies.written(evaluation, 0);
+  copies.written(evaluation, 1);
+  CHECK(fresh() == std::vector<bool>{true, true, true, true});  // both programs have "kernel" as "a" in one place
+  copies.trained(training);
+  CHECK(fresh() == std::vector<bool>{true, true, false, true});  // frozen weights stay, "b" is not written
+  copies.changed();
+  CHECK(fresh() == std::vector<bool>{false, false, false, false});
+}
