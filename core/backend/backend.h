@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -64,6 +65,13 @@ class Marks {
   virtual int last() const = 0;
 };
 
+// One of several copies.
+struct CopyPart {
+  void* to = nullptr;
+  const void* from = nullptr;
+  std::int64_t bytes = 0;
+};
+
 // How a rank computes. What a device knows nothing of, it ignores.
 struct BackendOptions {
   int threads = 1;             // compute threads of a rank on the CPU
@@ -96,6 +104,9 @@ class Backend {
   virtual Memory allocate_host(std::int64_t bytes) = 0;
   // Copies between host and device memory, in the stream's order. Either side may be host memory.
   virtual void copy(void* to, const void* from, std::int64_t bytes, Stream& stream) = 0;
+  // The same for parts of which none writes where another one reads or writes, as one piece of work. Host memory is
+  // that of allocate_host().
+  virtual void copy_all(std::span<const CopyPart> parts, Stream& stream) = 0;
 
   virtual std::unique_ptr<Stream> compute_stream() = 0;       // on the CPU: runs at once on the calling thread
   virtual std::unique_ptr<Stream> asynchronous_stream() = 0;  // on the CPU: a thread of its own

@@ -3,6 +3,7 @@
 #include "core/exec/engine.h"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 
 #include "core/base/format.h"
@@ -133,9 +134,11 @@ void Engine::take_results(int turn) {
   Turn& t = *turns_[static_cast<std::size_t>(turn)];
   const FlatLayout& flat = programs_.front().program.flat;
   const std::int64_t scalars = plan_.of(Region::scalars);
-  backend_.copy(t.results.get(), base(Region::scalars), scalars, *compute_);
-  backend_.copy(t.results.get() + scalars, base(Region::gradients) + flat.trainable_count * size_of(DType::float32),
-                (flat.gradient_count - flat.trainable_count) * size_of(DType::float32), *compute_);
+  const std::int64_t gradients = flat.trainable_count * size_of(DType::float32);
+  const std::array parts{CopyPart{t.results.get(), base(Region::scalars), scalars},
+                         CopyPart{t.results.get() + scalars, base(Region::gradients) + gradients,
+                                  flat.gradient_count * size_of(DType::float32) - gradients}};
+  backend_.copy_all(parts, *compute_);
 }
 
 double Engine::read_sum(const Turn& turn, TensorId tensor, int element) const {

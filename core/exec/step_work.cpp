@@ -53,22 +53,29 @@ void StepWork::complete(std::function<void(int turn)> take_results) {
   }
 }
 
-void StepWork::queue(const StepUnit& unit, const StepSources& sources) {
-  if (unit.kernel != nullptr) return unit.kernel->run(stream_, unit.slot);
-  if (unit.bytes > 0) {
-    backend_.copy(unit.to, sources[static_cast<std::size_t>(unit.source)] + unit.from, unit.bytes, stream_);
+std::size_t StepWork::queue(std::size_t unit, const StepSources& sources) {
+  if (const StepUnit& first = units_[unit]; first.kernel != nullptr) {
+    first.kernel->run(stream_, first.slot);
+    return unit + 1;
   }
+  parts_.clear();
+  for (; unit < units_.size() && units_[unit].kernel == nullptr; ++unit) {  // no mark stands between them
+    const StepUnit& copy = units_[unit];
+    parts_.push_back({copy.to, sources[static_cast<std::size_t>(copy.source)] + copy.from, copy.bytes});
+  }
+  backend_.copy_all(parts_, stream_);
+  return unit;
 }
 
 void StepWork::queue(const Stretch& stretch, int turn, const StepSources& sources) {
   Marks* marks = set_.empty() ? nullptr : set_[static_cast<std::size_t>(turn)].get();
   std::size_t next = 0;
   while (next < marks_.size() && marks_[next].unit < stretch.first) ++next;
-  for (std::size_t unit = stretch.first; unit < stretch.end; ++unit) {
+  for (std::size_t unit = stretch.first; unit < stretch.end;) {
     if (marks != nullptr && next < marks_.size() && marks_[next].unit == unit) {
       marks->set(static_cast<int>(next++), stream_);
     }
-    queue(units_[unit], sources);
+    unit = queue(unit, sources);
   }
   if (&stretch != &stretches_.back()) return;
   if (marks != nullptr) marks->set(static_cast<int>(marks_.size()), stream_);
@@ -90,13 +97,14 @@ void StepWork::run(int turn, const StepSources& sources) {
 
 void StepWork::run_observed(int turn, const StepSources& sources, OpObserver& observer) {
   const auto marks = backend_.marks(2);  // around each op: without what starting it costs
-  for (const StepUnit& unit : units_) {
+  for (std::size_t next = 0; next < units_.size();) {
+    const StepUnit& unit = units_[next];
     const double start = seconds_now();
     if (marks != nullptr) {
       marks->hold(stream_);
       marks->set(0, stream_);
     }
-    queue(unit, sources);
+    next = queue(next, sources);
     if (marks != nullptr) marks->set(1, stream_);
     stream_.synchronize();
     const double end = marks == nullptr ? seconds_now() : start + marks->seconds(1) - marks->seconds(0);
@@ -107,10 +115,11 @@ void StepWork::run_observed(int turn, const StepSources& sources, OpObserver& ob
 
 void StepWork::run_timed(int turn, const StepSources& sources, PartSeconds& seconds) {
   seconds = {};
-  for (const StepUnit& unit : units_) {
+  for (std::size_t next = 0; next < units_.size();) {
+    const StepPart part = units_[next].part;
     const double start = seconds_now();
-    queue(unit, sources);
-    seconds[static_cast<std::size_t>(unit.part)] += seconds_now() - start;
+    next = queue(next, sources);
+    seconds[static_cast<std::size_t>(part)] += seconds_now() - start;
   }
   take_results_(turn);
 }

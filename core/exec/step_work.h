@@ -75,7 +75,8 @@ class StepWork {
     StepPart part = StepPart::upload;
   };
 
-  void queue(const StepUnit& unit, const StepSources& sources);
+  // Queues a unit; where that is a copy, all those that follow with it, as one. Returns the number of the next unit.
+  std::size_t queue(std::size_t unit, const StepSources& sources);
   void queue(const Stretch& stretch, int turn, const StepSources& sources);
 
   Backend& backend_;
@@ -84,6 +85,7 @@ class StepWork {
   int turns_;
   bool long_ops_;
   std::vector<StepUnit> units_;
+  std::vector<CopyPart> parts_;  // of copies that are queued as one
   std::vector<Stretch> stretches_;
   std::vector<Mark> marks_;
   std::vector<std::unique_ptr<Marks>> set_;  // by turn; empty: the device has none

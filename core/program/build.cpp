@@ -178,8 +178,7 @@ std::vector<Op> Builder::sums(bool accumulate) const {
                    metric.name,
                    spec_.metrics[i].place});
   }
-  ops.push_back({std::make_shared<CountSamples>(accumulate), {batch.weights}, {step.count}, "count", {}});
-  std::vector<TensorId> outputs{step.loss};
+  std::vector<TensorId> outputs{step.loss, step.count};
   const bool scales = step.loss_scale != no_tensor;
   if (training_) outputs.push_back(scales ? unscaled_gradient_ : loss_gradient_);
   ops.push_back({std::make_shared<Loss>(loss_.kind, loss_.label_smoothing, training_, accumulate),

@@ -210,7 +210,7 @@ void Blocks::complete_warp(unsigned first) {
   }
 }
 
-// "224 threads wait at a barrier in sum_stripes() (column_sums.cu:31), 32 threads have left the kernel (block of 256)".
+// "224 threads wait at a barrier in sum_columns() (column_sums.cu:33), 32 threads have left the kernel (block of 256)".
 std::string Blocks::waiting() const {
   std::map<std::string, int> counts;
   for (const Thread& thread : threads_) {

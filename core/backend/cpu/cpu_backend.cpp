@@ -59,6 +59,9 @@ class CpuBackend final : public Backend {
     if (dynamic_cast<ThreadStream*>(&stream) != nullptr) stream.synchronize();
     if (bytes > 0) std::memcpy(to, from, static_cast<std::size_t>(bytes));
   }
+  void copy_all(std::span<const CopyPart> parts, Stream& stream) override {
+    for (const CopyPart& part : parts) copy(part.to, part.from, part.bytes, stream);
+  }
 
   std::unique_ptr<Stream> compute_stream() override { return std::make_unique<ImmediateStream>(); }
   std::unique_ptr<Stream> asynchronous_stream() override { return std::make_unique<ThreadStream>(); }

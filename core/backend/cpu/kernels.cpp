@@ -35,7 +35,6 @@ constexpr std::array table{
     Entry{"dropout", lower_dropout},
     Entry{"loss", lower_loss},
     Entry{"metric", lower_metric},
-    Entry{"count_samples", lower_count_samples},
     Entry{"sgd", lower_sgd},
     Entry{"adam", lower_adam},
     Entry{"zero_gradients", lower_zero_gradients},

@@ -37,7 +37,6 @@ Lowering lower_dropout(const LowerContext& context);
 Lowering lower_loss(const LowerContext& context);
 // metrics.cpp
 Lowering lower_metric(const LowerContext& context);
-Lowering lower_count_samples(const LowerContext& context);
 // optimizers.cpp
 Lowering lower_sgd(const LowerContext& context);
 Lowering lower_adam(const LowerContext& context);

@@ -123,7 +123,7 @@ Lowering lower_loss(const LowerContext& context) {
               const T* x = places.in<T>(0);
               const void* targets = places.in<void>(1);
               const float* weights = places.in<float>(2);
-              T* dx = training ? places.out<T>(1) : nullptr;
+              T* dx = training ? places.out<T>(2) : nullptr;
               float* losses = places.workspace<float>();
               const std::int64_t n = s.values;
               const std::int64_t grain = std::max<std::int64_t>(1, element_grain / 8 / n);
@@ -138,9 +138,13 @@ Lowering lower_loss(const LowerContext& context) {
                   }
                 }
               });
-              float sum = accumulate ? *places.out<float>(0) : 0.0f;
-              for (std::int64_t row = 0; row < s.samples; ++row) sum += losses[row];
-              *places.out<float>(0) = sum;
+              const auto add_up = [&](const float* values, float* total) {
+                float sum = accumulate ? *total : 0.0f;
+                for (std::int64_t row = 0; row < s.samples; ++row) sum += values[row];
+                *total = sum;
+              };
+              add_up(losses, places.out<float>(0));
+              add_up(weights, places.out<float>(1));
             },
             workspace);
       });

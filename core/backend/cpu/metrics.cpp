@@ -79,13 +79,4 @@ Lowering lower_metric(const LowerContext& context) {
   });
 }
 
-Lowering lower_count_samples(const LowerContext& context) {
-  const std::int64_t samples = context.input(0).shape.count();
-  return own_kernel(context, [samples, accumulate = context.op.as<CountSamples>().accumulate](const Places& places) {
-    float sum = accumulate ? *places.out<float>(0) : 0.0f;
-    for (std::int64_t sample = 0; sample < samples; ++sample) sum += places.in<float>(0)[sample];
-    *places.out<float>(0) = sum;
-  });
-}
-
 }  // namespace trainctl::cpu

@@ -4,7 +4,9 @@
 // Ways are recorded as "engine 62:2=4,13=0", "fused 41:24=7" or "product".
 #include <algorithm>
 #include <array>
+#include <optional>
 
+#include "core/backend/cuda/column_sums.h"
 #include "core/backend/cuda/convolution.h"
 #include "core/backend/cuda/dense.h"
 #include "core/backend/cuda/elementwise.h"
@@ -164,7 +166,9 @@ Lowering lower_conv2d_grad_weights(const LowerContext& context) {
   const ConvolutionShape shape{def.window, def.groups, context.input(0).shape, context.input(1).shape, dtype};
   const auto dense = dense_shape(shape);
   const GraphPointer graph = finalized(context, convolution_graph(Convolving::weight_gradient, shape, dtype));
-  const std::int64_t channels = shape.y[3], pixels = shape.y.count() / channels;
+  const std::int64_t channels = shape.y[3];
+  std::optional<ColumnSums> sums;
+  if (def.bias) sums.emplace(dtype, shape.y.count() / channels, channels);
   const std::int64_t kernel_count = shape.kernel().count();
   const std::int64_t kernel_bytes = (kernel_count * size_of(dtype) + alignment - 1) / alignment * alignment;
 
@@ -178,14 +182,13 @@ Lowering lower_conv2d_grad_weights(const LowerContext& context) {
     if (name == product_name && dense) return dense_weight_gradient(context, *dense, def.bias, def.accumulate);
     auto plan = plan_of(context, graph, engine_prefix, name);
     if (!plan) return {};
-    const std::int64_t rest = std::max(plan->workspace_bytes(), def.bias ? column_sums_workspace(pixels, channels) : 0);
+    const std::int64_t rest = std::max(plan->workspace_bytes(), sums ? sums->workspace_bytes() : 0);
     Way way = way_of(context, name, kernel_bytes + rest);
-    way.run = [=, plan = *plan, bias = def.bias, add = def.accumulate,
-               handle = context.device.cudnn()](const Places& p) mutable {
+    way.run = [=, plan = *plan, add = def.accumulate, handle = context.device.cudnn()](const Places& p) mutable {
       void *dkernel = p.workspace<void>(), *scratch = p.workspace<void>(kernel_bytes);
       plan.run(handle, p.stream, std::array{p.in<void>(0), dkernel, p.in<void>(1)}, scratch);
       transpose(dtype, dkernel, channels, kernel_count / channels, DType::float32, p.out<void>(0), add, p.stream);
-      if (bias) column_sums(dtype, p.in<void>(1), pixels, channels, add, p.out<float>(1), scratch, p.stream);
+      if (sums) sums->run(p.in<void>(1), add, p.out<float>(1), scratch, p.stream);
     };
     return way;
   };

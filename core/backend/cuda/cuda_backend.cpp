@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "core/backend/cuda/copies.h"
 #include "core/backend/cuda/graph_recording.h"
 #include "core/backend/cuda/kernels.h"
 #include "core/backend/cuda/marks.h"
@@ -66,6 +67,7 @@ class CudaBackend final : public Backend {
     check(cudaMemcpyAsync(to, from, static_cast<std::size_t>(bytes), cudaMemcpyDefault, stream_of(stream)),
           "cudaMemcpyAsync");
   }
+  void copy_all(std::span<const CopyPart> parts, Stream& stream) override { copy_parts(parts, stream_of(stream)); }
 
   std::unique_ptr<Stream> compute_stream() override { return std::make_unique<CudaStream>(waits_); }
   std::unique_ptr<Stream> asynchronous_stream() override { return std::make_unique<CudaStream>(waits_); }

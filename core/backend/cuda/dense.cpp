@@ -2,7 +2,9 @@
 #include "core/backend/cuda/dense.h"
 
 #include <algorithm>
+#include <optional>
 
+#include "core/backend/cuda/column_sums.h"
 #include "core/backend/cuda/elementwise.h"
 #include "core/backend/cuda/kernels.h"
 #include "core/backend/cuda/product.h"
@@ -77,15 +79,17 @@ Way dense_weight_gradient(const LowerContext& context, const DenseShape& shape, 
     product_shape.epilogue = Epilogue::none;
   }
   const Product product(context.device, product_shape, context.choices);
-  const bool fused = product_shape.epilogue != Epilogue::none, sums = bias && !fused;
+  const bool fused = product_shape.epilogue != Epilogue::none;
+  std::optional<ColumnSums> sums;
   Way way = way_of(context, product);
-  if (sums) way.workspace_bytes = std::max(way.workspace_bytes, column_sums_workspace(rows, out));
+  if (bias && !fused) {
+    sums.emplace(dtype, rows, out);
+    way.workspace_bytes = std::max(way.workspace_bytes, sums->workspace_bytes());
+  }
   way.run = [=](const Places& p) {
     product.run(p.stream, p.in<void>(0), p.in<void>(1), p.out<void>(0), fused ? p.out<void>(1) : nullptr,
                 p.workspace<void>());
-    if (sums) {
-      column_sums(dtype, p.in<void>(1), rows, out, accumulate, p.out<float>(1), p.workspace<void>(), p.stream);
-    }
+    if (sums) sums->run(p.in<void>(1), accumulate, p.out<float>(1), p.workspace<void>(), p.stream);
   };
   return way;
 }

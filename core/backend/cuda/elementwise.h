@@ -1,4 +1,4 @@
-// Activations on memory, for the kernels that end in one; sums of columns.
+// Activations on memory, for the kernels that end in one.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -20,10 +20,5 @@ void bias_activate(const ActivationFunction& function, DType dtype, void* y, con
 // dx = dy * f', with f' from the saved y or x (see gradient_uses_output). dx may be dy.
 void activation_gradient(const ActivationFunction& function, DType dtype, const void* dy, const void* saved, void* dx,
                          std::int64_t count, cudaStream_t stream);
-
-// sums[c] (+)= sum over rows of x[row, c], float32, in a fixed order. Workspace: column_sums_workspace() bytes.
-void column_sums(DType dtype, const void* x, std::int64_t rows, std::int64_t columns, bool accumulate, float* sums,
-                 void* workspace, cudaStream_t stream);
-std::int64_t column_sums_workspace(std::int64_t rows, std::int64_t columns);
 
 }  // namespace trainctl::cuda

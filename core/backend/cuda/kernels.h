@@ -37,7 +37,6 @@ Lowering lower_dropout(const LowerContext& context);
 Lowering lower_loss(const LowerContext& context);
 // metrics.cu
 Lowering lower_metric(const LowerContext& context);
-Lowering lower_count_samples(const LowerContext& context);
 // scale.cu
 Lowering lower_scale(const LowerContext& context);
 // optimizers.cu

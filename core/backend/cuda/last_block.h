@@ -28,10 +28,9 @@ __device__ inline T fresh(const T* place) {
   return __ldcg(place);
 }
 
-// *sum (+)= the sum of `count` values, in a fixed order, by the last block of a grid of `blocks`. All threads call it.
-__device__ inline void sum_in_last_block(unsigned* counter, unsigned blocks, const float* values, std::int64_t count,
-                                         bool accumulate, float* sum) {
-  if (!last_block(counter, blocks)) return;
+// *sum (+)= the sum of `count` values that other blocks may have written, in a fixed order. All threads of the last
+// block call it.
+__device__ inline void sum_in_block(const float* values, std::int64_t count, bool accumulate, float* sum) {
   __shared__ float shared[32];
   float part = 0;
   for (std::int64_t i = threadIdx.x; i < count; i += blockDim.x) part += fresh(values + i);

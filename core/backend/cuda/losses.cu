@@ -81,7 +81,7 @@ __device__ float squared(const RowTeam& team, const T* x, int values, const Targ
 // NaN.
 template <class T>
 __global__ void losses(RowGrid grid, LossSetting setting, const T* x, const void* targets, const float* weights, T* dx,
-                       float* of_samples, unsigned* counter, float* sum) {
+                       float* of_samples, unsigned* counter, float* sum, float* count) {
   const RowTeam team(grid);
   const bool sparse = setting.kind == LossKind::sparse_categorical_crossentropy;
   for (std::int64_t row = team.first(); row < grid.rows; row += team.step()) {
@@ -113,7 +113,9 @@ __global__ void losses(RowGrid grid, LossSetting setting, const T* x, const void
     }
     if (team.leads()) of_samples[row] = loss;
   }
-  sum_in_last_block(counter, gridDim.x, of_samples, grid.rows, setting.accumulate, sum);
+  if (!last_block(counter, gridDim.x)) return;
+  sum_in_block(of_samples, grid.rows, setting.accumulate, sum);
+  sum_in_block(weights, grid.rows, setting.accumulate, count);
 }
 
 }  // namespace
@@ -132,8 +134,8 @@ Lowering lower_loss(const LowerContext& context) {
         context,
         [=, counter = make_counters(1)](const Places& p) {
           launch(losses<T>, grid.blocks, block_threads, p.stream, grid, setting, p.in<T>(0), p.in<void>(1),
-                 p.in<float>(2), training ? p.out<T>(1) : nullptr, p.workspace<float>(), counter.get(),
-                 p.out<float>(0));
+                 p.in<float>(2), training ? p.out<T>(2) : nullptr, p.workspace<float>(), counter.get(), p.out<float>(0),
+                 p.out<float>(1));
         },
         grid.rows * size_of(DType::float32));
   });

@@ -67,16 +67,7 @@ __global__ void metrics(RowGrid grid, MetricSetting setting, const T* x, const v
     }
     if (team.leads()) of_samples[row] = value;
   }
-  sum_in_last_block(counter, gridDim.x, of_samples, grid.rows, setting.accumulate, sum);
-}
-
-// One block.
-__global__ void count_samples(const float* weights, std::int64_t samples, bool accumulate, float* sum) {
-  __shared__ float shared[32];
-  float part = 0;
-  for (std::int64_t i = threadIdx.x; i < samples; i += blockDim.x) part += weights[i];
-  part = block_sum(part, shared);
-  if (threadIdx.x == 0) *sum = accumulate ? *sum + part : part;
+  if (last_block(counter, gridDim.x)) sum_in_block(of_samples, grid.rows, setting.accumulate, sum);
 }
 
 }  // namespace
@@ -95,13 +86,6 @@ Lowering lower_metric(const LowerContext& context) {
                  p.in<float>(2), p.workspace<float>(), counter.get(), p.out<float>(0));
         },
         grid.rows * size_of(DType::float32));
-  });
-}
-
-Lowering lower_count_samples(const LowerContext& context) {
-  const std::int64_t samples = context.input(0).shape.count();
-  return own_kernel(context, [samples, accumulate = context.op.as<CountSamples>().accumulate](const Places& p) {
-    launch(count_samples, 1, block_threads, p.stream, p.in<float>(0), samples, accumulate, p.out<float>(0));
   });
 }
 

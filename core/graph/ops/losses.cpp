@@ -33,7 +33,7 @@ std::string Loss::attributes() const {
 
 std::vector<TensorType> Loss::outputs(std::span<const TensorType> inputs) const {
   require(inputs[0].shape.rank() == 2, "loss: predictions have the shape [N, K]");
-  std::vector<TensorType> types{scalar()};
+  std::vector<TensorType> types{scalar(), scalar()};
   if (training) types.push_back(inputs[0]);
   return types;
 }
@@ -62,9 +62,5 @@ std::string Metric::attributes() const {
 }
 
 std::vector<TensorType> Metric::outputs(std::span<const TensorType>) const { return {scalar()}; }
-
-std::string CountSamples::attributes() const { return accumulate ? "accumulate" : ""; }
-
-std::vector<TensorType> CountSamples::outputs(std::span<const TensorType>) const { return {scalar()}; }
 
 }  // namespace trainctl

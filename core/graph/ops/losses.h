@@ -18,13 +18,13 @@ enum class LossKind {
 
 std::string_view name_of(LossKind kind);
 
-// Inputs: predictions, targets, weights. Outputs: the weighted sum of losses, float32 scalar (role reduced); in
-// training also its gradient by the predictions (like predictions, of the sum).
+// Inputs: predictions, targets, weights. Outputs: the weighted sum of losses and the sum of the weights, float32
+// scalars (role reduced); in training also the loss's gradient by the predictions (like predictions, of the sum).
 struct Loss final : OpDef {
   LossKind loss;
   float label_smoothing = 0;
   bool training = false;
-  bool accumulate = false;  // add to what the sum holds
+  bool accumulate = false;  // add to what the sums hold
 
   Loss(LossKind k, float smoothing, bool t, bool a) : loss(k), label_smoothing(smoothing), training(t), accumulate(a) {}
   std::string_view kind() const override { return "loss"; }
@@ -51,16 +51,6 @@ struct Metric final : OpDef {
 
   Metric(MetricKind m, std::int64_t top, bool a) : metric(m), k(top), accumulate(a) {}
   std::string_view kind() const override { return "metric"; }
-  std::string attributes() const override;
-  std::vector<TensorType> outputs(std::span<const TensorType> inputs) const override;
-};
-
-// Inputs: weights float32 [N]. Outputs: their sum, float32 scalar (role reduced).
-struct CountSamples final : OpDef {
-  bool accumulate = false;
-
-  explicit CountSamples(bool a) : accumulate(a) {}
-  std::string_view kind() const override { return "count_samples"; }
   std::string attributes() const override;
   std::vector<TensorType> outputs(std::span<const TensorType> inputs) const override;
 };

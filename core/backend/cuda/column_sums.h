@@ -1,0 +1,30 @@
+// Sums of columns, in one launch.
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <cstdint>
+#include <memory>
+
+#include "core/tensor/dtype.h"
+
+namespace trainctl::cuda {
+
+// Of matrices [rows, columns].
+class ColumnSums {
+ public:
+  ColumnSums(DType dtype, std::int64_t rows, std::int64_t columns);
+
+  std::int64_t workspace_bytes() const { return workspace_bytes_; }
+
+  // sums[c] (+)= sum over rows of x[row, c], float32, in a fixed order. Runs, also of copies of this object, follow one
+  // another.
+  void run(const void* x, bool accumulate, float* sums, void* workspace, cudaStream_t stream) const;
+
+ private:
+  DType dtype_;
+  std::int64_t rows_, columns_, workspace_bytes_ = 0;
+  std::shared_ptr<unsigned> counters_;  // of tiles of columns
+};
+
+}  // namespace trainctl::cuda
