@@ -80,12 +80,11 @@ int bench_step(const RunSpec& spec, const BenchRequest& request, RankContext& co
   const auto source = data.training(batch, job.share(), {spec.seed, 0, 0}, context.threads);
 
   Engine& engine = job.engine();
-  engine.set_timing(true);
-  std::vector<StepTime> steps;
+  const bool own_clock = device.backend->asynchronous();
   StepResult result;
   double last_end = seconds_now();
   std::deque<StepTime> started;  // of the steps under way, as far as it is known
-  const auto step = [&](std::int64_t number, bool counted) {
+  const auto step = [&](std::int64_t number, std::vector<StepTime>* counted) {
     const Batch& samples = source->next();
     engine.start(job.programs().training(samples.count), samples, {1e-6, number, false});
     started.push_back({0, samples.global_count, samples.waited_seconds, {}});
@@ -94,26 +93,42 @@ int bench_step(const RunSpec& spec, const BenchRequest& request, RankContext& co
     const double end = seconds_now();
     started.front().seconds = end - last_end;
     started.front().parts = engine.parts();
-    if (counted) steps.push_back(started.front());
+    if (counted != nullptr) counted->push_back(started.front());
     started.pop_front();
     last_end = end;
   };
   std::int64_t number = 0;
   const double warm_until = seconds_now() + std::min(1.0, request.seconds / 4);
   // All ranks take the same number of steps: rank 0's clock decides, every 8 steps.
-  const auto until = [&](double deadline, bool counted) {
+  const auto until = [&](double deadline, std::vector<StepTime>* counted) {
     do {
       for (int i = 0; i < 8; ++i) step(number++, counted);
     } while (
         any_rank(context.world.rank() == 0 && seconds_now() < deadline, context.world.communicator(), device.host));
   };
-  until(warm_until, false);
-  until(seconds_now() + request.seconds, true);
-  while (engine.under_way() > 0) engine.finish(result);
+  const auto end_steps = [&] {
+    while (engine.under_way() > 0) engine.finish(result);
+    started.clear();
+    last_end = seconds_now();
+  };
+  // The marks that a GPU's parts are taken from cost time, which the rate is free of, as training is.
+  engine.set_timing(!own_clock);
+  until(warm_until, nullptr);
+  std::vector<StepTime> steps, marked;
+  until(seconds_now() + (own_clock ? 0.75 : 1.0) * request.seconds, &steps);
+  end_steps();
+  if (own_clock) {
+    engine.set_timing(true);
+    until(seconds_now(), nullptr);
+    until(seconds_now() + 0.25 * request.seconds, &marked);
+    end_steps();
+  }
   if (context.world.rank() != 0) return 0;
-  const Measured measured{figures_of(steps),       steps.size(),
-                          context.world.size(),    batch,
-                          engine.memory().total(), device.backend->asynchronous()};
+  StepFigures figures = figures_of(own_clock ? marked : steps);
+  const StepFigures unmarked = figures_of(steps);
+  figures.median = unmarked.median;
+  figures.samples_per_second = unmarked.samples_per_second;
+  const Measured measured{figures, steps.size(), context.world.size(), batch, engine.memory().total(), own_clock};
   std::fputs((request.json ? to_json(measured) : to_text(measured)).c_str(), stdout);
   return 0;
 }

@@ -108,7 +108,7 @@ void Engine::queue(int turn) {
   } else if (timing_ && !backend_.asynchronous()) {
     bound.work->run_timed(turn, t.sources, t.seconds);
   } else {
-    bound.work->run(turn, t.sources);
+    bound.work->run(turn, t.sources, timing_ || communicator_.size() > 1);
   }
   t.done->record(*compute_);
   if (bound.trains) fresh_copies_.trained(t.program);

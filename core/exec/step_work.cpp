@@ -28,7 +28,8 @@ StepWork::StepWork(Backend& backend, Stream& stream, const LoweredProgram& progr
       program_(program),
       turns_(turns),
       long_ops_(long_ops),
-      runs_(static_cast<std::size_t>(turns)) {}
+      runs_(static_cast<std::size_t>(turns)),
+      marked_(static_cast<std::size_t>(turns)) {}
 
 void StepWork::add(const StepUnit& unit) {
   if (stretches_.empty() || stretches_.back().recordable != unit.recordable) {
@@ -45,7 +46,7 @@ void StepWork::add(const StepUnit& unit) {
 void StepWork::complete(std::function<void(int turn)> take_results) {
   take_results_ = std::move(take_results);
   if (!stretches_.back().recordable) stretches_.push_back({units_.size(), units_.size(), true, {}});
-  for (Stretch& stretch : stretches_) stretch.recordings.resize(static_cast<std::size_t>(turns_));
+  for (Stretch& stretch : stretches_) stretch.recordings.resize(2 * static_cast<std::size_t>(turns_));
   for (int turn = 0; turn < turns_; ++turn) {
     // One more for the end of the step.
     auto marks = backend_.marks(static_cast<int>(marks_.size()) + 1);
@@ -68,7 +69,8 @@ std::size_t StepWork::queue(std::size_t unit, const StepSources& sources) {
 }
 
 void StepWork::queue(const Stretch& stretch, int turn, const StepSources& sources) {
-  Marks* marks = set_.empty() ? nullptr : set_[static_cast<std::size_t>(turn)].get();
+  const auto t = static_cast<std::size_t>(turn);
+  Marks* marks = marked_[t] != 0 ? set_[t].get() : nullptr;
   std::size_t next = 0;
   while (next < marks_.size() && marks_[next].unit < stretch.first) ++next;
   for (std::size_t unit = stretch.first; unit < stretch.end;) {
@@ -82,11 +84,12 @@ void StepWork::queue(const Stretch& stretch, int turn, const StepSources& source
   take_results_(turn);
 }
 
-void StepWork::run(int turn, const StepSources& sources) {
+void StepWork::run(int turn, const StepSources& sources, bool marked) {
   const auto t = static_cast<std::size_t>(turn);
+  marked_[t] = marked && !set_.empty() ? 1 : 0;
   const bool known = runs_[t]++ > 0;  // the first run makes what is made once: loaded kernels, a peer's connections
   for (Stretch& stretch : stretches_) {
-    std::unique_ptr<Recording>& recording = stretch.recordings[t];
+    std::unique_ptr<Recording>& recording = stretch.recordings[2 * t + static_cast<std::size_t>(marked_[t])];
     if (known && stretch.recordable && recording == nullptr) {
       recording = backend_.record(stream_, [&] { queue(stretch, turn, sources); });
       stretch.recordable = recording != nullptr;
@@ -126,7 +129,7 @@ void StepWork::run_timed(int turn, const StepSources& sources, PartSeconds& seco
 
 PartSeconds StepWork::seconds(int turn) const {
   PartSeconds seconds{};
-  if (set_.empty()) return seconds;
+  if (marked_[static_cast<std::size_t>(turn)] == 0) return seconds;
   const Marks& marks = *set_[static_cast<std::size_t>(turn)];
   for (std::size_t i = 0; i < marks_.size(); ++i) {
     seconds[static_cast<std::size_t>(marks_[i].part)] +=
@@ -136,7 +139,7 @@ PartSeconds StepWork::seconds(int turn) const {
 }
 
 std::string StepWork::reached(int turn) const {
-  if (set_.empty()) return "";
+  if (marked_[static_cast<std::size_t>(turn)] == 0) return "";
   const int last = set_[static_cast<std::size_t>(turn)]->last();
   if (last < 0) return "nothing yet";
   if (last >= static_cast<int>(marks_.size())) return "the end";

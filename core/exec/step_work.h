@@ -49,17 +49,18 @@ class StepWork {
   // After the last unit. `take_results(turn)` queues the copies back to the host, behind everything else.
   void complete(std::function<void(int turn)> take_results);
 
-  // Queues the step. From the second run in a turn on the device replays what it recorded, where it can.
-  void run(int turn, const StepSources& sources);
+  // Queues the step. From the second run in a turn on the device replays what it recorded, where it can. Without marks
+  // seconds() and reached() know nothing of it, and a small network's step is shorter by what they cost.
+  void run(int turn, const StepSources& sources, bool marked);
   // Unit by unit, each waited for.
   void run_observed(int turn, const StepSources& sources, OpObserver& observer);
   // Unit by unit, with the time of each counted on the host's clock; for devices that run in the host's own time.
   void run_timed(int turn, const StepSources& sources, PartSeconds& seconds);
 
-  // Where the time of the turn's last run went, by the device's clock. Only after the run has ended, on devices with
+  // Where the time of the turn's last run went, by the device's clock. Only after the run has ended; zeros without
   // marks.
   PartSeconds seconds(int turn) const;
-  // What the device reached last in the turn's run: "conv2d 'c3' in backward". "" on devices without marks.
+  // What the device reached last in the turn's run: "conv2d 'c3' in backward". "" without marks.
   std::string reached(int turn) const;
 
  private:
@@ -67,7 +68,7 @@ class StepWork {
   struct Stretch {
     std::size_t first = 0, end = 0;
     bool recordable = true;
-    std::vector<std::unique_ptr<Recording>> recordings;  // by turn
+    std::vector<std::unique_ptr<Recording>> recordings;  // by turn, without marks and with
   };
   // A mark is set before the unit.
   struct Mark {
@@ -90,7 +91,8 @@ class StepWork {
   std::vector<Mark> marks_;
   std::vector<std::unique_ptr<Marks>> set_;  // by turn; empty: the device has none
   std::function<void(int)> take_results_;
-  std::vector<int> runs_;  // by turn
+  std::vector<int> runs_;     // by turn
+  std::vector<char> marked_;  // by turn: whether its last run sets marks
 };
 
 }  // namespace trainctl
