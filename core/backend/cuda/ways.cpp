@@ -40,7 +40,7 @@ class Bench {
   void bind(const Way& way) {
     way_ = nullptr;
     binding_ = {};
-    buffers_.clear();
+    taken_ = 0;
     for (std::size_t i = 0; i < way.inputs.size(); ++i) {
       binding_.inputs.push_back(random(context_.input(i).shape.count(), way.inputs[i].dtype));
     }
@@ -53,15 +53,28 @@ class Bench {
     binding_.workspace = random(way.workspace_bytes / size_of(DType::float32), DType::float32);
     way_ = &way;
   }
+  // The next buffer: what the way before had in its place, where that is alike.
   Address random(std::int64_t count, DType dtype) {
-    buffers_.push_back(std::make_unique<RandomBuffer>(count * size_of(dtype), dtype));
-    return {buffers_.back()->get<std::byte>(), 0};
+    if (taken_ == buffers_.size()) buffers_.emplace_back();
+    Buffer& buffer = buffers_[taken_++];
+    if (buffer.memory == nullptr || buffer.count != count || buffer.dtype != dtype) {
+      buffer = {};
+      buffer = {count, dtype, std::make_unique<RandomBuffer>(count * size_of(dtype), dtype)};
+    }
+    return {buffer.memory->get<std::byte>(), 0};
   }
+
+  struct Buffer {
+    std::int64_t count = 0;
+    DType dtype = DType::float32;
+    std::unique_ptr<RandomBuffer> memory;
+  };
 
   const LowerContext& context_;
   const Way* way_ = nullptr;  // what is bound
   Binding binding_;
-  std::vector<std::unique_ptr<RandomBuffer>> buffers_;
+  std::vector<Buffer> buffers_;
+  std::size_t taken_ = 0;  // of the buffers, by the way that is being bound
 };
 
 // The fastest way and its name, unless there is only one or timing is off.
