@@ -7,6 +7,8 @@
 #include <string>
 #include <utility>
 
+#include "core/graph/ops/activations.h"
+#include "core/graph/ops/linear.h"
 #include "core/graph/ops/shaping.h"
 #include "core/graph/ops/update.h"
 
@@ -49,6 +51,10 @@ class Lowerer {
       append(segment_, std::move(op), {});
       return;
     }
+    if (const auto* gradient = dynamic_cast<const Conv2dGradInput*>(op.def.get());
+        gradient != nullptr && gradient->accumulate && backend_.name() == "cpu") {
+      return lower_apart(*gradient, op);
+    }
     if (backend_.updates_copies()) add_copies(op);
     std::vector<Layout> present;
     for (TensorId id : op.inputs) present.push_back(layout(id));
@@ -61,6 +67,22 @@ class Lowerer {
       forget_reordered(op.outputs[i]);
     }
     append(segment_, std::move(op), std::move(lowering));
+  }
+
+  // A gradient that adds to another one, as two ops: oneDNN's convolutions by the input would go through scratch
+  // memory, which is slower than a sum in place.
+  void lower_apart(const Conv2dGradInput& gradient, const Op& op) {
+    Tensor part = lowered_.program.tensor(op.outputs[0]);
+    part.name += "/part";
+    lowered_.layouts.push_back(logical_layout(part.type));
+    lowered_.program.tensors.push_back(std::move(part));
+    const auto made = static_cast<TensorId>(lowered_.program.tensors.size() - 1);
+    lower_op({std::make_shared<Conv2dGradInput>(gradient.window, gradient.groups, gradient.input),
+              {op.inputs[0], op.inputs[1]},
+              {made},
+              op.name,
+              op.place});
+    lower_op({std::make_shared<Add>(), {op.inputs[2], made}, op.outputs, op.name, op.place});
   }
 
   // An optimizer, which comes behind all that read parameters, gets their copies as further outputs.
