@@ -126,6 +126,9 @@ class Backend {
                          KernelChoices& choices) = 0;
   // Whether its optimizers write the compute copies that its lowerings ask for (OptimizerUpdate::copies).
   virtual bool updates_copies() const = 0;
+  // Whether its convolutions' gradients by the input add to another one (Conv2dGradInput::accumulate). Where not, core
+  // lowers the gradient and the sum as two ops.
+  virtual bool adds_gradients() const = 0;
 };
 
 }  // namespace trainctl

@@ -15,6 +15,12 @@ struct OpContext {
 
   const TensorType& input(std::size_t index) const { return program.tensor(op.inputs[index]).type; }
   const TensorType& output(std::size_t index) const { return program.tensor(op.outputs[index]).type; }
+  // How many values each output has.
+  std::vector<std::int64_t> output_counts() const {
+    std::vector<std::int64_t> counts;
+    for (TensorId id : op.outputs) counts.push_back(program.tensor(id).type.shape.count());
+    return counts;
+  }
   // A Lowering whose inputs and outputs lie in their logical layouts; the caller fills in the rest.
   Lowering logical() const {
     Lowering lowering;

@@ -52,7 +52,7 @@ class Lowerer {
       return;
     }
     if (const auto* gradient = dynamic_cast<const Conv2dGradInput*>(op.def.get());
-        gradient != nullptr && gradient->accumulate && backend_.name() == "cpu") {
+        gradient != nullptr && gradient->accumulate && !backend_.adds_gradients()) {
       return lower_apart(*gradient, op);
     }
     if (backend_.updates_copies()) add_copies(op);
@@ -69,8 +69,7 @@ class Lowerer {
     append(segment_, std::move(op), std::move(lowering));
   }
 
-  // A gradient that adds to another one, as two ops: oneDNN's convolutions by the input would go through scratch
-  // memory, which is slower than a sum in place.
+  // A gradient that adds to another one, as two ops.
   void lower_apart(const Conv2dGradInput& gradient, const Op& op) {
     Tensor part = lowered_.program.tensor(op.outputs[0]);
     part.name += "/part";

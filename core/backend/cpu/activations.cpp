@@ -24,26 +24,25 @@ void apply_gradient(const ActivationFunction& function, const T* dy, const T* sa
   });
 }
 
-// y = f(v), with v from value(i), a function of the element's index.
-template <class T, class Value>
-void apply(const ActivationFunction& function, Value value, T* y, std::int64_t count) {
-  const float slope = function.slope;
-  with_kind(function.kind, [=](auto kind) {
-    parallel_ranges(count, element_grain, [=](std::int64_t begin, std::int64_t end) {
-      simd([=]() TRAINCTL_INLINE {
+// y = f(v), with v from operand(places), a function of the element's index.
+template <class T, class Operand>
+Lowering lower_activated(const LowerContext& context, const ActivationFunction& function, Operand operand) {
+  const std::int64_t count = context.output(0).shape.count();
+  return own_kernel(context, [=](const Places& places) {
+    const auto value = operand(places);
+    T* y = places.out<T>(0);
+    const float slope = function.slope;
+    with_kind(function.kind, [=](auto kind) {
+      parallel_ranges(count, element_grain, [=](std::int64_t begin, std::int64_t end) {
+        simd([=]() TRAINCTL_INLINE {
 #pragma omp simd
-        for (std::int64_t i = begin; i < end; ++i) {
-          y[i] = store<T>(activate<decltype(kind)::value>(value(i), slope));
-        }
+          for (std::int64_t i = begin; i < end; ++i) {
+            y[i] = store<T>(activate<decltype(kind)::value>(value(i), slope));
+          }
+        });
       });
     });
   });
-}
-
-template <class T>
-void apply_sum(const ActivationFunction& function, const T* a, const T* b, T* y, std::int64_t count) {
-  apply(
-      function, [a, b](std::int64_t i) TRAINCTL_INLINE { return load(a[i]) + load(b[i]); }, y, count);
 }
 
 }  // namespace
@@ -59,23 +58,12 @@ void activation_gradient(const ActivationFunction& function, DType dtype, const 
   }
 }
 
-void add(DType dtype, const void* a, const void* b, void* y, std::int64_t count) {
-  if (dtype == DType::float32) {
-    apply_sum({}, static_cast<const float*>(a), static_cast<const float*>(b), static_cast<float*>(y), count);
-  } else {
-    apply_sum({}, static_cast<const Bf16*>(a), static_cast<const Bf16*>(b), static_cast<Bf16*>(y), count);
-  }
-}
-
 Lowering lower_activation(const LowerContext& context) {
-  const ActivationFunction function = context.op.as<Activation>().function;
-  const std::int64_t count = context.output(0).shape.count();
   return with_type(context.input(0).dtype, [&](auto type) {
     using T = decltype(type);
-    return own_kernel(context, [=](const Places& places) {
+    return lower_activated<T>(context, context.op.as<Activation>().function, [](const Places& places) {
       const T* x = places.in<T>(0);
-      apply(
-          function, [x](std::int64_t i) TRAINCTL_INLINE { return load(x[i]); }, places.out<T>(0), count);
+      return [x](std::int64_t i) TRAINCTL_INLINE { return load(x[i]); };
     });
   });
 }
@@ -90,12 +78,12 @@ Lowering lower_activation_grad(const LowerContext& context) {
 }
 
 Lowering lower_add(const LowerContext& context) {
-  const ActivationFunction function = context.op.as<Add>().function;
-  const std::int64_t count = context.output(0).shape.count();
   return with_type(context.input(0).dtype, [&](auto type) {
     using T = decltype(type);
-    return own_kernel(context, [=](const Places& places) {
-      apply_sum(function, places.in<T>(0), places.in<T>(1), places.out<T>(0), count);
+    return lower_activated<T>(context, context.op.as<Add>().function, [](const Places& places) {
+      const T* a = places.in<T>(0);
+      const T* b = places.in<T>(1);
+      return [a, b](std::int64_t i) TRAINCTL_INLINE { return load(a[i]) + load(b[i]); };
     });
   });
 }

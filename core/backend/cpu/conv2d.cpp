@@ -7,7 +7,6 @@
 #include "core/backend/cpu/column_sums.h"
 #include "core/backend/cpu/conv2d_weights_bf16.h"
 #include "core/backend/cpu/dnnl_kernel.h"
-#include "core/backend/cpu/elementwise.h"
 #include "core/backend/cpu/kernels.h"
 #include "core/graph/ops/linear.h"
 
@@ -86,12 +85,6 @@ Desc choose(const LowerContext& context, const std::vector<Desc>& offered, const
 template <class Desc>
 std::int64_t scratch_bytes(const Desc& desc) {
   return static_cast<std::int64_t>(desc.scratchpad_desc().get_size());
-}
-
-// Bytes of a part of scratch memory that others follow.
-std::int64_t aligned(std::int64_t bytes) {
-  constexpr std::int64_t alignment = 64;
-  return (bytes + alignment - 1) / alignment * alignment;
 }
 
 class PrimitiveKernel final : public CpuKernel {
@@ -189,32 +182,9 @@ Lowering lower_conv2d(const LowerContext& context) {
   return lowering;
 }
 
-namespace {
-
-// Makes dx = base + gradient of a lowering to the gradient alone, which goes to scratch memory first: of oneDNN's
-// convolutions by the input none but the reference adds to what is there.
-template <class Desc, class Operands>
-void add_behind(const LowerContext& context, const Desc& desc, const Operands& operands, Lowering& lowering) {
-  const DType dtype = context.output(0).dtype;
-  const std::int64_t count = context.output(0).shape.count(), bytes = aligned(count * size_of(dtype));
-  lowering.workspace_bytes += bytes;
-  lowering.bind = [&dnnl = context.dnnl, desc, operands, dtype, count,
-                   bytes](const Binding& b) -> std::unique_ptr<Kernel> {
-    std::vector<Operand> list = operands(desc, {b.inputs, {b.workspace}, {}});
-    append_scratch(desc, {b.workspace.fixed, b.workspace.offset + bytes}, list);
-    auto body = [gradient = PrimitiveCall(dnnl, dnnl::convolution_backward_data(desc), list), dtype,
-                 count](const Places& places) mutable {
-      gradient.run(places.slot);
-      add(dtype, places.in<void>(2), places.workspace<void>(), places.out<void>(0), count);
-    };
-    return std::make_unique<FunctionKernel<decltype(body)>>(b, std::move(body));
-  };
-}
-
-}  // namespace
-
 Lowering lower_conv2d_grad_input(const LowerContext& context) {
   const auto& def = context.op.as<Conv2dGradInput>();
+  require(!def.accumulate, "core keeps the sum of gradients apart");
   const DType dtype = context.input(0).dtype;
   const Geometry g(def.window, def.groups, def.input, context.input(0).shape, dtype);
   const auto operands = [g](const auto& desc, const Binding& b) {
@@ -230,7 +200,6 @@ Lowering lower_conv2d_grad_input(const LowerContext& context) {
   Lowering lowering = context.logical();
   lowering.inputs[1] = context.dnnl.layout({desc.weights_desc(), g.logical_strides});
   lower_to<dnnl::convolution_backward_data>(context, desc, operands, lowering);
-  if (def.accumulate) add_behind(context, desc, operands, lowering);
   return lowering;
 }
 
@@ -286,7 +255,9 @@ Lowering lower_conv2d_grad_weights(const LowerContext& context) {
 
   // Scratch memory: the physical gradient, then what the convolution, the reorder or the bias need, one after the
   // other.
-  const std::int64_t scratch = direct ? 0 : aligned(static_cast<std::int64_t>(physical.get_size()));
+  constexpr std::int64_t alignment = 64;
+  const auto physical_bytes = static_cast<std::int64_t>(physical.get_size());
+  const std::int64_t scratch = direct ? 0 : (physical_bytes + alignment - 1) / alignment * alignment;
   const std::int64_t rows = dy.count() / dy[3], channels = dy[3];
   Lowering lowering = context.logical();
   lowering.implementation = std::string("conv:") + desc.impl_info_str();

@@ -80,6 +80,8 @@ class CpuBackend final : public Backend {
     return function({{op, program, inputs, choices}, dnnl_, threads_});
   }
   bool updates_copies() const override { return false; }
+  // Of oneDNN's only the reference adds to what is there; through scratch memory it would be slower than two ops.
+  bool adds_gradients() const override { return false; }
 
  private:
   int threads_;

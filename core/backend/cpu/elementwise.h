@@ -58,9 +58,6 @@ void with_kind(ActivationKind kind, const Body& body) {
   }
 }
 
-// y = a + b over `count` elements of a dtype; y may be either.
-void add(DType dtype, const void* a, const void* b, void* y, std::int64_t count);
-
 // dx = dy * f'(saved) over `count` elements of a dtype; dx may be dy.
 void activation_gradient(const ActivationFunction& function, DType dtype, const void* dy, const void* saved, void* dx,
                          std::int64_t count);

@@ -12,13 +12,6 @@ namespace {
 
 constexpr std::int64_t chunk = element_grain;  // of the gradient norm's partial sums
 
-// How many values each output has.
-std::vector<std::int64_t> outputs_of(const LowerContext& context) {
-  std::vector<std::int64_t> counts;
-  for (std::size_t i = 0; i < context.op.outputs.size(); ++i) counts.push_back(context.output(i).shape.count());
-  return counts;
-}
-
 }  // namespace
 
 Lowering lower_zero_gradients(const LowerContext& context) {
@@ -67,7 +60,7 @@ Lowering lower_gradient_norm(const LowerContext& context) {
 
 Lowering lower_update_statistics(const LowerContext& context) {
   return own_kernel(context, [momenta = context.op.as<UpdateStatistics>().momenta,
-                              channels = outputs_of(context)](const Places& places) {
+                              channels = context.output_counts()](const Places& places) {
     const float count = *places.in<float>(channels.size());
     if (places.in<float>(channels.size() + 1)[agree_not_finite] != 0 || !(count > 0)) return;
     for (std::size_t i = 0; i < channels.size(); ++i) {
@@ -83,7 +76,7 @@ Lowering lower_update_statistics(const LowerContext& context) {
 Lowering lower_accumulate_statistics(const LowerContext& context) {
   const bool add = context.op.as<AccumulateStatistics>().accumulate;
   const std::int64_t samples = context.input(context.op.outputs.size()).shape.count();
-  return own_kernel(context, [add, channels = outputs_of(context), samples](const Places& places) {
+  return own_kernel(context, [add, channels = context.output_counts(), samples](const Places& places) {
     const float* weights = places.in<float>(channels.size());
     float weight = 0;
     for (std::int64_t i = 0; i < samples; ++i) weight += weights[i];

@@ -87,6 +87,7 @@ class CudaBackend final : public Backend {
     return function({{op, program, inputs, choices}, device_});
   }
   bool updates_copies() const override { return true; }
+  bool adds_gradients() const override { return true; }
 
  private:
   Device device_;

@@ -63,28 +63,22 @@ __global__ void accumulate_statistics(const Part* parts, std::byte* slot, const 
   sum = (add ? sum : 0.0f) + weight * Part::at(part.from, slot)[threadIdx.x];
 }
 
-std::vector<std::int64_t> counts_of(const LowerContext& context) {
-  std::vector<std::int64_t> counts;
-  for (std::size_t i = 0; i < context.op.outputs.size(); ++i) counts.push_back(context.output(i).shape.count());
-  return counts;
-}
-
 }  // namespace
 
 Lowering lower_update_statistics(const LowerContext& context) {
-  return bound_kernel(
-      context, [counts = counts_of(context), momenta = context.op.as<UpdateStatistics>().momenta](const Binding& b) {
-        return [parts = Parts(b, counts, momenta), statistics = counts.size()](const Places& p) {
-          launch(update_statistics, parts.count, block_threads, p.stream, parts.data.get(), p.slot.base,
-                 p.in<float>(statistics), p.in<float>(statistics + 1));
-        };
-      });
+  return bound_kernel(context, [counts = context.output_counts(),
+                                momenta = context.op.as<UpdateStatistics>().momenta](const Binding& b) {
+    return [parts = Parts(b, counts, momenta), statistics = counts.size()](const Places& p) {
+      launch(update_statistics, parts.count, block_threads, p.stream, parts.data.get(), p.slot.base,
+             p.in<float>(statistics), p.in<float>(statistics + 1));
+    };
+  });
 }
 
 Lowering lower_accumulate_statistics(const LowerContext& context) {
   const bool add = context.op.as<AccumulateStatistics>().accumulate;
   const std::int64_t samples = context.input(context.op.outputs.size()).shape.count();
-  return bound_kernel(context, [add, samples, counts = counts_of(context)](const Binding& b) {
+  return bound_kernel(context, [add, samples, counts = context.output_counts()](const Binding& b) {
     return [add, samples, parts = Parts(b, counts, {}), statistics = counts.size()](const Places& p) {
       launch(accumulate_statistics, parts.count, block_threads, p.stream, parts.data.get(), p.slot.base,
              p.in<float>(statistics), samples, add);
