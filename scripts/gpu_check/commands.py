@@ -10,11 +10,11 @@ from typing import NamedTuple
 
 
 class Failed(Exception):
-    """A row that did not hold: why, and the output that shows it."""
+    """A row that did not hold: why, the output that shows it, and whether its time had ended."""
 
-    def __init__(self, why, log=""):
+    def __init__(self, why, log="", timed_out=False):
         super().__init__(why)
-        self.log = log
+        self.log, self.timed_out = log, timed_out
 
 
 class Skipped(Exception):
@@ -46,12 +46,20 @@ def last_json(text):
     return None
 
 
+# What trainctl says where it goes on in a worse way than it was built to: a run with one of these holds nothing.
+FALLBACKS = ("without a CUDA graph", "is left out:", "is not timed:")
+
+
 class Commands:
     def __init__(self, programs, work, log):
         """`programs`: the folder of trainctl; `work`: an empty one; `log`: a file open for writing."""
         self.programs, self.work, self.log = pathlib.Path(programs), pathlib.Path(work), log
         self.until = 0.0  # on the monotonic clock: when the row's time ends
         self.count = 0
+        self.fallbacks = []  # the row's lines with one of FALLBACKS
+
+    def begin_row(self, until):
+        self.until, self.fallbacks = until, []
 
     def left(self):
         return self.until - time.monotonic()
@@ -80,21 +88,24 @@ class Commands:
                 self.log.write(f"{line}\n{''.join(texts)}[exit code {process.returncode}, {time.monotonic() - start:.1f} s]\n\n")
                 self.log.flush()
         if not in_time:
-            raise Failed(f"took longer than {seconds:.0f} s", f"{line}\n{''.join(texts)}")
+            raise Failed(f"took longer than {seconds:.0f} s", f"{line}\n{''.join(texts)}", True)
         if process.returncode != 0 and not may_fail:
             raise Failed(f"exit code {process.returncode}", f"{line}\n{''.join(texts)}")
         return Finished(*texts, process.returncode)
 
     def document(self, *words, may_fail=False):
-        """The JSON object that a command prints last on its standard output."""
-        finished = self.call(*words, may_fail=may_fail)
+        """The JSON object that trainctl prints last on its standard output."""
+        finished = self.trainctl(*words, may_fail=may_fail)
         value = last_json(finished.out)
         if value is None:
             raise Failed(f"printed no JSON, exit code {finished.code}", finished.out + finished.err)
         return value
 
     def trainctl(self, *words, **more):
-        return self.call(self.programs / "trainctl", *words, **more)
+        """Runs trainctl in detail, and notes where it fell back."""
+        finished = self.call(self.programs / "trainctl", *words, "-v", **more)
+        self.fallbacks += [line for line in finished.err.splitlines() if any(text in line for text in FALLBACKS)]
+        return finished
 
     def train(self, config, device, *settings, ranks=1, directory=None, resume=None):
         """Trains; returns the events of its metrics.jsonl."""

@@ -1,11 +1,11 @@
-"""Benchmarks, beside PyTorch on the same GPU, and the targets that they are compared with. They decide nothing."""
+"""Benchmarks, beside PyTorch on the same GPU, and the targets that they are compared with."""
+import json
 import shutil
 import sys
 from typing import Callable, NamedTuple, Optional
 
 from .commands import Failed, Skipped, last_json
 from .places import BENCH
-from .rows import Row
 
 # Precision, batch, seconds of measuring.
 NETWORKS = {"resnet50": ("bfloat16", 256, 8), "resnet20": ("bfloat16", 128, 4), "mlp": ("float32", 64, 4)}
@@ -19,10 +19,22 @@ def ours(network, *settings):
 
     def run(commands):
         words = [word for setting in settings for word in ("--set", setting)]
-        figures = commands.document(commands.programs / "trainctl", "bench", "step", BENCH / f"configs/{network}.yaml", "--ranks", 1,
+        figures = commands.document("bench", "step", BENCH / f"configs/{network}.yaml", "--ranks", 1,
                                     "--seconds", seconds, "--json", *words)
         text = f"{figures['samples_per_second']:.0f} samples/s, {figures['memory_bytes'] / 1e6:.0f} MB"
         return f"{text}, GPU idle {idle(figures):.1%}, the host waited {figures['waited_seconds'] * 1e6:.0f} us a step", figures
+    return run
+
+
+def op_table(file):
+    """Every op of the benchmark's ResNet-50 with its time and its share of the GPU's ceilings, kept in a file of its own."""
+    def run(commands):
+        table = commands.document("bench", "ops", BENCH / "configs/resnet50.yaml", "--ranks", 1, "--seconds", 8, "--json", "--set",
+                                  "cluster.device=cuda", "--set", "data.cache=memory")
+        file.write_text(json.dumps(table, indent=1) + "\n", "utf-8")
+        ops = sorted(table["ops"], key=lambda op: -op["seconds"])
+        slowest = ", ".join(f"{op['layer']} {op['op']} {op['seconds'] * 1e3:.2f} ms" for op in ops[:3])
+        return f"{len(ops)} ops in {file.name}, step {table['step_seconds'] * 1e3:.1f} ms; slowest: {slowest}", None
     return run
 
 
@@ -56,18 +68,6 @@ def pytorch(network, mode):
         return (f"{figures['samples_per_second']:.0f} samples/s, {figures['reserved_bytes'] / 1e6:.0f} MB reserved, PyTorch "
                 f"{figures['version']} with cuDNN {figures['cudnn']}"), figures
     return run
-
-
-ROWS = [
-    Row("resnet50", 60, ours("resnet50"), False),
-    Row("resnet20", 40, ours("resnet20"), False),
-    Row("mlp", 30, ours("mlp"), False),
-    Row("resnet50 eager", 60, pytorch("resnet50", "eager"), False),
-    Row("resnet20 eager", 40, pytorch("resnet20", "eager"), False),
-    Row("mlp eager", 40, pytorch("mlp", "eager"), False),
-    Row("resnet50 deterministic", 60, ours("resnet50", "train.deterministic=true"), False),
-    Row("resnet50 compiled", 150, pytorch("resnet50", "compiled"), False),
-]
 
 
 class Target(NamedTuple):

@@ -31,7 +31,7 @@ class Report:
         print(f"{row.name:22} {verdict:9} {seconds:7.1f}  {text}")
         for line in log.strip().splitlines()[-LOG_LINES:]:
             print(f"    | {line}")
-        self.failed += row.decides and verdict in ("FAILED", "not run")
+        self.failed += verdict == "FAILED" or (row.decides and verdict == "not run")
         if figures is not None:
             self.figures[row.name] = figures
         self.document["rows"].append({"name": row.name, "decides": row.decides, "verdict": verdict, "seconds": seconds,

@@ -43,6 +43,9 @@ def run_row(row, commands, report):
         if isinstance(text, tuple):
             text, figures = text
         verdict = "good" if row.decides else "figure"
+        if commands.fallbacks:
+            verdict, log = "FAILED", "\n".join(commands.fallbacks)
+            text = f"{len(commands.fallbacks)} fallbacks; {text}"
     except Skipped as reason:
         verdict, text = "skipped", str(reason)
     except Stopped as stop:
@@ -55,16 +58,23 @@ def run_row(row, commands, report):
         report.add(row, verdict, time.monotonic() - start, text, log, figures)
 
 
-def run_rows(rows, commands, report, deadline):
-    """Every row, each cut to its limit and all to the deadline; those that no time is left for say so."""
+def run_rows(rows, commands, report, deadline, as_time_permits=(), after_each=lambda: None):
+    """Every row, each cut to its limit and all to the deadline; those that no time is left for say so. Then those of
+    `as_time_permits` whose whole limit is left."""
     why = "no time was left"
     rows = list(rows)
     with stopping():
         try:
             while rows and deadline - time.monotonic() > 1:
                 row = rows.pop(0)
-                commands.until = min(time.monotonic() + row.limit, deadline)
+                commands.begin_row(min(time.monotonic() + row.limit, deadline))
                 run_row(row, commands, report)
+                after_each()
+            for row in as_time_permits:
+                if time.monotonic() + row.limit <= deadline:
+                    commands.begin_row(time.monotonic() + row.limit)
+                    run_row(row, commands, report)
+                    after_each()
         except Stopped as stop:
             why = f"stopped by {stop}"
     for row in rows:

@@ -87,11 +87,9 @@ void check_case(Backend& backend, const ConvolutionCase& c, DType dtype, KernelC
   }
 }
 
-}  // namespace
-
-TEST_CASE("conv2d on CUDA, forward and backward, the fastest way or the heuristics' first") {
+// All cases in a dtype, by the fastest engines and by the heuristics' first; then by those that were recorded.
+void check_cases(DType dtype) {
   const auto backend = backend_under_test({.timing = GENERATE(true, false)});
-  const DType dtype = GENERATE(DType::float32, DType::bfloat16, DType::float16);
   for (const ConvolutionCase& c : convolution_cases) {
     if (c.x.count() > 5000) continue;  // for the CPU
     CAPTURE(name_of(dtype), c.what);
@@ -103,6 +101,15 @@ TEST_CASE("conv2d on CUDA, forward and backward, the fastest way or the heuristi
     CHECK(replayed == choices);
   }
 }
+
+}  // namespace
+
+// A case for each dtype: on a cold GPU each takes long.
+TEST_CASE("conv2d on CUDA in float32, forward and backward, timed or not") { check_cases(DType::float32); }
+
+TEST_CASE("conv2d on CUDA in bfloat16, forward and backward, timed or not") { check_cases(DType::bfloat16); }
+
+TEST_CASE("conv2d on CUDA in float16, forward and backward, timed or not") { check_cases(DType::float16); }
 
 // Ways that do not exist on the device, or not for the op, are chosen anew.
 TEST_CASE("every recorded way to compute conv2d on CUDA gives the same") {

@@ -1,0 +1,53 @@
+"""What is left beside the report: the GPU's description, its clocks during the rows, and the kernels that were chosen."""
+import contextlib
+import json
+import pathlib
+import shutil
+import subprocess
+
+LOGGED = "timestamp,index,clocks.sm,clocks.mem,power.draw,temperature.gpu,utilization.gpu,memory.used,clocks_throttle_reasons.active"
+PERIOD_MS = 200
+
+
+@contextlib.contextmanager
+def gpu_log(description, log):
+    """Writes `nvidia-smi -q` to the file `description`, and clocks, power and temperature five times a second to the CSV
+    file `log` until the block ends. Without nvidia-smi it does nothing."""
+    smi = shutil.which("nvidia-smi")
+    if smi is None:
+        yield
+        return
+    with contextlib.suppress(OSError, subprocess.TimeoutExpired), open(description, "wb") as file:
+        subprocess.run([smi, "-q"], stdin=subprocess.DEVNULL, stdout=file, stderr=subprocess.STDOUT, timeout=10, check=False)
+    with open(log, "wb") as file:
+        process = subprocess.Popen([smi, f"--query-gpu={LOGGED}", "--format=csv", f"--loop-ms={PERIOD_MS}"], stdin=subprocess.DEVNULL,
+                                   stdout=file, stderr=subprocess.DEVNULL)
+        try:
+            yield
+        finally:
+            process.terminate()
+            try:
+                process.wait(5)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+
+
+class KernelCache:
+    """trainctl's cache of chosen kernels in a folder of this run's own, filled from and kept in one file: what one run of
+    gpu-check has timed, the next one takes."""
+
+    def __init__(self, file, folder):
+        """`folder`: for the variable XDG_CACHE_HOME; it exists. A damaged file is as good as none."""
+        self.file, self.folder = pathlib.Path(file), pathlib.Path(folder) / "trainctl"
+        self.folder.mkdir(exist_ok=True)
+        with contextlib.suppress(OSError, ValueError, AttributeError):
+            for name, text in json.loads(self.file.read_text("utf-8")).items():
+                if name.startswith("kernels-") and "/" not in name:
+                    (self.folder / name).write_text(text, "utf-8")
+
+    def keep(self):
+        texts = {path.name: path.read_text("utf-8", "replace") for path in sorted(self.folder.glob("kernels-*"))}
+        if texts:
+            with contextlib.suppress(OSError):
+                self.file.write_text(json.dumps(texts, indent=1) + "\n", "utf-8")

@@ -1,0 +1,52 @@
+"""The rows, in their order: what gives most evidence comes first."""
+from . import checks, figures, tools
+from .at_size import numbers
+from .rows import Row
+
+SECONDS = 596  # of the whole script
+# The limits of the first look and of all rows of either run add up to less, so that each has its time whatever the others take.
+FIRST_LOOK = Row("first look", 120, None)  # a GPU's libraries may be read for the first time
+
+
+def first(ops_file):
+    """`ops_file`: where the table of ops goes."""
+    return [
+        Row("resnet50", 120, figures.ours("resnet50"), False),
+        Row("resnet50 ops", 25, figures.op_table(ops_file), False),
+        Row("numbers at size", 55, numbers),
+        Row("quickstart", 12, checks.quickstart),
+        Row("parity float32", 10, checks.parity("float32", checks.farthest, 1e-3)),
+        # Roundings of 0.4 % send single steps apart by more and more: on the CPU, 50 losses in bfloat16 differ from those in
+        # float32 by 8 % at worst and 0.7 % on average. Two devices that round at different places may be as far apart, thrice
+        # that on average.
+        Row("parity bfloat16", 10, checks.parity("bfloat16", checks.average, 2e-2)),
+        Row("kernel tests", 180, checks.suite("test-cuda")),
+        Row("staged", 18, checks.conformance("staged", 2)),
+        Row("resnet50 eager", 35, figures.pytorch("resnet50", "eager"), False),
+    ]
+
+
+def second(kernels_file):
+    """What --second runs. `kernels_file`: where the profile of the slowest kernels goes."""
+    return [
+        Row("resnet50 compiled", 110, figures.pytorch("resnet50", "compiled"), False),
+        Row("resnet50 deterministic", 40, figures.ours("resnet50", "train.deterministic=true"), False),
+        Row("memcheck", 110, tools.sanitizer("memcheck")),
+        Row("racecheck", 110, tools.sanitizer("racecheck")),
+        Row("slowest kernels", 100, tools.slowest_kernels(kernels_file), False),
+    ]
+
+
+# What either run goes on with, as far as its time permits.
+FURTHER = [
+    Row("nccl", 20, checks.conformance("nccl", 1)),
+    Row("2 ranks staged", 25, checks.staged),
+    Row("checkpoints", 40, checks.checkpoints),
+    Row("determinism", 35, checks.determinism),
+    Row("resnet20", 40, figures.ours("resnet20"), False),
+    Row("resnet20 eager", 40, figures.pytorch("resnet20", "eager"), False),
+    Row("mlp", 30, figures.ours("mlp"), False),
+    Row("mlp eager", 40, figures.pytorch("mlp", "eager"), False),
+    Row("float16", 25, checks.float16),
+    Row("mnist", 40, checks.mnist),
+]

@@ -1,0 +1,56 @@
+"""NVIDIA's own tools over our kernels: compute-sanitizer for memory errors and races, Nsight Compute for the slowest."""
+import csv
+import io
+import os
+import shutil
+
+from .commands import Failed, Skipped
+from .places import BENCH
+
+OURS = "kns=trainctl"  # kernels whose mangled name holds the namespace
+
+
+def tool(name):
+    found = shutil.which(name) or shutil.which(name, path="/usr/local/cuda/bin")
+    if found is None:
+        raise Skipped(f"there is no {name} here")
+    return found
+
+
+def sanitizer(kind):
+    """Runs the kernel tests but the long convolution ones, whose kernels are mostly cuDNN's, under a compute-sanitizer tool."""
+    def run(commands):
+        program = tool("compute-sanitizer")
+        words = commands.call(program, "--help", may_fail=True).out
+        filter_option = "--kernel-regex" if "--kernel-regex" in words else "--filter"  # the older name
+        finished = commands.call(program, "--tool", kind, "--error-exitcode", 9, filter_option, OURS, commands.programs / "test-cuda",
+                                 "~*conv2d*", may_fail=True)
+        summary = next((line.strip("= ") for line in reversed((finished.out + finished.err).splitlines()) if "SUMMARY" in line), "")
+        if finished.code != 0 or not summary:
+            raise Failed(summary or f"exit code {finished.code}", finished.out + finished.err)
+        return summary
+    return run
+
+
+def slowest_kernels(file, count=10):
+    """Profiles the first launches of a training of the benchmark's ResNet-50, about a step's, and keeps what ncu says of the slowest
+    in a CSV file, a line each."""
+    def run(commands):
+        settings = [word for text in ("cluster.device=cuda", "data.cache=memory", "train.cuda_graphs=false", "train.max_steps=2")
+                    for word in ("--set", text)]
+        finished = commands.call(tool("ncu"), "--set", "basic", "--clock-control", "none", "--csv", "--page", "raw",
+                                 "--launch-count", 700, "--target-processes", "all", commands.programs / "trainctl", "run",
+                                 BENCH / "configs/resnet50.yaml", "--ranks", 1, "--progress", "none", "--run-dir",
+                                 commands.work / f"profiled-{os.getpid()}", *settings, may_fail=True)
+        lines = [line for line in finished.out.splitlines() if line.startswith('"')]
+        rows = list(csv.DictReader(io.StringIO("\n".join(lines))))
+        timed = [row for row in rows if row.get("gpu__time_duration.sum", "").replace(",", "").replace(".", "").isdigit()]
+        if not timed:
+            raise Failed(f"no kernel was profiled, exit code {finished.code}", finished.out + finished.err)
+        timed.sort(key=lambda row: -float(row["gpu__time_duration.sum"].replace(",", "")))
+        with open(file, "w", encoding="utf-8", newline="") as out:
+            writer = csv.DictWriter(out, timed[0].keys())
+            writer.writeheader()
+            writer.writerows(timed[:count])
+        return f"{count} of {len(timed)} launches in {file.name}; slowest: {timed[0].get('Kernel Name', '')[:60]}", None
+    return run
