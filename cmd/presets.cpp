@@ -1,8 +1,7 @@
 // Presets by name or path.
 #include "cmd/presets.h"
 
-#include <algorithm>
-
+#include "core/base/files.h"
 #include "core/base/format.h"
 #include "io/yaml/yaml.h"
 
@@ -16,10 +15,10 @@ std::vector<std::string> preset_names() {
   std::vector<std::string> names;
   const auto folder = find_in_configs("models");
   if (!folder) return names;
-  for (const fs::directory_entry& entry : fs::directory_iterator(*folder)) {
-    if (entry.path().extension() == ".yaml") names.push_back(entry.path().stem().string());
+  for (const FolderEntry& entry : list_folder(folder->string(), {ErrorKind::config})) {
+    const fs::path file = entry.name;
+    if (file.extension() == ".yaml") names.push_back(file.stem().string());
   }
-  std::sort(names.begin(), names.end());
   return names;
 }
 
@@ -43,9 +42,18 @@ std::optional<fs::path> find_in_configs(const fs::path& relative) {
 Node load_preset(const Node& preset, Reader& reader) {
   const auto file = is_path(preset.text) ? fs::path(preset.base_directory) / preset.text
                                          : find_in_configs(fs::path("models") / (preset.text + ".yaml")).value_or("");
-  if (fs::is_regular_file(file)) return load_yaml(file.lexically_normal().string(), environment(), reader);
+  const std::string path = file.lexically_normal().string();
+  FileType type = FileType::absent;
+  try {
+    if (!path.empty()) type = file_type(path, {ErrorKind::config});
+  } catch (const Error& error) {
+    reader.error(preset.place, format("preset {}", error.what()));
+    return {};
+  }
+  if (type == FileType::regular) return load_yaml(path, environment(), reader);
   if (is_path(preset.text)) {
-    reader.error(preset.place, format("there is no preset file '{}'", file.lexically_normal().string()));
+    reader.error(preset.place,
+                 format(type == FileType::absent ? "there is no preset file '{}'" : "preset '{}' is no file", path));
     return {};
   }
   const std::vector<std::string> names = preset_names();

@@ -228,6 +228,9 @@ int train(const RunSpec& stated, const TrainingRequest& request, RankContext& co
   const DataPosition start = resumed ? resumed->position : DataPosition{spec.seed, 0, 0};
 
   const Data data(spec.data, spec.seed);
+  if (world.rank() == 0) {
+    for (const std::string& warning : data.info().warnings) log::warning(warning);
+  }
   Job job(spec, data.info(), device, world, start, fact(resumed, "kernel_choices"));
   tell_memory(job.engine().memory());
   fill_engine(spec, job, lead, resumed.has_value());

@@ -12,7 +12,15 @@ namespace trainctl {
 
 // What a random number is for; part of the key, so that no two uses share numbers. Values are part of the
 // reproducibility promise: never renumber.
-enum class Purpose : std::uint32_t { initialize = 1, shuffle = 2, split = 3, dropout = 4, augment = 5, synthetic = 6 };
+enum class Purpose : std::uint32_t {
+  initialize = 1,
+  shuffle = 2,
+  split = 3,
+  dropout = 4,
+  augment = 5,
+  synthetic = 6,
+  fingerprint = 7,
+};
 
 using PhiloxBlock = std::array<std::uint32_t, 4>;
 

@@ -21,7 +21,8 @@ struct DataInfo {
   std::vector<std::string> class_names;  // may be empty
   std::int64_t training_samples = 0;
   std::int64_t validation_samples = 0;  // 0: no validation
-  std::string fingerprint;  // of names, sizes and contents' hash or times: warns on a resume with other data
+  std::string fingerprint;              // of what the samples are: warns on a resume with other data
+  std::vector<std::string> warnings;    // of what is not read
 };
 
 // The position in the data: with the seed all that a resume needs. `offset` counts samples of the epoch over all ranks.

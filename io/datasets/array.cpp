@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "core/base/format.h"
+#include "io/datasets/fingerprint.h"
 
 namespace trainctl {
 namespace {
@@ -22,9 +23,23 @@ T load(const std::byte* from, bool swap) {
 }
 
 template <class T, class To>
+void convert_elements(const std::byte* from, bool swap, std::int64_t count, To* to) {
+  for (std::int64_t i = 0; i < count; ++i, from += sizeof(T)) to[i] = static_cast<To>(load<T>(from, swap));
+}
+
+template <class T, class To>
 void convert_as(const Array& array, std::int64_t first, std::int64_t count, To* to) {
-  const std::byte* from = array.bytes.begin() + first * static_cast<std::int64_t>(sizeof(T));
-  for (std::int64_t i = 0; i < count; ++i, from += sizeof(T)) to[i] = static_cast<To>(load<T>(from, array.big_endian));
+  constexpr auto each = static_cast<std::int64_t>(sizeof(T));
+  if (const std::byte* memory = array.bytes.in_memory()) {
+    return convert_elements<T>(memory + first * each, array.big_endian, count, to);
+  }
+  std::byte piece[16384];
+  constexpr std::int64_t most = sizeof piece / each;
+  for (std::int64_t done = 0; done < count; done += most) {
+    const std::int64_t now = std::min(most, count - done);
+    array.bytes.read((first + done) * each, piece, now * each);
+    convert_elements<T>(piece, array.big_endian, now, to + done);
+  }
 }
 
 template <class To>
@@ -72,6 +87,12 @@ std::vector<std::int32_t> read_labels(const Array& y, const StatedFacts& stated)
   return {wide.begin(), wide.end()};
 }
 
+// Shape, type and content, for fingerprints.
+std::string describe(const Array& array) {
+  return format("{} of {}{} {:016x}", to_string(array.shape), array.big_endian ? "big-endian type " : "type ",
+                static_cast<int>(array.type), content_hash(array.bytes));
+}
+
 class ArrayDataset final : public Dataset {
  public:
   ArrayDataset(Array x, Array y, const StatedFacts& stated) : x_(std::move(x)), y_(std::move(y)), size_(x_.shape[0]) {
@@ -80,22 +101,29 @@ class ArrayDataset final : public Dataset {
     const bool other_rank = stated.sample && stated.sample->rank() != facts_.sample.rank();
     if (other_rank && stated.sample->count() == count_) facts_.sample = *stated.sample;
     read_targets(stated);
-    facts_.fingerprint = describe_file(x_.path) + " " + describe_file(y_.path);
-    direct_ = x_.type == ElementType::uint8 || (x_.type == ElementType::float32 && !x_.big_endian &&
-                                                reinterpret_cast<std::uintptr_t>(x_.bytes.begin()) % 4 == 0);
+    facts_.dtype = x_.type == ElementType::uint8 ? DType::uint8 : DType::float32;
+    facts_.fingerprint = describe(x_) + ", " + describe(y_);
+    const std::byte* memory = x_.bytes.in_memory();
+    direct_ = x_.type == ElementType::uint8 ||
+              (x_.type == ElementType::float32 && !x_.big_endian && reinterpret_cast<std::uintptr_t>(memory) % 4 == 0);
   }
 
   const DatasetFacts& facts() const override { return facts_; }
   std::int64_t size() const override { return size_; }
-  bool in_memory() const override { return true; }
+  bool in_memory() const override { return x_.bytes.in_memory() != nullptr; }
   std::string name_of(std::int64_t index) const override { return format("{}, sample {}", x_.path, index); }
   std::int32_t label(std::int64_t index) const override { return labels_[static_cast<std::size_t>(index)]; }
 
   void read(std::int64_t index, Sample& sample) const override {
     sample.shape = facts_.sample;
-    sample.dtype = x_.type == ElementType::uint8 ? DType::uint8 : DType::float32;
-    if (direct_) {
-      sample.values = x_.bytes.begin() + index * count_ * x_.element_bytes();
+    sample.dtype = facts_.dtype;
+    const std::int64_t bytes = count_ * x_.element_bytes();
+    if (direct_ && in_memory()) {
+      sample.values = x_.bytes.in_memory() + index * bytes;
+    } else if (direct_) {
+      sample.buffer.resize(static_cast<std::size_t>(bytes));
+      x_.bytes.read(index * bytes, sample.buffer.data(), bytes);
+      sample.values = sample.buffer.data();
     } else {
       sample.buffer.resize(static_cast<std::size_t>(count_) * sizeof(float));
       convert(x_, index * count_, count_, reinterpret_cast<float*>(sample.buffer.data()));
@@ -117,6 +145,7 @@ class ArrayDataset final : public Dataset {
     }
     const std::optional<std::int64_t> classes = stated.known_classes();
     const std::int64_t each = y_.shape.count() / size_;
+    if (each == 0) data_error(y_.path, format("of shape {} holds no values", to_string(y_.shape)));
     if (is_integer(y_.type) && each == 1 && classes != 0) {
       labels_ = read_labels(y_, stated);
       facts_.classes = classes.value_or(1 + *std::max_element(labels_.begin(), labels_.end()));
@@ -137,7 +166,7 @@ class ArrayDataset final : public Dataset {
   std::int64_t size_ = 0, count_ = 0;
   DatasetFacts facts_;
   std::vector<std::int32_t> labels_;
-  bool direct_ = false;  // samples are used where they lie
+  bool direct_ = false;  // samples are used as they are stored
 };
 
 }  // namespace

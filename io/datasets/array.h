@@ -22,7 +22,7 @@ struct Array {
   Shape shape;
   ElementType type = ElementType::uint8;
   bool big_endian = false;
-  Bytes bytes;  // shape.count() elements, C order, of any alignment
+  Bytes bytes;  // shape.count() elements, C order, of any alignment; large ones are read when they are asked for
 
   std::int64_t element_bytes() const { return size_of(type); }
 };

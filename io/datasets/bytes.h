@@ -1,38 +1,56 @@
-// The bytes of a file: mapped, or inflated from gzip or deflate with memory that follows what is there, not what a
-// header claims.
+// The bytes of an array: in memory, or read from their file when they are asked for. Files are never mapped: one that
+// becomes shorter while it is in use is an error, not a signal.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
+
+#include "core/base/files.h"
 
 namespace trainctl {
 
-struct Bytes {
-  std::shared_ptr<const std::byte> data;
-  std::int64_t size = 0;
+// Arrays up to this many bytes are read into memory when they are opened.
+inline constexpr std::int64_t largest_in_memory = 64 << 20;
 
-  const std::byte* begin() const { return data.get(); }
-  // Bytes [offset, offset + length), which share the owner. The caller has checked that they exist.
-  Bytes part(std::int64_t offset, std::int64_t length) const;
+class Bytes {
+ public:
+  Bytes() = default;
+  Bytes(std::shared_ptr<const std::byte> memory, std::int64_t size) : memory_(std::move(memory)), size_(size) {}
+  explicit Bytes(std::shared_ptr<const InputFile> file) : file_(std::move(file)), size_(file_->size()) {}
+
+  std::int64_t size() const { return size_; }
+  // Null where the bytes lie in the file.
+  const std::byte* in_memory() const { return memory_.get(); }
+  // Copies bytes [offset, offset + count), which the caller has checked to exist. Throws Error{data} where the file
+  // fails.
+  void read(std::int64_t offset, void* to, std::int64_t count) const;
+  // Bytes [offset, offset + count), likewise; they share the owner.
+  Bytes part(std::int64_t offset, std::int64_t count) const;
+  // The same bytes in memory.
+  Bytes loaded() const;
+
+ private:
+  std::shared_ptr<const std::byte> memory_;
+  std::shared_ptr<const InputFile> file_;
+  std::int64_t offset_ = 0;  // in the file
+  std::int64_t size_ = 0;
 };
 
-// Maps a file. Throws Error{data} where it is missing, a folder or not readable.
-Bytes map_file(const std::string& path);
+// Of files that hold data.
+inline constexpr FileRole data_role{
+    ErrorKind::data, "configs of trainctl look for their data in the folder that TRAINCTL_DATA names (default: data)"};
 
-bool is_gzip(const Bytes& bytes);
+// The content of a file, not yet in memory. Throws Error{data} where it is missing, empty, no regular file or not
+// readable.
+Bytes open_data(const std::string& path);
 
-enum class Deflate { gzip, raw };
+// The same bytes, in memory where they are few enough.
+Bytes resident(const Bytes& bytes);
 
-// At most the first `most` bytes of what `compressed` inflates to; `path` is for errors.
-Bytes inflate_prefix(const Bytes& compressed, Deflate format, std::int64_t most, const std::string& path);
-
-// All bytes, which must be exactly `expected`. Throws Error{data} where they are fewer or more, or the stream is
-// damaged.
-Bytes inflate_exactly(const Bytes& compressed, Deflate format, std::int64_t expected, const std::string& path);
-
-// Name, size and time of last change of a file, for fingerprints.
-std::string describe_file(const std::string& path);
+// The first bytes, at most `most`, in memory.
+Bytes prefix(const Bytes& bytes, std::int64_t most);
 
 }  // namespace trainctl

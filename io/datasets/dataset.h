@@ -16,10 +16,12 @@ namespace trainctl {
 // What is known of a data set without reading its samples.
 struct DatasetFacts {
   Shape sample;                          // as stored: [28, 28, 1]; where images differ in size, of the first one
+  DType dtype = DType::uint8;            // of the values as they are read: uint8 or float32
   std::int64_t classes = 0;              // 0: targets are values
   Shape target;                          // of one sample: scalar for a class number, [K] for values
   std::vector<std::string> class_names;  // may be empty
-  std::string fingerprint;               // of names, sizes and times of the files
+  std::string fingerprint;               // of what the samples are; the same for a copy of the data
+  std::string warning;                   // of what is not read; may be empty
 };
 
 // One sample as it is stored. The memory is reused from read to read; `values` and `target` point into it or into the
@@ -47,7 +49,7 @@ class Dataset {
   virtual std::int32_t label(std::int64_t index) const = 0;
   // For messages: "train/cat/0012.jpg", "x.npy, sample 12".
   virtual std::string name_of(std::int64_t index) const = 0;
-  // Whether reading costs next to nothing, since the values lie in memory or in a mapped file.
+  // Whether reading costs next to nothing, since the values lie in memory.
   virtual bool in_memory() const = 0;
 };
 
@@ -56,6 +58,7 @@ struct StatedFacts {
   std::optional<Shape> sample;
   std::optional<std::int64_t> classes;
   const DatasetFacts* training = nullptr;
+  bool skip_unreadable = false;  // a sample that cannot be read is not looked at, where others tell the shape
 
   // The number of classes that labels must lie below, where it is known.
   std::optional<std::int64_t> known_classes() const {

@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "core/base/format.h"
+#include "io/datasets/inflate.h"
 
 namespace trainctl {
 namespace {
@@ -32,8 +33,8 @@ constexpr std::int64_t longest_header = 4 + 4 * 8;
 
 // Fills type and shape; returns the header's length.
 std::int64_t parse_header(const Bytes& head, Array& array) {
-  const std::byte* bytes = head.begin();
-  if (head.size < 4) data_error(array.path, "is truncated: an IDX file begins with 4 bytes", "get the file again");
+  const std::byte* bytes = head.in_memory();
+  if (head.size() < 4) data_error(array.path, "is truncated: an IDX file begins with 4 bytes", "get the file again");
   const std::optional<ElementType> type = element_type(bytes[2]);
   const auto dimensions = static_cast<std::int64_t>(bytes[3]);
   if (bytes[0] != std::byte{0} || bytes[1] != std::byte{0} || !type || dimensions < 1 || dimensions > 8) {
@@ -42,7 +43,7 @@ std::int64_t parse_header(const Bytes& head, Array& array) {
                       static_cast<int>(bytes[1]), static_cast<int>(bytes[2]), static_cast<int>(bytes[3])));
   }
   const std::int64_t length = 4 + 4 * dimensions;
-  if (head.size < length) data_error(array.path, "is truncated within its header", "get the file again");
+  if (head.size() < length) data_error(array.path, "is truncated within its header", "get the file again");
   std::vector<std::int64_t> sizes;
   for (std::int64_t at = 4; at < length; at += 4) {
     std::int64_t size = 0;
@@ -58,7 +59,7 @@ std::int64_t parse_header(const Bytes& head, Array& array) {
 std::string existing(const std::string& folder, const std::string& name) {
   for (const char* ending : {"", ".gz"}) {
     const std::filesystem::path path = std::filesystem::path(folder) / (name + ending);
-    if (std::filesystem::exists(path)) return path.string();
+    if (exists(path.string())) return path.string();
   }
   data_error(folder, format("has no file {} or {}.gz", name, name),
              "put MNIST's four files there as they are distributed; configs of trainctl look for them in mnist/ below "
@@ -71,20 +72,20 @@ std::string existing(const std::string& folder, const std::string& name) {
 Array read_idx(const std::string& path) {
   Array array;
   array.path = path;
-  Bytes file = map_file(path);
+  Bytes file = open_data(path);
   const bool gzip = is_gzip(file);
-  const std::int64_t header =
-      parse_header(gzip ? inflate_prefix(file, Deflate::gzip, longest_header, path) : file, array);
+  const std::int64_t header = parse_header(
+      gzip ? inflate_prefix(file, Deflate::gzip, longest_header, path) : prefix(file, longest_header), array);
   const std::int64_t values = checked_bytes(array.shape, array.element_bytes(), path);
   if (gzip) {
     file = inflate_exactly(file, Deflate::gzip, header + values, path);
-  } else if (file.size != header + values) {
+  } else if (file.size() != header + values) {
     data_error(path,
                format("{}: {} bytes, its header states {}",
-                      file.size < header + values ? "is truncated" : "is too long", file.size, header + values),
+                      file.size() < header + values ? "is truncated" : "is too long", file.size(), header + values),
                "get the file again");
   }
-  array.bytes = file.part(header, values);
+  array.bytes = resident(file.part(header, values));
   return array;
 }
 
@@ -96,7 +97,7 @@ std::shared_ptr<const Dataset> idx_dataset(const std::string& images, const std:
 }
 
 IdxFiles find_mnist_files(const std::string& folder, const std::string& prefix) {
-  if (!std::filesystem::is_directory(folder)) existing(folder, prefix + "-images-idx3-ubyte");
+  if (!is_folder(folder)) existing(folder, prefix + "-images-idx3-ubyte");
   return {existing(folder, prefix + "-images-idx3-ubyte"), existing(folder, prefix + "-labels-idx1-ubyte")};
 }
 

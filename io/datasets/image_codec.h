@@ -13,9 +13,11 @@ namespace trainctl {
 // Images larger than this in either direction are refused: no header makes us allocate more.
 inline constexpr std::int64_t largest_image_side = 32768;
 inline constexpr std::int64_t largest_image_pixels = std::int64_t{1} << 28;
+inline constexpr std::int64_t largest_image_file = std::int64_t{1} << 30;  // bytes
 
-// The format is told by the first bytes. `channels` is 3 (RGB) or 1 (gray); transparency is dropped. Fills `pixels`
-// with [height, width, channels], whose shape is returned. Throws Error{data} with the path in front.
+// The format is told by the first bytes. `channels` is 3 (RGB) or 1 (gray); transparency is dropped, the inks of CMYK
+// become light. Fills `pixels` with [height, width, channels], whose shape is returned. Throws Error{data} with the
+// path in front.
 Shape decode_image(const std::byte* file, std::int64_t bytes, std::int64_t channels, const std::string& path,
                    std::vector<std::byte>& pixels);
 

@@ -1,84 +1,86 @@
 // The image folder: the list of files is read once, images when they are asked for.
 #include "io/datasets/image_folder.h"
 
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <cctype>
-#include <cerrno>
-#include <cstring>
 #include <filesystem>
+#include <iterator>
+#include <map>
+#include <string_view>
 
+#include "core/base/files.h"
 #include "core/base/format.h"
 #include "core/base/hash.h"
+#include "io/datasets/fingerprint.h"
 #include "io/datasets/image_codec.h"
 
 namespace trainctl {
 namespace {
 
-namespace fs = std::filesystem;
-
-bool is_image(const fs::path& path) {
-  std::string ending = path.extension().string();
+// ".jpg" of "cat.JPG".
+std::string ending_of(const std::string& name) {
+  std::string ending = std::filesystem::path(name).extension().string();
   std::transform(ending.begin(), ending.end(), ending.begin(), [](unsigned char c) { return std::tolower(c); });
-  return ending == ".jpg" || ending == ".jpeg" || ending == ".png";
+  return ending;
 }
 
-// The folders of a folder, in bytewise order.
+bool is_image(const std::string& ending) { return ending == ".jpg" || ending == ".jpeg" || ending == ".png"; }
+
+// Endings of images that are not read.
+bool is_other_image(const std::string& ending) {
+  constexpr std::string_view endings[] = {".tif", ".tiff", ".gif", ".bmp", ".webp", ".avif", ".heic", ".jp2", ".jxl"};
+  return std::find(std::begin(endings), std::end(endings), ending) != std::end(endings);
+}
+
+// The folders of a folder, and links to some, in bytewise order.
 std::vector<std::string> folders_in(const std::string& path) {
-  std::error_code error;
   std::vector<std::string> names;
-  for (const fs::directory_entry& entry : fs::directory_iterator(path, error)) {
-    const std::string name = entry.path().filename().string();
-    if (entry.is_directory() && name[0] != '.') names.push_back(name);
-  }
-  if (error) {
-    data_error(path, format("cannot be read: {}", error.message()),
-               "configs of trainctl look for their data in the folder that TRAINCTL_DATA names (default: data)");
-  }
-  std::sort(names.begin(), names.end());
-  return names;
-}
-
-// The images below a class folder, relative to it, in bytewise order.
-std::vector<std::string> images_in(const std::string& path) {
-  std::vector<std::string> names;
-  std::error_code error;
-  for (const fs::directory_entry& entry : fs::recursive_directory_iterator(path, error)) {
-    if (is_image(entry.path()) && entry.is_regular_file())
-      names.push_back(entry.path().lexically_relative(path).string());
-  }
-  if (error) data_error(path, format("cannot be read: {}", error.message()));
-  std::sort(names.begin(), names.end());
-  return names;
-}
-
-void read_file(const std::string& path, std::vector<std::byte>& bytes) {
-  struct File {
-    int descriptor;
-    ~File() {
-      if (descriptor >= 0) close(descriptor);
+  for (const FolderEntry& entry : list_folder(path, data_role)) {
+    if (entry.name[0] == '.') continue;
+    if (entry.type == FileType::link && file_type(path + "/" + entry.name) == FileType::absent) {
+      data_error(path + "/" + entry.name, "is a symbolic link to something that does not exist", "mend or remove it");
     }
-  } file{open(path.c_str(), O_RDONLY | O_CLOEXEC)};
-  struct stat status {};
-  if (file.descriptor < 0 || fstat(file.descriptor, &status) != 0)
-    data_error(path, format("cannot be opened: {}", std::strerror(errno)));
-  bytes.resize(static_cast<std::size_t>(status.st_size));
-  std::size_t done = 0;
-  while (done < bytes.size()) {
-    const ssize_t got = ::read(file.descriptor, bytes.data() + done, bytes.size() - done);
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) data_error(path, format("cannot be read: {}", std::strerror(errno)));
-    if (got == 0) data_error(path, "became shorter while it was read");
-    done += static_cast<std::size_t>(got);
+    if (entry.type == FileType::folder || (entry.type == FileType::link && is_folder(path + "/" + entry.name))) {
+      names.push_back(entry.name);
+    }
   }
+  return names;
+}
+
+// What lies below a class folder: images by their names, relative to it; links to folders are not followed.
+struct Listing {
+  std::vector<std::string> images;
+  std::map<std::string, std::int64_t> others;  // images of other formats: ending, how many
+};
+
+void list_images(const std::string& folder, const std::string& below, Listing& listing) {
+  for (const FolderEntry& entry : list_folder(folder)) {
+    const std::string name = below + entry.name, ending = ending_of(entry.name);
+    if (entry.type == FileType::folder) {
+      list_images(folder + "/" + entry.name, name + "/", listing);
+    } else if (is_image(ending)) {
+      listing.images.push_back(name);
+    } else if (is_other_image(ending)) {
+      ++listing.others[ending];
+    }
+  }
+}
+
+// "12 files of endings that are not read (.tif, .webp)", or empty.
+std::string text_of(const std::map<std::string, std::int64_t>& others) {
+  std::int64_t count = 0;
+  std::string endings;
+  for (const auto& [ending, files] : others) {
+    count += files;
+    endings += (endings.empty() ? "" : ", ") + ending;
+  }
+  return count == 0 ? "" : format("{} images of formats that are not read ({})", count, endings);
 }
 
 class ImageFolder final : public Dataset {
  public:
-  ImageFolder(const std::string& path, const StatedFacts& stated) : path_(path) {
+  ImageFolder(const std::string& path, const StatedFacts& stated)
+      : path_(path), skip_unreadable_(stated.skip_unreadable) {
     facts_.class_names = folders_in(path);
     if (facts_.class_names.empty())
       data_error(path, "has no class folders", "put the images of each class into a folder of its own");
@@ -89,12 +91,16 @@ class ImageFolder final : public Dataset {
     }
     for (std::size_t c = 0; c < facts_.class_names.size(); ++c) add_class(c, stated.training != nullptr);
     if (stated.sample && stated.sample->rank() == 3 && stated.sample->back() == 1) channels_ = 1;
-    Sample first;
-    read(0, first);
-    facts_.sample = first.shape;
+    facts_.sample = first_shape();
     std::string all_names;
-    for (const std::string& name : names_) all_names += name + '\n';
-    facts_.fingerprint = format("{} images {:016x}", names_.size(), xxh3(all_names.data(), all_names.size()));
+    for (std::int64_t i = 0; i < size(); ++i) {
+      all_names += format("{} {}\n", label(i), names_[static_cast<std::size_t>(i)]);
+    }
+    const auto path_of = [this](std::int64_t i) { return name_of(i); };
+    facts_.fingerprint = format("{} images {:016x} {:016x}", size(), xxh3(all_names.data(), all_names.size()),
+                                content_hash(FileContents{size(), path_of, skip_unreadable_}));
+    const std::string others = text_of(others_);
+    if (!others.empty()) facts_.warning = format("{}: {}; only JPEG and PNG are", path_, others);
   }
 
   const DatasetFacts& facts() const override { return facts_; }
@@ -111,14 +117,37 @@ class ImageFolder final : public Dataset {
 
   void read(std::int64_t index, Sample& sample) const override {
     const std::string path = name_of(index);
-    read_file(path, sample.scratch);
-    sample.shape = decode_image(sample.scratch.data(), static_cast<std::int64_t>(sample.scratch.size()), channels_,
-                                path, sample.buffer);
+    try {
+      const InputFile file(path);
+      if (file.size() > largest_image_file) data_error(path, format("has {} bytes, which is not read", file.size()));
+      sample.scratch.resize(static_cast<std::size_t>(file.size()));
+      file.read(0, sample.scratch.data(), file.size());
+      sample.shape = decode_image(sample.scratch.data(), file.size(), channels_, path, sample.buffer);
+    } catch (const Error& error) {
+      if (skip_unreadable_ || error.kind() != ErrorKind::data) throw;
+      throw Error(ErrorKind::data, error.what(), "mend or remove it, or set `on_error: skip`");
+    }
     sample.dtype = DType::uint8;
     sample.values = sample.buffer.data();
   }
 
  private:
+  // Of the first image that can be read.
+  Shape first_shape() const {
+    Sample sample;
+    std::string problem;
+    for (std::int64_t i = 0; i < size(); ++i) {
+      try {
+        read(i, sample);
+        return sample.shape;
+      } catch (const Error& error) {
+        if (!skip_unreadable_ || error.kind() != ErrorKind::data) throw;
+        if (problem.empty()) problem = error.what();
+      }
+    }
+    data_error(path_, format("none of its {} images can be read; the first: {}", size(), problem));
+  }
+
   // Classes are numbered as in the training part, which may have more of them.
   void match_training_classes(const DatasetFacts& training) {
     for (const std::string& name : facts_.class_names) {
@@ -132,11 +161,20 @@ class ImageFolder final : public Dataset {
 
   void add_class(std::size_t number, bool may_be_missing) {
     const std::string folder = path_ + "/" + facts_.class_names[number];
-    if (!may_be_missing || fs::exists(folder)) {
-      std::vector<std::string> names = images_in(folder);
-      if (names.empty())
-        data_error(folder, "has no .jpg, .jpeg or .png files", "remove the folder, or put images into it");
-      names_.insert(names_.end(), std::make_move_iterator(names.begin()), std::make_move_iterator(names.end()));
+    if (!may_be_missing || exists(folder)) {
+      Listing listing;
+      list_images(folder, "", listing);
+      if (listing.images.empty()) {
+        const std::string others = text_of(listing.others);
+        data_error(folder,
+                   others.empty() ? "has no .jpg, .jpeg or .png files"
+                                  : "has " + others + ", and no .jpg, .jpeg or .png files",
+                   others.empty() ? "remove the folder, or put images into it" : "convert them to JPEG or PNG");
+      }
+      std::sort(listing.images.begin(), listing.images.end());
+      names_.insert(names_.end(), std::make_move_iterator(listing.images.begin()),
+                    std::make_move_iterator(listing.images.end()));
+      for (const auto& [ending, files] : listing.others) others_[ending] += files;
     }
     class_ends_.push_back(size());
   }
@@ -146,6 +184,8 @@ class ImageFolder final : public Dataset {
   std::vector<std::string> names_;        // relative to the class folder, class by class
   std::vector<std::int64_t> class_ends_;  // class c has samples [class_ends_[c - 1], class_ends_[c])
   std::int64_t channels_ = 3;
+  bool skip_unreadable_ = false;
+  std::map<std::string, std::int64_t> others_;  // as in Listing
 };
 
 }  // namespace

@@ -28,6 +28,22 @@ void stop_at_warning(j_common_ptr info, int level) {
   if (level < 0) leave_on_error(info);
 }
 
+// CMYK pixels as RGB or gray. What Adobe's programs write, and mark, are the inks' complements.
+void to_light(const JSAMPLE* inks, std::int64_t count, std::int64_t channels, bool complements, JSAMPLE* to) {
+  for (std::int64_t i = 0; i < count; ++i, inks += 4, to += channels) {
+    int light[3];
+    for (int c = 0; c < 3; ++c) {
+      const int color = complements ? inks[c] : 255 - inks[c], black = complements ? inks[3] : 255 - inks[3];
+      light[c] = (color * black + 127) / 255;
+    }
+    if (channels == 1) {  // the luminance of ITU-R BT.601, as in JPEG itself
+      to[0] = static_cast<JSAMPLE>((299 * light[0] + 587 * light[1] + 114 * light[2] + 500) / 1000);
+    } else {
+      for (int c = 0; c < 3; ++c) to[c] = static_cast<JSAMPLE>(light[c]);
+    }
+  }
+}
+
 // A decoder that is kept for a thread: making one costs as much as decoding a small image.
 class Decoder {
  public:
@@ -50,16 +66,22 @@ class Decoder {
     if (setjmp(handler_.leave)) return jpeg_abort_decompress(&info_), false;
     jpeg_mem_src(&info_, reinterpret_cast<const unsigned char*>(file), static_cast<unsigned long>(bytes));
     jpeg_read_header(&info_, TRUE);
-    info_.out_color_space = channels == 1 ? JCS_GRAYSCALE : JCS_RGB;
+    inks_ = info_.jpeg_color_space == JCS_CMYK || info_.jpeg_color_space == JCS_YCCK;
+    info_.out_color_space = inks_ ? JCS_CMYK : channels == 1 ? JCS_GRAYSCALE : JCS_RGB;
     jpeg_calc_output_dimensions(&info_);
     return true;
   }
-  bool finish(std::byte* pixels, std::int64_t row_bytes) {
+  bool finish(std::byte* pixels, std::int64_t channels) {
     if (setjmp(handler_.leave)) return jpeg_abort_decompress(&info_), false;
     jpeg_start_decompress(&info_);
+    // The decoder frees this row with the image.
+    const JSAMPARRAY inks = !inks_ ? nullptr
+                                   : info_.mem->alloc_sarray(reinterpret_cast<j_common_ptr>(&info_), JPOOL_IMAGE,
+                                                             info_.output_width * 4, 1);
     while (info_.output_scanline < info_.output_height) {
-      JSAMPROW row = reinterpret_cast<JSAMPROW>(pixels + static_cast<std::int64_t>(info_.output_scanline) * row_bytes);
-      jpeg_read_scanlines(&info_, &row, 1);
+      auto* row = reinterpret_cast<JSAMPROW>(pixels + info_.output_scanline * width() * channels);
+      jpeg_read_scanlines(&info_, inks_ ? inks : &row, 1);
+      if (inks_) to_light(inks[0], width(), channels, info_.saw_Adobe_marker, row);
     }
     jpeg_finish_decompress(&info_);
     return true;
@@ -69,10 +91,11 @@ class Decoder {
  private:
   ErrorHandler handler_{};
   jpeg_decompress_struct info_{};
+  bool inks_ = false;  // CMYK or YCCK
 };
 
 [[noreturn]] void undecodable(const std::string& path, const char* message) {
-  data_error(path, std::string("cannot be decoded as JPEG: ") + message, "remove it, or set `on_error: skip`");
+  data_error(path, std::string("cannot be decoded as JPEG: ") + message);
 }
 
 }  // namespace
@@ -89,7 +112,7 @@ Shape decode_jpeg(const std::byte* file, std::int64_t bytes, std::int64_t channe
     decoder.abandon();
     throw;
   }
-  if (!decoder.finish(pixels.data(), shape[1] * channels)) undecodable(path, decoder.message());
+  if (!decoder.finish(pixels.data(), channels)) undecodable(path, decoder.message());
   return shape;
 }
 

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "core/base/format.h"
+#include "io/datasets/inflate.h"
 #include "io/datasets/zip.h"
 
 namespace trainctl {
@@ -89,13 +90,13 @@ void parse_shape(std::string_view text, Array& array) {
 
 // Fills type and shape from a file's first bytes; returns where the values begin.
 std::int64_t parse_header(const Bytes& head, Array& array) {
-  const auto* bytes = reinterpret_cast<const unsigned char*>(head.begin());
-  if (head.size < 12 || std::memcmp(bytes, "\x93NUMPY", 6) != 0) data_error(array.path, "is no .npy file");
+  const auto* bytes = reinterpret_cast<const unsigned char*>(head.in_memory());
+  if (head.size() < 12 || std::memcmp(bytes, "\x93NUMPY", 6) != 0) data_error(array.path, "is no .npy file");
   const bool short_length = bytes[6] == 1;
   const std::int64_t start = short_length ? 10 : 12;
   std::int64_t length = bytes[8] | bytes[9] << 8;
   if (!short_length) length |= std::int64_t{bytes[10]} << 16 | std::int64_t{bytes[11]} << 24;
-  if (length > longest_header - start || start + length > head.size)
+  if (length > longest_header - start || start + length > head.size())
     data_error(array.path, "is truncated within its header");
   const std::string_view header(reinterpret_cast<const char*>(bytes) + start, static_cast<std::size_t>(length));
   if (after_key(header, "fortran_order", array.path).substr(0, 4) == "True") {
@@ -111,26 +112,26 @@ std::int64_t parse_header(const Bytes& head, Array& array) {
 Array read_npy(const std::string& path) {
   Array array;
   array.path = path;
-  Bytes file = map_file(path);
+  Bytes file = open_data(path);
   const bool gzip = is_gzip(file);
-  const std::int64_t start =
-      parse_header(gzip ? inflate_prefix(file, Deflate::gzip, longest_header, path) : file, array);
+  const std::int64_t start = parse_header(
+      gzip ? inflate_prefix(file, Deflate::gzip, longest_header, path) : prefix(file, longest_header), array);
   const std::int64_t values = checked_bytes(array.shape, array.element_bytes(), path);
   if (gzip) file = inflate_exactly(file, Deflate::gzip, start + values, path);
-  if (file.size - start != values) {
-    data_error(path, format("{} bytes of values, its header states {}", file.size - start, values),
+  if (file.size() - start != values) {
+    data_error(path, format("{} bytes of values, its header states {}", file.size() - start, values),
                "get the file again");
   }
-  array.bytes = file.part(start, values);
+  array.bytes = resident(file.part(start, values));
   return array;
 }
 
 bool has_npz_array(const std::string& path, const std::string& name) {
-  return find(list_zip(map_file(path), path), name + ".npy") != nullptr;
+  return find(list_zip(open_data(path), path), name + ".npy") != nullptr;
 }
 
 Array read_npz(const std::string& path, const std::string& name) {
-  const Bytes file = map_file(path);
+  const Bytes file = open_data(path);
   const std::vector<ZipMember> members = list_zip(file, path);
   const ZipMember* member = find(members, name + ".npy");
   if (!member) data_error(path, format("has no array '{}'; it has {}", name, names_of(members)));

@@ -3,6 +3,7 @@
 
 #include <filesystem>
 
+#include "core/base/files.h"
 #include "core/base/format.h"
 #include "io/datasets/idx.h"
 #include "io/datasets/image_folder.h"
@@ -61,9 +62,9 @@ struct NpyOptions final : DatasetOptions {
     }
     const std::string& path = where.path.text;
     const std::string ending = part == PartKind::training ? "_train" : "_test";
-    if (std::filesystem::is_directory(path)) {
+    if (is_folder(path)) {
       const std::filesystem::path folder = path;
-      const bool long_names = std::filesystem::exists(folder / ("x" + ending + ".npy"));
+      const bool long_names = exists((folder / ("x" + ending + ".npy")).string());
       const std::string suffix = (long_names ? ending : "") + ".npy";
       return array_dataset(read_npy((folder / ("x" + suffix)).string()), read_npy((folder / ("y" + suffix)).string()),
                            stated);

@@ -17,7 +17,7 @@ struct PngImage {
 };
 
 [[noreturn]] void undecodable(const std::string& path, const PngImage& png) {
-  data_error(path, std::string("cannot be decoded as PNG: ") + png.image.message, "remove it, or set `on_error: skip`");
+  data_error(path, std::string("cannot be decoded as PNG: ") + png.image.message);
 }
 
 }  // namespace

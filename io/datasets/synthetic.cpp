@@ -29,6 +29,7 @@ class SyntheticDataset final : public Dataset {
         count_(shape.count()),
         noise_{seed, Purpose::synthetic, 0, of_noise} {
     facts_.sample = shape;
+    facts_.dtype = DType::float32;
     facts_.classes = classes;
     if (classes == 0) facts_.target = Shape{1};
     facts_.fingerprint = format("synthetic {} {} {} {} {}", to_string(shape), classes, first, size, seed);

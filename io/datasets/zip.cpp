@@ -5,35 +5,47 @@
 
 #include <algorithm>
 #include <cstring>
-#include <string_view>
 
 #include "core/base/format.h"
 #include "io/datasets/dataset.h"
+#include "io/datasets/inflate.h"
 
 namespace trainctl {
 namespace {
 
-// Little-endian fields of an archive, every access checked.
+// Little-endian fields of an archive, every access checked. What lies around the last field is kept, since fields are
+// read in their order.
 class Fields {
  public:
   Fields(const Bytes& archive, const std::string& path) : archive_(archive), path_(path) {}
 
   std::uint64_t at(std::int64_t offset, int bytes) const {
-    if (offset < 0 || offset > archive_.size - bytes)
-      data_error(path_, "is a damaged zip archive", "get the file again");
     std::uint64_t value = 0;
-    std::memcpy(&value, archive_.begin() + offset, static_cast<std::size_t>(bytes));
+    std::memcpy(&value, find(offset, bytes), static_cast<std::size_t>(bytes));
     return value;
   }
-  std::string_view text(std::int64_t offset, std::int64_t bytes) const {
-    if (bytes > 0) at(offset, 1), at(offset + bytes - 1, 1);
-    return {reinterpret_cast<const char*>(archive_.begin()) + offset, static_cast<std::size_t>(bytes)};
+  std::string text(std::int64_t offset, std::int64_t bytes) const {
+    return {reinterpret_cast<const char*>(find(offset, bytes)), static_cast<std::size_t>(bytes)};
   }
   [[noreturn]] void damaged() const { data_error(path_, "is a damaged zip archive", "get the file again"); }
 
  private:
+  static constexpr std::int64_t window = 256 << 10;  // more than the longest name
+
+  const std::byte* find(std::int64_t offset, std::int64_t bytes) const {
+    if (offset < 0 || offset > archive_.size() - bytes) damaged();
+    if (offset < begin_ || offset + bytes > begin_ + static_cast<std::int64_t>(kept_.size())) {
+      begin_ = std::max<std::int64_t>(0, offset - window / 2);
+      kept_.resize(static_cast<std::size_t>(std::min(window, archive_.size() - begin_)));
+      archive_.read(begin_, kept_.data(), static_cast<std::int64_t>(kept_.size()));
+    }
+    return kept_.data() + (offset - begin_);
+  }
+
   const Bytes& archive_;
   const std::string& path_;
+  mutable std::vector<std::byte> kept_;  // archive's bytes from begin_ on
+  mutable std::int64_t begin_ = 0;
 };
 
 constexpr std::uint64_t unknown32 = 0xFFFFFFFF;  // the true value stands in a 64-bit record
@@ -44,8 +56,8 @@ struct Directory {
 
 Directory find_directory(const Fields& fields, const Bytes& archive, const std::string& path) {
   constexpr std::int64_t record = 22, longest_comment = 65535;
-  const std::int64_t lowest = std::max<std::int64_t>(0, archive.size - record - longest_comment);
-  for (std::int64_t at = archive.size - record; at >= lowest; --at) {
+  const std::int64_t lowest = std::max<std::int64_t>(0, archive.size() - record - longest_comment);
+  for (std::int64_t at = archive.size() - record; at >= lowest; --at) {
     if (fields.at(at, 4) != 0x06054b50) continue;
     Directory directory{static_cast<std::int64_t>(fields.at(at + 16, 4)),
                         static_cast<std::int64_t>(fields.at(at + 10, 2))};
@@ -92,7 +104,7 @@ ZipMember read_member(const Fields& fields, const Bytes& archive, std::int64_t a
   member.stored = static_cast<std::int64_t>(values[1]);
   member.size = static_cast<std::int64_t>(values[0]);
   const bool inside =
-      member.stored >= 0 && member.offset <= archive.size && member.stored <= archive.size - member.offset;
+      member.stored >= 0 && member.offset <= archive.size() && member.stored <= archive.size() - member.offset;
   if (!inside || member.size < 0 || (!member.deflated && member.size != member.stored)) fields.damaged();
   return member;
 }
@@ -101,7 +113,12 @@ ZipMember read_member(const Fields& fields, const Bytes& archive, std::int64_t a
 
 std::vector<ZipMember> list_zip(const Bytes& archive, const std::string& path) {
   const Fields fields(archive, path);
+  constexpr std::int64_t most_members = 65536;
   const Directory directory = find_directory(fields, archive, path);
+  if (directory.entries < 0 || directory.entries > most_members) {
+    data_error(path, format("claims {} members", static_cast<std::uint64_t>(directory.entries)),
+               "keep the arrays of one data set in it");
+  }
   std::vector<ZipMember> members;
   std::int64_t at = directory.offset;
   for (std::int64_t entry = 0; entry < directory.entries; ++entry) {
@@ -117,14 +134,18 @@ std::vector<ZipMember> list_zip(const Bytes& archive, const std::string& path) {
 
 Bytes zip_prefix(const Bytes& archive, const ZipMember& member, std::int64_t most, const std::string& path) {
   const Bytes stored = archive.part(member.offset, member.stored);
-  if (member.deflated) return inflate_prefix(stored, Deflate::raw, most, path);
-  return stored.part(0, std::min(most, stored.size));
+  return member.deflated ? inflate_prefix(stored, Deflate::raw, most, path) : prefix(stored, most);
 }
 
 Bytes zip_bytes(const Bytes& archive, const ZipMember& member, const std::string& path) {
-  Bytes bytes = archive.part(member.offset, member.stored);
-  if (member.deflated) bytes = inflate_exactly(bytes, Deflate::raw, member.size, path);
-  const uLong crc = crc32_z(0, reinterpret_cast<const Bytef*>(bytes.begin()), static_cast<z_size_t>(bytes.size));
+  constexpr std::int64_t piece = 1 << 20;
+  const Bytes stored = archive.part(member.offset, member.stored);
+  const Bytes bytes = member.deflated ? inflate_exactly(stored, Deflate::raw, member.size, path) : resident(stored);
+  uLong crc = 0;
+  for (std::int64_t at = 0; at < bytes.size(); at += piece) {
+    const Bytes part = bytes.part(at, std::min(piece, bytes.size() - at)).loaded();
+    crc = crc32_z(crc, reinterpret_cast<const Bytef*>(part.in_memory()), static_cast<z_size_t>(part.size()));
+  }
   if (crc != member.crc) data_error(path, "its check sum is wrong: the archive is damaged", "get the file again");
   return bytes;
 }

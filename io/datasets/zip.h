@@ -18,13 +18,14 @@ struct ZipMember {
   std::int64_t size = 0;    // bytes once inflated
 };
 
-// All members. Throws Error{data}: no zip archive, a damaged one, or one compressed in another way.
+// All members. Throws Error{data}: no zip archive, a damaged one, one compressed in another way, or one of more members
+// than arrays are kept in.
 std::vector<ZipMember> list_zip(const Bytes& archive, const std::string& path);
 
 // The first bytes of a member, at most `most`.
 Bytes zip_prefix(const Bytes& archive, const ZipMember& member, std::int64_t most, const std::string& path);
 
-// All bytes of a member, their check sum verified. Stored members stay where they lie.
+// All bytes of a member, their check sum verified. Large stored members stay where they lie.
 Bytes zip_bytes(const Bytes& archive, const ZipMember& member, const std::string& path);
 
 }  // namespace trainctl

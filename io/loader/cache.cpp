@@ -1,44 +1,16 @@
-// The cache's memory, and how much there is.
+// The cache's memory.
 #include "io/loader/cache.h"
 
 #include <sys/mman.h>
 
 #include <algorithm>
-#include <fstream>
 #include <limits>
-#include <string>
 
 #include "core/base/error.h"
 #include "core/base/format.h"
+#include "core/base/memory.h"
 
 namespace trainctl {
-namespace {
-
-constexpr std::int64_t unlimited = std::numeric_limits<std::int64_t>::max();
-
-// The number in a file of one number, or `otherwise`.
-std::int64_t number_in(const char* path, std::int64_t otherwise) {
-  std::ifstream file(path);
-  std::int64_t value = 0;
-  return file >> value ? value : otherwise;
-}
-
-}  // namespace
-
-std::int64_t available_memory() {
-  std::int64_t available = unlimited;
-  std::ifstream meminfo("/proc/meminfo");
-  for (std::string key, unit; meminfo >> key;) {
-    std::int64_t kilobytes = 0;
-    meminfo >> kilobytes;
-    std::getline(meminfo, unit);
-    if (key == "MemAvailable:") available = kilobytes * 1024;
-  }
-  // Version 2 of control groups, as a container sees its own.
-  const std::int64_t limit = number_in("/sys/fs/cgroup/memory.max", unlimited);
-  const std::int64_t used = number_in("/sys/fs/cgroup/memory.current", 0);
-  return std::min(available, std::max<std::int64_t>(0, limit - used));
-}
 
 void SampleCache::Unmap::operator()(std::byte* data) const { munmap(data, bytes); }
 
@@ -46,7 +18,7 @@ SampleCache::SampleCache(std::int64_t samples, std::int64_t used, std::int64_t r
     : row_bytes_(row_bytes), rows_(nullptr, Unmap{0}) {
   std::int64_t bytes = 0;
   const bool overflow = __builtin_mul_overflow(samples, row_bytes, &bytes);
-  const std::int64_t available = available_memory();
+  const std::int64_t available = available_memory().value_or(std::numeric_limits<std::int64_t>::max());
   if (overflow || used * row_bytes > available) {
     throw Error(ErrorKind::resource,
                 format("`cache: memory` needs {:.1f} GB for {} samples; {:.1f} GB are free",

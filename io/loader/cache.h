@@ -33,7 +33,4 @@ class SampleCache {
   std::unique_ptr<std::atomic<std::uint8_t>[]> states_;
 };
 
-// Bytes that this process may still allocate: what the machine has available and its control group allows.
-std::int64_t available_memory();
-
 }  // namespace trainctl

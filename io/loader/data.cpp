@@ -23,25 +23,26 @@ const DatasetOptions& dataset_of(const DataOptions& options) { return options.da
 Shape stated_shape(const DataOptions& options) { return Shape(*options.shape); }
 
 std::shared_ptr<const Dataset> open_training(const DataOptions& options, std::uint64_t seed) {
-  StatedFacts stated{{}, options.classes, nullptr};
+  StatedFacts stated{{}, options.classes, nullptr, options.on_error == OnError::skip};
   if (options.shape) stated.sample = stated_shape(options);
   return dataset_of(options).open(dataset_of(options), PartKind::training, stated, seed);
 }
 
 std::shared_ptr<const Dataset> open_held_out(const DataOptions& options, const DataLocation& where, PartKind part,
                                              const Dataset& training, std::uint64_t seed) {
-  const StatedFacts stated{training.facts().sample, {}, &training.facts()};
+  const StatedFacts stated{training.facts().sample, {}, &training.facts(), options.on_error == OnError::skip};
   return dataset_of(options).open(where, part, stated, seed);
 }
 
 // Measures the training part for `normalize: measured`, and keeps what was found.
 class TrainingStatistics final : public StatisticsSource {
  public:
-  TrainingStatistics(const Dataset& dataset, const Subset& subset, int threads, std::vector<Statistics>& found)
-      : dataset_(dataset), subset_(subset), threads_(threads), found_(found) {}
+  TrainingStatistics(const Dataset& dataset, const Subset& subset, int threads, OnError on_error,
+                     std::vector<Statistics>& found)
+      : dataset_(dataset), subset_(subset), threads_(threads), on_error_(on_error), found_(found) {}
 
   Statistics measure(const TransformPlan& so_far) override {
-    found_.push_back(measure_statistics(dataset_, subset_, so_far, threads_));
+    found_.push_back(measure_statistics(dataset_, subset_, so_far, threads_, on_error_));
     return found_.back();
   }
 
@@ -49,19 +50,29 @@ class TrainingStatistics final : public StatisticsSource {
   const Dataset& dataset_;
   const Subset& subset_;
   int threads_;
+  OnError on_error_;
   std::vector<Statistics>& found_;
 };
-
-DType stored_dtype(const Dataset& dataset) {
-  Sample sample;
-  dataset.read(0, sample);
-  return sample.dtype;
-}
 
 // Throws Error{config} where the affine map is of another number of channels.
 SampleFormat byte_format(const Affine& affine, const Shape& sample) {
   check_channels(affine, as_image(nullptr, DType::uint8, sample).channels);
   return {DType::uint8, {affine.scale.begin(), affine.scale.end()}, {affine.offset.begin(), affine.offset.end()}};
+}
+
+// That a held-out part has samples of the model's shape is known from its first one, before training begins.
+void check_alike(const Dataset& held_out, const Dataset& training, const std::vector<GeometryStep>& fixed) {
+  const Shape expected = shape_behind(training.facts().sample, fixed);
+  Shape shape;
+  try {
+    shape = shape_behind(held_out.facts().sample, fixed);
+  } catch (const Error& error) {
+    data_error(held_out.name_of(0), error.what());
+  }
+  if (shape == expected) return;
+  data_error(held_out.name_of(0),
+             format("has shape {}, samples of the training part have {}", to_string(shape), to_string(expected)),
+             "bring all to one shape, images by `resize: [height, width]` in `transform`");
 }
 
 Shape target_shape(const DataOptions& options, const DatasetFacts& facts) {
@@ -105,7 +116,7 @@ Data::Data(const DataOptions& options, std::uint64_t seed) : options_(options), 
   }
 
   TransformPlan plan;
-  TrainingStatistics statistics(*training, subsets[0], workers(0) + 1, measured_);
+  TrainingStatistics statistics(*training, subsets[0], workers(0) + 1, options.on_error, measured_);
   for (const auto* list : {static_cast<const std::vector<Choice>*>(&options.transform),
                            static_cast<const std::vector<Choice>*>(&options.augment)}) {
     for (const Choice& choice : *list) choice.as<TransformOptions>().add(choice.place, plan, statistics);
@@ -113,17 +124,21 @@ Data::Data(const DataOptions& options, std::uint64_t seed) : options_(options), 
   // Where every part can, samples stay bytes, and the device scales them.
   bool bytes = true;
   for (const auto& dataset : datasets) {
-    bytes = bytes && (!dataset || keeps_bytes(stored_dtype(*dataset), plan.fixed, plan.augment));
+    bytes = bytes && (!dataset || keeps_bytes(dataset->facts().dtype, plan.fixed, plan.augment));
   }
   std::string fingerprints;
   for (std::size_t i = 0; i < datasets.size(); ++i) {
     if (!datasets[i]) continue;
-    auto transform = std::make_shared<const Transform>(facts.sample, stored_dtype(*datasets[i]), plan.fixed,
+    check_alike(*datasets[i], *training, plan.fixed);
+    auto transform = std::make_shared<const Transform>(facts.sample, datasets[i]->facts().dtype, plan.fixed,
                                                        plan.augment, bytes ? std::nullopt : std::optional(plan.affine));
     const bool cache = options.cache == CacheKind::memory && !(datasets[i]->in_memory() && plan.fixed.empty());
     parts_[i] = std::make_shared<DataPart>(datasets[i], subsets[i], std::move(transform),
                                            DataPart::Options{seed, options.label_mode, options.on_error, cache});
     fingerprints += datasets[i]->facts().fingerprint + '\n';
+    if (!datasets[i]->facts().warning.empty() && (i == 0 || datasets[i] != training)) {
+      info_.warnings.push_back(datasets[i]->facts().warning);
+    }
   }
   info_.sample = parts_[0]->sample_shape();
   if (options.shape && !(info_.sample == stated_shape(options))) {

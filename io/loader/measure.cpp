@@ -15,6 +15,7 @@ constexpr std::int64_t block_size = 256;
 // small.
 struct Sums {
   std::vector<double> first, second;
+  std::int64_t samples = 0;
 };
 
 void add(const std::vector<float>& values, const std::vector<double>& shift, Sums& sums) {
@@ -26,33 +27,42 @@ void add(const std::vector<float>& values, const std::vector<double>& shift, Sum
       sums.second[c] += x * x;
     }
   }
+  ++sums.samples;
 }
 
 }  // namespace
 
-Statistics measure_statistics(const Dataset& dataset, const Subset& subset, const TransformPlan& so_far, int threads) {
-  const Shape& stored = dataset.facts().sample;
-  Sample probe;
-  dataset.read(subset[0], probe);
-  const Transform transform(stored, probe.dtype, so_far.fixed, {}, Affine{});
+Statistics measure_statistics(const Dataset& dataset, const Subset& subset, const TransformPlan& so_far, int threads,
+                              OnError on_error) {
+  const Transform transform(dataset.facts().sample, dataset.facts().dtype, so_far.fixed, {}, Affine{});
   const std::int64_t count = transform.output_shape().count();
   const auto channels = static_cast<std::size_t>(as_image(nullptr, DType::uint8, transform.output_shape()).channels);
+  // False: it is skipped.
   const auto read = [&](std::int64_t position, Sample& sample, Transform::Scratch& scratch,
                         std::vector<float>& values) {
     values.resize(static_cast<std::size_t>(count));
-    dataset.read(subset[position], sample);
-    transform.finish(transform.prepare(sample, dataset, subset[position], scratch), false, {}, 0,
-                     reinterpret_cast<std::byte*>(values.data()));
+    try {
+      dataset.read(subset[position], sample);
+      transform.finish(transform.prepare(sample, dataset, subset[position], scratch), false, {}, 0,
+                       reinterpret_cast<std::byte*>(values.data()));
+    } catch (const Error& error) {
+      if (on_error == OnError::stop || error.kind() != ErrorKind::data) throw;
+      return false;
+    }
+    return true;
   };
 
+  Sample probe;
   Transform::Scratch probe_scratch;
   std::vector<float> values;
-  read(0, probe, probe_scratch, values);
+  std::int64_t first_good = 0;
+  while (first_good < subset.size() && !read(first_good, probe, probe_scratch, values)) ++first_good;
+  if (first_good == subset.size()) throw Error(ErrorKind::data, "`normalize: measured`: no sample can be read");
   const std::vector<double> shift(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(channels));
 
   const std::int64_t blocks = (subset.size() + block_size - 1) / block_size;
   std::vector<Sums> sums(static_cast<std::size_t>(blocks),
-                         {std::vector<double>(channels), std::vector<double>(channels)});
+                         {std::vector<double>(channels), std::vector<double>(channels), 0});
   std::vector<std::exception_ptr> errors(static_cast<std::size_t>(blocks));
   std::atomic<std::int64_t> next{0};
   std::atomic<bool> failed{false};
@@ -65,8 +75,7 @@ Statistics measure_statistics(const Dataset& dataset, const Subset& subset, cons
       try {
         const std::int64_t end = std::min(subset.size(), (block + 1) * block_size);
         for (std::int64_t position = block * block_size; position < end; ++position) {
-          read(position, sample, scratch, row);
-          add(row, shift, sums[which]);
+          if (read(position, sample, scratch, row)) add(row, shift, sums[which]);
         }
       } catch (...) {
         errors[which] = std::current_exception();
@@ -83,7 +92,9 @@ Statistics measure_statistics(const Dataset& dataset, const Subset& subset, cons
   }
 
   Statistics result;
-  const double n = static_cast<double>(subset.size()) * static_cast<double>(count) / static_cast<double>(channels);
+  std::int64_t samples = 0;
+  for (const Sums& block : sums) samples += block.samples;
+  const double n = static_cast<double>(samples) * static_cast<double>(count) / static_cast<double>(channels);
   for (std::size_t c = 0; c < channels; ++c) {
     double first = 0, second = 0;
     for (const Sums& block : sums) first += block.first[c], second += block.second[c];

@@ -60,22 +60,6 @@ std::int64_t pick(std::uint32_t word, std::int64_t choices) {
   return static_cast<std::int64_t>(std::uint64_t{word} * static_cast<std::uint64_t>(choices) >> 32);
 }
 
-Shape shape_behind(Shape shape, const std::vector<GeometryStep>& steps) {
-  for (const GeometryStep& step : steps) {
-    if (shape.rank() != 3) {
-      throw Error(ErrorKind::config, step.place,
-                  format("only images can be resized, cropped or flipped, not samples of shape {}", to_string(shape)));
-    }
-    if (!fits(shape, step)) {
-      throw Error(ErrorKind::config, step.place,
-                  format("a crop of {}x{} does not fit into {}x{} with padding {}", step.height, step.width, shape[0],
-                         shape[1], step.padding));
-    }
-    shape = size_behind(shape, step);
-  }
-  return shape;
-}
-
 // The last pass over bytes that stay as they are; as AffineRow.
 struct ByteRow {
   std::int64_t channels;
@@ -99,6 +83,22 @@ bool resizes(const std::vector<GeometryStep>& steps) {
 std::int64_t channels_of(const Shape& shape) { return as_image(nullptr, DType::uint8, shape).channels; }
 
 }  // namespace
+
+Shape shape_behind(Shape shape, const std::vector<GeometryStep>& steps) {
+  for (const GeometryStep& step : steps) {
+    if (shape.rank() != 3) {
+      throw Error(ErrorKind::config, step.place,
+                  format("only images can be resized, cropped or flipped, not samples of shape {}", to_string(shape)));
+    }
+    if (!fits(shape, step)) {
+      throw Error(ErrorKind::config, step.place,
+                  format("a crop of {}x{} does not fit into {}x{} with padding {}", step.height, step.width, shape[0],
+                         shape[1], step.padding));
+    }
+    shape = size_behind(shape, step);
+  }
+  return shape;
+}
 
 bool keeps_bytes(DType stored, const std::vector<GeometryStep>& fixed, const std::vector<GeometryStep>& augment) {
   const auto pads = [](const GeometryStep& step) { return step.padding > 0; };

@@ -34,6 +34,9 @@ struct GeometryStep {
 // and nothing adds zeros, which are zero behind the scaling.
 bool keeps_bytes(DType stored, const std::vector<GeometryStep>& fixed, const std::vector<GeometryStep>& augment);
 
+// The shape of samples behind steps. Throws Error{config} where a step cannot be done to them.
+Shape shape_behind(Shape shape, const std::vector<GeometryStep>& steps);
+
 class Transform {
  public:
   // Memory of one thread.

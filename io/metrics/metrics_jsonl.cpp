@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "core/base/error.h"
+#include "core/base/files.h"
 #include "core/base/json.h"
 
 namespace trainctl {
@@ -163,12 +164,12 @@ std::string end_line(const EndEvent& e) {
 }
 
 std::string final_line(const std::string& path) {
-  const int descriptor = open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (descriptor < 0) return "";
-  struct stat status {};
-  fstat(descriptor, &status);
-  const std::string text = read_from(descriptor, std::max<off_t>(0, status.st_size - (1 << 16)), status.st_size);
-  close(descriptor);
+  if (!exists(path)) return "";
+  const InputFile file(path);
+  const std::int64_t begin_of_tail = std::max<std::int64_t>(0, file.size() - (1 << 16));
+  std::string text(static_cast<std::size_t>(file.size() - begin_of_tail), '\0');
+  // Another run's process may be writing it, and cut a torn line off.
+  text.resize(static_cast<std::size_t>(file.read_some(begin_of_tail, text.data(), file.size() - begin_of_tail)));
   if (!text.ends_with('\n')) return "";
   const std::size_t begin = text.size() < 2 ? 0 : text.rfind('\n', text.size() - 2) + 1;  // npos + 1 is 0
   return text.substr(begin);

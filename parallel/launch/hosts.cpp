@@ -3,11 +3,11 @@
 
 #include <algorithm>
 #include <charconv>
-#include <fstream>
 #include <numeric>
 #include <sstream>
 
 #include "core/base/error.h"
+#include "core/base/files.h"
 #include "core/base/format.h"
 
 namespace trainctl {
@@ -93,12 +93,8 @@ std::vector<Host> parse_hostfile(std::string_view text, const std::string& file)
 }
 
 std::vector<Host> read_hostfile(const std::string& path) {
-  std::ifstream file(path);
-  std::ostringstream text;
-  if (!file || !(text << file.rdbuf())) {
-    throw Error(ErrorKind::config, Place{path, 0, 0}, "the hostfile cannot be read", "see cluster.hostfile");
-  }
-  return parse_hostfile(text.str(), path);
+  constexpr std::int64_t most = 16'000'000;
+  return parse_hostfile(read_file(path, most, {ErrorKind::config, "see cluster.hostfile"}), path);
 }
 
 std::optional<std::vector<int>> expand_counts(std::string_view text) {

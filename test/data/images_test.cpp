@@ -1,8 +1,5 @@
 // Image folders: PNG files written here chunk by chunk, JPEG files by libjpeg's compressor.
-#include <cstdio>
-
-#include <jpeglib.h>
-
+#include "test/data/images.h"
 #include "io/datasets/image_folder.h"
 #include "io/loader/data.h"
 #include "test/catch.h"
@@ -13,66 +10,7 @@ using namespace trainctl::test;
 
 namespace {
 
-// 8 bits a channel; color type 0 gray, 2 RGB, 6 RGBA.
-std::string png(std::uint32_t height, std::uint32_t width, int color_type, const std::string& pixels) {
-  const auto chunk = [](const std::string& name, const std::string& body) {
-    const std::string both = name + body;
-    return big32(static_cast<std::uint32_t>(body.size())) + both +
-           big32(static_cast<std::uint32_t>(
-               crc32(0, reinterpret_cast<const Bytef*>(both.data()), static_cast<uInt>(both.size()))));
-  };
-  std::string rows;
-  const std::size_t row = pixels.size() / height;
-  for (std::uint32_t y = 0; y < height; ++y) rows += '\0' + pixels.substr(y * row, row);
-  std::string packed(compressBound(rows.size()), '\0');
-  uLongf size = packed.size();
-  compress(reinterpret_cast<Bytef*>(packed.data()), &size, reinterpret_cast<const Bytef*>(rows.data()), rows.size());
-  packed.resize(size);
-  return "\x89PNG\r\n\x1a\n" +
-         chunk("IHDR", big32(width) + big32(height) + '\x08' + static_cast<char>(color_type) + std::string(3, '\0')) +
-         chunk("IDAT", packed) + chunk("IEND", "");
-}
-
-std::string jpeg(std::uint32_t height, std::uint32_t width, int channels, const std::string& pixels) {
-  jpeg_compress_struct info{};
-  jpeg_error_mgr errors{};
-  info.err = jpeg_std_error(&errors);
-  jpeg_create_compress(&info);
-  unsigned char* buffer = nullptr;
-  unsigned long size = 0;
-  jpeg_mem_dest(&info, &buffer, &size);
-  info.image_height = height;
-  info.image_width = width;
-  info.input_components = channels;
-  info.in_color_space = channels == 1 ? JCS_GRAYSCALE : JCS_RGB;
-  jpeg_set_defaults(&info);
-  jpeg_set_quality(&info, 100, TRUE);
-  info.comp_info[0].h_samp_factor = info.comp_info[0].v_samp_factor = 1;
-  jpeg_start_compress(&info, TRUE);
-  for (std::uint32_t y = 0; y < height; ++y) {
-    JSAMPROW row =
-        reinterpret_cast<JSAMPROW>(const_cast<char*>(pixels.data()) + y * width * static_cast<unsigned>(channels));
-    jpeg_write_scanlines(&info, &row, 1);
-  }
-  jpeg_finish_compress(&info);
-  const std::string bytes(reinterpret_cast<char*>(buffer), size);
-  jpeg_destroy_compress(&info);
-  std::free(buffer);
-  return bytes;
-}
-
 int byte_of(const std::string& bytes, std::size_t i) { return static_cast<unsigned char>(bytes[i]); }
-
-// A gentle slope, which JPEG keeps nearly as it is.
-std::string slope(std::size_t height, std::size_t width, std::size_t channels) {
-  std::string pixels;
-  for (std::size_t y = 0; y < height; ++y) {
-    for (std::size_t x = 0; x < width; ++x) {
-      for (std::size_t c = 0; c < channels; ++c) pixels += static_cast<char>(40 + 5 * y + 3 * x + 20 * c);
-    }
-  }
-  return pixels;
-}
 
 }  // namespace
 
@@ -175,4 +113,49 @@ TEST_CASE("validation folders: classes as in training, none that training lacks"
   CHECK(data.info().validation_samples == 1);
   CHECK(data.evaluation(PartKind::validation, 1, {})->next().targets.as<std::int32_t>()[0] == 2);
   CHECK_THROWS_AS(Data(config("bad"), 1), Error);
+}
+
+TEST_CASE("CMYK and YCCK images are read as RGB, with Adobe's complements and without") {
+  const TempFolder folder;
+  constexpr std::size_t height = 8, width = 8;
+  // Inks of gentle slopes; what is expected follows from them by the definition of ink on paper.
+  std::string inks, complements;
+  std::vector<double> rgb, gray;
+  for (std::size_t y = 0; y < height; ++y) {
+    for (std::size_t x = 0; x < width; ++x) {
+      const double values[4] = {10. + 8. * static_cast<double>(x), 200. - 9. * static_cast<double>(y), 120.,
+                                30. + 4. * static_cast<double>(x + y)};
+      for (double value : values) {
+        inks += static_cast<char>(value);
+        complements += static_cast<char>(255 - value);
+      }
+      for (int c = 0; c < 3; ++c) rgb.push_back(255 * (1 - values[c] / 255) * (1 - values[3] / 255));
+      const double* pixel = &rgb[rgb.size() - 3];
+      gray.push_back(0.299 * pixel[0] + 0.587 * pixel[1] + 0.114 * pixel[2]);
+    }
+  }
+  write_file(folder / "a/adobe_cmyk.jpg", jpeg(height, width, 4, complements));
+  write_file(folder / "a/adobe_ycck.jpg", jpeg(height, width, 4, complements, JCS_YCCK));
+  write_file(folder / "a/plain_cmyk.jpg", jpeg(height, width, 4, inks, JCS_CMYK, false));
+  for (std::int64_t channels : {3, 1}) {
+    const std::vector<double>& expected = channels == 3 ? rgb : gray;
+    const auto dataset = image_folder_dataset(folder.text(), {Shape{8, 8, channels}, {}, nullptr});
+    CHECK(dataset->facts().sample == Shape{8, 8, channels});
+    for (std::int64_t i = 0; i < dataset->size(); ++i) {
+      INFO(dataset->name_of(i));
+      Sample sample;
+      dataset->read(i, sample);
+      double worst = 0;
+      for (std::size_t k = 0; k < expected.size(); ++k) {
+        worst = std::max(worst, std::abs(static_cast<const std::uint8_t*>(sample.values)[k] - expected[k]));
+      }
+      CHECK(worst < 5);
+    }
+  }
+  // The decoder that has read them reads others again.
+  write_file(folder / "a/x.jpg", jpeg(8, 8, 3, slope(8, 8, 3)));
+  const auto dataset = image_folder_dataset(folder.text(), {});
+  Sample sample;
+  dataset->read(3, sample);
+  CHECK(std::abs(static_cast<const std::uint8_t*>(sample.values)[0] - 40) <= 3);
 }

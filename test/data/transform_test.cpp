@@ -281,8 +281,8 @@ TEST_CASE("measured statistics are those of the subset, the same bits for any nu
   const Subset subset = Subset::split(1000, 0.3, 1).training;
   TransformPlan plan;
   plan.affine.then({10, 20, 30}, {100, 200, 300});
-  const Statistics one = measure_statistics(*dataset, subset, plan, 1),
-                   four = measure_statistics(*dataset, subset, plan, 4);
+  const Statistics one = measure_statistics(*dataset, subset, plan, 1, OnError::stop),
+                   four = measure_statistics(*dataset, subset, plan, 4, OnError::stop);
   CHECK(one.mean == four.mean);
   CHECK(one.stddev == four.stddev);
   for (std::size_t c = 0; c < 3; ++c) {

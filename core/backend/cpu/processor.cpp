@@ -3,13 +3,13 @@
 
 #include <omp.h>
 
-#include <algorithm>
 #include <fstream>
-#include <limits>
 
 #if defined(__x86_64__)
 #include <immintrin.h>
 #endif
+
+#include "core/base/memory.h"
 
 namespace trainctl::cpu {
 namespace {
@@ -22,17 +22,6 @@ InstructionSet detect() {
   if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return InstructionSet::avx2;
 #endif
   return InstructionSet::baseline;
-}
-
-// The number after `field` in a file of lines "field number"; the whole file's first number where `field` is empty.
-std::int64_t number_in(const char* path, std::string_view field) {
-  std::ifstream file(path);
-  std::string word;
-  while (file >> word) {
-    if (field.empty()) return std::isdigit(static_cast<unsigned char>(word[0])) ? std::stoll(word) : 0;
-    if (word == field && file >> word) return std::stoll(word);
-  }
-  return 0;
 }
 
 }  // namespace
@@ -65,15 +54,7 @@ std::string processor_model() {
   return "unknown processor";
 }
 
-std::int64_t available_memory() {
-  std::int64_t available = number_in("/proc/meminfo", "MemAvailable:") * 1024;
-  const std::int64_t limit = number_in("/sys/fs/cgroup/memory.max", "");
-  if (limit > 0) {
-    const std::int64_t left = std::max<std::int64_t>(limit - number_in("/sys/fs/cgroup/memory.current", ""), 0);
-    available = available > 0 ? std::min(available, left) : left;
-  }
-  return available;
-}
+std::int64_t available_memory() { return trainctl::available_memory().value_or(0); }
 
 void flush_denormals() {
 #if defined(__x86_64__)

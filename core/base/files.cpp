@@ -1,0 +1,178 @@
+// Files and folders through POSIX calls, every failure an Error.
+#include "core/base/files.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <memory>
+#include <system_error>
+#include <utility>
+
+#include "core/base/format.h"
+
+namespace trainctl {
+namespace {
+
+std::string_view remedy_for(int error, const FileRole& role) {
+  switch (error) {
+    case ENOENT:
+    case ENOTDIR:
+      return role.if_missing;
+    case EACCES:
+    case EPERM:
+      return "give this user the permission to read it, and to enter the folders above it";
+    case ELOOP:
+      return "a symbolic link leads back to itself: mend it";
+    case ENAMETOOLONG:
+      return "shorten the path";
+    case EMFILE:
+    case ENFILE:
+      return "allow more open files (ulimit -n)";
+    case EIO:
+    case ESTALE:
+      return "the disk or the file server fails: see the system's log";
+    default:
+      return {};
+  }
+}
+
+// A path that C strings cannot carry would name another file.
+void check_name(const std::string& path, const FileRole& role) {
+  if (path.find('\0') == std::string::npos) return;
+  throw Error(role.kind, Place{path.substr(0, path.find('\0'))}, "its name holds a zero byte");
+}
+
+FileType type_of(mode_t mode) {
+  return S_ISREG(mode)   ? FileType::regular
+         : S_ISDIR(mode) ? FileType::folder
+         : S_ISLNK(mode) ? FileType::link
+                         : FileType::other;
+}
+
+FileType type_of(const std::string& folder, const dirent& entry, const FileRole& role) {
+  switch (entry.d_type) {
+    case DT_REG:
+      return FileType::regular;
+    case DT_DIR:
+      return FileType::folder;
+    case DT_LNK:
+      return FileType::link;
+    case DT_UNKNOWN:
+      break;
+    default:
+      return FileType::other;
+  }
+  // The file system does not keep types in its folders.
+  const std::string path = folder + "/" + entry.d_name;
+  struct stat status {};
+  if (lstat(path.c_str(), &status) != 0) throw_file_error(path, "cannot be read", errno, role);
+  return type_of(status.st_mode);
+}
+
+const char* description(mode_t mode) {
+  return S_ISDIR(mode)    ? "a folder"
+         : S_ISFIFO(mode) ? "a pipe"
+         : S_ISSOCK(mode) ? "a socket"
+         : S_ISCHR(mode)  ? "a device"
+         : S_ISBLK(mode)  ? "a disk device"
+                          : "something else";
+}
+
+struct CloseFolder {
+  void operator()(DIR* folder) const { closedir(folder); }
+};
+
+}  // namespace
+
+void throw_file_error(const std::string& path, std::string_view failed, int error, const FileRole& role) {
+  const bool resource = error == EMFILE || error == ENFILE || error == ENOMEM;
+  throw Error(resource ? ErrorKind::resource : role.kind, Place{path},
+              format("{}: {}", failed, std::generic_category().message(error)), remedy_for(error, role));
+}
+
+FileType file_type(const std::string& path, const FileRole& role) {
+  check_name(path, role);
+  struct stat status {};
+  if (stat(path.c_str(), &status) == 0) return type_of(status.st_mode);
+  if (errno == ENOENT || errno == ENOTDIR) return FileType::absent;
+  throw_file_error(path, "cannot be read", errno, role);
+}
+
+std::vector<FolderEntry> list_folder(const std::string& path, const FileRole& role) {
+  check_name(path, role);
+  const std::unique_ptr<DIR, CloseFolder> folder(opendir(path.c_str()));
+  if (!folder) throw_file_error(path, "cannot be read", errno, role);
+  std::vector<FolderEntry> entries;
+  for (;;) {
+    errno = 0;  // readdir's null means the end only where errno stays 0
+    const dirent* entry = readdir(folder.get());
+    if (!entry && errno != 0) throw_file_error(path, "cannot be read", errno, role);
+    if (!entry) break;
+    const std::string_view name = entry->d_name;
+    if (name != "." && name != "..") entries.push_back({std::string(name), type_of(path, *entry, role)});
+  }
+  std::sort(entries.begin(), entries.end(), [](const auto& a, const auto& b) { return a.name < b.name; });
+  return entries;
+}
+
+InputFile::InputFile(std::string path, const FileRole& role) : path_(std::move(path)), role_(role) {
+  check_name(path_, role_);
+  do {
+    // Without O_NONBLOCK a pipe would wait here for a writer.
+    descriptor_ = open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+  } while (descriptor_ < 0 && errno == EINTR);
+  if (descriptor_ < 0 && errno == ENXIO) throw Error(role_.kind, Place{path_}, "is not a regular file");  // a socket
+  if (descriptor_ < 0) throw_file_error(path_, "cannot be opened", errno, role_);
+  struct stat status {};
+  const int error = fstat(descriptor_, &status) == 0 ? 0 : errno;
+  if (error == 0 && S_ISREG(status.st_mode)) {
+    size_ = status.st_size;
+    return;
+  }
+  close(descriptor_);
+  if (error != 0) throw_file_error(path_, "cannot be opened", error, role_);
+  throw Error(role_.kind, Place{path_}, format("is {}, not a regular file", description(status.st_mode)));
+}
+
+InputFile::~InputFile() { close(descriptor_); }
+
+std::int64_t InputFile::read_some(std::int64_t offset, void* to, std::int64_t most) const {
+  auto* next = static_cast<std::byte*>(to);
+  std::int64_t done = 0;
+  while (done < most) {
+    const auto wanted = static_cast<std::size_t>(std::min<std::int64_t>(most - done, 1 << 30));
+    const ssize_t got = pread(descriptor_, next + done, wanted, offset + done);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) throw_file_error(path_, "cannot be read", errno, role_);
+    if (got == 0) break;
+    done += got;
+  }
+  return done;
+}
+
+void InputFile::read(std::int64_t offset, void* to, std::int64_t count) const {
+  if (read_some(offset, to, count) == count) return;
+  throw Error(role_.kind, Place{path_}, "has become shorter since it was opened",
+              "leave the file as it is while it is in use");
+}
+
+std::string read_file(const std::string& path, std::int64_t most, const FileRole& role) {
+  const InputFile file(path, role);
+  std::string text;
+  // Not up to size(): files of /proc have none.
+  for (std::int64_t room = std::min(most, file.size()) + 1;; room = std::min(2 * room, most + 1)) {
+    const auto before = static_cast<std::int64_t>(text.size());
+    text.resize(static_cast<std::size_t>(room));
+    const std::int64_t got = file.read_some(before, text.data() + before, room - before);
+    text.resize(static_cast<std::size_t>(before + got));
+    if (before + got > most) throw Error(role.kind, Place{path}, format("is larger than {} bytes", most));
+    if (before + got < room) return text;
+  }
+}
+
+}  // namespace trainctl

@@ -1,0 +1,81 @@
+// Hashes of contents, with a bound on what is read.
+#include "io/datasets/fingerprint.h"
+
+#include <algorithm>
+#include <numeric>
+#include <vector>
+
+#include "core/base/hash.h"
+#include "core/base/random.h"
+
+namespace trainctl {
+namespace {
+
+constexpr std::int64_t read_in_full = 256 << 20;  // bytes
+
+// Number i of `count` that lie in [0, range), one at a random place of each of as many equal stretches; all numbers
+// where there are no more than `count`. A function of its arguments.
+std::int64_t sampled(std::int64_t i, std::int64_t count, std::int64_t range) {
+  if (range <= count) return i;
+  const auto at = [&](std::int64_t k) { return static_cast<std::int64_t>(static_cast<__int128>(range) * k / count); };
+  const RandomKey key{static_cast<std::uint64_t>(range), Purpose::fingerprint};
+  const std::uint64_t word = key.block(static_cast<std::uint64_t>(i))[0];
+  return at(i) + static_cast<std::int64_t>(word * static_cast<std::uint64_t>(at(i + 1) - at(i)) >> 32);
+}
+
+std::uint64_t hash_of(const std::vector<std::uint64_t>& parts) {
+  return xxh3(parts.data(), parts.size() * sizeof parts[0]);
+}
+
+}  // namespace
+
+std::uint64_t content_hash(const Bytes& bytes) {
+  constexpr std::int64_t piece = 256 << 10, pieces = 256;
+  const std::int64_t there = (bytes.size() + piece - 1) / piece;
+  const std::int64_t count = bytes.size() <= read_in_full ? there : pieces;
+  std::vector<std::uint64_t> hashes{static_cast<std::uint64_t>(bytes.size())};
+  std::vector<std::byte> buffer;
+  for (std::int64_t i = 0; i < count; ++i) {
+    const std::int64_t offset = sampled(i, count, there) * piece;
+    const std::int64_t length = std::min(piece, bytes.size() - offset);
+    const std::byte* memory = bytes.in_memory() ? bytes.in_memory() + offset : nullptr;
+    if (!memory) {
+      buffer.resize(static_cast<std::size_t>(length));
+      bytes.read(offset, buffer.data(), length);
+      memory = buffer.data();
+    }
+    hashes.push_back(xxh3(memory, static_cast<std::size_t>(length)));
+  }
+  return hash_of(hashes);
+}
+
+std::uint64_t content_hash(const FileContents& files) {
+  constexpr std::int64_t most_files = 65536, sample = 4096, most_of_each = 4 << 20;
+  constexpr std::uint64_t unreadable = ~std::uint64_t{0};
+  const std::int64_t looked_at = files.count <= most_files ? files.count : sample;
+  std::vector<std::uint64_t> hashes{static_cast<std::uint64_t>(files.count)};
+  std::vector<std::byte> buffer;
+  std::int64_t read = 0;
+  // Scattered, by steps that meet every file once: what the bound on bytes leaves out is then of all classes.
+  std::int64_t step = std::max<std::int64_t>(1, looked_at * 5 / 8);
+  while (std::gcd(step, looked_at) > 1) ++step;
+  for (std::int64_t i = 0; i < looked_at; ++i) {
+    const std::int64_t number = sampled(i * step % looked_at, looked_at, files.count);
+    try {
+      const InputFile file(files.path(number));
+      hashes.push_back(static_cast<std::uint64_t>(file.size()));
+      const std::int64_t length = std::min(file.size(), most_of_each);
+      if (read + length > read_in_full) continue;
+      buffer.resize(static_cast<std::size_t>(length));
+      file.read(0, buffer.data(), length);
+      hashes.push_back(xxh3(buffer.data(), buffer.size()));
+      read += length;
+    } catch (const Error& error) {
+      if (!files.skip_unreadable || error.kind() != ErrorKind::data) throw;
+      hashes.push_back(unreadable);
+    }
+  }
+  return hash_of(hashes);
+}
+
+}  // namespace trainctl

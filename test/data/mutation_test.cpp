@@ -1,0 +1,127 @@
+// A seeded campaign: files of every format with bytes changed, cut out, repeated and cut off. Each is read, or refused
+// by an error of the data that names it; nothing else happens, and soon. TRAINCTL_MUTATIONS sets how many of each.
+#include <cstdlib>
+#include <limits>
+
+#include "io/loader/data.h"
+#include "test/catch.h"
+#include "test/data/files.h"
+#include "test/data/images.h"
+
+using namespace trainctl;
+using namespace trainctl::test;
+
+namespace {
+
+int mutations() {
+  const char* text = std::getenv("TRAINCTL_MUTATIONS");
+  return text ? std::atoi(text) : 150;
+}
+
+std::string mutated(std::string bytes, std::mt19937& random) {
+  const auto below = [&](std::size_t n) { return n == 0 ? 0 : random() % n; };
+  const int changes = 1 + static_cast<int>(below(4));
+  for (int i = 0; i < changes && !bytes.empty(); ++i) {
+    // Headers, at both ends, are hit more often than values.
+    std::size_t at = below(bytes.size());
+    if (random() % 2) at = below(std::min<std::size_t>(128, bytes.size()));
+    if (random() % 4 == 0) at = bytes.size() - 1 - below(std::min<std::size_t>(128, bytes.size()));
+    const std::size_t length = 1 + below(std::min<std::size_t>(16, bytes.size() - at));
+    switch (random() % 7) {
+      case 0:
+        bytes[at] = static_cast<char>(random());
+        break;
+      case 1:
+        bytes[at] = static_cast<char>(bytes[at] ^ (1 << random() % 8));
+        break;
+      case 2:
+        bytes.replace(at, length, std::string(length, random() % 2 ? '\xff' : '\0'));
+        break;
+      case 3:
+        bytes.erase(at, length);
+        break;
+      case 4:
+        bytes.insert(at, bytes.substr(at, length));
+        break;
+      case 5:
+        bytes.resize(at);
+        break;
+      default:
+        bytes.replace(at, 1, random() % 2 ? "9" : "-");
+    }
+  }
+  return bytes;
+}
+
+// What became of a file: read, or refused with its name; anything else fails the test.
+bool is_read(const std::string& yaml, const std::string& file) {
+  try {
+    const Data data(data_options(yaml), 1);
+    const auto source = data.training(4, {}, {1, 0, 0});
+    for (int i = 0; i < 4 && !source->next().last_of_epoch; ++i) {
+    }
+    return true;
+  } catch (const Error& error) {
+    const std::string text = error.what();
+    if (error.kind() == ErrorKind::data && text.find(file) != std::string::npos) return false;
+    if (error.kind() == ErrorKind::resource && text.find("no memory") != std::string::npos) return false;
+    FAIL_CHECK("another error: " << text);
+  } catch (const std::exception& error) {
+    FAIL_CHECK("no error of ours: " << error.what());
+  }
+  return false;
+}
+
+// `target` is written anew with each mutation of `whole`.
+void campaign(const std::string& whole, const std::string& target, const std::string& yaml, const std::string& names) {
+  write_file(target, whole);
+  REQUIRE(is_read(yaml, names));
+  std::mt19937 random(static_cast<unsigned>(whole.size()) + 17);
+  int read = 0;
+  for (int i = 0; i < mutations(); ++i) {
+    write_file(target, mutated(whole, random));
+    INFO(target << ", mutation " << i);
+    read += is_read(yaml, names);
+  }
+  CHECK(read < mutations());
+}
+
+}  // namespace
+
+TEST_CASE("mutated files: idx, npy, npz, plain and compressed") {
+  const TempFolder folder;
+  const std::string labels("\0\1\0\1\0\1\0\1", 8);
+  write_file(folder / "good/labels", idx(8, {8}, labels));
+  write_file(folder / "good/y.npy", npy("|u1", "(8,)", labels));
+  const std::string place = folder.text(), good = folder / "good";
+  const std::string images = idx(8, {8, 5, 5}, random_bytes(200, 1));
+  const auto idx_config = [&](const std::string& x, const std::string& y) {
+    return format("{{dataset: idx, images: {}/images, labels: {}/labels, workers: 0}}", x, y);
+  };
+  const auto npy_config = [&](const std::string& x, const std::string& y) {
+    return format("{{dataset: npy, x: {}/x.npy, y: {}/y.npy, workers: 0}}", x, y);
+  };
+  campaign(images, folder / "images", idx_config(place, good), place);
+  campaign(gzip(images), folder / "images", idx_config(place, good), place);
+  write_file(folder / "good/images", images);
+  campaign(idx(8, {8}, labels), folder / "labels", idx_config(good, place), place);
+  const std::string x = npy("<f8", "(8, 5)", random_bytes(320, 2));
+  campaign(x, folder / "x.npy", npy_config(place, good), place);
+  campaign(gzip(x), folder / "x.npy", npy_config(place, good), place);
+  write_file(folder / "good/x.npy", x);
+  campaign(npy("<i4", "(8,)", raw(std::vector<std::int32_t>{0, 1, 2, 0, 1, 2, 0, 1})), folder / "y.npy",
+           npy_config(good, place), place);
+  campaign(read_whole(std::string(TRAINCTL_SOURCE_DIR) + "/configs/data/digits.npz"), folder / "a.npz",
+           format("{{dataset: npy, path: {}, workers: 0}}", folder / "a.npz"), place);
+}
+
+TEST_CASE("mutated files: JPEG and PNG") {
+  const TempFolder folder;
+  write_file(folder / "b/1.png", png(16, 16, 2, random_bytes(768, 9)));
+  const std::string yaml = format("{{dataset: image_folder, path: {}, workers: 0}}", folder.text());
+  for (const std::string& whole : {jpeg(16, 16, 3, slope(16, 16, 3)), jpeg(16, 16, 1, slope(16, 16, 1)),
+                                   jpeg(16, 16, 4, slope(16, 16, 4), JCS_YCCK), png(16, 16, 2, random_bytes(768, 1)),
+                                   png(16, 16, 6, random_bytes(1024, 2)), png(16, 16, 0, random_bytes(256, 3))}) {
+    campaign(whole, folder / "a/1.png", yaml, "/a/1.png");
+  }
+}
