@@ -14,28 +14,50 @@
 
 #include "core/base/error.h"
 #include "core/base/json.h"
+#include "io/checkpoint/atomic_file.h"
 
 namespace trainctl {
 namespace {
 
-// The end of the file from byte `begin` on.
-std::string read_from(int descriptor, off_t begin, off_t size) {
-  std::string text(static_cast<std::size_t>(size - begin), '\0');
-  const ssize_t done = pread(descriptor, text.data(), text.size(), begin);
-  text.resize(static_cast<std::size_t>(std::max<ssize_t>(0, done)));
+// Bytes [begin, end) of the file, fewer where it is shorter. Throws as throw_unreadable().
+std::string read_from(const std::string& path, int descriptor, off_t begin, off_t end) {
+  std::string text(static_cast<std::size_t>(end - begin), '\0');
+  ssize_t done = 0;
+  do {
+    done = pread(descriptor, text.data(), text.size(), begin);
+  } while (done < 0 && errno == EINTR);
+  if (done < 0) throw_unreadable(path, errno);
+  text.resize(static_cast<std::size_t>(done));
   return text;
 }
 
 // Bytes up to and with the last line break.
-off_t whole_lines(int descriptor, off_t size) {
+off_t whole_lines(const std::string& path, int descriptor, off_t size) {
   constexpr off_t block = 1 << 16;
   for (off_t end = size; end > 0;) {
     const off_t begin = std::max<off_t>(0, end - block);
-    const std::size_t found = read_from(descriptor, begin, end).rfind('\n');
+    const std::size_t found = read_from(path, descriptor, begin, end).rfind('\n');
     if (found != std::string::npos) return begin + static_cast<off_t>(found) + 1;
     end = begin;
   }
   return 0;
+}
+
+// The last bytes of a file, so many at most.
+std::string end_of_file(const std::string& path, off_t most) {
+  const int descriptor = open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+  if (descriptor < 0) throw_unreadable(path, errno);
+  try {
+    struct stat status {};
+    if (fstat(descriptor, &status) != 0) throw_unreadable(path, errno);
+    if (!S_ISREG(status.st_mode)) throw_unreadable(path, EINVAL);
+    std::string text = read_from(path, descriptor, std::max<off_t>(0, status.st_size - most), status.st_size);
+    close(descriptor);
+    return text;
+  } catch (...) {
+    close(descriptor);
+    throw;
+  }
 }
 
 Json event(const char* name) {
@@ -63,15 +85,20 @@ std::string line(const Json& json) { return json.dump(-1, ' ', false, Json::erro
 }  // namespace
 
 MetricsJsonl::MetricsJsonl(std::string path, Duration every) : path_(std::move(path)), due_(every) {
-  descriptor_ = open(path_.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
-  struct stat status;
-  const bool opened = descriptor_ >= 0 && fstat(descriptor_, &status) == 0 &&
-                      ftruncate(descriptor_, whole_lines(descriptor_, status.st_size)) == 0;
-  if (opened) return;
-  const std::string why = std::generic_category().message(errno);
-  if (descriptor_ >= 0) close(descriptor_);
-  throw Error(ErrorKind::resource, Place{path_}, "cannot write: " + why,
-              "choose a run directory that can be written (--run-dir)");
+  do {
+    descriptor_ = open(path_.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+  } while (descriptor_ < 0 && errno == EINTR);
+  try {
+    struct stat status {};
+    const bool opened = descriptor_ >= 0 && fstat(descriptor_, &status) == 0 &&
+                        ftruncate(descriptor_, whole_lines(path_, descriptor_, status.st_size)) == 0;
+    if (opened) return;
+    throw Error(ErrorKind::resource, Place{path_}, "cannot write: " + std::generic_category().message(errno),
+                "choose a run directory that can be written (--run-dir)");
+  } catch (...) {
+    if (descriptor_ >= 0) close(descriptor_);
+    throw;
+  }
 }
 
 MetricsJsonl::~MetricsJsonl() { close(descriptor_); }
@@ -149,6 +176,8 @@ std::string end_line(const EndEvent& e) {
   if (!e.best_monitor.empty()) {
     json["best"] = {{"monitor", e.best_monitor}, {"value", e.best_value}, {"step", e.best_step}};
   }
+  json["train"] = Json(e.train);
+  json["validation"] = Json(e.validation);
   json["weights_sha256"] = e.weights_sha256;
   json["seconds"] = e.seconds;
   if (e.gpus.gpus > 0) {
@@ -163,12 +192,8 @@ std::string end_line(const EndEvent& e) {
 }
 
 std::string final_line(const std::string& path) {
-  const int descriptor = open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (descriptor < 0) return "";
-  struct stat status {};
-  fstat(descriptor, &status);
-  const std::string text = read_from(descriptor, std::max<off_t>(0, status.st_size - (1 << 16)), status.st_size);
-  close(descriptor);
+  if (access(path.c_str(), F_OK) != 0 && errno == ENOENT) return "";
+  const std::string text = end_of_file(path, 1 << 16);
   if (!text.ends_with('\n')) return "";
   const std::size_t begin = text.size() < 2 ? 0 : text.rfind('\n', text.size() - 2) + 1;  // npos + 1 is 0
   return text.substr(begin);
