@@ -34,6 +34,13 @@ target_compile_definitions(test-gpu_monitor PRIVATE TRAINCTL_EMULATED_NVML_LIBRA
 target_compile_definitions(test-run PRIVATE TRAINCTL_EMULATED_NVML_LIBRARY="$<TARGET_FILE:emulated_nvml>")
 add_dependencies(test-gpu_monitor emulated_nvml)
 add_dependencies(test-run emulated_nvml)
+# Preloaded into the program, lets its system calls fail.
+add_library(fault_injection MODULE ${PROJECT_SOURCE_DIR}/test/faults/fault_injection.c)
+target_link_libraries(fault_injection PRIVATE ${CMAKE_DL_LIBS})
+target_compile_options(fault_injection PRIVATE -fno-sanitize=all)
+target_sources(test-faults PRIVATE ${PROJECT_SOURCE_DIR}/test/run/command.cpp)
+target_compile_definitions(test-faults PRIVATE TRAINCTL_FAULT_INJECTION_LIBRARY="$<TARGET_FILE:fault_injection>")
+add_dependencies(test-faults fault_injection)
 set(cudnn_sources check.cpp convolution.cpp descriptor.cpp engines.cpp graph.cpp)
 if(TARGET test-cudnn)  # what the installed cuDNN offers, asked without a GPU
   list(TRANSFORM cudnn_sources PREPEND ${PROJECT_SOURCE_DIR}/core/backend/cuda/)

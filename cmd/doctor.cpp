@@ -20,6 +20,7 @@
 #include "core/base/json.h"
 #include "core/base/log.h"
 #include "io/loader/data.h"
+#include "io/metrics/run_directory.h"
 #include "parallel/comm/text.h"
 
 namespace trainctl {
@@ -35,7 +36,7 @@ struct DoctorOptions {
 // The nearest folder that exists where the run's directory would be made, with a mark of this run of the doctor.
 RunFolder prepare_folder(const std::string& run_directory) {
   std::error_code ignored;
-  fs::path folder = fs::absolute(run_directory);
+  fs::path folder = fs::absolute(run_directory, ignored);
   while (!fs::is_directory(folder, ignored) && folder.has_relative_path()) folder = folder.parent_path();
   const RunFolder prepared{folder.string(), (folder / format(".trainctl-doctor-{}", getpid())).string()};
   std::ofstream(prepared.mark) << "goes away at once\n";
@@ -56,6 +57,22 @@ std::vector<Json> gather_facts(const std::string& run_directory, const RankConte
   std::error_code ignored;
   if (first) fs::remove(folder.mark, ignored);
   return facts;
+}
+
+// Why a run could not have its directory; "" where it could.
+std::string why_no_claim(const DoctorOptions& options, const RunSpec& spec) {
+  try {
+    std::string directory = options.run_directory.empty() ? "runs/" + spec.name : options.run_directory;
+    if (!options.common.config.empty()) {
+      const RunDirectory found({spec.name, options.run_directory, true, Value<RunSpec>::write(spec)});
+      if (found.is_finished()) return "";
+      directory = found.path();
+    }
+    rehearse_run_directory(directory);
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "";
 }
 
 // All that a run does before its first step: devices, communicators, and with a config data, kernels and memory;
@@ -89,9 +106,12 @@ int examine(const DoctorOptions& options, const RunSpec& spec, const std::string
   const bool shows = world.rank() == 0, json = options.common.json;
   ImmediateStream host;
   const std::string directory = options.run_directory.empty() ? "runs/" + spec.name : options.run_directory;
-  const std::vector<Json> facts = gather_facts(directory, context, host);
+  std::vector<Json> facts = gather_facts(directory, context, host);
   std::vector<Problem> problems;
   if (shows) {
+    const std::string why = why_no_claim(options, spec);
+    facts.front()["run_directory"]["why"] = why;
+    if (!why.empty()) facts.front()["run_directory"]["writable"] = false;
     problems = find_problems(facts, std::string(name_of(spec.cluster.device)),
                              std::string(name_of(spec.cluster.communication)));
     if (!launch_problem.empty() && !stops(problems)) problems.push_back({true, "", launch_problem, ""});

@@ -34,7 +34,9 @@ void look_at_host(const Json& f, std::size_t ranks_here, bool several_hosts, Pro
                         "install the MPI that it was built with, or build it again"});
   }
   const Json& folder = f["run_directory"];
-  if (!folder["writable"].get<bool>()) {
+  if (const std::string why = text(folder.value("why", Json())); !why.empty()) {
+    problems.push_back({true, host, why, ""});
+  } else if (!folder["writable"].get<bool>()) {
     problems.push_back(
         {true, host, format("{} cannot be written", text(folder["path"])), "choose another run directory (--run-dir)"});
   } else if (folder["free_bytes"].is_number() && folder["free_bytes"].get<double>() < little_disk) {

@@ -9,7 +9,9 @@
 #include "cmd/subcommands.h"
 #include "core/base/format.h"
 #include "core/base/json.h"
+#include "core/base/log.h"
 #include "io/loader/data.h"
+#include "io/metrics/find_run.h"
 #include "parallel/trainer/evaluate.h"
 
 namespace trainctl {
@@ -19,6 +21,7 @@ struct EvalOptions {
   CommonOptions common;
   LaunchFlags launch;
   std::string checkpoint;
+  std::string run;
   std::string part;
 };
 
@@ -31,16 +34,41 @@ PartKind part_of(const std::string& name, const Data& data) {
               "add data.validation or data.test, or choose another part with --data");
 }
 
-std::string best_of_run(const RunSpec& spec) {
-  std::string path = "runs/" + spec.name + "/checkpoints/best";
-  if (std::filesystem::exists(path)) return path;
-  throw Error(ErrorKind::data, Place{path}, "there is no such checkpoint",
-              "train first (trainctl run), or name a checkpoint (--checkpoint)");
+// The run's best checkpoint, or its last where none was found best.
+std::string best_of_run(const std::string& run) {
+  const std::string best = run + "/checkpoints/best", last = run + "/checkpoints/last";
+  std::error_code ignored;
+  if (std::filesystem::is_directory(best, ignored)) return best;
+  log::info(format("{} has no best checkpoint: its last one is read", run));
+  return std::filesystem::is_directory(last, ignored) ? last : run;
+}
+
+// Which checkpoint is meant. A difference in the model that leaves the tensors alike is warned of.
+std::string chosen_checkpoint(const RunSpec& spec, const EvalOptions& options) {
+  const Node config = Value<RunSpec>::write(spec);
+  if (options.checkpoint.empty() && options.run.empty()) {
+    const RunOfConfig run = newest_run(spec.name, config, options.common.config);
+    if (!run.differences.empty()) {
+      log::warning(format("{} is of a config that differs: {}", run.path, run.differences.front()));
+    }
+    return best_of_run(run.path);
+  }
+  const std::string path = options.checkpoint.empty() ? best_of_run(options.run) : options.checkpoint;
+  if (const std::vector<std::string> differ = model_differences(path, config); !differ.empty()) {
+    log::warning(
+        format("{} was trained with a model that differs from {}'s: {}", path, options.common.config, differ.front()));
+  }
+  return path;
 }
 
 int evaluate_checkpoint(const RunSpec& spec, const EvalOptions& options, RankContext& context) {
   World& world = context.world;
   RankDevice device = open_device(spec, context);
+  std::optional<LoadedCheckpoint> checkpoint;
+  if (world.rank() == 0) {
+    checkpoint = load_named_checkpoint(chosen_checkpoint(spec, options));
+    log::info(format("evaluates {} (step {})", checkpoint->path, checkpoint->manifest.step));
+  }
   const Data data(spec.data, spec.seed);
   const PartKind part = part_of(options.part, data);
   DataInfo info = data.info();
@@ -50,11 +78,7 @@ int evaluate_checkpoint(const RunSpec& spec, const EvalOptions& options, RankCon
 
   Engine& engine = job.engine();
   engine.download();
-  std::optional<LoadedCheckpoint> checkpoint;
-  if (world.rank() == 0) {
-    checkpoint = load_named_checkpoint(options.checkpoint.empty() ? best_of_run(spec) : options.checkpoint);
-    restore(*checkpoint, engine.weights(), {});
-  }
+  if (world.rank() == 0) restore(*checkpoint, engine.weights(), {}, options.common.config);
   broadcast_tensors(engine, world.communicator(), device.host);
   engine.upload();
 
@@ -90,7 +114,10 @@ Subcommand eval_subcommand() {
             add_output_options(app, options->common);
             add_launch_options(app, options->launch);
             app.add_option("--checkpoint", options->checkpoint,
-                           "A checkpoint's folder; default: runs/<name>/checkpoints/best")
+                           "A checkpoint's folder; default: the best of the config's newest run, or its last")
+                ->type_name("PATH");
+            app.add_option("--run", options->run, "A run directory, in place of the config's newest run")
+                ->excludes("--checkpoint")
                 ->type_name("PATH");
             app.add_option("--data", options->part, "Which data: test (where there is some), validation or training")
                 ->check(CLI::IsMember({"test", "validation", "training"}));

@@ -42,7 +42,7 @@ KernelChoices agree_on_choices(const RunSpec& spec, const DataInfo& data, const 
     if (!(choices == kept)) keep_kernel_choices(backend.fingerprint(), choices);
   }
   KernelChoices agreed;
-  agreed.add(broadcast_text(choices.text(), 0, world.communicator(), stream));
+  agreed.add(broadcast_text(choices.used().text(), 0, world.communicator(), stream));
   return agreed;
 }
 

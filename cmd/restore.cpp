@@ -49,10 +49,11 @@ void copy_by_name(const std::vector<NamedTensor>& from, const std::vector<NamedT
 }  // namespace
 
 void restore(const LoadedCheckpoint& checkpoint, const std::vector<NamedTensor>& weights,
-             const std::vector<NamedTensor>& state) {
+             const std::vector<NamedTensor>& state, const std::string& config_file) {
   if (const std::string differ = differences(checkpoint.snapshot.weights, weights); !differ.empty()) {
-    throw Error(ErrorKind::config, format("{} is a checkpoint of another model: {}", checkpoint.path, differ),
-                "resume with the config that it was made with, or train anew with --resume never");
+    throw Error(ErrorKind::config,
+                format("{} is a checkpoint of another model than {}'s: {}", checkpoint.path, config_file, differ),
+                "use the config that it was made with, another checkpoint, or train anew (run --resume never)");
   }
   copy_by_name(checkpoint.snapshot.weights, weights);
   if (state.empty()) return;
@@ -68,12 +69,18 @@ void restore(const LoadedCheckpoint& checkpoint, const std::vector<NamedTensor>&
 std::optional<Snapshot> broadcast_position(const std::optional<Snapshot>& mine, Communicator& world, Stream& stream) {
   std::string text;
   if (mine) {
-    const Json json = {{"step", mine->step},
-                       {"seed", mine->position.seed},
-                       {"epoch", mine->position.epoch},
-                       {"offset", mine->position.offset},
-                       {"facts", mine->facts},
-                       {"metrics", mine->metrics}};
+    Json json = {{"step", mine->step},
+                 {"seed", mine->position.seed},
+                 {"epoch", mine->position.epoch},
+                 {"offset", mine->position.offset},
+                 {"facts", mine->facts},
+                 {"metrics", mine->metrics}};
+    if (mine->best) {
+      json["best"] = {{"monitor", mine->best->monitor},
+                      {"maximum", mine->best->maximum},
+                      {"value", mine->best->value},
+                      {"step", mine->best->step}};
+    }
     text = json.dump();
   }
   text = broadcast_text(text, 0, world, stream);
@@ -84,6 +91,9 @@ std::optional<Snapshot> broadcast_position(const std::optional<Snapshot>& mine, 
   snapshot.position = {json.at("seed"), json.at("epoch"), json.at("offset")};
   snapshot.facts = json.at("facts").get<std::map<std::string, std::string>>();
   snapshot.metrics = json.at("metrics").get<std::map<std::string, double>>();
+  if (const auto best = json.find("best"); best != json.end()) {
+    snapshot.best = {best->at("monitor"), best->at("maximum"), best->at("value"), best->at("step")};
+  }
   return snapshot;
 }
 

@@ -27,6 +27,7 @@ int run(RunOptions& options) {
   if (const std::optional<int> code = supervise_ranks(spec.cluster, options.common, options.launch, situation))
     return *code;
   options.training.config = Value<RunSpec>::write(spec);
+  options.training.config_file = options.common.config;
   options.training.quiet = options.common.quiet;
   options.training.terminal_columns = situation.terminal_columns;
   options.training.json = options.common.json;

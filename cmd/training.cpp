@@ -12,6 +12,7 @@
 #include "core/base/format.h"
 #include "core/base/log.h"
 #include "core/metrics/monitor.h"
+#include "core/spec/units.h"
 #include "io/checkpoint/store.h"
 #include "io/loader/data.h"
 #include "io/metrics/fan_out.h"
@@ -34,6 +35,7 @@ struct Lead {
 
 bool names_a_checkpoint(const std::string& resume) { return resume != "auto" && resume != "never"; }
 
+// Finds the run directory and loads the checkpoint to go on from; nothing is written yet.
 Lead take_lead(const RunSpec& spec, const TrainingRequest& request) {
   Lead lead;
   lead.directory = std::make_unique<RunDirectory>(
@@ -45,13 +47,19 @@ Lead take_lead(const RunSpec& spec, const TrainingRequest& request) {
     lead.checkpoint = load_newest_checkpoint(lead.directory->path());
   }
   if (lead.checkpoint) lead.resumed_from = lead.checkpoint->path;
+  return lead;
+}
+
+// Makes the run directory this run's, when everything else is accepted.
+void claim(Lead& lead, const RunSpec& spec, const TrainingRequest& request, const Node& config) {
+  lead.directory->claim(config);
+  if (!lead.directory->remark().empty()) log::info(lead.directory->remark());
   lead.store = std::make_unique<CheckpointStore>(lead.directory->path(),
                                                  StorePolicy{spec.checkpoint.keep, spec.checkpoint.weights_only});
   lead.sink = std::make_unique<MetricsFanOut>();
   lead.sink->add(std::make_unique<MetricsJsonl>(lead.directory->metrics_path(), spec.log.every));
   const ProgressStyle style = request.quiet ? ProgressStyle::none : request.progress;
   lead.sink->add(std::make_unique<Progress>(style, spec.log.every, request.terminal_columns));
-  return lead;
 }
 
 // A duration in steps; 0 where it is none.
@@ -61,6 +69,12 @@ std::int64_t steps_of(const Duration& duration, std::int64_t steps_per_epoch) {
   return std::max<std::int64_t>(std::llround(steps), 1);
 }
 
+double scheduled_rate(const RunSpec& spec, const ScheduleTime& time) {
+  const double base = spec.train.optimizer.as<OptimizerOptions>().learning_rate;
+  return spec.train.schedule.as<ScheduleOptions>().learning_rate(base, time);
+}
+
+// `spec` outlives the plan.
 TrainingPlan training_plan(const RunSpec& spec, const DataInfo& data, int ranks) {
   const std::int64_t batch = spec.train.global_batch(ranks);
   TrainingPlan plan;
@@ -76,11 +90,10 @@ TrainingPlan training_plan(const RunSpec& spec, const DataInfo& data, int ranks)
   if (spec.log.every.unit != Duration::Unit::seconds) plan.log_every = steps_of(spec.log.every, plan.steps_per_epoch);
   plan.monitor = spec.checkpoint.monitor.or_else(data.validation_samples > 0 ? "val_loss" : "");
   plan.monitor_maximum = spec.checkpoint.mode.or_else(mode_of(plan.monitor)) == MonitorMode::maximum;
-  const double base = spec.train.optimizer.as<OptimizerOptions>().learning_rate;
-  plan.learning_rate = [base, schedule = spec.train.schedule, per_epoch = plan.steps_per_epoch,
-                        total = plan.total_steps](std::int64_t step) {
-    return schedule.as<ScheduleOptions>().learning_rate(base, {step, per_epoch, total});
+  plan.learning_rate = [&spec, per_epoch = plan.steps_per_epoch, total = plan.total_steps](std::int64_t step) {
+    return scheduled_rate(spec, {step, per_epoch, total});
   };
+  plan.mesh = {ranks, 1, 1};
   return plan;
 }
 
@@ -90,7 +103,7 @@ StartEvent start_event(const RunSpec& spec, const World& world, const Job& job, 
   event.version = version();
   event.seed = spec.seed;
   event.ranks = world.size();
-  event.mesh = {world.size(), 1, 1};
+  event.mesh = plan.mesh;
   for (const std::string& host : world.hosts()) {
     if (std::find(event.hosts.begin(), event.hosts.end(), host) == event.hosts.end()) event.hosts.push_back(host);
   }
@@ -118,7 +131,9 @@ RunSpec with_global_batch(RunSpec spec, int ranks, const std::optional<Snapshot>
   std::int64_t batch = spec.train.global_batch(ranks);
   const std::string before = fact(resumed, "batch_size");
   if (spec.train.batch_size_per_rank && !before.empty()) {
-    const std::int64_t kept = std::stoll(before);
+    const std::int64_t kept = parse_integer(before).value_or(0);
+    if (kept < 1)
+      throw CollectiveError(ErrorKind::data, "the checkpoint is damaged: its batch has " + before + " samples");
     if (kept != batch) {
       log::info(format("the batch stays {} samples, as when the run began: {} for each rank would make it {} now", kept,
                        *spec.train.batch_size_per_rank, batch));
@@ -156,33 +171,47 @@ Node with_findings(Node config, const Data& opened, int ranks, std::int64_t batc
 }
 
 // What is kept with every checkpoint, and compared on a resume.
-std::map<std::string, std::string> run_facts(const Job& job, const DataInfo& data, int ranks, std::int64_t batch) {
-  return {{"kernel_choices", job.choices().text()},
-          {"batch_size", std::to_string(batch)},
-          {"device", job.backend().fingerprint()},
-          {"data", data.fingerprint},
-          {"ranks", std::to_string(ranks)}};
+std::map<std::string, std::string> run_facts(const Job& job, const DataInfo& data, int ranks, std::int64_t batch,
+                                             std::int64_t total_steps) {
+  return {{"kernel_choices", job.choices().text()}, {"batch_size", std::to_string(batch)},
+          {"device", job.backend().fingerprint()},  {"data", data.fingerprint},
+          {"ranks", std::to_string(ranks)},         {"total_steps", std::to_string(total_steps)}};
 }
 
-void warn_of_changes(const std::optional<Snapshot>& resumed, const std::map<std::string, std::string>& facts) {
+// Says where a run goes on, and what differs from when the checkpoint was written.
+void tell_of_resume(const RunSpec& spec, const TrainingPlan& plan, const Lead& lead,
+                    const std::optional<Snapshot>& resumed) {
+  if (!resumed || !lead.directory) return;
+  log::info(format("goes on from {} (step {}, epoch {:.2f})", lead.resumed_from, resumed->step,
+                   static_cast<double>(resumed->step) / static_cast<double>(plan.steps_per_epoch)));
   const auto differs = [&](const std::string& name) {
     const std::string before = fact(resumed, name);
-    return !before.empty() && before != facts.at(name);
+    return !before.empty() && before != plan.facts.at(name);
   };
   if (differs("data"))
     log::warning("the data has changed since the checkpoint: samples may be seen twice or not at all");
   if (differs("device")) {
     log::warning(format("the checkpoint is from {}; this is {}: the same bits are not to be expected",
-                        fact(resumed, "device"), facts.at("device")));
+                        fact(resumed, "device"), plan.facts.at("device")));
+  }
+  const std::int64_t total = parse_integer(fact(resumed, "total_steps")).value_or(0);
+  if (total <= 0 || plan.total_steps <= 0) return;
+  const double before = scheduled_rate(spec, {resumed->step, plan.steps_per_epoch, total});
+  const double now = plan.learning_rate(resumed->step);
+  if (before != now) {
+    log::warning(
+        format("the schedule follows the length of the run, now {} steps instead of {}: the learning rate goes "
+               "on with {:.3g} in place of {:.3g}",
+               plan.total_steps, total, now, before));
   }
 }
 
 // Weights on all ranks: those of the checkpoint, or initial ones, which every rank computes alike.
-void fill_engine(const RunSpec& spec, Job& job, const Lead& lead, bool resumed) {
+void fill_engine(const RunSpec& spec, Job& job, const Lead& lead, bool resumed, const std::string& config_file) {
   Engine& engine = job.engine();
   engine.download();
   initialize_weights(job.program_spec(), spec.seed, engine.weights());
-  if (lead.checkpoint) restore(*lead.checkpoint, engine.weights(), engine.state());
+  if (lead.checkpoint) restore(*lead.checkpoint, engine.weights(), engine.state(), config_file);
   if (resumed) broadcast_tensors(engine, job.world().communicator(), job.host_stream());
   engine.upload();
 }
@@ -216,7 +245,8 @@ int train(const RunSpec& stated, const TrainingRequest& request, RankContext& co
   Lead lead = world.rank() == 0 ? take_lead(stated, request) : Lead{};
   if (any_rank(lead.directory && lead.directory->is_finished(), world.communicator(), device.host)) {
     if (lead.directory) {
-      log::info(format("{} holds a finished run: nothing to do", lead.directory->path()));
+      log::info(format("{} holds a finished run: nothing to do; more epochs or steps would go on from it",
+                       lead.directory->path()));
       if (request.json) std::fputs(final_line(lead.directory->metrics_path()).c_str(), stdout);
     }
     return 0;
@@ -233,18 +263,18 @@ int train(const RunSpec& stated, const TrainingRequest& request, RankContext& co
   }
   Job job(spec, data.info(), device, world, start, fact(resumed, "kernel_choices"));
   tell_memory(job.engine().memory());
-  fill_engine(spec, job, lead, resumed.has_value());
+  fill_engine(spec, job, lead, resumed.has_value(), request.config_file);
   lead.checkpoint.reset();  // its memory is no longer needed
 
   TrainingPlan plan = training_plan(spec, data.info(), world.size());
   plan.result_names = result_names(job.program_spec());
-  plan.facts = run_facts(job, data.info(), world.size(), batch);
-  warn_of_changes(resumed, plan.facts);
+  plan.facts = run_facts(job, data.info(), world.size(), batch, plan.total_steps);
   const auto training = data.training(batch, job.share(), start, context.threads);
   std::unique_ptr<BatchSource> validation;
   if (data.has(PartKind::validation))
     validation = data.evaluation(PartKind::validation, batch, job.share(), context.threads);
-  if (lead.directory) lead.directory->write_config(with_findings(request.config, data, world.size(), batch));
+  if (lead.directory) claim(lead, spec, request, with_findings(request.config, data, world.size(), batch));
+  tell_of_resume(spec, plan, lead, resumed);
   if (lead.sink) lead.sink->start(start_event(spec, world, job, plan, resumed, lead));
 
   plan.scales_loss = spec.train.precision == Precision::float16;
@@ -256,7 +286,7 @@ int train(const RunSpec& stated, const TrainingRequest& request, RankContext& co
                    lead.sink.get(), lead.store.get(), [&context] { return context.stop.pending(); },
                    request.profile_end > 0 ? &profiler : nullptr, gpus.get()},
                   plan);
-  if (resumed) trainer.resume(*resumed);
+  if (resumed) trainer.resume(*resumed, !names_a_checkpoint(request.resume));
   try {
     EndEvent end = trainer.run();
     if (gpus) end.gpus = gpus->summary();

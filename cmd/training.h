@@ -13,6 +13,7 @@ namespace trainctl {
 
 struct TrainingRequest {
   Node config;                  // resolved: what the run directory keeps
+  std::string config_file;      // where it was read from
   std::string run_directory;    // --run-dir; empty: runs/<name>
   std::string resume = "auto";  // auto, never, or the path of a checkpoint
   ProgressStyle progress = ProgressStyle::automatic;

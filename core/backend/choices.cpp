@@ -6,10 +6,22 @@
 
 namespace trainctl {
 
-std::optional<std::string> KernelChoices::find(std::string_view key) const {
+std::optional<std::string> KernelChoices::find(std::string_view key) {
   const auto entry = choices_.find(key);
   if (entry == choices_.end()) return std::nullopt;
+  used_.insert(entry->first);
   return entry->second;
+}
+
+void KernelChoices::record(const std::string& key, const std::string& implementation) {
+  choices_[key] = implementation;
+  used_.insert(key);
+}
+
+KernelChoices KernelChoices::used() const {
+  KernelChoices used;
+  for (const std::string& key : used_) used.record(key, choices_.at(key));
+  return used;
 }
 
 std::string KernelChoices::text() const {
@@ -28,7 +40,7 @@ void KernelChoices::add(std::string_view text) {
       throw Error(ErrorKind::data, format("kernel choices: cannot read the line '{}'", line),
                   "delete the record of kernel choices; they will be measured again");
     }
-    record(std::string(line.substr(0, tab)), std::string(line.substr(tab + 1)));
+    choices_[std::string(line.substr(0, tab))] = line.substr(tab + 1);
   }
 }
 

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -21,6 +22,14 @@ struct NamedTensor {
   View view;  // float32
 };
 
+// The best value of the monitored metric so far, and the step at which the run had it.
+struct BestResult {
+  std::string monitor;  // "val_accuracy"
+  bool maximum = true;  // greater is better
+  double value = 0;
+  std::int64_t step = 0;
+};
+
 // Everything a run needs to go on, independent of the number of ranks.
 struct Snapshot {
   std::int64_t step = 0;                     // steps done
@@ -28,8 +37,9 @@ struct Snapshot {
   std::vector<NamedTensor> weights;          // parameters and running statistics, bytewise by name
   std::vector<NamedTensor> state;            // optimizer state: "momentum/conv1/kernel", bytewise by name
   std::vector<int> mesh;                     // data, pipeline, tensor: the ranks that wrote it
-  std::map<std::string, std::string> facts;  // small texts kept with it: kernel choices, data fingerprint, best metric
-  std::map<std::string, double> metrics;     // of the last evaluation: what `best` compares
+  std::map<std::string, std::string> facts;  // small texts kept with it: kernel choices, data fingerprint
+  std::map<std::string, double> metrics;     // of the last epoch and evaluation
+  std::optional<BestResult> best;            // nothing where nothing was monitored yet
 };
 
 // SHA-256 over tensors (float32) in bytewise order of their names: name, a zero byte, then the values little-endian in
@@ -46,8 +56,9 @@ class SnapshotStore {
  public:
   virtual ~SnapshotStore() = default;
 
-  // Writes it whole or not at all. Returns the checkpoint's path. Throws Error{resource} (disk full, not writable).
-  virtual std::string save(const Snapshot& snapshot, bool is_best) = 0;
+  // Writes it whole or not at all; it is the best one where its `best` is of its own step. Returns the checkpoint's
+  // path. Throws Error{resource} (disk full, not writable).
+  virtual std::string save(const Snapshot& snapshot) = 0;
 };
 
 }  // namespace trainctl

@@ -1,14 +1,17 @@
 // Whole or absent, by rename.
 #include "io/checkpoint/atomic_file.h"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <filesystem>
+#include <memory>
 #include <system_error>
 #include <utility>
 
@@ -31,24 +34,50 @@ std::string folder_of(const std::string& path) {
   return folder.empty() ? "." : folder.string();
 }
 
+// " (1.2 MB are needed, 512 bytes are free)", or that there are no inodes; "" where neither is known.
+std::string shortage(const std::string& folder, std::int64_t need) {
+  struct statvfs status {};
+  const bool known = statvfs(folder.c_str(), &status) == 0;
+  if (known && status.f_files > 0 && status.f_favail == 0) return " (no inodes are left: too many files)";
+  std::string text = need > 0 ? format("{} are needed", byte_text(need)) : "";
+  if (known) {
+    const auto free = static_cast<std::int64_t>(status.f_bavail) * static_cast<std::int64_t>(status.f_frsize);
+    text += format("{}{} are free", text.empty() ? "" : ", ", byte_text(free));
+  }
+  return text.empty() ? "" : " (" + text + ")";
+}
+
 [[noreturn]] void throw_resource(const std::string& path, int error, std::int64_t need = 0) {
   std::string message = "cannot write: " + std::generic_category().message(error);
   std::string remedy = "choose a run directory that can be written (--run-dir)";
   if (error == ENOSPC || error == EDQUOT || error == EFBIG) {
-    std::error_code ignored;
-    const fs::space_info space = fs::space(folder_of(path), ignored);
-    message += format(" ({} are needed", byte_text(need));
-    if (!ignored) message += format(", {} are free", byte_text(static_cast<std::int64_t>(space.available)));
-    message += ")";
+    message += shortage(folder_of(path), need);
     remedy = "make room there, or choose another run directory (--run-dir), then run again";
   }
   throw Error(ErrorKind::resource, Place{path}, message, remedy);
 }
 
+// open() and fsync(), again where a signal came first.
+int open_file(const std::string& path, int flags) {
+  int descriptor = -1;
+  do {
+    descriptor = open(path.c_str(), flags | O_CLOEXEC, 0666);
+  } while (descriptor < 0 && errno == EINTR);
+  return descriptor;
+}
+
+int sync(int descriptor) {
+  int result = 0;
+  do {
+    result = fsync(descriptor);
+  } while (result != 0 && errno == EINTR);
+  return result;
+}
+
 void sync_folder(const std::string& folder, const std::string& shown) {
-  const int descriptor = open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  const int descriptor = open_file(folder, O_RDONLY | O_DIRECTORY);
   if (descriptor < 0) throw_resource(shown, errno);
-  const int error = fsync(descriptor) == 0 ? 0 : errno;
+  const int error = sync(descriptor) == 0 ? 0 : errno;
   close(descriptor);
   if (error != 0 && error != EINVAL) throw_resource(shown, error);  // EINVAL: a file system without fsync of folders
 }
@@ -62,7 +91,7 @@ void rename_over(const std::string& from, const std::string& to) {
 
 OutputFile::OutputFile(const std::string& path, std::string shown, std::int64_t need)
     : shown_(std::move(shown)), need_(need) {
-  descriptor_ = open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+  descriptor_ = open_file(path, O_WRONLY | O_CREAT | O_TRUNC);
   if (descriptor_ < 0) fail();
 }
 
@@ -88,8 +117,8 @@ void OutputFile::write(const void* data, std::int64_t bytes) {
 }
 
 FileSeal OutputFile::finish() {
-  if (fsync(descriptor_) != 0 && errno != EINVAL) fail();  // EINVAL: a device or pipe
-  if (close(std::exchange(descriptor_, -1)) != 0) fail();
+  if (sync(descriptor_) != 0 && errno != EINVAL) fail();                     // EINVAL: a device or pipe
+  if (close(std::exchange(descriptor_, -1)) != 0 && errno != EINTR) fail();  // EINTR: it is closed all the same
   return {bytes_, hash_.finish()};
 }
 
@@ -116,9 +145,9 @@ void AtomicFolder::commit() {
   }
   // A file system without these flags: what is replaced steps aside first.
   const std::string old = temporary_ + ".old";
-  if (fs::exists(path_)) rename_over(path_, old);
-  rename_over(temporary_, path_);
   std::error_code ignored;
+  if (fs::exists(path_, ignored)) rename_over(path_, old);
+  rename_over(temporary_, path_);
   fs::remove_all(old, ignored);
 }
 
@@ -139,7 +168,12 @@ void replace_link(const std::string& link, const std::string& target) {
   const std::string temporary = temporary_of(link);
   unlink(temporary.c_str());
   if (symlink(target.c_str(), temporary.c_str()) != 0) throw_resource(link, errno);
-  rename_over(temporary, link);
+  try {
+    rename_over(temporary, link);
+  } catch (...) {
+    unlink(temporary.c_str());
+    throw;
+  }
 }
 
 void create_folders(const std::string& path) {
@@ -148,10 +182,54 @@ void create_folders(const std::string& path) {
   if (error) throw_resource(path, error.value());
 }
 
+void throw_unreadable(const std::string& path, int error) {
+  const std::string why = "cannot be read: " + std::generic_category().message(error);
+  if (error != EMFILE && error != ENFILE && error != ENOMEM) throw Error(ErrorKind::data, Place{path}, why);
+  throw Error(ErrorKind::resource, Place{path}, why, "raise the limit (ulimit), then run again");
+}
+
+std::vector<std::string> names_in(const std::string& folder) {
+  std::unique_ptr<DIR, int (*)(DIR*)> open(nullptr, closedir);
+  do {
+    open.reset(opendir(folder.c_str()));
+  } while (!open && errno == EINTR);
+  if (!open && errno == ENOENT) return {};
+  if (!open) throw_unreadable(folder, errno);
+  std::vector<std::string> names;
+  for (;;) {
+    errno = 0;
+    const dirent* entry = readdir(open.get());
+    if (entry == nullptr && errno != 0) throw_unreadable(folder, errno);
+    if (entry == nullptr) return names;
+    const std::string_view name = entry->d_name;
+    if (name != "." && name != "..") names.emplace_back(name);
+  }
+}
+
+std::string read_file(const std::string& path) {
+  const int descriptor = open_file(path, O_RDONLY | O_NONBLOCK);
+  if (descriptor < 0) throw_unreadable(path, errno);
+  struct stat status {};
+  int error = fstat(descriptor, &status) == 0 ? 0 : errno;
+  if (error == 0 && !S_ISREG(status.st_mode)) error = S_ISDIR(status.st_mode) ? EISDIR : EINVAL;
+  std::string text;
+  if (error == 0) text.resize(static_cast<std::size_t>(status.st_size));
+  std::size_t done = 0;
+  while (error == 0 && done < text.size()) {
+    const ssize_t part = read(descriptor, text.data() + done, text.size() - done);
+    if (part < 0 && errno != EINTR) error = errno;
+    if (part == 0) text.resize(done);
+    if (part > 0) done += static_cast<std::size_t>(part);
+  }
+  close(descriptor);
+  if (error != 0) throw_unreadable(path, error);
+  return text;
+}
+
 void remove_leftovers(const std::string& folder) {
-  std::error_code error;
-  for (const fs::directory_entry& entry : fs::directory_iterator(folder, error)) {
-    if (entry.path().filename().string().starts_with(prefix)) fs::remove_all(entry.path(), error);
+  std::error_code ignored;
+  for (const std::string& name : names_in(folder)) {
+    if (name.starts_with(prefix)) fs::remove_all(folder + "/" + name, ignored);
   }
 }
 

@@ -1,12 +1,13 @@
 // Files and folders that are whole or absent: temporary name, write, fsync, rename, fsync of the folder.
 //
-// Temporary names begin with ".partial-": a killed process leaves nothing else. Everything here throws Error{resource}
-// that names the final path, what went wrong, how much space was needed and how much there is.
+// Temporary names begin with ".partial-": a killed process leaves nothing else. What writes throws Error{resource} that
+// names the final path, what went wrong, how much space was needed and how much there is.
 #pragma once
 
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "core/base/hash.h"
 
@@ -72,6 +73,15 @@ void replace_link(const std::string& link, const std::string& target);
 
 // Creates a folder, and those above it.
 void create_folders(const std::string& path);
+
+// Throws Error{data}: this path cannot be read; Error{resource} where descriptors or memory ran out. `error`: an errno.
+[[noreturn]] void throw_unreadable(const std::string& path, int error);
+
+// The names in a folder, in no order; none where there is no such folder. Throws as throw_unreadable().
+std::vector<std::string> names_in(const std::string& folder);
+
+// A whole regular file. Throws as throw_unreadable(), also where it is a device or a pipe.
+std::string read_file(const std::string& path);
 
 // Removes what killed writers left in a folder. Only for the one that may write there.
 void remove_leftovers(const std::string& folder);

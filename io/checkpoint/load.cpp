@@ -1,11 +1,12 @@
 // Reading checkpoints and verifying them.
 #include "io/checkpoint/load.h"
 
+#include <unistd.h>
+
 #include <algorithm>
+#include <cerrno>
 #include <filesystem>
-#include <fstream>
 #include <limits>
-#include <sstream>
 #include <system_error>
 #include <utility>
 
@@ -46,9 +47,9 @@ std::vector<NamedTensor> verify(const std::string& path, const Manifest::File& r
 std::vector<NamedTensor> load_file(const std::string& path, const Manifest::File& record, LoadedCheckpoint& loaded) {
   std::error_code error;
   const auto bytes = static_cast<std::int64_t>(fs::file_size(path, error));
-  if (error) throw_damaged(path, error.message());
-  if (bytes != record.seal.bytes)
+  if (!error && bytes != record.seal.bytes) {
     throw_damaged(path, format("it has {} bytes instead of {}", bytes, record.seal.bytes));
+  }
   const SafetensorsFile file(path);
   loaded.memory.push_back(std::make_unique_for_overwrite<std::byte[]>(static_cast<std::size_t>(file.data_bytes())));
   std::byte* data = loaded.memory.back().get();
@@ -64,11 +65,10 @@ std::string tensor_hash(const View& view) {
 
 Manifest read_manifest(const std::string& checkpoint) {
   const std::string path = checkpoint + "/" + manifest_file;
-  std::ifstream file(path, std::ios::binary);
-  if (!file) throw Error(ErrorKind::data, Place{checkpoint}, "not a checkpoint: it has no readable manifest.json");
-  std::ostringstream text;
-  text << file.rdbuf();
-  return parse_manifest(text.str(), path);
+  if (access(path.c_str(), F_OK) != 0 && errno == ENOENT) {
+    throw Error(ErrorKind::data, Place{checkpoint}, "not a checkpoint: it has no manifest.json");
+  }
+  return parse_manifest(read_file(path), path);
 }
 
 LoadedCheckpoint load_checkpoint(const std::string& path) {
@@ -81,6 +81,7 @@ LoadedCheckpoint load_checkpoint(const std::string& path) {
   loaded.snapshot.mesh = manifest.mesh;
   loaded.snapshot.facts = manifest.facts;
   loaded.snapshot.metrics = manifest.metrics;
+  loaded.snapshot.best = manifest.best;
   const Manifest::File* weights = manifest.find(weights_file);
   if (!weights) throw_damaged(path, "the manifest names no weights");
   loaded.snapshot.weights = load_file(path + "/" + weights_file, *weights, loaded);
@@ -99,7 +100,8 @@ std::vector<CheckpointFolder> newest_checkpoints_first(const std::string& run_di
     std::int64_t sequence = std::numeric_limits<std::int64_t>::max();
     try {
       sequence = read_manifest(folder.path).sequence;
-    } catch (const Error&) {
+    } catch (const Error& failure) {
+      if (failure.kind() != ErrorKind::data) throw;
       // Counts as newest.
     }
     ranked.push_back({sequence, folder});
@@ -112,26 +114,55 @@ std::vector<CheckpointFolder> newest_checkpoints_first(const std::string& run_di
   return folders;
 }
 
+bool is_gone(const std::string& path) {
+  std::error_code ignored;
+  return fs::status(path, ignored).type() == fs::file_type::not_found;
+}
+
+std::string followed(const std::string& path) {
+  std::error_code error;
+  const fs::path target = fs::read_symlink(path, error);
+  return error ? path : (fs::path(path).parent_path() / target).string();
+}
+
 std::optional<LoadedCheckpoint> load_newest_checkpoint(const std::string& run_directory) {
-  const std::vector<CheckpointFolder> folders = newest_checkpoints_first(run_directory);
-  for (const CheckpointFolder& folder : folders) {
-    try {
-      return load_checkpoint(folder.path);
-    } catch (const Error& failure) {
-      if (failure.kind() != ErrorKind::data) throw;
-      log::warning(format("passed over: {}", failure.what()));
+  for (int attempt = 1;; ++attempt) {
+    const std::vector<CheckpointFolder> folders = newest_checkpoints_first(run_directory);
+    std::size_t gone = 0;
+    std::vector<std::string> passed_over;
+    for (const CheckpointFolder& folder : folders) {
+      try {
+        std::optional<LoadedCheckpoint> loaded = load_checkpoint(folder.path);
+        for (const std::string& what : passed_over) log::warning("passed over: " + what);
+        return loaded;
+      } catch (const Error& failure) {
+        if (failure.kind() != ErrorKind::data) throw;
+        gone += is_gone(folder.path);
+        if (!is_gone(folder.path)) passed_over.emplace_back(failure.what());
+      }
     }
+    if (gone > 0 && attempt < reading_attempts) continue;
+    if (folders.empty()) return std::nullopt;
+    for (const std::string& what : passed_over) log::warning(what);
+    throw Error(ErrorKind::data, Place{run_directory}, format("none of its {} checkpoints is whole", folders.size()),
+                "start anew (--resume never)");
   }
-  if (folders.empty()) return std::nullopt;
-  throw Error(ErrorKind::data, Place{run_directory}, format("none of its {} checkpoints is whole", folders.size()),
-              "start anew (--resume never)");
 }
 
 LoadedCheckpoint load_named_checkpoint(const std::string& path) {
   std::error_code ignored;
-  if (!fs::is_directory(path + "/checkpoints", ignored)) return load_checkpoint(path);
-  if (auto newest = load_newest_checkpoint(path)) return std::move(*newest);
-  throw Error(ErrorKind::data, Place{path}, "the run directory holds no checkpoint");
+  if (fs::is_directory(path + "/checkpoints", ignored)) {
+    if (auto newest = load_newest_checkpoint(path)) return std::move(*newest);
+    throw Error(ErrorKind::data, Place{path}, "the run directory holds no checkpoint");
+  }
+  for (int attempt = 1;; ++attempt) {
+    const std::string folder = followed(path);
+    try {
+      return load_checkpoint(folder);
+    } catch (const Error&) {
+      if (attempt == reading_attempts || followed(path) == folder) throw;
+    }
+  }
 }
 
 }  // namespace trainctl

@@ -32,9 +32,18 @@ LoadedCheckpoint load_checkpoint(const std::string& path);
 // where there is no checkpoint; Error{data} where there are some and none is whole.
 std::optional<LoadedCheckpoint> load_newest_checkpoint(const std::string& run_directory);
 
-// What a user names: a checkpoint's folder, or a run directory for its newest whole checkpoint. Throws Error{data},
-// also where there is none.
+// What a user names: a checkpoint's folder, a link to one, or a run directory for its newest whole checkpoint. A link
+// that a running trainctl sets anew meanwhile is followed again. Throws Error{data}, also where there is none.
 LoadedCheckpoint load_named_checkpoint(const std::string& path);
+
+// How often a checkpoint is looked for again that a running trainctl has removed meanwhile.
+inline constexpr int reading_attempts = 100;
+
+// Whether there is nothing of this name.
+bool is_gone(const std::string& path);
+
+// What a link leads to now; the path itself where it is none.
+std::string followed(const std::string& path);
 
 // The checkpoint folders of a run directory, newest first. One without a readable manifest counts as newest, so that it
 // is not passed over in silence.

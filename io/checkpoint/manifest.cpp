@@ -3,6 +3,7 @@
 
 #include <cmath>
 #include <limits>
+#include <utility>
 
 #include "core/base/error.h"
 #include "core/base/format.h"
@@ -27,28 +28,77 @@ Json to_json(const Manifest::File& file) {
   return {{"bytes", file.seal.bytes}, {"sha256", file.seal.sha256}, {"tensors", tensors}};
 }
 
-Manifest::File to_file(const std::string& name, const Json& json) {
-  Manifest::File file{name, {json.at("bytes"), json.at("sha256")}, {}};
-  for (const auto& [tensor, value] : json.at("tensors").items()) {
-    file.tensors.push_back({tensor, Shape(value.at("shape").get<std::vector<std::int64_t>>()), value.at("xxh3")});
-  }
-  return file;
-}
+// Reads what a manifest's JSON holds; numbers that no run has are refused by name.
+class ManifestReader {
+ public:
+  explicit ManifestReader(const std::string& path) : path_(path) {}
 
-Manifest from_json(const Json& json) {
-  Manifest manifest;
-  manifest.sequence = json.at("sequence");
-  manifest.step = json.at("step");
-  const Json& position = json.at("position");
-  manifest.position = {position.at("seed"), position.at("epoch"), position.at("offset")};
-  manifest.mesh = json.at("mesh").get<std::vector<int>>();
-  manifest.weights_sha256 = json.at("weights_sha256");
-  for (const auto& [name, value] : json.at("metrics").items()) {
-    manifest.metrics[name] = value.is_null() ? std::numeric_limits<double>::quiet_NaN() : value.get<double>();
+  Manifest read(const Json& json) const {
+    Manifest manifest;
+    manifest.sequence = whole(json, "sequence", largest);
+    manifest.step = whole(json, "step", largest);
+    const Json& position = json.at("position");
+    if (!position.at("seed").is_number_unsigned()) fail("seed", position.at("seed"));
+    manifest.position = {position.at("seed"), whole(position, "epoch", largest), whole(position, "offset", largest)};
+    for (const Json& size : json.at("mesh")) {
+      manifest.mesh.push_back(static_cast<int>(whole(size, "mesh", 1, std::numeric_limits<int>::max())));
+    }
+    manifest.weights_sha256 = json.at("weights_sha256");
+    for (const auto& [name, value] : json.at("metrics").items()) {
+      manifest.metrics[name] = value.is_null() ? std::numeric_limits<double>::quiet_NaN() : value.get<double>();
+    }
+    manifest.facts = json.at("facts").get<std::map<std::string, std::string>>();
+    if (const auto best = json.find("best"); best != json.end() && !best->is_null()) manifest.best = read_best(*best);
+    for (const auto& [name, value] : json.at("files").items()) manifest.files.push_back(read_file(name, value));
+    return manifest;
   }
-  manifest.facts = json.at("facts").get<std::map<std::string, std::string>>();
-  for (const auto& [name, value] : json.at("files").items()) manifest.files.push_back(to_file(name, value));
-  return manifest;
+
+ private:
+  // More steps, epochs, samples and bytes than any run has; sums and small multiples of such numbers are still exact.
+  static constexpr std::int64_t largest = std::int64_t{1} << 53;
+
+  [[noreturn]] void fail(const std::string& name, const Json& value) const {
+    throw Error(ErrorKind::data, Place{path_},
+                format("the checkpoint is damaged: {} is {}", name, value.dump(-1, ' ', true).substr(0, 40)),
+                "--resume auto takes the newest whole one");
+  }
+
+  std::int64_t whole(const Json& value, const char* name, std::int64_t least, std::int64_t most) const {
+    const bool fits = value.is_number_unsigned() && value.get<std::uint64_t>() >= static_cast<std::uint64_t>(least) &&
+                      value.get<std::uint64_t>() <= static_cast<std::uint64_t>(most);
+    if (!fits) fail(name, value);
+    return value.get<std::int64_t>();
+  }
+  std::int64_t whole(const Json& json, const char* name, std::int64_t most) const {
+    return whole(json.at(name), name, 0, most);
+  }
+
+  BestResult read_best(const Json& json) const {
+    const Json& value = json.at("value");
+    if (!value.is_number() || !std::isfinite(value.get<double>())) fail("the best value", value);
+    return {json.at("monitor"), json.at("mode") == "max", value, whole(json, "step", largest)};
+  }
+
+  Manifest::File read_file(const std::string& name, const Json& json) const {
+    Manifest::File file{name, {whole(json, "bytes", std::numeric_limits<std::int64_t>::max()), json.at("sha256")}, {}};
+    for (const auto& [tensor, value] : json.at("tensors").items()) {
+      std::vector<std::int64_t> sizes;
+      std::int64_t count = 1;
+      for (const Json& size : value.at("shape")) {
+        sizes.push_back(whole(size, "a tensor's size", 0, largest));
+        if (__builtin_mul_overflow(count, sizes.back(), &count) || count > largest) fail(tensor, value.at("shape"));
+      }
+      file.tensors.push_back({tensor, Shape(std::move(sizes)), value.at("xxh3")});
+    }
+    return file;
+  }
+
+  const std::string& path_;
+};
+
+Json to_json(const BestResult& best) {
+  return {
+      {"monitor", best.monitor}, {"mode", best.maximum ? "max" : "min"}, {"value", best.value}, {"step", best.step}};
 }
 
 }  // namespace
@@ -72,6 +122,7 @@ std::string to_text(const Manifest& manifest) {
   json["weights_sha256"] = manifest.weights_sha256;
   json["metrics"] = Json(manifest.metrics);
   json["facts"] = Json(manifest.facts);
+  json["best"] = manifest.best ? to_json(*manifest.best) : Json();
   json["files"] = Json::object();
   for (const Manifest::File& file : manifest.files) json["files"][file.name] = to_json(file);
   std::string body = json.dump(2, ' ', false, Json::error_handler_t::replace);
@@ -92,7 +143,7 @@ Manifest parse_manifest(const std::string& text, const std::string& path) {
                          format_version),
                   "use the version of trainctl that wrote it");
     }
-    return from_json(json);
+    return ManifestReader(path).read(json);
   } catch (const Json::exception& failure) {
     throw Error(ErrorKind::data, Place{path}, std::string("not a checkpoint's manifest: ") + failure.what());
   }

@@ -3,10 +3,12 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "core/exec/batch_source.h"
+#include "core/exec/snapshot.h"
 #include "core/tensor/shape.h"
 #include "io/checkpoint/atomic_file.h"
 
@@ -31,6 +33,7 @@ struct Manifest {
   std::string weights_sha256;
   std::map<std::string, double> metrics;
   std::map<std::string, std::string> facts;
+  std::optional<BestResult> best;  // of the run, up to this checkpoint
   std::vector<File> files;
 
   // Null where the checkpoint has no such file.
@@ -40,7 +43,8 @@ struct Manifest {
 // JSON that ends with the SHA-256 of everything before it.
 std::string to_text(const Manifest& manifest);
 
-// Throws Error{data}, beginning with `path`, where the text is damaged or of a newer format.
+// Throws Error{data}, beginning with `path`, where the text is damaged, holds a number that no run has, or is of a
+// newer format.
 Manifest parse_manifest(const std::string& text, const std::string& path);
 
 }  // namespace trainctl

@@ -64,12 +64,14 @@ void write_safetensors(OutputFile& file, std::span<const NamedTensor> tensors,
 }
 
 SafetensorsFile::SafetensorsFile(std::string path) : path_(std::move(path)) {
-  descriptor_ = open(path_.c_str(), O_RDONLY | O_CLOEXEC);
-  struct stat status;
-  if (descriptor_ < 0 || fstat(descriptor_, &status) != 0) {
-    throw Error(ErrorKind::data, Place{path_}, "cannot read: " + std::generic_category().message(errno));
-  }
+  do {
+    descriptor_ = open(path_.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);  // a pipe is refused, not waited for
+  } while (descriptor_ < 0 && errno == EINTR);
+  if (descriptor_ < 0) throw_unreadable(path_, errno);
   try {
+    struct stat status {};
+    if (fstat(descriptor_, &status) != 0) throw_unreadable(path_, errno);
+    if (!S_ISREG(status.st_mode)) throw Error(ErrorKind::data, Place{path_}, "no regular file");
     std::uint64_t length = 0;
     if (status.st_size < 8) throw Error(ErrorKind::data, Place{path_}, "too short for a safetensors file");
     read_at(0, &length, sizeof length);
@@ -97,7 +99,7 @@ void SafetensorsFile::read_at(std::int64_t offset, void* to, std::int64_t bytes)
     const ssize_t done =
         pread(descriptor_, next, static_cast<std::size_t>(std::min<std::int64_t>(bytes, 1 << 30)), offset);
     if (done < 0 && errno == EINTR) continue;
-    if (done < 0) throw Error(ErrorKind::data, Place{path_}, "cannot read: " + std::generic_category().message(errno));
+    if (done < 0) throw_unreadable(path_, errno);
     if (done == 0) throw Error(ErrorKind::data, Place{path_}, "the file ends early");
     next += done;
     offset += done;

@@ -20,6 +20,8 @@ namespace {
 
 constexpr std::string_view step_prefix = "step-";
 
+std::string name_of_step(std::int64_t step) { return format("{}{:08}", step_prefix, step); }
+
 std::int64_t bytes_of(const std::vector<NamedTensor>& tensors) {
   std::int64_t bytes = 0;
   for (const NamedTensor& tensor : tensors) bytes += tensor.view.bytes();
@@ -41,13 +43,17 @@ Manifest::File write_tensors(const AtomicFolder& folder, const char* name, const
 
 std::vector<CheckpointFolder> list_checkpoints(const std::string& run_directory) {
   std::vector<CheckpointFolder> found;
-  std::error_code error;
-  for (const fs::directory_entry& entry : fs::directory_iterator(run_directory + "/checkpoints", error)) {
-    const std::string name = entry.path().filename().string();
-    if (!name.starts_with(step_prefix) || entry.is_symlink(error) || !entry.is_directory(error)) continue;
-    CheckpointFolder folder{entry.path().string()};
+  const std::string parent = run_directory + "/checkpoints";
+  for (const std::string& name : names_in(parent)) {
+    CheckpointFolder folder{parent + "/" + name};
     const char* end = name.data() + name.size();
-    if (std::from_chars(name.data() + step_prefix.size(), end, folder.step).ptr == end) found.push_back(folder);
+    const bool is_named =
+        name.starts_with(step_prefix) && std::from_chars(name.data() + step_prefix.size(), end, folder.step).ptr == end;
+    if (!is_named) continue;
+    std::error_code error;
+    const fs::file_type type = fs::symlink_status(folder.path, error).type();
+    if (type == fs::file_type::none) throw_unreadable(folder.path, error.value());
+    if (type == fs::file_type::directory) found.push_back(folder);
   }
   return found;
 }
@@ -57,18 +63,25 @@ CheckpointStore::CheckpointStore(const std::string& run_directory, StorePolicy p
   require(policy.keep >= 1, "at least one checkpoint is kept");
   create_folders(folder_);
   remove_leftovers(folder_);
+  std::optional<Manifest> newest;
   for (const CheckpointFolder& checkpoint : list_checkpoints(run_directory_)) {
     try {
-      next_sequence_ = std::max(next_sequence_, read_manifest(checkpoint.path).sequence + 1);
-    } catch (const Error&) {
+      Manifest manifest = read_manifest(checkpoint.path);
+      if (manifest.step == checkpoint.step && (!newest || manifest.sequence > newest->sequence)) {
+        newest = std::move(manifest);
+      }
+    } catch (const Error& error) {
+      if (error.kind() != ErrorKind::data) throw;
       // A damaged one counts for nothing; whoever loads says so.
     }
   }
+  if (!newest) return;
+  next_sequence_ = newest->sequence + 1;
+  settle(newest->step, newest->best);
 }
 
-std::string CheckpointStore::save(const Snapshot& snapshot, bool is_best) {
-  const std::string name = format("{}{:08}", step_prefix, snapshot.step);
-  const std::string path = folder_ + "/" + name;
+std::string CheckpointStore::save(const Snapshot& snapshot) {
+  const std::string path = folder_ + "/" + name_of_step(snapshot.step);
   const std::int64_t need = bytes_of(snapshot.weights) + (policy_.weights_only ? 0 : bytes_of(snapshot.state));
 
   Manifest manifest;
@@ -79,6 +92,7 @@ std::string CheckpointStore::save(const Snapshot& snapshot, bool is_best) {
   manifest.weights_sha256 = weights_sha256(snapshot.weights);
   manifest.metrics = snapshot.metrics;
   manifest.facts = snapshot.facts;
+  manifest.best = snapshot.best;
   AtomicFolder folder(path);
   manifest.files.push_back(write_tensors(folder, weights_file, snapshot.weights, need));
   if (!policy_.weights_only) manifest.files.push_back(write_tensors(folder, state_file, snapshot.state, need));
@@ -90,25 +104,38 @@ std::string CheckpointStore::save(const Snapshot& snapshot, bool is_best) {
   }
   folder.commit();
   ++next_sequence_;
-
-  replace_link(folder_ + "/last", name);
-  if (is_best) replace_link(folder_ + "/best", name);
-  prune(snapshot.step);
+  settle(manifest.step, manifest.best);
   return path;
 }
 
-void CheckpointStore::prune(std::int64_t saved_step) const {
-  std::vector<CheckpointFolder> checkpoints = list_checkpoints(run_directory_);
-  const auto rank = [&](const CheckpointFolder& c) { return std::pair(c.step > saved_step, -c.step); };
-  std::sort(checkpoints.begin(), checkpoints.end(), [&](const auto& a, const auto& b) { return rank(a) < rank(b); });
+void CheckpointStore::settle(std::int64_t last_step, const std::optional<BestResult>& best) const {
+  const auto best_step = best ? std::optional(best->step) : std::nullopt;
+  link("last", last_step);
+  link("best", best_step);
+  prune(last_step, best_step);
+}
 
+// A checkpoint that is not here (the run went on from another directory's) has no link.
+void CheckpointStore::link(const std::string& name, const std::optional<std::int64_t>& step) const {
+  const std::string path = folder_ + "/" + name;
   std::error_code error;
-  const fs::path best = fs::read_symlink(folder_ + "/best", error).filename();
+  const fs::path now = fs::read_symlink(path, error);
+  const std::string target = step ? name_of_step(*step) : "";
+  const bool is_here = step && fs::status(folder_ + "/" + target, error).type() != fs::file_type::not_found;
+  if (!is_here) fs::remove(path, error);
+  if (is_here && now != target) replace_link(path, target);
+}
+
+void CheckpointStore::prune(std::int64_t last_step, const std::optional<std::int64_t>& best_step) const {
+  std::vector<CheckpointFolder> checkpoints = list_checkpoints(run_directory_);
+  const auto rank = [&](const CheckpointFolder& c) { return std::pair(c.step > last_step, -c.step); };
+  std::sort(checkpoints.begin(), checkpoints.end(), [&](const auto& a, const auto& b) { return rank(a) < rank(b); });
   for (std::size_t i = static_cast<std::size_t>(policy_.keep); i < checkpoints.size(); ++i) {
-    const fs::path path = checkpoints[i].path;
-    if (path.filename() == best) continue;
+    if (checkpoints[i].step == best_step) continue;
     // Renamed first: a half-removed checkpoint must not bear the name of a whole one.
+    const fs::path path = checkpoints[i].path;
     const fs::path aside = path.parent_path() / (".partial-old-" + path.filename().string());
+    std::error_code error;
     fs::rename(path, aside, error);
     if (!error) fs::remove_all(aside, error);
     if (error) log::warning(format("{}: cannot remove the old checkpoint: {}", path.string(), error.message()));

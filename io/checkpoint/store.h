@@ -1,7 +1,12 @@
 // Checkpoints of a run directory: checkpoints/step-00001234/, the links `last` and `best`, and how many are kept.
+//
+// The links follow from the manifests: `last` is the newest checkpoint, `best` the one of the step that the newest
+// names as its run's best. A writer that is killed between a checkpoint and its links leaves old ones; the next one
+// mends them.
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -20,7 +25,8 @@ struct CheckpointFolder {
   std::int64_t step = 0;
 };
 
-// The checkpoint folders of a run directory, in no order; none where it has none.
+// The checkpoint folders of a run directory, in no order; none where it has none. Throws Error{data} where that cannot
+// be known.
 std::vector<CheckpointFolder> list_checkpoints(const std::string& run_directory);
 
 struct StorePolicy {
@@ -31,15 +37,18 @@ struct StorePolicy {
 // The one writer of a run directory's checkpoints (whoever holds its lock).
 class CheckpointStore final : public SnapshotStore {
  public:
-  // Creates the folder and removes what a killed writer left. Throws Error{resource}.
+  // Creates the folder, removes what a killed writer left, mends links and removes what is beyond `keep`. Throws
+  // Error{resource}, and Error{data} where what is there cannot be read.
   CheckpointStore(const std::string& run_directory, StorePolicy policy);
 
-  // Afterwards `last` points at it, and `best` where it is; older ones beyond `keep` are gone. What is of a later step
-  // (the run went back to an earlier one) goes before older ones do.
-  std::string save(const Snapshot& snapshot, bool is_best) override;
+  // Afterwards `last` points at it, `best` at the best one where that is here, and older ones beyond `keep` are gone.
+  // What is of a later step (the run went back to an earlier one) goes before older ones do.
+  std::string save(const Snapshot& snapshot) override;
 
  private:
-  void prune(std::int64_t saved_step) const;
+  void settle(std::int64_t last_step, const std::optional<BestResult>& best) const;
+  void link(const std::string& name, const std::optional<std::int64_t>& step) const;
+  void prune(std::int64_t last_step, const std::optional<std::int64_t>& best_step) const;
 
   std::string run_directory_;
   std::string folder_;

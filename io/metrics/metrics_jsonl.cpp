@@ -15,24 +15,29 @@
 #include "core/base/error.h"
 #include "core/base/files.h"
 #include "core/base/json.h"
+#include "io/checkpoint/atomic_file.h"
 
 namespace trainctl {
 namespace {
 
-// The end of the file from byte `begin` on.
-std::string read_from(int descriptor, off_t begin, off_t size) {
-  std::string text(static_cast<std::size_t>(size - begin), '\0');
-  const ssize_t done = pread(descriptor, text.data(), text.size(), begin);
-  text.resize(static_cast<std::size_t>(std::max<ssize_t>(0, done)));
+// Bytes [begin, end) of the file, fewer where it is shorter. Throws as throw_unreadable().
+std::string read_from(const std::string& path, int descriptor, off_t begin, off_t end) {
+  std::string text(static_cast<std::size_t>(end - begin), '\0');
+  ssize_t done = 0;
+  do {
+    done = pread(descriptor, text.data(), text.size(), begin);
+  } while (done < 0 && errno == EINTR);
+  if (done < 0) throw_unreadable(path, errno);
+  text.resize(static_cast<std::size_t>(done));
   return text;
 }
 
 // Bytes up to and with the last line break.
-off_t whole_lines(int descriptor, off_t size) {
+off_t whole_lines(const std::string& path, int descriptor, off_t size) {
   constexpr off_t block = 1 << 16;
   for (off_t end = size; end > 0;) {
     const off_t begin = std::max<off_t>(0, end - block);
-    const std::size_t found = read_from(descriptor, begin, end).rfind('\n');
+    const std::size_t found = read_from(path, descriptor, begin, end).rfind('\n');
     if (found != std::string::npos) return begin + static_cast<off_t>(found) + 1;
     end = begin;
   }
@@ -64,15 +69,20 @@ std::string line(const Json& json) { return json.dump(-1, ' ', false, Json::erro
 }  // namespace
 
 MetricsJsonl::MetricsJsonl(std::string path, Duration every) : path_(std::move(path)), due_(every) {
-  descriptor_ = open(path_.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
-  struct stat status;
-  const bool opened = descriptor_ >= 0 && fstat(descriptor_, &status) == 0 &&
-                      ftruncate(descriptor_, whole_lines(descriptor_, status.st_size)) == 0;
-  if (opened) return;
-  const std::string why = std::generic_category().message(errno);
-  if (descriptor_ >= 0) close(descriptor_);
-  throw Error(ErrorKind::resource, Place{path_}, "cannot write: " + why,
-              "choose a run directory that can be written (--run-dir)");
+  do {
+    descriptor_ = open(path_.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+  } while (descriptor_ < 0 && errno == EINTR);
+  try {
+    struct stat status {};
+    const bool opened = descriptor_ >= 0 && fstat(descriptor_, &status) == 0 &&
+                        ftruncate(descriptor_, whole_lines(path_, descriptor_, status.st_size)) == 0;
+    if (opened) return;
+    throw Error(ErrorKind::resource, Place{path_}, "cannot write: " + std::generic_category().message(errno),
+                "choose a run directory that can be written (--run-dir)");
+  } catch (...) {
+    if (descriptor_ >= 0) close(descriptor_);
+    throw;
+  }
 }
 
 MetricsJsonl::~MetricsJsonl() { close(descriptor_); }
@@ -150,6 +160,8 @@ std::string end_line(const EndEvent& e) {
   if (!e.best_monitor.empty()) {
     json["best"] = {{"monitor", e.best_monitor}, {"value", e.best_value}, {"step", e.best_step}};
   }
+  json["train"] = Json(e.train);
+  json["validation"] = Json(e.validation);
   json["weights_sha256"] = e.weights_sha256;
   json["seconds"] = e.seconds;
   if (e.gpus.gpus > 0) {

@@ -36,7 +36,8 @@ class MetricsJsonl final : public MetricsSink {
 // The `end` event as a line of metrics.jsonl.
 std::string end_line(const EndEvent& event);
 
-// The last line of a metrics.jsonl, with its line break; "" where there is no file or the line is torn.
+// The last line of a metrics.jsonl, with its line break; "" where there is no file or the line is torn. Throws
+// Error{data} where the file cannot be read.
 std::string final_line(const std::string& path);
 
 // The status of the `end` event that is the last line of a metrics.jsonl; nothing where the run has not ended.

@@ -1,22 +1,22 @@
 // Finding, locking and preparing a run directory.
 #include "io/metrics/run_directory.h"
 
-#include <fcntl.h>
-#include <sys/file.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
-#include <climits>
 #include <filesystem>
-#include <fstream>
+#include <limits>
+#include <optional>
 #include <system_error>
 #include <utility>
 
 #include "core/base/error.h"
 #include "core/base/format.h"
 #include "core/base/log.h"
+#include "core/spec/units.h"
 #include "io/checkpoint/atomic_file.h"
+#include "io/checkpoint/store.h"
 #include "io/metrics/metrics_jsonl.h"
 #include "io/yaml/yaml.h"
 
@@ -24,30 +24,26 @@ namespace trainctl {
 namespace fs = std::filesystem;
 namespace {
 
+constexpr const char* ends[] = {"epochs", "max_steps", "max_time"};  // of the section `train`
+
 // What may lie in a folder that holds no run yet.
 bool is_ours_before_a_run(const std::string& name) {
   return name.starts_with('.') || name == "lock" || name == "log.txt" || name == "logs";
 }
 
-FoundRun look(const std::string& path, const Node& config) {
-  std::error_code ignored;
-  if (fs::exists(path + "/config.yaml", ignored)) {
-    Reader reader;
-    const Node before = load_yaml(path + "/config.yaml", environment(), reader);
-    reader.throw_if_failed();
-    const bool finished = final_status(path + "/metrics.jsonl") == "completed";
-    return {finished ? FoundRun::State::finished : FoundRun::State::unfinished, deciding_differences(before, config)};
-  }
-  for (const fs::directory_entry& entry : fs::directory_iterator(path, ignored)) {
-    if (!is_ours_before_a_run(entry.path().filename().string())) return {FoundRun::State::foreign, {}};
-  }
-  return {};
+template <std::size_t n>
+void erase_keys(Node& map, const char* const (&keys)[n]) {
+  std::erase_if(map.entries, [&keys](const Node::Entry& entry) {
+    return std::find(std::begin(keys), std::end(keys), entry.key) != std::end(keys);
+  });
 }
 
-std::string host_name() {
-  char name[HOST_NAME_MAX + 1] = {};
-  gethostname(name, HOST_NAME_MAX);
-  return name;
+// What a key of `train` that ends a run says, without a unit; infinite where it says nothing.
+double end_of(const Node& config, const char* key) {
+  const Node* train = config.find("train");
+  const Node* value = train == nullptr ? nullptr : train->find(key);
+  const auto seconds = value == nullptr || !value->is_scalar() ? std::nullopt : parse_seconds(value->text);
+  return seconds ? seconds->value : std::numeric_limits<double>::infinity();
 }
 
 std::string joined(const std::vector<std::string>& lines) {
@@ -58,6 +54,40 @@ std::string joined(const std::vector<std::string>& lines) {
 
 }  // namespace
 
+Node load_run_config(const std::string& run) {
+  const std::string path = run + "/config.yaml";
+  Reader reader;
+  Node config = parse_yaml(read_file(path), path, run, reader);
+  expand_variables(config, environment(), reader);
+  reader.throw_if_failed();
+  return config;
+}
+
+FoundRun look_at_run(const std::string& path, const Node& config) {
+  std::error_code error;
+  const fs::file_type type = fs::status(path, error).type();
+  if (type == fs::file_type::not_found) return {};
+  if (!error && type != fs::file_type::directory) error = std::make_error_code(std::errc::not_a_directory);
+  if (error) {
+    throw Error(ErrorKind::resource, Place{path}, "cannot write: " + error.message(),
+                "choose a run directory that can be written (--run-dir)");
+  }
+  const std::vector<std::string> names = names_in(path);
+  const auto has = [&names](const char* name) { return std::find(names.begin(), names.end(), name) != names.end(); };
+  // A config.yaml alone may be anybody's.
+  const bool is_run = has("config.yaml") && (has("lock") || has("metrics.jsonl") || has("checkpoints"));
+  if (!is_run) {
+    const bool empty = std::all_of(names.begin(), names.end(), is_ours_before_a_run);
+    return {empty ? FoundRun::State::nothing : FoundRun::State::foreign};
+  }
+  const bool finished = final_status(path + "/metrics.jsonl") == "completed";
+  const bool empty = list_checkpoints(path).empty();
+  if (!finished && empty) return {FoundRun::State::empty};
+  const Node before = load_run_config(path);
+  return {finished ? FoundRun::State::finished : FoundRun::State::unfinished, deciding_differences(before, config),
+          !empty && ends_later(config, before)};
+}
+
 RunVerdict decide(const FoundRun& found, bool stated, bool may_resume, const std::string& path) {
   const auto refuse = [&](const std::string& why, const char* remedy) -> RunVerdict {
     throw Error(ErrorKind::config, Place{path}, why, remedy);
@@ -65,12 +95,20 @@ RunVerdict decide(const FoundRun& found, bool stated, bool may_resume, const std
   switch (found.state) {
     case FoundRun::State::nothing:
       return RunVerdict::start;
+    case FoundRun::State::empty:
+      return RunVerdict::start_anew;
     case FoundRun::State::foreign:
       return refuse("this folder holds other things than a run", "choose an empty or a new one (--run-dir)");
     case FoundRun::State::finished:
       if (!stated) return RunVerdict::look_elsewhere;
-      if (may_resume) return RunVerdict::is_finished;
-      return refuse("a finished run lies there, and --resume never keeps it", "choose another one (--run-dir)");
+      if (!may_resume) {
+        return refuse("a finished run lies there, and --resume never keeps it", "choose another one (--run-dir)");
+      }
+      if (!found.differences.empty()) {
+        return refuse("a finished run of another config lies there:" + joined(found.differences) + "\n",
+                      "choose another directory (--run-dir)");
+      }
+      return found.wants_more ? RunVerdict::resume : RunVerdict::is_finished;
     case FoundRun::State::unfinished:
       break;
   }
@@ -86,66 +124,64 @@ RunVerdict decide(const FoundRun& found, bool stated, bool may_resume, const std
 
 std::vector<std::string> deciding_differences(const Node& before, const Node& now) {
   const auto deciding = [](Node config) {
-    std::erase_if(config.entries, [](const Node::Entry& entry) {
-      static constexpr const char* others[] = {"name", "cluster", "log", "checkpoint", "faults", "resolved"};
-      return std::find(std::begin(others), std::end(others), entry.key) != std::end(others);
-    });
+    erase_keys(config, {"name", "cluster", "log", "checkpoint", "faults", "resolved"});
+    for (Node::Entry& entry : config.entries) {
+      if (entry.key == "train") erase_keys(entry.value, ends);
+    }
     return config;
   };
   return differences(deciding(before), deciding(now));
 }
 
-RunDirectory::RunDirectory(const RunRequest& request) {
-  const bool stated = !request.stated.empty();
-  try {
-    for (int number = 1;; ++number) {
-      take(stated ? request.stated : format("runs/{}{}", request.name, number == 1 ? "" : format("-{}", number)));
-      verdict_ = decide(look(path_, request.config), stated, request.may_resume, path_);
-      if (verdict_ != RunVerdict::look_elsewhere) break;
-      release();
+bool ends_later(const Node& now, const Node& before) {
+  return std::any_of(std::begin(ends), std::end(ends),
+                     [&](const char* key) { return end_of(now, key) > end_of(before, key); });
+}
+
+RunDirectory::RunDirectory(RunRequest request) : request_(std::move(request)) {
+  const bool stated = !request_.stated.empty();
+  std::string passed;
+  for (int number = 1;; ++number) {
+    path_ = stated ? request_.stated : format("runs/{}{}", request_.name, number == 1 ? "" : format("-{}", number));
+    FoundRun found = look_at_run(path_, request_.config);
+    if (found.state != FoundRun::State::nothing && found.state != FoundRun::State::foreign) {
+      lock_.take_existing(path_);  // what is decided on does not change under us
+      found = look_at_run(path_, request_.config);
     }
-    if (is_finished()) return;
+    found_ = found.state;
+    verdict_ = decide(found, stated, request_.may_resume, path_);
+    if (verdict_ != RunVerdict::look_elsewhere) break;
+    passed = format("{} holds {} run: ", path_, found_ == FoundRun::State::finished ? "a finished" : "an unfinished");
+    lock_.release();
+  }
+  if (!passed.empty()) remark_ = passed + "this one is in " + path_;
+  if (verdict_ == RunVerdict::start_anew) remark_ = path_ + " holds a run without a checkpoint: it starts anew";
+  if (verdict_ == RunVerdict::resume && found_ == FoundRun::State::finished) {
+    remark_ = path_ + " holds a finished run, which goes on";
+  }
+}
+
+void RunDirectory::claim(const Node& config) {
+  const bool was_held = lock_.held();
+  lock_.take(path_);
+  bool wrote_config = false;
+  try {
+    if (!was_held && look_at_run(path_, request_.config).state != found_) {
+      throw Error(ErrorKind::config, Place{path_}, "another run has begun there meanwhile", "run again");
+    }
+    if (verdict_ == RunVerdict::start_anew && unlink(metrics_path().c_str()) != 0 && errno != ENOENT) {
+      throw Error(ErrorKind::resource, Place{metrics_path()},
+                  "cannot be removed: " + std::generic_category().message(errno));
+    }
     remove_leftovers(path_);
-    write_config(request.config);
+    write_file(path_ + "/config.yaml", to_yaml(config));
+    wrote_config = true;
     log::add_file(path_ + "/log.txt");
   } catch (...) {
-    release();
+    if (verdict_ == RunVerdict::start && wrote_config) unlink((path_ + "/config.yaml").c_str());
+    lock_.undo();
     throw;
   }
 }
-
-RunDirectory::~RunDirectory() { release(); }
-
-// Before anything is read there, so that two processes never decide on the same ground.
-void RunDirectory::take(const std::string& path) {
-  path_ = path;
-  create_folders(path);
-  const std::string file = path + "/lock";
-  lock_ = open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
-  if (lock_ < 0) {
-    throw Error(ErrorKind::resource, Place{path}, "cannot write: " + std::generic_category().message(errno),
-                "choose a run directory that can be written (--run-dir)");
-  }
-  const int error = flock(lock_, LOCK_EX | LOCK_NB) == 0 ? 0 : errno;
-  if (error != EWOULDBLOCK) {
-    if (error != 0) {
-      const std::string why = std::generic_category().message(error);
-      log::warning(format("{}: {}: nothing keeps a second run away", file, why));
-    }
-    const std::string who = format("process {} on {}\n", getpid(), host_name());
-    if (ftruncate(lock_, 0) != 0 || pwrite(lock_, who.data(), who.size(), 0) < 0) log::debug("the lock stays unnamed");
-    return;
-  }
-  std::string who;
-  std::getline(std::ifstream(file), who);
-  throw Error(ErrorKind::config, Place{path}, "another trainctl is running there" + (who.empty() ? "" : ": " + who),
-              "wait until it has ended, or choose another directory (--run-dir)");
-}
-
-void RunDirectory::release() {
-  if (lock_ >= 0) close(std::exchange(lock_, -1));
-}
-
-void RunDirectory::write_config(const Node& config) const { write_file(path_ + "/config.yaml", to_yaml(config)); }
 
 }  // namespace trainctl

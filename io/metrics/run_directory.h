@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "core/base/document.h"
+#include "io/metrics/run_lock.h"
 
 namespace trainctl {
 
@@ -12,23 +13,35 @@ namespace trainctl {
 struct FoundRun {
   enum class State {
     nothing,     // no folder, or one without a run in it
+    empty,       // a run that ended before its first checkpoint: nothing is lost by starting anew
     foreign,     // a folder with other things in it
     unfinished,  // a run that has not completed
     finished,
   };
   State state = State::nothing;
   std::vector<std::string> differences;  // between its config and ours, in what decides the result
+  bool wants_more = false;               // our config asks for more epochs, steps or time
 };
 
-enum class RunVerdict { start, resume, look_elsewhere, is_finished };
+enum class RunVerdict { start, start_anew, resume, look_elsewhere, is_finished };
 
 // The rule: a stated directory (--run-dir) is taken or refused, the default one may give way to the next. `may_resume`
 // is false for --resume never. Throws Error{config} that begins with the path.
 RunVerdict decide(const FoundRun& found, bool stated, bool may_resume, const std::string& path);
 
-// Where two resolved configs differ in what decides the result of a run: all but name, cluster, log, checkpoint, faults
-// and what was found out (resolved).
+// Where two resolved configs differ in what decides what a run has computed so far: all but name, cluster, log,
+// checkpoint, faults, what was found out (resolved), and when the run ends (train.epochs, max_steps, max_time).
 std::vector<std::string> deciding_differences(const Node& before, const Node& now);
+
+// Whether a resolved config lets a run go on longer than another one does.
+bool ends_later(const Node& now, const Node& before);
+
+// The config.yaml of a run. Throws Error{data} where it cannot be read, ConfigError where it is none.
+Node load_run_config(const std::string& run);
+
+// What lies there. Throws Error{resource} where that cannot be known or is no folder, and what load_yaml() finds wrong
+// with a run's config.
+FoundRun look_at_run(const std::string& path, const Node& config);
 
 struct RunRequest {
   std::string name;    // of the config: runs/<name>, or runs/<name>-2, ...
@@ -37,34 +50,35 @@ struct RunRequest {
   Node config;  // resolved
 };
 
-// A run directory of which this process is the one writer, until the object goes. Its config.yaml is written, its
-// log.txt is open, and what killed writers left is gone.
+// The directory of a run. It is found first, and claimed when everything else that the run needs is accepted.
 class RunDirectory {
  public:
-  // Throws Error{config} where the rule refuses or another process runs there, Error{resource} where it cannot be
-  // written.
-  explicit RunDirectory(const RunRequest& request);
-  ~RunDirectory();
-  RunDirectory(const RunDirectory&) = delete;
-  RunDirectory& operator=(const RunDirectory&) = delete;
+  // Finds it. Creates and changes nothing; a run that lies there is
+  // locked from now on. Throws Error{config} where the rule refuses or another process runs there, Error{resource}
+  // where the directory cannot be read.
+  explicit RunDirectory(RunRequest request);
 
   const std::string& path() const { return path_; }
   std::string metrics_path() const { return path_ + "/metrics.jsonl"; }
-  // The run in it goes on from its newest checkpoint, if it has one.
+  // The run in it goes on from its newest checkpoint.
   bool resumes() const { return verdict_ == RunVerdict::resume; }
-  // The stated directory holds a finished run: say so and do nothing. It was left as it is.
+  // What became of earlier runs of this name, for people; "" where there is none.
+  const std::string& remark() const { return remark_; }
+  // The stated directory holds a finished run: say so and do nothing.
   bool is_finished() const { return verdict_ == RunVerdict::is_finished; }
 
-  // Replaces config.yaml: with what was found out since.
-  void write_config(const Node& config) const;
+  // Makes this process the one writer there until the object goes: folder, lock, config.yaml with `config`, log.txt.
+  // What killed writers left is gone, and so is the record of a run that starts anew. Throws Error{resource} where it
+  // cannot be written, Error{config} where another run has begun there meanwhile; then it is left as it was found.
+  void claim(const Node& config);
 
  private:
-  void take(const std::string& path);
-  void release();
-
+  RunRequest request_;
   std::string path_;
+  std::string remark_;
+  FoundRun::State found_ = FoundRun::State::nothing;
   RunVerdict verdict_ = RunVerdict::start;
-  int lock_ = -1;
+  RunLock lock_;
 };
 
 }  // namespace trainctl

@@ -15,9 +15,9 @@ constexpr double largest = 1 << 24;
 
 }  // namespace
 
-LossScale::LossScale(const std::string& text) { std::sscanf(text.c_str(), "%la %d", &value_, &finite_steps_); }
+LossScale::LossScale(const std::string& text) { std::sscanf(text.c_str(), "%lf %d", &value_, &finite_steps_); }
 
-std::string LossScale::text() const { return format("{:a} {}", value_, finite_steps_); }
+std::string LossScale::text() const { return format("{} {}", value_, finite_steps_); }
 
 bool LossScale::learn(double scale, bool finite) {
   if (!finite) {

@@ -16,7 +16,8 @@
 namespace trainctl {
 namespace {
 
-std::string exact(double value) { return format("{:a}", value); }
+// The shortest text that reads back as the same value.
+std::string exact(double value) { return format("{}", value); }
 
 double parse_exact(const std::string& text) { return std::strtod(text.c_str(), nullptr); }
 
@@ -43,6 +44,7 @@ EndEvent Trainer::run() {
     if (saves) save();
     if (epoch_ends || saves) restart_window();  // speeds are those of steps alone
   }
+  save();  // also where no step was left to do, in a directory that is not the checkpoint's own
   EndEvent end;
   // A run that its own time limit ended is complete.
   end.status = finished() || !any_rank(parts_.stop_requested(), parts_.world, parts_.stream) ? "completed" : "stopped";
@@ -197,7 +199,7 @@ void Trainer::save() {
   if (parts_.store == nullptr) return;
   const double start = seconds_now();
   parts_.engine.download();
-  const std::string path = parts_.store->save(snapshot(), is_best_);
+  const std::string path = parts_.store->save(snapshot());
   std::int64_t bytes = 0;
   for (const NamedTensor& tensor : parts_.engine.weights()) bytes += tensor.view.bytes();
   for (const NamedTensor& tensor : parts_.engine.state()) bytes += tensor.view.bytes();
@@ -210,10 +212,10 @@ Snapshot Trainer::snapshot() {
   snapshot.position = parts_.training.position();
   snapshot.weights = parts_.engine.weights();
   snapshot.state = parts_.engine.state();
+  snapshot.mesh = plan_.mesh;
   snapshot.facts = plan_.facts;
   if (position_.has_best) {
-    snapshot.facts["best/value"] = exact(position_.best_value);
-    snapshot.facts["best/step"] = std::to_string(position_.best_step);
+    snapshot.best = {plan_.monitor, plan_.monitor_maximum, position_.best_value, position_.best_step};
   }
   if (plan_.scales_loss) snapshot.facts["loss_scale"] = loss_scale_.text();
   snapshot.facts["epoch/count"] = exact(epoch_means_.count());
@@ -225,17 +227,22 @@ Snapshot Trainer::snapshot() {
   return snapshot;
 }
 
-void Trainer::resume(const Snapshot& snapshot) {
+void Trainer::resume(const Snapshot& snapshot, bool is_stored) {
   position_.step = snapshot.step;
-  saved_step_ = snapshot.step;
+  if (is_stored) saved_step_ = snapshot.step;
   const auto fact = [&snapshot](const std::string& name) -> const std::string* {
     const auto found = snapshot.facts.find(name);
     return found == snapshot.facts.end() ? nullptr : &found->second;
   };
-  if (const std::string* value = fact("best/value")) {
+  const std::optional<BestResult>& best = snapshot.best;
+  if (best && best->monitor == plan_.monitor && best->maximum == plan_.monitor_maximum) {
     position_.has_best = true;
-    position_.best_value = parse_exact(*value);
-    position_.best_step = std::stoll(*fact("best/step"));
+    position_.best_value = best->value;
+    position_.best_step = best->step;
+  }
+  for (const auto& [name, value] : snapshot.metrics) {
+    const bool on_validation = name.starts_with("val_");
+    (on_validation ? validation_ : train_)[on_validation ? name.substr(4) : name] = value;
   }
   if (const std::string* scale = fact("loss_scale")) loss_scale_ = LossScale(*scale);
   std::vector<double> sums;
@@ -269,7 +276,8 @@ void Trainer::diverged(const Started& step, const std::string& cause) {
       ErrorKind::diverged,
       format("training diverged at step {} (epoch {:.2f}): {}", position_.step + 1, epoch(),
              tensor.empty() ? cause : "the first tensor that is not finite is " + tensor),
-      "lower the learning rate, add warmup or clip_norm, or look at the data; the last checkpoint is from before");
+      format("lower the learning rate, add warmup or clip_norm, or look at the data{}",
+             saved_step_ < 0 ? "" : format("; the last checkpoint is of step {}, from before", saved_step_)));
 }
 
 }  // namespace trainctl

@@ -37,6 +37,7 @@ struct TrainingPlan {
   std::int64_t profile_first = 0;  // steps [first, end), from 0, are recorded
   std::int64_t profile_end = 0;
   std::vector<std::string> result_names;     // "loss", "accuracy", ...
+  std::vector<int> mesh;                     // data, pipeline, tensor
   std::map<std::string, std::string> facts;  // kept with every checkpoint: kernel choices, data fingerprint
 };
 
@@ -67,8 +68,9 @@ class Trainer {
  public:
   Trainer(TrainerParts parts, TrainingPlan plan);
 
-  // Goes on from a snapshot whose weights and state the engine already holds.
-  void resume(const Snapshot& snapshot);
+  // Goes on from a snapshot whose weights and state the engine already holds. `is_stored`: it is a checkpoint of this
+  // run's store, so that it need not be saved again where no step follows.
+  void resume(const Snapshot& snapshot, bool is_stored);
 
   // Trains to the end. Returns completed or stopped, filled in on all ranks (names of files on rank 0 only).
   // Throws Error{diverged} after a NaN or Inf, on all ranks alike; Error{peer} where replicas differ.

@@ -2,14 +2,18 @@
 #include <signal.h>
 #include <sys/mount.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <cstdio>
+#include <set>
 #include <thread>
 
 #include "core/base/error.h"
 #include "io/checkpoint/atomic_file.h"
+#include "io/checkpoint/inspection.h"
 #include "io/checkpoint/load.h"
 #include "io/checkpoint/store.h"
 #include "test/catch.h"
@@ -50,18 +54,18 @@ TEST_CASE("a disk that fills up leaves the old checkpoints and nothing of the ne
   const TemporaryFolder run;
   CheckpointStore store(run.path, {.keep = 1});
   const RandomSnapshot first(1, 10);
-  store.save(first.snapshot, false);
+  store.save(first.snapshot);
   const RandomSnapshot large(2, 20, 100);
   std::string text;
   {
     const FileSizeLimit limit(20000);
-    text = resource_failure([&] { store.save(large.snapshot, true); });
+    text = resource_failure([&] { store.save(with_best(large.snapshot, 20)); });
   }
   CHECK(text.find(run / "checkpoints/step-00000020: cannot write") == 0);
   CHECK(text.find("432.1 kB are needed") != std::string::npos);
   CHECK(count_of(run / "checkpoints") == 2);  // step-00000010 and last
   CHECK(same(load_newest_checkpoint(run.path)->snapshot.weights, first.snapshot.weights));
-  CHECK_NOTHROW(store.save(large.snapshot, true));
+  CHECK_NOTHROW(store.save(with_best(large.snapshot, 20)));
 }
 
 TEST_CASE("a full file system is reported with what is needed and what is free") {
@@ -72,8 +76,8 @@ TEST_CASE("a full file system is reported with what is needed and what is free")
   }
   {
     CheckpointStore store(mount_point.path, {});
-    store.save(RandomSnapshot(1, 10).snapshot, false);
-    const std::string text = resource_failure([&] { store.save(RandomSnapshot(2, 20, 100).snapshot, false); });
+    store.save(RandomSnapshot(1, 10).snapshot);
+    const std::string text = resource_failure([&] { store.save(RandomSnapshot(2, 20, 100).snapshot); });
     CHECK(text.find("No space left on device (432.1 kB are needed") != std::string::npos);
     CHECK(text.find("are free)") != std::string::npos);
     CHECK(load_newest_checkpoint(mount_point.path)->snapshot.step == 10);
@@ -118,7 +122,7 @@ TEST_CASE("what a killed process leaves is whole") {
       CheckpointStore store(run.path, {.keep = 2});
       for (std::int64_t step = newest + 1;; ++step) {
         snapshot_of(step).step = step;
-        store.save(snapshot_of(step), step % 3 == 0);
+        store.save(with_best(snapshot_of(step), std::max<std::int64_t>(step / 3 * 3, 1)));
         if (write(saved[1], "", 1) != 1) _exit(1);
       }
     }
@@ -152,4 +156,90 @@ TEST_CASE("what a killed process leaves is whole") {
   for (const auto& entry : fs::directory_iterator(run / "checkpoints")) {
     CHECK_FALSE(entry.path().filename().string().starts_with(".partial-"));
   }
+}
+
+TEST_CASE("links are read while a running process sets them anew") {
+  const TemporaryFolder run;
+  std::vector<RandomSnapshot> snapshots;
+  for (unsigned seed = 0; seed < 3; ++seed) snapshots.emplace_back(seed, 0, 30);
+  int saved[2];
+  REQUIRE(pipe(saved) == 0);
+  const pid_t child = fork();
+  REQUIRE(child >= 0);
+  if (child == 0) {
+    CheckpointStore store(run.path, {.keep = 1});
+    for (std::int64_t step = 1;; ++step) {
+      Snapshot& snapshot = snapshots[static_cast<std::size_t>(step % 3)].snapshot;
+      snapshot.step = step;
+      store.save(with_best(snapshot, std::max<std::int64_t>(step / 2 * 2, 1)));
+      if (step == 2 && write(saved[1], "", 1) != 1) _exit(1);
+    }
+  }
+  close(saved[1]);
+  char byte;
+  REQUIRE(read(saved[0], &byte, 1) == 1);
+  std::string problem;
+  const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(2);
+  std::set<std::int64_t> seen;
+  while (problem.empty() && std::chrono::steady_clock::now() < until) {
+    try {
+      for (const char* name : {"checkpoints/last", "checkpoints/best", ""}) {
+        seen.insert(load_named_checkpoint(run / name).snapshot.step);
+        for (const Inspection& found : inspect_all(run / name)) problem += found.problem;
+      }
+    } catch (const Error& error) {
+      problem = error.what();
+    }
+  }
+  kill(child, SIGKILL);
+  waitpid(child, nullptr, 0);
+  close(saved[0]);
+  CHECK(problem == "");
+  CHECK(seen.size() > 3);  // checkpoints came and went meanwhile
+}
+
+TEST_CASE("a disk without inodes is said to have none") {
+  const TemporaryFolder mount_point;
+  if (mount("tmpfs", mount_point.path.c_str(), "tmpfs", 0, "nr_inodes=12") != 0) {
+    std::puts("skipped: mounting a small file system needs root");
+    return;
+  }
+  for (int i = 0; i < 11; ++i) write_text(mount_point / std::to_string(i), "");
+  const std::string text = resource_failure([&] { write_file(mount_point / "a", "text"); });
+  CHECK(contains(text, "no inodes are left"));
+  CHECK_FALSE(contains(text, "0 bytes"));
+  CHECK(contains(resource_failure([&] { create_folders(mount_point / "b"); }), "no inodes are left"));
+  umount(mount_point.path.c_str());
+}
+
+TEST_CASE("checkpoints that cannot be read are errors of a kind, and no missing ones") {
+  const TemporaryFolder run;
+  fs::create_symlink("checkpoints", run / "checkpoints");  // a loop
+  for (const std::string& path :
+       {run.path, run / "checkpoints", run / "checkpoints/last", run / std::string(300, 'x')}) {
+    CAPTURE(path);
+    ErrorKind kind{};
+    failure_of([&] { load_named_checkpoint(path); }, &kind);
+    CHECK(kind == ErrorKind::data);
+  }
+  ErrorKind kind{};
+  CHECK(contains(failure_of([&] { list_checkpoints(run.path); }, &kind), "cannot be read"));
+  CHECK(kind == ErrorKind::data);
+  fs::remove(run / "checkpoints");
+  // What is no file is not waited for.
+  const std::string path = CheckpointStore(run.path, {}).save(RandomSnapshot(1, 10).snapshot);
+  for (const char* name : {"manifest.json", "state.safetensors"}) {
+    const std::string text = read_text(path + "/" + name);
+    fs::remove(path + "/" + name);
+    REQUIRE(mkfifo((path + "/" + name).c_str(), 0600) == 0);
+    failure_of([&] { load_checkpoint(path); }, &kind);
+    CHECK(kind == ErrorKind::data);
+    fs::remove(path + "/" + name);
+    fs::create_symlink("/dev/zero", path + "/" + name);
+    failure_of([&] { load_checkpoint(path); }, &kind);
+    CHECK(kind == ErrorKind::data);
+    fs::remove(path + "/" + name);
+    write_text(path + "/" + name, text);
+  }
+  CHECK_NOTHROW(load_checkpoint(path));
 }

@@ -1,6 +1,7 @@
 // trainctl inspect, run as a user runs it.
 #include <sys/wait.h>
 
+#include <cmath>
 #include <cstdio>
 
 #include "core/base/json.h"
@@ -32,9 +33,9 @@ Result inspect(const std::string& arguments) {
 TEST_CASE("inspect shows a checkpoint and verifies it") {
   const TemporaryFolder run;
   CheckpointStore store(run.path, {});
-  store.save(RandomSnapshot(1, 10).snapshot, true);
+  store.save(with_best(RandomSnapshot(1, 10).snapshot, 10));
   const RandomSnapshot random(2, 20);
-  store.save(random.snapshot, false);
+  store.save(with_best(random.snapshot, 10));
 
   const Result text = inspect(run.path);
   CHECK(text.code == 0);
@@ -45,6 +46,8 @@ TEST_CASE("inspect shows a checkpoint and verifies it") {
     CHECK(contains(text.output, part));
   }
   CHECK(contains(text.output, weights_sha256(random.snapshot.weights)));
+  CHECK(contains(text.output, "val_loss 0.2 at step 10"));
+  CHECK_FALSE(contains(text.output, "0x"));
 
   const Result json = inspect((run / "checkpoints/best") + " --json");
   CHECK(json.code == 0);
@@ -58,13 +61,28 @@ TEST_CASE("inspect shows a checkpoint and verifies it") {
   CHECK(tensor["name"] == "conv/kernel");
   CHECK(tensor["dtype"] == "float32");
   CHECK(tensor["bytes"] == 360);
+  CHECK(checkpoint["best"]["step"] == 10);
+  // Against sums in long double.
+  const RandomSnapshot first(1, 10);
+  const View& view = first.snapshot.weights[1].view;
+  long double sum = 0, squares = 0;
+  for (std::int64_t i = 0; i < view.count; ++i) {
+    const long double value = view.as<float>()[i];
+    sum += value;
+    squares += value * value;
+  }
+  const long double mean = sum / static_cast<long double>(view.count);
+  CHECK(tensor["mean"].get<double>() == Approx(static_cast<double>(mean)));
+  CHECK(tensor["norm"].get<double>() == Approx(static_cast<double>(std::sqrt(squares))));
+  CHECK(tensor["std"].get<double>() ==
+        Approx(static_cast<double>(std::sqrt(squares / static_cast<long double>(view.count) - mean * mean))));
 }
 
 TEST_CASE("inspect says no to a damaged checkpoint, and to what is none") {
   const TemporaryFolder run;
   CheckpointStore store(run.path, {});
-  store.save(RandomSnapshot(1, 10).snapshot, false);
-  const std::string file = store.save(RandomSnapshot(2, 20).snapshot, false) + "/state.safetensors";
+  store.save(RandomSnapshot(1, 10).snapshot);
+  const std::string file = store.save(RandomSnapshot(2, 20).snapshot) + "/state.safetensors";
   std::string text = read_text(file);
   text[text.size() - 3] ^= 4;
   write_text(file, text);

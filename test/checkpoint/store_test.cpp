@@ -16,7 +16,7 @@ using namespace trainctl::test;
 
 namespace {
 
-std::set<std::string> names_in(const std::string& folder) {
+std::set<std::string> entries_in(const std::string& folder) {
   std::set<std::string> names;
   for (const auto& entry : fs::directory_iterator(folder)) names.insert(entry.path().filename().string());
   return names;
@@ -39,10 +39,10 @@ TEST_CASE("a saved checkpoint is loaded bit for bit") {
   const TemporaryFolder run;
   const RandomSnapshot random(5, 1234);
   CheckpointStore store(run.path, {});
-  const std::string path = store.save(random.snapshot, false);
+  const std::string path = store.save(random.snapshot);
   CHECK(path == run / "checkpoints/step-00001234");
-  CHECK(names_in(path) == std::set<std::string>{"weights.safetensors", "state.safetensors", "manifest.json"});
-  CHECK(names_in(run / "checkpoints") == std::set<std::string>{"step-00001234", "last"});
+  CHECK(entries_in(path) == std::set<std::string>{"weights.safetensors", "state.safetensors", "manifest.json"});
+  CHECK(entries_in(run / "checkpoints") == std::set<std::string>{"step-00001234", "last"});
 
   const LoadedCheckpoint loaded = load_checkpoint(run / "checkpoints/last");
   CHECK(same(loaded.snapshot.weights, random.snapshot.weights));
@@ -52,12 +52,21 @@ TEST_CASE("a saved checkpoint is loaded bit for bit") {
   CHECK(loaded.snapshot.mesh == random.snapshot.mesh);
   CHECK(loaded.snapshot.facts == random.snapshot.facts);
   CHECK(loaded.snapshot.metrics == random.snapshot.metrics);
+  CHECK_FALSE(loaded.snapshot.best);
+
+  const Snapshot later = with_best(random.snapshot, 1234);
+  const std::optional<BestResult> best = load_checkpoint(store.save(later)).snapshot.best;
+  REQUIRE(best);
+  CHECK(best->monitor == "val_loss");
+  CHECK_FALSE(best->maximum);
+  CHECK(best->value == later.best->value);  // to the last bit
+  CHECK(best->step == 1234);
 }
 
 TEST_CASE("the manifest states format, step, position, mesh and hashes") {
   const TemporaryFolder run;
   const RandomSnapshot random(6, 12);
-  const std::string path = CheckpointStore(run.path, {}).save(random.snapshot, false);
+  const std::string path = CheckpointStore(run.path, {}).save(random.snapshot);
   const auto manifest = nlohmann::json::parse(read_text(path + "/manifest.json"));
   CHECK(manifest["format_version"] == 1);
   CHECK(manifest["step"] == 12);
@@ -77,20 +86,94 @@ TEST_CASE("the manifest states format, step, position, mesh and hashes") {
 TEST_CASE("keep leaves the newest and the best") {
   const TemporaryFolder run;
   CheckpointStore store(run.path, {.keep = 2});
-  for (const int number : {10, 20, 30, 40, 50}) store.save(RandomSnapshot(1, number).snapshot, number == 20);
-  CHECK(names_in(run / "checkpoints") == std::set<std::string>{step(20), step(40), step(50), "last", "best"});
+  for (const int number : {10, 20, 30, 40, 50}) {
+    const RandomSnapshot random(1, number);
+    store.save(number < 20 ? random.snapshot : with_best(random.snapshot, 20));
+  }
+  CHECK(entries_in(run / "checkpoints") == std::set<std::string>{step(20), step(40), step(50), "last", "best"});
   CHECK(fs::read_symlink(run / "checkpoints/last") == step(50));
   CHECK(fs::read_symlink(run / "checkpoints/best") == step(20));
-  store.save(RandomSnapshot(1, 60).snapshot, true);
-  CHECK(names_in(run / "checkpoints") == std::set<std::string>{step(50), step(60), "last", "best"});
+  store.save(with_best(RandomSnapshot(1, 60).snapshot, 60));
+  CHECK(entries_in(run / "checkpoints") == std::set<std::string>{step(50), step(60), "last", "best"});
   CHECK(fs::read_symlink(run / "checkpoints/best") == step(60));
+}
+
+TEST_CASE("links follow from the manifests, and are mended by the next writer") {
+  const TemporaryFolder run;
+  {
+    CheckpointStore store(run.path, {.keep = 2});
+    for (const int number : {10, 20, 30, 40}) {
+      const RandomSnapshot random(1, number);
+      store.save(with_best(random.snapshot, number == 30 ? 20 : number));
+    }
+  }
+  const std::string folder = run / "checkpoints/";
+  const auto mended = [&] {
+    const CheckpointStore again(run.path, {.keep = 2});
+    CHECK(fs::read_symlink(folder + "last") == step(40));
+    CHECK(fs::read_symlink(folder + "best") == step(40));
+    CHECK(entries_in(folder) == std::set<std::string>{step(30), step(40), "last", "best"});
+  };
+  for (const char* link : {"last", "best"}) {
+    fs::remove(folder + link);
+    mended();
+    fs::remove(folder + link);
+    fs::create_symlink(step(30), folder + link);
+    mended();
+    fs::remove(folder + link);
+    fs::create_symlink("step-00000099", folder + link);
+    mended();
+  }
+  fs::copy(folder + step(30), folder + step(20), fs::copy_options::recursive);  // killed before it was removed
+  mended();
+  fs::remove_all(folder + step(40));  // the newest one's best is that of 20, which is gone
+  const CheckpointStore again(run.path, {.keep = 2});
+  CHECK(entries_in(folder) == std::set<std::string>{step(30), "last"});
+}
+
+TEST_CASE("a manifest with a number that no run has is damaged") {
+  Manifest manifest;
+  manifest.mesh = {1, 1, 1};
+  manifest.best = {"val_loss", false, 0.5, 3};
+  manifest.files = {{"weights.safetensors", {}, {{"a", {2, 3}, "0123456789abcdef"}}}};
+  const std::string whole = to_text(manifest);
+  REQUIRE_NOTHROW(parse_manifest(whole, "m"));
+  const auto sealed = [&](const std::string& before, const std::string& after) {
+    std::string text = whole.substr(0, whole.rfind(",\n  \"manifest_sha256\""));
+    const std::size_t at = text.find(before);
+    REQUIRE(at != std::string::npos);
+    text.replace(at, before.size(), after);
+    return text + ",\n  \"manifest_sha256\": \"" + sha256(text.data(), text.size()) + "\"\n}\n";
+  };
+  for (const std::string key : {"\n  \"step\": 0", "\"sequence\": 0", "\"epoch\": 0", "\"offset\": 0", "\"bytes\": 0",
+                                "\"step\": 3", "\"value\": 0.5"}) {
+    const std::string name = key.substr(0, key.find(':') + 2);
+    for (const std::string value :
+         {"1e308", "-1", "9223372036854775807", "18446744073709551616", "0.5", "\"7\"", "null", "[]", "1e400"}) {
+      if (name == "\"value\": " &&
+          (value == "-1" || value == "0.5" || value[0] == '9' || value == "1e308" || value.starts_with("18"))) {
+        continue;  // a loss may be anything finite
+      }
+      if (name == "\"bytes\": " && value[0] == '9') continue;  // compared with the file's size
+      CAPTURE(name, value);
+      ErrorKind kind{};
+      CHECK(failure_of([&] { parse_manifest(sealed(key, name + value), "m"); }, &kind).find("m: ") == 0);
+      CHECK(kind == ErrorKind::data);
+    }
+  }
+  for (const char* shape : {"-2", "4611686018427387904", "1e308", "\"2\""}) {
+    CHECK_THROWS_AS(parse_manifest(sealed("        2,", std::string("        ") + shape + ","), "m"), Error);
+  }
+  for (const char* size : {"0", "-1", "2147483648", "1e9"}) {
+    CHECK_THROWS_AS(parse_manifest(sealed("[\n    1,", std::string("[\n    ") + size + ","), "m"), Error);
+  }
 }
 
 TEST_CASE("weights_only leaves out the state") {
   const TemporaryFolder run;
   const RandomSnapshot random(8, 3);
-  const std::string path = CheckpointStore(run.path, {.weights_only = true}).save(random.snapshot, false);
-  CHECK(names_in(path) == std::set<std::string>{"weights.safetensors", "manifest.json"});
+  const std::string path = CheckpointStore(run.path, {.weights_only = true}).save(random.snapshot);
+  CHECK(entries_in(path) == std::set<std::string>{"weights.safetensors", "manifest.json"});
   const LoadedCheckpoint loaded = load_checkpoint(path);
   CHECK(same(loaded.snapshot.weights, random.snapshot.weights));
   CHECK(loaded.snapshot.state.empty());
@@ -99,16 +182,16 @@ TEST_CASE("weights_only leaves out the state") {
 TEST_CASE("saving a step again replaces it") {
   const TemporaryFolder run;
   CheckpointStore store(run.path, {});
-  store.save(RandomSnapshot(1, 5).snapshot, false);
+  store.save(RandomSnapshot(1, 5).snapshot);
   const RandomSnapshot second(2, 5);
-  const std::string path = store.save(second.snapshot, false);
+  const std::string path = store.save(second.snapshot);
   CHECK(same(load_checkpoint(path).snapshot.weights, second.snapshot.weights));
-  CHECK(names_in(run / "checkpoints") == std::set<std::string>{step(5), "last"});
+  CHECK(entries_in(run / "checkpoints") == std::set<std::string>{step(5), "last"});
 }
 
 TEST_CASE("a flipped bit anywhere in a checkpoint is found") {
   const TemporaryFolder run;
-  const std::string path = CheckpointStore(run.path, {}).save(RandomSnapshot(9, 4).snapshot, false);
+  const std::string path = CheckpointStore(run.path, {}).save(RandomSnapshot(9, 4).snapshot);
   REQUIRE_NOTHROW(load_checkpoint(path));
   std::mt19937 random(11);
   for (const char* name : {"weights.safetensors", "state.safetensors", "manifest.json"}) {
@@ -137,7 +220,7 @@ TEST_CASE("a flipped bit anywhere in a checkpoint is found") {
 
 TEST_CASE("a damaged tensor is named") {
   const TemporaryFolder run;
-  const std::string path = CheckpointStore(run.path, {}).save(RandomSnapshot(9, 4).snapshot, false);
+  const std::string path = CheckpointStore(run.path, {}).save(RandomSnapshot(9, 4).snapshot);
   const std::string file = path + "/weights.safetensors";
   flip_bit(file, read_text(file).size() - 10, 3);
   const std::string text = failure_of([&] { load_checkpoint(path); });
@@ -149,7 +232,7 @@ TEST_CASE("auto takes the newest whole checkpoint") {
   const TemporaryFolder run;
   CHECK_FALSE(load_newest_checkpoint(run.path));
   CheckpointStore store(run.path, {});
-  for (const int number : {10, 20, 30}) store.save(RandomSnapshot(1, number).snapshot, false);
+  for (const int number : {10, 20, 30}) store.save(RandomSnapshot(1, number).snapshot);
   CHECK(load_newest_checkpoint(run.path)->snapshot.step == 30);
   flip_bit(run / "checkpoints/step-00000030/state.safetensors", 400, 1);
   CHECK(load_newest_checkpoint(run.path)->snapshot.step == 20);
@@ -158,9 +241,9 @@ TEST_CASE("auto takes the newest whole checkpoint") {
 
   // The run goes on from 10: its next checkpoint is the newest although 20 and 30 are still there.
   CheckpointStore again(run.path, {});
-  again.save(RandomSnapshot(2, 15).snapshot, false);
+  again.save(RandomSnapshot(2, 15).snapshot);
   CHECK(load_newest_checkpoint(run.path)->snapshot.step == 15);
-  CHECK(names_in(run / "checkpoints") == std::set<std::string>{step(10), step(15), step(30), "last"});
+  CHECK(entries_in(run / "checkpoints") == std::set<std::string>{step(10), step(15), step(30), "last"});
 
   for (const int number : {10, 15}) flip_bit(run / ("checkpoints/" + step(number) + "/weights.safetensors"), 300, 0);
   ErrorKind kind{};

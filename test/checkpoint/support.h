@@ -70,6 +70,12 @@ struct RandomSnapshot {
   }
 };
 
+// The snapshot with the best value at a step.
+inline Snapshot with_best(Snapshot snapshot, std::int64_t step) {
+  snapshot.best = {"val_loss", false, 0.1 + 1.0 / static_cast<double>(step), step};
+  return snapshot;
+}
+
 // Whether two lists hold the same names, shapes and bits.
 inline bool same(const std::vector<NamedTensor>& a, const std::vector<NamedTensor>& b) {
   if (a.size() != b.size()) return false;

@@ -1,0 +1,194 @@
+// Reading a checkpoint to show it.
+#include "io/checkpoint/inspection.h"
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <span>
+#include <system_error>
+#include <utility>
+
+#include "core/base/error.h"
+#include "core/base/format.h"
+#include "core/base/json.h"
+#include "io/checkpoint/load.h"
+
+namespace trainctl {
+namespace fs = std::filesystem;
+namespace {
+
+TensorStatistics statistics_of(const View& view) {
+  const std::span values(view.as<float>(), static_cast<std::size_t>(view.count));
+  const double count = std::max(static_cast<double>(view.count), 1.0);
+  TensorStatistics result;
+  double squares = 0, deviations = 0;
+  for (const float value : values) {
+    result.mean += value / count;
+    squares += static_cast<double>(value) * value;
+  }
+  for (const float value : values) deviations += (value - result.mean) * (value - result.mean);
+  result.deviation = std::sqrt(deviations / count);
+  result.norm = std::sqrt(squares);
+  return result;
+}
+
+std::vector<TensorStatistics> statistics_of(const std::vector<NamedTensor>& tensors, const Manifest::File& file) {
+  require(tensors.size() == file.tensors.size(), "a loaded file has the tensors of its manifest");
+  std::vector<TensorStatistics> all;
+  for (const NamedTensor& tensor : tensors) all.push_back(statistics_of(tensor.view));
+  return all;
+}
+
+std::int64_t bytes_of(const Manifest::Tensor& tensor) { return tensor.shape.count() * size_of(DType::float32); }
+
+Json to_json(const BestResult& best) {
+  return {
+      {"monitor", best.monitor}, {"mode", best.maximum ? "max" : "min"}, {"value", best.value}, {"step", best.step}};
+}
+
+std::string line(const char* name, const std::string& text) { return format("{:<11} {}\n", name, text); }
+
+// Facts that are sums of an epoch under way, of use to a resume alone.
+bool is_internal(const std::string& fact) { return fact.starts_with("epoch/"); }
+
+std::string facts_text(const std::map<std::string, std::string>& facts) {
+  std::string text;
+  for (const auto& [name, value] : facts) {
+    if (is_internal(name)) continue;
+    const auto lines = std::count(value.begin(), value.end(), '\n');
+    const std::string label = name == "kernel_choices" ? "kernels" : name;
+    text += line(label.c_str(), lines > 0 || value.empty() ? format("{} choices (--json lists them)", lines) : value);
+  }
+  return text;
+}
+
+std::string tensors_text(const Manifest::File& file, const std::vector<TensorStatistics>& statistics) {
+  std::string text = format("\n{}  {}  sha256 {}\n", file.name, byte_text(file.seal.bytes), file.seal.sha256);
+  std::size_t name_width = 4, shape_width = 5;
+  for (const Manifest::Tensor& tensor : file.tensors) {
+    name_width = std::max(name_width, tensor.name.size());
+    shape_width = std::max(shape_width, to_string(tensor.shape).size());
+  }
+  const auto row = [&](const auto& name, const auto& shape, const auto& mean, const auto& std, const auto& norm) {
+    text += format("  {:<{}}  {:>{}}  {:>11}  {:>11}  {:>11}\n", name, name_width, shape, shape_width, mean, std, norm);
+  };
+  row("name", "shape", "mean", "std", "norm");
+  for (std::size_t i = 0; i < file.tensors.size(); ++i) {
+    const auto cell = [&](double TensorStatistics::*value) {
+      return statistics.empty() ? std::string("?") : format("{:.4g}", statistics[i].*value);
+    };
+    row(file.tensors[i].name, to_string(file.tensors[i].shape), cell(&TensorStatistics::mean),
+        cell(&TensorStatistics::deviation), cell(&TensorStatistics::norm));
+  }
+  return text;
+}
+
+Inspection inspect_folder(const std::string& path) {
+  Inspection inspection{path, {}, {}, {}};
+  try {
+    inspection.manifest = read_manifest(path);
+    const LoadedCheckpoint loaded = load_checkpoint(path);
+    for (const Manifest::File& file : inspection.manifest->files) {
+      inspection.statistics.push_back(
+          statistics_of(file.name == weights_file ? loaded.snapshot.weights : loaded.snapshot.state, file));
+    }
+  } catch (const Error& failure) {
+    if (failure.kind() != ErrorKind::data) throw;
+    inspection.problem = failure.what();
+  }
+  return inspection;
+}
+
+// A checkpoint of this name is there, or something with a part of one.
+bool is_checkpoint(const std::string& path) {
+  std::error_code ignored;
+  if (fs::exists(path + "/checkpoints", ignored)) return false;
+  return fs::exists(path + "/" + manifest_file, ignored) || fs::exists(path + "/" + weights_file, ignored) ||
+         fs::is_symlink(path, ignored);
+}
+
+// Again where the link leads elsewhere meanwhile.
+Inspection inspect_link(const std::string& path) {
+  for (int attempt = 1;; ++attempt) {
+    const std::string folder = followed(path);
+    Inspection inspection = inspect_folder(folder);
+    if (inspection.problem.empty() || attempt == reading_attempts || followed(path) == folder) return inspection;
+  }
+}
+
+}  // namespace
+
+std::vector<Inspection> inspect_all(const std::string& path) {
+  if (is_checkpoint(path)) return {inspect_link(path)};
+  for (int attempt = 1;; ++attempt) {
+    std::vector<Inspection> found;
+    for (const CheckpointFolder& folder : newest_checkpoints_first(path)) {
+      Inspection inspection = inspect_folder(folder.path);
+      if (inspection.problem.empty() || !is_gone(folder.path)) found.push_back(std::move(inspection));
+    }
+    if (!found.empty()) return found;
+    if (attempt < reading_attempts && !newest_checkpoints_first(path).empty()) continue;
+    throw Error(ErrorKind::config, Place{path}, "neither a checkpoint nor a run directory that holds one");
+  }
+}
+
+Json to_json(const Inspection& inspection) {
+  Json json{{"path", inspection.path}, {"ok", inspection.problem.empty()}};
+  json["problem"] = inspection.problem.empty() ? Json() : Json(inspection.problem);
+  if (!inspection.manifest) return json;
+  const Manifest& manifest = *inspection.manifest;
+  json["step"] = manifest.step;
+  json["position"] = {
+      {"seed", manifest.position.seed}, {"epoch", manifest.position.epoch}, {"offset", manifest.position.offset}};
+  json["mesh"] = manifest.mesh;
+  json["weights_sha256"] = manifest.weights_sha256;
+  json["metrics"] = Json(manifest.metrics);
+  json["best"] = manifest.best ? to_json(*manifest.best) : Json();
+  json["facts"] = Json(manifest.facts);
+  json["files"] = Json::array();
+  for (std::size_t i = 0; i < manifest.files.size(); ++i) {
+    const Manifest::File& file = manifest.files[i];
+    Json tensors = Json::array();
+    for (std::size_t j = 0; j < file.tensors.size(); ++j) {
+      const Manifest::Tensor& tensor = file.tensors[j];
+      tensors.push_back({{"name", tensor.name},
+                         {"shape", tensor.shape.sizes()},
+                         {"dtype", name_of(DType::float32)},
+                         {"bytes", bytes_of(tensor)},
+                         {"xxh3", tensor.xxh3}});
+      if (!inspection.problem.empty()) continue;
+      const TensorStatistics& statistics = inspection.statistics[i][j];
+      tensors.back()["mean"] = statistics.mean;
+      tensors.back()["std"] = statistics.deviation;
+      tensors.back()["norm"] = statistics.norm;
+    }
+    json["files"].push_back(
+        {{"name", file.name}, {"bytes", file.seal.bytes}, {"sha256", file.seal.sha256}, {"tensors", tensors}});
+  }
+  return json;
+}
+
+std::string describe(const Inspection& inspection) {
+  const Manifest& manifest = *inspection.manifest;
+  const DataPosition& position = manifest.position;
+  std::string mesh;
+  for (int size : manifest.mesh) mesh += (mesh.empty() ? "" : " x ") + std::to_string(size);
+  std::string text = line("checkpoint", inspection.path);
+  text += line("step", std::to_string(manifest.step));
+  text += line("position", format("epoch {}, sample {}, seed {}", position.epoch, position.offset, position.seed));
+  text += line("mesh", mesh.empty() ? "unknown" : mesh + " (data x pipeline x tensor)");
+  for (const auto& [name, value] : manifest.metrics) text += line("metric", format("{} {:.6g}", name, value));
+  if (manifest.best) {
+    text +=
+        line("best", format("{} {:.6g} at step {}", manifest.best->monitor, manifest.best->value, manifest.best->step));
+  }
+  text += facts_text(manifest.facts);
+  text += line("weights", "sha256 " + manifest.weights_sha256);
+  for (std::size_t i = 0; i < manifest.files.size(); ++i) {
+    const bool whole = inspection.problem.empty();
+    text += tensors_text(manifest.files[i], whole ? inspection.statistics[i] : std::vector<TensorStatistics>{});
+  }
+  return text + "\n";
+}
+
+}  // namespace trainctl

@@ -1,0 +1,101 @@
+// Looking through runs/ for the run of a config.
+#include "io/metrics/find_run.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <optional>
+#include <system_error>
+#include <utility>
+
+#include "core/base/error.h"
+#include "core/base/format.h"
+#include "core/spec/units.h"
+#include "io/checkpoint/atomic_file.h"
+#include "io/checkpoint/store.h"
+#include "io/metrics/run_directory.h"
+#include "io/yaml/yaml.h"
+
+namespace trainctl {
+namespace fs = std::filesystem;
+namespace {
+
+constexpr std::size_t shown_differences = 4;
+
+// 1 for runs/<name>, N for runs/<name>-N; nothing for others.
+std::optional<std::int64_t> number_of(const std::string& folder, const std::string& name) {
+  if (folder == name) return 1;
+  if (!folder.starts_with(name + "-")) return std::nullopt;
+  const std::string digits = folder.substr(name.size() + 1);
+  if (digits.empty() || digits.find_first_not_of("0123456789") != std::string::npos) return std::nullopt;
+  const auto number = parse_integer(digits);
+  return number && *number > 1 ? number : std::nullopt;
+}
+
+// Directories of runs of this name that hold a checkpoint, the newest first.
+std::vector<std::string> runs_of(const std::string& name) {
+  std::vector<std::pair<std::int64_t, std::string>> found;
+  for (const std::string& folder : names_in("runs")) {
+    const std::string path = "runs/" + folder;
+    const auto number = number_of(folder, name);
+    std::error_code ignored;
+    if (!number || !fs::exists(path + "/config.yaml", ignored) || list_checkpoints(path).empty()) continue;
+    found.emplace_back(*number, path);
+  }
+  std::sort(found.rbegin(), found.rend());
+  std::vector<std::string> paths;
+  for (auto& [number, path] : found) paths.push_back(std::move(path));
+  return paths;
+}
+
+std::vector<std::string> differences_of_model(const Node& before, const Node& now) {
+  const auto model = [](const Node& config) {
+    const Node* found = config.find("model");
+    Node map = map_node();
+    append(map, "model", found == nullptr ? Node{} : *found);
+    return map;
+  };
+  return differences(model(before), model(now));
+}
+
+std::string first_of(const std::vector<std::string>& lines) {
+  std::string text;
+  for (std::size_t i = 0; i < std::min(lines.size(), shown_differences); ++i) text += "\n  " + lines[i];
+  if (lines.size() > shown_differences) text += format("\n  and {} more", lines.size() - shown_differences);
+  return text;
+}
+
+}  // namespace
+
+RunOfConfig newest_run(const std::string& name, const Node& config, const std::string& config_file) {
+  const std::vector<std::string> runs = runs_of(name);
+  if (runs.empty()) {
+    throw Error(ErrorKind::data, Place{"runs/" + name}, "there is no run with a checkpoint",
+                "train first (trainctl run), or name a run (--run) or a checkpoint (--checkpoint)");
+  }
+  std::optional<RunOfConfig> alike;
+  std::vector<std::string> other_model;
+  for (const std::string& run : runs) {
+    const Node before = load_run_config(run);
+    std::vector<std::string> differ = deciding_differences(before, config);
+    if (differ.empty()) return {run, {}};
+    std::vector<std::string> model = differences_of_model(before, config);
+    if (model.empty() && !alike) alike = {run, std::move(differ)};
+    if (!model.empty() && other_model.empty()) other_model = std::move(model);
+  }
+  if (alike) return *alike;
+  throw Error(ErrorKind::config, Place{config_file},
+              format("its model is another than that of {}/config.yaml:{}\n", runs.front(), first_of(other_model)),
+              "train it first (trainctl run), or name a run of this model (--run)");
+}
+
+std::vector<std::string> model_differences(const std::string& checkpoint, const Node& config) {
+  std::error_code ignored;
+  for (fs::path folder = fs::absolute(checkpoint, ignored).lexically_normal();; folder = folder.parent_path()) {
+    if (fs::exists(folder / "config.yaml", ignored) && fs::exists(folder / "checkpoints", ignored)) {
+      return differences_of_model(load_run_config(folder.string()), config);
+    }
+    if (folder.filename() != "checkpoints" && folder.parent_path().filename() != "checkpoints") return {};
+  }
+}
+
+}  // namespace trainctl

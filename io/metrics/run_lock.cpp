@@ -1,0 +1,144 @@
+// Folder and lock of a run directory.
+#include "io/metrics/run_lock.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <climits>
+#include <filesystem>
+#include <system_error>
+#include <utility>
+
+#include "core/base/error.h"
+#include "core/base/format.h"
+#include "core/base/log.h"
+#include "io/checkpoint/atomic_file.h"
+
+namespace trainctl {
+namespace fs = std::filesystem;
+namespace {
+
+[[noreturn]] void throw_unwritable(const std::string& folder, int error) {
+  throw Error(ErrorKind::resource, Place{folder}, "cannot write: " + std::generic_category().message(error),
+              "choose a run directory that can be written (--run-dir)");
+}
+
+[[noreturn]] void throw_in_use(const std::string& folder, int descriptor) {
+  char text[256];
+  const ssize_t bytes = pread(descriptor, text, sizeof text, 0);
+  std::string who(text, static_cast<std::size_t>(std::max<ssize_t>(bytes, 0)));
+  who.resize(std::min(who.size(), who.find('\n')));
+  throw Error(ErrorKind::config, Place{folder}, "another trainctl is running there" + (who.empty() ? "" : ": " + who),
+              "wait until it has ended, or choose another directory (--run-dir)");
+}
+
+std::string host_name() {
+  char name[HOST_NAME_MAX + 1] = {};
+  gethostname(name, HOST_NAME_MAX);
+  return name;
+}
+
+// Folders on the way to this one that do not exist, the innermost first.
+std::vector<std::string> missing_folders(const std::string& folder) {
+  std::vector<std::string> missing;
+  std::error_code error;
+  for (fs::path path = folder; !path.empty() && path != path.root_path(); path = path.parent_path()) {
+    if (fs::symlink_status(path, error).type() != fs::file_type::not_found) break;
+    if (path.has_filename()) missing.push_back(path);
+  }
+  return missing;
+}
+
+// Whether the file of this name is still the one that was opened: who gives up a lock may have removed it.
+bool is_same_file(int descriptor, const std::string& file) {
+  struct stat opened {
+  }, named{};
+  return fstat(descriptor, &opened) == 0 && stat(file.c_str(), &named) == 0 && opened.st_dev == named.st_dev &&
+         opened.st_ino == named.st_ino;
+}
+
+}  // namespace
+
+RunLock::~RunLock() { release(); }
+
+void RunLock::release() {
+  if (held()) close(std::exchange(descriptor_, -1));
+}
+
+// False where there is no such file and none is to be made.
+bool RunLock::open_and_lock(const std::string& folder, int flags) {
+  const std::string file = folder + "/lock";
+  for (;;) {
+    descriptor_ = open(file.c_str(), flags | O_RDWR | O_NONBLOCK | O_CLOEXEC, 0666);
+    if (descriptor_ < 0 && errno == EINTR) continue;
+    if (descriptor_ < 0 && errno == ENOENT && (flags & O_CREAT) == 0) return false;
+    if (descriptor_ < 0) throw_unwritable(folder, errno);
+    int error = 0;
+    do {
+      error = flock(descriptor_, LOCK_EX | LOCK_NB) == 0 ? 0 : errno;
+    } while (error == EINTR);
+    if (error == EWOULDBLOCK) {
+      const int other = std::exchange(descriptor_, -1);
+      try {
+        throw_in_use(folder, other);
+      } catch (...) {
+        close(other);
+        throw;
+      }
+    }
+    if (error != 0) {
+      const std::string why = std::generic_category().message(error);
+      log::warning(format("{}: {}: nothing keeps a second run away", file, why));
+    }
+    if (is_same_file(descriptor_, file)) return true;
+    release();
+  }
+}
+
+void RunLock::take_existing(const std::string& folder) { open_and_lock(folder, 0); }
+
+void RunLock::take(const std::string& folder) {
+  try {
+    if (!held() && !open_and_lock(folder, 0)) {
+      made_folders_ = missing_folders(folder);
+      create_folders(folder);
+      made_file_ = folder + "/lock";
+      open_and_lock(folder, O_CREAT);
+    }
+    const std::string who = format("process {} on {}\n", getpid(), host_name());
+    if (ftruncate(descriptor_, 0) != 0 || pwrite(descriptor_, who.data(), who.size(), 0) < 0) {
+      log::debug("the lock stays unnamed");
+    }
+  } catch (...) {
+    undo();
+    throw;
+  }
+}
+
+void RunLock::undo() {
+  if (held() && !made_file_.empty()) unlink(made_file_.c_str());
+  made_file_.clear();
+  for (const std::string& folder : made_folders_) rmdir(folder.c_str());  // where something lies in it, it stays
+  made_folders_.clear();
+  release();
+}
+
+void rehearse_run_directory(const std::string& folder) {
+  RunLock lock;
+  lock.take(folder);
+  const std::string file = folder + "/.trial";
+  try {
+    write_file(file, std::string(4096, ' '));
+  } catch (...) {
+    lock.undo();
+    throw;
+  }
+  unlink(file.c_str());
+  lock.undo();
+}
+
+}  // namespace trainctl
