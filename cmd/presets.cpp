@@ -52,8 +52,8 @@ Node load_preset(const Node& preset, Reader& reader) {
   }
   if (type == FileType::regular) return load_yaml(path, environment(), reader);
   if (is_path(preset.text)) {
-    reader.error(preset.place,
-                 format(type == FileType::absent ? "there is no preset file '{}'" : "preset '{}' is no file", path));
+    reader.error(preset.place, type == FileType::absent ? format("there is no preset file '{}'", path)
+                                                        : format("preset '{}' is no regular file", path));
     return {};
   }
   const std::vector<std::string> names = preset_names();

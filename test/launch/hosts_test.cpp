@@ -1,6 +1,10 @@
 // Lists of hosts in each of their forms.
 #include "parallel/launch/hosts.h"
 
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cstdlib>
 #include <string>
 
 #include "core/base/error.h"
@@ -30,6 +34,25 @@ TEST_CASE("a hostfile reads like OpenMPI's, and errors name the line") {
     CHECK(error.kind() == ErrorKind::config);
   }
   CHECK_THROWS_AS(read_hostfile("/nonexistent/hosts"), Error);
+}
+
+TEST_CASE("a hostfile that is no regular file is refused, not waited for") {
+  std::string folder = "/tmp/trainctl-hosts-XXXXXX";
+  REQUIRE(mkdtemp(folder.data()) != nullptr);
+  const std::string pipe = folder + "/pipe";
+  REQUIRE(mkfifo(pipe.c_str(), 0600) == 0);
+  for (const std::string& path : {pipe, std::string("/dev/zero"), folder}) {
+    CAPTURE(path);
+    try {
+      read_hostfile(path);
+      FAIL("accepted");
+    } catch (const Error& error) {
+      CHECK(error.kind() == ErrorKind::config);
+      CHECK(std::string(error.what()).starts_with(path));
+    }
+  }
+  unlink(pipe.c_str());
+  rmdir(folder.c_str());
 }
 
 TEST_CASE("SLURM's counts expand") {

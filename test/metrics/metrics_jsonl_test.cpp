@@ -2,6 +2,8 @@
 #include "io/metrics/metrics_jsonl.h"
 
 #include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <csignal>
@@ -203,4 +205,21 @@ TEST_CASE("steps are due by steps, epochs and seconds") {
   CHECK(due_steps(Duration::epochs(1), 1, 1, 1, 3) == Steps{1, 2, 3});
   CHECK(due_steps(Duration::epochs(0.5), 0.3, 1, 1, 7) == Steps{2, 4, 5, 7});
   CHECK(due_steps(Duration::seconds(3), 0.1, 1, 1, 10) == Steps{4, 7, 10});
+}
+
+TEST_CASE("metrics that are no regular file are an error of the data, not waited for") {
+  const TemporaryFolder folder;
+  REQUIRE(mkfifo((folder / "pipe").c_str(), 0600) == 0);
+  REQUIRE(symlink("loop", (folder / "loop").c_str()) == 0);
+  for (const std::string& path : {folder / "pipe", folder / "loop", std::string("/dev/zero")}) {
+    INFO(path);
+    try {
+      final_status(path);
+      FAIL("accepted");
+    } catch (const Error& error) {
+      CHECK(error.kind() == ErrorKind::data);
+      CHECK(std::string(error.what()).starts_with(path));
+    }
+  }
+  CHECK_FALSE(final_status(folder / "none"));
 }
