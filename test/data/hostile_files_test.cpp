@@ -5,7 +5,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "io/datasets/npy.h"
 #include "io/loader/data.h"
 #include "test/catch.h"
 #include "test/data/failing_calls.h"
@@ -75,13 +74,6 @@ std::vector<std::string> configs_with(const TempFolder& folder, const std::strin
           format("{{dataset: npy, path: {}}}", path),
           format("{{dataset: idx, images: {}, labels: {}}}", path, folder / "good/labels"),
           format("{{dataset: idx, path: {}}}", path), format("{{dataset: image_folder, path: {}}}", path)};
-}
-
-std::string fingerprint(const std::string& yaml) { return Data(data_options(yaml), 1).info().fingerprint; }
-
-void set_time(const std::string& path, std::int64_t seconds) {
-  const timespec times[2] = {{seconds, 0}, {seconds, 0}};
-  REQUIRE(utimensat(AT_FDCWD, path.c_str(), times, 0) == 0);
 }
 
 }  // namespace
@@ -239,65 +231,6 @@ TEST_CASE("a read that fails is an error of the data at every place where it may
   }
 }
 
-TEST_CASE("the fingerprint follows the content, not names of folders and times") {
-  const TempFolder folder;
-  // Three kinds of data sets; of each a copy elsewhere, and one with a byte changed, of the same size and time.
-  const auto write_all = [&](const std::string& to, bool changed) {
-    std::string x = tiny_x();
-    if (changed) x[x.size() - 3] ^= 1;
-    write_file(folder / (to + "/npy/x.npy"), x);
-    write_file(folder / (to + "/npy/y.npy"), tiny_y());
-    std::string images = random_bytes(32, 7);
-    if (changed) images[20] ^= 1;
-    write_file(folder / (to + "/images.gz"), gzip(idx(8, {8, 2, 2}, images)));
-    write_file(folder / (to + "/labels"), idx(8, {8}, std::string("\0\1\0\1\0\1\0\1", 8)));
-    write_file(folder / (to + "/pictures/a/1.png"), tiny_png(1));
-    std::string pixels = random_bytes(48, 2);
-    if (changed) pixels[20] ^= 1;
-    write_file(folder / (to + "/pictures/b/1.png"), png(4, 4, 2, pixels));
-    for (const char* file : {"/npy/x.npy", "/npy/y.npy", "/images.gz", "/labels", "/pictures/b/1.png"}) {
-      set_time(folder / (to + file), to == "copy" ? 2'000'000'000 : 1'000'000'000);
-    }
-  };
-  const auto prints = [&](const std::string& of) {
-    return std::vector<std::string>{
-        fingerprint(format("{{dataset: npy, path: {}}}", folder / (of + "/npy"))),
-        fingerprint(format("{{dataset: idx, images: {}, labels: {}}}", folder / (of + "/images.gz"),
-                           folder / (of + "/labels"))),
-        fingerprint(format("{{dataset: image_folder, path: {}}}", folder / (of + "/pictures")))};
-  };
-  write_all("one", false);
-  write_all("copy", false);
-  write_all("other", true);
-  const auto one = prints("one"), copy = prints("copy"), other = prints("other");
-  CHECK(one == copy);
-  for (std::size_t i = 0; i < one.size(); ++i) CHECK(one[i] != other[i]);
-  // A renamed image comes at another place, one in another class has another label.
-  std::filesystem::rename(folder / "copy/pictures/b/1.png", folder / "copy/pictures/b/2.png");
-  const std::string renamed = prints("copy")[2];
-  CHECK(renamed != one[2]);
-}
-
-TEST_CASE("the fingerprint of a large array reads a bounded part of it, the same every time") {
-  const TempFolder folder;
-  constexpr std::int64_t samples = 512, values = 1 << 20;  // 512 MiB, sparse
-  write_file(folder / "x.npy", npy("|u1", format("({}, {})", samples, values), ""));
-  const auto header = static_cast<std::int64_t>(std::filesystem::file_size(folder / "x.npy"));
-  REQUIRE(truncate((folder / "x.npy").c_str(), header + samples * values) == 0);
-  write_file(folder / "y.npy", npy("|u1", format("({},)", samples), std::string(samples, '\1')));
-  const std::string yaml = format("{{dataset: npy, path: {}}}", folder.text());
-  fail_pread(0);
-  const std::string before = fingerprint(yaml);
-  CHECK(fail_pread(0) < 400);
-  CHECK(fingerprint(yaml) == before);
-  // Other bytes all over are noticed, though not all are read.
-  const int file = open((folder / "x.npy").c_str(), O_WRONLY | O_CLOEXEC);
-  for (std::int64_t at = header; at < header + samples * values; at += 256 << 10)
-    REQUIRE(pwrite(file, "!", 1, at) == 1);
-  close(file);
-  CHECK(fingerprint(yaml) != before);
-}
-
 TEST_CASE("with on_error: skip a bad first image is skipped, and no advice asks for what is set") {
   const TempFolder folder;
   write_file(folder / "a/1.jpg", "\xff\xd8\xff" + random_bytes(100, 1));
@@ -350,91 +283,4 @@ TEST_CASE("images of other formats are named") {
     write_file(folder / "a/2.png", bytes);
     check_error(yaml, {"a/2.png", name, "PNG"});
   }
-}
-
-TEST_CASE("validation data that differs from training is refused before training") {
-  const TempFolder folder;
-  const auto write_pair = [&](const std::string& to, const std::string& x, const std::string& y) {
-    write_file(folder / (to + "/x.npy"), x);
-    write_file(folder / (to + "/y.npy"), y);
-  };
-  write_pair("train", npy("<f4", "(4, 6)", raw(std::vector<float>(24))),
-             npy("|u1", "(4,)", std::string("\0\1\2\1", 4)));
-  const auto with = [&](const std::string& x, const std::string& y) {
-    write_pair("validation", x, y);
-    return format("{{dataset: npy, path: {}, validation: {{path: {}}}}}", folder / "train", folder / "validation");
-  };
-  const std::string labels = npy("|u1", "(2,)", std::string("\0\1", 2));
-  const auto refused = [](const std::string& yaml, const std::vector<std::string>& words) {
-    try {
-      const Data data(data_options(yaml), 1);
-      FAIL("no error");
-    } catch (const Error& error) {
-      INFO(error.what());
-      CHECK(error.kind() == ErrorKind::data);
-      for (const std::string& word : words) CHECK(std::string(error.what()).find(word) != std::string::npos);
-    }
-  };
-  refused(with(npy("<f4", "(2, 5)", raw(std::vector<float>(10))), labels), {"validation/x.npy", "shape 5", "have 6"});
-  refused(with(npy("<f4", "(2, 3, 2)", raw(std::vector<float>(12))), npy("|u1", "(2,)", std::string("\0\5", 2))),
-          {"validation/y.npy", "class 5"});
-  refused(with(npy("<f4", "(0, 6)", ""), labels), {"validation/x.npy", "no samples"});
-  refused(with(npy("<f4", "(2, 6)", raw(std::vector<float>(12))), npy("<f4", "(2,)", raw(std::vector<float>(2)))),
-          {"validation/y.npy", "class number"});
-  refused(with(npy("<f4", "(2, 6)", raw(std::vector<float>(12))), npy("<f4", "(2, 0)", "")),
-          {"validation/y.npy", "no values"});
-  refused(with("", labels), {"validation/x.npy", "empty"});
-
-  write_file(folder / "images/train/a/1.png", png(4, 4, 2, random_bytes(48, 1)));
-  write_file(folder / "images/train/b/1.png", png(4, 4, 2, random_bytes(48, 2)));
-  write_file(folder / "images/validation/a/1.png", png(3, 4, 2, random_bytes(36, 2)));
-  const std::string base = format("dataset: image_folder, path: {}, validation: {{path: {}}}", folder / "images/train",
-                                  folder / "images/validation");
-  refused("{" + base + "}", {"validation/a/1.png", "3x4x3", "4x4x3", "resize"});
-  refused("{" + base + ", transform: [{center_crop: 4}]}", {"validation/a/1.png", "crop"});
-  CHECK(error_of("{" + base + ", transform: [{resize: [5, 5]}]}") == "no error");
-  std::filesystem::create_directories(folder / "nothing");
-  refused(format("{{dataset: image_folder, path: {}, validation: {{path: {}}}}}", folder / "images/train",
-                 folder / "nothing"),
-          {"nothing", "no class folders"});
-}
-
-TEST_CASE("archives that claim what they do not hold are refused in bounded memory") {
-  const TempFolder folder;
-  const auto little = [](std::uint64_t value, int count) {
-    std::string text;
-    for (int i = 0; i < count; ++i) text += static_cast<char>(value >> 8 * i);
-    return text;
-  };
-  const auto refused = [&](const std::string& bytes, const char* word) {
-    write_file(folder / "a.npz", bytes);
-    try {
-      read_npz(folder / "a.npz", "x");
-      FAIL("no error");
-    } catch (const Error& error) {
-      INFO(error.what());
-      CHECK(error.kind() == ErrorKind::data);
-      CHECK(std::string(error.what()).find("a.npz") != std::string::npos);
-      CHECK(std::string(error.what()).find(word) != std::string::npos);
-    }
-  };
-  // A 64-bit end record with 2^62 members.
-  const std::string end64 = little(0x06064b50, 4) + little(44, 8) + little(45, 2) + little(45, 2) + little(0, 4) +
-                            little(0, 4) + little(1ull << 62, 8) + little(1ull << 62, 8) + little(0, 8) + little(0, 8);
-  const std::string end = little(0x07064b50, 4) + little(0, 4) + little(0, 8) + little(1, 4) + little(0x06054b50, 4) +
-                          std::string(12, '\xff') + little(0, 4) + little(0, 2);
-  refused(end64 + end, "members");
-  // Headers that claim an exabyte.
-  for (const char* shape : {"(1000000000000, 1000000)", "(4611686018427387904, 4)", "(9223372036854775807,)"}) {
-    for (bool deflated : {false, true}) refused(zip("x.npy", npy("|u1", shape, "abc"), deflated, true), "header");
-  }
-  // A stream that ends after a megabyte, behind a header and a directory that agree on a terabyte.
-  std::string lying = zip("x.npy", npy("|u1", "(1000000000000,)", std::string(1 << 20, '\0')), true, true);
-  const std::string size = little((1 << 20) + 128, 8), lie = little(1000000000000 + 128, 8);
-  int places = 0;
-  for (std::size_t at = lying.find(size); at != std::string::npos; at = lying.find(size, at + 8), ++places) {
-    lying.replace(at, 8, lie);
-  }
-  REQUIRE(places == 2);
-  refused(lying, "truncated");
 }

@@ -1,7 +1,9 @@
 // Bad input: one clear error of the right kind that names the file, in bounded memory whatever a header claims.
+#include "io/datasets/npy.h"
 #include "io/loader/data.h"
 #include "test/catch.h"
 #include "test/data/files.h"
+#include "test/data/images.h"
 
 using namespace trainctl;
 using namespace trainctl::test;
@@ -151,4 +153,91 @@ TEST_CASE("normalisation of another number of channels is refused") {
   check_error("{" + base + ", transform: [{normalize: {mean: [1, 2], std: 1}}, {normalize: imagenet}]}", {"channels"},
               ErrorKind::config);
   check_error("{" + base + ", transform: [{normalize: {mean: [1, 2], std: 1}}, {rescale: 2}]}", {"no error"});
+}
+
+TEST_CASE("validation data that differs from training is refused before training") {
+  const TempFolder folder;
+  const auto write_pair = [&](const std::string& to, const std::string& x, const std::string& y) {
+    write_file(folder / (to + "/x.npy"), x);
+    write_file(folder / (to + "/y.npy"), y);
+  };
+  write_pair("train", npy("<f4", "(4, 6)", raw(std::vector<float>(24))),
+             npy("|u1", "(4,)", std::string("\0\1\2\1", 4)));
+  const auto with = [&](const std::string& x, const std::string& y) {
+    write_pair("validation", x, y);
+    return format("{{dataset: npy, path: {}, validation: {{path: {}}}}}", folder / "train", folder / "validation");
+  };
+  const std::string labels = npy("|u1", "(2,)", std::string("\0\1", 2));
+  const auto refused = [](const std::string& yaml, const std::vector<std::string>& words) {
+    try {
+      const Data data(data_options(yaml), 1);
+      FAIL("no error");
+    } catch (const Error& error) {
+      INFO(error.what());
+      CHECK(error.kind() == ErrorKind::data);
+      for (const std::string& word : words) CHECK(std::string(error.what()).find(word) != std::string::npos);
+    }
+  };
+  refused(with(npy("<f4", "(2, 5)", raw(std::vector<float>(10))), labels), {"validation/x.npy", "shape 5", "have 6"});
+  refused(with(npy("<f4", "(2, 3, 2)", raw(std::vector<float>(12))), npy("|u1", "(2,)", std::string("\0\5", 2))),
+          {"validation/y.npy", "class 5"});
+  refused(with(npy("<f4", "(0, 6)", ""), labels), {"validation/x.npy", "no samples"});
+  refused(with(npy("<f4", "(2, 6)", raw(std::vector<float>(12))), npy("<f4", "(2,)", raw(std::vector<float>(2)))),
+          {"validation/y.npy", "class number"});
+  refused(with(npy("<f4", "(2, 6)", raw(std::vector<float>(12))), npy("<f4", "(2, 0)", "")),
+          {"validation/y.npy", "no values"});
+  refused(with("", labels), {"validation/x.npy", "empty"});
+
+  write_file(folder / "images/train/a/1.png", png(4, 4, 2, random_bytes(48, 1)));
+  write_file(folder / "images/train/b/1.png", png(4, 4, 2, random_bytes(48, 2)));
+  write_file(folder / "images/validation/a/1.png", png(3, 4, 2, random_bytes(36, 2)));
+  const std::string base = format("dataset: image_folder, path: {}, validation: {{path: {}}}", folder / "images/train",
+                                  folder / "images/validation");
+  refused("{" + base + "}", {"validation/a/1.png", "3x4x3", "4x4x3", "resize"});
+  refused("{" + base + ", transform: [{center_crop: 4}]}", {"validation/a/1.png", "crop"});
+  CHECK(error_of("{" + base + ", transform: [{resize: [5, 5]}]}") == "no error");
+  std::filesystem::create_directories(folder / "nothing");
+  refused(format("{{dataset: image_folder, path: {}, validation: {{path: {}}}}}", folder / "images/train",
+                 folder / "nothing"),
+          {"nothing", "no class folders"});
+}
+
+TEST_CASE("archives that claim what they do not hold are refused in bounded memory") {
+  const TempFolder folder;
+  const auto little = [](std::uint64_t value, int count) {
+    std::string text;
+    for (int i = 0; i < count; ++i) text += static_cast<char>(value >> 8 * i);
+    return text;
+  };
+  const auto refused = [&](const std::string& bytes, const char* word) {
+    write_file(folder / "a.npz", bytes);
+    try {
+      read_npz(folder / "a.npz", "x");
+      FAIL("no error");
+    } catch (const Error& error) {
+      INFO(error.what());
+      CHECK(error.kind() == ErrorKind::data);
+      CHECK(std::string(error.what()).find("a.npz") != std::string::npos);
+      CHECK(std::string(error.what()).find(word) != std::string::npos);
+    }
+  };
+  // A 64-bit end record with 2^62 members.
+  const std::string end64 = little(0x06064b50, 4) + little(44, 8) + little(45, 2) + little(45, 2) + little(0, 4) +
+                            little(0, 4) + little(1ull << 62, 8) + little(1ull << 62, 8) + little(0, 8) + little(0, 8);
+  const std::string end = little(0x07064b50, 4) + little(0, 4) + little(0, 8) + little(1, 4) + little(0x06054b50, 4) +
+                          std::string(12, '\xff') + little(0, 4) + little(0, 2);
+  refused(end64 + end, "members");
+  // Headers that claim an exabyte.
+  for (const char* shape : {"(1000000000000, 1000000)", "(4611686018427387904, 4)", "(9223372036854775807,)"}) {
+    for (bool deflated : {false, true}) refused(zip("x.npy", npy("|u1", shape, "abc"), deflated, true), "header");
+  }
+  // A stream that ends after a megabyte, behind a header and a directory that agree on a terabyte.
+  std::string lying = zip("x.npy", npy("|u1", "(1000000000000,)", std::string(1 << 20, '\0')), true, true);
+  const std::string size = little((1 << 20) + 128, 8), lie = little(1000000000000 + 128, 8);
+  int places = 0;
+  for (std::size_t at = lying.find(size); at != std::string::npos; at = lying.find(size, at + 8), ++places) {
+    lying.replace(at, 8, lie);
+  }
+  REQUIRE(places == 2);
+  refused(lying, "truncated");
 }
