@@ -95,6 +95,12 @@ std::vector<std::string> deciding_differences(const Node& before, const Node& no
   return differences(deciding(before), deciding(now));
 }
 
+std::string lock_holder(const std::string& path) {
+  std::string who;
+  std::getline(std::ifstream(path + "/lock"), who);
+  return who;
+}
+
 RunDirectory::RunDirectory(const RunRequest& request) {
   const bool stated = !request.stated.empty();
   try {
@@ -136,8 +142,7 @@ void RunDirectory::take(const std::string& path) {
     if (ftruncate(lock_, 0) != 0 || pwrite(lock_, who.data(), who.size(), 0) < 0) log::debug("the lock stays unnamed");
     return;
   }
-  std::string who;
-  std::getline(std::ifstream(file), who);
+  const std::string who = lock_holder(path);
   throw Error(ErrorKind::config, Place{path}, "another trainctl is running there" + (who.empty() ? "" : ": " + who),
               "wait until it has ended, or choose another directory (--run-dir)");
 }

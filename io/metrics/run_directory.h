@@ -30,6 +30,9 @@ RunVerdict decide(const FoundRun& found, bool stated, bool may_resume, const std
 // and what was found out (resolved).
 std::vector<std::string> deciding_differences(const Node& before, const Node& now);
 
+// Who writes in a run directory, as its lock says; "" where nobody does. It differs from run to run and host to host.
+std::string lock_holder(const std::string& path);
+
 struct RunRequest {
   std::string name;    // of the config: runs/<name>, or runs/<name>-2, ...
   std::string stated;  // --run-dir; empty for the default
