@@ -1,11 +1,11 @@
 // trainctl bench comm: the all-reduce table of the config's ranks.
-#include <cstdio>
-
 #include "cmd/bench.h"
 #include "cmd/device.h"
 #include "core/base/format.h"
 #include "core/base/json.h"
+#include "core/base/json_fwd.h"
 #include "parallel/comm/bench.h"
+#include "parallel/launch/report.h"
 
 namespace trainctl {
 
@@ -19,16 +19,13 @@ int bench_comm(const RunSpec& spec, const BenchRequest& request, RankContext& co
   const double link = device.peers ? measure_link(communicator, *device.backend, *stream, rows.back().bytes) : 0;
   if (context.world.rank() != 0) return 0;
   if (!request.json) {
-    std::fputs(format("all_reduce, {} ranks, {}, {}\n{}", communicator.size(), communicator.name(),
-                      device.backend->fingerprint(), to_table(rows))
-                   .c_str(),
-               stdout);
+    std::string text = format("all_reduce, {} ranks, {}, {}\n{}", communicator.size(), communicator.name(),
+                              device.backend->fingerprint(), to_table(rows));
     if (link > 0) {
-      std::fputs(format("messages between two ranks: {:.2f} GB/s, of which the largest all_reduce has {:.0f} %\n",
-                        link / 1e9, 100 * rows.back().bus_bandwidth / link)
-                     .c_str(),
-                 stdout);
+      text += format("messages between two ranks: {:.2f} GB/s, of which the largest all_reduce has {:.0f} %\n",
+                     link / 1e9, 100 * rows.back().bus_bandwidth / link);
     }
+    answer(text);
     return 0;
   }
   Json json = Json::array();
@@ -39,12 +36,10 @@ int bench_comm(const RunSpec& spec, const BenchRequest& request, RankContext& co
                     {"bus_bandwidth", row.bus_bandwidth},
                     {"wrong", row.wrong}});
   }
-  std::puts(Json{{"ranks", communicator.size()},
-                 {"communicator", communicator.name()},
-                 {"message_bandwidth", link > 0 ? Json(link) : Json()},
-                 {"all_reduce", json}}
-                .dump()
-                .c_str());
+  answer(json_line({{"ranks", communicator.size()},
+                    {"communicator", communicator.name()},
+                    {"message_bandwidth", link > 0 ? Json(link) : Json()},
+                    {"all_reduce", json}}));
   return 0;
 }
 

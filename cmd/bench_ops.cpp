@@ -1,6 +1,4 @@
 // trainctl bench ops: every op of a step with its rate and its share of the rank's ceilings, measured in the same run.
-#include <cstdio>
-
 #include "cmd/bench.h"
 #include "cmd/ceilings.h"
 #include "cmd/job.h"
@@ -8,10 +6,12 @@
 #include "core/base/clock.h"
 #include "core/base/format.h"
 #include "core/base/json.h"
+#include "core/base/json_fwd.h"
 #include "core/base/median.h"
 #include "core/exec/op_recorder.h"
 #include "io/loader/data.h"
 #include "parallel/comm/text.h"
+#include "parallel/launch/report.h"
 
 namespace trainctl {
 namespace {
@@ -62,7 +62,7 @@ void print(const std::vector<OpCost>& costs, const Ceilings& ceilings, double su
       ceilings.peaks.triad_gb_per_s);
   text += table.text();
   text += format("sum of ops {}, step {} ({:.2f} x)\n", seconds_text(sum), seconds_text(step), step / sum);
-  std::fputs(text.c_str(), stdout);
+  answer(text);
 }
 
 void print_json(const std::vector<OpCost>& costs, const Ceilings& ceilings, double step) {
@@ -80,15 +80,13 @@ void print_json(const std::vector<OpCost>& costs, const Ceilings& ceilings, doub
                    {"of_memory_ceiling", rates.of_gb_per_s},
                    {"implementation", cost.op.how().implementation}});
   }
-  std::puts(Json{{"step_seconds", step},
-                 {"ops", ops},
-                 {"peaks",
-                  {{"float32_gflops", ceilings.peaks.float32_gflops},
-                   {"bfloat16_gflops", ceilings.peaks.bfloat16_gflops},
-                   {"triad_gb_per_s", ceilings.peaks.triad_gb_per_s},
-                   {"copy_gb_per_s", ceilings.copy_gb_per_s}}}}
-                .dump()
-                .c_str());
+  answer(json_line({{"step_seconds", step},
+                    {"ops", ops},
+                    {"peaks",
+                     {{"float32_gflops", ceilings.peaks.float32_gflops},
+                      {"bfloat16_gflops", ceilings.peaks.bfloat16_gflops},
+                      {"triad_gb_per_s", ceilings.peaks.triad_gb_per_s},
+                      {"copy_gb_per_s", ceilings.copy_gb_per_s}}}}));
 }
 
 }  // namespace

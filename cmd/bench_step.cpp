@@ -8,8 +8,10 @@
 #include "core/base/clock.h"
 #include "core/base/format.h"
 #include "core/base/json.h"
+#include "core/base/json_fwd.h"
 #include "io/loader/data.h"
 #include "parallel/comm/text.h"
+#include "parallel/launch/report.h"
 
 namespace trainctl {
 namespace {
@@ -38,18 +40,16 @@ std::string to_json(const Measured& measured) {
   const StepFigures& figures = measured.figures;
   Json parts;
   for (const auto& [name, seconds] : parts_of(figures)) parts[name] = seconds;
-  return Json{{"ranks", measured.ranks},
-              {"median_seconds", figures.median},
-              {"mean_seconds", figures.mean},
-              {"samples_per_second", figures.samples_per_second},
-              {"steps", measured.steps},
-              {"memory_bytes", measured.memory},
-              {"parts", parts},
-              {"upload_seconds", figures.parts.upload},
-              {"waited_seconds", figures.waited},
-              {"gpu_idle_seconds", measured.own_clock ? Json(figures.idle) : Json()}}
-             .dump() +
-         "\n";
+  return json_line({{"ranks", measured.ranks},
+                    {"median_seconds", figures.median},
+                    {"mean_seconds", figures.mean},
+                    {"samples_per_second", figures.samples_per_second},
+                    {"steps", measured.steps},
+                    {"memory_bytes", measured.memory},
+                    {"parts", parts},
+                    {"upload_seconds", figures.parts.upload},
+                    {"waited_seconds", figures.waited},
+                    {"gpu_idle_seconds", measured.own_clock ? Json(figures.idle) : Json()}});
 }
 
 std::string to_text(const Measured& measured) {
@@ -129,7 +129,7 @@ int bench_step(const RunSpec& spec, const BenchRequest& request, RankContext& co
   figures.median = unmarked.median;
   figures.samples_per_second = unmarked.samples_per_second;
   const Measured measured{figures, steps.size(), context.world.size(), batch, engine.memory().total(), own_clock};
-  std::fputs((request.json ? to_json(measured) : to_text(measured)).c_str(), stdout);
+  answer(request.json ? to_json(measured) : to_text(measured));
   return 0;
 }
 

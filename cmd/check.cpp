@@ -1,6 +1,5 @@
 // trainctl check: every error of a config at once, then its layers and the exact memory of a rank. Starts nothing.
 #include <CLI/CLI.hpp>
-#include <cstdio>
 
 #include "cmd/device.h"
 #include "cmd/job.h"
@@ -10,10 +9,11 @@
 #include "cmd/table.h"
 #include "core/base/format.h"
 #include "core/base/json.h"
+#include "core/base/json_fwd.h"
 #include "core/exec/memory_plan.h"
 #include "core/program/dump.h"
 #include "io/loader/data.h"
-#include "parallel/launch/supervisor.h"
+#include "parallel/launch/report.h"
 
 namespace trainctl {
 namespace {
@@ -92,26 +92,7 @@ void print_json(const Checked& checked) {
                      {"arena_bytes", checked.memory.of(Region::slot)},
                      {"memory_bytes", memory},
                      {"layers", layers}};
-  std::puts(json.dump().c_str());
-}
-
-void print_errors_json(const ConfigError& error) {
-  Json errors = Json::array();
-  for (const Diagnostic& found : error.diagnostics()) {
-    Json entry = {{"file", found.place.file},
-                  {"line", found.place.line},
-                  {"column", found.place.column},
-                  {"message", found.message},
-                  {"related", nullptr}};
-    if (!found.related.empty()) {
-      entry["related"] = {{"file", found.related_place.file},
-                          {"line", found.related_place.line},
-                          {"column", found.related_place.column},
-                          {"message", found.related}};
-    }
-    errors.push_back(entry);
-  }
-  std::puts(Json{{"ok", false}, {"errors", errors}}.dump().c_str());
+  answer(json_line(json));
 }
 
 void print_text(const RunSpec& spec, const Checked& checked) {
@@ -137,26 +118,22 @@ void print_text(const RunSpec& spec, const Checked& checked) {
         {std::string(name_of(static_cast<Region>(region))), grouped(bytes), bytes_text(static_cast<double>(bytes))});
   }
   memory.add({"total", grouped(checked.memory.total()), bytes_text(static_cast<double>(checked.memory.total()))});
-  std::fputs((text + memory.text()).c_str(), stdout);
+  answer(text + memory.text());
 }
 
 int run_check(CheckOptions& options) {
-  try {
-    const RunSpec spec = load_run_spec(options.common, options.launch);
-    const Checked checked = check(spec, options.launch);
-    if (options.common.json) {
-      print_json(checked);
-    } else if (options.dump == "program") {
-      for (const Program& program : checked.programs) std::fputs((dump(program) + "\n").c_str(), stdout);
-    } else if (!options.common.quiet) {
-      print_text(spec, checked);
-    }
-    return 0;
-  } catch (const ConfigError& error) {
-    if (!options.common.json) throw;
-    print_errors_json(error);
-    return exit_code(error.kind());
+  const RunSpec spec = load_run_spec(options.common, options.launch);
+  const Checked checked = check(spec, options.launch);
+  if (options.common.json) {
+    print_json(checked);
+  } else if (options.dump == "program") {
+    std::string text;
+    for (const Program& program : checked.programs) text += dump(program) + "\n";
+    answer(text);
+  } else if (!options.common.quiet) {
+    print_text(spec, checked);
   }
+  return 0;
 }
 
 }  // namespace

@@ -1,16 +1,21 @@
 // The table of subcommands, and the frame around them: parsing, error report, exit code.
+#include <unistd.h>
+
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <exception>
-#include <iostream>
+#include <sstream>
+#include <string_view>
 
 #include "cmd/subcommand.h"
 #include "cmd/subcommands.h"
 #include "cmd/version.h"
-#include "core/base/error.h"
+#include "core/base/failure.h"
 #include "core/base/format.h"
 #include "core/base/log.h"
 #include "core/spec/reader.h"
+#include "parallel/launch/report.h"
+#include "parallel/launch/stop.h"
 
 namespace trainctl {
 namespace {
@@ -42,16 +47,24 @@ std::string correction(const CLI::App& app, int argc, char** argv) {
   return "";
 }
 
-int report_usage(const CLI::App& app, const CLI::ParseError& error, int argc, char** argv) {
-  if (error.get_exit_code() == 0) return app.exit(error);  // --help, --version
-  if (argc < 2) {
-    std::cerr << app.help();
-  } else if (const std::string text = correction(app, argc, argv); !text.empty()) {
-    std::cerr << text << "\nRun with --help for more information.\n";
-  } else {
-    app.exit(error);
+// The command line is not one of ours: what is wrong with it; or it asks for help or the version, which are written.
+Failure usage_failure(const CLI::App& app, const CLI::ParseError& error, int argc, char** argv) {
+  std::ostringstream out, errors;
+  if (error.get_exit_code() == 0) {
+    app.exit(error, out, errors);
+    answer(out.str());
+    return {};
   }
-  return exit_code(ErrorKind::config);
+  const int code = exit_code(ErrorKind::config);
+  if (argc < 2) return {code, app.help()};
+  const std::string text = correction(app, argc, argv);
+  return {code, (text.empty() ? error.what() : text) + "\nRun with --help for more information."};
+}
+
+// Known before the command line is read: what cannot be read is reported as it asks for, too.
+bool asks_for_json(int argc, char** argv) {
+  return std::any_of(argv + 1, argv + std::max(argc, 1),
+                     [](const char* word) { return word == std::string_view("--json"); });
 }
 
 }  // namespace
@@ -81,18 +94,26 @@ int run_command_line(int argc, char** argv) {
     parser->footer("Example:\n  " + subcommand.example);
     parser->callback([&chosen, run = subcommand.add(*parser)] { chosen = run; });
   }
+  const Situation situation = find_situation(Variables::of_process());
+  const bool json = asks_for_json(argc, argv);
+  const StopAtOnce stop(json ? STDOUT_FILENO : STDERR_FILENO, farewell(json, situation));
+  Failure failure;
   try {
     app.parse(argc, argv);
-    return chosen();
+    const int code = chosen();
+    finish_output();
+    return code;
   } catch (const CLI::ParseError& error) {
-    return report_usage(app, error, argc, argv);
-  } catch (const Error& error) {
-    log::error(error.what());
-    return exit_code(error.kind());
-  } catch (const std::exception& error) {
-    log::error(std::string("internal error: ") + error.what());
-    return exit_code(ErrorKind::internal);
+    try {
+      failure = usage_failure(app, error, argc, argv);
+    } catch (...) {
+      failure = failure_of(std::current_exception());
+    }
+  } catch (...) {
+    failure = failure_of(std::current_exception());
   }
+  // Ranks of the user's own mpirun that cannot begin have one reason, told as a document by the first.
+  return failure.exit_code == 0 ? 0 : report(failure, json && situation.rank == 0, situation);
 }
 
 }  // namespace trainctl

@@ -2,11 +2,9 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
-#include <cstdio>
 #include <filesystem>
 #include <fstream>
 
-#include "cmd/captured_output.h"
 #include "cmd/device.h"
 #include "cmd/doctor_facts.h"
 #include "cmd/doctor_kernels.h"
@@ -19,9 +17,11 @@
 #include "core/base/format.h"
 #include "core/base/json.h"
 #include "core/base/log.h"
+#include "core/base/output.h"
 #include "io/loader/data.h"
 #include "io/metrics/run_directory.h"
 #include "parallel/comm/text.h"
+#include "parallel/launch/report.h"
 
 namespace trainctl {
 namespace fs = std::filesystem;
@@ -88,15 +88,13 @@ void rehearse(const RunSpec& spec, bool has_config, RankContext& context) {
 // What is known so far, while something may yet go wrong: for people all but the verdict, for a supervising process a
 // report that a later one replaces.
 void show_first(bool json, bool supervised, const std::vector<Json>& facts, const std::vector<Problem>& problems) {
-  if (!json) std::fputs(findings_text(facts, problems).c_str(), stdout);
-  if (json && supervised) std::fputs(doctor_json(facts, problems).c_str(), stdout);
-  std::fflush(stdout);
+  if (!json) write_output(findings_text(facts, problems));
+  if (json && supervised) write_output(doctor_json(facts, problems));
 }
 
 // `shown`: how many of the problems were.
 void show_last(bool json, const std::vector<Json>& facts, const std::vector<Problem>& problems, std::size_t shown) {
-  std::fputs((json ? doctor_json(facts, problems) : verdict_text(problems, shown)).c_str(), stdout);
-  std::fflush(stdout);
+  answer(json ? doctor_json(facts, problems) : verdict_text(problems, shown));
 }
 
 // On every rank of the run. `launch_problem`: why its ranks could not be started; then this process is alone.
@@ -148,24 +146,18 @@ std::string last_line(const std::string& output) {
 
 // Under the supervision of this process. The first rank shows what it finds as long as it lives; this process adds how
 // the ranks ended, where they did so on their way.
-int examine_by_ranks(const DoctorOptions& options, const LaunchPlan& plan) {
+int conclude_examination(const DoctorOptions& options, const Attended& ranks) {
   const bool json = options.common.json;
-  RankStatus end;
-  std::string report;
-  {
-    std::optional<CapturedOutput> output;
-    if (json) output.emplace();
-    end = attend_ranks(plan);
-    if (output) report = last_line(output->text());
-  }
+  const RankStatus& end = ranks.end;
+  const std::string report = last_line(ranks.output);
   const int code = end.exit_code, no = exit_code(ErrorKind::answer_is_no);
-  if (code == exit_code(ErrorKind::interrupted)) return code;
+  if (code == exit_code(ErrorKind::interrupted)) return trainctl::report(end, json, find_situation({}));
   std::string failure = end.message;
   if (failure.empty() && code != 0 && code != no) failure = format("the ranks ended with exit code {}", code);
   if (failure.empty()) {
-    std::fputs(report.c_str(), stdout);
+    answer(report);
   } else if (json && !report.empty()) {
-    std::fputs(with_problem(report, {true, "", failure, ""}).c_str(), stdout);
+    answer(with_problem(report, {true, "", failure, ""}));
   } else {
     show_alone(json, failure);
   }
@@ -190,15 +182,16 @@ int run_doctor(DoctorOptions& options) {
   }
   const Situation situation = find_situation(Variables::of_process());
   std::string launch_problem;
+  std::optional<Attended> ranks;
   try {
     const auto plan = plan_ranks(spec.cluster, options.common, options.launch, situation);
-    if (plan) return examine_by_ranks(options, *plan);
+    if (plan) ranks = attend_ranks(*plan, {.stops_in_order = false, .holds_output = options.common.json});
   } catch (const Error& error) {
     launch_problem = error.what();
   }
-  const int code =
-      run_as_rank(situation, [&](RankContext& context) { return examine(options, spec, launch_problem, context); });
-  return code == 0 ? 0 : no;
+  if (ranks) return conclude_examination(options, *ranks);
+  return run_as_rank(situation, options.common.json,
+                     [&](RankContext& context) { return examine(options, spec, launch_problem, context); });
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include "cmd/table.h"
 #include "core/base/format.h"
 #include "core/base/json.h"
+#include "core/base/json_fwd.h"
 
 namespace trainctl {
 namespace {
@@ -108,14 +109,14 @@ std::string problems_text(std::span<const Problem> problems) {
 std::string doctor_json(const std::vector<Json>& facts, const std::vector<Problem>& problems) {
   Json listed = Json::array();
   for (const Problem& problem : problems) listed.push_back(as_json(problem));
-  return Json{{"ok", !stops(problems)}, {"ranks", facts}, {"problems", listed}}.dump() + "\n";
+  return json_line({{"ok", !stops(problems)}, {"ranks", facts}, {"problems", listed}});
 }
 
 std::string with_problem(const std::string& report, const Problem& problem) {
   Json all = Json::parse(report);
   if (problem.stops_a_run) all["ok"] = false;
   all["problems"].push_back(as_json(problem));
-  return all.dump() + "\n";
+  return json_line(all);
 }
 
 std::string findings_text(const std::vector<Json>& facts, const std::vector<Problem>& problems) {

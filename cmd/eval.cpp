@@ -1,6 +1,5 @@
 // trainctl eval: the metrics of a trained network on the test or validation data.
 #include <CLI/CLI.hpp>
-#include <cstdio>
 #include <filesystem>
 
 #include "cmd/job.h"
@@ -9,9 +8,11 @@
 #include "cmd/subcommands.h"
 #include "core/base/format.h"
 #include "core/base/json.h"
+#include "core/base/json_fwd.h"
 #include "core/base/log.h"
 #include "io/loader/data.h"
 #include "io/metrics/find_run.h"
+#include "parallel/launch/report.h"
 #include "parallel/trainer/evaluate.h"
 
 namespace trainctl {
@@ -85,23 +86,25 @@ int evaluate_checkpoint(const RunSpec& spec, const EvalOptions& options, RankCon
   const std::int64_t batch = spec.train.global_batch(world.size());
   const auto source = data.evaluation(part, batch, job.share(), context.threads);
   const std::map<std::string, double> metrics =
-      evaluate(engine, job.programs(), *source, result_names(job.program_spec()), world.communicator(), device.host);
+      *evaluate(engine, job.programs(), *source, result_names(job.program_spec()), world.communicator(), device.host);
   if (world.rank() != 0) return 0;
   if (options.common.json) {
-    std::puts(Json(metrics).dump().c_str());
+    answer(json_line(metrics));
     return 0;
   }
-  std::printf("%s, %lld samples\n", checkpoint->path.c_str(), static_cast<long long>(info.validation_samples));
-  for (const auto& [name, value] : metrics) std::printf("%s %.6g\n", name.c_str(), value);
+  std::string text = format("{}, {} samples\n", checkpoint->path, info.validation_samples);
+  for (const auto& [name, value] : metrics) text += format("{} {:.6g}\n", name, value);
+  answer(text);
   return 0;
 }
 
 int run_eval(EvalOptions& options) {
   const RunSpec spec = load_run_spec(options.common, options.launch);
   const Situation situation = find_situation(Variables::of_process());
-  if (const std::optional<int> code = supervise_ranks(spec.cluster, options.common, options.launch, situation))
+  if (const std::optional<int> code = supervise_ranks(spec.cluster, options.common, options.launch, situation, false))
     return *code;
-  return run_as_rank(situation, [&](RankContext& context) { return evaluate_checkpoint(spec, options, context); });
+  return run_as_rank(situation, options.common.json,
+                     [&](RankContext& context) { return evaluate_checkpoint(spec, options, context); });
 }
 
 }  // namespace

@@ -9,8 +9,9 @@
 
 #include "core/backend/select.h"
 #include "core/base/error.h"
+#include "core/base/format.h"
 #include "core/base/log.h"
-#include "parallel/launch/supervisor.h"
+#include "parallel/launch/report.h"
 
 namespace trainctl {
 namespace {
@@ -73,13 +74,22 @@ std::optional<LaunchPlan> plan_ranks(const ClusterOptions& cluster, const Common
   return std::nullopt;
 }
 
-RankStatus attend_ranks(const LaunchPlan& plan) { return attend(plan, own_command()); }
+Attended attend_ranks(const LaunchPlan& plan, const Attendance& attendance) {
+  return attend(plan, own_command(), attendance);
+}
 
 std::optional<int> supervise_ranks(const ClusterOptions& cluster, const CommonOptions& common, const LaunchFlags& flags,
-                                   const Situation& situation) {
+                                   const Situation& situation, bool trains) {
   const std::optional<LaunchPlan> plan = plan_ranks(cluster, common, flags, situation);
   if (!plan) return std::nullopt;
-  return supervise(*plan, own_command());
+  Attended ranks = attend_ranks(*plan, {trains, common.json});
+  const bool said_nothing = ranks.end.exit_code != 0 && ranks.output.empty() && common.json;
+  if (said_nothing && ranks.end.message.empty()) {
+    ranks.end.message = format("the ranks ended with exit code {}", ranks.end.exit_code);
+  }
+  if (!ranks.end.message.empty()) return report(ranks.end, common.json, situation);
+  answer(ranks.output);
+  return ranks.end.exit_code;
 }
 
 }  // namespace trainctl

@@ -8,7 +8,7 @@
 #include "cmd/run_spec.h"
 #include "cmd/subcommand.h"
 #include "parallel/launch/plan.h"
-#include "parallel/launch/status.h"
+#include "parallel/launch/supervisor.h"
 
 namespace CLI {
 class App;
@@ -39,10 +39,11 @@ std::optional<LaunchPlan> plan_ranks(const ClusterOptions& cluster, const Common
                                      const LaunchFlags& flags, const Situation& situation);
 
 // Starts this same command line under mpirun, waits, and says how it ended.
-RankStatus attend_ranks(const LaunchPlan& plan);
+Attended attend_ranks(const LaunchPlan& plan, const Attendance& attendance);
 
-// Both; reports what went wrong, and returns the exit code.
+// Both; reports what went wrong, and returns the exit code. `trains`: the ranks have something to save when they are
+// asked to stop.
 std::optional<int> supervise_ranks(const ClusterOptions& cluster, const CommonOptions& common, const LaunchFlags& flags,
-                                   const Situation& situation);
+                                   const Situation& situation, bool trains);
 
 }  // namespace trainctl

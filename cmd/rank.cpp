@@ -2,44 +2,47 @@
 #include "cmd/rank.h"
 
 #include <cstdlib>
+#include <exception>
 
-#include "core/base/error.h"
+#include "core/base/failure.h"
 #include "core/base/format.h"
 #include "core/base/log.h"
 #include "parallel/launch/rank.h"
+#include "parallel/launch/report.h"
 #include "parallel/launch/status.h"
 
 namespace trainctl {
 namespace {
 
-// A supervised rank leaves its message to the supervisor, which prints it once; others print it themselves.
-void report(const Situation& situation, const RankStatus& status) {
-  const bool alone = leave_status(situation.status_file, status) == StatusLeft::unreachable;
-  if (alone && !status.message.empty()) log::error(status.message);
-}
-
-int leave_in_order(const Situation& situation, World& world, const RankStatus& status) {
-  if (world.rank() == 0) report(situation, status);
+int leave_in_order(const Situation& situation, World& world, bool json, const Failure& end) {
+  if (world.rank() == 0) {
+    if (end.message.empty()) {
+      leave_status(situation.status_file, end);
+    } else {
+      report(end, json, situation);
+    }
+  }
   world.finish();
-  return status.exit_code;
+  return end.exit_code;
 }
 
 // Takes the other ranks down, after this rank's own error.
-[[noreturn]] void leave_alone(const Situation& situation, World& world, RankStatus failure) {
+[[noreturn]] void leave_alone(const Situation& situation, World& world, bool json, Failure failure) {
   const std::string& host = world.hosts()[static_cast<std::size_t>(world.rank())];
-  failure.message += format(" (rank {} on {})", world.rank(), host);
-  report(situation, failure);
+  const std::string who = format(" (rank {} on {})", world.rank(), host);
+  failure.message += who;
+  for (Diagnostic& error : failure.errors) error.message += who;
+  report(failure, json, situation);
   world.communicator().abort(failure.exit_code);
   std::_Exit(failure.exit_code);  // gcc 12 does not see that a virtual function cannot return
 }
 
 }  // namespace
 
-int run_as_rank(const Situation& situation, const std::function<int(RankContext&)>& work) {
+int run_as_rank(const Situation& situation, bool json, const std::function<int(RankContext&)>& work) {
   const Variables variables = Variables::of_process();
   const Cores cores = find_cores(variables);
   const int threads = prepare_rank(situation, variables);
-  StopRequest stop;
   World world;
   require_world_size(situation, world.size());
   if (world.rank() == 0 && situation.supervised) say_ready(situation.status_file);
@@ -47,22 +50,20 @@ int run_as_rank(const Situation& situation, const std::function<int(RankContext&
     log::set_level(log::Level::warning);
     log::set_prefix(format("rank {}", world.rank()));
   }
-  RankContext context{world, stop, threads, situation, cores};
-  RankStatus failure;
+  RankContext context{world, threads, situation, cores};
+  Failure failure;
   try {
+    require_threads(threads);
     const int code = work(context);
-    return leave_in_order(situation, world, {code, ""});
-  } catch (const CollectiveError& error) {
-    return leave_in_order(situation, world, {exit_code(error.kind()), error.what()});
-  } catch (const Error& error) {
-    failure = {exit_code(error.kind()), error.what()};
-  } catch (const std::bad_alloc&) {
-    failure = {exit_code(ErrorKind::resource), "memory ran out on the host; use a smaller batch or fewer ranks on it"};
-  } catch (const std::exception& error) {
-    failure = {exit_code(ErrorKind::internal), format("internal error: {}", error.what())};
+    finish_output();
+    return leave_in_order(situation, world, json, {code});
+  } catch (const CollectiveError&) {
+    return leave_in_order(situation, world, json, failure_of(std::current_exception()));
+  } catch (...) {
+    failure = failure_of(std::current_exception());
   }
-  if (world.size() == 1) return leave_in_order(situation, world, failure);
-  leave_alone(situation, world, std::move(failure));
+  if (world.size() == 1) return leave_in_order(situation, world, json, failure);
+  leave_alone(situation, world, json, std::move(failure));
 }
 
 }  // namespace trainctl

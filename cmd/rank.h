@@ -7,21 +7,20 @@
 #include "parallel/comm/select.h"
 #include "parallel/launch/cores.h"
 #include "parallel/launch/situation.h"
-#include "parallel/launch/stop.h"
 
 namespace trainctl {
 
 // What the work of a rank gets.
 struct RankContext {
   World& world;
-  const StopRequest& stop;
   int threads = 1;
   const Situation& situation;
   Cores cores;  // of this host, before this rank took its share
 };
 
 // Runs `work` as a rank, or alone; its result is the exit code, the same on all ranks. An error that all ranks throw
-// together is reported by rank 0; an error of one rank alone is reported by that rank and takes the others down.
-int run_as_rank(const Situation& situation, const std::function<int(RankContext&)>& work);
+// together is reported by rank 0; an error of one rank alone is reported by that rank and takes the others down. With
+// `json` as a document, too.
+int run_as_rank(const Situation& situation, bool json, const std::function<int(RankContext&)>& work);
 
 }  // namespace trainctl

@@ -24,24 +24,25 @@ const std::map<std::string, ProgressStyle> progress_styles = {{"auto", ProgressS
 int run(RunOptions& options) {
   const RunSpec spec = load_run_spec(options.common, options.launch);
   const Situation situation = find_situation(Variables::of_process());
-  if (const std::optional<int> code = supervise_ranks(spec.cluster, options.common, options.launch, situation))
+  if (const std::optional<int> code = supervise_ranks(spec.cluster, options.common, options.launch, situation, true))
     return *code;
   options.training.config = Value<RunSpec>::write(spec);
   options.training.config_file = options.common.config;
   options.training.quiet = options.common.quiet;
-  options.training.terminal_columns = situation.terminal_columns;
+  options.training.terminal = {situation.terminal_columns, situation.terminal};
   options.training.json = options.common.json;
-  return run_as_rank(situation, [&](RankContext& context) { return train(spec, options.training, context); });
+  return run_as_rank(situation, options.common.json,
+                     [&](RankContext& context) { return train(spec, options.training, context); });
 }
 
 // "10:20": steps 10 to 19, from 0.
 std::string read_profile(const std::string& text, TrainingRequest& request) {
   const std::size_t colon = text.find(':');
-  const bool digits = text.find_first_not_of("0123456789:") == std::string::npos && colon != std::string::npos &&
-                      colon > 0 && colon + 1 < text.size() && text.find(':', colon + 1) == std::string::npos;
-  if (!digits) return "wants FIRST:END, two numbers of steps: 10:20";
-  request.profile_first = std::stoll(text.substr(0, colon));
-  request.profile_end = std::stoll(text.substr(colon + 1));
+  const auto first = parse_integer(text.substr(0, colon));
+  const auto end = colon == std::string::npos ? std::nullopt : parse_integer(text.substr(colon + 1));
+  if (!first || !end || *first < 0) return "wants FIRST:END, two numbers of steps: 10:20";
+  request.profile_first = *first;
+  request.profile_end = *end;
   return request.profile_end > request.profile_first ? "" : "wants FIRST:END with END after FIRST";
 }
 

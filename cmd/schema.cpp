@@ -1,11 +1,11 @@
 // `trainctl schema`: the config language for editors (JSON Schema) and for people (Markdown).
 #include <CLI/CLI.hpp>
-#include <iostream>
 #include <memory>
 
 #include "cmd/run_spec.h"
 #include "cmd/schema_text.h"
 #include "cmd/subcommands.h"
+#include "parallel/launch/report.h"
 
 namespace trainctl {
 
@@ -18,7 +18,7 @@ Subcommand schema_subcommand() {
             app.add_flag("--markdown", *markdown, "The reference in Markdown instead");
             return [markdown] {
               const Section& root = section_of<RunSpec>();
-              std::cout << (*markdown ? markdown_reference(root) : json_schema(root));
+              answer(*markdown ? markdown_reference(root) : json_schema(root));
               return 0;
             };
           }};

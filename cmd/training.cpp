@@ -2,7 +2,7 @@
 #include "cmd/training.h"
 
 #include <cmath>
-#include <cstdio>
+#include <filesystem>
 
 #include "cmd/gpus.h"
 #include "cmd/job.h"
@@ -13,12 +13,16 @@
 #include "core/base/log.h"
 #include "core/metrics/monitor.h"
 #include "core/spec/units.h"
+#include "io/checkpoint/atomic_file.h"
 #include "io/checkpoint/store.h"
 #include "io/loader/data.h"
 #include "io/metrics/fan_out.h"
 #include "io/metrics/metrics_jsonl.h"
 #include "io/metrics/run_directory.h"
 #include "parallel/comm/text.h"
+#include "parallel/launch/report.h"
+#include "parallel/launch/status.h"
+#include "parallel/launch/stop.h"
 #include "parallel/trainer/trainer.h"
 
 namespace trainctl {
@@ -59,7 +63,26 @@ void claim(Lead& lead, const RunSpec& spec, const TrainingRequest& request, cons
   lead.sink = std::make_unique<MetricsFanOut>();
   lead.sink->add(std::make_unique<MetricsJsonl>(lead.directory->metrics_path(), spec.log.every));
   const ProgressStyle style = request.quiet ? ProgressStyle::none : request.progress;
-  lead.sink->add(std::make_unique<Progress>(style, spec.log.every, request.terminal_columns));
+  lead.sink->add(std::make_unique<Progress>(style, spec.log.every, request.terminal));
+}
+
+// Where a rank that shares the run directory with rank 0 logs: all its lines go to logs/rank-N.log, what matters of
+// them to log.txt. The supervisor learns where that is. `path` is rank 0's run directory, "" on the others.
+void join_log(const std::string& path, RankContext& context, Stream& stream) {
+  namespace fs = std::filesystem;
+  World& world = context.world;
+  const std::string absolute = path.empty() ? "" : fs::absolute(path).string();
+  const std::string own = path.empty() ? "" : lock_holder(absolute);
+  const std::string directory = broadcast_text(absolute, 0, world.communicator(), stream);
+  const std::string holder = broadcast_text(own, 0, world.communicator(), stream);
+  if (world.rank() == 0) {
+    if (context.situation.supervised) say_log(context.situation.status_file, directory + "/log.txt");
+    return;
+  }
+  if (holder.empty() || lock_holder(directory) != holder) return;  // another host, with folders of its own
+  create_folders(directory + "/logs");
+  log::add_file(directory + format("/logs/rank-{}.log", world.rank()));
+  log::add_file(directory + "/log.txt", log::Level::warning);
 }
 
 // A duration in steps; 0 where it is none.
@@ -247,7 +270,7 @@ int train(const RunSpec& stated, const TrainingRequest& request, RankContext& co
     if (lead.directory) {
       log::info(format("{} holds a finished run: nothing to do; more epochs or steps would go on from it",
                        lead.directory->path()));
-      if (request.json) std::fputs(final_line(lead.directory->metrics_path()).c_str(), stdout);
+      if (request.json) answer(final_line(lead.directory->metrics_path()));
     }
     return 0;
   }
@@ -269,11 +292,14 @@ int train(const RunSpec& stated, const TrainingRequest& request, RankContext& co
   TrainingPlan plan = training_plan(spec, data.info(), world.size());
   plan.result_names = result_names(job.program_spec());
   plan.facts = run_facts(job, data.info(), world.size(), batch, plan.total_steps);
-  const auto training = data.training(batch, job.share(), start, context.threads);
+  const StopRequest stop;  // until here there was nothing to save
+  const auto stop_requested = [&stop] { return stop.pending(); };
+  const auto training = data.training(batch, job.share(), start, context.threads, stop_requested);
   std::unique_ptr<BatchSource> validation;
   if (data.has(PartKind::validation))
-    validation = data.evaluation(PartKind::validation, batch, job.share(), context.threads);
+    validation = data.evaluation(PartKind::validation, batch, job.share(), context.threads, stop_requested);
   if (lead.directory) claim(lead, spec, request, with_findings(request.config, data, world.size(), batch));
+  join_log(lead.directory ? lead.directory->path() : "", context, device.host);
   tell_of_resume(spec, plan, lead, resumed);
   if (lead.sink) lead.sink->start(start_event(spec, world, job, plan, resumed, lead));
 
@@ -282,10 +308,10 @@ int train(const RunSpec& stated, const TrainingRequest& request, RankContext& co
   plan.profile_end = request.profile_end;
   OpRecorder profiler;
   const auto gpus = watch_gpus(spec, job.backend(), world, device.host, plan.log_every);
-  Trainer trainer({job.engine(), world.communicator(), device.host, job.programs(), *training, validation.get(),
-                   lead.sink.get(), lead.store.get(), [&context] { return context.stop.pending(); },
-                   request.profile_end > 0 ? &profiler : nullptr, gpus.get()},
-                  plan);
+  Trainer trainer(
+      {job.engine(), world.communicator(), device.host, job.programs(), *training, validation.get(), lead.sink.get(),
+       lead.store.get(), stop_requested, request.profile_end > 0 ? &profiler : nullptr, gpus.get()},
+      plan);
   if (resumed) trainer.resume(*resumed, !names_a_checkpoint(request.resume));
   try {
     EndEvent end = trainer.run();
@@ -298,7 +324,7 @@ int train(const RunSpec& stated, const TrainingRequest& request, RankContext& co
       job.engine().download();
       end.weights_sha256 = weights_sha256(job.engine().weights());
       lead.sink->end(end);
-      if (request.json) std::fputs(end_line(end).c_str(), stdout);
+      if (request.json) answer(end_line(end));
     }
     return end.status == "stopped" ? exit_code(ErrorKind::stopped) : 0;
   } catch (const Error& error) {

@@ -17,7 +17,7 @@ struct TrainingRequest {
   std::string run_directory;    // --run-dir; empty: runs/<name>
   std::string resume = "auto";  // auto, never, or the path of a checkpoint
   ProgressStyle progress = ProgressStyle::automatic;
-  std::optional<int> terminal_columns;  // of a supervised rank: see Situation
+  SupervisedTerminal terminal;  // of a supervised rank: see Situation
   bool quiet = false;
   bool json = false;               // the end event goes to stdout
   std::int64_t profile_first = 0;  // steps [first, end), from 0, go into timeline.json

@@ -1,16 +1,21 @@
 // The home of spdlog: a terminal sink that yields to a progress bar, and a file sink.
 #include "core/base/log.h"
 
+#include <fcntl.h>
 #include <spdlog/sinks/base_sink.h>
-#include <spdlog/sinks/basic_file_sink.h>
 #include <spdlog/spdlog.h>
+#include <unistd.h>
 
+#include <cerrno>
 #include <cstdio>
 #include <memory>
 #include <mutex>
+#include <system_error>
 #include <utility>
 
 #include "core/base/error.h"
+#include "core/base/format.h"
+#include "core/base/output.h"
 
 namespace trainctl::log {
 namespace {
@@ -39,6 +44,41 @@ class TerminalSink final : public spdlog::sinks::base_sink<std::mutex> {
   std::function<void()> before_, after_;
 };
 
+std::string why(int error) { return std::generic_category().message(error); }
+
+// Each line is one write at the file's end, so that lines of several processes stay whole.
+class FileSink final : public spdlog::sinks::base_sink<std::mutex> {
+ public:
+  FileSink(const std::string& path, std::shared_ptr<TerminalSink> terminal)
+      : path_(path),
+        terminal_(std::move(terminal)),
+        descriptor_(open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666)) {
+    if (descriptor_ >= 0) return;
+    throw Error(ErrorKind::resource, Place{path}, "cannot write: " + why(errno),
+                "choose a run directory that can be written (--run-dir)");
+  }
+  ~FileSink() override { close(descriptor_); }
+  FileSink(const FileSink&) = delete;
+  FileSink& operator=(const FileSink&) = delete;
+
+ protected:
+  void sink_it_(const spdlog::details::log_msg& message) override {
+    spdlog::memory_buf_t text;
+    formatter_->format(message, text);
+    const int error = write_all(descriptor_, {text.data(), text.size()});
+    if (error == 0 || std::exchange(failed_, true)) return;
+    const std::string line = format("{}: cannot write: {}; lines are missing there", path_, why(error));
+    terminal_->log({message.logger_name, spdlog::level::warn, spdlog::string_view_t(line.data(), line.size())});
+  }
+  void flush_() override {}
+
+ private:
+  std::string path_;
+  std::shared_ptr<TerminalSink> terminal_;
+  int descriptor_;
+  bool failed_ = false;
+};
+
 struct Logger {
   std::shared_ptr<TerminalSink> terminal = std::make_shared<TerminalSink>();
   std::shared_ptr<spdlog::logger> logger = std::make_shared<spdlog::logger>("trainctl", terminal);
@@ -49,10 +89,8 @@ struct Logger {
     apply_pattern();
     terminal->set_level(spdlog::level::info);
   }
-  void apply_pattern() {
-    const std::string who = prefix.empty() ? "" : "[" + prefix + "] ";
-    terminal->set_pattern(who + "%v");
-  }
+  std::string who() const { return prefix.empty() ? "" : "[" + prefix + "] "; }
+  void apply_pattern() { terminal->set_pattern(who() + "%v"); }
 };
 
 // The only process-wide object: what a process prints has one destination.
@@ -90,16 +128,11 @@ void set_prefix(std::string_view prefix) {
   logger().apply_pattern();
 }
 
-void add_file(const std::string& path) {
-  try {
-    auto sink = std::make_shared<spdlog::sinks::basic_file_sink_mt>(path);
-    sink->set_level(spdlog::level::info);
-    sink->set_pattern("%Y-%m-%d %H:%M:%S.%e %L %v");
-    logger().logger->sinks().push_back(std::move(sink));
-    logger().logger->flush_on(spdlog::level::info);
-  } catch (const spdlog::spdlog_ex& failure) {
-    throw Error(ErrorKind::resource, failure.what(), "choose a run directory that can be written (--run-dir)");
-  }
+void add_file(const std::string& path, Level level) {
+  auto sink = std::make_shared<FileSink>(path, logger().terminal);
+  sink->set_level(spdlog_level(level));
+  sink->set_pattern("%Y-%m-%d %H:%M:%S.%e %L " + logger().who() + "%v");
+  logger().logger->sinks().push_back(std::move(sink));
 }
 
 void debug(std::string_view line) { write(spdlog::level::debug, line); }

@@ -1,4 +1,4 @@
-// Log lines for people: one logger a process, on standard error and, once a run directory exists, in a file.
+// Log lines for people: one logger a process, on standard error and, once a run directory exists, in files.
 #pragma once
 
 #include <functional>
@@ -12,11 +12,12 @@ enum class Level { debug, info, warning, error, off };
 // What reaches the terminal. Other ranks than 0 of a run usually log warnings and errors only.
 void set_level(Level level);
 
-// A prefix such as "rank 3" in front of every line; empty for none.
+// A prefix such as "rank 3" in front of every line, in files that are added later too; empty for none.
 void set_prefix(std::string_view prefix);
 
-// Adds a file that receives every line of level info and above. Throws Error{resource} when it cannot be opened.
-void add_file(const std::string& path);
+// Adds a file that receives every line of the level and above, whole lines at its end: several processes may write to
+// one. Throws Error{resource} when it cannot be opened; where it can be written no longer the terminal says so, once.
+void add_file(const std::string& path, Level level = Level::info);
 
 void debug(std::string_view line);
 void info(std::string_view line);

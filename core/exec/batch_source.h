@@ -45,6 +45,9 @@ struct Batch {
   DataPosition position;  // of the first sample of the global batch
   bool last_of_epoch = false;
   double waited_seconds = 0;  // how long next() waited for the data
+  // False where the data did not come and a stop was requested: inputs and targets are zero, weights are NaN, so that a
+  // step with it is left out on all ranks. Every later batch of the source is so too.
+  bool complete = true;
 };
 
 // Which share of each global batch a rank takes: samples [rank * B / ranks, (rank + 1) * B / ranks) of the B.

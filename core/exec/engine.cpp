@@ -11,6 +11,12 @@
 #include "core/graph/ops/update.h"
 
 namespace trainctl {
+namespace {
+
+// What a rank without data adds to the sum of stop requests: more than all ranks' own requests come to.
+constexpr float abandon_request = 1 << 20;
+
+}  // namespace
 
 Engine::~Engine() {
   // What is under way after an error still uses the memory.
@@ -122,7 +128,7 @@ void Engine::start(int program, const Batch& batch, const StepInput& input) {
   const StepTensors& step = programs_[static_cast<std::size_t>(program)].program.step;
   write_scalar(turn, program, step.learning_rate, static_cast<float>(input.learning_rate));
   write_scalar(turn, program, step.step, input.step);
-  write_scalar(turn, program, step.stop_request, input.stop ? 1.0f : 0.0f);
+  write_scalar(turn, program, step.stop_request, input.abandons ? abandon_request : input.stop ? 1.0f : 0.0f);
   write_scalar(turn, program, step.loss_scale, static_cast<float>(input.loss_scale));
   bring(turn, batch);
   queue(number);
@@ -164,6 +170,7 @@ void Engine::read_result(const Turn& turn, StepResult& result) {
   result.gradient_norm = read_sum(turn, step.gradient_norm);
   result.not_finite = read_sum(turn, step.agree, agree_not_finite) != 0;
   result.stop = read_sum(turn, step.agree, agree_stop) != 0;
+  result.abandoned = read_sum(turn, step.agree, agree_stop) >= abandon_request;
 }
 
 void Engine::read_parts(int turn) {

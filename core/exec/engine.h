@@ -29,6 +29,7 @@ struct StepResult {
   double gradient_norm = 0;         // training only
   bool not_finite = false;          // a loss was NaN or Inf on some rank: the update was left out
   bool stop = false;                // some rank was asked to stop
+  bool abandoned = false;           // and some rank had no data for this step: the update was left out
 };
 
 class Engine {
@@ -48,6 +49,7 @@ class Engine {
     std::int64_t step = 0;    // from 0
     bool stop = false;        // this rank was asked to stop
     double loss_scale = 1.0;  // what gradients are multiplied with on their way, in float16
+    bool abandons = false;    // this rank was asked to stop and has no data: the batch is not complete
   };
   // Queues a program's schedule on this rank's share of a batch (program.micro_batch_samples * micro_batches samples).
   // The batch's memory must stay until the step is finished, or on asynchronous devices until start() returns. At most

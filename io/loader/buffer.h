@@ -1,9 +1,14 @@
 // The memory of one batch, and the two counters by which workers and the caller hand it to each other.
 #pragma once
 
+#include <linux/futex.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
 #include <atomic>
 #include <cstdint>
 #include <cstdlib>
+#include <ctime>
 #include <exception>
 #include <memory>
 #include <new>
@@ -26,6 +31,15 @@ class AlignedBytes {
   };
   std::unique_ptr<void, Free> data_;
 };
+
+// Atomic waits with a time limit, which std::atomic has none of; they also return without a cause.
+inline void wait_while(std::atomic<std::uint32_t>& word, std::uint32_t value, long milliseconds) {
+  const timespec limit{milliseconds / 1000, milliseconds % 1000 * 1000000};
+  syscall(SYS_futex, &word, FUTEX_WAIT_PRIVATE, value, &limit, nullptr, 0);
+}
+inline void wake_waiter(std::atomic<std::uint32_t>& word) {
+  syscall(SYS_futex, &word, FUTEX_WAKE_PRIVATE, 1, nullptr, nullptr, 0);
+}
 
 struct BatchBuffer {
   BatchBuffer(std::int64_t rows, std::int64_t input_bytes, std::int64_t target_bytes, std::uint32_t chunks)

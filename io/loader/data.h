@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <vector>
 
@@ -25,13 +26,13 @@ class Data {
   const std::vector<Statistics>& measured() const { return measured_; }
 
   // Endless, from `start` on. `cores` of this rank bound the threads where `workers` is auto; 0: those that the process
-  // may use.
+  // may use. `stop_requested`: see LoaderOptions.
   std::unique_ptr<BatchSource> training(std::int64_t batch_size, const DataShare& share, const DataPosition& start,
-                                        int cores = 0) const;
+                                        int cores = 0, const std::function<bool()>& stop_requested = {}) const;
   // A part from its first sample to its last, without augmentation, in the same order every time; begins again behind
   // the batch that is the last of its epoch.
-  std::unique_ptr<BatchSource> evaluation(PartKind part, std::int64_t batch_size, const DataShare& share,
-                                          int cores = 0) const;
+  std::unique_ptr<BatchSource> evaluation(PartKind part, std::int64_t batch_size, const DataShare& share, int cores = 0,
+                                          const std::function<bool()>& stop_requested = {}) const;
 
  private:
   int workers(int cores) const;

@@ -6,6 +6,7 @@
 #include <signal.h>
 
 #include <chrono>
+#include <limits>
 #include <thread>
 #include <vector>
 
@@ -16,7 +17,10 @@
 namespace trainctl {
 namespace {
 
-class Loader final : public BatchSource {
+using Clock = std::chrono::steady_clock;
+
+// Its workers own it together with its user, so that one that a read holds for ever may be left behind.
+class Loader : public std::enable_shared_from_this<Loader> {
  public:
   Loader(std::shared_ptr<const DataPart> part, const LoaderOptions& options)
       : part_(std::move(part)),
@@ -26,23 +30,27 @@ class Loader final : public BatchSource {
         target_values_(part_->target_shape().count()),
         target_bytes_(target_values_ * size_of(part_->target_dtype())),
         position_(plan_.start()) {
-    const std::int64_t rows = (plan_.batch_size() + options.share.ranks - 1) / options.share.ranks;
-    chunks_ = static_cast<std::uint32_t>(std::clamp<std::int64_t>(options.workers, 1, std::max<std::int64_t>(1, rows)));
+    rows_ = (plan_.batch_size() + options.share.ranks - 1) / options.share.ranks;
+    chunks_ =
+        static_cast<std::uint32_t>(std::clamp<std::int64_t>(options.workers, 1, std::max<std::int64_t>(1, rows_)));
     const int buffers = options.workers == 0 ? 1 : options.prefetch + 1;
     for (int i = 0; i < buffers; ++i) {
-      buffers_.push_back(std::make_unique<BatchBuffer>(rows, input_bytes_, target_bytes_, chunks_));
+      buffers_.push_back(std::make_unique<BatchBuffer>(rows_, input_bytes_, target_bytes_, chunks_));
     }
-    start_workers();
   }
+  Loader(const Loader&) = delete;
+  Loader& operator=(const Loader&) = delete;
 
-  ~Loader() override { stop_workers(); }
-
-  const Batch& next() override {
+  const Batch& next() {
+    if (abandoned_) {
+      ++used_;
+      return incomplete();
+    }
     if (used_ >= 0) give_back(*buffers_[static_cast<std::size_t>(used_ % buffer_count())]);
     ++used_;
     BatchBuffer& buffer = *buffers_[static_cast<std::size_t>(used_ % buffer_count())];
     batch_.waited_seconds = 0;
-    if (buffer.pending.load(std::memory_order_acquire) != 0) wait_for(buffer);
+    if (buffer.pending.load(std::memory_order_acquire) != 0 && !wait_for(buffer)) return incomplete();
     for (const std::exception_ptr& error : buffer.errors) {
       if (error) std::rethrow_exception(error);
     }
@@ -50,13 +58,8 @@ class Loader final : public BatchSource {
     return batch_;
   }
 
-  DataPosition position() const override { return position_; }
-  std::int64_t samples_per_epoch() const override { return plan_.samples(); }
-  std::int64_t batch_size() const override { return plan_.batch_size(); }
-  std::int64_t last_batch_size() const override { return plan_.last_batch_size(); }
-
- private:
-  std::int64_t buffer_count() const { return static_cast<std::int64_t>(buffers_.size()); }
+  const DataPosition& position() const { return position_; }
+  const BatchPlan& plan() const { return plan_; }
 
   void start_workers() {
     // Signals are the main thread's: the workers inherit a mask that blocks them all.
@@ -64,7 +67,9 @@ class Loader final : public BatchSource {
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
     try {
-      for (int i = 0; i < options_.workers; ++i) workers_.emplace_back([this] { work(); });
+      for (int i = 0; i < options_.workers; ++i) {
+        workers_.emplace_back([self = shared_from_this()] { self->work(); });
+      }
     } catch (...) {
       stop_workers();
       pthread_sigmask(SIG_SETMASK, &before, nullptr);
@@ -79,8 +84,12 @@ class Loader final : public BatchSource {
       buffer->turn.fetch_add(1u << 31);  // no turn that anyone waits for; wakes those that wait
       buffer->turn.notify_all();
     }
-    for (std::thread& worker : workers_) worker.join();
+    for (std::thread& worker : workers_) abandoned_ ? worker.detach() : worker.join();
+    workers_.clear();
   }
+
+ private:
+  std::int64_t buffer_count() const { return static_cast<std::int64_t>(buffers_.size()); }
 
   void work() {
     DataPart::Scratch scratch;
@@ -94,7 +103,7 @@ class Loader final : public BatchSource {
         buffer.turn.wait(now);
       }
       fill_chunk(buffer, batch, static_cast<std::uint32_t>(ticket % chunks_), scratch);
-      if (buffer.pending.fetch_sub(1, std::memory_order_acq_rel) == 1) buffer.pending.notify_one();
+      if (buffer.pending.fetch_sub(1, std::memory_order_acq_rel) == 1) wake_waiter(buffer.pending);
     }
   }
 
@@ -119,15 +128,38 @@ class Loader final : public BatchSource {
     }
   }
 
-  void wait_for(BatchBuffer& buffer) {
-    const auto start = std::chrono::steady_clock::now();
+  // False where a stop is requested and the data does not come.
+  bool wait_for(BatchBuffer& buffer) {
+    constexpr std::chrono::seconds patience(1);
+    const Clock::time_point start = Clock::now();
+    Clock::time_point request = Clock::time_point::max();
     if (options_.workers == 0) {
       fill_chunk(buffer, used_, 0, scratch_);
       buffer.pending.store(0, std::memory_order_relaxed);
     }
-    for (std::uint32_t pending; (pending = buffer.pending.load(std::memory_order_acquire)) != 0;)
-      buffer.pending.wait(pending);
-    batch_.waited_seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    for (std::uint32_t pending; (pending = buffer.pending.load(std::memory_order_acquire)) != 0;) {
+      wait_while(buffer.pending, pending, 100);
+      if (!options_.stop_requested || !options_.stop_requested()) continue;
+      const Clock::time_point now = Clock::now();
+      request = std::min(request, now);
+      abandoned_ = now - request > patience;
+      if (abandoned_) return false;
+    }
+    batch_.waited_seconds = std::chrono::duration<double>(Clock::now() - start).count();
+    return true;
+  }
+
+  // The batch that did not come, in memory that no worker writes.
+  const Batch& incomplete() {
+    const DataPosition before = position_;
+    if (!nothing_) nothing_ = std::make_unique<BatchBuffer>(rows_, input_bytes_, target_bytes_, 1);
+    std::fill_n(nothing_->inputs.get(), rows_ * input_bytes_, std::byte{0});
+    std::fill_n(nothing_->targets.get(), rows_ * target_bytes_, std::byte{0});
+    std::fill(nothing_->weights.begin(), nothing_->weights.end(), std::numeric_limits<float>::quiet_NaN());
+    describe(*nothing_);
+    batch_.complete = false;
+    position_ = before;
+    return batch_;
   }
 
   void give_back(BatchBuffer& buffer) {
@@ -154,6 +186,7 @@ class Loader final : public BatchSource {
   LoaderOptions options_;
   BatchPlan plan_;
   std::int64_t input_bytes_, target_values_, target_bytes_;
+  std::int64_t rows_ = 0;  // of a buffer
   std::uint32_t chunks_ = 1;
   std::vector<std::unique_ptr<BatchBuffer>> buffers_;
   std::atomic<std::int64_t> next_ticket_{0};
@@ -165,6 +198,25 @@ class Loader final : public BatchSource {
   std::int64_t used_ = -1;     // number of the batch that next() returned last
   DataPosition position_;
   Batch batch_;
+  bool abandoned_ = false;
+  std::unique_ptr<BatchBuffer> nothing_;
+};
+
+class LoaderSource final : public BatchSource {
+ public:
+  explicit LoaderSource(std::shared_ptr<Loader> loader) : loader_(std::move(loader)) { loader_->start_workers(); }
+  ~LoaderSource() override { loader_->stop_workers(); }
+  LoaderSource(const LoaderSource&) = delete;
+  LoaderSource& operator=(const LoaderSource&) = delete;
+
+  const Batch& next() override { return loader_->next(); }
+  DataPosition position() const override { return loader_->position(); }
+  std::int64_t samples_per_epoch() const override { return loader_->plan().samples(); }
+  std::int64_t batch_size() const override { return loader_->plan().batch_size(); }
+  std::int64_t last_batch_size() const override { return loader_->plan().last_batch_size(); }
+
+ private:
+  std::shared_ptr<Loader> loader_;
 };
 
 }  // namespace
@@ -173,7 +225,7 @@ std::unique_ptr<BatchSource> make_loader(std::shared_ptr<const DataPart> part, c
   if (part->size() == 0) throw Error(ErrorKind::data, "there are no samples");
   require(options.batch_size > 0 && options.workers >= 0 && options.prefetch >= 1,
           "batch size, workers and prefetch of a loader");
-  return std::make_unique<Loader>(std::move(part), options);
+  return std::make_unique<LoaderSource>(std::make_shared<Loader>(std::move(part), options));
 }
 
 }  // namespace trainctl

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 
 #include "core/exec/batch_source.h"
@@ -18,10 +19,13 @@ struct LoaderOptions {
   bool shuffle = true;   // in training
   int workers = 1;       // threads; 0: next() reads by itself
   int prefetch = 2;      // batches ahead
+  // Asked while next() waits for workers: where a stop is requested and the data does not come for a second (a file
+  // system hangs), next() returns batches that are not complete. Empty: it waits.
+  std::function<bool()> stop_requested = {};
 };
 
 // Throws Error{data} where the part is empty. Threads end with the source, at the latest after the sample that they
-// read.
+// read; after an incomplete batch they are left to themselves.
 std::unique_ptr<BatchSource> make_loader(std::shared_ptr<const DataPart> part, const LoaderOptions& options);
 
 }  // namespace trainctl

@@ -1,4 +1,4 @@
-// When a step is to be reported: every so many steps, epochs or seconds.
+// When a step is to be reported: every so many steps, epochs or seconds, and for people not too often.
 #pragma once
 
 #include <algorithm>
@@ -39,6 +39,28 @@ class Due {
  private:
   Duration every_;
   double last_ = std::numeric_limits<double>::quiet_NaN();
+};
+
+// How many lines of steps a person wants to read: the first ones as they come, a sign of life, then a line every few
+// seconds, and once a minute in a long run.
+class LineRate {
+ public:
+  // Called for each step that is due, at `now` in seconds of any clock: whether it has a line.
+  bool operator()(double now) {
+    if (std::isnan(start_)) start_ = now;
+    const double interval = std::clamp((now - start_) / 20, 5.0, 60.0);
+    if (lines_ >= at_once && now - last_ < interval) return false;
+    ++lines_;
+    last_ = now;
+    return true;
+  }
+
+ private:
+  static constexpr int at_once = 10;
+
+  int lines_ = 0;
+  double start_ = std::numeric_limits<double>::quiet_NaN();
+  double last_ = 0;
 };
 
 }  // namespace trainctl

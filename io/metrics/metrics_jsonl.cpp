@@ -16,6 +16,8 @@
 #include "core/base/files.h"
 #include "core/base/json.h"
 #include "io/checkpoint/atomic_file.h"
+#include "core/base/json_fwd.h"
+#include "core/base/output.h"
 
 namespace trainctl {
 namespace {
@@ -64,8 +66,6 @@ Json gpu(const GpuSample& sample) {
           {"throttled", throttle_words(reading.throttled)}};
 }
 
-std::string line(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n"; }
-
 }  // namespace
 
 MetricsJsonl::MetricsJsonl(std::string path, Duration every) : path_(std::move(path)), due_(every) {
@@ -88,12 +88,9 @@ MetricsJsonl::MetricsJsonl(std::string path, Duration every) : path_(std::move(p
 MetricsJsonl::~MetricsJsonl() { close(descriptor_); }
 
 void MetricsJsonl::write(const std::string& text) {
-  ssize_t done = 0;
-  do {
-    done = ::write(descriptor_, text.data(), text.size());
-  } while (done < 0 && errno == EINTR);
-  if (done == static_cast<ssize_t>(text.size())) return;
-  const std::string why = std::generic_category().message(done < 0 ? errno : ENOSPC);
+  const int error = write_all(descriptor_, text);
+  if (error == 0) return;
+  const std::string why = std::generic_category().message(error);
   throw Error(ErrorKind::resource, Place{path_}, "cannot write: " + why, "make room there, then run again");
 }
 
@@ -112,7 +109,7 @@ void MetricsJsonl::start(const StartEvent& e) {
   json["steps_per_epoch"] = e.steps_per_epoch;
   json["total_steps"] = e.total_steps;
   json["first_step"] = e.first_step;
-  write(line(json));
+  write(json_line(json));
 }
 
 void MetricsJsonl::step(const StepEvent& e) {
@@ -127,7 +124,7 @@ void MetricsJsonl::step(const StepEvent& e) {
   json["gradient_norm"] = e.gradient_norm;
   json["data_wait_share"] = e.data_wait_share;
   for (const GpuSample& sample : e.gpus) json["gpu"].push_back(gpu(sample));
-  write(line(json));
+  write(json_line(json));
 }
 
 void MetricsJsonl::epoch(const EpochEvent& e) {
@@ -137,7 +134,7 @@ void MetricsJsonl::epoch(const EpochEvent& e) {
   json["train"] = Json(e.train);
   json["validation"] = Json(e.validation);
   json["seconds"] = e.seconds;
-  write(line(json));
+  write(json_line(json));
 }
 
 void MetricsJsonl::checkpoint(const CheckpointEvent& e) {
@@ -146,7 +143,7 @@ void MetricsJsonl::checkpoint(const CheckpointEvent& e) {
   json["path"] = e.path;
   json["seconds"] = e.seconds;
   json["bytes"] = e.bytes;
-  write(line(json));
+  write(json_line(json));
 }
 
 void MetricsJsonl::end(const EndEvent& e) { write(end_line(e)); }
@@ -172,7 +169,7 @@ std::string end_line(const EndEvent& e) {
                    {"peak_memory_bytes", known(e.gpus.peak_memory_bytes)},
                    {"throttled", throttle_words(e.gpus.throttled)}};
   }
-  return line(json);
+  return json_line(json);
 }
 
 std::string final_line(const std::string& path) {

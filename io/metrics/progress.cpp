@@ -1,6 +1,7 @@
 // The bar on the terminal, and the sink that feeds it.
 #include "io/metrics/progress.h"
 
+#include <fcntl.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
@@ -23,9 +24,10 @@ double now_seconds() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
-int terminal_width() {
+// 0 where it is no terminal.
+int width_of(int descriptor) {
   winsize size{};
-  return ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
+  return ioctl(descriptor, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
 }
 
 ProgressStyle resolved(ProgressStyle style, std::optional<int> columns) {
@@ -38,10 +40,18 @@ ProgressStyle resolved(ProgressStyle style, std::optional<int> columns) {
 }  // namespace
 
 struct ProgressBar::Shared {
+  int terminal = STDERR_FILENO;
   std::optional<int> columns;
   std::mutex mutex;  // log lines come from any thread
   std::string line;  // what stands on the terminal
 
+  ~Shared() {
+    if (terminal > STDERR_FILENO) close(terminal);
+  }
+  int width() const {
+    const int now = width_of(terminal);
+    return now > 0 ? now : columns.value_or(80);
+  }
   void erase() const {
     if (!line.empty()) std::fputs("\r\x1b[K", stderr);
   }
@@ -51,8 +61,9 @@ struct ProgressBar::Shared {
   }
 };
 
-ProgressBar::ProgressBar(std::optional<int> columns) : shared_(std::make_unique<Shared>()) {
-  shared_->columns = columns;
+ProgressBar::ProgressBar(const SupervisedTerminal& terminal) : shared_(std::make_unique<Shared>()) {
+  shared_->columns = terminal.columns;
+  if (!terminal.path.empty()) shared_->terminal = open(terminal.path.c_str(), O_RDONLY | O_NOCTTY | O_CLOEXEC);
   Shared* shared = shared_.get();
   log::set_terminal_hooks(
       [shared] {
@@ -71,7 +82,7 @@ ProgressBar::~ProgressBar() {
 }
 
 void ProgressBar::draw(const ProgressState& state) {
-  std::string line = bar_line(state, shared_->columns.value_or(terminal_width()) - 1);  // the last column would wrap
+  std::string line = bar_line(state, shared_->width() - 1);  // the last column would wrap
   const std::lock_guard lock(shared_->mutex);
   shared_->line = std::move(line);
   shared_->show();
@@ -84,9 +95,9 @@ void ProgressBar::clear() {
   std::fflush(stderr);
 }
 
-Progress::Progress(ProgressStyle style, Duration every, std::optional<int> columns)
-    : style_(resolved(style, columns)), due_(every) {
-  if (style_ == ProgressStyle::bar) bar_ = std::make_unique<ProgressBar>(columns);
+Progress::Progress(ProgressStyle style, Duration every, const SupervisedTerminal& terminal)
+    : style_(resolved(style, terminal.columns)), due_(every) {
+  if (style_ == ProgressStyle::bar) bar_ = std::make_unique<ProgressBar>(terminal);
 }
 
 Progress::~Progress() = default;
@@ -104,7 +115,9 @@ void Progress::step(const StepEvent& event) {
     sums->wait += event.data_wait_share;
   }
   const double now = now_seconds();
-  if (style_ == ProgressStyle::plain && due_(event, now)) log::info(step_line(state_since_last_line(event, now)));
+  if (style_ == ProgressStyle::plain && due_(event, now) && rate_(now)) {
+    log::info(step_line(state_since_last_line(event, now)));
+  }
   if (bar_ && now - last_line_ >= redraw_seconds) bar_->draw(state_since_last_line(event, now));
 }
 

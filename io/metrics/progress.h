@@ -26,10 +26,17 @@ struct EnumNames<ProgressStyle> {
                                                       {ProgressStyle::none, "none"}};
 };
 
-// A bar on standard error that steps aside for log lines. Redrawn ten times a second at most.
+// The terminal that standard error reaches through a supervisor; without one, standard error itself is asked.
+struct SupervisedTerminal {
+  std::optional<int> columns;  // its width when the run began
+  std::string path;            // "/dev/pts/3": is asked for the width now; empty where it is not of this host
+};
+
+// A bar on standard error that steps aside for log lines, always as wide as the terminal is then. Redrawn ten times a
+// second at most.
 class ProgressBar {
  public:
-  explicit ProgressBar(std::optional<int> columns);
+  explicit ProgressBar(const SupervisedTerminal& terminal);
   ~ProgressBar();  // leaves no bar behind
   ProgressBar(const ProgressBar&) = delete;
   ProgressBar& operator=(const ProgressBar&) = delete;
@@ -45,9 +52,8 @@ class ProgressBar {
 // Whole lines go through the log (level info), so that they stand in log.txt too and --quiet hides them.
 class Progress final : public MetricsSink {
  public:
-  // `every`: which steps have a line in the plain style. `columns`: the width of the terminal that standard error
-  // reaches through a supervisor; without it, standard error itself is asked.
-  Progress(ProgressStyle style, Duration every, std::optional<int> columns = {});
+  // `every`: which steps may have a line in the plain style; LineRate says how many have one.
+  Progress(ProgressStyle style, Duration every, const SupervisedTerminal& terminal = {});
   ~Progress() override;
 
   void start(const StartEvent& event) override;
@@ -61,6 +67,7 @@ class Progress final : public MetricsSink {
 
   ProgressStyle style_;
   Due due_;
+  LineRate rate_;
   std::unique_ptr<ProgressBar> bar_;
   StartEvent start_;
   std::string last_checkpoint_;

@@ -10,6 +10,7 @@
 #include <cerrno>
 #include <climits>
 #include <filesystem>
+#include <fstream>
 #include <system_error>
 #include <utility>
 
@@ -62,6 +63,12 @@ bool is_same_file(int descriptor, const std::string& file) {
 }
 
 }  // namespace
+
+std::string lock_holder(const std::string& folder) {
+  std::string who;
+  std::getline(std::ifstream(folder + "/lock"), who);
+  return who;
+}
 
 RunLock::~RunLock() { release(); }
 

@@ -32,6 +32,9 @@ class RunLock {
   std::vector<std::string> made_folders_;  // the innermost first
 };
 
+// Who writes in a run directory, as its lock says; "" where nobody does. It differs from run to run and host to host.
+std::string lock_holder(const std::string& folder);
+
 // Whether a run would be able to write there, tried with all that it does at its start: folder, lock, a file. Leaves
 // nothing behind. Throws what the run would.
 void rehearse_run_directory(const std::string& folder);

@@ -30,15 +30,17 @@ std::vector<char*> pointers(std::vector<std::string>& words) {
 }
 
 // Between fork and exec: only calls that are safe in a copy of a process.
-[[noreturn]] void become(const char* program, char** arguments, char** environment, pid_t parent, int errors,
-                         int messages) {
+[[noreturn]] void become(const char* program, char** arguments, char** environment, pid_t parent, int output,
+                         int errors, int messages) {
   setpgid(0, 0);
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (getppid() != parent) _exit(127);
   signal(SIGTTOU, SIG_IGN);  // it is no foreground process, and may write all the same
+  for (int number : {SIGPIPE, SIGXFSZ, SIGUSR1, SIGINT, SIGTERM}) signal(number, SIG_DFL);  // this process's own
   const int nothing = open("/dev/null", O_RDONLY);
   dup2(nothing, STDIN_FILENO);
-  const int safe = fcntl(messages, F_DUPFD, messages_descriptor + 1);  // 3 itself may be the pipe of errors
+  dup2(output, STDOUT_FILENO);
+  const int safe = fcntl(messages, F_DUPFD, messages_descriptor + 1);  // 3 itself may be another of the pipes
   dup2(errors, STDERR_FILENO);
   dup2(safe, messages_descriptor);
   close(safe);
@@ -95,22 +97,25 @@ ChildProcess start_process(const std::vector<std::string>& command, const Variab
   for (const auto& [name, value] : merged) variables.push_back(name + "=" + value);
   const std::vector<char*> argument_pointers = pointers(words);
   const std::vector<char*> variable_pointers = pointers(variables);
+  std::array<int, 2> output{};
   std::array<int, 2> errors{};
   std::array<int, 2> messages{};
   const pid_t self = getpid();
   pid_t pid = -1;
-  if (pipe2(errors.data(), O_CLOEXEC) == 0 && pipe2(messages.data(), O_CLOEXEC) == 0) pid = fork();
+  if (pipe2(output.data(), O_CLOEXEC) == 0 && pipe2(errors.data(), O_CLOEXEC) == 0 &&
+      pipe2(messages.data(), O_CLOEXEC) == 0) {
+    pid = fork();
+  }
   if (pid < 0) {
     throw Error(ErrorKind::resource, format("{} cannot be started: {}", command.front(), std::strerror(errno)));
   }
   if (pid == 0) {
     become(words.front().c_str(), const_cast<char**>(argument_pointers.data()),
-           const_cast<char**>(variable_pointers.data()), self, errors[1], messages[1]);
+           const_cast<char**>(variable_pointers.data()), self, output[1], errors[1], messages[1]);
   }
   setpgid(pid, pid);  // here too: whoever is first
-  close(errors[1]);
-  close(messages[1]);
-  return {pid, errors[0], messages[0]};
+  for (const auto& pipe : {output, errors, messages}) close(pipe[1]);
+  return {pid, output[0], errors[0], messages[0]};
 }
 
 bool has_children(pid_t pid) { return !children_of(pid).empty(); }

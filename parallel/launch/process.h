@@ -10,9 +10,10 @@
 
 namespace trainctl {
 
-// A running program whose output comes back in two pipes.
+// A running program whose output comes back in three pipes.
 struct ChildProcess {
   pid_t pid = -1;
+  int output = -1;    // what it and its own children write to standard output
   int errors = -1;    // what it and its own children write to standard error
   int messages = -1;  // what it writes to descriptor 3
 };
@@ -23,8 +24,7 @@ inline constexpr int messages_descriptor = 3;
 std::string find_program(const std::string& name);
 
 // Starts a program in a process group of its own, with the environment of this process and `environment`
-// on top, an empty standard input and the standard output of this process. It gets SIGKILL when the calling thread
-// ends. Throws Error{resource}.
+// on top and an empty standard input. It gets SIGKILL when the calling thread ends. Throws Error{resource}.
 ChildProcess start_process(const std::vector<std::string>& command, const Variables::Map& environment);
 
 // Whether a process has children that live.

@@ -10,4 +10,8 @@ namespace trainctl {
 // rank does not outlive its mpirun. What comes back is the number of threads that kernels may use.
 int prepare_rank(const Situation& situation, const Variables& variables);
 
+// Throws std::system_error where so many threads cannot be started: the libraries that start them end the process
+// instead.
+void require_threads(int count);
+
 }  // namespace trainctl

@@ -31,7 +31,8 @@ int tasks_on_node(const Variables& variables, int tasks) {
 Situation find_situation(const Variables& variables) {
   Situation situation;
   situation.status_file = variables.text(status_file_variable);
-  situation.terminal_columns = variables.number(terminal_variable);
+  situation.terminal_columns = variables.number(columns_variable);
+  situation.terminal = variables.text(terminal_variable);
   const std::optional<int> mpirun_ranks = variables.number("OMPI_COMM_WORLD_SIZE");
   const std::optional<int> pmix_rank = variables.number("PMIX_RANK");
   const int tasks = tasks_of_step(variables);

@@ -24,7 +24,8 @@ struct Situation {
   bool supervised = false;              // by a trainctl that waits for the status file
   bool bound = false;                   // the user's launcher has given each rank cores of its own
   std::string status_file;              // empty: nobody waits for one
-  std::optional<int> terminal_columns;  // supervised ranks: the width of the user's terminal, where there is one
+  std::optional<int> terminal_columns;  // supervised ranks: the width of the user's terminal, where there is one,
+  std::string terminal;                 // and its path, where it is of this host
 
   bool is_rank() const { return started_by == StartedBy::mpirun || started_by == StartedBy::srun; }
 };

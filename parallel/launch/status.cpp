@@ -1,10 +1,9 @@
-// The status file: a line with the exit code, then the message.
+// The status file: a line with the exit code, one with the errors and their places, then the message.
 #include "parallel/launch/status.h"
 
 #include <unistd.h>
 
 #include <cerrno>
-#include <filesystem>
 #include <fstream>
 #include <sstream>
 
@@ -12,6 +11,7 @@ namespace trainctl {
 namespace {
 
 std::string ready_path(const std::string& status_path) { return status_path + ".ready"; }
+std::string log_path(const std::string& status_path) { return status_path + ".log"; }
 
 }  // namespace
 
@@ -19,7 +19,7 @@ StatusLeft leave_status(const std::string& path, const RankStatus& status) {
   if (path.empty()) return StatusLeft::unreachable;
   const std::string temporary = path + "." + std::to_string(getpid());
   std::ofstream file(temporary);
-  file << status.exit_code << '\n' << status.message;
+  file << status.exit_code << '\n' << diagnostics_json(status.errors) << status.message;
   file.close();
   if (file.fail()) return StatusLeft::unreachable;
   const bool first = link(temporary.c_str(), path.c_str()) == 0;  // fails where there is one already
@@ -33,6 +33,9 @@ std::optional<RankStatus> read_status(const std::string& path) {
   RankStatus status;
   if (!(file >> status.exit_code)) return {};
   file.ignore(1);
+  std::string errors;
+  std::getline(file, errors);
+  status.errors = read_diagnostics(errors);
   std::ostringstream message;
   if (file.peek() != std::ifstream::traits_type::eof()) message << file.rdbuf();
   status.message = message.str();
@@ -41,6 +44,14 @@ std::optional<RankStatus> read_status(const std::string& path) {
 
 void say_ready(const std::string& status_path) { std::ofstream(ready_path(status_path)).close(); }
 
-bool said_ready(const std::string& status_path) { return std::filesystem::exists(ready_path(status_path)); }
+bool said_ready(const std::string& status_path) { return access(ready_path(status_path).c_str(), F_OK) == 0; }
+
+void say_log(const std::string& status_path, const std::string& path) { std::ofstream(log_path(status_path)) << path; }
+
+std::string said_log(const std::string& status_path) {
+  std::string path;
+  std::getline(std::ifstream(log_path(status_path)), path);
+  return path;
+}
 
 }  // namespace trainctl

@@ -4,14 +4,12 @@
 #include <optional>
 #include <string>
 
+#include "core/base/failure.h"
+
 namespace trainctl {
 
-struct RankStatus {
-  int exit_code = 0;
-  std::string message;  // what the user is to read; empty after success
-
-  bool operator==(const RankStatus&) const = default;
-};
+// An exit code of 0 is success.
+using RankStatus = Failure;
 
 enum class StatusLeft {
   yes,                // the supervisor will print the message
@@ -26,9 +24,13 @@ StatusLeft leave_status(const std::string& path, const RankStatus& status);
 // Nothing where no rank has left one.
 std::optional<RankStatus> read_status(const std::string& path);
 
-// Rank 0 says that all ranks have made their StopRequest (MPI_Init comes after it and waits for all): from now on the
-// supervisor relays requests.
+// Rank 0 says that all ranks await requests to stop (MPI_Init comes after that and waits for all): from now on the
+// supervisor relays them.
 void say_ready(const std::string& status_path);
 bool said_ready(const std::string& status_path);
+
+// Rank 0 says where the run's log is, so that the supervisor's words reach it; "" where it has not.
+void say_log(const std::string& status_path, const std::string& log_path);
+std::string said_log(const std::string& status_path);
 
 }  // namespace trainctl

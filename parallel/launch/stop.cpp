@@ -1,10 +1,11 @@
-// The signal handlers behind StopRequest.
+// The signal handlers behind requests to stop.
 #include "parallel/launch/stop.h"
 
 #include <signal.h>
 #include <unistd.h>
 
 #include <array>
+#include <utility>
 
 namespace trainctl {
 namespace {
@@ -14,35 +15,65 @@ constexpr std::array<int, 4> stop_signals = {SIGUSR1, SIGTERM, SIGHUP, SIGINT};
 // A handler reaches nothing else than variables of the whole process.
 volatile sig_atomic_t requested = 0;
 volatile sig_atomic_t interrupted = 0;
-std::array<struct sigaction, stop_signals.size()> previous;
+const char* volatile farewell = nullptr;
+volatile std::size_t farewell_size = 0;
+volatile int farewell_descriptor = -1;
 
-void on_signal(int signal) {
+[[noreturn]] void leave_at_once() {
+  if (farewell != nullptr && write(farewell_descriptor, farewell, farewell_size) < 0) {  // nobody is left to tell
+  }
+  _exit(130);
+}
+
+void end_process(int) { leave_at_once(); }
+
+void note(int signal) {
   if (signal == SIGINT) {
-    if (interrupted != 0) _exit(130);
+    if (interrupted != 0) leave_at_once();
     interrupted = 1;
   }
   requested = 1;
 }
 
+void handle(void (*handler)(int)) {
+  struct sigaction action {};
+  action.sa_handler = handler;
+  action.sa_flags = SA_RESTART;
+  sigemptyset(&action.sa_mask);
+  for (int number : stop_signals) sigaddset(&action.sa_mask, number);
+  for (int number : stop_signals) {
+    struct sigaction before {};
+    sigaction(number, &action, &before);
+    if (number == SIGHUP && before.sa_handler == SIG_IGN) sigaction(SIGHUP, &before, nullptr);
+  }
+}
+
 }  // namespace
+
+StopAtOnce::StopAtOnce(int descriptor, std::string text) : farewell_(std::move(text)) {
+  farewell = farewell_.data();
+  farewell_size = farewell_.size();
+  farewell_descriptor = descriptor;
+  handle(end_process);
+}
+
+StopAtOnce::~StopAtOnce() {
+  ignore_requests();
+  farewell = nullptr;
+}
 
 StopRequest::StopRequest() {
   requested = 0;
   interrupted = 0;
-  for (std::size_t i = 0; i < stop_signals.size(); ++i) {
-    struct sigaction action {};
-    action.sa_handler = on_signal;
-    action.sa_flags = SA_RESTART;
-    sigemptyset(&action.sa_mask);
-    sigaction(stop_signals[i], &action, &previous[i]);
-    if (stop_signals[i] == SIGHUP && previous[i].sa_handler == SIG_IGN) sigaction(SIGHUP, &previous[i], nullptr);
-  }
+  handle(note);
 }
 
-StopRequest::~StopRequest() {
-  for (std::size_t i = 0; i < stop_signals.size(); ++i) sigaction(stop_signals[i], &previous[i], nullptr);
-}
+StopRequest::~StopRequest() { ignore_requests(); }
 
 bool StopRequest::pending() const { return requested != 0; }
+
+void ignore_requests() {
+  for (int number : stop_signals) signal(number, SIG_IGN);
+}
 
 }  // namespace trainctl

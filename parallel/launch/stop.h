@@ -1,20 +1,41 @@
-// StopRequest: whether this process was asked to stop after the current step.
+// Requests to stop: what SIGINT, SIGTERM, SIGHUP and SIGUSR1 (which a supervisor sends to its ranks) do to a process.
+//
+// There are three times in the life of a process: until it trains a request ends it at once, since nothing is lost by
+// that; while it trains a request is noted, and training stops in order; after that there is nothing to stop any more.
 #pragma once
+
+#include <string>
 
 namespace trainctl {
 
-// While it lives, SIGUSR1 (what the supervisor sends), SIGTERM, SIGHUP and the first SIGINT only set a flag; the second
-// SIGINT ends the process at once with exit code 130. SIGHUP stays ignored where nohup ignores it. One at a time, made
-// before MPI_Init so that no request is lost.
+// The first thing in main. While it lives a request ends the process at once, whatever it does (a blocked read, too),
+// with exit code 130 after `farewell` was written to `descriptor`. SIGHUP stays ignored where nohup ignores it. From
+// its end on requests are ignored: an exit code that is known does not change. One in a process.
+class StopAtOnce {
+ public:
+  StopAtOnce(int descriptor, std::string farewell);
+  ~StopAtOnce();
+  StopAtOnce(const StopAtOnce&) = delete;
+  StopAtOnce& operator=(const StopAtOnce&) = delete;
+
+ private:
+  std::string farewell_;
+};
+
+// While it lives requests only set a flag; a second SIGINT ends the process at once, as StopAtOnce says. From its end
+// on requests are ignored. One at a time.
 class StopRequest {
  public:
   StopRequest();
-  ~StopRequest();  // gives the signals back
+  ~StopRequest();
   StopRequest(const StopRequest&) = delete;
   StopRequest& operator=(const StopRequest&) = delete;
 
   // Set once and for all by the first request. Cheap: polled in every step.
   bool pending() const;
 };
+
+// From here on requests are ignored: the answer of the process is about to be written, whole.
+void ignore_requests();
 
 }  // namespace trainctl

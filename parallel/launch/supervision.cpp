@@ -8,14 +8,32 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <string_view>
 #include <utility>
 
+#include "core/base/error.h"
 #include "core/base/log.h"
+#include "core/base/output.h"
 #include "parallel/launch/status.h"
+#include "parallel/launch/stop.h"
 
 namespace trainctl {
+namespace {
+
+// Hands all that is there to be read to `take`. Returns false once the other side has closed.
+template <class Take>
+bool read_all(int descriptor, const Take& take) {
+  std::array<char, 65536> buffer{};
+  ssize_t count = 0;
+  while ((count = read(descriptor, buffer.data(), buffer.size())) > 0) {
+    take(std::string_view(buffer.data(), static_cast<std::size_t>(count)));
+  }
+  return count != 0;
+}
+
+}  // namespace
 
 Signals::Signals() {
   signal(SIGCHLD, SIG_DFL);  // a shell may have left it ignored, and then no child can be waited for
@@ -30,6 +48,7 @@ Signals::Signals() {
 Signals::~Signals() {
   prctl(PR_SET_CHILD_SUBREAPER, 0);
   close(descriptor_);
+  ignore_requests();
   sigprocmask(SIG_SETMASK, &previous_, nullptr);
 }
 
@@ -39,29 +58,40 @@ int Signals::next() const {
 }
 
 Supervision::Supervision(const Signals& signals, const ChildProcess& mpirun, std::string status_file,
-                         bool first_rank_here)
-    : signals_(signals), child_(mpirun), status_file_(std::move(status_file)), first_rank_here_(first_rank_here) {
-  for (int pipe : {child_.errors, child_.messages}) fcntl(pipe, F_SETFL, O_NONBLOCK);
+                         bool first_rank_here, const Attendance& attendance)
+    : signals_(signals),
+      child_(mpirun),
+      status_file_(std::move(status_file)),
+      first_rank_here_(first_rank_here),
+      attendance_(attendance) {
+  for (int pipe : {child_.output, child_.errors, child_.messages}) fcntl(pipe, F_SETFL, O_NONBLOCK);
 }
 
 Supervision::~Supervision() {
   kill_children();
-  for (int pipe : {child_.errors, child_.messages}) close(pipe);
+  for (int pipe : {child_.output, child_.errors, child_.messages}) close(pipe);
 }
 
 void Supervision::wait() {
+  constexpr std::chrono::milliseconds start_limit(1500);  // for ranks that were asked to stop while they start
   while (!ended_ && !stopped_at_once_) {
-    std::array<pollfd, 3> sources = {
-        {{signals_.descriptor(), POLLIN, 0}, {child_.errors, POLLIN, 0}, {child_.messages, POLLIN, 0}}};
-    if (errors_closed_) sources[1].fd = -1;
-    if (messages_closed_) sources[2].fd = -1;
+    std::array<pollfd, 5> sources = {{{signals_.descriptor(), POLLIN, 0},
+                                      {output_closed_ ? -1 : child_.output, POLLIN, 0},
+                                      {errors_closed_ ? -1 : child_.errors, POLLIN, 0},
+                                      {messages_closed_ ? -1 : child_.messages, POLLIN, 0},
+                                      {backlog_.empty() ? -1 : STDERR_FILENO, POLLOUT, 0}}};
     poll(sources.data(), sources.size(), requested_ && !relayed_ ? 20 : 500);
     while (const int signal = signals_.next()) on_signal(signal);
+    pass_output_on();
     pass_errors_on();
     collect_messages();
-    if (requested_ && !relayed_ && ranks_listen()) {
-      kill(child_.pid, SIGUSR1);
-      relayed_ = true;
+    if (requested_ && !relayed_) {
+      if (ranks_listen()) {
+        kill(child_.pid, SIGUSR1);
+        relayed_ = true;
+      } else if (first_rank_here_ && std::chrono::steady_clock::now() - request_ > start_limit) {
+        stopped_at_once_ = true;  // nothing was trained yet
+      }
     }
     if (!ended_ && is_stuck()) {
       code_ = 1;
@@ -69,18 +99,34 @@ void Supervision::wait() {
     }
   }
   kill_children();  // whom mpirun has left behind
+  pass_output_on();
   pass_errors_on();
   collect_messages();
+  join_log();
 }
 
 void Supervision::on_signal(int number) {
   if (number == SIGCHLD) {
     reap();
-  } else if (number == SIGINT && requested_) {
+  } else if (!attendance_.stops_in_order || (number == SIGINT && requested_)) {
     stopped_at_once_ = true;
   } else if (!requested_) {
     requested_ = true;
+    request_ = std::chrono::steady_clock::now();
+    join_log();
     log::warning("stopping after this step (Ctrl-C again stops at once)");
+  }
+}
+
+// From now on what this process logs stands in the run's log, too.
+void Supervision::join_log() {
+  const std::string path = in_log_ ? "" : said_log(status_file_);
+  if (path.empty()) return;
+  in_log_ = true;
+  try {
+    log::add_file(path);
+  } catch (const Error& error) {
+    log::debug(error.what());
   }
 }
 
@@ -93,7 +139,7 @@ void Supervision::reap() {
   }
 }
 
-// Before its ranks have made their StopRequest the signal would kill them.
+// Before its ranks await requests the signal would kill them.
 bool Supervision::ranks_listen() const {
   constexpr std::chrono::seconds usual_start(5);  // where rank 0 cannot tell
   return said_ready(status_file_) || (!first_rank_here_ && std::chrono::steady_clock::now() - start_ > usual_start);
@@ -109,34 +155,47 @@ bool Supervision::is_stuck() {
   return now - last_child_ > patience;
 }
 
+void Supervision::pass_output_on() {
+  const bool open = read_all(child_.output, [this](std::string_view text) {
+    if (attendance_.holds_output) {
+      output_.append(text);
+    } else if (output_error_ == 0) {
+      output_error_ = write_all(STDOUT_FILENO, text);
+    }
+  });
+  if (!open) output_closed_ = true;
+}
+
 void Supervision::pass_errors_on() {
-  std::array<char, 65536> buffer{};
-  for (ssize_t count = 0; (count = read(child_.errors, buffer.data(), buffer.size())) != -1;) {
-    if (count == 0) {
-      errors_closed_ = true;
-      return;
-    }
-    std::string text(buffer.data(), static_cast<std::size_t>(count));
+  constexpr std::size_t enough = 1 << 20;  // training does not wait for a screen that stands still
+  const bool open = read_all(child_.errors, [this](std::string_view text) {
     constexpr std::string_view chatter = "mpirun: Forwarding signal 10 to job\n";  // written whole
-    if (const std::size_t at = text.find(chatter); at != std::string::npos) text.erase(at, chatter.size());
-    for (std::size_t done = 0; done < text.size();) {
-      const ssize_t written = write(STDERR_FILENO, text.data() + done, text.size() - done);
-      if (written <= 0) return;
-      done += static_cast<std::size_t>(written);
-    }
+    const std::size_t at = text.find(chatter);
+    if (backlog_.size() > enough) return;
+    backlog_.append(text.substr(0, at));
+    if (at != std::string_view::npos) backlog_.append(text.substr(at + chatter.size()));
+  });
+  if (!open) errors_closed_ = true;
+  write_backlog();
+}
+
+// As much as standard error takes without waiting. Where nobody reads it any more the rest is dropped.
+void Supervision::write_backlog() {
+  constexpr std::size_t piece = 4096;  // a pipe that can be written takes as much
+  while (!backlog_.empty()) {
+    pollfd ready{STDERR_FILENO, POLLOUT, 0};
+    if (poll(&ready, 1, 0) <= 0 || (ready.revents & (POLLOUT | POLLERR | POLLNVAL | POLLHUP)) == 0) return;
+    const ssize_t written = write(STDERR_FILENO, backlog_.data(), std::min(piece, backlog_.size()));
+    backlog_.erase(0, written > 0 ? static_cast<std::size_t>(written) : backlog_.size());
   }
 }
 
 void Supervision::collect_messages() {
   constexpr std::size_t enough = 1 << 18;
-  std::array<char, 4096> buffer{};
-  for (ssize_t count = 0; (count = read(child_.messages, buffer.data(), buffer.size())) != -1;) {
-    if (count == 0) {
-      messages_closed_ = true;
-      return;
-    }
-    if (messages_.size() < enough) messages_.append(buffer.data(), static_cast<std::size_t>(count));
-  }
+  const bool open = read_all(child_.messages, [this](std::string_view text) {
+    if (messages_.size() < enough) messages_.append(text);
+  });
+  if (!open) messages_closed_ = true;
 }
 
 }  // namespace trainctl

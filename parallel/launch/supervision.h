@@ -10,8 +10,8 @@
 
 namespace trainctl {
 
-// The signals that a supervisor waits for, as a descriptor; they do nothing else while the object lives. Also makes
-// this process the parent of what its children leave behind.
+// The signals that a supervisor waits for, as a descriptor; they do nothing else while the object lives, and requests
+// to stop are ignored from its end on. Also makes this process the parent of what its children leave behind.
 class Signals {
  public:
   Signals();
@@ -28,10 +28,18 @@ class Signals {
   int descriptor_ = -1;
 };
 
+// What a supervisor does for its ranks.
+struct Attendance {
+  bool stops_in_order =
+      true;                   // a request to stop reaches the ranks; else it ends them at once, since they keep nothing
+  bool holds_output = false;  // what the ranks write to standard output is kept for the caller, not passed on
+};
+
 class Supervision {
  public:
   // Of a running mpirun. `first_rank_here`: rank 0 is on this host, and will say_ready.
-  Supervision(const Signals& signals, const ChildProcess& mpirun, std::string status_file, bool first_rank_here);
+  Supervision(const Signals& signals, const ChildProcess& mpirun, std::string status_file, bool first_rank_here,
+              const Attendance& attendance);
   ~Supervision();  // no child is left
   Supervision(const Supervision&) = delete;
   Supervision& operator=(const Supervision&) = delete;
@@ -40,6 +48,8 @@ class Supervision {
   void wait();
 
   bool stopped_at_once() const { return stopped_at_once_; }
+  const std::string& output() const { return output_; }      // what is held
+  int output_error() const { return output_error_; }         // errno of standard output, or 0
   const std::string& messages() const { return messages_; }  // mpirun's own
   int mpirun_code() const { return code_; }                  // 128 + n where signal n ended it
 
@@ -48,22 +58,32 @@ class Supervision {
   void reap();
   bool ranks_listen() const;
   bool is_stuck();
+  void pass_output_on();
   void pass_errors_on();
+  void write_backlog();
   void collect_messages();
+  void join_log();
 
   const Signals& signals_;
   ChildProcess child_;
   std::string status_file_;
   bool first_rank_here_;
+  Attendance attendance_;
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
   std::chrono::steady_clock::time_point last_child_ = start_;  // when mpirun was last seen with one
+  std::chrono::steady_clock::time_point request_;              // when it came
   bool requested_ = false;
   bool relayed_ = false;
   bool stopped_at_once_ = false;
   bool ended_ = false;
+  bool output_closed_ = false;
   bool errors_closed_ = false;
   bool messages_closed_ = false;
+  bool in_log_ = false;
   int code_ = 0;
+  int output_error_ = 0;
+  std::string output_;
+  std::string backlog_;  // of standard error, while its reader is slow
   std::string messages_;
 };
 

@@ -9,10 +9,10 @@
 //     for (warning : plan.warnings) log::warning(warning);
 //     if (!plan.mpirun.empty()) return supervise(plan, {own_path(), argv[1], ...});
 //   }
-//   const int threads = prepare_rank(situation, variables);
-//   StopRequest stop;                                        // before MPI_Init
+//   const int threads = prepare_rank(situation, variables);  // StopAtOnce lives since the start of main
 //   MPI, then: require_world_size(situation, size); if (rank == 0 && situation.supervised) say_ready(status_file);
-//   train, polling stop.pending(); at the end, and before an abort: leave_status(status_file, {code, message}).
+//   StopRequest stop; train, polling stop.pending();
+//   at the end, and before an abort: leave_status(status_file, {code, message}).
 #pragma once
 
 #include <string>
@@ -20,20 +20,27 @@
 
 #include "parallel/launch/plan.h"
 #include "parallel/launch/status.h"
+#include "parallel/launch/supervision.h"
 
 namespace trainctl {
 
 // The path of the running program, for its ranks.
 std::string own_path();
 
+struct Attended {
+  RankStatus end;
+  std::string output;  // of the ranks, where it is held
+};
+
 // Runs `command` (a program and its arguments) as the plan's ranks; call it while this process has no other threads.
-// Standard input is closed to the ranks; their output passes through as it comes. The first SIGINT, SIGTERM, SIGHUP or
-// SIGUSR1 reaches all ranks as SIGUSR1; a SIGINT after that ends everything at once. When this returns, no rank is left
-// on this host and no temporary file; where this process is killed, mpirun and the ranks end too.
+// Standard input is closed to the ranks; their output passes through as it comes, or is held. The first SIGINT,
+// SIGTERM, SIGHUP or SIGUSR1 reaches all ranks as SIGUSR1 where they stop in order; a SIGINT after that, or else the
+// first signal, ends everything at once. When this returns, no rank is left on this host and no temporary file; where
+// this process is killed, mpirun and the ranks end too.
 //
 // Returns how the run ended; what went wrong is the caller's to report. Throws Error{config} where there is no mpirun,
 // Error{resource} where it cannot be started.
-RankStatus attend(const LaunchPlan& plan, const std::vector<std::string>& command);
+Attended attend(const LaunchPlan& plan, const std::vector<std::string>& command, const Attendance& attendance = {});
 
 // The same; reports what went wrong on standard error (log::error), and returns the exit code.
 int supervise(const LaunchPlan& plan, const std::vector<std::string>& command);

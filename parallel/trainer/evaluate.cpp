@@ -5,8 +5,9 @@
 
 namespace trainctl {
 
-std::map<std::string, double> evaluate(Engine& engine, const RunPrograms& programs, BatchSource& source,
-                                       const std::vector<std::string>& names, Communicator& world, Stream& stream) {
+std::optional<std::map<std::string, double>> evaluate(Engine& engine, const RunPrograms& programs, BatchSource& source,
+                                                      const std::vector<std::string>& names, Communicator& world,
+                                                      Stream& stream, const std::function<bool()>& stop_requested) {
   MetricMeans means(names);
   StepResult result;
   std::vector<double> sums(names.size());
@@ -16,8 +17,12 @@ std::map<std::string, double> evaluate(Engine& engine, const RunPrograms& progra
     std::copy(result.metric_sums.begin(), result.metric_sums.end(), sums.begin() + 1);
     means.add(sums, result.count);
   };
+  bool stopped = false;
   for (bool last = false; !last;) {
+    stopped = stop_requested && stop_requested();
+    if (stopped) break;
     const Batch& batch = source.next();
+    if (!batch.complete) continue;  // a stop is requested
     last = batch.last_of_epoch;
     const int program = programs.evaluation(batch.count);
     if (program < 0) continue;  // this rank has no share of a small last batch
@@ -27,8 +32,11 @@ std::map<std::string, double> evaluate(Engine& engine, const RunPrograms& progra
   while (engine.under_way() > 0) finish();
   std::vector<double> total = means.sums();
   total.push_back(means.count());
+  total.push_back(stopped ? 1 : 0);
   world.all_reduce({total.data(), DType::float64, static_cast<std::int64_t>(total.size())}, Reduction::sum, stream);
   stream.synchronize();
+  if (total.back() > 0) return std::nullopt;
+  total.pop_back();
   means.clear();
   means.add(std::span(total.data(), total.size() - 1), total.back());
   return means.means();

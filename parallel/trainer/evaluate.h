@@ -1,7 +1,9 @@
 // Evaluation: exact means of loss and metrics over a part of the data, all ranks together.
 #pragma once
 
+#include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -12,9 +14,11 @@
 
 namespace trainctl {
 
-// One pass over the source, to the batch that is the last of its epoch. `names`: "loss", then the metrics. Collective;
-// the result is equal on all ranks.
-std::map<std::string, double> evaluate(Engine& engine, const RunPrograms& programs, BatchSource& source,
-                                       const std::vector<std::string>& names, Communicator& world, Stream& stream);
+// One pass over the source, to the batch that is the last of its epoch. `names`: "loss", then the metrics. Where
+// `stop_requested` (asked before each batch; empty: never) is true on some rank it ends early and gives nothing; the
+// source then stands somewhere in the pass. Collective; the result is equal on all ranks.
+std::optional<std::map<std::string, double>> evaluate(Engine& engine, const RunPrograms& programs, BatchSource& source,
+                                                      const std::vector<std::string>& names, Communicator& world,
+                                                      Stream& stream, const std::function<bool()>& stop_requested = {});
 
 }  // namespace trainctl

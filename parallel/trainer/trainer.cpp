@@ -28,16 +28,23 @@ Trainer::Trainer(TrainerParts parts, TrainingPlan plan)
       plan_(std::move(plan)),
       epoch_means_(plan_.result_names),
       sums_(plan_.result_names.size()),
-      replicas_(parts_.engine.weights(), parts_.world) {}
+      replicas_(parts_.engine.weights(), parts_.world),
+      data_position_(parts_.training.position()) {}
 
 EndEvent Trainer::run() {
   start_seconds_ = epoch_start_ = seconds_now();
   verify_replicas();
   restart_window();
+  if (evaluation_is_due() && end_epoch()) {
+    saved_step_ = -1;
+    save();
+  }
   while (!finished() && !stop_) {
+    const std::int64_t before = position_.step;
     run_step();
-    if (plan_.verify_every > 0 && position_.step % plan_.verify_every == 0) verify_replicas();
-    const bool epoch_ends = position_.step % plan_.steps_per_epoch == 0;
+    const bool trained = position_.step > before;
+    if (trained && plan_.verify_every > 0 && position_.step % plan_.verify_every == 0) verify_replicas();
+    const bool epoch_ends = trained && position_.step % plan_.steps_per_epoch == 0;
     if (epoch_ends) end_epoch();
     const bool due = plan_.checkpoint_every > 0 && position_.step % plan_.checkpoint_every == 0;
     const bool saves = due || is_best_ || stop_ || finished();
@@ -47,7 +54,8 @@ EndEvent Trainer::run() {
   save();  // also where no step was left to do, in a directory that is not the checkpoint's own
   EndEvent end;
   // A run that its own time limit ended is complete.
-  end.status = finished() || !any_rank(parts_.stop_requested(), parts_.world, parts_.stream) ? "completed" : "stopped";
+  const bool complete = finished() || !any_rank(parts_.stop_requested(), parts_.world, parts_.stream);
+  end.status = complete && !evaluation_is_due() ? "completed" : "stopped";
   end.step = position_.step;
   end.epoch = epoch();
   if (position_.has_best) {
@@ -91,7 +99,8 @@ void Trainer::start_step() {
   const Batch& batch = parts_.training.next();
   const std::int64_t number = position_.step + static_cast<std::int64_t>(started_.size());
   step.program = parts_.programs.training(batch.count);
-  step.input = {plan_.learning_rate(number), number, stop_wanted(), loss_scale_.value()};
+  step.input = {plan_.learning_rate(number), number, stop_wanted(), loss_scale_.value(), !batch.complete};
+  step.behind = parts_.training.position();
   step.samples = batch.global_count;
   step.waited_seconds = batch.waited_seconds;
   parts_.engine.start(step.program, batch, step.input);
@@ -102,13 +111,15 @@ void Trainer::finish_step() {
   parts_.engine.finish(result_);
   const Started step = started_.front();
   started_.pop_front();
+  stop_ = stop_ || result_.stop;
+  if (result_.abandoned) return;
   check_finite(step);
   if (records(position_.step)) {
     parts_.profiler->mark({"step", step.start_seconds, seconds_now()});
     parts_.profiler->mark({"wait for data", step.start_seconds, step.start_seconds + step.waited_seconds});
   }
   ++position_.step;
-  stop_ = stop_ || result_.stop;
+  data_position_ = step.behind;
   is_best_ = false;
 
   sums_[0] = result_.loss_sum;
@@ -154,13 +165,21 @@ bool Trainer::stop_wanted() const {
   return late || parts_.stop_requested();
 }
 
-void Trainer::end_epoch() {
-  train_ = epoch_means_.means();
-  epoch_means_.clear();
+// False where the evaluation was stopped: the epoch then stays open, and a resume begins with its evaluation.
+bool Trainer::end_epoch() {
+  std::map<std::string, double> validation;
   if (parts_.validation != nullptr) {
-    validation_ =
-        evaluate(parts_.engine, parts_.programs, *parts_.validation, plan_.result_names, parts_.world, parts_.stream);
+    auto found = evaluate(parts_.engine, parts_.programs, *parts_.validation, plan_.result_names, parts_.world,
+                          parts_.stream, parts_.stop_requested);
+    if (!found) {
+      stop_ = true;
+      return false;
+    }
+    validation = std::move(*found);
   }
+  train_ = epoch_means_.means();
+  validation_ = std::move(validation);
+  epoch_means_.clear();
   is_best_ = judge();
   const double now = seconds_now();
   if (parts_.sink != nullptr) {
@@ -168,6 +187,12 @@ void Trainer::end_epoch() {
         {position_.step / plan_.steps_per_epoch, position_.step, train_, validation_, now - epoch_start_});
   }
   epoch_start_ = now;
+  return true;
+}
+
+// The last epoch's sums are there as long as it was not evaluated.
+bool Trainer::evaluation_is_due() const {
+  return position_.step > 0 && position_.step % plan_.steps_per_epoch == 0 && epoch_means_.count() > 0;
 }
 
 void Trainer::restart_window() {
@@ -209,7 +234,7 @@ void Trainer::save() {
 Snapshot Trainer::snapshot() {
   Snapshot snapshot;
   snapshot.step = position_.step;
-  snapshot.position = parts_.training.position();
+  snapshot.position = data_position_;
   snapshot.weights = parts_.engine.weights();
   snapshot.state = parts_.engine.state();
   snapshot.mesh = plan_.mesh;

@@ -87,6 +87,7 @@ class Trainer {
     std::int64_t samples = 0;  // of all ranks
     double start_seconds = 0;
     double waited_seconds = 0;  // for its data
+    DataPosition behind;        // the position after its data
   };
 
   void run_step();
@@ -97,7 +98,8 @@ class Trainer {
   void tell(const Started& step);
   bool finished() const;
   bool stop_wanted() const;
-  void end_epoch();
+  bool end_epoch();
+  bool evaluation_is_due() const;
   void restart_window();
   void save();
   Snapshot snapshot();
@@ -117,8 +119,9 @@ class Trainer {
   std::map<std::string, double> train_;  // of the last epoch
   std::map<std::string, double> validation_;
   ReplicaCheck replicas_;
-  bool is_best_ = false;  // the last evaluation was the best, and nothing was trained since
-  bool stop_ = false;     // the ranks agreed to stop
+  bool is_best_ = false;        // the last evaluation was the best, and nothing was trained since
+  bool stop_ = false;           // the ranks agreed to stop
+  DataPosition data_position_;  // behind the steps done
   std::int64_t saved_step_ = -1;
   double start_seconds_ = 0;
   double epoch_start_ = 0;

@@ -2,6 +2,9 @@
 // ranks.
 #include "io/loader/loader.h"
 
+#include <atomic>
+#include <chrono>
+#include <cmath>
 #include <map>
 #include <random>
 #include <set>
@@ -270,4 +273,69 @@ TEST_CASE("a batch is no larger than the data") {
   CHECK(source->batch_size() == 5);
   CHECK(source->next().last_of_epoch);
   CHECK(source->position() == DataPosition{1, 1, 0});
+}
+
+namespace {
+
+// Reads from sample `first` on do not come back before release().
+class Hanging final : public Dataset {
+ public:
+  explicit Hanging(std::int64_t first) : inner_(100), first_(first) {}
+  const DatasetFacts& facts() const override { return inner_.facts(); }
+  std::int64_t size() const override { return inner_.size(); }
+  bool in_memory() const override { return false; }
+  std::int32_t label(std::int64_t i) const override { return inner_.label(i); }
+  std::string name_of(std::int64_t i) const override { return inner_.name_of(i); }
+  void read(std::int64_t i, Sample& sample) const override {
+    if (i >= first_) hangs_.wait(true);
+    inner_.read(i, sample);
+  }
+  void release() const {
+    hangs_ = false;
+    hangs_.notify_all();
+  }
+
+ private:
+  Numbers inner_;
+  std::int64_t first_;
+  mutable std::atomic<bool> hangs_{true};
+};
+
+}  // namespace
+
+TEST_CASE("data that does not come: after a request to stop batches are incomplete, and nobody waits for the reads") {
+  for (int workers : {1, 3}) {
+    const auto dataset = std::make_shared<Hanging>(30);
+    std::atomic<bool> requested{false};
+    std::thread user;
+    {
+      const auto source = make_loader(part_of(dataset), {.batch_size = 10,
+                                                         .share = {1, 2},
+                                                         .start = {1, 0, 0},
+                                                         .shuffle = false,
+                                                         .workers = workers,
+                                                         .stop_requested = [&] { return requested.load(); }});
+      for (int k = 0; k < 3; ++k) CHECK(source->next().complete);
+      const DataPosition behind = source->position();
+      CHECK(behind == DataPosition{1, 0, 30});
+      user = std::thread([&] {
+        std::this_thread::sleep_for(std::chrono::milliseconds(100));
+        requested = true;
+      });
+      for (int k = 3; k < 6; ++k) {
+        const Batch& batch = source->next();
+        CHECK_FALSE(batch.complete);
+        CHECK(batch.position.offset == 10 * k);
+        REQUIRE(batch.count == 5);
+        for (int i = 0; i < 5; ++i) {
+          CHECK(std::isnan(batch.weights.as<float>()[i]));
+          CHECK(batch.targets.as<std::int32_t>()[i] == 0);
+          CHECK(batch.inputs.as<float>()[3 * i] == 0);
+        }
+        CHECK(source->position() == behind);
+      }
+    }
+    user.join();
+    dataset->release();  // the workers that were left behind end
+  }
 }

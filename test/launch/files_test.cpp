@@ -25,7 +25,9 @@ TEST_CASE("the first status counts, and comes back as it was") {
   const Folder folder;
   const std::string path = folder.path + "/status";
   CHECK_FALSE(read_status(path));
-  const RankStatus status{3, "line one\n  line two: ü\n"};
+  const RankStatus status{3,
+                          "line one\n  line two: ü\n",
+                          {{{"a.yaml", 3, 4}, "line one", {"b.yaml", 5, 6}, "two"}, {{}, "no \"place\"", {}, ""}}};
   CHECK(leave_status(path, status) == StatusLeft::yes);
   CHECK(read_status(path) == status);
   CHECK(leave_status(path, {0, ""}) == StatusLeft::another_was_first);
@@ -42,6 +44,9 @@ TEST_CASE("ranks say once that they listen") {
   CHECK_FALSE(said_ready(folder.path + "/status"));
   say_ready(folder.path + "/status");
   CHECK(said_ready(folder.path + "/status"));
+  CHECK(said_log(folder.path + "/status").empty());
+  say_log(folder.path + "/status", "/runs/a b/log.txt");
+  CHECK(said_log(folder.path + "/status") == "/runs/a b/log.txt");
 }
 
 TEST_CASE("a scratch folder goes with its owner, and so do those of owners that were killed") {

@@ -32,11 +32,13 @@ TEST_CASE("a rank of mpirun knows its place, and whether trainctl supervises it"
 
   values["TRAINCTL_STATUS_FILE"] = "/tmp/x/status";
   values["TRAINCTL_TERMINAL_COLUMNS"] = "120";
+  values["TRAINCTL_TERMINAL"] = "/dev/pts/7";
   situation = find_situation(Variables(values));
   CHECK(situation.supervised);
   CHECK_FALSE(situation.bound);  // by the supervisor's mpirun: ranks bind themselves
   CHECK(situation.status_file == "/tmp/x/status");
   CHECK(situation.terminal_columns == 120);
+  CHECK(situation.terminal == "/dev/pts/7");
 }
 
 TEST_CASE("srun with PMIx starts ranks, without it strangers") {

@@ -5,54 +5,97 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <string>
+
 #include "test/catch.h"
 
 namespace trainctl {
 namespace {
 
-TEST_CASE("each of the signals asks once, and afterwards they are what they were") {
-  for (int signal : {SIGUSR1, SIGTERM, SIGHUP, SIGINT}) {
-    struct sigaction before {};
-    struct sigaction after {};
-    sigaction(signal, nullptr, &before);
-    {
-      const StopRequest stop;
-      CHECK_FALSE(stop.pending());
-      raise(signal);
-      CHECK(stop.pending());
-    }
-    sigaction(signal, nullptr, &after);
-    CHECK(before.sa_handler == after.sa_handler);
+// What a copy of this process ends with: its exit code, or -signal.
+int of_copy(void (*work)()) {
+  const pid_t child = fork();
+  if (child == 0) {
+    for (int number : {SIGUSR1, SIGTERM, SIGHUP, SIGINT}) signal(number, SIG_DFL);
+    work();
+    _exit(7);
   }
+  int status = 0;
+  REQUIRE(waitpid(child, &status, 0) == child);
+  return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
+}
+
+TEST_CASE("each of the signals asks once, and afterwards nothing is to be stopped") {
+  CHECK(of_copy([] {
+          for (int signal : {SIGUSR1, SIGTERM, SIGHUP, SIGINT}) {
+            {
+              const StopRequest stop;
+              if (stop.pending()) _exit(1);
+              raise(signal);
+              if (!stop.pending()) _exit(2);
+            }
+            raise(signal);
+            ::signal(SIGHUP, SIG_DFL);  // it would stay ignored
+          }
+        }) == 7);
 }
 
 TEST_CASE("a second SIGINT ends the process at once, other repetitions do not") {
-  for (const bool interrupt : {true, false}) {
-    const pid_t child = fork();
-    if (child == 0) {
-      const StopRequest stop;
-      raise(SIGTERM);
-      raise(SIGINT);
-      raise(interrupt ? SIGINT : SIGTERM);
-      _exit(7);
-    }
-    int status = 0;
-    REQUIRE(waitpid(child, &status, 0) == child);
-    REQUIRE(WIFEXITED(status));
-    CHECK(WEXITSTATUS(status) == (interrupt ? 130 : 7));
+  CHECK(of_copy([] {
+          const StopRequest stop;
+          raise(SIGTERM);
+          raise(SIGINT);
+          raise(SIGINT);
+        }) == 130);
+  CHECK(of_copy([] {
+          const StopRequest stop;
+          raise(SIGTERM);
+          raise(SIGINT);
+          raise(SIGTERM);
+        }) == 7);
+}
+
+TEST_CASE("outside training a request ends the process at once, with a word, whatever it waits for") {
+  static int pipe_ends[2];
+  REQUIRE(pipe(pipe_ends) == 0);
+  for (void (*work)() : {+[] { raise(SIGTERM); },
+                         +[] {
+                           alarm(20);  // ends the wait below where nothing else does
+                           if (fork() == 0) {
+                             usleep(50000);
+                             kill(getppid(), SIGUSR1);
+                             _exit(0);
+                           }
+                           char never = 0;
+                           static int silent[2];
+                           if (pipe(silent) != 0 || read(silent[0], &never, 1) < 0) _exit(1);
+                         }}) {
+    static void (*chosen)();
+    chosen = work;
+    CHECK(of_copy([] {
+            const StopAtOnce stop(pipe_ends[1], "farewell");
+            chosen();
+          }) == 130);
+    char text[9] = {};
+    CHECK(read(pipe_ends[0], text, 8) == 8);
+    CHECK(std::string(text) == "farewell");
   }
+  CHECK(of_copy([] {
+          const StopAtOnce stop(pipe_ends[1], "");
+          ignore_requests();
+          raise(SIGINT);
+        }) == 7);
 }
 
 TEST_CASE("nohup's SIGHUP stays ignored") {
-  struct sigaction before {};
-  sigaction(SIGHUP, nullptr, &before);
-  signal(SIGHUP, SIG_IGN);
-  {
-    const StopRequest stop;
-    raise(SIGHUP);
-    CHECK_FALSE(stop.pending());
-  }
-  sigaction(SIGHUP, &before, nullptr);
+  CHECK(of_copy([] {
+          signal(SIGHUP, SIG_IGN);
+          const StopAtOnce at_once(STDERR_FILENO, "");
+          raise(SIGHUP);
+          const StopRequest stop;
+          raise(SIGHUP);
+          if (stop.pending()) _exit(1);
+        }) == 7);
 }
 
 }  // namespace

@@ -1,6 +1,12 @@
 // What people see of a run: the bar at every width, plain lines, and the summary.
 #include "io/metrics/progress.h"
 
+#include <fcntl.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <cstdlib>
+
 #include "core/base/log.h"
 #include "core/metrics/monitor.h"
 #include "test/catch.h"
@@ -152,6 +158,60 @@ TEST_CASE("plain progress writes exactly the steps that are due, and rates since
   CHECK(contains(lines[1], "step 20/40  epoch 1.00"));
   CHECK(contains(lines[2], "stopped after 1.25 epochs, 25 steps"));
   CHECK(contains(lines[3], "checkpoint   there"));
+}
+
+TEST_CASE("lines of steps: the first ones at once, then every few seconds, once a minute in a long run") {
+  LineRate rate;
+  std::vector<double> lines;
+  for (int step = 0; step < 200000; ++step) {  // ten a second
+    if (const double now = 100 + step / 10.0; rate(now)) lines.push_back(now - 100);
+  }
+  CHECK(lines[9] == Approx(0.9));
+  CHECK(lines[10] == Approx(5.9));
+  for (std::size_t i = 11; i < lines.size(); ++i) {
+    const double interval = lines[i] - lines[i - 1];
+    CHECK(interval >= 4.9);
+    CHECK(interval <= 60.2);
+  }
+  CHECK(lines.back() - lines[lines.size() - 2] > 59);
+  CHECK(lines.size() < 450);
+}
+
+TEST_CASE("the bar is as wide as the terminal is when it is drawn") {
+  const int master = posix_openpt(O_RDWR | O_NOCTTY);
+  REQUIRE(master >= 0);
+  REQUIRE(grantpt(master) == 0);
+  REQUIRE(unlockpt(master) == 0);
+  const std::string path = ptsname(master);
+  const int slave = open(path.c_str(), O_RDWR | O_NOCTTY);
+  const int before = dup(STDERR_FILENO);
+  const auto drawn = [&](const std::string& terminal, unsigned short columns) {
+    const winsize size{24, columns, 0, 0};
+    ioctl(master, TIOCSWINSZ, &size);
+    std::string text(4096, '\0');
+    {
+      ProgressBar bar({100, terminal});
+      dup2(slave, STDERR_FILENO);
+      bar.draw(state());
+      dup2(before, STDERR_FILENO);
+      const winsize narrow{24, static_cast<unsigned short>(columns / 2), 0, 0};
+      ioctl(master, TIOCSWINSZ, &narrow);
+      text.resize(static_cast<std::size_t>(std::max<ssize_t>(0, read(master, text.data(), text.size()))));
+      dup2(slave, STDERR_FILENO);
+      bar.draw(state());
+      dup2(before, STDERR_FILENO);
+    }
+    std::string second(4096, '\0');
+    second.resize(static_cast<std::size_t>(std::max<ssize_t>(0, read(master, second.data(), second.size()))));
+    return std::pair(text, second);
+  };
+  for (const std::string& terminal : {path, std::string()}) {
+    const auto [wide, narrow] = drawn(terminal, 80);
+    CHECK(contains(wide, bar_line(state(), 79)));
+    CHECK(contains(narrow, bar_line(state(), 39)));
+    CHECK_FALSE(contains(narrow, "samples/s"));
+  }
+  for (int descriptor : {master, slave, before}) close(descriptor);
 }
 
 TEST_CASE("which value of a monitored metric is better") {

@@ -1,0 +1,140 @@
+// From exceptions to failures, and failures as JSON.
+#include "core/base/failure.h"
+
+#include <cerrno>
+#include <filesystem>
+#include <ios>
+#include <new>
+#include <string_view>
+#include <system_error>
+
+#include "core/base/format.h"
+#include "core/base/json.h"
+#include "core/base/json_fwd.h"
+
+namespace trainctl {
+namespace {
+
+Failure failure(ErrorKind kind, const std::string& message) {
+  return {exit_code(kind), message, {{Place{}, message, Place{}, ""}}};
+}
+
+// The text behind its place.
+std::string without_place(const Error& error) {
+  const std::string text = error.what(), place = to_string(error.place()) + ": ";
+  return place != ": " && text.starts_with(place) ? text.substr(place.size()) : text;
+}
+
+bool is_shortage(const std::error_code& code) {
+  if (code.category() != std::generic_category() && code.category() != std::system_category()) return false;
+  for (int number : {ENOSPC, EDQUOT, ENOMEM, EMFILE, ENFILE, EFBIG, EROFS, EAGAIN, EIO}) {
+    if (code.value() == number) return true;
+  }
+  return false;
+}
+
+Failure of_file(const std::filesystem::filesystem_error& error) {
+  const bool shortage = is_shortage(error.code());
+  const std::string path = error.path1().string();
+  const std::string message = error.code().message();
+  Failure result = failure(shortage ? ErrorKind::resource : ErrorKind::data,
+                           path.empty() ? message : format("{}: {}", path, message));
+  if (!path.empty()) result.errors = {{Place{path}, message, Place{}, ""}};
+  return result;
+}
+
+Failure of_system(const std::system_error& error) {
+  if (error.code() == std::errc::resource_unavailable_try_again) {
+    return failure(ErrorKind::resource,
+                   "no more threads can be started; raise the limit of processes (ulimit -u, or the container's), or "
+                   "use fewer ranks or threads (data.workers)");
+  }
+  return failure(ErrorKind::resource, format("the system refuses: {}", error.code().message()));
+}
+
+// std::stoi and its kin name themselves.
+bool is_of_a_number(const std::exception& error) { return std::string_view(error.what()).starts_with("sto"); }
+
+Json related(const Diagnostic& found) {
+  if (found.related.empty() && !found.related_place.known()) return nullptr;
+  return {{"file", found.related_place.file},
+          {"line", found.related_place.line},
+          {"column", found.related_place.column},
+          {"message", found.related}};
+}
+
+Json entries(const std::vector<Diagnostic>& diagnostics) {
+  Json all = Json::array();
+  for (const Diagnostic& found : diagnostics) {
+    all.push_back({{"file", found.place.file},
+                   {"line", found.place.line},
+                   {"column", found.place.column},
+                   {"message", found.message},
+                   {"related", related(found)}});
+  }
+  return all;
+}
+
+Place read_place(const Json& json) {
+  return {json.at("file").get<std::string>(), json.at("line").get<int>(), json.at("column").get<int>()};
+}
+
+}  // namespace
+
+Failure failure_of(const std::exception_ptr& exception) {
+  try {
+    std::rethrow_exception(exception);
+  } catch (const ConfigError& error) {
+    return {exit_code(error.kind()), error.what(), error.diagnostics()};
+  } catch (const Error& error) {
+    return {exit_code(error.kind()), error.what(), {{error.place(), without_place(error), Place{}, ""}}};
+  } catch (const std::bad_alloc&) {
+    return failure(ErrorKind::resource, "memory ran out on the host; use a smaller batch or fewer ranks on it");
+  } catch (const std::length_error&) {
+    return failure(ErrorKind::resource,
+                   "more memory is asked for than a host can have; use a smaller batch or network");
+  } catch (const std::filesystem::filesystem_error& error) {
+    return of_file(error);
+  } catch (const std::ios_base::failure& error) {
+    return failure(ErrorKind::data, format("a file cannot be read or written: {}", error.what()));
+  } catch (const std::system_error& error) {
+    return of_system(error);
+  } catch (const std::overflow_error& error) {
+    return failure(ErrorKind::config, format("a number is too large: {}", error.what()));
+  } catch (const Json::exception& error) {
+    return failure(ErrorKind::data, format("a file holds other JSON than it should: {}", error.what()));
+  } catch (const std::exception& error) {
+    if (is_of_a_number(error)) return failure(ErrorKind::data, "a number in a file is too large, or is none");
+    return failure(ErrorKind::internal, format("internal error: {}", error.what()));
+  } catch (...) {
+    return failure(ErrorKind::internal, "internal error: an unknown exception");
+  }
+}
+
+std::string failure_json(const Failure& failure) {
+  const std::vector<Diagnostic> message = {{Place{}, failure.message, Place{}, ""}};
+  return json_line({{"ok", false},
+                    {"errors", entries(failure.errors.empty() ? message : failure.errors)},
+                    {"exit_code", failure.exit_code}});
+}
+
+std::string diagnostics_json(const std::vector<Diagnostic>& diagnostics) { return json_line(entries(diagnostics)); }
+
+std::vector<Diagnostic> read_diagnostics(const std::string& text) {
+  std::vector<Diagnostic> all;
+  try {
+    for (const Json& entry : Json::parse(text)) {
+      Diagnostic found{read_place(entry), entry.at("message").get<std::string>(), Place{}, ""};
+      if (const Json& other = entry.at("related"); !other.is_null()) {
+        found.related_place = read_place(other);
+        found.related = other.at("message").get<std::string>();
+      }
+      all.push_back(std::move(found));
+    }
+  } catch (const Json::exception&) {
+    return {};
+  }
+  return all;
+}
+
+}  // namespace trainctl

@@ -1,0 +1,50 @@
+// The end of a command.
+#include "parallel/launch/report.h"
+
+#include <cerrno>
+#include <cstdio>
+#include <iostream>
+#include <system_error>
+
+#include "core/base/error.h"
+#include "core/base/log.h"
+#include "core/base/output.h"
+#include "parallel/launch/status.h"
+#include "parallel/launch/stop.h"
+
+namespace trainctl {
+
+void answer(std::string_view text) {
+  finish_output();
+  write_output(text);
+}
+
+void finish_output() {
+  ignore_requests();
+  errno = 0;
+  const bool arrived = std::fflush(stdout) == 0 && std::ferror(stdout) == 0 && std::cout.flush().good();
+  if (arrived || errno == EPIPE) return;
+  throw Error(ErrorKind::resource, "standard output cannot be written: " + std::generic_category().message(errno));
+}
+
+int report(const Failure& failure, bool json, const Situation& situation) {
+  ignore_requests();
+  if (leave_status(situation.status_file, failure) != StatusLeft::unreachable) return failure.exit_code;
+  log::error(valid_utf8(failure.message));
+  if (!json) return failure.exit_code;
+  try {
+    write_output(failure_json(failure));
+  } catch (const Error& error) {
+    log::error(error.what());
+    return exit_code(error.kind());
+  }
+  return failure.exit_code;
+}
+
+std::string farewell(bool json, const Situation& situation) {
+  if (situation.supervised || situation.rank != 0) return "";
+  const std::string words = "stopped at once";
+  return json ? failure_json({exit_code(ErrorKind::interrupted), words}) : words + "\n";
+}
+
+}  // namespace trainctl

@@ -1,0 +1,27 @@
+// What a command says at its end, once: its answer on standard output, or how it failed.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "core/base/failure.h"
+#include "parallel/launch/situation.h"
+
+namespace trainctl {
+
+// Writes the answer. From here on requests to stop are ignored, so that nothing follows it. Throws Error{resource}
+// where standard output cannot be written.
+void answer(std::string_view text);
+
+// Sees to it that what was printed through stdio and std::cout has arrived, as answer() does.
+void finish_output();
+
+// Tells how this process failed: to its supervisor where there is one, else on standard error and in the log, and with
+// `json` as a document on standard output. Returns the exit code: that of the failure, or 6 where the document cannot
+// be written.
+int report(const Failure& failure, bool json, const Situation& situation);
+
+// What a request to stop writes at once, and where: see StopAtOnce.
+std::string farewell(bool json, const Situation& situation);
+
+}  // namespace trainctl
