@@ -2,6 +2,8 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
+#include <chrono>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
@@ -170,14 +172,18 @@ int run_doctor(DoctorOptions& options) {
   }
   const Situation situation = find_situation(Variables::of_process());
   std::string launch_problem;
+  RankCommand command;
   try {
-    const auto plan = plan_ranks(spec.cluster, options.common, options.launch, situation);
+    command = rank_command("doctor", spec, options.launch);
+    auto plan = plan_ranks(spec.cluster, options.common, options.launch, situation);
+    constexpr std::chrono::milliseconds patience(60'000);  // a run has more
+    if (plan) plan->patience = plan->patience.count() > 0 ? std::min(plan->patience, patience) : patience;
     if (plan) return examine_by_ranks(options, *plan);
   } catch (const Error& error) {
     launch_problem = error.what();
   }
-  const int code =
-      run_as_rank(situation, [&](RankContext& context) { return examine(options, spec, launch_problem, context); });
+  const int code = run_as_rank(situation, command,
+                               [&](RankContext& context) { return examine(options, spec, launch_problem, context); });
   return code == 0 ? 0 : no;
 }
 

@@ -77,7 +77,10 @@ int run_eval(EvalOptions& options) {
   const Situation situation = find_situation(Variables::of_process());
   if (const std::optional<int> code = supervise_ranks(spec.cluster, options.common, options.launch, situation))
     return *code;
-  return run_as_rank(situation, [&](RankContext& context) { return evaluate_checkpoint(spec, options, context); });
+  const RankCommand command =
+      rank_command("eval", spec, options.launch, {{"--data", options.part.empty() ? "not given" : options.part}});
+  return run_as_rank(situation, command,
+                     [&](RankContext& context) { return evaluate_checkpoint(spec, options, context); });
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 
 #include <cstdlib>
 
+#include "core/backend/immediate_stream.h"
 #include "core/base/error.h"
 #include "core/base/format.h"
 #include "core/base/log.h"
@@ -35,7 +36,7 @@ int leave_in_order(const Situation& situation, World& world, const RankStatus& s
 
 }  // namespace
 
-int run_as_rank(const Situation& situation, const std::function<int(RankContext&)>& work) {
+int run_as_rank(const Situation& situation, const RankCommand& command, const std::function<int(RankContext&)>& work) {
   const Variables variables = Variables::of_process();
   const Cores cores = find_cores(variables);
   const int threads = prepare_rank(situation, variables);
@@ -50,6 +51,9 @@ int run_as_rank(const Situation& situation, const std::function<int(RankContext&
   RankContext context{world, stop, threads, situation, cores};
   RankStatus failure;
   try {
+    ImmediateStream host;
+    require_same_on_all(command.facts, world.hosts(), world.communicator(), host);
+    require_stated_ranks(situation, command.stated_ranks);
     const int code = work(context);
     return leave_in_order(situation, world, {code, ""});
   } catch (const CollectiveError& error) {

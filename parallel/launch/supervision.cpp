@@ -8,14 +8,27 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <string_view>
 #include <utility>
 
+#include "core/base/format.h"
 #include "core/base/log.h"
 #include "parallel/launch/status.h"
 
 namespace trainctl {
+namespace {
+
+void print(const std::string& text) {
+  for (std::size_t done = 0; done < text.size();) {
+    const ssize_t written = write(STDERR_FILENO, text.data() + done, text.size() - done);
+    if (written <= 0) return;
+    done += static_cast<std::size_t>(written);
+  }
+}
+
+}  // namespace
 
 Signals::Signals() {
   signal(SIGCHLD, SIG_DFL);  // a shell may have left it ignored, and then no child can be waited for
@@ -39,8 +52,13 @@ int Signals::next() const {
 }
 
 Supervision::Supervision(const Signals& signals, const ChildProcess& mpirun, std::string status_file,
-                         bool first_rank_here)
-    : signals_(signals), child_(mpirun), status_file_(std::move(status_file)), first_rank_here_(first_rank_here) {
+                         const LaunchPlan& plan)
+    : signals_(signals),
+      child_(mpirun),
+      status_file_(std::move(status_file)),
+      first_rank_here_(plan.first_rank_here),
+      patience_(plan.patience),
+      hosts_(plan.hosts) {
   for (int pipe : {child_.errors, child_.messages}) fcntl(pipe, F_SETFL, O_NONBLOCK);
 }
 
@@ -58,12 +76,14 @@ void Supervision::wait() {
     poll(sources.data(), sources.size(), requested_ && !relayed_ ? 20 : 500);
     while (const int signal = signals_.next()) on_signal(signal);
     pass_errors_on();
+    if (!shown_ && !ended_ && !keeps_back()) show_kept_back();
     collect_messages();
     if (requested_ && !relayed_ && ranks_listen()) {
       kill(child_.pid, SIGUSR1);
       relayed_ = true;
     }
-    if (!ended_ && is_stuck()) {
+    if (!ended_ && is_late()) why_not_started_ = describe_lateness();
+    if (!ended_ && (!why_not_started_.empty() || is_stuck())) {
       code_ = 1;
       break;
     }
@@ -109,6 +129,25 @@ bool Supervision::is_stuck() {
   return now - last_child_ > patience;
 }
 
+bool Supervision::is_late() const {
+  return patience_.count() > 0 && first_rank_here_ && std::chrono::steady_clock::now() - start_ > patience_ &&
+         !said_ready(status_file_);
+}
+
+// A remote shell that has not come back has the name of its host among its words.
+std::string Supervision::describe_lateness() const {
+  std::string hosts;
+  for (const std::vector<std::string>& command : commands_of_children(child_.pid)) {
+    for (const Host& host : hosts_) {
+      if (std::find(command.begin(), command.end(), host.name) == command.end()) continue;
+      hosts += (hosts.empty() ? "" : ", ") + host.name;
+    }
+  }
+  const double seconds = std::chrono::duration<double>(patience_).count();
+  return hosts.empty() ? format("the ranks did not start within {:g} s", seconds)
+                       : format("no answer from {} within {:g} s", hosts, seconds);
+}
+
 void Supervision::pass_errors_on() {
   std::array<char, 65536> buffer{};
   for (ssize_t count = 0; (count = read(child_.errors, buffer.data(), buffer.size())) != -1;) {
@@ -119,12 +158,26 @@ void Supervision::pass_errors_on() {
     std::string text(buffer.data(), static_cast<std::size_t>(count));
     constexpr std::string_view chatter = "mpirun: Forwarding signal 10 to job\n";  // written whole
     if (const std::size_t at = text.find(chatter); at != std::string::npos) text.erase(at, chatter.size());
-    for (std::size_t done = 0; done < text.size();) {
-      const ssize_t written = write(STDERR_FILENO, text.data() + done, text.size() - done);
-      if (written <= 0) return;
-      done += static_cast<std::size_t>(written);
+    if (keeps_back()) {
+      kept_back_ += text;
+    } else {
+      show_kept_back();
+      print(text);
     }
   }
+}
+
+// Ranks that start take a moment: what they print then is shown with what comes after, or when that lasts too long.
+bool Supervision::keeps_back() const {
+  constexpr std::chrono::seconds patience(10);
+  constexpr std::size_t enough = 1 << 18;
+  return !shown_ && first_rank_here_ && kept_back_.size() < enough &&
+         std::chrono::steady_clock::now() - start_ < patience && !said_ready(status_file_);
+}
+
+void Supervision::show_kept_back() {
+  print(std::exchange(kept_back_, ""));
+  shown_ = true;
 }
 
 void Supervision::collect_messages() {

@@ -5,7 +5,9 @@
 
 #include <chrono>
 #include <string>
+#include <vector>
 
+#include "parallel/launch/plan.h"
 #include "parallel/launch/process.h"
 
 namespace trainctl {
@@ -30,8 +32,8 @@ class Signals {
 
 class Supervision {
  public:
-  // Of a running mpirun. `first_rank_here`: rank 0 is on this host, and will say_ready.
-  Supervision(const Signals& signals, const ChildProcess& mpirun, std::string status_file, bool first_rank_here);
+  // Of a running mpirun. Where rank 0 is on this host, it will say_ready, and has plan.patience to do so.
+  Supervision(const Signals& signals, const ChildProcess& mpirun, std::string status_file, const LaunchPlan& plan);
   ~Supervision();  // no child is left
   Supervision(const Supervision&) = delete;
   Supervision& operator=(const Supervision&) = delete;
@@ -39,22 +41,34 @@ class Supervision {
   // Returns when mpirun has ended, or the user wants to wait no longer; then no child is left.
   void wait();
 
+  // Why the ranks were not waited for any longer, having not started: names the hosts that do not answer, where mpirun
+  // still waits for these. "" where they started or ended.
+  const std::string& why_not_started() const { return why_not_started_; }
   bool stopped_at_once() const { return stopped_at_once_; }
   const std::string& messages() const { return messages_; }  // mpirun's own
-  int mpirun_code() const { return code_; }                  // 128 + n where signal n ended it
+  // What ranks, or rather MPI and the loader in them, printed to standard error before they said that they are ready:
+  // kept back, in case that they never are. Nobody has seen it yet.
+  const std::string& kept_back() const { return kept_back_; }
+  void show_kept_back();
+  int mpirun_code() const { return code_; }  // 128 + n where signal n ended it
 
  private:
   void on_signal(int number);
   void reap();
   bool ranks_listen() const;
   bool is_stuck();
+  bool is_late() const;
+  std::string describe_lateness() const;
   void pass_errors_on();
+  bool keeps_back() const;
   void collect_messages();
 
   const Signals& signals_;
   ChildProcess child_;
   std::string status_file_;
   bool first_rank_here_;
+  std::chrono::milliseconds patience_;
+  std::vector<Host> hosts_;
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
   std::chrono::steady_clock::time_point last_child_ = start_;  // when mpirun was last seen with one
   bool requested_ = false;
@@ -65,6 +79,9 @@ class Supervision {
   bool messages_closed_ = false;
   int code_ = 0;
   std::string messages_;
+  std::string why_not_started_;
+  std::string kept_back_;
+  bool shown_ = false;  // what was kept back, and all that comes
 };
 
 }  // namespace trainctl

@@ -38,4 +38,8 @@ inline constexpr std::string_view status_file_variable = "TRAINCTL_STATUS_FILE";
 inline constexpr std::string_view terminal_variable = "TRAINCTL_TERMINAL_COLUMNS";   // set where the user has one
 inline constexpr std::string_view bound_variable = "OMPI_MCA_orte_bound_at_launch";  // ranks are bound to cores
 
+// Where mpirun, its daemons and ranks may listen (preload/listen.cpp), and how the C library is told to load that.
+inline constexpr std::string_view listen_variable = "TRAINCTL_LISTEN_ON";
+inline constexpr std::string_view preload_variable = "LD_PRELOAD";
+
 }  // namespace trainctl
