@@ -23,6 +23,7 @@
 #include "core/base/log.h"
 #include "io/loader/data.h"
 #include "parallel/comm/text.h"
+#include "parallel/launch/room.h"
 
 namespace trainctl {
 namespace fs = std::filesystem;
@@ -159,6 +160,7 @@ int run_doctor(DoctorOptions& options) {
   RunSpec spec;
   spec.name = "run";
   try {
+    require_working_directory();  // also of a run's directory
     if (!options.common.config.empty()) {
       spec = load_run_spec(options.common, options.launch);
     } else if (!options.launch.device.empty()) {

@@ -54,7 +54,7 @@ const std::vector<Shortage>& shortages() {
            "not enough space for|No space left on device|Disk quota exceeded|OUT-OF-RESOURCE in file \\S*dstore"),
        "no room is left for the files of mpirun and its ranks",
        "free some space in TMPDIR and /dev/shm, or set TMPDIR to another folder"},
-      {std::regex("Cannot allocate memory|failed to map segment|[Oo]ut of memory"),
+      {std::regex("Cannot allocate memory|failed to map segment|dstore_segment|[Oo]ut of memory"),
        "memory ran out as the ranks started",
        "raise the limit (ulimit -v, or that of the container), or start fewer ranks"},
       {std::regex("Unable to get the current working directory"), "the working directory cannot be used",

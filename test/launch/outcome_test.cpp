@@ -86,6 +86,8 @@ TEST_CASE("a shortage is known by the words of MPI, PMIx and the loader, and tol
   CHECK(contains(shortage("trainctl: error while loading shared libraries: libmpi.so.40: failed to map segment from "
                           "shared object\n"),
                  "memory ran out"));
+  CHECK(contains(shortage("[vm:5] PMIX ERROR: ERROR in file ../src/mca/common/dstore/dstore_segment.c at line 274\n"),
+                 "memory ran out"));
   CHECK_FALSE(find_shortage(killed + aborted + ended + lost + unreachable + unknown));
 }
 

@@ -111,6 +111,13 @@ TEST_CASE("a host that lacks what ranks need to start: one error with the place,
   expect(shell(folder, "ulimit -n 32; exec \"$trainctl\" run c.yaml --ranks 2"), 6, "32 files may be open at once");
   expect(shell(folder, "mkdir gone; cd gone; rmdir ../gone; exec \"$trainctl\" run ../c.yaml --ranks 2"), 6,
          "the working directory");
+  const Finished doctor = shell(folder, "mkdir gone; cd gone; rmdir ../gone; exec \"$trainctl\" doctor");
+  CHECK(doctor.code == 1);
+  CHECK(contains(doctor.out, "the working directory cannot be used"));
+  const Finished files = shell(folder, "ulimit -n 32; exec \"$trainctl\" doctor --ranks 2 --device cpu");
+  CHECK(files.code == 1);
+  CHECK(contains(files.out, "32 files may be open at once"));
+  CHECK(contains(files.out, "a run would not start"));
   CHECK_FALSE(fs::exists(folder / "runs"));
 }
 
