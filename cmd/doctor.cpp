@@ -2,6 +2,8 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
+#include <chrono>
 #include <filesystem>
 #include <fstream>
 
@@ -22,6 +24,7 @@
 #include "io/metrics/run_directory.h"
 #include "parallel/comm/text.h"
 #include "parallel/launch/report.h"
+#include "parallel/launch/room.h"
 
 namespace trainctl {
 namespace fs = std::filesystem;
@@ -169,6 +172,7 @@ int run_doctor(DoctorOptions& options) {
   RunSpec spec;
   spec.name = "run";
   try {
+    require_working_directory();  // also of a run's directory
     if (!options.common.config.empty()) {
       spec = load_run_spec(options.common, options.launch);
     } else if (!options.launch.device.empty()) {
@@ -183,14 +187,18 @@ int run_doctor(DoctorOptions& options) {
   const Situation situation = find_situation(Variables::of_process());
   std::string launch_problem;
   std::optional<Attended> ranks;
+  RankCommand command;
   try {
-    const auto plan = plan_ranks(spec.cluster, options.common, options.launch, situation);
+    command = rank_command("doctor", spec, options.launch);
+    auto plan = plan_ranks(spec.cluster, options.common, options.launch, situation);
+    constexpr std::chrono::milliseconds patience(60'000);  // a run has more
+    if (plan) plan->patience = plan->patience.count() > 0 ? std::min(plan->patience, patience) : patience;
     if (plan) ranks = attend_ranks(*plan, {.stops_in_order = false, .holds_output = options.common.json});
   } catch (const Error& error) {
     launch_problem = error.what();
   }
   if (ranks) return conclude_examination(options, *ranks);
-  return run_as_rank(situation, options.common.json,
+  return run_as_rank(situation, options.common.json, command,
                      [&](RankContext& context) { return examine(options, spec, launch_problem, context); });
 }
 

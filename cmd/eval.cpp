@@ -103,7 +103,9 @@ int run_eval(EvalOptions& options) {
   const Situation situation = find_situation(Variables::of_process());
   if (const std::optional<int> code = supervise_ranks(spec.cluster, options.common, options.launch, situation, false))
     return *code;
-  return run_as_rank(situation, options.common.json,
+  const RankCommand command =
+      rank_command("eval", spec, options.launch, {{"--data", options.part.empty() ? "not given" : options.part}});
+  return run_as_rank(situation, options.common.json, command,
                      [&](RankContext& context) { return evaluate_checkpoint(spec, options, context); });
 }
 

@@ -10,8 +10,11 @@
 #include "cmd/memory_fit.h"
 #include "core/backend/select.h"
 #include "core/base/format.h"
+#include "core/base/hash.h"
 #include "core/base/log.h"
 #include "core/layers/model.h"
+#include "core/program/dump.h"
+#include "parallel/comm/same_on_all.h"
 #include "parallel/comm/text.h"
 
 namespace trainctl {
@@ -44,6 +47,27 @@ KernelChoices agree_on_choices(const RunSpec& spec, const DataInfo& data, const 
   KernelChoices agreed;
   agreed.add(broadcast_text(choices.used().text(), 0, world.communicator(), stream));
   return agreed;
+}
+
+// What decides how all ranks compute and communicate, as this rank has found it: its data, and the programs of rank 0.
+RankFacts job_facts(const RunSpec& spec, const DataInfo& data, const Strategy& strategy, const BatchSizes& sizes,
+                    const Backend& backend, int ranks) {
+  RankFacts facts = {{"the device", std::string(backend.name())},
+                     {"the shape of samples", to_string(data.sample)},
+                     {"the shape of targets", to_string(data.target)},
+                     {"the number of classes", std::to_string(data.classes)},
+                     {"the number of training samples", std::to_string(data.training_samples)},
+                     {"the number of validation samples", std::to_string(data.validation_samples)},
+                     {"the data's fingerprint", data.fingerprint}};
+  for (std::size_t i = 0; i < data.class_names.size(); ++i) {
+    facts.emplace_back(format("class {}", i), data.class_names[i]);
+  }
+  const RunPrograms programs = build_programs(spec, data, strategy, sizes, {0, ranks});
+  for (const Program& program : programs.programs()) {
+    const std::string text = dump(program);
+    facts.emplace_back(format("the program '{}'", program.name), format("{:016x}", xxh3(text.data(), text.size())));
+  }
+  return facts;
 }
 
 // Every rank's part of a full batch is cut into micro-batches of one size.
@@ -129,6 +153,18 @@ void initialize_weights(const ProgramSpec& spec, std::uint64_t seed, const std::
 
 namespace {
 
+// The programs of this rank, where all ranks are about to do the same.
+RunPrograms agreed_programs(const RunSpec& spec, const DataInfo& data, RankDevice& device, World& world,
+                            const DataPosition& start) {
+  const Strategy strategy = strategy_for(spec, world.size(), *device.backend);
+  const BatchSizes sizes = batch_sizes(spec, data, world.size(), start);
+  if (world.size() > 1) {
+    require_same_on_all(job_facts(spec, data, strategy, sizes, *device.backend, world.size()), world.hosts(),
+                        world.communicator(), device.host);
+  }
+  return build_programs(spec, data, strategy, sizes, {world.rank(), world.size()});
+}
+
 // All of it, or Error{resource} with what would fit.
 std::vector<LoweredProgram> fitting(std::vector<LoweredProgram> programs, const RunSpec& spec, const DataInfo& data,
                                     const Backend& backend, const DataShare& share) {
@@ -145,8 +181,7 @@ Job::Job(const RunSpec& spec, const DataInfo& data, RankDevice& device, World& w
     : device_(device),
       world_(world),
       program_spec_(trainctl::program_spec(spec, data)),
-      programs_(build_programs(spec, data, strategy_for(spec, world.size(), *device.backend),
-                               batch_sizes(spec, data, world.size(), start), share())),
+      programs_(agreed_programs(spec, data, device, world, start)),
       choices_(agree_on_choices(spec, data, strategy_for(spec, world.size(), *device.backend),
                                 batch_sizes(spec, data, world.size(), start), known_choices, *device.backend, world,
                                 device.host)),

@@ -8,6 +8,7 @@
 #include <fstream>
 
 #include "core/backend/select.h"
+#include "core/base/build_id.h"
 #include "core/base/error.h"
 #include "core/base/format.h"
 #include "core/base/log.h"
@@ -76,6 +77,18 @@ std::optional<LaunchPlan> plan_ranks(const ClusterOptions& cluster, const Common
 
 Attended attend_ranks(const LaunchPlan& plan, const Attendance& attendance) {
   return attend(plan, own_command(), attendance);
+}
+
+RankCommand rank_command(const std::string& name, const RunSpec& spec, const LaunchFlags& flags,
+                         const RankFacts& options) {
+  RankCommand command;
+  command.facts = {{"the build of trainctl", build_id()},
+                   {"the command", name},
+                   {"--ranks", flags.ranks.empty() ? "not given" : flags.ranks}};
+  command.facts.insert(command.facts.end(), options.begin(), options.end());
+  add_document(command.facts, Value<RunSpec>::write(spec));
+  command.stated_ranks = stated_ranks(spec.cluster, flags.ranks);
+  return command;
 }
 
 std::optional<int> supervise_ranks(const ClusterOptions& cluster, const CommonOptions& common, const LaunchFlags& flags,

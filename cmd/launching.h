@@ -38,6 +38,11 @@ LaunchRequest launch_request(const ClusterOptions& cluster, const LaunchFlags& f
 std::optional<LaunchPlan> plan_ranks(const ClusterOptions& cluster, const CommonOptions& common,
                                      const LaunchFlags& flags, const Situation& situation);
 
+// What each rank of a command is started with. `options` are those beside the config that all ranks must have alike,
+// in the order of the command.
+RankCommand rank_command(const std::string& name, const RunSpec& spec, const LaunchFlags& flags,
+                         const RankFacts& options = {});
+
 // Starts this same command line under mpirun, waits, and says how it ended.
 Attended attend_ranks(const LaunchPlan& plan, const Attendance& attendance);
 

@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <exception>
 
+#include "core/backend/immediate_stream.h"
 #include "core/base/failure.h"
 #include "core/base/format.h"
 #include "core/base/log.h"
@@ -39,7 +40,8 @@ int leave_in_order(const Situation& situation, World& world, bool json, const Fa
 
 }  // namespace
 
-int run_as_rank(const Situation& situation, bool json, const std::function<int(RankContext&)>& work) {
+int run_as_rank(const Situation& situation, bool json, const RankCommand& command,
+                const std::function<int(RankContext&)>& work) {
   const Variables variables = Variables::of_process();
   const Cores cores = find_cores(variables);
   const int threads = prepare_rank(situation, variables);
@@ -54,6 +56,9 @@ int run_as_rank(const Situation& situation, bool json, const std::function<int(R
   Failure failure;
   try {
     require_threads(threads);
+    ImmediateStream host;
+    require_same_on_all(command.facts, world.hosts(), world.communicator(), host);
+    require_stated_ranks(situation, command.stated_ranks);
     const int code = work(context);
     finish_output();
     return leave_in_order(situation, world, json, {code});

@@ -2,8 +2,10 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
 
+#include "parallel/comm/same_on_all.h"
 #include "parallel/comm/select.h"
 #include "parallel/launch/cores.h"
 #include "parallel/launch/situation.h"
@@ -18,9 +20,16 @@ struct RankContext {
   Cores cores;  // of this host, before this rank took its share
 };
 
+// What a rank was started with.
+struct RankCommand {
+  RankFacts facts;                  // the same on all ranks, or the run ends before its work
+  std::optional<int> stated_ranks;  // how many the user wants
+};
+
 // Runs `work` as a rank, or alone; its result is the exit code, the same on all ranks. An error that all ranks throw
 // together is reported by rank 0; an error of one rank alone is reported by that rank and takes the others down. With
 // `json` as a document, too.
-int run_as_rank(const Situation& situation, bool json, const std::function<int(RankContext&)>& work);
+int run_as_rank(const Situation& situation, bool json, const RankCommand& command,
+                const std::function<int(RankContext&)>& work);
 
 }  // namespace trainctl

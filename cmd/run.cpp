@@ -6,6 +6,7 @@
 #include "cmd/rank.h"
 #include "cmd/subcommands.h"
 #include "cmd/training.h"
+#include "core/base/format.h"
 
 namespace trainctl {
 namespace {
@@ -21,6 +22,11 @@ const std::map<std::string, ProgressStyle> progress_styles = {{"auto", ProgressS
                                                               {"plain", ProgressStyle::plain},
                                                               {"none", ProgressStyle::none}};
 
+// What a rank records decides what it sends to the others.
+RankFacts profile_facts(const TrainingRequest& request) {
+  return {{"--profile", format("{}:{}", request.profile_first, request.profile_end)}};
+}
+
 int run(RunOptions& options) {
   const RunSpec spec = load_run_spec(options.common, options.launch);
   const Situation situation = find_situation(Variables::of_process());
@@ -31,7 +37,8 @@ int run(RunOptions& options) {
   options.training.quiet = options.common.quiet;
   options.training.terminal = {situation.terminal_columns, situation.terminal};
   options.training.json = options.common.json;
-  return run_as_rank(situation, options.common.json,
+  const RankCommand command = rank_command("run", spec, options.launch, profile_facts(options.training));
+  return run_as_rank(situation, options.common.json, command,
                      [&](RankContext& context) { return train(spec, options.training, context); });
 }
 

@@ -6,6 +6,7 @@
 
 #include "cmd/presets.h"
 #include "core/base/format.h"
+#include "parallel/launch/room.h"
 
 namespace trainctl {
 namespace {
@@ -82,6 +83,7 @@ RunSpec read_run_spec(const Node& document, Reader& reader) {
 }
 
 RunSpec load_run_spec(const std::string& file, const std::vector<std::string>& settings) {
+  require_working_directory();  // relative paths begin there
   Reader reader;
   const Node document = load_config(file, settings, reader);
   // A file without a document has said what is wrong; that it lacks everything else is no news.

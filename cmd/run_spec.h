@@ -42,7 +42,8 @@ std::vector<std::string> variables_of(const std::string& file, const std::vector
 // Reads a document; everything wrong goes to the reader.
 RunSpec read_run_spec(const Node& document, Reader& reader);
 
-// Both. Throws ConfigError with every error of the file, its includes, its preset and the settings.
+// Both. Throws ConfigError with every error of the file, its includes, its preset and the settings, and Error{resource}
+// where there is no working directory.
 RunSpec load_run_spec(const std::string& file, const std::vector<std::string>& settings = {});
 
 // The resolved config: every key that has a value, absolute paths, `auto` where it depends on the ranks. It loads to an

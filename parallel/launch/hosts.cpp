@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <fstream>
 #include <numeric>
 #include <sstream>
 
@@ -13,8 +14,6 @@
 namespace trainctl {
 namespace {
 
-constexpr int most_slots = 1 << 20;
-
 // A number from 1 to most_slots, or nothing.
 std::optional<int> positive(std::string_view text) {
   int value = 0;
@@ -23,16 +22,10 @@ std::optional<int> positive(std::string_view text) {
   return value;
 }
 
-bool is_host_name(std::string_view text) {
-  return !text.empty() && text.front() != '-' && std::all_of(text.begin(), text.end(), [](unsigned char c) {
-    return std::isalnum(c) != 0 || c == '-' || c == '.' || c == '_';
-  });
-}
-
 void add(std::vector<Host>& hosts, std::string_view name, int slots) {
   const auto same = std::find_if(hosts.begin(), hosts.end(), [&](const Host& host) { return host.name == name; });
   if (same != hosts.end()) {
-    same->slots += slots;
+    same->slots = std::min(same->slots + slots, most_slots + 1);  // too many are found when all are added up
   } else {
     hosts.push_back({std::string(name), slots});
   }
@@ -46,8 +39,17 @@ std::string_view without_spaces(std::string_view text) {
 
 }  // namespace
 
+bool is_host_name(std::string_view text) {
+  return !text.empty() && text.front() != '-' && std::all_of(text.begin(), text.end(), [](unsigned char c) {
+    return std::isalnum(c) != 0 || c == '-' || c == '.' || c == '_';
+  });
+}
+
 int total_slots(const std::vector<Host>& hosts) {
-  return std::accumulate(hosts.begin(), hosts.end(), 0, [](int sum, const Host& host) { return sum + host.slots; });
+  std::int64_t sum = 0;
+  for (const Host& host : hosts) sum += host.slots;
+  if (sum <= most_slots) return static_cast<int>(sum);
+  throw Error(ErrorKind::config, format("the hosts have {} slots together, and {} are the most", sum, most_slots));
 }
 
 std::vector<Host> parse_hosts(std::string_view text) {

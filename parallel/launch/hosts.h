@@ -17,6 +17,13 @@ struct Host {
   bool operator==(const Host&) const = default;
 };
 
+// The most slots of a host, and of all together.
+inline constexpr int most_slots = 1 << 20;
+
+// Whether a text can name a host: letters, digits, '-', '.' and '_', and no '-' in front, where programs have options.
+bool is_host_name(std::string_view text);
+
+// Throws Error{config} where there are more than most_slots.
 int total_slots(const std::vector<Host>& hosts);
 
 // "node1:8,node2:8", as mpirun's -H has it: a host without a number has one slot for each time that it is named.

@@ -1,12 +1,27 @@
 // The keys of `cluster:`.
 #include "parallel/launch/options.h"
 
+#include "core/base/format.h"
+#include "parallel/launch/hosts.h"
+
 namespace trainctl {
+namespace {
+
+// The names reach mpirun and ssh.
+void check_host_names(const ClusterOptions&, const Node& node, Reader& reader) {
+  const Node* hosts = node.find("hosts");
+  if (hosts == nullptr) return;
+  for (const Node::Entry& host : hosts->entries) {
+    if (!is_host_name(host.key)) reader.error(host.key_place, format("'{}' is no name of a host", host.key));
+  }
+}
+
+}  // namespace
 
 Keys<ClusterOptions> ClusterOptions::keys() {
   return Keys<ClusterOptions>("cluster", "How many ranks run, on what and where.")
       .key("ranks", &ClusterOptions::ranks, "Number of ranks: processes that train together; --ranks wins.",
-           at_least(1))
+           between(1, most_slots))
       .key("device", &ClusterOptions::device, "What the ranks compute on; --device wins.")
       .key("communication", &ClusterOptions::communication,
            "How GPUs reach each other: nccl wants one for each rank, staged goes through the hosts' memory, which is "
@@ -17,8 +32,9 @@ Keys<ClusterOptions> ClusterOptions::keys() {
            at_least(0))
       .key("hosts", &ClusterOptions::hosts,
            "Hosts and how many ranks each takes at most; empty: this host, or what SLURM gave. --hosts wins.",
-           at_least(1))
+           between(1, most_slots))
       .key("hostfile", &ClusterOptions::hostfile, "A file of OpenMPI's form (`node1 slots=8`) in the place of `hosts`.")
+      .check(check_host_names)
       .check([](const ClusterOptions& options, const Node& node, Reader& reader) {
         if (options.hosts.empty() || options.hostfile.empty()) return;
         const Node* file = node.find("hostfile");

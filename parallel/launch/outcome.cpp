@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <array>
 #include <regex>
+#include <sstream>
+#include <vector>
 
 #include "core/base/error.h"
 #include "core/base/format.h"
@@ -31,6 +33,57 @@ std::string describe(const MpirunReport& report) {
     return *report.signal == 9 ? who + "; if nobody did so, its host ran out of memory: see dmesg there" : who;
   }
   return report.exit_code ? who + format(" ended with exit code {}", *report.exit_code) : "";
+}
+
+// A shortage, and the words that it is known by.
+struct Shortage {
+  std::regex known_by;
+  const char* message;
+  const char* remedy;
+};
+
+const std::vector<Shortage>& shortages() {
+  static const std::vector<Shortage> all = {
+      {std::regex("system limit (exceeded )?on number of (children|processes)|Unable to start listen thread|"
+                  "progress_thread_start failed|pmix_progress_threads|Resource temporarily unavailable"),
+       "no more processes or threads can be started",
+       "raise the limit of the user (ulimit -u) or of the container, or start fewer ranks"},
+      {std::regex("system limit on number of (pipes|files)|Too many open files"), "too few files may be open at once",
+       "raise the limit (ulimit -n), or start fewer ranks"},
+      {std::regex(
+           "not enough space for|No space left on device|Disk quota exceeded|OUT-OF-RESOURCE in file \\S*dstore"),
+       "no room is left for the files of mpirun and its ranks",
+       "free some space in TMPDIR and /dev/shm, or set TMPDIR to another folder"},
+      {std::regex("Cannot allocate memory|failed to map segment|dstore_segment|[Oo]ut of memory"),
+       "memory ran out as the ranks started",
+       "raise the limit (ulimit -v, or that of the container), or start fewer ranks"},
+      {std::regex("Unable to get the current working directory"), "the working directory cannot be used",
+       "go to a folder that is there (cd), and start again"},
+  };
+  return all;
+}
+
+// The host that a message names, or "".
+std::string host_of(const std::string& text) {
+  static const std::regex named(R"((Node|Local host):\s+(\S+))");
+  static const std::regex in_front(R"((^|\n)\[([A-Za-z0-9._-]+):\d+\])");
+  std::smatch match;
+  if (std::regex_search(text, match, named) || std::regex_search(text, match, in_front)) return match[2];
+  return "";
+}
+
+// The first lines that tell a reader something.
+std::string essence(const std::string& text) {
+  constexpr int most = 3;
+  std::istringstream lines(text);
+  std::string all;
+  int count = 0;
+  for (std::string line; count < most && std::getline(lines, line);) {
+    if (line.empty() || line.find("ORTE_ERROR_LOG") != std::string::npos) continue;
+    all += (all.empty() ? "" : "\n") + line;
+    ++count;
+  }
+  return all.empty() ? text.substr(0, text.find('\n')) : all;
 }
 
 std::string without_banners(const std::string& messages) {
@@ -67,6 +120,18 @@ MpirunReport read_report(std::string_view messages) {
   return report;
 }
 
+std::optional<RankStatus> find_shortage(const std::string& text) {
+  for (const Shortage& shortage : shortages()) {
+    std::smatch match;
+    if (!std::regex_search(text, match, shortage.known_by)) continue;
+    const std::string host = host_of(text);
+    const Error error(ErrorKind::resource, host.empty() ? shortage.message : format("{} on {}", shortage.message, host),
+                      shortage.remedy);
+    return RankStatus{exit_code(error.kind()), error.what()};
+  }
+  return {};
+}
+
 RankStatus conclude(const std::optional<RankStatus>& status, const std::string& messages, int mpirun_code) {
   const int peer_failed = exit_code(ErrorKind::peer);
   if (status && status->exit_code != peer_failed) return *status;
@@ -83,7 +148,7 @@ RankStatus conclude(const std::optional<RankStatus>& status, const std::string& 
   if (mpirun_code != 1 && is_ours(mpirun_code)) return {mpirun_code, ""};  // 1 is also what mpirun's own errors return
   const std::string said = without_banners(messages);
   return {peer_failed, said.empty() ? format("mpirun ended with code {} and without a word", mpirun_code)
-                                    : "the ranks could not be run; mpirun says:\n" + said};
+                                    : "the ranks could not be run; mpirun says (all of it with -v):\n" + essence(said)};
 }
 
 }  // namespace trainctl

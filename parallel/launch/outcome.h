@@ -22,9 +22,13 @@ struct MpirunReport {
 // Finds the first cause in mpirun's own messages (OpenMPI 4).
 MpirunReport read_report(std::string_view messages);
 
+// What ran out, in words of MPI, PMIx or the loader: processes, open files, space or memory. Nothing where they name
+// none.
+std::optional<RankStatus> find_shortage(const std::string& text);
+
 // What the supervisor ends with: the exit code, and what the user has not read yet ("" where nothing is left to say).
-// The ranks' status decides; without it mpirun's messages, in the user's terms; where these say nothing known, they are
-// shown as they are. `mpirun_code` is what mpirun returned, 128 + n where signal n killed it.
+// The ranks' status decides; without it mpirun's messages, in the user's terms; where these say nothing known, their
+// first words. `mpirun_code` is what mpirun returned, 128 + n where signal n killed it.
 RankStatus conclude(const std::optional<RankStatus>& status, const std::string& messages, int mpirun_code);
 
 }  // namespace trainctl

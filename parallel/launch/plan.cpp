@@ -6,12 +6,14 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <numeric>
 #include <set>
 #include <string>
 #include <utility>
 
 #include "core/base/error.h"
 #include "core/base/format.h"
+#include "parallel/launch/network.h"
 
 namespace trainctl {
 namespace {
@@ -44,7 +46,8 @@ int count_ranks(const LaunchRequest& request) {
   }
   int slots = total_slots(request.hosts);
   if (!stated) {
-    for (int tasks : request.slurm->slots) slots += tasks;
+    slots = static_cast<int>(std::min<std::int64_t>(
+        std::accumulate(request.slurm->slots.begin(), request.slurm->slots.end(), std::int64_t{0}), most_slots));
   }
   const int ranks = request.ranks.value_or(slots);
   if (ranks <= slots) return ranks;
@@ -86,6 +89,18 @@ void limit_spinning(LaunchPlan& plan, const Variables& variables) {
   if (plan.threads > 1 && !stated) plan.environment["GOMP_SPINCOUNT"] = "4000";
 }
 
+// Where ranks on several hosts reach each other, and listen for each other alone, where the user has not said.
+void confine_to_network(LaunchPlan& plan, const LaunchRequest& request) {
+  const Variables& variables = request.variables;
+  plan.listen_on = variables.text("OMPI_MCA_oob_tcp_if_include");
+  if (request.network.empty() || !plan.listen_on.empty()) return;
+  for (const char* part : {"oob_tcp", "btl_tcp"}) {
+    if (!variables.has(format("OMPI_MCA_{}_if_exclude", part)))
+      set(plan, variables, format("{}_if_include", part), request.network);
+  }
+  if (!variables.has("OMPI_MCA_oob_tcp_if_exclude")) plan.listen_on = request.network;
+}
+
 void compose_command(LaunchPlan& plan, const LaunchRequest& request) {
   const Variables& variables = request.variables;
   plan.mpirun = {"mpirun", "-n", std::to_string(plan.ranks)};
@@ -103,14 +118,16 @@ void compose_command(LaunchPlan& plan, const LaunchRequest& request) {
   // Ranks that are to end have nothing more to do: without this each failure takes two seconds longer.
   set(plan, variables, "odls_base_sigkill_timeout", "0");
   if (plan.one_host) {
-    // Shared memory alone, and no port beyond loopback. Leaving out the search for network cards makes MPI_Init three
-    // times faster.
+    // Shared memory alone, and no port beyond loopback (which OpenMPI keeps to with preload/listen.cpp). Leaving out
+    // the search for network cards makes MPI_Init three times faster.
     set(plan, variables, "pml", "ob1");
     set(plan, variables, "btl", "vader,self");
-    set(plan, variables, "oob_tcp_if_include", "lo");
+    plan.listen_on = "lo";
+    set(plan, variables, "oob_tcp_if_include", plan.listen_on);
     set(plan, variables, "plm", "isolated");
     if (request.slurm) set(plan, variables, "ras", "^slurm");  // its name for this host need not be the host's
   } else {
+    confine_to_network(plan, request);
     forward_variables(plan, request);
   }
   if (request.root) {
@@ -123,21 +140,24 @@ void compose_command(LaunchPlan& plan, const LaunchRequest& request) {
 
 int automatic_ranks(int usable_cores, int gpus) { return gpus > 0 ? gpus : usable_cores; }
 
+std::optional<int> stated_ranks(const ClusterOptions& options, const std::string& ranks) {
+  if (ranks == "auto") return {};
+  if (ranks.empty()) return options.ranks.stated;
+  int number = 0;
+  const auto [end, problem] = std::from_chars(ranks.data(), ranks.data() + ranks.size(), number);
+  if (problem != std::errc() || end != ranks.data() + ranks.size() || number < 1 || number > most_slots) {
+    throw Error(ErrorKind::config,
+                format("--ranks must be auto or a number from 1 to {}, not '{}'", most_slots, ranks));
+  }
+  return number;
+}
+
 LaunchRequest launch_request(const ClusterOptions& options, const std::string& ranks, const std::string& hosts) {
   LaunchRequest request;
   request.variables = Variables::of_process();
-  request.ranks = options.ranks.stated;
+  request.ranks = stated_ranks(options, ranks);
   request.communication = options.communication;
-  if (ranks == "auto") {
-    request.ranks.reset();
-  } else if (!ranks.empty()) {
-    int number = 0;
-    const auto [end, problem] = std::from_chars(ranks.data(), ranks.data() + ranks.size(), number);
-    if (problem != std::errc() || end != ranks.data() + ranks.size() || number < 1) {
-      throw Error(ErrorKind::config, format("--ranks must be auto or a number from 1, not '{}'", ranks));
-    }
-    request.ranks = number;
-  }
+  request.patience = options.patience();
   if (!hosts.empty()) {
     request.hosts = parse_hosts(hosts);
   } else if (!options.hostfile.empty()) {
@@ -149,6 +169,11 @@ LaunchRequest launch_request(const ClusterOptions& options, const std::string& r
   std::array<char, 256> name{};
   if (gethostname(name.data(), name.size() - 1) == 0) request.this_host = name.data();
   request.cores = find_cores(request.variables);
+  std::vector<std::string> others;
+  for (const Host& host : request.hosts) {
+    if (!is_local(host.name, request.this_host)) others.push_back(host.name);
+  }
+  if (!others.empty() && !request.variables.has("OMPI_MCA_oob_tcp_if_include")) request.network = network_of(others);
   request.root = geteuid() == 0;
   return request;
 }
@@ -156,6 +181,7 @@ LaunchRequest launch_request(const ClusterOptions& options, const std::string& r
 LaunchPlan plan_launch(const LaunchRequest& request) {
   LaunchPlan plan;
   plan.hosts = request.hosts;
+  plan.patience = request.patience;
   plan.ranks = count_ranks(request);
   plan.one_host = plan.hosts.empty() ? plan.ranks == 1 || !request.slurm || request.slurm->nodes() == 1
                                      : plan.hosts.size() == 1 && is_local(plan.hosts.front().name, request.this_host);
@@ -166,6 +192,7 @@ LaunchPlan plan_launch(const LaunchRequest& request) {
   if (!plan.one_host && !plan.hosts.empty()) here = local != plan.hosts.end() ? local->slots : plan.hosts.front().slots;
   if (!plan.one_host && plan.hosts.empty()) here = request.slurm->slots.front();
   here = std::min(here, plan.ranks);
+  plan.ranks_here = plan.first_rank_here ? here : 0;
   plan.oversubscribed = plan.one_host && plan.ranks > request.cores.usable;
   plan.threads = std::max(1, request.cores.usable / here);
   if (plan.oversubscribed && plan.hosts.empty()) {

@@ -1,6 +1,7 @@
 // LaunchPlan: how many ranks run where, and the command that starts them; decided before anything is started.
 #pragma once
 
+#include <chrono>
 #include <optional>
 #include <string>
 #include <vector>
@@ -20,10 +21,16 @@ struct LaunchRequest {
   Cores cores;   // of this host
   int gpus = 0;  // of this host; 0: ranks compute on the CPU
   Transport communication = Transport::automatic;
+  std::chrono::milliseconds patience{0};
   bool root = false;
   Variables variables;                 // of this process
+  std::string network;                 // that joins the hosts, where there is one: "10.1.0.0/16"
   std::vector<std::string> forwarded;  // more variables that ranks on other hosts need: those that the config names
 };
+
+// How many ranks the user asks for: by --ranks ("4" or "auto", empty where it is not given), else by the config;
+// nothing: auto. Throws Error{config}.
+std::optional<int> stated_ranks(const ClusterOptions& options, const std::string& ranks);
 
 // Joins config, command line and what this host and process have. `ranks` and `hosts` are --ranks ("4" or "auto") and
 // --hosts, empty where not given; they win over the config. Throws Error{config}.
@@ -31,11 +38,14 @@ LaunchRequest launch_request(const ClusterOptions& options, const std::string& r
 
 struct LaunchPlan {
   int ranks = 1;
-  std::vector<Host> hosts;            // stated ones; empty: this host, or the nodes of the SLURM job
-  bool one_host = true;               // all ranks on this host
-  bool first_rank_here = true;        // rank 0 is
-  bool oversubscribed = false;        // more ranks than cores
-  int threads = 1;                    // for each rank, on this host
+  std::vector<Host> hosts;                // stated ones; empty: this host, or the nodes of the SLURM job
+  bool one_host = true;                   // all ranks on this host
+  bool first_rank_here = true;            // rank 0 is
+  bool oversubscribed = false;            // more ranks than cores
+  int ranks_here = 1;                     // on this host, as far as it is known
+  int threads = 1;                        // for each rank, on this host
+  std::chrono::milliseconds patience{0};  // how long ranks may take to start; 0: for ever
+  std::string listen_on;              // where mpirun and ranks may listen; empty: everywhere. See preload/listen.cpp
   std::vector<std::string> mpirun;    // the command up to the program; empty: one rank, in this process
   Variables::Map environment;         // set for mpirun, or for the one rank
   std::vector<std::string> warnings;  // to be shown before the start

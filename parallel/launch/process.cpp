@@ -120,6 +120,16 @@ ChildProcess start_process(const std::vector<std::string>& command, const Variab
 
 bool has_children(pid_t pid) { return !children_of(pid).empty(); }
 
+std::vector<std::vector<std::string>> commands_of_children(pid_t pid) {
+  std::vector<std::vector<std::string>> commands;
+  for (pid_t child : children_of(pid)) {
+    std::ifstream file(format("/proc/{}/cmdline", child), std::ios::binary);
+    std::vector<std::string>& words = commands.emplace_back();
+    for (std::string word; std::getline(file, word, '\0');) words.push_back(word);
+  }
+  return commands;
+}
+
 void kill_children() {
   using Clock = std::chrono::steady_clock;
   const pid_t self = getpid();

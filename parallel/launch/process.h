@@ -30,6 +30,9 @@ ChildProcess start_process(const std::vector<std::string>& command, const Variab
 // Whether a process has children that live.
 bool has_children(pid_t pid);
 
+// The command lines, as words, of a process's children that live.
+std::vector<std::vector<std::string>> commands_of_children(pid_t pid);
+
 // SIGKILL to the children of this process and those they leave behind, until none is left. Needs
 // PR_SET_CHILD_SUBREAPER.
 void kill_children();

@@ -73,6 +73,14 @@ void require_known_launcher(const Situation& situation, const Variables& variabl
               "let `trainctl run` start its ranks by itself, or use OpenMPI's mpirun");
 }
 
+void require_stated_ranks(const Situation& situation, const std::optional<int>& stated) {
+  if (!situation.is_rank() || situation.supervised || !stated || *stated == situation.ranks) return;
+  const char* launcher = situation.started_by == StartedBy::srun ? "srun" : "mpirun";
+  throw CollectiveError(ErrorKind::config,
+                        format("{} ranks are asked for, but {} has started {}", *stated, launcher, situation.ranks),
+                        format("ask {} for as many, or use --ranks auto to take those that it starts", launcher));
+}
+
 void require_world_size(const Situation& situation, int world_size) {
   if (!situation.is_rank() || situation.ranks == world_size) return;
   throw Error(

@@ -37,6 +37,9 @@ Situation find_situation(const Variables& variables);
 // of another MPI. Call it before MPI_Init.
 void require_known_launcher(const Situation& situation, const Variables& variables);
 
+// Throws CollectiveError{config} where a user's own launcher has started another number of ranks than the user states.
+void require_stated_ranks(const Situation& situation, const std::optional<int>& stated);
+
 // Throws Error{config} where MPI found another number of ranks than the launcher has started. Call it after MPI_Init.
 void require_world_size(const Situation& situation, int world_size);
 

@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "core/base/error.h"
+#include "core/base/format.h"
 #include "core/base/log.h"
 #include "core/base/output.h"
 #include "parallel/launch/status.h"
@@ -58,12 +59,14 @@ int Signals::next() const {
 }
 
 Supervision::Supervision(const Signals& signals, const ChildProcess& mpirun, std::string status_file,
-                         bool first_rank_here, const Attendance& attendance)
+                         const LaunchPlan& plan, const Attendance& attendance)
     : signals_(signals),
       child_(mpirun),
       status_file_(std::move(status_file)),
-      first_rank_here_(first_rank_here),
-      attendance_(attendance) {
+      first_rank_here_(plan.first_rank_here),
+      attendance_(attendance),
+      patience_(plan.patience),
+      hosts_(plan.hosts) {
   for (int pipe : {child_.output, child_.errors, child_.messages}) fcntl(pipe, F_SETFL, O_NONBLOCK);
 }
 
@@ -79,7 +82,7 @@ void Supervision::wait() {
                                       {output_closed_ ? -1 : child_.output, POLLIN, 0},
                                       {errors_closed_ ? -1 : child_.errors, POLLIN, 0},
                                       {messages_closed_ ? -1 : child_.messages, POLLIN, 0},
-                                      {backlog_.empty() ? -1 : STDERR_FILENO, POLLOUT, 0}}};
+                                      {backlog_.empty() || !shown_ ? -1 : STDERR_FILENO, POLLOUT, 0}}};
     poll(sources.data(), sources.size(), requested_ && !relayed_ ? 20 : 500);
     while (const int signal = signals_.next()) on_signal(signal);
     pass_output_on();
@@ -93,7 +96,8 @@ void Supervision::wait() {
         stopped_at_once_ = true;  // nothing was trained yet
       }
     }
-    if (!ended_ && is_stuck()) {
+    if (!ended_ && is_late()) why_not_started_ = describe_lateness();
+    if (!ended_ && (!why_not_started_.empty() || is_stuck())) {
       code_ = 1;
       break;
     }
@@ -166,6 +170,25 @@ void Supervision::pass_output_on() {
   if (!open) output_closed_ = true;
 }
 
+bool Supervision::is_late() const {
+  return patience_.count() > 0 && first_rank_here_ && std::chrono::steady_clock::now() - start_ > patience_ &&
+         !said_ready(status_file_);
+}
+
+// A remote shell that has not come back has the name of its host among its words.
+std::string Supervision::describe_lateness() const {
+  std::string hosts;
+  for (const std::vector<std::string>& command : commands_of_children(child_.pid)) {
+    for (const Host& host : hosts_) {
+      if (std::find(command.begin(), command.end(), host.name) == command.end()) continue;
+      hosts += (hosts.empty() ? "" : ", ") + host.name;
+    }
+  }
+  const double seconds = std::chrono::duration<double>(patience_).count();
+  return hosts.empty() ? format("the ranks did not start within {:g} s", seconds)
+                       : format("no answer from {} within {:g} s", hosts, seconds);
+}
+
 void Supervision::pass_errors_on() {
   constexpr std::size_t enough = 1 << 20;  // training does not wait for a screen that stands still
   const bool open = read_all(child_.errors, [this](std::string_view text) {
@@ -181,6 +204,8 @@ void Supervision::pass_errors_on() {
 
 // As much as standard error takes without waiting. Where nobody reads it any more the rest is dropped.
 void Supervision::write_backlog() {
+  if (!shown_ && keeps_back()) return;
+  shown_ = true;
   constexpr std::size_t piece = 4096;  // a pipe that can be written takes as much
   while (!backlog_.empty()) {
     pollfd ready{STDERR_FILENO, POLLOUT, 0};
@@ -188,6 +213,19 @@ void Supervision::write_backlog() {
     const ssize_t written = write(STDERR_FILENO, backlog_.data(), std::min(piece, backlog_.size()));
     backlog_.erase(0, written > 0 ? static_cast<std::size_t>(written) : backlog_.size());
   }
+}
+
+// Ranks that start take a moment: what they print then is shown with what comes after, or when that lasts too long.
+bool Supervision::keeps_back() const {
+  constexpr std::chrono::seconds patience(10);
+  constexpr std::size_t enough = 1 << 18;
+  return first_rank_here_ && backlog_.size() < enough &&
+         std::chrono::steady_clock::now() - start_ < patience && !said_ready(status_file_);
+}
+
+void Supervision::show_kept_back() {
+  shown_ = true;
+  write_backlog();
 }
 
 void Supervision::collect_messages() {

@@ -5,7 +5,9 @@
 
 #include <chrono>
 #include <string>
+#include <vector>
 
+#include "parallel/launch/plan.h"
 #include "parallel/launch/process.h"
 
 namespace trainctl {
@@ -37,8 +39,8 @@ struct Attendance {
 
 class Supervision {
  public:
-  // Of a running mpirun. `first_rank_here`: rank 0 is on this host, and will say_ready.
-  Supervision(const Signals& signals, const ChildProcess& mpirun, std::string status_file, bool first_rank_here,
+  // Of a running mpirun. Where rank 0 is on this host, it will say_ready, and has plan.patience to do so.
+  Supervision(const Signals& signals, const ChildProcess& mpirun, std::string status_file, const LaunchPlan& plan,
               const Attendance& attendance);
   ~Supervision();  // no child is left
   Supervision(const Supervision&) = delete;
@@ -47,17 +49,27 @@ class Supervision {
   // Returns when mpirun has ended, or the user wants to wait no longer; then no child is left.
   void wait();
 
+  // Why the ranks were not waited for any longer, having not started: names the hosts that do not answer, where mpirun
+  // still waits for these. "" where they started or ended.
+  const std::string& why_not_started() const { return why_not_started_; }
   bool stopped_at_once() const { return stopped_at_once_; }
   const std::string& output() const { return output_; }      // what is held
   int output_error() const { return output_error_; }         // errno of standard output, or 0
   const std::string& messages() const { return messages_; }  // mpirun's own
-  int mpirun_code() const { return code_; }                  // 128 + n where signal n ended it
+  // What ranks, or rather MPI and the loader in them, printed to standard error before they said that they are ready:
+  // kept back, in case that they never are. Nobody has seen it yet.
+  std::string_view kept_back() const { return shown_ ? std::string_view() : backlog_; }
+  void show_kept_back();
+  int mpirun_code() const { return code_; }  // 128 + n where signal n ended it
 
  private:
   void on_signal(int number);
   void reap();
   bool ranks_listen() const;
   bool is_stuck();
+  bool is_late() const;
+  std::string describe_lateness() const;
+  bool keeps_back() const;
   void pass_output_on();
   void pass_errors_on();
   void write_backlog();
@@ -69,6 +81,8 @@ class Supervision {
   std::string status_file_;
   bool first_rank_here_;
   Attendance attendance_;
+  std::chrono::milliseconds patience_;
+  std::vector<Host> hosts_;
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
   std::chrono::steady_clock::time_point last_child_ = start_;  // when mpirun was last seen with one
   std::chrono::steady_clock::time_point request_;              // when it came
@@ -83,8 +97,10 @@ class Supervision {
   int code_ = 0;
   int output_error_ = 0;
   std::string output_;
-  std::string backlog_;  // of standard error, while its reader is slow
+  std::string backlog_;  // of standard error, while its reader is slow or it is kept back
   std::string messages_;
+  std::string why_not_started_;
+  bool shown_ = false;  // of what comes on standard error, and what was kept back of it
 };
 
 }  // namespace trainctl

@@ -18,17 +18,54 @@
 #include "core/base/log.h"
 #include "parallel/comm/environment.h"
 #include "parallel/launch/outcome.h"
+#include "parallel/launch/room.h"
 #include "parallel/launch/scratch.h"
 #include "parallel/launch/supervision.h"
 
 namespace trainctl {
 namespace {
 
-// A folder in memory for the segments that ranks of one host share.
-std::optional<ScratchFolder> shared_memory_scratch(const LaunchPlan& plan) {
+// The folder for temporary files. Throws Error{resource} where mpirun's have no room in it.
+std::string temporary_folder(const RoomNeeded& needed) {
+  const char* chosen = std::getenv("TMPDIR");
+  std::string folder = chosen != nullptr && *chosen != '\0' ? chosen : "/tmp";
+  const std::string why = why_no_room(folder, needed.temporary);
+  if (why.empty()) return folder;
+  throw Error(ErrorKind::resource, "no room for mpirun's temporary files: " + why,
+              "free some space, or set TMPDIR to another folder");
+}
+
+// A folder in memory for the segments that ranks of one host share; nothing where they go to the folder for temporary
+// files, `temporary`, or are OpenMPI's affair. Throws Error{resource} where neither has room.
+std::optional<ScratchFolder> shared_memory_scratch(const LaunchPlan& plan, const RoomNeeded& needed,
+                                                   const std::string& temporary) {
   constexpr const char* file_system = "/dev/shm";
-  if (!plan.one_host || access(file_system, W_OK | X_OK) != 0) return {};
-  return std::optional<ScratchFolder>(std::in_place, file_system);
+  if (!plan.one_host) return {};
+  const std::string why = access(file_system, W_OK | X_OK) != 0 ? format("{} cannot be written", file_system)
+                                                                : why_no_room(file_system, needed.shared_memory);
+  if (why.empty()) return std::optional<ScratchFolder>(std::in_place, file_system);
+  const std::string why_not_there = why_no_room(temporary, needed.temporary + needed.shared_memory);
+  if (!why_not_there.empty()) {
+    throw Error(
+        ErrorKind::resource,
+        format("no room for the memory that {} ranks share: {}; {}", plan.ranks, why, why_not_there),
+        "give the container more (docker run --shm-size=1g), set TMPDIR to a folder with room, or start fewer ranks");
+  }
+  log::warning(format("the ranks share memory through files in {}, which may be slow: {}", temporary, why));
+  return {};
+}
+
+// The library that keeps mpirun to the addresses of LaunchPlan::listen_on, beside this program or where it is
+// installed;
+// "" where it is not there.
+std::string listen_library() {
+  namespace fs = std::filesystem;
+  const fs::path folder = fs::path(own_path()).parent_path();
+  for (const fs::path& file : {folder / "trainctl_listen.so", folder / "../lib/trainctl/trainctl_listen.so"}) {
+    std::error_code ignored;
+    if (fs::exists(file, ignored)) return file.lexically_normal();
+  }
+  return "";
 }
 
 // The user's terminal, where there is one that can redraw a line, as variables for the ranks: its width now, and the
@@ -52,6 +89,28 @@ void append(std::vector<std::string>& words, std::initializer_list<std::string> 
   words.insert(words.end(), more);
 }
 
+// Has mpirun, and its daemons on other hosts, listen on plan.listen_on alone. Ranks know how to by themselves; on one
+// host they have no need.
+void confine_listening(const LaunchPlan& plan, Variables::Map& environment, std::vector<std::string>& words) {
+  if (plan.listen_on.empty()) return;
+  const std::string library = listen_library();
+  if (library.empty() || library.find(' ') != std::string::npos) {
+    log::warning("mpirun will listen on all addresses of this host: trainctl_listen.so is not beside trainctl");
+    return;
+  }
+  const std::string preload(preload_variable), listen(listen_variable);
+  const Variables inherited = Variables::of_process();
+  const std::string others = inherited.text(preload);
+  environment[preload] = others.empty() ? library : library + ":" + others;
+  environment[listen] = plan.listen_on;
+  append(words,
+         {"-x", format("{}={}", preload, others), "-x", format("{}={}", listen, plan.one_host ? "" : plan.listen_on)});
+  if (!plan.one_host && !inherited.has("OMPI_MCA_orte_launch_agent")) {
+    append(words,
+           {"--mca", "orte_launch_agent", format("env {}={} {}={} orted", preload, library, listen, plan.listen_on)});
+  }
+}
+
 }  // namespace
 
 std::string own_path() { return std::filesystem::read_symlink("/proc/self/exe"); }
@@ -68,9 +127,11 @@ Attended attend(const LaunchPlan& plan, const std::vector<std::string>& command,
                 "install OpenMPI (Debian, Ubuntu: apt-get install openmpi-bin), or use --ranks 1");
   }
   const Signals signals;  // from here on no request is lost
-  const char* chosen = std::getenv("TMPDIR");
-  const ScratchFolder scratch(chosen != nullptr && *chosen != '\0' ? chosen : "/tmp");
-  const std::optional<ScratchFolder> memory = shared_memory_scratch(plan);
+  require_working_directory();
+  const RoomNeeded needed = room_needed(plan.ranks_here);
+  permit_open_files(needed.open_files);
+  const ScratchFolder scratch(temporary_folder(needed));
+  const std::optional<ScratchFolder> memory = shared_memory_scratch(plan, needed, scratch.path());
   const std::string status_file = scratch.path() + "/status";
 
   std::vector<std::string> words = plan.mpirun;
@@ -88,14 +149,33 @@ Attended attend(const LaunchPlan& plan, const std::vector<std::string>& command,
   // mpirun's own messages come apart from what the ranks print.
   environment["OPAL_OUTPUT_STDERR_FD"] = std::to_string(messages_descriptor);
   append(words, {"-x", format("OPAL_OUTPUT_STDERR_FD={}", STDERR_FILENO)});
-  if (plan.one_host) append(words, {"--mca", "orte_tmpdir_base", scratch.path()});
-  if (memory) append(words, {"--mca", "btl_vader_backing_directory", memory->path()});
+  if (plan.one_host) {
+    append(words, {"--mca", "orte_tmpdir_base", scratch.path()});
+    append(words, {"--mca", "btl_vader_backing_directory", memory ? memory->path() : scratch.path()});
+  }
+  confine_listening(plan, environment, words);
   words.insert(words.end(), command.begin(), command.end());
 
-  Supervision supervision(signals, start_process(words, environment), status_file, plan.first_rank_here, attendance);
+  Supervision supervision(signals, start_process(words, environment), status_file, plan, attendance);
   supervision.wait();
-  if (supervision.stopped_at_once()) return {{exit_code(ErrorKind::interrupted), "stopped at once"}, ""};
-  RankStatus end = conclude(read_status(status_file), supervision.messages(), supervision.mpirun_code());
+  if (supervision.stopped_at_once()) {
+    supervision.show_kept_back();
+    return {{exit_code(ErrorKind::interrupted), "stopped at once"}, ""};
+  }
+  if (!supervision.why_not_started().empty()) {
+    supervision.show_kept_back();
+    const Error error(ErrorKind::peer, supervision.why_not_started(),
+                      "`ssh HOST mpirun --version` must work for each host without a password; see cluster.timeout");
+    return {{exit_code(error.kind()), error.what()}, ""};
+  }
+  const std::optional<RankStatus> status = read_status(status_file);
+  const std::string said = supervision.messages() + std::string(supervision.kept_back());
+  const std::optional<RankStatus> shortage =
+      status || supervision.mpirun_code() == 0 ? std::nullopt : find_shortage(said);
+  if (!status && supervision.mpirun_code() != 0) log::debug("mpirun and the ranks said:\n" + said);
+  if (shortage) return {*shortage, ""};
+  supervision.show_kept_back();
+  RankStatus end = conclude(status, supervision.messages(), supervision.mpirun_code());
   if (const int error = supervision.output_error(); error != 0 && error != EPIPE && end.exit_code == 0) {
     end = {exit_code(ErrorKind::resource),
            "standard output cannot be written: " + std::generic_category().message(error)};

@@ -39,4 +39,8 @@ inline constexpr std::string_view columns_variable = "TRAINCTL_TERMINAL_COLUMNS"
 inline constexpr std::string_view terminal_variable = "TRAINCTL_TERMINAL";           // and rank 0 reaches it: its path
 inline constexpr std::string_view bound_variable = "OMPI_MCA_orte_bound_at_launch";  // ranks are bound to cores
 
+// Where mpirun, its daemons and ranks may listen (preload/listen.cpp), and how the C library is told to load that.
+inline constexpr std::string_view listen_variable = "TRAINCTL_LISTEN_ON";
+inline constexpr std::string_view preload_variable = "LD_PRELOAD";
+
 }  // namespace trainctl

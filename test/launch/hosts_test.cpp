@@ -8,6 +8,7 @@
 #include <string>
 
 #include "core/base/error.h"
+#include "parallel/launch/options.h"
 #include "test/catch.h"
 
 namespace trainctl {
@@ -70,6 +71,39 @@ TEST_CASE("a SLURM job tells its tasks") {
   REQUIRE(job);
   CHECK(job->slots == std::vector<int>{2, 2, 1});
   CHECK(find_slurm_job(Variables{{"SLURM_JOB_ID", "3"}, {"SLURM_JOB_NUM_NODES", "4"}})->nodes() == 4);
+}
+
+TEST_CASE("slots add up without overflow") {
+  CHECK(total_slots({{"a", 3}, {"b", most_slots - 3}}) == most_slots);
+  CHECK_THROWS_AS(total_slots({{"a", most_slots}, {"b", 1}}), Error);
+  CHECK_THROWS_AS(total_slots(std::vector<Host>(5000, {"a", most_slots})), Error);
+  std::string many = "n1:1048576";
+  for (int i = 0; i < 3000; ++i) many += ",n1:1048576";
+  CHECK_THROWS_AS(total_slots(parse_hosts(many)), Error);
+}
+
+TEST_CASE("names of hosts in a config are those of --hosts and hostfiles") {
+  const auto errors = [](const std::string& name) {
+    Reader reader;
+    Node hosts = map_node(), cluster = map_node();
+    append(hosts, name, scalar_node("2"));
+    append(cluster, "hosts", std::move(hosts));
+    ClusterOptions options;
+    section_of<ClusterOptions>().read(cluster, reader, &options);
+    return reader.diagnostics().size();
+  };
+  for (const char* good : {"n1", "node-3.cluster_a", "10.0.0.7"}) {
+    CAPTURE(good);
+    CHECK(errors(good) == 0);
+    CHECK_NOTHROW(parse_hosts(good));
+    CHECK_NOTHROW(parse_hostfile(good, "hosts"));
+  }
+  for (const char* wrong : {"-x foo", "-oProxyCommand=x", "a b", "n1;id", "$(id)", "", "n1/2", "ü"}) {
+    CAPTURE(wrong);
+    CHECK(errors(wrong) == 1);
+    CHECK_THROWS_AS(parse_hosts(wrong), Error);
+    CHECK_THROWS_AS(parse_hostfile(wrong, "hosts"), Error);
+  }
 }
 
 }  // namespace

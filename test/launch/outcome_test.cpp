@@ -68,5 +68,38 @@ TEST_CASE("without a status mpirun's messages decide") {
   CHECK(contains(conclude({}, "", 127), "code 127"));
 }
 
+TEST_CASE("a shortage is known by the words of MPI, PMIx and the loader, and told in ours") {
+  const auto shortage = [](const std::string& text) { return find_shortage(text).value_or(RankStatus{}); };
+  const RankStatus processes = shortage(
+      line + "mpirun was unable to launch the specified application as it encountered an error:\n\n" +
+      "Error: system limit exceeded on number of processes that can be started\nNode: n2\n\nwhen attempting\n" + line);
+  CHECK(processes.exit_code == 6);
+  CHECK(contains(processes, "no more processes or threads can be started on n2"));
+  CHECK(contains(processes, "ulimit -u"));
+  CHECK(contains(shortage("[n3:28074] [[340,0],0] Unable to start listen thread\n"), "started on n3"));
+  CHECK(contains(shortage("[vm:1] [[1,0],0] ORTE_ERROR_LOG: The system limit on number of pipes a process can open\n"),
+                 "ulimit -n"));
+  CHECK(contains(shortage("file). It appears as if there is not enough space for /dev/shm/x (the shared-memory\n"),
+                 "no room is left"));
+  CHECK(contains(shortage("[vm:9] PMIX ERROR: OUT-OF-RESOURCE in file ../src/mca/common/dstore/dstore_segment.c at\n"),
+                 "no room is left"));
+  CHECK(contains(shortage("trainctl: error while loading shared libraries: libmpi.so.40: failed to map segment from "
+                          "shared object\n"),
+                 "memory ran out"));
+  CHECK(contains(shortage("[vm:5] PMIX ERROR: ERROR in file ../src/mca/common/dstore/dstore_segment.c at line 274\n"),
+                 "memory ran out"));
+  CHECK_FALSE(find_shortage(killed + aborted + ended + lost + unreachable + unknown));
+}
+
+TEST_CASE("of words that nobody knows the first lines are told") {
+  std::string long_winded = line + "Something odd came up.\nIt is like this:\n\n  and like that\n";
+  for (int i = 0; i < 30; ++i) long_winded += "more of it\n";
+  const RankStatus told = conclude({}, "[vm:1] [[1,0],0] ORTE_ERROR_LOG: Error in file x.c\n" + long_winded, 1);
+  CHECK(told.exit_code == 5);
+  CHECK(contains(told, "Something odd came up.\nIt is like this:\n  and like that"));
+  CHECK_FALSE(contains(told, "more of it"));
+  CHECK_FALSE(contains(told, "ORTE_ERROR_LOG"));
+}
+
 }  // namespace
 }  // namespace trainctl

@@ -150,6 +150,22 @@ TEST_CASE("several hosts: their slots, MPI's choice of network, and the variable
   CHECK(has(plan_launch(request), "-H n2:1"));
 }
 
+TEST_CASE("MPI reaches and listens on loopback on one host, and on the network that joins several") {
+  LaunchRequest request = on_cores(4);
+  CHECK(plan_launch(request).listen_on == "lo");
+  request.hosts = {{"desk", 2}, {"n2", 2}};
+  CHECK(plan_launch(request).listen_on.empty());  // it is not known
+  request.network = "10.1.0.0/16";
+  CHECK(plan_launch(request).listen_on == "10.1.0.0/16");
+  CHECK(has(plan_launch(request), "--mca oob_tcp_if_include 10.1.0.0/16 --mca btl_tcp_if_include 10.1.0.0/16"));
+  request.variables = Variables{{"OMPI_MCA_oob_tcp_if_include", "ib0"}};  // the user's word
+  CHECK(plan_launch(request).listen_on == "ib0");
+  CHECK_FALSE(has(plan_launch(request), "if_include"));
+  request.variables = Variables{{"OMPI_MCA_oob_tcp_if_exclude", "eth1"}};
+  CHECK(plan_launch(request).listen_on.empty());
+  CHECK_FALSE(has(plan_launch(request), "oob_tcp_if_include"));
+}
+
 TEST_CASE("inside a SLURM job its tasks are the slots, and mpirun finds the nodes by itself") {
   LaunchRequest request = on_cores(2);
   request.slurm = SlurmJob{{2, 1}};
@@ -182,7 +198,7 @@ TEST_CASE("the command line wins over the config") {
   CHECK(request.ranks == 5);
   CHECK(request.hosts == std::vector<Host>{{"n3", 8}});
   CHECK_FALSE(launch_request(options, "auto", "").ranks);
-  for (const char* wrong : {"0", "-1", "two", "2x"}) {
+  for (const char* wrong : {"0", "-1", "two", "2x", "1048577", "99999999999999999999"}) {
     CAPTURE(wrong);
     CHECK_THROWS_AS(launch_request(options, wrong, ""), Error);
   }

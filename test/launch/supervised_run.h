@@ -26,6 +26,7 @@ class SupervisedRun {
   bool ranks_gone() const;
   // Waits until supervisor or ranks have printed the text.
   bool prints(const std::string& text) const;
+  pid_t supervisor() const { return supervisor_; }
   void send(int signal) const;  // to the supervisor
   void send_to_rank(int rank, int signal) const;
   // The supervisor's exit code; -signal where one has ended it, -1000 after the time limit.

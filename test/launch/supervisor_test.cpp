@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "test/catch.h"
+#include "test/launch/listening.h"
 #include "test/launch/supervised_run.h"
 
 namespace trainctl {
@@ -84,6 +85,35 @@ TEST_CASE("a rank that leaves no status: its exit code counts") {
   SupervisedRun run(2, "rank that ends without a word");
   CHECK(run.wait() == 6);
   CHECK(run.ranks_gone());
+}
+
+TEST_CASE("nothing of a run on one host listens beyond loopback") {
+  SupervisedRun run(2, "rank that trains until it is stopped");
+  REQUIRE(run.ranks_run());
+  const std::vector<std::string> addresses = listening_addresses(family_of(run.supervisor()));
+  CHECK_FALSE(addresses.empty());  // mpirun does listen, and is looked at
+  for (const std::string& address : addresses) {
+    CAPTURE(address);
+    CHECK(is_loopback(address));
+  }
+  run.send(SIGTERM);
+  CHECK(run.wait() == 75);
+}
+
+TEST_CASE("ranks see the user's preloaded libraries, not those of mpirun") {
+  SupervisedRun run(2, "sh: echo preloaded: [$LD_PRELOAD] [$TRAINCTL_LISTEN_ON]");
+  CHECK(run.wait() == 0);
+  CHECK(contains(run.output(), "preloaded: [] []"));
+}
+
+TEST_CASE("what MPI says while ranks start is not seen where a shortage explains it, else it is") {
+  SupervisedRun shortage(2, "sh: echo 'fork: Resource temporarily unavailable' >&2; exit 1");
+  CHECK(shortage.wait() == 6);
+  CHECK(contains(shortage.output(), "no more processes or threads can be started"));
+  CHECK_FALSE(contains(shortage.output(), "fork:"));
+  SupervisedRun other(2, "sh: echo 'sh: odd words' >&2; exit 3");
+  CHECK(other.wait() == 3);
+  CHECK(contains(other.output(), "odd words"));
 }
 
 TEST_CASE("a supervisor that is killed leaves no rank behind") {

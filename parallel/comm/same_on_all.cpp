@@ -1,0 +1,121 @@
+// Comparing facts over ranks: hashes first, texts only where these differ.
+#include "parallel/comm/same_on_all.h"
+
+#include <algorithm>
+#include <array>
+#include <limits>
+#include <map>
+
+#include "core/base/error.h"
+#include "core/base/format.h"
+#include "core/base/hash.h"
+#include "parallel/comm/text.h"
+
+namespace trainctl {
+namespace {
+
+constexpr std::size_t most_shown = 8;   // differences
+constexpr std::size_t most_text = 120;  // bytes of a value
+constexpr char end_of_text = '\0';      // no name or value holds it in one piece: see without_ends
+
+std::string without_ends(std::string text) {
+  std::replace(text.begin(), text.end(), end_of_text, ' ');
+  return text;
+}
+
+std::string joined(const RankFacts& facts) {
+  std::string text;
+  for (const auto& [name, value] : facts) {
+    text += without_ends(name) + end_of_text + without_ends(value) + end_of_text;
+  }
+  return text;
+}
+
+RankFacts split(const std::string& text) {
+  RankFacts facts;
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t name_end = text.find(end_of_text, at);
+    const std::size_t value_end = text.find(end_of_text, name_end + 1);
+    facts.emplace_back(text.substr(at, name_end - at), text.substr(name_end + 1, value_end - name_end - 1));
+    at = value_end + 1;
+  }
+  return facts;
+}
+
+std::string shown(const std::string* value) {
+  if (value == nullptr) return "absent";
+  return value->size() <= most_text ? *value : value->substr(0, most_text) + "...";
+}
+
+// The smallest of all ranks' numbers.
+std::int64_t least(std::int64_t mine, Communicator& world, Stream& stream) {
+  world.all_reduce({&mine, DType::int64, 1}, Reduction::minimum, stream);
+  stream.synchronize();
+  return mine;
+}
+
+void add_node(RankFacts& facts, const Node& node, const std::string& path) {
+  const std::string prefix = path.empty() ? "" : path + ".";
+  if (node.is_map() && !node.entries.empty()) {
+    for (const Node::Entry& entry : node.entries) add_node(facts, entry.value, prefix + entry.key);
+  } else if (node.is_sequence() && !node.items.empty()) {
+    for (std::size_t i = 0; i < node.items.size(); ++i) add_node(facts, node.items[i], prefix + std::to_string(i));
+  } else {
+    const bool absolute_path = node.is_scalar() && node.text.starts_with('/');
+    facts.emplace_back(path, absolute_path ? "a path" : flow_text(node));
+  }
+}
+
+}  // namespace
+
+void add_document(RankFacts& facts, const Node& document) { add_node(facts, document, ""); }
+
+std::vector<std::string> describe_differences(const RankFacts& first, const RankFacts& other, int rank,
+                                              const std::string& host) {
+  std::map<std::string_view, const std::string*> theirs;
+  for (const auto& [name, value] : other) theirs.emplace(name, &value);
+  std::vector<std::string> lines;
+  const auto add = [&](const std::string& name, const std::string* before, const std::string* now) {
+    lines.push_back(format("{} is {} on rank 0 and {} on rank {} ({})", name, shown(before), shown(now), rank, host));
+  };
+  for (const auto& [name, value] : first) {
+    const auto found = theirs.find(name);
+    const std::string* now = found == theirs.end() ? nullptr : found->second;
+    if (now == nullptr || *now != value) add(name, &value, now);
+    if (now != nullptr) theirs.erase(found);
+  }
+  for (const auto& [name, value] : other) {
+    if (theirs.contains(name)) add(name, nullptr, &value);
+  }
+  return lines;
+}
+
+void require_same_on_all(const RankFacts& mine, const std::vector<std::string>& hosts, Communicator& world,
+                         Stream& stream) {
+  const std::string text = joined(mine);
+  const auto hash = static_cast<std::int64_t>(xxh3(text.data(), text.size()));
+  std::array<std::int64_t, 2> bounds{hash, ~hash};  // the largest complement belongs to the smallest hash
+  world.all_reduce({bounds.data(), DType::int64, 2}, Reduction::maximum, stream);
+  stream.synchronize();
+  if (bounds[0] == ~bounds[1]) return;
+
+  const std::string firsts = broadcast_text(text, 0, world, stream);
+  const bool differs = firsts != text;
+  std::int64_t others = differs ? 1 : 0;
+  world.all_reduce({&others, DType::int64, 1}, Reduction::sum, stream);
+  const std::int64_t none = std::numeric_limits<std::int64_t>::max();
+  const auto named = static_cast<int>(least(differs ? world.rank() : none, world, stream));
+  std::string message = "the ranks were not started alike:";
+  if (named == world.rank()) {
+    const std::vector<std::string> lines =
+        describe_differences(split(firsts), split(text), named, hosts[static_cast<std::size_t>(named)]);
+    for (std::size_t i = 0; i < std::min(lines.size(), most_shown); ++i) message += "\n  " + lines[i];
+    if (lines.size() > most_shown) message += format("\n  and {} more differences", lines.size() - most_shown);
+    if (others > 1) message += format("\n  and {} more ranks differ from rank 0", others - 1);
+  }
+  throw CollectiveError(ErrorKind::config, broadcast_text(message, named, world, stream),
+                        "give all ranks the same trainctl, config, options and data (copies keep their times by cp -p "
+                        "or rsync -a)");
+}
+
+}  // namespace trainctl

@@ -1,0 +1,26 @@
+// Whether this host has what mpirun and its ranks need, found out before they start.
+#pragma once
+
+#include <string>
+
+namespace trainctl {
+
+// Bytes that files of mpirun's may take in a folder for temporary files, and that memory which ranks share takes.
+struct RoomNeeded {
+  std::int64_t temporary = 0;
+  std::int64_t shared_memory = 0;
+  int open_files = 0;  // of mpirun, which has most
+};
+RoomNeeded room_needed(int ranks_here);
+
+// "" where a folder can take so much more, else why not: "/tmp has 64.0 kB left, and 9.0 MB are needed".
+std::string why_no_room(const std::string& folder, std::int64_t bytes);
+
+// Throws Error{resource} where the working directory is gone or cannot be named.
+void require_working_directory();
+
+// Lets this process and its children open as many files as are needed and permitted. Throws Error{resource} where that
+// is too few.
+void permit_open_files(int needed);
+
+}  // namespace trainctl

@@ -1,0 +1,72 @@
+// What is found out about this host before ranks start.
+#include "parallel/launch/room.h"
+
+#include <sys/resource.h>
+#include <sys/statvfs.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <functional>
+
+#include "core/base/error.h"
+#include "test/catch.h"
+
+namespace trainctl {
+namespace {
+
+// What a process of its own throws: its kind as exit code, 0 for nothing.
+int in_a_process(const std::function<void()>& run) {
+  const pid_t child = fork();
+  if (child == 0) {
+    try {
+      run();
+    } catch (const Error& error) {
+      _exit(exit_code(error.kind()));
+    }
+    _exit(0);
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+TEST_CASE("room is what the file system has left") {
+  const std::string folder = std::filesystem::temp_directory_path();
+  struct statvfs status {};
+  REQUIRE(statvfs(folder.c_str(), &status) == 0);
+  const auto left = static_cast<std::int64_t>(status.f_bavail) * static_cast<std::int64_t>(status.f_frsize);
+  CHECK(why_no_room(folder, left / 2).empty());
+  CHECK(why_no_room(folder, left * 2).find(folder + " has ") == 0);
+  CHECK(why_no_room("/nonexistent", 1).find("/nonexistent: No such file") == 0);
+  CHECK(why_no_room("/proc", 1).empty());  // which counts nothing
+}
+
+TEST_CASE("a working directory that was deleted is an error of resources") {
+  CHECK(in_a_process([] { require_working_directory(); }) == 0);
+  CHECK(in_a_process([] {
+          std::string folder = std::filesystem::temp_directory_path() / "room-test-XXXXXX";
+          if (mkdtemp(folder.data()) == nullptr || chdir(folder.c_str()) != 0 || rmdir(folder.c_str()) != 0) _exit(99);
+          require_working_directory();
+        }) == 6);
+}
+
+TEST_CASE("the limit of open files is raised as far as it may be") {
+  const auto with_limits = [](rlim_t soft, rlim_t hard, int needed) {
+    return in_a_process([=] {
+      const rlimit limit{soft, hard};
+      if (setrlimit(RLIMIT_NOFILE, &limit) != 0) _exit(99);
+      permit_open_files(needed);
+      rlimit now{};
+      getrlimit(RLIMIT_NOFILE, &now);
+      if (now.rlim_cur < static_cast<rlim_t>(needed) || now.rlim_cur < soft) _exit(98);
+    });
+  };
+  CHECK(with_limits(20, 200, 100) == 0);
+  CHECK(with_limits(150, 200, 100) == 0);
+  CHECK(with_limits(20, 99, 100) == 6);
+}
+
+}  // namespace
+}  // namespace trainctl
