@@ -56,6 +56,7 @@ struct StatedFacts {
   std::optional<Shape> sample;
   std::optional<std::int64_t> classes;
   const DatasetFacts* training = nullptr;
+  bool regression = false;  // whole-number targets are values where nothing states classes
 
   // The number of classes that labels must lie below, where it is known.
   std::optional<std::int64_t> known_classes() const {

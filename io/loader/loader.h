@@ -18,6 +18,7 @@ struct LoaderOptions {
   bool shuffle = true;   // in training
   int workers = 1;       // threads; 0: next() reads by itself
   int prefetch = 2;      // batches ahead
+  TargetForm targets = TargetForm::class_number;
 };
 
 // Throws Error{data} where the part is empty. Threads end with the source, at the latest after the sample that they
