@@ -19,9 +19,7 @@ std::map<std::string, double> evaluate(Engine& engine, const RunPrograms& progra
   for (bool last = false; !last;) {
     const Batch& batch = source.next();
     last = batch.last_of_epoch;
-    const int program = programs.evaluation(batch.count);
-    if (program < 0) continue;  // this rank has no share of a small last batch
-    engine.start(program, batch, {});
+    engine.start(programs.evaluation(batch.count), batch, {});
     if (engine.under_way() == engine.steps_at_once()) finish();
   }
   while (engine.under_way() > 0) finish();
