@@ -41,7 +41,7 @@ std::string best_of_run(const RunSpec& spec) {
 int evaluate_checkpoint(const RunSpec& spec, const EvalOptions& options, RankContext& context) {
   World& world = context.world;
   RankDevice device = open_device(spec, context);
-  const Data data(spec.data, spec.seed);
+  const Data data(spec.data, spec.seed, takes_values(spec.train.loss));
   const PartKind part = part_of(options.part, data);
   DataInfo info = data.info();
   info.training_samples = 0;
@@ -59,12 +59,12 @@ int evaluate_checkpoint(const RunSpec& spec, const EvalOptions& options, RankCon
   engine.upload();
 
   const std::int64_t batch = spec.train.global_batch(world.size());
-  const auto source = data.evaluation(part, batch, job.share(), context.threads);
+  const auto source = data.evaluation(part, batch, job.share(), context.threads, job.target_form());
   const std::map<std::string, double> metrics =
       evaluate(engine, job.programs(), *source, result_names(job.program_spec()), world.communicator(), device.host);
   if (world.rank() != 0) return 0;
   if (options.common.json) {
-    std::puts(Json(metrics).dump().c_str());
+    std::puts(json_numbers(metrics).dump().c_str());
     return 0;
   }
   std::printf("%s, %lld samples\n", checkpoint->path.c_str(), static_cast<long long>(info.validation_samples));

@@ -57,7 +57,7 @@ Json to_json(const Finding& finding) {
       {"seed", manifest.position.seed}, {"epoch", manifest.position.epoch}, {"offset", manifest.position.offset}};
   json["mesh"] = manifest.mesh;
   json["weights_sha256"] = manifest.weights_sha256;
-  json["metrics"] = Json(manifest.metrics);
+  json["metrics"] = json_numbers(manifest.metrics);
   json["facts"] = Json(manifest.facts);
   json["files"] = Json::array();
   for (const Manifest::File& file : manifest.files) {

@@ -73,7 +73,7 @@ std::optional<Snapshot> broadcast_position(const std::optional<Snapshot>& mine, 
                        {"epoch", mine->position.epoch},
                        {"offset", mine->position.offset},
                        {"facts", mine->facts},
-                       {"metrics", mine->metrics}};
+                       {"metrics", json_numbers(mine->metrics)}};
     text = json.dump();
   }
   text = broadcast_text(text, 0, world, stream);
@@ -83,7 +83,7 @@ std::optional<Snapshot> broadcast_position(const std::optional<Snapshot>& mine, 
   snapshot.step = json.at("step");
   snapshot.position = {json.at("seed"), json.at("epoch"), json.at("offset")};
   snapshot.facts = json.at("facts").get<std::map<std::string, std::string>>();
-  snapshot.metrics = json.at("metrics").get<std::map<std::string, double>>();
+  for (const auto& [name, value] : json.at("metrics").items()) snapshot.metrics[name] = number_of(value);
   return snapshot;
 }
 

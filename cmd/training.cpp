@@ -139,6 +139,7 @@ Node with_findings(Node config, const Data& opened, int ranks, std::int64_t batc
   append(found, "batch_size", scalar_node(std::to_string(batch)));
   append(found, "shape", Value<std::vector<std::int64_t>>::write(data.sample.sizes()));
   append(found, "classes", scalar_node(std::to_string(data.classes)));
+  if (!data.class_names.empty()) append(found, "class_names", Value<std::vector<std::string>>::write(data.class_names));
   append(found, "training_samples", scalar_node(std::to_string(data.training_samples)));
   append(found, "validation_samples", scalar_node(std::to_string(data.validation_samples)));
   if (!opened.measured().empty()) {
@@ -157,11 +158,13 @@ Node with_findings(Node config, const Data& opened, int ranks, std::int64_t batc
 
 // What is kept with every checkpoint, and compared on a resume.
 std::map<std::string, std::string> run_facts(const Job& job, const DataInfo& data, int ranks, std::int64_t batch) {
-  return {{"kernel_choices", job.choices().text()},
-          {"batch_size", std::to_string(batch)},
-          {"device", job.backend().fingerprint()},
-          {"data", data.fingerprint},
-          {"ranks", std::to_string(ranks)}};
+  std::map<std::string, std::string> facts{{"kernel_choices", job.choices().text()},
+                                           {"batch_size", std::to_string(batch)},
+                                           {"device", job.backend().fingerprint()},
+                                           {"data", data.fingerprint},
+                                           {"ranks", std::to_string(ranks)}};
+  if (!data.class_names.empty()) facts[class_names_fact] = write_class_names(data.class_names);
+  return facts;
 }
 
 void warn_of_changes(const std::optional<Snapshot>& resumed, const std::map<std::string, std::string>& facts) {
@@ -227,7 +230,7 @@ int train(const RunSpec& stated, const TrainingRequest& request, RankContext& co
   const std::int64_t batch = *spec.train.batch_size;
   const DataPosition start = resumed ? resumed->position : DataPosition{spec.seed, 0, 0};
 
-  const Data data(spec.data, spec.seed);
+  const Data data(spec.data, spec.seed, takes_values(spec.train.loss));
   Job job(spec, data.info(), device, world, start, fact(resumed, "kernel_choices"));
   tell_memory(job.engine().memory());
   fill_engine(spec, job, lead, resumed.has_value());
@@ -236,11 +239,14 @@ int train(const RunSpec& stated, const TrainingRequest& request, RankContext& co
   TrainingPlan plan = training_plan(spec, data.info(), world.size());
   plan.result_names = result_names(job.program_spec());
   plan.facts = run_facts(job, data.info(), world.size(), batch);
-  warn_of_changes(resumed, plan.facts);
-  const auto training = data.training(batch, job.share(), start, context.threads);
+  if (world.rank() == 0) {
+    warn_of_changes(resumed, plan.facts);
+    for (const std::string& hint : data.info().hints) log::warning(hint);
+  }
+  const auto training = data.training(batch, job.share(), start, context.threads, job.target_form());
   std::unique_ptr<BatchSource> validation;
   if (data.has(PartKind::validation))
-    validation = data.evaluation(PartKind::validation, batch, job.share(), context.threads);
+    validation = data.evaluation(PartKind::validation, batch, job.share(), context.threads, job.target_form());
   if (lead.directory) lead.directory->write_config(with_findings(request.config, data, world.size(), batch));
   if (lead.sink) lead.sink->start(start_event(spec, world, job, plan, resumed, lead));
 

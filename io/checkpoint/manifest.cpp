@@ -1,9 +1,6 @@
 // Manifests to and from JSON.
 #include "io/checkpoint/manifest.h"
 
-#include <cmath>
-#include <limits>
-
 #include "core/base/error.h"
 #include "core/base/format.h"
 #include "core/base/hash.h"
@@ -44,7 +41,7 @@ Manifest from_json(const Json& json) {
   manifest.mesh = json.at("mesh").get<std::vector<int>>();
   manifest.weights_sha256 = json.at("weights_sha256");
   for (const auto& [name, value] : json.at("metrics").items()) {
-    manifest.metrics[name] = value.is_null() ? std::numeric_limits<double>::quiet_NaN() : value.get<double>();
+    manifest.metrics[name] = number_of(value);
   }
   manifest.facts = json.at("facts").get<std::map<std::string, std::string>>();
   for (const auto& [name, value] : json.at("files").items()) manifest.files.push_back(to_file(name, value));
@@ -70,7 +67,7 @@ std::string to_text(const Manifest& manifest) {
   json["position"] = {{"seed", position.seed}, {"epoch", position.epoch}, {"offset", position.offset}};
   json["mesh"] = manifest.mesh;
   json["weights_sha256"] = manifest.weights_sha256;
-  json["metrics"] = Json(manifest.metrics);
+  json["metrics"] = json_numbers(manifest.metrics);
   json["facts"] = Json(manifest.facts);
   json["files"] = Json::object();
   for (const Manifest::File& file : manifest.files) json["files"][file.name] = to_json(file);

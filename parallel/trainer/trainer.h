@@ -5,6 +5,7 @@
 #include <deque>
 #include <functional>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -95,7 +96,9 @@ class Trainer {
   void tell(const Started& step);
   bool finished() const;
   bool stop_wanted() const;
-  void end_epoch();
+  void judge_weights();
+  void warn_of_not_finite(const std::string& prefix, const std::map<std::string, double>& values);
+  void hint_at_scale() const;
   void restart_window();
   void save();
   Snapshot snapshot();
@@ -115,8 +118,9 @@ class Trainer {
   std::map<std::string, double> train_;  // of the last epoch
   std::map<std::string, double> validation_;
   ReplicaCheck replicas_;
-  bool is_best_ = false;  // the last evaluation was the best, and nothing was trained since
-  bool stop_ = false;     // the ranks agreed to stop
+  std::set<std::string> warned_;  // metrics that were not finite
+  bool is_best_ = false;          // the last evaluation was the best, and nothing was trained since
+  bool stop_ = false;             // the ranks agreed to stop
   std::int64_t saved_step_ = -1;
   double start_seconds_ = 0;
   double epoch_start_ = 0;
