@@ -94,11 +94,11 @@ void print_json(const std::vector<OpCost>& costs, const Ceilings& ceilings, doub
 int bench_ops(const RunSpec& spec, const BenchRequest& request, RankContext& context) {
   RankDevice device = open_device(spec, context);
   const Ceilings ceilings = measure_ceilings(*device.backend);
-  const Data data(spec.data, spec.seed);
+  const Data data(spec.data, spec.seed, takes_values(spec.train.loss));
   Job job(spec, data.info(), device, context.world, {}, "");
   initialize_engine(spec, job);
-  const auto source =
-      data.training(spec.train.global_batch(context.world.size()), job.share(), {spec.seed, 0, 0}, context.threads);
+  const auto source = data.training(spec.train.global_batch(context.world.size()), job.share(), {spec.seed, 0, 0},
+                                    context.threads, job.target_form());
   const Batch& batch = source->next();
   const int program = job.programs().training(batch.count);
 

@@ -73,11 +73,11 @@ std::string to_text(const Measured& measured) {
 
 int bench_step(const RunSpec& spec, const BenchRequest& request, RankContext& context) {
   RankDevice device = open_device(spec, context);
-  const Data data(spec.data, spec.seed);
+  const Data data(spec.data, spec.seed, takes_values(spec.train.loss));
   Job job(spec, data.info(), device, context.world, {}, "");
   initialize_engine(spec, job);
   const std::int64_t batch = spec.train.global_batch(context.world.size());
-  const auto source = data.training(batch, job.share(), {spec.seed, 0, 0}, context.threads);
+  const auto source = data.training(batch, job.share(), {spec.seed, 0, 0}, context.threads, job.target_form());
 
   Engine& engine = job.engine();
   const bool own_clock = device.backend->asynchronous();

@@ -10,6 +10,7 @@
 #include "core/base/format.h"
 #include "core/base/json.h"
 #include "core/base/json_fwd.h"
+#include "core/base/log.h"
 #include "core/exec/memory_plan.h"
 #include "core/program/dump.h"
 #include "io/loader/data.h"
@@ -24,7 +25,7 @@ struct CheckOptions {
   std::string dump;
 };
 
-// What a config comes to, on rank 0 of so many.
+// What a config comes to, on the last of so many ranks: none has more samples.
 struct Checked {
   int ranks = 1;
   std::int64_t batch = 0;
@@ -39,11 +40,11 @@ struct Checked {
 // samples.
 DataInfo data_info(const RunSpec& spec, std::int64_t batch) {
   try {
-    return Data(spec.data, spec.seed).info();
+    return Data(spec.data, spec.seed, takes_values(spec.train.loss)).info();
   } catch (const Error& error) {
     if (error.kind() != ErrorKind::data) throw;
   }
-  DataInfo info = describe(spec.data, spec.seed);
+  DataInfo info = describe(spec.data, spec.seed, takes_values(spec.train.loss));
   if (info.training_samples == 0) info.training_samples = batch;
   if (info.validation_samples == 0 && (spec.data.validation || spec.data.test)) info.validation_samples = batch;
   return info;
@@ -58,8 +59,9 @@ Checked check(const RunSpec& spec, const LaunchFlags& flags) {
   const auto backend = make_backend(spec, plan.threads, 0);
   KernelChoices choices = load_kernel_choices(backend->fingerprint());
   const KernelChoices known = choices;
+  for (const std::string& warning : info.warnings) log::warning(warning);
   const RunPrograms programs = build_programs(spec, info, strategy_for(spec, plan.ranks, *backend),
-                                              batch_sizes(spec, info, plan.ranks), {0, plan.ranks});
+                                              batch_sizes(spec, info, plan.ranks), {plan.ranks - 1, plan.ranks});
   checked.memory = plan_memory(lower_all(programs.programs(), *backend, choices), *backend);
   if (!(choices == known)) keep_kernel_choices(backend->fingerprint(), choices);
   checked.programs = programs.programs();
@@ -145,7 +147,7 @@ Subcommand check_subcommand() {
             add_config_options(app, options->common);
             add_output_options(app, options->common);
             add_launch_options(app, options->launch);
-            app.add_option("--dump", options->dump, "Shows what rank 0 executes, op by op")
+            app.add_option("--dump", options->dump, "Shows what the last rank executes, op by op")
                 ->check(CLI::IsMember({"program"}));
             return [options] { return run_check(*options); };
           }};

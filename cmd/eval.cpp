@@ -70,7 +70,7 @@ int evaluate_checkpoint(const RunSpec& spec, const EvalOptions& options, RankCon
     checkpoint = load_named_checkpoint(chosen_checkpoint(spec, options));
     log::info(format("evaluates {} (step {})", checkpoint->path, checkpoint->manifest.step));
   }
-  const Data data(spec.data, spec.seed);
+  const Data data(spec.data, spec.seed, takes_values(spec.train.loss));
   const PartKind part = part_of(options.part, data);
   DataInfo info = data.info();
   info.training_samples = 0;
@@ -84,12 +84,12 @@ int evaluate_checkpoint(const RunSpec& spec, const EvalOptions& options, RankCon
   engine.upload();
 
   const std::int64_t batch = spec.train.global_batch(world.size());
-  const auto source = data.evaluation(part, batch, job.share(), context.threads);
+  const auto source = data.evaluation(part, batch, job.share(), context.threads, job.target_form());
   const std::map<std::string, double> metrics =
       *evaluate(engine, job.programs(), *source, result_names(job.program_spec()), world.communicator(), device.host);
   if (world.rank() != 0) return 0;
   if (options.common.json) {
-    answer(json_line(metrics));
+    answer(json_line(json_numbers(metrics)));
     return 0;
   }
   std::string text = format("{}, {} samples\n", checkpoint->path, info.validation_samples);

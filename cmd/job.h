@@ -47,6 +47,7 @@ class Job {
   const RunPrograms& programs() const { return programs_; }
   const KernelChoices& choices() const { return choices_; }
   const ProgramSpec& program_spec() const { return program_spec_; }
+  TargetForm target_form() const { return programs_.programs().front().target_form; }
   DataShare share() const { return {world_.rank(), world_.size()}; }
 
  private:

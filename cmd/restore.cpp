@@ -74,7 +74,7 @@ std::optional<Snapshot> broadcast_position(const std::optional<Snapshot>& mine, 
                  {"epoch", mine->position.epoch},
                  {"offset", mine->position.offset},
                  {"facts", mine->facts},
-                 {"metrics", mine->metrics}};
+                 {"metrics", json_numbers(mine->metrics)}};
     if (mine->best) {
       json["best"] = {{"monitor", mine->best->monitor},
                       {"maximum", mine->best->maximum},
@@ -90,7 +90,7 @@ std::optional<Snapshot> broadcast_position(const std::optional<Snapshot>& mine, 
   snapshot.step = json.at("step");
   snapshot.position = {json.at("seed"), json.at("epoch"), json.at("offset")};
   snapshot.facts = json.at("facts").get<std::map<std::string, std::string>>();
-  snapshot.metrics = json.at("metrics").get<std::map<std::string, double>>();
+  for (const auto& [name, value] : json.at("metrics").items()) snapshot.metrics[name] = number_of(value);
   if (const auto best = json.find("best"); best != json.end()) {
     snapshot.best = {best->at("monitor"), best->at("maximum"), best->at("value"), best->at("step")};
   }

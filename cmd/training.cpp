@@ -177,6 +177,7 @@ Node with_findings(Node config, const Data& opened, int ranks, std::int64_t batc
   append(found, "batch_size", scalar_node(std::to_string(batch)));
   append(found, "shape", Value<std::vector<std::int64_t>>::write(data.sample.sizes()));
   append(found, "classes", scalar_node(std::to_string(data.classes)));
+  if (!data.class_names.empty()) append(found, "class_names", Value<std::vector<std::string>>::write(data.class_names));
   append(found, "training_samples", scalar_node(std::to_string(data.training_samples)));
   append(found, "validation_samples", scalar_node(std::to_string(data.validation_samples)));
   if (!opened.measured().empty()) {
@@ -196,9 +197,12 @@ Node with_findings(Node config, const Data& opened, int ranks, std::int64_t batc
 // What is kept with every checkpoint, and compared on a resume.
 std::map<std::string, std::string> run_facts(const Job& job, const DataInfo& data, int ranks, std::int64_t batch,
                                              std::int64_t total_steps) {
-  return {{"kernel_choices", job.choices().text()}, {"batch_size", std::to_string(batch)},
-          {"device", job.backend().fingerprint()},  {"data", data.fingerprint},
-          {"ranks", std::to_string(ranks)},         {"total_steps", std::to_string(total_steps)}};
+  std::map<std::string, std::string> facts{
+      {"kernel_choices", job.choices().text()}, {"batch_size", std::to_string(batch)},
+      {"device", job.backend().fingerprint()},  {"data", data.fingerprint},
+      {"ranks", std::to_string(ranks)},         {"total_steps", std::to_string(total_steps)}};
+  if (!data.class_names.empty()) facts[class_names_fact] = write_class_names(data.class_names);
+  return facts;
 }
 
 // Says where a run goes on, and what differs from when the checkpoint was written.
@@ -280,10 +284,7 @@ int train(const RunSpec& stated, const TrainingRequest& request, RankContext& co
   const std::int64_t batch = *spec.train.batch_size;
   const DataPosition start = resumed ? resumed->position : DataPosition{spec.seed, 0, 0};
 
-  const Data data(spec.data, spec.seed);
-  if (world.rank() == 0) {
-    for (const std::string& warning : data.info().warnings) log::warning(warning);
-  }
+  const Data data(spec.data, spec.seed, takes_values(spec.train.loss));
   Job job(spec, data.info(), device, world, start, fact(resumed, "kernel_choices"));
   tell_memory(job.engine().memory());
   fill_engine(spec, job, lead, resumed.has_value(), request.config_file);
@@ -294,12 +295,15 @@ int train(const RunSpec& stated, const TrainingRequest& request, RankContext& co
   plan.facts = run_facts(job, data.info(), world.size(), batch, plan.total_steps);
   const StopRequest stop;  // until here there was nothing to save
   const auto stop_requested = [&stop] { return stop.pending(); };
-  const auto training = data.training(batch, job.share(), start, context.threads, stop_requested);
+  const auto training = data.training(batch, job.share(), start, context.threads, job.target_form(), stop_requested);
   std::unique_ptr<BatchSource> validation;
   if (data.has(PartKind::validation))
-    validation = data.evaluation(PartKind::validation, batch, job.share(), context.threads, stop_requested);
+    validation = data.evaluation(PartKind::validation, batch, job.share(), context.threads, job.target_form(), stop_requested);
   if (lead.directory) claim(lead, spec, request, with_findings(request.config, data, world.size(), batch));
   join_log(lead.directory ? lead.directory->path() : "", context, device.host);
+  if (world.rank() == 0) {
+    for (const std::string& warning : data.info().warnings) log::warning(warning);
+  }
   tell_of_resume(spec, plan, lead, resumed);
   if (lead.sink) lead.sink->start(start_event(spec, world, job, plan, resumed, lead));
 

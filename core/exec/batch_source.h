@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/graph/ops/activations.h"
+#include "core/metrics/target_form.h"
 #include "core/tensor/shape.h"
 #include "core/tensor/view.h"
 
@@ -14,15 +15,16 @@ namespace trainctl {
 
 // What the model needs to know of a data set: found out by io, or stated by the config.
 struct DataInfo {
-  Shape sample;                          // after the transforms: [28, 28, 1]
-  SampleFormat format;                   // of the samples in batches
-  std::int64_t classes = 0;              // 0: targets are values
-  Shape target;                          // of one sample: scalar for a class number, [K] for values
+  Shape sample;              // after the transforms: [28, 28, 1]
+  SampleFormat format;       // of the samples in batches
+  std::int64_t classes = 0;  // 0: targets are values
+  Shape target;              // of one sample: scalar for a class, [K] for values
+  LabelMode label_mode = LabelMode::integer;
   std::vector<std::string> class_names;  // may be empty
   std::int64_t training_samples = 0;
   std::int64_t validation_samples = 0;  // 0: no validation
   std::string fingerprint;              // of what the samples are: warns on a resume with other data
-  std::vector<std::string> warnings;    // of what is not read
+  std::vector<std::string> warnings;    // of what is not read, or likely a mistake, each with its remedy
 };
 
 // The position in the data: with the seed all that a resume needs. `offset` counts samples of the epoch over all ranks.
@@ -37,7 +39,7 @@ struct DataPosition {
 // One rank's share of a global batch, in host memory that stays valid until the next call of next().
 struct Batch {
   View inputs;             // [n, sample...], of DataInfo::format's dtype
-  View targets;            // int32 [n] or float32 [n, K]
+  View targets;            // int32 [n] or float32 [n, K]: as the TargetForm says that was asked for
   View weights;            // float32 [n]: 0 for a skipped sample
   View samples;            // int64 [n]: numbers in the data set
   std::int64_t count = 0;  // n, of this rank; may be 0

@@ -56,7 +56,7 @@ struct StepEvent {
 };
 
 struct EpochEvent {
-  std::int64_t epoch = 0;  // epochs done, from 1
+  double epoch = 0;  // epochs done, from 1; a fraction where the run ends within one
   std::int64_t step = 0;
   std::map<std::string, double> train;       // "loss", "accuracy", ...
   std::map<std::string, double> validation;  // empty where there is none

@@ -7,6 +7,7 @@
 #include "core/base/error.h"
 #include "core/base/format.h"
 #include "core/base/hash.h"
+#include "core/base/json.h"
 
 namespace trainctl {
 namespace {
@@ -20,6 +21,18 @@ std::map<std::string_view, const NamedTensor*> by_name(std::span<const NamedTens
 }
 
 }  // namespace
+
+std::string write_class_names(const std::vector<std::string>& names) {
+  return Json(names).dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+std::vector<std::string> read_class_names(const std::map<std::string, std::string>& facts) {
+  const auto found = facts.find(class_names_fact);
+  const Json json = found == facts.end() ? Json() : Json::parse(found->second, nullptr, false);
+  const bool names =
+      json.is_array() && std::all_of(json.begin(), json.end(), [](const Json& j) { return j.is_string(); });
+  return names ? json.get<std::vector<std::string>>() : std::vector<std::string>{};
+}
 
 std::string weights_sha256(std::span<const NamedTensor> tensors) {
   static_assert(std::endian::native == std::endian::little, "values are hashed as they lie in memory");

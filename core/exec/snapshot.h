@@ -46,6 +46,12 @@ struct Snapshot {
 // logical layout. Over a run's weights it is `weights_sha256`. 64 lower-case hexadecimal digits.
 std::string weights_sha256(std::span<const NamedTensor> tensors);
 
+// Names of classes as a snapshot's fact "class_names" keeps them, by number: a JSON list.
+inline constexpr const char* class_names_fact = "class_names";
+std::string write_class_names(const std::vector<std::string>& names);
+// Empty where the facts have none, or nothing that can be read.
+std::vector<std::string> read_class_names(const std::map<std::string, std::string>& facts);
+
 // Compares names and shapes of what a checkpoint holds with what the model expects (views are not looked at). Throws
 // Error{config} that begins with `checkpoint`, the checkpoint's path, and names the tensors that differ.
 void require_same_tensors(std::string_view checkpoint, std::span<const NamedTensor> found,

@@ -1,6 +1,8 @@
 // Loss choices, and how they meet the network's output.
 #include "core/metrics/loss.h"
 
+#include <cmath>
+
 #include "core/base/format.h"
 #include "core/spec/values.h"
 
@@ -43,7 +45,10 @@ struct BinaryOptions final : LossOptions {
   FromLogits logits() const override { return from_logits; }
 
   static Keys<BinaryOptions> keys() {
-    return Keys<BinaryOptions>("binary_crossentropy", "Cross-entropy of independent yes-or-no outputs, their mean.")
+    return Keys<BinaryOptions>("binary_crossentropy",
+                               "Cross-entropy of independent yes-or-no outputs, their mean. With one output the "
+                               "classes 0 and 1 are its "
+                               "targets, with an output for each class class numbers become one-hot.")
         .key("from_logits", &BinaryOptions::from_logits, from_logits_meaning);
   }
 };
@@ -52,7 +57,11 @@ struct SquaredErrorOptions final : LossOptions {
   LossKind kind() const override { return LossKind::mean_squared_error; }
 
   static Keys<SquaredErrorOptions> keys() {
-    return Keys<SquaredErrorOptions>("mean_squared_error", "Mean of the squared differences from target values.");
+    return Keys<SquaredErrorOptions>(
+        "mean_squared_error",
+        "Mean of the squared differences from target values. Whole numbers in arrays are values too, "
+        "unless data.classes is stated; class numbers become one-hot where the network has an "
+        "output for each class, and are the values themselves where it has one output.");
   }
 };
 
@@ -70,7 +79,7 @@ const ChoiceTable& loss_choices() {
       {CategoricalOptions<LossKind::sparse_categorical_crossentropy>::keys(
            "Cross-entropy over classes; targets are class numbers."),
        CategoricalOptions<LossKind::categorical_crossentropy>::keys(
-           "Cross-entropy over classes; targets are probabilities (one-hot where the data has class numbers)."),
+           "Cross-entropy over classes; targets are probabilities: class numbers become one-hot."),
        BinaryOptions::keys(), SquaredErrorOptions::keys()}};
   return table;
 }
@@ -97,45 +106,9 @@ ResolvedLoss resolve_loss(const Choice& choice, FinalActivation network, Reader&
   return loss;
 }
 
-TensorType target_type(LossKind loss, const Shape& output) {
-  if (loss == LossKind::sparse_categorical_crossentropy) return {{output[0]}, DType::int32};
-  return {output, DType::float32};
-}
-
-void check_output(const ResolvedLoss& loss, const Shape& output, std::int64_t classes, const Shape& target,
-                  Reader& reader) {
-  if (output.rank() != 2) {
-    reader.error(loss.place,
-                 format("{} takes one row of values for each sample, but the network ends in {}: end it with "
-                        "flatten or global_average_pooling2d and dense",
-                        name_of(loss.kind), to_string(output.without_front())));
-    return;
-  }
-  const std::int64_t width = output[1];
-  const bool categorical =
-      loss.kind == LossKind::sparse_categorical_crossentropy || loss.kind == LossKind::categorical_crossentropy;
-  if (categorical && width < 2) {
-    reader.error(loss.place,
-                 format("{} wants an output for each class, but the network has one output; for two classes "
-                        "use binary_crossentropy or two outputs",
-                        name_of(loss.kind)));
-  } else if (classes > 0) {
-    const bool fits = loss.kind == LossKind::sparse_categorical_crossentropy ? width >= classes
-                      : loss.kind == LossKind::binary_crossentropy ? width == classes || (width == 1 && classes == 2)
-                                                                   : width == classes;
-    if (!fits) {
-      reader.error(loss.place, format("the data has {} classes, but the network has {} outputs", classes, width));
-    }
-  } else if (target.rank() > 0) {
-    if (loss.kind == LossKind::sparse_categorical_crossentropy) {
-      reader.error(loss.place,
-                   "sparse_categorical_crossentropy takes class numbers, but the data's targets are values");
-    } else if (target.count() != width) {
-      reader.error(loss.place,
-                   format("the data's targets are {} values for each sample, but the network has {} outputs",
-                          target.count(), width));
-    }
-  }
+double chance_loss(LossKind loss, const Shape& output) {
+  if (loss == LossKind::mean_squared_error || output.rank() != 2) return 0;
+  return std::log(loss == LossKind::binary_crossentropy ? 2.0 : static_cast<double>(output[1]));
 }
 
 }  // namespace trainctl

@@ -34,12 +34,8 @@ struct ResolvedLoss {
 // Reports: from_logits: false behind a network that ends in no probabilities, or in the wrong ones for the loss.
 ResolvedLoss resolve_loss(const Choice& choice, FinalActivation network, Reader& reader);
 
-// The type of a micro-batch's targets: int32 [n] where the loss is sparse, else float32 like the output [n, K].
-TensorType target_type(LossKind loss, const Shape& output);
-
-// Checks that the network's output [n, K] fits the loss and the data. `classes` is the data set's number of classes, 0
-// where its targets are values or nothing is known; `target` the shape of one sample's target where it is values.
-void check_output(const ResolvedLoss& loss, const Shape& output, std::int64_t classes, const Shape& target,
-                  Reader& reader);
+// The mean loss of a network that knows nothing yet, with an output [n, K]: the logarithm of the number of outcomes; 0
+// where nothing can be said.
+double chance_loss(LossKind loss, const Shape& output);
 
 }  // namespace trainctl

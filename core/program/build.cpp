@@ -23,7 +23,7 @@ class Builder {
 
   // The finished programs. Only after the reader found nothing wrong.
   Program training(std::int64_t samples, int micro_batches) &&;
-  Program evaluation(const Program& training) &&;
+  Program evaluation(const Program& training, std::int64_t samples) &&;
 
  private:
   void add_tensors();
@@ -32,6 +32,7 @@ class Builder {
   Op update_statistics() const;
   std::vector<Op> sums(bool accumulate) const;
   std::vector<Op> update_ops(const OptimizerOptions& optimizer) const;
+  Op contribute_zeros(std::int64_t sums);
   std::vector<TensorId> reduced() const;
   Program finish() &&;
 
@@ -72,15 +73,17 @@ Builder::Builder(const ProgramSpec& spec, std::int64_t micro_batch, bool trainin
   program_.layers = std::move(built.layers);
   program_.micro_batch_samples = micro_batch;
   const Shape& output = graph_.tensor(graph_.output).type.shape;
-  check_output(loss_, output, spec.classes, spec.target, reader);
+  program_.target_form = match_targets(loss_, output, {spec.classes, spec.target, spec.label_mode}, reader);
   metrics_ = resolve_metrics(spec.metrics, loss_, output, reader);
-  if (reader.ok()) add_tensors();
+  if (!reader.ok()) return;
+  program_.chance_loss = chance_loss(loss_.kind, output);
+  add_tensors();
 }
 
 // Everything that loss, sums, update and host need beside the model's own tensors.
 void Builder::add_tensors() {
   const TensorType output = graph_.tensor(graph_.output).type;
-  const TensorType targets = target_type(loss_.kind, output.shape);
+  const TensorType targets = target_type(program_.target_form, output.shape);
   BatchTensors& batch = program_.batch;
   batch.inputs = graph_.input;
   batch.samples = graph_.samples;
@@ -255,11 +258,8 @@ Program Builder::training(std::int64_t samples, int micro_batches) && {
     return ops;
   };
   if (samples == 0) {
-    Op zero{std::make_shared<ZeroGradients>(flat.gradient_count), {}, {step.gradients}, "no samples", {}};
-    program_.segments.push_back({"backward", {std::move(zero)}});
+    program_.segments.push_back({"backward", {contribute_zeros(flat.gradient_count)}});
     program_.schedule.push_back({0, 0, 0});
-    program_.batch = {};
-    program_.micro_batch_samples = 0;
     program_.name = "train 0";
   } else {
     program_.name = micro_batches == 1 ? format("train {}", samples)
@@ -278,14 +278,27 @@ Program Builder::training(std::int64_t samples, int micro_batches) && {
   return std::move(*this).finish();
 }
 
-Program Builder::evaluation(const Program& training) && {
-  std::vector<Op> ops = graph_.ops;
-  for (Op& op : sums(false)) ops.push_back(std::move(op));
+// A rank without samples takes part with zeros, and reads nothing of the batch.
+Op Builder::contribute_zeros(std::int64_t sums) {
+  program_.batch = {};
+  program_.micro_batch_samples = 0;
+  program_.step.predictions = no_tensor;
+  return {std::make_shared<ZeroGradients>(sums), {}, {program_.step.gradients}, "no samples", {}};
+}
+
+Program Builder::evaluation(const Program& training, std::int64_t samples) && {
   StepTensors& step = program_.step;
   step.parameters = add("parameters", {training.flat.parameter_count}, DType::float32, Role::parameter);
   step.gradients = add("gradients", {training.flat.gradient_count}, DType::float32, Role::gradient);
   program_.flat = same_layout(training, graph_.tensors);
-  program_.name = format("evaluate {}", program_.micro_batch_samples);
+  program_.name = format("evaluate {}", samples);
+  std::vector<Op> ops;
+  if (samples == 0) {
+    ops.push_back(contribute_zeros(program_.flat.gradient_count));
+  } else {
+    ops = graph_.ops;
+    for (Op& op : sums(false)) ops.push_back(std::move(op));
+  }
   program_.segments = {{"forward", std::move(ops)}};
   program_.schedule = {{0, 0, 0}};
   return std::move(*this).finish();
@@ -306,10 +319,9 @@ Program training_program(const ProgramSpec& spec, std::int64_t samples, int micr
 }
 
 Program evaluation_program(const ProgramSpec& spec, std::int64_t samples, Reader& reader) {
-  require(samples >= 1, "an evaluation program has samples");
   const Program training = training_program(spec, 1, 1, reader);
   if (!reader.ok()) return {};
-  return Builder(spec, samples, false, reader).evaluation(training);
+  return Builder(spec, std::max<std::int64_t>(samples, 1), false, reader).evaluation(training, samples);
 }
 
 std::vector<std::string> result_names(const ProgramSpec& spec) {

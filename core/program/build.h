@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "core/layers/model.h"
+#include "core/metrics/targets.h"
 #include "core/program/program.h"
 #include "core/spec/keys.h"
 
@@ -17,6 +18,7 @@ struct ProgramSpec {
   SampleFormat format;       // of inputs in a batch
   std::int64_t classes = 0;  // of the data set; 0: targets are values, or nothing is known
   Shape target;              // of one sample's target where it is values: [K]
+  LabelMode label_mode = LabelMode::integer;
   Choice loss;
   std::vector<Choice> metrics;
   Choice optimizer;
@@ -34,7 +36,8 @@ Program training_program(const ProgramSpec& spec, std::int64_t samples, int micr
 
 // One batch of evaluation: a single segment forward with loss, metrics and count, whose sums lie where the training
 // program's lie and are of this batch and rank only (the host adds them up in float64). step.predictions is the
-// network's output, softmax or sigmoid included, float32.
+// network's output, softmax or sigmoid included, float32. Without samples the sums are zero, and there are no
+// predictions.
 Program evaluation_program(const ProgramSpec& spec, std::int64_t samples, Reader& reader);
 
 // Names of the sums loss and metrics, as the results are called: "loss", "accuracy", ...

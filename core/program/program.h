@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "core/graph/op.h"
+#include "core/metrics/target_form.h"
 
 namespace trainctl {
 
@@ -90,6 +91,8 @@ struct Program {
   FlatLayout flat;
   StepTensors step;
   BatchTensors batch;
+  TargetForm target_form = TargetForm::values;  // of batch.targets, equal in all programs of a run
+  double chance_loss = 0;                       // of a network that knows nothing yet: ln(classes); 0: not known
   // Layers as the user wrote them, for `check`: path, kind, output shape of one sample, parameters.
   struct LayerLine {
     std::string name;

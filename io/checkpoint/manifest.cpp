@@ -45,7 +45,7 @@ class ManifestReader {
     }
     manifest.weights_sha256 = json.at("weights_sha256");
     for (const auto& [name, value] : json.at("metrics").items()) {
-      manifest.metrics[name] = value.is_null() ? std::numeric_limits<double>::quiet_NaN() : value.get<double>();
+      manifest.metrics[name] = number_of(value);
     }
     manifest.facts = json.at("facts").get<std::map<std::string, std::string>>();
     if (const auto best = json.find("best"); best != json.end() && !best->is_null()) manifest.best = read_best(*best);
@@ -120,7 +120,7 @@ std::string to_text(const Manifest& manifest) {
   json["position"] = {{"seed", position.seed}, {"epoch", position.epoch}, {"offset", position.offset}};
   json["mesh"] = manifest.mesh;
   json["weights_sha256"] = manifest.weights_sha256;
-  json["metrics"] = Json(manifest.metrics);
+  json["metrics"] = json_numbers(manifest.metrics);
   json["facts"] = Json(manifest.facts);
   json["best"] = manifest.best ? to_json(*manifest.best) : Json();
   json["files"] = Json::object();

@@ -146,7 +146,7 @@ class ArrayDataset final : public Dataset {
     const std::optional<std::int64_t> classes = stated.known_classes();
     const std::int64_t each = y_.shape.count() / size_;
     if (each == 0) data_error(y_.path, format("of shape {} holds no values", to_string(y_.shape)));
-    if (is_integer(y_.type) && each == 1 && classes != 0) {
+    if (is_integer(y_.type) && each == 1 && classes != 0 && (classes || !stated.regression)) {
       labels_ = read_labels(y_, stated);
       facts_.classes = classes.value_or(1 + *std::max_element(labels_.begin(), labels_.end()));
       return;

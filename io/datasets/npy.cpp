@@ -2,8 +2,10 @@
 #include "io/datasets/npy.h"
 
 #include <algorithm>
+#include <cctype>
 #include <charconv>
 #include <cstring>
+#include <filesystem>
 #include <optional>
 #include <string_view>
 #include <utility>
@@ -22,10 +24,12 @@ constexpr std::pair<std::string_view, ElementType> element_types[] = {
     {"i8", ElementType::int64}, {"f4", ElementType::float32}, {"f8", ElementType::float64},
 };
 
+// The member of that name, or else the only one that differs from it by case alone: x is often called X.
 const ZipMember* find(const std::vector<ZipMember>& members, const std::string& name) {
-  const auto found =
-      std::find_if(members.begin(), members.end(), [&](const ZipMember& member) { return member.name == name; });
-  return found == members.end() ? nullptr : &*found;
+  std::vector<std::string> names;
+  for (const ZipMember& member : members) names.push_back(member.name);
+  const std::optional<std::size_t> found = find_name(names, name);
+  return found ? &members[*found] : nullptr;
 }
 
 // For messages; at most the first eight.
@@ -107,7 +111,31 @@ std::int64_t parse_header(const Bytes& head, Array& array) {
   return start + length;
 }
 
+std::string lower_case(std::string text) {
+  std::transform(text.begin(), text.end(), text.begin(), [](unsigned char c) { return std::tolower(c); });
+  return text;
+}
+
 }  // namespace
+
+std::optional<std::size_t> find_name(const std::vector<std::string>& names, const std::string& name) {
+  std::optional<std::size_t> alike;
+  int count = 0;
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    if (names[i] == name) return i;
+    if (lower_case(names[i]) != lower_case(name)) continue;
+    alike = i;
+    ++count;
+  }
+  return count == 1 ? alike : std::nullopt;
+}
+
+std::string npy_in_folder(const std::string& folder, const std::string& name) {
+  std::vector<std::string> names;
+  for (const FolderEntry& entry : list_folder(folder)) names.push_back(entry.name);
+  const std::optional<std::size_t> found = find_name(names, name + ".npy");
+  return found ? folder + "/" + names[*found] : "";
+}
 
 Array read_npy(const std::string& path) {
   Array array;
@@ -134,7 +162,10 @@ Array read_npz(const std::string& path, const std::string& name) {
   const Bytes file = open_data(path);
   const std::vector<ZipMember> members = list_zip(file, path);
   const ZipMember* member = find(members, name + ".npy");
-  if (!member) data_error(path, format("has no array '{}'; it has {}", name, names_of(members)));
+  if (!member) {
+    data_error(path, format("has no array '{}'; it has {}", name, names_of(members)),
+               "save samples as x and targets as y, or as x_train, y_train, x_test and y_test");
+  }
   Array array;
   array.path = path + ":" + name;
   const std::int64_t start = parse_header(zip_prefix(file, *member, longest_header, array.path), array);

@@ -21,8 +21,10 @@ struct IdxOptions final : DatasetOptions {
         .key("images", &IdxOptions::images, "The file of samples; images of 28x28 are samples of 28x28x1.")
         .key("labels", &IdxOptions::labels, "The file of labels, from 0.");
   }
-  std::shared_ptr<const Dataset> open(const DataLocation& where, PartKind part, const StatedFacts& stated,
+  std::shared_ptr<const Dataset> open(const DataLocation& where, PartKind part, const StatedFacts& known,
                                       std::uint64_t) const override {
+    StatedFacts stated = known;
+    stated.regression = false;  // a file of labels holds classes
     IdxFiles files{where.images.text, where.labels.text};
     if (!where.path.empty()) files = find_mnist_files(where.path.text, part == PartKind::training ? "train" : "t10k");
     if (files.images.empty() || files.labels.empty())
@@ -63,11 +65,16 @@ struct NpyOptions final : DatasetOptions {
     const std::string& path = where.path.text;
     const std::string ending = part == PartKind::training ? "_train" : "_test";
     if (is_folder(path)) {
-      const std::filesystem::path folder = path;
-      const bool long_names = exists((folder / ("x" + ending + ".npy")).string());
-      const std::string suffix = (long_names ? ending : "") + ".npy";
-      return array_dataset(read_npy((folder / ("x" + suffix)).string()), read_npy((folder / ("y" + suffix)).string()),
-                           stated);
+      const std::string suffix = npy_in_folder(path, "x" + ending).empty() ? "" : ending;
+      const auto read = [&](const std::string& name) {
+        const std::string file = npy_in_folder(path, name + suffix);
+        if (file.empty()) {
+          data_error(path, format("has no file {}.npy", name + suffix),
+                     "save samples as x.npy and targets as y.npy, or name the files with `x` and `y`");
+        }
+        return read_npy(file);
+      };
+      return array_dataset(read("x"), read("y"), stated);
     }
     const std::string suffix = has_npz_array(path, "x" + ending) ? ending : "";
     return array_dataset(read_npz(path, "x" + suffix), read_npz(path, "y" + suffix), stated);

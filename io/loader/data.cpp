@@ -7,6 +7,7 @@
 
 #include "core/base/format.h"
 #include "core/base/hash.h"
+#include "core/metrics/targets.h"
 #include "io/loader/loader.h"
 #include "io/loader/measure.h"
 
@@ -22,15 +23,15 @@ const DatasetOptions& dataset_of(const DataOptions& options) { return options.da
 
 Shape stated_shape(const DataOptions& options) { return Shape(*options.shape); }
 
-std::shared_ptr<const Dataset> open_training(const DataOptions& options, std::uint64_t seed) {
-  StatedFacts stated{{}, options.classes, nullptr, options.on_error == OnError::skip};
+std::shared_ptr<const Dataset> open_training(const DataOptions& options, std::uint64_t seed, bool regression) {
+  StatedFacts stated{{}, options.classes, nullptr, regression, options.on_error == OnError::skip};
   if (options.shape) stated.sample = stated_shape(options);
   return dataset_of(options).open(dataset_of(options), PartKind::training, stated, seed);
 }
 
 std::shared_ptr<const Dataset> open_held_out(const DataOptions& options, const DataLocation& where, PartKind part,
                                              const Dataset& training, std::uint64_t seed) {
-  const StatedFacts stated{training.facts().sample, {}, &training.facts(), options.on_error == OnError::skip};
+  const StatedFacts stated{training.facts().sample, {}, &training.facts(), false, options.on_error == OnError::skip};
   return dataset_of(options).open(where, part, stated, seed);
 }
 
@@ -75,10 +76,12 @@ void check_alike(const Dataset& held_out, const Dataset& training, const std::ve
              "bring all to one shape, images by `resize: [height, width]` in `transform`");
 }
 
-Shape target_shape(const DataOptions& options, const DatasetFacts& facts) {
-  if (facts.classes == 0) return facts.target;
-  if (options.label_mode == LabelMode::categorical) return {facts.classes};
-  return options.label_mode == LabelMode::binary ? Shape{1} : Shape{};
+// Few channels in front, a plane behind them, as PyTorch has images. One row of pixels in front is something else
+// where the plane is no square.
+bool looks_channels_first(const Shape& sample) {
+  constexpr std::int64_t smallest_side = 8;
+  if (sample.rank() != 3 || sample[1] < smallest_side || sample[2] < smallest_side) return false;
+  return sample[0] == 3 || sample[0] == 4 || (sample[0] == 1 && sample[1] == sample[2]);
 }
 
 void check_label_mode(const DataOptions& options, std::int64_t classes) {
@@ -90,8 +93,8 @@ void check_label_mode(const DataOptions& options, std::int64_t classes) {
 
 }  // namespace
 
-Data::Data(const DataOptions& options, std::uint64_t seed) : options_(options), seed_(seed) {
-  const std::shared_ptr<const Dataset> training = open_training(options, seed);
+Data::Data(const DataOptions& options, std::uint64_t seed, bool regression) : options_(options), seed_(seed) {
+  const std::shared_ptr<const Dataset> training = open_training(options, seed, regression);
   const DatasetFacts& facts = training->facts();
   check_label_mode(options, facts.classes);
   std::array<std::shared_ptr<const Dataset>, 3> datasets{training, nullptr, nullptr};
@@ -134,7 +137,7 @@ Data::Data(const DataOptions& options, std::uint64_t seed) : options_(options), 
                                                        plan.augment, bytes ? std::nullopt : std::optional(plan.affine));
     const bool cache = options.cache == CacheKind::memory && !(datasets[i]->in_memory() && plan.fixed.empty());
     parts_[i] = std::make_shared<DataPart>(datasets[i], subsets[i], std::move(transform),
-                                           DataPart::Options{seed, options.label_mode, options.on_error, cache});
+                                           DataPart::Options{seed, options.on_error, cache});
     fingerprints += datasets[i]->facts().fingerprint + '\n';
     if (!datasets[i]->facts().warning.empty() && (i == 0 || datasets[i] != training)) {
       info_.warnings.push_back(datasets[i]->facts().warning);
@@ -149,8 +152,15 @@ Data::Data(const DataOptions& options, std::uint64_t seed) : options_(options), 
   }
   if (bytes) info_.format = byte_format(plan.affine, info_.sample);
   info_.classes = facts.classes;
-  info_.target = target_shape(options, facts);
+  info_.target = facts.target;
+  info_.label_mode = options.label_mode;
   info_.class_names = facts.class_names;
+  if (looks_channels_first(facts.sample)) {
+    info_.warnings.push_back(
+        format("samples have shape {}, which looks like channels first; images are height x width x channels here: "
+               "turn the array with numpy.moveaxis(x, 1, -1)",
+               to_string(facts.sample)));
+  }
   info_.training_samples = samples(PartKind::training);
   info_.validation_samples = samples(PartKind::validation);
   info_.fingerprint = format("{:016x}", xxh3(fingerprints.data(), fingerprints.size()));
@@ -161,30 +171,34 @@ int Data::workers(int cores) const {
   return options_.workers.or_else(std::clamp(cores - 1, 1, 4));
 }
 
+TargetForm Data::form_of(std::optional<TargetForm> wanted) const {
+  return wanted.value_or(stated_form(info_.label_mode, info_.classes));
+}
+
 std::unique_ptr<BatchSource> Data::training(std::int64_t batch_size, const DataShare& share, const DataPosition& start,
-                                            int cores, const std::function<bool()>& stop_requested) const {
-  return make_loader(
-      parts_[0], {batch_size, share, start, true, options_.shuffle, workers(cores), options_.prefetch, stop_requested});
+                                            int cores, std::optional<TargetForm> targets,
+                                             const std::function<bool()>& stop_requested) const {
+  return make_loader(parts_[0], {batch_size, share, start, true, options_.shuffle, workers(cores), options_.prefetch,
+                                 form_of(targets), stop_requested});
 }
 
 std::unique_ptr<BatchSource> Data::evaluation(PartKind part, std::int64_t batch_size, const DataShare& share, int cores,
-                                              const std::function<bool()>& stop_requested) const {
+                                              std::optional<TargetForm> targets,
+                                             const std::function<bool()>& stop_requested) const {
   require(has(part), "a part that is evaluated");
   const DataPosition start{seed_, 0, 0};
   return make_loader(parts_[static_cast<std::size_t>(part)],
-                     {batch_size, share, start, false, false, workers(cores), options_.prefetch, stop_requested});
+                     {batch_size, share, start, false, false, workers(cores), options_.prefetch, form_of(targets), stop_requested});
 }
 
-DataInfo describe(const DataOptions& options, std::uint64_t seed) {
-  if (!options.shape || !options.classes) return Data(options, seed).info();
+DataInfo describe(const DataOptions& options, std::uint64_t seed, bool regression) {
+  if (!options.shape || !options.classes) return Data(options, seed, regression).info();
   DataInfo info;
   info.sample = stated_shape(options);
   info.classes = *options.classes;
   check_label_mode(options, info.classes);
-  DatasetFacts facts;
-  facts.classes = info.classes;
-  facts.target = {options.dataset.name == "synthetic" ? 1 : 0};
-  info.target = target_shape(options, facts);
+  if (info.classes == 0) info.target = {options.dataset.name == "synthetic" ? 1 : 0};
+  info.label_mode = options.label_mode;
   return info;
 }
 

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "core/exec/batch_source.h"
@@ -16,8 +17,9 @@ namespace trainctl {
 class Data {
  public:
   // Opens all parts that the config names, measures what `normalize: measured` asks for. `seed` is the run's: of the
-  // split, of augmentation, of synthetic data. Throws Error{data}, {config} or {resource}.
-  Data(const DataOptions& options, std::uint64_t seed);
+  // split, of augmentation, of synthetic data. `regression`: whole-number targets in arrays are values, unless the
+  // config states classes. Throws Error{data}, {config} or {resource}.
+  Data(const DataOptions& options, std::uint64_t seed, bool regression = false);
 
   const DataInfo& info() const { return info_; }
   bool has(PartKind part) const { return parts_[static_cast<std::size_t>(part)] != nullptr; }
@@ -26,16 +28,20 @@ class Data {
   const std::vector<Statistics>& measured() const { return measured_; }
 
   // Endless, from `start` on. `cores` of this rank bound the threads where `workers` is auto; 0: those that the process
-  // may use. `stop_requested`: see LoaderOptions.
+  // may use. Targets come in the form that the program reads; without one as label_mode alone states it.
+  // `stop_requested`: see LoaderOptions.
   std::unique_ptr<BatchSource> training(std::int64_t batch_size, const DataShare& share, const DataPosition& start,
-                                        int cores = 0, const std::function<bool()>& stop_requested = {}) const;
+                                        int cores = 0, std::optional<TargetForm> targets = {},
+                                        const std::function<bool()>& stop_requested = {}) const;
   // A part from its first sample to its last, without augmentation, in the same order every time; begins again behind
   // the batch that is the last of its epoch.
   std::unique_ptr<BatchSource> evaluation(PartKind part, std::int64_t batch_size, const DataShare& share, int cores = 0,
-                                          const std::function<bool()>& stop_requested = {}) const;
+                                          std::optional<TargetForm> targets = {},
+                                        const std::function<bool()>& stop_requested = {}) const;
 
  private:
   int workers(int cores) const;
+  TargetForm form_of(std::optional<TargetForm> wanted) const;
 
   DataOptions options_;
   std::uint64_t seed_;
@@ -46,6 +52,6 @@ class Data {
 
 // What a model needs to know. Where the config states shape and classes no data is read: numbers of samples are then 0,
 // and the shape of targets that are values is [0]. Otherwise as the data is.
-DataInfo describe(const DataOptions& options, std::uint64_t seed);
+DataInfo describe(const DataOptions& options, std::uint64_t seed, bool regression = false);
 
 }  // namespace trainctl

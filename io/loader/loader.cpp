@@ -27,8 +27,8 @@ class Loader : public std::enable_shared_from_this<Loader> {
         options_(options),
         plan_(part_->size(), options.batch_size, options.start),
         input_bytes_(part_->sample_shape().count() * size_of(part_->input_dtype())),
-        target_values_(part_->target_shape().count()),
-        target_bytes_(target_values_ * size_of(part_->target_dtype())),
+        target_type_(part_->target_type(options.targets)),
+        target_bytes_(target_type_.bytes()),
         position_(plan_.start()) {
     rows_ = (plan_.batch_size() + options.share.ranks - 1) / options.share.ranks;
     chunks_ =
@@ -121,7 +121,7 @@ class Loader : public std::enable_shared_from_this<Loader> {
         buffer.samples[static_cast<std::size_t>(row)] = number;
         part_->read(number, options_.training, entry.position.epoch, scratch,
                     {buffer.inputs.get() + row * input_bytes_, buffer.targets.get() + row * target_bytes_,
-                     &buffer.weights[static_cast<std::size_t>(row)]});
+                     &buffer.weights[static_cast<std::size_t>(row)], options_.targets});
       }
     } catch (...) {
       buffer.errors[chunk] = std::current_exception();
@@ -172,7 +172,7 @@ class Loader : public std::enable_shared_from_this<Loader> {
     const BatchPlan::Entry entry = plan_.at(used_);
     const std::int64_t count = share_of(entry.count, options_.share).count;
     batch_.inputs = {buffer.inputs.get(), part_->input_dtype(), count * part_->sample_shape().count()};
-    batch_.targets = {buffer.targets.get(), part_->target_dtype(), count * target_values_};
+    batch_.targets = {buffer.targets.get(), target_type_.dtype, count * target_type_.shape.count()};
     batch_.weights = {buffer.weights.data(), DType::float32, count};
     batch_.samples = {buffer.samples.data(), DType::int64, count};
     batch_.count = count;
@@ -185,7 +185,9 @@ class Loader : public std::enable_shared_from_this<Loader> {
   std::shared_ptr<const DataPart> part_;
   LoaderOptions options_;
   BatchPlan plan_;
-  std::int64_t input_bytes_, target_values_, target_bytes_;
+  std::int64_t input_bytes_;
+  TensorType target_type_;
+  std::int64_t target_bytes_;
   std::int64_t rows_ = 0;  // of a buffer
   std::uint32_t chunks_ = 1;
   std::vector<std::unique_ptr<BatchBuffer>> buffers_;

@@ -62,11 +62,15 @@ Keys<DataOptions> DataOptions::keys() {
            "be found out, "
            "or to check a config without its data.",
            at_least(1))
-      .key("classes", &DataOptions::classes, "Number of classes, likewise; 0: targets are values.", at_least(0))
+      .key("classes", &DataOptions::classes,
+           "Number of classes, likewise; 0: targets are values. Whole-number targets in arrays are classes, but values "
+           "for a loss that takes values (mean_squared_error), unless this is stated.",
+           at_least(0))
       .key("label_mode", &DataOptions::label_mode,
-           "How classes are given to the loss: int for sparse_categorical_crossentropy, categorical for "
-           "categorical_crossentropy "
-           "(one value for each class), binary for binary_crossentropy (0 or 1).")
+           "How classes are given to the loss. int: as the loss takes them, the number for "
+           "sparse_categorical_crossentropy, one-hot for categorical_crossentropy and for binary_crossentropy or "
+           "mean_squared_error with an output for each class, 0 or 1 for binary_crossentropy with one output. "
+           "categorical (one-hot) and binary (0 or 1) insist on their form: with another loss they are an error.")
       .key("transform", &DataOptions::transform, "What is done to every sample, in this order, before `augment`.")
       .key("augment", &DataOptions::augment, "What is done to samples in training only, at random.")
       .key("shuffle", &DataOptions::shuffle,

@@ -52,10 +52,5 @@ template <>
 struct EnumNames<OnError> {
   static constexpr EnumName<OnError> names[] = {{OnError::stop, "stop"}, {OnError::skip, "skip"}};
 };
-template <>
-struct EnumNames<LabelMode> {
-  static constexpr EnumName<LabelMode> names[] = {
-      {LabelMode::integer, "int"}, {LabelMode::categorical, "categorical"}, {LabelMode::binary, "binary"}};
-};
 
 }  // namespace trainctl

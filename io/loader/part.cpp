@@ -31,21 +31,20 @@ DataPart::DataPart(std::shared_ptr<const Dataset> dataset, Subset subset, std::s
   cache_ = std::make_unique<SampleCache>(dataset_->size(), subset_.size(), prepared_bytes_ + target_bytes);
 }
 
-Shape DataPart::target_shape() const {
+TensorType DataPart::target_type(TargetForm form) const {
   const DatasetFacts& facts = dataset_->facts();
-  if (facts.classes == 0) return facts.target;
-  switch (options_.label_mode) {
-    case LabelMode::categorical:
-      return {facts.classes};
-    case LabelMode::binary:
-      return {1};
-    default:
-      return {};
+  require((form == TargetForm::values) == (facts.classes == 0), "targets in a form that they can have");
+  switch (form) {
+    case TargetForm::class_number:
+      return {{}, DType::int32};
+    case TargetForm::one_hot:
+      return {{facts.classes}, DType::float32};
+    case TargetForm::class_value:
+      return {{1}, DType::float32};
+    case TargetForm::values:
+      break;
   }
-}
-
-DType DataPart::target_dtype() const {
-  return dataset_->facts().classes > 0 && options_.label_mode == LabelMode::integer ? DType::int32 : DType::float32;
+  return {facts.target, DType::float32};
 }
 
 void DataPart::read(std::int64_t number, bool training, std::int64_t epoch, Scratch& scratch, const Row& row) const {
@@ -54,11 +53,16 @@ void DataPart::read(std::int64_t number, bool training, std::int64_t epoch, Scra
     *row.weight = 1;
   } catch (const Error& error) {
     if (options_.on_error == OnError::stop || error.kind() != ErrorKind::data) throw;
-    log::warning(std::string("skipped: ") + error.what());
+    warn_once(number, error);
     std::memset(row.input, 0, static_cast<std::size_t>(sample_shape().count() * size_of(input_dtype())));
-    std::memset(row.target, 0, static_cast<std::size_t>(target_shape().count() * size_of(target_dtype())));
+    std::memset(row.target, 0, static_cast<std::size_t>(target_type(row.form).bytes()));
     *row.weight = 0;
   }
+}
+
+void DataPart::warn_once(std::int64_t number, const Error& error) const {
+  const std::lock_guard lock(skipped_mutex_);
+  if (skipped_.insert(number).second) log::warning(std::string("skipped: ") + error.what());
 }
 
 void DataPart::read_whole(std::int64_t number, bool training, std::int64_t epoch, Scratch& scratch,
@@ -92,16 +96,18 @@ void DataPart::write_target(std::int64_t number, const float* values, const Row&
     return;
   }
   const std::int32_t label = dataset_->label(number);
-  switch (options_.label_mode) {
-    case LabelMode::integer:
+  switch (row.form) {
+    case TargetForm::class_number:
       std::memcpy(row.target, &label, sizeof label);
       break;
-    case LabelMode::categorical:
+    case TargetForm::one_hot:
       std::fill_n(floats, facts.classes, 0.0f);
       floats[label] = 1;
       break;
-    case LabelMode::binary:
+    case TargetForm::class_value:
       *floats = static_cast<float>(label);
+      break;
+    case TargetForm::values:
       break;
   }
 }

@@ -3,8 +3,11 @@
 
 #include <cstdint>
 #include <memory>
+#include <mutex>
+#include <set>
 
 #include "core/exec/batch_source.h"
+#include "core/metrics/target_form.h"
 #include "io/datasets/dataset.h"
 #include "io/loader/cache.h"
 #include "io/loader/order.h"
@@ -14,18 +17,10 @@ namespace trainctl {
 
 enum class OnError { stop, skip };
 
-// How the targets of a data set with classes are given.
-enum class LabelMode {
-  integer,      // int32 class number
-  categorical,  // float32 [classes], 1 at the class
-  binary,       // float32 [1], 0 or 1
-};
-
 class DataPart {
  public:
   struct Options {
     std::uint64_t seed = 0;  // of augmentation
-    LabelMode label_mode = LabelMode::integer;
     OnError on_error = OnError::stop;
     bool cache = false;
   };
@@ -34,11 +29,12 @@ class DataPart {
     Sample sample;
     Transform::Scratch transform;
   };
-  // Where one sample goes. Input: as input_dtype() says. Target: an int32, or target_shape().count() floats.
+  // Where one sample goes. Input: as input_dtype() says. Target: as target_type(form) says.
   struct Row {
     std::byte* input = nullptr;
     std::byte* target = nullptr;
     float* weight = nullptr;
+    TargetForm form = TargetForm::class_number;
   };
 
   DataPart(std::shared_ptr<const Dataset> dataset, Subset subset, std::shared_ptr<const Transform> transform,
@@ -49,17 +45,17 @@ class DataPart {
   std::int64_t size() const { return subset_.size(); }
   const Shape& sample_shape() const { return transform_->output_shape(); }
   DType input_dtype() const { return transform_->output_dtype(); }
-  Shape target_shape() const;
-  // int32 where targets are class numbers, otherwise float32.
-  DType target_dtype() const;
+  // Of one sample's target in a form that the data set's targets can have.
+  TensorType target_type(TargetForm form) const;
 
-  // Reads sample `number` of the data set. With on_error skip a sample that cannot be read gets weight 0, zeros, and a
-  // warning.
+  // Reads sample `number` of the data set. With on_error skip a sample that cannot be read gets weight 0, zeros, and
+  // the first time a warning.
   void read(std::int64_t number, bool training, std::int64_t epoch, Scratch& scratch, const Row& row) const;
 
  private:
   void read_whole(std::int64_t number, bool training, std::int64_t epoch, Scratch& scratch, const Row& row) const;
   void write_target(std::int64_t number, const float* values, const Row& row) const;
+  void warn_once(std::int64_t number, const Error& error) const;
 
   std::shared_ptr<const Dataset> dataset_;
   Subset subset_;
@@ -67,6 +63,8 @@ class DataPart {
   Options options_;
   std::int64_t prepared_bytes_ = 0;
   std::unique_ptr<SampleCache> cache_;  // rows: the prepared values, then the target's values
+  mutable std::mutex skipped_mutex_;
+  mutable std::set<std::int64_t> skipped_;  // samples that were warned of
 };
 
 }  // namespace trainctl

@@ -118,10 +118,10 @@ void MetricsJsonl::step(const StepEvent& e) {
   Json json = event("step");
   json["step"] = e.step;
   json["epoch"] = e.epoch;
-  json["loss"] = e.loss;
+  json["loss"] = json_number(e.loss);
   json["learning_rate"] = e.learning_rate;
   json["samples_per_second"] = e.samples_per_second;
-  json["gradient_norm"] = e.gradient_norm;
+  json["gradient_norm"] = json_number(e.gradient_norm);
   json["data_wait_share"] = e.data_wait_share;
   for (const GpuSample& sample : e.gpus) json["gpu"].push_back(gpu(sample));
   write(json_line(json));
@@ -129,10 +129,11 @@ void MetricsJsonl::step(const StepEvent& e) {
 
 void MetricsJsonl::epoch(const EpochEvent& e) {
   Json json = event("epoch");
-  json["epoch"] = e.epoch;
+  const auto whole = static_cast<std::int64_t>(e.epoch);
+  json["epoch"] = static_cast<double>(whole) == e.epoch ? Json(whole) : Json(e.epoch);
   json["step"] = e.step;
-  json["train"] = Json(e.train);
-  json["validation"] = Json(e.validation);
+  json["train"] = json_numbers(e.train);
+  json["validation"] = json_numbers(e.validation);
   json["seconds"] = e.seconds;
   write(json_line(json));
 }
@@ -155,7 +156,7 @@ std::string end_line(const EndEvent& e) {
   json["epoch"] = e.epoch;
   json["best"] = nullptr;
   if (!e.best_monitor.empty()) {
-    json["best"] = {{"monitor", e.best_monitor}, {"value", e.best_value}, {"step", e.best_step}};
+    json["best"] = {{"monitor", e.best_monitor}, {"value", json_number(e.best_value)}, {"step", e.best_step}};
   }
   json["train"] = Json(e.train);
   json["validation"] = Json(e.validation);

@@ -20,9 +20,11 @@ std::int64_t epochs_of(const ProgressState& state) {
   return (state.total_steps + state.steps_per_epoch - 1) / state.steps_per_epoch;
 }
 
-std::string of_total(std::int64_t done, std::int64_t total) {
-  return total > 0 ? format("{}/{}", done, total) : format("{}", done);
+std::string of_total(const std::string& done, std::int64_t total) {
+  return total > 0 ? format("{}/{}", done, total) : done;
 }
+
+std::string of_total(std::int64_t done, std::int64_t total) { return of_total(std::to_string(done), total); }
 
 std::string rate_text(double samples_per_second) { return count_text(samples_per_second) + " samples/s"; }
 
@@ -131,7 +133,7 @@ std::string step_line(const ProgressState& state) {
 }
 
 std::string epoch_line(const EpochEvent& event, std::int64_t epochs) {
-  return "epoch " + of_total(event.epoch, epochs) + metrics_text(event.train, "") +
+  return "epoch " + of_total(format("{:.4g}", event.epoch), epochs) + metrics_text(event.train, "") +
          metrics_text(event.validation, "val_") + "  (" + time_text(event.seconds) + ")";
 }
 

@@ -24,9 +24,7 @@ std::optional<std::map<std::string, double>> evaluate(Engine& engine, const RunP
     const Batch& batch = source.next();
     if (!batch.complete) continue;  // a stop is requested
     last = batch.last_of_epoch;
-    const int program = programs.evaluation(batch.count);
-    if (program < 0) continue;  // this rank has no share of a small last batch
-    engine.start(program, batch, {});
+    engine.start(programs.evaluation(batch.count), batch, {});
     if (engine.under_way() == engine.steps_at_once()) finish();
   }
   while (engine.under_way() > 0) finish();

@@ -1,6 +1,8 @@
 // The programs of one rank's run.
 #include "parallel/trainer/programs.h"
 
+#include <algorithm>
+
 #include "parallel/strategies/data.h"
 
 namespace trainctl {
@@ -8,20 +10,22 @@ namespace trainctl {
 RunPrograms::RunPrograms(const ProgramSpec& spec, const Strategy& strategy, const BatchSizes& sizes,
                          const DataShare& share, Reader& reader) {
   const std::int64_t full = share_of(sizes.training, share).count;
-  const std::int64_t micro_batch = (full + sizes.gradient_accumulation - 1) / sizes.gradient_accumulation;
+  // Of ranks that have a share of a full batch: one sample at least.
+  const std::int64_t micro_batch =
+      std::max<std::int64_t>((full + sizes.gradient_accumulation - 1) / sizes.gradient_accumulation, 1);
   const auto add_training = [&](std::int64_t global) {
     const std::int64_t samples = share_of(global, share).count;
     if (global == 0 || training_.contains(samples) || !reader.ok()) return;
     training_[samples] = static_cast<int>(programs_.size());
     const int micro_batches =
-        global == sizes.training ? sizes.gradient_accumulation : micro_batches_of(samples, micro_batch);
-    Program program = training_program(spec, samples, samples == 0 ? 1 : micro_batches, reader);
+        global == sizes.training && samples > 0 ? sizes.gradient_accumulation : micro_batches_of(samples, micro_batch);
+    Program program = training_program(spec, samples, micro_batches, reader);
     if (!reader.ok()) return;
     programs_.push_back(apply_data_parallel(std::move(program), strategy.mesh, strategy.options, strategy.overlap));
   };
   const auto add_evaluation = [&](std::int64_t global) {
     const std::int64_t samples = share_of(global, share).count;
-    if (samples == 0 || evaluation_.contains(samples) || !reader.ok()) return;
+    if (global == 0 || evaluation_.contains(samples) || !reader.ok()) return;
     evaluation_[samples] = static_cast<int>(programs_.size());
     programs_.push_back(evaluation_program(spec, samples, reader));
   };
@@ -34,6 +38,6 @@ RunPrograms::RunPrograms(const ProgramSpec& spec, const Strategy& strategy, cons
 
 int RunPrograms::training(std::int64_t samples) const { return training_.at(samples); }
 
-int RunPrograms::evaluation(std::int64_t samples) const { return samples == 0 ? -1 : evaluation_.at(samples); }
+int RunPrograms::evaluation(std::int64_t samples) const { return evaluation_.at(samples); }
 
 }  // namespace trainctl

@@ -36,7 +36,7 @@ class RunPrograms {
               Reader& reader);
 
   const std::vector<Program>& programs() const { return programs_; }
-  // Index of the program for this rank's number of samples. Evaluation of no samples has none: -1.
+  // Index of the program for this rank's number of samples, which may be 0.
   int training(std::int64_t samples) const;
   int evaluation(std::int64_t samples) const;
 

@@ -8,7 +8,9 @@
 #include "core/base/clock.h"
 #include "core/base/error.h"
 #include "core/base/format.h"
+#include "core/base/log.h"
 #include "core/exec/not_finite.h"
+#include "core/metrics/monitor.h"
 #include "parallel/comm/text.h"
 #include "parallel/health/replicas.h"
 #include "parallel/trainer/evaluate.h"
@@ -33,11 +35,16 @@ Trainer::Trainer(TrainerParts parts, TrainingPlan plan)
 
 EndEvent Trainer::run() {
   start_seconds_ = epoch_start_ = seconds_now();
+  bool completed = finished();
   verify_replicas();
   restart_window();
-  if (evaluation_is_due() && end_epoch()) {
-    saved_step_ = -1;
-    save();
+  if (evaluation_is_due()) {
+    completed = judge_weights() && completed;
+    if (!stop_) {
+      epoch_means_.clear();
+      saved_step_ = -1;
+      save();
+    }
   }
   while (!finished() && !stop_) {
     const std::int64_t before = position_.step;
@@ -45,7 +52,12 @@ EndEvent Trainer::run() {
     const bool trained = position_.step > before;
     if (trained && plan_.verify_every > 0 && position_.step % plan_.verify_every == 0) verify_replicas();
     const bool epoch_ends = trained && position_.step % plan_.steps_per_epoch == 0;
-    if (epoch_ends) end_epoch();
+    // A run that its own time limit ended is complete; one that was asked to stop leaves at once.
+    const bool asked = stop_ && any_rank(parts_.stop_requested(), parts_.world, parts_.stream);
+    completed = finished() || (stop_ && !asked);
+    const bool judged = (epoch_ends || completed) && judge_weights();
+    if (!judged) completed = false;  // its evaluation was stopped
+    if (epoch_ends && judged) epoch_means_.clear();
     const bool due = plan_.checkpoint_every > 0 && position_.step % plan_.checkpoint_every == 0;
     const bool saves = due || is_best_ || stop_ || finished();
     if (saves) save();
@@ -53,9 +65,7 @@ EndEvent Trainer::run() {
   }
   save();  // also where no step was left to do, in a directory that is not the checkpoint's own
   EndEvent end;
-  // A run that its own time limit ended is complete.
-  const bool complete = finished() || !any_rank(parts_.stop_requested(), parts_.world, parts_.stream);
-  end.status = complete && !evaluation_is_due() ? "completed" : "stopped";
+  end.status = completed ? "completed" : "stopped";
   end.step = position_.step;
   end.epoch = epoch();
   if (position_.has_best) {
@@ -125,6 +135,7 @@ void Trainer::finish_step() {
   sums_[0] = result_.loss_sum;
   std::copy(result_.metric_sums.begin(), result_.metric_sums.end(), sums_.begin() + 1);
   epoch_means_.add(sums_, result_.count);
+  if (position_.step == 1) hint_at_scale();
   tell(step);
 }
 
@@ -165,8 +176,9 @@ bool Trainer::stop_wanted() const {
   return late || parts_.stop_requested();
 }
 
-// False where the evaluation was stopped: the epoch then stays open, and a resume begins with its evaluation.
-bool Trainer::end_epoch() {
+// At the end of an epoch, and of a run that ends within one. False where the evaluation was stopped: a resume begins with
+// it.
+bool Trainer::judge_weights() {
   std::map<std::string, double> validation;
   if (parts_.validation != nullptr) {
     auto found = evaluate(parts_.engine, parts_.programs, *parts_.validation, plan_.result_names, parts_.world,
@@ -179,13 +191,11 @@ bool Trainer::end_epoch() {
   }
   train_ = epoch_means_.means();
   validation_ = std::move(validation);
-  epoch_means_.clear();
+  warn_of_not_finite("", train_);
+  warn_of_not_finite("val_", validation_);
   is_best_ = judge();
   const double now = seconds_now();
-  if (parts_.sink != nullptr) {
-    parts_.sink->epoch(
-        {position_.step / plan_.steps_per_epoch, position_.step, train_, validation_, now - epoch_start_});
-  }
+  if (parts_.sink != nullptr) parts_.sink->epoch({epoch(), position_.step, train_, validation_, now - epoch_start_});
   epoch_start_ = now;
   return true;
 }
@@ -193,6 +203,29 @@ bool Trainer::end_epoch() {
 // The last epoch's sums are there as long as it was not evaluated.
 bool Trainer::evaluation_is_due() const {
   return position_.step > 0 && position_.step % plan_.steps_per_epoch == 0 && epoch_means_.count() > 0;
+}
+
+// Once for each metric: it may stay so for the rest of the run.
+void Trainer::warn_of_not_finite(const std::string& prefix, const std::map<std::string, double>& values) {
+  for (const auto& [name, value] : values) {
+    if (std::isfinite(value) || parts_.world.rank() != 0 || !warned_.insert(prefix + name).second) continue;
+    log::warning(
+        format("{}{} is {} at step {}: such a value is never the best; look for values that are not finite in "
+               "the {} data",
+               prefix, name, value, position_.step, prefix.empty() ? "training" : "validation"));
+  }
+}
+
+// Inputs of 0 to 255 give a network whose weights are made for values around 1 logits in the hundreds.
+void Trainer::hint_at_scale() const {
+  constexpr double suspicious = 4;
+  const double chance = parts_.programs.programs().front().chance_loss;
+  const double loss = result_.loss_sum / std::max(result_.count, 1.0);
+  if (chance == 0 || parts_.world.rank() != 0 || loss < suspicious * chance + 2) return;
+  log::warning(
+      format("the first loss is {:.4g}, far above the {:.4g} of a network that knows nothing: most likely the "
+             "samples are not scaled; add data.transform: [rescale: 1/255] for bytes, or a normalize",
+             loss, chance));
 }
 
 void Trainer::restart_window() {
@@ -208,8 +241,9 @@ bool Trainer::judge() {
   const auto& values = on_validation ? validation_ : train_;
   const auto found = values.find(on_validation ? plan_.monitor.substr(4) : plan_.monitor);
   if (found == values.end()) return false;
-  const bool better = !position_.has_best || (plan_.monitor_maximum ? found->second > position_.best_value
-                                                                    : found->second < position_.best_value);
+  if (!std::isfinite(found->second)) return false;
+  const MonitorMode mode = plan_.monitor_maximum ? MonitorMode::maximum : MonitorMode::minimum;
+  const bool better = !position_.has_best || is_better(found->second, position_.best_value, mode);
   if (better) {
     position_.has_best = true;
     position_.best_value = found->second;
@@ -260,7 +294,7 @@ void Trainer::resume(const Snapshot& snapshot, bool is_stored) {
     return found == snapshot.facts.end() ? nullptr : &found->second;
   };
   const std::optional<BestResult>& best = snapshot.best;
-  if (best && best->monitor == plan_.monitor && best->maximum == plan_.monitor_maximum) {
+  if (best && std::isfinite(best->value) && best->monitor == plan_.monitor && best->maximum == plan_.monitor_maximum) {
     position_.has_best = true;
     position_.best_value = best->value;
     position_.best_step = best->step;

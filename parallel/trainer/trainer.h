@@ -5,6 +5,7 @@
 #include <deque>
 #include <functional>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -98,8 +99,10 @@ class Trainer {
   void tell(const Started& step);
   bool finished() const;
   bool stop_wanted() const;
-  bool end_epoch();
+  bool judge_weights();
   bool evaluation_is_due() const;
+  void warn_of_not_finite(const std::string& prefix, const std::map<std::string, double>& values);
+  void hint_at_scale() const;
   void restart_window();
   void save();
   Snapshot snapshot();
@@ -119,9 +122,10 @@ class Trainer {
   std::map<std::string, double> train_;  // of the last epoch
   std::map<std::string, double> validation_;
   ReplicaCheck replicas_;
-  bool is_best_ = false;        // the last evaluation was the best, and nothing was trained since
-  bool stop_ = false;           // the ranks agreed to stop
-  DataPosition data_position_;  // behind the steps done
+  std::set<std::string> warned_;  // metrics that were not finite
+  bool is_best_ = false;          // the last evaluation was the best, and nothing was trained since
+  bool stop_ = false;             // the ranks agreed to stop
+  DataPosition data_position_;    // behind the steps done
   std::int64_t saved_step_ = -1;
   double start_seconds_ = 0;
   double epoch_start_ = 0;

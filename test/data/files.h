@@ -114,6 +114,26 @@ inline std::string npy(const std::string& descr, const std::string& shape, const
          static_cast<char>(header.size() >> 8) + header + values;
 }
 
+// A PNG, chunk by chunk; 8 bits a channel; color type 0 gray, 2 RGB, 6 RGBA.
+inline std::string png(std::uint32_t height, std::uint32_t width, int color_type, const std::string& pixels) {
+  const auto chunk = [](const std::string& name, const std::string& body) {
+    const std::string both = name + body;
+    return big32(static_cast<std::uint32_t>(body.size())) + both +
+           big32(static_cast<std::uint32_t>(
+               crc32(0, reinterpret_cast<const Bytef*>(both.data()), static_cast<uInt>(both.size()))));
+  };
+  std::string rows;
+  const std::size_t row = pixels.size() / height;
+  for (std::uint32_t y = 0; y < height; ++y) rows += '\0' + pixels.substr(y * row, row);
+  std::string packed(compressBound(rows.size()), '\0');
+  uLongf size = packed.size();
+  compress(reinterpret_cast<Bytef*>(packed.data()), &size, reinterpret_cast<const Bytef*>(rows.data()), rows.size());
+  packed.resize(size);
+  return "\x89PNG\r\n\x1a\n" +
+         chunk("IHDR", big32(width) + big32(height) + '\x08' + static_cast<char>(color_type) + std::string(3, '\0')) +
+         chunk("IDAT", packed) + chunk("IEND", "");
+}
+
 inline std::string random_bytes(std::size_t count, unsigned seed) {
   std::mt19937 random(seed);
   std::string bytes(count, '\0');

@@ -1,4 +1,4 @@
-// Images for tests: PNG files written chunk by chunk, JPEG files by libjpeg's compressor.
+// JPEG files for tests, by libjpeg's compressor.
 #pragma once
 
 #include <cstdio>
@@ -8,26 +8,6 @@
 #include "test/data/files.h"
 
 namespace trainctl::test {
-
-// 8 bits a channel; color type 0 gray, 2 RGB, 6 RGBA.
-inline std::string png(std::uint32_t height, std::uint32_t width, int color_type, const std::string& pixels) {
-  const auto chunk = [](const std::string& name, const std::string& body) {
-    const std::string both = name + body;
-    return big32(static_cast<std::uint32_t>(body.size())) + both +
-           big32(static_cast<std::uint32_t>(
-               crc32(0, reinterpret_cast<const Bytef*>(both.data()), static_cast<uInt>(both.size()))));
-  };
-  std::string rows;
-  const std::size_t row = pixels.size() / height;
-  for (std::uint32_t y = 0; y < height; ++y) rows += '\0' + pixels.substr(y * row, row);
-  std::string packed(compressBound(rows.size()), '\0');
-  uLongf size = packed.size();
-  compress(reinterpret_cast<Bytef*>(packed.data()), &size, reinterpret_cast<const Bytef*>(rows.data()), rows.size());
-  packed.resize(size);
-  return "\x89PNG\r\n\x1a\n" +
-         chunk("IHDR", big32(width) + big32(height) + '\x08' + static_cast<char>(color_type) + std::string(3, '\0')) +
-         chunk("IDAT", packed) + chunk("IEND", "");
-}
 
 // 1 channel: gray; 3: RGB. 4: CMYK, stored as `four` says, with Adobe's marker or without; the values are stored as
 // they are given.

@@ -1,5 +1,6 @@
 // Losses and metrics: how they meet the network, and means over an epoch.
 #include "core/metrics/metric.h"
+#include "core/metrics/targets.h"
 
 #include <random>
 
@@ -33,7 +34,7 @@ MetricKind accuracy_of(const char* name, Shape output) {
 
 std::size_t output_errors(const char* name, Shape output, std::int64_t classes, Shape target) {
   Reader reader;
-  check_output(resolve_loss(loss(name), FinalActivation::none, reader), output, classes, target, reader);
+  match_targets(resolve_loss(loss(name), FinalActivation::none, reader), output, {classes, target}, reader);
   return reader.diagnostics().size();
 }
 
@@ -100,9 +101,41 @@ TEST_CASE("the output must fit the loss and the data") {
   CHECK(output_errors("mean_squared_error", {8, 3}, 0, {4}) == 1);
 }
 
-TEST_CASE("targets have the type that the loss reads") {
-  CHECK(target_type(LossKind::sparse_categorical_crossentropy, {8, 10}) == TensorType{{8}, DType::int32});
-  CHECK(target_type(LossKind::binary_crossentropy, {8, 3}) == TensorType{{8, 3}, DType::float32});
+TEST_CASE("targets take the form that the loss reads") {
+  const auto form = [](const char* name, std::int64_t width, std::int64_t classes, LabelMode mode,
+                       const char* remedy = "") {
+    Reader reader;
+    const ResolvedLoss resolved = resolve_loss(loss(name), FinalActivation::none, reader);
+    const TargetForm found = match_targets(resolved, {8, width}, {classes, {}, mode}, reader);
+    CAPTURE(name, width, classes, name_of(mode));
+    REQUIRE(reader.diagnostics().size() == (*remedy == 0 ? 0u : 1u));
+    if (*remedy != 0) CHECK(reader.diagnostics()[0].message.find(remedy) != std::string::npos);
+    return found;
+  };
+  const char *sparse = "sparse_categorical_crossentropy", *categorical = "categorical_crossentropy";
+  const char *binary = "binary_crossentropy", *squared = "mean_squared_error";
+  const LabelMode number = LabelMode::integer, one_hot = LabelMode::categorical, zero_or_one = LabelMode::binary;
+  CHECK(form(sparse, 12, 10, number) == TargetForm::class_number);
+  CHECK(form(categorical, 10, 10, number) == TargetForm::one_hot);
+  CHECK(form(binary, 1, 2, number) == TargetForm::class_value);
+  CHECK(form(binary, 2, 2, number) == TargetForm::one_hot);
+  CHECK(form(squared, 1, 10, number) == TargetForm::class_value);
+  CHECK(form(squared, 10, 10, number) == TargetForm::one_hot);
+  CHECK(form(categorical, 10, 10, one_hot) == TargetForm::one_hot);
+  CHECK(form(binary, 5, 5, one_hot) == TargetForm::one_hot);
+  CHECK(form(squared, 10, 10, one_hot) == TargetForm::one_hot);
+  CHECK(form(binary, 1, 2, zero_or_one) == TargetForm::class_value);
+  CHECK(form(squared, 1, 2, zero_or_one) == TargetForm::class_value);
+  form(sparse, 10, 10, one_hot, "categorical_crossentropy");
+  form(sparse, 2, 2, zero_or_one, "binary_crossentropy");
+  form(categorical, 2, 2, zero_or_one, "leave label_mode out");
+  form(binary, 1, 2, one_hot, "2 outputs");
+  form(binary, 2, 2, zero_or_one, "1 output");
+  form(binary, 1, 3, number, "3 classes");
+  form(squared, 3, 10, number, "10 classes");
+  CHECK(target_type(TargetForm::class_number, {8, 10}) == TensorType{{8}, DType::int32});
+  CHECK(target_type(TargetForm::one_hot, {8, 3}) == TensorType{{8, 3}, DType::float32});
+  CHECK(target_type(TargetForm::class_value, {8, 1}) == TensorType{{8, 1}, DType::float32});
 }
 
 TEST_CASE("means over uneven batches are those over all samples") {

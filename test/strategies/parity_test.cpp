@@ -5,9 +5,10 @@
 
 #include "core/backend/choices.h"
 #include "core/backend/cpu/cpu_backend.h"
+#include "core/backend/immediate_stream.h"
 #include "core/exec/engine.h"
 #include "parallel/comm/threads.h"
-#include "parallel/strategies/data.h"
+#include "parallel/trainer/evaluate.h"
 #include "test/catch.h"
 #include "test/program/job.h"
 
@@ -15,7 +16,9 @@ using namespace trainctl;
 
 namespace {
 
-constexpr std::int64_t batches[] = {12, 12, 7, 2};  // the last one leaves a rank of three without samples
+// The last one leaves a rank of three without samples. Of sixteen ranks four have none of a full batch, and one of
+// these has one of the seven.
+constexpr std::int64_t batches[] = {12, 12, 7, 2};
 constexpr std::int64_t width = 8 * 8 * 2;
 
 struct Samples {
@@ -47,7 +50,39 @@ struct Samples {
 struct Outcome {
   std::vector<float> weights;
   std::vector<double> losses, norms;
+  double evaluated = 0;  // the mean loss after training
 };
+
+// The samples in batches of 12, 12 and 2, as a source of batches.
+class Source final : public BatchSource {
+ public:
+  Source(Samples& samples, DataShare who) : samples_(samples), who_(who) {}
+  const Batch& next() override {
+    const std::int64_t batch = step_ < 2 ? batches[0] : batches[3];
+    const Share share = share_of(batch, who_);
+    batch_ = samples_.share(first_ + share.first, share.count);
+    first_ += batch;
+    batch_.last_of_epoch = ++step_ == 3;
+    return batch_;
+  }
+  DataPosition position() const override { return {}; }
+  std::int64_t samples_per_epoch() const override { return 26; }
+  std::int64_t batch_size() const override { return 12; }
+  std::int64_t last_batch_size() const override { return 2; }
+
+ private:
+  Samples& samples_;
+  DataShare who_;
+  Batch batch_;
+  std::int64_t first_ = 0;
+  int step_ = 0;
+};
+
+double evaluate_all(Engine& engine, const RunPrograms& programs, Samples& samples, Communicator& communicator) {
+  ImmediateStream stream;
+  Source source(samples, {communicator.rank(), communicator.size()});
+  return evaluate(engine, programs, source, {"loss", "accuracy"}, communicator, stream).at("loss");
+}
 
 Outcome train(Communicator& communicator, int accumulation, bool overlap) {
   Job job(
@@ -60,14 +95,18 @@ Outcome train(Communicator& communicator, int accumulation, bool overlap) {
   KernelChoices choices;
   StrategyOptions options;
   options.first_bucket_size.bytes = options.bucket_size.bytes = 100;
-  std::vector<LoweredProgram> programs;
-  for (const std::int64_t batch : batches) {
-    const std::int64_t samples = share_of(batch, {rank, ranks}).count;
-    const int micro_batches = micro_batches_of(samples, share_of(batches[0], {rank, ranks}).count / accumulation);
-    Program program = apply_data_parallel(job.training(samples, micro_batches), {ranks, 1, 1}, options, overlap);
-    programs.push_back(lower(std::move(program), *backend, choices));
-  }
-  Engine engine(*backend, communicator, std::move(programs));
+  const BatchSizes sizes{.training = batches[0],
+                         .training_last = batches[2],
+                         .evaluation = batches[0],
+                         .evaluation_last = batches[3],
+                         .training_resumed_last = batches[3],
+                         .gradient_accumulation = accumulation};
+  Reader reader;
+  const RunPrograms programs(job.spec, {{ranks, 1, 1}, options, overlap}, sizes, {rank, ranks}, reader);
+  reader.throw_if_failed();
+  std::vector<LoweredProgram> lowered;
+  for (const Program& program : programs.programs()) lowered.push_back(lower(program, *backend, choices));
+  Engine engine(*backend, communicator, std::move(lowered));
   std::mt19937 random(5);
   std::uniform_real_distribution<float> uniform(-0.3f, 0.3f);
   for (const NamedTensor& tensor : engine.weights()) {
@@ -82,11 +121,12 @@ Outcome train(Communicator& communicator, int accumulation, bool overlap) {
   for (int step = 0; step < 4; ++step) {
     const Share share = share_of(batches[step], {rank, ranks});
     const Batch batch = samples.share(first + share.first, share.count);
-    engine.run(step, batch, {0.2, step, false}, result);
+    engine.run(programs.training(share.count), batch, {0.2, step, false}, result);
     outcome.losses.push_back(result.loss_sum / result.count);
     outcome.norms.push_back(result.gradient_norm);
     first += batches[step];
   }
+  outcome.evaluated = evaluate_all(engine, programs, samples, communicator);
   engine.download();
   for (const NamedTensor& tensor : engine.weights()) {
     const float* values = tensor.view.as<float>();
@@ -112,7 +152,7 @@ TEST_CASE("ranks, overlap and accumulation do not change what is learnt") {
   const Outcome reference = train_on(1, 1, false)[0];
   REQUIRE(reference.weights.size() == width * 16 + 16 + 16 * 3 + 3);
   CHECK(reference.norms[0] > 0.5);  // clipping is at work
-  for (const auto& [ranks, accumulation] : {std::pair{1, 3}, {2, 1}, {2, 2}, {3, 1}, {4, 3}}) {
+  for (const auto& [ranks, accumulation] : {std::pair{1, 3}, {2, 1}, {2, 2}, {3, 1}, {4, 3}, {16, 1}, {33, 1}}) {
     for (const bool overlap : {false, true}) {
       const auto outcomes = train_on(ranks, accumulation, overlap);
       for (const Outcome& outcome : outcomes) {
@@ -124,6 +164,7 @@ TEST_CASE("ranks, overlap and accumulation do not change what is learnt") {
           difference = std::max<double>(difference, std::abs(outcome.weights[i] - reference.weights[i]));
         }
         CHECK(difference < 1e-5);
+        CHECK(outcome.evaluated == Approx(reference.evaluated).epsilon(1e-5));
         for (std::size_t step = 0; step < 4; ++step) {
           CHECK(outcome.losses[step] == Approx(reference.losses[step]).epsilon(1e-5));
           CHECK(outcome.norms[step] == Approx(reference.norms[step]).epsilon(1e-4));

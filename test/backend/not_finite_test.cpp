@@ -1,0 +1,95 @@
+// A NaN stays one in every kernel that it passes through: what is not finite must come to light in the loss.
+#include <cmath>
+#include <limits>
+
+#include "core/graph/ops/activations.h"
+#include "core/graph/ops/linear.h"
+#include "core/graph/ops/losses.h"
+#include "core/graph/ops/pooling.h"
+#include "test/backend/run_op.h"
+#include "test/catch.h"
+
+using namespace trainctl;
+using namespace trainctl::test;
+
+namespace {
+
+constexpr double nan = std::numeric_limits<double>::quiet_NaN();
+constexpr ActivationKind kinds[] = {ActivationKind::none,   ActivationKind::relu, ActivationKind::leaky_relu,
+                                    ActivationKind::gelu,   ActivationKind::silu, ActivationKind::tanh,
+                                    ActivationKind::sigmoid};
+
+// Checks that exactly the values that `expected` says are NaN, and that a relu leaves nothing below zero to speak of.
+void check_nans(const Value& y, ActivationKind kind, const std::function<bool(std::size_t)>& expected) {
+  std::size_t wrong = 0, negative = 0;
+  for (std::size_t i = 0; i < y.values.size(); ++i) {
+    wrong += std::isnan(y.values[i]) != expected(i) ? 1 : 0;
+    negative += kind == ActivationKind::relu && y.values[i] < -1e-15 ? 1 : 0;
+  }
+  CHECK(wrong == 0);
+  CHECK(negative == 0);
+}
+
+}  // namespace
+
+TEST_CASE("a NaN in the samples passes through dense layers, convolutions, activations and sums") {
+  const auto backend = backend_under_test({.threads = 2});
+  const DType dtype = GENERATE(DType::float32, DType::bfloat16);
+  for (ActivationKind kind : kinds) {
+    const ActivationFunction f{kind, 0.2f};
+    CAPTURE(name_of(dtype), to_string(f));
+
+    Value rows = random_value({20, 40}, dtype, 1);
+    rows.values[7 * 40 + 3] = nan;
+    const Value kernel = random_value({40, 24}, dtype, 2), bias = random_value({24}, DType::float32, 3);
+    const auto dense = run_op(*backend, std::make_shared<Dense>(f), {rows, kernel, bias});
+    check_nans(dense[0], kind, [](std::size_t i) { return i / 24 == 7; });
+
+    for (const std::int64_t size : {1, 3}) {
+      for (const std::int64_t channels : {3, 32}) {
+        Value images = random_value({4, 9, 8, channels}, dtype, 4);
+        images.values[static_cast<std::size_t>(((2 * 9 + 5) * 8 + 4) * channels + 1)] = nan;
+        const Window window{{size, size}, {1, 1}, {1, 1}, {size / 2, size / 2}, {size / 2, size / 2}};
+        const Value filters = random_value({size, size, channels, 16}, dtype, 5);
+        const Value offsets = random_value({16}, DType::float32, 6);
+        const auto conv = run_op(*backend, std::make_shared<Conv2d>(window, 1, f), {images, filters, offsets});
+        CAPTURE(size, channels);
+        check_nans(conv[0], kind, [size](std::size_t i) {
+          const auto pixel = static_cast<std::int64_t>(i / 16);
+          const std::int64_t n = pixel / 72, row = pixel / 8 % 9, column = pixel % 8;
+          return n == 2 && std::abs(row - 5) <= size / 2 && std::abs(column - 4) <= size / 2;
+        });
+      }
+    }
+
+    const auto here = [](std::size_t i) { return i == 7 * 40 + 3; };
+    const Value other = random_value({20, 40}, dtype, 7);
+    if (kind != ActivationKind::none) {
+      check_nans(run_op(*backend, std::make_shared<Activation>(f), {rows})[0], kind, here);
+    }
+    check_nans(run_op(*backend, std::make_shared<Add>(f), {rows, other})[0], kind, here);
+  }
+}
+
+TEST_CASE("a NaN anywhere in a window is its maximum and its mean, and spoils the loss of its sample") {
+  const auto backend = backend_under_test({.threads = 2});
+  const DType dtype = GENERATE(DType::float32, DType::bfloat16);
+  const Window window{{2, 2}, {2, 2}, {1, 1}, {0, 0}, {0, 0}};
+  for (int place = 0; place < 4; ++place) {
+    Value images = random_value({2, 6, 6, 5}, dtype, 1);
+    images.values[static_cast<std::size_t>(((6 + 2 + place / 2) * 6 + 4 + place % 2) * 5 + 3)] = nan;
+    for (const PoolMode mode : {PoolMode::max, PoolMode::average}) {
+      const auto y = run_op(*backend, std::make_shared<Pool2d>(mode, window, false), {images});
+      check_nans(y[0], ActivationKind::none, [](std::size_t i) { return i == ((3 + 1) * 3 + 2) * 5 + 3; });
+    }
+  }
+  const Value weights{{{2}, DType::float32}, {1, 1}};
+  const Value labels{{{2}, DType::int32}, {0, 2}};
+  for (int place = 0; place < 3; ++place) {
+    Value logits = random_value({2, 3}, dtype, 3);
+    logits.values[static_cast<std::size_t>(3 + place)] = nan;
+    const auto sparse = LossKind::sparse_categorical_crossentropy;
+    const auto loss = run_op(*backend, std::make_shared<Loss>(sparse, 0, false, false), {logits, labels, weights});
+    CHECK(std::isnan(loss[0].values[0]));
+  }
+}
