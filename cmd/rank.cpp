@@ -43,6 +43,8 @@ int run_as_rank(const Situation& situation, bool json, const std::function<int(R
   const Variables variables = Variables::of_process();
   const Cores cores = find_cores(variables);
   const int threads = prepare_rank(situation, variables);
+  constexpr int beside = 4;  // threads of MPI, the device's streams and the loader, at least
+  require_threads(threads + beside);
   World world;
   require_world_size(situation, world.size());
   if (world.rank() == 0 && situation.supervised) say_ready(situation.status_file);
@@ -53,7 +55,6 @@ int run_as_rank(const Situation& situation, bool json, const std::function<int(R
   RankContext context{world, threads, situation, cores};
   Failure failure;
   try {
-    require_threads(threads);
     const int code = work(context);
     finish_output();
     return leave_in_order(situation, world, json, {code});
