@@ -55,6 +55,8 @@ if(EXISTS ${PROJECT_SOURCE_DIR}/test/mpi/CMakeLists.txt)
 endif()
 add_subdirectory(test/slurm)
 add_subdirectory(test/hosts)
+add_test(NAME descriptors COMMAND python3 ${PROJECT_SOURCE_DIR}/scripts/bench/descriptors --short $<TARGET_FILE:trainctl>)
+set_tests_properties(descriptors PROPERTIES TIMEOUT 180)
 add_test(NAME gpu_check COMMAND python3 ${PROJECT_SOURCE_DIR}/test/gpu_check/gpu_check_test.py)
 set_tests_properties(gpu_check PROPERTIES TIMEOUT 120)
 add_test(NAME step_model

@@ -96,9 +96,10 @@ std::optional<int> supervise_ranks(const ClusterOptions& cluster, const CommonOp
   const std::optional<LaunchPlan> plan = plan_ranks(cluster, common, flags, situation);
   if (!plan) return std::nullopt;
   Attended ranks = attend_ranks(*plan, {trains, common.json});
-  const bool said_nothing = ranks.end.exit_code != 0 && ranks.output.empty() && common.json;
-  if (said_nothing && ranks.end.message.empty()) {
-    ranks.end.message = format("the ranks ended with exit code {}", ranks.end.exit_code);
+  if (const int code = ranks.end.exit_code;
+      code != 0 && ranks.end.message.empty() && ranks.output.empty() && common.json) {
+    const bool stopped = code == exit_code(ErrorKind::interrupted);
+    ranks.end.message = stopped ? "stopped at once" : format("the ranks ended with exit code {}", code);
   }
   if (!ranks.end.message.empty()) return report(ranks.end, common.json, situation);
   answer(ranks.output);

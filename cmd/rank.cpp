@@ -45,6 +45,8 @@ int run_as_rank(const Situation& situation, bool json, const RankCommand& comman
   const Variables variables = Variables::of_process();
   const Cores cores = find_cores(variables);
   const int threads = prepare_rank(situation, variables);
+  constexpr int beside = 4;  // threads of MPI, the device's streams and the loader, at least
+  require_threads(threads + beside);
   World world;
   require_world_size(situation, world.size());
   if (world.rank() == 0 && situation.supervised) say_ready(situation.status_file);
@@ -55,7 +57,6 @@ int run_as_rank(const Situation& situation, bool json, const RankCommand& comman
   RankContext context{world, threads, situation, cores};
   Failure failure;
   try {
-    require_threads(threads);
     ImmediateStream host;
     require_same_on_all(command.facts, world.hosts(), world.communicator(), host);
     require_stated_ranks(situation, command.stated_ranks);

@@ -5,11 +5,11 @@
 #include <cctype>
 #include <charconv>
 #include <cstring>
-#include <filesystem>
 #include <optional>
 #include <string_view>
 #include <utility>
 
+#include "core/base/files.h"
 #include "core/base/format.h"
 #include "io/datasets/inflate.h"
 #include "io/datasets/zip.h"

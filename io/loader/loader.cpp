@@ -19,6 +19,23 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
+// Whether a wait that a request to stop found, or met, has gone on for a second since.
+class Impatience {
+ public:
+  explicit Impatience(const std::function<bool()>& stop_requested) : stop_requested_(stop_requested) {}
+
+  bool operator()() {
+    if (!stop_requested_ || !stop_requested_()) return false;
+    const Clock::time_point now = Clock::now();
+    request_ = std::min(request_, now);
+    return now - request_ > std::chrono::seconds(1);
+  }
+
+ private:
+  const std::function<bool()>& stop_requested_;
+  Clock::time_point request_ = Clock::time_point::max();
+};
+
 // Its workers own it together with its user, so that one that a read holds for ever may be left behind.
 class Loader : public std::enable_shared_from_this<Loader> {
  public:
@@ -68,7 +85,12 @@ class Loader : public std::enable_shared_from_this<Loader> {
     pthread_sigmask(SIG_SETMASK, &all, &before);
     try {
       for (int i = 0; i < options_.workers; ++i) {
-        workers_.emplace_back([self = shared_from_this()] { self->work(); });
+        workers_.emplace_back([self = shared_from_this()] {
+          self->work();
+          self->working_.fetch_sub(1);
+          wake_waiter(self->working_);
+        });
+        working_.fetch_add(1);
       }
     } catch (...) {
       stop_workers();
@@ -83,6 +105,11 @@ class Loader : public std::enable_shared_from_this<Loader> {
     for (const auto& buffer : buffers_) {
       buffer->turn.fetch_add(1u << 31);  // no turn that anyone waits for; wakes those that wait
       buffer->turn.notify_all();
+    }
+    Impatience impatience(options_.stop_requested);
+    for (std::uint32_t working; !abandoned_ && (working = working_.load()) != 0;) {
+      wait_while(working_, working, 100);
+      abandoned_ = impatience();
     }
     for (std::thread& worker : workers_) abandoned_ ? worker.detach() : worker.join();
     workers_.clear();
@@ -130,19 +157,15 @@ class Loader : public std::enable_shared_from_this<Loader> {
 
   // False where a stop is requested and the data does not come.
   bool wait_for(BatchBuffer& buffer) {
-    constexpr std::chrono::seconds patience(1);
     const Clock::time_point start = Clock::now();
-    Clock::time_point request = Clock::time_point::max();
+    Impatience impatience(options_.stop_requested);
     if (options_.workers == 0) {
       fill_chunk(buffer, used_, 0, scratch_);
       buffer.pending.store(0, std::memory_order_relaxed);
     }
     for (std::uint32_t pending; (pending = buffer.pending.load(std::memory_order_acquire)) != 0;) {
       wait_while(buffer.pending, pending, 100);
-      if (!options_.stop_requested || !options_.stop_requested()) continue;
-      const Clock::time_point now = Clock::now();
-      request = std::min(request, now);
-      abandoned_ = now - request > patience;
+      abandoned_ = impatience();
       if (abandoned_) return false;
     }
     batch_.waited_seconds = std::chrono::duration<double>(Clock::now() - start).count();
@@ -194,6 +217,7 @@ class Loader : public std::enable_shared_from_this<Loader> {
   std::atomic<std::int64_t> next_ticket_{0};
   std::atomic<bool> stopping_{false};
   std::vector<std::thread> workers_;
+  std::atomic<std::uint32_t> working_{0};  // workers that have not ended
 
   // The caller's.
   DataPart::Scratch scratch_;  // without workers
