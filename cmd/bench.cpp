@@ -22,11 +22,12 @@ int run_bench(BenchOptions& options) {
   const Situation situation = find_situation(Variables::of_process());
   if (const std::optional<int> code = supervise_ranks(spec.cluster, options.common, options.launch, situation, false))
     return *code;
-  return run_as_rank(situation, options.common.json, rank_command("bench " + options.what, spec, options.launch), [&](RankContext& context) {
-    if (options.what == "step") return bench_step(spec, options.request, context);
-    if (options.what == "ops") return bench_ops(spec, options.request, context);
-    return bench_comm(spec, options.request, context);
-  });
+  return run_as_rank(situation, options.common.json, rank_command("bench " + options.what, spec, options.launch),
+                     [&](RankContext& context) {
+                       if (options.what == "step") return bench_step(spec, options.request, context);
+                       if (options.what == "ops") return bench_ops(spec, options.request, context);
+                       return bench_comm(spec, options.request, context);
+                     });
 }
 
 }  // namespace

@@ -298,7 +298,8 @@ int train(const RunSpec& stated, const TrainingRequest& request, RankContext& co
   const auto training = data.training(batch, job.share(), start, context.threads, job.target_form(), stop_requested);
   std::unique_ptr<BatchSource> validation;
   if (data.has(PartKind::validation))
-    validation = data.evaluation(PartKind::validation, batch, job.share(), context.threads, job.target_form(), stop_requested);
+    validation =
+        data.evaluation(PartKind::validation, batch, job.share(), context.threads, job.target_form(), stop_requested);
   if (lead.directory) claim(lead, spec, request, with_findings(request.config, data, world.size(), batch));
   join_log(lead.directory ? lead.directory->path() : "", context, device.host);
   if (world.rank() == 0) {

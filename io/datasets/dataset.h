@@ -58,7 +58,7 @@ struct StatedFacts {
   std::optional<Shape> sample;
   std::optional<std::int64_t> classes;
   const DatasetFacts* training = nullptr;
-  bool regression = false;  // whole-number targets are values where nothing states classes
+  bool regression = false;       // whole-number targets are values where nothing states classes
   bool skip_unreadable = false;  // a sample that cannot be read is not looked at, where others tell the shape
 
   // The number of classes that labels must lie below, where it is known.

@@ -177,18 +177,18 @@ TargetForm Data::form_of(std::optional<TargetForm> wanted) const {
 
 std::unique_ptr<BatchSource> Data::training(std::int64_t batch_size, const DataShare& share, const DataPosition& start,
                                             int cores, std::optional<TargetForm> targets,
-                                             const std::function<bool()>& stop_requested) const {
+                                            const std::function<bool()>& stop_requested) const {
   return make_loader(parts_[0], {batch_size, share, start, true, options_.shuffle, workers(cores), options_.prefetch,
                                  form_of(targets), stop_requested});
 }
 
 std::unique_ptr<BatchSource> Data::evaluation(PartKind part, std::int64_t batch_size, const DataShare& share, int cores,
                                               std::optional<TargetForm> targets,
-                                             const std::function<bool()>& stop_requested) const {
+                                              const std::function<bool()>& stop_requested) const {
   require(has(part), "a part that is evaluated");
   const DataPosition start{seed_, 0, 0};
-  return make_loader(parts_[static_cast<std::size_t>(part)],
-                     {batch_size, share, start, false, false, workers(cores), options_.prefetch, form_of(targets), stop_requested});
+  return make_loader(parts_[static_cast<std::size_t>(part)], {batch_size, share, start, false, false, workers(cores),
+                                                              options_.prefetch, form_of(targets), stop_requested});
 }
 
 DataInfo describe(const DataOptions& options, std::uint64_t seed, bool regression) {

@@ -37,7 +37,7 @@ class Data {
   // the batch that is the last of its epoch.
   std::unique_ptr<BatchSource> evaluation(PartKind part, std::int64_t batch_size, const DataShare& share, int cores = 0,
                                           std::optional<TargetForm> targets = {},
-                                        const std::function<bool()>& stop_requested = {}) const;
+                                          const std::function<bool()>& stop_requested = {}) const;
 
  private:
   int workers(int cores) const;

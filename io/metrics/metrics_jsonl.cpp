@@ -15,9 +15,9 @@
 #include "core/base/error.h"
 #include "core/base/files.h"
 #include "core/base/json.h"
-#include "io/checkpoint/atomic_file.h"
 #include "core/base/json_fwd.h"
 #include "core/base/output.h"
+#include "io/checkpoint/atomic_file.h"
 
 namespace trainctl {
 namespace {

@@ -219,8 +219,8 @@ void Supervision::write_backlog() {
 bool Supervision::keeps_back() const {
   constexpr std::chrono::seconds patience(10);
   constexpr std::size_t enough = 1 << 18;
-  return first_rank_here_ && backlog_.size() < enough &&
-         std::chrono::steady_clock::now() - start_ < patience && !said_ready(status_file_);
+  return first_rank_here_ && backlog_.size() < enough && std::chrono::steady_clock::now() - start_ < patience &&
+         !said_ready(status_file_);
 }
 
 void Supervision::show_kept_back() {

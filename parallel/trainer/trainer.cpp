@@ -176,8 +176,8 @@ bool Trainer::stop_wanted() const {
   return late || parts_.stop_requested();
 }
 
-// At the end of an epoch, and of a run that ends within one. False where the evaluation was stopped: a resume begins with
-// it.
+// At the end of an epoch, and of a run that ends within one. False where the evaluation was stopped: a resume begins
+// with it.
 bool Trainer::judge_weights() {
   std::map<std::string, double> validation;
   if (parts_.validation != nullptr) {

@@ -1,5 +1,5 @@
-// The main of the CUDA tests: without a device they are skipped (exit code 4). `time-patterns [IMAGES]` instead of names
-// of tests prints what core/backend/cuda/patterns.h says, a JSON object a line, of 256 images by default.
+// The main of the CUDA tests: without a device they are skipped (exit code 4). `time-patterns [IMAGES]` instead of
+// names of tests prints what core/backend/cuda/patterns.h says, a JSON object a line, of 256 images by default.
 #if __has_include(<catch2/catch_all.hpp>)
 #include <catch2/catch_session.hpp>
 #else
@@ -49,7 +49,8 @@ int time_patterns(std::int64_t images) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc > 1 && std::string_view(argv[1]) == "time-patterns") return time_patterns(argc > 2 ? std::atoll(argv[2]) : 256);
+  if (argc > 1 && std::string_view(argv[1]) == "time-patterns")
+    return time_patterns(argc > 2 ? std::atoll(argv[2]) : 256);
   Catch::Session session;
   if (const int failed = session.applyCommandLine(argc, argv)) return failed;
   const bool lists = std::any_of(argv, argv + argc, [](std::string_view word) { return word.starts_with("--list"); });

@@ -118,9 +118,8 @@ Fastest fastest(Graph graph, const Device& device, const std::vector<TensorType>
     }
     const RandomBuffer workspace(plan->workspace_bytes(), DType::float32);
     try {
-      const double milliseconds = 1e3 * measure([&](cudaStream_t stream) {
-        plan->run(device.cudnn(), stream, places, workspace.get());
-      });
+      const double milliseconds =
+          1e3 * measure([&](cudaStream_t stream) { plan->run(device.cudnn(), stream, places, workspace.get()); });
       if (result.milliseconds && *result.milliseconds <= milliseconds) continue;
       result.milliseconds = milliseconds;
       result.engine = engine;
@@ -145,7 +144,8 @@ class Patterns {
                      ops_.milliseconds(std::make_shared<BatchNorm>(relu_), norm)};
     std::vector<TensorType> inference = norm;
     inference.insert(inference.end(), 2, channels(y_));
-    write("statistics", 2, ours, fastest(statistics_graph(shape_), device_, {x_, packed_, y_, channels(y_), channels(y_)}),
+    write("statistics", 2, ours,
+          fastest(statistics_graph(shape_), device_, {x_, packed_, y_, channels(y_), channels(y_)}),
           [&] { return ops_.milliseconds(std::make_shared<BatchNormInference>(relu_), inference); });
   }
 
@@ -154,9 +154,8 @@ class Patterns {
     a.residual = residual;
     std::vector<TensorType> dx{y_, kernel_};
     if (residual) dx.push_back(x_);
-    const Steps ours{
-        ops_.milliseconds(std::make_shared<Conv2dGradInput>(shape_.window, 1, shape_.x, residual), dx),
-        ops_.milliseconds(std::make_shared<BatchNormGrad>(a, false), gradient_inputs(a))};
+    const Steps ours{ops_.milliseconds(std::make_shared<Conv2dGradInput>(shape_.window, 1, shape_.x, residual), dx),
+                     ops_.milliseconds(std::make_shared<BatchNormGrad>(a, false), gradient_inputs(a))};
     const auto find = [&](bool products) {
       std::vector<TensorType> tensors{packed_, y_};
       tensors.insert(tensors.end(), residual ? 3 : 2, x_);

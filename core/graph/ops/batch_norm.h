@@ -37,7 +37,8 @@ struct BatchNorm final : OpDef {
 };
 
 // Inputs: dy, x, [mask or y, where masks_by_bits(C) or masks_by_y(C)], [gamma], [beta, where center and masks_by_x()],
-// mean, variance. Outputs: dx, [dgamma], [dbeta] (float32 [C], sums over samples), [dresidual, where residual; like dx].
+// mean, variance. Outputs: dx, [dgamma], [dbeta] (float32 [C], sums over samples), [dresidual, where residual; like
+// dx].
 //
 // A mask by x is bit for bit that of the y which the forward pass rounded and wrote: both compute the same function of
 // x, statistics, gamma and beta in float32, and a value rounds to more than zero exactly where it is more than half of

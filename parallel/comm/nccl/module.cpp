@@ -18,7 +18,10 @@ std::vector<trainctl::LibraryVersion> versions() {
 
 extern "C" {
 extern const trainctl::CudaModule trainctl_cuda_module;
-const trainctl::CudaModule trainctl_cuda_module = {trainctl::make_cuda_backend, trainctl::cuda::visible_gpus,
-                                                   trainctl::why_no_nccl, trainctl::nccl_communicator, versions,
+const trainctl::CudaModule trainctl_cuda_module = {trainctl::make_cuda_backend,
+                                                   trainctl::cuda::visible_gpus,
+                                                   trainctl::why_no_nccl,
+                                                   trainctl::nccl_communicator,
+                                                   versions,
                                                    trainctl::cuda::time_patterns};
 }
