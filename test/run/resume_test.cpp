@@ -44,7 +44,10 @@ std::string end_hash(const std::string& run_directory) {
 std::int64_t interrupt(const Folder& folder, const std::vector<std::string>& arguments, const std::string& directory,
                        int step, int signal) {
   Command run(folder, arguments);
-  REQUIRE(run.says(format("step {}/", step)));
+  REQUIRE(comes_true([&] {
+    const std::vector<Json> steps = events(directory, "step");
+    return !steps.empty() && steps.back().at("step") >= step;
+  }));
   run.send(signal);
   const int code = run.wait();
   INFO(tail(run.errors()));
