@@ -16,8 +16,10 @@ std::vector<std::string> preset_names() {
   std::vector<std::string> names;
   const auto folder = find_in_configs("models");
   if (!folder) return names;
-  for (const fs::directory_entry& entry : fs::directory_iterator(*folder)) {
-    if (entry.path().extension() == ".yaml") names.push_back(entry.path().stem().string());
+  std::error_code failure;
+  for (fs::directory_iterator entry(*folder, failure); !failure && entry != fs::directory_iterator();
+       entry.increment(failure)) {
+    if (entry->path().extension() == ".yaml") names.push_back(entry->path().stem().string());
   }
   std::sort(names.begin(), names.end());
   return names;
@@ -43,9 +45,15 @@ std::optional<fs::path> find_in_configs(const fs::path& relative) {
 Node load_preset(const Node& preset, Reader& reader) {
   const auto file = is_path(preset.text) ? fs::path(preset.base_directory) / preset.text
                                          : find_in_configs(fs::path("models") / (preset.text + ".yaml")).value_or("");
-  if (fs::is_regular_file(file)) return load_yaml(file.lexically_normal().string(), environment(), reader);
+  std::error_code failure;
+  const fs::file_type type = fs::status(file, failure).type();
+  if (type == fs::file_type::regular) return load_yaml(file.lexically_normal().string(), environment(), reader);
   if (is_path(preset.text)) {
-    reader.error(preset.place, format("there is no preset file '{}'", file.lexically_normal().string()));
+    const std::string shown = file.lexically_normal().string();
+    const bool absent = type == fs::file_type::not_found;
+    reader.error(preset.place, absent    ? format("there is no preset file '{}'", shown)
+                               : failure ? format("preset '{}' cannot be read: {}", shown, failure.message())
+                                         : format("preset '{}' is no regular file", shown));
     return {};
   }
   const std::vector<std::string> names = preset_names();

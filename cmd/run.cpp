@@ -1,5 +1,6 @@
 // trainctl run: trains, as a supervisor of ranks, as one of them, or alone.
 #include <CLI/CLI.hpp>
+#include <charconv>
 #include <memory>
 
 #include "cmd/launching.h"
@@ -36,11 +37,14 @@ int run(RunOptions& options) {
 // "10:20": steps 10 to 19, from 0.
 std::string read_profile(const std::string& text, TrainingRequest& request) {
   const std::size_t colon = text.find(':');
-  const bool digits = text.find_first_not_of("0123456789:") == std::string::npos && colon != std::string::npos &&
-                      colon > 0 && colon + 1 < text.size() && text.find(':', colon + 1) == std::string::npos;
-  if (!digits) return "wants FIRST:END, two numbers of steps: 10:20";
-  request.profile_first = std::stoll(text.substr(0, colon));
-  request.profile_end = std::stoll(text.substr(colon + 1));
+  const auto read = [](const std::string& number, std::int64_t& value) {
+    const auto [end, problem] = std::from_chars(number.data(), number.data() + number.size(), value);
+    return problem == std::errc() && end == number.data() + number.size() && value >= 0;
+  };
+  if (colon == std::string::npos || !read(text.substr(0, colon), request.profile_first) ||
+      !read(text.substr(colon + 1), request.profile_end)) {
+    return "wants FIRST:END, two numbers of steps: 10:20";
+  }
   return request.profile_end > request.profile_first ? "" : "wants FIRST:END with END after FIRST";
 }
 

@@ -2,10 +2,13 @@
 // then replayed by all ranks and runs.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
+#include <utility>
 
 namespace trainctl {
 
@@ -16,9 +19,25 @@ class KernelChoices {
   std::optional<std::string> find(std::string_view key) const;
   void record(const std::string& key, const std::string& implementation) { choices_[key] = implementation; }
 
+  // From now on nothing is timed: for what is not recorded a backend takes what its library puts first, does not record
+  // it, and says so by assume() where there was a choice.
+  void stop_timing() { timing_ = false; }
+  // Calls back before each timing, with the key of what is timed.
+  void watch_timing(std::function<void(const std::string&)> watcher) { watcher_ = std::move(watcher); }
+
+  // For backends: whether they may time the ways to compute this, which is then watched.
+  bool may_time(const std::string& key) const {
+    if (timing_ && watcher_) watcher_(key);
+    return timing_;
+  }
+  void assume(const std::string& key) { assumed_.insert(key); }
+  // How many choices were assumed.
+  std::size_t assumed() const { return assumed_.size(); }
+
   bool empty() const { return choices_.empty(); }
   std::size_t size() const { return choices_.size(); }
-  bool operator==(const KernelChoices&) const = default;
+  // Whether the same is recorded.
+  bool operator==(const KernelChoices& other) const { return choices_ == other.choices_; }
 
   // One line for each choice, "key<tab>implementation", in the order of the keys.
   std::string text() const;
@@ -27,6 +46,9 @@ class KernelChoices {
 
  private:
   std::map<std::string, std::string, std::less<>> choices_;
+  std::set<std::string, std::less<>> assumed_;
+  std::function<void(const std::string&)> watcher_;
+  bool timing_ = true;
 };
 
 }  // namespace trainctl

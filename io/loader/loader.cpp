@@ -22,9 +22,9 @@ class Loader final : public BatchSource {
       : part_(std::move(part)),
         options_(options),
         plan_(part_->size(), options.batch_size, options.start),
-        input_bytes_(part_->sample_shape().count() * size_of(part_->input_dtype())),
+        input_bytes_(checked_multiply(part_->sample_shape().count(), size_of(part_->input_dtype()))),
         target_values_(part_->target_shape().count()),
-        target_bytes_(target_values_ * size_of(part_->target_dtype())),
+        target_bytes_(checked_multiply(target_values_, size_of(part_->target_dtype()))),
         position_(plan_.start()) {
     const std::int64_t rows = (plan_.batch_size() + options.share.ranks - 1) / options.share.ranks;
     chunks_ = static_cast<std::uint32_t>(std::clamp<std::int64_t>(options.workers, 1, std::max<std::int64_t>(1, rows)));

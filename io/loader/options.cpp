@@ -27,7 +27,7 @@ Keys<T> with_location(Keys<T> keys) {
       .key("labels", &T::labels, "idx: the file of labels.")
       .key("x", &T::x, "npy: the file of samples.")
       .key("y", &T::y, "npy: the file of targets.")
-      .key("samples", &T::samples, "synthetic: the number of samples.", at_least(1));
+      .key("samples", &T::samples, "synthetic: the number of samples.", between(1, most_synthetic_samples));
 }
 
 }  // namespace
@@ -62,7 +62,8 @@ Keys<DataOptions> DataOptions::keys() {
            "be found out, "
            "or to check a config without its data.",
            at_least(1))
-      .key("classes", &DataOptions::classes, "Number of classes, likewise; 0: targets are values.", at_least(0))
+      .key("classes", &DataOptions::classes, "Number of classes, likewise; 0: targets are values.",
+           between(0, 2'147'483'647))
       .key("label_mode", &DataOptions::label_mode,
            "How classes are given to the loss: int for sparse_categorical_crossentropy, categorical for "
            "categorical_crossentropy "

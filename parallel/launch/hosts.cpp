@@ -4,22 +4,20 @@
 #include <algorithm>
 #include <charconv>
 #include <fstream>
-#include <numeric>
 #include <sstream>
 
 #include "core/base/error.h"
 #include "core/base/format.h"
+#include "parallel/launch/options.h"
 
 namespace trainctl {
 namespace {
 
-constexpr int most_slots = 1 << 20;
-
-// A number from 1 to most_slots, or nothing.
+// A number from 1 to most_ranks, or nothing.
 std::optional<int> positive(std::string_view text) {
   int value = 0;
   const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (problem != std::errc() || end != text.data() + text.size() || value < 1 || value > most_slots) return {};
+  if (problem != std::errc() || end != text.data() + text.size() || value < 1 || value > most_ranks) return {};
   return value;
 }
 
@@ -32,7 +30,7 @@ bool is_host_name(std::string_view text) {
 void add(std::vector<Host>& hosts, std::string_view name, int slots) {
   const auto same = std::find_if(hosts.begin(), hosts.end(), [&](const Host& host) { return host.name == name; });
   if (same != hosts.end()) {
-    same->slots += slots;
+    same->slots = static_cast<int>(std::min<std::int64_t>(std::int64_t{same->slots} + slots, most_ranks + 1));
   } else {
     hosts.push_back({std::string(name), slots});
   }
@@ -47,7 +45,11 @@ std::string_view without_spaces(std::string_view text) {
 }  // namespace
 
 int total_slots(const std::vector<Host>& hosts) {
-  return std::accumulate(hosts.begin(), hosts.end(), 0, [](int sum, const Host& host) { return sum + host.slots; });
+  std::int64_t slots = 0;
+  for (const Host& host : hosts) slots += host.slots;
+  if (slots <= most_ranks) return static_cast<int>(slots);
+  throw Error(ErrorKind::config, format("the hosts have {} slots together, and a run at most {} ranks", slots, most_ranks),
+              "state fewer slots");
 }
 
 std::vector<Host> parse_hosts(std::string_view text) {

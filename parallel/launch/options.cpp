@@ -6,7 +6,7 @@ namespace trainctl {
 Keys<ClusterOptions> ClusterOptions::keys() {
   return Keys<ClusterOptions>("cluster", "How many ranks run, on what and where.")
       .key("ranks", &ClusterOptions::ranks, "Number of ranks: processes that train together; --ranks wins.",
-           at_least(1))
+           between(1, most_ranks))
       .key("device", &ClusterOptions::device, "What the ranks compute on; --device wins.")
       .key("communication", &ClusterOptions::communication,
            "How GPUs reach each other: nccl wants one for each rank, staged goes through the hosts' memory, which is "
@@ -17,15 +17,9 @@ Keys<ClusterOptions> ClusterOptions::keys() {
            at_least(0))
       .key("hosts", &ClusterOptions::hosts,
            "Hosts and how many ranks each takes at most; empty: this host, or what SLURM gave. --hosts wins.",
-           at_least(1))
+           between(1, most_ranks))
       .key("hostfile", &ClusterOptions::hostfile, "A file of OpenMPI's form (`node1 slots=8`) in the place of `hosts`.")
-      .check([](const ClusterOptions& options, const Node& node, Reader& reader) {
-        if (options.hosts.empty() || options.hostfile.empty()) return;
-        const Node* file = node.find("hostfile");
-        const Node* hosts = node.find("hosts");
-        reader.error(file ? file->place : node.place, "cluster: hosts and hostfile exclude each other",
-                     hosts ? hosts->place : Place{}, "hosts");
-      });
+      .exclusive({"hosts", "hostfile"});
 }
 
 }  // namespace trainctl

@@ -18,6 +18,9 @@ struct EnumNames<DeviceChoice> {
       {DeviceChoice::automatic, "auto"}, {DeviceChoice::cpu, "cpu"}, {DeviceChoice::cuda, "cuda"}};
 };
 
+// Ranks of a run, and slots of its hosts together.
+inline constexpr int most_ranks = 1 << 20;
+
 struct ClusterOptions {
   Auto<int> ranks;
   DeviceChoice device = DeviceChoice::automatic;

@@ -133,8 +133,9 @@ LaunchRequest launch_request(const ClusterOptions& options, const std::string& r
   } else if (!ranks.empty()) {
     int number = 0;
     const auto [end, problem] = std::from_chars(ranks.data(), ranks.data() + ranks.size(), number);
-    if (problem != std::errc() || end != ranks.data() + ranks.size() || number < 1) {
-      throw Error(ErrorKind::config, format("--ranks must be auto or a number from 1, not '{}'", ranks));
+    if (problem != std::errc() || end != ranks.data() + ranks.size() || number < 1 ||
+        number > most_ranks) {
+      throw Error(ErrorKind::config, format("--ranks must be auto or a number from 1 to {}, not '{}'", most_ranks, ranks));
     }
     request.ranks = number;
   }
