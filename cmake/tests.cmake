@@ -62,6 +62,9 @@ set_tests_properties(gpu_check PROPERTIES TIMEOUT 120)
 add_test(NAME step_model
   COMMAND python3 ${PROJECT_SOURCE_DIR}/test/step_model/step_model_test.py $<TARGET_FILE_DIR:trainctl>)
 set_tests_properties(step_model PROPERTIES TIMEOUT 120)
+add_test(NAME mutated_configs COMMAND python3 ${PROJECT_SOURCE_DIR}/scripts/bench/mutate-configs
+  --count 40 --seed 2 --trainctl $<TARGET_FILE:trainctl>)
+set_tests_properties(mutated_configs PROPERTIES TIMEOUT 300)
 if(NOT CMAKE_CXX_FLAGS MATCHES "-fsanitize")
   add_test(NAME bundle COMMAND ${PROJECT_SOURCE_DIR}/scripts/test-bundle ${PROJECT_BINARY_DIR})
   set_tests_properties(bundle PROPERTIES LABELS bundle SKIP_RETURN_CODE 77 TIMEOUT 300)

@@ -27,7 +27,7 @@ Rates rates_of(const OpCost& cost, const Ceilings& ceilings) {
       op.inputs.empty() ? DType::float32 : cost.op.program->layouts[static_cast<std::size_t>(op.inputs[0])].dtype;
   const double gflops = cost.flops / cost.median_seconds / 1e9;
   const double gb_per_s = static_cast<double>(cost.bytes) / cost.median_seconds / 1e9;
-  return {gflops, gflops / ceilings.gflops(dtype), gb_per_s, gb_per_s / ceilings.gb_per_s()};
+  return {gflops, gflops / ceilings.gflops(dtype), gb_per_s, gb_per_s / ceilings.gb_per_s(cost.bytes)};
 }
 
 const std::string& segment_of(const OpCost& cost) {
@@ -57,9 +57,10 @@ void print(const std::vector<OpCost>& costs, const Ceilings& ceilings, double su
   }
   std::string text = format(
       "ceilings measured on this rank: products {:.0f} GFLOP/s in float32 and {:.0f} in half precision; memory {:.1f} "
-      "GB/s in a large copy and {:.1f} in a triad, of which the larger counts\n",
+      "GB/s in a large copy and {:.1f} in a triad, of which the larger counts; up to {:.1f} in copies that fit in cache, "
+      "the ceiling of ops of their size\n",
       ceilings.peaks.float32_gflops, ceilings.peaks.bfloat16_gflops, ceilings.copy_gb_per_s,
-      ceilings.peaks.triad_gb_per_s);
+      ceilings.peaks.triad_gb_per_s, ceilings.cached_gb_per_s());
   text += table.text();
   text += format("sum of ops {}, step {} ({:.2f} x)\n", seconds_text(sum), seconds_text(step), step / sum);
   answer(text);
@@ -86,14 +87,15 @@ void print_json(const std::vector<OpCost>& costs, const Ceilings& ceilings, doub
                      {{"float32_gflops", ceilings.peaks.float32_gflops},
                       {"bfloat16_gflops", ceilings.peaks.bfloat16_gflops},
                       {"triad_gb_per_s", ceilings.peaks.triad_gb_per_s},
-                      {"copy_gb_per_s", ceilings.copy_gb_per_s}}}}));
+                      {"copy_gb_per_s", ceilings.copy_gb_per_s},
+                      {"cached_copy_gb_per_s", ceilings.cached_gb_per_s()}}}}));
 }
 
 }  // namespace
 
 int bench_ops(const RunSpec& spec, const BenchRequest& request, RankContext& context) {
   RankDevice device = open_device(spec, context);
-  const Ceilings ceilings = measure_ceilings(*device.backend);
+  const Ceilings ceilings = measure_ceilings(*device.backend, context.threads);
   const Data data(spec.data, spec.seed, takes_values(spec.train.loss));
   Job job(spec, data.info(), device, context.world, {}, "");
   initialize_engine(spec, job);

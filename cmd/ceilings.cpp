@@ -8,9 +8,8 @@
 namespace trainctl {
 namespace {
 
-double measure_copy(Backend& backend) {
-  constexpr std::int64_t bytes = std::int64_t{256} << 20;
-  constexpr int copies = 8;
+// The rate of copies of so many bytes from one buffer to another, the best of three rounds.
+double measure_copy(Backend& backend, std::int64_t bytes, int copies) {
   const Memory from = backend.allocate(bytes), to = backend.allocate(bytes);
   const auto stream = backend.compute_stream();
   double best = 0;
@@ -23,14 +22,44 @@ double measure_copy(Backend& backend) {
   return best;
 }
 
+// On the CPU a copy runs on one thread; ops run on all of a rank's, each in caches of its own.
+std::vector<CopyRate> measure_cached(Backend& backend, int threads) {
+  std::vector<CopyRate> rates;
+  for (std::int64_t bytes = 8 << 10; bytes <= 32 << 20; bytes *= 4) {
+    const int copies = static_cast<int>(std::clamp<std::int64_t>((std::int64_t{64} << 20) / bytes, 8, 1024));
+    rates.push_back({2 * bytes * threads, threads * measure_copy(backend, bytes, copies)});
+  }
+  return rates;
+}
+
 }  // namespace
 
-double Ceilings::gb_per_s() const { return std::max(copy_gb_per_s, peaks.triad_gb_per_s); }
+double Ceilings::gb_per_s(std::int64_t bytes) const {
+  double best = std::max(copy_gb_per_s, peaks.triad_gb_per_s);
+  for (std::size_t i = cached.size(); i-- > 0;) {
+    best = std::max(best, cached[i].gb_per_s);
+    if (cached[i].bytes <= bytes) {
+      // Larger than the largest small copy: it does not lie in the caches.
+      return i + 1 == cached.size() ? std::max(copy_gb_per_s, peaks.triad_gb_per_s) : best;
+    }
+  }
+  return best;
+}
+
+double Ceilings::cached_gb_per_s() const {
+  double best = 0;
+  for (const CopyRate& rate : cached) best = std::max(best, rate.gb_per_s);
+  return best;
+}
 
 double Ceilings::gflops(DType dtype) const {
   return dtype == DType::bfloat16 || dtype == DType::float16 ? peaks.bfloat16_gflops : peaks.float32_gflops;
 }
 
-Ceilings measure_ceilings(Backend& backend) { return {backend.peaks(), measure_copy(backend)}; }
+Ceilings measure_ceilings(Backend& backend, int threads) {
+  constexpr std::int64_t large = std::int64_t{256} << 20;
+  return {backend.peaks(), measure_copy(backend, large, 8),
+          measure_cached(backend, backend.name() == "cpu" ? threads : 1)};
+}
 
 }  // namespace trainctl

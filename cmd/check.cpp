@@ -1,10 +1,14 @@
-// trainctl check: every error of a config at once, then its layers and the exact memory of a rank. Starts nothing.
+// trainctl check: every error of a config at once, then its layers and the memory of a rank. Starts nothing,
+// runs no kernel, and takes no memory for the network.
 #include <CLI/CLI.hpp>
+#include <algorithm>
+#include <optional>
 
 #include "cmd/device.h"
 #include "cmd/job.h"
 #include "cmd/kernel_cache.h"
 #include "cmd/launching.h"
+#include "cmd/memory_fit.h"
 #include "cmd/subcommands.h"
 #include "cmd/table.h"
 #include "core/base/format.h"
@@ -14,6 +18,7 @@
 #include "core/exec/memory_plan.h"
 #include "core/program/dump.h"
 #include "io/loader/data.h"
+#include "io/metrics/count_progress.h"
 #include "parallel/launch/report.h"
 
 namespace trainctl {
@@ -23,6 +28,7 @@ struct CheckOptions {
   CommonOptions common;
   LaunchFlags launch;
   std::string dump;
+  bool measure = false;
 };
 
 // What a config comes to, on the last of so many ranks: none has more samples.
@@ -31,6 +37,10 @@ struct Checked {
   std::int64_t batch = 0;
   std::vector<Program> programs;
   MemoryPlan memory;
+  std::size_t assumed = 0;     // kernels that are not chosen yet: compute copies and arena may come out otherwise
+  bool data_at_hand = true;    // else the config was believed
+  std::int64_t share = 0;      // samples of rank 0 in a full batch
+  std::optional<Error> unfit;  // why a run has too little memory on this machine
   double flops_per_sample = 0;  // forward
   std::int64_t parameters = 0;
   std::int64_t trainable = 0;
@@ -38,32 +48,64 @@ struct Checked {
 
 // The data as it is; where it is not at hand, as far as the config states it, and one full batch stands for the
 // samples.
-DataInfo data_info(const RunSpec& spec, std::int64_t batch) {
+DataInfo data_info(const RunSpec& spec, Checked& checked) {
   try {
-    return Data(spec.data, spec.seed, takes_values(spec.train.loss)).info();
+    return Data(spec.data, spec.seed, takes_values(spec.train.loss), Data::Measure::no).info();
   } catch (const Error& error) {
     if (error.kind() != ErrorKind::data) throw;
   }
   DataInfo info = describe(spec.data, spec.seed, takes_values(spec.train.loss));
-  if (info.training_samples == 0) info.training_samples = batch;
-  if (info.validation_samples == 0 && (spec.data.validation || spec.data.test)) info.validation_samples = batch;
+  checked.data_at_hand = false;
+  if (info.training_samples == 0) info.training_samples = checked.batch;
+  if (info.validation_samples == 0 && (spec.data.validation || spec.data.test)) info.validation_samples = checked.batch;
   return info;
 }
 
-Checked check(const RunSpec& spec, const LaunchFlags& flags) {
+// Times what is not chosen yet, and keeps it.
+void measure_kernels(const std::vector<Program>& programs, Backend& backend, KernelChoices& choices) {
+  KernelChoices unmeasured = choices;
+  unmeasured.stop_timing();
+  lower_all(programs, backend, unmeasured);
+  if (unmeasured.assumed() == 0) return;
+  CountProgress progress("timing kernels", unmeasured.assumed());
+  choices.watch_timing([&progress](const std::string&) { progress.next(); });
+  lower_all(programs, backend, choices);
+  keep_kernel_choices(backend.fingerprint(), choices);
+}
+
+// Memory that is free to each rank on this host; 0: unknown, since ranks run elsewhere.
+std::int64_t memory_of_rank(const LaunchPlan& plan, const Backend& backend) {
+  if (!plan.one_host) return 0;
+  return backend.name() == "cpu" ? backend.free_memory() / plan.ranks : backend.free_memory();
+}
+
+Checked check(const RunSpec& spec, const CheckOptions& options) {
   Checked checked;
-  const LaunchPlan plan = plan_launch(launch_request(spec.cluster, flags));
+  const LaunchPlan plan = plan_launch(launch_request(spec.cluster, options.launch));
   checked.ranks = plan.ranks;
   checked.batch = spec.train.global_batch(plan.ranks);
-  const DataInfo info = data_info(spec, checked.batch);
+  const DataInfo info = data_info(spec, checked);
   const auto backend = make_backend(spec, plan.threads, 0);
+  const BatchSizes sizes = batch_sizes(spec, info, plan.ranks);
+  checked.share = share_of(sizes.training, {plan.ranks - 1, plan.ranks}).count;
+  const RunPrograms programs =
+      build_programs(spec, info, strategy_for(spec, plan.ranks, *backend), sizes, {plan.ranks - 1, plan.ranks});
+  const BatchCut cut{sizes.training, spec.train.gradient_accumulation, checked.share};
+  const std::int64_t free = memory_of_rank(plan, *backend);
+  const MemoryPlan least = least_memory(programs.programs());
+  require_fit(least, free, cut, Need::least);
+
   KernelChoices choices = load_kernel_choices(backend->fingerprint());
-  const KernelChoices known = choices;
   for (const std::string& warning : info.warnings) log::warning(warning);
-  const RunPrograms programs = build_programs(spec, info, strategy_for(spec, plan.ranks, *backend),
-                                              batch_sizes(spec, info, plan.ranks), {plan.ranks - 1, plan.ranks});
+  if (options.measure) measure_kernels(programs.programs(), *backend, choices);
+  choices.stop_timing();
   checked.memory = plan_memory(lower_all(programs.programs(), *backend, choices), *backend);
-  if (!(choices == known)) keep_kernel_choices(backend->fingerprint(), choices);
+  checked.assumed = choices.assumed();
+  try {
+    if (checked.assumed == 0) require_fit(checked.memory, free, cut);
+  } catch (const Error& error) {
+    checked.unfit = error;
+  }
   checked.programs = programs.programs();
   for (const Program::LayerLine& layer : checked.programs.front().layers) {
     checked.flops_per_sample += layer.flops;
@@ -93,8 +135,38 @@ void print_json(const Checked& checked) {
                      {"flops_per_sample", checked.flops_per_sample},
                      {"arena_bytes", checked.memory.of(Region::slot)},
                      {"memory_bytes", memory},
+                     {"kernels_not_chosen", checked.assumed},
+                     {"data_at_hand", checked.data_at_hand},
                      {"layers", layers}};
   answer(json_line(json));
+}
+
+bool normalizes_batches(const Checked& checked) {
+  const auto& layers = checked.programs.front().layers;
+  return std::any_of(layers.begin(), layers.end(),
+                     [](const auto& layer) { return layer.kind == "batch_normalization"; });
+}
+
+// What a reader of the tables must know beside them.
+std::string notes(const Checked& checked) {
+  std::string text;
+  if (checked.assumed > 0) {
+    text += format(
+        "\n{} kernels are not chosen yet for this machine, which compute copies and arena depend on; the first run "
+        "times them, or --measure\n",
+        checked.assumed);
+  }
+  if (checked.ranks > 1 && normalizes_batches(checked)) {
+    text += format(
+        "\nbatch normalization takes its statistics from the {} samples that a rank has of a batch: with another "
+        "number of ranks the network trains otherwise\n",
+        checked.share);
+  }
+  if (!checked.data_at_hand) {
+    text += "\nthe data is not at hand: shape and classes are as the config states them, the number of samples is not "
+            "known\n";
+  }
+  return text;
 }
 
 void print_text(const RunSpec& spec, const Checked& checked) {
@@ -114,18 +186,23 @@ void print_text(const RunSpec& spec, const Checked& checked) {
                  grouped(checked.trainable), flops_text(checked.flops_per_sample));
   text += format("{} ranks, {} samples a step, {}\n\n", checked.ranks, checked.batch, name_of(spec.train.compute()));
   Table memory({{"memory of a rank"}, {"bytes", Align::right}, {""}});
-  for (int region = 0; region < region_count; ++region) {
-    const std::int64_t bytes = checked.memory.bytes[static_cast<std::size_t>(region)];
-    memory.add(
-        {std::string(name_of(static_cast<Region>(region))), grouped(bytes), bytes_text(static_cast<double>(bytes))});
+  const auto add = [&memory](std::string_view what, std::int64_t bytes, bool exact) {
+    memory.add({std::string(what), (exact ? "" : "about ") + grouped(bytes), bytes_text(static_cast<double>(bytes))});
+  };
+  const bool all_chosen = checked.assumed == 0;
+  for (int i = 0; i < region_count; ++i) {
+    const auto region = static_cast<Region>(i);
+    const bool depends = region == Region::copies || region == Region::slot;
+    add(name_of(region), checked.memory.of(region), all_chosen || !depends);
   }
-  memory.add({"total", grouped(checked.memory.total()), bytes_text(static_cast<double>(checked.memory.total()))});
-  answer(text + memory.text());
+  add("total", checked.memory.total(), all_chosen);
+  answer(text + memory.text() + notes(checked));
 }
 
 int run_check(CheckOptions& options) {
   const RunSpec spec = load_run_spec(options.common, options.launch);
-  const Checked checked = check(spec, options.launch);
+  const Checked checked = check(spec, options);
+  if (checked.unfit && options.common.json) throw *checked.unfit;
   if (options.common.json) {
     print_json(checked);
   } else if (options.dump == "program") {
@@ -135,6 +212,7 @@ int run_check(CheckOptions& options) {
   } else if (!options.common.quiet) {
     print_text(spec, checked);
   }
+  if (checked.unfit) throw *checked.unfit;
   return 0;
 }
 
@@ -147,6 +225,8 @@ Subcommand check_subcommand() {
             add_config_options(app, options->common);
             add_output_options(app, options->common);
             add_launch_options(app, options->launch);
+            app.add_flag("--measure", options->measure,
+                         "Times the kernels that are not chosen yet, as the first run would: then memory is exact");
             app.add_option("--dump", options->dump, "Shows what the last rank executes, op by op")
                 ->check(CLI::IsMember({"program"}));
             return [options] { return run_check(*options); };

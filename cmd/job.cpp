@@ -14,6 +14,7 @@
 #include "core/base/log.h"
 #include "core/layers/model.h"
 #include "core/program/dump.h"
+#include "io/metrics/count_progress.h"
 #include "parallel/comm/same_on_all.h"
 #include "parallel/comm/text.h"
 
@@ -33,6 +34,8 @@ KernelChoices agree_on_choices(const RunSpec& spec, const DataInfo& data, const 
     if (choices.empty() && backend.asynchronous()) {
       log::info(format("timing kernels on {}: once, their choice is kept", backend.fingerprint()));
     }
+    CountProgress progress("timing kernels, once for this machine", 0);
+    choices.watch_timing([&progress](const std::string&) { progress.next(); });
     std::set<std::array<std::int64_t, 5>> seen;
     for (int rank = 0; rank < world.size(); ++rank) {
       const DataShare share{rank, world.size()};
@@ -166,12 +169,25 @@ RunPrograms agreed_programs(const RunSpec& spec, const DataInfo& data, RankDevic
   return build_programs(spec, data, strategy, sizes, {world.rank(), world.size()});
 }
 
+BatchCut cut_of(const RunSpec& spec, const DataInfo& data, const DataShare& share) {
+  const std::int64_t batch = batch_sizes(spec, data, share.ranks).training;
+  return {batch, spec.train.gradient_accumulation, share_of(batch, share).count};
+}
+
+// Programs that may fit, or Error{resource}: before kernels are looked for, which want sizes that a machine can have.
+RunPrograms possible(RunPrograms programs, const RunSpec& spec, const DataInfo& data, const Backend& backend,
+                     const World& world) {
+  const bool shared = backend.name() == "cpu";  // by the ranks of this host, none of which has taken any yet
+  const std::int64_t free = backend.free_memory() / (shared ? world.local_size() : 1);
+  const BatchCut cut = cut_of(spec, data, {world.rank(), world.size()});
+  require_fit(least_memory(programs.programs()), free, cut, Need::least);
+  return programs;
+}
+
 // All of it, or Error{resource} with what would fit.
 std::vector<LoweredProgram> fitting(std::vector<LoweredProgram> programs, const RunSpec& spec, const DataInfo& data,
                                     const Backend& backend, const DataShare& share) {
-  const std::int64_t batch = batch_sizes(spec, data, share.ranks).training;
-  require_fit(plan_memory(programs, backend), backend.free_memory(),
-              {batch, spec.train.gradient_accumulation, share_of(batch, share).count});
+  require_fit(plan_memory(programs, backend), backend.free_memory(), cut_of(spec, data, share));
   return programs;
 }
 
@@ -182,7 +198,7 @@ Job::Job(const RunSpec& spec, const DataInfo& data, RankDevice& device, World& w
     : device_(device),
       world_(world),
       program_spec_(trainctl::program_spec(spec, data)),
-      programs_(agreed_programs(spec, data, device, world, start)),
+      programs_(possible(agreed_programs(spec, data, device, world, start), spec, data, *device.backend, world)),
       choices_(agree_on_choices(spec, data, strategy_for(spec, world.size(), *device.backend),
                                 batch_sizes(spec, data, world.size(), start), known_choices, *device.backend, world,
                                 device.host)),

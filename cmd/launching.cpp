@@ -5,6 +5,7 @@
 
 #include <CLI/CLI.hpp>
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
 
 #include "core/backend/select.h"
@@ -38,6 +39,35 @@ void start_again_with(const Variables::Map& environment) {
   execv(arguments.front(), arguments.data());  // where it fails, threads spin
 }
 
+// The text of a config that is no regular file: what this process was given, or what it reads now.
+std::optional<std::string> text_of(const std::string& config) {
+  // /dev/stdin and /dev/fd/N are other files to other processes.
+  std::error_code failure;
+  const bool own = config.starts_with("/dev/") || config.starts_with("/proc/");
+  if (!own && (std::filesystem::is_regular_file(config, failure) || !std::filesystem::exists(config, failure))) return {};
+  const Variables variables = Variables::of_process();
+  const std::string passed = variables.text(config_variable);
+  if (passed.starts_with(config + "\n")) return passed.substr(config.size() + 1);
+  const Situation situation = find_situation(variables);
+  if (situation.is_rank() && situation.ranks > 1) {
+    throw Error(ErrorKind::config, Place{config, 0, 0}, "ranks cannot share a config that is no regular file",
+                "write it to a file, or leave it to trainctl to start the ranks (trainctl run CONFIG --ranks N)");
+  }
+  return read_config_text(config);
+}
+
+// Gives the text to all that this process starts, and to itself where it starts again.
+void pass_on(const std::string& config, const std::string& text) {
+  constexpr std::size_t most = 100'000;  // Linux takes 128 KiB for a variable
+  if (text.size() > most) {
+    throw Error(ErrorKind::config, Place{config, 0, 0},
+                format("the config has {}; one that is no regular file may have {}", byte_text(std::ssize(text)),
+                       byte_text(most)),
+                "write it to a file");
+  }
+  setenv(std::string(config_variable).c_str(), (config + "\n" + text).c_str(), 1);
+}
+
 }  // namespace
 
 void add_launch_options(CLI::App& app, LaunchFlags& flags) {
@@ -49,7 +79,8 @@ void add_launch_options(CLI::App& app, LaunchFlags& flags) {
 
 RunSpec load_run_spec(CommonOptions& common, const LaunchFlags& flags) {
   if (!flags.device.empty()) common.sets.push_back("cluster.device=" + flags.device);
-  return load_run_spec(common.config, common.sets);
+  common.text = text_of(common.config);
+  return load_run_spec(common.config, common.sets, common.text);
 }
 
 LaunchRequest launch_request(const ClusterOptions& cluster, const LaunchFlags& flags) {
@@ -66,8 +97,9 @@ LaunchRequest launch_request(const ClusterOptions& cluster, const LaunchFlags& f
 std::optional<LaunchPlan> plan_ranks(const ClusterOptions& cluster, const CommonOptions& common,
                                      const LaunchFlags& flags, const Situation& situation) {
   if (situation.started_by != StartedBy::user) return std::nullopt;
+  if (common.text) pass_on(common.config, *common.text);
   LaunchRequest request = launch_request(cluster, flags);
-  if (!common.config.empty()) request.forwarded = variables_of(common.config, common.sets);
+  if (!common.config.empty()) request.forwarded = variables_of(common.config, common.sets, common.text);
   LaunchPlan plan = plan_launch(request);
   for (const std::string& warning : plan.warnings) log::warning(warning);
   if (!plan.mpirun.empty()) return plan;

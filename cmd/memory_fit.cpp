@@ -40,11 +40,15 @@ std::string advice(const MemoryPlan& plan, std::int64_t free, const BatchCut& cu
 
 }  // namespace
 
-void require_fit(const MemoryPlan& plan, std::int64_t free, const BatchCut& cut) {
-  if (free <= 0 || plan.total() <= free) return;
+void require_fit(const MemoryPlan& plan, std::int64_t free, const BatchCut& cut, Need need) {
+  const bool known = free > 0;
+  if (!known) free = most_memory;
+  if (plan.total() <= free) return;
+  const std::string limit =
+      known ? byte_text(free) + " are free" : "no machine has more than " + byte_text(most_memory);
   throw Error(ErrorKind::resource,
-              format("a rank of this run needs {} of memory ({}), and {} are free", byte_text(plan.total()),
-                     parts_of(plan), byte_text(free)),
+              format("a rank of this run needs {}{} of memory ({}), and {}", need == Need::least ? "at least " : "",
+                     byte_text(plan.total()), parts_of(plan), limit),
               advice(plan, free, cut));
 }
 

@@ -14,9 +14,15 @@ struct BatchCut {
   std::int64_t samples = 1;  // of a rank's share of a full batch
 };
 
+// Whether a plan is all that a run needs, or the least that it needs whatever kernels are chosen.
+enum class Need { exact, least };
+
+// More than the address space of any machine holds: what is refused where free memory is not known.
+inline constexpr std::int64_t most_memory = std::int64_t{1} << 47;
+
 // Throws Error{resource} where the plan needs more bytes than are free: how much of what, and which accumulation or
 // batch would fit. Activations and workspace, the arena, shrink with the micro-batch; what they would need is an
-// estimate. `free` of 0: unknown, everything fits.
-void require_fit(const MemoryPlan& plan, std::int64_t free, const BatchCut& cut);
+// estimate. `free` of 0: unknown, everything that any machine has fits.
+void require_fit(const MemoryPlan& plan, std::int64_t free, const BatchCut& cut, Need need = Need::exact);
 
 }  // namespace trainctl

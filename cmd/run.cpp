@@ -1,5 +1,6 @@
 // trainctl run: trains, as a supervisor of ranks, as one of them, or alone.
 #include <CLI/CLI.hpp>
+#include <charconv>
 #include <memory>
 
 #include "cmd/launching.h"

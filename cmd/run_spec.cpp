@@ -6,6 +6,7 @@
 
 #include "cmd/presets.h"
 #include "core/base/format.h"
+#include "core/metrics/monitor.h"
 #include "parallel/launch/room.h"
 
 namespace trainctl {
@@ -26,11 +27,35 @@ void check_name(const RunSpec& spec, const Node& node, Reader& reader) {
                       spec.name));
 }
 
+// What decides on the best checkpoint must be something that the run reports.
+void check_monitor(const RunSpec& spec, const Node& node, Reader& reader) {
+  const auto& monitor = spec.checkpoint.monitor.stated;
+  if (!monitor || !spec.train.loss) return;
+  std::vector<std::string> results{"loss"};
+  for (const Choice& metric : spec.train.metrics) {
+    if (!metric) return;  // which was reported
+    results.push_back(metric.name);
+  }
+  const std::string problem = why_not_monitored(*monitor, results, spec.data.validation.has_value());
+  if (!problem.empty()) reader.error(node.find("checkpoint")->find("monitor")->place, problem);
+}
+
+// A preset holds a network alone.
+void refuse_preset(const Node& document, Reader& reader) {
+  if (!document.find("layers") || document.find("data") || document.find("model") || document.find("train")) return;
+  const std::string& file = document.place.file;
+  reader.error(document.place,
+               format("this is a preset, a network without data and training; a config uses it as `model: {{preset: "
+                      "{}}}`, and `trainctl check CONFIG --set 'model={{preset: {}}}'` checks it",
+                      file, file));
+  reader.throw_if_failed();
+}
+
 }  // namespace
 
 Keys<RunSpec> RunSpec::keys() {
   return Keys<RunSpec>("", "What one training run is: data, network, training, and how it is spread over ranks.")
-      .key("version", &RunSpec::version, "Of the config language.", at_least(1))
+      .key("version", &RunSpec::version, "Of the config language.", between(1, newest_version))
       .key("name", &RunSpec::name, "Of the run; its directory is runs/<name>. Without it: the file's name.")
       .key("seed", &RunSpec::seed, "Of everything random: initial weights, order of the data, augmentation, dropout.")
       .required("data", &RunSpec::data, "What the network is trained on.")
@@ -41,12 +66,13 @@ Keys<RunSpec> RunSpec::keys() {
       .key("cluster", &RunSpec::cluster, "How many ranks, and where.")
       .key("log", &RunSpec::log, "What is written while the run goes on.")
       .key("resolved", &RunSpec::resolved, "Added to a run's own config: what was measured or found out. Never read.")
-      .check(check_name);
+      .check(check_name)
+      .check(check_monitor);
 }
 
 Node load_config(const std::string& file, const std::vector<std::string>& settings, Reader& reader,
-                 const VariableLookup& variables) {
-  Node document = load_yaml(file, variables, reader);
+                 const VariableLookup& variables, const std::optional<std::string>& text) {
+  Node document = load_yaml(file, variables, reader, text);
   for (const std::string& setting : settings) apply_setting(document, setting, variables, reader);
   for (Node::Entry& entry : document.entries) {
     if (entry.key == "model") entry.value = expand_preset(entry.value, load_preset, reader);
@@ -54,13 +80,15 @@ Node load_config(const std::string& file, const std::vector<std::string>& settin
   return document;
 }
 
-std::vector<std::string> variables_of(const std::string& file, const std::vector<std::string>& settings) {
+std::vector<std::string> variables_of(const std::string& file, const std::vector<std::string>& settings,
+                                      const std::optional<std::string>& text) {
   std::set<std::string> names;
   Reader ignored;
-  load_config(file, settings, ignored, [&names](const std::string& name) {
+  const VariableLookup noting = [&names](const std::string& name) {
     names.insert(name);
     return environment()(name);
-  });
+  };
+  load_config(file, settings, ignored, noting, text);
   return {names.begin(), names.end()};
 }
 
@@ -82,12 +110,14 @@ RunSpec read_run_spec(const Node& document, Reader& reader) {
   return spec;
 }
 
-RunSpec load_run_spec(const std::string& file, const std::vector<std::string>& settings) {
+RunSpec load_run_spec(const std::string& file, const std::vector<std::string>& settings,
+                      const std::optional<std::string>& text) {
   require_working_directory();  // relative paths begin there
   Reader reader;
-  const Node document = load_config(file, settings, reader);
+  const Node document = load_config(file, settings, reader, environment(), text);
   // A file without a document has said what is wrong; that it lacks everything else is no news.
   if (document.is_null() && !reader.ok()) reader.throw_if_failed();
+  refuse_preset(document, reader);
   RunSpec spec = read_run_spec(document, reader);
   reader.throw_if_failed();
   return spec;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -33,18 +34,21 @@ struct RunSpec {
 };
 
 // The document of a config file: variables, includes, settings (PATH=VALUE) and the model's preset in their places.
+// `text`, here and below: what the file holds, where it was read before.
 Node load_config(const std::string& file, const std::vector<std::string>& settings, Reader& reader,
-                 const VariableLookup& variables = environment());
+                 const VariableLookup& variables = environment(), const std::optional<std::string>& text = {});
 
 // The variables of the environment that a config refers to, sorted: ranks on other hosts need them.
-std::vector<std::string> variables_of(const std::string& file, const std::vector<std::string>& settings);
+std::vector<std::string> variables_of(const std::string& file, const std::vector<std::string>& settings,
+                                      const std::optional<std::string>& text = {});
 
 // Reads a document; everything wrong goes to the reader.
 RunSpec read_run_spec(const Node& document, Reader& reader);
 
 // Both. Throws ConfigError with every error of the file, its includes, its preset and the settings, and Error{resource}
 // where there is no working directory.
-RunSpec load_run_spec(const std::string& file, const std::vector<std::string>& settings = {});
+RunSpec load_run_spec(const std::string& file, const std::vector<std::string>& settings = {},
+                      const std::optional<std::string>& text = {});
 
 // The resolved config: every key that has a value, absolute paths, `auto` where it depends on the ranks. It loads to an
 // equal spec, from any folder.

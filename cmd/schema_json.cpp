@@ -85,7 +85,20 @@ class Writer {
     }
     schema["properties"] = properties;
     schema["additionalProperties"] = false;
+    for (const Section::Group& group : section.exclusive) add_exclusive(group.keys, schema["allOf"]);
     return schema;
+  }
+
+  // No two of the keys have a value.
+  static void add_exclusive(const std::vector<std::string>& keys, Json& rules) {
+    const Json value = {{"not", {{"enum", Json::array({"none", nullptr, Json::object(), Json::array()})}}}};
+    for (std::size_t i = 0; i < keys.size(); ++i) {
+      for (std::size_t j = i + 1; j < keys.size(); ++j) {
+        rules.push_back({{"not",
+                          {{"required", Json::array({keys[i], keys[j]})},
+                           {"properties", {{keys[i], value}, {keys[j], value}}}}}});
+      }
+    }
   }
 
   // A flattened choice: its name, its keys, and the section's.
@@ -107,8 +120,15 @@ class Writer {
       Json inner = required_unless_included(key.type.section());
       if (!inner.empty()) below[key.name] = inner;
     }
-    if (required.empty() && below.empty()) return Json::object();
+    Json needed = Json::array();
+    for (const Section::Group& group : section.needed) {
+      Json any = Json::array();
+      for (const std::string& name : group.keys) any.push_back({{"required", Json::array({name})}});
+      needed.push_back({{"anyOf", any}});
+    }
+    if (required.empty() && below.empty() && needed.empty()) return Json::object();
     Json then = Json::object();
+    if (!needed.empty()) then["allOf"] = needed;
     if (!required.empty()) then["required"] = required;
     if (!below.empty()) then["properties"] = below;
     return {{"if", {{"not", {{"required", Json::array({"include"})}}}}}, {"then", then}};

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -22,6 +23,7 @@ struct Subcommand {
 // What several subcommands have in common.
 struct CommonOptions {
   std::string config;             // path of the YAML file
+  std::optional<std::string> text;  // what it holds, where it is no regular file and can be read only once
   std::vector<std::string> sets;  // --set path=value
   bool json = false;              // one JSON document on stdout and nothing else there
   bool quiet = false;

@@ -9,6 +9,7 @@
 #include "cmd/restore.h"
 #include "cmd/timeline.h"
 #include "cmd/version.h"
+#include "core/base/checked.h"
 #include "core/base/format.h"
 #include "core/base/log.h"
 #include "core/metrics/monitor.h"
@@ -89,7 +90,7 @@ void join_log(const std::string& path, RankContext& context, Stream& stream) {
 std::int64_t steps_of(const Duration& duration, std::int64_t steps_per_epoch) {
   const double steps = duration.unit == Duration::Unit::epochs ? duration.amount * static_cast<double>(steps_per_epoch)
                                                                : duration.amount;
-  return std::max<std::int64_t>(std::llround(steps), 1);
+  return std::llround(std::clamp(steps, 1.0, 1e18));
 }
 
 double scheduled_rate(const RunSpec& spec, const ScheduleTime& time) {
@@ -101,8 +102,8 @@ double scheduled_rate(const RunSpec& spec, const ScheduleTime& time) {
 TrainingPlan training_plan(const RunSpec& spec, const DataInfo& data, int ranks) {
   const std::int64_t batch = spec.train.global_batch(ranks);
   TrainingPlan plan;
-  plan.steps_per_epoch = spec.train.steps_per_epoch.value_or((data.training_samples + batch - 1) / batch);
-  plan.total_steps = spec.train.epochs.value_or(0) * plan.steps_per_epoch;
+  plan.steps_per_epoch = spec.train.steps_per_epoch.value_or(divide_up(data.training_samples, batch));
+  plan.total_steps = saturated_multiply(spec.train.epochs.value_or(0), plan.steps_per_epoch);
   if (spec.train.max_steps) {
     plan.total_steps =
         plan.total_steps == 0 ? *spec.train.max_steps : std::min(plan.total_steps, *spec.train.max_steps);

@@ -57,6 +57,15 @@ std::string scalar_text(const std::string& text, bool quoted) {
   return quoted || !plain(escaped) ? escape(escaped) : escaped;
 }
 
+// What a message shows of a text: all of it, or its beginning, cut between characters of UTF-8.
+std::string shortened(const std::string& text) {
+  constexpr std::size_t most = 100;
+  if (text.size() <= most) return text;
+  std::size_t end = most;
+  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xc0) == 0x80) --end;
+  return text.substr(0, end) + "...";
+}
+
 std::vector<std::string> keys_of(const Node& before, const Node& now) {
   std::vector<std::string> keys;
   for (const Node* node : {&before, &now}) {
@@ -101,12 +110,29 @@ const Node* Node::find(std::string_view key) const {
   return nullptr;
 }
 
+Extent extent_of(const Node& node) {
+  Extent whole{1, node.text.size(), 0};
+  const auto add = [&whole](const Node& part) {
+    const Extent extent = extent_of(part);
+    whole.values += extent.values;
+    whole.bytes += extent.bytes;
+    whole.levels = std::max(whole.levels, extent.levels);
+  };
+  for (const Node& item : node.items) add(item);
+  for (const Node::Entry& entry : node.entries) {
+    whole.bytes += entry.key.size();
+    add(entry.value);
+  }
+  if (node.is_sequence() || node.is_map()) ++whole.levels;
+  return whole;
+}
+
 std::string describe(const Node& node) {
   switch (node.kind) {
     case Node::Kind::null:
       return "nothing";
     case Node::Kind::scalar:
-      return node.quoted ? "the string '" + node.text + "'" : "'" + node.text + "'";
+      return (node.quoted ? "the string '" : "'") + shortened(node.text) + "'";
     case Node::Kind::sequence:
       return "a list";
     case Node::Kind::map:

@@ -39,6 +39,14 @@ struct Node::Entry {
   Node value;
 };
 
+// How large a document is.
+struct Extent {
+  std::size_t values = 0;  // maps, lists and scalars
+  std::size_t bytes = 0;   // of the texts of scalars and keys
+  std::size_t levels = 0;
+};
+Extent extent_of(const Node& node);
+
 // "a map", "a list", "'abc'", "nothing": for messages.
 std::string describe(const Node& node);
 

@@ -3,6 +3,8 @@
 
 #include <utility>
 
+#include "core/base/checked.h"
+
 namespace trainctl {
 namespace {
 
@@ -79,6 +81,11 @@ Error::Error(ErrorKind kind, const Place& place, std::string_view message, std::
 
 ConfigError::ConfigError(std::vector<Diagnostic> diagnostics)
     : Error(ErrorKind::config, join(diagnostics)), diagnostics_(std::move(diagnostics)) {}
+
+OverflowError::OverflowError()
+    : Error(ErrorKind::config, "a size is larger than 64 bits can count", "look for a number that is far too large") {}
+
+void throw_overflow() { throw OverflowError(); }
 
 void require(bool condition, std::string_view what) {
   if (!condition) throw Error(ErrorKind::internal, "internal error: " + std::string(what));

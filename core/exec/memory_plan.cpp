@@ -2,7 +2,9 @@
 #include "core/exec/memory_plan.h"
 
 #include <algorithm>
+#include <iterator>
 #include <map>
+#include <set>
 #include <string>
 
 #include "core/program/liveness.h"
@@ -12,7 +14,7 @@ namespace {
 
 constexpr std::int64_t alignment = 256;  // what cuBLASLt wants of a workspace
 
-std::int64_t aligned(std::int64_t bytes) { return (bytes + alignment - 1) / alignment * alignment; }
+std::int64_t aligned(std::int64_t bytes) { return round_up(bytes, alignment); }
 
 // The order of one slot's ops. Variants of the backward segment run at the same moments, since only one of them runs
 // for a micro-batch; collectives take no moment. Moment 0 is before the first op, when the batch arrives.
@@ -180,7 +182,7 @@ class SharedByName {
  public:
   std::int64_t place(const std::string& name, std::int64_t bytes) {
     const auto [entry, added] = offsets_.try_emplace(name, total_);
-    if (added) total_ += aligned(bytes);
+    if (added) total_ = checked_add(total_, aligned(bytes));
     return entry->second;
   }
   std::int64_t total() const { return total_; }
@@ -208,20 +210,31 @@ void place_flat(const Program& program, ProgramPlaces& places) {
   }
 }
 
+void size_flat_regions(const FlatLayout& flat, MemoryPlan& plan) {
+  constexpr std::int64_t element = size_of(DType::float32);
+  const auto set = [&plan](Region region, std::int64_t count) {
+    plan.bytes[static_cast<std::size_t>(region)] = checked_multiply(count, element);
+  };
+  set(Region::parameters, flat.parameter_count);
+  set(Region::gradients, flat.gradient_count);
+  set(Region::states, checked_multiply(std::ssize(flat.states), flat.trainable_count));
+  set(Region::statistics, flat.statistic_count);
+}
+
 StagingPlan plan_staging(const std::vector<LoweredProgram>& programs, std::int64_t scalars, bool with_batch) {
   std::array<std::int64_t, step_inputs> largest{scalars};
   for (const LoweredProgram& lowered : programs) {
     const auto parts = batch_parts(lowered.program.batch);
     for (std::size_t i = 1; i < step_inputs; ++i) {
       if (parts[i] == no_tensor || !with_batch) continue;
-      const std::int64_t bytes = lowered.program.tensor(parts[i]).type.bytes() * lowered.program.micro_batches;
+      const std::int64_t bytes = checked_multiply(lowered.program.tensor(parts[i]).type.bytes(), lowered.program.micro_batches);
       largest[i] = std::max(largest[i], bytes);
     }
   }
   StagingPlan staging;
   for (std::size_t part = 0; part < step_inputs; ++part) {
     staging.offsets[part] = staging.bytes;
-    staging.bytes += aligned(largest[part]);
+    staging.bytes = checked_add(staging.bytes, aligned(largest[part]));
   }
   return staging;
 }
@@ -237,8 +250,34 @@ std::string_view name_of(Region region) {
 
 std::int64_t MemoryPlan::total() const {
   std::int64_t sum = 0;
-  for (std::int64_t region : bytes) sum += region;
+  for (std::int64_t region : bytes) sum = checked_add(sum, region);
   return sum;
+}
+
+MemoryPlan least_memory(const std::vector<Program>& programs) {
+  MemoryPlan plan;
+  size_flat_regions(programs.front().flat, plan);
+  for (const Program& program : programs) {
+    for (const Segment& segment : program.segments) {
+      for (const Op& op : segment.ops) {
+        std::set<TensorId> tensors;
+        for (const auto* list : {&op.inputs, &op.outputs}) {
+          for (TensorId id : *list) {
+            const Role role = program.tensor(id).role;
+            const bool alias = program.tensor(id).alias_of != no_tensor;
+            if (!alias && (role == Role::activation || role == Role::input)) tensors.insert(id);
+          }
+        }
+        // Outputs may lie where inputs did.
+        for (const InPlace& pair : op.def->in_place()) tensors.erase(op.outputs[static_cast<std::size_t>(pair.output)]);
+        std::int64_t bytes = 0;
+        for (TensorId id : tensors) bytes = checked_add(bytes, program.tensor(id).type.bytes());
+        plan.slot_bytes = std::max(plan.slot_bytes, bytes);
+      }
+    }
+  }
+  plan.bytes[static_cast<std::size_t>(Region::slot)] = plan.slot_bytes;
+  return plan;
 }
 
 MemoryPlan plan_memory(const std::vector<LoweredProgram>& programs, const Backend& backend) {
@@ -263,18 +302,13 @@ MemoryPlan plan_memory(const std::vector<LoweredProgram>& programs, const Backen
     plan.slots = std::max(plan.slots, program.slots);
     plan.programs.push_back(std::move(places));
   }
-  const FlatLayout& flat = programs.front().program.flat;
-  constexpr std::int64_t element = size_of(DType::float32);
   const auto set = [&plan](Region region, std::int64_t bytes) { plan.bytes[static_cast<std::size_t>(region)] = bytes; };
-  set(Region::parameters, flat.parameter_count * element);
-  set(Region::gradients, flat.gradient_count * element);
-  set(Region::states, static_cast<std::int64_t>(flat.states.size()) * flat.trainable_count * element);
-  set(Region::statistics, flat.statistic_count * element);
+  size_flat_regions(programs.front().program.flat, plan);
   set(Region::copies, copies.total());
   set(Region::scalars, scalars.total());
   plan.staging = plan_staging(programs, scalars.total(), backend.asynchronous());
   if (backend.asynchronous()) set(Region::batches, turns_of(backend) * plan.staging.bytes);
-  set(Region::slot, plan.slots * plan.slot_bytes);
+  set(Region::slot, checked_multiply(plan.slots, plan.slot_bytes));
   return plan;
 }
 

@@ -50,6 +50,10 @@ struct MemoryPlan {
   std::int64_t total() const;
 };
 
+// What the programs need at least, before anything is known of kernels: the flat regions, and as arena the tensors of
+// the op that has most of them. No places.
+MemoryPlan least_memory(const std::vector<Program>& programs);
+
 // The programs share parameters, gradients, states, statistics, scalars, compute copies of equal layout, and the arena.
 MemoryPlan plan_memory(const std::vector<LoweredProgram>& programs, const Backend& backend);
 

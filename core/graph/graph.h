@@ -49,9 +49,16 @@ struct Graph {
   TensorId samples = no_tensor;  // int64 [batch], role input; only where dropout needs it
   TensorId step = no_tensor;     // int64 scalar; likewise
   TensorId output = no_tensor;   // what the loss takes
+  std::int64_t bytes = 0;        // of all tensors together
+
+  // So many that sums and multiples of what a graph holds never overflow; no machine has a thousandth of it.
+  static constexpr std::int64_t most_bytes = std::int64_t{1} << 56;
 
   const Tensor& tensor(TensorId id) const { return tensors[static_cast<std::size_t>(id)]; }
+  // Throws OverflowError where the graph would hold more than most_bytes.
   TensorId add_tensor(Tensor tensor) {
+    bytes = checked_add(bytes, tensor.type.bytes());
+    if (bytes > most_bytes) throw_overflow();
     tensors.push_back(std::move(tensor));
     return static_cast<TensorId>(tensors.size() - 1);
   }

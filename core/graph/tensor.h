@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "core/base/checked.h"
 #include "core/base/error.h"
 #include "core/tensor/dtype.h"
 #include "core/tensor/shape.h"
@@ -18,7 +19,8 @@ struct TensorType {
   Shape shape;  // logical: images NHWC, convolution kernels (height, width, in/groups, out), dense kernels (in, out)
   DType dtype = DType::float32;
 
-  std::int64_t bytes() const { return shape.count() * size_of(dtype); }
+  // Throws OverflowError.
+  std::int64_t bytes() const { return checked_multiply(shape.count(), size_of(dtype)); }
   bool operator==(const TensorType&) const = default;
 };
 

@@ -9,7 +9,7 @@ namespace trainctl {
 Keys<Conv2dOptions> Conv2dOptions::keys() {
   using O = Conv2dOptions;
   return layer_keys<O>("conv2d", "A convolution over images: activation(x * kernel + bias).")
-      .required("filters", &O::filters, "Number of output channels.", at_least(1))
+      .required("filters", &O::filters, "Number of output channels.", between(1, most_channels))
       .required("kernel_size", &O::kernel_size, "Height and width of the window, pixels.", at_least(1))
       .key("strides", &O::strides, "Steps of the window down and right, pixels.", at_least(1))
       .key("padding", &O::padding, "same, valid, or pixels of zeros at each border (down, right).", at_least(0))

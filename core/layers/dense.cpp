@@ -9,7 +9,7 @@ namespace trainctl {
 Keys<DenseOptions> DenseOptions::keys() {
   using O = DenseOptions;
   return layer_keys<O>("dense", "A fully connected layer: activation(x kernel + bias).")
-      .required("units", &O::units, "Number of outputs.", at_least(1))
+      .required("units", &O::units, "Number of outputs.", between(1, most_channels))
       .key("activation", &O::activation, "What is applied to the outputs.")
       .key("use_bias", &O::use_bias, "Whether a bias is added.")
       .key("kernel_initializer", &O::kernel_initializer, "How the kernel begins.")

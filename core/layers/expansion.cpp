@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <set>
+#include <utility>
 
 #include "core/base/format.h"
 #include "core/graph/ops/activations.h"
@@ -29,6 +30,11 @@ bool is_name(const std::string& name) {
 }
 
 const LayerOptions& options_of(const Choice& choice) { return choice.as<LayerOptions>(); }
+
+// Of a network, those that `repeat` stands for counted each time.
+constexpr std::size_t most_layers = 10'000;
+// Of the forward pass: backward pass, gradients and optimizer state are a few times as many.
+constexpr std::int64_t most_bytes = Graph::most_bytes / 16;
 
 }  // namespace
 
@@ -61,12 +67,26 @@ Feature Expansion::expand(const std::vector<Choice>& layers, const Feature& inpu
     const LayerOptions& layer_options = options_of(layers[i]);
     previous = {};
     if (resolve(layer_options.references(), layer, path, inputs)) {
-      previous = layer_options.expand(layer, inputs);
+      previous = expand_layer(layer_options, layer, inputs);
       if (previous.known()) finish(layer, previous);
     }
     features_[layer.path()] = previous;
   }
   return previous;
+}
+
+Feature Expansion::expand_layer(const LayerOptions& layer_options, Layer& layer, const std::vector<Feature>& inputs) {
+  if (++expanded_ > most_layers) {
+    if (expanded_ > most_layers + 1) return {};
+    return layer.error(format("the network has more than {} layers", most_layers), inputs[0]);
+  }
+  try {
+    const Feature output = layer_options.expand(layer, inputs);
+    if (graph.bytes <= most_bytes) return output;
+  } catch (const OverflowError&) {
+  }
+  if (std::exchange(too_large_, true)) return {};
+  return layer.error("its tensors are larger than any memory", inputs[0]);
 }
 
 std::vector<std::string> Expansion::choose_names(const std::vector<Choice>& layers, const std::string& path,

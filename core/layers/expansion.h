@@ -35,9 +35,13 @@ class Expansion {
   // The feature of a name as seen from layers below a path; null where there is none.
   const Feature* find(const std::string& name, const std::string& path) const;
   std::vector<std::string> visible_from(const std::string& path) const;
+  // What the layer gives; unknown where its sizes overflow, which is reported.
+  Feature expand_layer(const LayerOptions& layer_options, Layer& layer, const std::vector<Feature>& inputs);
   void finish(Layer& layer, const Feature& output);
 
   std::map<std::string, Feature> features_;  // by path
+  std::size_t expanded_ = 0;                 // layers so far
+  bool too_large_ = false;                   // was reported
 };
 
 }  // namespace trainctl

@@ -57,7 +57,7 @@ Initializer make_initializer(const Choice& choice, const Shape& shape) {
   } else {
     // A convolution's window counts on both sides.
     const std::int64_t in = shape[shape.rank() - 2], out = shape.back();
-    const double window = static_cast<double>(shape.count() / (in * out));
+    const double window = static_cast<double>(shape.count() / checked_multiply(in, out));
     initializer.fan_in = window * static_cast<double>(in);
     initializer.fan_out = window * static_cast<double>(out);
   }

@@ -36,8 +36,8 @@ TensorId Layer::parameter(const std::string& name, const Shape& shape, Initializ
   tensor.type.shape = shape;
   tensor.role = Role::parameter;
   tensor.place = place_;
-  line_.parameters += shape.count();
-  line_.trainable += shape.count();
+  line_.parameters = checked_add(line_.parameters, shape.count());
+  line_.trainable = line_.parameters;
   const TensorId id = expansion_.graph.add_tensor(std::move(tensor));
   expansion_.graph.parameters.push_back({id, std::move(initializer), true, decay});
   return id;

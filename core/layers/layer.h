@@ -13,6 +13,9 @@
 
 namespace trainctl {
 
+// Channels of a layer: libraries count them in 32 bits.
+inline constexpr double most_channels = 2'147'483'647;
+
 // A value on its way from layer to layer. Unknown behind a layer that has an error: what takes it is not checked
 // further.
 struct Feature {

@@ -1,6 +1,9 @@
 // The `model` section, and the graph of a model.
 #include "core/layers/model.h"
 
+#include <optional>
+
+#include "core/base/format.h"
 #include "core/layers/activations.h"
 #include "core/layers/expansion.h"
 #include "core/layers/model_options.h"
@@ -12,23 +15,28 @@ Keys<ModelOptions> ModelOptions::keys() {
       .key("preset", &ModelOptions::preset, "A network of configs/models by name, or a path to a file of that form.")
       .key("with", &ModelOptions::with, "The preset's parameters by name; absent: its defaults.")
       .key("layers", &ModelOptions::layers, "The layers in order; each takes the output of the one before.")
-      .check([](const ModelOptions& model, const Node& node, Reader& reader) {
-        if (!model.layers.empty() || !model.preset.name.empty()) return;
-        reader.error(node.place, "model needs layers or a preset");
-      });
+      .exclusive({"preset", "layers"})
+      .one_of({"layers", "preset"}, "the network");
 }
 
 BuiltModel build_model(const ModelOptions& model, const BuildOptions& options, Reader& reader) {
   require(!model.layers.empty(), "a model was built before its preset was replaced by layers");
-  Expansion expansion(options, reader);
-  const std::size_t before = reader.diagnostics().size();
-  const Feature output = expansion.expand(model.layers, expansion.input(), "", true, "input");
-  expansion.graph.output = output.tensor;
-  if (reader.diagnostics().size() == before) expansion.check_all_used();
-  if (reader.diagnostics().size() == before && expansion.graph.parameters.empty()) {
+  std::optional<Expansion> expansion;
+  try {
+    expansion.emplace(options, reader);
+  } catch (const OverflowError&) {
+    reader.error(model.layers[0].place,
+                 format("a batch of {} samples of {} is larger than any memory", options.batch, to_string(options.sample)));
+    return {};
+  }
+  const std::size_t before = reader.count();
+  const Feature output = expansion->expand(model.layers, expansion->input(), "", true, "input");
+  expansion->graph.output = output.tensor;
+  if (reader.count() == before) expansion->check_all_used();
+  if (reader.count() == before && expansion->graph.parameters.empty()) {
     reader.error(model.layers[0].place, "the network has no parameters: there is nothing to train");
   }
-  return {std::move(expansion.graph), std::move(expansion.lines)};
+  return {std::move(expansion->graph), std::move(expansion->lines)};
 }
 
 FinalActivation final_activation(const ModelOptions& model) {

@@ -41,7 +41,7 @@ Feature Pooling2dOptions<mode>::expand(Layer& layer, const std::vector<Feature>&
         format("padding {} leaves windows of {} pixels empty", window.padding_before[axis], window.size[axis]),
         inputs[0]);
   }
-  if (mode == PoolMode::max && pool_size[0] * pool_size[1] > largest_max_window) {
+  if (mode == PoolMode::max && checked_multiply(pool_size[0], pool_size[1]) > largest_max_window) {
     return layer.error(
         format("a window of {}x{} has more than {} elements", pool_size[0], pool_size[1], largest_max_window),
         inputs[0]);

@@ -5,6 +5,7 @@
 #include <map>
 
 #include "core/base/format.h"
+#include "core/spec/values.h"
 
 namespace trainctl {
 namespace {
@@ -22,10 +23,12 @@ Parameters parameters_of(const Node& file, const Node& preset, const Node* with,
   Parameters parameters;
   if (const Node* declared = file.find("parameters")) {
     if (!declared->is_map()) reader.expected(*declared, "a map from names to defaults");
+    keys_are_unique(*declared, reader);
     for (const Node::Entry& entry : declared->entries) parameters[entry.key] = entry.value;
   }
   if (with && !with->is_null()) {
     if (!with->is_map()) reader.expected(*with, "a map from parameters to values");
+    keys_are_unique(*with, reader);
     for (const Node::Entry& entry : with->entries) {
       const auto parameter = parameters.find(entry.key);
       if (parameter != parameters.end()) {
@@ -46,22 +49,37 @@ Parameters parameters_of(const Node& file, const Node& preset, const Node* with,
   return parameters;
 }
 
-Node substitute(const Node& node, const Parameters& parameters, Reader& reader) {
+// `depth`: levels above the node.
+Node substitute(const Node& node, const Parameters& parameters, Reader& reader, std::size_t depth) {
   if (node.is_scalar() && node.text.starts_with('$')) {
     const std::string name = node.text.substr(1);
-    if (const auto parameter = parameters.find(name); parameter != parameters.end()) return parameter->second;
+    if (const auto parameter = parameters.find(name); parameter != parameters.end()) {
+      const Extent extent = extent_of(parameter->second);
+      if (!reader.take(node.place, extent.values, extent.bytes)) return {};
+      if (depth + extent.levels <= ConfigLimits::levels) return parameter->second;
+      reader.error(node.place, format("more than {} levels", ConfigLimits::levels));
+      return {};
+    }
     reader.error(node.place,
                  format("'{}' is no parameter of this preset{}", node.text, suggestion(name, names_of(parameters))));
   }
-  Node result = node;
-  for (Node& item : result.items) item = substitute(item, parameters, reader);
-  for (Node::Entry& entry : result.entries) entry.value = substitute(entry.value, parameters, reader);
+  Node result;
+  result.kind = node.kind;
+  result.text = node.text;
+  result.quoted = node.quoted;
+  result.place = node.place;
+  result.base_directory = node.base_directory;
+  for (const Node& item : node.items) result.items.push_back(substitute(item, parameters, reader, depth + 1));
+  for (const Node::Entry& entry : node.entries) {
+    result.entries.push_back({entry.key, entry.key_place, substitute(entry.value, parameters, reader, depth + 1)});
+  }
   return result;
 }
 
 // What stands in the preset's file beside what belongs there.
 void check_file(const Node& file, Reader& reader) {
   if (!file.is_map()) return reader.expected(file, "a preset: a map with 'layers'");
+  keys_are_unique(file, reader);
   const std::vector<std::string> keys{"shape", "parameters", "layers"};
   for (const Node::Entry& entry : file.entries) {
     if (std::find(keys.begin(), keys.end(), entry.key) != keys.end()) continue;
@@ -74,30 +92,26 @@ void check_file(const Node& file, Reader& reader) {
 
 Node expand_preset(const Node& model, const PresetLoader& load, Reader& reader) {
   const Node* preset = model.find("preset");
-  if (!preset) return model;
-  const std::size_t before = reader.diagnostics().size();
-  for (const Node::Entry& entry : model.entries) {
-    if (entry.key == "layers")
-      reader.error(entry.key_place, "layers and a preset exclude each other", preset->place, "preset");
-  }
+  if (!preset || model.find("layers")) return model;  // both: the section's own rule
+  const std::size_t before = reader.count();
   if (!preset->is_scalar()) {
     reader.error(preset->place, format("preset must be a name or a path, not {}", describe(*preset)));
     return model;
   }
   const Node file = load(*preset, reader);
-  if (file.is_null() && reader.diagnostics().size() > before) return model;
+  if (file.is_null() && reader.count() > before) return model;
   check_file(file, reader);
   const Parameters parameters = parameters_of(file, *preset, model.find("with"), reader);
-  if (reader.diagnostics().size() > before) return model;
+  if (reader.count() > before) return model;
 
   Node result = model;
   std::erase_if(result.entries, [](const Node::Entry& entry) { return entry.key == "with"; });
   for (Node::Entry& entry : result.entries) {
     if (entry.key != "preset") continue;
     entry.key = "layers";
-    entry.value = substitute(*file.find("layers"), parameters, reader);
+    entry.value = substitute(*file.find("layers"), parameters, reader, 2);
   }
-  return reader.diagnostics().size() > before ? model : result;
+  return reader.count() > before ? model : result;
 }
 
 }  // namespace trainctl

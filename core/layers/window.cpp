@@ -3,23 +3,40 @@
 
 #include <algorithm>
 
+#include "core/base/checked.h"
 #include "core/base/format.h"
 
 namespace trainctl {
+namespace {
+
+// Pixels of a side, of a window or between windows: libraries count them in 32 bits, sums of several too.
+constexpr std::int64_t most_pixels = std::int64_t{1} << 24;
+
+}  // namespace
 
 std::optional<std::string> resolve_padding(Window& window, const Padding& padding, const Size2d& input,
                                            const std::string& what) {
   for (std::size_t axis = 0; axis < 2; ++axis) {
-    const std::int64_t span = window.dilation[axis] * (window.size[axis] - 1) + 1;
+    const std::int64_t span = checked_add(checked_multiply(window.dilation[axis], window.size[axis] - 1), 1);
+    if (input[axis] > most_pixels || window.strides[axis] > most_pixels) {
+      return format("{} {} is more than {} pixels", input[axis] > most_pixels ? "input" : "stride",
+                    std::max(input[axis], window.strides[axis]), most_pixels);
+    }
     if (const auto* pixels = std::get_if<Size2d>(&padding)) {
       window.padding_before[axis] = window.padding_after[axis] = (*pixels)[axis];
     } else if (std::get<PaddingMode>(padding) == PaddingMode::same) {
-      const std::int64_t output = (input[axis] + window.strides[axis] - 1) / window.strides[axis];
-      const std::int64_t total = std::max<std::int64_t>((output - 1) * window.strides[axis] + span - input[axis], 0);
+      const std::int64_t output = divide_up(input[axis], window.strides[axis]);
+      const std::int64_t covered = checked_add((output - 1) * window.strides[axis], span);
+      const std::int64_t total = std::max<std::int64_t>(covered - input[axis], 0);
       window.padding_before[axis] = total / 2;
       window.padding_after[axis] = total - total / 2;
     }
-    const std::int64_t padded = input[axis] + window.padding_before[axis] + window.padding_after[axis];
+    const std::int64_t padding_sum = checked_add(window.padding_before[axis], window.padding_after[axis]);
+    const std::int64_t padded = checked_add(input[axis], padding_sum);
+    if (padded > most_pixels && padding_sum > 0) {
+      return format("input {} with padding {} is more than {} pixels", input[axis], window.padding_before[axis],
+                    most_pixels);
+    }
     if (span <= padded) continue;
     std::string text = format("{} {}", what, span);
     if (window.dilation[axis] > 1) text += format(" ({} dilated by {})", window.size[axis], window.dilation[axis]);

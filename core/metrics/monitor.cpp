@@ -1,9 +1,27 @@
 // Comparing values of a monitored metric.
 #include "core/metrics/monitor.h"
 
+#include <algorithm>
 #include <cmath>
 
+#include "core/base/format.h"
+
 namespace trainctl {
+
+std::string why_not_monitored(std::string_view monitor, const std::vector<std::string>& results, bool has_validation) {
+  const bool on_validation = monitor.starts_with("val_");
+  const std::string_view name = on_validation ? monitor.substr(4) : monitor;
+  if (std::find(results.begin(), results.end(), name) == results.end()) {
+    std::vector<std::string> names = results;
+    for (const std::string& result : results) {
+      if (has_validation) names.push_back("val_" + result);
+    }
+    return format("monitor '{}' is nothing that this run reports; there is {}", monitor, join_or(names));
+  }
+  if (!on_validation || has_validation) return {};
+  return format("monitor '{}' wants validation data, and the config has none: state data.validation, or monitor '{}'",
+                monitor, name);
+}
 
 MonitorMode mode_of(std::string_view metric) {
   return metric.ends_with("accuracy") ? MonitorMode::maximum : MonitorMode::minimum;

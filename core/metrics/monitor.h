@@ -1,7 +1,9 @@
 // What is monitored for the best checkpoint and for early stopping, and which of two values is better.
 #pragma once
 
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "core/spec/values.h"
 
@@ -13,6 +15,9 @@ template <>
 struct EnumNames<MonitorMode> {
   static constexpr EnumName<MonitorMode> names[] = {{MonitorMode::minimum, "min"}, {MonitorMode::maximum, "max"}};
 };
+
+// Why a run with these results ("loss", "accuracy", ...) cannot monitor the metric of this name; "" where it can.
+std::string why_not_monitored(std::string_view monitor, const std::vector<std::string>& results, bool has_validation);
 
 // The mode that follows from a metric's name ("val_accuracy"): accuracies grow, everything else shrinks.
 MonitorMode mode_of(std::string_view metric);

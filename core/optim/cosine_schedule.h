@@ -10,6 +10,7 @@ struct CosineSchedule final : ScheduleOptions {
   double minimum = 0;
 
   static Keys<CosineSchedule> keys();
+  bool needs_length() const override { return true; }
 
  protected:
   double rate(double base, const ScheduleTime& time, double warmup) const override;

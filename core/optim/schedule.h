@@ -21,6 +21,8 @@ struct ScheduleOptions : Options {
   // The learning rate of a step. During the first W = warmup steps it rises linearly, (step + 1) / W of what the
   // schedule gives. Throws Error{config} where the schedule needs total_steps and it is not known.
   double learning_rate(double base, const ScheduleTime& time) const;
+  // Whether the schedule wants total_steps.
+  virtual bool needs_length() const { return false; }
 
  protected:
   // The rate without warm-up, whose length in steps is given for schedules that begin behind it.

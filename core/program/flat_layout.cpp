@@ -8,7 +8,7 @@ namespace trainctl {
 namespace {
 
 // The next place where a parameter may begin.
-std::int64_t aligned(std::int64_t offset) { return (offset + flat_alignment - 1) / flat_alignment * flat_alignment; }
+std::int64_t aligned(std::int64_t offset) { return round_up(offset, flat_alignment); }
 
 // Parameters in the order in which the last op that writes their gradient runs.
 std::vector<TensorId> backward_order(const Backward& backward) {
@@ -39,7 +39,7 @@ FlatLayout flat_layout(const Graph& graph, const Backward& backward, const std::
     const std::int64_t count = graph.tensor(parameter).type.shape.count();
     layout.parameters.push_back(
         {parameter, gradient, layout.parameter_count, count, decays(*parameters.at(parameter))});
-    layout.parameter_count = aligned(layout.parameter_count + count);
+    layout.parameter_count = aligned(checked_add(layout.parameter_count, count));
   };
   for (TensorId parameter : backward_order(backward)) append(parameter, backward.parameter_gradients.at(parameter));
   layout.trainable_count = layout.parameter_count;
@@ -49,12 +49,12 @@ FlatLayout flat_layout(const Graph& graph, const Backward& backward, const std::
 
   for (const GraphStatistic& statistic : graph.statistics) {
     layout.statistics.push_back({statistic.moving, layout.statistic_count});
-    layout.statistic_count += graph.tensor(statistic.moving).type.shape.count();
+    layout.statistic_count = checked_add(layout.statistic_count, graph.tensor(statistic.moving).type.shape.count());
   }
   layout.gradient_count = layout.trainable_count;
   for (TensorId sum : reduced) {
     layout.reduced.push_back({sum, layout.gradient_count});
-    layout.gradient_count += graph.tensor(sum).type.shape.count();
+    layout.gradient_count = checked_add(layout.gradient_count, graph.tensor(sum).type.shape.count());
   }
   return layout;
 }

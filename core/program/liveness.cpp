@@ -9,6 +9,7 @@
 #include <numeric>
 #include <tuple>
 
+#include "core/base/checked.h"
 #include "core/base/error.h"
 
 namespace trainctl {
@@ -32,7 +33,7 @@ std::vector<Block> merge(std::span<const Lifetime> lifetimes, std::int64_t align
     const Lifetime& lifetime = lifetimes[i];
     require(lifetime.bytes >= 0 && lifetime.first <= lifetime.last, "a lifetime has bytes and ends after its start");
     if (lifetime.continues < 0) {
-      blocks.push_back({(lifetime.bytes + alignment - 1) / alignment * alignment, lifetime.first, lifetime.last});
+      blocks.push_back({round_up(lifetime.bytes, alignment), lifetime.first, lifetime.last});
       return block_of[i] = static_cast<int>(blocks.size()) - 1;
     }
     const Lifetime& before = lifetimes[static_cast<std::size_t>(lifetime.continues)];
@@ -50,11 +51,11 @@ std::vector<Block> merge(std::span<const Lifetime> lifetimes, std::int64_t align
 std::int64_t most_alive(const std::vector<Block>& blocks) {
   std::map<int, std::int64_t> change;
   for (const Block& block : blocks) {
-    change[block.first] += block.bytes;
+    change[block.first] = checked_add(change[block.first], block.bytes);
     change[block.last + 1] -= block.bytes;
   }
   std::int64_t alive = 0, most = 0;
-  for (const auto& [time, bytes] : change) most = std::max(most, alive += bytes);
+  for (const auto& [time, bytes] : change) most = std::max(most, alive = checked_add(alive, bytes));
   return most;
 }
 
@@ -78,10 +79,10 @@ Placed place(const std::vector<Block>& blocks, const std::vector<int>& order) {
         smallest = gap;
         best = end;
       }
-      end = std::max(end, offset(other) + at(other).bytes);
+      end = std::max(end, checked_add(offset(other), at(other).bytes));
     }
     offset(b) = best >= 0 ? best : end;
-    result.bytes = std::max(result.bytes, offset(b) + at(b).bytes);
+    result.bytes = std::max(result.bytes, checked_add(offset(b), at(b).bytes));
     const auto behind =
         std::upper_bound(by_offset.begin(), by_offset.end(), b, [&](int a, int c) { return offset(a) < offset(c); });
     by_offset.insert(behind, b);
@@ -106,7 +107,7 @@ ArenaPlan plan_arena(std::span<const Lifetime> lifetimes, std::int64_t alignment
         return Rank{-(b.last - b.first), -b.bytes, b.first};
       },  // longest first
       [](const Block& b) {
-        return Rank{-b.bytes * (b.last - b.first + 1), -b.bytes, b.first};
+        return Rank{-saturated_multiply(b.bytes, b.last - b.first + 1), -b.bytes, b.first};
       },
       [](const Block& b) {
         return Rank{b.first, -b.bytes, -b.last};

@@ -1,8 +1,6 @@
 // Reading and writing of choices.
 #include "core/spec/choice.h"
 
-#include <algorithm>
-
 #include "core/base/format.h"
 #include "core/spec/keys.h"
 
@@ -24,10 +22,11 @@ const Section* find(const ChoiceTable& table, const std::string& name, const Pla
 }
 
 // Fills the choice with options read from a node: a map, the shorthand's value, or null for all defaults.
-bool fill(const Section& section, const Node& node, const Place& place, Reader& reader, Choice& choice) {
+bool fill(const Section& section, const Node& node, const Place& place, Reader& reader, Choice& choice,
+          std::string_view ignored = {}) {
   const auto options = section.make();
   const ReadingContext context(reader, section.name);
-  const bool good = section.read(node, reader, dynamic_cast<void*>(options.get()));
+  const bool good = section.read(node, reader, dynamic_cast<void*>(options.get()), ignored);
   choice = {section.name, place, options};
   return good;
 }
@@ -44,10 +43,7 @@ Node nothing_at(const Node& node) {
 bool read_named(const ChoiceTable& table, const Node& node, Reader& reader, Choice& choice) {
   const OpenChoice open = open_choice(table, *node.find("name"), reader);
   if (!open.section) return false;
-  Node rest = node;
-  rest.entries.erase(std::find_if(rest.entries.begin(), rest.entries.end(),
-                                  [](const Node::Entry& entry) { return entry.key == "name"; }));
-  return fill(*open.section, rest, node.place, reader, choice);
+  return fill(*open.section, node, node.place, reader, choice, "name");
 }
 
 bool read_item(const ChoiceTable& table, const Node& node, Reader& reader, Choice& choice) {

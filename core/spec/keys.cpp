@@ -1,6 +1,8 @@
 // Reading and writing a section: keys, defaults, rules.
 #include "core/spec/keys.h"
 
+#include <unordered_set>
+
 #include "core/base/format.h"
 #include "core/spec/units.h"
 #include "core/spec/values.h"
@@ -61,11 +63,12 @@ struct Outcome {
 };
 
 void read_entries(const Section& section, const std::vector<Target>& targets, const Node& map, Reader& reader,
-                  Outcome& outcome) {
+                  std::string_view ignored, Outcome& outcome) {
   if (!keys_are_unique(map, reader)) outcome.good = false;
   const std::vector<std::string> names = known_keys(section, targets);
+  std::unordered_set<std::string_view> seen;
   for (const Node::Entry& entry : map.entries) {
-    if (map.find(entry.key) != &entry.value) continue;  // a repeated key, reported
+    if (entry.key == ignored || !seen.insert(entry.key).second) continue;  // a repeated one was reported
     const Key* found = nullptr;
     for (const Target& target : targets) {
       const Key* key = target.section->find(entry.key);
@@ -89,6 +92,40 @@ void report_missing(const Section& section, const Node& map, Reader& reader, Out
     const std::string who = section.name.empty() ? "the config" : section.name;
     reader.error(map.place, format("{} needs '{}': {}", who, key.name, key.meaning));
     outcome.failed(key, nullptr);
+  }
+}
+
+// The value of a key, or null where there is none.
+const Node* value_of(const Node& map, const std::string& key) {
+  const Node* value = map.find(key);
+  if (!value || value->is_null() || is_word(*value, "none")) return nullptr;
+  const bool empty = (value->is_sequence() && value->items.empty()) || (value->is_map() && value->entries.empty());
+  return empty ? nullptr : value;
+}
+
+void check_groups(const Section& section, const Node& map, Reader& reader) {
+  for (const Section::Group& group : section.exclusive) {
+    const Node* first = nullptr;
+    std::string name;
+    for (const std::string& key : group.keys) {
+      const Node* value = value_of(map, key);
+      if (!value) continue;
+      if (first) {
+        reader.error(value->place, format("{} beside {}; state one of them", key, name), first->place, name);
+      } else {
+        first = value;
+        name = key;
+      }
+    }
+  }
+  for (const Section::Group& group : section.needed) {
+    std::vector<std::string> quoted;
+    bool found = false;
+    for (const std::string& key : group.keys) {
+      found = found || value_of(map, key);
+      quoted.push_back("'" + key + "'");
+    }
+    if (!found) reader.error(map.place, format("{} needs {}: {}", section.name, join_or(quoted), group.meaning));
   }
 }
 
@@ -123,20 +160,20 @@ const Key* Section::find(std::string_view key) const {
   return nullptr;
 }
 
-bool Section::read(const Node& node, Reader& reader, void* object) const {
-  Node map = node;
-  if (node.is_null()) {
-    map.kind = Node::Kind::map;
-  } else if (!node.is_map()) {
-    if (shorthand.empty()) {
-      reader.expected(node, TypeInfo{.kind = TypeInfo::Kind::section});
-      return false;
-    }
-    map = map_node();
-    map.place = node.place;
-    map.base_directory = node.base_directory;
-    map.entries.push_back({shorthand, node.place, node});
+bool Section::read(const Node& node, Reader& reader, void* object, std::string_view ignored) const {
+  if (node.is_map()) return read_map(node, reader, object, ignored);
+  if (!node.is_null() && shorthand.empty()) {
+    reader.expected(node, TypeInfo{.kind = TypeInfo::Kind::section});
+    return false;
   }
+  Node map = map_node();
+  map.place = node.place;
+  map.base_directory = node.base_directory;
+  if (!node.is_null()) map.entries.push_back({shorthand, node.place, node});
+  return read_map(map, reader, object, ignored);
+}
+
+bool Section::read_map(const Node& map, Reader& reader, void* object, std::string_view ignored) const {
 
   std::vector<Target> targets{{this, object, {}}};
   Outcome outcome;
@@ -147,14 +184,15 @@ bool Section::read(const Node& node, Reader& reader, void* object) const {
     const Key::Flattened choice = key.flatten(*name, reader, object);
     if (choice.section) targets.push_back({choice.section, choice.object, key.type.table().what});
   }
-  read_entries(*this, targets, map, reader, outcome);
+  read_entries(*this, targets, map, reader, ignored, outcome);
   for (const Target& target : targets) report_missing(*target.section, map, reader, outcome);
   if (!outcome.sound) return false;
-  const std::size_t before = reader.diagnostics().size();
+  const std::size_t before = reader.count();
   for (const Target& target : targets) {
+    check_groups(*target.section, map, reader);
     for (const auto& check : target.section->checks) check(target.object, map, reader);
   }
-  return outcome.good && reader.diagnostics().size() == before;
+  return outcome.good && reader.count() == before;
 }
 
 Node Section::write(const void* object) const {

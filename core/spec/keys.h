@@ -59,16 +59,27 @@ struct Section {
   std::string shorthand;  // this key takes the value where it is no map: `resize: 256`
   std::vector<Key> keys;
   std::function<std::shared_ptr<Options>()> make;  // set where the struct derives from Options
+  // Keys of which at most one has a value, and keys of which one at least has: also for the schema.
+  struct Group {
+    std::vector<std::string> keys;
+    std::string meaning;  // what they state together
+  };
+  std::vector<Group> exclusive;
+  std::vector<Group> needed;
   // Rules across keys. They run when the section's own keys are there and were read well; a section or a choice below
   // it may be wrong, and the choice then be empty.
   std::vector<std::function<void(const void*, const Node&, Reader&)>> checks;
 
   const Key* find(std::string_view key) const;
   // Reads a map (or the shorthand's value, or null for all defaults) into the object. Reports unknown keys (with a
-  // suggestion), repeated ones, missing ones, wrong types and ranges. False when something was reported.
-  bool read(const Node& node, Reader& reader, void* object) const;
+  // suggestion), repeated ones, missing ones, wrong types and ranges. False when something was reported. An `ignored` key
+  // is somebody else's.
+  bool read(const Node& node, Reader& reader, void* object, std::string_view ignored = {}) const;
   // A map with every key that has a value, defaults too; read() gives an equal object from it.
   Node write(const void* object) const;
+
+ private:
+  bool read_map(const Node& map, Reader& reader, void* object, std::string_view ignored) const;
 };
 
 // Reports a number outside the range ("units must be at least 1, not 0"); for lists and maps, every number in them.
@@ -112,6 +123,16 @@ class Keys {
   // The key that takes the value where the options are no map.
   Keys&& shorthand(std::string name) && {
     section_.shorthand = std::move(name);
+    return std::move(*this);
+  }
+  // Of these keys at most one has a value ("none", and an empty list or map, are no value).
+  Keys&& exclusive(std::vector<std::string> names) && {
+    section_.exclusive.push_back({std::move(names), ""});
+    return std::move(*this);
+  }
+  // Of these keys one at least has a value.
+  Keys&& one_of(std::vector<std::string> names, std::string meaning) && {
+    section_.needed.push_back({std::move(names), std::move(meaning)});
     return std::move(*this);
   }
   // A rule across keys (see Section::checks): check(options, node, reader) reports what is wrong. The node is the

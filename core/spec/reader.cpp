@@ -3,7 +3,9 @@
 
 #include <algorithm>
 #include <cctype>
+#include <utility>
 
+#include "core/base/format.h"
 #include "core/spec/keys.h"
 
 namespace trainctl {
@@ -88,6 +90,32 @@ std::string describe(const TypeInfo& type) {
   return join_or(words);
 }
 
+void Reader::error(const Place& place, std::string message, const Place& related_place, std::string related) {
+  if (diagnostics_.size() >= ConfigLimits::errors) {
+    ++unreported_;
+    return;
+  }
+  diagnostics_.push_back({place, std::move(message), related_place, std::move(related)});
+}
+
+bool Reader::refuse(const Place& place, std::size_t most, const char* what) {
+  if (!std::exchange(refused_, true)) {
+    error(place, format("the config comes to more than {} {}, with all that it includes and repeats", most, what));
+  }
+  return false;
+}
+
+bool Reader::take_file(const Place& place) {
+  return ++files_ <= ConfigLimits::files || refuse(place, ConfigLimits::files, "files");
+}
+
+bool Reader::take(const Place& place, std::size_t values, std::size_t bytes) {
+  values_ += values;
+  bytes_ += bytes;
+  if (values_ > ConfigLimits::values) return refuse(place, ConfigLimits::values, "values");
+  return bytes_ <= ConfigLimits::bytes || refuse(place, ConfigLimits::bytes, "bytes");
+}
+
 void Reader::expected(const Node& node, std::string_view what) {
   error(node.place, context_.key + " must be " + std::string(what) + ", not " + describe(node));
 }
@@ -125,6 +153,10 @@ void Reader::throw_if_failed() const {
     if (file_a != file_b) return file_a < file_b;
     return a.place.line != b.place.line ? a.place.line < b.place.line : a.place.column < b.place.column;
   });
+  if (unreported_ > 0) {
+    const Place file{sorted.front().place.file, 0, 0};
+    sorted.push_back({file, format("and {} more", unreported_), {}, {}});
+  }
   throw ConfigError(std::move(sorted));
 }
 

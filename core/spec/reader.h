@@ -13,18 +13,35 @@ namespace trainctl {
 
 struct TypeInfo;
 
+// The most that one config may come to, with all that it includes, repeats and refers to: enough for any network, and
+// read in less than a second.
+struct ConfigLimits {
+  static constexpr std::size_t values = 200'000;
+  static constexpr std::size_t bytes = 8'000'000;  // of the files, and of what aliases and variables add
+  static constexpr std::size_t files = 100;
+  static constexpr std::size_t levels = 100;
+  static constexpr std::size_t errors = 100;  // that are reported
+};
+
 class Reader {
  public:
-  void error(const Place& place, std::string message) { diagnostics_.push_back({place, std::move(message), {}, {}}); }
-  void error(const Place& place, std::string message, const Place& related_place, std::string related) {
-    diagnostics_.push_back({place, std::move(message), related_place, std::move(related)});
-  }
+  // Behind ConfigLimits::errors further ones are only counted.
+  void error(const Place& place, std::string message) { error(place, std::move(message), {}, {}); }
+  void error(const Place& place, std::string message, const Place& related_place, std::string related);
+
+  // Counts what the config is made of: files, and values with their text as far as it was not counted before. False
+  // where it is more than ConfigLimits allow, which is reported once.
+  bool take_file(const Place& place);
+  bool take(const Place& place, std::size_t values, std::size_t bytes);
+
   // "epochs must be a whole number or none, not 'ten'": the key being read, what is expected, what stands there.
   void expected(const Node& node, std::string_view what);
   void expected(const Node& node, const TypeInfo& type);
 
   const std::vector<Diagnostic>& diagnostics() const { return diagnostics_; }
   bool ok() const { return diagnostics_.empty(); }
+  // How many errors there were so far, reported or only counted.
+  std::size_t count() const { return diagnostics_.size() + unreported_; }
   // Whether something was reported about the value at this place already.
   bool reported(const Place& place) const;
   // Throws ConfigError with everything found, file by file, in the order of each file.
@@ -39,7 +56,14 @@ class Reader {
     std::string key = "the value";
     std::vector<std::string> words;
   };
+  bool refuse(const Place& place, std::size_t most, const char* what);
+
   std::vector<Diagnostic> diagnostics_;
+  std::size_t unreported_ = 0;
+  std::size_t files_ = 0;
+  std::size_t values_ = 0;
+  std::size_t bytes_ = 0;
+  bool refused_ = false;
   Context context_;
 };
 

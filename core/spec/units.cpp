@@ -48,7 +48,8 @@ template <std::size_t count>
 std::optional<double> scaled(const Quantity& quantity, const Unit (&units)[count]) {
   if (quantity.unit.empty()) return quantity.amount;
   for (const Unit& unit : units) {
-    if (unit.name == quantity.unit) return quantity.amount * unit.factor;
+    const double amount = quantity.amount * unit.factor;
+    if (unit.name == quantity.unit) return std::isfinite(amount) ? std::optional(amount) : std::nullopt;
   }
   return {};
 }
@@ -61,7 +62,8 @@ std::optional<double> parse_number(std::string_view text) {
   const auto above = plain_number(text.substr(0, slash));
   const auto below = plain_number(text.substr(slash + 1));
   if (!above || !below || *below == 0) return {};
-  return *above / *below;
+  const double quotient = *above / *below;
+  return std::isfinite(quotient) ? std::optional(quotient) : std::nullopt;
 }
 
 std::optional<std::int64_t> parse_integer(std::string_view text) {

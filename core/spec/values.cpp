@@ -3,8 +3,10 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 #include <filesystem>
 #include <limits>
+#include <unordered_map>
 
 #include "core/base/format.h"
 
@@ -25,6 +27,19 @@ bool read_unquoted(const Node& node, Reader& reader, Kind kind, T& value, Parse 
   }
   reader.expected(node, TypeInfo{.kind = kind});
   return false;
+}
+
+// Reports an amount beyond what clocks and counters hold: `most`, written with its unit.
+bool in_bounds(const Node& node, Reader& reader, double amount, double most, std::string_view text) {
+  if (std::abs(amount) <= most) return true;
+  reader.error(node.place, format("{} must be at most {}, not {}", reader.key(), text, describe(node)));
+  return false;
+}
+
+// Some 30 years, and more steps than a run can have.
+bool in_bounds(const Node& node, Reader& reader, const Duration& duration) {
+  return duration.unit == Duration::Unit::seconds ? in_bounds(node, reader, duration.amount, 1e9, "1e9 s")
+                                                  : in_bounds(node, reader, duration.amount, 1e12, "1e12");
 }
 
 template <class T>
@@ -134,7 +149,9 @@ bool Value<Path>::ScalarValue::read(const Node& node, Reader& reader, Path& valu
     reader.expected(node, type());
     return false;
   }
-  const fs::path base = node.base_directory.empty() ? fs::current_path() : fs::absolute(node.base_directory);
+  std::error_code failure;  // in a folder that is gone, say: then the path stays relative
+  const fs::path base =
+      node.base_directory.empty() ? fs::current_path(failure) : fs::absolute(node.base_directory, failure);
   value.text = (base / node.text).lexically_normal().string();
   return true;
 }
@@ -145,7 +162,7 @@ Node Value<Path>::ScalarValue::write(const Path& value) {
 
 template <>
 bool Value<Duration>::ScalarValue::read(const Node& node, Reader& reader, Duration& value) {
-  return read_unquoted(node, reader, Kind::duration, value, parse_duration);
+  return read_unquoted(node, reader, Kind::duration, value, parse_duration) && in_bounds(node, reader, value);
 }
 template <>
 Node Value<Duration>::ScalarValue::write(const Duration& value) {
@@ -154,7 +171,8 @@ Node Value<Duration>::ScalarValue::write(const Duration& value) {
 
 template <>
 bool Value<Seconds>::ScalarValue::read(const Node& node, Reader& reader, Seconds& value) {
-  return read_unquoted(node, reader, Kind::time, value, parse_seconds);
+  return read_unquoted(node, reader, Kind::time, value, parse_seconds) &&
+         in_bounds(node, reader, value.value, 1e9, "1e9 s");
 }
 template <>
 Node Value<Seconds>::ScalarValue::write(const Seconds& value) {
@@ -188,14 +206,12 @@ TypeInfo with_words(TypeInfo type, const std::vector<std::string>& words) {
 
 bool keys_are_unique(const Node& map, Reader& reader) {
   bool unique = true;
+  std::unordered_map<std::string_view, const Place*> first;
   for (const Node::Entry& entry : map.entries) {
-    for (const Node::Entry& first : map.entries) {
-      if (&first == &entry) break;
-      if (first.key != entry.key) continue;
-      reader.error(entry.key_place, "repeated key '" + entry.key + "'", first.key_place, "first");
-      unique = false;
-      break;
-    }
+    const auto [found, added] = first.try_emplace(entry.key, &entry.key_place);
+    if (added) continue;
+    reader.error(entry.key_place, "repeated key '" + entry.key + "'", *found->second, "first");
+    unique = false;
   }
   return unique;
 }

@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "core/base/checked.h"
+
 namespace trainctl {
 
 class Shape {
@@ -20,10 +22,10 @@ class Shape {
   std::int64_t back() const { return sizes_.back(); }
   const std::vector<std::int64_t>& sizes() const { return sizes_; }
 
-  // Number of elements; 1 for a scalar's empty shape.
+  // Number of elements; 1 for a scalar's empty shape. Throws OverflowError.
   std::int64_t count() const {
     std::int64_t product = 1;
-    for (std::int64_t size : sizes_) product *= size;
+    for (std::int64_t size : sizes_) product = checked_multiply(product, size);
     return product;
   }
 

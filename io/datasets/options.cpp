@@ -88,7 +88,7 @@ struct SyntheticOptions final : DatasetOptions {
     return Keys<SyntheticOptions>(
                "synthetic",
                "Made-up samples that can be learnt, a function of the seed; needs `shape` and `classes` (0: values).")
-        .key("samples", &SyntheticOptions::samples, "Number of samples.", at_least(1));
+        .key("samples", &SyntheticOptions::samples, "Number of samples.", between(1, most_synthetic_samples));
   }
   std::shared_ptr<const Dataset> open(const DataLocation& where, PartKind part, const StatedFacts& stated,
                                       std::uint64_t seed) const override {
@@ -96,7 +96,7 @@ struct SyntheticOptions final : DatasetOptions {
       throw Error(ErrorKind::config, "synthetic data needs `shape` and `classes`");
     }
     // Parts lie far from each other in the endless set.
-    const std::int64_t first = static_cast<std::int64_t>(part) << 40;
+    const std::int64_t first = static_cast<std::int64_t>(part) * most_synthetic_samples;
     return synthetic_dataset(*stated.sample, *stated.known_classes(), first, where.samples.value_or(*samples), seed);
   }
 };

@@ -13,6 +13,9 @@ namespace trainctl {
 
 enum class PartKind { training, validation, test };
 
+// Parts of synthetic data lie so far from each other in the endless set.
+inline constexpr std::int64_t most_synthetic_samples = std::int64_t{1} << 40;
+
 // Where the samples of a part lie; every data set has some of these keys, `validation` and `test` have those of the
 // data set.
 struct DataLocation {

@@ -1,7 +1,10 @@
 // Samples made from Philox blocks.
 #include "io/datasets/synthetic.h"
 
+#include <unistd.h>
+
 #include <algorithm>
+#include <mutex>
 
 #include "core/base/format.h"
 #include "core/base/random.h"
@@ -27,17 +30,17 @@ class SyntheticDataset final : public Dataset {
         first_(first),
         size_(size),
         count_(shape.count()),
-        noise_{seed, Purpose::synthetic, 0, of_noise} {
+        noise_{seed, Purpose::synthetic, 0, of_noise},
+        pattern_key_{seed, Purpose::synthetic, 0, of_pattern} {
     facts_.sample = shape;
     facts_.dtype = DType::float32;
     facts_.classes = classes;
     if (classes == 0) facts_.target = Shape{1};
     facts_.fingerprint = format("synthetic {} {} {} {} {}", to_string(shape), classes, first, size, seed);
-    patterns_.resize(static_cast<std::size_t>(std::max<std::int64_t>(1, classes) * count_));
-    const RandomKey key{seed, Purpose::synthetic, 0, of_pattern};
-    for (std::int64_t c = 0; c < std::max<std::int64_t>(1, classes); ++c) {
-      add_uniform(key, static_cast<std::uint64_t>(c), count_, patterns_.data() + c * count_);
-    }
+    require_memory(checked_multiply(count_, size_of(DType::float32)));
+    const std::int64_t patterns = std::max<std::int64_t>(1, classes);
+    require_memory(patterns * static_cast<std::int64_t>(sizeof(Pattern)));
+    patterns_ = std::make_unique<Pattern[]>(static_cast<std::size_t>(patterns));
   }
 
   const DatasetFacts& facts() const override { return facts_; }
@@ -54,22 +57,46 @@ class SyntheticDataset final : public Dataset {
     sample.buffer.resize(static_cast<std::size_t>(count_) * sizeof(float));
     auto* values = reinterpret_cast<float*>(sample.buffer.data());
     std::fill_n(values, count_, 0.0f);
-    if (classes_ > 0) std::copy_n(patterns_.data() + label(index) * count_, count_, values);
+    const std::vector<float>& pattern = pattern_of(classes_ > 0 ? label(index) : 0);
+    if (classes_ > 0) std::copy_n(pattern.data(), count_, values);
     add_uniform(noise_, static_cast<std::uint64_t>(first_ + index), count_, values);
     sample.values = values;
     if (classes_ > 0) return;
     double product = 0;
     for (std::int64_t i = 0; i < count_; ++i)
-      product += double{values[i]} * double{patterns_[static_cast<std::size_t>(i)]};
+      product += double{values[i]} * double{pattern[static_cast<std::size_t>(i)]};
     sample.target_buffer.assign(1, static_cast<float>(product / static_cast<double>(count_)));
     sample.target = sample.target_buffer.data();
   }
 
  private:
+  // Made when it is wanted first: a data set that is only looked at takes no memory.
+  struct Pattern {
+    std::once_flag made;
+    std::vector<float> values;
+  };
+
+  const std::vector<float>& pattern_of(std::int64_t c) const {
+    Pattern& pattern = patterns_[static_cast<std::size_t>(c)];
+    std::call_once(pattern.made, [&] {
+      pattern.values.resize(static_cast<std::size_t>(count_));
+      add_uniform(pattern_key_, static_cast<std::uint64_t>(c), count_, pattern.values.data());
+    });
+    return pattern.values;
+  }
+
+  static void require_memory(std::int64_t bytes) {
+    const std::int64_t all = std::int64_t{sysconf(_SC_PHYS_PAGES)} * sysconf(_SC_PAGESIZE);
+    if (bytes <= all) return;
+    throw Error(ErrorKind::resource,
+                format("synthetic data: {} are needed, and this machine has {}", byte_text(bytes), byte_text(all)),
+                "use a smaller `shape`, or fewer `classes`");
+  }
+
   std::int64_t classes_, first_, size_, count_;
-  RandomKey noise_;
+  RandomKey noise_, pattern_key_;
   DatasetFacts facts_;
-  std::vector<float> patterns_;
+  std::unique_ptr<Pattern[]> patterns_;
 };
 
 }  // namespace

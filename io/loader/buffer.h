@@ -14,6 +14,8 @@
 #include <new>
 #include <vector>
 
+#include "core/base/checked.h"
+
 namespace trainctl {
 
 // 64-byte aligned memory.
@@ -43,8 +45,8 @@ inline void wake_waiter(std::atomic<std::uint32_t>& word) {
 
 struct BatchBuffer {
   BatchBuffer(std::int64_t rows, std::int64_t input_bytes, std::int64_t target_bytes, std::uint32_t chunks)
-      : inputs(rows * input_bytes),
-        targets(rows * target_bytes),
+      : inputs(checked_multiply(rows, input_bytes)),
+        targets(checked_multiply(rows, target_bytes)),
         weights(static_cast<std::size_t>(rows)),
         samples(static_cast<std::size_t>(rows)),
         errors(chunks),

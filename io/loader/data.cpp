@@ -38,11 +38,12 @@ std::shared_ptr<const Dataset> open_held_out(const DataOptions& options, const D
 // Measures the training part for `normalize: measured`, and keeps what was found.
 class TrainingStatistics final : public StatisticsSource {
  public:
-  TrainingStatistics(const Dataset& dataset, const Subset& subset, int threads, OnError on_error,
+  TrainingStatistics(const Dataset& dataset, const Subset& subset, int threads, OnError on_error, Data::Measure measure,
                      std::vector<Statistics>& found)
-      : dataset_(dataset), subset_(subset), threads_(threads), on_error_(on_error), found_(found) {}
+      : dataset_(dataset), subset_(subset), threads_(threads), on_error_(on_error), measure_(measure), found_(found) {}
 
   Statistics measure(const TransformPlan& so_far) override {
+    if (measure_ == Data::Measure::no) return {{0}, {1}};
     found_.push_back(measure_statistics(dataset_, subset_, so_far, threads_, on_error_));
     return found_.back();
   }
@@ -52,6 +53,7 @@ class TrainingStatistics final : public StatisticsSource {
   const Subset& subset_;
   int threads_;
   OnError on_error_;
+  Data::Measure measure_;
   std::vector<Statistics>& found_;
 };
 
@@ -93,7 +95,7 @@ void check_label_mode(const DataOptions& options, std::int64_t classes) {
 
 }  // namespace
 
-Data::Data(const DataOptions& options, std::uint64_t seed, bool regression) : options_(options), seed_(seed) {
+Data::Data(const DataOptions& options, std::uint64_t seed, bool regression, Measure measure) : options_(options), seed_(seed) {
   const std::shared_ptr<const Dataset> training = open_training(options, seed, regression);
   const DatasetFacts& facts = training->facts();
   check_label_mode(options, facts.classes);
@@ -119,7 +121,7 @@ Data::Data(const DataOptions& options, std::uint64_t seed, bool regression) : op
   }
 
   TransformPlan plan;
-  TrainingStatistics statistics(*training, subsets[0], workers(0) + 1, options.on_error, measured_);
+  TrainingStatistics statistics(*training, subsets[0], workers(0) + 1, options.on_error, measure, measured_);
   for (const auto* list : {static_cast<const std::vector<Choice>*>(&options.transform),
                            static_cast<const std::vector<Choice>*>(&options.augment)}) {
     for (const Choice& choice : *list) choice.as<TransformOptions>().add(choice.place, plan, statistics);
@@ -192,7 +194,7 @@ std::unique_ptr<BatchSource> Data::evaluation(PartKind part, std::int64_t batch_
 }
 
 DataInfo describe(const DataOptions& options, std::uint64_t seed, bool regression) {
-  if (!options.shape || !options.classes) return Data(options, seed, regression).info();
+  if (!options.shape || !options.classes) return Data(options, seed, regression, Data::Measure::no).info();
   DataInfo info;
   info.sample = stated_shape(options);
   info.classes = *options.classes;

@@ -16,10 +16,13 @@ namespace trainctl {
 
 class Data {
  public:
+  // Whether `normalize: measured` reads the training part; without it, samples are not to be read.
+  enum class Measure { yes, no };
+
   // Opens all parts that the config names, measures what `normalize: measured` asks for. `seed` is the run's: of the
   // split, of augmentation, of synthetic data. `regression`: whole-number targets in arrays are values, unless the
   // config states classes. Throws Error{data}, {config} or {resource}.
-  Data(const DataOptions& options, std::uint64_t seed, bool regression = false);
+  Data(const DataOptions& options, std::uint64_t seed, bool regression = false, Measure measure = Measure::yes);
 
   const DataInfo& info() const { return info_; }
   bool has(PartKind part) const { return parts_[static_cast<std::size_t>(part)] != nullptr; }

@@ -43,7 +43,7 @@ class Loader : public std::enable_shared_from_this<Loader> {
       : part_(std::move(part)),
         options_(options),
         plan_(part_->size(), options.batch_size, options.start),
-        input_bytes_(part_->sample_shape().count() * size_of(part_->input_dtype())),
+        input_bytes_(checked_multiply(part_->sample_shape().count(), size_of(part_->input_dtype()))),
         target_type_(part_->target_type(options.targets)),
         target_bytes_(target_type_.bytes()),
         position_(plan_.start()) {

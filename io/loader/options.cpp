@@ -27,7 +27,7 @@ Keys<T> with_location(Keys<T> keys) {
       .key("labels", &T::labels, "idx: the file of labels.")
       .key("x", &T::x, "npy: the file of samples.")
       .key("y", &T::y, "npy: the file of targets.")
-      .key("samples", &T::samples, "synthetic: the number of samples.", at_least(1));
+      .key("samples", &T::samples, "synthetic: the number of samples.", between(1, most_synthetic_samples));
 }
 
 }  // namespace
@@ -65,7 +65,7 @@ Keys<DataOptions> DataOptions::keys() {
       .key("classes", &DataOptions::classes,
            "Number of classes, likewise; 0: targets are values. Whole-number targets in arrays are classes, but values "
            "for a loss that takes values (mean_squared_error), unless this is stated.",
-           at_least(0))
+           between(0, 2'147'483'647))
       .key("label_mode", &DataOptions::label_mode,
            "How classes are given to the loss. int: as the loss takes them, the number for "
            "sparse_categorical_crossentropy, one-hot for categorical_crossentropy and for binary_crossentropy or "

@@ -4,37 +4,29 @@
 #include <yaml-cpp/mark.h>
 #include <yaml-cpp/parser.h>
 
+#include <algorithm>
 #include <map>
 #include <sstream>
 #include <utility>
 #include <vector>
 
 #include "core/base/format.h"
+#include "core/base/utf8.h"
 #include "io/yaml/yaml.h"
 
 namespace trainctl {
 namespace {
 
-constexpr std::size_t max_depth = 100;
-constexpr std::size_t max_values = 200'000;
-
 struct Refused {
   Place place;
-  std::string message;
+  std::string message;  // "": reported already
 };
-
-std::size_t count_values(const Node& node) {
-  std::size_t count = 1;
-  for (const Node& item : node.items) count += count_values(item);
-  for (const Node::Entry& entry : node.entries) count += count_values(entry.value);
-  return count;
-}
 
 // Builds the tree from the parser's events: maps and lists that are open lie on a stack.
 class Builder final : public YAML::EventHandler {
  public:
-  Builder(std::string file, std::string base_directory)
-      : file_(std::move(file)), base_directory_(std::move(base_directory)) {
+  Builder(std::string file, std::string base_directory, Reader& reader)
+      : file_(std::move(file)), base_directory_(std::move(base_directory)), reader_(reader) {
     root_.place = {file_, 1, 1};
     root_.base_directory = base_directory_;
   }
@@ -49,6 +41,7 @@ class Builder final : public YAML::EventHandler {
   void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
                 const std::string& text) override {
     refuse_tag(mark, tag);
+    if (text.find('\0') != std::string::npos) throw Refused{place(mark), "a text holds no NUL character"};
     Node node = make(mark, Node::Kind::scalar);
     node.text = text;
     node.quoted = tag == "!";
@@ -57,8 +50,10 @@ class Builder final : public YAML::EventHandler {
   void OnAlias(const YAML::Mark& mark, YAML::anchor_t anchor) override {
     const auto found = anchors_.find(anchor);
     if (found == anchors_.end()) throw Refused{place(mark), "an alias inside of what it stands for"};
-    count(count_values(found->second), mark);
-    add(found->second, 0);
+    const Anchored& anchored = found->second;
+    check_levels(mark, stack_.size() + anchored.extent.levels);
+    count(anchored.extent.values, anchored.extent.bytes, mark);
+    add(anchored.node, 0);
   }
   void OnSequenceStart(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
                        YAML::EmitterStyle::value) override {
@@ -81,16 +76,18 @@ class Builder final : public YAML::EventHandler {
   Place place(const YAML::Mark& mark) const { return {file_, mark.line + 1, mark.column + 1}; }
 
   Node make(const YAML::Mark& mark, Node::Kind kind) {
-    count(1, mark);
+    count(1, 0, mark);
     Node node;
     node.kind = kind;
     node.place = place(mark);
     node.base_directory = base_directory_;
     return node;
   }
-  void count(std::size_t values, const YAML::Mark& mark) {
-    values_ += values;
-    if (values_ > max_values) throw Refused{place(mark), format("more than {} values", max_values)};
+  void count(std::size_t values, std::size_t bytes, const YAML::Mark& mark) {
+    if (!reader_.take(place(mark), values, bytes)) throw Refused{};
+  }
+  void check_levels(const YAML::Mark& mark, std::size_t levels) const {
+    if (levels > ConfigLimits::levels) throw Refused{place(mark), format("more than {} levels", ConfigLimits::levels)};
   }
   void refuse_tag(const YAML::Mark& mark, const std::string& tag) const {
     if (tag != "?" && tag != "!" && !tag.empty())
@@ -98,7 +95,7 @@ class Builder final : public YAML::EventHandler {
   }
   void open(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor, Node::Kind kind) {
     refuse_tag(mark, tag);
-    if (stack_.size() >= max_depth) throw Refused{place(mark), format("more than {} levels", max_depth)};
+    check_levels(mark, stack_.size() + 1);
     stack_.push_back({make(mark, kind), anchor, false});
   }
   void close() {
@@ -107,7 +104,11 @@ class Builder final : public YAML::EventHandler {
     add(std::move(done.node), done.anchor);
   }
   void add(Node node, YAML::anchor_t anchor) {
-    if (anchor != 0) anchors_[anchor] = node;
+    if (anchor != 0) {
+      const Extent extent = extent_of(node);
+      if (!reader_.take(node.place, extent.values, extent.bytes)) throw Refused{};
+      anchors_[anchor] = {node, extent};
+    }
     if (stack_.empty()) {
       root_ = std::move(node);
       return;
@@ -133,24 +134,64 @@ class Builder final : public YAML::EventHandler {
   std::string base_directory_;
   Node root_;
   std::vector<Open> stack_;
-  std::map<YAML::anchor_t, Node> anchors_;
-  std::size_t values_ = 0;
+  struct Anchored {
+    Node node;
+    Extent extent;
+  };
+  std::map<YAML::anchor_t, Anchored> anchors_;
+  Reader& reader_;
   int documents_ = 0;
 };
 
-// Whether the line, counted from 0, holds a variable: the usual reason why braces do not match.
-bool has_variable(const std::string& text, int line) {
+// A line, counted from 0.
+std::string line_of(const std::string& text, int line) {
   std::istringstream lines(text);
   std::string current;
   for (int i = 0; i <= line && std::getline(lines, current); ++i) {
   }
-  return current.find("${") != std::string::npos;
+  return current;
+}
+
+bool is_indented_by_tab(const std::string& line) {
+  const std::size_t first = line.find_first_not_of(" \t");
+  return line.substr(0, first).find('\t') != std::string::npos;
+}
+
+// The usual reasons why a line is not YAML.
+std::string hint(const std::string& text, int line) {
+  for (int near : {line, line - 1, line + 1}) {
+    if (near >= 0 && is_indented_by_tab(line_of(text, near))) {
+      return format("; line {} is indented by a tab: YAML wants spaces", near + 1);
+    }
+  }
+  const bool variable = line_of(text, line).find("${") != std::string::npos;
+  return variable ? "; inside [ ] and { } a value with ${...} needs quotes" : "";
+}
+
+Place place_in(const std::string& text, std::size_t offset, const std::string& file) {
+  const auto end = text.begin() + static_cast<std::ptrdiff_t>(offset);
+  const auto line = std::count(text.begin(), end, '\n');
+  const std::size_t start = offset == 0 ? std::string::npos : text.rfind('\n', offset - 1);
+  const std::size_t column = start == std::string::npos ? offset : offset - start - 1;
+  return {file, static_cast<int>(line) + 1, static_cast<int>(column) + 1};
 }
 
 }  // namespace
 
 Node parse_yaml(const std::string& text, const std::string& file, const std::string& base_directory, Reader& reader) {
-  Builder builder(file, base_directory);
+  Node nothing;
+  nothing.place = {file, 1, 1};
+  if (!reader.take(nothing.place, 0, text.size())) return nothing;
+  if (const auto invalid = find_invalid_utf8(text)) {
+    reader.error(place_in(text, *invalid, file), format("the byte 0x{:02x} is not UTF-8; save the text as UTF-8",
+                                                        static_cast<unsigned char>(text[*invalid])));
+    return nothing;
+  }
+  if (const std::size_t nul = text.find('\0'); nul != std::string::npos) {
+    reader.error(place_in(text, nul, file), "a NUL byte stands here: this is no text in UTF-8");
+    return nothing;
+  }
+  Builder builder(file, base_directory, reader);
   try {
     std::istringstream stream(text);
     YAML::Parser parser(stream);
@@ -158,14 +199,11 @@ Node parse_yaml(const std::string& text, const std::string& file, const std::str
     }
     return builder.take();
   } catch (const Refused& refused) {
-    reader.error(refused.place, refused.message);
+    if (!refused.message.empty()) reader.error(refused.place, refused.message);
   } catch (const YAML::Exception& failure) {
-    const bool hint = has_variable(text, failure.mark.line);
     reader.error({file, failure.mark.line + 1, failure.mark.column + 1},
-                 "not YAML: " + failure.msg + (hint ? "; inside [ ] and { } a value with ${...} needs quotes" : ""));
+                 "not YAML: " + failure.msg + hint(text, failure.mark.line));
   }
-  Node nothing;
-  nothing.place = {file, 1, 1};
   return nothing;
 }
 

@@ -1,9 +1,11 @@
 // `--set path=value`: changes a document as if the file had said so.
 #include <algorithm>
 #include <filesystem>
+#include <system_error>
 #include <vector>
 
 #include "core/base/format.h"
+#include "core/base/utf8.h"
 #include "core/spec/units.h"
 #include "io/yaml/yaml.h"
 
@@ -86,6 +88,11 @@ Node* descend(Node& document, const std::vector<std::string>& parts, const Place
 }  // namespace
 
 void apply_setting(Node& document, const std::string& setting, const VariableLookup& variables, Reader& reader) {
+  if (const auto invalid = find_invalid_utf8(setting)) {
+    const std::string sound = setting.substr(0, std::min(*invalid, setting.find('=')));
+    reader.error({"--set " + sound, 0, 0}, format("byte {} of the setting is not UTF-8", *invalid + 1));
+    return;
+  }
   const std::size_t equals = setting.find('=');
   if (equals == std::string::npos || equals == 0) {
     reader.error({"--set " + setting, 0, 0}, "expected PATH=VALUE, for example train.epochs=5");
@@ -94,9 +101,17 @@ void apply_setting(Node& document, const std::string& setting, const VariableLoo
   const std::string path = setting.substr(0, equals);
   const Place place{"--set " + path, 0, 0};
   Reader syntax;
-  Node value = parse_yaml(setting.substr(equals + 1), place.file, std::filesystem::current_path().string(), syntax);
+  std::error_code failure;
+  const std::string here = std::filesystem::current_path(failure).string();
+  Node value = parse_yaml(setting.substr(equals + 1), place.file, here, syntax);
   if (!syntax.ok()) {
     reader.error(place, syntax.diagnostics().front().message);
+    return;
+  }
+  const Extent extent = extent_of(value);
+  if (!reader.take(place, extent.values, extent.bytes)) return;
+  if (split(path).size() + extent.levels > ConfigLimits::levels) {
+    reader.error(place, format("more than {} levels", ConfigLimits::levels));
     return;
   }
   place_all(value, place);

@@ -1,7 +1,9 @@
 // `${NAME}` and `${NAME:-default}` in values.
 #include <cstdlib>
 #include <filesystem>
+#include <system_error>
 
+#include "core/base/utf8.h"
 #include "io/yaml/yaml.h"
 
 namespace trainctl {
@@ -49,6 +51,7 @@ std::string expand(const std::string& text, const VariableLookup& variables, int
       const std::size_t end = closing_brace(text, i + 2);
       if (end == std::string::npos) throw Undefined{"'${' without its '}'; a literal one is written $${"};
       out += value_of(text.substr(i + 2, end - i - 2), variables, depth);
+      if (out.size() > ConfigLimits::bytes) throw Undefined{"its variables make it larger than a config may be"};
       i = end + 1;
     } else {
       out += text[i++];
@@ -71,9 +74,12 @@ void expand_variables(Node& node, const VariableLookup& variables, Reader& reade
   for (Node& item : node.items) expand_variables(item, variables, reader);
   for (Node::Entry& entry : node.entries) expand_variables(entry.value, variables, reader);
   if (!node.is_scalar() || node.text.find("${") == std::string::npos) return;
-  if (node.text.starts_with("${")) node.base_directory = std::filesystem::current_path().string();
+  std::error_code failure;
+  if (node.text.starts_with("${")) node.base_directory = std::filesystem::current_path(failure).string();
   try {
     node.text = expand(node.text, variables, 0);
+    if (find_invalid_utf8(node.text)) throw Undefined{"the value of a variable in it is not UTF-8"};
+    if (!reader.take(node.place, 0, node.text.size())) node.text.clear();
   } catch (const Undefined& undefined) {
     reader.error(node.place, undefined.message);
   }

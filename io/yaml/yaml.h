@@ -17,14 +17,20 @@ using VariableLookup = std::function<std::optional<std::string>(const std::strin
 // The variables of the environment.
 VariableLookup environment();
 
-// The document of a text; `file` is for places only, `base_directory` for relative paths in it. Syntax errors, more
-// than 100 levels and more than 200,000 values (aliases counted where they stand) are reported; the result is then
-// null.
+// The document of a text; `file` is for places only, `base_directory` for relative paths in it. Reported are syntax
+// errors, text that is not UTF-8, and what exceeds the reader's limits (values and texts of aliases are counted where
+// they stand); the result is then null.
 Node parse_yaml(const std::string& text, const std::string& file, const std::string& base_directory, Reader& reader);
 
 // The document of a file: variables replaced and includes merged. A map's `include: FILE` adds the keys of FILE's map;
-// the including map wins. Everything wrong is reported, a file that cannot be read too.
-Node load_yaml(const std::string& file, const VariableLookup& variables, Reader& reader);
+// the including map wins. Everything wrong is reported, a file that cannot be read too. Included files are regular
+// files; the file itself may be a pipe, which can be read once: then its `text` is given.
+Node load_yaml(const std::string& file, const VariableLookup& variables, Reader& reader,
+               const std::optional<std::string>& text = {});
+
+// The text of a config file of whatever kind, for load_yaml(). Throws ConfigError where it cannot be read or is too
+// large.
+std::string read_config_text(const std::string& file);
 
 // Replaces `${NAME}` and `${NAME:-default}` in all scalars ("$${" is a literal "${"). Relative paths in values that
 // begin with a variable are relative to the working directory.

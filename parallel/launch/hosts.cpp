@@ -4,12 +4,12 @@
 #include <algorithm>
 #include <charconv>
 #include <fstream>
-#include <numeric>
 #include <sstream>
 
 #include "core/base/error.h"
 #include "core/base/files.h"
 #include "core/base/format.h"
+#include "parallel/launch/options.h"
 
 namespace trainctl {
 namespace {

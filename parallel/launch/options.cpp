@@ -35,13 +35,7 @@ Keys<ClusterOptions> ClusterOptions::keys() {
            between(1, most_slots))
       .key("hostfile", &ClusterOptions::hostfile, "A file of OpenMPI's form (`node1 slots=8`) in the place of `hosts`.")
       .check(check_host_names)
-      .check([](const ClusterOptions& options, const Node& node, Reader& reader) {
-        if (options.hosts.empty() || options.hostfile.empty()) return;
-        const Node* file = node.find("hostfile");
-        const Node* hosts = node.find("hosts");
-        reader.error(file ? file->place : node.place, "cluster: hosts and hostfile exclude each other",
-                     hosts ? hosts->place : Place{}, "hosts");
-      });
+      .exclusive({"hosts", "hostfile"});
 }
 
 }  // namespace trainctl

@@ -7,13 +7,6 @@ namespace trainctl {
 namespace {
 
 void check_batch(const TrainOptions& train, const Node& node, Reader& reader) {
-  if (!train.batch_size && !train.batch_size_per_rank) {
-    reader.error(node.place, "train needs 'batch_size' (samples of all ranks together) or 'batch_size_per_rank'");
-  }
-  if (train.batch_size && train.batch_size_per_rank) {
-    reader.error(node.find("batch_size_per_rank")->place, "batch_size_per_rank beside batch_size; state one of them",
-                 node.find("batch_size")->place, "batch_size");
-  }
   const char* batch_key = train.batch_size ? "batch_size" : "batch_size_per_rank";
   const auto batch = train.batch_size ? train.batch_size : train.batch_size_per_rank;
   const Node* accumulation = node.find("gradient_accumulation");
@@ -25,10 +18,17 @@ void check_batch(const TrainOptions& train, const Node& node, Reader& reader) {
   }
 }
 
-void check_length(const TrainOptions& train, const Node& node, Reader& reader) {
-  if (train.epochs || train.max_steps || train.max_time) return;
-  reader.error(node.place, "train needs 'epochs', 'max_steps' or 'max_time': when the run ends");
+void check_schedule(const TrainOptions& train, const Node& node, Reader& reader) {
+  const bool known = train.epochs || train.max_steps;
+  if (known || !train.schedule || !train.schedule.as<ScheduleOptions>().needs_length()) return;
+  reader.error(node.find("schedule")->place,
+               format("the {} schedule needs to know how many steps the run has: state epochs or max_steps, beside "
+                      "max_time if you like",
+                      train.schedule.name));
 }
+
+// Samples of a batch are counted in float32 on their way through the ranks: exactly up to here.
+constexpr double most_samples = 1 << 24;
 
 }  // namespace
 
@@ -46,16 +46,18 @@ DType TrainOptions::compute() const {
 
 Keys<TrainOptions> TrainOptions::keys() {
   return Keys<TrainOptions>("train", "How the network is trained.")
-      .key("batch_size", &TrainOptions::batch_size, "Samples of a step, all ranks together, as in Keras.", at_least(1))
+      .key("batch_size", &TrainOptions::batch_size, "Samples of a step, all ranks together, as in Keras.",
+           between(1, most_samples))
       .key("batch_size_per_rank", &TrainOptions::batch_size_per_rank,
            "Samples of a step on each rank; in place of batch_size. Resolved once and kept when the run is resumed.",
-           at_least(1))
-      .key("epochs", &TrainOptions::epochs, "Ends the run after so many passes over the data.", at_least(1))
-      .key("max_steps", &TrainOptions::max_steps, "Ends the run after so many steps.", at_least(1))
+           between(1, most_samples))
+      .key("epochs", &TrainOptions::epochs, "Ends the run after so many passes over the data.",
+           between(1, 1e9))
+      .key("max_steps", &TrainOptions::max_steps, "Ends the run after so many steps.", between(1, 1e15))
       .key("max_time", &TrainOptions::max_time, "Ends the run after so long; a bare number is in seconds.",
            more_than(0))
       .key("steps_per_epoch", &TrainOptions::steps_per_epoch,
-           "Steps that count as one epoch; none: one pass over the data.", at_least(1))
+           "Steps that count as one epoch; none: one pass over the data.", between(1, 1e12))
       .required("loss", &TrainOptions::loss, "What training minimises.")
       .key("metrics", &TrainOptions::metrics, "What is reported beside the loss.")
       .required("optimizer", &TrainOptions::optimizer, "How gradients change the weights.")
@@ -66,7 +68,7 @@ Keys<TrainOptions> TrainOptions::keys() {
            "the loss by what the gradients allow; it needs a GPU.")
       .key("gradient_accumulation", &TrainOptions::gradient_accumulation,
            "Micro-batches that a rank's share of the batch is computed in, one after the other, to save memory.",
-           at_least(1))
+           between(1, 65536))
       .key("clip_norm", &TrainOptions::clip_norm,
            "Scales the gradient down where its norm over all parameters is larger.", more_than(0))
       .key("deterministic", &TrainOptions::deterministic,
@@ -78,8 +80,11 @@ Keys<TrainOptions> TrainOptions::keys() {
       .key("kernel_timing", &TrainOptions::kernel_timing,
            "On GPUs: the fastest kernels are found by timing, before the first step; off, the libraries' heuristics "
            "choose them.")
+      .exclusive({"batch_size", "batch_size_per_rank"})
+      .one_of({"batch_size", "batch_size_per_rank"}, "samples of a step, of all ranks together or of each")
+      .one_of({"epochs", "max_steps", "max_time"}, "when the run ends")
       .check(check_batch)
-      .check(check_length);
+      .check(check_schedule);
 }
 
 }  // namespace trainctl

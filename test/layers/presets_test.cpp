@@ -42,7 +42,7 @@ TEST_CASE("a preset's parameters replace its defaults") {
                                                        "/nets/none.yaml'");
   CHECK(errors("preset: mlp\nwith: {clases: 5}", {8, 8, 1}) ==
         "m.yaml:2:8: preset 'mlp' has no parameter 'clases'; did you mean 'classes'?");
-  CHECK(errors("preset: mlp\nwith: {classes: 0}", {8, 8, 1}) == "m.yaml:2:17: units must be at least 1, not 0");
+  CHECK(errors("preset: mlp\nwith: {classes: 0}", {8, 8, 1}) == "m.yaml:2:17: units must be at least 1 and at most 2147483647, not 0");
   CHECK(errors("preset: mlp\nlayers: [flatten]", {8, 8, 1}) ==
         "m.yaml:2:1: layers and a preset exclude each other (preset at 1:9)");
   CHECK(errors("{}", {8, 8, 1}) == "m.yaml:1:1: model needs layers or a preset");
@@ -69,4 +69,26 @@ TEST_CASE("a preset of one's own is found beside the config and checked") {
   CHECK(messages("{}") ==
         file + ":3:5: conv2d 'conv2d': input 8 is no image (height, width, channels) (from 'flatten' at 2:5)");
   std::filesystem::remove_all(folder);
+}
+
+TEST_CASE("repeated keys of a preset are reported") {
+  const auto file = std::filesystem::temp_directory_path() / "trainctl-repeated-preset.yaml";
+  std::ofstream(file) << "parameters: {units: 3, units: 4}\nlayers:\n  - dense: {units: $units}\nlayers: []\n";
+  const std::string found = errors("preset: " + file.string() + "\nwith: {units: 1, units: 2}", {4});
+  std::filesystem::remove(file);
+  CHECK(found.find(":4:1: repeated key 'layers' (first at 2:1)") != std::string::npos);
+  CHECK(found.find(":1:24: repeated key 'units' (first at 1:14)") != std::string::npos);
+  CHECK(found.find("m.yaml:2:18: repeated key 'units' (first at 2:8)") != std::string::npos);
+}
+
+TEST_CASE("a preset's parameters are bounded where they stand") {
+  const auto file = std::filesystem::temp_directory_path() / "trainctl-large-preset.yaml";
+  std::string text = "parameters: {x: 1}\nlayers:\n";
+  for (int i = 0; i < 1000; ++i) text += "  - $x\n";
+  std::ofstream(file) << text;
+  std::string list = "preset: " + file.string() + "\nwith:\n  x: [1";
+  for (int i = 0; i < 1000; ++i) list += ", 1";
+  const std::string found = errors(list + "]\n", {4});
+  std::filesystem::remove(file);
+  CHECK(found.find("the config comes to more than 200000 values") != std::string::npos);
 }

@@ -33,6 +33,12 @@ TEST_CASE("what fits, or cannot be known, is let through") {
   CHECK(message(plan_of(100, 900), 0, {64, 1, 64}).empty());
 }
 
+TEST_CASE("what no machine has is refused where free memory is not known") {
+  const std::string text = message(plan_of(most_memory, 900), 0, {64, 1, 64});
+  CAPTURE(text);
+  CHECK(holds(text, "no machine has more than 140.7 TB"));
+}
+
 TEST_CASE("what does not fit is told which accumulation and which batch would") {
   // 10 GB of parameters and 90 GB of arena on 40 GB: a third of the arena fits, and 4 divides the 64 samples.
   const std::string text = message(plan_of(10'000'000'000, 90'000'000'000), 40'000'000'000, {128, 1, 64});

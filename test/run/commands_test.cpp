@@ -27,11 +27,12 @@ TEST_CASE("check --json: the documented fields, and the bytes that a run allocat
   const Folder folder;
   const std::string config = folder.write("config.yaml", config_text);
   for (const char* ranks : {"1", "3"}) {
-    const Finished check = trainctl(folder, {"check", config, "--json", "--ranks", ranks});
+    const Finished check = trainctl(folder, {"check", config, "--json", "--measure", "--ranks", ranks});
     INFO(check.errors);
     REQUIRE(check.code == 0);
     const Json json = Json::parse(check.out);
     CHECK(json.at("ok") == true);
+    CHECK(json.at("kernels_not_chosen") == 0);
     CHECK(json.at("errors").empty());
     CHECK(json.at("parameters") == json.at("trainable_parameters"));
     CHECK(json.at("flops_per_sample") > 0);

@@ -1,4 +1,6 @@
 // What is wrong with a config, in exact words and places.
+#include <algorithm>
+
 #include "test/catch.h"
 #include "test/spec/config_support.h"
 
@@ -32,7 +34,8 @@ TEST_CASE("unknown keys and names, with the nearest one") {
       {"  epochs: 2", "  epochs: 2\n  epoch: 3", "c.yaml:14:3: unknown key 'epoch' in train; did you mean 'epochs'?"},
       {"  batch_size: 32", "  batch-size: 32",
        "c.yaml:12:3: unknown key 'batch-size' in train; did you mean 'batch_size'?\n"
-       "c.yaml:12:3: train needs 'batch_size' (samples of all ranks together) or 'batch_size_per_rank'"},
+       "c.yaml:12:3: train needs 'batch_size' or 'batch_size_per_rank': samples of a step, of all ranks together or of "
+       "each"},
       {"learning_rate: 0.1", "lerning_rate: 0.1",
        "c.yaml:16:26: unknown key 'lerning_rate' in sgd; did you mean 'learning_rate'?"},
       {"learning_rate: 0.1", "beta_1: 0.9", "c.yaml:16:26: unknown key 'beta_1' in sgd"},
@@ -126,17 +129,63 @@ TEST_CASE("wrong types") {
 
 TEST_CASE("wrong ranges") {
   check_all({
-      {"epochs: 2", "epochs: 0", "c.yaml:13:11: epochs must be at least 1, not 0"},
-      {"batch_size: 32", "batch_size: -4", "c.yaml:12:15: batch_size must be at least 1, not -4"},
-      {"units: 10", "units: 0", "c.yaml:10:22: units must be at least 1, not 0"},
+      {"epochs: 2", "epochs: 0", "c.yaml:13:11: epochs must be at least 1 and at most 1000000000, not 0"},
+      {"batch_size: 32", "batch_size: -4", "c.yaml:12:15: batch_size must be at least 1 and at most 16777216, not -4"},
+      {"units: 10", "units: 0", "c.yaml:10:22: units must be at least 1 and at most 2147483647, not 0"},
       {"learning_rate: 0.1", "momentum: 1", "c.yaml:16:36: momentum must be at least 0 and less than 1, not 1"},
       {"epochs: 2", "epochs: 2\n  clip_norm: 0", "c.yaml:14:14: clip_norm must be more than 0, not 0"},
       {"[8, 8, 1]", "[8, 0, 1]", "c.yaml:5:14: shape must be at least 1, not 0"},
-      {"cluster: {ranks: 2}", "cluster: {hosts: {n1: 0}}", "c.yaml:19:23: hosts must be at least 1, not 0"},
+      {"cluster: {ranks: 2}", "cluster: {hosts: {n1: 0}}", "c.yaml:19:23: hosts must be at least 1 and at most 1048576, not 0"},
       {"epochs: 2", "epochs: 2\n  max_time: 0 s", "c.yaml:14:13: max_time must be more than 0, not 0 s"},
       {"cluster: {ranks: 2}", "strategy: {bucket_size: 0 MB}",
        "c.yaml:19:25: bucket_size must be more than 0, not 0 MB"},
   });
+}
+
+TEST_CASE("amounts that no clock or counter holds") {
+  check_all({
+      {"warmup: 1 epoch", "warmup: 1e300 epochs", "c.yaml:17:36: warmup must be at most 1e12, not '1e300 epochs'"},
+      {"epochs: 2", "max_time: 1e300 s", "c.yaml:13:13: max_time must be at most 1e9 s, not '1e300 s'"},
+      {"epochs: 2", "max_time: 1e308 d",
+       "c.yaml:13:13: max_time must be a time such as '30 s', '5 min' or '2 h' or none, not '1e308 d'"},
+      {"cluster: {ranks: 2}", "cluster: {timeout: 1e12}", "c.yaml:19:20: timeout must be at most 1e9 s, not '1e12'"},
+      {"{every: 1 epoch}", "{every: 1e13 steps}", "c.yaml:18:21: every must be at most 1e12, not '1e13 steps'"},
+      {"cluster: {ranks: 2}", "cluster: {ranks: 2147483647}",
+       "c.yaml:19:18: ranks must be at least 1 and at most 1048576, not 2147483647"},
+      {"epochs: 2", "epochs: 2\n  gradient_accumulation: 4294967296",
+       "c.yaml:14:26: gradient_accumulation must be at least 1 and at most 65536, not 4294967296"},
+  });
+}
+
+TEST_CASE("what a run would find out only after its start") {
+  check_all({
+      {"  epochs: 2", "  max_time: 5 s",
+       "c.yaml:17:13: the cosine schedule needs to know how many steps the run has: state epochs or max_steps, beside "
+       "max_time if you like"},
+      {"{every: 1 epoch}", "{monitor: val_foo}",
+       "c.yaml:18:23: monitor 'val_foo' is nothing that this run reports; there is loss or accuracy"},
+      {"{every: 1 epoch}", "{monitor: val_accuracy}",
+       "c.yaml:18:23: monitor 'val_accuracy' wants validation data, and the config has none: state data.validation, or "
+       "monitor 'accuracy'"},
+      {"{every: 1 epoch}", "{monitor: accuracy}", ""},
+      {"  layers:\n    - flatten\n", "  preset: mlp\n  layers:\n    - flatten\n",
+       "c.yaml:9:5: layers beside preset; state one of them (preset at 8:11)"},
+      {"  layers:\n    - flatten\n    - dense: {units: 10, activation: softmax}", "  layers: []",
+       "c.yaml:8:3: model needs 'layers' or 'preset': the network"},
+  });
+  const std::string held_out = replaced(good_config, "  classes: 10\n", "  classes: 10\n  validation: {split: 0.1}\n");
+  CHECK(config_errors(replaced(held_out, "{every: 1 epoch}", "{monitor: val_accuracy}")).empty());
+  CHECK(config_errors(replaced(held_out, "{every: 1 epoch}", "{monitor: val_acc}")) ==
+        "c.yaml:19:23: monitor 'val_acc' is nothing that this run reports; there is loss, accuracy, val_loss or "
+        "val_accuracy");
+}
+
+TEST_CASE("more errors than anybody reads are counted") {
+  std::string text = good_config;
+  for (int i = 0; i < 5000; ++i) text += "key" + std::to_string(i) + ": 1\n";
+  const std::string errors = config_errors(text);
+  CHECK(std::count(errors.begin(), errors.end(), '\n') == 100);
+  CHECK(errors.ends_with("\nc.yaml: and 4900 more"));
 }
 
 TEST_CASE("missing keys and rules across keys") {
@@ -144,7 +193,8 @@ TEST_CASE("missing keys and rules across keys") {
       {"  loss: sparse_categorical_crossentropy\n", "", "c.yaml:12:3: train needs 'loss': What training minimises."},
       {"  epochs: 2\n", "", "c.yaml:12:3: train needs 'epochs', 'max_steps' or 'max_time': when the run ends"},
       {"  batch_size: 32\n", "",
-       "c.yaml:12:3: train needs 'batch_size' (samples of all ranks together) or 'batch_size_per_rank'"},
+       "c.yaml:12:3: train needs 'batch_size' or 'batch_size_per_rank': samples of a step, of all ranks together or of "
+       "each"},
       {"  epochs: 2", "  epochs: 2\n  batch_size_per_rank: 8",
        "c.yaml:14:24: batch_size_per_rank beside batch_size; state one of them (batch_size at 12:15)"},
       {"  epochs: 2", "  epochs: 2\n  gradient_accumulation: 5",
@@ -157,7 +207,7 @@ TEST_CASE("missing keys and rules across keys") {
       {"name: test", "version: 2",
        "c.yaml:1:10: this config is of version 2, and this trainctl reads version 1 at most; use a newer trainctl"},
       {"cluster: {ranks: 2}", "cluster: {hosts: {a: 1}, hostfile: b}",
-       "c.yaml:19:36: cluster: hosts and hostfile exclude each other (hosts at 19:18)"},
+       "c.yaml:19:36: hostfile beside hosts; state one of them (hosts at 19:18)"},
       {"warmup: 1 epoch", "warmup: 30 s", "c.yaml:17:36: warmup must be a number of steps or epochs, not '30 s'"},
   });
 }
@@ -194,7 +244,7 @@ TEST_CASE("settings are checked like the file") {
   CHECK(errors("trian.epochs=3") == "--set trian.epochs: unknown key 'trian'; did you mean 'train'?");
   CHECK(errors("train.optimizer.momentom=0.9") ==
         "--set train.optimizer.momentom: unknown key 'momentom' in sgd; did you mean 'momentum'?");
-  CHECK(errors("model.layers.1.dense.units=0") == "--set model.layers.1.dense.units: units must be at least 1, not 0");
+  CHECK(errors("model.layers.1.dense.units=0") == "--set model.layers.1.dense.units: units must be at least 1 and at most 2147483647, not 0");
   CHECK(errors("model.layers.7.dense.units=1") ==
         "--set model.layers.7.dense.units: '7' is no item of this list: it has items 0 to 1 (list at c.yaml:9:5)");
   CHECK(errors("train.epochs") == "--set train.epochs: expected PATH=VALUE, for example train.epochs=5");

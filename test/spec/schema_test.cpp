@@ -1,6 +1,7 @@
 // The schema and the reference say what the reader accepts.
 #include "cmd/schema_text.h"
 
+#include "cmd/run_spec.h"
 #include "core/base/json.h"
 #include "parallel/trainer/options.h"
 #include "test/catch.h"
@@ -13,12 +14,30 @@ TEST_CASE("the schema of a section holds types, ranges, defaults and meanings") 
   const Json& batch = schema["properties"]["batch_size"];
   CHECK(batch["default"] == "none");
   CHECK(batch["anyOf"][0] == Json::parse(R"({"enum": ["none"]})"));
-  CHECK(batch["anyOf"][1] == Json::parse(R"({"type": "integer", "minimum": 1.0})"));
+  CHECK(batch["anyOf"][1] == Json::parse(R"({"type": "integer", "minimum": 1.0, "maximum": 16777216.0})"));
   CHECK(schema["properties"]["gradient_accumulation"]["default"] == 1);
   CHECK(schema["properties"]["clip_norm"]["anyOf"][1]["exclusiveMinimum"] == 0.0);
   CHECK(schema["properties"]["precision"]["anyOf"][0] ==
         Json::parse(R"({"enum": ["float32", "bfloat16", "float16"]})"));
   CHECK(schema["then"]["required"] == Json::parse(R"(["loss", "optimizer"])"));
+}
+
+TEST_CASE("the schema has the rules across keys") {
+  const Json schema = Json::parse(json_schema(section_of<RunSpec>()));
+  const auto excludes = [&](const char* section, const char* a, const char* b) {
+    for (const Json& rule : schema["properties"][section]["allOf"]) {
+      if (rule["not"]["required"] == Json::array({a, b})) return true;
+    }
+    return false;
+  };
+  CHECK(excludes("train", "batch_size", "batch_size_per_rank"));
+  CHECK(excludes("model", "preset", "layers"));
+  CHECK(excludes("cluster", "hosts", "hostfile"));
+  CHECK(schema["properties"]["version"]["anyOf"][0]["maximum"] == 1.0);
+  const Json train = Json::parse(json_schema(section_of<TrainOptions>()));
+  CHECK(train["then"]["allOf"] == Json::parse(R"([
+    {"anyOf": [{"required": ["batch_size"]}, {"required": ["batch_size_per_rank"]}]},
+    {"anyOf": [{"required": ["epochs"]}, {"required": ["max_steps"]}, {"required": ["max_time"]}]}])"));
 }
 
 TEST_CASE("the schema refers to the choices of every table") {

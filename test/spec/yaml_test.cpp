@@ -1,11 +1,14 @@
 // YAML files: places, bounds, variables, includes, settings, and writing what reads back equal.
 #include "io/yaml/yaml.h"
 
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
+#include <thread>
 
+#include "core/base/format.h"
 #include "test/catch.h"
 
 namespace trainctl {
@@ -123,10 +126,97 @@ TEST_CASE("hostile files are refused in bounded time and memory") {
     for (int j = 0; j < 10; ++j) bomb += (j ? ", *a" : "*a") + std::to_string(i - 1);
     bomb += "]\n";
   }
-  CHECK(parse_error(bomb).find("more than 200000 values") != std::string::npos);
+  CHECK(parse_error(bomb).find("the config comes to more than 200000 values") != std::string::npos);
   CHECK(parse_error("a: " + std::string(150, '[') + std::string(150, ']')) == "a.yaml:1:103: more than 100 levels");
   CHECK(parse_error("a: " + std::string(100000, '[')).starts_with("a.yaml:1:"));
   CHECK(parse_error("a: &a [*a]\n") == "a.yaml:1:8: an alias inside of what it stands for");
+  std::string copies = "a: &a " + std::string(2'000'000, 'x') + "\nb:\n";
+  for (int i = 0; i < 50'000; ++i) copies += "- *a\n";
+  CHECK(parse_error(copies) ==
+        "a.yaml:4:3: the config comes to more than 8000000 bytes, with all that it includes and repeats");
+  std::string deep = "a0: &a0 [x]\n";
+  for (int i = 1; i < 3000; ++i) deep += format("a{}: &a{} [[[[[[[[*a{}]]]]]]]]\n", i, i, i - 1);
+  CHECK(parse_error(deep).find("more than 100 levels") != std::string::npos);
+  std::string keys;
+  for (int i = 0; i < 90'000; ++i) keys += format("k{}: 1\n", i);
+  CHECK(parse_error(keys).empty());
+  CHECK(parse_error("a: " + std::string(9'000'000, 'x')).find("more than 8000000 bytes") != std::string::npos);
+}
+
+TEST_CASE("includes and variables are bounded too") {
+  const Folder folder;
+  std::string big;
+  for (int i = 0; i < 20'000; ++i) big += format("k{}: 1\n", i);
+  folder.write("big.yaml", big);
+  std::string many;
+  for (int i = 0; i < 90; ++i) many += format("m{}: {{include: big.yaml}}\n", i);
+  folder.write("many.yaml", many);
+  CHECK(load_error("many.yaml").find("the config comes to more than 200000 values") != std::string::npos);
+  for (int i = 0; i < 1100; ++i) {
+    folder.write(format("c{}.yaml", i), format("include: c{}.yaml\n", i + 1));
+  }
+  CHECK(load_error("c0.yaml") ==
+        "c99.yaml:1:10: the config comes to more than 100 files, with all that it includes and repeats");
+  std::string levels = "include: ";
+  for (int i = 0; i < 40; ++i) levels = "x: {" + levels;
+  for (int i = 0; i < 5; ++i) {
+    folder.write(format("l{}.yaml", i), levels + (i == 4 ? "leaf.yaml" : format("l{}.yaml", i + 1)) + std::string(40, '}'));
+  }
+  folder.write("leaf.yaml", "y: 1\n");
+  CHECK(load_error("l0.yaml").find("more than 100 levels") != std::string::npos);
+  Reader reader;
+  Node node = parse_yaml("[" + [] {
+    std::string items;
+    for (int i = 0; i < 1000; ++i) items += "'${LONG}${LONG}',";
+    return items;
+  }() + "]", "a.yaml", "/base", reader);
+  const std::string text(50'000, 'x');
+  expand_variables(node, [&](const std::string&) { return std::optional(text); }, reader);
+  CHECK(messages(reader).find("more than 8000000 bytes") != std::string::npos);
+}
+
+TEST_CASE("text that is not UTF-8, NUL and tabs are named with their place") {
+  CHECK(parse_error("a: 1\nb: \"x\xff\"\n") == "a.yaml:2:6: the byte 0xff is not UTF-8; save the text as UTF-8");
+  CHECK(parse_error("a: \xc0\xaf\n") == "a.yaml:1:4: the byte 0xc0 is not UTF-8; save the text as UTF-8");
+  CHECK(parse_error("a: \xed\xa0\x80\n") == "a.yaml:1:4: the byte 0xed is not UTF-8; save the text as UTF-8");
+  CHECK(parse_error("a: \xe2\x82\n") == "a.yaml:1:4: the byte 0xe2 is not UTF-8; save the text as UTF-8");
+  CHECK(parse_error("a: \"\xc3\xa4\xe2\x82\xac\xf0\x9f\x99\x82\"\n").empty());
+  CHECK(parse_error(std::string("a: x\0y\n", 8)) == "a.yaml:1:5: a NUL byte stands here: this is no text in UTF-8");
+  CHECK(parse_error("a: \"x\\0y\"\n") == "a.yaml:1:4: a text holds no NUL character");
+  CHECK(parse_error("train:\n\tepochs: 5\n\tloss: x\n").find("is indented by a tab: YAML wants spaces") !=
+        std::string::npos);
+  CHECK(parse_error("train:\n  epochs: 5\n\tloss: x\n").find("line 3 is indented by a tab") != std::string::npos);
+  CHECK(set_error("a: 1", "a=\xff") == "--set a: byte 3 of the setting is not UTF-8");
+  Reader reader;
+  Node node = parse_yaml("a: ${BAD}\n", "a.yaml", "/base", reader);
+  expand_variables(node, [](const std::string&) { return std::optional<std::string>("\xff"); }, reader);
+  CHECK(messages(reader) == "a.yaml:1:4: the value of a variable in it is not UTF-8");
+}
+
+TEST_CASE("what is no file of text is refused, and an error of reading is no empty config") {
+  const Folder folder;
+  REQUIRE(mkfifo("pipe", 0600) == 0);
+  folder.write("a.yaml", "include: pipe\n");
+  CHECK(load_error("a.yaml") == "a.yaml:1:10: included file 'pipe' is no regular file");
+  folder.write("b.yaml", "include: /dev/zero\n");
+  CHECK(load_error("b.yaml") == "b.yaml:1:10: included file '/dev/zero' is no regular file");
+  CHECK(load_error("/dev/zero") == "/dev/zero: the config is larger than 8 MB");
+  CHECK(load_error("/proc/self/mem") == "/proc/self/mem: the config cannot be read: Input/output error");
+  folder.write("c.yaml", "include: .\n");
+  CHECK(load_error("c.yaml").ends_with("is a folder"));
+  std::thread writer([] { std::ofstream("pipe") << "a: [1, 2]\n"; });
+  const std::string text = read_config_text("pipe");
+  writer.join();
+  Reader reader;
+  CHECK(flow_text(load_yaml("pipe", variables, reader, text)) == "{a: [1, 2]}");
+}
+
+TEST_CASE("a repeated key of an included file is reported") {
+  const Folder folder;
+  folder.write("a.yaml", "include: b.yaml\ntrain: {epochs: 2}\n");
+  folder.write("b.yaml", "seed: 1\nseed: 2\ntrain: {loss: x, loss: y}\n");
+  CHECK(load_error("a.yaml") ==
+        "b.yaml:2:1: repeated key 'seed' (first at 1:1)\nb.yaml:3:18: repeated key 'loss' (first at 3:9)");
 }
 
 TEST_CASE("variables are replaced in values") {

@@ -45,8 +45,8 @@ struct Geometry {
   }
 };
 
-// Chooses among the implementations that oneDNN offers: the recorded one, else the fastest; references only where there
-// is nothing else. operands(desc) are what a call works on, without scratch memory. `seconds`, where given, is its
+// Chooses among the implementations that oneDNN offers: the recorded one, else the fastest, or the first where nothing
+// may be timed; references only where there is nothing else. operands(desc) are what a call works on, without scratch memory. `seconds`, where given, is its
 // time, where none was recorded.
 template <class Primitive, class Desc, class Operands>
 Desc choose(const LowerContext& context, const std::vector<Desc>& offered, const Operands& operands,
@@ -66,6 +66,10 @@ Desc choose(const LowerContext& context, const std::vector<Desc>& offered, const
 
   std::size_t best = 0;
   if (candidates.size() > 1 || seconds) {
+    if (!context.choices.may_time(key)) {
+      context.choices.assume(key);
+      return candidates.front();
+    }
     double fastest = 1e30;
     for (std::size_t i = 0; i < candidates.size(); ++i) {
       std::vector<Operand> list = operands(candidates[i]);
@@ -242,7 +246,7 @@ Lowering lower_conv2d_grad_weights(const LowerContext& context) {
   };
   double seconds = 0;
   const auto desc = choose<dnnl::convolution_backward_weights>(context, offered, operands, own ? &seconds : nullptr);
-  if (own && !recorded &&
+  if (own && !recorded && context.choices.may_time(context.key()) &&
       measure(*own, context.input(0).shape, dy, context.output(0).shape.count(), seconds) < seconds) {
     context.choices.record(context.key(), own_weights);
     return lower_own_weights(context, *own);

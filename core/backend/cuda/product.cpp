@@ -159,18 +159,24 @@ Product::Product(const Device& device, const ProductShape& shape, KernelChoices&
   const std::string key = shape.text() + device.options().text();
   const auto recorded = choices.find(key);
   if (!recorded || !read_record(*recorded, algorithm_) || !takes(algorithm_)) {
-    choose(shape);
-    choices.record(key, record_of(algorithm_));
+    const bool wanted = device.options().timing;
+    const bool timing = wanted && choices.may_time(key);
+    choose(shape, timing);
+    if (wanted && !timing) {
+      choices.assume(key);
+    } else {
+      choices.record(key, record_of(algorithm_));
+    }
     require(takes(algorithm_), "an algorithm that cuBLASLt offered");
   }
   workspace_bytes_ = static_cast<std::int64_t>(checked.workspaceSize);
 }
 
-void Product::choose(const ProductShape& s) {
+void Product::choose(const ProductShape& s, bool timing) {
   const auto candidates = offered(*device_, Description(s, device_->options()));
   if (candidates.empty()) throw Error(ErrorKind::config, "cuBLASLt has no algorithm for " + s.text());
   algorithm_ = candidates.front().algo;
-  if (!device_->options().timing) return;
+  if (!timing) return;
   try {
     algorithm_ = fastest_of(s, candidates);
   } catch (const Error& error) {  // no memory for it, say

@@ -40,7 +40,7 @@ class Product {
   void run(cudaStream_t stream, const void* a, const void* b, void* c, void* vector, void* workspace) const;
 
  private:
-  void choose(const ProductShape& shape);
+  void choose(const ProductShape& shape, bool timing);
   cublasLtMatmulAlgo_t fastest_of(const ProductShape& shape,
                                   const std::vector<cublasLtMatmulHeuristicResult_t>& candidates);
 

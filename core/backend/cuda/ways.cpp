@@ -77,12 +77,12 @@ class Bench {
   std::size_t taken_ = 0;  // of the buffers, by the way that is being bound
 };
 
-// The fastest way and its name, unless there is only one or timing is off.
-std::optional<std::pair<std::string, Way>> best(const LowerContext& context, const Ways& ways) {
+// The fastest way and its name; the first where there is only one, or nothing is timed.
+std::optional<std::pair<std::string, Way>> best(const LowerContext& context, const Ways& ways, bool timing) {
   std::vector<std::pair<std::string, Way>> made;
   for (const std::string& name : ways.names()) {
     if (auto way = ways.make(name)) made.emplace_back(name, std::move(*way));
-    if (!made.empty() && !context.device.options().timing) break;
+    if (!made.empty() && !timing) break;
   }
   if (made.empty()) return {};
   if (made.size() == 1) return std::move(made[0]);
@@ -112,7 +112,9 @@ Lowering lower_fastest(const LowerContext& context, const Ways& ways) {
   if (const auto recorded = context.choices.find(key)) {
     if (const auto way = ways.make(*recorded)) return lowering_of(context, *way);
   }
-  const auto chosen = best(context, ways);
+  const bool wanted = context.device.options().timing;
+  const bool timing = wanted && context.choices.may_time(key);
+  const auto chosen = best(context, ways, timing);
   if (!chosen) {
     throw Error(
         ErrorKind::config, context.op.place,
@@ -120,7 +122,11 @@ Lowering lower_fastest(const LowerContext& context, const Ways& ways) {
                key),
         "use another window, number of groups or precision for this layer, or compute on the CPU (device: cpu)");
   }
-  context.choices.record(key, chosen->first);
+  if (wanted && !timing) {
+    context.choices.assume(key);
+  } else {
+    context.choices.record(key, chosen->first);
+  }
   return lowering_of(context, chosen->second);
 }
 

@@ -25,7 +25,8 @@ std::vector<TensorType> Pool2d::outputs(std::span<const TensorType> inputs) cons
 }
 
 double Pool2d::flops(std::span<const TensorType>, std::span<const TensorType> outputs) const {
-  return static_cast<double>(outputs[0].shape.count() * window.size[0] * window.size[1]);
+  return static_cast<double>(outputs[0].shape.count()) * static_cast<double>(window.size[0]) *
+         static_cast<double>(window.size[1]);
 }
 
 void Pool2d::differentiate(const Op& op, Differentiator& differentiator) const {

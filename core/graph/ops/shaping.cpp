@@ -10,7 +10,7 @@ std::vector<TensorType> Concatenate::outputs(std::span<const TensorType> inputs)
   TensorType sum = inputs[0];
   std::int64_t& last = sum.shape[sum.shape.rank() - 1];
   for (const TensorType& input : inputs.subspan(1)) {
-    last += input.shape.back();
+    last = checked_add(last, input.shape.back());
     TensorType expected = sum;
     expected.shape[sum.shape.rank() - 1] = input.shape.back();
     require(input == expected, "concatenate: inputs differ in more than the last dimension");

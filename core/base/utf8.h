@@ -1,0 +1,13 @@
+// Whether bytes are UTF-8: what texts from outside must be before they are shown, written or sent on.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string_view>
+
+namespace trainctl {
+
+// Where the first byte stands that begins no character of UTF-8 (RFC 3629); nothing where all is well.
+std::optional<std::size_t> find_invalid_utf8(std::string_view text);
+
+}  // namespace trainctl

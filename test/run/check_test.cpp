@@ -1,0 +1,140 @@
+// trainctl check: it runs nothing, says what is not known yet, and knows what a run would refuse.
+#include <sys/resource.h>
+
+#include <chrono>
+#include <filesystem>
+#include <fstream>
+
+#include "core/base/format.h"
+#include "test/catch.h"
+#include "test/run/command.h"
+#include "test/run/configs.h"
+
+namespace trainctl::test {
+namespace {
+
+namespace fs = std::filesystem;
+
+const std::string config_text = uneven_data + skip_model + train_section("batch_size: 20, epochs: 1, optimizer: sgd");
+
+TEST_CASE("check times no kernels: memory that depends on them is marked until they are chosen") {
+  const Folder folder;
+  const std::string config = folder.write("config.yaml", config_text);
+  const Finished first = trainctl(folder, {"check", config, "--ranks", "1"});
+  INFO(first.errors);
+  REQUIRE(first.code == 0);
+  CHECK(contains(first.out, "kernels are not chosen yet for this machine"));
+  CHECK(contains(first.out, "about "));
+  const Json unmeasured = Json::parse(trainctl(folder, {"check", config, "--ranks", "1", "--json"}).out);
+  CHECK(unmeasured.at("kernels_not_chosen") > 0);
+  const Json measured = Json::parse(trainctl(folder, {"check", config, "--ranks", "1", "--json", "--measure"}).out);
+  CHECK(measured.at("kernels_not_chosen") == 0);
+  const Finished then = trainctl(folder, {"check", config, "--ranks", "1"});
+  CHECK(!contains(then.out, "not chosen"));
+  CHECK(!contains(then.out, "about "));
+  CHECK(Json::parse(trainctl(folder, {"check", config, "--ranks", "1", "--json"}).out) == measured);
+}
+
+TEST_CASE("check of a large network takes no time and no memory") {
+  const Folder folder;
+  const std::string config = folder.write(
+      "large.yaml",
+      "data: {dataset: synthetic, samples: 1000, shape: [224, 224, 3], classes: 1000}\nmodel: {preset: vgg16}\n" +
+          train_section("batch_size: 8, epochs: 1, optimizer: sgd"));
+  const auto start = std::chrono::steady_clock::now();
+  const Finished check = trainctl(folder, {"check", config, "--json", "--ranks", "1"});
+  const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
+  CAPTURE(check.errors, tail(check.out));
+  CHECK((check.code == 0 || check.code == 6));
+  CHECK(seconds.count() < 20);  // with its kernels timed, on two cores, 44 s and 4 GB
+  rusage usage{};
+  getrusage(RUSAGE_CHILDREN, &usage);
+  CHECK(usage.ru_maxrss < 1'000'000);  // kB, of the largest command of this test program so far
+}
+
+TEST_CASE("check says that batch normalization is a matter of the ranks") {
+  const Folder folder;
+  const std::string config =
+      folder.write("bn.yaml", uneven_data + batch_norm_model + train_section("batch_size: 20, epochs: 1, optimizer: sgd"));
+  CHECK(contains(trainctl(folder, {"check", config, "--ranks", "2"}).out,
+                 "batch normalization takes its statistics from the 10 samples that a rank has"));
+  CHECK(!contains(trainctl(folder, {"check", config, "--ranks", "1"}).out, "batch normalization takes"));
+}
+
+TEST_CASE("too large for this machine is exit code 6 with the bytes, absurd is 2 with the line") {
+  const Folder folder;
+  const std::string config = folder.write("config.yaml", uneven_data + mlp_model +
+                                                             train_section("batch_size: 20, epochs: 1, optimizer: sgd"));
+  for (const char* command : {"check", "run"}) {
+    const Finished large = trainctl(folder, {command, config, "--ranks", "1", "--set", "model.layers.1.dense.units=2000000000"});
+    CAPTURE(command, large.errors);
+    CHECK(large.code == 6);
+    CHECK(contains(large.errors, "a rank of this run needs at least"));
+    CHECK(contains(large.errors, "TB of memory"));
+    const Finished absurd = trainctl(folder, {command, config, "--ranks", "1", "--set", "model.layers.1.dense.units=2000000000",
+                                              "--set", "model.layers.3.dense.units=2000000000"});
+    CAPTURE(absurd.errors);
+    CHECK(absurd.code == 2);
+    CHECK(contains(absurd.errors, "config.yaml:11:"));
+    CHECK(contains(absurd.errors, "its tensors are larger than any memory"));
+    CHECK(!contains(absurd.errors, "internal error"));
+    CHECK(!fs::exists(folder / "runs"));
+  }
+}
+
+TEST_CASE("check of a preset says what it is and how it is used") {
+  const Folder folder;
+  const Finished check = trainctl(folder, {"check", std::string(TRAINCTL_SOURCE_DIR) + "/configs/models/resnet20.yaml"});
+  CHECK(check.code == 2);
+  CHECK(contains(check.errors, "this is a preset, a network without data and training"));
+  CHECK(contains(check.errors, "model: {preset: "));
+  CHECK(!contains(check.errors, "unknown key"));
+}
+
+// Runs a shell command with $TRAINCTL; its exit code, and what it says.
+Finished shell(const Folder& folder, const std::string& command) {
+  const std::string line = format("cd {} && export XDG_CACHE_HOME=$PWD/cache TRAINCTL={} && ({}) > out 2> err",
+                                  folder.path().string(), TRAINCTL_BINARY, command);
+  const int status = std::system(format("timeout 60 bash -c '{}'", line).c_str());
+  return {WEXITSTATUS(status), read_file(folder / "out"), read_file(folder / "err")};
+}
+
+TEST_CASE("a config from a pipe is read once and works on any number of ranks") {
+  const Folder folder;
+  folder.write("config.yaml", config_text);
+  int number = 0;
+  for (const char* command : {"cat config.yaml | $TRAINCTL run /dev/stdin --ranks 2",
+                              "$TRAINCTL run /dev/stdin --ranks 1 < <(cat config.yaml)",
+                              "$TRAINCTL run /dev/stdin --ranks 2 < config.yaml",
+                              "$TRAINCTL run <(cat config.yaml) --ranks 3"}) {
+    const Finished run = shell(folder, format("{} --run-dir r{} --quiet", command, number));
+    CAPTURE(command, run.errors);
+    CHECK(run.code == 0);
+    CHECK(events(folder / format("r{}", number++)).back().at("status") == "completed");
+  }
+  const Finished wrong = shell(folder, "sed s/dense/danse/ config.yaml | $TRAINCTL run /dev/stdin --ranks 2");
+  CHECK(wrong.code == 2);
+  CHECK(contains(wrong.errors, "/dev/stdin:"));
+  CHECK(contains(wrong.errors, "did you mean"));
+  const Finished folder_as_config = trainctl(folder, {"check", "."});
+  CHECK(folder_as_config.code == 2);
+  CHECK(contains(folder_as_config.errors, "the config is a folder"));
+}
+
+TEST_CASE("numbers on the command line are bounded, in few words") {
+  const Folder folder;
+  const std::string config = folder.write("config.yaml", config_text);
+  const Finished profile = trainctl(folder, {"run", config, "--profile", "0:99999999999999999999"});
+  CHECK(profile.code == 2);
+  CHECK(contains(profile.errors, "wants FIRST:END"));
+  for (const char* seconds : {"0", "-1", "1e300", "x"}) {
+    const Finished bench = trainctl(folder, {"bench", "step", config, "--seconds", seconds});
+    CAPTURE(bench.errors);
+    CHECK(bench.code == 2);
+    CHECK(contains(bench.errors, "wants a number of seconds"));
+    CHECK(bench.errors.size() < 300);
+  }
+}
+
+}  // namespace
+}  // namespace trainctl::test
