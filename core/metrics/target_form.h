@@ -1,19 +1,11 @@
 // The forms in which targets reach a loss.
 #pragma once
 
-#include "core/spec/values.h"
-
 namespace trainctl {
 
 // What data.label_mode states. `integer` is no more than the class number, which takes the form that the loss wants;
 // the others are a form of their own.
 enum class LabelMode { integer, categorical, binary };
-
-template <>
-struct EnumNames<LabelMode> {
-  static constexpr EnumName<LabelMode> names[] = {
-      {LabelMode::integer, "int"}, {LabelMode::categorical, "categorical"}, {LabelMode::binary, "binary"}};
-};
 
 // What a sample's target is in a batch.
 enum class TargetForm {

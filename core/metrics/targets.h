@@ -6,9 +6,16 @@
 
 #include "core/metrics/loss.h"
 #include "core/metrics/target_form.h"
+#include "core/spec/values.h"
 #include "core/tensor/shape.h"
 
 namespace trainctl {
+
+template <>
+struct EnumNames<LabelMode> {
+  static constexpr EnumName<LabelMode> names[] = {
+      {LabelMode::integer, "int"}, {LabelMode::categorical, "categorical"}, {LabelMode::binary, "binary"}};
+};
 
 // What is known of a data set's targets.
 struct TargetFacts {

@@ -5,6 +5,7 @@
 #include <optional>
 #include <vector>
 
+#include "core/metrics/targets.h"
 #include "core/spec/values.h"
 #include "io/datasets/options.h"
 #include "io/loader/part.h"

@@ -2,6 +2,9 @@
 #include "io/checkpoint/store.h"
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
+#include <map>
 #include <set>
 
 #include "core/base/error.h"
@@ -249,6 +252,19 @@ TEST_CASE("auto takes the newest whole checkpoint") {
   ErrorKind kind{};
   CHECK(contains(failure_of([&] { load_newest_checkpoint(run.path); }, &kind), "none of its 3 checkpoints is whole"));
   CHECK(kind == ErrorKind::data);
+}
+
+TEST_CASE("metrics that are not finite survive in a manifest, which stays JSON") {
+  constexpr double infinity = std::numeric_limits<double>::infinity();
+  Manifest manifest;
+  manifest.metrics = {{"a", std::nan("")}, {"b", infinity}, {"c", -infinity}, {"d", 0.25}};
+  const std::string text = to_text(manifest);
+  CHECK(Json::parse(text)["metrics"].dump() == R"({"a":"NaN","b":"Infinity","c":"-Infinity","d":0.25})");
+  const std::map<std::string, double> read = parse_manifest(text, "here").metrics;
+  CHECK(std::isnan(read.at("a")));
+  CHECK(read.at("b") == infinity);
+  CHECK(read.at("c") == -infinity);
+  CHECK(read.at("d") == 0.25);
 }
 
 TEST_CASE("a manifest of a newer format is refused by name") {
