@@ -160,6 +160,7 @@ std::vector<Json> events(const std::string& run_directory, const std::string& ev
   std::ifstream file(run_directory + "/metrics.jsonl");
   std::vector<Json> found;
   for (std::string line; std::getline(file, line);) {
+    if (file.eof()) break;  // a line that is being written
     Json json = Json::parse(line);
     if (event.empty() || json.at("event") == event) found.push_back(std::move(json));
   }
