@@ -14,12 +14,18 @@
 namespace trainctl {
 namespace {
 
-// A number from 1 to most_slots, or nothing.
-std::optional<int> positive(std::string_view text) {
+// A number from 0, or nothing.
+std::optional<int> whole_number(std::string_view text) {
   int value = 0;
   const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (problem != std::errc() || end != text.data() + text.size() || value < 1 || value > most_slots) return {};
+  if (problem != std::errc() || end != text.data() + text.size() || value < 0) return {};
   return value;
+}
+
+// A number from 1 to most_slots, or nothing.
+std::optional<int> positive(std::string_view text) {
+  const std::optional<int> value = whole_number(text);
+  return value && *value >= 1 && *value <= most_slots ? value : std::nullopt;
 }
 
 void add(std::vector<Host>& hosts, std::string_view name, int slots) {
@@ -117,11 +123,41 @@ std::optional<std::vector<int>> expand_counts(std::string_view text) {
   return counts;
 }
 
+std::vector<std::string> expand_names(std::string_view text) {
+  std::vector<std::string> names;
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t name_end = std::min(text.find_first_of("[,", at), text.size());
+    const std::string stem(text.substr(at, name_end - at));
+    at = name_end + 1;
+    if (name_end == text.size() || text[name_end] == ',') {
+      names.push_back(stem);
+      continue;
+    }
+    const std::size_t list_end = text.find(']', at);
+    if (list_end == std::string_view::npos) return {};
+    std::istringstream ranges{std::string(text.substr(at, list_end - at))};
+    for (std::string range; std::getline(ranges, range, ',');) {
+      const std::size_t dash = std::min(range.find('-'), range.size());
+      const std::string first = range.substr(0, dash), last = dash < range.size() ? range.substr(dash + 1) : first;
+      const auto low = whole_number(first), high = whole_number(last);
+      if (!low || !high || *high < *low || names.size() + static_cast<std::size_t>(*high - *low) > most_slots)
+        return {};
+      for (int number = *low; number <= *high; ++number) {
+        names.push_back(stem + format("{:0{}}", number, first.size()));
+      }
+    }
+    at = list_end + 1;
+    if (at < text.size() && text[at++] != ',') return {};  // a name in two parts
+  }
+  const bool good = std::all_of(names.begin(), names.end(), [](const std::string& name) { return is_host_name(name); });
+  return good ? names : std::vector<std::string>{};
+}
+
 std::optional<SlurmJob> find_slurm_job(const Variables& variables) {
   if (!variables.has("SLURM_JOB_ID")) return {};
   auto slots = expand_counts(variables.text("SLURM_TASKS_PER_NODE"));
   if (!slots) slots.emplace(static_cast<std::size_t>(variables.number("SLURM_JOB_NUM_NODES").value_or(1)), 1);
-  return SlurmJob{std::move(*slots)};
+  return SlurmJob{std::move(*slots), expand_names(variables.text("SLURM_JOB_NODELIST"))};
 }
 
 }  // namespace trainctl

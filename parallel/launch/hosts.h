@@ -40,9 +40,13 @@ std::vector<Host> read_hostfile(const std::string& path);
 // SLURM's short form of counts per node, "2(x3),1" being 2, 2, 2, 1; nothing where it is none.
 std::optional<std::vector<int>> expand_counts(std::string_view text);
 
+// SLURM's short form of names, "n[1-2,08],login" being n1, n2, n08, login; nothing where it is none that is known here.
+std::vector<std::string> expand_names(std::string_view text);
+
 // The nodes of the SLURM job that this process belongs to.
 struct SlurmJob {
-  std::vector<int> slots;  // tasks for each node; the names are mpirun's business
+  std::vector<int> slots;          // tasks for each node
+  std::vector<std::string> names;  // as far as they are known: mpirun finds the nodes by itself
 
   int nodes() const { return static_cast<int>(slots.size()); }
 };

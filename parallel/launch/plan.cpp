@@ -89,16 +89,14 @@ void limit_spinning(LaunchPlan& plan, const Variables& variables) {
   if (plan.threads > 1 && !stated) plan.environment["GOMP_SPINCOUNT"] = "4000";
 }
 
-// Where ranks on several hosts reach each other, and listen for each other alone, where the user has not said.
-void confine_to_network(LaunchPlan& plan, const LaunchRequest& request) {
+// The networks that a part of OpenMPI uses and may listen on: as the user says, else the one that joins the hosts. ""
+// where neither is known.
+std::string confine(LaunchPlan& plan, const LaunchRequest& request, const std::string& part) {
   const Variables& variables = request.variables;
-  plan.listen_on = variables.text("OMPI_MCA_oob_tcp_if_include");
-  if (request.network.empty() || !plan.listen_on.empty()) return;
-  for (const char* part : {"oob_tcp", "btl_tcp"}) {
-    if (!variables.has(format("OMPI_MCA_{}_if_exclude", part)))
-      set(plan, variables, format("{}_if_include", part), request.network);
-  }
-  if (!variables.has("OMPI_MCA_oob_tcp_if_exclude")) plan.listen_on = request.network;
+  const std::string stated = variables.text(format("OMPI_MCA_{}_if_include", part));
+  if (!stated.empty() || variables.has(format("OMPI_MCA_{}_if_exclude", part))) return stated;
+  if (!request.network.empty()) set(plan, variables, part + "_if_include", request.network);
+  return request.network;
 }
 
 void compose_command(LaunchPlan& plan, const LaunchRequest& request) {
@@ -127,7 +125,8 @@ void compose_command(LaunchPlan& plan, const LaunchRequest& request) {
     set(plan, variables, "plm", "isolated");
     if (request.slurm) set(plan, variables, "ras", "^slurm");  // its name for this host need not be the host's
   } else {
-    confine_to_network(plan, request);
+    plan.listen_on = confine(plan, request, "oob_tcp");
+    plan.ranks_listen_on = confine(plan, request, "btl_tcp");
     forward_variables(plan, request);
   }
   if (request.root) {
@@ -170,10 +169,10 @@ LaunchRequest launch_request(const ClusterOptions& options, const std::string& r
   if (gethostname(name.data(), name.size() - 1) == 0) request.this_host = name.data();
   request.cores = find_cores(request.variables);
   std::vector<std::string> others;
-  for (const Host& host : request.hosts) {
-    if (!is_local(host.name, request.this_host)) others.push_back(host.name);
-  }
-  if (!others.empty() && !request.variables.has("OMPI_MCA_oob_tcp_if_include")) request.network = network_of(others);
+  for (const Host& host : request.hosts) others.push_back(host.name);
+  if (others.empty() && request.slurm && request.slurm->nodes() > 1) others = request.slurm->names;
+  std::erase_if(others, [&](const std::string& name) { return is_local(name, request.this_host); });
+  if (!others.empty()) request.network = network_of(others);
   request.root = geteuid() == 0;
   return request;
 }

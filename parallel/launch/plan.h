@@ -45,7 +45,8 @@ struct LaunchPlan {
   int ranks_here = 1;                     // on this host, as far as it is known
   int threads = 1;                        // for each rank, on this host
   std::chrono::milliseconds patience{0};  // how long ranks may take to start; 0: for ever
-  std::string listen_on;              // where mpirun and ranks may listen; empty: everywhere. See preload/listen.cpp
+  // Where mpirun and its daemons, and ranks, may listen; empty: everywhere. See preload/listen.cpp.
+  std::string listen_on, ranks_listen_on;
   std::vector<std::string> mpirun;    // the command up to the program; empty: one rank, in this process
   Variables::Map environment;         // set for mpirun, or for the one rank
   std::vector<std::string> warnings;  // to be shown before the start

@@ -89,8 +89,8 @@ void append(std::vector<std::string>& words, std::initializer_list<std::string> 
   words.insert(words.end(), more);
 }
 
-// Has mpirun, and its daemons on other hosts, listen on plan.listen_on alone. Ranks know how to by themselves; on one
-// host they have no need.
+// Has mpirun, and its daemons on other hosts, listen on plan.listen_on alone. Ranks know how to by themselves, and on
+// one host they have no need.
 void confine_listening(const LaunchPlan& plan, Variables::Map& environment, std::vector<std::string>& words) {
   if (plan.listen_on.empty()) return;
   const std::string library = listen_library();
@@ -103,8 +103,7 @@ void confine_listening(const LaunchPlan& plan, Variables::Map& environment, std:
   const std::string others = inherited.text(preload);
   environment[preload] = others.empty() ? library : library + ":" + others;
   environment[listen] = plan.listen_on;
-  append(words,
-         {"-x", format("{}={}", preload, others), "-x", format("{}={}", listen, plan.one_host ? "" : plan.listen_on)});
+  append(words, {"-x", format("{}={}", preload, others), "-x", format("{}={}", listen, plan.ranks_listen_on)});
   if (!plan.one_host && !inherited.has("OMPI_MCA_orte_launch_agent")) {
     append(words,
            {"--mca", "orte_launch_agent", format("env {}={} {}={} orted", preload, library, listen, plan.listen_on)});

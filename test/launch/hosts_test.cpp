@@ -106,5 +106,16 @@ TEST_CASE("names of hosts in a config are those of --hosts and hostfiles") {
   }
 }
 
+TEST_CASE("SLURM's names are expanded, and what is no list of names gives none") {
+  using Names = std::vector<std::string>;
+  CHECK(expand_names("n1") == Names{"n1"});
+  CHECK(expand_names("a,b.c") == Names{"a", "b.c"});
+  CHECK(expand_names("n[1-3],login,m[08-10,2]") == Names{"n1", "n2", "n3", "login", "m08", "m09", "m10", "m2"});
+  for (const char* wrong : {"", "n[1-3", "n[3-1]", "n[a]", "n[1]m[2]", "-x", "n[1-2000000]", "n[1-99999999999]"}) {
+    CAPTURE(wrong);
+    CHECK(expand_names(wrong).empty());
+  }
+}
+
 }  // namespace
 }  // namespace trainctl

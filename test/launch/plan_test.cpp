@@ -153,14 +153,17 @@ TEST_CASE("several hosts: their slots, MPI's choice of network, and the variable
 TEST_CASE("MPI reaches and listens on loopback on one host, and on the network that joins several") {
   LaunchRequest request = on_cores(4);
   CHECK(plan_launch(request).listen_on == "lo");
+  CHECK(plan_launch(request).ranks_listen_on.empty());  // they do not listen
   request.hosts = {{"desk", 2}, {"n2", 2}};
   CHECK(plan_launch(request).listen_on.empty());  // it is not known
   request.network = "10.1.0.0/16";
   CHECK(plan_launch(request).listen_on == "10.1.0.0/16");
+  CHECK(plan_launch(request).ranks_listen_on == "10.1.0.0/16");
   CHECK(has(plan_launch(request), "--mca oob_tcp_if_include 10.1.0.0/16 --mca btl_tcp_if_include 10.1.0.0/16"));
   request.variables = Variables{{"OMPI_MCA_oob_tcp_if_include", "ib0"}};  // the user's word
   CHECK(plan_launch(request).listen_on == "ib0");
-  CHECK_FALSE(has(plan_launch(request), "if_include"));
+  CHECK(plan_launch(request).ranks_listen_on == "10.1.0.0/16");
+  CHECK_FALSE(has(plan_launch(request), "oob_tcp_if_include"));
   request.variables = Variables{{"OMPI_MCA_oob_tcp_if_exclude", "eth1"}};
   CHECK(plan_launch(request).listen_on.empty());
   CHECK_FALSE(has(plan_launch(request), "oob_tcp_if_include"));
