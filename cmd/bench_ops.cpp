@@ -57,7 +57,8 @@ void print(const std::vector<OpCost>& costs, const Ceilings& ceilings, double su
   }
   std::string text = format(
       "ceilings measured on this rank: products {:.0f} GFLOP/s in float32 and {:.0f} in half precision; memory {:.1f} "
-      "GB/s in a large copy and {:.1f} in a triad, of which the larger counts; up to {:.1f} in copies that fit in cache, "
+      "GB/s in a large copy and {:.1f} in a triad, of which the larger counts; up to {:.1f} in copies that fit in "
+      "cache, "
       "the ceiling of ops of their size\n",
       ceilings.peaks.float32_gflops, ceilings.peaks.bfloat16_gflops, ceilings.copy_gb_per_s,
       ceilings.peaks.triad_gb_per_s, ceilings.cached_gb_per_s());

@@ -37,10 +37,10 @@ struct Checked {
   std::int64_t batch = 0;
   std::vector<Program> programs;
   MemoryPlan memory;
-  std::size_t assumed = 0;     // kernels that are not chosen yet: compute copies and arena may come out otherwise
-  bool data_at_hand = true;    // else the config was believed
-  std::int64_t share = 0;      // samples of rank 0 in a full batch
-  std::optional<Error> unfit;  // why a run has too little memory on this machine
+  std::size_t assumed = 0;      // kernels that are not chosen yet: compute copies and arena may come out otherwise
+  bool data_at_hand = true;     // else the config was believed
+  std::int64_t share = 0;       // samples of rank 0 in a full batch
+  std::optional<Error> unfit;   // why a run has too little memory on this machine
   double flops_per_sample = 0;  // forward
   std::int64_t parameters = 0;
   std::int64_t trainable = 0;
@@ -163,8 +163,9 @@ std::string notes(const Checked& checked) {
         checked.share);
   }
   if (!checked.data_at_hand) {
-    text += "\nthe data is not at hand: shape and classes are as the config states them, the number of samples is not "
-            "known\n";
+    text +=
+        "\nthe data is not at hand: shape and classes are as the config states them, the number of samples is not "
+        "known\n";
   }
   return text;
 }

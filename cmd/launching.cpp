@@ -44,7 +44,8 @@ std::optional<std::string> text_of(const std::string& config) {
   // /dev/stdin and /dev/fd/N are other files to other processes.
   std::error_code failure;
   const bool own = config.starts_with("/dev/") || config.starts_with("/proc/");
-  if (!own && (std::filesystem::is_regular_file(config, failure) || !std::filesystem::exists(config, failure))) return {};
+  if (!own && (std::filesystem::is_regular_file(config, failure) || !std::filesystem::exists(config, failure)))
+    return {};
   const Variables variables = Variables::of_process();
   const std::string passed = variables.text(config_variable);
   if (passed.starts_with(config + "\n")) return passed.substr(config.size() + 1);

@@ -94,9 +94,9 @@ class Writer {
     const Json value = {{"not", {{"enum", Json::array({"none", nullptr, Json::object(), Json::array()})}}}};
     for (std::size_t i = 0; i < keys.size(); ++i) {
       for (std::size_t j = i + 1; j < keys.size(); ++j) {
-        rules.push_back({{"not",
-                          {{"required", Json::array({keys[i], keys[j]})},
-                           {"properties", {{keys[i], value}, {keys[j], value}}}}}});
+        rules.push_back(
+            {{"not",
+              {{"required", Json::array({keys[i], keys[j]})}, {"properties", {{keys[i], value}, {keys[j], value}}}}}});
       }
     }
   }

@@ -22,10 +22,10 @@ struct Subcommand {
 
 // What several subcommands have in common.
 struct CommonOptions {
-  std::string config;             // path of the YAML file
+  std::string config;               // path of the YAML file
   std::optional<std::string> text;  // what it holds, where it is no regular file and can be read only once
-  std::vector<std::string> sets;  // --set path=value
-  bool json = false;              // one JSON document on stdout and nothing else there
+  std::vector<std::string> sets;    // --set path=value
+  bool json = false;                // one JSON document on stdout and nothing else there
   bool quiet = false;
   bool verbose = false;
 };

@@ -227,7 +227,8 @@ StagingPlan plan_staging(const std::vector<LoweredProgram>& programs, std::int64
     const auto parts = batch_parts(lowered.program.batch);
     for (std::size_t i = 1; i < step_inputs; ++i) {
       if (parts[i] == no_tensor || !with_batch) continue;
-      const std::int64_t bytes = checked_multiply(lowered.program.tensor(parts[i]).type.bytes(), lowered.program.micro_batches);
+      const std::int64_t bytes =
+          checked_multiply(lowered.program.tensor(parts[i]).type.bytes(), lowered.program.micro_batches);
       largest[i] = std::max(largest[i], bytes);
     }
   }

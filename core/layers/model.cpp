@@ -25,8 +25,8 @@ BuiltModel build_model(const ModelOptions& model, const BuildOptions& options, R
   try {
     expansion.emplace(options, reader);
   } catch (const OverflowError&) {
-    reader.error(model.layers[0].place,
-                 format("a batch of {} samples of {} is larger than any memory", options.batch, to_string(options.sample)));
+    reader.error(model.layers[0].place, format("a batch of {} samples of {} is larger than any memory", options.batch,
+                                               to_string(options.sample)));
     return {};
   }
   const std::size_t before = reader.count();

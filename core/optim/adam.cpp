@@ -11,7 +11,9 @@ Keys<T> adam_keys(const char* name, const char* meaning, const char* decay) {
   return optimizer_keys<T>(name, meaning, decay)
       .key("beta_1", &T::beta_1, "Decay of the average of gradients.", from_zero_to_below(1))
       .key("beta_2", &T::beta_2, "Decay of the average of squared gradients.", from_zero_to_below(1))
-      .key("epsilon", &T::epsilon, "Added to the root of the second average, behind its bias correction: as in PyTorch. Keras adds it before the "
+      .key("epsilon", &T::epsilon,
+           "Added to the root of the second average, behind its bias correction: as in PyTorch. Keras adds it before "
+           "the "
            "correction, where the same number weighs more in the first steps.",
            more_than(0));
 }

@@ -174,7 +174,6 @@ bool Section::read(const Node& node, Reader& reader, void* object, std::string_v
 }
 
 bool Section::read_map(const Node& map, Reader& reader, void* object, std::string_view ignored) const {
-
   std::vector<Target> targets{{this, object, {}}};
   Outcome outcome;
   for (const Key& key : keys) {

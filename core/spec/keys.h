@@ -72,8 +72,8 @@ struct Section {
 
   const Key* find(std::string_view key) const;
   // Reads a map (or the shorthand's value, or null for all defaults) into the object. Reports unknown keys (with a
-  // suggestion), repeated ones, missing ones, wrong types and ranges. False when something was reported. An `ignored` key
-  // is somebody else's.
+  // suggestion), repeated ones, missing ones, wrong types and ranges. False when something was reported. An `ignored`
+  // key is somebody else's.
   bool read(const Node& node, Reader& reader, void* object, std::string_view ignored = {}) const;
   // A map with every key that has a value, defaults too; read() gives an equal object from it.
   Node write(const void* object) const;

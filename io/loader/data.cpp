@@ -95,7 +95,8 @@ void check_label_mode(const DataOptions& options, std::int64_t classes) {
 
 }  // namespace
 
-Data::Data(const DataOptions& options, std::uint64_t seed, bool regression, Measure measure) : options_(options), seed_(seed) {
+Data::Data(const DataOptions& options, std::uint64_t seed, bool regression, Measure measure)
+    : options_(options), seed_(seed) {
   const std::shared_ptr<const Dataset> training = open_training(options, seed, regression);
   const DatasetFacts& facts = training->facts();
   check_label_mode(options, facts.classes);

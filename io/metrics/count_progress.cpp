@@ -27,8 +27,8 @@ void CountProgress::next() {
   const double now = seconds_now();
   if (now < due_) return;
   due_ = now + (terminal_ ? 0.1 : 10.0);
-  const std::string count = total_ > 0 ? format("{} {}/{}", what_, count_, std::max(count_, total_))
-                                       : format("{}: {} so far", what_, count_);
+  const std::string count =
+      total_ > 0 ? format("{} {}/{}", what_, count_, std::max(count_, total_)) : format("{}: {} so far", what_, count_);
   if (!terminal_) return log::info(count);
   constexpr std::size_t width = 30;
   const std::size_t done = total_ > 0 ? std::min(width, width * count_ / total_) : 0;

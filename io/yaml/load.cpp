@@ -20,15 +20,15 @@ class Loader {
   Loader(const VariableLookup& variables, Reader& reader) : variables_(variables), reader_(reader) {}
 
   // `from` is where the file is named: an include's place, or the file itself.
-  Node load(const fs::path& file, const std::string& shown, const Place& from, const std::optional<std::string>& known) {
+  Node load(const fs::path& file, const std::string& shown, const Place& from,
+            const std::optional<std::string>& known) {
     Node nothing;
     nothing.place = {shown, 1, 1};
     if (!reader_.take_file(from)) return nothing;
     const bool included = from.file != shown;
-    const auto text =
-        known ? known
-              : read_text(file.string(), included ? FileKind::regular : FileKind::any, from,
-                          included ? "included file '" + shown + "'" : "the config", reader_);
+    const auto text = known ? known
+                            : read_text(file.string(), included ? FileKind::regular : FileKind::any, from,
+                                        included ? "included file '" + shown + "'" : "the config", reader_);
     if (!text) return nothing;
     Node node = parse_yaml(*text, shown, absolute(file).parent_path().string(), reader_);
     expand_variables(node, variables_, reader_);

@@ -51,8 +51,7 @@ Keys<TrainOptions> TrainOptions::keys() {
       .key("batch_size_per_rank", &TrainOptions::batch_size_per_rank,
            "Samples of a step on each rank; in place of batch_size. Resolved once and kept when the run is resumed.",
            between(1, most_samples))
-      .key("epochs", &TrainOptions::epochs, "Ends the run after so many passes over the data.",
-           between(1, 1e9))
+      .key("epochs", &TrainOptions::epochs, "Ends the run after so many passes over the data.", between(1, 1e9))
       .key("max_steps", &TrainOptions::max_steps, "Ends the run after so many steps.", between(1, 1e15))
       .key("max_time", &TrainOptions::max_time, "Ends the run after so long; a bare number is in seconds.",
            more_than(0))

@@ -42,7 +42,8 @@ TEST_CASE("a preset's parameters replace its defaults") {
                                                        "/nets/none.yaml'");
   CHECK(errors("preset: mlp\nwith: {clases: 5}", {8, 8, 1}) ==
         "m.yaml:2:8: preset 'mlp' has no parameter 'clases'; did you mean 'classes'?");
-  CHECK(errors("preset: mlp\nwith: {classes: 0}", {8, 8, 1}) == "m.yaml:2:17: units must be at least 1 and at most 2147483647, not 0");
+  CHECK(errors("preset: mlp\nwith: {classes: 0}", {8, 8, 1}) ==
+        "m.yaml:2:17: units must be at least 1 and at most 2147483647, not 0");
   CHECK(errors("preset: mlp\nlayers: [flatten]", {8, 8, 1}) ==
         "m.yaml:2:1: layers and a preset exclude each other (preset at 1:9)");
   CHECK(errors("{}", {8, 8, 1}) == "m.yaml:1:1: model needs layers or a preset");

@@ -17,13 +17,15 @@ TEST_CASE("sizes that overflow are errors of the layer") {
   for (const char* size : huge) {
     const auto text = [&](std::string form) { return form.replace(form.find("HUGE"), 4, size); };
     for (const char* form :
-         {"  - conv2d: {filters: 2, kernel_size: HUGE}\n", "  - conv2d: {filters: 2, kernel_size: 1, dilation_rate: HUGE}\n",
+         {"  - conv2d: {filters: 2, kernel_size: HUGE}\n",
+          "  - conv2d: {filters: 2, kernel_size: 1, dilation_rate: HUGE}\n",
           "  - conv2d: {filters: 2, kernel_size: 3, dilation_rate: HUGE}\n",
           "  - conv2d: {filters: 2, kernel_size: 1, strides: HUGE}\n",
           "  - conv2d: {filters: 2, kernel_size: 3, padding: HUGE}\n",
           "  - conv2d: {filters: 2, kernel_size: 3, padding: same, strides: HUGE}\n",
           "  - conv2d: {filters: HUGE, kernel_size: 1}\n", "  - conv2d: {filters: 2, kernel_size: 1, groups: HUGE}\n",
-          "  - max_pooling2d: {pool_size: HUGE, padding: same}\n", "  - average_pooling2d: {pool_size: 1, padding: HUGE}\n",
+          "  - max_pooling2d: {pool_size: HUGE, padding: same}\n",
+          "  - average_pooling2d: {pool_size: 1, padding: HUGE}\n",
           "  - average_pooling2d: {pool_size: 2, strides: HUGE}\n", "  - flatten\n  - dense: HUGE\n"}) {
       CAPTURE(form, size);
       const std::string found = errors(network(text(form)), {8, 8, 4});
@@ -32,8 +34,8 @@ TEST_CASE("sizes that overflow are errors of the layer") {
   }
   CHECK(errors(network("  - conv2d: {name: c, filters: 2, kernel_size: 1, strides: 16777217}\n"), {8, 8, 4}) ==
         "m.yaml:2:5: conv2d 'c': stride 16777217 is more than 16777216 pixels (from the input)");
-  CHECK(errors(network("  - conv2d: {name: c, filters: 2, kernel_size: 1, padding: 4611686018427387904}\n"), {8, 8, 4}) ==
-        "m.yaml:2:5: conv2d 'c': its tensors are larger than any memory (from the input)");
+  CHECK(errors(network("  - conv2d: {name: c, filters: 2, kernel_size: 1, padding: 4611686018427387904}\n"),
+               {8, 8, 4}) == "m.yaml:2:5: conv2d 'c': its tensors are larger than any memory (from the input)");
   CHECK(errors(network("  - dense: {name: d, units: 2147483647}\n  - dense: {name: e, units: 2147483647}\n"), {4}) ==
         "m.yaml:3:5: dense 'e': its tensors are larger than any memory (from 'd' at 2:5)");
   CHECK(errors(network("  - flatten\n"), {std::int64_t{1} << 40, std::int64_t{1} << 40, 3}) ==
@@ -41,8 +43,8 @@ TEST_CASE("sizes that overflow are errors of the layer") {
 }
 
 TEST_CASE("windows of huge numbers resolve or are refused, whatever they are") {
-  constexpr std::int64_t numbers[] = {1, 2, 3, 255, 65536, 1 << 24, (1 << 24) + 1, std::int64_t{1} << 31,
-                                      std::int64_t{1} << 62, 9223372036854775807};
+  constexpr std::int64_t numbers[] = {
+      1, 2, 3, 255, 65536, 1 << 24, (1 << 24) + 1, std::int64_t{1} << 31, std::int64_t{1} << 62, 9223372036854775807};
   for (std::int64_t size : numbers) {
     for (std::int64_t stride : numbers) {
       for (std::int64_t dilation : numbers) {

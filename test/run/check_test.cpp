@@ -54,8 +54,8 @@ TEST_CASE("check of a large network takes no time and no memory") {
 
 TEST_CASE("check says that batch normalization is a matter of the ranks") {
   const Folder folder;
-  const std::string config =
-      folder.write("bn.yaml", uneven_data + batch_norm_model + train_section("batch_size: 20, epochs: 1, optimizer: sgd"));
+  const std::string config = folder.write(
+      "bn.yaml", uneven_data + batch_norm_model + train_section("batch_size: 20, epochs: 1, optimizer: sgd"));
   CHECK(contains(trainctl(folder, {"check", config, "--ranks", "2"}).out,
                  "batch normalization takes its statistics from the 10 samples that a rank has"));
   CHECK(!contains(trainctl(folder, {"check", config, "--ranks", "1"}).out, "batch normalization takes"));
@@ -63,16 +63,18 @@ TEST_CASE("check says that batch normalization is a matter of the ranks") {
 
 TEST_CASE("too large for this machine is exit code 6 with the bytes, absurd is 2 with the line") {
   const Folder folder;
-  const std::string config = folder.write("config.yaml", uneven_data + mlp_model +
-                                                             train_section("batch_size: 20, epochs: 1, optimizer: sgd"));
+  const std::string config =
+      folder.write("config.yaml", uneven_data + mlp_model + train_section("batch_size: 20, epochs: 1, optimizer: sgd"));
   for (const char* command : {"check", "run"}) {
-    const Finished large = trainctl(folder, {command, config, "--ranks", "1", "--set", "model.layers.1.dense.units=2000000000"});
+    const Finished large =
+        trainctl(folder, {command, config, "--ranks", "1", "--set", "model.layers.1.dense.units=2000000000"});
     CAPTURE(command, large.errors);
     CHECK(large.code == 6);
     CHECK(contains(large.errors, "a rank of this run needs at least"));
     CHECK(contains(large.errors, "TB of memory"));
-    const Finished absurd = trainctl(folder, {command, config, "--ranks", "1", "--set", "model.layers.1.dense.units=2000000000",
-                                              "--set", "model.layers.3.dense.units=2000000000"});
+    const Finished absurd =
+        trainctl(folder, {command, config, "--ranks", "1", "--set", "model.layers.1.dense.units=2000000000", "--set",
+                          "model.layers.3.dense.units=2000000000"});
     CAPTURE(absurd.errors);
     CHECK(absurd.code == 2);
     CHECK(contains(absurd.errors, "config.yaml:11:"));
@@ -84,7 +86,8 @@ TEST_CASE("too large for this machine is exit code 6 with the bytes, absurd is 2
 
 TEST_CASE("check of a preset says what it is and how it is used") {
   const Folder folder;
-  const Finished check = trainctl(folder, {"check", std::string(TRAINCTL_SOURCE_DIR) + "/configs/models/resnet20.yaml"});
+  const Finished check =
+      trainctl(folder, {"check", std::string(TRAINCTL_SOURCE_DIR) + "/configs/models/resnet20.yaml"});
   CHECK(check.code == 2);
   CHECK(contains(check.errors, "this is a preset, a network without data and training"));
   CHECK(contains(check.errors, "model: {preset: "));
@@ -103,10 +106,10 @@ TEST_CASE("a config from a pipe is read once and works on any number of ranks") 
   const Folder folder;
   folder.write("config.yaml", config_text);
   int number = 0;
-  for (const char* command : {"cat config.yaml | $TRAINCTL run /dev/stdin --ranks 2",
-                              "$TRAINCTL run /dev/stdin --ranks 1 < <(cat config.yaml)",
-                              "$TRAINCTL run /dev/stdin --ranks 2 < config.yaml",
-                              "$TRAINCTL run <(cat config.yaml) --ranks 3"}) {
+  for (const char* command :
+       {"cat config.yaml | $TRAINCTL run /dev/stdin --ranks 2",
+        "$TRAINCTL run /dev/stdin --ranks 1 < <(cat config.yaml)", "$TRAINCTL run /dev/stdin --ranks 2 < config.yaml",
+        "$TRAINCTL run <(cat config.yaml) --ranks 3"}) {
     const Finished run = shell(folder, format("{} --run-dir r{} --quiet", command, number));
     CAPTURE(command, run.errors);
     CHECK(run.code == 0);

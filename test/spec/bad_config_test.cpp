@@ -135,7 +135,8 @@ TEST_CASE("wrong ranges") {
       {"learning_rate: 0.1", "momentum: 1", "c.yaml:16:36: momentum must be at least 0 and less than 1, not 1"},
       {"epochs: 2", "epochs: 2\n  clip_norm: 0", "c.yaml:14:14: clip_norm must be more than 0, not 0"},
       {"[8, 8, 1]", "[8, 0, 1]", "c.yaml:5:14: shape must be at least 1, not 0"},
-      {"cluster: {ranks: 2}", "cluster: {hosts: {n1: 0}}", "c.yaml:19:23: hosts must be at least 1 and at most 1048576, not 0"},
+      {"cluster: {ranks: 2}", "cluster: {hosts: {n1: 0}}",
+       "c.yaml:19:23: hosts must be at least 1 and at most 1048576, not 0"},
       {"epochs: 2", "epochs: 2\n  max_time: 0 s", "c.yaml:14:13: max_time must be more than 0, not 0 s"},
       {"cluster: {ranks: 2}", "strategy: {bucket_size: 0 MB}",
        "c.yaml:19:25: bucket_size must be more than 0, not 0 MB"},
@@ -244,7 +245,8 @@ TEST_CASE("settings are checked like the file") {
   CHECK(errors("trian.epochs=3") == "--set trian.epochs: unknown key 'trian'; did you mean 'train'?");
   CHECK(errors("train.optimizer.momentom=0.9") ==
         "--set train.optimizer.momentom: unknown key 'momentom' in sgd; did you mean 'momentum'?");
-  CHECK(errors("model.layers.1.dense.units=0") == "--set model.layers.1.dense.units: units must be at least 1 and at most 2147483647, not 0");
+  CHECK(errors("model.layers.1.dense.units=0") ==
+        "--set model.layers.1.dense.units: units must be at least 1 and at most 2147483647, not 0");
   CHECK(errors("model.layers.7.dense.units=1") ==
         "--set model.layers.7.dense.units: '7' is no item of this list: it has items 0 to 1 (list at c.yaml:9:5)");
   CHECK(errors("train.epochs") == "--set train.epochs: expected PATH=VALUE, for example train.epochs=5");

@@ -160,18 +160,24 @@ TEST_CASE("includes and variables are bounded too") {
   std::string levels = "include: ";
   for (int i = 0; i < 40; ++i) levels = "x: {" + levels;
   for (int i = 0; i < 5; ++i) {
-    folder.write(format("l{}.yaml", i), levels + (i == 4 ? "leaf.yaml" : format("l{}.yaml", i + 1)) + std::string(40, '}'));
+    folder.write(format("l{}.yaml", i),
+                 levels + (i == 4 ? "leaf.yaml" : format("l{}.yaml", i + 1)) + std::string(40, '}'));
   }
   folder.write("leaf.yaml", "y: 1\n");
   CHECK(load_error("l0.yaml").find("more than 100 levels") != std::string::npos);
   Reader reader;
-  Node node = parse_yaml("[" + [] {
-    std::string items;
-    for (int i = 0; i < 1000; ++i) items += "'${LONG}${LONG}',";
-    return items;
-  }() + "]", "a.yaml", "/base", reader);
+  Node node = parse_yaml(
+      "[" +
+          [] {
+            std::string items;
+            for (int i = 0; i < 1000; ++i) items += "'${LONG}${LONG}',";
+            return items;
+          }() +
+          "]",
+      "a.yaml", "/base", reader);
   const std::string text(50'000, 'x');
-  expand_variables(node, [&](const std::string&) { return std::optional(text); }, reader);
+  expand_variables(
+      node, [&](const std::string&) { return std::optional(text); }, reader);
   CHECK(messages(reader).find("more than 8000000 bytes") != std::string::npos);
 }
 
@@ -189,7 +195,8 @@ TEST_CASE("text that is not UTF-8, NUL and tabs are named with their place") {
   CHECK(set_error("a: 1", "a=\xff") == "--set a: byte 3 of the setting is not UTF-8");
   Reader reader;
   Node node = parse_yaml("a: ${BAD}\n", "a.yaml", "/base", reader);
-  expand_variables(node, [](const std::string&) { return std::optional<std::string>("\xff"); }, reader);
+  expand_variables(
+      node, [](const std::string&) { return std::optional<std::string>("\xff"); }, reader);
   CHECK(messages(reader) == "a.yaml:1:4: the value of a variable in it is not UTF-8");
 }
 

@@ -52,7 +52,7 @@ struct Outcome {
   std::vector<float> weights;
   std::vector<double> losses, norms;
   bool abandoned = false;  // what the step said that one rank had no data for
-  double evaluated = 0;  // the mean loss after training
+  double evaluated = 0;    // the mean loss after training
 };
 
 // The samples in batches of 12, 12 and 2, as a source of batches.

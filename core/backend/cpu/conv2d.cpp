@@ -46,8 +46,8 @@ struct Geometry {
 };
 
 // Chooses among the implementations that oneDNN offers: the recorded one, else the fastest, or the first where nothing
-// may be timed; references only where there is nothing else. operands(desc) are what a call works on, without scratch memory. `seconds`, where given, is its
-// time, where none was recorded.
+// may be timed; references only where there is nothing else. operands(desc) are what a call works on, without scratch
+// memory. `seconds`, where given, is its time, where none was recorded.
 template <class Primitive, class Desc, class Operands>
 Desc choose(const LowerContext& context, const std::vector<Desc>& offered, const Operands& operands,
             double* seconds = nullptr) {

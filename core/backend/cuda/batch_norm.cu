@@ -356,8 +356,7 @@ Way gradient_way(const LowerContext& context) {
   way.implementation = "own, " + name_of_width(width);
   way.inputs = context.logical().inputs;
   way.workspace_bytes = grids.means_bytes() + grids.partials_bytes();
-  way.run = [=, a = def.a, accumulate = def.accumulate,
-             counters = make_counters(grids.sums.tiles)](const Places& p) {
+  way.run = [=, a = def.a, accumulate = def.accumulate, counters = make_counters(grids.sums.tiles)](const Places& p) {
     std::size_t in = 2, out = 1;
     Backward<T> b{};
     b.dy = p.in<T>(0), b.x = p.in<T>(1), b.dx = p.out<T>(0), b.accumulate = accumulate;
@@ -381,8 +380,8 @@ Way gradient_way(const LowerContext& context) {
   return way;
 }
 
-// Channels of a thread, by which ways are recorded; the first is what is taken without a timing. In float32 factors of 8
-// would not fit in its registers.
+// Channels of a thread, by which ways are recorded; the first is what is taken without a timing. In float32 factors of
+// 8 would not fit in its registers.
 std::vector<int> widths_for(std::int64_t channels, DType dtype) {
   if (channels % 8 == 0 && dtype != DType::float32) return {4, 8};
   return {channels % 4 == 0 ? 4 : 1};
