@@ -14,7 +14,7 @@ using namespace trainctl::test;
 
 namespace {
 
-constexpr double nan = std::numeric_limits<double>::quiet_NaN();
+constexpr double not_a_number = std::numeric_limits<double>::quiet_NaN();
 constexpr ActivationKind kinds[] = {ActivationKind::none,   ActivationKind::relu, ActivationKind::leaky_relu,
                                     ActivationKind::gelu,   ActivationKind::silu, ActivationKind::tanh,
                                     ActivationKind::sigmoid};
@@ -40,7 +40,7 @@ TEST_CASE("a NaN in the samples passes through dense layers, convolutions, activ
     CAPTURE(name_of(dtype), to_string(f));
 
     Value rows = random_value({20, 40}, dtype, 1);
-    rows.values[7 * 40 + 3] = nan;
+    rows.values[7 * 40 + 3] = not_a_number;
     const Value kernel = random_value({40, 24}, dtype, 2), bias = random_value({24}, DType::float32, 3);
     const auto dense = run_op(*backend, std::make_shared<Dense>(f), {rows, kernel, bias});
     check_nans(dense[0], kind, [](std::size_t i) { return i / 24 == 7; });
@@ -48,7 +48,7 @@ TEST_CASE("a NaN in the samples passes through dense layers, convolutions, activ
     for (const std::int64_t size : {1, 3}) {
       for (const std::int64_t channels : {3, 32}) {
         Value images = random_value({4, 9, 8, channels}, dtype, 4);
-        images.values[static_cast<std::size_t>(((2 * 9 + 5) * 8 + 4) * channels + 1)] = nan;
+        images.values[static_cast<std::size_t>(((2 * 9 + 5) * 8 + 4) * channels + 1)] = not_a_number;
         const Window window{{size, size}, {1, 1}, {1, 1}, {size / 2, size / 2}, {size / 2, size / 2}};
         const Value filters = random_value({size, size, channels, 16}, dtype, 5);
         const Value offsets = random_value({16}, DType::float32, 6);
@@ -77,7 +77,7 @@ TEST_CASE("a NaN anywhere in a window is its maximum and its mean, and spoils th
   const Window window{{2, 2}, {2, 2}, {1, 1}, {0, 0}, {0, 0}};
   for (int place = 0; place < 4; ++place) {
     Value images = random_value({2, 6, 6, 5}, dtype, 1);
-    images.values[static_cast<std::size_t>(((6 + 2 + place / 2) * 6 + 4 + place % 2) * 5 + 3)] = nan;
+    images.values[static_cast<std::size_t>(((6 + 2 + place / 2) * 6 + 4 + place % 2) * 5 + 3)] = not_a_number;
     for (const PoolMode mode : {PoolMode::max, PoolMode::average}) {
       const auto y = run_op(*backend, std::make_shared<Pool2d>(mode, window, false), {images});
       check_nans(y[0], ActivationKind::none, [](std::size_t i) { return i == ((3 + 1) * 3 + 2) * 5 + 3; });
@@ -87,7 +87,7 @@ TEST_CASE("a NaN anywhere in a window is its maximum and its mean, and spoils th
   const Value labels{{{2}, DType::int32}, {0, 2}};
   for (int place = 0; place < 3; ++place) {
     Value logits = random_value({2, 3}, dtype, 3);
-    logits.values[static_cast<std::size_t>(3 + place)] = nan;
+    logits.values[static_cast<std::size_t>(3 + place)] = not_a_number;
     const auto sparse = LossKind::sparse_categorical_crossentropy;
     const auto loss = run_op(*backend, std::make_shared<Loss>(sparse, 0, false, false), {logits, labels, weights});
     CHECK(std::isnan(loss[0].values[0]));

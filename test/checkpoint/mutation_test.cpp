@@ -62,7 +62,7 @@ bool is_read(const Read& read) {
 TEST_CASE("mutated checkpoints: manifest and tensors") {
   const TemporaryFolder folder;
   const RandomSnapshot random_snapshot(5);
-  const std::string checkpoint = CheckpointStore(folder.path, {}).save(random_snapshot.snapshot, false);
+  const std::string checkpoint = CheckpointStore(folder.path, {}).save(random_snapshot.snapshot);
   REQUIRE(is_read([&] { load_checkpoint(checkpoint); }));
   for (const char* name : {manifest_file, weights_file, state_file}) {
     const std::string path = checkpoint + "/" + name, whole = read_text(path);

@@ -1,4 +1,5 @@
 // Sizes that no machine holds, and networks that never end: errors with the layer's place, in bounded time.
+#include "core/layers/window.h"
 #include "test/catch.h"
 #include "test/layers/build.h"
 
