@@ -3,7 +3,6 @@
 #pragma once
 
 #include <chrono>
-#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -55,9 +54,6 @@ struct CudaModule {
 
   // CUDA, the newest that the driver can do, cuBLASLt, cuDNN, NVRTC and NCCL.
   std::vector<LibraryVersion> (*versions)();
-
-  // As core/backend/cuda/patterns.h says.
-  void (*time_patterns)(std::int64_t images, const std::function<void(const std::string&)>& row);
 };
 
 // Where the module was not loaded, `module` is null and `why` says the reason.

@@ -11,8 +11,7 @@ namespace trainctl {
 
 // The forward graph, before differentiation. Where nothing else reads what lies between:
 // - dense, conv2d and add take the activation behind them, if its gradient needs the output alone;
-// - batch normalisation takes an add behind it (the other summand becomes its residual) and a relu; with both it gets
-//   the mask that its gradient reads as a further output.
+// - batch normalisation takes an add behind it (the other summand becomes its residual) and a relu.
 // Tensors that are no longer written stay in the list.
 Graph fuse(Graph graph);
 

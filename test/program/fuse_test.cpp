@@ -67,18 +67,6 @@ TEST_CASE("batch normalisation takes the sum and the relu behind it, and the gra
   CHECK(m.graph.tensor(last.outputs[3]).type == m.graph.tensor(stem).type);  // the shortcut's share
 }
 
-TEST_CASE("batch normalisation with residual and relu keeps a bit of each element for its gradient") {
-  GraphMaker m({4, 6, 6, 16});
-  const TensorId main = m.norm("n", m.conv("c", m.graph.input, 16));
-  m.activation("r", m.sum("s", main, m.graph.input), ActivationKind::relu);
-  m.graph = fuse(std::move(m.graph));
-  CHECK(lines(m.graph, m.graph.ops).back() ==
-        "batch_norm (c/output, n/gamma, n/beta, input) -> (r/output, n/mean, n/variance, n/mask)");
-  CHECK(m.graph.tensors.back().type == TensorType{{4, 6, 6, 2}, DType::uint8});
-  const Backward backward = m.differentiate();
-  CHECK(m.graph.tensor(backward.ops.at(0).inputs.at(2)).name == "n/mask");
-}
-
 TEST_CASE("of two normalised summands one takes the other, behind both") {
   GraphMaker m({4, 8, 8, 5});
   const TensorId left = m.norm("n1", m.conv("c1", m.graph.input, 5));

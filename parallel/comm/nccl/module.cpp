@@ -1,7 +1,6 @@
 // What the program finds in this shared library.
 #include "core/backend/cuda/cuda_backend.h"
 #include "core/backend/cuda/device.h"
-#include "core/backend/cuda/patterns.h"
 #include "core/backend/cuda/versions.h"
 #include "core/backend/device_module.h"
 #include "parallel/comm/nccl/nccl.h"
@@ -18,10 +17,6 @@ std::vector<trainctl::LibraryVersion> versions() {
 
 extern "C" {
 extern const trainctl::CudaModule trainctl_cuda_module;
-const trainctl::CudaModule trainctl_cuda_module = {trainctl::make_cuda_backend,
-                                                   trainctl::cuda::visible_gpus,
-                                                   trainctl::why_no_nccl,
-                                                   trainctl::nccl_communicator,
-                                                   versions,
-                                                   trainctl::cuda::time_patterns};
+const trainctl::CudaModule trainctl_cuda_module = {trainctl::make_cuda_backend, trainctl::cuda::visible_gpus,
+                                                   trainctl::why_no_nccl, trainctl::nccl_communicator, versions};
 }
