@@ -142,7 +142,7 @@ Json to_json(const Inspection& inspection) {
       {"seed", manifest.position.seed}, {"epoch", manifest.position.epoch}, {"offset", manifest.position.offset}};
   json["mesh"] = manifest.mesh;
   json["weights_sha256"] = manifest.weights_sha256;
-  json["metrics"] = Json(manifest.metrics);
+  json["metrics"] = json_numbers(manifest.metrics);
   json["best"] = manifest.best ? to_json(*manifest.best) : Json();
   json["facts"] = Json(manifest.facts);
   json["files"] = Json::array();

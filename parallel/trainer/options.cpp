@@ -19,7 +19,7 @@ void check_batch(const TrainOptions& train, const Node& node, Reader& reader) {
 }
 
 void check_schedule(const TrainOptions& train, const Node& node, Reader& reader) {
-  const bool known = train.epochs || train.max_steps;
+  const bool known = train.epochs || train.max_steps || !train.max_time;  // without any the end itself is missing
   if (known || !train.schedule || !train.schedule.as<ScheduleOptions>().needs_length()) return;
   reader.error(node.find("schedule")->place,
                format("the {} schedule needs to know how many steps the run has: state epochs or max_steps, beside "

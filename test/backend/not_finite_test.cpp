@@ -32,7 +32,9 @@ void check_nans(const Value& y, ActivationKind kind, const std::function<bool(st
 
 }  // namespace
 
-TEST_CASE("a NaN in the samples passes through dense layers, convolutions, activations and sums") {
+TEST_CASE(
+    "a NaN in the samples passes through dense layers, convolutions, activations and sums, but not through fused "
+    "relus") {
   const auto backend = backend_under_test({.threads = 2});
   const DType dtype = GENERATE(DType::float32, DType::bfloat16);
   for (ActivationKind kind : kinds) {
@@ -42,8 +44,10 @@ TEST_CASE("a NaN in the samples passes through dense layers, convolutions, activ
     Value rows = random_value({20, 40}, dtype, 1);
     rows.values[7 * 40 + 3] = not_a_number;
     const Value kernel = random_value({40, 24}, dtype, 2), bias = random_value({24}, DType::float32, 3);
+    // oneDNN's relu behind a product or a convolution is the maximum of 0 and x, which x86 answers with 0 for a NaN.
+    const bool keeps_nans = kind != ActivationKind::relu;
     const auto dense = run_op(*backend, std::make_shared<Dense>(f), {rows, kernel, bias});
-    check_nans(dense[0], kind, [](std::size_t i) { return i / 24 == 7; });
+    if (keeps_nans) check_nans(dense[0], kind, [](std::size_t i) { return i / 24 == 7; });
 
     for (const std::int64_t size : {1, 3}) {
       for (const std::int64_t channels : {3, 32}) {
@@ -54,6 +58,7 @@ TEST_CASE("a NaN in the samples passes through dense layers, convolutions, activ
         const Value offsets = random_value({16}, DType::float32, 6);
         const auto conv = run_op(*backend, std::make_shared<Conv2d>(window, 1, f), {images, filters, offsets});
         CAPTURE(size, channels);
+        if (!keeps_nans) continue;
         check_nans(conv[0], kind, [size](std::size_t i) {
           const auto pixel = static_cast<std::int64_t>(i / 16);
           const std::int64_t n = pixel / 72, row = pixel / 8 % 9, column = pixel % 8;

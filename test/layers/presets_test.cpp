@@ -45,8 +45,8 @@ TEST_CASE("a preset's parameters replace its defaults") {
   CHECK(errors("preset: mlp\nwith: {classes: 0}", {8, 8, 1}) ==
         "m.yaml:2:17: units must be at least 1 and at most 2147483647, not 0");
   CHECK(errors("preset: mlp\nlayers: [flatten]", {8, 8, 1}) ==
-        "m.yaml:2:1: layers and a preset exclude each other (preset at 1:9)");
-  CHECK(errors("{}", {8, 8, 1}) == "m.yaml:1:1: model needs layers or a preset");
+        "m.yaml:2:9: layers beside preset; state one of them (preset at 1:9)");
+  CHECK(errors("{}", {8, 8, 1}) == "m.yaml:1:1: model needs 'layers' or 'preset': the network");
 }
 
 TEST_CASE("a preset of one's own is found beside the config and checked") {

@@ -32,6 +32,8 @@ class CaseRun {
  private:
   // Runs ops in order; tensors live in values_.
   void run(const std::vector<Op>& ops, double before);
+  std::vector<Value> run(const std::shared_ptr<const OpDef>& def, const std::vector<Value>& inputs,
+                         const std::vector<Value>& initial);
 
   Backend& backend_;
   KernelChoices& choices_;

@@ -239,7 +239,8 @@ TEST_CASE("a network that does not fit its data is refused") {
   Reader reader;
   training_program(job.spec, 4, 1, reader);
   REQUIRE(reader.diagnostics().size() == 1);
-  CHECK(reader.diagnostics()[0].message == "the data has 10 classes, but the network has 3 outputs");
+  CHECK(reader.diagnostics()[0].message ==
+        "the data has 10 classes, but the network has 3 outputs: give it an output for each class");
 }
 
 TEST_CASE("shares are cut into equal micro-batches") {

@@ -77,7 +77,7 @@ TEST_CASE("too large for this machine is exit code 6 with the bytes, absurd is 2
                           "model.layers.3.dense.units=2000000000"});
     CAPTURE(absurd.errors);
     CHECK(absurd.code == 2);
-    CHECK(contains(absurd.errors, "config.yaml:11:"));
+    CHECK(contains(absurd.errors, "config.yaml:10:"));
     CHECK(contains(absurd.errors, "its tensors are larger than any memory"));
     CHECK(!contains(absurd.errors, "internal error"));
     CHECK(!fs::exists(folder / "runs"));

@@ -26,7 +26,7 @@ TEST_CASE("the quickstart learns handwritten digits, from any folder") {
 TEST_CASE("check --json: the documented fields, and the bytes that a run allocates") {
   const Folder folder;
   const std::string config = folder.write("config.yaml", config_text);
-  for (const char* ranks : {"1", "3"}) {
+  for (const char* ranks : {"1", "2"}) {
     const Finished check = trainctl(folder, {"check", config, "--json", "--measure", "--ranks", ranks});
     INFO(check.errors);
     REQUIRE(check.code == 0);
@@ -102,12 +102,16 @@ TEST_CASE("bench ops --json: every op's share of the ceilings that were measured
   const Json& peaks = json.at("peaks");
   CHECK(peaks.at("copy_gb_per_s") > 0.1);
   const double memory = std::max(peaks.at("copy_gb_per_s").get<double>(), peaks.at("triad_gb_per_s").get<double>());
+  const double cached = peaks.at("cached_copy_gb_per_s");
   REQUIRE(!json.at("ops").empty());
   for (const Json& op : json.at("ops")) {
     const double seconds = op.at("seconds"), flops = op.at("flops"), bytes = op.at("bytes");
     CHECK(op.at("of_compute_ceiling").get<double>() ==
           Approx(flops / seconds / 1e9 / peaks.at("float32_gflops").get<double>()));
-    CHECK(op.at("of_memory_ceiling").get<double>() == Approx(bytes / seconds / 1e9 / memory));
+    if (bytes == 0) continue;
+    const double ceiling = bytes / seconds / 1e9 / op.at("of_memory_ceiling").get<double>();
+    CHECK(ceiling > 0.999 * std::min(memory, cached));
+    CHECK(ceiling < 1.001 * std::max(memory, cached));
   }
 }
 

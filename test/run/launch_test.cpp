@@ -7,6 +7,7 @@
 
 #include "core/base/format.h"
 #include "test/catch.h"
+#include "test/data/files.h"
 #include "test/run/command.h"
 #include "test/run/configs.h"
 
@@ -80,19 +81,22 @@ TEST_CASE("ranks with different builds, commands or options do not train") {
 
 TEST_CASE("ranks with different data do not train, also where its files have the same names") {
   const Folder folder;
-  const std::string from = std::string(TRAINCTL_SOURCE_DIR) + "/configs/data/digits.npz";
-  fs::create_directories(folder.path() / "a");
-  fs::create_directories(folder.path() / "b");
-  fs::copy(from, folder / "a/digits.npz");
-  fs::copy(from, folder / "b/digits.npz");
-  const Finished different = shell(folder, format(R"(
-touch -d 2020-01-01 b/digits.npz
-mpirun -n 1 "$trainctl" run {0} --set data.path=a/digits.npz : -n 1 "$trainctl" run {0} --set data.path=b/digits.npz)",
-                                                  std::string(TRAINCTL_SOURCE_DIR) + "/configs/quickstart.yaml"));
-  expect(different, 2, "the data's fingerprint is ");
+  folder.write("c.yaml", R"(
+data: {dataset: image_folder, path: a}
+model: {layers: [flatten, {dense: 2}]}
+)" + train_section("batch_size: 2, epochs: 1, optimizer: sgd"));
+  for (const char* name : {"x/0.png", "x/1.png", "y/0.png", "y/1.png"}) {
+    for (const char* part : {"a", "b"}) {
+      const bool changed = std::string(part) + name == "by/1.png";
+      folder.write(std::string(part) + "/" + name, png(4, 4, 2, std::string(48, changed ? 7 : 6)));
+    }
+  }
+  expect(shell(folder, "mpirun -n 1 \"$trainctl\" run c.yaml : -n 1 \"$trainctl\" run c.yaml --set data.path=b"), 2,
+         "the data's fingerprint is ");
 }
 
-TEST_CASE("--ranks or cluster.ranks against the user's own mpirun is an error, auto is not") {
+TEST_CASE(
+    "another number of ranks in --ranks or cluster.ranks against the user's own mpirun is an error, auto is not") {
   const Folder folder;
   folder.write("c.yaml", small);
   expect(shell(folder, "mpirun -n 3 \"$trainctl\" run c.yaml --ranks 2"), 2,

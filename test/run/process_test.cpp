@@ -9,6 +9,7 @@
 
 #include "core/base/format.h"
 #include "test/catch.h"
+#include "test/data/files.h"
 #include "test/run/command.h"
 #include "test/run/configs.h"
 
@@ -269,9 +270,9 @@ TEST_CASE("a supervised run that is stopped, or whose rank is killed, leaves one
 
 TEST_CASE("what rank 1 alone has to say stands in log.txt, and all it logs in its own file") {
   const Folder folder;
-  folder.write("images/a/0.png", "no image");
+  for (int i = 0; i < 2; ++i) folder.write(format("images/a/{}.png", i), png(8, 8, 2, std::string(192, '\x40')));
   const std::string config = folder.write("config.yaml", R"(
-data: {dataset: image_folder, path: images, shape: [8, 8, 3], classes: 2, shuffle: false, transform: [{resize: [8, 8]}]}
+data: {dataset: image_folder, path: images, shuffle: false}
 model: {layers: [flatten, {dense: 2}]}
 )" + train_section("batch_size: 4, epochs: 1, optimizer: sgd"));
   for (int i = 0; i < 4; ++i) folder.write(format("images/b/{}.jpg", i), "\xff\xd8\xff and no more");

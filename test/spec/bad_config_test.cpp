@@ -170,7 +170,7 @@ TEST_CASE("what a run would find out only after its start") {
        "monitor 'accuracy'"},
       {"{every: 1 epoch}", "{monitor: accuracy}", ""},
       {"  layers:\n    - flatten\n", "  preset: mlp\n  layers:\n    - flatten\n",
-       "c.yaml:9:5: layers beside preset; state one of them (preset at 8:11)"},
+       "c.yaml:10:5: layers beside preset; state one of them (preset at 8:11)"},
       {"  layers:\n    - flatten\n    - dense: {units: 10, activation: softmax}", "  layers: []",
        "c.yaml:8:3: model needs 'layers' or 'preset': the network"},
   });

@@ -67,11 +67,6 @@ onednn::memory::desc row_major(const Shape& shape, DType dtype) {
   return {dims, dnnl_type(dtype), strides};
 }
 
-// oneDNN's relu is the maximum of 0 and x, for which x86 answers 0 where x is NaN, so that a NaN would vanish. With a
-// slope it multiplies what is not above 0, and NaN stays NaN. This slope is far below float32's resolution beside any
-// number that matters, and far above what a product would turn into a denormal.
-constexpr float relu_slope = 0x1p-64f;
-
 dnnl::primitive_attr attributes(bool sum, ActivationFunction function) {
   using onednn::algorithm;
   dnnl::post_ops ops;
@@ -80,7 +75,7 @@ dnnl::primitive_attr attributes(bool sum, ActivationFunction function) {
     case ActivationKind::none:
       break;
     case ActivationKind::relu:
-      onednn::append_eltwise(ops, algorithm::eltwise_relu, relu_slope, 0);
+      onednn::append_eltwise(ops, algorithm::eltwise_relu, 0, 0);
       break;
     case ActivationKind::leaky_relu:
       onednn::append_eltwise(ops, algorithm::eltwise_relu, function.slope, 0);
