@@ -31,17 +31,17 @@ struct CheckOptions {
   bool measure = false;
 };
 
-// What a config comes to, on the last of so many ranks: none has more samples.
+// What a config comes to on so many ranks.
 struct Checked {
   int ranks = 1;
   std::int64_t batch = 0;
-  std::vector<Program> programs;
-  MemoryPlan memory;
-  std::size_t assumed = 0;      // kernels that are not chosen yet: compute copies and arena may come out otherwise
-  bool data_at_hand = true;     // else the config was believed
-  std::int64_t share = 0;       // samples of rank 0 in a full batch
-  std::optional<Error> unfit;   // why a run has too little memory on this machine
-  double flops_per_sample = 0;  // forward
+  std::vector<Program> programs;  // of the last rank: none has more samples
+  MemoryPlan memory;              // of the rank that needs most
+  std::size_t assumed = 0;        // kernels that are not chosen yet: compute copies and arena may come out otherwise
+  bool data_at_hand = true;       // else the config was believed
+  std::int64_t share = 0;         // samples of the last rank in a full batch
+  std::optional<Error> unfit;     // why a run has too little memory on this machine
+  double flops_per_sample = 0;    // forward
   std::int64_t parameters = 0;
   std::int64_t trainable = 0;
 };
@@ -62,15 +62,25 @@ DataInfo data_info(const RunSpec& spec, Checked& checked) {
 }
 
 // Times what is not chosen yet, and keeps it.
-void measure_kernels(const std::vector<Program>& programs, Backend& backend, KernelChoices& choices) {
+void measure_kernels(const std::vector<RunPrograms>& ranks, Backend& backend, KernelChoices& choices) {
   KernelChoices unmeasured = choices;
   unmeasured.stop_timing();
-  lower_all(programs, backend, unmeasured);
+  for (const RunPrograms& rank : ranks) lower_all(rank.programs(), backend, unmeasured);
   if (unmeasured.assumed() == 0) return;
   CountProgress progress("timing kernels", unmeasured.assumed());
   choices.watch_timing([&progress](const std::string&) { progress.next(); });
-  lower_all(programs, backend, choices);
+  for (const RunPrograms& rank : ranks) lower_all(rank.programs(), backend, choices);
   keep_kernel_choices(backend.fingerprint(), choices);
+}
+
+// The memory of the rank that needs most.
+MemoryPlan largest_memory(const std::vector<RunPrograms>& ranks, Backend& backend, KernelChoices& choices) {
+  MemoryPlan largest;
+  for (const RunPrograms& rank : ranks) {
+    const MemoryPlan memory = plan_memory(lower_all(rank.programs(), backend, choices), backend);
+    if (memory.total() >= largest.total()) largest = memory;
+  }
+  return largest;
 }
 
 // Memory that is free to each rank on this host; 0: unknown, since ranks run elsewhere.
@@ -88,25 +98,28 @@ Checked check(const RunSpec& spec, const CheckOptions& options) {
   const auto backend = make_backend(spec, plan.threads, 0);
   const BatchSizes sizes = batch_sizes(spec, info, plan.ranks);
   checked.share = share_of(sizes.training, {plan.ranks - 1, plan.ranks}).count;
-  const RunPrograms programs =
-      build_programs(spec, info, strategy_for(spec, plan.ranks, *backend), sizes, {plan.ranks - 1, plan.ranks});
+  const Strategy strategy = strategy_for(spec, plan.ranks, *backend);
+  checked.programs = build_programs(spec, info, strategy, sizes, {plan.ranks - 1, plan.ranks}).programs();
+  std::vector<RunPrograms> ranks;
+  for (const int rank : ranks_with_own_programs(sizes, plan.ranks)) {
+    ranks.push_back(build_programs(spec, info, strategy, sizes, {rank, plan.ranks}));
+  }
   const BatchCut cut{sizes.training, spec.train.gradient_accumulation, checked.share};
   const std::int64_t free = memory_of_rank(plan, *backend);
-  const MemoryPlan least = least_memory(programs.programs());
+  const MemoryPlan least = least_memory(checked.programs);
   require_fit(least, free, cut, Need::least);
 
   KernelChoices choices = load_kernel_choices(backend->fingerprint());
   for (const std::string& warning : info.warnings) log::warning(warning);
-  if (options.measure) measure_kernels(programs.programs(), *backend, choices);
+  if (options.measure) measure_kernels(ranks, *backend, choices);
   choices.stop_timing();
-  checked.memory = plan_memory(lower_all(programs.programs(), *backend, choices), *backend);
+  checked.memory = largest_memory(ranks, *backend, choices);
   checked.assumed = choices.assumed();
   try {
     if (checked.assumed == 0) require_fit(checked.memory, free, cut);
   } catch (const Error& error) {
     checked.unfit = error;
   }
-  checked.programs = programs.programs();
   for (const Program::LayerLine& layer : checked.programs.front().layers) {
     checked.flops_per_sample += layer.flops;
     checked.parameters += layer.parameters;

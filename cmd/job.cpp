@@ -2,9 +2,7 @@
 #include "cmd/job.h"
 
 #include <algorithm>
-#include <array>
 #include <map>
-#include <set>
 
 #include "cmd/kernel_cache.h"
 #include "cmd/memory_fit.h"
@@ -36,14 +34,8 @@ KernelChoices agree_on_choices(const RunSpec& spec, const DataInfo& data, const 
     }
     CountProgress progress("timing kernels, once for this machine", 0);
     choices.watch_timing([&progress](const std::string&) { progress.next(); });
-    std::set<std::array<std::int64_t, 5>> seen;
-    for (int rank = 0; rank < world.size(); ++rank) {
-      const DataShare share{rank, world.size()};
-      const auto part = [&share](std::int64_t global) { return share_of(global, share).count; };
-      const std::array counts{part(sizes.training), part(sizes.training_last), part(sizes.training_resumed_last),
-                              part(sizes.evaluation), part(sizes.evaluation_last)};
-      if (!seen.insert(counts).second) continue;
-      lower_all(build_programs(spec, data, strategy, sizes, share).programs(), backend, choices);
+    for (const int rank : ranks_with_own_programs(sizes, world.size())) {
+      lower_all(build_programs(spec, data, strategy, sizes, {rank, world.size()}).programs(), backend, choices);
     }
     if (!(choices == kept)) keep_kernel_choices(backend.fingerprint(), choices);
   }

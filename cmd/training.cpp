@@ -82,7 +82,7 @@ void join_log(const std::string& path, RankContext& context, Stream& stream) {
   }
   if (holder.empty() || lock_holder(directory) != holder) return;  // another host, with folders of its own
   create_folders(directory + "/logs");
-  log::add_file(directory + format("/logs/rank-{}.log", world.rank()));
+  log::add_file(directory + format("/logs/rank-{}.log", world.rank()), log::Level::debug);
   log::add_file(directory + "/log.txt", log::Level::warning);
 }
 
@@ -244,7 +244,7 @@ void fill_engine(const RunSpec& spec, Job& job, const Lead& lead, bool resumed, 
   engine.upload();
 }
 
-// What the engine has allocated, as `check` prints it.
+// What the engine of this rank has allocated: `check` prints that of the rank with most.
 void tell_memory(const MemoryPlan& memory) {
   for (int region = 0; region < region_count; ++region) {
     log::debug(format("memory: {} {} bytes", name_of(static_cast<Region>(region)),
@@ -287,7 +287,6 @@ int train(const RunSpec& stated, const TrainingRequest& request, RankContext& co
 
   const Data data(spec.data, spec.seed, takes_values(spec.train.loss));
   Job job(spec, data.info(), device, world, start, fact(resumed, "kernel_choices"));
-  tell_memory(job.engine().memory());
   fill_engine(spec, job, lead, resumed.has_value(), request.config_file);
   lead.checkpoint.reset();  // its memory is no longer needed
 
@@ -303,6 +302,7 @@ int train(const RunSpec& stated, const TrainingRequest& request, RankContext& co
         data.evaluation(PartKind::validation, batch, job.share(), context.threads, job.target_form(), stop_requested);
   if (lead.directory) claim(lead, spec, request, with_findings(request.config, data, world.size(), batch));
   join_log(lead.directory ? lead.directory->path() : "", context, device.host);
+  tell_memory(job.engine().memory());
   if (world.rank() == 0) {
     for (const std::string& warning : data.info().warnings) log::warning(warning);
   }

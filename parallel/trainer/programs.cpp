@@ -2,10 +2,24 @@
 #include "parallel/trainer/programs.h"
 
 #include <algorithm>
+#include <array>
+#include <set>
 
 #include "parallel/strategies/data.h"
 
 namespace trainctl {
+
+std::vector<int> ranks_with_own_programs(const BatchSizes& sizes, int ranks) {
+  std::vector<int> found;
+  std::set<std::array<std::int64_t, 5>> seen;
+  for (int rank = 0; rank < ranks; ++rank) {
+    const auto part = [&](std::int64_t global) { return share_of(global, {rank, ranks}).count; };
+    const std::array shares{part(sizes.training), part(sizes.training_last), part(sizes.training_resumed_last),
+                            part(sizes.evaluation), part(sizes.evaluation_last)};
+    if (seen.insert(shares).second) found.push_back(rank);
+  }
+  return found;
+}
 
 RunPrograms::RunPrograms(const ProgramSpec& spec, const Strategy& strategy, const BatchSizes& sizes,
                          const DataShare& share, Reader& reader) {
