@@ -69,7 +69,7 @@ Builder::Builder(const ProgramSpec& spec, std::int64_t micro_batch, bool trainin
   options.logits = loss_.folded != FinalActivation::none;
   BuiltModel built = build_model(*spec.model, options, reader);
   if (!reader.ok()) return;
-  graph_ = fuse(std::move(built.graph));
+  graph_ = fuse(std::move(built.graph), training_);
   program_.layers = std::move(built.layers);
   program_.micro_batch_samples = micro_batch;
   const Shape& output = graph_.tensor(graph_.output).type.shape;

@@ -100,10 +100,10 @@ std::shared_ptr<const OpDef> with_residual(const Op& op, const ActivationFunctio
 }
 
 // An activation becomes part of its producer, where the producer stands.
-void fuse_activation(OpList& ops, Op& op) {
+void fuse_activation(OpList& ops, Op& op, bool into_products) {
   const auto* activation = as<Activation>(op);
   Op* producer = activation ? ops.sole_producer(op.inputs[0]) : nullptr;
-  if (!producer) return;
+  if (!producer || (!into_products && (as<Dense>(*producer) || as<Conv2d>(*producer)))) return;
   if (auto def = with_activation(*producer, activation->function)) {
     Op fused = *producer;
     fused.def = std::move(def);
@@ -179,10 +179,10 @@ void fuse_gradient_sum(OpList& ops, Op& op) {
 
 }  // namespace
 
-Graph fuse(Graph graph) {
+Graph fuse(Graph graph, bool into_products) {
   OpList ops(std::move(graph.ops), graph.output);
   for (std::size_t i = 0; i < ops.size(); ++i) fuse_add(ops, ops[i]);
-  for (std::size_t i = 0; i < ops.size(); ++i) fuse_activation(ops, ops[i]);
+  for (std::size_t i = 0; i < ops.size(); ++i) fuse_activation(ops, ops[i], into_products);
   graph.ops = std::move(ops).take();
   return graph;
 }

@@ -10,10 +10,14 @@
 namespace trainctl {
 
 // The forward graph, before differentiation. Where nothing else reads what lies between:
-// - dense, conv2d and add take the activation behind them, if its gradient needs the output alone;
+// - dense and conv2d, where `into_products` says so, and add take the activation behind them, if its gradient needs
+//   the output alone;
 // - batch normalisation takes an add behind it (the other summand becomes its residual) and a relu.
 // Tensors that are no longer written stay in the list.
-Graph fuse(Graph graph);
+//
+// Libraries' products may answer a NaN with the 0 of their relu. Training sees it all the same, in the gradient of the
+// weights; a program without gradients keeps activations behind products to itself, so that its loss shows the NaN.
+Graph fuse(Graph graph, bool into_products = true);
 
 // The backward ops. Where nothing else reads what lies between:
 // - the gradient of an activation behind dense_grad_input becomes part of it;

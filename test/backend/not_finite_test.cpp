@@ -33,8 +33,8 @@ void check_nans(const Value& y, ActivationKind kind, const std::function<bool(st
 }  // namespace
 
 TEST_CASE(
-    "a NaN in the samples passes through dense layers, convolutions, activations and sums, but not through fused "
-    "relus") {
+    "a NaN in the samples passes through dense layers, convolutions, activations and sums, but not through relus that "
+    "are fused into products, which evaluation has none of") {
   const auto backend = backend_under_test({.threads = 2});
   const DType dtype = GENERATE(DType::float32, DType::bfloat16);
   for (ActivationKind kind : kinds) {

@@ -185,7 +185,7 @@ TEST_CASE("an evaluation ends in sums and in probabilities") {
   const Program program = Job(small_network).evaluation(5);
   CHECK(order(program) == Names{"forward"});
   CHECK(kinds(segment(program, "forward")) == Names{"conv2d", "batch_norm_inference", "global_average_pool2d", "dense",
-                                                    "dense", "softmax", "metric", "loss"});
+                                                    "activation", "dense", "softmax", "metric", "loss"});
   check_order(program);
   CHECK(program.tensor(program.step.predictions).type == TensorType{{5, 3}, DType::float32});
   CHECK(program.step.learning_rate == no_tensor);

@@ -19,6 +19,19 @@ TEST_CASE("dense and convolution take the activation behind them") {
   CHECK(fused.output == m.graph.output);
 }
 
+TEST_CASE("without gradients the activations behind products stay alone, those behind sums and normalisation do not") {
+  GraphMaker m({4, 8, 8, 5});
+  const TensorId first = m.activation("r1", m.conv("c1", m.graph.input, 5), ActivationKind::relu);
+  const TensorId second = m.activation("r2", m.norm("n", m.conv("c2", first, 5)), ActivationKind::relu);
+  m.activation("r3", m.sum("s", first, second), ActivationKind::relu);
+  const Graph fused = fuse(m.graph, false);
+  CHECK(lines(fused, fused.ops) ==
+        Lines{"conv2d (input, c1/kernel) -> (c1/output)", "activation (c1/output) -> (r1/output)",
+              "conv2d (r1/output, c2/kernel) -> (c2/output)",
+              "batch_norm (c2/output, n/gamma, n/beta) -> (r2/output, n/mean, n/variance)",
+              "add (r1/output, r2/output) -> (r3/output)"});
+}
+
 TEST_CASE("functions whose gradient needs the input stay alone") {
   for (ActivationKind kind : {ActivationKind::gelu, ActivationKind::silu}) {
     GraphMaker m({4, 8});

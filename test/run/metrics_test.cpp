@@ -14,7 +14,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// 48 training samples, and 12 for validation of which one holds a NaN. A layer stands between it and the loss.
+// 48 training samples, and 12 for validation of which one holds a NaN. A relu stands between it and the loss.
 std::string spoilt_config(const Folder& folder, const std::string& precision) {
   std::vector<float> x(60 * 8);
   std::vector<std::int64_t> y(60);
@@ -27,7 +27,7 @@ std::string spoilt_config(const Folder& folder, const std::string& precision) {
   folder.write("held_y.npy", npy("<i8", "(12,)", raw(y).substr(48 * 8)));
   return folder.write("spoilt.yaml", format(R"(
 data: {{dataset: npy, x: x.npy, y: y.npy, validation: {{x: held_x.npy, y: held_y.npy}}}}
-model: {{layers: [{{dense: {{units: 16, activation: tanh}}}}, {{dense: {{units: 4}}}}]}}
+model: {{layers: [{{dense: {{units: 16, activation: relu}}}}, {{dense: {{units: 4}}}}]}}
 train: {{batch_size: 16, epochs: 6, loss: sparse_categorical_crossentropy, precision: {},
         optimizer: {{name: sgd, learning_rate: 0.01}}}}
 )",
