@@ -115,8 +115,8 @@ RunSpec load_run_spec(const std::string& file, const std::vector<std::string>& s
   require_working_directory();  // relative paths begin there
   Reader reader;
   const Node document = load_config(file, settings, reader, environment(), text);
-  // A file without a document has said what is wrong; that it lacks everything else is no news.
-  if (document.is_null() && !reader.ok()) reader.throw_if_failed();
+  // A file without a document, or of one that is too large, has said what is wrong; that it lacks all else is no news.
+  if (reader.refused() || (document.is_null() && !reader.ok())) reader.throw_if_failed();
   refuse_preset(document, reader);
   RunSpec spec = read_run_spec(document, reader);
   reader.throw_if_failed();

@@ -42,6 +42,8 @@ class Reader {
   bool ok() const { return diagnostics_.empty(); }
   // How many errors there were so far, reported or only counted.
   std::size_t count() const { return diagnostics_.size() + unreported_; }
+  // Whether the config exceeds ConfigLimits: what follows from that is no news.
+  bool refused() const { return refused_; }
   // Whether something was reported about the value at this place already.
   bool reported(const Place& place) const;
   // Throws ConfigError with everything found, file by file, in the order of each file.

@@ -53,6 +53,7 @@ class Loader {
 
   // Merges the includes of this map, which stands `depth` levels deep in its file, and of all below it.
   void include(Node& node, std::size_t depth) {
+    if (reader_.refused()) return;
     for (Node& item : node.items) include(item, depth + 1);
     for (Node::Entry& entry : node.entries) include(entry.value, depth + 1);
     auto is_include = [](const Node::Entry& entry) { return entry.key == "include" && entry.value.is_scalar(); };

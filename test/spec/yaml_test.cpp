@@ -152,6 +152,7 @@ TEST_CASE("includes and variables are bounded too") {
   for (int i = 0; i < 90; ++i) many += format("m{}: {{include: big.yaml}}\n", i);
   folder.write("many.yaml", many);
   CHECK(load_error("many.yaml").find("the config comes to more than 200000 values") != std::string::npos);
+  CHECK(load_error("many.yaml").find('\n') == std::string::npos);  // and nothing that follows from it
   for (int i = 0; i < 1100; ++i) {
     folder.write(format("c{}.yaml", i), format("include: c{}.yaml\n", i + 1));
   }
