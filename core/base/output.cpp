@@ -10,8 +10,6 @@
 #include <system_error>
 
 #include "core/base/error.h"
-#include "core/base/json.h"
-#include "core/base/json_fwd.h"
 
 namespace trainctl {
 
@@ -43,9 +41,5 @@ void write_output(std::string_view text) {
   if (error == 0 || error == EPIPE) return;
   throw Error(ErrorKind::resource, "standard output cannot be written: " + std::generic_category().message(error));
 }
-
-std::string json_line(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n"; }
-
-std::string valid_utf8(std::string_view text) { return Json::parse(json_line(text)).get<std::string>(); }
 
 }  // namespace trainctl

@@ -1,7 +1,6 @@
 // Standard output: what a command answers, and the descriptors that every process is to have.
 #pragma once
 
-#include <string>
 #include <string_view>
 
 namespace trainctl {
@@ -17,8 +16,5 @@ int write_all(int descriptor, std::string_view text);
 // A command's answer. Where its reader has gone nothing is written, and that is no error. Throws Error{resource} where
 // standard output cannot be written.
 void write_output(std::string_view text);
-
-// `text` with what is not UTF-8 (names of files may be anything) replaced.
-std::string valid_utf8(std::string_view text);
 
 }  // namespace trainctl

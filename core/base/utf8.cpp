@@ -31,4 +31,13 @@ std::optional<std::size_t> find_invalid_utf8(std::string_view text) {
   return {};
 }
 
+std::string valid_utf8(std::string_view text) {
+  std::string valid;
+  while (const auto invalid = find_invalid_utf8(text)) {
+    valid.append(text.substr(0, *invalid)).append("\xef\xbf\xbd");
+    text.remove_prefix(*invalid + 1);
+  }
+  return valid.append(text);
+}
+
 }  // namespace trainctl

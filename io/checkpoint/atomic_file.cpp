@@ -1,7 +1,6 @@
 // Whole or absent, by rename.
 #include "io/checkpoint/atomic_file.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
@@ -11,11 +10,11 @@
 #include <cerrno>
 #include <cstdio>
 #include <filesystem>
-#include <memory>
 #include <system_error>
 #include <utility>
 
 #include "core/base/error.h"
+#include "core/base/files.h"
 #include "core/base/format.h"
 
 namespace trainctl {
@@ -182,54 +181,10 @@ void create_folders(const std::string& path) {
   if (error) throw_resource(path, error.value());
 }
 
-void throw_unreadable(const std::string& path, int error) {
-  const std::string why = "cannot be read: " + std::generic_category().message(error);
-  if (error != EMFILE && error != ENFILE && error != ENOMEM) throw Error(ErrorKind::data, Place{path}, why);
-  throw Error(ErrorKind::resource, Place{path}, why, "raise the limit (ulimit), then run again");
-}
-
-std::vector<std::string> names_in(const std::string& folder) {
-  std::unique_ptr<DIR, int (*)(DIR*)> open(nullptr, closedir);
-  do {
-    open.reset(opendir(folder.c_str()));
-  } while (!open && errno == EINTR);
-  if (!open && errno == ENOENT) return {};
-  if (!open) throw_unreadable(folder, errno);
-  std::vector<std::string> names;
-  for (;;) {
-    errno = 0;
-    const dirent* entry = readdir(open.get());
-    if (entry == nullptr && errno != 0) throw_unreadable(folder, errno);
-    if (entry == nullptr) return names;
-    const std::string_view name = entry->d_name;
-    if (name != "." && name != "..") names.emplace_back(name);
-  }
-}
-
-std::string read_file(const std::string& path) {
-  const int descriptor = open_file(path, O_RDONLY | O_NONBLOCK);
-  if (descriptor < 0) throw_unreadable(path, errno);
-  struct stat status {};
-  int error = fstat(descriptor, &status) == 0 ? 0 : errno;
-  if (error == 0 && !S_ISREG(status.st_mode)) error = S_ISDIR(status.st_mode) ? EISDIR : EINVAL;
-  std::string text;
-  if (error == 0) text.resize(static_cast<std::size_t>(status.st_size));
-  std::size_t done = 0;
-  while (error == 0 && done < text.size()) {
-    const ssize_t part = read(descriptor, text.data() + done, text.size() - done);
-    if (part < 0 && errno != EINTR) error = errno;
-    if (part == 0) text.resize(done);
-    if (part > 0) done += static_cast<std::size_t>(part);
-  }
-  close(descriptor);
-  if (error != 0) throw_unreadable(path, error);
-  return text;
-}
-
 void remove_leftovers(const std::string& folder) {
   std::error_code ignored;
-  for (const std::string& name : names_in(folder)) {
-    if (name.starts_with(prefix)) fs::remove_all(folder + "/" + name, ignored);
+  for (const FolderEntry& entry : list_folder(folder)) {
+    if (entry.name.starts_with(prefix)) fs::remove_all(folder + "/" + entry.name, ignored);
   }
 }
 

@@ -7,7 +7,6 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "core/base/hash.h"
 
@@ -73,15 +72,6 @@ void replace_link(const std::string& link, const std::string& target);
 
 // Creates a folder, and those above it.
 void create_folders(const std::string& path);
-
-// Throws Error{data}: this path cannot be read; Error{resource} where descriptors or memory ran out. `error`: an errno.
-[[noreturn]] void throw_unreadable(const std::string& path, int error);
-
-// The names in a folder, in no order; none where there is no such folder. Throws as throw_unreadable().
-std::vector<std::string> names_in(const std::string& folder);
-
-// A whole regular file. Throws as throw_unreadable(), also where it is a device or a pipe.
-std::string read_file(const std::string& path);
 
 // Removes what killed writers left in a folder. Only for the one that may write there.
 void remove_leftovers(const std::string& folder);

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "core/base/error.h"
+#include "core/base/files.h"
 #include "core/base/format.h"
 #include "core/base/hash.h"
 #include "core/base/log.h"
@@ -65,10 +66,8 @@ std::string tensor_hash(const View& view) {
 
 Manifest read_manifest(const std::string& checkpoint) {
   const std::string path = checkpoint + "/" + manifest_file;
-  if (access(path.c_str(), F_OK) != 0 && errno == ENOENT) {
-    throw Error(ErrorKind::data, Place{checkpoint}, "not a checkpoint: it has no manifest.json");
-  }
-  return parse_manifest(read_file(path), path);
+  if (!exists(path)) throw Error(ErrorKind::data, Place{checkpoint}, "not a checkpoint: it has no manifest.json");
+  return parse_manifest(read_file(path, largest_manifest), path);
 }
 
 LoadedCheckpoint load_checkpoint(const std::string& path) {

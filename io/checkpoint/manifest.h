@@ -14,6 +14,9 @@
 
 namespace trainctl {
 
+// Manifests of more bytes are refused.
+inline constexpr std::int64_t largest_manifest = 100'000'000;
+
 struct Manifest {
   struct Tensor {
     std::string name;

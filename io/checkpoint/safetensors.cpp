@@ -1,15 +1,9 @@
 // Writing and reading safetensors files.
 #include "io/checkpoint/safetensors.h"
 
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <bit>
-#include <cerrno>
 #include <cstring>
-#include <system_error>
 #include <utility>
 
 #include "core/base/error.h"
@@ -63,64 +57,36 @@ void write_safetensors(OutputFile& file, std::span<const NamedTensor> tensors,
   for (const NamedTensor& tensor : tensors) file.write(tensor.view.data, tensor.view.bytes());
 }
 
-SafetensorsFile::SafetensorsFile(std::string path) : path_(std::move(path)) {
-  do {
-    descriptor_ = open(path_.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);  // a pipe is refused, not waited for
-  } while (descriptor_ < 0 && errno == EINTR);
-  if (descriptor_ < 0) throw_unreadable(path_, errno);
-  try {
-    struct stat status {};
-    if (fstat(descriptor_, &status) != 0) throw_unreadable(path_, errno);
-    if (!S_ISREG(status.st_mode)) throw Error(ErrorKind::data, Place{path_}, "no regular file");
-    std::uint64_t length = 0;
-    if (status.st_size < 8) throw Error(ErrorKind::data, Place{path_}, "too short for a safetensors file");
-    read_at(0, &length, sizeof length);
-    if (length > static_cast<std::uint64_t>(std::min<std::int64_t>(status.st_size - 8, largest_safetensors_header))) {
-      throw Error(ErrorKind::data, Place{path_},
-                  format("not a valid safetensors file: it claims a header of {} bytes in a file of {}", length,
-                         static_cast<std::int64_t>(status.st_size)));
-    }
-    std::string text(length, '\0');
-    read_at(8, text.data(), static_cast<std::int64_t>(length));
-    data_begin_ = 8 + static_cast<std::int64_t>(length);
-    data_bytes_ = status.st_size - data_begin_;
-    header_ = parse_safetensors_header(text, data_bytes_, path_);
-  } catch (...) {
-    close(descriptor_);
-    throw;
+SafetensorsFile::SafetensorsFile(std::string path) : file_(std::move(path)) {
+  if (file_.size() < 8) throw Error(ErrorKind::data, Place{file_.path()}, "too short for a safetensors file");
+  std::uint64_t length = 0;
+  file_.read(0, &length, sizeof length);
+  if (length > static_cast<std::uint64_t>(std::min(file_.size() - 8, largest_safetensors_header))) {
+    throw Error(
+        ErrorKind::data, Place{file_.path()},
+        format("not a valid safetensors file: it claims a header of {} bytes in a file of {}", length, file_.size()));
   }
-}
-
-SafetensorsFile::~SafetensorsFile() { close(descriptor_); }
-
-void SafetensorsFile::read_at(std::int64_t offset, void* to, std::int64_t bytes) const {
-  char* next = static_cast<char*>(to);
-  while (bytes > 0) {
-    const ssize_t done =
-        pread(descriptor_, next, static_cast<std::size_t>(std::min<std::int64_t>(bytes, 1 << 30)), offset);
-    if (done < 0 && errno == EINTR) continue;
-    if (done < 0) throw_unreadable(path_, errno);
-    if (done == 0) throw Error(ErrorKind::data, Place{path_}, "the file ends early");
-    next += done;
-    offset += done;
-    bytes -= done;
-  }
+  std::string text(length, '\0');
+  file_.read(8, text.data(), static_cast<std::int64_t>(length));
+  data_begin_ = 8 + static_cast<std::int64_t>(length);
+  data_bytes_ = file_.size() - data_begin_;
+  header_ = parse_safetensors_header(text, data_bytes_, file_.path());
 }
 
 void SafetensorsFile::read(const StoredTensor& tensor, void* to) const {
-  read_at(data_begin_ + tensor.begin, to, tensor.bytes());
+  file_.read(data_begin_ + tensor.begin, to, tensor.bytes());
 }
 
 FileSeal SafetensorsFile::read_all(void* to) const {
   constexpr std::int64_t chunk = 4 << 20;
   Sha256 hash;
   std::string head(static_cast<std::size_t>(data_begin_), '\0');
-  read_at(0, head.data(), data_begin_);
+  file_.read(0, head.data(), data_begin_);
   hash.update(head.data(), head.size());
   for (std::int64_t offset = 0; offset < data_bytes_; offset += chunk) {
     char* part = static_cast<char*>(to) + offset;
     const std::int64_t bytes = std::min(chunk, data_bytes_ - offset);
-    read_at(data_begin_ + offset, part, bytes);
+    file_.read(data_begin_ + offset, part, bytes);
     hash.update(part, static_cast<std::size_t>(bytes));
   }
   return {data_begin_ + data_bytes_, hash.finish()};

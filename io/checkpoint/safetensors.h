@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/base/files.h"
 #include "core/exec/snapshot.h"
 #include "core/tensor/dtype.h"
 #include "core/tensor/shape.h"
@@ -50,9 +51,6 @@ void write_safetensors(OutputFile& file, std::span<const NamedTensor> tensors,
 class SafetensorsFile {
  public:
   explicit SafetensorsFile(std::string path);
-  ~SafetensorsFile();
-  SafetensorsFile(const SafetensorsFile&) = delete;
-  SafetensorsFile& operator=(const SafetensorsFile&) = delete;
 
   const SafetensorsHeader& header() const { return header_; }
   std::int64_t data_bytes() const { return data_bytes_; }
@@ -63,10 +61,7 @@ class SafetensorsFile {
   FileSeal read_all(void* to) const;
 
  private:
-  void read_at(std::int64_t offset, void* to, std::int64_t bytes) const;
-
-  std::string path_;
-  int descriptor_ = -1;
+  InputFile file_;
   std::int64_t data_begin_ = 0;
   std::int64_t data_bytes_ = 0;
   SafetensorsHeader header_;

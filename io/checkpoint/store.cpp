@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "core/base/error.h"
+#include "core/base/files.h"
 #include "core/base/format.h"
 #include "core/base/hash.h"
 #include "core/base/log.h"
@@ -44,16 +45,13 @@ Manifest::File write_tensors(const AtomicFolder& folder, const char* name, const
 std::vector<CheckpointFolder> list_checkpoints(const std::string& run_directory) {
   std::vector<CheckpointFolder> found;
   const std::string parent = run_directory + "/checkpoints";
-  for (const std::string& name : names_in(parent)) {
+  if (!exists(parent)) return found;
+  for (const auto& [name, type] : list_folder(parent)) {
     CheckpointFolder folder{parent + "/" + name};
     const char* end = name.data() + name.size();
     const bool is_named =
         name.starts_with(step_prefix) && std::from_chars(name.data() + step_prefix.size(), end, folder.step).ptr == end;
-    if (!is_named) continue;
-    std::error_code error;
-    const fs::file_type type = fs::symlink_status(folder.path, error).type();
-    if (type == fs::file_type::none) throw_unreadable(folder.path, error.value());
-    if (type == fs::file_type::directory) found.push_back(folder);
+    if (is_named && type == FileType::folder) found.push_back(folder);
   }
   return found;
 }

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "core/base/error.h"
+#include "core/base/files.h"
 #include "core/base/format.h"
 #include "core/spec/units.h"
 #include "io/checkpoint/atomic_file.h"
@@ -34,9 +35,10 @@ std::optional<std::int64_t> number_of(const std::string& folder, const std::stri
 // Directories of runs of this name that hold a checkpoint, the newest first.
 std::vector<std::string> runs_of(const std::string& name) {
   std::vector<std::pair<std::int64_t, std::string>> found;
-  for (const std::string& folder : names_in("runs")) {
-    const std::string path = "runs/" + folder;
-    const auto number = number_of(folder, name);
+  if (!exists("runs")) return {};
+  for (const FolderEntry& folder : list_folder("runs")) {
+    const std::string path = "runs/" + folder.name;
+    const auto number = number_of(folder.name, name);
     std::error_code ignored;
     if (!number || !fs::exists(path + "/config.yaml", ignored) || list_checkpoints(path).empty()) continue;
     found.emplace_back(*number, path);

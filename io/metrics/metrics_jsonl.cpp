@@ -22,14 +22,14 @@
 namespace trainctl {
 namespace {
 
-// Bytes [begin, end) of the file, fewer where it is shorter. Throws as throw_unreadable().
+// Bytes [begin, end) of the file, fewer where it is shorter. Throws Error{data} where it cannot be read.
 std::string read_from(const std::string& path, int descriptor, off_t begin, off_t end) {
   std::string text(static_cast<std::size_t>(end - begin), '\0');
   ssize_t done = 0;
   do {
     done = pread(descriptor, text.data(), text.size(), begin);
   } while (done < 0 && errno == EINTR);
-  if (done < 0) throw_unreadable(path, errno);
+  if (done < 0) throw_file_error(path, "cannot be read", errno);
   text.resize(static_cast<std::size_t>(done));
   return text;
 }

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "core/base/error.h"
+#include "core/base/files.h"
 #include "core/base/format.h"
 #include "core/base/log.h"
 #include "core/spec/units.h"
@@ -26,8 +27,11 @@ namespace {
 
 constexpr const char* ends[] = {"epochs", "max_steps", "max_time"};  // of the section `train`
 
+constexpr std::int64_t largest_config = 64 << 20;  // with what was found out since, such as the classes' names
+
 // What may lie in a folder that holds no run yet.
-bool is_ours_before_a_run(const std::string& name) {
+bool is_ours_before_a_run(const FolderEntry& entry) {
+  const std::string& name = entry.name;
   return name.starts_with('.') || name == "lock" || name == "log.txt" || name == "logs";
 }
 
@@ -57,7 +61,7 @@ std::string joined(const std::vector<std::string>& lines) {
 Node load_run_config(const std::string& run) {
   const std::string path = run + "/config.yaml";
   Reader reader;
-  Node config = parse_yaml(read_file(path), path, run, reader);
+  Node config = parse_yaml(read_file(path, largest_config), path, run, reader);
   expand_variables(config, environment(), reader);
   reader.throw_if_failed();
   return config;
@@ -72,12 +76,14 @@ FoundRun look_at_run(const std::string& path, const Node& config) {
     throw Error(ErrorKind::resource, Place{path}, "cannot write: " + error.message(),
                 "choose a run directory that can be written (--run-dir)");
   }
-  const std::vector<std::string> names = names_in(path);
-  const auto has = [&names](const char* name) { return std::find(names.begin(), names.end(), name) != names.end(); };
+  const std::vector<FolderEntry> entries = list_folder(path);
+  const auto has = [&entries](std::string_view name) {
+    return std::any_of(entries.begin(), entries.end(), [name](const FolderEntry& entry) { return entry.name == name; });
+  };
   // A config.yaml alone may be anybody's.
   const bool is_run = has("config.yaml") && (has("lock") || has("metrics.jsonl") || has("checkpoints"));
   if (!is_run) {
-    const bool empty = std::all_of(names.begin(), names.end(), is_ours_before_a_run);
+    const bool empty = std::all_of(entries.begin(), entries.end(), is_ours_before_a_run);
     return {empty ? FoundRun::State::nothing : FoundRun::State::foreign};
   }
   const bool finished = final_status(path + "/metrics.jsonl") == "completed";

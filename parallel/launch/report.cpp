@@ -9,6 +9,7 @@
 #include "core/base/error.h"
 #include "core/base/log.h"
 #include "core/base/output.h"
+#include "core/base/utf8.h"
 #include "parallel/launch/status.h"
 #include "parallel/launch/stop.h"
 

@@ -13,6 +13,7 @@
 
 #include "core/base/json.h"
 #include "core/base/output.h"
+#include "core/base/utf8.h"
 #include "test/catch.h"
 
 namespace trainctl {

@@ -1,7 +1,6 @@
 // A seeded campaign: a checkpoint's manifest and tensors with bytes changed, cut out, repeated and cut off. Each loads
 // as it was, or is refused by an error of the data. TRAINCTL_MUTATIONS sets how many of each.
-#include <cstdlib>
-
+#include "test/mutation.h"
 #include "io/checkpoint/load.h"
 #include "io/checkpoint/safetensors.h"
 #include "io/checkpoint/store.h"
@@ -12,36 +11,6 @@ using namespace trainctl;
 using namespace trainctl::test;
 
 namespace {
-
-int mutations() {
-  const char* text = std::getenv("TRAINCTL_MUTATIONS");
-  return text ? std::atoi(text) : 150;
-}
-
-std::string mutated(std::string bytes, std::mt19937& random) {
-  for (int i = 0, changes = 1 + static_cast<int>(random() % 4); i < changes && !bytes.empty(); ++i) {
-    std::size_t at = random() % bytes.size();
-    if (random() % 2) at %= 128;
-    const std::size_t length = 1 + random() % std::min<std::size_t>(16, bytes.size() - at);
-    switch (random() % 6) {
-      case 0:
-        bytes[at] = static_cast<char>(random());
-        break;
-      case 1:
-        bytes.erase(at, length);
-        break;
-      case 2:
-        bytes.insert(at, bytes.substr(at, length));
-        break;
-      case 3:
-        bytes.resize(at);
-        break;
-      default:
-        bytes.replace(at, 1, std::string(1, "0123456789-e.\"{}[]:,"[random() % 20]));
-    }
-  }
-  return bytes;
-}
 
 // Whether a file is accepted; anything but an error of the data fails the test.
 template <class Read>

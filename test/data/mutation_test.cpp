@@ -1,57 +1,17 @@
 // A seeded campaign: files of every format with bytes changed, cut out, repeated and cut off. Each is read, or refused
 // by an error of the data that names it; nothing else happens, and soon. TRAINCTL_MUTATIONS sets how many of each.
-#include <cstdlib>
 #include <limits>
 
 #include "io/loader/data.h"
 #include "test/catch.h"
 #include "test/data/files.h"
 #include "test/data/images.h"
+#include "test/mutation.h"
 
 using namespace trainctl;
 using namespace trainctl::test;
 
 namespace {
-
-int mutations() {
-  const char* text = std::getenv("TRAINCTL_MUTATIONS");
-  return text ? std::atoi(text) : 150;
-}
-
-std::string mutated(std::string bytes, std::mt19937& random) {
-  const auto below = [&](std::size_t n) { return n == 0 ? 0 : random() % n; };
-  const int changes = 1 + static_cast<int>(below(4));
-  for (int i = 0; i < changes && !bytes.empty(); ++i) {
-    // Headers, at both ends, are hit more often than values.
-    std::size_t at = below(bytes.size());
-    if (random() % 2) at = below(std::min<std::size_t>(128, bytes.size()));
-    if (random() % 4 == 0) at = bytes.size() - 1 - below(std::min<std::size_t>(128, bytes.size()));
-    const std::size_t length = 1 + below(std::min<std::size_t>(16, bytes.size() - at));
-    switch (random() % 7) {
-      case 0:
-        bytes[at] = static_cast<char>(random());
-        break;
-      case 1:
-        bytes[at] = static_cast<char>(bytes[at] ^ (1 << random() % 8));
-        break;
-      case 2:
-        bytes.replace(at, length, std::string(length, random() % 2 ? '\xff' : '\0'));
-        break;
-      case 3:
-        bytes.erase(at, length);
-        break;
-      case 4:
-        bytes.insert(at, bytes.substr(at, length));
-        break;
-      case 5:
-        bytes.resize(at);
-        break;
-      default:
-        bytes.replace(at, 1, random() % 2 ? "9" : "-");
-    }
-  }
-  return bytes;
-}
 
 // What became of a file: read, or refused with its name; anything else fails the test.
 bool is_read(const std::string& yaml, const std::string& file) {

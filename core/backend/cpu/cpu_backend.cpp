@@ -11,6 +11,7 @@
 #include "core/backend/cpu/streams.h"
 #include "core/base/error.h"
 #include "core/base/format.h"
+#include "core/base/memory.h"
 
 namespace trainctl {
 namespace cpu {
@@ -39,7 +40,7 @@ class CpuBackend final : public Backend {
 
   Memory allocate(std::int64_t bytes) override {
     const std::int64_t size = (std::max<std::int64_t>(bytes, 1) + alignment - 1) / alignment * alignment;
-    const std::int64_t left = available_memory();
+    const std::int64_t left = free_memory();
     void* memory = left > 0 && size > left ? nullptr : std::aligned_alloc(alignment, static_cast<std::size_t>(size));
     if (memory == nullptr) {
       throw Error(ErrorKind::resource,
@@ -51,7 +52,7 @@ class CpuBackend final : public Backend {
     return {std::shared_ptr<std::byte>(static_cast<std::byte*>(memory), std::free), bytes};
   }
 
-  std::int64_t free_memory() const override { return available_memory(); }
+  std::int64_t free_memory() const override { return available_memory().value_or(0); }
 
   Memory allocate_host(std::int64_t bytes) override { return allocate(bytes); }
 

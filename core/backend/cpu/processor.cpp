@@ -9,8 +9,6 @@
 #include <immintrin.h>
 #endif
 
-#include "core/base/memory.h"
-
 namespace trainctl::cpu {
 namespace {
 
@@ -53,8 +51,6 @@ std::string processor_model() {
   }
   return "unknown processor";
 }
-
-std::int64_t available_memory() { return trainctl::available_memory().value_or(0); }
 
 void flush_denormals() {
 #if defined(__x86_64__)

@@ -17,9 +17,6 @@ std::string_view name_of(InstructionSet set);
 // "AMD EPYC 9B45", as /proc/cpuinfo gives it.
 std::string processor_model();
 
-// Bytes of memory that the machine (or the container's limit) still has; 0 where that cannot be found out.
-std::int64_t available_memory();
-
 // Sets the number of OpenMP threads of the calling thread and makes it and its workers flush denormals to zero: kernels
 // on denormal values run up to 80 times slower.
 void prepare_compute_threads(int threads);

@@ -1,0 +1,10 @@
+// Writing JSON.
+#include "core/base/json.h"
+
+#include "core/base/json_fwd.h"
+
+namespace trainctl {
+
+std::string json_line(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n"; }
+
+}  // namespace trainctl
