@@ -153,21 +153,22 @@ std::string Campaign::end_of_disturbed(const Finished& disturbed, const std::str
   return torn(directory());
 }
 
-std::string Campaign::fail_at(std::size_t k, int error) {
-  fs::remove_all(directory());
+std::string Campaign::train_disturbed(const std::vector<std::string>& calls, std::size_t k, int error) {
   const Finished failed = train({format("TRAINCTL_FAULT_CALL={}", k), format("TRAINCTL_FAULT_ERROR={}", error)});
-  const std::string wrong = end_of_disturbed(failed, calls_[k - 1]);
+  const std::string wrong = end_of_disturbed(failed, calls[k - 1]);
   if (!wrong.empty()) return wrong;
   return compare(failed.code == 0 ? failed : train());
+}
+
+std::string Campaign::fail_at(std::size_t k, int error) {
+  fs::remove_all(directory());
+  return train_disturbed(calls_, k, error);
 }
 
 std::string Campaign::fail_resume_at(std::size_t k, int error) {
   fs::remove_all(directory());
   fs::copy(folder_ / "half", directory(), fs::copy_options::recursive | fs::copy_options::copy_symlinks);
-  const Finished failed = train({format("TRAINCTL_FAULT_CALL={}", k), format("TRAINCTL_FAULT_ERROR={}", error)});
-  const std::string wrong = end_of_disturbed(failed, resume_calls_[k - 1]);
-  if (!wrong.empty()) return wrong;
-  return compare(failed.code == 0 ? failed : train());
+  return train_disturbed(resume_calls_, k, error);
 }
 
 std::string Campaign::fail_inspect_at(std::size_t k, int error) {

@@ -41,6 +41,8 @@ class Campaign {
  private:
   Finished run(const std::vector<std::string>& arguments, const std::vector<std::string>& disturbance = {});
   Finished train(const std::vector<std::string>& disturbance = {});
+  // A run whose k-th call fails, and another one where that ends it.
+  std::string train_disturbed(const std::vector<std::string>& calls, std::size_t k, int error);
   std::string compare(const Finished& finished) const;
   std::string end_of_disturbed(const Finished& disturbed, const std::string& call);
   std::string directory() const { return folder_ / "run"; }
