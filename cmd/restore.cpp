@@ -4,10 +4,12 @@
 #include <cstring>
 #include <map>
 
+#include "cmd/training_plan.h"
 #include "core/base/error.h"
 #include "core/base/format.h"
 #include "core/base/json.h"
 #include "core/base/log.h"
+#include "core/spec/units.h"
 #include "parallel/comm/text.h"
 
 namespace trainctl {
@@ -102,6 +104,55 @@ void broadcast_tensors(const Engine& engine, Communicator& world, Stream& stream
     for (const NamedTensor& tensor : *tensors) world.broadcast(tensor.view, 0, stream);
   }
   stream.synchronize();
+}
+
+std::string fact(const std::optional<Snapshot>& snapshot, const std::string& name) {
+  if (!snapshot) return "";
+  const auto found = snapshot->facts.find(name);
+  return found == snapshot->facts.end() ? "" : found->second;
+}
+
+RunSpec with_global_batch(RunSpec spec, int ranks, const std::optional<Snapshot>& resumed) {
+  std::int64_t batch = spec.train.global_batch(ranks);
+  const std::string before = fact(resumed, "batch_size");
+  if (spec.train.batch_size_per_rank && !before.empty()) {
+    const std::int64_t kept = parse_integer(before).value_or(0);
+    if (kept < 1)
+      throw CollectiveError(ErrorKind::data, "the checkpoint is damaged: its batch has " + before + " samples");
+    if (kept != batch) {
+      log::info(format("the batch stays {} samples, as when the run began: {} for each rank would make it {} now", kept,
+                       *spec.train.batch_size_per_rank, batch));
+    }
+    batch = kept;
+  }
+  spec.train.batch_size = batch;
+  spec.train.batch_size_per_rank.reset();
+  return spec;
+}
+
+void tell_of_resume(const RunSpec& spec, const TrainingPlan& plan, const Snapshot& resumed, const std::string& path) {
+  log::info(format("goes on from {} (step {}, epoch {:.2f})", path, resumed.step,
+                   static_cast<double>(resumed.step) / static_cast<double>(plan.steps_per_epoch)));
+  const auto differs = [&](const std::string& name) {
+    const std::string before = fact(resumed, name);
+    return !before.empty() && before != plan.facts.at(name);
+  };
+  if (differs("data"))
+    log::warning("the data has changed since the checkpoint: samples may be seen twice or not at all");
+  if (differs("device")) {
+    log::warning(format("the checkpoint is from {}; this is {}: the same bits are not to be expected",
+                        fact(resumed, "device"), plan.facts.at("device")));
+  }
+  const std::int64_t total = parse_integer(fact(resumed, "total_steps")).value_or(0);
+  if (total <= 0 || plan.total_steps <= 0) return;
+  const double before = scheduled_rate(spec, {resumed.step, plan.steps_per_epoch, total});
+  const double now = plan.learning_rate(resumed.step);
+  if (before != now) {
+    log::warning(
+        format("the schedule follows the length of the run, now {} steps instead of {}: the learning rate goes "
+               "on with {:.3g} in place of {:.3g}",
+               plan.total_steps, total, now, before));
+  }
 }
 
 }  // namespace trainctl

@@ -1,11 +1,14 @@
-// From a checkpoint on rank 0's disk into the engines of all ranks.
+// Going on from a checkpoint: from rank 0's disk into the engines of all ranks, and what a run keeps of the one before.
 #pragma once
 
 #include <optional>
+#include <string>
 
+#include "cmd/run_spec.h"
 #include "core/backend/communicator.h"
 #include "core/exec/engine.h"
 #include "io/checkpoint/load.h"
+#include "parallel/trainer/trainer.h"
 
 namespace trainctl {
 
@@ -20,5 +23,15 @@ std::optional<Snapshot> broadcast_position(const std::optional<Snapshot>& mine, 
 
 // Rank 0's weights and state on every rank, in the host's copies of the engine.
 void broadcast_tensors(const Engine& engine, Communicator& world, Stream& stream);
+
+// What a checkpoint says of the run that wrote it; "" where it does not.
+std::string fact(const std::optional<Snapshot>& snapshot, const std::string& name);
+
+// batch_size_per_rank becomes a batch of all ranks together when a run begins; a resume on other ranks keeps that.
+// Throws CollectiveError{data} where the checkpoint's batch is none.
+RunSpec with_global_batch(RunSpec spec, int ranks, const std::optional<Snapshot>& resumed);
+
+// Says where a run goes on, and what differs from when the checkpoint at `path` was written.
+void tell_of_resume(const RunSpec& spec, const TrainingPlan& plan, const Snapshot& resumed, const std::string& path);
 
 }  // namespace trainctl

@@ -1,18 +1,16 @@
 // Training on one rank.
 #include "cmd/training.h"
 
-#include <cmath>
 #include <filesystem>
 
 #include "cmd/gpus.h"
 #include "cmd/job.h"
 #include "cmd/restore.h"
 #include "cmd/timeline.h"
+#include "cmd/training_plan.h"
 #include "cmd/version.h"
-#include "core/base/checked.h"
 #include "core/base/format.h"
 #include "core/base/log.h"
-#include "core/metrics/monitor.h"
 #include "core/spec/units.h"
 #include "io/checkpoint/atomic_file.h"
 #include "io/checkpoint/store.h"
@@ -86,41 +84,6 @@ void join_log(const std::string& path, RankContext& context, Stream& stream) {
   log::add_file(directory + "/log.txt", log::Level::warning);
 }
 
-// A duration in steps; 0 where it is none.
-std::int64_t steps_of(const Duration& duration, std::int64_t steps_per_epoch) {
-  const double steps = duration.unit == Duration::Unit::epochs ? duration.amount * static_cast<double>(steps_per_epoch)
-                                                               : duration.amount;
-  return std::llround(std::clamp(steps, 1.0, 1e18));
-}
-
-double scheduled_rate(const RunSpec& spec, const ScheduleTime& time) {
-  const double base = spec.train.optimizer.as<OptimizerOptions>().learning_rate;
-  return spec.train.schedule.as<ScheduleOptions>().learning_rate(base, time);
-}
-
-// `spec` outlives the plan.
-TrainingPlan training_plan(const RunSpec& spec, const DataInfo& data, int ranks) {
-  const std::int64_t batch = spec.train.global_batch(ranks);
-  TrainingPlan plan;
-  plan.steps_per_epoch = spec.train.steps_per_epoch.value_or(divide_up(data.training_samples, batch));
-  plan.total_steps = saturated_multiply(spec.train.epochs.value_or(0), plan.steps_per_epoch);
-  if (spec.train.max_steps) {
-    plan.total_steps =
-        plan.total_steps == 0 ? *spec.train.max_steps : std::min(plan.total_steps, *spec.train.max_steps);
-  }
-  if (spec.train.max_time) plan.max_seconds = spec.train.max_time->value;
-  plan.checkpoint_every = steps_of(spec.checkpoint.every, plan.steps_per_epoch);
-  if (spec.strategy.verify_every) plan.verify_every = steps_of(*spec.strategy.verify_every, plan.steps_per_epoch);
-  if (spec.log.every.unit != Duration::Unit::seconds) plan.log_every = steps_of(spec.log.every, plan.steps_per_epoch);
-  plan.monitor = spec.checkpoint.monitor.or_else(data.validation_samples > 0 ? "val_loss" : "");
-  plan.monitor_maximum = spec.checkpoint.mode.or_else(mode_of(plan.monitor)) == MonitorMode::maximum;
-  plan.learning_rate = [&spec, per_epoch = plan.steps_per_epoch, total = plan.total_steps](std::int64_t step) {
-    return scheduled_rate(spec, {step, per_epoch, total});
-  };
-  plan.mesh = {ranks, 1, 1};
-  return plan;
-}
-
 StartEvent start_event(const RunSpec& spec, const World& world, const Job& job, const TrainingPlan& plan,
                        const std::optional<Snapshot>& resumed, const Lead& lead) {
   StartEvent event;
@@ -141,32 +104,6 @@ StartEvent start_event(const RunSpec& spec, const World& world, const Job& job, 
   event.total_steps = plan.total_steps;
   event.first_step = resumed ? resumed->step : 0;
   return event;
-}
-
-// What a checkpoint says of the run that wrote it; "" where it does not.
-std::string fact(const std::optional<Snapshot>& snapshot, const std::string& name) {
-  if (!snapshot) return "";
-  const auto found = snapshot->facts.find(name);
-  return found == snapshot->facts.end() ? "" : found->second;
-}
-
-// batch_size_per_rank becomes a batch of all ranks together when a run begins; a resume on other ranks keeps that.
-RunSpec with_global_batch(RunSpec spec, int ranks, const std::optional<Snapshot>& resumed) {
-  std::int64_t batch = spec.train.global_batch(ranks);
-  const std::string before = fact(resumed, "batch_size");
-  if (spec.train.batch_size_per_rank && !before.empty()) {
-    const std::int64_t kept = parse_integer(before).value_or(0);
-    if (kept < 1)
-      throw CollectiveError(ErrorKind::data, "the checkpoint is damaged: its batch has " + before + " samples");
-    if (kept != batch) {
-      log::info(format("the batch stays {} samples, as when the run began: {} for each rank would make it {} now", kept,
-                       *spec.train.batch_size_per_rank, batch));
-    }
-    batch = kept;
-  }
-  spec.train.batch_size = batch;
-  spec.train.batch_size_per_rank.reset();
-  return spec;
 }
 
 // The run directory's config with what was found out since.
@@ -204,34 +141,6 @@ std::map<std::string, std::string> run_facts(const Job& job, const DataInfo& dat
       {"ranks", std::to_string(ranks)},         {"total_steps", std::to_string(total_steps)}};
   if (!data.class_names.empty()) facts[class_names_fact] = write_class_names(data.class_names);
   return facts;
-}
-
-// Says where a run goes on, and what differs from when the checkpoint was written.
-void tell_of_resume(const RunSpec& spec, const TrainingPlan& plan, const Lead& lead,
-                    const std::optional<Snapshot>& resumed) {
-  if (!resumed || !lead.directory) return;
-  log::info(format("goes on from {} (step {}, epoch {:.2f})", lead.resumed_from, resumed->step,
-                   static_cast<double>(resumed->step) / static_cast<double>(plan.steps_per_epoch)));
-  const auto differs = [&](const std::string& name) {
-    const std::string before = fact(resumed, name);
-    return !before.empty() && before != plan.facts.at(name);
-  };
-  if (differs("data"))
-    log::warning("the data has changed since the checkpoint: samples may be seen twice or not at all");
-  if (differs("device")) {
-    log::warning(format("the checkpoint is from {}; this is {}: the same bits are not to be expected",
-                        fact(resumed, "device"), plan.facts.at("device")));
-  }
-  const std::int64_t total = parse_integer(fact(resumed, "total_steps")).value_or(0);
-  if (total <= 0 || plan.total_steps <= 0) return;
-  const double before = scheduled_rate(spec, {resumed->step, plan.steps_per_epoch, total});
-  const double now = plan.learning_rate(resumed->step);
-  if (before != now) {
-    log::warning(
-        format("the schedule follows the length of the run, now {} steps instead of {}: the learning rate goes "
-               "on with {:.3g} in place of {:.3g}",
-               plan.total_steps, total, now, before));
-  }
 }
 
 // Weights on all ranks: those of the checkpoint, or initial ones, which every rank computes alike.
@@ -306,7 +215,7 @@ int train(const RunSpec& stated, const TrainingRequest& request, RankContext& co
   if (world.rank() == 0) {
     for (const std::string& warning : data.info().warnings) log::warning(warning);
   }
-  tell_of_resume(spec, plan, lead, resumed);
+  if (resumed && lead.directory) tell_of_resume(spec, plan, *resumed, lead.resumed_from);
   if (lead.sink) lead.sink->start(start_event(spec, world, job, plan, resumed, lead));
 
   plan.scales_loss = spec.train.precision == Precision::float16;
