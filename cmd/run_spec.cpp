@@ -19,12 +19,14 @@ void check_name(const RunSpec& spec, const Node& node, Reader& reader) {
   const Node* name = node.find("name");
   if (!name) return;
   constexpr const char* allowed = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-";
-  if (!spec.name.empty() && spec.name.front() != '.' && spec.name.find_first_not_of(allowed) == std::string::npos)
+  constexpr std::size_t longest = 200;  // file systems take 255 bytes, with "-2" behind it and more
+  if (!spec.name.empty() && spec.name.front() != '.' && spec.name.size() <= longest &&
+      spec.name.find_first_not_of(allowed) == std::string::npos)
     return;
   reader.error(name->place,
-               format("name '{}' cannot name a folder; use letters, digits, '.', '_' and '-', and begin with "
+               format("name {} cannot name a folder; use up to {} letters, digits, '.', '_' and '-', and begin with "
                       "no '.'",
-                      spec.name));
+                      describe(*name), longest));
 }
 
 // What decides on the best checkpoint must be something that the run reports.
