@@ -1,5 +1,7 @@
 // A NaN stays one in every kernel that it passes through: what is not finite must come to light in the loss.
+#include <algorithm>
 #include <cmath>
+#include <functional>
 #include <limits>
 
 #include "core/graph/ops/activations.h"
@@ -19,15 +21,24 @@ constexpr ActivationKind kinds[] = {ActivationKind::none,   ActivationKind::relu
                                     ActivationKind::gelu,   ActivationKind::silu, ActivationKind::tanh,
                                     ActivationKind::sigmoid};
 
-// Checks that exactly the values that `expected` says are NaN, and that a relu leaves nothing below zero to speak of.
-void check_nans(const Value& y, ActivationKind kind, const std::function<bool(std::size_t)>& expected) {
-  std::size_t wrong = 0, negative = 0;
+using Places = std::function<bool(std::size_t)>;
+
+// Checks that the values that `expected` says are NaN, that others are only where `allowed` says, and that a relu
+// leaves nothing below zero to speak of.
+void check_nans(const Value& y, ActivationKind kind, const Places& expected, const Places& allowed) {
+  std::size_t missing = 0, elsewhere = 0, negative = 0;
   for (std::size_t i = 0; i < y.values.size(); ++i) {
-    wrong += std::isnan(y.values[i]) != expected(i) ? 1 : 0;
+    missing += expected(i) && !std::isnan(y.values[i]) ? 1 : 0;
+    elsewhere += !expected(i) && !allowed(i) && std::isnan(y.values[i]) ? 1 : 0;
     negative += kind == ActivationKind::relu && y.values[i] < -1e-15 ? 1 : 0;
   }
-  CHECK(wrong == 0);
+  CHECK(missing == 0);
+  CHECK(elsewhere == 0);
   CHECK(negative == 0);
+}
+
+void check_nans(const Value& y, ActivationKind kind, const Places& expected) {
+  check_nans(y, kind, expected, expected);
 }
 
 }  // namespace
@@ -59,11 +70,15 @@ TEST_CASE(
         const auto conv = run_op(*backend, std::make_shared<Conv2d>(window, 1, f), {images, filters, offsets});
         CAPTURE(size, channels);
         if (!keeps_nans) continue;
-        check_nans(conv[0], kind, [size](std::size_t i) {
+        const auto distance = [](std::size_t i) {
           const auto pixel = static_cast<std::int64_t>(i / 16);
           const std::int64_t n = pixel / 72, row = pixel / 8 % 9, column = pixel % 8;
-          return n == 2 && std::abs(row - 5) <= size / 2 && std::abs(column - 4) <= size / 2;
-        });
+          return n == 2 ? std::max(std::abs(row - 5), std::abs(column - 4)) : 100;
+        };
+        // oneDNN's kernels for few channels multiply neighbouring pixels by zeros, which keeps their NaN, too.
+        check_nans(
+            conv[0], kind, [&](std::size_t i) { return distance(i) <= size / 2; },
+            [&](std::size_t i) { return distance(i) <= size; });
       }
     }
 

@@ -129,6 +129,28 @@ TEST_CASE("float16's loss scale goes on from a checkpoint") {
   CHECK(hash(rest) == hash(whole));
 }
 
+TEST_CASE("three ranks on one GPU share batches of two, one of them without samples, and learn what one rank learns") {
+  const Folder folder;
+  const std::string config = folder.write("few.yaml", R"(
+data: {dataset: synthetic, samples: 17, shape: [8, 8, 3], classes: 5, validation: {samples: 5}}
+log: {every: 1 steps}
+)" + mlp_model + train_section("batch_size: 2, epochs: 2, optimizer: {name: sgd, learning_rate: 0.05}"));
+  const auto train_on = [&](const char* ranks, const char* device) {
+    const std::string directory = folder / device;
+    const Finished finished = trainctl(folder, {"run", config, "--ranks", ranks, "--device", device, "--run-dir",
+                                                directory, "--set", "cluster.communication=staged"});
+    INFO(tail(finished.errors));
+    REQUIRE(finished.code == 0);
+    return directory;
+  };
+  const std::string one = train_on("1", "cpu"), three = train_on("3", "cuda");
+  CHECK(losses(one).size() == 18);
+  REQUIRE(losses(three).size() == 18);
+  for (std::size_t i = 0; i < 18; ++i) CHECK(losses(three)[i] == Approx(losses(one)[i]).epsilon(1e-3));
+  CHECK(events(three, "epoch").back().at("validation").at("loss").get<double>() ==
+        Approx(events(one, "epoch").back().at("validation").at("loss").get<double>()).epsilon(1e-3));
+}
+
 TEST_CASE("a NaN on a GPU is found in its tensor") {
   const Folder folder;
   const std::string config = folder.write("network.yaml", network + training);
