@@ -130,6 +130,18 @@ void fuse_add(OpList& ops, Op& op) {
   }
 }
 
+// The mask that a batch normalisation with residual and relu hands to its gradient.
+void add_mask(Graph& graph, Op& op) {
+  const auto* norm = as<BatchNorm>(op);
+  if (!norm || !norm->a.masks_by_bits(graph.tensor(op.inputs[0]).type.shape.back())) return;
+  std::vector<TensorType> types;
+  for (TensorId input : op.inputs) types.push_back(graph.tensor(input).type);
+  Tensor mask = graph.tensor(op.outputs[1]);
+  mask.name = op.name + "/mask";
+  mask.type = norm->outputs(types).back();
+  op.outputs.push_back(graph.add_tensor(std::move(mask)));
+}
+
 // dx of a dense layer times f' of the activation in front of it, where dx is computed.
 void fuse_activation_gradient(OpList& ops, Op& op) {
   const auto* gradient = as<ActivationGrad>(op);
@@ -184,6 +196,7 @@ Graph fuse(Graph graph, bool into_products) {
   for (std::size_t i = 0; i < ops.size(); ++i) fuse_add(ops, ops[i]);
   for (std::size_t i = 0; i < ops.size(); ++i) fuse_activation(ops, ops[i], into_products);
   graph.ops = std::move(ops).take();
+  for (Op& op : graph.ops) add_mask(graph, op);
   return graph;
 }
 

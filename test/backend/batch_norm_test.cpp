@@ -47,6 +47,19 @@ Reference reference(const Value& x, const Value& gamma, const Value& beta, const
   return r;
 }
 
+// What the gradient reads of a forward pass.
+std::vector<Value> gradient_inputs(const BatchNormAttributes& a, const Value& dy, const Value& x,
+                                   const std::vector<Value>& forward, const Value& gamma, const Value& beta) {
+  const std::int64_t channels = x.type.shape.back();
+  std::vector<Value> inputs{dy, x};
+  if (a.masks_by_bits(channels)) inputs.push_back(forward[3]);
+  if (a.masks_by_y(channels)) inputs.push_back(forward[0]);
+  if (a.scale) inputs.push_back(gamma);
+  if (a.masks_by_x() && a.center) inputs.push_back(beta);
+  inputs.insert(inputs.end(), {forward[1], forward[2]});
+  return inputs;
+}
+
 }  // namespace
 
 TEST_CASE("batch norm, its gradient and its inference") {
@@ -71,6 +84,11 @@ TEST_CASE("batch norm, its gradient and its inference") {
   CHECK(largest_error(forward[0], r.y) < tolerance);
   CHECK(largest_error(forward[1], r.mean) < 2e-6);
   CHECK(largest_error(forward[2], r.variance) < 2e-6);
+  REQUIRE(forward.size() == std::size_t{3} + a.masks_by_bits(shape.back()));
+  for (std::size_t i = 0; forward.size() == 4 && i < r.y.size(); ++i) {
+    const int byte = static_cast<int>(forward[3].values[i / 8]);
+    if ((byte >> i % 8 & 1) != (forward[0].values[i] > 0)) FAIL("bit " << i << " of the mask");
+  }
 
   // Where a value is within rounding of ReLU's corner, kernel and reference may differ: leave out its gradient.
   Value clean = dy;
@@ -79,10 +97,7 @@ TEST_CASE("batch norm, its gradient and its inference") {
   }
   r = reference(x, gamma, beta, other, clean, a);
   for (bool accumulate : {false, true}) {
-    std::vector<Value> backward{clean, x};
-    if (relu) backward.push_back(forward[0]);
-    if (affine) backward.push_back(gamma);
-    backward.insert(backward.end(), {forward[1], forward[2]});
+    const auto backward = gradient_inputs(a, clean, x, forward, gamma, beta);
     std::vector<Value> old{{}};
     if (affine)
       old.insert(old.end(),
@@ -106,6 +121,71 @@ TEST_CASE("batch norm, its gradient and its inference") {
   given.insert(given.end(), {forward[1], forward[2]});
   if (residual) given.push_back(other);
   CHECK(largest_error(run_op(*backend, std::make_shared<BatchNormInference>(a), given)[0], r.y) < tolerance);
+}
+
+// With gradients of 1 the one by beta counts the values above zero, exactly. Many of them are zero or next to it: of
+// gammas so small that y is rounded to zero, to the dtype's least number or to neither, and of values that are beta's
+// opposite.
+TEST_CASE("the gradient masks what the forward pass rounded to zero, and nothing else") {
+  const auto backend = backend_under_test({});
+  for (const DType dtype : {DType::float32, DType::bfloat16, DType::float16}) {
+    if (!backend->computes_in(dtype)) continue;
+    for (const std::int64_t channels : {3, 16, 40}) {
+      for (const bool residual : {false, true}) {
+        CAPTURE(name_of(dtype), channels, residual);
+        const BatchNormAttributes a{1e-3f, true, true, residual, true};
+        const Shape shape{64, 5, channels}, per_channel{channels};
+        Value x = random_integers(shape, dtype, 1, 5), other = random_integers(shape, dtype, 2, 3);
+        for (double& value : x.values) value -= 2;
+        for (double& value : other.values) value -= 1;
+        Value gamma = random_value(per_channel, DType::float32, 3, 0.5, 2);
+        Value beta = random_value(per_channel, DType::float32, 4);
+        for (std::size_t c = 0; c < gamma.values.size(); ++c) {
+          constexpr int exponents[] = {0, -24, -25, -26, -126, -133, -134, -135};
+          gamma.values[c] = round_to(DType::float32, std::ldexp(gamma.values[c], exponents[c % 8]));
+          if (c % 3 != 0) beta.values[c] = c % 3 == 1 ? 0 : gamma.values[c];
+        }
+        std::vector<Value> inputs{x, gamma, beta};
+        if (residual) inputs.push_back(other);
+        const auto forward = run_op(*backend, std::make_shared<BatchNorm>(a), inputs);
+        std::vector<double> counts(static_cast<std::size_t>(channels));
+        for (std::size_t i = 0; i < x.values.size(); ++i) {
+          counts[i % counts.size()] += forward[0].values[i] > 0 ? 1 : 0;
+        }
+        const Value dy{x.type, std::vector<double>(x.values.size(), 1.0)};
+        const auto got = run_op(*backend, std::make_shared<BatchNormGrad>(a, false),
+                                gradient_inputs(a, dy, x, forward, gamma, beta));
+        CHECK(got[2].values == counts);
+      }
+    }
+  }
+}
+
+TEST_CASE("a NaN in x is one in all of its channel, forward and backward, and one in the residual stays in its place") {
+  const auto backend = backend_under_test({});
+  const DType dtype = GENERATE(DType::float32, DType::bfloat16);
+  const Shape shape{30, 16}, per_channel{16};
+  const auto broken = GENERATE(0, 1);  // x, the residual
+  const bool residual = broken == 1 || GENERATE(false, true);
+  CAPTURE(name_of(dtype), broken, residual);
+  const std::size_t place = 7 * 16 + 5;
+  const BatchNormAttributes a{1e-3f, true, true, residual, true};
+  std::vector<Value> inputs{random_value(shape, dtype, 1), random_value(per_channel, DType::float32, 2, 0.5, 2),
+                            random_value(per_channel, DType::float32, 3)};
+  if (residual) inputs.push_back(random_value(shape, dtype, 4));
+  inputs[broken == 0 ? 0 : 3].values[place] = std::nan("");
+  const auto forward = run_op(*backend, std::make_shared<BatchNorm>(a), inputs);
+  const auto got = run_op(*backend, std::make_shared<BatchNormGrad>(a, false),
+                          gradient_inputs(a, random_value(shape, dtype, 5), inputs[0], forward, inputs[1], inputs[2]));
+  std::size_t wrong = 0;
+  for (std::size_t i = 0; i < forward[0].values.size(); ++i) {
+    const bool in_channel = broken == 0 && i % 16 == 5;
+    wrong += std::isnan(forward[0].values[i]) != (in_channel || (broken == 1 && i == place)) ? 1 : 0;
+    wrong += std::isnan(got[0].values[i]) != in_channel ? 1 : 0;
+  }
+  CHECK(wrong == 0);
+  CHECK(std::isnan(got[1].values[5]) == (broken == 0));  // dgamma, which the gradients' norm holds
+  if (broken == 1) CHECK(got[3].values[place] == 0);
 }
 
 TEST_CASE("the variance of values with a large mean keeps its digits") {

@@ -105,13 +105,54 @@ TEST_CASE("cuda normalises batches as the cpu does") {
         both.run(std::make_shared<BatchNormInference>(a), with_statistics);
 
         std::vector<Value> backward{dy, x}, initial{{}};
-        if (a.relu) backward.push_back(forward[0]);
+        if (a.masks_by_bits(channels)) backward.push_back(forward[3]);
+        if (a.masks_by_y(channels)) backward.push_back(forward[0]);
         if (a.scale) backward.push_back(gamma);
+        if (a.masks_by_x() && a.center) backward.push_back(beta);
         backward.push_back(forward[1]);
         backward.push_back(forward[2]);
         if (a.scale) initial.push_back(filled(per_channel, 3));
         if (a.center) initial.push_back(filled(per_channel, -2));
         both.run(std::make_shared<BatchNormGrad>(a, rows % 2 == 0), backward, initial);
+      }
+    }
+  }
+}
+
+TEST_CASE("batch normalisation's gradient is the same by threads of 4 and of 8 channels") {
+  const auto cuda = make_backend("cuda", {});
+  for (const DType dtype : {DType::bfloat16, DType::float16}) {
+    for (const std::int64_t channels : {8, 72, 264}) {
+      for (const int options : {0, 1, 2, 3}) {
+        BatchNormAttributes a;
+        a.residual = (options & 1) != 0, a.relu = (options & 2) != 0;
+        CAPTURE(name_of(dtype), channels, a.residual, a.relu);
+        const Shape shape{301, channels}, per_channel{channels};
+        const Value x = random_value(shape, dtype, 1, -1, 3),
+                    gamma = random_value(per_channel, DType::float32, 2, 0.5, 2);
+        const Value beta = random_value(per_channel, DType::float32, 3);
+        std::vector<Value> inputs{x, gamma, beta};
+        if (a.residual) inputs.push_back(random_value(shape, dtype, 4));
+        const auto forward = run_op(*cuda, std::make_shared<BatchNorm>(a), inputs);
+        std::vector<Value> backward{random_value(shape, dtype, 5), x};
+        if (a.masks_by_bits(channels)) backward.push_back(forward[3]);
+        backward.push_back(gamma);
+        if (a.masks_by_x()) backward.push_back(beta);
+        backward.insert(backward.end(), {forward[1], forward[2]});
+        const auto def = std::make_shared<BatchNormGrad>(a, false);
+        KernelChoices four, eight;
+        Lowering lowering;
+        const auto by_four = run_op(*cuda, def, backward, {}, &four, &lowering);
+        CHECK(lowering.implementation == "own, 4 channels a thread");
+        std::string text = four.text();
+        text.replace(text.rfind("4 channels"), 1, "8");
+        eight.add(text);
+        const auto by_eight = run_op(*cuda, def, backward, {}, &eight, &lowering);
+        CHECK(lowering.implementation == "own, 8 channels a thread");
+        for (std::size_t i = 0; i < by_four.size(); ++i) {
+          CAPTURE(i);
+          CHECK(largest_error(by_eight[i], by_four[i].values) < tolerance(i == 1 || i == 2 ? DType::float32 : dtype));
+        }
       }
     }
   }

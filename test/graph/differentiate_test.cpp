@@ -257,6 +257,26 @@ TEST_CASE("batch normalisation with everything fused takes and gives what its gr
   CHECK(backward.ops[2].as<DenseGradWeights>().accumulate);
 }
 
+TEST_CASE("a batch normalisation's gradient takes ReLU's mask from bits or x") {
+  for (const bool residual : {false, true}) {
+    Builder b({4, 6});
+    const TensorId x = b.dense("a", b.graph.input, 8);
+    std::vector<TensorId> inputs{x, b.parameter("bn/gamma", {8}), b.parameter("bn/beta", {8})};
+    std::vector<std::string> outputs{"output", "mean", "variance"};
+    if (residual) inputs.push_back(x), outputs.emplace_back("mask");
+    const auto def = std::make_shared<BatchNorm>(BatchNormAttributes{1e-3f, true, true, residual, true});
+    b.graph.output = b.graph.add_op(def, inputs, "bn", {}, outputs)[0];
+    if (residual) CHECK(b.graph.tensors.back().type == TensorType{{4, 1}, DType::uint8});
+    const Backward backward = b.differentiate(true);
+    check_sound(b, backward);
+    CHECK(b.text(backward)[0] ==
+          (residual ? "batch_norm_grad(loss/gradient, a/output, bn/mask, bn/gamma, bn/mean, bn/variance) -> "
+                      "(a/output/gradient, bn/gamma/gradient, bn/beta/gradient, a/output/gradient_2)"
+                    : "batch_norm_grad(loss/gradient, a/output, bn/gamma, bn/beta, bn/mean, bn/variance) -> "
+                      "(a/output/gradient, bn/gamma/gradient, bn/beta/gradient)"));
+  }
+}
+
 TEST_CASE("pooling, flattening, dropout and casts") {
   Builder b({2, 4, 4, 3});
   b.graph.samples = b.add("samples", {2}, Role::input, DType::int64);

@@ -25,11 +25,11 @@ TEST_CASE("without gradients the activations behind products stay alone, those b
   const TensorId second = m.activation("r2", m.norm("n", m.conv("c2", first, 5)), ActivationKind::relu);
   m.activation("r3", m.sum("s", first, second), ActivationKind::relu);
   const Graph fused = fuse(m.graph, false);
-  CHECK(lines(fused, fused.ops) ==
-        Lines{"conv2d (input, c1/kernel) -> (c1/output)", "activation (c1/output) -> (r1/output)",
-              "conv2d (r1/output, c2/kernel) -> (c2/output)",
-              "batch_norm (c2/output, n/gamma, n/beta) -> (r2/output, n/mean, n/variance)",
-              "add (r1/output, r2/output) -> (r3/output)"});
+  CHECK(lines(fused, fused.ops) == Lines{"conv2d (input, c1/kernel) -> (c1/output)",
+                                         "activation (c1/output) -> (r1/output)",
+                                         "conv2d (r1/output, c2/kernel) -> (c2/output)",
+                                         "batch_norm (c2/output, n/gamma, n/beta) -> (r2/output, n/mean, n/variance)",
+                                         "add (r1/output, r2/output) -> (r3/output)"});
 }
 
 TEST_CASE("functions whose gradient needs the input stay alone") {
@@ -78,6 +78,18 @@ TEST_CASE("batch normalisation takes the sum and the relu behind it, and the gra
   CHECK(last.as<BatchNormGrad>().a.relu);
   REQUIRE(last.outputs.size() == 4);
   CHECK(m.graph.tensor(last.outputs[3]).type == m.graph.tensor(stem).type);  // the shortcut's share
+}
+
+TEST_CASE("batch normalisation with residual and relu keeps a bit of each element for its gradient") {
+  GraphMaker m({4, 6, 6, 16});
+  const TensorId main = m.norm("n", m.conv("c", m.graph.input, 16));
+  m.activation("r", m.sum("s", main, m.graph.input), ActivationKind::relu);
+  m.graph = fuse(std::move(m.graph));
+  CHECK(lines(m.graph, m.graph.ops).back() ==
+        "batch_norm (c/output, n/gamma, n/beta, input) -> (r/output, n/mean, n/variance, n/mask)");
+  CHECK(m.graph.tensors.back().type == TensorType{{4, 6, 6, 2}, DType::uint8});
+  const Backward backward = m.differentiate();
+  CHECK(m.graph.tensor(backward.ops.at(0).inputs.at(2)).name == "n/mask");
 }
 
 TEST_CASE("of two normalised summands one takes the other, behind both") {

@@ -91,3 +91,26 @@ TEST_CASE("a residual block is fused into convolutions and normalisations, and s
   }
   CHECK(adding == 1);  // the second block's input; the first block's needs no gradient
 }
+
+TEST_CASE("relu's mask behind a residual is a bit of each element, which the arena keeps until the backward pass") {
+  const Job job("layers:\n" + residual_stage(2, 16, 2) + "  - flatten\n  - dense: {units: 3}\n", "sgd");
+  const Program program = job.training(4);
+  std::map<TensorId, int> masks;  // how often they are mentioned
+  for (const Segment& segment : program.segments) {
+    if (segment.name != "forward" && segment.name != "backward") continue;
+    for (const Op& op : segment.ops) {
+      if (op.def->kind() == "batch_norm" && op.outputs.size() > 3) {
+        ++masks[op.outputs[3]];
+        CHECK(program.tensor(op.outputs[3]).type.bytes() * 8 == program.tensor(op.outputs[0]).type.shape.count());
+      }
+      for (TensorId input : op.inputs) {
+        if (op.def->kind() == "batch_norm_grad" && masks.contains(input)) ++masks[input];
+      }
+    }
+  }
+  CHECK(masks.size() == 2);
+  for (const auto& [mask, mentions] : masks) {
+    CHECK(mentions == 2);
+    CHECK(program.tensor(mask).role == Role::activation);
+  }
+}

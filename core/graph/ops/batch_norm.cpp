@@ -16,13 +16,22 @@ AttributeText describe(const BatchNormAttributes& a) {
 
 TensorType per_channel(const TensorType& x) { return {{x.shape.back()}, DType::float32}; }
 
+// A bit for each element of x.
+TensorType mask_of(const TensorType& x) {
+  std::vector<std::int64_t> sizes = x.shape.sizes();
+  sizes.back() /= 8;
+  return {Shape(std::move(sizes)), DType::uint8};
+}
+
 }  // namespace
 
 std::string BatchNorm::attributes() const { return describe(a).text(); }
 
 std::vector<TensorType> BatchNorm::outputs(std::span<const TensorType> inputs) const {
   require(inputs.size() == std::size_t{1} + a.scale + a.center + a.residual, "batch_norm: wrong number of inputs");
-  return {inputs[0], per_channel(inputs[0]), per_channel(inputs[0])};
+  std::vector<TensorType> types{inputs[0], per_channel(inputs[0]), per_channel(inputs[0])};
+  if (a.masks_by_bits(inputs[0].shape.back())) types.push_back(mask_of(inputs[0]));
+  return types;
 }
 
 double BatchNorm::flops(std::span<const TensorType> inputs, std::span<const TensorType>) const {
@@ -34,12 +43,17 @@ void BatchNorm::differentiate(const Op& op, Differentiator& differentiator) cons
   std::size_t next = 1;
   std::vector<TensorId> inputs{differentiator.gradient_of(op.outputs[0]), op.inputs[0]};
   std::vector<TensorId> outputs{no_tensor};
-  if (a.relu) inputs.push_back(op.outputs[0]);
+  const std::int64_t channels = differentiator.tensor(op.inputs[0]).type.shape.back();
+  if (a.masks_by_bits(channels)) inputs.push_back(op.outputs[3]);
+  if (a.masks_by_y(channels)) inputs.push_back(op.outputs[0]);
   if (a.scale) {
     inputs.push_back(op.inputs[next]);
     outputs.push_back(gradient_if_wanted(op.inputs[next++], differentiator));
   }
-  if (a.center) outputs.push_back(gradient_if_wanted(op.inputs[next++], differentiator));
+  if (a.center) {
+    if (a.masks_by_x()) inputs.push_back(op.inputs[next]);
+    outputs.push_back(gradient_if_wanted(op.inputs[next++], differentiator));
+  }
   if (a.residual) outputs.push_back(no_tensor);
   inputs.insert(inputs.end(), {op.outputs[1], op.outputs[2]});
   const auto grads =

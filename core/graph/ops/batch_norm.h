@@ -14,10 +14,17 @@ struct BatchNormAttributes {
   bool residual = false;  // the last input is added before the activation; set by the fusion pass
   bool relu = false;      // set by the fusion pass
 
+  // Where ReLU's mask (y > 0) comes from on the way back: the sum with a residual cannot be computed again from x, so
+  // that the forward pass keeps a bit for each of its elements, where channels fill whole bytes.
+  bool masks_by_x() const { return relu && !residual; }
+  bool masks_by_bits(std::int64_t channels) const { return relu && residual && channels % 8 == 0; }
+  bool masks_by_y(std::int64_t channels) const { return relu && residual && channels % 8 != 0; }
+
   bool operator==(const BatchNormAttributes&) const = default;
 };
 
-// Statistics of this batch. Inputs: x, [gamma], [beta], [residual]. Outputs: y, mean [C], variance [C].
+// Statistics of this batch. Inputs: x, [gamma], [beta], [residual]. Outputs: y, mean [C], variance [C], [mask, where
+// masks_by_bits(C): uint8, C / 8 for each C of x; bit k of byte i is y > 0 of element 8 i + k].
 struct BatchNorm final : OpDef {
   BatchNormAttributes a;
 
@@ -29,8 +36,13 @@ struct BatchNorm final : OpDef {
   void differentiate(const Op& op, Differentiator& differentiator) const override;
 };
 
-// Inputs: dy, x, [y, where relu], [gamma], mean, variance.
-// Outputs: dx, [dgamma], [dbeta] (float32 [C], sums over samples), [dresidual, where residual; like dx].
+// Inputs: dy, x, [mask or y, where masks_by_bits(C) or masks_by_y(C)], [gamma], [beta, where center and masks_by_x()],
+// mean, variance. Outputs: dx, [dgamma], [dbeta] (float32 [C], sums over samples), [dresidual, where residual; like
+// dx].
+//
+// A mask by x is bit for bit that of the y which the forward pass rounded and wrote: both compute the same function of
+// x, statistics, gamma and beta in float32, and a value rounds to more than zero exactly where it is more than half of
+// the dtype's least number above zero (least_unmasked(); the half itself rounds to even, which is zero).
 struct BatchNormGrad final : OpDef {
   BatchNormAttributes a;
   bool accumulate = false;  // dgamma and dbeta add to what is there
@@ -40,6 +52,11 @@ struct BatchNormGrad final : OpDef {
   std::string attributes() const override;
   std::vector<TensorType> outputs(std::span<const TensorType> inputs) const override;
 };
+
+// What a float32 value must be more than, to be more than zero once it is rounded to the dtype.
+constexpr float least_unmasked(DType dtype) {
+  return dtype == DType::bfloat16 ? 0x1p-134f : dtype == DType::float16 ? 0x1p-25f : 0.0f;
+}
 
 // Given statistics (evaluation, frozen layers). Inputs: x, [gamma], [beta], moving_mean, moving_variance, [residual].
 // Outputs: y. In place on x.
