@@ -39,10 +39,13 @@ class Lowerer {
 
  private:
   void lower_segment(int index) {
-    std::vector<Op> ops = std::move(lowered_.program.segments[static_cast<std::size_t>(index)].ops);
     segment_ = index;
     reordered_.clear();
-    for (Op& op : ops) lower_op(std::move(op));
+    made_.clear();
+    // Until all of its ops are lowered the segment keeps them: a backend looks at what reads an op's outputs.
+    std::vector<Op>& ops = lowered_.program.segments[static_cast<std::size_t>(index)].ops;
+    for (const Op& op : ops) lower_op(op);
+    ops = std::move(made_);
   }
 
   void lower_op(Op op) {
@@ -133,7 +136,8 @@ class Lowerer {
 
   void append(int segment, Op op, Lowering lowering) {
     const auto at = static_cast<std::size_t>(segment);
-    lowered_.program.segments[at].ops.push_back(std::move(op));
+    auto& ops = segment == segment_ ? made_ : lowered_.program.segments[at].ops;
+    ops.push_back(std::move(op));
     lowered_.lowerings[at].push_back(std::move(lowering));
   }
 
@@ -145,9 +149,10 @@ class Lowerer {
   Backend& backend_;
   KernelChoices& choices_;
   LoweredProgram lowered_;
-  int segment_ = 0;
-  Known copies_;     // of parameters, for the whole program
-  Known reordered_;  // of activations, within one segment
+  int segment_ = 0;       // that is being lowered
+  std::vector<Op> made_;  // of it
+  Known copies_;          // of parameters, for the whole program
+  Known reordered_;       // of activations, within one segment
 };
 
 }  // namespace

@@ -80,11 +80,7 @@ class CudaBackend final : public Backend {
 
   Lowering lower(const Op& op, const Program& program, const std::vector<Layout>& inputs,
                  KernelChoices& choices) override {
-    const LowerFunction function = find_lowering(op.def->kind());
-    if (function == nullptr) {
-      throw Error(ErrorKind::config, op.place, format("{} '{}': CUDA has no kernel for it", op.def->kind(), op.name));
-    }
-    return function({{op, program, inputs, choices}, device_});
+    return lower_op({{op, program, inputs, choices}, device_});
   }
   bool updates_copies() const override { return true; }
   bool adds_gradients() const override { return true; }

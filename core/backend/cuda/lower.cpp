@@ -1,6 +1,7 @@
 // What lowerings share: how an op is named in errors, and what an op adds to.
 #include "core/backend/cuda/lower.h"
 
+#include "core/backend/cuda/padded_images.h"
 #include "core/base/format.h"
 
 namespace trainctl::cuda {
@@ -8,6 +9,16 @@ namespace trainctl::cuda {
 std::string LowerContext::label() const {
   const std::string where = to_string(op.place);
   return format("{} '{}'{}", op.def->kind(), op.name, where.empty() ? "" : " (" + where + ")");
+}
+
+Lowering lower_op(const LowerContext& context) {
+  const LowerFunction function = find_lowering(context.op.def->kind());
+  if (function == nullptr) {
+    throw Error(ErrorKind::config, context.op.place,
+                format("{} '{}': CUDA has no kernel for it", context.op.def->kind(), context.op.name));
+  }
+  const bool padded = !context.inputs.empty() && is_padded(context.inputs[0]);
+  return padded ? lower_on_padded(context) : function(context);
 }
 
 void copy_unless_in_place(const Places& places, std::size_t input, std::int64_t bytes) {

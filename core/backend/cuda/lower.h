@@ -76,5 +76,7 @@ using LowerFunction = Lowering (*)(const LowerContext&);
 
 // The lowering of an op kind, or null.
 LowerFunction find_lowering(std::string_view kind);
+// The lowering of the context's op for inputs as they lie. Throws Error{config} where CUDA has no kernel for it.
+Lowering lower_op(const LowerContext& context);
 
 }  // namespace trainctl::cuda

@@ -2,6 +2,7 @@
 #include "core/backend/cuda/kernels.h"
 #include "core/backend/cuda/own_memory.h"
 #include "core/backend/cuda/pack.h"
+#include "core/backend/cuda/padded_images.h"
 #include "core/graph/ops/activations.h"
 
 namespace trainctl::cuda {
@@ -26,6 +27,40 @@ __global__ void normalize(const From* __restrict__ x, const float2* __restrict__
   }
 }
 
+// A pixel of up to `width` channels, zeros behind them.
+template <class From, class To, int width>
+__global__ void normalize_padded(const From* __restrict__ x, const float2* __restrict__ factors, int factor_count,
+                                 int channels, std::uint32_t pixels, To* __restrict__ y) {
+  for (std::uint32_t i = blockIdx.x * blockDim.x + threadIdx.x; i < pixels; i += gridDim.x * blockDim.x) {
+    const From* pixel = x + static_cast<std::int64_t>(i) * channels;
+    Pack<To, width> results;
+#pragma unroll
+    for (int k = 0; k < width; ++k) {
+      float value = 0;
+      if (k < channels) {
+        const float2 factor = factors[factor_count == 1 ? 0 : k];
+        value = load(pixel[k]) * factor.x + factor.y;
+      }
+      results.values[k] = store<To>(value);
+    }
+    pack_at<width>(y + static_cast<std::int64_t>(i) * width) = results;
+  }
+}
+
+template <class From, class To>
+Lowering lower_padded(const LowerContext& context, const std::vector<float2>& factors) {
+  const std::int64_t channels = context.input(0).shape.back();
+  const std::uint32_t pixels = narrow(context.input(0).shape.count() / channels);
+  Lowering lowering =
+      own_kernel(context, [=, count = static_cast<int>(factors.size()), values = on_device(factors)](const Places& p) {
+        launch(normalize_padded<From, To, padded_channels>, blocks_for(pixels), block_threads, p.stream, p.in<From>(0),
+               values.get(), count, static_cast<int>(channels), pixels, p.out<To>(0));
+      });
+  lowering.implementation += ", padded";
+  lowering.outputs[0] = padded_layout(context.output(0));
+  return lowering;
+}
+
 template <class From, class To>
 Lowering lower_as(const LowerContext& context) {
   const auto& def = context.op.as<Normalize>();
@@ -41,7 +76,13 @@ Lowering lower_as(const LowerContext& context) {
              channels, packs, p.out<To>(0));
     });
   };
-  return count % 4 == 0 ? lower(std::integral_constant<int, 4>{}) : lower(std::integral_constant<int, 1>{});
+  const auto lower_either = [&]([[maybe_unused]] bool padded) {
+    if constexpr (sizeof(To) == 2) {
+      if (padded) return lower_padded<From, To>(context, factors);
+    }
+    return count % 4 == 0 ? lower(std::integral_constant<int, 4>{}) : lower(std::integral_constant<int, 1>{});
+  };
+  return lower_either(writes_padded(context, lower_either));
 }
 
 }  // namespace

@@ -9,12 +9,21 @@
 namespace trainctl::cuda {
 namespace {
 
+// A multiplicative hash of the index: random enough to time with, and the same every time.
+__device__ std::uint32_t word_at(std::int64_t i) {
+  return static_cast<std::uint32_t>((i + 1) * 0x9E3779B97F4A7C15ull >> 32);
+}
+
 template <class T>
 __global__ void fill(T* data, std::int64_t count) {
   for (std::int64_t i = first_element(); i < count; i += element_stride()) {
-    // A multiplicative hash of the index: random enough to time with, and the same every time.
-    const auto word = static_cast<std::uint32_t>((i + 1) * 0x9E3779B97F4A7C15ull >> 32);
-    data[i] = store<T>(static_cast<float>(word >> 8) * 0x1p-23f - 1.0f);
+    data[i] = store<T>(static_cast<float>(word_at(i) >> 8) * 0x1p-23f - 1.0f);
+  }
+}
+
+__global__ void fill_bytes(std::uint8_t* data, std::int64_t count) {
+  for (std::int64_t i = first_element(); i < count; i += element_stride()) {
+    data[i] = static_cast<std::uint8_t>(word_at(i) >> 24);
   }
 }
 
@@ -24,6 +33,11 @@ RandomBuffer::RandomBuffer(std::int64_t bytes, DType dtype) {
   void* memory = nullptr;
   check(cudaMalloc(&memory, static_cast<std::size_t>(std::max<std::int64_t>(bytes, 16))), "cudaMalloc");
   memory_.reset(memory);
+  if (dtype == DType::uint8) {
+    launch(fill_bytes, blocks_for(bytes), block_threads, nullptr, static_cast<std::uint8_t*>(memory), bytes);
+    check(cudaDeviceSynchronize(), "filling memory");
+    return;
+  }
   with_type(dtype, [&](auto type) {
     using T = decltype(type);
     const std::int64_t count = bytes / static_cast<std::int64_t>(sizeof(T));
@@ -34,12 +48,16 @@ RandomBuffer::RandomBuffer(std::int64_t bytes, DType dtype) {
 
 double measure(const std::function<void(cudaStream_t)>& work) {
   const auto stream = make<OwnedStream>(cudaStreamCreate, "cudaStreamCreate");
+  return measure(stream.get(), [&] { work(stream.get()); });
+}
+
+double measure(cudaStream_t stream, const std::function<void()>& work) {
   const auto begin = make<OwnedEvent>([](cudaEvent_t* event) { return cudaEventCreate(event); }, "cudaEventCreate");
   const auto end = make<OwnedEvent>([](cudaEvent_t* event) { return cudaEventCreate(event); }, "cudaEventCreate");
   const auto milliseconds = [&](int calls) {
-    check(cudaEventRecord(begin.get(), stream.get()), "cudaEventRecord");
-    for (int call = 0; call < calls; ++call) work(stream.get());
-    check(cudaEventRecord(end.get(), stream.get()), "cudaEventRecord");
+    check(cudaEventRecord(begin.get(), stream), "cudaEventRecord");
+    for (int call = 0; call < calls; ++call) work();
+    check(cudaEventRecord(end.get(), stream), "cudaEventRecord");
     check(cudaEventSynchronize(end.get()), "cudaEventSynchronize");
     float elapsed = 0;
     check(cudaEventElapsedTime(&elapsed, begin.get(), end.get()), "cudaEventElapsedTime");

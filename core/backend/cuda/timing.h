@@ -11,7 +11,8 @@
 
 namespace trainctl::cuda {
 
-// GPU memory of so many bytes, filled with random values in [-1, 1) of a floating-point dtype; freed with the owner.
+// GPU memory of so many bytes, filled with random values in [-1, 1) of a floating-point dtype, or with random bytes;
+// freed with the owner.
 class RandomBuffer {
  public:
   RandomBuffer(std::int64_t bytes, DType dtype);
@@ -26,6 +27,8 @@ class RandomBuffer {
 
 // Seconds of one call of work(stream), the best of some; the first of all warms up.
 double measure(const std::function<void(cudaStream_t)>& work);
+// The same of work that queues on this stream.
+double measure(cudaStream_t stream, const std::function<void()>& work);
 
 // The same for one of several candidates: none where it fails although it was offered, with a warning that names it.
 std::optional<double> try_to_measure(const std::string& candidate, const std::function<void(cudaStream_t)>& work);

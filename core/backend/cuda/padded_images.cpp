@@ -1,0 +1,234 @@
+// Convolutions over images whose channels are padded, by way of convolutions with so many channels.
+#include "core/backend/cuda/padded_images.h"
+
+#include <optional>
+#include <set>
+#include <utility>
+
+#include "core/backend/cuda/channel_padding.h"
+#include "core/backend/cuda/kernels.h"
+#include "core/backend/cuda/op_timer.h"
+#include "core/base/format.h"
+#include "core/base/log.h"
+#include "core/graph/ops/linear.h"
+
+namespace trainctl::cuda {
+namespace {
+
+constexpr const char *padded_name = "padded", *logical_name = "logical";
+constexpr std::int64_t alignment = 256;  // of parts of the workspace
+
+std::int64_t aligned(std::int64_t bytes) { return (bytes + alignment - 1) / alignment * alignment; }
+
+Address behind(const Address& place, std::int64_t bytes) { return {place.fixed, place.offset + bytes}; }
+
+TensorType with_channels(TensorType type, std::size_t dimension, std::int64_t channels) {
+  std::vector<std::int64_t> sizes = type.shape.sizes();
+  sizes[dimension] = channels;
+  return {Shape(std::move(sizes)), type.dtype};
+}
+
+// An op in a program of its own that holds its tensors alone.
+struct Alone {
+  Program program;
+  Op op;
+
+  Alone(const LowerContext& context, std::shared_ptr<const OpDef> def, const std::vector<TensorType>& inputs)
+      : op{std::move(def), {}, {}, context.op.name, context.op.place} {
+    const auto add = [&](const TensorType& type, std::vector<TensorId>& ids) {
+      ids.push_back(static_cast<TensorId>(program.tensors.size()));
+      program.tensors.push_back({.name = context.op.name, .type = type});
+    };
+    for (const TensorType& type : inputs) add(type, op.inputs);
+    for (const TensorType& type : op.def->outputs(inputs)) add(type, op.outputs);
+  }
+};
+
+// A kernel that others of ours run before and after.
+template <class Before, class After>
+class Around final : public Kernel {
+ public:
+  Around(Binding binding, Before before, std::unique_ptr<Kernel> kernel, After after)
+      : binding_(std::move(binding)), before_(before), kernel_(std::move(kernel)), after_(after) {}
+
+  void run(Stream& stream, const Slot& slot) override {
+    before_(Places{{binding_, slot}, stream_of(stream)});
+    kernel_->run(stream, slot);
+    after_(Places{{binding_, slot}, stream_of(stream)});
+  }
+
+ private:
+  Binding binding_;
+  Before before_;
+  std::unique_ptr<Kernel> kernel_;
+  After after_;
+};
+
+template <class Before, class After>
+std::unique_ptr<Kernel> around(const Binding& binding, Before before, std::unique_ptr<Kernel> kernel, After after) {
+  return std::make_unique<Around<Before, After>>(binding, before, std::move(kernel), after);
+}
+
+const auto nothing = [](const Places&) {};
+
+Lowering lower_forward(const LowerContext& context) {
+  const TensorType &x = context.input(0), &kernel = context.input(1);
+  const std::int64_t channels = x.shape.back(), rows = kernel.shape.count() / channels;
+  std::vector<TensorType> types{with_channels(x, 3, padded_channels), with_channels(kernel, 2, padded_channels)};
+  if (context.op.inputs.size() > 2) types.push_back(context.input(2));
+  const Alone alone(context, context.op.def, types);
+  std::vector<Layout> present;
+  for (const TensorType& type : types) present.push_back(logical_layout(type));
+  const Lowering inner = lower_conv2d({{alone.op, alone.program, present, context.choices}, context.device});
+  const Layout& wanted = inner.inputs[1];
+  require(inner.inputs[0] == present[0] && wanted.format == "ohwi", "kernels of convolutions with the channels inside");
+
+  Lowering lowering = inner;
+  lowering.implementation += ", padded";
+  lowering.inputs[0] = padded_layout(x);
+  lowering.inputs[1] = {wanted.dtype, wanted.format, kernel.shape.count() * size_of(wanted.dtype)};
+  const std::int64_t kernel_bytes = aligned(wanted.bytes);
+  lowering.workspace_bytes += kernel_bytes;
+  lowering.bind = [=, dtype = wanted.dtype, bind = inner.bind](const Binding& binding) {
+    Binding inside = binding;
+    inside.inputs[1] = binding.workspace;
+    inside.workspace = behind(binding.workspace, kernel_bytes);
+    const auto pad = [=](const Places& p) {
+      pad_channels(dtype, p.in<void>(1), rows, channels, padded_channels, p.workspace<void>(), p.stream);
+    };
+    return around(binding, pad, bind(inside), nothing);
+  };
+  return lowering;
+}
+
+Lowering lower_gradient(const LowerContext& context) {
+  const auto& def = context.op.as<Conv2dGradWeights>();
+  const TensorType& x = context.input(0);
+  const std::vector<TensorType> types{with_channels(x, 3, padded_channels), context.input(1)};
+  const Alone alone(context, std::make_shared<Conv2dGradWeights>(def.window, def.groups, def.bias, false), types);
+  const std::vector<Layout> present{logical_layout(types[0]), logical_layout(types[1])};
+  const Lowering inner =
+      lower_conv2d_grad_weights({{alone.op, alone.program, present, context.choices}, context.device});
+  require(inner.inputs[0] == present[0], "images as they are");
+
+  Lowering lowering = inner;
+  lowering.implementation += ", padded";
+  lowering.inputs[0] = padded_layout(x);
+  lowering.outputs = context.logical().outputs;
+  std::vector<std::int64_t> places;  // of the inner op's outputs in the workspace
+  std::int64_t bytes = 0;
+  for (const Layout& output : inner.outputs) {
+    places.push_back(bytes);
+    bytes += aligned(output.bytes);
+  }
+  lowering.workspace_bytes += bytes;
+  const Shape& kernel = context.output(0).shape;
+  lowering.bind = [=, bind = inner.bind, add = def.accumulate, bias = def.bias, out = kernel.back(),
+                   kept = kernel[2] * kernel[3], count = kernel.count()](const Binding& binding) {
+    Binding inside = binding;
+    for (std::size_t i = 0; i < places.size(); ++i) inside.outputs[i] = behind(binding.workspace, places[i]);
+    inside.workspace = behind(binding.workspace, bytes);
+    const auto keep = [=](const Places& p) {
+      keep_first(p.workspace<float>(places[0]), padded_channels * out, kept, count, add, p.out<float>(0), p.stream);
+      if (bias) keep_first(p.workspace<float>(places[1]), out, out, out, add, p.out<float>(1), p.stream);
+    };
+    return around(binding, nothing, bind(inside), keep);
+  };
+  return lowering;
+}
+
+// What reads a tensor, the gradient of a kernel once; empty where that is not only convolutions that can read it
+// padded.
+std::vector<const Op*> readers_of(const Program& program, TensorId images) {
+  std::vector<const Op*> readers;
+  std::set<std::pair<std::string, std::string_view>> known;
+  for (const Segment& segment : program.segments) {
+    for (const Op& op : segment.ops) {
+      for (std::size_t i = 0; i < op.inputs.size(); ++i) {
+        if (op.inputs[i] != images) continue;
+        const auto reads = [&](const auto* def) {
+          return def != nullptr && i == 0 && def->groups == 1 && def->window.size != Window{}.size;
+        };
+        if (!reads(dynamic_cast<const Conv2d*>(op.def.get())) &&
+            !reads(dynamic_cast<const Conv2dGradWeights*>(op.def.get()))) {
+          return {};
+        }
+        if (known.emplace(op.name, op.def->kind()).second) readers.push_back(&op);
+      }
+    }
+  }
+  return readers;
+}
+
+// What the choice depends on beside the hardware.
+std::string key_of(const LowerContext& context, const std::vector<const Op*>& readers) {
+  const auto text = [](const TensorType& type) { return format("{}:{}", name_of(type.dtype), to_string(type.shape)); };
+  std::string key = format("{} {} ->", context.op.def->kind(), text(context.input(0)));
+  for (const Op* reader : readers) {
+    key += format(" {} {} {}", text(context.output(0)), reader->def->kind(), reader->def->attributes());
+    key += " " + text(context.program.tensor(reader->outputs[0]).type);
+  }
+  return key + context.device.options().text();
+}
+
+// Of the op and its readers; none where one cannot be computed in this way.
+std::optional<double> seconds(const LowerContext& context, const std::vector<const Op*>& readers, bool padded,
+                              const std::function<Lowering(bool)>& lower) {
+  try {
+    double total = measure_op(context, lower(padded));
+    for (const Op* reader : readers) {
+      std::vector<Layout> present;
+      for (TensorId id : reader->inputs) present.push_back(logical_layout(context.program.tensor(id).type));
+      if (padded) present[0] = padded_layout(context.output(0));
+      const LowerContext inner{{*reader, context.program, present, context.choices}, context.device};
+      total += measure_op(inner, lower_op(inner));
+    }
+    log::debug(format("timed {} with what reads it: {}: {:.4f} ms", context.label(),
+                      padded ? padded_name : logical_name, 1e3 * total));
+    return total;
+  } catch (const Error& error) {
+    cudaGetLastError();
+    log::warning(format("{}: its {} output is left out: {}", context.label(), padded ? padded_name : logical_name,
+                        error.what()));
+    return {};
+  }
+}
+
+}  // namespace
+
+Layout padded_layout(const TensorType& images) {
+  const std::int64_t pixels = images.shape.count() / images.shape.back();
+  return {images.dtype, "nhw8", pixels * padded_channels * size_of(images.dtype)};
+}
+
+bool is_padded(const Layout& layout) { return layout.format == "nhw8"; }
+
+bool writes_padded(const LowerContext& context, const std::function<Lowering(bool padded)>& lower) {
+  const TensorType& images = context.output(0);
+  const bool half = images.dtype == DType::bfloat16 || images.dtype == DType::float16;
+  if (!half || images.shape.rank() != 4 || (images.shape.back() != 3 && images.shape.back() != 4)) return false;
+  const std::vector<const Op*> readers = readers_of(context.program, context.op.outputs[0]);
+  if (readers.empty()) return false;
+  const std::string key = key_of(context, readers);
+  if (const auto recorded = context.choices.find(key)) return *recorded == padded_name;
+  const bool wanted = context.device.options().timing;
+  if (wanted && !context.choices.may_time(key)) {
+    context.choices.assume(key);
+    return false;
+  }
+  bool padded = false;
+  if (wanted) {
+    const auto as_they_are = seconds(context, readers, false, lower);
+    const auto with_padding = seconds(context, readers, true, lower);
+    padded = with_padding && (!as_they_are || *with_padding < *as_they_are);
+  }
+  context.choices.record(key, padded ? padded_name : logical_name);
+  return padded;
+}
+
+Lowering lower_on_padded(const LowerContext& context) {
+  const bool forward = dynamic_cast<const Conv2d*>(context.op.def.get()) != nullptr;
+  return forward ? lower_forward(context) : lower_gradient(context);
+}
+
+}  // namespace trainctl::cuda
