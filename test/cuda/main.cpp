@@ -1,4 +1,5 @@
-// The main of the CUDA tests: without a device they are skipped (exit code 4).
+// The main of the CUDA tests: without a device they are skipped (exit code 4). `time-patterns [IMAGES]` instead of
+// names of tests prints what core/backend/cuda/patterns.h says, a JSON object a line, of 256 images by default.
 #if __has_include(<catch2/catch_all.hpp>)
 #include <catch2/catch_session.hpp>
 #else
@@ -6,10 +7,14 @@
 #include <catch2/catch.hpp>
 #endif
 
+#include <dlfcn.h>
+
 #include <algorithm>
 #include <cstdio>
+#include <cstdlib>
 #include <string_view>
 
+#include "core/backend/cuda/patterns.h"
 #include "core/backend/device_module.h"
 #include "core/base/error.h"
 
@@ -27,9 +32,34 @@ std::string missing() {
   }
 }
 
+int time_patterns(std::int64_t images) {
+  if (const std::string why = missing(); !why.empty()) {
+    std::printf("skipped, no CUDA device: %s\n", why.c_str());
+    return 4;
+  }
+  // The module again, by its file: what it offers to programs does not hold this.
+  Dl_info file{};
+  dladdr(trainctl::load_cuda_module().module, &file);
+  void* module = dlopen(file.dli_fname, RTLD_NOW | RTLD_NOLOAD);
+  const auto time =
+      reinterpret_cast<decltype(&trainctl_cuda_time_patterns)>(dlsym(module, "trainctl_cuda_time_patterns"));
+  try {
+    time(images, [](const std::string& row) {
+      std::puts(row.c_str());
+      std::fflush(stdout);
+    });
+    return 0;
+  } catch (const trainctl::Error& error) {
+    std::fprintf(stderr, "%s\n", error.what());
+    return 1;
+  }
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
+  if (argc > 1 && std::string_view(argv[1]) == "time-patterns")
+    return time_patterns(argc > 2 ? std::atoll(argv[2]) : 256);
   Catch::Session session;
   if (const int failed = session.applyCommandLine(argc, argv)) return failed;
   const bool lists = std::any_of(argv, argv + argc, [](std::string_view word) { return word.starts_with("--list"); });

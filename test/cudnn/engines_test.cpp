@@ -1,6 +1,6 @@
 // What the installed cuDNN offers for an H100, asked without one: engines for every convolution that a config can
 // describe, that hold to the rules and can be made again from their text.
-#include "core/backend/cuda/convolution.h"
+#include "core/backend/cuda/patterns.h"
 #include "test/catch.h"
 #include "test/cudnn/described_gpu.h"
 
@@ -135,6 +135,32 @@ TEST_CASE("float32 products keep their bits unless tensor cores are allowed, and
   const std::int64_t within = largest(1 << 20);
   CHECK(within >= 0);
   CHECK(within <= 1 << 20);
+}
+
+// Most of their engines are compiled at run time, which takes a driver: where there is none, they are not listed.
+TEST_CASE("cuDNN supports convolutions with statistics, and their gradients with ReLU's and column sums") {
+  if (too_old()) return;
+  const Descriptor gpu = test::described_h100();
+  const GraphTarget target{nullptr, &gpu};
+  for (DType dtype : {DType::bfloat16, DType::float16}) {
+    for (const ConvolutionShape& shape : pattern_shapes(256, dtype)) {
+      CAPTURE(to_string(shape.x), to_string(shape.kernel()), name_of(dtype));
+      Graph statistics = statistics_graph(shape);
+      CHECK(statistics.ids().size() == 5);
+      REQUIRE(statistics.finalize(target));
+      const auto engines = list_engines(statistics, target, {.deterministic = false});
+      if (dtype == DType::float16) REQUIRE(!engines.empty());  // precompiled
+      if (dtype == DType::float16) CHECK(Plan::make(statistics, target, engines.front()).has_value());
+      for (const bool residual : {false, true}) {
+        for (const bool products : {false, true}) {
+          CAPTURE(residual, products);
+          Graph gradient = gradient_sums_graph(shape, {residual, products});
+          CHECK(gradient.ids().size() == std::size_t{5} + residual + 2 * products);
+          CHECK(gradient.finalize(target));
+        }
+      }
+    }
+  }
 }
 
 TEST_CASE("engines that this cuDNN does not know are not made") {

@@ -16,7 +16,7 @@ import unittest
 SCRIPTS = pathlib.Path(__file__).resolve().parents[2] / "scripts"
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(SCRIPTS))
-from gpu_check import at_size, checks, figures, table  # noqa: E402
+from gpu_check import at_size, checks, figures, fusion, table  # noqa: E402
 from gpu_check.commands import Commands, Failed, Finished, Skipped, last_json  # noqa: E402
 from gpu_check.report import Report  # noqa: E402
 from gpu_check.rows import Row, run_rows  # noqa: E402
@@ -55,6 +55,13 @@ if "--list-test-names-only" in sys.argv:
     print("\n".join(names))
     sys.exit(3)
 broken = "BROKEN" in os.environ
+if sys.argv[1:] == ["time-patterns"]:
+    print('{"pattern": "statistics", "shape": "56x56", "ours_ms": 1.5, "pattern_ms": 1.25}')
+    print('{"pattern": "statistics", "shape": "28x28", "ours_ms": 1.0, "pattern_ms": 1.5}')
+    print('{"pattern": "gradient", "shape": "56x56", "ours_ms": 2.0, "pattern_ms": null, "why": "cuDNN has no engine"}', flush=True)
+    import time
+    time.sleep(60 if "HANGS" in os.environ else 0)
+    sys.exit(0)
 if len(sys.argv) == 1:
     print("illegal access" if broken else "All tests passed (7 assertions in 3 test cases)")
     sys.exit(9 if broken else 0)
@@ -166,6 +173,24 @@ class WholeCommand(Folder):
         self.assertEqual(self.command("--only", "resnet50 ops").returncode, 0)
         self.assertEqual(len(json.loads((self.folder / "report.ops.json").read_text())["ops"]), 5)
         self.assertIn("slowest: layer 4 conv2d 4.00 ms", self.rows()["resnet50 ops"]["text"])
+
+    def test_fused_against_unfused(self):
+        self.assertEqual(self.command("--second", "--only", "fused against unfused").returncode, 0)
+        row = self.rows()["fused against unfused"]
+        expected = ("statistics: 1 of 2 faster fused, 0.25 ms of 2.50; gradient: 0 of 1 faster fused, 0.00 ms of 2.00; "
+                    "gradient, 56x56: cuDNN has no engine")
+        self.assertEqual((row["verdict"], row["text"]), ("figure", expected))
+        self.assertEqual(len(row["figures"]["patterns"]), 3)
+        os.environ["HANGS"] = "1"
+        self.addCleanup(os.environ.pop, "HANGS")
+        with open(os.devnull, "w") as log:
+            commands = Commands(self.folder / "bin", self.folder, log)
+            commands.begin_row(time.monotonic() + 2)
+            text, figures_found = fusion.fused_against_unfused(commands)
+        self.assertEqual((text, len(figures_found["patterns"])), (expected + "; no time was left for more", 3))
+        (self.folder / "bin/test-cuda").write_text("#!/bin/sh\necho torn; exit 1\n")
+        self.assertEqual(self.command("--only", "fused against unfused").returncode, 0)
+        self.assertEqual(self.rows()["fused against unfused"]["verdict"], "no figure")
 
     def test_gpu_log(self):
         """nvidia-smi describes the GPU once and logs its clocks until the end, when it is ended."""

@@ -26,4 +26,17 @@ Graph convolution_graph(Convolving direction, const ConvolutionShape& shape, DTy
 // or is_pointwise().
 Graph fused_convolution_graph(const ConvolutionShape& shape, bool bias, const ActivationFunction& function);
 
+// A convolution and its result's sums by channel: what batch normalisation behind it begins with. Tensors in memory: x,
+// kernel, y in the shape's dtype, sums and sums of squares in float32.
+Graph statistics_graph(const ConvolutionShape& shape);
+
+// The gradient by the input of a convolution behind batch normalisation and ReLU, up to the sums that the gradient of
+// the normalisation begins with: g = dx where y > 0, else 0, where dx is the gradient, to which another one is added
+// with a residual. Tensors in memory: kernel, dy, [the other gradient], y (the convolution's input), g, the sums of g
+// by channel, and with products z (the normalisation's input) and the sums of g z.
+struct GradientSums {
+  bool residual = false, products = true;
+};
+Graph gradient_sums_graph(const ConvolutionShape& shape, const GradientSums& sums);
+
 }  // namespace trainctl::cuda

@@ -20,6 +20,10 @@ constexpr cudnnBackendAttributeType_t attribute_type(cudnnHandle_t) { return CUD
 constexpr cudnnBackendAttributeType_t attribute_type(cudnnDataType_t) { return CUDNN_TYPE_DATA_TYPE; }
 constexpr cudnnBackendAttributeType_t attribute_type(cudnnConvolutionMode_t) { return CUDNN_TYPE_CONVOLUTION_MODE; }
 constexpr cudnnBackendAttributeType_t attribute_type(cudnnPointwiseMode_t) { return CUDNN_TYPE_POINTWISE_MODE; }
+constexpr cudnnBackendAttributeType_t attribute_type(cudnnGenStatsMode_t) { return CUDNN_TYPE_GENSTATS_MODE; }
+constexpr cudnnBackendAttributeType_t attribute_type(cudnnReduceTensorOp_t) {
+  return CUDNN_TYPE_REDUCTION_OPERATOR_TYPE;
+}
 constexpr cudnnBackendAttributeType_t attribute_type(cudnnBackendHeurMode_t) { return CUDNN_TYPE_HEUR_MODE; }
 constexpr cudnnBackendAttributeType_t attribute_type(cudnnBackendKnobType_t) { return CUDNN_TYPE_KNOB_TYPE; }
 constexpr cudnnBackendAttributeType_t attribute_type(cudnnBackendNumericalNote_t) { return CUDNN_TYPE_NUMERICAL_NOTE; }

@@ -135,6 +135,45 @@ void Graph::add(int x, int b, int y) {
   add_pointwise(mode, x, b, y);
 }
 
+void Graph::multiply(int x, int b, int y) {
+  Descriptor mode = pointwise(CUDNN_POINTWISE_MUL);
+  mode.finalize();
+  add_pointwise(mode, x, b, y);
+}
+
+void Graph::relu_gradient(int dy, int y, int dx) {
+  Descriptor mode = pointwise(CUDNN_POINTWISE_RELU_BWD);
+  mode.finalize();
+  Descriptor& d = operations_.emplace_back(CUDNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR);
+  d.set(CUDNN_ATTR_OPERATION_POINTWISE_PW_DESCRIPTOR, mode);
+  d.set(CUDNN_ATTR_OPERATION_POINTWISE_XDESC, at(y));
+  d.set(CUDNN_ATTR_OPERATION_POINTWISE_DYDESC, at(dy));
+  d.set(CUDNN_ATTR_OPERATION_POINTWISE_DXDESC, at(dx));
+  d.finalize();
+}
+
+void Graph::sum(int x, int sums) {
+  Descriptor reduction(CUDNN_BACKEND_REDUCTION_DESCRIPTOR);
+  reduction.set(CUDNN_ATTR_REDUCTION_OPERATOR, CUDNN_REDUCE_TENSOR_ADD);
+  reduction.set(CUDNN_ATTR_REDUCTION_COMP_TYPE, CUDNN_DATA_FLOAT);
+  reduction.finalize();
+  Descriptor& d = operations_.emplace_back(CUDNN_BACKEND_OPERATION_REDUCTION_DESCRIPTOR);
+  d.set(CUDNN_ATTR_OPERATION_REDUCTION_DESC, reduction);
+  d.set(CUDNN_ATTR_OPERATION_REDUCTION_XDESC, at(x));
+  d.set(CUDNN_ATTR_OPERATION_REDUCTION_YDESC, at(sums));
+  d.finalize();
+}
+
+void Graph::statistics(int x, int sums, int squares) {
+  Descriptor& d = operations_.emplace_back(CUDNN_BACKEND_OPERATION_GEN_STATS_DESCRIPTOR);
+  d.set(CUDNN_ATTR_OPERATION_GENSTATS_MODE, CUDNN_GENSTATS_SUM_SQSUM);
+  d.set(CUDNN_ATTR_OPERATION_GENSTATS_MATH_PREC, CUDNN_DATA_FLOAT);
+  d.set(CUDNN_ATTR_OPERATION_GENSTATS_XDESC, at(x));
+  d.set(CUDNN_ATTR_OPERATION_GENSTATS_SUMDESC, at(sums));
+  d.set(CUDNN_ATTR_OPERATION_GENSTATS_SQSUMDESC, at(squares));
+  d.finalize();
+}
+
 void Graph::activate(const ActivationFunction& function, int x, int y) {
   Descriptor mode = pointwise(mode_of(function.kind).value());
   if (function.kind == ActivationKind::leaky_relu) {

@@ -26,10 +26,16 @@ class Graph {
   // x, kernel and y are the convolution's tensors in all directions; one of them is computed from the other two, or
   // added to where it accumulates. Sums are float32.
   void convolve(Convolving direction, const Window& window, int x, int kernel, int y, bool accumulate = false);
-  // y = x + b, b along the channels.
+  // y = x + b and y = x b, b along the channels or like x.
   void add(int x, int b, int y);
+  void multiply(int x, int b, int y);
   // y = f(x). The function is one that is_pointwise().
   void activate(const ActivationFunction& function, int x, int y);
+  // dx = dy where y > 0, else 0.
+  void relu_gradient(int dy, int y, int dx);
+  // Sums over all but the channels, float32: of x, or of x and of its squares.
+  void sum(int x, int sums);
+  void statistics(int x, int sums, int squares);
 
   // False where cuDNN does not support the graph. Nothing is added afterwards.
   bool finalize(const GraphTarget& target);

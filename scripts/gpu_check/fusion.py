@@ -1,0 +1,43 @@
+"""Patterns of ops that cuDNN may compute as one, timed against ours."""
+import contextlib
+import json
+
+from .commands import Failed
+
+
+def rows_of(text):
+    """The objects in lines of a text that say how a pattern did."""
+    rows = []
+    for line in text.splitlines():
+        with contextlib.suppress(ValueError):
+            value = json.loads(line)
+            if isinstance(value, dict) and "pattern" in value:
+                rows.append(value)
+    return rows
+
+
+def summary(rows):
+    """By pattern: how many shapes gain and what all that gain would save; and a word on each that no engine takes."""
+    texts = []
+    for pattern in dict.fromkeys(row["pattern"] for row in rows):
+        here = [row for row in rows if row["pattern"] == pattern]
+        gains = [row["ours_ms"] - row["pattern_ms"] for row in here if row["pattern_ms"] is not None]
+        texts.append(f"{pattern}: {sum(gain > 0 for gain in gains)} of {len(here)} faster fused, "
+                     f"{sum(gain for gain in gains if gain > 0):.2f} ms of {sum(row['ours_ms'] for row in here):.2f}")
+        texts += [f"{pattern}, {row['shape']}: {row['why']}" for row in here if row["pattern_ms"] is None]
+    return "; ".join(texts)
+
+
+def fused_against_unfused(commands):
+    """What came before the row's time ended counts: engines that are compiled at run time may take long."""
+    unfinished = ""
+    try:
+        out = commands.call(commands.programs / "test-cuda", "time-patterns").out
+    except Failed as failure:
+        if not failure.timed_out or not rows_of(failure.log):
+            raise
+        out, unfinished = failure.log, "; no time was left for more"
+    rows = rows_of(out)
+    if not rows:
+        raise Failed("no pattern was timed", out)
+    return summary(rows) + unfinished, {"patterns": rows}
