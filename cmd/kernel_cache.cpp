@@ -3,10 +3,9 @@
 
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
-#include <sstream>
 
 #include "core/base/error.h"
+#include "core/base/files.h"
 #include "core/base/format.h"
 #include "core/base/hash.h"
 #include "core/base/log.h"
@@ -30,14 +29,25 @@ std::filesystem::path cache_file(const std::string& fingerprint) {
 }  // namespace
 
 KernelChoices load_kernel_choices(const std::string& fingerprint) {
-  KernelChoices choices;
-  std::ifstream file(cache_file(fingerprint));
-  std::ostringstream text;
-  text << file.rdbuf();
+  constexpr std::int64_t largest = 64 << 20;
+  const std::string path = cache_file(fingerprint).string();
+  std::string text;
   try {
-    choices.add(text.str());
+    if (path.empty() || !exists(path)) return {};
+    text = read_file(path, largest);
   } catch (const Error& error) {
-    log::warning(format("the kept kernel choices are damaged and will be timed again: {}", error.what()));
+    log::warning(format("kept kernel choices cannot be read, kernels are timed again: {}", error.what()));
+    return {};
+  }
+  KernelChoices choices;
+  try {
+    choices.add_file(text);
+  } catch (const Error& error) {
+    const std::string aside = path + ".damaged";
+    std::error_code failure;
+    std::filesystem::rename(path, aside, failure);
+    log::warning(format("{} is damaged: {}; kernels are timed again, and what was there is kept as {}", path,
+                        error.what(), failure ? path : aside));
     return {};
   }
   return choices;
@@ -48,7 +58,7 @@ void keep_kernel_choices(const std::string& fingerprint, const KernelChoices& ch
   if (file.empty()) return;
   try {
     std::filesystem::create_directories(file.parent_path());
-    write_file(file.string(), choices.text());
+    write_file(file.string(), choices.file_text());
   } catch (const std::exception& error) {
     log::debug(format("kernel choices are not kept: {}", error.what()));
   }

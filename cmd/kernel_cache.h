@@ -7,9 +7,8 @@
 
 namespace trainctl {
 
-// What is kept for this hardware; empty where there is nothing or it cannot be read. Lies in $XDG_CACHE_HOME/trainctl
-// or
-// ~/.cache/trainctl.
+// What is kept for this hardware; empty where there is nothing. Lies in $XDG_CACHE_HOME/trainctl or ~/.cache/trainctl.
+// A damaged file is set aside, and one that cannot be read left where it is, with a warning.
 KernelChoices load_kernel_choices(const std::string& fingerprint);
 
 // Keeps them. A cache that cannot be written is no error: the choices are timed again next time.

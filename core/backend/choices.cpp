@@ -3,8 +3,16 @@
 
 #include "core/base/error.h"
 #include "core/base/format.h"
+#include "core/base/hash.h"
 
 namespace trainctl {
+namespace {
+
+std::string head_of(std::string_view lines) {
+  return format("trainctl kernel choices 1 {:016x}\n", xxh3(lines.data(), lines.size()));
+}
+
+}  // namespace
 
 std::optional<std::string> KernelChoices::find(std::string_view key) {
   const auto entry = choices_.find(key);
@@ -42,6 +50,20 @@ void KernelChoices::add(std::string_view text) {
     }
     choices_[std::string(line.substr(0, tab))] = line.substr(tab + 1);
   }
+}
+
+std::string KernelChoices::file_text() const {
+  const std::string lines = text();
+  return head_of(lines) + lines;
+}
+
+void KernelChoices::add_file(std::string_view text) {
+  const std::size_t head = std::min(text.find('\n'), text.size() - 1) + 1;
+  const std::string_view lines = text.substr(head);
+  if (text.substr(0, head) != head_of(lines)) {
+    throw Error(ErrorKind::data, "its first line is not the checksum of the others");
+  }
+  add(lines);
 }
 
 }  // namespace trainctl

@@ -45,6 +45,11 @@ class KernelChoices {
   // Reads what text() wrote; adds to what is there, replacing equal keys. Throws Error{data} on a malformed line.
   void add(std::string_view text);
 
+  // The same behind a line with a checksum, for a file of its own. add_file() throws Error{data} where anything of it
+  // is not as it was written, and has added nothing then.
+  std::string file_text() const;
+  void add_file(std::string_view text);
+
  private:
   std::map<std::string, std::string, std::less<>> choices_;
   std::set<std::string, std::less<>> used_;
