@@ -41,11 +41,17 @@ target_compile_options(fault_injection PRIVATE -fno-sanitize=all)
 target_sources(test-faults PRIVATE ${PROJECT_SOURCE_DIR}/test/run/command.cpp)
 target_compile_definitions(test-faults PRIVATE TRAINCTL_FAULT_INJECTION_LIBRARY="$<TARGET_FILE:fault_injection>")
 add_dependencies(test-faults fault_injection)
-set(cudnn_sources check.cpp convolution.cpp descriptor.cpp engines.cpp graph.cpp)
+set(cudnn_sources check.cpp convolution.cpp descriptor.cpp engines.cpp graph.cpp plans.cpp)
 if(TARGET test-cudnn)  # what the installed cuDNN offers, asked without a GPU
   list(TRANSFORM cudnn_sources PREPEND ${PROJECT_SOURCE_DIR}/core/backend/cuda/)
   target_sources(test-cudnn PRIVATE ${cudnn_sources})
   target_link_libraries(test-cudnn PRIVATE CUDA::cudart_static CUDA::cublasLt ${CUDNN_LIBRARY})
+  add_library(described_driver SHARED ${PROJECT_SOURCE_DIR}/test/cudnn/described_driver.c)
+  set_target_properties(described_driver PROPERTIES OUTPUT_NAME cuda SUFFIX .so.1
+    LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/described_driver)
+  target_include_directories(described_driver PRIVATE ${CUDAToolkit_INCLUDE_DIRS})
+  target_compile_definitions(test-cudnn PRIVATE TRAINCTL_DESCRIBED_DRIVER="$<TARGET_FILE:described_driver>")
+  add_dependencies(test-cudnn described_driver)
 endif()
 target_sources(test-ops PRIVATE
   ${PROJECT_SOURCE_DIR}/test/backend/run_op.cpp ${PROJECT_SOURCE_DIR}/test/backend/backend.cpp)

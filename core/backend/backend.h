@@ -74,7 +74,7 @@ struct CopyPart {
 
 // How a rank computes. What a device knows nothing of, it ignores.
 struct BackendOptions {
-  int threads = 1;             // compute threads of a rank on the CPU
+  int threads = 1;             // of a rank: that compute on the CPU, that compile kernels for a GPU
   int local_rank = 0;          // which of the host's GPUs: this one, of those that are visible
   bool tf32 = false;           // float32 products and convolutions on tensor cores, with 10 bits of mantissa
   bool deterministic = false;  // the same bits on the same device; false may be faster
@@ -119,6 +119,9 @@ class Backend {
   // Null where work runs in the host's own time.
   virtual std::unique_ptr<Marks> marks(int count) = 0;
 
+  // Makes what the choices name for a program's ops, where that takes long and can be done side by side. To be called
+  // before they are lowered; nothing but time depends on it.
+  virtual void prepare(const Program& program, KernelChoices& choices) = 0;
   // Chooses an implementation for the op. `inputs` are the layouts in which its inputs lie (parameters: logical
   // float32); a lowering may ask for others. Deterministic, given the choices. Throws Error{config} with the op's place
   // where the device has no kernel for it.

@@ -29,6 +29,7 @@ class Lowerer {
   }
 
   LoweredProgram run() {
+    backend_.prepare(lowered_.program, choices_);
     std::set<int> done;
     for (const ScheduleItem& item : lowered_.program.schedule) {
       const bool copies = item.segment == lowered_.copies_segment;

@@ -89,7 +89,7 @@ void check_case(Backend& backend, const ConvolutionCase& c, DType dtype, KernelC
 
 // All cases in a dtype, by the fastest engines and by the heuristics' first; then by those that were recorded.
 void check_cases(DType dtype) {
-  const auto backend = backend_under_test({.timing = GENERATE(true, false)});
+  const auto backend = backend_under_test({.threads = 3, .timing = GENERATE(true, false)});
   for (const ConvolutionCase& c : convolution_cases) {
     if (c.x.count() > 5000) continue;  // for the CPU
     CAPTURE(name_of(dtype), c.what);

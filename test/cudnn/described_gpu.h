@@ -1,14 +1,20 @@
 // A GPU as cuDNN describes one, so that its engines can be asked for where there is none.
 #pragma once
 
+#include <dlfcn.h>
+
 #include <string_view>
 
 #include "core/backend/cuda/engines.h"
+#include "core/base/error.h"
 
 namespace trainctl::test {
 
 // An H100 with 80 GB. Plans for it are made, but cannot run.
 inline cuda::Descriptor described_h100() {
+  // From here on who looks for the driver finds what describes this GPU too.
+  static void* const driver = dlopen(TRAINCTL_DESCRIBED_DRIVER, RTLD_NOW | RTLD_GLOBAL);
+  require(driver != nullptr, "the described driver is loaded");
   constexpr std::string_view properties = R"({
     "deviceName": "NVIDIA H100 80GB HBM3", "deviceVer": 900, "driverVer": 13000, "cudaDeviceId": 0, "pciDeviceId": 0,
     "multiProcessorCount": 132, "warpSize": 32, "maxGridSize": [2147483647, 65535, 65535],

@@ -22,9 +22,14 @@ namespace {
 using Handle = std::shared_ptr<Descriptor>;
 Handle& body(cudnnBackendDescriptor_t descriptor) { return *static_cast<Handle*>(descriptor); }
 
-std::string& last_error() {
-  static auto& text = *new std::string;
-  return text;
+// Of any thread.
+struct LastError {
+  std::mutex mutex;
+  std::string text;
+};
+LastError& last_error() {
+  static auto& error = *new LastError;
+  return error;
 }
 
 // Runs what may be refused.
@@ -33,7 +38,8 @@ cudnnStatus_t attempt(const std::function<void()>& what) {
     what();
     return CUDNN_STATUS_SUCCESS;
   } catch (const Refusal& refusal) {
-    last_error() = "emulated cuDNN: " + refusal.why;
+    const std::scoped_lock lock(last_error().mutex);
+    last_error().text = "emulated cuDNN: " + refusal.why;
     return refusal.status;
   }
 }
@@ -146,7 +152,10 @@ const char* cudnnGetErrorString(cudnnStatus_t status) {
       return "CUDNN_STATUS_EXECUTION_FAILED";
   }
 }
-void cudnnGetLastErrorString(char* text, std::size_t bytes) { std::snprintf(text, bytes, "%s", last_error().c_str()); }
+void cudnnGetLastErrorString(char* text, std::size_t bytes) {
+  const std::scoped_lock lock(last_error().mutex);
+  std::snprintf(text, bytes, "%s", last_error().text.c_str());
+}
 
 cudnnStatus_t cudnnBackendCreateDescriptor(cudnnBackendDescriptorType_t type, cudnnBackendDescriptor_t* made) {
   auto* handle = new Handle(std::make_shared<Descriptor>());

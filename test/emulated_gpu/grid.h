@@ -8,8 +8,9 @@
 namespace emulated {
 
 // Queues a kernel; `thread` is what each of its threads runs. Launches that CUDA refuses leave their error for
-// cudaPeekAtLastError().
-void launch(dim3 grid, dim3 block, cudaStream_t stream, std::function<void()> thread);
+// cudaPeekAtLastError(). A kernel is loaded by its first launch, which must not be captured, or by
+// cudaFuncGetAttributes(); null stands for one that is.
+void launch(const void* kernel, dim3 grid, dim3 block, cudaStream_t stream, std::function<void()> thread);
 
 // Runs all threads now. Blocks run in a scrambled order, threads forwards or backwards. A kernel that hangs is a fault
 // (see fault() in runtime.h).

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cstdio>
 #include <map>
+#include <set>
 
 #include "test/emulated_gpu/grid.h"
 #include "test/emulated_gpu/streams.h"
@@ -81,8 +82,25 @@ void perform(const Operation& operation) {
   }
 }
 
-void launch(dim3 grid, dim3 block, cudaStream_t stream, std::function<void()> thread) {
+namespace {
+
+// Whether it was loaded already.
+bool load(const void* kernel) {
+  static std::mutex& mutex = *new std::mutex;
+  static auto& loaded = *new std::set<const void*>;
+  const std::scoped_lock lock(mutex);
+  return kernel == nullptr || !loaded.insert(kernel).second;
+}
+
+}  // namespace
+
+void launch(const void* kernel, dim3 grid, dim3 block, cudaStream_t stream, std::function<void()> thread) {
   call([&] {
+    cudaStreamCaptureStatus capturing = cudaStreamCaptureStatusNone;
+    cudaStreamIsCapturing(stream, &capturing);
+    if (!load(kernel) && capturing != cudaStreamCaptureStatusNone) {
+      if (const cudaError_t forbidden = forbid_while_capturing()) return forbidden;
+    }
     const std::uint64_t threads = std::uint64_t{block.x} * block.y * block.z;
     const bool fits = threads >= 1 && threads <= 1024 && block.z <= 64 && grid.x >= 1 && grid.x <= 0x7fffffffu &&
                       grid.y >= 1 && grid.y <= 65535 && grid.z >= 1 && grid.z <= 65535;
@@ -105,6 +123,13 @@ cudaError_t cudaGetLastError() {
 }
 cudaError_t cudaPeekAtLastError() { return emulated::faulty ? cudaErrorLaunchFailure : emulated::this_thread().last; }
 
+cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* attributes, const void* kernel) {
+  return call([&] {
+    *attributes = {};
+    emulated::load(kernel);
+    return cudaSuccess;
+  });
+}
 cudaError_t cudaSetDevice(int device) {
   return call([&] {
     if (device < 0 || device >= emulated::device_count()) return cudaErrorInvalidDevice;

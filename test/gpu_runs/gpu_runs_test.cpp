@@ -1,6 +1,8 @@
 // Whole runs on a GPU against the CPU's, and against themselves. Here on an emulated GPU; scripts/gpu-check does the
 // like on real ones.
 #include <cmath>
+#include <filesystem>
+#include <fstream>
 
 #include "core/base/format.h"
 #include "test/catch.h"
@@ -35,18 +37,25 @@ const std::string training = train_section(
     "batch_size: 16, epochs: 6, max_steps: 50, optimizer: {name: sgd, learning_rate: 0.05, momentum: 0.9}, clip_norm: "
     "5");
 
-// The directory of a finished run.
-std::string run(const Folder& folder, const std::string& name, const std::string& device,
+// A run that finished, in the directory folder/name.
+Finished finish(const Folder& folder, const std::string& name, const std::string& device,
                 const std::vector<std::string>& more = {}) {
   const std::string config = folder.write("network.yaml", network + training), directory = folder / name;
   std::vector<std::string> arguments{"run",  config,      "--ranks", "1",          "--device",
                                      device, "--run-dir", directory, "--progress", "none"};
   arguments.insert(arguments.end(), more.begin(), more.end());
-  const Finished finished = trainctl(folder, arguments);
+  Finished finished = trainctl(folder, arguments);
   INFO(tail(finished.errors));
   REQUIRE(finished.code == 0);
   CHECK_FALSE(contains(finished.errors, "without a CUDA graph"));
-  return directory;
+  return finished;
+}
+
+// The same; its directory.
+std::string run(const Folder& folder, const std::string& name, const std::string& device,
+                const std::vector<std::string>& more = {}) {
+  finish(folder, name, device, more);
+  return folder / name;
 }
 
 std::vector<double> losses(const std::string& directory) {
@@ -149,6 +158,66 @@ log: {every: 1 steps}
   for (std::size_t i = 0; i < 18; ++i) CHECK(losses(three)[i] == Approx(losses(one)[i]).epsilon(1e-3));
   CHECK(events(three, "epoch").back().at("validation").at("loss").get<double>() ==
         Approx(events(one, "epoch").back().at("validation").at("loss").get<double>()).epsilon(1e-3));
+}
+
+// Large inputs are copied from the loader's own memory.
+TEST_CASE("large batches on a GPU are those that the CPU sees") {
+  const Folder folder;
+  const std::string config = folder.write("large.yaml", R"(
+data: {dataset: synthetic, samples: 330, shape: [64, 64, 3], classes: 5, validation: {samples: 37}}
+log: {every: 1 steps}
+model:
+  layers:
+    - flatten
+    - dense: {units: 5, activation: softmax}
+)" + train_section("batch_size: 40, epochs: 2, optimizer: {name: sgd, learning_rate: 1e-4}"));
+  const auto losses_on = [&](const std::string& device) {
+    const std::string directory = folder / device;
+    const Finished finished = trainctl(
+        folder, {"run", config, "--ranks", "1", "--device", device, "--run-dir", directory, "--progress", "none"});
+    INFO(tail(finished.errors));
+    REQUIRE(finished.code == 0);
+    return losses(directory);
+  };
+  const std::vector<double> cpu = losses_on("cpu"), gpu = losses_on("cuda");
+  REQUIRE(cpu.size() == 18);
+  REQUIRE(gpu.size() == 18);
+  for (std::size_t step = 0; step < cpu.size(); ++step) CHECK(gpu[step] == Approx(cpu[step]).epsilon(1e-3));
+}
+
+TEST_CASE("steps with marks are recorded too, where those before had none") {
+  const Folder folder;
+  const std::string config = folder.write("network.yaml", network + training);
+  const Finished finished =
+      trainctl(folder, {"bench", "step", config, "--ranks", "1", "--seconds", "0.2", "--set", "cluster.device=cuda"});
+  INFO(tail(finished.errors));
+  CHECK(finished.code == 0);
+  CHECK_FALSE(contains(finished.errors, "without a CUDA graph"));
+}
+
+TEST_CASE("kernels are timed with a line for each candidate, and kept; a damaged record is set aside and told") {
+  const Folder folder;
+  const std::string log = finish(folder, "first", "cuda", {"-v"}).errors;
+  CHECK(contains(log, "timed conv2d_grad_weights 'first' ("));
+  CHECK(contains(log, ": cudnn engine 0:: "));
+  CHECK(contains(log, " ms\n"));
+  CHECK_FALSE(contains(log, "not timed"));
+  CHECK_FALSE(contains(log, "left out"));
+  CHECK_FALSE(contains(finish(folder, "second", "cuda", {"-v"}).errors, "timed "));
+  std::string kept;
+  for (const auto& file : std::filesystem::recursive_directory_iterator(folder.path())) {
+    const std::string name = file.path().filename();
+    // The CPU has one of its own.
+    if (name.starts_with("kernels-") && contains(read_file(file.path()), "engine ")) kept = file.path();
+  }
+  REQUIRE(!kept.empty());
+  const std::string text = read_file(kept), damaged = text.substr(0, text.size() - 7);
+  std::ofstream(kept) << damaged;
+  const std::string told = finish(folder, "third", "cuda", {"-v"}).errors;
+  CHECK(contains(told, kept + " is damaged: "));
+  CHECK(contains(told, "timed conv2d_grad_weights 'first' ("));
+  CHECK(read_file(kept + ".damaged") == damaged);
+  CHECK(read_file(kept).size() > damaged.size());
 }
 
 TEST_CASE("a NaN on a GPU is found in its tensor") {

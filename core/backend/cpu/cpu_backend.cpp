@@ -71,6 +71,7 @@ class CpuBackend final : public Backend {
   std::unique_ptr<Recording> record(Stream&, const std::function<void()>&) override { return nullptr; }
   std::unique_ptr<Marks> marks(int) override { return nullptr; }
 
+  void prepare(const Program&, KernelChoices&) override {}
   Lowering lower(const Op& op, const Program& program, const std::vector<Layout>& inputs,
                  KernelChoices& choices) override {
     const LowerFunction function = find_lowering(op.def->kind());

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "core/backend/cuda/conv2d.h"
 #include "core/backend/cuda/copies.h"
 #include "core/backend/cuda/graph_recording.h"
 #include "core/backend/cuda/kernels.h"
@@ -20,6 +21,7 @@ class CudaBackend final : public Backend {
  public:
   explicit CudaBackend(const BackendOptions& options)
       : device_(device_of(options.local_rank), {options.tf32, options.deterministic, options.timing}),
+        plans_({device_.cudnn(), nullptr}, options.threads),
         records_(options.record) {}
 
   std::string_view name() const override { return "cuda"; }
@@ -69,8 +71,13 @@ class CudaBackend final : public Backend {
   }
   void copy_all(std::span<const CopyPart> parts, Stream& stream) override { copy_parts(parts, stream_of(stream)); }
 
-  std::unique_ptr<Stream> compute_stream() override { return std::make_unique<CudaStream>(waits_); }
-  std::unique_ptr<Stream> asynchronous_stream() override { return std::make_unique<CudaStream>(waits_); }
+  std::unique_ptr<Stream> compute_stream() override {
+    return std::make_unique<CudaStream>(waits_, CudaStream::Priority::usual);
+  }
+  // What runs there is short, and the computation waits for it.
+  std::unique_ptr<Stream> asynchronous_stream() override {
+    return std::make_unique<CudaStream>(waits_, CudaStream::Priority::high);
+  }
   std::unique_ptr<Event> event() override { return make_event(waits_); }
   bool asynchronous() const override { return true; }
   std::unique_ptr<Recording> record(Stream& stream, const std::function<void()>& queue) override {
@@ -80,13 +87,26 @@ class CudaBackend final : public Backend {
 
   Lowering lower(const Op& op, const Program& program, const std::vector<Layout>& inputs,
                  KernelChoices& choices) override {
-    return lower_op({{op, program, inputs, choices}, device_});
+    return lower_op({{op, program, inputs, choices}, device_, plans_});
+  }
+  void prepare(const Program& program, KernelChoices& choices) override {
+    std::vector<Plans::Wanted> wanted;
+    const std::vector<Layout> none;
+    for (const Segment& segment : program.segments) {
+      for (const Op& op : segment.ops) {
+        if (auto one = recorded_plan({{op, program, none, choices}, device_, plans_}))
+          wanted.push_back(std::move(*one));
+      }
+    }
+    plans_.make_all(wanted);
+    plans_.settle(true);
   }
   bool updates_copies() const override { return true; }
   bool adds_gradients() const override { return true; }
 
  private:
   Device device_;
+  Plans plans_;
   bool records_;
   std::shared_ptr<Waits> waits_ = std::make_shared<Waits>();
 };

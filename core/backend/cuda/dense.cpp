@@ -39,7 +39,7 @@ Way dense_forward(const LowerContext& context, const DenseShape& shape, bool bia
   }
   const bool fused = product_shape.epilogue != Epilogue::none, adds = bias && !fused;
   const bool activates = function.kind != ActivationKind::none && !(fused && relu);
-  const Product product(context.device, product_shape, context.choices);
+  const Product product(context.device, product_shape, context.choices, context.label());
   Way way = way_of(context, product);
   ask_for_copy(context, 1, dtype, way);
   if (bias && fused) ask_for_copy(context, 2, dtype, way);
@@ -59,7 +59,7 @@ Way dense_forward(const LowerContext& context, const DenseShape& shape, bool bia
 Way dense_input_gradient(const LowerContext& context, const DenseShape& shape, bool accumulate) {
   const Product product(context.device,
                         {shape.rows, shape.in, shape.out, false, true, shape.dtype, shape.dtype, accumulate},
-                        context.choices);
+                        context.choices, context.label());
   Way way = way_of(context, product);
   ask_for_copy(context, 1, shape.dtype, way);
   way.run = [=, bytes = context.output(0).bytes()](const Places& p) {
@@ -69,25 +69,41 @@ Way dense_input_gradient(const LowerContext& context, const DenseShape& shape, b
   return way;
 }
 
-// The bias gradient comes with the product where cuBLASLt offers that and nothing is added to; else from its own pass.
-Way dense_weight_gradient(const LowerContext& context, const DenseShape& shape, bool bias, bool accumulate) {
-  const std::int64_t rows = shape.rows, out = shape.out;
-  const DType dtype = shape.dtype;
-  ProductShape product_shape{shape.in, out, rows, true, false, dtype, DType::float32, accumulate};
-  product_shape.epilogue = bias && !accumulate ? Epilogue::bias_gradient : Epilogue::none;
-  if (product_shape.epilogue != Epilogue::none && !is_offered(context.device, product_shape)) {
-    product_shape.epilogue = Epilogue::none;
-  }
-  const Product product(context.device, product_shape, context.choices);
-  const bool fused = product_shape.epilogue != Epilogue::none;
-  std::optional<ColumnSums> sums;
+namespace {
+
+ProductShape gradient_product(const DenseShape& shape, bool accumulate, bool with_bias) {
+  ProductShape product{shape.in, shape.out, shape.rows, true, false, shape.dtype, DType::float32, accumulate};
+  if (with_bias) product.epilogue = Epilogue::bias_gradient;
+  return product;
+}
+
+bool offers_both(const LowerContext& context, const DenseShape& shape, bool bias, bool accumulate) {
+  return bias && !accumulate && is_offered(context.device, gradient_product(shape, accumulate, true));
+}
+
+}  // namespace
+
+void add_gradient_products(const LowerContext& context, const DenseShape& shape, bool bias, bool accumulate,
+                           std::vector<std::string>& names) {
+  if (offers_both(context, shape, bias, accumulate)) names.emplace_back(product_and_bias_name);
+  names.emplace_back(product_name);
+}
+
+std::optional<Way> dense_weight_gradient(const LowerContext& context, const DenseShape& shape, bool bias,
+                                         bool accumulate, const std::string& name) {
+  const bool both = name == product_and_bias_name;
+  if (both ? !offers_both(context, shape, bias, accumulate) : name != product_name) return {};
+  const Product product(context.device, gradient_product(shape, accumulate, both), context.choices, context.label());
   Way way = way_of(context, product);
-  if (bias && !fused) {
-    sums.emplace(dtype, rows, out);
+  std::optional<ColumnSums> sums;
+  if (both) {
+    way.implementation += " with the bias";
+  } else if (bias) {
+    sums.emplace(shape.dtype, shape.rows, shape.out);
     way.workspace_bytes = std::max(way.workspace_bytes, sums->workspace_bytes());
   }
   way.run = [=](const Places& p) {
-    product.run(p.stream, p.in<void>(0), p.in<void>(1), p.out<void>(0), fused ? p.out<void>(1) : nullptr,
+    product.run(p.stream, p.in<void>(0), p.in<void>(1), p.out<void>(0), both ? p.out<void>(1) : nullptr,
                 p.workspace<void>());
     if (sums) sums->run(p.in<void>(1), accumulate, p.out<float>(1), p.workspace<void>(), p.stream);
   };
@@ -121,7 +137,15 @@ Lowering lower_dense_grad_weights(const LowerContext& context) {
   const auto& def = context.op.as<DenseGradWeights>();
   const Shape &x = context.input(0).shape, &dy = context.input(1).shape;
   const DenseShape shape{x[0], x[1], dy[1], context.input(0).dtype};
-  return lowering_of(context, dense_weight_gradient(context, shape, def.bias, def.accumulate));
+  const auto names = [&] {
+    std::vector<std::string> names;
+    add_gradient_products(context, shape, def.bias, def.accumulate, names);
+    return names;
+  };
+  const auto make = [&](const std::string& name) {
+    return dense_weight_gradient(context, shape, def.bias, def.accumulate, name);
+  };
+  return lower_fastest(context, {names, make, nullptr});
 }
 
 }  // namespace trainctl::cuda

@@ -137,15 +137,17 @@ std::optional<Plan> Plan::make(const Graph& graph, const GraphTarget& target, st
   if (target.properties) plan->set(CUDNN_ATTR_EXECUTION_PLAN_DEVICEPROP, *target.properties);
   plan->set(CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, *configuration);
   if (!plan->can_finalize()) return {};
-  return Plan(std::move(plan), graph.ids());
+  return Plan(std::move(plan), graph.ids(), target.handle);
 }
 
-Plan::Plan(std::shared_ptr<const Descriptor> plan, std::vector<std::int64_t> ids)
+Plan::Plan(std::shared_ptr<const Descriptor> plan, std::vector<std::int64_t> ids, cudnnHandle_t handle)
     : plan_(std::move(plan)),
       ids_(std::move(ids)),
+      handle_(handle),
       workspace_bytes_(plan_->value<std::int64_t>(CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE)) {}
 
-Plan::Plan(const Plan& other) : plan_(other.plan_), ids_(other.ids_), workspace_bytes_(other.workspace_bytes_) {}
+Plan::Plan(const Plan& other)
+    : plan_(other.plan_), ids_(other.ids_), handle_(other.handle_), workspace_bytes_(other.workspace_bytes_) {}
 
 const Plan::Pack& Plan::pack(std::span<void* const> places, void* workspace) {
   for (const Pack& pack : packs_) {
@@ -161,9 +163,9 @@ const Plan::Pack& Plan::pack(std::span<void* const> places, void* workspace) {
   return pack;
 }
 
-void Plan::run(cudnnHandle_t handle, cudaStream_t stream, std::span<void* const> places, void* workspace) {
-  check(cudnnSetStream(handle, stream), "cudnnSetStream");
-  check(cudnnBackendExecute(handle, plan_->get(), pack(places, workspace).descriptor.get()), "cudnnBackendExecute");
+void Plan::run(cudaStream_t stream, std::span<void* const> places, void* workspace) {
+  check(cudnnSetStream(handle_, stream), "cudnnSetStream");
+  check(cudnnBackendExecute(handle_, plan_->get(), pack(places, workspace).descriptor.get()), "cudnnBackendExecute");
 }
 
 }  // namespace trainctl::cuda

@@ -23,8 +23,8 @@ struct EngineRules {
 // heuristics; its fallbacks where these have none. Empty where cuDNN has none that holds to the rules.
 std::vector<std::string> list_engines(const Graph& graph, const GraphTarget& target, const EngineRules& rules);
 
-// An engine made ready for a graph. Runs are queued; they allocate nothing after the first on the same places. Copies
-// share the plan.
+// An engine made ready for a graph. Runs are queued, by the handle that it was made for; they allocate nothing after
+// the first on the same places. Copies share the plan.
 class Plan {
  public:
   // Of an engine that list_engines() gave, now or in an earlier run. Empty where this cuDNN cannot make it.
@@ -35,9 +35,11 @@ class Plan {
   Plan& operator=(Plan&&) = default;
 
   std::int64_t workspace_bytes() const { return workspace_bytes_; }
+  // Whether there are copies.
+  bool is_shared() const { return plan_.use_count() > 1; }
 
   // `places` are those of the graph's tensors in memory, in the order in which they were added.
-  void run(cudnnHandle_t handle, cudaStream_t stream, std::span<void* const> places, void* workspace);
+  void run(cudaStream_t stream, std::span<void* const> places, void* workspace);
 
  private:
   // A set of places, made known to cuDNN.
@@ -46,12 +48,13 @@ class Plan {
     Descriptor descriptor{CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR};
   };
 
-  Plan(std::shared_ptr<const Descriptor> plan, std::vector<std::int64_t> ids);
+  Plan(std::shared_ptr<const Descriptor> plan, std::vector<std::int64_t> ids, cudnnHandle_t handle);
   const Pack& pack(std::span<void* const> places, void* workspace);
 
   std::shared_ptr<const Descriptor> plan_;
   std::vector<std::int64_t> ids_;
-  std::vector<Pack> packs_;  // one for each slot that the op has run in
+  cudnnHandle_t handle_ = nullptr;  // null: of a GPU that is only described
+  std::vector<Pack> packs_;         // one for each slot that the op has run in
   std::int64_t workspace_bytes_ = 0;
 };
 

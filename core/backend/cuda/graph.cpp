@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "core/base/error.h"
+#include "core/base/format.h"
 
 namespace trainctl::cuda {
 namespace {
@@ -114,6 +115,7 @@ int Graph::add_tensor(const Shape& s, DType dtype, bool in_memory) {
   d.set(CUDNN_ATTR_TENSOR_IS_VIRTUAL, !in_memory);
   d.finalize();
   if (in_memory) ids_.push_back(id);
+  text_ += format("{}:{}{} ", name_of(dtype), to_string(s), in_memory ? "" : " between");
   return number;
 }
 
@@ -127,18 +129,22 @@ void Graph::convolve(Convolving direction, const Window& window, int x, int kern
   d.set(names.alpha, 1.0f);
   d.set(names.beta, accumulate ? 1.0f : 0.0f);
   d.finalize();
+  text_ += format("convolve {} {} {} {} {}{} ", static_cast<int>(direction), to_string(window), x, kernel, y,
+                  accumulate ? " added" : "");
 }
 
 void Graph::add(int x, int b, int y) {
   Descriptor mode = pointwise(CUDNN_POINTWISE_ADD);
   mode.finalize();
   add_pointwise(mode, x, b, y);
+  text_ += format("add {} {} {} ", x, b, y);
 }
 
 void Graph::multiply(int x, int b, int y) {
   Descriptor mode = pointwise(CUDNN_POINTWISE_MUL);
   mode.finalize();
   add_pointwise(mode, x, b, y);
+  text_ += format("multiply {} {} {} ", x, b, y);
 }
 
 void Graph::relu_gradient(int dy, int y, int dx) {
@@ -150,6 +156,7 @@ void Graph::relu_gradient(int dy, int y, int dx) {
   d.set(CUDNN_ATTR_OPERATION_POINTWISE_DYDESC, at(dy));
   d.set(CUDNN_ATTR_OPERATION_POINTWISE_DXDESC, at(dx));
   d.finalize();
+  text_ += format("relu gradient {} {} {} ", dy, y, dx);
 }
 
 void Graph::sum(int x, int sums) {
@@ -162,6 +169,7 @@ void Graph::sum(int x, int sums) {
   d.set(CUDNN_ATTR_OPERATION_REDUCTION_XDESC, at(x));
   d.set(CUDNN_ATTR_OPERATION_REDUCTION_YDESC, at(sums));
   d.finalize();
+  text_ += format("sum {} {} ", x, sums);
 }
 
 void Graph::statistics(int x, int sums, int squares) {
@@ -172,6 +180,7 @@ void Graph::statistics(int x, int sums, int squares) {
   d.set(CUDNN_ATTR_OPERATION_GENSTATS_SUMDESC, at(sums));
   d.set(CUDNN_ATTR_OPERATION_GENSTATS_SQSUMDESC, at(squares));
   d.finalize();
+  text_ += format("statistics {} {} {} ", x, sums, squares);
 }
 
 void Graph::activate(const ActivationFunction& function, int x, int y) {
@@ -181,6 +190,7 @@ void Graph::activate(const ActivationFunction& function, int x, int y) {
   }
   mode.finalize();
   add_pointwise(mode, x, -1, y);
+  text_ += format("{} {} {} ", to_string(function), x, y);
 }
 
 void Graph::add_pointwise(const Descriptor& mode, int x, int b, int y) {

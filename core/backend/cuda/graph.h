@@ -1,6 +1,8 @@
 // Operation graphs of cuDNN's graph API: convolutions and what follows them, on dense channels-last tensors.
 #pragma once
 
+#include <string>
+
 #include "core/backend/cuda/descriptor.h"
 #include "core/graph/ops/linear.h"
 
@@ -41,6 +43,8 @@ class Graph {
   bool finalize(const GraphTarget& target);
 
   const Descriptor& get() const { return graph_; }
+  // Equal for graphs of equal tensors and operations.
+  const std::string& text() const { return text_; }
   // Of the tensors in memory, in the order in which they were added.
   const std::vector<std::int64_t>& ids() const { return ids_; }
 
@@ -52,6 +56,7 @@ class Graph {
   std::vector<Descriptor> tensors_;
   std::vector<Descriptor> operations_;
   std::vector<std::int64_t> ids_;
+  std::string text_;
   Descriptor graph_{CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR};
 };
 

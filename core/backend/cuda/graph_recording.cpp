@@ -35,8 +35,12 @@ OwnedGraphExec capture(cudaStream_t stream, const std::function<void()>& queue) 
     throw;
   }
   const OwnedGraph graph = end_capture(stream);
+  // Its parts keep the priorities of the streams that they were captured from.
   auto ready = make<OwnedGraphExec>(
-      [&graph](cudaGraphExec_t* exec) { return cudaGraphInstantiate(exec, graph.get(), 0); }, "cudaGraphInstantiate");
+      [&graph](cudaGraphExec_t* exec) {
+        return cudaGraphInstantiate(exec, graph.get(), cudaGraphInstantiateFlagUseNodePriority);
+      },
+      "cudaGraphInstantiate");
   check(cudaGraphUpload(ready.get(), stream), "cudaGraphUpload");
   return ready;
 }

@@ -14,4 +14,11 @@ void launch(void (*kernel)(Parameters...), dim3 blocks, int threads, cudaStream_
   check(cudaPeekAtLastError(), "kernel launch");
 }
 
+// Loads a kernel, which CUDA does by itself when one is first launched: not while its launch is captured.
+template <class... Parameters>
+void load_kernel(void (*kernel)(Parameters...)) {
+  cudaFuncAttributes attributes{};
+  check(cudaFuncGetAttributes(&attributes, reinterpret_cast<const void*>(kernel)), "cudaFuncGetAttributes");
+}
+
 }  // namespace trainctl::cuda

@@ -15,8 +15,11 @@
 
 namespace trainctl::cuda {
 
+class Plans;
+
 struct LowerContext : OpContext {
   const Device& device;
+  Plans& plans;
 
   // "conv2d 'conv1' (vgg.yaml:12:7)": for errors.
   std::string label() const;

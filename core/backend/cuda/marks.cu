@@ -26,6 +26,9 @@ __global__ void spin() {
 class MappedMarks final : public Marks {
  public:
   explicit MappedMarks(int count) {
+    // Marks may come with the first run that is captured.
+    load_kernel(set_mark);
+    load_kernel(spin);
     void* memory = nullptr;
     const auto bytes = (static_cast<std::size_t>(count) + 1) * sizeof(unsigned long long);
     check(cudaHostAlloc(&memory, bytes, cudaHostAllocMapped), "cudaHostAlloc");

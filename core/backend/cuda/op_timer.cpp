@@ -18,7 +18,7 @@ double measure_op(const LowerContext& context, const Lowering& lowering) {
   }
   binding.workspace = place(lowering.workspace_bytes, DType::float32);
   const auto kernel = lowering.bind(binding);
-  CudaStream stream(std::make_shared<Waits>());
+  CudaStream stream(std::make_shared<Waits>(), CudaStream::Priority::usual);
   return measure(stream.get(), [&] { kernel->run(stream, Slot{}); });
 }
 

@@ -79,7 +79,8 @@ Lowering lower_forward(const LowerContext& context) {
   const Alone alone(context, context.op.def, types);
   std::vector<Layout> present;
   for (const TensorType& type : types) present.push_back(logical_layout(type));
-  const Lowering inner = lower_conv2d({{alone.op, alone.program, present, context.choices}, context.device});
+  const Lowering inner =
+      lower_conv2d({{alone.op, alone.program, present, context.choices}, context.device, context.plans});
   const Layout& wanted = inner.inputs[1];
   require(inner.inputs[0] == present[0] && wanted.format == "ohwi", "kernels of convolutions with the channels inside");
 
@@ -108,7 +109,7 @@ Lowering lower_gradient(const LowerContext& context) {
   const Alone alone(context, std::make_shared<Conv2dGradWeights>(def.window, def.groups, def.bias, false), types);
   const std::vector<Layout> present{logical_layout(types[0]), logical_layout(types[1])};
   const Lowering inner =
-      lower_conv2d_grad_weights({{alone.op, alone.program, present, context.choices}, context.device});
+      lower_conv2d_grad_weights({{alone.op, alone.program, present, context.choices}, context.device, context.plans});
   require(inner.inputs[0] == present[0], "images as they are");
 
   Lowering lowering = inner;
@@ -180,7 +181,7 @@ std::optional<double> seconds(const LowerContext& context, const std::vector<con
       std::vector<Layout> present;
       for (TensorId id : reader->inputs) present.push_back(logical_layout(context.program.tensor(id).type));
       if (padded) present[0] = padded_layout(context.output(0));
-      const LowerContext inner{{*reader, context.program, present, context.choices}, context.device};
+      const LowerContext inner{{*reader, context.program, present, context.choices}, context.device, context.plans};
       total += measure_op(inner, lower_op(inner));
     }
     log::debug(format("timed {} with what reads it: {}: {:.4f} ms", context.label(),

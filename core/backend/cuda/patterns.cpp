@@ -10,6 +10,7 @@
 
 #include "core/backend/cuda/engines.h"
 #include "core/backend/cuda/op_timer.h"
+#include "core/backend/cuda/plans.h"
 #include "core/backend/cuda/timing.h"
 #include "core/base/error.h"
 #include "core/base/format.h"
@@ -33,7 +34,7 @@ double sum(const Steps& steps) {
 
 class OpTimer {
  public:
-  explicit OpTimer(const Device& device) : device_(device) {}
+  explicit OpTimer(const Device& device) : device_(device), plans_({device.cudnn(), nullptr}, 1) {}
 
   // One run of an op as the backend lowers it, on random inputs of these types; in place where the op allows it.
   double milliseconds(const std::shared_ptr<const OpDef>& def, const std::vector<TensorType>& inputs) {
@@ -49,12 +50,13 @@ class OpTimer {
       present.push_back(logical_layout(type));
     }
     for (const TensorType& type : def->outputs(inputs)) add(type, op.outputs);
-    const LowerContext context{{op, program, present, choices_}, device_};
+    const LowerContext context{{op, program, present, choices_}, device_, plans_};
     return 1e3 * measure_op(context, lower_op(context));
   }
 
  private:
   const Device& device_;
+  Plans plans_;
   KernelChoices choices_;
 };
 
@@ -109,7 +111,7 @@ Fastest fastest(const std::function<Graph()>& make_graph, const Device& device,
       }
       const RandomBuffer workspace(plan->workspace_bytes(), DType::float32);
       const double milliseconds =
-          1e3 * measure([&](cudaStream_t stream) { plan->run(device.cudnn(), stream, places, workspace.get()); });
+          1e3 * measure([&](cudaStream_t stream) { plan->run(stream, places, workspace.get()); });
       if (result.milliseconds && *result.milliseconds <= milliseconds) continue;
       result.milliseconds = milliseconds;
       result.engine = engine;

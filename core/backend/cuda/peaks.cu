@@ -10,7 +10,7 @@ namespace {
 double product_gflops(const Device& device, DType dtype) {
   const std::int64_t size = dtype == DType::float32 ? 4096 : 8192;  // tensor cores want the larger one
   KernelChoices choices;
-  const Product product(device, {size, size, size, false, false, dtype, dtype}, choices);
+  const Product product(device, {size, size, size, false, false, dtype, dtype}, choices, "");
   const std::int64_t bytes = size * size * size_of(dtype);
   const RandomBuffer a(bytes, dtype), b(bytes, dtype), c(bytes, dtype);
   const RandomBuffer workspace(product.workspace_bytes(), DType::float32);

@@ -6,10 +6,11 @@
 
 #include <algorithm>
 #include <array>
-#include <cstring>
+#include <charconv>
 #include <vector>
 
 #include "core/backend/cuda/timing.h"
+#include "core/backend/cuda/timings.h"
 #include "core/base/format.h"
 #include "core/base/log.h"
 
@@ -111,23 +112,30 @@ std::vector<cublasLtMatmulHeuristicResult_t> offered(const Device& device, const
     check(status, "cublasLtMatmulAlgoGetHeuristic");
   }
   results.resize(static_cast<std::size_t>(count));
+  std::erase_if(results, [](const auto& result) { return result.state != CUBLAS_STATUS_SUCCESS; });
   return results;
 }
 
-// An algorithm's 64 bytes as hexadecimal digits, and back.
+// An algorithm's 64 bytes as hexadecimal digits, and back; throws Error{data}.
 std::string record_of(const cublasLtMatmulAlgo_t& algorithm) {
   std::string text;
   for (std::uint64_t word : algorithm.data) text += format("{:016x}", word);
   return text;
 }
 
-bool read_record(const std::string& text, cublasLtMatmulAlgo_t& algorithm) {
+cublasLtMatmulAlgo_t read_record(const std::string& key, const std::string& text) {
   constexpr std::size_t digits = 16;
-  if (text.size() != std::size(algorithm.data) * digits) return false;
-  for (std::size_t i = 0; i < std::size(algorithm.data); ++i) {
-    algorithm.data[i] = std::stoull(text.substr(i * digits, digits), nullptr, 16);
+  cublasLtMatmulAlgo_t algorithm{};
+  bool good = text.size() == std::size(algorithm.data) * digits;
+  for (std::size_t i = 0; good && i < std::size(algorithm.data); ++i) {
+    const char* begin = text.data() + i * digits;
+    const auto [end, error] = std::from_chars(begin, begin + digits, algorithm.data[i], 16);
+    good = error == std::errc{} && end == begin + digits;
   }
-  return true;
+  if (good) return algorithm;
+  throw Error(ErrorKind::data,
+              format("kernel choices: '{}' is recorded as '{}', which is no algorithm of cuBLASLt", key, text),
+              "delete the record of kernel choices; they will be measured again");
 }
 
 }  // namespace
@@ -142,7 +150,7 @@ bool is_offered(const Device& device, const ProductShape& shape) {
   return !offered(device, Description(shape, device.options())).empty();
 }
 
-Product::Product(const Device& device, const ProductShape& shape, KernelChoices& choices)
+Product::Product(const Device& device, const ProductShape& shape, KernelChoices& choices, const std::string& who)
     : device_(&device),
       accumulate_(shape.accumulate),
       has_vector_(shape.epilogue != Epilogue::none && shape.epilogue != Epilogue::relu) {
@@ -157,11 +165,15 @@ Product::Product(const Device& device, const ProductShape& shape, KernelChoices&
                                    &checked) == CUBLAS_STATUS_SUCCESS;
   };
   const std::string key = shape.text() + device.options().text();
+  const std::string what = who + (who.empty() ? "" : ": ") + shape.text();
   const auto recorded = choices.find(key);
-  if (!recorded || !read_record(*recorded, algorithm_) || !takes(algorithm_)) {
+  if (recorded) algorithm_ = read_record(key, *recorded);
+  const bool taken = recorded && takes(algorithm_);
+  if (recorded && !taken) log::warning(format("{}: its kept kernel cannot be made here: another one is chosen", what));
+  if (!taken) {
     const bool wanted = device.options().timing;
     const bool timing = wanted && choices.may_time(key);
-    choose(shape, timing);
+    choose(shape, what, timing);
     if (wanted && !timing) {
       choices.assume(key);
     } else {
@@ -172,20 +184,22 @@ Product::Product(const Device& device, const ProductShape& shape, KernelChoices&
   workspace_bytes_ = static_cast<std::int64_t>(checked.workspaceSize);
 }
 
-void Product::choose(const ProductShape& s, bool timing) {
+void Product::choose(const ProductShape& s, const std::string& what, bool timing) {
   const auto candidates = offered(*device_, Description(s, device_->options()));
   if (candidates.empty()) throw Error(ErrorKind::config, "cuBLASLt has no algorithm for " + s.text());
   algorithm_ = candidates.front().algo;
-  if (!timing) return;
+  if (!timing || candidates.size() == 1) return;
   try {
-    algorithm_ = fastest_of(s, candidates);
+    algorithm_ = fastest_of(s, candidates, what);
   } catch (const Error& error) {  // no memory for it, say
-    log::warning(format("{} is not timed: {}", s.text(), error.what()));
+    cudaGetLastError();
+    log::warning(format("{} is not timed: {}", what, error.what()));
   }
 }
 
 cublasLtMatmulAlgo_t Product::fastest_of(const ProductShape& s,
-                                         const std::vector<cublasLtMatmulHeuristicResult_t>& candidates) {
+                                         const std::vector<cublasLtMatmulHeuristicResult_t>& candidates,
+                                         const std::string& what) {
   const RandomBuffer a(s.rows * s.inner * size_of(s.operand), s.operand);
   const RandomBuffer b(s.inner * s.columns * size_of(s.operand), s.operand);
   const RandomBuffer c(s.rows * s.columns * size_of(s.result), s.result);
@@ -193,20 +207,15 @@ cublasLtMatmulAlgo_t Product::fastest_of(const ProductShape& s,
   std::size_t largest = 0;
   for (const auto& candidate : candidates) largest = std::max(largest, candidate.workspaceSize);
   const RandomBuffer workspace(static_cast<std::int64_t>(largest), DType::float32);
-  double fastest = 1e30;
-  cublasLtMatmulAlgo_t best = candidates.front().algo;
+  Timings timings(what);
   for (const cublasLtMatmulHeuristicResult_t& candidate : candidates) {
-    if (candidate.state != CUBLAS_STATUS_SUCCESS) continue;
     algorithm_ = candidate.algo;
     workspace_bytes_ = static_cast<std::int64_t>(candidate.workspaceSize);
-    const auto seconds = try_to_measure(s.text() + ", " + implementation(), [&](cudaStream_t stream) {
+    timings.measure(implementation(), [&](cudaStream_t stream) {
       run(stream, a.get(), b.get(), c.get(), has_vector_ ? vector.get() : nullptr, workspace.get());
     });
-    if (!seconds || *seconds >= fastest) continue;
-    fastest = *seconds;
-    best = candidate.algo;
   }
-  return best;
+  return candidates[timings.fastest()].algo;
 }
 
 std::string Product::implementation() const {

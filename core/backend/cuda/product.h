@@ -28,8 +28,9 @@ struct ProductShape {
 class Product {
  public:
   // Takes the recorded algorithm, else the fastest of those that cuBLASLt's heuristics offer, timed on random data, and
-  // records it. Throws Error{config} where cuBLASLt has no algorithm for it.
-  Product(const Device& device, const ProductShape& shape, KernelChoices& choices);
+  // records it. `who` needs it: for messages. Throws Error{config} where cuBLASLt has no algorithm for it, Error{data}
+  // where what is recorded is none.
+  Product(const Device& device, const ProductShape& shape, KernelChoices& choices, const std::string& who);
 
   std::int64_t workspace_bytes() const { return workspace_bytes_; }
   // "cublasLt algo 66 tile 20 stages 24".
@@ -40,9 +41,10 @@ class Product {
   void run(cudaStream_t stream, const void* a, const void* b, void* c, void* vector, void* workspace) const;
 
  private:
-  void choose(const ProductShape& shape, bool timing);
+  void choose(const ProductShape& shape, const std::string& what, bool timing);
   cublasLtMatmulAlgo_t fastest_of(const ProductShape& shape,
-                                  const std::vector<cublasLtMatmulHeuristicResult_t>& candidates);
+                                  const std::vector<cublasLtMatmulHeuristicResult_t>& candidates,
+                                  const std::string& what);
 
   const Device* device_;
   // Shared by copies of the product, which run one after the other.

@@ -33,9 +33,15 @@ class CudaEvent final : public Event {
 
 }  // namespace
 
-CudaStream::CudaStream(std::shared_ptr<Waits> waits)
+CudaStream::CudaStream(std::shared_ptr<Waits> waits, Priority priority)
     : stream_(make<OwnedStream>(
-          [](cudaStream_t* stream) { return cudaStreamCreateWithFlags(stream, cudaStreamNonBlocking); },
+          [priority](cudaStream_t* stream) {
+            int least = 0, greatest = 0;
+            const cudaError_t status = cudaDeviceGetStreamPriorityRange(&least, &greatest);
+            if (status != cudaSuccess) return status;
+            return cudaStreamCreateWithPriority(stream, cudaStreamNonBlocking,
+                                                priority == Priority::high ? greatest : least);
+          },
           "cudaStreamCreate")),
       waits_(std::move(waits)),
       ring_(64) {}

@@ -13,8 +13,9 @@ namespace trainctl::cuda {
 
 class CudaStream final : public Stream {
  public:
+  enum class Priority { usual, high };
   // `waits` is that of the backend.
-  explicit CudaStream(std::shared_ptr<Waits> waits);
+  CudaStream(std::shared_ptr<Waits> waits, Priority priority);
   ~CudaStream() override;
 
   // Host work runs on a thread of CUDA's, which must not call CUDA itself.

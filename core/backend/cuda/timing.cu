@@ -4,7 +4,6 @@
 #include <algorithm>
 
 #include "core/backend/cuda/grid.h"
-#include "core/base/log.h"
 
 namespace trainctl::cuda {
 namespace {
@@ -69,16 +68,6 @@ double measure(cudaStream_t stream, const std::function<void()>& work) {
   const int calls = std::clamp(static_cast<int>(2 / (best + 1e-3f)), 1, 20);
   for (int repetition = 0; repetition < 4 && best < 50; ++repetition) best = std::min(best, milliseconds(calls));
   return 1e-3 * best;
-}
-
-std::optional<double> try_to_measure(const std::string& candidate, const std::function<void(cudaStream_t)>& work) {
-  try {
-    return measure(work);
-  } catch (const Error& error) {
-    cudaGetLastError();
-    log::warning(candidate + " is left out: " + error.what());
-    return {};
-  }
 }
 
 }  // namespace trainctl::cuda

@@ -3,8 +3,6 @@
 
 #include <cstdint>
 #include <functional>
-#include <optional>
-#include <string>
 
 #include "core/backend/cuda/handle.h"
 #include "core/tensor/dtype.h"
@@ -29,8 +27,5 @@ class RandomBuffer {
 double measure(const std::function<void(cudaStream_t)>& work);
 // The same of work that queues on this stream.
 double measure(cudaStream_t stream, const std::function<void()>& work);
-
-// The same for one of several candidates: none where it fails although it was offered, with a warning that names it.
-std::optional<double> try_to_measure(const std::string& candidate, const std::function<void(cudaStream_t)>& work);
 
 }  // namespace trainctl::cuda

@@ -3,24 +3,14 @@
 
 #include <memory>
 
+#include "core/backend/cuda/plans.h"
 #include "core/backend/cuda/timing.h"
+#include "core/backend/cuda/timings.h"
 #include "core/base/format.h"
+#include "core/base/log.h"
 
 namespace trainctl::cuda {
 namespace {
-
-// What a choice depends on beside the hardware: the op, the types of its tensors, and what kernels may do.
-std::string key_of(const LowerContext& context) {
-  std::string text(context.op.def->kind());
-  if (const std::string attributes = context.op.def->attributes(); !attributes.empty()) text += " " + attributes;
-  const auto append = [&](const TensorType& type) {
-    text += format(" {}:{}", name_of(type.dtype), to_string(type.shape));
-  };
-  for (std::size_t i = 0; i < context.op.inputs.size(); ++i) append(context.input(i));
-  text += " ->";
-  for (std::size_t i = 0; i < context.op.outputs.size(); ++i) append(context.output(i));
-  return text + context.device.options().text();
-}
 
 // The op's tensors with random values, as each way wants them, to time ways on: in place where the op allows it, as the
 // memory plan nearly always can.
@@ -28,12 +18,10 @@ class Bench {
  public:
   explicit Bench(const LowerContext& context) : context_(context) {}
 
-  // None where the way fails although it could be made, or where there is no memory to run it.
-  std::optional<double> seconds(const Way& way) {
-    return try_to_measure(format("{}: {}", context_.label(), way.implementation), [&](cudaStream_t stream) {
-      if (way_ != &way) bind(way);
-      way.run(Places{{binding_, Slot{}}, stream});
-    });
+  // Queues the way.
+  void run(const Way& way, cudaStream_t stream) {
+    if (way_ != &way) bind(way);
+    way.run(Places{{binding_, Slot{}}, stream});
   }
 
  private:
@@ -79,26 +67,36 @@ class Bench {
 
 // The fastest way and its name; the first where there is only one, or nothing is timed.
 std::optional<std::pair<std::string, Way>> best(const LowerContext& context, const Ways& ways, bool timing) {
+  const std::vector<std::string> names = ways.names();
+  if (timing && ways.prepare) ways.prepare(names);
   std::vector<std::pair<std::string, Way>> made;
-  for (const std::string& name : ways.names()) {
+  for (const std::string& name : names) {
     if (auto way = ways.make(name)) made.emplace_back(name, std::move(*way));
     if (!made.empty() && !timing) break;
   }
   if (made.empty()) return {};
   if (made.size() == 1) return std::move(made[0]);
   Bench bench(context);
-  std::optional<std::size_t> fastest;
-  double least = 0;
-  for (std::size_t i = 0; i < made.size(); ++i) {
-    const auto seconds = bench.seconds(made[i].second);
-    if (!seconds || (fastest && *seconds >= least)) continue;
-    least = *seconds;
-    fastest = i;
+  Timings timings(context.label());
+  for (const auto& [name, way] : made) {
+    timings.measure(way.implementation, [&bench, &way = way](cudaStream_t stream) { bench.run(way, stream); });
   }
-  return std::move(made[fastest.value_or(0)]);
+  return std::move(made[timings.fastest()]);
 }
 
 }  // namespace
+
+std::string way_key(const LowerContext& context) {
+  std::string text(context.op.def->kind());
+  if (const std::string attributes = context.op.def->attributes(); !attributes.empty()) text += " " + attributes;
+  const auto append = [&](const TensorType& type) {
+    text += format(" {}:{}", name_of(type.dtype), to_string(type.shape));
+  };
+  for (std::size_t i = 0; i < context.op.inputs.size(); ++i) append(context.input(i));
+  text += " ->";
+  for (std::size_t i = 0; i < context.op.outputs.size(); ++i) append(context.output(i));
+  return text + context.device.options().text();
+}
 
 Lowering lowering_of(const LowerContext& context, const Way& way) {
   Lowering lowering = own_kernel(context, way.run, way.workspace_bytes);
@@ -108,9 +106,11 @@ Lowering lowering_of(const LowerContext& context, const Way& way) {
 }
 
 Lowering lower_fastest(const LowerContext& context, const Ways& ways) {
-  const std::string key = key_of(context);
+  const std::string key = way_key(context);
   if (const auto recorded = context.choices.find(key)) {
     if (const auto way = ways.make(*recorded)) return lowering_of(context, *way);
+    log::warning(
+        format("{}: its kept kernel, {}, cannot be made here: another one is chosen", context.label(), *recorded));
   }
   const bool wanted = context.device.options().timing;
   const bool timing = wanted && context.choices.may_time(key);
@@ -127,6 +127,7 @@ Lowering lower_fastest(const LowerContext& context, const Ways& ways) {
   } else {
     context.choices.record(key, chosen->first);
   }
+  context.plans.settle(false);
   return lowering_of(context, chosen->second);
 }
 

@@ -22,7 +22,12 @@ struct Way {
 struct Ways {
   std::function<std::vector<std::string>()> names;  // the most promising first
   std::function<std::optional<Way>(const std::string& name)> make;
+  std::function<void(const std::vector<std::string>& names)> prepare;  // before all of them are made; may be null
 };
+
+// Under which the way of an op is recorded: what a choice depends on beside the hardware, which is the op, the types of
+// its tensors, and what kernels may do.
+std::string way_key(const LowerContext& context);
 
 // The recorded way, else the fastest on random data, or where options().timing is off the first that can be made.
 // Records it. Throws Error{config} where there is none.

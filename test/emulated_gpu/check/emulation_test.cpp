@@ -17,7 +17,7 @@ namespace {
 
 template <class Kernel>
 cudaError_t run(dim3 grid, int threads, Kernel kernel) {
-  emulated::launch(grid, dim3(static_cast<unsigned>(threads)), nullptr, kernel);
+  emulated::launch(nullptr, grid, dim3(static_cast<unsigned>(threads)), nullptr, kernel);
   const cudaError_t launched = cudaGetLastError();
   return launched == cudaSuccess ? cudaDeviceSynchronize() : launched;
 }
@@ -53,7 +53,7 @@ struct Event {
 
 // Sets a float when the stream comes to it.
 cudaError_t set(float* place, float value, cudaStream_t stream) {
-  emulated::launch(dim3(1), dim3(1), stream, [=] { *place = value; });
+  emulated::launch(nullptr, dim3(1), dim3(1), stream, [=] { *place = value; });
   return cudaGetLastError();
 }
 
@@ -182,6 +182,27 @@ TEST_CASE("a capture becomes a graph that keeps its orderings") {
   }
   CHECK(cudaGraphExecDestroy(exec) == cudaSuccess);
   CHECK(cudaGraphDestroy(graph) == cudaSuccess);
+}
+
+TEST_CASE("a kernel that was never loaded is not captured") {
+  const int kernels[2] = {};  // what stands for them
+  const Stream stream;
+  const Floats value(1);
+  const auto captured = [&](const void* kernel) {
+    REQUIRE(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal) == cudaSuccess);
+    emulated::launch(kernel, dim3(1), dim3(1), stream, [place = value.data] { *place = 1; });
+    const cudaError_t launched = cudaGetLastError();
+    cudaGraph_t graph = nullptr;
+    const cudaError_t ended = cudaStreamEndCapture(stream, &graph);
+    if (graph != nullptr) cudaGraphDestroy(graph);
+    cudaGetLastError();
+    return launched == cudaSuccess && ended == cudaSuccess;
+  };
+  CHECK_FALSE(captured(&kernels[0]));
+  CHECK(captured(&kernels[0]));
+  cudaFuncAttributes attributes{};
+  REQUIRE(cudaFuncGetAttributes(&attributes, static_cast<const void*>(&kernels[1])) == cudaSuccess);
+  CHECK(captured(&kernels[1]));
 }
 
 TEST_CASE("what a capture does not allow spoils it") {

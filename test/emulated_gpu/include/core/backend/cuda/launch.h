@@ -15,9 +15,15 @@ template <class... Parameters, class... Arguments>
 void launch(void (*kernel)(Parameters...), dim3 blocks, int threads, cudaStream_t stream, Arguments... arguments) {
   const std::tuple<Parameters...> values(static_cast<Parameters>(arguments)...);
   static_assert((std::is_trivially_copyable_v<Parameters> && ...), "kernel arguments are copied byte by byte");
-  emulated::launch(blocks, dim3(static_cast<unsigned>(threads)), stream,
+  emulated::launch(reinterpret_cast<const void*>(kernel), blocks, dim3(static_cast<unsigned>(threads)), stream,
                    [kernel, values] { std::apply([kernel](auto... each) { kernel(each...); }, values); });
   check(cudaPeekAtLastError(), "kernel launch");
+}
+
+template <class... Parameters>
+void load_kernel(void (*kernel)(Parameters...)) {
+  cudaFuncAttributes attributes{};
+  check(cudaFuncGetAttributes(&attributes, reinterpret_cast<const void*>(kernel)), "cudaFuncGetAttributes");
 }
 
 }  // namespace trainctl::cuda

@@ -1,0 +1,132 @@
+// Choosing between ways on CUDA: what is recorded, what is said, and what cannot be timed.
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "core/base/error.h"
+#include "core/base/log.h"
+#include "core/graph/ops/linear.h"
+#include "test/backend/run_op.h"
+#include "test/catch.h"
+
+using namespace trainctl;
+using namespace trainctl::test;
+
+namespace {
+
+// What is logged while it lives.
+class Logged {
+ public:
+  Logged() : path_(std::filesystem::temp_directory_path() / ("ways-" + std::to_string(getpid()))) {
+    std::filesystem::remove(path_);
+    log::add_file(path_, log::Level::debug);
+  }
+  ~Logged() { std::filesystem::remove(path_); }
+
+  std::vector<std::string> lines_with(const std::string& part) const {
+    std::vector<std::string> found;
+    std::ifstream file(path_);
+    for (std::string line; std::getline(file, line);) {
+      if (line.find(part) != std::string::npos) found.push_back(line);
+    }
+    return found;
+  }
+
+ private:
+  std::string path_;
+};
+
+// The same choices, of which those for keys with this beginning are another.
+KernelChoices replaced(const KernelChoices& choices, const std::string& beginning, const std::string& value) {
+  KernelChoices all;
+  std::istringstream lines(choices.text());
+  for (std::string line; std::getline(lines, line);) {
+    const std::string key = line.substr(0, line.find('\t'));
+    all.record(key, key.starts_with(beginning) ? value : line.substr(key.size() + 1));
+  }
+  return all;
+}
+
+}  // namespace
+
+TEST_CASE("the gradient of a dense layer's bias comes with the product or by itself, and both are timed") {
+  const Logged logged;
+  const DType dtype = GENERATE(DType::float32, DType::bfloat16);
+  const auto backend = backend_under_test();
+  const Value x = random_value({96, 24}, dtype, 1), dy = random_value({96, 40}, dtype, 2);
+  const auto def = std::make_shared<DenseGradWeights>(true, false);
+  KernelChoices choices;
+  const auto chosen = run_op(*backend, def, {x, dy}, {}, &choices);
+  CHECK(!logged.lines_with("timed dense_grad_weights").empty());
+  std::size_t ways = 0;
+  for (const std::string& line : logged.lines_with("timed dense_grad_weights")) {
+    ways += line.find(": product") == std::string::npos ? 1 : 0;  // else of one of the products' algorithms
+    CHECK(line.ends_with(" ms"));
+  }
+  CHECK(ways == 2);
+  for (const std::string way : {"product", "product and bias"}) {
+    CAPTURE(name_of(dtype), way);
+    KernelChoices recorded = replaced(choices, "dense_grad_weights", way);
+    Lowering lowering;
+    const auto outputs = run_op(*backend, def, {x, dy}, {}, &recorded, &lowering);
+    CHECK((lowering.implementation.find("with the bias") != std::string::npos) == (way != "product"));
+    CHECK(largest_error(outputs[0], chosen[0].values) < 1e-5);
+    CHECK(largest_error(outputs[1], chosen[1].values) < 1e-5);
+  }
+}
+
+TEST_CASE("a recorded product that is damaged is an error of the data, one for something else is told") {
+  const Logged logged;
+  const auto backend = backend_under_test();
+  const auto def = std::make_shared<Dense>();
+  const Value x = random_value({16, 24}, DType::float32, 1), kernel = random_value({24, 40}, DType::float32, 2);
+  KernelChoices choices;
+  const auto expected = run_op(*backend, def, {x, kernel}, {}, &choices);
+  for (const std::string& damaged : {std::string("x"), std::string(128, 'g'), std::string(127, '0')}) {
+    KernelChoices recorded = replaced(choices, "product", damaged);
+    try {
+      run_op(*backend, def, {x, kernel}, {}, &recorded);
+      FAIL("it was taken");
+    } catch (const Error& error) {
+      CHECK(error.kind() == ErrorKind::data);
+      CHECK(std::string(error.what()).find("is no algorithm of cuBLASLt") != std::string::npos);
+    }
+  }
+  KernelChoices other = replaced(choices, "product", std::string(128, '0'));
+  CHECK(largest_error(run_op(*backend, def, {x, kernel}, {}, &other)[0], expected[0].values) < 1e-5);
+  CHECK(logged.lines_with("its kept kernel cannot be made here: another one is chosen").size() == 1);
+  CHECK(other == choices);
+}
+
+TEST_CASE("where no candidate can be timed that is said, with the op, its place and the reasons") {
+  const Logged logged;
+  const auto backend = backend_under_test();
+  // More than there is memory for.
+  const std::int64_t rows = backend->free_memory() / (64 * size_of(DType::float32)) + 1;
+  Program program;
+  const auto add = [&](const Shape& shape) {
+    program.tensors.push_back({.name = "t", .type = {shape, DType::float32}});
+    return static_cast<TensorId>(program.tensors.size() - 1);
+  };
+  Op op{std::make_shared<DenseGradWeights>(true, false),
+        {add({rows, 64}), add({rows, 8})},
+        {add({64, 8}), add({8})},
+        "fc1",
+        Place{"big.yaml", 12, 7}};
+  std::vector<Layout> inputs;
+  for (const TensorId id : op.inputs) inputs.push_back(logical_layout(program.tensor(id).type));
+  KernelChoices choices;
+  const Lowering lowering = backend->lower(op, program, inputs, choices);
+  CHECK(!lowering.implementation.empty());
+  const std::string who = "dense_grad_weights 'fc1' (big.yaml:12:7): ";
+  CHECK(logged.lines_with(who + "product ").size() == 2);  // neither product's algorithms
+  CHECK(logged.lines_with("is not timed: cudaMalloc: ").size() == 2);
+  CHECK(logged.lines_with("is left out: cudaMalloc: ").size() == 2);
+  const auto none =
+      logged.lines_with("dense_grad_weights 'fc1' (big.yaml:12:7) is not timed: none of its 2 candidates ran (");
+  REQUIRE(none.size() == 1);
+  CHECK(none[0].find("cudaMalloc: ") != std::string::npos);
+  CHECK(none[0].ends_with(" is taken"));
+}
