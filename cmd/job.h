@@ -43,6 +43,10 @@ class Job {
   World& world() { return world_; }
   const Backend& backend() const { return *device_.backend; }
   Stream& host_stream() { return device_.host; }
+  // For what the engine reads.
+  AllocateBatch batch_memory() const {
+    return [&backend = *device_.backend](std::int64_t bytes) { return backend.allocate_host(bytes); };
+  }
   Engine& engine() { return *engine_; }
   const RunPrograms& programs() const { return programs_; }
   const KernelChoices& choices() const { return choices_; }

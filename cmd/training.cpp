@@ -204,11 +204,12 @@ int train(const RunSpec& stated, const TrainingRequest& request, RankContext& co
   plan.facts = run_facts(job, data.info(), world.size(), batch, plan.total_steps);
   const StopRequest stop;  // until here there was nothing to save
   const auto stop_requested = [&stop] { return stop.pending(); };
-  const auto training = data.training(batch, job.share(), start, context.threads, job.target_form(), stop_requested);
+  const auto training =
+      data.training(batch, job.share(), start, context.threads, job.target_form(), job.batch_memory(), stop_requested);
   std::unique_ptr<BatchSource> validation;
   if (data.has(PartKind::validation))
-    validation =
-        data.evaluation(PartKind::validation, batch, job.share(), context.threads, job.target_form(), stop_requested);
+    validation = data.evaluation(PartKind::validation, batch, job.share(), context.threads, job.target_form(),
+                                 job.batch_memory(), stop_requested);
   if (lead.directory) claim(lead, spec, request, with_findings(request.config, data, world.size(), batch));
   join_log(lead.directory ? lead.directory->path() : "", context, device.host);
   tell_memory(job.engine().memory());

@@ -2,10 +2,12 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "core/backend/memory.h"
 #include "core/graph/ops/activations.h"
 #include "core/metrics/target_form.h"
 #include "core/tensor/shape.h"
@@ -47,10 +49,14 @@ struct Batch {
   DataPosition position;  // of the first sample of the global batch
   bool last_of_epoch = false;
   double waited_seconds = 0;  // how long next() waited for the data
+  bool host_memory = false;   // the inputs lie in memory of Backend::allocate_host()
   // False where the data did not come and a stop was requested: inputs and targets are zero, weights are NaN, so that a
   // step with it is left out on all ranks. Every later batch of the source is so too.
   bool complete = true;
 };
+
+// Memory for batches: Backend::allocate_host(), from which devices copy beside their work. Null: any memory.
+using AllocateBatch = std::function<Memory(std::int64_t bytes)>;
 
 // Which share of each global batch a rank takes: samples [rank * B / ranks, (rank + 1) * B / ranks) of the B.
 struct DataShare {

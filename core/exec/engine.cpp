@@ -16,6 +16,9 @@ namespace {
 // What a rank without data adds to the sum of stop requests: more than all ranks' own requests come to.
 constexpr float abandon_request = 1 << 20;
 
+// From so many on, inputs are not copied on the host first, which takes longer than the wait for the device's copy.
+constexpr std::int64_t direct_bytes = 256 << 10;
+
 }  // namespace
 
 Engine::~Engine() {
@@ -62,17 +65,20 @@ void Engine::write_scalar(Turn& turn, int program, TensorId tensor, T value) {
   std::memcpy(turn.host.get() + at.offset, &value, sizeof(T));
 }
 
-// The batch where the step's copies find it: as it lies in the host's memory, or in the turn's own on the device.
+// The batch where the step's copies find it: as it lies in the host's memory, or in the turn's own on the device. Large
+// inputs are copied there from where they lie, and the rest by way of the turn's memory on the host.
 void Engine::bring(Turn& turn, const Batch& batch) {
   const Program& program = programs_[static_cast<std::size_t>(turn.program)].program;
   const auto parts = batch_parts(program.batch);
   const std::array<const View*, step_inputs> views{nullptr, &batch.inputs, &batch.targets, &batch.weights,
                                                    &batch.samples};
-  std::int64_t bytes = 0;  // that travel: up to the end of the last part
+  constexpr auto inputs = static_cast<std::size_t>(StepInputs::inputs);
   const auto staged = [&](std::size_t part) {
     return (turn.device != nullptr ? turn.device : turn.host.get()) + plan_.staging.offsets[part];
   };
   turn.sources[0] = staged(0);
+  turn.direct = false;
+  std::int64_t bytes = plan_.of(Region::scalars);  // that travel by way of the turn's memory
   for (std::size_t i = 1; i < parts.size(); ++i) {
     if (parts[i] == no_tensor) continue;
     const View* view = views[i];
@@ -83,13 +89,18 @@ void Engine::bring(Turn& turn, const Batch& batch) {
       turn.sources[i] = static_cast<const std::byte*>(view->data);
       continue;
     }
-    const std::int64_t size = type.bytes() * program.micro_batches;
-    std::memcpy(turn.host.get() + plan_.staging.offsets[i], view->data, static_cast<std::size_t>(size));
     turn.sources[i] = staged(i);
-    bytes = plan_.staging.offsets[i] + size;
+    const std::int64_t size = type.bytes() * program.micro_batches, offset = plan_.staging.offsets[i];
+    turn.direct = turn.direct || (i == inputs && batch.host_memory && size >= direct_bytes);
+    if (i == inputs && turn.direct) {
+      backend_.copy(turn.device + offset, view->data, size, *copies_);
+    } else {
+      std::memcpy(turn.host.get() + offset, view->data, static_cast<std::size_t>(size));
+      bytes = std::max(bytes, offset + size);
+    }
   }
   if (copies_ == nullptr) return;
-  backend_.copy(turn.device, turn.host.get(), std::max(bytes, plan_.of(Region::scalars)), *copies_);
+  backend_.copy(turn.device, turn.host.get(), bytes, *copies_);
   turn.brought->record(*copies_);
   turn.brought->wait(*compute_);
 }
@@ -134,17 +145,7 @@ void Engine::start(int program, const Batch& batch, const StepInput& input) {
   queue(number);
   ++started_;
   ++under_way_;
-}
-
-void Engine::take_results(int turn) {
-  Turn& t = *turns_[static_cast<std::size_t>(turn)];
-  const FlatLayout& flat = programs_.front().program.flat;
-  const std::int64_t scalars = plan_.of(Region::scalars);
-  const std::int64_t gradients = flat.trainable_count * size_of(DType::float32);
-  const std::array parts{CopyPart{t.results.get(), base(Region::scalars), scalars},
-                         CopyPart{t.results.get() + scalars, base(Region::gradients) + gradients,
-                                  flat.gradient_count * size_of(DType::float32) - gradients}};
-  backend_.copy_all(parts, *compute_);
+  if (turn.direct) turn.brought->synchronize();  // beside the step before: the batch's memory is free then
 }
 
 double Engine::read_sum(const Turn& turn, TensorId tensor, int element) const {

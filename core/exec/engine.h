@@ -103,7 +103,7 @@ class Engine {
   void refresh_copies(int program);
   void bring(Turn& turn, const Batch& batch);
   void queue(int turn);
-  void take_results(int turn);
+  std::vector<CopyPart> results_of(int program, const Turn& turn) const;
   template <class T>
   void write_scalar(Turn& turn, int program, TensorId tensor, T value);
   double read_sum(const Turn& turn, TensorId tensor, int element = 0) const;

@@ -105,8 +105,49 @@ void Engine::bind(int program) {
     bind_batch(program, item, *bound);
     for (const StepUnit& unit : units_of(program, item.segment, slot(item.slot), *bound)) bound->work->add(unit);
   }
-  bound->work->complete([this](int turn) { take_results(turn); });
+  for (const auto& turn : turns_) bound->results.push_back(results_of(program, *turn));
+  bound->work->complete([this, &results = bound->results](int turn) {
+    backend_.copy_all(results[static_cast<std::size_t>(turn)], *compute_);
+  });
   bound_.push_back(std::move(bound));
+}
+
+// What the host reads of a step: each value with its neighbours of the same 64 bytes, and one copy for all in a row.
+std::vector<CopyPart> Engine::results_of(int program, const Turn& turn) const {
+  const StepTensors& step = programs_[static_cast<std::size_t>(program)].program.step;
+  std::vector<TensorId> read{step.count, step.loss, step.gradient_norm, step.agree};
+  read.insert(read.end(), step.metrics.begin(), step.metrics.end());
+  std::vector<std::pair<std::int64_t, std::int64_t>> ranges;  // of the results: first byte, end
+  const std::int64_t tail = programs_.front().program.flat.trainable_count * size_of(DType::float32);
+  const std::int64_t scalars = plan_.of(Region::scalars);
+  const auto rounded = [](std::int64_t bytes) { return bytes / 64 * 64; };
+  for (TensorId id : read) {
+    if (id == no_tensor) continue;
+    const Location& at = plan_.programs[static_cast<std::size_t>(program)].tensors[static_cast<std::size_t>(id)];
+    const bool is_scalar = at.region == Region::scalars;
+    const std::int64_t first = is_scalar ? at.offset : scalars + at.offset - tail;
+    const std::int64_t begin = is_scalar ? 0 : scalars;
+    const std::int64_t end = is_scalar ? scalars : turn.results.bytes;
+    const std::int64_t bytes = programs_[static_cast<std::size_t>(program)].program.tensor(id).type.bytes();
+    ranges.emplace_back(begin + rounded(first - begin), std::min(end, begin + rounded(first - begin + bytes + 63)));
+  }
+  std::sort(ranges.begin(), ranges.end());
+  std::vector<CopyPart> parts;
+  std::int64_t copied = 0;
+  for (const auto& [first, end] : ranges) {
+    const std::int64_t begin = std::max(first, copied);
+    if (begin >= end) continue;
+    std::byte* from =
+        begin < scalars ? base(Region::scalars) + begin : base(Region::gradients) + tail + begin - scalars;
+    const bool goes_on = !parts.empty() && begin == copied && begin != scalars;
+    if (goes_on) {
+      parts.back().bytes += end - begin;
+    } else {
+      parts.push_back({turn.results.get() + begin, from, end - begin});
+    }
+    copied = end;
+  }
+  return parts;
 }
 
 // A micro-batch's part of the batch goes to its slot before the forward pass.

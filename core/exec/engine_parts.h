@@ -11,6 +11,7 @@ struct Engine::Bound {
   std::vector<std::vector<std::unique_ptr<Kernel>>> kernels;  // [segment][op]; null: nothing to run
   std::vector<StepUnit> copies;                               // write its compute copies, in their order
   bool trains = false;                                        // it changes the weights
+  std::vector<std::vector<CopyPart>> results;                 // that the host reads, by turn
 };
 
 // Where the values of one step lie while it is under way.
@@ -19,6 +20,7 @@ struct Engine::Turn {
   std::byte* device = nullptr;  // the same on the device; null where the host's memory is read
   Memory results;               // in the host's memory: the scalars, then the reduced tail of the gradient region
   StepSources sources{};
+  bool direct = false;             // the inputs come from the batch's own memory
   std::unique_ptr<Event> brought;  // the copy to the device is done
   std::unique_ptr<Event> done;
   int program = 0;

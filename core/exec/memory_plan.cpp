@@ -233,7 +233,9 @@ StagingPlan plan_staging(const std::vector<LoweredProgram>& programs, std::int64
     }
   }
   StagingPlan staging;
-  for (std::size_t part = 0; part < step_inputs; ++part) {
+  for (const StepInputs one :
+       {StepInputs::scalars, StepInputs::targets, StepInputs::weights, StepInputs::samples, StepInputs::inputs}) {
+    const auto part = static_cast<std::size_t>(one);
     staging.offsets[part] = staging.bytes;
     staging.bytes = checked_add(staging.bytes, aligned(largest[part]));
   }

@@ -30,7 +30,8 @@ struct ProgramPlaces {
   std::vector<std::vector<std::int64_t>> workspaces;  // [segment][op]: offset in the slot, -1 where there is none
 };
 
-// Where scalars and batch lie side by side on their way to a step, by StepInputs.
+// Where scalars and batch lie side by side on their way to a step, by StepInputs: the inputs, which may come from
+// memory of their own, behind the rest.
 struct StagingPlan {
   std::array<std::int64_t, step_inputs> offsets{};
   std::int64_t bytes = 0;

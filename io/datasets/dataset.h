@@ -22,6 +22,7 @@ struct DatasetFacts {
   std::vector<std::string> class_names;  // may be empty
   std::string fingerprint;               // of what the samples are; the same for a copy of the data
   std::string warning;                   // of what is not read; may be empty
+  double scale = 1, offset = 0;          // a stored value v stands for scale * v + offset
 };
 
 // One sample as it is stored. The memory is reused from read to read; `values` and `target` point into it or into the

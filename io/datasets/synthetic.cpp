@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstring>
 #include <mutex>
 
 #include "core/base/format.h"
@@ -14,6 +15,10 @@ namespace {
 
 constexpr std::uint32_t of_pattern = 1, of_noise = 2;
 
+// Bytes b of patterns and of noise stand for byte_step * b - 1. A sample's bytes are half the sum of both, and stand
+// for the whole sum.
+constexpr double byte_step = 1.0 / 128;
+
 // Adds values in [-1, 1) to what is there.
 void add_uniform(const RandomKey& key, std::uint64_t row, std::int64_t count, float* values) {
   for (std::int64_t i = 0; i < count; i += 4) {
@@ -23,24 +28,39 @@ void add_uniform(const RandomKey& key, std::uint64_t row, std::int64_t count, fl
   }
 }
 
-class SyntheticDataset final : public Dataset {
+void fill_bytes(const RandomKey& key, std::uint64_t row, std::int64_t count, std::uint8_t* bytes) {
+  constexpr std::int64_t of_block = sizeof(PhiloxBlock);
+  for (std::int64_t i = 0; i < count; i += of_block) {
+    const PhiloxBlock block = key.block(row, static_cast<std::uint32_t>(i / of_block));
+    std::memcpy(bytes + i, block.data(), static_cast<std::size_t>(std::min(of_block, count - i)));
+  }
+}
+
+void require_memory(std::int64_t bytes) {
+  const std::int64_t all = std::int64_t{sysconf(_SC_PHYS_PAGES)} * sysconf(_SC_PAGESIZE);
+  if (bytes <= all) return;
+  throw Error(ErrorKind::resource,
+              format("synthetic data: {} are needed, and this machine has {}", byte_text(bytes), byte_text(all)),
+              "use a smaller `shape`, or fewer `classes`");
+}
+
+class SyntheticDataset : public Dataset {
  public:
-  SyntheticDataset(const Shape& shape, std::int64_t classes, std::int64_t first, std::int64_t size, std::uint64_t seed)
+  SyntheticDataset(const Shape& shape, DType dtype, std::int64_t classes, std::int64_t first, std::int64_t size,
+                   std::uint64_t seed)
       : classes_(classes),
         first_(first),
         size_(size),
         count_(shape.count()),
-        noise_{seed, Purpose::synthetic, 0, of_noise},
-        pattern_key_{seed, Purpose::synthetic, 0, of_pattern} {
+        pattern_{seed, Purpose::synthetic, 0, of_pattern},
+        noise_{seed, Purpose::synthetic, 0, of_noise} {
     facts_.sample = shape;
-    facts_.dtype = DType::float32;
+    facts_.dtype = dtype;
     facts_.classes = classes;
     if (classes == 0) facts_.target = Shape{1};
-    facts_.fingerprint = format("synthetic {} {} {} {} {}", to_string(shape), classes, first, size, seed);
+    facts_.fingerprint =
+        format("synthetic {} {} {} {} {} {}", trainctl::name_of(dtype), to_string(shape), classes, first, size, seed);
     require_memory(checked_multiply(count_, size_of(DType::float32)));
-    const std::int64_t patterns = std::max<std::int64_t>(1, classes);
-    require_memory(patterns * static_cast<std::int64_t>(sizeof(Pattern)));
-    patterns_ = std::make_unique<Pattern[]>(static_cast<std::size_t>(patterns));
   }
 
   const DatasetFacts& facts() const override { return facts_; }
@@ -51,22 +71,43 @@ class SyntheticDataset final : public Dataset {
     return static_cast<std::int32_t>((first_ + index) % classes_);
   }
 
+ protected:
+  std::int64_t pattern_number(std::int64_t index) const { return classes_ > 0 ? label(index) : 0; }
+  std::uint64_t row(std::int64_t index) const { return static_cast<std::uint64_t>(first_ + index); }
+  void set_target(double sum_of_products, Sample& sample) const {
+    sample.target_buffer.assign(1, static_cast<float>(sum_of_products / static_cast<double>(count_)));
+    sample.target = sample.target_buffer.data();
+  }
+
+  std::int64_t classes_, first_, size_, count_;
+  RandomKey pattern_, noise_;
+  DatasetFacts facts_;
+};
+
+class SyntheticValues final : public SyntheticDataset {
+ public:
+  SyntheticValues(const Shape& shape, std::int64_t classes, std::int64_t first, std::int64_t size, std::uint64_t seed)
+      : SyntheticDataset(shape, DType::float32, classes, first, size, seed) {
+    const std::int64_t patterns = std::max<std::int64_t>(1, classes);
+    require_memory(patterns * static_cast<std::int64_t>(sizeof(Pattern)));
+    patterns_ = std::make_unique<Pattern[]>(static_cast<std::size_t>(patterns));
+  }
+
   void read(std::int64_t index, Sample& sample) const override {
     sample.shape = facts_.sample;
     sample.dtype = DType::float32;
     sample.buffer.resize(static_cast<std::size_t>(count_) * sizeof(float));
     auto* values = reinterpret_cast<float*>(sample.buffer.data());
     std::fill_n(values, count_, 0.0f);
-    const std::vector<float>& pattern = pattern_of(classes_ > 0 ? label(index) : 0);
+    const std::vector<float>& pattern = pattern_values(pattern_number(index));
     if (classes_ > 0) std::copy_n(pattern.data(), count_, values);
-    add_uniform(noise_, static_cast<std::uint64_t>(first_ + index), count_, values);
+    add_uniform(noise_, row(index), count_, values);
     sample.values = values;
     if (classes_ > 0) return;
     double product = 0;
     for (std::int64_t i = 0; i < count_; ++i)
       product += double{values[i]} * double{pattern[static_cast<std::size_t>(i)]};
-    sample.target_buffer.assign(1, static_cast<float>(product / static_cast<double>(count_)));
-    sample.target = sample.target_buffer.data();
+    set_target(product, sample);
   }
 
  private:
@@ -76,34 +117,57 @@ class SyntheticDataset final : public Dataset {
     std::vector<float> values;
   };
 
-  const std::vector<float>& pattern_of(std::int64_t c) const {
-    Pattern& pattern = patterns_[static_cast<std::size_t>(c)];
+  const std::vector<float>& pattern_values(std::int64_t number) const {
+    Pattern& pattern = patterns_[static_cast<std::size_t>(number)];
     std::call_once(pattern.made, [&] {
       pattern.values.resize(static_cast<std::size_t>(count_));
-      add_uniform(pattern_key_, static_cast<std::uint64_t>(c), count_, pattern.values.data());
+      add_uniform(pattern_, static_cast<std::uint64_t>(number), count_, pattern.values.data());
     });
     return pattern.values;
   }
 
-  static void require_memory(std::int64_t bytes) {
-    const std::int64_t all = std::int64_t{sysconf(_SC_PHYS_PAGES)} * sysconf(_SC_PAGESIZE);
-    if (bytes <= all) return;
-    throw Error(ErrorKind::resource,
-                format("synthetic data: {} are needed, and this machine has {}", byte_text(bytes), byte_text(all)),
-                "use a smaller `shape`, or fewer `classes`");
+  std::unique_ptr<Pattern[]> patterns_;
+};
+
+// Patterns are made anew for each sample, which takes no longer than its noise.
+class SyntheticImages final : public SyntheticDataset {
+ public:
+  SyntheticImages(const Shape& shape, std::int64_t classes, std::int64_t first, std::int64_t size, std::uint64_t seed)
+      : SyntheticDataset(shape, DType::uint8, classes, first, size, seed) {
+    facts_.scale = 2 * byte_step;
+    facts_.offset = -2;
   }
 
-  std::int64_t classes_, first_, size_, count_;
-  RandomKey noise_, pattern_key_;
-  DatasetFacts facts_;
-  std::unique_ptr<Pattern[]> patterns_;
+  void read(std::int64_t index, Sample& sample) const override {
+    sample.shape = facts_.sample;
+    sample.dtype = DType::uint8;
+    sample.buffer.resize(static_cast<std::size_t>(2 * count_));
+    auto* values = reinterpret_cast<std::uint8_t*>(sample.buffer.data());
+    std::uint8_t* pattern = values + count_;
+    fill_bytes(noise_, row(index), count_, values);
+    fill_bytes(pattern_, static_cast<std::uint64_t>(pattern_number(index)), count_, pattern);
+    sample.values = values;
+    const auto half_sum = [](int a, int b) { return static_cast<std::uint8_t>((a + b) / 2); };
+    if (classes_ > 0) {
+      for (std::int64_t i = 0; i < count_; ++i) values[i] = half_sum(values[i], pattern[i]);
+      return;
+    }
+    constexpr int zero = 128;  // the byte that stands for it
+    double product = 0;
+    for (std::int64_t i = 0; i < count_; ++i) {
+      values[i] = half_sum(values[i], zero);
+      product += (facts_.scale * values[i] + facts_.offset) * (byte_step * pattern[i] - 1);
+    }
+    set_target(product, sample);
+  }
 };
 
 }  // namespace
 
 std::shared_ptr<const Dataset> synthetic_dataset(const Shape& shape, std::int64_t classes, std::int64_t first,
                                                  std::int64_t size, std::uint64_t seed) {
-  return std::make_shared<SyntheticDataset>(shape, classes, first, size, seed);
+  if (shape.rank() == 3) return std::make_shared<SyntheticImages>(shape, classes, first, size, seed);
+  return std::make_shared<SyntheticValues>(shape, classes, first, size, seed);
 }
 
 }  // namespace trainctl

@@ -15,24 +15,16 @@
 #include <vector>
 
 #include "core/base/checked.h"
+#include "core/exec/batch_source.h"
 
 namespace trainctl {
 
-// 64-byte aligned memory.
-class AlignedBytes {
- public:
-  explicit AlignedBytes(std::int64_t bytes)
-      : data_(std::aligned_alloc(64, static_cast<std::size_t>(bytes + 64) / 64 * 64)) {
-    if (!data_) throw std::bad_alloc();
-  }
-  std::byte* get() const { return static_cast<std::byte*>(data_.get()); }
-
- private:
-  struct Free {
-    void operator()(void* data) const { std::free(data); }
-  };
-  std::unique_ptr<void, Free> data_;
-};
+// 64-byte aligned.
+inline Memory aligned_memory(std::int64_t bytes) {
+  auto* data = static_cast<std::byte*>(std::aligned_alloc(64, static_cast<std::size_t>(bytes + 64) / 64 * 64));
+  if (data == nullptr) throw std::bad_alloc();
+  return {std::shared_ptr<std::byte>(data, [](std::byte* memory) { std::free(memory); }), bytes};
+}
 
 // Atomic waits with a time limit, which std::atomic has none of; they also return without a cause.
 inline void wait_while(std::atomic<std::uint32_t>& word, std::uint32_t value, long milliseconds) {
@@ -44,15 +36,17 @@ inline void wake_waiter(std::atomic<std::uint32_t>& word) {
 }
 
 struct BatchBuffer {
-  BatchBuffer(std::int64_t rows, std::int64_t input_bytes, std::int64_t target_bytes, std::uint32_t chunks)
-      : inputs(checked_multiply(rows, input_bytes)),
-        targets(checked_multiply(rows, target_bytes)),
+  BatchBuffer(std::int64_t rows, std::int64_t input_bytes, std::int64_t target_bytes, std::uint32_t chunks,
+              const AllocateBatch& allocate)
+      : inputs(allocate ? allocate(checked_multiply(rows, input_bytes))
+                        : aligned_memory(checked_multiply(rows, input_bytes))),
+        targets(aligned_memory(checked_multiply(rows, target_bytes))),
         weights(static_cast<std::size_t>(rows)),
         samples(static_cast<std::size_t>(rows)),
         errors(chunks),
         pending(chunks) {}
 
-  AlignedBytes inputs, targets;
+  Memory inputs, targets;
   std::vector<float> weights;
   std::vector<std::int64_t> samples;
   std::vector<std::exception_ptr> errors;  // of each chunk

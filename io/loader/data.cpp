@@ -122,6 +122,7 @@ Data::Data(const DataOptions& options, std::uint64_t seed, bool regression, Meas
   }
 
   TransformPlan plan;
+  plan.affine.then({facts.scale}, {facts.offset});
   TrainingStatistics statistics(*training, subsets[0], workers(0) + 1, options.on_error, measure, measured_);
   for (const auto* list : {static_cast<const std::vector<Choice>*>(&options.transform),
                            static_cast<const std::vector<Choice>*>(&options.augment)}) {
@@ -179,28 +180,32 @@ TargetForm Data::form_of(std::optional<TargetForm> wanted) const {
 }
 
 std::unique_ptr<BatchSource> Data::training(std::int64_t batch_size, const DataShare& share, const DataPosition& start,
-                                            int cores, std::optional<TargetForm> targets,
+                                            int cores, std::optional<TargetForm> targets, const AllocateBatch& allocate,
                                             const std::function<bool()>& stop_requested) const {
   return make_loader(parts_[0], {batch_size, share, start, true, options_.shuffle, workers(cores), options_.prefetch,
-                                 form_of(targets), stop_requested});
+                                 form_of(targets), allocate, stop_requested});
 }
 
 std::unique_ptr<BatchSource> Data::evaluation(PartKind part, std::int64_t batch_size, const DataShare& share, int cores,
-                                              std::optional<TargetForm> targets,
+                                              std::optional<TargetForm> targets, const AllocateBatch& allocate,
                                               const std::function<bool()>& stop_requested) const {
   require(has(part), "a part that is evaluated");
   const DataPosition start{seed_, 0, 0};
-  return make_loader(parts_[static_cast<std::size_t>(part)], {batch_size, share, start, false, false, workers(cores),
-                                                              options_.prefetch, form_of(targets), stop_requested});
+  return make_loader(parts_[static_cast<std::size_t>(part)],
+                     {batch_size, share, start, false, false, workers(cores), options_.prefetch, form_of(targets),
+                      allocate, stop_requested});
 }
 
 DataInfo describe(const DataOptions& options, std::uint64_t seed, bool regression) {
-  if (!options.shape || !options.classes) return Data(options, seed, regression, Data::Measure::no).info();
+  const bool made_up = options.dataset.name == "synthetic";
+  if (!options.shape || !options.classes || made_up) {
+    return Data(options, seed, regression, Data::Measure::no).info();
+  }
   DataInfo info;
   info.sample = stated_shape(options);
   info.classes = *options.classes;
   check_label_mode(options, info.classes);
-  if (info.classes == 0) info.target = {options.dataset.name == "synthetic" ? 1 : 0};
+  if (info.classes == 0) info.target = {0};
   info.label_mode = options.label_mode;
   return info;
 }

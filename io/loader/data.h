@@ -31,15 +31,16 @@ class Data {
   const std::vector<Statistics>& measured() const { return measured_; }
 
   // Endless, from `start` on. `cores` of this rank bound the threads where `workers` is auto; 0: those that the process
-  // may use. Targets come in the form that the program reads; without one as label_mode alone states it.
-  // `stop_requested`: see LoaderOptions.
+  // may use. Targets come in the form that the program reads; without one as label_mode alone states it. Inputs lie in
+  // memory of `allocate`. `stop_requested`: see LoaderOptions.
   std::unique_ptr<BatchSource> training(std::int64_t batch_size, const DataShare& share, const DataPosition& start,
                                         int cores = 0, std::optional<TargetForm> targets = {},
+                                        const AllocateBatch& allocate = {},
                                         const std::function<bool()>& stop_requested = {}) const;
   // A part from its first sample to its last, without augmentation, in the same order every time; begins again behind
   // the batch that is the last of its epoch.
   std::unique_ptr<BatchSource> evaluation(PartKind part, std::int64_t batch_size, const DataShare& share, int cores = 0,
-                                          std::optional<TargetForm> targets = {},
+                                          std::optional<TargetForm> targets = {}, const AllocateBatch& allocate = {},
                                           const std::function<bool()>& stop_requested = {}) const;
 
  private:
@@ -53,8 +54,8 @@ class Data {
   std::vector<Statistics> measured_;
 };
 
-// What a model needs to know. Where the config states shape and classes no data is read: numbers of samples are then 0,
-// and the shape of targets that are values is [0]. Otherwise as the data is.
+// What a model needs to know. Where the config states shape and classes of files these are not read: numbers of samples
+// are then 0, and the shape of targets that are values is [0]. Otherwise as the data is.
 DataInfo describe(const DataOptions& options, std::uint64_t seed, bool regression = false);
 
 }  // namespace trainctl

@@ -52,7 +52,7 @@ class Loader : public std::enable_shared_from_this<Loader> {
         static_cast<std::uint32_t>(std::clamp<std::int64_t>(options.workers, 1, std::max<std::int64_t>(1, rows_)));
     const int buffers = options.workers == 0 ? 1 : options.prefetch + 1;
     for (int i = 0; i < buffers; ++i) {
-      buffers_.push_back(std::make_unique<BatchBuffer>(rows_, input_bytes_, target_bytes_, chunks_));
+      buffers_.push_back(std::make_unique<BatchBuffer>(rows_, input_bytes_, target_bytes_, chunks_, options.allocate));
     }
   }
   Loader(const Loader&) = delete;
@@ -175,11 +175,12 @@ class Loader : public std::enable_shared_from_this<Loader> {
   // The batch that did not come, in memory that no worker writes.
   const Batch& incomplete() {
     const DataPosition before = position_;
-    if (!nothing_) nothing_ = std::make_unique<BatchBuffer>(rows_, input_bytes_, target_bytes_, 1);
+    if (!nothing_) nothing_ = std::make_unique<BatchBuffer>(rows_, input_bytes_, target_bytes_, 1, nullptr);
     std::fill_n(nothing_->inputs.get(), rows_ * input_bytes_, std::byte{0});
     std::fill_n(nothing_->targets.get(), rows_ * target_bytes_, std::byte{0});
     std::fill(nothing_->weights.begin(), nothing_->weights.end(), std::numeric_limits<float>::quiet_NaN());
     describe(*nothing_);
+    batch_.host_memory = false;
     batch_.complete = false;
     position_ = before;
     return batch_;
@@ -198,6 +199,7 @@ class Loader : public std::enable_shared_from_this<Loader> {
     batch_.targets = {buffer.targets.get(), target_type_.dtype, count * target_type_.shape.count()};
     batch_.weights = {buffer.weights.data(), DType::float32, count};
     batch_.samples = {buffer.samples.data(), DType::int64, count};
+    batch_.host_memory = options_.allocate != nullptr;
     batch_.count = count;
     batch_.global_count = entry.count;
     batch_.position = entry.position;

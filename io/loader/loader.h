@@ -20,6 +20,7 @@ struct LoaderOptions {
   int workers = 1;       // threads; 0: next() reads by itself
   int prefetch = 2;      // batches ahead
   TargetForm targets = TargetForm::class_number;
+  AllocateBatch allocate = {};  // of the inputs' memory
   // Asked while next() waits for workers: where a stop is requested and the data does not come for a second (a file
   // system hangs), next() returns batches that are not complete. Empty: it waits.
   std::function<bool()> stop_requested = {};

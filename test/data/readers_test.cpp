@@ -140,8 +140,13 @@ TEST_CASE("synthetic samples depend on the seed only, lie around their class's p
   const auto read = [](const Dataset& dataset, std::int64_t i) {
     Sample sample;
     dataset.read(i, sample);
-    const auto* values = static_cast<const float*>(sample.values);
-    return std::vector<float>(values, values + 192);
+    REQUIRE(sample.dtype == DType::uint8);
+    const auto* bytes = static_cast<const std::uint8_t*>(sample.values);
+    std::vector<float> values;
+    for (int k = 0; k < 192; ++k) {
+      values.push_back(static_cast<float>(dataset.facts().scale * bytes[k] + dataset.facts().offset));
+    }
+    return values;
   };
   CHECK(read(*a, 5) == read(*b, 5));
   CHECK(read(*a, 5) != read(*other_seed, 5));

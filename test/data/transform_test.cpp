@@ -291,7 +291,8 @@ TEST_CASE("measured statistics are those of the subset, the same bits for any nu
     for (std::int64_t i = 0; i < subset.size(); ++i) {
       dataset->read(subset[i], sample);
       for (std::size_t k = c; k < 60; k += 3) {
-        values.push_back(double{static_cast<const float*>(sample.values)[k]} * 10 * static_cast<double>(c + 1) +
+        values.push_back(static_cast<double>(static_cast<const std::uint8_t*>(sample.values)[k]) * 10 *
+                             static_cast<double>(c + 1) +
                          100 * static_cast<double>(c + 1));
       }
     }
