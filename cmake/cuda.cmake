@@ -35,7 +35,7 @@ file(GLOB TRAINCTL_CUDA_SOURCES CONFIGURE_DEPENDS
 find_path(NCCL_INCLUDE nccl.h HINTS ${CUDAToolkit_INCLUDE_DIRS})
 set(nccl_sources absent.cpp)
 if(NCCL_INCLUDE)
-  set(nccl_sources nccl.cpp library.cpp)
+  set(nccl_sources nccl.cpp library.cpp registered.cpp)
 endif()
 list(TRANSFORM nccl_sources PREPEND ${PROJECT_SOURCE_DIR}/parallel/comm/nccl/)
 list(APPEND TRAINCTL_CUDA_SOURCES ${nccl_sources}

@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <map>
 #include <mutex>
@@ -47,7 +48,13 @@ struct ncclComm {
   bool finalized = false;
   std::atomic<ncclResult_t> error{ncclSuccess};
   std::vector<Queued> under_way;
+  std::map<std::byte*, std::size_t> registered;
   int device = 0;
+
+  bool has_registered(const void* data) const {
+    const auto at = registered.upper_bound(static_cast<std::byte*>(const_cast<void*>(data)));
+    return at != registered.begin() && data < std::prev(at)->first + std::prev(at)->second;
+  }
 };
 
 namespace {
@@ -190,6 +197,7 @@ bool lies_on_device(const void* memory, std::size_t bytes) { return bytes == 0 |
 // `gathered` bytes of `send` go to all ranks; finish(parts) gets everybody's, by rank, with device memory open.
 ncclResult_t collective(ncclComm* communicator, cudaStream_t stream, const void* send, std::size_t bytes,
                         std::uint64_t signature, std::function<void(std::vector<std::vector<std::byte>>&)> finish) {
+  signature |= std::uint64_t{communicator->has_registered(send)} << 48;  // on all ranks, or on none
   if (!lies_on_device(send, bytes)) return fail(communicator, ncclInvalidArgument, "a buffer outside device memory");
   return submit(communicator, stream, [=] {
     const int ranks = communicator->link->ranks(), rank = communicator->link->rank();
@@ -239,6 +247,12 @@ std::string device_name() {
   return {properties.uuid.bytes, sizeof properties.uuid.bytes};
 }
 
+// What ncclMemAlloc() gave, until it is freed.
+std::set<void*>& own_memory() {
+  static auto& all = *new std::set<void*>;
+  return all;
+}
+
 }  // namespace
 
 extern "C" {
@@ -282,6 +296,28 @@ ncclResult_t ncclCommGetAsyncError(ncclComm_t communicator, ncclResult_t* error)
   communicator->under_way.clear();
   for (const Queued& queued : calls) *error = queue_now(communicator, queued);
   return ncclSuccess;
+}
+
+ncclResult_t ncclMemAlloc(void** memory, std::size_t bytes) {
+  if (cudaMalloc(memory, bytes) != cudaSuccess) return fail(nullptr, ncclUnhandledCudaError, "no memory");
+  own_memory().insert(*memory);
+  return ncclSuccess;
+}
+ncclResult_t ncclMemFree(void* memory) {
+  if (own_memory().erase(memory) == 0) return fail(nullptr, ncclInvalidArgument, "memory that is not NCCL's is freed");
+  return cudaFree(memory) == cudaSuccess ? ncclSuccess : ncclUnhandledCudaError;
+}
+ncclResult_t ncclCommRegister(const ncclComm_t communicator, void* data, std::size_t bytes, void** handle) {
+  const char* refuses = std::getenv("TRAINCTL_EMULATED_NCCL_REFUSES");  // the rank that cannot register
+  if (refuses != nullptr && std::atoi(refuses) == communicator->link->rank()) return ncclInvalidUsage;
+  if (!own_memory().contains(data)) return fail(communicator, ncclInvalidArgument, "memory that is not NCCL's");
+  communicator->registered[static_cast<std::byte*>(data)] = bytes;
+  *handle = data;
+  return ncclSuccess;
+}
+ncclResult_t ncclCommDeregister(const ncclComm_t communicator, void* handle) {
+  const bool known = communicator->registered.erase(static_cast<std::byte*>(handle)) == 1;
+  return known ? ncclSuccess : fail(communicator, ncclInvalidArgument, "memory that is not registered");
 }
 
 ncclResult_t ncclCommFinalize(ncclComm_t communicator) {

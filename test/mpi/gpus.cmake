@@ -59,6 +59,12 @@ if(TARGET trainctl_cuda_emulated)
   set(quickstart ${PROJECT_SOURCE_DIR}/configs/quickstart.yaml --progress none --set train.max_steps=12 --device cuda)
   emulated_run("quickstart on two emulated GPUs, nccl" 2 0 "completed after .* 12 steps"
     run ${quickstart} --ranks 2 --set cluster.communication=nccl)
+  emulated_run("nccl reduces registered memory" 2 0 "reduces .* in place: the memory is registered"
+    run ${quickstart} --ranks 2 --set cluster.communication=nccl -v)
+  emulated_run("nccl, where one rank cannot register memory" 2 0 "does not reduce .* in place: ncclCommRegister"
+    run ${quickstart} --ranks 2 --set cluster.communication=nccl)
+  set_property(TEST "mpi: nccl, where one rank cannot register memory" APPEND PROPERTY
+    ENVIRONMENT TRAINCTL_EMULATED_NCCL_REFUSES=1)
   emulated_run("quickstart, two ranks on one emulated GPU" 1 0 "memory, which is slow: ranks 0 and 1 on .* share one GPU"
     run ${quickstart} --ranks 2)
   emulated_run("quickstart, as many ranks as emulated GPUs" 2 0 "completed after .* 12 steps" run ${quickstart})

@@ -41,6 +41,11 @@ std::shared_ptr<const NcclLibrary> load_nccl(std::string& why) {
   find(nccl->group_start, "ncclGroupStart");
   find(nccl->group_end, "ncclGroupEnd");
   if (!why.empty()) return nullptr;
+  find(nccl->mem_alloc, "ncclMemAlloc");
+  find(nccl->mem_free, "ncclMemFree");
+  find(nccl->register_memory, "ncclCommRegister");
+  find(nccl->deregister_memory, "ncclCommDeregister");
+  why.clear();
   int version = 0;
   nccl->get_version(&version);
   if (version >= oldest) return nccl;

@@ -3,12 +3,13 @@
 
 #include <nccl.h>
 
+#include <cstddef>
 #include <memory>
 #include <string>
 
 namespace trainctl {
 
-// The calls that are used. NCCL 2.14 has them all.
+// The calls that are used. NCCL 2.14 has all that are needed.
 struct NcclLibrary {
   decltype(&ncclGetVersion) get_version = nullptr;
   decltype(&ncclGetUniqueId) get_unique_id = nullptr;
@@ -27,6 +28,11 @@ struct NcclLibrary {
   decltype(&ncclRecv) receive = nullptr;
   decltype(&ncclGroupStart) group_start = nullptr;
   decltype(&ncclGroupEnd) group_end = nullptr;
+  // Of 2.19; null before.
+  ncclResult_t (*mem_alloc)(void** memory, std::size_t bytes) = nullptr;
+  ncclResult_t (*mem_free)(void* memory) = nullptr;
+  ncclResult_t (*register_memory)(ncclComm_t ranks, void* memory, std::size_t bytes, void** handle) = nullptr;
+  ncclResult_t (*deregister_memory)(ncclComm_t ranks, void* handle) = nullptr;
 };
 
 // Looks for libnccl.so.2 where open_cuda_library() does. Null where it cannot be loaded; `why` then says why.

@@ -17,6 +17,7 @@
 #include "core/base/log.h"
 #include "parallel/comm/call.h"
 #include "parallel/comm/nccl/library.h"
+#include "parallel/comm/nccl/registered.h"
 
 namespace trainctl {
 namespace {
@@ -66,7 +67,11 @@ class Nccl final : public Communicator, private cuda::Watch {
  public:
   Nccl(std::shared_ptr<const NcclLibrary> library, std::unique_ptr<Communicator> host, Backend& backend,
        milliseconds deadline)
-      : library_(std::move(library)), host_(std::move(host)), backend_(backend), deadline_(deadline) {}
+      : library_(std::move(library)),
+        host_(std::move(host)),
+        backend_(backend),
+        deadline_(deadline),
+        registered_(library_) {}
   ~Nccl() override;
   // First of all, on all ranks together.
   void connect();
@@ -76,8 +81,7 @@ class Nccl final : public Communicator, private cuda::Watch {
   std::string_view name() const override { return "nccl"; }
   bool recordable() const override { return true; }
 
-  // Plain device memory: graphs register what they reduce with NCCL by themselves.
-  Memory allocate(std::int64_t bytes) override { return backend_.allocate(bytes); }
+  Memory allocate(std::int64_t bytes) override;
 
   void all_reduce(View data, Reduction reduction, Stream& stream) override;
   void reduce_scatter(View data, Reduction reduction, Stream& stream) override;
@@ -121,7 +125,8 @@ class Nccl final : public Communicator, private cuda::Watch {
   milliseconds deadline_;
   std::shared_ptr<cuda::Waits> waits_;  // null before the first call
   ncclComm_t ranks_ = nullptr;          // null: dead
-  Memory beat_;                         // what a barrier sums
+  RegisteredMemory registered_;
+  Memory beat_;  // what a barrier sums
   Call last_;
   std::string reason_;                                                                    // of its death
   std::shared_ptr<std::atomic<bool>> left_ = std::make_shared<std::atomic<bool>>(false);  // this object is gone
@@ -146,10 +151,27 @@ void Nccl::connect() {
   stream->synchronize();
 }
 
+// Registered on all ranks or on none: NCCL does not say what comes of a mixture.
+Memory Nccl::allocate(std::int64_t bytes) {
+  std::string why;
+  Memory memory = registered_.allocate(ranks_, bytes, why);
+  std::int32_t all = memory.data != nullptr;
+  host_->all_reduce({&all, DType::int32, 1}, Reduction::minimum, host_stream_);
+  host_stream_.synchronize();
+  if (all != 0) {
+    log::debug(format("NCCL reduces {} in place: the memory is registered", byte_text(bytes)));
+    return memory;
+  }
+  if (!why.empty()) log::warning(format("NCCL does not reduce {} in place: {}", byte_text(bytes), why));
+  memory = {};
+  return backend_.allocate(bytes);
+}
+
 // A clean end waits a moment for the peers', which NCCL wants, so that nothing of theirs is still under way. One rank's
 // error on its way up waits for nobody.
 Nccl::~Nccl() {
   if (waits_) waits_->remove(*this);
+  registered_.forget();
   left_->store(true);
   if (ranks_ == nullptr) return;
   ncclResult_t state = std::uncaught_exceptions() > 0 ? ncclInternalError : library_->finalize(ranks_);
@@ -303,6 +325,7 @@ std::string Nccl::who_is_missing() {
 // Ends the kernels that wait for peers. NCCL's abort may itself wait, for graphs to be destroyed above all: this thread
 // does not wait for it.
 void Nccl::let_go() {
+  registered_.forget();
   std::thread([library = library_, ranks = std::exchange(ranks_, nullptr)] { library->abort(ranks); }).detach();
 }
 
