@@ -99,11 +99,11 @@ Checked check(const RunSpec& spec, const CheckOptions& options) {
   const BatchSizes sizes = batch_sizes(spec, info, plan.ranks);
   checked.share = share_of(sizes.training, {plan.ranks - 1, plan.ranks}).count;
   const Strategy strategy = strategy_for(spec, plan.ranks, *backend);
-  checked.programs = build_programs(spec, info, strategy, sizes, {plan.ranks - 1, plan.ranks}).programs();
   std::vector<RunPrograms> ranks;
   for (const int rank : ranks_with_own_programs(sizes, plan.ranks)) {
     ranks.push_back(build_programs(spec, info, strategy, sizes, {rank, plan.ranks}));
   }
+  checked.programs = ranks.front().programs();
   const BatchCut cut{sizes.training, spec.train.gradient_accumulation, checked.share};
   const std::int64_t free = memory_of_rank(plan, *backend);
   const MemoryPlan least = least_memory(checked.programs);

@@ -43,7 +43,7 @@ class Job {
   World& world() { return world_; }
   const Backend& backend() const { return *device_.backend; }
   Stream& host_stream() { return device_.host; }
-  // For what the engine reads.
+  // Allocates the memory of batches: host memory from which the device copies fast.
   AllocateBatch batch_memory() const {
     return [&backend = *device_.backend](std::int64_t bytes) { return backend.allocate_host(bytes); };
   }

@@ -58,7 +58,9 @@ void refuse_preset(const Node& document, Reader& reader) {
 Keys<RunSpec> RunSpec::keys() {
   return Keys<RunSpec>("", "What one training run is: data, network, training, and how it is spread over ranks.")
       .key("version", &RunSpec::version, "Of the config language.", between(1, newest_version))
-      .key("name", &RunSpec::name, "Of the run; its directory is runs/<name>. Without it: the file's name.")
+      .key("name", &RunSpec::name,
+           "Of the run, up to 200 letters, digits, '.', '_' and '-'; its directory is runs/<name>. Without it: the "
+           "file's name.")
       .key("seed", &RunSpec::seed, "Of everything random: initial weights, order of the data, augmentation, dropout.")
       .required("data", &RunSpec::data, "What the network is trained on.")
       .required("model", &RunSpec::model, "The network.")

@@ -2,14 +2,12 @@
 // until all chunks of its batch are there. Atomics only: no lock, and nothing is allocated once every buffer was used.
 #include "io/loader/loader.h"
 
-#include <pthread.h>
-#include <signal.h>
-
 #include <chrono>
 #include <limits>
 #include <thread>
 #include <vector>
 
+#include "core/base/blocked_signals.h"
 #include "core/base/error.h"
 #include "io/loader/buffer.h"
 #include "io/loader/plan.h"
@@ -79,10 +77,7 @@ class Loader : public std::enable_shared_from_this<Loader> {
   const BatchPlan& plan() const { return plan_; }
 
   void start_workers() {
-    // Signals are the main thread's: the workers inherit a mask that blocks them all.
-    sigset_t all, before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
+    const BlockedSignals blocked;
     try {
       for (int i = 0; i < options_.workers; ++i) {
         workers_.emplace_back([self = shared_from_this()] {
@@ -94,10 +89,8 @@ class Loader : public std::enable_shared_from_this<Loader> {
       }
     } catch (...) {
       stop_workers();
-      pthread_sigmask(SIG_SETMASK, &before, nullptr);
       throw;
     }
-    pthread_sigmask(SIG_SETMASK, &before, nullptr);
   }
 
   void stop_workers() {

@@ -12,7 +12,7 @@ namespace trainctl {
 std::vector<int> ranks_with_own_programs(const BatchSizes& sizes, int ranks) {
   std::vector<int> found;
   std::set<std::array<std::int64_t, 5>> seen;
-  for (int rank = 0; rank < ranks; ++rank) {
+  for (int rank = ranks - 1; rank >= 0; --rank) {
     const auto part = [&](std::int64_t global) { return share_of(global, {rank, ranks}).count; };
     const std::array shares{part(sizes.training), part(sizes.training_last), part(sizes.training_resumed_last),
                             part(sizes.evaluation), part(sizes.evaluation_last)};

@@ -22,8 +22,8 @@ struct BatchSizes {
   int gradient_accumulation = 1;           // micro-batches of a full training batch
 };
 
-// One rank for each list of shares that ranks can have of these batches, in rising order: ranks with equal shares have
-// equal programs.
+// One rank for each list of shares that ranks can have of these batches, in falling order: ranks with equal shares
+// have equal programs. The first is the last rank; no rank has more samples of a batch.
 std::vector<int> ranks_with_own_programs(const BatchSizes& sizes, int ranks);
 
 // How programs are spread over the ranks.

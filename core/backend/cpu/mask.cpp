@@ -84,6 +84,19 @@ void apply_bytes(const T* from, std::int64_t begin, std::int64_t count, const st
   return i;
 }
 
+#else
+
+template <class T>
+std::int64_t write_vectors(const T*, std::int64_t, std::uint8_t*) {
+  return 0;
+}
+template <class T>
+std::int64_t apply_vectors(const T*, std::int64_t, const std::uint8_t*, T*) {
+  return 0;
+}
+
+#endif
+
 template <class T>
 void write(const T* values, std::int64_t count, std::uint8_t* mask) {
   const bool vectors = instruction_set() == InstructionSet::avx512;
@@ -94,19 +107,6 @@ void apply(const T* from, std::int64_t count, const std::uint8_t* mask, T* to) {
   const bool vectors = instruction_set() == InstructionSet::avx512;
   apply_bytes(from, vectors ? apply_vectors(from, count, mask, to) : 0, count, mask, to);
 }
-
-#else
-
-template <class T>
-void write(const T* values, std::int64_t count, std::uint8_t* mask) {
-  write_bytes(values, 0, count, mask);
-}
-template <class T>
-void apply(const T* from, std::int64_t count, const std::uint8_t* mask, T* to) {
-  apply_bytes(from, 0, count, mask, to);
-}
-
-#endif
 
 }  // namespace
 

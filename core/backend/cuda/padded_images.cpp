@@ -8,6 +8,7 @@
 #include "core/backend/cuda/channel_padding.h"
 #include "core/backend/cuda/kernels.h"
 #include "core/backend/cuda/op_timer.h"
+#include "core/backend/cuda/single_op.h"
 #include "core/base/format.h"
 #include "core/base/log.h"
 #include "core/graph/ops/linear.h"
@@ -27,22 +28,6 @@ TensorType with_channels(TensorType type, std::size_t dimension, std::int64_t ch
   sizes[dimension] = channels;
   return {Shape(std::move(sizes)), type.dtype};
 }
-
-// An op in a program of its own that holds its tensors alone.
-struct Alone {
-  Program program;
-  Op op;
-
-  Alone(const LowerContext& context, std::shared_ptr<const OpDef> def, const std::vector<TensorType>& inputs)
-      : op{std::move(def), {}, {}, context.op.name, context.op.place} {
-    const auto add = [&](const TensorType& type, std::vector<TensorId>& ids) {
-      ids.push_back(static_cast<TensorId>(program.tensors.size()));
-      program.tensors.push_back({.name = context.op.name, .type = type});
-    };
-    for (const TensorType& type : inputs) add(type, op.inputs);
-    for (const TensorType& type : op.def->outputs(inputs)) add(type, op.outputs);
-  }
-};
 
 // A kernel that others of ours run before and after.
 template <class Before, class After>
@@ -76,13 +61,12 @@ Lowering lower_forward(const LowerContext& context) {
   const std::int64_t channels = x.shape.back(), rows = kernel.shape.count() / channels;
   std::vector<TensorType> types{with_channels(x, 3, padded_channels), with_channels(kernel, 2, padded_channels)};
   if (context.op.inputs.size() > 2) types.push_back(context.input(2));
-  const Alone alone(context, context.op.def, types);
-  std::vector<Layout> present;
-  for (const TensorType& type : types) present.push_back(logical_layout(type));
+  const SingleOp single(context.op.def, types, context.op.name, context.op.place);
   const Lowering inner =
-      lower_conv2d({{alone.op, alone.program, present, context.choices}, context.device, context.plans});
+      lower_conv2d({{single.op, single.program, single.present, context.choices}, context.device, context.plans});
   const Layout& wanted = inner.inputs[1];
-  require(inner.inputs[0] == present[0] && wanted.format == "ohwi", "kernels of convolutions with the channels inside");
+  require(inner.inputs[0] == single.present[0] && wanted.format == "ohwi",
+          "kernels of convolutions with the channels inside");
 
   Lowering lowering = inner;
   lowering.implementation += ", padded";
@@ -106,11 +90,11 @@ Lowering lower_gradient(const LowerContext& context) {
   const auto& def = context.op.as<Conv2dGradWeights>();
   const TensorType& x = context.input(0);
   const std::vector<TensorType> types{with_channels(x, 3, padded_channels), context.input(1)};
-  const Alone alone(context, std::make_shared<Conv2dGradWeights>(def.window, def.groups, def.bias, false), types);
-  const std::vector<Layout> present{logical_layout(types[0]), logical_layout(types[1])};
-  const Lowering inner =
-      lower_conv2d_grad_weights({{alone.op, alone.program, present, context.choices}, context.device, context.plans});
-  require(inner.inputs[0] == present[0], "images as they are");
+  const SingleOp single(std::make_shared<Conv2dGradWeights>(def.window, def.groups, def.bias, false), types,
+                        context.op.name, context.op.place);
+  const Lowering inner = lower_conv2d_grad_weights(
+      {{single.op, single.program, single.present, context.choices}, context.device, context.plans});
+  require(inner.inputs[0] == single.present[0], "images as they are");
 
   Lowering lowering = inner;
   lowering.implementation += ", padded";

@@ -11,12 +11,12 @@
 #include "core/backend/cuda/engines.h"
 #include "core/backend/cuda/op_timer.h"
 #include "core/backend/cuda/plans.h"
+#include "core/backend/cuda/single_op.h"
 #include "core/backend/cuda/timing.h"
 #include "core/base/error.h"
 #include "core/base/format.h"
 #include "core/base/json.h"
 #include "core/graph/ops/batch_norm.h"
-#include "core/program/program.h"
 
 namespace trainctl::cuda {
 namespace {
@@ -38,19 +38,8 @@ class OpTimer {
 
   // One run of an op as the backend lowers it, on random inputs of these types; in place where the op allows it.
   double milliseconds(const std::shared_ptr<const OpDef>& def, const std::vector<TensorType>& inputs) {
-    Program program;
-    Op op{def, {}, {}, "timed", {}};
-    std::vector<Layout> present;
-    const auto add = [&](const TensorType& type, std::vector<TensorId>& ids) {
-      program.tensors.push_back({.name = "tensor", .type = type});
-      ids.push_back(static_cast<TensorId>(program.tensors.size()) - 1);
-    };
-    for (const TensorType& type : inputs) {
-      add(type, op.inputs);
-      present.push_back(logical_layout(type));
-    }
-    for (const TensorType& type : def->outputs(inputs)) add(type, op.outputs);
-    const LowerContext context{{op, program, present, choices_}, device_, plans_};
+    const SingleOp single(def, inputs, "timed", {});
+    const LowerContext context{{single.op, single.program, single.present, choices_}, device_, plans_};
     return 1e3 * measure_op(context, lower_op(context));
   }
 

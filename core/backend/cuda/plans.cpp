@@ -1,14 +1,13 @@
 // Plans of cuDNN's engines, made side by side.
 #include "core/backend/cuda/plans.h"
 
-#include <pthread.h>
-#include <signal.h>
-
 #include <algorithm>
 #include <atomic>
 #include <exception>
 #include <system_error>
 #include <thread>
+
+#include "core/base/blocked_signals.h"
 
 namespace trainctl::cuda {
 namespace {
@@ -26,14 +25,11 @@ void run_on_threads(std::size_t count, const std::function<void(std::size_t)>& w
     }
   };
   std::vector<std::thread> threads;
-  sigset_t all, before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
   try {
+    const BlockedSignals blocked;
     for (std::size_t thread = 1; thread < count; ++thread) threads.emplace_back(guarded, thread);
   } catch (const std::system_error&) {  // fewer do
   }
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
   guarded(0);
   for (std::thread& thread : threads) thread.join();
   for (const std::exception_ptr& error : errors) {

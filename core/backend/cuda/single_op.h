@@ -1,0 +1,35 @@
+// An op in a program of its own, to be lowered outside of the program that is compiled.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/backend/cuda/lower.h"
+#include "core/program/program.h"
+
+namespace trainctl::cuda {
+
+struct SingleOp {
+  Program program;  // holds the op's tensors, and nothing else
+  Op op;
+  std::vector<Layout> present;  // of the inputs: logical
+
+  SingleOp(std::shared_ptr<const OpDef> def, const std::vector<TensorType>& inputs, const std::string& name,
+           const Place& place)
+      : op{std::move(def), {}, {}, name, place} {
+    for (const TensorType& type : inputs) {
+      op.inputs.push_back(add(type));
+      present.push_back(logical_layout(type));
+    }
+    for (const TensorType& type : op.def->outputs(inputs)) op.outputs.push_back(add(type));
+  }
+
+ private:
+  TensorId add(const TensorType& type) {
+    program.tensors.push_back({.name = op.name, .type = type});
+    return static_cast<TensorId>(program.tensors.size()) - 1;
+  }
+};
+
+}  // namespace trainctl::cuda

@@ -1,0 +1,26 @@
+// Threads that leave signals to the main thread.
+#pragma once
+
+#include <pthread.h>
+#include <signal.h>
+
+namespace trainctl {
+
+// Blocks every signal in the calling thread while it lives; a thread that is started meanwhile inherits the mask and
+// keeps it.
+class BlockedSignals {
+ public:
+  BlockedSignals() {
+    sigset_t all;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before_);
+  }
+  ~BlockedSignals() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+  BlockedSignals(const BlockedSignals&) = delete;
+  BlockedSignals& operator=(const BlockedSignals&) = delete;
+
+ private:
+  sigset_t before_;
+};
+
+}  // namespace trainctl
