@@ -18,6 +18,9 @@ namespace trainctl {
 // The logical layout of a type.
 inline Layout logical_layout(const TensorType& type) { return {type.dtype, "", type.bytes()}; }
 
+// The bytes of a part of a workspace, rounded up so that the next part is aligned for every kernel.
+constexpr std::int64_t workspace_part(std::int64_t bytes) { return (bytes + 255) / 256 * 256; }
+
 // Places of an op's tensors, in the op's order; `workspace` is scratch memory alive only during the op.
 struct Binding {
   std::vector<Address> inputs;

@@ -24,6 +24,8 @@ struct Address {
   T* as(const Slot& slot) const {
     return reinterpret_cast<T*>(at(slot));
   }
+  // The place so many bytes behind this one.
+  Address operator+(std::int64_t bytes) const { return {fixed, offset + bytes}; }
 };
 
 class Kernel {

@@ -20,6 +20,15 @@ struct InPlace {
   int output = 0;
 };
 
+class OpDef;
+
+// One of several ops that together compute what another op does. Tensors are numbered: that op's inputs, its outputs,
+// and then, as they come, the outputs of parts that only later parts read.
+struct OpPart {
+  std::shared_ptr<const OpDef> def;
+  std::vector<int> inputs, outputs;
+};
+
 // What an op is: its attributes and rules. Immutable and shared. One class per op in core/graph/ops/, whose comment
 // states inputs, outputs and shapes; one kernel file of the same base name in every backend.
 class OpDef {
@@ -35,6 +44,9 @@ class OpDef {
   // Floating-point operations, a multiply-add counting two. By default one for each element of the first output.
   virtual double flops(std::span<const TensorType> inputs, std::span<const TensorType> outputs) const;
   virtual std::vector<InPlace> in_place() const { return {}; }
+  // The ops that compute the same bits one after the other, for devices that have no kernel for this one; by default
+  // none.
+  virtual std::vector<OpPart> parts() const { return {}; }
   // Emits the ops that compute the gradients of the inputs. Ops that only stand in the backward or update part have
   // none.
   virtual void differentiate(const Op& op, Differentiator& differentiator) const;

@@ -5,7 +5,7 @@
 #include <map>
 #include <optional>
 
-#include "core/graph/ops/batch_norm.h"
+#include "core/graph/ops/batch_norm_pool.h"
 #include "core/graph/ops/linear.h"
 
 namespace trainctl {
@@ -142,6 +142,19 @@ void add_mask(Graph& graph, Op& op) {
   op.outputs.push_back(graph.add_tensor(std::move(mask)));
 }
 
+// A max pooling becomes part of the batch normalisation with relu before it, where that stands.
+void fuse_pooling(OpList& ops, Op& op) {
+  const auto* pool = as<Pool2d>(op);
+  if (!pool || !pool->training || pool->mode != PoolMode::max) return;
+  Op* producer = ops.sole_producer(op.inputs[0]);
+  const auto* norm = producer ? as<BatchNorm>(*producer) : nullptr;
+  if (!norm || !norm->a.masks_by_x()) return;
+  Op fused = *producer;
+  fused.def = std::make_shared<BatchNormPool>(norm->a, pool->window);
+  fused.outputs = {op.outputs[0], producer->outputs[1], producer->outputs[2], op.outputs[1]};
+  ops.replace(*producer, op, std::move(fused));
+}
+
 // dx of a dense layer times f' of the activation in front of it, where dx is computed.
 void fuse_activation_gradient(OpList& ops, Op& op) {
   const auto* gradient = as<ActivationGrad>(op);
@@ -195,6 +208,7 @@ Graph fuse(Graph graph, bool into_products) {
   OpList ops(std::move(graph.ops), graph.output);
   for (std::size_t i = 0; i < ops.size(); ++i) fuse_add(ops, ops[i]);
   for (std::size_t i = 0; i < ops.size(); ++i) fuse_activation(ops, ops[i], into_products);
+  for (std::size_t i = 0; i < ops.size(); ++i) fuse_pooling(ops, ops[i]);
   graph.ops = std::move(ops).take();
   for (Op& op : graph.ops) add_mask(graph, op);
   return graph;

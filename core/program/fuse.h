@@ -13,7 +13,8 @@ namespace trainctl {
 // - dense and conv2d, where `into_products` says so, and add take the activation behind them, if its gradient needs
 //   the output alone;
 // - batch normalisation takes an add behind it (the other summand becomes its residual) and a relu; with both it gets
-//   the mask that its gradient reads as a further output.
+//   the mask that its gradient reads as a further output;
+// - batch normalisation with a relu, but without an add, takes the max pooling behind that.
 // Tensors that are no longer written stay in the list.
 //
 // Libraries' products may answer a NaN with the 0 of their relu. Training sees it all the same, in the gradient of the

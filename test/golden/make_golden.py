@@ -285,6 +285,14 @@ def normalisation():
                     break
             case.record([x, gamma, beta], [F.relu(y), mean, variance])
 
+    # With ReLU and max pooling. Values keep their distance from each other and from 0: no rounding changes a winner.
+    for channels, size, padding in ((5, (2, 2), "valid"), (16, (3, 3), "same")):
+        case = Case(f"batch_norm_relu_max_pool_c{channels}")
+        x = case.distinct(3, 7, 6, channels)
+        gamma, beta = case.uniform(channels, low=0.5, high=1.5), case.normal(channels, shift=-0.5)
+        y, mean, variance = batch_norm(x, gamma, beta)
+        case.record([x, gamma, beta], [pool2d(F.relu(y), "max", size, (2, 2), padding), mean, variance])
+
     for residual in (False, True):
         case = Case("batch_norm_inference" + ("_residual_relu" if residual else ""))
         x, gamma, beta = case.normal(2, 4, 4, 5), case.uniform(5, low=0.5, high=1.5), case.normal(5)

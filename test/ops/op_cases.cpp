@@ -187,6 +187,24 @@ void add_normalisation(std::vector<OpCase>& cases) {
   cases.push_back(batch_norm("batch_norm_residual_relu", "xppx", {}, true, true));
 }
 
+// Batch normalisation, ReLU and max pooling, as networks begin with them.
+OpCase normalised_pooling(const std::string& name, Size2d size, Padding padding) {
+  return {name, "xpp", [=](Graph& graph, const Ids& ids) {
+            const Shape& x = graph.tensor(ids[0]).type.shape;
+            Window window{size, {2, 2}, {1, 1}, {}, {}};
+            require(!resolve_padding(window, padding, {x[1], x[2]}, "window"), name);
+            Ids outputs = batch_norm("", "", {}, false, true).build(graph, ids);
+            outputs[0] = graph.output = graph.add_op(std::make_shared<Pool2d>(PoolMode::max, window, true),
+                                                     {outputs[0]}, "pool", {}, {"output", "winners"})[0];
+            return outputs;
+          }};
+}
+
+void add_normalised_pooling(std::vector<OpCase>& cases) {
+  cases.push_back(normalised_pooling("batch_norm_relu_max_pool_c5", {2, 2}, PaddingMode::valid));
+  cases.push_back(normalised_pooling("batch_norm_relu_max_pool_c16", {3, 3}, PaddingMode::same));
+}
+
 }  // namespace
 
 const std::vector<OpCase>& op_cases() {
@@ -197,6 +215,7 @@ const std::vector<OpCase>& op_cases() {
     add_convolutions(list);
     add_pooling(list);
     add_normalisation(list);
+    add_normalised_pooling(list);
     return list;
   }();
   return cases;

@@ -1,6 +1,7 @@
 // Fusion: what becomes one op, what must not, and that gradients follow.
 #include "core/program/fuse.h"
 
+#include "core/graph/ops/pooling.h"
 #include "test/catch.h"
 #include "test/program/graphs.h"
 
@@ -90,6 +91,34 @@ TEST_CASE("batch normalisation with residual and relu keeps a bit of each elemen
   CHECK(m.graph.tensors.back().type == TensorType{{4, 6, 6, 2}, DType::uint8});
   const Backward backward = m.differentiate();
   CHECK(m.graph.tensor(backward.ops.at(0).inputs.at(2)).name == "n/mask");
+}
+
+TEST_CASE("batch normalisation with relu takes the max pooling behind it in training, and nothing else") {
+  const auto pooled = [](PoolMode mode, ActivationKind kind, bool shared) {
+    GraphMaker m({4, 6, 6, 5});
+    const TensorId y = m.activation("r", m.norm("n", m.conv("c", m.graph.input, 5)), kind);
+    const Window window{{2, 2}, {2, 2}, {1, 1}, {}, {}};
+    const auto outputs = m.graph.add_op(std::make_shared<Pool2d>(mode, window, true), {y}, "p", {},
+                                        mode == PoolMode::max ? Lines{"output", "winners"} : Lines{"output"});
+    m.graph.output = outputs[0];
+    if (shared) m.op(std::make_shared<GlobalAveragePool2d>(), {y}, "g");
+    return m;
+  };
+  GraphMaker m = pooled(PoolMode::max, ActivationKind::relu, false);
+  m.graph = fuse(std::move(m.graph));
+  CHECK(lines(m.graph, m.graph.ops) ==
+        Lines{"conv2d (input, c/kernel) -> (c/output)",
+              "batch_norm_pool (c/output, n/gamma, n/beta) -> (p/output, n/mean, n/variance, p/winners)"});
+  const Backward backward = m.differentiate();
+  CHECK(lines(m.graph, backward.ops).at(0) ==
+        "batch_norm_pool_grad (loss/gradient, p/winners, c/output, n/gamma, n/beta, n/mean, n/variance) -> (" +
+            m.graph.tensor(backward.ops[0].outputs[0]).name + ", n/gamma/gradient, n/beta/gradient)");
+
+  for (const auto& [mode, kind, shared] : {std::tuple{PoolMode::average, ActivationKind::relu, false},
+                                           std::tuple{PoolMode::max, ActivationKind::tanh, false},
+                                           std::tuple{PoolMode::max, ActivationKind::relu, true}}) {
+    for (const Op& op : fuse(pooled(mode, kind, shared).graph).ops) CHECK(op.def->kind() != "batch_norm_pool");
+  }
 }
 
 TEST_CASE("of two normalised summands one takes the other, behind both") {

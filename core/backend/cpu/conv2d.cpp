@@ -269,7 +269,7 @@ Lowering lower_conv2d_grad_weights(const LowerContext& context) {
                                                  def.bias ? column_sums_workspace(rows, channels) : 0});
   lowering.bind = [&dnnl = context.dnnl, desc, reorder, physical, logical, g, direct, scratch, dtype, rows, channels,
                    bias = def.bias, add = def.accumulate](const Binding& b) -> std::unique_ptr<Kernel> {
-    const Address rest{b.workspace.fixed, b.workspace.offset + scratch};
+    const Address rest = b.workspace + scratch;
     const Address result = direct ? b.outputs[0] : b.workspace;
     std::vector<Operand> operands{{DNNL_ARG_SRC, g.x, b.inputs[0]},
                                   {DNNL_ARG_DIFF_DST, g.y, b.inputs[1]},

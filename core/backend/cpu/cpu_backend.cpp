@@ -9,6 +9,7 @@
 #include "core/backend/cpu/peaks.h"
 #include "core/backend/cpu/processor.h"
 #include "core/backend/cpu/streams.h"
+#include "core/backend/parts.h"
 #include "core/base/error.h"
 #include "core/base/format.h"
 #include "core/base/memory.h"
@@ -74,18 +75,24 @@ class CpuBackend final : public Backend {
   void prepare(const Program&, KernelChoices&) override {}
   Lowering lower(const Op& op, const Program& program, const std::vector<Layout>& inputs,
                  KernelChoices& choices) override {
-    const LowerFunction function = find_lowering(op.def->kind());
-    if (function == nullptr) {
-      throw Error(ErrorKind::config, op.place,
-                  format("{} '{}': the CPU has no kernel for it", op.def->kind(), op.name));
-    }
-    return function({{op, program, inputs, choices}, dnnl_, threads_});
+    return lower_op({op, program, inputs, choices});
   }
+
   bool updates_copies() const override { return false; }
   // Of oneDNN's only the reference adds to what is there; through scratch memory it would be slower than two ops.
   bool adds_gradients() const override { return false; }
 
  private:
+  Lowering lower_op(const OpContext& context) {
+    const Op& op = context.op;
+    if (const LowerFunction function = find_lowering(op.def->kind())) return function({context, dnnl_, threads_});
+    if (op.def->parts().empty()) {
+      throw Error(ErrorKind::config, op.place,
+                  format("{} '{}': the CPU has no kernel for it", op.def->kind(), op.name));
+    }
+    return lower_parts(context, [this](const OpContext& part) { return lower_op(part); });
+  }
+
   int threads_;
   OneDnn dnnl_;
 };

@@ -26,6 +26,8 @@ constexpr std::array table{
     Entry{"batch_norm", lower_batch_norm},
     Entry{"batch_norm_grad", lower_batch_norm_grad},
     Entry{"batch_norm_inference", lower_batch_norm_inference},
+    Entry{"batch_norm_pool", lower_batch_norm_pool},
+    Entry{"batch_norm_pool_grad", lower_batch_norm_pool_grad},
     Entry{"normalize", lower_normalize},
     Entry{"activation", lower_activation},
     Entry{"activation_grad", lower_activation_grad},

@@ -20,8 +20,12 @@ Lowering lower_global_average_pool2d(const LowerContext& context);
 Lowering lower_global_average_pool2d_grad(const LowerContext& context);
 // batch_norm.cu
 Lowering lower_batch_norm(const LowerContext& context);
-Lowering lower_batch_norm_grad(const LowerContext& context);
 Lowering lower_batch_norm_inference(const LowerContext& context);
+// batch_norm_grad.cu
+Lowering lower_batch_norm_grad(const LowerContext& context);
+// batch_norm_pool.cu
+Lowering lower_batch_norm_pool(const LowerContext& context);
+Lowering lower_batch_norm_pool_grad(const LowerContext& context);
 // normalize.cu
 Lowering lower_normalize(const LowerContext& context);
 // activations.cu

@@ -1,7 +1,10 @@
-// The time of an op as it was lowered, on random values.
+// The time of an op as it was lowered, on random values, and choices by it.
 #include "core/backend/cuda/op_timer.h"
 
+#include <algorithm>
+
 #include "core/backend/cuda/timing.h"
+#include "core/backend/cuda/timings.h"
 
 namespace trainctl::cuda {
 
@@ -20,6 +23,27 @@ double measure_op(const LowerContext& context, const Lowering& lowering) {
   const auto kernel = lowering.bind(binding);
   CudaStream stream(std::make_shared<Waits>(), CudaStream::Priority::usual);
   return measure(stream.get(), [&] { kernel->run(stream, Slot{}); });
+}
+
+std::size_t choose(const LowerContext& context, const std::string& key, const std::string& what,
+                   std::span<const std::string> candidates, const std::function<double(std::size_t)>& seconds) {
+  if (const auto recorded = context.choices.find(key)) {
+    const auto known = std::find(candidates.begin(), candidates.end(), *recorded);
+    if (known != candidates.end()) return static_cast<std::size_t>(known - candidates.begin());
+  }
+  const bool wanted = context.device.options().timing;
+  if (wanted && !context.choices.may_time(key)) {
+    context.choices.assume(key);
+    return 0;
+  }
+  std::size_t chosen = 0;
+  if (wanted) {
+    Timings timings(what);
+    for (std::size_t i = 0; i < candidates.size(); ++i) timings.add(candidates[i], [&] { return seconds(i); });
+    chosen = timings.fastest();
+  }
+  context.choices.record(key, candidates[chosen]);
+  return chosen;
 }
 
 }  // namespace trainctl::cuda

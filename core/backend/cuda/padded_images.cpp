@@ -1,27 +1,18 @@
 // Convolutions over images whose channels are padded, by way of convolutions with so many channels.
 #include "core/backend/cuda/padded_images.h"
 
-#include <optional>
 #include <set>
 #include <utility>
 
 #include "core/backend/cuda/channel_padding.h"
 #include "core/backend/cuda/kernels.h"
 #include "core/backend/cuda/op_timer.h"
-#include "core/backend/cuda/single_op.h"
+#include "core/backend/single_op.h"
 #include "core/base/format.h"
-#include "core/base/log.h"
 #include "core/graph/ops/linear.h"
 
 namespace trainctl::cuda {
 namespace {
-
-constexpr const char *padded_name = "padded", *logical_name = "logical";
-constexpr std::int64_t alignment = 256;  // of parts of the workspace
-
-std::int64_t aligned(std::int64_t bytes) { return (bytes + alignment - 1) / alignment * alignment; }
-
-Address behind(const Address& place, std::int64_t bytes) { return {place.fixed, place.offset + bytes}; }
 
 TensorType with_channels(TensorType type, std::size_t dimension, std::int64_t channels) {
   std::vector<std::int64_t> sizes = type.shape.sizes();
@@ -72,12 +63,12 @@ Lowering lower_forward(const LowerContext& context) {
   lowering.implementation += ", padded";
   lowering.inputs[0] = padded_layout(x);
   lowering.inputs[1] = {wanted.dtype, wanted.format, kernel.shape.count() * size_of(wanted.dtype)};
-  const std::int64_t kernel_bytes = aligned(wanted.bytes);
+  const std::int64_t kernel_bytes = workspace_part(wanted.bytes);
   lowering.workspace_bytes += kernel_bytes;
   lowering.bind = [=, dtype = wanted.dtype, bind = inner.bind](const Binding& binding) {
     Binding inside = binding;
     inside.inputs[1] = binding.workspace;
-    inside.workspace = behind(binding.workspace, kernel_bytes);
+    inside.workspace = binding.workspace + kernel_bytes;
     const auto pad = [=](const Places& p) {
       pad_channels(dtype, p.in<void>(1), rows, channels, padded_channels, p.workspace<void>(), p.stream);
     };
@@ -104,15 +95,15 @@ Lowering lower_gradient(const LowerContext& context) {
   std::int64_t bytes = 0;
   for (const Layout& output : inner.outputs) {
     places.push_back(bytes);
-    bytes += aligned(output.bytes);
+    bytes += workspace_part(output.bytes);
   }
   lowering.workspace_bytes += bytes;
   const Shape& kernel = context.output(0).shape;
   lowering.bind = [=, bind = inner.bind, add = def.accumulate, bias = def.bias, out = kernel.back(),
                    kept = kernel[2] * kernel[3], count = kernel.count()](const Binding& binding) {
     Binding inside = binding;
-    for (std::size_t i = 0; i < places.size(); ++i) inside.outputs[i] = behind(binding.workspace, places[i]);
-    inside.workspace = behind(binding.workspace, bytes);
+    for (std::size_t i = 0; i < places.size(); ++i) inside.outputs[i] = binding.workspace + places[i];
+    inside.workspace = binding.workspace + bytes;
     const auto keep = [=](const Places& p) {
       keep_first(p.workspace<float>(places[0]), padded_channels * out, kept, count, add, p.out<float>(0), p.stream);
       if (bias) keep_first(p.workspace<float>(places[1]), out, out, out, add, p.out<float>(1), p.stream);
@@ -156,27 +147,18 @@ std::string key_of(const LowerContext& context, const std::vector<const Op*>& re
   return key + context.device.options().text();
 }
 
-// Of the op and its readers; none where one cannot be computed in this way.
-std::optional<double> seconds(const LowerContext& context, const std::vector<const Op*>& readers, bool padded,
-                              const std::function<Lowering(bool)>& lower) {
-  try {
-    double total = measure_op(context, lower(padded));
-    for (const Op* reader : readers) {
-      std::vector<Layout> present;
-      for (TensorId id : reader->inputs) present.push_back(logical_layout(context.program.tensor(id).type));
-      if (padded) present[0] = padded_layout(context.output(0));
-      const LowerContext inner{{*reader, context.program, present, context.choices}, context.device, context.plans};
-      total += measure_op(inner, lower_op(inner));
-    }
-    log::debug(format("timed {} with what reads it: {}: {:.4f} ms", context.label(),
-                      padded ? padded_name : logical_name, 1e3 * total));
-    return total;
-  } catch (const Error& error) {
-    cudaGetLastError();
-    log::warning(format("{}: its {} output is left out: {}", context.label(), padded ? padded_name : logical_name,
-                        error.what()));
-    return {};
+// Of the op, as `lower` lowers it, and its readers.
+double seconds(const LowerContext& context, const std::vector<const Op*>& readers, bool padded,
+               const std::function<Lowering(bool)>& lower) {
+  double total = measure_op(context, lower(padded));
+  for (const Op* reader : readers) {
+    std::vector<Layout> present;
+    for (TensorId id : reader->inputs) present.push_back(logical_layout(context.program.tensor(id).type));
+    if (padded) present[0] = padded_layout(context.output(0));
+    const LowerContext inner{{*reader, context.program, present, context.choices}, context.device, context.plans};
+    total += measure_op(inner, lower_op(inner));
   }
+  return total;
 }
 
 }  // namespace
@@ -194,21 +176,9 @@ bool writes_padded(const LowerContext& context, const std::function<Lowering(boo
   if (!half || images.shape.rank() != 4 || (images.shape.back() != 3 && images.shape.back() != 4)) return false;
   const std::vector<const Op*> readers = readers_of(context.program, context.op.outputs[0]);
   if (readers.empty()) return false;
-  const std::string key = key_of(context, readers);
-  if (const auto recorded = context.choices.find(key)) return *recorded == padded_name;
-  const bool wanted = context.device.options().timing;
-  if (wanted && !context.choices.may_time(key)) {
-    context.choices.assume(key);
-    return false;
-  }
-  bool padded = false;
-  if (wanted) {
-    const auto as_they_are = seconds(context, readers, false, lower);
-    const auto with_padding = seconds(context, readers, true, lower);
-    padded = with_padding && (!as_they_are || *with_padding < *as_they_are);
-  }
-  context.choices.record(key, padded ? padded_name : logical_name);
-  return padded;
+  const std::string names[] = {"logical", "padded"};
+  const auto time = [&](std::size_t i) { return seconds(context, readers, i == 1, lower); };
+  return choose(context, key_of(context, readers), context.label() + " with what reads it", names, time) == 1;
 }
 
 Lowering lower_on_padded(const LowerContext& context) {

@@ -11,9 +11,13 @@
 namespace trainctl::cuda {
 
 void Timings::measure(const std::string& candidate, const std::function<void(cudaStream_t)>& work) {
+  add(candidate, [&work] { return cuda::measure(work); });
+}
+
+void Timings::add(const std::string& candidate, const std::function<double()>& time) {
   candidates_.push_back(candidate);
   try {
-    const double seconds = cuda::measure(work);
+    const double seconds = time();
     log::debug(format("timed {}: {}: {:.4f} ms", what_, candidate, 1e3 * seconds));
     if (fastest_ && seconds >= least_) return;
     least_ = seconds;

@@ -18,8 +18,9 @@ class Timings {
   // `what` is done: "conv2d 'conv1' (vgg.yaml:12:7)".
   explicit Timings(std::string what) : what_(std::move(what)) {}
 
-  // Measures the next candidate.
+  // Measures the next candidate: by what it queues, or by a function that gives its seconds.
   void measure(const std::string& candidate, const std::function<void(cudaStream_t)>& work);
+  void add(const std::string& candidate, const std::function<double()>& time);
   // The number of the fastest, from 0. Where none ran it is the first, with a warning that says why.
   std::size_t fastest() const;
 

@@ -5,10 +5,10 @@
 #include <string>
 #include <vector>
 
-#include "core/backend/cuda/lower.h"
+#include "core/backend/backend.h"
 #include "core/program/program.h"
 
-namespace trainctl::cuda {
+namespace trainctl {
 
 struct SingleOp {
   Program program;  // holds the op's tensors, and nothing else
@@ -32,4 +32,4 @@ struct SingleOp {
   }
 };
 
-}  // namespace trainctl::cuda
+}  // namespace trainctl
