@@ -74,10 +74,11 @@ void measure_kernels(const std::vector<RunPrograms>& ranks, Backend& backend, Ke
 }
 
 // The memory of the rank that needs most.
-MemoryPlan largest_memory(const std::vector<RunPrograms>& ranks, Backend& backend, KernelChoices& choices) {
+MemoryPlan largest_memory(const std::vector<RunPrograms>& ranks, const RunSpec& spec, const DataInfo& info, int count,
+                          Backend& backend, KernelChoices& choices) {
   MemoryPlan largest;
   for (const RunPrograms& rank : ranks) {
-    const MemoryPlan memory = plan_memory(lower_all(rank.programs(), backend, choices), backend);
+    const MemoryPlan memory = run_memory(lower_all(rank.programs(), backend, choices), spec, info, count, backend);
     if (memory.total() >= largest.total()) largest = memory;
   }
   return largest;
@@ -113,7 +114,7 @@ Checked check(const RunSpec& spec, const CheckOptions& options) {
   for (const std::string& warning : info.warnings) log::warning(warning);
   if (options.measure) measure_kernels(ranks, *backend, choices);
   choices.stop_timing();
-  checked.memory = largest_memory(ranks, *backend, choices);
+  checked.memory = largest_memory(ranks, spec, info, plan.ranks, *backend, choices);
   checked.assumed = choices.assumed();
   try {
     if (checked.assumed == 0) require_fit(checked.memory, free, cut);
@@ -137,9 +138,7 @@ void print_json(const Checked& checked) {
                       {"parameters", layer.parameters}});
   }
   Json memory;
-  for (int region = 0; region < region_count; ++region) {
-    memory[std::string(name_of(static_cast<Region>(region)))] = checked.memory.bytes[static_cast<std::size_t>(region)];
-  }
+  for (const MemoryLine& line : checked.memory.lines()) memory[std::string(line.name)] = line.bytes;
   const Json json = {{"ok", true},
                      {"errors", Json::array()},
                      {"ranks", checked.ranks},
@@ -204,12 +203,11 @@ void print_text(const RunSpec& spec, const Checked& checked) {
     memory.add({std::string(what), (exact ? "" : "about ") + grouped(bytes), bytes_text(static_cast<double>(bytes))});
   };
   const bool all_chosen = checked.assumed == 0;
-  for (int i = 0; i < region_count; ++i) {
-    const auto region = static_cast<Region>(i);
-    const bool depends = region == Region::copies || region == Region::slot;
-    add(name_of(region), checked.memory.of(region), all_chosen || !depends);
+  for (const MemoryLine& line : checked.memory.lines()) {
+    const bool depends = line.name == name_of(Region::copies) || line.name == name_of(Region::slot);
+    add(line.name, line.bytes, all_chosen || !depends);
   }
-  add("total", checked.memory.total(), all_chosen);
+  add(checked.memory.on_host ? "total" : "total on the GPU", checked.memory.total(), all_chosen);
   answer(text + memory.text() + notes(checked));
 }
 

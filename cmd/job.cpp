@@ -12,6 +12,7 @@
 #include "core/base/log.h"
 #include "core/layers/model.h"
 #include "core/program/dump.h"
+#include "io/loader/data.h"
 #include "io/metrics/count_progress.h"
 #include "parallel/comm/same_on_all.h"
 #include "parallel/comm/text.h"
@@ -131,6 +132,14 @@ std::vector<LoweredProgram> lower_all(const std::vector<Program>& programs, Back
   return lowered;
 }
 
+MemoryPlan run_memory(const std::vector<LoweredProgram>& programs, const RunSpec& spec, const DataInfo& data, int ranks,
+                      const Backend& backend) {
+  MemoryPlan memory = plan_memory(programs, backend);
+  memory.prefetched =
+      batch_bytes(spec.data, data, spec.train.global_batch(ranks), ranks, programs.front().program.target_form);
+  return memory;
+}
+
 void initialize_weights(const ProgramSpec& spec, std::uint64_t seed, const std::vector<NamedTensor>& weights) {
   Reader reader;
   const Graph graph = build_model(*spec.model, {.sample = spec.sample, .seed = seed}, reader).graph;
@@ -179,7 +188,7 @@ RunPrograms possible(RunPrograms programs, const RunSpec& spec, const DataInfo& 
 // All of it, or Error{resource} with what would fit.
 std::vector<LoweredProgram> fitting(std::vector<LoweredProgram> programs, const RunSpec& spec, const DataInfo& data,
                                     const Backend& backend, const DataShare& share) {
-  require_fit(plan_memory(programs, backend), backend.free_memory(), cut_of(spec, data, share));
+  require_fit(run_memory(programs, spec, data, share.ranks, backend), backend.free_memory(), cut_of(spec, data, share));
   return programs;
 }
 

@@ -29,6 +29,10 @@ RunPrograms build_programs(const RunSpec& spec, const DataInfo& data, const Stra
 
 std::vector<LoweredProgram> lower_all(const std::vector<Program>& programs, Backend& backend, KernelChoices& choices);
 
+// What a rank of a run takes: its engine, and its sources of batches.
+MemoryPlan run_memory(const std::vector<LoweredProgram>& programs, const RunSpec& spec, const DataInfo& data, int ranks,
+                      const Backend& backend);
+
 // The initial values of all parameters and statistics, written into memory that has their names and sizes.
 void initialize_weights(const ProgramSpec& spec, std::uint64_t seed, const std::vector<NamedTensor>& weights);
 

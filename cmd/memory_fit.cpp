@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "core/base/checked.h"
 #include "core/base/error.h"
 #include "core/base/format.h"
 
@@ -12,27 +13,29 @@ namespace {
 
 std::string parts_of(const MemoryPlan& plan) {
   std::string text;
-  for (int region = 0; region < region_count; ++region) {
-    const std::int64_t bytes = plan.bytes[static_cast<std::size_t>(region)];
-    if (bytes < plan.total() / 100) continue;
-    text += format("{}{} {}", text.empty() ? "" : ", ", name_of(static_cast<Region>(region)), byte_text(bytes));
+  for (const MemoryLine& line : plan.lines()) {
+    if (line.bytes < plan.total() / 100) continue;
+    text += format("{}{} {}", text.empty() ? "" : ", ", line.name, byte_text(line.bytes));
   }
   return text;
 }
 
 std::string advice(const MemoryPlan& plan, std::int64_t free, const BatchCut& cut) {
-  const std::int64_t arena = plan.of(Region::slot), fixed = plan.total() - arena;
+  const std::int64_t arena = plan.of(Region::slot), batches = plan.on_host ? plan.prefetched : 0;
+  const std::int64_t fixed = plan.total() - arena - batches;
   if (fixed >= free) return "use a smaller network, or a device with more memory";
-  // Of the arena that is there now, the largest share that fits.
-  const double share = static_cast<double>(free - fixed) / static_cast<double>(arena);
   std::string text;
   for (std::int64_t more = 2; cut.samples / cut.gradient_accumulation / more >= 1; ++more) {
     const bool divides = cut.samples % (cut.gradient_accumulation * more) == 0;
-    if (!divides || 1.0 / static_cast<double>(more) > share) continue;
+    const std::int64_t left = fixed + batches + divide_up(arena, more);
+    if (!divides || left > free) continue;
     text = format("train.gradient_accumulation: {} would need about {}; or ", cut.gradient_accumulation * more,
-                  byte_text(fixed + arena / more));
+                  byte_text(left));
     break;
   }
+  if (batches > arena) text += "a smaller data.prefetch; or ";
+  // Of what there is of a batch now, the largest share that fits.
+  const double share = static_cast<double>(free - fixed) / static_cast<double>(checked_add(arena, batches));
   const auto batch = static_cast<std::int64_t>(share * static_cast<double>(cut.batch_size));
   if (batch < 1) return text + "use a smaller network, or a device with more memory";
   return text + format("a batch of about {} samples would fit", batch);

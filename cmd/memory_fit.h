@@ -21,8 +21,8 @@ enum class Need { exact, least };
 inline constexpr std::int64_t most_memory = std::int64_t{1} << 47;
 
 // Throws Error{resource} where the plan needs more bytes than are free: how much of what, and which accumulation or
-// batch would fit. Activations and workspace, the arena, shrink with the micro-batch; what they would need is an
-// estimate. `free` of 0: unknown, everything that any machine has fits.
+// batch would fit. Activations and workspace, the arena, shrink with the micro-batch, prefetched batches with the
+// batch; what they would need is an estimate. `free` of 0: unknown, everything that any machine has fits.
 void require_fit(const MemoryPlan& plan, std::int64_t free, const BatchCut& cut, Need need = Need::exact);
 
 }  // namespace trainctl

@@ -153,12 +153,10 @@ void fill_engine(const RunSpec& spec, Job& job, const Lead& lead, bool resumed, 
   engine.upload();
 }
 
-// What the engine of this rank has allocated: `check` prints that of the rank with most.
-void tell_memory(const MemoryPlan& memory) {
-  for (int region = 0; region < region_count; ++region) {
-    log::debug(format("memory: {} {} bytes", name_of(static_cast<Region>(region)),
-                      memory.bytes[static_cast<std::size_t>(region)]));
-  }
+// What the engine of this rank and its sources of batches have allocated: `check` prints that of the rank with most.
+void tell_memory(MemoryPlan memory, const BatchSource& training, const BatchSource* validation) {
+  memory.prefetched = training.batch_bytes() + (validation != nullptr ? validation->batch_bytes() : 0);
+  for (const MemoryLine& line : memory.lines()) log::debug(format("memory: {} {} bytes", line.name, line.bytes));
 }
 
 // Notes how a run failed, as far as that can still be written: the error itself is what the user must see.
@@ -212,7 +210,7 @@ int train(const RunSpec& stated, const TrainingRequest& request, RankContext& co
                                  job.batch_memory(), stop_requested);
   if (lead.directory) claim(lead, spec, request, with_findings(request.config, data, world.size(), batch));
   join_log(lead.directory ? lead.directory->path() : "", context, device.host);
-  tell_memory(job.engine().memory());
+  tell_memory(job.engine().memory(), *training, validation.get());
   if (world.rank() == 0) {
     for (const std::string& warning : data.info().warnings) log::warning(warning);
   }

@@ -77,6 +77,8 @@ class BatchSource {
   // Global batch size of full batches, and of the last one of an epoch (equal where it is full).
   virtual std::int64_t batch_size() const = 0;
   virtual std::int64_t last_batch_size() const = 0;
+  // Bytes of host memory that its batches lie in, of this rank: those that are prepared ahead included.
+  virtual std::int64_t batch_bytes() const = 0;
 };
 
 // The share of rank r of a global batch of B samples: first sample and count; counts differ by one at most.

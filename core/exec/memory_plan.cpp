@@ -254,7 +254,17 @@ std::string_view name_of(Region region) {
 std::int64_t MemoryPlan::total() const {
   std::int64_t sum = 0;
   for (std::int64_t region : bytes) sum = checked_add(sum, region);
-  return sum;
+  return on_host ? checked_add(sum, prefetched) : sum;
+}
+
+std::vector<MemoryLine> MemoryPlan::lines() const {
+  std::vector<MemoryLine> lines;
+  for (int i = 0; i < region_count; ++i) {
+    const auto region = static_cast<Region>(i);
+    lines.push_back({name_of(region), of(region)});
+  }
+  lines.push_back({"prefetched batches", prefetched});
+  return lines;
 }
 
 MemoryPlan least_memory(const std::vector<Program>& programs) {
@@ -285,6 +295,7 @@ MemoryPlan least_memory(const std::vector<Program>& programs) {
 
 MemoryPlan plan_memory(const std::vector<LoweredProgram>& programs, const Backend& backend) {
   MemoryPlan plan;
+  plan.on_host = !backend.asynchronous();
   SharedByName copies;
   SharedByName scalars;
   for (const LoweredProgram& lowered : programs) {

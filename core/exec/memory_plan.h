@@ -40,15 +40,26 @@ struct StagingPlan {
 // In how many turns steps are under way: two where one is prepared while another runs.
 inline int turns_of(const Backend& backend) { return backend.asynchronous() ? 2 : 1; }
 
+// A line of what a rank takes.
+struct MemoryLine {
+  std::string_view name;
+  std::int64_t bytes = 0;
+};
+
 struct MemoryPlan {
   std::array<std::int64_t, region_count> bytes{};  // of the slot region: all slots together
   int slots = 1;
   std::int64_t slot_bytes = 0;
   StagingPlan staging;  // of a turn; of the scalars alone where a batch is read where it lies
   std::vector<ProgramPlaces> programs;
+  std::int64_t prefetched = 0;  // bytes of host memory for the batches that the sources of batches prepare ahead
+  bool on_host = true;          // the regions lie in host memory, too
 
   std::int64_t of(Region region) const { return bytes[static_cast<std::size_t>(region)]; }
+  // Of the device's memory: with what is prefetched where that is the host's.
   std::int64_t total() const;
+  // Every region, then the prefetched batches, by the names that users read.
+  std::vector<MemoryLine> lines() const;
 };
 
 // What the programs need at least, before anything is known of kernels: the flat regions, and as arena the tensors of

@@ -32,7 +32,7 @@ bool is_name(const std::string& name) {
 const LayerOptions& options_of(const Choice& choice) { return choice.as<LayerOptions>(); }
 
 // Of a network, those that `repeat` stands for counted each time.
-constexpr std::size_t most_layers = 10'000;
+constexpr std::size_t most_layers = 5'000;
 // Of the forward pass: backward pass, gradients and optimizer state are a few times as many.
 constexpr std::int64_t most_bytes = Graph::most_bytes / 16;
 

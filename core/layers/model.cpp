@@ -14,7 +14,9 @@ Keys<ModelOptions> ModelOptions::keys() {
   return Keys<ModelOptions>("model", "The network: a preset, or a list of layers.")
       .key("preset", &ModelOptions::preset, "A network of configs/models by name, or a path to a file of that form.")
       .key("with", &ModelOptions::with, "The preset's parameters by name; absent: its defaults.")
-      .key("layers", &ModelOptions::layers, "The layers in order; each takes the output of the one before.")
+      .key("layers", &ModelOptions::layers,
+           "The layers in order; each takes the output of the one before. At most 5000, "
+           "those of a repeat counted each time.")
       .exclusive({"preset", "layers"})
       .one_of({"layers", "preset"}, "the network");
 }

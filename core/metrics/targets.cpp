@@ -104,6 +104,20 @@ TensorType target_type(TargetForm form, const Shape& output) {
   return {output, DType::float32};
 }
 
+TensorType sample_target_type(TargetForm form, std::int64_t classes, const Shape& values) {
+  switch (form) {
+    case TargetForm::class_number:
+      return {{}, DType::int32};
+    case TargetForm::one_hot:
+      return {{classes}, DType::float32};
+    case TargetForm::class_value:
+      return {{1}, DType::float32};
+    case TargetForm::values:
+      break;
+  }
+  return {values, DType::float32};
+}
+
 bool takes_values(const Choice& loss) { return loss.as<LossOptions>().kind() == LossKind::mean_squared_error; }
 
 }  // namespace trainctl

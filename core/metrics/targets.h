@@ -34,6 +34,9 @@ TargetForm stated_form(LabelMode label_mode, std::int64_t classes);
 // The type of a micro-batch's targets behind an output [n, K]: int32 [n] or float32 [n, K].
 TensorType target_type(TargetForm form, const Shape& output);
 
+// The type of one sample's target: of a data set with so many classes, or with targets of the shape `values`.
+TensorType sample_target_type(TargetForm form, std::int64_t classes, const Shape& values);
+
 // Whether the loss takes values, so that whole numbers are values too and not classes.
 bool takes_values(const Choice& loss);
 

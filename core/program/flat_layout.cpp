@@ -14,15 +14,16 @@ std::int64_t aligned(std::int64_t offset) { return round_up(offset, flat_alignme
 std::vector<TensorId> backward_order(const Backward& backward) {
   std::map<TensorId, TensorId> parameter_of;
   for (const auto& [parameter, gradient] : backward.parameter_gradients) parameter_of[gradient] = parameter;
-  std::vector<TensorId> order;
-  for (const Op& op : backward.ops) {
-    for (TensorId output : op.outputs) {
-      const auto found = parameter_of.find(output);
+  std::vector<TensorId> order;  // from the last one to the first
+  for (auto op = backward.ops.rbegin(); op != backward.ops.rend(); ++op) {
+    for (auto output = op->outputs.rbegin(); output != op->outputs.rend(); ++output) {
+      const auto found = parameter_of.find(*output);
       if (found == parameter_of.end()) continue;
-      std::erase(order, found->second);
       order.push_back(found->second);
+      parameter_of.erase(found);
     }
   }
+  std::reverse(order.begin(), order.end());
   return order;
 }
 

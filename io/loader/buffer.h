@@ -35,16 +35,40 @@ inline void wake_waiter(std::atomic<std::uint32_t>& word) {
   syscall(SYS_futex, &word, FUTEX_WAKE_PRIVATE, 1, nullptr, nullptr, 0);
 }
 
+// What the buffers of a loader are cut to: known before data is at hand.
+struct BufferPlan {
+  std::int64_t rows = 0;                           // of each: the largest share that a rank has of a batch
+  std::int64_t input_bytes = 0, target_bytes = 0;  // of a row
+  int buffers = 1;
+
+  std::int64_t bytes() const {
+    const std::int64_t row = checked_add(checked_add(input_bytes, target_bytes),
+                                         size_of(DType::float32) + size_of(DType::int64));  // its weight and number
+    return checked_multiply(checked_multiply(rows, row), buffers);
+  }
+};
+
+// `batch_size` of all ranks. Without workers one buffer is filled when its batch is asked for.
+inline BufferPlan plan_buffers(const TensorType& input, const TensorType& target, std::int64_t batch_size, int ranks,
+                               bool workers, int prefetch) {
+  return {divide_up(batch_size, ranks), input.bytes(), target.bytes(), workers ? prefetch + 1 : 1};
+}
+
 struct BatchBuffer {
-  BatchBuffer(std::int64_t rows, std::int64_t input_bytes, std::int64_t target_bytes, std::uint32_t chunks,
-              const AllocateBatch& allocate)
-      : inputs(allocate ? allocate(checked_multiply(rows, input_bytes))
-                        : aligned_memory(checked_multiply(rows, input_bytes))),
-        targets(aligned_memory(checked_multiply(rows, target_bytes))),
-        weights(static_cast<std::size_t>(rows)),
-        samples(static_cast<std::size_t>(rows)),
+  BatchBuffer(const BufferPlan& plan, std::uint32_t chunks, const AllocateBatch& allocate)
+      : inputs(allocate ? allocate(checked_multiply(plan.rows, plan.input_bytes))
+                        : aligned_memory(checked_multiply(plan.rows, plan.input_bytes))),
+        targets(aligned_memory(checked_multiply(plan.rows, plan.target_bytes))),
+        weights(static_cast<std::size_t>(plan.rows)),
+        samples(static_cast<std::size_t>(plan.rows)),
         errors(chunks),
         pending(chunks) {}
+
+  // Of batches: inputs, targets, weights and numbers of samples.
+  std::int64_t bytes() const {
+    return inputs.bytes + targets.bytes + std::ssize(weights) * size_of(DType::float32) +
+           std::ssize(samples) * size_of(DType::int64);
+  }
 
   Memory inputs, targets;
   std::vector<float> weights;

@@ -8,6 +8,7 @@
 #include "core/base/format.h"
 #include "core/base/hash.h"
 #include "core/metrics/targets.h"
+#include "io/loader/buffer.h"
 #include "io/loader/loader.h"
 #include "io/loader/measure.h"
 
@@ -194,6 +195,20 @@ std::unique_ptr<BatchSource> Data::evaluation(PartKind part, std::int64_t batch_
   return make_loader(parts_[static_cast<std::size_t>(part)],
                      {batch_size, share, start, false, false, workers(cores), options_.prefetch, form_of(targets),
                       allocate, stop_requested});
+}
+
+std::int64_t batch_bytes(const DataOptions& options, const DataInfo& info, std::int64_t batch_size, int ranks,
+                         TargetForm targets) {
+  const TensorType input{info.sample, info.format.dtype};
+  const TensorType target = sample_target_type(targets, info.classes, info.target);
+  const bool workers = options.workers.or_else(1) > 0;
+  std::int64_t bytes = 0;
+  for (const std::int64_t samples : {info.training_samples, info.validation_samples}) {
+    const BufferPlan plan =
+        plan_buffers(input, target, std::min(batch_size, samples), ranks, workers, options.prefetch);
+    if (samples > 0) bytes = checked_add(bytes, plan.bytes());
+  }
+  return bytes;
 }
 
 DataInfo describe(const DataOptions& options, std::uint64_t seed, bool regression) {

@@ -54,6 +54,11 @@ class Data {
   std::vector<Statistics> measured_;
 };
 
+// Bytes of host memory that the batches of a run lie in on one rank: what its sources of training and validation take
+// together, BatchSource::batch_bytes(). `batch_size` of all ranks; a part without samples has no source.
+std::int64_t batch_bytes(const DataOptions& options, const DataInfo& info, std::int64_t batch_size, int ranks,
+                         TargetForm targets);
+
 // What a model needs to know. Where the config states shape and classes of files these are not read: numbers of samples
 // are then 0, and the shape of targets that are values is [0]. Otherwise as the data is.
 DataInfo describe(const DataOptions& options, std::uint64_t seed, bool regression = false);

@@ -1,5 +1,7 @@
 // Workers take tickets, (batch, chunk) in order, and wait until the batch's buffer was given back; the caller waits
-// until all chunks of its batch are there. Atomics only: no lock, and nothing is allocated once every buffer was used.
+// until all chunks of its batch are there. Without workers a thread takes their place that has one buffer, which is
+// given to it when its batch is asked for: no read can hold the caller. Atomics only: no lock, and nothing is allocated
+// once every buffer was used.
 #include "io/loader/loader.h"
 
 #include <chrono>
@@ -16,6 +18,9 @@ namespace trainctl {
 namespace {
 
 using Clock = std::chrono::steady_clock;
+
+// Of a buffer whose first batch was not asked for yet.
+constexpr std::uint32_t before_first_turn = std::numeric_limits<std::uint32_t>::max();
 
 // Whether a wait that a request to stop found, or met, has gone on for a second since.
 class Impatience {
@@ -41,17 +46,16 @@ class Loader : public std::enable_shared_from_this<Loader> {
       : part_(std::move(part)),
         options_(options),
         plan_(part_->size(), options.batch_size, options.start),
-        input_bytes_(checked_multiply(part_->sample_shape().count(), size_of(part_->input_dtype()))),
         target_type_(part_->target_type(options.targets)),
-        target_bytes_(target_type_.bytes()),
+        cut_(plan_buffers(part_->input_type(), target_type_, plan_.batch_size(), options.share.ranks,
+                          options.workers > 0, options.prefetch)),
         position_(plan_.start()) {
-    rows_ = (plan_.batch_size() + options.share.ranks - 1) / options.share.ranks;
     chunks_ =
-        static_cast<std::uint32_t>(std::clamp<std::int64_t>(options.workers, 1, std::max<std::int64_t>(1, rows_)));
-    const int buffers = options.workers == 0 ? 1 : options.prefetch + 1;
-    for (int i = 0; i < buffers; ++i) {
-      buffers_.push_back(std::make_unique<BatchBuffer>(rows_, input_bytes_, target_bytes_, chunks_, options.allocate));
+        static_cast<std::uint32_t>(std::clamp<std::int64_t>(options.workers, 1, std::max<std::int64_t>(1, cut_.rows)));
+    for (int i = 0; i < cut_.buffers; ++i) {
+      buffers_.push_back(std::make_unique<BatchBuffer>(cut_, chunks_, options.allocate));
     }
+    if (options.workers == 0) buffers_.front()->turn = before_first_turn;
   }
   Loader(const Loader&) = delete;
   Loader& operator=(const Loader&) = delete;
@@ -61,7 +65,9 @@ class Loader : public std::enable_shared_from_this<Loader> {
       ++used_;
       return incomplete();
     }
-    if (used_ >= 0) give_back(*buffers_[static_cast<std::size_t>(used_ % buffer_count())]);
+    if (used_ >= 0 || options_.workers == 0) {
+      give_back(*buffers_[static_cast<std::size_t>(std::max<std::int64_t>(used_, 0) % buffer_count())]);
+    }
     ++used_;
     BatchBuffer& buffer = *buffers_[static_cast<std::size_t>(used_ % buffer_count())];
     batch_.waited_seconds = 0;
@@ -75,11 +81,16 @@ class Loader : public std::enable_shared_from_this<Loader> {
 
   const DataPosition& position() const { return position_; }
   const BatchPlan& plan() const { return plan_; }
+  std::int64_t bytes() const {
+    std::int64_t sum = 0;
+    for (const auto& buffer : buffers_) sum += buffer->bytes();
+    return sum;
+  }
 
   void start_workers() {
     const BlockedSignals blocked;
     try {
-      for (int i = 0; i < options_.workers; ++i) {
+      for (int i = 0; i < std::max(1, options_.workers); ++i) {
         workers_.emplace_back([self = shared_from_this()] {
           self->work();
           self->working_.fetch_sub(1);
@@ -140,7 +151,7 @@ class Loader : public std::enable_shared_from_this<Loader> {
         const std::int64_t number = part_->subset()[order[entry.position.offset + share.first + row]];
         buffer.samples[static_cast<std::size_t>(row)] = number;
         part_->read(number, options_.training, entry.position.epoch, scratch,
-                    {buffer.inputs.get() + row * input_bytes_, buffer.targets.get() + row * target_bytes_,
+                    {buffer.inputs.get() + row * cut_.input_bytes, buffer.targets.get() + row * cut_.target_bytes,
                      &buffer.weights[static_cast<std::size_t>(row)], options_.targets});
       }
     } catch (...) {
@@ -152,10 +163,6 @@ class Loader : public std::enable_shared_from_this<Loader> {
   bool wait_for(BatchBuffer& buffer) {
     const Clock::time_point start = Clock::now();
     Impatience impatience(options_.stop_requested);
-    if (options_.workers == 0) {
-      fill_chunk(buffer, used_, 0, scratch_);
-      buffer.pending.store(0, std::memory_order_relaxed);
-    }
     for (std::uint32_t pending; (pending = buffer.pending.load(std::memory_order_acquire)) != 0;) {
       wait_while(buffer.pending, pending, 100);
       abandoned_ = impatience();
@@ -168,9 +175,9 @@ class Loader : public std::enable_shared_from_this<Loader> {
   // The batch that did not come, in memory that no worker writes.
   const Batch& incomplete() {
     const DataPosition before = position_;
-    if (!nothing_) nothing_ = std::make_unique<BatchBuffer>(rows_, input_bytes_, target_bytes_, 1, nullptr);
-    std::fill_n(nothing_->inputs.get(), rows_ * input_bytes_, std::byte{0});
-    std::fill_n(nothing_->targets.get(), rows_ * target_bytes_, std::byte{0});
+    if (!nothing_) nothing_ = std::make_unique<BatchBuffer>(cut_, 1, nullptr);
+    std::fill_n(nothing_->inputs.get(), nothing_->inputs.bytes, std::byte{0});
+    std::fill_n(nothing_->targets.get(), nothing_->targets.bytes, std::byte{0});
     std::fill(nothing_->weights.begin(), nothing_->weights.end(), std::numeric_limits<float>::quiet_NaN());
     describe(*nothing_);
     batch_.host_memory = false;
@@ -203,10 +210,8 @@ class Loader : public std::enable_shared_from_this<Loader> {
   std::shared_ptr<const DataPart> part_;
   LoaderOptions options_;
   BatchPlan plan_;
-  std::int64_t input_bytes_;
   TensorType target_type_;
-  std::int64_t target_bytes_;
-  std::int64_t rows_ = 0;  // of a buffer
+  BufferPlan cut_;
   std::uint32_t chunks_ = 1;
   std::vector<std::unique_ptr<BatchBuffer>> buffers_;
   std::atomic<std::int64_t> next_ticket_{0};
@@ -215,8 +220,7 @@ class Loader : public std::enable_shared_from_this<Loader> {
   std::atomic<std::uint32_t> working_{0};  // workers that have not ended
 
   // The caller's.
-  DataPart::Scratch scratch_;  // without workers
-  std::int64_t used_ = -1;     // number of the batch that next() returned last
+  std::int64_t used_ = -1;  // number of the batch that next() returned last
   DataPosition position_;
   Batch batch_;
   bool abandoned_ = false;
@@ -235,6 +239,7 @@ class LoaderSource final : public BatchSource {
   std::int64_t samples_per_epoch() const override { return loader_->plan().samples(); }
   std::int64_t batch_size() const override { return loader_->plan().batch_size(); }
   std::int64_t last_batch_size() const override { return loader_->plan().last_batch_size(); }
+  std::int64_t batch_bytes() const override { return loader_->bytes(); }
 
  private:
   std::shared_ptr<Loader> loader_;

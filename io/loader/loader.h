@@ -17,11 +17,11 @@ struct LoaderOptions {
   DataPosition start;
   bool training = true;  // augmentation; evaluation runs through the part in its order, again and again
   bool shuffle = true;   // in training
-  int workers = 1;       // threads; 0: next() reads by itself
+  int workers = 1;       // threads; 0: one, which reads a batch when next() asks for it, and nothing ahead
   int prefetch = 2;      // batches ahead
   TargetForm targets = TargetForm::class_number;
   AllocateBatch allocate = {};  // of the inputs' memory
-  // Asked while next() waits for workers: where a stop is requested and the data does not come for a second (a file
+  // Asked while next() waits: where a stop is requested and the data does not come for a second (a file
   // system hangs), next() returns batches that are not complete. Empty: it waits.
   std::function<bool()> stop_requested = {};
 };

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "core/base/log.h"
+#include "core/metrics/targets.h"
 
 namespace trainctl {
 namespace {
@@ -34,17 +35,7 @@ DataPart::DataPart(std::shared_ptr<const Dataset> dataset, Subset subset, std::s
 TensorType DataPart::target_type(TargetForm form) const {
   const DatasetFacts& facts = dataset_->facts();
   require((form == TargetForm::values) == (facts.classes == 0), "targets in a form that they can have");
-  switch (form) {
-    case TargetForm::class_number:
-      return {{}, DType::int32};
-    case TargetForm::one_hot:
-      return {{facts.classes}, DType::float32};
-    case TargetForm::class_value:
-      return {{1}, DType::float32};
-    case TargetForm::values:
-      break;
-  }
-  return {facts.target, DType::float32};
+  return sample_target_type(form, facts.classes, facts.target);
 }
 
 void DataPart::read(std::int64_t number, bool training, std::int64_t epoch, Scratch& scratch, const Row& row) const {

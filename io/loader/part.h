@@ -45,6 +45,7 @@ class DataPart {
   std::int64_t size() const { return subset_.size(); }
   const Shape& sample_shape() const { return transform_->output_shape(); }
   DType input_dtype() const { return transform_->output_dtype(); }
+  TensorType input_type() const { return {sample_shape(), input_dtype()}; }
   // Of one sample's target in a form that the data set's targets can have.
   TensorType target_type(TargetForm form) const;
 

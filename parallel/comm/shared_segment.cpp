@@ -51,15 +51,17 @@ std::shared_ptr<SharedSegment> SharedSegment::create(MPI_Comm host, std::int64_t
   segment->length_ = static_cast<std::size_t>(std::max<std::int64_t>(bytes, 1));
   segment->bases_.resize(size);
 
-  const int file = memfd_create("trainctl", MFD_CLOEXEC);
+  constexpr const char* name = "trainctl";
+  const int file = memfd_create(name, MFD_CLOEXEC);
   if (file < 0) why = format("memfd_create: {}", std::strerror(errno));
   // The pages are claimed now, by the rank that owns them: on its memory node, and with an error rather than a signal.
   const int shortage = file < 0 ? 0 : posix_fallocate(file, 0, static_cast<off_t>(segment->length_));
   if (agree(host, shortage ? 0 : 1) == 0) {
     if (file >= 0) close(file);
     throw Error(ErrorKind::resource,
-                format("cannot allocate {} bytes of memory shared by the ranks of this host{}{}", bytes,
-                       shortage ? ": " : " (on another rank)", shortage ? std::strerror(shortage) : ""));
+                format("cannot allocate {} bytes of memory shared by the ranks of this host, the file memfd:{}{}{}",
+                       bytes, name, shortage ? ": " : " (on another rank)", shortage ? std::strerror(shortage) : ""),
+                shortage == EFBIG ? "raise the limit of a file's size (ulimit -f)" : "");
   }
 
   const Handle own{getpid(), file, inode_of(file)};

@@ -21,6 +21,7 @@ RoomNeeded room_needed(int ranks_here) {
   RoomNeeded needed;
   needed.temporary = (std::int64_t{9} << 20) + std::int64_t{16384} * ranks_here;
   needed.shared_memory = ((std::int64_t{4} << 20) + 4096) * ranks_here;
+  needed.file_size = (std::int64_t{4} << 20) + 4096;
   needed.open_files = 40 + 4 * ranks_here;
   return needed;
 }
@@ -37,6 +38,15 @@ std::string why_no_room(const std::string& folder, std::int64_t bytes) {
     return format("{} has room for {} more files, and {} are needed", folder, status.f_favail, files);
   }
   return "";
+}
+
+void require_file_size(const std::string& folder, std::int64_t bytes) {
+  rlimit limit{};
+  if (getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur >= static_cast<rlim_t>(bytes)) return;
+  throw Error(ErrorKind::resource,
+              format("a file may grow to {}, and mpirun's files in {} need {} each",
+                     byte_text(static_cast<std::int64_t>(limit.rlim_cur)), folder, byte_text(bytes)),
+              "raise the limit (ulimit -f), or use --ranks 1");
 }
 
 void require_working_directory() {

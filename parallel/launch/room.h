@@ -9,12 +9,16 @@ namespace trainctl {
 struct RoomNeeded {
   std::int64_t temporary = 0;
   std::int64_t shared_memory = 0;
-  int open_files = 0;  // of mpirun, which has most
+  std::int64_t file_size = 0;  // of the largest of these files
+  int open_files = 0;          // of mpirun, which has most
 };
 RoomNeeded room_needed(int ranks_here);
 
 // "" where a folder can take so much more, else why not: "/tmp has 64.0 kB left, and 9.0 MB are needed".
 std::string why_no_room(const std::string& folder, std::int64_t bytes);
+
+// Throws Error{resource} that names the folder where a file in it may not grow to so many bytes.
+void require_file_size(const std::string& folder, std::int64_t bytes);
 
 // Throws Error{resource} where the working directory is gone or cannot be named.
 void require_working_directory();

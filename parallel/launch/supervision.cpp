@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <array>
+#include <regex>
 #include <string_view>
 #include <utility>
 
@@ -159,8 +160,21 @@ bool Supervision::is_stuck() {
   return now - last_child_ > patience;
 }
 
+// What mpirun counts on standard output when it has taken a run down belongs to its own messages.
+std::string Supervision::without_counts(std::string_view text) {
+  std::string rest(text);
+  if (rest.find(" total process") == std::string::npos) return rest;
+  static const std::regex counts("(^|\n)[0-9]+ total process(es)? (aborted|failed to start|killed [^\n]*)\n");
+  for (std::smatch match; std::regex_search(rest, match, counts);) {
+    messages_.append(match.str());
+    rest.replace(static_cast<std::size_t>(match.position()), static_cast<std::size_t>(match.length()), match.str(1));
+  }
+  return rest;
+}
+
 void Supervision::pass_output_on() {
-  const bool open = read_all(child_.output, [this](std::string_view text) {
+  const bool open = read_all(child_.output, [this](std::string_view all) {
+    const std::string text = without_counts(all);
     if (attendance_.holds_output) {
       output_.append(text);
     } else if (output_error_ == 0) {

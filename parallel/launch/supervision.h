@@ -70,6 +70,7 @@ class Supervision {
   bool is_late() const;
   std::string describe_lateness() const;
   bool keeps_back() const;
+  std::string without_counts(std::string_view text);
   void pass_output_on();
   void pass_errors_on();
   void write_backlog();

@@ -30,7 +30,10 @@ std::string temporary_folder(const RoomNeeded& needed) {
   const char* chosen = std::getenv("TMPDIR");
   std::string folder = chosen != nullptr && *chosen != '\0' ? chosen : "/tmp";
   const std::string why = why_no_room(folder, needed.temporary);
-  if (why.empty()) return folder;
+  if (why.empty()) {
+    require_file_size(folder, needed.file_size);
+    return folder;
+  }
   throw Error(ErrorKind::resource, "no room for mpirun's temporary files: " + why,
               "free some space, or set TMPDIR to another folder");
 }
@@ -171,9 +174,11 @@ Attended attend(const LaunchPlan& plan, const std::vector<std::string>& command,
   const std::string said = supervision.messages() + std::string(supervision.kept_back());
   const std::optional<RankStatus> shortage =
       status || supervision.mpirun_code() == 0 ? std::nullopt : find_shortage(said);
-  if (!status && supervision.mpirun_code() != 0) log::debug("mpirun and the ranks said:\n" + said);
+  // An error of ours explains what MPI said while the ranks started.
+  const bool explained = shortage || (status && !status->message.empty() && !supervision.kept_back().empty());
+  if (explained || (!status && supervision.mpirun_code() != 0)) log::debug("mpirun and the ranks said:\n" + said);
   if (shortage) return {*shortage, ""};
-  supervision.show_kept_back();
+  if (!explained) supervision.show_kept_back();
   RankStatus end = conclude(status, supervision.messages(), supervision.mpirun_code());
   if (const int error = supervision.output_error(); error != 0 && error != EPIPE && end.exit_code == 0) {
     end = {exit_code(ErrorKind::resource),

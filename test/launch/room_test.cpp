@@ -52,6 +52,18 @@ TEST_CASE("a working directory that was deleted is an error of resources") {
         }) == 6);
 }
 
+TEST_CASE("files that may not grow as large as mpirun's are a shortage") {
+  const auto with_limit = [](rlim_t limit) {
+    return in_a_process([=] {
+      const rlimit both{limit, limit};
+      if (setrlimit(RLIMIT_FSIZE, &both) != 0) _exit(99);
+      require_file_size("/tmp", room_needed(2).file_size);
+    });
+  };
+  CHECK(with_limit(4 << 20) == 6);
+  CHECK(with_limit(5 << 20) == 0);
+}
+
 TEST_CASE("the limit of open files is raised as far as it may be") {
   const auto with_limits = [](rlim_t soft, rlim_t hard, int needed) {
     return in_a_process([=] {

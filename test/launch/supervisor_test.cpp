@@ -116,6 +116,25 @@ TEST_CASE("what MPI says while ranks start is not seen where a shortage explains
   CHECK(contains(other.output(), "odd words"));
 }
 
+TEST_CASE("what MPI says while ranks start is not seen beside the error that a rank has left") {
+  SupervisedRun run(2,
+                    "sh: echo 'a paragraph of MPI' >&2; printf '6\\n[]\\nthe error of a rank' > $TRAINCTL_STATUS_FILE; "
+                    "sleep 0.3; exit 6");
+  CHECK(run.wait() == 6);
+  CHECK(contains(run.output(), "the error of a rank"));
+  CHECK_FALSE(contains(run.output(), "a paragraph of MPI"));
+}
+
+TEST_CASE("how many processes mpirun has taken down is not for standard output") {
+  SupervisedRun run(2, "sh: printf 'first\\n2 total processes failed to start\\nlast\\n'; exit 0");
+  CHECK(run.wait() == 0);
+  CHECK(contains(run.output(), "first\nlast\n"));
+  CHECK_FALSE(contains(run.output(), "total processes"));
+  SupervisedRun missing(2, "sh: exec /nowhere");
+  CHECK(missing.wait() != 0);
+  CHECK_FALSE(contains(missing.output(), "total processes"));
+}
+
 TEST_CASE("a supervisor that is killed leaves no rank behind") {
   SupervisedRun run(2, "rank that trains until it is stopped");
   REQUIRE(run.ranks_run());

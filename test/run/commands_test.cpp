@@ -71,6 +71,7 @@ TEST_CASE("check --json: the documented fields, and the bytes that a run allocat
     }
     const std::map<std::string, std::int64_t> foretold = json.at("memory_bytes");
     CHECK(Json(foretold).dump() == Json(largest).dump());
+    CHECK(foretold.at("prefetched batches") > 0);
   }
 }
 

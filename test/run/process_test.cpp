@@ -194,8 +194,14 @@ TEST_CASE("a file that may grow no further: exit code 6 and its name") {
     INFO(tail(run.errors));
     CHECK(run.code == 6);
     CHECK(contains(run.errors, "File too large"));
-    if (ranks == std::string("1")) CHECK(contains(run.errors, "of-1/checkpoints/"));  // of two, shared memory is first
+    // Of two ranks, the memory that they share is first.
+    CHECK(contains(run.errors, ranks == std::string("1") ? "of-1/checkpoints/" : "the file memfd:trainctl"));
   }
+  const Finished small = shell(folder, format("ulimit -f 4000; $T run {} --ranks 2", config));
+  INFO(tail(small.errors));
+  CHECK(small.code == 6);
+  CHECK(contains(small.errors, format("mpirun's files in {}", folder / "temporary")));
+  CHECK(contains(small.errors, "ulimit -f"));
 }
 
 TEST_CASE("closed descriptors: no line of a log lands in a file of the run") {

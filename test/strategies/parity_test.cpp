@@ -71,6 +71,7 @@ class Source final : public BatchSource {
   std::int64_t samples_per_epoch() const override { return 26; }
   std::int64_t batch_size() const override { return 12; }
   std::int64_t last_batch_size() const override { return 2; }
+  std::int64_t batch_bytes() const override { return 0; }  // the samples' own memory
 
  private:
   Samples& samples_;
