@@ -79,9 +79,8 @@ Keys<DataOptions> DataOptions::keys() {
            "memory: samples are kept decoded and resized after their first reading, in every rank.")
       .key("prefetch", &DataOptions::prefetch, "Batches that are prepared ahead.", between(1, 1024))
       .key("workers", &DataOptions::workers,
-           "Threads per rank that read, decode and transform ahead; 0: nothing is prepared ahead, training waits while "
-           "a "
-           "batch is read.",
+           "Threads per rank that read, decode and transform ahead; 0: nothing is prepared ahead, training waits for "
+           "each batch to be read.",
            between(0, 1024))
       .key("on_error", &DataOptions::on_error,
            "skip: a sample that cannot be read has no weight, with a warning; stop: it ends the run.")
