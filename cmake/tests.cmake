@@ -1,6 +1,11 @@
 # One Catch2 program per folder of test/ that holds .cpp files; test/mpi runs under mpirun (see there).
 include(Catch)
 
+# Seconds that a test may take: what hangs is ended, what is slow under a sanitizer and beside other work is not.
+set(limit 120)
+if(CMAKE_CXX_FLAGS MATCHES "-fsanitize")
+  set(limit 600)
+endif()
 if(CMAKE_CXX_FLAGS MATCHES "-fsanitize=thread")
   target_sources(trainctl_core PRIVATE ${PROJECT_SOURCE_DIR}/test/tsan_openmp.cpp)
 endif()
@@ -24,14 +29,15 @@ foreach(folder ${folders})
   target_compile_definitions(test-${name} PRIVATE
     TRAINCTL_SOURCE_DIR="${PROJECT_SOURCE_DIR}" TRAINCTL_BINARY="$<TARGET_FILE:trainctl>")
   add_dependencies(test-${name} trainctl)
-  catch_discover_tests(test-${name} TEST_PREFIX "${name}: " DISCOVERY_MODE PRE_TEST PROPERTIES TIMEOUT 120)
+  catch_discover_tests(test-${name} TEST_PREFIX "${name}: " DISCOVERY_MODE PRE_TEST PROPERTIES TIMEOUT ${limit})
 endforeach()
 # What stands for the driver where there is none.
 add_library(emulated_nvml SHARED ${PROJECT_SOURCE_DIR}/test/gpu_monitor/emulated_nvml.c)
 set_target_properties(emulated_nvml PROPERTIES OUTPUT_NAME nvidia-ml SUFFIX .so.1
   LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/emulated_nvml)
 target_compile_definitions(test-gpu_monitor PRIVATE TRAINCTL_EMULATED_NVML_LIBRARY="$<TARGET_FILE:emulated_nvml>")
-target_compile_definitions(test-run PRIVATE TRAINCTL_EMULATED_NVML_LIBRARY="$<TARGET_FILE:emulated_nvml>")
+target_compile_definitions(test-run PRIVATE TRAINCTL_EMULATED_NVML_LIBRARY="$<TARGET_FILE:emulated_nvml>"
+  TRAINCTL_CUDA_MODULE=$<TARGET_EXISTS:trainctl_cuda>)
 add_dependencies(test-gpu_monitor emulated_nvml)
 add_dependencies(test-run emulated_nvml)
 # Preloaded into the program, lets its system calls fail.

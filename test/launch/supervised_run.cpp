@@ -15,12 +15,13 @@
 
 #include "core/base/error.h"
 #include "parallel/launch/supervisor.h"
+#include "test/time_limit.h"
 
 namespace trainctl {
 namespace {
 
 bool within_limit(const std::function<bool()>& condition) {
-  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(40);
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(test::time_limit);
   while (std::chrono::steady_clock::now() < end) {
     if (condition()) return true;
     std::this_thread::sleep_for(std::chrono::milliseconds(5));

@@ -98,7 +98,7 @@ TEST_CASE("check of a preset says what it is and how it is used") {
 Finished shell(const Folder& folder, const std::string& command) {
   const std::string line = format("cd {} && export XDG_CACHE_HOME=$PWD/cache TRAINCTL={} && ({}) > out 2> err",
                                   folder.path().string(), TRAINCTL_BINARY, command);
-  const int status = std::system(format("timeout 60 bash -c '{}'", line).c_str());
+  const int status = std::system(format("timeout {} bash -c '{}'", time_limit, line).c_str());
   return {WEXITSTATUS(status), read_file(folder / "out"), read_file(folder / "err")};
 }
 

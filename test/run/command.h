@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "core/base/json.h"
+#include "test/time_limit.h"
 
 namespace trainctl::test {
 
@@ -33,7 +34,7 @@ class Folder {
 std::string read_file(const std::string& path);
 
 // Polls until it holds; false after the time limit.
-bool comes_true(const std::function<bool()>& condition, int seconds = 60);
+bool comes_true(const std::function<bool()>& condition, int seconds = time_limit);
 
 class Command {
  public:
@@ -45,7 +46,7 @@ class Command {
   Command(const Command&) = delete;
   Command& operator=(const Command&) = delete;
 
-  // The exit code; -signal where one has ended it, -1000 after a time limit of a minute.
+  // The exit code; -signal where one has ended it, -1000 after the time limit.
   int wait();
   void send(int signal) const;
   // Its ranks that run, by number; a lone process has none.

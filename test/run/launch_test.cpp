@@ -18,15 +18,16 @@ namespace fs = std::filesystem;
 
 // A script in a folder, with `trainctl` and `mpirun` of a time limit.
 Finished shell(const Folder& folder, const std::string& script) {
-  const std::string file = folder.write("script.sh", format(R"(
+  const std::string file =
+      folder.write("script.sh", format(R"(
 cd '{0}'
 export TMPDIR="${{TMPDIR_OF_RUN:-{0}/temporary}}" XDG_CACHE_HOME='{0}/cache'
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 mkdir -p temporary
 trainctl='{1}'
-mpirun() {{ timeout 60 mpirun --oversubscribe "$@"; }}
+mpirun() {{ timeout {3} mpirun --oversubscribe "$@"; }}
 {2})",
-                                                            folder.path().string(), TRAINCTL_BINARY, script));
+                                       folder.path().string(), TRAINCTL_BINARY, script, time_limit));
   const int status = std::system(format("bash '{0}' >'{0}.out' 2>'{0}.err' </dev/null", file).c_str());
   return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, read_file(file + ".out"), read_file(file + ".err")};
 }

@@ -30,12 +30,12 @@ log: {{every: 1 steps}}
 
 constexpr long long endless = 400'000'000;
 
-// Runs a line of the shell in the folder, where $T is the program; the exit code of the line, 124 after a minute.
+// Runs a line of the shell in the folder, where $T is the program; the exit code of the line, 124 after the time limit.
 Finished shell(const Folder& folder, const std::string& line) {
   folder.write("line.sh", "cd " + folder.path().string() + "\nexport T=" + TRAINCTL_BINARY +
                               " TMPDIR=$PWD/temporary XDG_CACHE_HOME=$PWD/cache\nmkdir -p temporary\n" + line + "\n");
   const std::string command =
-      format("timeout 60 bash {0}/line.sh >{0}/shell.out 2>{0}/shell.err", folder.path().string());
+      format("timeout {1} bash {0}/line.sh >{0}/shell.out 2>{0}/shell.err", folder.path().string(), time_limit);
   const int status = std::system(command.c_str());
   return {WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status), read_file(folder / "shell.out"),
           read_file(folder / "shell.err")};
