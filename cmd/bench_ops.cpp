@@ -30,8 +30,8 @@ Rates rates_of(const OpCost& cost, const Ceilings& ceilings) {
   return {gflops, gflops / ceilings.gflops(dtype), gb_per_s, gb_per_s / ceilings.gb_per_s(cost.bytes)};
 }
 
-const std::string& segment_of(const OpCost& cost) {
-  return cost.op.program->program.segments[static_cast<std::size_t>(cost.op.segment)].name;
+std::string segment_of(const OpCost& cost) {
+  return std::string(name_of(cost.op.program->program.segment(cost.op.segment)));
 }
 
 void print(const std::vector<OpCost>& costs, const Ceilings& ceilings, double sum, double step) {

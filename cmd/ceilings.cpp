@@ -58,8 +58,7 @@ double Ceilings::gflops(DType dtype) const {
 
 Ceilings measure_ceilings(Backend& backend, int threads) {
   constexpr std::int64_t large = std::int64_t{256} << 20;
-  return {backend.peaks(), measure_copy(backend, large, 8),
-          measure_cached(backend, backend.name() == "cpu" ? threads : 1)};
+  return {backend.peaks(), measure_copy(backend, large, 8), measure_cached(backend, backend.on_host() ? threads : 1)};
 }
 
 }  // namespace trainctl

@@ -87,7 +87,7 @@ MemoryPlan largest_memory(const std::vector<RunPrograms>& ranks, const RunSpec& 
 // Memory that is free to each rank on this host; 0: unknown, since ranks run elsewhere.
 std::int64_t memory_of_rank(const LaunchPlan& plan, const Backend& backend) {
   if (!plan.one_host) return 0;
-  return backend.name() == "cpu" ? backend.free_memory() / plan.ranks : backend.free_memory();
+  return backend.on_host() ? backend.free_memory() / plan.ranks : backend.free_memory();
 }
 
 Checked check(const RunSpec& spec, const CheckOptions& options) {

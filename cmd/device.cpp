@@ -19,7 +19,7 @@ std::unique_ptr<Backend> make_backend(std::string_view device, const RunSpec& sp
                                                      spec.train.cuda_graphs, spec.train.kernel_timing});
   if (!backend->computes_in(spec.train.compute())) {
     throw Error(ErrorKind::config,
-                format("train.precision: {} does not compute in {}", backend->name() == "cpu" ? "the CPU" : "the GPU",
+                format("train.precision: {} does not compute in {}", backend->on_host() ? "the CPU" : "the GPU",
                        name_of(spec.train.precision)),
                 "use bfloat16 or float32");
   }

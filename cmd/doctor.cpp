@@ -82,7 +82,7 @@ std::string why_no_claim(const DoctorOptions& options, const RunSpec& spec) {
 // without one a try of the GPU.
 void rehearse(const RunSpec& spec, bool has_config, RankContext& context) {
   RankDevice device = open_device(spec, context);
-  if (!has_config && device.backend->name() != "cpu") try_kernels(*device.backend);
+  if (!has_config && !device.backend->on_host()) try_kernels(*device.backend);
   if (!has_config) return;
   const Data data(spec.data, spec.seed, takes_values(spec.train.loss));
   const Job job(spec, data.info(), device, context.world, {}, "");

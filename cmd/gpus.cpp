@@ -25,7 +25,7 @@ std::unique_ptr<GpuMonitor> monitor_of(const World& world) {
 
 std::unique_ptr<GpuWatch> watch_gpus(const RunSpec& spec, const Backend& backend, World& world, Stream& stream,
                                      std::int64_t log_every) {
-  if (!spec.log.gpu || backend.name() == "cpu") return nullptr;
+  if (!spec.log.gpu || backend.on_host()) return nullptr;
   return std::make_unique<GpuWatch>(monitor_of(world), world.communicator(), stream, log_every);
 }
 

@@ -114,8 +114,7 @@ BatchSizes batch_sizes(const RunSpec& spec, const DataInfo& data, int ranks, con
 Strategy strategy_for(const RunSpec& spec, int ranks, const Backend& backend) {
   // On the CPU a reduction takes the cores from the computation that it would hide behind: one after the other is
   // faster.
-  const bool device_overlaps = backend.name() != "cpu";
-  return {mesh_of(spec.strategy, ranks), spec.strategy, spec.strategy.overlap.or_else(device_overlaps)};
+  return {mesh_of(spec.strategy, ranks), spec.strategy, spec.strategy.overlap.or_else(!backend.on_host())};
 }
 
 RunPrograms build_programs(const RunSpec& spec, const DataInfo& data, const Strategy& strategy, const BatchSizes& sizes,
@@ -178,8 +177,8 @@ BatchCut cut_of(const RunSpec& spec, const DataInfo& data, const DataShare& shar
 // Programs that may fit, or Error{resource}: before kernels are looked for, which want sizes that a machine can have.
 RunPrograms possible(RunPrograms programs, const RunSpec& spec, const DataInfo& data, const Backend& backend,
                      const World& world) {
-  const bool shared = backend.name() == "cpu";  // by the ranks of this host, none of which has taken any yet
-  const std::int64_t free = backend.free_memory() / (shared ? world.local_size() : 1);
+  // The host's memory is for all its ranks, none of which has taken any yet.
+  const std::int64_t free = backend.free_memory() / (backend.on_host() ? world.local_size() : 1);
   const BatchCut cut = cut_of(spec, data, {world.rank(), world.size()});
   require_fit(least_memory(programs.programs()), free, cut, Need::least);
   return programs;

@@ -38,7 +38,7 @@ std::string events_text(const OpRecorder& recorder, int rank) {
   for (const Mark& mark : recorder.marks())
     add(mark.name, "step", 0, mark.start_seconds, mark.end_seconds, Json::object());
   for (const OpRun& run : recorder.runs()) {
-    const std::string& segment = run.program->program.segments[static_cast<std::size_t>(run.segment)].name;
+    const std::string segment(name_of(run.program->program.segment(run.segment)));
     add(format("{} {}", run.what().def->kind(), run.what().name), segment.c_str(), 1, run.start_seconds,
         run.end_seconds,
         {{"segment", segment},

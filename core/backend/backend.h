@@ -89,7 +89,9 @@ class Backend {
  public:
   virtual ~Backend() = default;
 
-  virtual std::string_view name() const = 0;  // "cpu", "cuda"
+  virtual std::string_view name() const = 0;  // "cpu", "cuda": for messages
+  // Whether it computes on the host's processors, in the host's memory, which the ranks of a host share.
+  virtual bool on_host() const = 0;
   // What the exact bits and kernel choices depend on: processor or GPU model, instruction set, library versions.
   virtual std::string fingerprint() const = 0;
 

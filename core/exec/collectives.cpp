@@ -53,7 +53,7 @@ void CollectiveStreams::wait(int bucket, Stream& compute) {
 }
 
 std::unique_ptr<Kernel> bind_collective(const Op& op, View gradients, CollectiveStreams& streams) {
-  if (op.def->kind() == "wait") return std::make_unique<WaitKernel>(op.as<WaitBucket>().bucket, streams);
+  if (const auto* wait = op.get_if<WaitBucket>()) return std::make_unique<WaitKernel>(wait->bucket, streams);
   const auto& reduce = op.as<AllReduce>();
   return std::make_unique<AllReduceKernel>(reduce.bucket, gradients.part(reduce.offset, reduce.count), streams);
 }

@@ -20,9 +20,10 @@ Buckets buckets_of(const std::vector<LoweredProgram>& programs) {
   for (const LoweredProgram& lowered : programs) {
     for (const Segment& segment : lowered.program.segments) {
       for (const Op& op : segment.ops) {
-        if (op.def->kind() != "all_reduce") continue;
-        buckets.count = std::max(buckets.count, op.as<AllReduce>().bucket + 1);
-        buckets.overlap = buckets.overlap || segment.name != "update";
+        const auto* reduce = op.get_if<AllReduce>();
+        if (reduce == nullptr) continue;
+        buckets.count = std::max(buckets.count, reduce->bucket + 1);
+        buckets.overlap = buckets.overlap || segment.phase != Phase::update;
       }
     }
   }
@@ -30,8 +31,8 @@ Buckets buckets_of(const std::vector<LoweredProgram>& programs) {
 }
 
 StepPart part_of(const Segment& segment) {
-  if (segment.name == "forward") return StepPart::forward;
-  return segment.name.starts_with("backward") ? StepPart::backward : StepPart::update;
+  if (segment.phase == Phase::forward) return StepPart::forward;
+  return segment.phase == Phase::backward ? StepPart::backward : StepPart::update;
 }
 
 }  // namespace
@@ -153,7 +154,7 @@ std::vector<CopyPart> Engine::results_of(int program, const Turn& turn) const {
 // A micro-batch's part of the batch goes to its slot before the forward pass.
 void Engine::bind_batch(int program, const ScheduleItem& item, Bound& bound) {
   const Program& described = programs_[static_cast<std::size_t>(program)].program;
-  if (described.segments[static_cast<std::size_t>(item.segment)].name != "forward") return;
+  if (described.segment(item.segment).phase != Phase::forward) return;
   const auto parts = batch_parts(described.batch);
   for (std::size_t i = 1; i < step_inputs; ++i) {
     if (parts[i] == no_tensor) continue;
@@ -169,8 +170,8 @@ void Engine::bind_batch(int program, const ScheduleItem& item, Bound& bound) {
 std::unique_ptr<Kernel> Engine::bind_op(int program, std::size_t segment, std::size_t number) {
   const LoweredProgram& lowered = programs_[static_cast<std::size_t>(program)];
   const Op& op = lowered.program.segments[segment].ops[number];
-  if (op.def->kind() == "reshape") return nullptr;  // another name for the same memory
-  if (runs_in_executor(op)) {
+  if (op.def->trait() == OpTrait::alias) return nullptr;
+  if (op.def->trait() == OpTrait::collective) {
     const View gradients{base(Region::gradients), DType::float32, lowered.program.flat.gradient_count};
     return bind_collective(op, gradients, *collectives_);
   }
@@ -184,14 +185,13 @@ std::unique_ptr<Kernel> Engine::bind_op(int program, std::size_t segment, std::s
 
 // The segment's kernels as work in a slot.
 std::vector<StepUnit> Engine::units_of(int program, int segment, const Slot& slot, const Bound& bound) const {
-  const Segment& described =
-      programs_[static_cast<std::size_t>(program)].program.segments[static_cast<std::size_t>(segment)];
+  const Segment& described = programs_[static_cast<std::size_t>(program)].program.segment(segment);
   std::vector<StepUnit> units;
   for (std::size_t o = 0; o < described.ops.size(); ++o) {
     StepUnit unit;
     unit.kernel = bound.kernels[static_cast<std::size_t>(segment)][o].get();
     if (unit.kernel == nullptr) continue;
-    const bool communicates = runs_in_executor(described.ops[o]);
+    const bool communicates = described.ops[o].def->trait() == OpTrait::collective;
     unit.part = communicates ? StepPart::communication : part_of(described);
     unit.recordable = !communicates || communicator_.recordable();
     unit.slot = slot;

@@ -21,10 +21,8 @@ class Lowerer {
     lowered_.program = std::move(program);
     for (const Tensor& tensor : lowered_.program.tensors) lowered_.layouts.push_back(logical_layout(tensor.type));
     auto& segments = lowered_.program.segments;
-    const auto copies =
-        std::find_if(segments.begin(), segments.end(), [](const Segment& s) { return s.name == "copies"; });
-    lowered_.copies_segment = static_cast<int>(copies - segments.begin());
-    if (copies == segments.end()) segments.push_back({"copies", {}});
+    if (lowered_.program.find(Phase::copies) < 0) segments.push_back({Phase::copies, {}, {}});
+    lowered_.copies_segment = lowered_.program.find(Phase::copies);
     lowered_.lowerings.resize(segments.size());
   }
 
@@ -50,12 +48,12 @@ class Lowerer {
   }
 
   void lower_op(Op op) {
-    if (runs_in_executor(op)) {
-      if (op.def->kind() == "reshape") op.inputs[0] = in_layout(op.inputs[0], logical(op.inputs[0]), op);
+    if (op.def->trait() != OpTrait::kernel) {
+      if (op.def->trait() == OpTrait::alias) op.inputs[0] = in_layout(op.inputs[0], logical(op.inputs[0]), op);
       append(segment_, std::move(op), {});
       return;
     }
-    if (const auto* gradient = dynamic_cast<const Conv2dGradInput*>(op.def.get());
+    if (const auto* gradient = op.get_if<Conv2dGradInput>();
         gradient != nullptr && gradient->accumulate && !backend_.adds_gradients()) {
       return lower_apart(*gradient, op);
     }
@@ -90,7 +88,7 @@ class Lowerer {
 
   // An optimizer, which comes behind all that read parameters, gets their copies as further outputs.
   void add_copies(Op& op) {
-    const auto* optimizer = dynamic_cast<const OptimizerUpdate*>(op.def.get());
+    const auto* optimizer = op.get_if<OptimizerUpdate>();
     if (optimizer == nullptr) return;
     const auto def = optimizer->clone();
     for (ComputeCopy& copy : lowered_.copies) {
@@ -157,11 +155,6 @@ class Lowerer {
 };
 
 }  // namespace
-
-bool runs_in_executor(const Op& op) {
-  const std::string_view kind = op.def->kind();
-  return kind == "reshape" || kind == "all_reduce" || kind == "wait";
-}
 
 LoweredProgram lower(Program program, Backend& backend, KernelChoices& choices) {
   return Lowerer(std::move(program), backend, choices).run();

@@ -26,9 +26,6 @@ struct LoweredProgram {
   std::vector<ComputeCopy> copies;
 };
 
-// Whether the executor runs an op itself: aliases and collectives.
-bool runs_in_executor(const Op& op);
-
 // Lowers all segments in the order in which they first run. Throws what the backend throws.
 LoweredProgram lower(Program program, Backend& backend, KernelChoices& choices);
 

@@ -27,12 +27,12 @@ class Timeline {
     int backward_start = -1;
     for (int s : order(lowered)) {
       const Segment& segment = segments[static_cast<std::size_t>(s)];
-      const bool variant = segment.name.starts_with("backward");
+      const bool variant = segment.phase == Phase::backward;
       if (variant && backward_start < 0) backward_start = next;
       int moment = variant ? backward_start : next;
       for (const Op& op : segment.ops) {
         moments_[static_cast<std::size_t>(s)].push_back(moment);
-        if (!runs_in_executor(op)) ++moment;
+        if (op.def->trait() == OpTrait::kernel) ++moment;
       }
       next = std::max(next, moment);
     }
@@ -295,7 +295,7 @@ MemoryPlan least_memory(const std::vector<Program>& programs) {
 
 MemoryPlan plan_memory(const std::vector<LoweredProgram>& programs, const Backend& backend) {
   MemoryPlan plan;
-  plan.on_host = !backend.asynchronous();
+  plan.on_host = backend.on_host();
   SharedByName copies;
   SharedByName scalars;
   for (const LoweredProgram& lowered : programs) {

@@ -26,14 +26,14 @@ bool holds_not_finite(const std::vector<std::byte>& bytes, DType dtype) {
 
 void NotFiniteSearch::ran(const LoweredProgram& program, int segment, int op, double, double) {
   if (!found_.empty()) return;
-  const Op& done = program.program.segments[static_cast<std::size_t>(segment)].ops[static_cast<std::size_t>(op)];
+  const Op& done = program.program.segment(segment).ops[static_cast<std::size_t>(op)];
   for (TensorId output : done.outputs) {
     const Tensor& tensor = program.program.tensor(output);
     if (output == program.program.step.gradients || output == program.program.step.agree) continue;
     engine_.read_tensor(program_, output, bytes_);
     if (!holds_not_finite(bytes_, program.layouts[static_cast<std::size_t>(output)].dtype)) continue;
-    found_ = format("'{}', written by {} in {}", tensor.name, done.def->kind(),
-                    program.program.segments[static_cast<std::size_t>(segment)].name);
+    found_ =
+        format("'{}', written by {} in {}", tensor.name, done.def->kind(), name_of(program.program.segment(segment)));
     place_ = segment + op / 1e6;
     return;
   }

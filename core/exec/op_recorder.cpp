@@ -13,7 +13,7 @@ namespace {
 std::int64_t bytes_of(const OpRun& run) {
   const Op& op = run.what();
   std::int64_t bytes = 0;
-  if (op.def->kind() == "all_reduce") return op.as<AllReduce>().count * size_of(DType::float32);
+  if (const auto* reduce = op.get_if<AllReduce>()) return reduce->count * size_of(DType::float32);
   for (TensorId id : op.inputs) bytes += run.program->layouts[static_cast<std::size_t>(id)].bytes;
   for (TensorId id : op.outputs) bytes += run.program->layouts[static_cast<std::size_t>(id)].bytes;
   return bytes;

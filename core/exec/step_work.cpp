@@ -12,8 +12,7 @@ namespace {
 constexpr double long_op_flops = 1e10;
 
 double flops_of(const LoweredProgram& lowered, const StepUnit& unit) {
-  const Op& op =
-      lowered.program.segments[static_cast<std::size_t>(unit.segment)].ops[static_cast<std::size_t>(unit.op)];
+  const Op& op = lowered.program.segment(unit.segment).ops[static_cast<std::size_t>(unit.op)];
   std::vector<TensorType> inputs, outputs;
   for (TensorId id : op.inputs) inputs.push_back(lowered.program.tensor(id).type);
   for (TensorId id : op.outputs) outputs.push_back(lowered.program.tensor(id).type);
@@ -145,9 +144,9 @@ std::string StepWork::reached(int turn) const {
   if (last >= static_cast<int>(marks_.size())) return "the end";
   const StepUnit& unit = units_[marks_[static_cast<std::size_t>(last)].unit];
   if (unit.segment < 0) return "the batch's copies";
-  const Segment& segment = program_.program.segments[static_cast<std::size_t>(unit.segment)];
+  const Segment& segment = program_.program.segment(unit.segment);
   const Op& op = segment.ops[static_cast<std::size_t>(unit.op)];
-  return format("{} '{}' in {}", op.def->kind(), op.name, segment.name);
+  return format("{} '{}' in {}", op.def->kind(), op.name, name_of(segment));
 }
 
 }  // namespace trainctl

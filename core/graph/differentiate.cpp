@@ -4,7 +4,6 @@
 #include "core/base/format.h"
 #include "core/graph/graph.h"
 #include "core/graph/ops/activations.h"
-#include "core/graph/ops/shaping.h"
 
 namespace trainctl {
 namespace {
@@ -54,7 +53,7 @@ class Tape final : public Differentiator {
     for (std::size_t i = 0; i < types.size(); ++i) {
       if (outputs[i] == no_tensor) {
         outputs[i] = add_activation(*def, types[i], i, forward);
-        if (dynamic_cast<const Reshape*>(def.get())) graph_.tensors.back().alias_of = inputs[0];
+        if (def->trait() == OpTrait::alias) graph_.tensors.back().alias_of = inputs[0];
       }
       require(tensor(outputs[i]).type == types[i],
               format("{} ({}) writes {} in another shape", def->kind(), forward.name, tensor(outputs[i]).name));

@@ -2,7 +2,6 @@
 #include "core/graph/graph.h"
 
 #include "core/base/format.h"
-#include "core/graph/ops/shaping.h"
 
 namespace trainctl {
 
@@ -19,7 +18,7 @@ std::vector<TensorId> Graph::add_op(std::shared_ptr<const OpDef> def, std::vecto
     Tensor output;
     output.name = name + "/" + suffixes[i];
     output.type = output_types[i];
-    output.alias_of = dynamic_cast<const Reshape*>(def.get()) ? inputs[0] : no_tensor;
+    output.alias_of = def->trait() == OpTrait::alias ? inputs[0] : no_tensor;
     output.place = place;
     outputs.push_back(add_tensor(std::move(output)));
   }

@@ -22,6 +22,9 @@ struct InPlace {
 
 class OpDef;
 
+// What an op is to the executor: a kernel of the backend, another name for its input's memory, or a collective.
+enum class OpTrait { kernel, alias, collective };
+
 // One of several ops that together compute what another op does. Tensors are numbered: that op's inputs, its outputs,
 // and then, as they come, the outputs of parts that only later parts read.
 struct OpPart {
@@ -39,6 +42,7 @@ class OpDef {
   virtual std::string_view kind() const = 0;
   // The attributes, readable: "strides=2x2 activation=relu". Equal kind and attributes mean the same computation.
   virtual std::string attributes() const { return {}; }
+  virtual OpTrait trait() const { return OpTrait::kernel; }
   // Shapes and dtypes of the outputs. Inputs were checked by the layer; a violation here is an internal error.
   virtual std::vector<TensorType> outputs(std::span<const TensorType> inputs) const = 0;
   // Floating-point operations, a multiply-add counting two. By default one for each element of the first output.
@@ -63,6 +67,11 @@ struct Op {
   template <class Def>
   const Def& as() const {
     return static_cast<const Def&>(*def);
+  }
+  // Null where it is another op.
+  template <class Def>
+  const Def* get_if() const {
+    return dynamic_cast<const Def*>(def.get());
   }
 };
 

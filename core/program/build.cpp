@@ -258,15 +258,15 @@ Program Builder::training(std::int64_t samples, int micro_batches) && {
     return ops;
   };
   if (samples == 0) {
-    program_.segments.push_back({"backward", {contribute_zeros(flat.gradient_count)}});
+    program_.segments.push_back({Phase::backward, {}, {contribute_zeros(flat.gradient_count)}});
     program_.schedule.push_back({0, 0, 0});
     program_.name = "train 0";
   } else {
     program_.name = micro_batches == 1 ? format("train {}", samples)
                                        : format("train {} in {} micro-batches", samples, micro_batches);
-    program_.segments.push_back({"forward", graph_.ops});
-    program_.segments.push_back({"backward", backward(false, first)});
-    if (micro_batches > 1) program_.segments.push_back({"backward_accumulate", backward(true, later)});
+    program_.segments.push_back({Phase::forward, {}, graph_.ops});
+    program_.segments.push_back({Phase::backward, Variant::first, backward(false, first)});
+    if (micro_batches > 1) program_.segments.push_back({Phase::backward, Variant::accumulate, backward(true, later)});
     for (int i = 0; i < micro_batches; ++i) {
       program_.schedule.push_back({0, i, 0});
       program_.schedule.push_back({i == 0 ? 1 : 2, i, 0});
@@ -274,7 +274,7 @@ Program Builder::training(std::int64_t samples, int micro_batches) && {
   }
   program_.micro_batches = micro_batches;
   program_.schedule.push_back({static_cast<int>(program_.segments.size()), 0, 0});
-  program_.segments.push_back({"update", update_ops(optimizer)});
+  program_.segments.push_back({Phase::update, {}, update_ops(optimizer)});
   return std::move(*this).finish();
 }
 
@@ -299,7 +299,7 @@ Program Builder::evaluation(const Program& training, std::int64_t samples) && {
     ops = graph_.ops;
     for (Op& op : sums(false)) ops.push_back(std::move(op));
   }
-  program_.segments = {{"forward", std::move(ops)}};
+  program_.segments = {{Phase::forward, {}, std::move(ops)}};
   program_.schedule = {{0, 0, 0}};
   return std::move(*this).finish();
 }

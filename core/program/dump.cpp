@@ -112,13 +112,13 @@ std::string dump(const Program& program) {
   std::string result = format("program {}: {} micro-batches of {} samples, {} slots\n", program.name,
                               program.micro_batches, program.micro_batch_samples, program.slots);
   for (const Segment& segment : program.segments) {
-    result += format("segment {}\n", segment.name);
+    result += format("segment {}\n", name_of(segment));
     for (const Op& op : segment.ops) result += format("  {}\n", dump(program, op));
   }
   result += "schedule\n";
   for (const ScheduleItem& item : program.schedule) {
-    result += format("  {} micro-batch {} slot {}\n", program.segments[static_cast<std::size_t>(item.segment)].name,
-                     item.micro_batch, item.slot);
+    result +=
+        format("  {} micro-batch {} slot {}\n", name_of(program.segment(item.segment)), item.micro_batch, item.slot);
   }
   return result + flat(program) + tensors(program);
 }

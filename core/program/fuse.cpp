@@ -59,11 +59,6 @@ class OpList {
   std::map<TensorId, int> reads_;
 };
 
-template <class Def>
-const Def* as(const Op& op) {
-  return dynamic_cast<const Def*>(op.def.get());
-}
-
 // The op with the function behind it, or null where it cannot take it.
 std::shared_ptr<const OpDef> with_activation(const Op& op, const ActivationFunction& function) {
   const auto taken = [&](auto def) -> std::shared_ptr<const OpDef> {
@@ -77,11 +72,11 @@ std::shared_ptr<const OpDef> with_activation(const Op& op, const ActivationFunct
     return std::make_shared<decltype(def)>(std::move(def));
   };
   if (!gradient_uses_output(function.kind)) return nullptr;
-  if (const auto* dense = as<Dense>(op)) return taken(*dense);
-  if (const auto* conv = as<Conv2d>(op)) return taken(*conv);
-  if (const auto* add = as<Add>(op)) return taken(*add);
-  if (const auto* norm = as<BatchNorm>(op)) return normalised(*norm);
-  if (const auto* norm = as<BatchNormInference>(op)) return normalised(*norm);
+  if (const auto* dense = op.get_if<Dense>()) return taken(*dense);
+  if (const auto* conv = op.get_if<Conv2d>()) return taken(*conv);
+  if (const auto* add = op.get_if<Add>()) return taken(*add);
+  if (const auto* norm = op.get_if<BatchNorm>()) return normalised(*norm);
+  if (const auto* norm = op.get_if<BatchNormInference>()) return normalised(*norm);
   return nullptr;
 }
 
@@ -94,16 +89,16 @@ std::shared_ptr<const OpDef> with_residual(const Op& op, const ActivationFunctio
     def.a.relu = relu;
     return std::make_shared<decltype(def)>(std::move(def));
   };
-  if (const auto* norm = as<BatchNorm>(op)) return added(*norm);
-  if (const auto* norm = as<BatchNormInference>(op)) return added(*norm);
+  if (const auto* norm = op.get_if<BatchNorm>()) return added(*norm);
+  if (const auto* norm = op.get_if<BatchNormInference>()) return added(*norm);
   return nullptr;
 }
 
 // An activation becomes part of its producer, where the producer stands.
 void fuse_activation(OpList& ops, Op& op, bool into_products) {
-  const auto* activation = as<Activation>(op);
+  const auto* activation = op.get_if<Activation>();
   Op* producer = activation ? ops.sole_producer(op.inputs[0]) : nullptr;
-  if (!producer || (!into_products && (as<Dense>(*producer) || as<Conv2d>(*producer)))) return;
+  if (!producer || (!into_products && (producer->get_if<Dense>() || producer->get_if<Conv2d>()))) return;
   if (auto def = with_activation(*producer, activation->function)) {
     Op fused = *producer;
     fused.def = std::move(def);
@@ -115,7 +110,7 @@ void fuse_activation(OpList& ops, Op& op, bool into_products) {
 // An add becomes part of the batch normalisation that makes one summand, where the add stands: both summands exist
 // there.
 void fuse_add(OpList& ops, Op& op) {
-  const auto* add = as<Add>(op);
+  const auto* add = op.get_if<Add>();
   if (!add) return;
   for (const std::size_t summand : {std::size_t{0}, std::size_t{1}}) {
     Op* producer = ops.sole_producer(op.inputs[summand]);
@@ -132,7 +127,7 @@ void fuse_add(OpList& ops, Op& op) {
 
 // The mask that a batch normalisation with residual and relu hands to its gradient.
 void add_mask(Graph& graph, Op& op) {
-  const auto* norm = as<BatchNorm>(op);
+  const auto* norm = op.get_if<BatchNorm>();
   if (!norm || !norm->a.masks_by_bits(graph.tensor(op.inputs[0]).type.shape.back())) return;
   std::vector<TensorType> types;
   for (TensorId input : op.inputs) types.push_back(graph.tensor(input).type);
@@ -144,10 +139,10 @@ void add_mask(Graph& graph, Op& op) {
 
 // A max pooling becomes part of the batch normalisation with relu before it, where that stands.
 void fuse_pooling(OpList& ops, Op& op) {
-  const auto* pool = as<Pool2d>(op);
+  const auto* pool = op.get_if<Pool2d>();
   if (!pool || !pool->training || pool->mode != PoolMode::max) return;
   Op* producer = ops.sole_producer(op.inputs[0]);
-  const auto* norm = producer ? as<BatchNorm>(*producer) : nullptr;
+  const auto* norm = producer ? producer->get_if<BatchNorm>() : nullptr;
   if (!norm || !norm->a.masks_by_x()) return;
   Op fused = *producer;
   fused.def = std::make_shared<BatchNormPool>(norm->a, pool->window);
@@ -157,10 +152,10 @@ void fuse_pooling(OpList& ops, Op& op) {
 
 // dx of a dense layer times f' of the activation in front of it, where dx is computed.
 void fuse_activation_gradient(OpList& ops, Op& op) {
-  const auto* gradient = as<ActivationGrad>(op);
+  const auto* gradient = op.get_if<ActivationGrad>();
   if (!gradient || !gradient_uses_output(gradient->function.kind)) return;
   Op* producer = ops.sole_producer(op.inputs[0]);
-  const auto* dense = producer ? as<DenseGradInput>(*producer) : nullptr;
+  const auto* dense = producer ? producer->get_if<DenseGradInput>() : nullptr;
   if (!dense || dense->accumulate || dense->function.kind != ActivationKind::none) return;
   Op fused = *producer;
   fused.def = std::make_shared<DenseGradInput>(gradient->function);
@@ -171,10 +166,10 @@ void fuse_activation_gradient(OpList& ops, Op& op) {
 
 // The gradient of an input that is added to another one, or null where the op is none or cannot be.
 std::shared_ptr<const OpDef> added_to(const Op& op) {
-  if (const auto* conv = as<Conv2dGradInput>(op); conv && !conv->accumulate) {
+  if (const auto* conv = op.get_if<Conv2dGradInput>(); conv && !conv->accumulate) {
     return std::make_shared<Conv2dGradInput>(conv->window, conv->groups, conv->input, true);
   }
-  const auto* dense = as<DenseGradInput>(op);
+  const auto* dense = op.get_if<DenseGradInput>();
   if (!dense || dense->accumulate || dense->function.kind != ActivationKind::none) return nullptr;
   return std::make_shared<DenseGradInput>(ActivationFunction{}, true);
 }
@@ -182,7 +177,7 @@ std::shared_ptr<const OpDef> added_to(const Op& op) {
 // A sum of two gradients becomes part of the op that makes one of them: where that op stands if the other gradient
 // exists there, else where the sum stands.
 void fuse_gradient_sum(OpList& ops, Op& op) {
-  const auto* add = as<Add>(op);
+  const auto* add = op.get_if<Add>();
   if (!add || add->function.kind != ActivationKind::none) return;
   const std::size_t last = ops.is_made_before(op.inputs[0], op.inputs[1]) ? 1 : 0;
   for (const std::size_t summand : {last, 1 - last}) {

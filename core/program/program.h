@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/graph/op.h"
@@ -10,12 +11,23 @@
 
 namespace trainctl {
 
-// A list of ops that runs as a whole. Which segments exist: forward, backward (and its variants for the first, a middle
-// and the last micro-batch), update, copies.
+// What a segment is for.
+enum class Phase { forward, backward, update, copies };
+
+// Which micro-batches a backward segment is for: `first` writes the gradients, `accumulate` adds to them, and `last`
+// stands for either of them at the last micro-batch where that differs (it reduces gradients as they are complete).
+// Segments of other phases have no variants: `first`.
+enum class Variant { first, accumulate, last };
+
+// A list of ops that runs as a whole.
 struct Segment {
-  std::string name;
+  Phase phase = Phase::forward;
+  Variant variant = Variant::first;
   std::vector<Op> ops;
 };
+
+// "forward", "backward", "backward_accumulate", ...: for dumps and messages.
+std::string_view name_of(const Segment& segment);
 
 // Run `segment` for a micro-batch in a slot.
 struct ScheduleItem {
@@ -106,6 +118,9 @@ struct Program {
   };
   std::vector<LayerLine> layers;
 
+  const Segment& segment(int number) const { return segments[static_cast<std::size_t>(number)]; }
+  // The number of the first segment of a phase, or -1.
+  int find(Phase phase) const;
   const Tensor& tensor(TensorId id) const { return tensors[static_cast<std::size_t>(id)]; }
 };
 

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <iterator>
-#include <string_view>
 
 #include "core/base/format.h"
 #include "core/graph/ops/update.h"
@@ -35,24 +34,18 @@ Op wait(const Program& program, std::size_t b) {
   return {std::make_shared<WaitBucket>(static_cast<int>(b)), {gradients}, {gradients}, format("bucket {}", b), {}};
 }
 
-int find_segment(const Program& program, std::string_view name) {
-  const auto found = std::find_if(program.segments.begin(), program.segments.end(),
-                                  [&](const Segment& segment) { return segment.name == name; });
-  return found == program.segments.end() ? -1 : static_cast<int>(found - program.segments.begin());
-}
-
 // The segment of the last micro-batch's backward pass, a copy of its own where earlier micro-batches run it too.
 Segment& last_backward(Program& program) {
   std::vector<ScheduleItem>& schedule = program.schedule;
   const auto is_backward = [&](const ScheduleItem& item) {
-    return program.segments[static_cast<std::size_t>(item.segment)].name.starts_with("backward");
+    return program.segment(item.segment).phase == Phase::backward;
   };
   const auto last = std::find_if(schedule.rbegin(), schedule.rend(), is_backward);
   require(last != schedule.rend(), "a training program has a backward pass");
   const auto uses = std::count_if(schedule.begin(), schedule.end(),
                                   [&](const ScheduleItem& item) { return item.segment == last->segment; });
   if (uses > 1) {
-    program.segments.push_back({"backward_last", program.segments[static_cast<std::size_t>(last->segment)].ops});
+    program.segments.push_back({Phase::backward, Variant::last, program.segment(last->segment).ops});
     last->segment = static_cast<int>(program.segments.size()) - 1;
   }
   return program.segments[static_cast<std::size_t>(last->segment)];
@@ -109,7 +102,7 @@ std::vector<Bucket> gradient_buckets(const FlatLayout& layout, std::int64_t firs
 
 Program apply_data_parallel(Program program, const Mesh& mesh, const StrategyOptions& options, bool overlap) {
   for (Tensor& tensor : program.tensors) tensor.placements = {placement_of(tensor), Placement{}, Placement{}};
-  const int update = find_segment(program, "update");
+  const int update = program.find(Phase::update);
   if (mesh.data == 1 || update < 0) return program;
 
   std::vector<Bucket> buckets{{0, program.flat.gradient_count}};
@@ -118,7 +111,7 @@ Program apply_data_parallel(Program program, const Mesh& mesh, const StrategyOpt
     overlap_buckets(program, buckets);
   }
   std::vector<Op>& ops = program.segments[static_cast<std::size_t>(update)].ops;
-  const auto agree = std::find_if(ops.begin(), ops.end(), [](const Op& op) { return op.def->kind() == "agree"; });
+  const auto agree = std::find_if(ops.begin(), ops.end(), [](const Op& op) { return op.get_if<Agree>() != nullptr; });
   require(agree != ops.end(), "the update begins with the agreement");
   std::vector<Op> inserted{all_reduce(program, buckets, buckets.size() - 1)};
   for (std::size_t b = 0; b < buckets.size(); ++b) inserted.push_back(wait(program, b));

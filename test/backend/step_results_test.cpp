@@ -21,6 +21,7 @@ class Counting final : public Backend {
   std::int64_t last_copied = 0;  // by one call
 
   std::string_view name() const override { return inner_->name(); }
+  bool on_host() const override { return inner_->on_host(); }
   std::string fingerprint() const override { return inner_->fingerprint(); }
   bool computes_in(DType dtype) const override { return inner_->computes_in(dtype); }
   Peaks peaks() override { return inner_->peaks(); }

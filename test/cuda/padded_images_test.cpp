@@ -27,12 +27,14 @@ struct FirstConvolution {
     add("dy", {c.y(), dtype}, Role::activation);
     add("dkernel", {c.kernel(), DType::float32}, Role::gradient);
     add("dbias", {{c.out}, DType::float32}, Role::gradient);
-    program.segments.push_back({"forward",
+    program.segments.push_back({Phase::forward,
+                                {},
                                 {op(normalize, {"images"}, {"x"}),
                                  op(std::make_shared<Conv2d>(c.window, 1, ActivationFunction{ActivationKind::relu}),
                                     {"x", "kernel", "bias"}, {"y"})}});
     program.segments.push_back(
-        {"backward",
+        {Phase::backward,
+         {},
          {op(std::make_shared<Conv2dGradWeights>(c.window, 1, true, accumulate), {"x", "dy"}, {"dkernel", "dbias"})}});
     program.schedule = {{0}, {1}};
   }

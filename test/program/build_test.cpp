@@ -30,7 +30,7 @@ layers:
 
 const Segment& segment(const Program& program, std::string_view name) {
   for (const Segment& segment : program.segments) {
-    if (segment.name == name) return segment;
+    if (name_of(segment) == name) return segment;
   }
   throw Error(ErrorKind::internal, "no such segment");
 }
@@ -44,7 +44,7 @@ std::vector<std::string> kinds(const Segment& segment) {
 std::vector<std::string> order(const Program& program) {
   std::vector<std::string> names;
   for (const ScheduleItem& item : program.schedule) {
-    names.push_back(program.segments[static_cast<std::size_t>(item.segment)].name);
+    names.emplace_back(name_of(program.segments[static_cast<std::size_t>(item.segment)]));
   }
   return names;
 }

@@ -18,7 +18,7 @@ struct Maker {
     lowered.program.flat.parameters = {{0, no_tensor, 0, 8, true}, {1, no_tensor, 8, 8, true}};
     lowered.program.flat.parameter_count = 16;
     lowered.program.flat.trainable_count = 8;
-    lowered.program.segments = {{"copies", {}}};
+    lowered.program.segments = {{Phase::copies, {}, {}}};
     lowered.copies_segment = 0;
     lowered.lowerings.resize(1);
     lowered.layouts.resize(2);

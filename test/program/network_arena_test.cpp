@@ -97,7 +97,7 @@ TEST_CASE("relu's mask behind a residual is a bit of each element, which the are
   const Program program = job.training(4);
   std::map<TensorId, int> masks;  // how often they are mentioned
   for (const Segment& segment : program.segments) {
-    if (segment.name != "forward" && segment.name != "backward") continue;
+    if (segment.phase != Phase::forward && segment.phase != Phase::backward) continue;
     for (const Op& op : segment.ops) {
       if (op.def->kind() == "batch_norm" && op.outputs.size() > 3) {
         ++masks[op.outputs[3]];

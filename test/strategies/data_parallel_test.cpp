@@ -35,7 +35,7 @@ Program random_program(std::mt19937& random, int layers, int micro_batches, bool
     return gradient;
   };
   const TensorId activation = add("x", 8, Role::activation);
-  Segment first{"backward", {}}, later{"backward_accumulate", {}};
+  Segment first{Phase::backward, Variant::first, {}}, later{Phase::backward, Variant::accumulate, {}};
   for (int i = 0; i < layers; ++i) {
     const std::string name = "layer" + std::to_string(i);
     const TensorId kernel = parameter(name + "/kernel", 1 + static_cast<std::int64_t>(random() % 3000), true);
@@ -55,7 +55,7 @@ Program random_program(std::mt19937& random, int layers, int micro_batches, bool
   flat.reduced = {{step.loss, flat.trainable_count}, {step.agree, flat.trainable_count + 1}};
   flat.gradient_count = flat.trainable_count + 1 + agree_flags;
   step.gradients = add("gradients", flat.gradient_count, Role::gradient);
-  Segment update{"update", {}};
+  Segment update{Phase::update, {}, {}};
   update.ops.push_back({std::make_shared<Agree>(), {step.loss}, {step.agree}, "agree", {}});
   update.ops.push_back(
       {std::make_shared<GradientNorm>(flat.trainable_count), {step.gradients}, {step.loss}, "norm", {}});
@@ -170,9 +170,9 @@ TEST_CASE("overlap starts the reduction inside the last backward pass only") {
     CHECK(count(program, "all_reduce") == buckets);
     const ScheduleItem& last = program.schedule[static_cast<std::size_t>(micro_batches) - 1];
     const Segment& segment = program.segments[static_cast<std::size_t>(last.segment)];
-    CHECK(segment.name == (micro_batches == 1   ? "backward"
-                           : micro_batches == 2 ? "backward_accumulate"
-                                                : "backward_last"));
+    CHECK(name_of(segment) == (micro_batches == 1   ? "backward"
+                               : micro_batches == 2 ? "backward_accumulate"
+                                                    : "backward_last"));
     int inside = 0;
     for (const Op& op : segment.ops) inside += op.def->kind() == "all_reduce";
     CHECK(inside == buckets - 1);

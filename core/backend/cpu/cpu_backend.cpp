@@ -29,6 +29,7 @@ class CpuBackend final : public Backend {
   explicit CpuBackend(const BackendOptions& options) : threads_(options.threads) { prepare_compute_threads(threads_); }
 
   std::string_view name() const override { return "cpu"; }
+  bool on_host() const override { return true; }
 
   std::string fingerprint() const override {
     return format("{}, {}, {} threads, oneDNN {}, kernels {}", processor_model(), name_of(instruction_set()), threads_,

@@ -82,29 +82,30 @@ template <class T>
 float row_loss(LossKind kind, const LossShape& s, const T* x, const void* targets, std::int64_t row, float weight,
                T* dx) {
   const std::int64_t n = s.values;
+  const auto values = [&] { return static_cast<const float*>(targets) + row * n; };
   float loss = 0;
-  if (kind == LossKind::sparse_categorical_crossentropy) {
-    const std::int64_t label = static_cast<const std::int32_t*>(targets)[row];
-    if (label < 0 || label >= n) return std::numeric_limits<float>::quiet_NaN();
-    const float off = s.smoothing / static_cast<float>(n);
-    simd([=, &loss]() TRAINCTL_INLINE {
-      loss = softmax_row(x, n, SparseTarget{label, 1.0f - s.smoothing + off, off}, weight, dx);
-    });
-    return loss;
-  }
-  const float* target = static_cast<const float*>(targets) + row * n;
   switch (kind) {
-    case LossKind::categorical_crossentropy:
+    case LossKind::sparse_categorical_crossentropy: {
+      const std::int64_t label = static_cast<const std::int32_t*>(targets)[row];
+      if (label < 0 || label >= n) return std::numeric_limits<float>::quiet_NaN();
+      const float off = s.smoothing / static_cast<float>(n);
       simd([=, &loss]() TRAINCTL_INLINE {
-        loss =
-            softmax_row(x, n, DenseTarget{target, 1.0f - s.smoothing, s.smoothing / static_cast<float>(n)}, weight, dx);
+        loss = softmax_row(x, n, SparseTarget{label, 1.0f - s.smoothing + off, off}, weight, dx);
       });
       return loss;
+    }
+    case LossKind::categorical_crossentropy: {
+      const DenseTarget target{values(), 1.0f - s.smoothing, s.smoothing / static_cast<float>(n)};
+      simd([=, &loss]() TRAINCTL_INLINE { loss = softmax_row(x, n, target, weight, dx); });
+      return loss;
+    }
     case LossKind::binary_crossentropy:
-      return binary_row(x, n, DenseTarget{target, 1.0f - s.smoothing, 0.5f * s.smoothing}, weight, dx);
-    default:
-      return squared_row(x, n, target, weight, dx);
+      return binary_row(x, n, DenseTarget{values(), 1.0f - s.smoothing, 0.5f * s.smoothing}, weight, dx);
+    case LossKind::mean_squared_error:
+      return squared_row(x, n, values(), weight, dx);
   }
+  require(false, "a loss of a known kind");
+  return loss;
 }
 
 }  // namespace

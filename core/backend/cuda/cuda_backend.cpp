@@ -25,6 +25,7 @@ class CudaBackend final : public Backend {
         records_(options.record) {}
 
   std::string_view name() const override { return "cuda"; }
+  bool on_host() const override { return false; }
   std::string fingerprint() const override { return device_.fingerprint(); }
   bool computes_in(DType dtype) const override {
     return dtype == DType::float32 || dtype == DType::bfloat16 || dtype == DType::float16;

@@ -125,8 +125,7 @@ std::vector<const Op*> readers_of(const Program& program, TensorId images) {
         const auto reads = [&](const auto* def) {
           return def != nullptr && i == 0 && def->groups == 1 && def->window.size != Window{}.size;
         };
-        if (!reads(dynamic_cast<const Conv2d*>(op.def.get())) &&
-            !reads(dynamic_cast<const Conv2dGradWeights*>(op.def.get()))) {
+        if (!reads(op.get_if<Conv2d>()) && !reads(op.get_if<Conv2dGradWeights>())) {
           return {};
         }
         if (known.emplace(op.name, op.def->kind()).second) readers.push_back(&op);
@@ -182,7 +181,7 @@ bool writes_padded(const LowerContext& context, const std::function<Lowering(boo
 }
 
 Lowering lower_on_padded(const LowerContext& context) {
-  const bool forward = dynamic_cast<const Conv2d*>(context.op.def.get()) != nullptr;
+  const bool forward = context.op.get_if<Conv2d>() != nullptr;
   return forward ? lower_forward(context) : lower_gradient(context);
 }
 

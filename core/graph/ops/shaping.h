@@ -32,6 +32,7 @@ struct Reshape final : OpDef {
 
   explicit Reshape(Shape s) : shape(std::move(s)) {}
   std::string_view kind() const override { return "reshape"; }
+  OpTrait trait() const override { return OpTrait::alias; }
   std::string attributes() const override;
   std::vector<TensorType> outputs(std::span<const TensorType> inputs) const override;
   double flops(std::span<const TensorType>, std::span<const TensorType>) const override { return 0; }

@@ -22,6 +22,7 @@ struct AllReduce final : OpDef {
 
   AllReduce(int b, std::int64_t o, std::int64_t c) : bucket(b), offset(o), count(c) {}
   std::string_view kind() const override { return "all_reduce"; }
+  OpTrait trait() const override { return OpTrait::collective; }
   std::string attributes() const override;
   std::vector<TensorType> outputs(std::span<const TensorType> inputs) const override;
   double flops(std::span<const TensorType>, std::span<const TensorType>) const override { return 0; }
@@ -33,6 +34,7 @@ struct WaitBucket final : OpDef {
 
   explicit WaitBucket(int b) : bucket(b) {}
   std::string_view kind() const override { return "wait"; }
+  OpTrait trait() const override { return OpTrait::collective; }
   std::string attributes() const override;
   std::vector<TensorType> outputs(std::span<const TensorType> inputs) const override;
   double flops(std::span<const TensorType>, std::span<const TensorType>) const override { return 0; }
