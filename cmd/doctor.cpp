@@ -149,7 +149,7 @@ std::string last_line(const std::string& output) {
 
 // Under the supervision of this process. The first rank shows what it finds as long as it lives; this process adds how
 // the ranks ended, where they did so on their way.
-int conclude_examination(const DoctorOptions& options, const Attended& ranks) {
+int report_examination(const DoctorOptions& options, const Supervised& ranks) {
   const bool json = options.common.json;
   const RankStatus& end = ranks.end;
   const std::string report = last_line(ranks.output);
@@ -186,18 +186,18 @@ int run_doctor(DoctorOptions& options) {
   }
   const Situation situation = find_situation(Variables::of_process());
   std::string launch_problem;
-  std::optional<Attended> ranks;
+  std::optional<Supervised> ranks;
   RankCommand command;
   try {
     command = rank_command("doctor", spec, options.launch);
     auto plan = plan_ranks(spec.cluster, options.common, options.launch, situation);
     constexpr std::chrono::milliseconds patience(60'000);  // a run has more
     if (plan) plan->patience = plan->patience.count() > 0 ? std::min(plan->patience, patience) : patience;
-    if (plan) ranks = attend_ranks(*plan, {.stops_in_order = false, .holds_output = options.common.json});
+    if (plan) ranks = run_ranks(*plan, {.stops_in_order = false, .holds_output = options.common.json});
   } catch (const Error& error) {
     launch_problem = error.what();
   }
-  if (ranks) return conclude_examination(options, *ranks);
+  if (ranks) return report_examination(options, *ranks);
   return run_as_rank(situation, options.common.json, command,
                      [&](RankContext& context) { return examine(options, spec, launch_problem, context); });
 }

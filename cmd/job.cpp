@@ -175,8 +175,8 @@ BatchCut cut_of(const RunSpec& spec, const DataInfo& data, const DataShare& shar
 }
 
 // Programs that may fit, or Error{resource}: before kernels are looked for, which want sizes that a machine can have.
-RunPrograms possible(RunPrograms programs, const RunSpec& spec, const DataInfo& data, const Backend& backend,
-                     const World& world) {
+RunPrograms require_least_memory(RunPrograms programs, const RunSpec& spec, const DataInfo& data,
+                                 const Backend& backend, const World& world) {
   // The host's memory is for all its ranks, none of which has taken any yet.
   const std::int64_t free = backend.free_memory() / (backend.on_host() ? world.local_size() : 1);
   const BatchCut cut = cut_of(spec, data, {world.rank(), world.size()});
@@ -185,8 +185,8 @@ RunPrograms possible(RunPrograms programs, const RunSpec& spec, const DataInfo& 
 }
 
 // All of it, or Error{resource} with what would fit.
-std::vector<LoweredProgram> fitting(std::vector<LoweredProgram> programs, const RunSpec& spec, const DataInfo& data,
-                                    const Backend& backend, const DataShare& share) {
+std::vector<LoweredProgram> require_memory(std::vector<LoweredProgram> programs, const RunSpec& spec,
+                                           const DataInfo& data, const Backend& backend, const DataShare& share) {
   require_fit(run_memory(programs, spec, data, share.ranks, backend), backend.free_memory(), cut_of(spec, data, share));
   return programs;
 }
@@ -198,13 +198,14 @@ Job::Job(const RunSpec& spec, const DataInfo& data, RankDevice& device, World& w
     : device_(device),
       world_(world),
       program_spec_(trainctl::program_spec(spec, data)),
-      programs_(possible(agreed_programs(spec, data, device, world, start), spec, data, *device.backend, world)),
+      programs_(
+          require_least_memory(agreed_programs(spec, data, device, world, start), spec, data, *device.backend, world)),
       choices_(agree_on_choices(spec, data, strategy_for(spec, world.size(), *device.backend),
                                 batch_sizes(spec, data, world.size(), start), known_choices, *device.backend, world,
                                 device.host)),
-      engine_(std::make_unique<Engine>(
-          *device.backend, device.communicator(world),
-          fitting(lower_all(programs_.programs(), *device.backend, choices_), spec, data, *device.backend, share()))) {}
+      engine_(std::make_unique<Engine>(*device.backend, device.communicator(world),
+                                       require_memory(lower_all(programs_.programs(), *device.backend, choices_), spec,
+                                                      data, *device.backend, share()))) {}
 
 void initialize_engine(const RunSpec& spec, Job& job) {
   job.engine().download();

@@ -108,8 +108,8 @@ std::optional<LaunchPlan> plan_ranks(const ClusterOptions& cluster, const Common
   return std::nullopt;
 }
 
-Attended attend_ranks(const LaunchPlan& plan, const Attendance& attendance) {
-  return attend(plan, own_command(), attendance);
+Supervised run_ranks(const LaunchPlan& plan, const SupervisionOptions& options) {
+  return run_supervised(plan, own_command(), options);
 }
 
 RankCommand rank_command(const std::string& name, const RunSpec& spec, const LaunchFlags& flags,
@@ -128,7 +128,7 @@ std::optional<int> supervise_ranks(const ClusterOptions& cluster, const CommonOp
                                    const Situation& situation, bool trains) {
   const std::optional<LaunchPlan> plan = plan_ranks(cluster, common, flags, situation);
   if (!plan) return std::nullopt;
-  Attended ranks = attend_ranks(*plan, {trains, common.json});
+  Supervised ranks = run_ranks(*plan, {trains, common.json});
   if (const int code = ranks.end.exit_code;
       code != 0 && ranks.end.message.empty() && ranks.output.empty() && common.json) {
     const bool stopped = code == exit_code(ErrorKind::interrupted);

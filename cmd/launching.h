@@ -44,7 +44,7 @@ RankCommand rank_command(const std::string& name, const RunSpec& spec, const Lau
                          const RankFacts& options = {});
 
 // Starts this same command line under mpirun, waits, and says how it ended.
-Attended attend_ranks(const LaunchPlan& plan, const Attendance& attendance);
+Supervised run_ranks(const LaunchPlan& plan, const SupervisionOptions& options);
 
 // Both; reports what went wrong, and returns the exit code. `trains`: the ranks have something to save when they are
 // asked to stop.

@@ -130,7 +130,7 @@ RunSpec with_global_batch(RunSpec spec, int ranks, const std::optional<Snapshot>
   return spec;
 }
 
-void tell_of_resume(const RunSpec& spec, const TrainingPlan& plan, const Snapshot& resumed, const std::string& path) {
+void log_resume(const RunSpec& spec, const TrainingPlan& plan, const Snapshot& resumed, const std::string& path) {
   log::info(format("goes on from {} (step {}, epoch {:.2f})", path, resumed.step,
                    static_cast<double>(resumed.step) / static_cast<double>(plan.steps_per_epoch)));
   const auto differs = [&](const std::string& name) {

@@ -32,6 +32,6 @@ std::string fact(const std::optional<Snapshot>& snapshot, const std::string& nam
 RunSpec with_global_batch(RunSpec spec, int ranks, const std::optional<Snapshot>& resumed);
 
 // Says where a run goes on, and what differs from when the checkpoint at `path` was written.
-void tell_of_resume(const RunSpec& spec, const TrainingPlan& plan, const Snapshot& resumed, const std::string& path);
+void log_resume(const RunSpec& spec, const TrainingPlan& plan, const Snapshot& resumed, const std::string& path);
 
 }  // namespace trainctl

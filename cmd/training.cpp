@@ -28,7 +28,7 @@ namespace trainctl {
 namespace {
 
 // What rank 0 alone has: the run directory, what it tells, and the checkpoint to go on from.
-struct Lead {
+struct RunFiles {
   std::unique_ptr<RunDirectory> directory;
   std::optional<LoadedCheckpoint> checkpoint;
   std::string resumed_from;  // its path
@@ -39,30 +39,30 @@ struct Lead {
 bool names_a_checkpoint(const std::string& resume) { return resume != "auto" && resume != "never"; }
 
 // Finds the run directory and loads the checkpoint to go on from; nothing is written yet.
-Lead take_lead(const RunSpec& spec, const TrainingRequest& request) {
-  Lead lead;
-  lead.directory = std::make_unique<RunDirectory>(
+RunFiles open_run_files(const RunSpec& spec, const TrainingRequest& request) {
+  RunFiles files;
+  files.directory = std::make_unique<RunDirectory>(
       RunRequest{spec.name, request.run_directory, request.resume != "never", request.config});
-  if (lead.directory->is_finished()) return lead;
+  if (files.directory->is_finished()) return files;
   if (names_a_checkpoint(request.resume)) {
-    lead.checkpoint = load_named_checkpoint(request.resume);
-  } else if (lead.directory->resumes()) {
-    lead.checkpoint = load_newest_checkpoint(lead.directory->path());
+    files.checkpoint = load_named_checkpoint(request.resume);
+  } else if (files.directory->resumes()) {
+    files.checkpoint = load_newest_checkpoint(files.directory->path());
   }
-  if (lead.checkpoint) lead.resumed_from = lead.checkpoint->path;
-  return lead;
+  if (files.checkpoint) files.resumed_from = files.checkpoint->path;
+  return files;
 }
 
 // Makes the run directory this run's, when everything else is accepted.
-void claim(Lead& lead, const RunSpec& spec, const TrainingRequest& request, const Node& config) {
-  lead.directory->claim(config);
-  if (!lead.directory->remark().empty()) log::info(lead.directory->remark());
-  lead.store = std::make_unique<CheckpointStore>(lead.directory->path(),
-                                                 StorePolicy{spec.checkpoint.keep, spec.checkpoint.weights_only});
-  lead.sink = std::make_unique<MetricsFanOut>();
-  lead.sink->add(std::make_unique<MetricsJsonl>(lead.directory->metrics_path(), spec.log.every));
+void claim_directory(RunFiles& files, const RunSpec& spec, const TrainingRequest& request, const Node& config) {
+  files.directory->claim(config);
+  if (!files.directory->remark().empty()) log::info(files.directory->remark());
+  files.store = std::make_unique<CheckpointStore>(files.directory->path(),
+                                                  StorePolicy{spec.checkpoint.keep, spec.checkpoint.weights_only});
+  files.sink = std::make_unique<MetricsFanOut>();
+  files.sink->add(std::make_unique<MetricsJsonl>(files.directory->metrics_path(), spec.log.every));
   const ProgressStyle style = request.quiet ? ProgressStyle::none : request.progress;
-  lead.sink->add(std::make_unique<Progress>(style, spec.log.every, request.terminal));
+  files.sink->add(std::make_unique<Progress>(style, spec.log.every, request.terminal));
 }
 
 // Where a rank that shares the run directory with rank 0 logs: all its lines go to logs/rank-N.log, what matters of
@@ -85,7 +85,7 @@ void join_log(const std::string& path, RankContext& context, Stream& stream) {
 }
 
 StartEvent start_event(const RunSpec& spec, const World& world, const Job& job, const TrainingPlan& plan,
-                       const std::optional<Snapshot>& resumed, const Lead& lead) {
+                       const std::optional<Snapshot>& resumed, const RunFiles& files) {
   StartEvent event;
   event.version = version();
   event.seed = spec.seed;
@@ -99,7 +99,7 @@ StartEvent start_event(const RunSpec& spec, const World& world, const Job& job, 
   for (const Program::LayerLine& layer : job.programs().programs().front().layers)
     event.flops_per_sample += 3 * layer.flops;
   event.peak_flops = peak_flops(spec, job.backend(), world.size());
-  event.resumed_from = lead.resumed_from;
+  event.resumed_from = files.resumed_from;
   event.steps_per_epoch = plan.steps_per_epoch;
   event.total_steps = plan.total_steps;
   event.first_step = resumed ? resumed->step : 0;
@@ -144,23 +144,23 @@ std::map<std::string, std::string> run_facts(const Job& job, const DataInfo& dat
 }
 
 // Weights on all ranks: those of the checkpoint, or initial ones, which every rank computes alike.
-void fill_engine(const RunSpec& spec, Job& job, const Lead& lead, bool resumed, const std::string& config_file) {
+void fill_engine(const RunSpec& spec, Job& job, const RunFiles& files, bool resumed, const std::string& config_file) {
   Engine& engine = job.engine();
   engine.download();
   initialize_weights(job.program_spec(), spec.seed, engine.weights());
-  if (lead.checkpoint) restore(*lead.checkpoint, engine.weights(), engine.state(), config_file);
+  if (files.checkpoint) restore(*files.checkpoint, engine.weights(), engine.state(), config_file);
   if (resumed) broadcast_tensors(engine, job.world().communicator(), job.host_stream());
   engine.upload();
 }
 
 // What the engine of this rank and its sources of batches have allocated: `check` prints that of the rank with most.
-void tell_memory(MemoryPlan memory, const BatchSource& training, const BatchSource* validation) {
+void log_memory(MemoryPlan memory, const BatchSource& training, const BatchSource* validation) {
   memory.prefetched = training.batch_bytes() + (validation != nullptr ? validation->batch_bytes() : 0);
   for (const MemoryLine& line : memory.lines()) log::debug(format("memory: {} {} bytes", line.name, line.bytes));
 }
 
 // Notes how a run failed, as far as that can still be written: the error itself is what the user must see.
-void tell_failure(MetricsSink& sink, const Error& error, const Trainer& trainer) {
+void record_failure(MetricsSink& sink, const Error& error, const Trainer& trainer) {
   EndEvent end;
   end.status = error.kind() == ErrorKind::diverged ? "diverged" : "failed";
   end.step = trainer.step();
@@ -177,25 +177,25 @@ void tell_failure(MetricsSink& sink, const Error& error, const Trainer& trainer)
 int train(const RunSpec& stated, const TrainingRequest& request, RankContext& context) {
   World& world = context.world;
   RankDevice device = open_device(stated, context);
-  Lead lead = world.rank() == 0 ? take_lead(stated, request) : Lead{};
-  if (any_rank(lead.directory && lead.directory->is_finished(), world.communicator(), device.host)) {
-    if (lead.directory) {
+  RunFiles files = world.rank() == 0 ? open_run_files(stated, request) : RunFiles{};
+  if (any_rank(files.directory && files.directory->is_finished(), world.communicator(), device.host)) {
+    if (files.directory) {
       log::info(format("{} holds a finished run: nothing to do; more epochs or steps would go on from it",
-                       lead.directory->path()));
-      if (request.json) answer(final_line(lead.directory->metrics_path()));
+                       files.directory->path()));
+      if (request.json) answer(final_line(files.directory->metrics_path()));
     }
     return 0;
   }
   const std::optional<Snapshot> resumed = broadcast_position(
-      lead.checkpoint ? std::optional(lead.checkpoint->snapshot) : std::nullopt, world.communicator(), device.host);
+      files.checkpoint ? std::optional(files.checkpoint->snapshot) : std::nullopt, world.communicator(), device.host);
   const RunSpec spec = with_global_batch(stated, world.size(), resumed);
   const std::int64_t batch = *spec.train.batch_size;
   const DataPosition start = resumed ? resumed->position : DataPosition{spec.seed, 0, 0};
 
   const Data data(spec.data, spec.seed, takes_values(spec.train.loss));
   Job job(spec, data.info(), device, world, start, fact(resumed, "kernel_choices"));
-  fill_engine(spec, job, lead, resumed.has_value(), request.config_file);
-  lead.checkpoint.reset();  // its memory is no longer needed
+  fill_engine(spec, job, files, resumed.has_value(), request.config_file);
+  files.checkpoint.reset();  // its memory is no longer needed
 
   TrainingPlan plan = training_plan(spec, data.info(), world.size());
   plan.result_names = result_names(job.program_spec());
@@ -208,14 +208,14 @@ int train(const RunSpec& stated, const TrainingRequest& request, RankContext& co
   if (data.has(PartKind::validation))
     validation = data.evaluation(PartKind::validation, batch, job.share(), context.threads, job.target_form(),
                                  job.batch_memory(), stop_requested);
-  if (lead.directory) claim(lead, spec, request, with_findings(request.config, data, world.size(), batch));
-  join_log(lead.directory ? lead.directory->path() : "", context, device.host);
-  tell_memory(job.engine().memory(), *training, validation.get());
+  if (files.directory) claim_directory(files, spec, request, with_findings(request.config, data, world.size(), batch));
+  join_log(files.directory ? files.directory->path() : "", context, device.host);
+  log_memory(job.engine().memory(), *training, validation.get());
   if (world.rank() == 0) {
     for (const std::string& warning : data.info().warnings) log::warning(warning);
   }
-  if (resumed && lead.directory) tell_of_resume(spec, plan, *resumed, lead.resumed_from);
-  if (lead.sink) lead.sink->start(start_event(spec, world, job, plan, resumed, lead));
+  if (resumed && files.directory) log_resume(spec, plan, *resumed, files.resumed_from);
+  if (files.sink) files.sink->start(start_event(spec, world, job, plan, resumed, files));
 
   plan.scales_loss = spec.train.precision == Precision::float16;
   plan.profile_first = request.profile_first;
@@ -223,26 +223,26 @@ int train(const RunSpec& stated, const TrainingRequest& request, RankContext& co
   OpRecorder profiler;
   const auto gpus = watch_gpus(spec, job.backend(), world, device.host, plan.log_every);
   Trainer trainer(
-      {job.engine(), world.communicator(), device.host, job.programs(), *training, validation.get(), lead.sink.get(),
-       lead.store.get(), stop_requested, request.profile_end > 0 ? &profiler : nullptr, gpus.get()},
+      {job.engine(), world.communicator(), device.host, job.programs(), *training, validation.get(), files.sink.get(),
+       files.store.get(), stop_requested, request.profile_end > 0 ? &profiler : nullptr, gpus.get()},
       plan);
   if (resumed) trainer.resume(*resumed, !names_a_checkpoint(request.resume));
   try {
     EndEvent end = trainer.run();
     if (gpus) end.gpus = gpus->summary();
     if (request.profile_end > 0) {
-      write_timeline(profiler, lead.directory ? lead.directory->path() + "/timeline.json" : "", world.communicator(),
+      write_timeline(profiler, files.directory ? files.directory->path() + "/timeline.json" : "", world.communicator(),
                      device.host);
     }
-    if (lead.sink) {
+    if (files.sink) {
       job.engine().download();
       end.weights_sha256 = weights_sha256(job.engine().weights());
-      lead.sink->end(end);
+      files.sink->end(end);
       if (request.json) answer(end_line(end));
     }
     return end.status == "stopped" ? exit_code(ErrorKind::stopped) : 0;
   } catch (const Error& error) {
-    if (lead.sink) tell_failure(*lead.sink, error, trainer);
+    if (files.sink) record_failure(*files.sink, error, trainer);
     throw;
   }
 }

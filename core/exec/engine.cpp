@@ -59,26 +59,26 @@ void Engine::read_tensor(int program, TensorId tensor, std::vector<std::byte>& b
 }
 
 template <class T>
-void Engine::write_scalar(Turn& turn, int program, TensorId tensor, T value) {
+void Engine::write_scalar(StepBuffers& buffers, int program, TensorId tensor, T value) {
   if (tensor == no_tensor) return;
   const Location& at = plan_.programs[static_cast<std::size_t>(program)].tensors[static_cast<std::size_t>(tensor)];
-  std::memcpy(turn.host.get() + at.offset, &value, sizeof(T));
+  std::memcpy(buffers.host.get() + at.offset, &value, sizeof(T));
 }
 
-// The batch where the step's copies find it: as it lies in the host's memory, or in the turn's own on the device. Large
-// inputs are copied there from where they lie, and the rest by way of the turn's memory on the host.
-void Engine::bring(Turn& turn, const Batch& batch) {
-  const Program& program = programs_[static_cast<std::size_t>(turn.program)].program;
+// The batch where the step's copies find it: as it lies in the host's memory, or in the step's own on the device. Large
+// inputs are copied there from where they lie, and the rest by way of the step's memory on the host.
+void Engine::stage_batch(StepBuffers& buffers, const Batch& batch) {
+  const Program& program = programs_[static_cast<std::size_t>(buffers.program)].program;
   const auto parts = batch_parts(program.batch);
   const std::array<const View*, step_inputs> views{nullptr, &batch.inputs, &batch.targets, &batch.weights,
                                                    &batch.samples};
   constexpr auto inputs = static_cast<std::size_t>(StepInputs::inputs);
   const auto staged = [&](std::size_t part) {
-    return (turn.device != nullptr ? turn.device : turn.host.get()) + plan_.staging.offsets[part];
+    return (buffers.device != nullptr ? buffers.device : buffers.host.get()) + plan_.staging.offsets[part];
   };
-  turn.sources[0] = staged(0);
-  turn.direct = false;
-  std::int64_t bytes = plan_.of(Region::scalars);  // that travel by way of the turn's memory
+  buffers.sources[0] = staged(0);
+  buffers.direct = false;
+  std::int64_t bytes = plan_.of(Region::scalars);  // that travel by way of the step's memory
   for (std::size_t i = 1; i < parts.size(); ++i) {
     if (parts[i] == no_tensor) continue;
     const View* view = views[i];
@@ -86,23 +86,23 @@ void Engine::bring(Turn& turn, const Batch& batch) {
     require(view->dtype == type.dtype && type.shape.count() * program.micro_batches <= view->count,
             "a batch does not fit its program");
     if (copies_ == nullptr) {
-      turn.sources[i] = static_cast<const std::byte*>(view->data);
+      buffers.sources[i] = static_cast<const std::byte*>(view->data);
       continue;
     }
-    turn.sources[i] = staged(i);
+    buffers.sources[i] = staged(i);
     const std::int64_t size = type.bytes() * program.micro_batches, offset = plan_.staging.offsets[i];
-    turn.direct = turn.direct || (i == inputs && batch.host_memory && size >= direct_bytes);
-    if (i == inputs && turn.direct) {
-      backend_.copy(turn.device + offset, view->data, size, *copies_);
+    buffers.direct = buffers.direct || (i == inputs && batch.host_memory && size >= direct_bytes);
+    if (i == inputs && buffers.direct) {
+      backend_.copy(buffers.device + offset, view->data, size, *copies_);
     } else {
-      std::memcpy(turn.host.get() + offset, view->data, static_cast<std::size_t>(size));
+      std::memcpy(buffers.host.get() + offset, view->data, static_cast<std::size_t>(size));
       bytes = std::max(bytes, offset + size);
     }
   }
   if (copies_ == nullptr) return;
-  backend_.copy(turn.device, turn.host.get(), bytes, *copies_);
-  turn.brought->record(*copies_);
-  turn.brought->wait(*compute_);
+  backend_.copy(buffers.device, buffers.host.get(), bytes, *copies_);
+  buffers.staged->record(*copies_);
+  buffers.staged->wait(*compute_);
 }
 
 // Steps whose weights the update changed without writing the copies do so at their start, as part of their work.
@@ -116,41 +116,41 @@ void Engine::refresh_copies(int program) {
   }
 }
 
-void Engine::queue(int turn) {
-  Turn& t = *turns_[static_cast<std::size_t>(turn)];
-  Bound& bound = *bound_[static_cast<std::size_t>(t.program)];
-  refresh_copies(t.program);
+void Engine::queue(int buffer) {
+  StepBuffers& buffers = *step_buffers_[static_cast<std::size_t>(buffer)];
+  Bound& bound = *bound_[static_cast<std::size_t>(buffers.program)];
+  refresh_copies(buffers.program);
   if (observer_ != nullptr) {
-    bound.work->run_observed(turn, t.sources, *observer_);
+    bound.work->run_observed(buffer, buffers.sources, *observer_);
   } else if (timing_ && !backend_.asynchronous()) {
-    bound.work->run_timed(turn, t.sources, t.seconds);
+    bound.work->run_timed(buffer, buffers.sources, buffers.seconds);
   } else {
-    bound.work->run(turn, t.sources, timing_ || communicator_.size() > 1);
+    bound.work->run(buffer, buffers.sources, timing_ || communicator_.size() > 1);
   }
-  t.done->record(*compute_);
-  if (bound.trains) fresh_copies_.trained(t.program);
+  buffers.done->record(*compute_);
+  if (bound.trains) fresh_copies_.trained(buffers.program);
 }
 
 void Engine::start(int program, const Batch& batch, const StepInput& input) {
-  require(under_way_ < static_cast<int>(turns_.size()), "a step is started before an earlier one is finished");
-  const int number = static_cast<int>(started_ % static_cast<std::int64_t>(turns_.size()));
-  Turn& turn = *turns_[static_cast<std::size_t>(number)];
-  turn.program = program;
+  require(under_way_ < static_cast<int>(step_buffers_.size()), "a step is started before an earlier one is finished");
+  const int number = static_cast<int>(started_ % static_cast<std::int64_t>(step_buffers_.size()));
+  StepBuffers& buffers = *step_buffers_[static_cast<std::size_t>(number)];
+  buffers.program = program;
   const StepTensors& step = programs_[static_cast<std::size_t>(program)].program.step;
-  write_scalar(turn, program, step.learning_rate, static_cast<float>(input.learning_rate));
-  write_scalar(turn, program, step.step, input.step);
-  write_scalar(turn, program, step.stop_request, input.abandons ? abandon_request : input.stop ? 1.0f : 0.0f);
-  write_scalar(turn, program, step.loss_scale, static_cast<float>(input.loss_scale));
-  bring(turn, batch);
+  write_scalar(buffers, program, step.learning_rate, static_cast<float>(input.learning_rate));
+  write_scalar(buffers, program, step.step, input.step);
+  write_scalar(buffers, program, step.stop_request, input.abandons ? abandon_request : input.stop ? 1.0f : 0.0f);
+  write_scalar(buffers, program, step.loss_scale, static_cast<float>(input.loss_scale));
+  stage_batch(buffers, batch);
   queue(number);
   ++started_;
   ++under_way_;
-  if (turn.direct) turn.brought->synchronize();  // beside the step before: the batch's memory is free then
+  if (buffers.direct) buffers.staged->synchronize();  // beside the step before: the batch's memory is free then
 }
 
-double Engine::read_sum(const Turn& turn, TensorId tensor, int element) const {
+double Engine::read_sum(const StepBuffers& buffers, TensorId tensor, int element) const {
   if (tensor == no_tensor) return 0;
-  const auto program = static_cast<std::size_t>(turn.program);
+  const auto program = static_cast<std::size_t>(buffers.program);
   const Location& at = plan_.programs[program].tensors[static_cast<std::size_t>(tensor)];
   std::int64_t offset = at.offset;
   if (at.region != Region::scalars) {
@@ -158,26 +158,27 @@ double Engine::read_sum(const Turn& turn, TensorId tensor, int element) const {
     offset += plan_.of(Region::scalars) + (element - first) * size_of(DType::float32);
   }
   float value = 0;
-  std::memcpy(&value, turn.results.get() + offset, sizeof(value));
+  std::memcpy(&value, buffers.results.get() + offset, sizeof(value));
   return value;
 }
 
-void Engine::read_result(const Turn& turn, StepResult& result) {
-  const StepTensors& step = programs_[static_cast<std::size_t>(turn.program)].program.step;
-  result.count = read_sum(turn, step.count);
-  result.loss_sum = read_sum(turn, step.loss);
+void Engine::read_result(const StepBuffers& buffers, StepResult& result) {
+  const StepTensors& step = programs_[static_cast<std::size_t>(buffers.program)].program.step;
+  result.count = read_sum(buffers, step.count);
+  result.loss_sum = read_sum(buffers, step.loss);
   result.metric_sums.resize(step.metrics.size());
-  for (std::size_t i = 0; i < step.metrics.size(); ++i) result.metric_sums[i] = read_sum(turn, step.metrics[i]);
-  result.gradient_norm = read_sum(turn, step.gradient_norm);
-  result.not_finite = read_sum(turn, step.agree, agree_not_finite) != 0;
-  result.stop = read_sum(turn, step.agree, agree_stop) != 0;
-  result.abandoned = read_sum(turn, step.agree, agree_stop) >= abandon_request;
+  for (std::size_t i = 0; i < step.metrics.size(); ++i) result.metric_sums[i] = read_sum(buffers, step.metrics[i]);
+  result.gradient_norm = read_sum(buffers, step.gradient_norm);
+  result.not_finite = read_sum(buffers, step.agree, agree_not_finite) != 0;
+  result.stop = read_sum(buffers, step.agree, agree_stop) != 0;
+  result.abandoned = read_sum(buffers, step.agree, agree_stop) >= abandon_request;
 }
 
-void Engine::read_parts(int turn) {
-  const Turn& t = *turns_[static_cast<std::size_t>(turn)];
-  const PartSeconds seconds =
-      backend_.asynchronous() ? bound_[static_cast<std::size_t>(t.program)]->work->seconds(turn) : t.seconds;
+void Engine::read_parts(int buffer) {
+  const StepBuffers& buffers = *step_buffers_[static_cast<std::size_t>(buffer)];
+  const PartSeconds seconds = backend_.asynchronous()
+                                  ? bound_[static_cast<std::size_t>(buffers.program)]->work->seconds(buffer)
+                                  : buffers.seconds;
   const auto of = [&seconds](StepPart part) { return seconds[static_cast<std::size_t>(part)]; };
   parts_ = {of(StepPart::forward), of(StepPart::backward), of(StepPart::communication), of(StepPart::update),
             of(StepPart::upload)};
@@ -185,18 +186,18 @@ void Engine::read_parts(int turn) {
 
 void Engine::finish(StepResult& result) {
   require(under_way_ > 0, "no step is under way");
-  const int number = static_cast<int>((started_ - under_way_) % static_cast<std::int64_t>(turns_.size()));
-  Turn& turn = *turns_[static_cast<std::size_t>(number)];
+  const int number = static_cast<int>((started_ - under_way_) % static_cast<std::int64_t>(step_buffers_.size()));
+  StepBuffers& buffers = *step_buffers_[static_cast<std::size_t>(number)];
   try {
-    turn.done->synchronize();
+    buffers.done->synchronize();
     if (communication_ != nullptr && !backend_.asynchronous()) communication_->synchronize();
   } catch (const Error& error) {
-    const std::string reached = bound_[static_cast<std::size_t>(turn.program)]->work->reached(number);
+    const std::string reached = bound_[static_cast<std::size_t>(buffers.program)]->work->reached(number);
     if (reached.empty()) throw;
     throw Error(error.kind(), format("{}; the GPU had come to {}", error.what(), reached));
   }
   --under_way_;
-  read_result(turn, result);
+  read_result(buffers, result);
   if (timing_) read_parts(number);
 }
 
@@ -207,12 +208,12 @@ void Engine::run(int program, const Batch& batch, const StepInput& input, StepRe
 }
 
 void Engine::repeat(int back, StepResult& result) {
-  const auto turns = static_cast<std::int64_t>(turns_.size());
-  require(under_way_ == 0 && back < turns && started_ > back, "a step to repeat");
-  const int turn = static_cast<int>((started_ - 1 - back) % turns);
-  queue(turn);
-  turns_[static_cast<std::size_t>(turn)]->done->synchronize();
-  read_result(*turns_[static_cast<std::size_t>(turn)], result);
+  const auto count = static_cast<std::int64_t>(step_buffers_.size());
+  require(under_way_ == 0 && back < count && started_ > back, "a step to repeat");
+  const int buffer = static_cast<int>((started_ - 1 - back) % count);
+  queue(buffer);
+  step_buffers_[static_cast<std::size_t>(buffer)]->done->synchronize();
+  read_result(*step_buffers_[static_cast<std::size_t>(buffer)], result);
 }
 
 }  // namespace trainctl

@@ -2,7 +2,7 @@
 //
 // It owns the memory of all regions, binds every op once, and then runs steps without allocating. Programs of different
 // batch sizes share parameters, optimizer state and arena. On a device that computes beside the host the next step is
-// queued, and its batch copied, while one runs: steps take two turns, each with page-locked memory of its own.
+// queued, and its batch copied, while one runs: there are buffers for two steps, in page-locked memory.
 #pragma once
 
 #include <cstdint>
@@ -89,26 +89,26 @@ class Engine {
 
  private:
   struct Bound;
-  struct Turn;
+  struct StepBuffers;
 
   void bind(int program);
   std::unique_ptr<Kernel> bind_op(int program, std::size_t segment, std::size_t number);
   std::vector<StepUnit> units_of(int program, int segment, const Slot& slot, const Bound& bound) const;
   void bind_batch(int program, const ScheduleItem& item, Bound& bound);
-  void make_turns();
+  void make_step_buffers();
   Address address(int program, TensorId tensor) const;
   std::byte* base(Region region) const { return regions_[static_cast<std::size_t>(region)].get(); }
   Slot slot(int index) const { return {index, base(Region::slot) + index * plan_.slot_bytes}; }
   void name_tensors();
   void refresh_copies(int program);
-  void bring(Turn& turn, const Batch& batch);
-  void queue(int turn);
-  std::vector<CopyPart> results_of(int program, const Turn& turn) const;
+  void stage_batch(StepBuffers& buffers, const Batch& batch);
+  void queue(int buffer);
+  std::vector<CopyPart> results_of(int program, const StepBuffers& buffers) const;
   template <class T>
-  void write_scalar(Turn& turn, int program, TensorId tensor, T value);
-  double read_sum(const Turn& turn, TensorId tensor, int element = 0) const;
-  void read_result(const Turn& turn, StepResult& result);
-  void read_parts(int turn);
+  void write_scalar(StepBuffers& buffers, int program, TensorId tensor, T value);
+  double read_sum(const StepBuffers& buffers, TensorId tensor, int element = 0) const;
+  void read_result(const StepBuffers& buffers, StepResult& result);
+  void read_parts(int buffer);
 
   Backend& backend_;
   Communicator& communicator_;
@@ -121,7 +121,7 @@ class Engine {
   std::unique_ptr<CollectiveStreams> collectives_;
   std::vector<Memory> regions_;
   std::vector<std::unique_ptr<Bound>> bound_;
-  std::vector<std::unique_ptr<Turn>> turns_;  // steps take them in turn
+  std::vector<std::unique_ptr<StepBuffers>> step_buffers_;  // steps take them one after the other
   std::int64_t started_ = 0;
   int under_way_ = 0;
   std::vector<float> host_;  // parameters, statistics, states

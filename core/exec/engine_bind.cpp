@@ -1,4 +1,4 @@
-// What an engine makes once: its memory, bound kernels, each program's work, and the turns.
+// What an engine makes once: its memory, bound kernels, each program's work, and the buffers of steps.
 #include <algorithm>
 
 #include "core/exec/engine_parts.h"
@@ -54,7 +54,7 @@ Engine::Engine(Backend& backend, Communicator& communicator, std::vector<Lowered
     const bool reduced = static_cast<Region>(region) == Region::gradients;
     regions_.push_back(bytes == 0 ? Memory{} : reduced ? communicator_.allocate(bytes) : backend_.allocate(bytes));
   }
-  make_turns();
+  make_step_buffers();
   for (int program = 0; program < static_cast<int>(programs_.size()); ++program) bind(program);
   name_tensors();
 }
@@ -67,18 +67,18 @@ Address Engine::address(int program, TensorId tensor) const {
 }
 
 // Two where a step is prepared while another runs.
-void Engine::make_turns() {
+void Engine::make_step_buffers() {
   const FlatLayout& flat = programs_.front().program.flat;
   const std::int64_t sums = (flat.gradient_count - flat.trainable_count) * size_of(DType::float32);
-  const int count = turns_of(backend_);
+  const int count = step_buffers_of(backend_);
   for (int i = 0; i < count; ++i) {
-    auto turn = std::make_unique<Turn>();
-    turn->host = backend_.allocate_host(plan_.staging.bytes);
-    if (plan_.of(Region::batches) > 0) turn->device = base(Region::batches) + i * plan_.staging.bytes;
-    turn->results = backend_.allocate_host(plan_.of(Region::scalars) + sums);
-    turn->brought = backend_.event();
-    turn->done = backend_.event();
-    turns_.push_back(std::move(turn));
+    auto buffers = std::make_unique<StepBuffers>();
+    buffers->host = backend_.allocate_host(plan_.staging.bytes);
+    if (plan_.of(Region::batches) > 0) buffers->device = base(Region::batches) + i * plan_.staging.bytes;
+    buffers->results = backend_.allocate_host(plan_.of(Region::scalars) + sums);
+    buffers->staged = backend_.event();
+    buffers->done = backend_.event();
+    step_buffers_.push_back(std::move(buffers));
   }
 }
 
@@ -92,7 +92,7 @@ void Engine::bind(int program) {
       kernels.push_back(bind_op(program, segment, op));
     }
   }
-  bound->work = std::make_unique<StepWork>(backend_, *compute_, lowered, static_cast<int>(turns_.size()),
+  bound->work = std::make_unique<StepWork>(backend_, *compute_, lowered, static_cast<int>(step_buffers_.size()),
                                            communicator_.size() > 1);
   StepUnit scalars;
   scalars.to = base(Region::scalars);
@@ -106,15 +106,15 @@ void Engine::bind(int program) {
     bind_batch(program, item, *bound);
     for (const StepUnit& unit : units_of(program, item.segment, slot(item.slot), *bound)) bound->work->add(unit);
   }
-  for (const auto& turn : turns_) bound->results.push_back(results_of(program, *turn));
-  bound->work->complete([this, &results = bound->results](int turn) {
-    backend_.copy_all(results[static_cast<std::size_t>(turn)], *compute_);
+  for (const auto& buffers : step_buffers_) bound->results.push_back(results_of(program, *buffers));
+  bound->work->complete([this, &results = bound->results](int buffer) {
+    backend_.copy_all(results[static_cast<std::size_t>(buffer)], *compute_);
   });
   bound_.push_back(std::move(bound));
 }
 
 // What the host reads of a step: each value with its neighbours of the same 64 bytes, and one copy for all in a row.
-std::vector<CopyPart> Engine::results_of(int program, const Turn& turn) const {
+std::vector<CopyPart> Engine::results_of(int program, const StepBuffers& buffers) const {
   const StepTensors& step = programs_[static_cast<std::size_t>(program)].program.step;
   std::vector<TensorId> read{step.count, step.loss, step.gradient_norm, step.agree};
   read.insert(read.end(), step.metrics.begin(), step.metrics.end());
@@ -128,7 +128,7 @@ std::vector<CopyPart> Engine::results_of(int program, const Turn& turn) const {
     const bool is_scalar = at.region == Region::scalars;
     const std::int64_t first = is_scalar ? at.offset : scalars + at.offset - tail;
     const std::int64_t begin = is_scalar ? 0 : scalars;
-    const std::int64_t end = is_scalar ? scalars : turn.results.bytes;
+    const std::int64_t end = is_scalar ? scalars : buffers.results.bytes;
     const std::int64_t bytes = programs_[static_cast<std::size_t>(program)].program.tensor(id).type.bytes();
     ranges.emplace_back(begin + rounded(first - begin), std::min(end, begin + rounded(first - begin + bytes + 63)));
   }
@@ -144,7 +144,7 @@ std::vector<CopyPart> Engine::results_of(int program, const Turn& turn) const {
     if (goes_on) {
       parts.back().bytes += end - begin;
     } else {
-      parts.push_back({turn.results.get() + begin, from, end - begin});
+      parts.push_back({buffers.results.get() + begin, from, end - begin});
     }
     copied = end;
   }

@@ -1,4 +1,4 @@
-// What an engine keeps for each program and for each turn.
+// What an engine keeps for each program, and for each step that is under way.
 #pragma once
 
 #include "core/exec/engine.h"
@@ -11,17 +11,17 @@ struct Engine::Bound {
   std::vector<std::vector<std::unique_ptr<Kernel>>> kernels;  // [segment][op]; null: nothing to run
   std::vector<StepUnit> copies;                               // write its compute copies, in their order
   bool trains = false;                                        // it changes the weights
-  std::vector<std::vector<CopyPart>> results;                 // that the host reads, by turn
+  std::vector<std::vector<CopyPart>> results;                 // that the host reads, by the number of the buffers
 };
 
 // Where the values of one step lie while it is under way.
-struct Engine::Turn {
+struct Engine::StepBuffers {
   Memory host;                  // as the plan's staging says; page-locked
   std::byte* device = nullptr;  // the same on the device; null where the host's memory is read
   Memory results;               // in the host's memory: the scalars, then the reduced tail of the gradient region
   StepSources sources{};
-  bool direct = false;             // the inputs come from the batch's own memory
-  std::unique_ptr<Event> brought;  // the copy to the device is done
+  bool direct = false;            // the inputs come from the batch's own memory
+  std::unique_ptr<Event> staged;  // the copy to the device is done
   std::unique_ptr<Event> done;
   int program = 0;
   PartSeconds seconds{};

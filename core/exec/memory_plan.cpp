@@ -321,7 +321,7 @@ MemoryPlan plan_memory(const std::vector<LoweredProgram>& programs, const Backen
   set(Region::copies, copies.total());
   set(Region::scalars, scalars.total());
   plan.staging = plan_staging(programs, scalars.total(), backend.asynchronous());
-  if (backend.asynchronous()) set(Region::batches, turns_of(backend) * plan.staging.bytes);
+  if (backend.asynchronous()) set(Region::batches, step_buffers_of(backend) * plan.staging.bytes);
   set(Region::slot, checked_multiply(plan.slots, plan.slot_bytes));
   return plan;
 }

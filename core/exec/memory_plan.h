@@ -37,8 +37,8 @@ struct StagingPlan {
   std::int64_t bytes = 0;
 };
 
-// In how many turns steps are under way: two where one is prepared while another runs.
-inline int turns_of(const Backend& backend) { return backend.asynchronous() ? 2 : 1; }
+// With how many buffers steps are under way: two where one is prepared while another runs.
+inline int step_buffers_of(const Backend& backend) { return backend.asynchronous() ? 2 : 1; }
 
 // A line of what a rank takes.
 struct MemoryLine {
@@ -50,7 +50,7 @@ struct MemoryPlan {
   std::array<std::int64_t, region_count> bytes{};  // of the slot region: all slots together
   int slots = 1;
   std::int64_t slot_bytes = 0;
-  StagingPlan staging;  // of a turn; of the scalars alone where a batch is read where it lies
+  StagingPlan staging;  // of one of a step's buffers; of the scalars alone where a batch is read where it lies
   std::vector<ProgramPlaces> programs;
   std::int64_t prefetched = 0;  // bytes of host memory for the batches that the sources of batches prepare ahead
   bool on_host = true;          // the regions lie in host memory, too

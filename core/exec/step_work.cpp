@@ -21,32 +21,32 @@ double flops_of(const LoweredProgram& lowered, const StepUnit& unit) {
 
 }  // namespace
 
-StepWork::StepWork(Backend& backend, Stream& stream, const LoweredProgram& program, int turns, bool long_ops)
+StepWork::StepWork(Backend& backend, Stream& stream, const LoweredProgram& program, int buffers, bool long_ops)
     : backend_(backend),
       stream_(stream),
       program_(program),
-      turns_(turns),
+      buffers_(buffers),
       long_ops_(long_ops),
-      runs_(static_cast<std::size_t>(turns)),
-      marked_(static_cast<std::size_t>(turns)) {}
+      runs_(static_cast<std::size_t>(buffers)),
+      marked_(static_cast<std::size_t>(buffers)) {}
 
 void StepWork::add(const StepUnit& unit) {
-  if (stretches_.empty() || stretches_.back().recordable != unit.recordable) {
-    stretches_.push_back({units_.size(), units_.size(), unit.recordable, {}});
+  if (ranges_.empty() || ranges_.back().recordable != unit.recordable) {
+    ranges_.push_back({units_.size(), units_.size(), unit.recordable, {}});
   }
   const bool new_part = units_.empty() || units_.back().part != unit.part || units_.back().segment != unit.segment;
   if (new_part || (long_ops_ && unit.kernel != nullptr && flops_of(program_, unit) > long_op_flops)) {
     marks_.push_back({units_.size(), unit.part});
   }
   units_.push_back(unit);
-  stretches_.back().end = units_.size();
+  ranges_.back().end = units_.size();
 }
 
-void StepWork::complete(std::function<void(int turn)> take_results) {
+void StepWork::complete(std::function<void(int buffer)> take_results) {
   take_results_ = std::move(take_results);
-  if (!stretches_.back().recordable) stretches_.push_back({units_.size(), units_.size(), true, {}});
-  for (Stretch& stretch : stretches_) stretch.recordings.resize(2 * static_cast<std::size_t>(turns_));
-  for (int turn = 0; turn < turns_; ++turn) {
+  if (!ranges_.back().recordable) ranges_.push_back({units_.size(), units_.size(), true, {}});
+  for (Range& range : ranges_) range.recordings.resize(2 * static_cast<std::size_t>(buffers_));
+  for (int buffer = 0; buffer < buffers_; ++buffer) {
     // One more for the end of the step.
     auto marks = backend_.marks(static_cast<int>(marks_.size()) + 1);
     if (marks != nullptr) set_.push_back(std::move(marks));
@@ -67,37 +67,37 @@ std::size_t StepWork::queue(std::size_t unit, const StepSources& sources) {
   return unit;
 }
 
-void StepWork::queue(const Stretch& stretch, int turn, const StepSources& sources) {
-  const auto t = static_cast<std::size_t>(turn);
+void StepWork::queue(const Range& range, int buffer, const StepSources& sources) {
+  const auto t = static_cast<std::size_t>(buffer);
   Marks* marks = marked_[t] != 0 ? set_[t].get() : nullptr;
   std::size_t next = 0;
-  while (next < marks_.size() && marks_[next].unit < stretch.first) ++next;
-  for (std::size_t unit = stretch.first; unit < stretch.end;) {
+  while (next < marks_.size() && marks_[next].unit < range.first) ++next;
+  for (std::size_t unit = range.first; unit < range.end;) {
     if (marks != nullptr && next < marks_.size() && marks_[next].unit == unit) {
       marks->set(static_cast<int>(next++), stream_);
     }
     unit = queue(unit, sources);
   }
-  if (&stretch != &stretches_.back()) return;
+  if (&range != &ranges_.back()) return;
   if (marks != nullptr) marks->set(static_cast<int>(marks_.size()), stream_);
-  take_results_(turn);
+  take_results_(buffer);
 }
 
-void StepWork::run(int turn, const StepSources& sources, bool marked) {
-  const auto t = static_cast<std::size_t>(turn);
+void StepWork::run(int buffer, const StepSources& sources, bool marked) {
+  const auto t = static_cast<std::size_t>(buffer);
   marked_[t] = marked && !set_.empty() ? 1 : 0;
   const bool known = runs_[t]++ > 0;  // the first run makes what is made once: loaded kernels, a peer's connections
-  for (Stretch& stretch : stretches_) {
-    std::unique_ptr<Recording>& recording = stretch.recordings[2 * t + static_cast<std::size_t>(marked_[t])];
-    if (known && stretch.recordable && recording == nullptr) {
-      recording = backend_.record(stream_, [&] { queue(stretch, turn, sources); });
-      stretch.recordable = recording != nullptr;
+  for (Range& range : ranges_) {
+    std::unique_ptr<Recording>& recording = range.recordings[2 * t + static_cast<std::size_t>(marked_[t])];
+    if (known && range.recordable && recording == nullptr) {
+      recording = backend_.record(stream_, [&] { queue(range, buffer, sources); });
+      range.recordable = recording != nullptr;
     }
-    recording != nullptr ? recording->run(stream_) : queue(stretch, turn, sources);
+    recording != nullptr ? recording->run(stream_) : queue(range, buffer, sources);
   }
 }
 
-void StepWork::run_observed(int turn, const StepSources& sources, OpObserver& observer) {
+void StepWork::run_observed(int buffer, const StepSources& sources, OpObserver& observer) {
   const auto marks = backend_.marks(2);  // around each op: without what starting it costs
   for (std::size_t next = 0; next < units_.size();) {
     const StepUnit& unit = units_[next];
@@ -112,10 +112,10 @@ void StepWork::run_observed(int turn, const StepSources& sources, OpObserver& ob
     const double end = marks == nullptr ? seconds_now() : start + marks->seconds(1) - marks->seconds(0);
     if (unit.kernel != nullptr) observer.ran(program_, unit.segment, unit.op, start, end);
   }
-  take_results_(turn);
+  take_results_(buffer);
 }
 
-void StepWork::run_timed(int turn, const StepSources& sources, PartSeconds& seconds) {
+void StepWork::run_timed(int buffer, const StepSources& sources, PartSeconds& seconds) {
   seconds = {};
   for (std::size_t next = 0; next < units_.size();) {
     const StepPart part = units_[next].part;
@@ -123,13 +123,13 @@ void StepWork::run_timed(int turn, const StepSources& sources, PartSeconds& seco
     next = queue(next, sources);
     seconds[static_cast<std::size_t>(part)] += seconds_now() - start;
   }
-  take_results_(turn);
+  take_results_(buffer);
 }
 
-PartSeconds StepWork::seconds(int turn) const {
+PartSeconds StepWork::seconds(int buffer) const {
   PartSeconds seconds{};
-  if (marked_[static_cast<std::size_t>(turn)] == 0) return seconds;
-  const Marks& marks = *set_[static_cast<std::size_t>(turn)];
+  if (marked_[static_cast<std::size_t>(buffer)] == 0) return seconds;
+  const Marks& marks = *set_[static_cast<std::size_t>(buffer)];
   for (std::size_t i = 0; i < marks_.size(); ++i) {
     seconds[static_cast<std::size_t>(marks_[i].part)] +=
         marks.seconds(static_cast<int>(i) + 1) - marks.seconds(static_cast<int>(i));
@@ -137,9 +137,9 @@ PartSeconds StepWork::seconds(int turn) const {
   return seconds;
 }
 
-std::string StepWork::reached(int turn) const {
-  if (marked_[static_cast<std::size_t>(turn)] == 0) return "";
-  const int last = set_[static_cast<std::size_t>(turn)]->last();
+std::string StepWork::reached(int buffer) const {
+  if (marked_[static_cast<std::size_t>(buffer)] == 0) return "";
+  const int last = set_[static_cast<std::size_t>(buffer)]->last();
   if (last < 0) return "nothing yet";
   if (last >= static_cast<int>(marks_.size())) return "the end";
   const StepUnit& unit = units_[marks_[static_cast<std::size_t>(last)].unit];

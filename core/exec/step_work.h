@@ -13,7 +13,7 @@
 
 namespace trainctl {
 
-// What a stretch of a step's time is counted as.
+// What a range of a step's time is counted as.
 enum class StepPart { upload, forward, backward, communication, update };
 inline constexpr int step_parts = 5;
 using PartSeconds = std::array<double, step_parts>;
@@ -41,34 +41,34 @@ class OpObserver {
 
 class StepWork {
  public:
-  // All outlive the work. `turns`: in how many places the host's values may lie. `long_ops`: ops that take long are
-  // marked too, for what is said when a peer is lost.
-  StepWork(Backend& backend, Stream& stream, const LoweredProgram& program, int turns, bool long_ops);
+  // All outlive the work. `buffers`: how many step buffers there are, in which the host's values may lie. `long_ops`:
+  // ops that take long are marked too, for what is said when a peer is lost.
+  StepWork(Backend& backend, Stream& stream, const LoweredProgram& program, int buffers, bool long_ops);
 
   void add(const StepUnit& unit);
-  // After the last unit. `take_results(turn)` queues the copies back to the host, behind everything else.
-  void complete(std::function<void(int turn)> take_results);
+  // After the last unit. `take_results(buffer)` queues the copies back to the host, behind everything else.
+  void complete(std::function<void(int buffer)> take_results);
 
-  // Queues the step. From the second run in a turn on the device replays what it recorded, where it can. Without marks
-  // seconds() and reached() know nothing of it, and a small network's step is shorter by what they cost.
-  void run(int turn, const StepSources& sources, bool marked);
+  // Queues the step. From the second run with the same buffers on the device replays what it recorded, where it can.
+  // Without marks seconds() and reached() know nothing of it, and a small network's step is shorter by what they cost.
+  void run(int buffer, const StepSources& sources, bool marked);
   // Unit by unit, each waited for.
-  void run_observed(int turn, const StepSources& sources, OpObserver& observer);
+  void run_observed(int buffer, const StepSources& sources, OpObserver& observer);
   // Unit by unit, with the time of each counted on the host's clock; for devices that run in the host's own time.
-  void run_timed(int turn, const StepSources& sources, PartSeconds& seconds);
+  void run_timed(int buffer, const StepSources& sources, PartSeconds& seconds);
 
-  // Where the time of the turn's last run went, by the device's clock. Only after the run has ended; zeros without
+  // Where the time of the buffer's last run went, by the device's clock. Only after the run has ended; zeros without
   // marks.
-  PartSeconds seconds(int turn) const;
-  // What the device reached last in the turn's run: "conv2d 'c3' in backward". "" without marks.
-  std::string reached(int turn) const;
+  PartSeconds seconds(int buffer) const;
+  // What the device reached last in the buffer's run: "conv2d 'c3' in backward". "" without marks.
+  std::string reached(int buffer) const;
 
  private:
-  // A stretch of units that a device records as one, or runs one by one.
-  struct Stretch {
+  // A range of units that a device records as one, or runs one by one.
+  struct Range {
     std::size_t first = 0, end = 0;
     bool recordable = true;
-    std::vector<std::unique_ptr<Recording>> recordings;  // by turn, without marks and with
+    std::vector<std::unique_ptr<Recording>> recordings;  // by buffer, without marks and with
   };
   // A mark is set before the unit.
   struct Mark {
@@ -78,21 +78,21 @@ class StepWork {
 
   // Queues a unit; where that is a copy, all those that follow with it, as one. Returns the number of the next unit.
   std::size_t queue(std::size_t unit, const StepSources& sources);
-  void queue(const Stretch& stretch, int turn, const StepSources& sources);
+  void queue(const Range& range, int buffer, const StepSources& sources);
 
   Backend& backend_;
   Stream& stream_;
   const LoweredProgram& program_;
-  int turns_;
+  int buffers_;
   bool long_ops_;
   std::vector<StepUnit> units_;
   std::vector<CopyPart> parts_;  // of copies that are queued as one
-  std::vector<Stretch> stretches_;
+  std::vector<Range> ranges_;
   std::vector<Mark> marks_;
-  std::vector<std::unique_ptr<Marks>> set_;  // by turn; empty: the device has none
+  std::vector<std::unique_ptr<Marks>> set_;  // by buffer; empty: the device has none
   std::function<void(int)> take_results_;
-  std::vector<int> runs_;     // by turn
-  std::vector<char> marked_;  // by turn: whether its last run sets marks
+  std::vector<int> runs_;     // by buffer
+  std::vector<char> marked_;  // by buffer: whether its last run sets marks
 };
 
 }  // namespace trainctl

@@ -89,17 +89,18 @@ ResolvedLoss resolve_loss(const Choice& choice, FinalActivation network, Reader&
   ResolvedLoss loss{options.kind(), static_cast<float>(options.smoothing()), FinalActivation::none, choice.place};
   if (loss.kind == LossKind::mean_squared_error || options.logits() == FromLogits::yes) return loss;
 
-  const auto fitting = loss.kind == LossKind::binary_crossentropy ? FinalActivation::sigmoid : FinalActivation::softmax;
+  const auto expected =
+      loss.kind == LossKind::binary_crossentropy ? FinalActivation::sigmoid : FinalActivation::softmax;
   if (network == FinalActivation::none) {
     if (options.logits() == FromLogits::no) {
       reader.error(choice.place,
                    format("{} with from_logits: false takes probabilities, but the network does not end in "
                           "a {}: add one, or leave from_logits out",
-                          choice.name, text(fitting)));
+                          choice.name, text(expected)));
     }
-  } else if (network != fitting) {
+  } else if (network != expected) {
     reader.error(choice.place, format("{} goes with a {} at the end of the network, not with a {}", choice.name,
-                                      text(fitting), text(network)));
+                                      text(expected), text(network)));
   } else {
     loss.folded = network;
   }

@@ -7,20 +7,20 @@
 #include "core/base/error.h"
 #include "core/base/format.h"
 #include "parallel/comm/host_group_layout.h"
-#include "parallel/comm/patience.h"
+#include "parallel/comm/spin_wait.h"
 
 namespace trainctl {
 
-std::int64_t HostGroup::base_bytes() { return sizeof(Seat) + 2 * small_bytes + 2 * half_stage_bytes; }
+std::int64_t HostGroup::base_bytes() { return sizeof(RankBlock) + 2 * small_bytes + 2 * half_stage_bytes; }
 
-HostGroup::Seat& HostGroup::seat(int rank) const { return *reinterpret_cast<Seat*>(bases_[rank]); }
+HostGroup::RankBlock& HostGroup::block(int rank) const { return *reinterpret_cast<RankBlock*>(bases_[rank]); }
 
 std::byte* HostGroup::small_buffer(int rank, std::uint64_t turn) const {
-  return bases_[rank] + sizeof(Seat) + (turn % 2) * small_bytes;
+  return bases_[rank] + sizeof(RankBlock) + (turn % 2) * small_bytes;
 }
 
 std::byte* HostGroup::stage(int rank, std::uint64_t turn) const {
-  return bases_[rank] + sizeof(Seat) + 2 * small_bytes + turn % 2 * half_stage_bytes;
+  return bases_[rank] + sizeof(RankBlock) + 2 * small_bytes + turn % 2 * half_stage_bytes;
 }
 
 HostGroup::HostGroup(int rank, std::vector<std::byte*> bases, std::vector<int> world_ranks,
@@ -69,18 +69,19 @@ void HostGroup::dispatch(const Call& call) {
   require(false, "a host group has no send and receive");
 }
 
-void HostGroup::leave() { seat(rank_).gone.store(true, std::memory_order_release); }
+void HostGroup::leave() { block(rank_).gone.store(true, std::memory_order_release); }
 
 bool HostGroup::open(const Call& call) {
-  // Two places for postings suffice: before the place is written again, every rank has been in the call in between.
+  // Two places for calls suffice: before the place is written again, every rank has been in the call in between.
   const std::size_t slot = calls_++ % 2;
   const SharedPlace place = addresses_.find(call.data.data, call.data.bytes());
-  const Posting own{call.kind, call.reduction, call.data.dtype, call.peer, place.region, call.data.count, place.offset};
-  seat(rank_).postings[slot] = own;
+  const CallRecord own{call.kind,    call.reduction,  call.data.dtype, call.peer,
+                       place.region, call.data.count, place.offset};
+  block(rank_).calls[slot] = own;
   meet();
   bool visible = place.region >= 0;
   for (int rank = 0; rank < size(); ++rank) {
-    const Posting& other = seat(rank).postings[slot];
+    const CallRecord& other = block(rank).calls[slot];
     if (!other.same_call(own)) {
       throw Error(ErrorKind::internal,
                   format("ranks make different calls: rank {} a(n) {}, rank {} a(n) {}", world_ranks_[rank_],
@@ -90,7 +91,7 @@ bool HostGroup::open(const Call& call) {
   }
   if (visible) {
     for (int rank = 0; rank < size(); ++rank) {
-      const Posting& other = seat(rank).postings[slot];
+      const CallRecord& other = block(rank).calls[slot];
       data_[rank] = addresses_.resolve(rank, {other.region, other.offset});
     }
   }
@@ -98,16 +99,16 @@ bool HostGroup::open(const Call& call) {
 }
 
 void HostGroup::meet() {
-  seat(rank_).meetings.store(++meetings_, std::memory_order_release);
-  Patience patience(deadline_, crowded_);
+  block(rank_).meetings.store(++meetings_, std::memory_order_release);
+  SpinWait waiting(deadline_, crowded_);
   for (int rank = 0; rank < size(); ++rank) {
-    Seat& other = seat(rank);
+    RankBlock& other = block(rank);
     while (other.meetings.load(std::memory_order_acquire) < meetings_) {
       if (other.gone.load(std::memory_order_relaxed)) {
         throw Error(ErrorKind::peer, format("{}: rank {} has given up", describe(*call_), world_ranks_[rank]));
       }
       if (bridge_) bridge_->poke();
-      if (!patience.wait()) report_missing();
+      if (!waiting.wait()) report_missing();
     }
   }
 }
@@ -116,7 +117,7 @@ void HostGroup::report_missing() const {
   std::string missing;
   int count = 0;
   for (int rank = 0; rank < size(); ++rank) {
-    if (seat(rank).meetings.load(std::memory_order_acquire) >= meetings_) continue;
+    if (block(rank).meetings.load(std::memory_order_acquire) >= meetings_) continue;
     missing += format("{}{}", count++ ? ", " : "", world_ranks_[rank]);
   }
   throw Error(ErrorKind::peer,

@@ -62,11 +62,11 @@ class HostGroup {
   void leave();
 
  private:
-  struct Posting;
-  struct Seat;
+  struct CallRecord;
+  struct RankBlock;
 
   int size() const { return static_cast<int>(bases_.size()); }
-  Seat& seat(int rank) const;
+  RankBlock& block(int rank) const;
   std::byte* small_buffer(int rank, std::uint64_t turn) const;
   std::byte* stage(int rank, std::uint64_t turn = 0) const;
 

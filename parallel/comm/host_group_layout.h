@@ -7,13 +7,13 @@
 
 namespace trainctl {
 
-// After the seat: two buffers for small data, used by turns, and a stage of two halves for larger data.
+// After the rank's block: two buffers for small data, used by turns, and a stage of two halves for larger data.
 inline constexpr std::int64_t small_bytes = 4 << 10;
 inline constexpr std::int64_t half_stage_bytes = 128 << 10;
 inline constexpr std::int64_t stage_bytes = 2 * half_stage_bytes;
 
 // A call as the others see it.
-struct HostGroup::Posting {
+struct HostGroup::CallRecord {
   Collective kind;
   Reduction reduction;
   DType dtype;
@@ -22,7 +22,7 @@ struct HostGroup::Posting {
   std::int64_t count;
   std::int64_t offset;
 
-  bool same_call(const Posting& other) const {
+  bool same_call(const CallRecord& other) const {
     return kind == other.kind && reduction == other.reduction && dtype == other.dtype && peer == other.peer &&
            count == other.count;
   }
@@ -30,10 +30,10 @@ struct HostGroup::Posting {
 };
 
 // Written by its rank alone. On cache lines of its own.
-struct alignas(128) HostGroup::Seat {
+struct alignas(128) HostGroup::RankBlock {
   std::atomic<std::uint64_t> meetings;
   std::atomic<bool> gone;
-  Posting postings[2];
+  CallRecord calls[2];
 };
 
 }  // namespace trainctl

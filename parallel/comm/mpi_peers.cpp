@@ -7,8 +7,8 @@
 
 #include "core/base/format.h"
 #include "parallel/comm/host_memory.h"
-#include "parallel/comm/patience.h"
 #include "parallel/comm/reduction.h"
+#include "parallel/comm/spin_wait.h"
 
 namespace trainctl {
 
@@ -166,13 +166,13 @@ void MpiPeers::post_receive(View data, int peer) {
 }
 
 void MpiPeers::complete() {
-  Patience patience(deadline_, true);  // MPI_Testall looks at every connection: dear enough to yield in between
+  SpinWait waiting(deadline_, true);  // MPI_Testall looks at every connection: dear enough to yield in between
   int done = 0;
   while (true) {
     const int code = MPI_Testall(static_cast<int>(requests_.size()), requests_.data(), &done, MPI_STATUSES_IGNORE);
     if (code != MPI_SUCCESS) check_mpi(code, describe(*call_));
     if (done) break;
-    if (!patience.wait()) report_missing();
+    if (!waiting.wait()) report_missing();
   }
   requests_.clear();
   waited_for_.clear();

@@ -85,11 +85,11 @@ class Staged final : public Communicator {
  private:
   struct Stage {
     Memory sent, received;              // of which all_to_all alone needs the second
-    std::unique_ptr<Event> here, done;  // the piece has come from the device; the hosts are done with it
+    std::unique_ptr<Event> here, done;  // the chunk has come from the device; the hosts are done with it
   };
 
-  // The piece of each of a call's parts that passes through a stage at once.
-  struct Piece {
+  // The chunk of each of a call's parts that passes through a stage at once.
+  struct Chunk {
     std::int64_t first, count;
   };
 
@@ -114,40 +114,40 @@ class Staged final : public Communicator {
   std::unique_ptr<Stream> hosts_;  // the host's collectives; its end waits for them
 };
 
-// The stages take turns: while the hosts work on one piece, the one before goes back and the next one comes.
+// The stages take turns: while the hosts work on one chunk, the one before goes back and the next one comes.
 void Staged::submit(const Call& call, Parts reads, Parts writes, int parts, Stream& stream) {
   require(call.data.count % parts == 0, "a collective of parts needs size() equal ones");
   const std::int64_t part_count = call.data.count / parts;
   const std::int64_t width = size_of(call.data.dtype);
   const std::int64_t most = std::max<std::int64_t>(1, stage_bytes / (width * parts) / 16 * 16);
-  const auto fetch = [&](const Piece& piece, Stage& stage) {
+  const auto fetch = [&](const Chunk& chunk, Stage& stage) {
     each_part(reads, parts, [&](int part) {
-      backend_.copy(stage.sent.get() + part * piece.count * width,
-                    call.data.part(part * part_count + piece.first, piece.count).data, piece.count * width, stream);
+      backend_.copy(stage.sent.get() + part * chunk.count * width,
+                    call.data.part(part * part_count + chunk.first, chunk.count).data, chunk.count * width, stream);
     });
     stage.here->record(stream);
     stage.here->wait(*hosts_);
     make_room();
-    meet(call, stage, piece.count * parts);
+    meet(call, stage, chunk.count * parts);
     stage.done->record(*hosts_);
   };
-  const auto bring = [&](const Piece& piece, Stage& stage) {
+  const auto copy_back = [&](const Chunk& chunk, Stage& stage) {
     stage.done->wait(stream);
     const Memory& from = call.kind == Collective::all_to_all ? stage.received : stage.sent;
     each_part(writes, parts, [&](int part) {
-      backend_.copy(call.result.part(part * part_count + piece.first, piece.count).data,
-                    from.get() + part * piece.count * width, piece.count * width, stream);
+      backend_.copy(call.result.part(part * part_count + chunk.first, chunk.count).data,
+                    from.get() + part * chunk.count * width, chunk.count * width, stream);
     });
   };
-  Piece before{0, 0};
-  int turn = 0;
-  for (std::int64_t first = 0; first < part_count; first += most, turn ^= 1) {
-    const Piece piece{first, std::min(most, part_count - first)};
-    fetch(piece, stages_[static_cast<std::size_t>(turn)]);
-    if (before.count > 0) bring(before, stages_[static_cast<std::size_t>(turn ^ 1)]);
-    before = piece;
+  Chunk before{0, 0};
+  int half = 0;
+  for (std::int64_t first = 0; first < part_count; first += most, half ^= 1) {
+    const Chunk chunk{first, std::min(most, part_count - first)};
+    fetch(chunk, stages_[static_cast<std::size_t>(half)]);
+    if (before.count > 0) copy_back(before, stages_[static_cast<std::size_t>(half ^ 1)]);
+    before = chunk;
   }
-  if (before.count > 0) bring(before, stages_[static_cast<std::size_t>(turn ^ 1)]);
+  if (before.count > 0) copy_back(before, stages_[static_cast<std::size_t>(half ^ 1)]);
 }
 
 void Staged::meet(const Call& call, Stage& stage, std::int64_t count) {

@@ -9,8 +9,8 @@
 #include "core/base/format.h"
 #include "parallel/comm/host_group.h"
 #include "parallel/comm/host_memory.h"
-#include "parallel/comm/patience.h"
 #include "parallel/comm/queued.h"
+#include "parallel/comm/spin_wait.h"
 
 namespace trainctl {
 
@@ -91,11 +91,11 @@ class ThreadRank final : public QueuedCommunicator {
 };
 
 void ThreadRank::wait_for(const Call& call, const std::atomic<std::uint64_t>& counter, std::uint64_t value) {
-  Patience patience(deadline(), true);
+  SpinWait waiting(deadline(), true);
   while (counter.load(std::memory_order_acquire) < value) {
     const int peer = company_->world_ranks[call.peer];
     if (company_->aborted) throw Error(ErrorKind::peer, format("{}: a rank has given up", describe(call)));
-    if (!patience.wait()) {
+    if (!waiting.wait()) {
       throw Error(ErrorKind::peer,
                   format("{}: rank {} did not arrive within {} ms", describe(call), peer, deadline().count()));
     }

@@ -132,7 +132,7 @@ std::optional<RankStatus> find_shortage(const std::string& text) {
   return {};
 }
 
-RankStatus conclude(const std::optional<RankStatus>& status, const std::string& messages, int mpirun_code) {
+RankStatus final_status(const std::optional<RankStatus>& status, const std::string& messages, int mpirun_code) {
   const int peer_failed = exit_code(ErrorKind::peer);
   if (status && status->exit_code != peer_failed) return *status;
   if (!status && mpirun_code == 0) return {};

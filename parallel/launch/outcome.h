@@ -29,6 +29,6 @@ std::optional<RankStatus> find_shortage(const std::string& text);
 // What the supervisor ends with: the exit code, and what the user has not read yet ("" where nothing is left to say).
 // The ranks' status decides; without it mpirun's messages, in the user's terms; where these say nothing known, their
 // first words. `mpirun_code` is what mpirun returned, 128 + n where signal n killed it.
-RankStatus conclude(const std::optional<RankStatus>& status, const std::string& messages, int mpirun_code);
+RankStatus final_status(const std::optional<RankStatus>& status, const std::string& messages, int mpirun_code);
 
 }  // namespace trainctl

@@ -53,7 +53,7 @@ Situation find_situation(const Variables& variables) {
     const std::string binding = variables.text("SLURM_CPU_BIND_TYPE");
     situation.bound = !binding.empty() && binding != "none";
   } else if (tasks > 1 || variables.number("PMI_SIZE").value_or(1) > 1) {
-    situation.started_by = StartedBy::stranger;
+    situation.started_by = StartedBy::unknown;
     situation.ranks = tasks > 1 ? tasks : *variables.number("PMI_SIZE");
     situation.rank = variables.number(tasks > 1 ? "SLURM_PROCID" : "PMI_RANK").value_or(0);
   }
@@ -61,7 +61,7 @@ Situation find_situation(const Variables& variables) {
 }
 
 void require_known_launcher(const Situation& situation, const Variables& variables) {
-  if (situation.started_by != StartedBy::stranger) return;
+  if (situation.started_by != StartedBy::unknown) return;
   if (tasks_of_step(variables) > 1) {
     throw Error(
         ErrorKind::config,

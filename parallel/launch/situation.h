@@ -9,10 +9,10 @@
 namespace trainctl {
 
 enum class StartedBy {
-  user,      // outside MPI: decides how many ranks there are, and is their supervisor unless there is only one
-  mpirun,    // a rank of OpenMPI's mpirun: the supervisor's, or the user's own
-  srun,      // a rank of srun --mpi=pmix
-  stranger,  // N processes that MPI would take for N times "rank 0 of 1": see require_known_launcher
+  user,     // outside MPI: decides how many ranks there are, and is their supervisor unless there is only one
+  mpirun,   // a rank of OpenMPI's mpirun: the supervisor's, or the user's own
+  srun,     // a rank of srun --mpi=pmix
+  unknown,  // N processes that MPI would take for N times "rank 0 of 1": see require_known_launcher
 };
 
 struct Situation {

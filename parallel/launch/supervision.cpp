@@ -60,12 +60,12 @@ int Signals::next() const {
 }
 
 Supervision::Supervision(const Signals& signals, const ChildProcess& mpirun, std::string status_file,
-                         const LaunchPlan& plan, const Attendance& attendance)
+                         const LaunchPlan& plan, const SupervisionOptions& options)
     : signals_(signals),
       child_(mpirun),
       status_file_(std::move(status_file)),
       first_rank_here_(plan.first_rank_here),
-      attendance_(attendance),
+      options_(options),
       patience_(plan.patience),
       hosts_(plan.hosts) {
   for (int pipe : {child_.output, child_.errors, child_.messages}) fcntl(pipe, F_SETFL, O_NONBLOCK);
@@ -113,7 +113,7 @@ void Supervision::wait() {
 void Supervision::on_signal(int number) {
   if (number == SIGCHLD) {
     reap();
-  } else if (!attendance_.stops_in_order || (number == SIGINT && requested_)) {
+  } else if (!options_.stops_in_order || (number == SIGINT && requested_)) {
     stopped_at_once_ = true;
   } else if (!requested_) {
     requested_ = true;
@@ -175,7 +175,7 @@ std::string Supervision::without_counts(std::string_view text) {
 void Supervision::pass_output_on() {
   const bool open = read_all(child_.output, [this](std::string_view all) {
     const std::string text = without_counts(all);
-    if (attendance_.holds_output) {
+    if (options_.holds_output) {
       output_.append(text);
     } else if (output_error_ == 0) {
       output_error_ = write_all(STDOUT_FILENO, text);

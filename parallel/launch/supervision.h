@@ -31,17 +31,18 @@ class Signals {
 };
 
 // What a supervisor does for its ranks.
-struct Attendance {
-  bool stops_in_order =
-      true;                   // a request to stop reaches the ranks; else it ends them at once, since they keep nothing
-  bool holds_output = false;  // what the ranks write to standard output is kept for the caller, not passed on
+struct SupervisionOptions {
+  // A request to stop reaches the ranks; else it ends them at once, since they keep nothing.
+  bool stops_in_order = true;
+  // What the ranks write to standard output is kept for the caller, not passed on.
+  bool holds_output = false;
 };
 
 class Supervision {
  public:
   // Of a running mpirun. Where rank 0 is on this host, it will say_ready, and has plan.patience to do so.
   Supervision(const Signals& signals, const ChildProcess& mpirun, std::string status_file, const LaunchPlan& plan,
-              const Attendance& attendance);
+              const SupervisionOptions& options);
   ~Supervision();  // no child is left
   Supervision(const Supervision&) = delete;
   Supervision& operator=(const Supervision&) = delete;
@@ -81,7 +82,7 @@ class Supervision {
   ChildProcess child_;
   std::string status_file_;
   bool first_rank_here_;
-  Attendance attendance_;
+  SupervisionOptions options_;
   std::chrono::milliseconds patience_;
   std::vector<Host> hosts_;
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();

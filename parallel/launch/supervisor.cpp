@@ -117,7 +117,8 @@ void confine_listening(const LaunchPlan& plan, Variables::Map& environment, std:
 
 std::string own_path() { return std::filesystem::read_symlink("/proc/self/exe"); }
 
-Attended attend(const LaunchPlan& plan, const std::vector<std::string>& command, const Attendance& attendance) {
+Supervised run_supervised(const LaunchPlan& plan, const std::vector<std::string>& command,
+                          const SupervisionOptions& options) {
   if (openmpi_version() != 4) {
     throw Error(
         ErrorKind::config, "this trainctl is not built with OpenMPI 4, whose mpirun it starts its ranks with",
@@ -158,7 +159,7 @@ Attended attend(const LaunchPlan& plan, const std::vector<std::string>& command,
   confine_listening(plan, environment, words);
   words.insert(words.end(), command.begin(), command.end());
 
-  Supervision supervision(signals, start_process(words, environment), status_file, plan, attendance);
+  Supervision supervision(signals, start_process(words, environment), status_file, plan, options);
   supervision.wait();
   if (supervision.stopped_at_once()) {
     supervision.show_kept_back();
@@ -179,7 +180,7 @@ Attended attend(const LaunchPlan& plan, const std::vector<std::string>& command,
   if (explained || (!status && supervision.mpirun_code() != 0)) log::debug("mpirun and the ranks said:\n" + said);
   if (shortage) return {*shortage, ""};
   if (!explained) supervision.show_kept_back();
-  RankStatus end = conclude(status, supervision.messages(), supervision.mpirun_code());
+  RankStatus end = final_status(status, supervision.messages(), supervision.mpirun_code());
   if (const int error = supervision.output_error(); error != 0 && error != EPIPE && end.exit_code == 0) {
     end = {exit_code(ErrorKind::resource),
            "standard output cannot be written: " + std::generic_category().message(error)};
@@ -188,7 +189,7 @@ Attended attend(const LaunchPlan& plan, const std::vector<std::string>& command,
 }
 
 int supervise(const LaunchPlan& plan, const std::vector<std::string>& command) {
-  const RankStatus end = attend(plan, command).end;
+  const RankStatus end = run_supervised(plan, command).end;
   if (!end.message.empty()) log::error(end.message);
   return end.exit_code;
 }

@@ -27,7 +27,7 @@ namespace trainctl {
 // The path of the running program, for its ranks.
 std::string own_path();
 
-struct Attended {
+struct Supervised {
   RankStatus end;
   std::string output;  // of the ranks, where it is held
 };
@@ -40,7 +40,8 @@ struct Attended {
 //
 // Returns how the run ended; what went wrong is the caller's to report. Throws Error{config} where there is no mpirun,
 // Error{resource} where it cannot be started.
-Attended attend(const LaunchPlan& plan, const std::vector<std::string>& command, const Attendance& attendance = {});
+Supervised run_supervised(const LaunchPlan& plan, const std::vector<std::string>& command,
+                          const SupervisionOptions& options = {});
 
 // The same; reports what went wrong on standard error (log::error), and returns the exit code.
 int supervise(const LaunchPlan& plan, const std::vector<std::string>& command);

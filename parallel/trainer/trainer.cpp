@@ -82,12 +82,12 @@ EndEvent Trainer::run() {
 // Finishes one step. Devices that compute beside the host get the next one before, but none beyond what is looked at or
 // stored in between.
 void Trainer::run_step() {
-  const std::int64_t quiet = quiet_step();
+  const std::int64_t last = next_synchronous_step();
   if (parts_.profiler != nullptr) parts_.engine.set_observer(records(position_.step) ? parts_.profiler : nullptr);
   const auto may_start = [&] {
     const std::int64_t next = position_.step + static_cast<std::int64_t>(started_.size());
     const bool profiled = !started_.empty() && records(next) != records(position_.step);
-    return static_cast<int>(started_.size()) < parts_.engine.steps_at_once() && next < quiet && !stop_ && !profiled;
+    return static_cast<int>(started_.size()) < parts_.engine.steps_at_once() && next < last && !stop_ && !profiled;
   };
   while (may_start()) start_step();
   finish_step();
@@ -95,12 +95,12 @@ void Trainer::run_step() {
 }
 
 // The next step count at which no later step may have begun.
-std::int64_t Trainer::quiet_step() const {
+std::int64_t Trainer::next_synchronous_step() const {
   const auto next_multiple = [this](std::int64_t every) { return (position_.step / every + 1) * every; };
-  std::int64_t quiet = next_multiple(plan_.steps_per_epoch);
-  if (plan_.checkpoint_every > 0) quiet = std::min(quiet, next_multiple(plan_.checkpoint_every));
-  if (plan_.verify_every > 0) quiet = std::min(quiet, next_multiple(plan_.verify_every));
-  return plan_.total_steps > 0 ? std::min(quiet, plan_.total_steps) : quiet;
+  std::int64_t last = next_multiple(plan_.steps_per_epoch);
+  if (plan_.checkpoint_every > 0) last = std::min(last, next_multiple(plan_.checkpoint_every));
+  if (plan_.verify_every > 0) last = std::min(last, next_multiple(plan_.verify_every));
+  return plan_.total_steps > 0 ? std::min(last, plan_.total_steps) : last;
 }
 
 void Trainer::start_step() {
@@ -193,7 +193,7 @@ bool Trainer::judge_weights() {
   validation_ = std::move(validation);
   warn_of_not_finite("", train_);
   warn_of_not_finite("val_", validation_);
-  is_best_ = judge();
+  is_best_ = update_best();
   const double now = seconds_now();
   if (parts_.sink != nullptr) parts_.sink->epoch({epoch(), position_.step, train_, validation_, now - epoch_start_});
   epoch_start_ = now;
@@ -235,7 +235,7 @@ void Trainer::restart_window() {
 }
 
 // Whether the monitored value is the best so far. Equal on all ranks, since the values are.
-bool Trainer::judge() {
+bool Trainer::update_best() {
   if (plan_.monitor.empty()) return false;
   const bool on_validation = plan_.monitor.starts_with("val_");
   const auto& values = on_validation ? validation_ : train_;

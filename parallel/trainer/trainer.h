@@ -94,7 +94,7 @@ class Trainer {
   void run_step();
   void start_step();
   void finish_step();
-  std::int64_t quiet_step() const;
+  std::int64_t next_synchronous_step() const;
   bool records(std::int64_t step) const;
   void tell(const Started& step);
   bool finished() const;
@@ -106,7 +106,7 @@ class Trainer {
   void restart_window();
   void save();
   Snapshot snapshot();
-  bool judge();
+  bool update_best();
   void verify_replicas();
   void check_finite(const Started& step);
   [[noreturn]] void diverged(const Started& step, const std::string& cause);

@@ -11,7 +11,7 @@ using namespace trainctl::test;
 namespace {
 
 // The same keys with this way as every choice.
-KernelChoices replaced(const KernelChoices& choices, const std::string& way) {
+KernelChoices replaced(const KernelChoices& choices, const std::string& candidate) {
   KernelChoices all;
   std::istringstream lines(choices.text());
   for (std::string line; std::getline(lines, line);) {
@@ -111,7 +111,7 @@ TEST_CASE("conv2d on CUDA in bfloat16, forward and backward, timed or not") { ch
 
 TEST_CASE("conv2d on CUDA in float16, forward and backward, timed or not") { check_cases(DType::float16); }
 
-// Ways that do not exist on the device, or not for the op, are chosen anew.
+// Candidates that do not exist on the device, or not for the op, are chosen anew.
 TEST_CASE("every recorded way to compute conv2d on CUDA gives the same") {
   const auto backend = backend_under_test({.timing = false});
   const DType dtype = GENERATE(DType::float32, DType::bfloat16);
@@ -121,8 +121,8 @@ TEST_CASE("every recorded way to compute conv2d on CUDA gives the same") {
     check_case(*backend, c, dtype, chosen);
     for (const std::string way : {"engine 0:", "engine 1:17=3", "fused 0:", "fused 1:17=4", "product",
                                   "engine 99999:", "engine 0:0=0=0", "own", ""}) {
-      CAPTURE(name_of(dtype), c.what, way);
-      KernelChoices choices = replaced(chosen, way);
+      CAPTURE(name_of(dtype), c.what, candidate);
+      KernelChoices choices = replaced(chosen, candidate);
       std::set<std::string> implementations;
       check_case(*backend, c, dtype, choices, &implementations);
       if (way != "product" || std::string(c.what) != unit.what) continue;

@@ -159,8 +159,8 @@ TEST_CASE("a first convolution over padded images is that over the images, forwa
         std::string chosen;
         network.run(*backend, choices, given, chosen);
         for (const std::string way : {"padded", "logical"}) {
-          CAPTURE(way);
-          KernelChoices forced = with_images(choices, way);
+          CAPTURE(candidate);
+          KernelChoices forced = with_images(choices, candidate);
           std::string made;
           const auto found = network.run(*backend, forced, given, made);
           CHECK((made.find(", padded") != std::string::npos) == (way == "padded"));
@@ -168,7 +168,7 @@ TEST_CASE("a first convolution over padded images is that over the images, forwa
           CHECK(largest_error(found.at("y"), y) < tolerance);
           CHECK(largest_error(found.at("dkernel"), dkernel) < tolerance);
           CHECK(largest_error(found.at("dbias"), dbias) < tolerance);
-          CHECK(forced == with_images(choices, way));  // nothing was timed again
+          CHECK(forced == with_images(choices, candidate));  // nothing was timed again
         }
       }
     }

@@ -43,29 +43,29 @@ TEST_CASE("the first cause is read from mpirun's messages") {
 }
 
 TEST_CASE("the ranks' status decides, whatever mpirun says") {
-  CHECK(conclude(RankStatus{75, "stopped"}, ended, 1) == RankStatus{75, "stopped"});
-  CHECK(conclude(RankStatus{0, ""}, killed, 139) == RankStatus{0, ""});
-  CHECK(conclude(RankStatus{5, "replicas differ"}, aborted, 5) == RankStatus{5, "replicas differ"});
-  const RankStatus both = conclude(RankStatus{5, "no answer from rank 3"}, killed, 139);
+  CHECK(final_status(RankStatus{75, "stopped"}, ended, 1) == RankStatus{75, "stopped"});
+  CHECK(final_status(RankStatus{0, ""}, killed, 139) == RankStatus{0, ""});
+  CHECK(final_status(RankStatus{5, "replicas differ"}, aborted, 5) == RankStatus{5, "replicas differ"});
+  const RankStatus both = final_status(RankStatus{5, "no answer from rank 3"}, killed, 139);
   CHECK(both.exit_code == 5);
   CHECK(contains(both, "rank 3 on n2 was killed by signal 11"));
   CHECK(contains(both, "no answer from rank 3"));
 }
 
 TEST_CASE("without a status mpirun's messages decide") {
-  CHECK(conclude({}, "", 0) == RankStatus{0, ""});
-  CHECK(conclude({}, aborted, 3) == RankStatus{3, ""});
-  CHECK(conclude({}, ended, 4) == RankStatus{4, ""});
-  CHECK(conclude({}, killed, 139).exit_code == 5);
-  CHECK(contains(conclude({}, killed, 139), "rank 3 on n2 was killed by signal 11 (Segmentation fault)"));
-  CHECK(conclude({}, lost, 1).exit_code == 5);
-  CHECK(contains(conclude({}, lost, 1), "host n2 was lost"));
-  CHECK(conclude({}, unreachable, 1).exit_code == 5);
-  CHECK(contains(conclude({}, unreachable, 1), "not all hosts could be reached"));
-  CHECK(conclude({}, unknown, 1).exit_code == 5);
-  CHECK(contains(conclude({}, unknown, 1), "There are not enough slots available."));
-  CHECK_FALSE(contains(conclude({}, unknown, 1), "-----"));
-  CHECK(contains(conclude({}, "", 127), "code 127"));
+  CHECK(final_status({}, "", 0) == RankStatus{0, ""});
+  CHECK(final_status({}, aborted, 3) == RankStatus{3, ""});
+  CHECK(final_status({}, ended, 4) == RankStatus{4, ""});
+  CHECK(final_status({}, killed, 139).exit_code == 5);
+  CHECK(contains(final_status({}, killed, 139), "rank 3 on n2 was killed by signal 11 (Segmentation fault)"));
+  CHECK(final_status({}, lost, 1).exit_code == 5);
+  CHECK(contains(final_status({}, lost, 1), "host n2 was lost"));
+  CHECK(final_status({}, unreachable, 1).exit_code == 5);
+  CHECK(contains(final_status({}, unreachable, 1), "not all hosts could be reached"));
+  CHECK(final_status({}, unknown, 1).exit_code == 5);
+  CHECK(contains(final_status({}, unknown, 1), "There are not enough slots available."));
+  CHECK_FALSE(contains(final_status({}, unknown, 1), "-----"));
+  CHECK(contains(final_status({}, "", 127), "code 127"));
 }
 
 TEST_CASE("a shortage is known by the words of MPI, PMIx and the loader, and told in ours") {
@@ -94,7 +94,7 @@ TEST_CASE("a shortage is known by the words of MPI, PMIx and the loader, and tol
 TEST_CASE("of words that nobody knows the first lines are told") {
   std::string long_winded = line + "Something odd came up.\nIt is like this:\n\n  and like that\n";
   for (int i = 0; i < 30; ++i) long_winded += "more of it\n";
-  const RankStatus told = conclude({}, "[vm:1] [[1,0],0] ORTE_ERROR_LOG: Error in file x.c\n" + long_winded, 1);
+  const RankStatus told = final_status({}, "[vm:1] [[1,0],0] ORTE_ERROR_LOG: Error in file x.c\n" + long_winded, 1);
   CHECK(told.exit_code == 5);
   CHECK(contains(told, "Something odd came up.\nIt is like this:\n  and like that"));
   CHECK_FALSE(contains(told, "more of it"));

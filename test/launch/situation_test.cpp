@@ -58,7 +58,7 @@ TEST_CASE("ranks that are asked for and ranks that the user's own launcher start
   CHECK_NOTHROW(require_stated_ranks(find_situation(Variables(values)), 2));  // it has decided
 }
 
-TEST_CASE("srun with PMIx starts ranks, without it strangers") {
+TEST_CASE("srun with PMIx starts ranks, without it processes of an unknown launcher") {
   Variables::Map values = {{"SLURM_JOB_ID", "7"},
                            {"SLURM_STEP_ID", "0"},
                            {"SLURM_STEP_NUM_TASKS", "5"},
@@ -67,12 +67,12 @@ TEST_CASE("srun with PMIx starts ranks, without it strangers") {
                            {"SLURM_NODEID", "1"},
                            {"SLURM_STEP_TASKS_PER_NODE", "3,2"},
                            {"SLURM_CPU_BIND_TYPE", "none"}};
-  const Situation stranger = find_situation(Variables(values));
-  CHECK(stranger.started_by == StartedBy::stranger);
-  CHECK(stranger.rank == 4);
-  CHECK_THROWS_AS(require_known_launcher(stranger, Variables(values)), Error);
+  const Situation unknown = find_situation(Variables(values));
+  CHECK(unknown.started_by == StartedBy::unknown);
+  CHECK(unknown.rank == 4);
+  CHECK_THROWS_AS(require_known_launcher(unknown, Variables(values)), Error);
   try {
-    require_known_launcher(stranger, Variables(values));
+    require_known_launcher(unknown, Variables(values));
   } catch (const Error& error) {
     CHECK(error.kind() == ErrorKind::config);
     CHECK(std::string(error.what()).find("srun --mpi=pmix") != std::string::npos);
@@ -106,7 +106,7 @@ TEST_CASE("a batch script, an interactive shell and a step of one task are the u
 TEST_CASE("the mpirun of another MPI is refused") {
   const Variables variables({{"PMI_RANK", "1"}, {"PMI_SIZE", "2"}});
   const Situation situation = find_situation(variables);
-  CHECK(situation.started_by == StartedBy::stranger);
+  CHECK(situation.started_by == StartedBy::unknown);
   CHECK_THROWS_AS(require_known_launcher(situation, variables), Error);
 }
 

@@ -1,24 +1,25 @@
 // The gradient of batch normalisation with residual and ReLU fused.
 #include "core/backend/cuda/batch_norm_gradient.h"
+#include "core/backend/cuda/candidates.h"
 #include "core/backend/cuda/kernels.h"
 #include "core/backend/cuda/own_memory.h"
-#include "core/backend/cuda/ways.h"
 
 namespace trainctl::cuda {
 namespace {
 
 // The gradient by kernels whose threads take so many channels, with the mask of one source.
 template <class T, int width, Mask mask>
-Way gradient_way(const LowerContext& context) {
+Candidate gradient_candidate(const LowerContext& context) {
   const auto& def = context.op.as<BatchNormGrad>();
   constexpr Mask mask_of_dx = mask == Mask::x ? Mask::x : Mask::none;  // dresidual holds dy f' already
   constexpr int sums_width = mask == Mask::bits ? bits_of_byte : width;
   const Grids grids = Grids::of<T>(context.input(0).shape, context.device, sums_width, width);
-  Way way;
-  way.implementation = "own, " + name_of_width(width);
-  way.inputs = context.logical().inputs;
-  way.workspace_bytes = grids.means_bytes() + grids.partials_bytes();
-  way.run = [=, a = def.a, accumulate = def.accumulate, counters = make_counters(grids.sums.tiles)](const Places& p) {
+  Candidate candidate;
+  candidate.implementation = "own, " + name_of_width(width);
+  candidate.inputs = context.logical().inputs;
+  candidate.workspace_bytes = grids.means_bytes() + grids.partials_bytes();
+  candidate.run = [=, a = def.a, accumulate = def.accumulate,
+                   counters = make_counters(grids.sums.tiles)](const Places& p) {
     std::size_t in = 2, out = 1;
     Backward<T> b{};
     b.dy = p.in<T>(0), b.x = p.in<T>(1), b.dx = p.out<T>(0), b.accumulate = accumulate;
@@ -39,23 +40,23 @@ Way gradient_way(const LowerContext& context) {
     launch(gradient_by_input<T, width, mask_of_dx, InPlaceGradient>, grids.elements.blocks(), channel_threads, p.stream,
            grids.elements, n, b, InPlaceGradient{}, means);
   };
-  return way;
+  return candidate;
 }
 
 constexpr std::int64_t least_timed = 1 << 20;  // elements, below which a choice is not worth its timing
 
 template <class T, int width>
-Way gradient_way(const LowerContext& context) {
+Candidate gradient_candidate(const LowerContext& context) {
   const BatchNormAttributes a = context.op.as<BatchNormGrad>().a;
   const std::int64_t channels = context.input(1).shape.back();
-  if (a.masks_by_x()) return gradient_way<T, width, Mask::x>(context);
+  if (a.masks_by_x()) return gradient_candidate<T, width, Mask::x>(context);
   if constexpr (width > 1) {
-    if (a.masks_by_bits(channels)) return gradient_way<T, width, Mask::bits>(context);
+    if (a.masks_by_bits(channels)) return gradient_candidate<T, width, Mask::bits>(context);
   }
   if constexpr (width < 8) {
-    if (a.masks_by_y(channels)) return gradient_way<T, width, Mask::y>(context);
+    if (a.masks_by_y(channels)) return gradient_candidate<T, width, Mask::y>(context);
   }
-  return gradient_way<T, width, Mask::none>(context);
+  return gradient_candidate<T, width, Mask::none>(context);
 }
 
 }  // namespace
@@ -68,11 +69,11 @@ Lowering lower_batch_norm_grad(const LowerContext& context) {
     if (context.input(1).shape.count() < least_timed) names.resize(1);
     return names;
   };
-  const auto make = [&](const std::string& name) -> std::optional<Way> {
+  const auto make = [&](const std::string& name) -> std::optional<Candidate> {
     for (int width : widths) {
       if (name != name_of_width(width)) continue;
       return with_gradient_width(context.input(1).dtype, width, [&](auto type, auto pack) {
-        return gradient_way<decltype(type), decltype(pack)::value>(context);
+        return gradient_candidate<decltype(type), decltype(pack)::value>(context);
       });
     }
     return {};

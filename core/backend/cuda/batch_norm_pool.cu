@@ -3,11 +3,11 @@
 #include "core/graph/ops/batch_norm_pool.h"
 
 #include "core/backend/cuda/batch_norm_gradient.h"
+#include "core/backend/cuda/candidates.h"
 #include "core/backend/cuda/kernels.h"
 #include "core/backend/cuda/op_timer.h"
 #include "core/backend/cuda/own_memory.h"
 #include "core/backend/cuda/pooling.h"
-#include "core/backend/cuda/ways.h"
 #include "core/backend/parts.h"
 
 namespace trainctl::cuda {
@@ -103,23 +103,23 @@ Lowering apart(const LowerContext& context) {
   return lower_parts(context, [&](const OpContext& part) { return lower_op({part, context.device, context.plans}); });
 }
 
-// A way to compute the op, and its name.
-struct Candidate {
+// A name under which the choice is recorded, and what it stands for.
+struct Alternative {
   std::string name;
   std::function<Lowering()> lower;
 };
 
-// Of the candidates the fastest; the first where x is too small to be worth timing, unless another one is recorded.
-Lowering fastest(const LowerContext& context, const Shape& x, const std::vector<Candidate>& candidates) {
+// Of the alternatives the fastest; the first where x is too small to be worth timing, unless another one is recorded.
+Lowering fastest(const LowerContext& context, const Shape& x, const std::vector<Alternative>& alternatives) {
   constexpr std::int64_t least_timed = 1 << 20;  // elements
-  const std::string key = way_key(context);
+  const std::string key = choice_key(context);
   std::vector<std::string> names;
-  for (const Candidate& candidate : candidates) names.push_back(candidate.name);
+  for (const Alternative& alternative : alternatives) names.push_back(alternative.name);
   if (x.count() < least_timed && !context.choices.find(key)) context.choices.record(key, names.front());
   const std::size_t chosen = choose(context, key, context.label(), names,
-                                    [&](std::size_t i) { return measure_op(context, candidates[i].lower()); });
-  Lowering lowering = candidates[chosen].lower();
-  lowering.implementation += ", " + candidates[chosen].name;
+                                    [&](std::size_t i) { return measure_op(context, alternatives[i].lower()); });
+  Lowering lowering = alternatives[chosen].lower();
+  lowering.implementation += ", " + alternatives[chosen].name;
   return lowering;
 }
 
@@ -138,16 +138,16 @@ Lowering lower_batch_norm_pool(const LowerContext& context) {
 
 Lowering lower_batch_norm_pool_grad(const LowerContext& context) {
   const TensorType& x = context.input(2);
-  std::vector<Candidate> candidates;
+  std::vector<Alternative> alternatives;
   for (const int width : gradient_widths(x)) {
-    candidates.push_back({"fused, " + name_of_width(width), [&context, &x, width] {
-                            return with_gradient_width(x.dtype, width, [&](auto type, auto pack) {
-                              return fused_backward<decltype(type), decltype(pack)::value>(context);
-                            });
-                          }});
+    alternatives.push_back({"fused, " + name_of_width(width), [&context, &x, width] {
+                              return with_gradient_width(x.dtype, width, [&](auto type, auto pack) {
+                                return fused_backward<decltype(type), decltype(pack)::value>(context);
+                              });
+                            }});
   }
-  candidates.push_back({"apart", [&] { return apart(context); }});
-  return fastest(context, x.shape, candidates);
+  alternatives.push_back({"apart", [&] { return apart(context); }});
+  return fastest(context, x.shape, alternatives);
 }
 
 }  // namespace trainctl::cuda

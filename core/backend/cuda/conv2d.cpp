@@ -1,7 +1,7 @@
 // Convolutions, forward and backward: the fastest of cuDNN's engines, of its graphs that fuse bias and activation, and
 // where a convolution is one, of cuBLASLt's matrix product.
 //
-// Ways are recorded as "engine 62:2=4,13=0", "fused 41:24=7", or by the names of products (dense.h).
+// Candidates are recorded as "engine 62:2=4,13=0", "fused 41:24=7", or by the names of products (dense.h).
 #include "core/backend/cuda/conv2d.h"
 
 #include <algorithm>
@@ -97,7 +97,7 @@ void list(const LowerContext& context, const Plans::GraphPointer& graph, std::st
   }
 }
 
-// The plan of a recorded way, where it is an engine of the graph.
+// The plan of a recorded candidate, where it is an engine of the graph.
 std::optional<Plan> plan_of(const LowerContext& context, const Plans::GraphPointer& graph, std::string_view prefix,
                             const std::string& name) {
   if (!graph || !name.starts_with(prefix)) return {};
@@ -106,9 +106,10 @@ std::optional<Plan> plan_of(const LowerContext& context, const Plans::GraphPoint
   return plan;
 }
 
-// The ways whose names and makers these are; plans are made side by side.
-Ways ways_of(const LowerContext& context, const OpGraphs& graphs, std::function<std::vector<std::string>()> names,
-             std::function<std::optional<Way>(const std::string&)> make) {
+// The candidates whose names and makers these are; plans are made side by side.
+Candidates candidates_of(const LowerContext& context, const OpGraphs& graphs,
+                         std::function<std::vector<std::string>()> names,
+                         std::function<std::optional<Candidate>(const std::string&)> make) {
   const auto prepare = [&context, graphs](const std::vector<std::string>& all) {
     std::vector<Plans::Wanted> wanted;
     for (const std::string& name : all) {
@@ -119,23 +120,24 @@ Ways ways_of(const LowerContext& context, const OpGraphs& graphs, std::function<
   return {std::move(names), std::move(make), prepare};
 }
 
-// A way by a plan; the kernel, input 1 of the forward pass and of the gradient by the input, lies as cuDNN wants it.
-Way way_of(const LowerContext& context, const std::string& name, std::int64_t workspace_bytes) {
-  Way way;
-  way.implementation = "cudnn " + name;
-  way.inputs = context.logical().inputs;
-  way.workspace_bytes = workspace_bytes;
-  return way;
+// A candidate by a plan; the kernel, input 1 of the forward pass and of the gradient by the input, lies as cuDNN wants
+// it.
+Candidate candidate_of(const LowerContext& context, const std::string& name, std::int64_t workspace_bytes) {
+  Candidate candidate;
+  candidate.implementation = "cudnn " + name;
+  candidate.inputs = context.logical().inputs;
+  candidate.workspace_bytes = workspace_bytes;
+  return candidate;
 }
 
-void ask_for_kernel(const LowerContext& context, DType dtype, Way& way) {
-  way.inputs[1] = {dtype, "ohwi", context.input(1).shape.count() * size_of(dtype)};
+void ask_for_kernel(const LowerContext& context, DType dtype, Candidate& candidate) {
+  candidate.inputs[1] = {dtype, "ohwi", context.input(1).shape.count() * size_of(dtype)};
 }
 
 }  // namespace
 
 std::optional<Plans::Wanted> recorded_plan(const LowerContext& context) {
-  const auto recorded = context.choices.find(way_key(context));
+  const auto recorded = context.choices.find(choice_key(context));
   if (!recorded) return {};
   const OpDef* def = context.op.def.get();
   if (const auto* forward = dynamic_cast<const Conv2d*>(def)) return graphs_of(context, *forward).wanted(*recorded);
@@ -162,23 +164,23 @@ Lowering lower_conv2d(const LowerContext& context) {
     if (dense) names.push_back(product_name);
     return names;
   };
-  const auto make = [&](const std::string& name) -> std::optional<Way> {
+  const auto make = [&](const std::string& name) -> std::optional<Candidate> {
     if (name == product_name && dense) return dense_forward(context, *dense, bias, function);
     if (auto plan = plan_of(context, graphs.fused, fused_prefix, name)) {
-      Way way = way_of(context, name, plan->workspace_bytes());
-      ask_for_kernel(context, dtype, way);
-      if (bias) way.inputs[2] = {dtype, "", shape.y[3] * size_of(dtype)};
-      way.run = [plan = *plan, bias](const Places& p) mutable {
+      Candidate candidate = candidate_of(context, name, plan->workspace_bytes());
+      ask_for_kernel(context, dtype, candidate);
+      if (bias) candidate.inputs[2] = {dtype, "", shape.y[3] * size_of(dtype)};
+      candidate.run = [plan = *plan, bias](const Places& p) mutable {
         const std::array<void*, 4> places{p.in<void>(0), p.in<void>(1), p.out<void>(0), bias ? p.in<void>(2) : nullptr};
         plan.run(p.stream, std::span(places).first(bias ? 4 : 3), p.workspace<void>());
       };
-      return way;
+      return candidate;
     }
     auto plan = plan_of(context, graphs.plain, engine_prefix, name);
     if (!plan) return {};
-    Way way = way_of(context, name, plan->workspace_bytes());
-    ask_for_kernel(context, dtype, way);
-    way.run = [plan = *plan, bias, function, shape](const Places& p) mutable {
+    Candidate candidate = candidate_of(context, name, plan->workspace_bytes());
+    ask_for_kernel(context, dtype, candidate);
+    candidate.run = [plan = *plan, bias, function, shape](const Places& p) mutable {
       void* y = p.out<void>(0);
       plan.run(p.stream, std::array{p.in<void>(0), p.in<void>(1), y}, p.workspace<void>());
       const std::int64_t count = shape.y.count(), channels = shape.y[3];
@@ -188,9 +190,9 @@ Lowering lower_conv2d(const LowerContext& context) {
         activate(function, shape.dtype, y, count, p.stream);
       }
     };
-    return way;
+    return candidate;
   };
-  return lower_fastest(context, ways_of(context, graphs, names, make));
+  return lower_fastest(context, candidates_of(context, graphs, names, make));
 }
 
 Lowering lower_conv2d_grad_input(const LowerContext& context) {
@@ -206,19 +208,19 @@ Lowering lower_conv2d_grad_input(const LowerContext& context) {
     if (dense) names.push_back(product_name);
     return names;
   };
-  const auto make = [&](const std::string& name) -> std::optional<Way> {
+  const auto make = [&](const std::string& name) -> std::optional<Candidate> {
     if (name == product_name && dense) return dense_input_gradient(context, *dense, def.accumulate);
     auto plan = plan_of(context, graphs.plain, engine_prefix, name);
     if (!plan) return {};
-    Way way = way_of(context, name, plan->workspace_bytes());
-    ask_for_kernel(context, dtype, way);
-    way.run = [plan = *plan, add = def.accumulate, bytes = context.output(0).bytes()](const Places& p) mutable {
+    Candidate candidate = candidate_of(context, name, plan->workspace_bytes());
+    ask_for_kernel(context, dtype, candidate);
+    candidate.run = [plan = *plan, add = def.accumulate, bytes = context.output(0).bytes()](const Places& p) mutable {
       if (add) copy_unless_in_place(p, 2, bytes);
       plan.run(p.stream, std::array{p.out<void>(0), p.in<void>(1), p.in<void>(0)}, p.workspace<void>());
     };
-    return way;
+    return candidate;
   };
-  return lower_fastest(context, ways_of(context, graphs, names, make));
+  return lower_fastest(context, candidates_of(context, graphs, names, make));
 }
 
 // cuDNN's engines write the gradient of the kernel as [out, height, width, in / groups], in the dtype of x and dy, into
@@ -241,23 +243,23 @@ Lowering lower_conv2d_grad_weights(const LowerContext& context) {
     if (dense) add_gradient_products(context, *dense, def.bias, def.accumulate, names);
     return names;
   };
-  const auto make = [&](const std::string& name) -> std::optional<Way> {
+  const auto make = [&](const std::string& name) -> std::optional<Candidate> {
     if (dense) {
-      if (auto way = dense_weight_gradient(context, *dense, def.bias, def.accumulate, name)) return way;
+      if (auto candidate = dense_weight_gradient(context, *dense, def.bias, def.accumulate, name)) return candidate;
     }
     auto plan = plan_of(context, graphs.plain, engine_prefix, name);
     if (!plan) return {};
     const std::int64_t rest = std::max(plan->workspace_bytes(), sums ? sums->workspace_bytes() : 0);
-    Way way = way_of(context, name, kernel_bytes + rest);
-    way.run = [=, plan = *plan, add = def.accumulate](const Places& p) mutable {
+    Candidate candidate = candidate_of(context, name, kernel_bytes + rest);
+    candidate.run = [=, plan = *plan, add = def.accumulate](const Places& p) mutable {
       void *dkernel = p.workspace<void>(), *scratch = p.workspace<void>(kernel_bytes);
       plan.run(p.stream, std::array{p.in<void>(0), dkernel, p.in<void>(1)}, scratch);
       transpose(dtype, dkernel, channels, kernel_count / channels, DType::float32, p.out<void>(0), add, p.stream);
       if (sums) sums->run(p.in<void>(1), add, p.out<float>(1), scratch, p.stream);
     };
-    return way;
+    return candidate;
   };
-  return lower_fastest(context, ways_of(context, graphs, names, make));
+  return lower_fastest(context, candidates_of(context, graphs, names, make));
 }
 
 }  // namespace trainctl::cuda

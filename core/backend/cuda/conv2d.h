@@ -8,8 +8,8 @@
 
 namespace trainctl::cuda {
 
-// The plan that its recorded way takes; empty where nothing is recorded, where that is no plan, and for other ops. The
-// context's layouts are not looked at.
+// The plan that its recorded candidate takes; empty where nothing is recorded, where that is no plan, and for other
+// ops. The context's layouts are not looked at.
 std::optional<Plans::Wanted> recorded_plan(const LowerContext& context);
 
 }  // namespace trainctl::cuda

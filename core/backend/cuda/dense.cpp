@@ -14,22 +14,23 @@ namespace trainctl::cuda {
 namespace {
 
 // The parameter at this input lies in the dtype that the layer computes in: a compute copy where that is not float32.
-void ask_for_copy(const LowerContext& context, std::size_t input, DType dtype, Way& way) {
-  way.inputs[input] = {dtype, "", context.input(input).shape.count() * size_of(dtype)};
+void ask_for_copy(const LowerContext& context, std::size_t input, DType dtype, Candidate& candidate) {
+  candidate.inputs[input] = {dtype, "", context.input(input).shape.count() * size_of(dtype)};
 }
 
-Way way_of(const LowerContext& context, const Product& product) {
-  Way way;
-  way.implementation = product.implementation();
-  way.inputs = context.logical().inputs;
-  way.workspace_bytes = product.workspace_bytes();
-  return way;
+Candidate candidate_of(const LowerContext& context, const Product& product) {
+  Candidate candidate;
+  candidate.implementation = product.implementation();
+  candidate.inputs = context.logical().inputs;
+  candidate.workspace_bytes = product.workspace_bytes();
+  return candidate;
 }
 
 }  // namespace
 
 // Bias and ReLU come with the product where cuBLASLt offers that; else behind it, from a kernel of ours.
-Way dense_forward(const LowerContext& context, const DenseShape& shape, bool bias, const ActivationFunction& function) {
+Candidate dense_forward(const LowerContext& context, const DenseShape& shape, bool bias,
+                        const ActivationFunction& function) {
   const DType dtype = shape.dtype;
   const bool relu = function.kind == ActivationKind::relu;
   ProductShape product_shape{shape.rows, shape.out, shape.in, false, false, dtype, dtype};
@@ -40,10 +41,10 @@ Way dense_forward(const LowerContext& context, const DenseShape& shape, bool bia
   const bool fused = product_shape.epilogue != Epilogue::none, adds = bias && !fused;
   const bool activates = function.kind != ActivationKind::none && !(fused && relu);
   const Product product(context.device, product_shape, context.choices, context.label());
-  Way way = way_of(context, product);
-  ask_for_copy(context, 1, dtype, way);
-  if (bias && fused) ask_for_copy(context, 2, dtype, way);
-  way.run = [=](const Places& p) {
+  Candidate candidate = candidate_of(context, product);
+  ask_for_copy(context, 1, dtype, candidate);
+  if (bias && fused) ask_for_copy(context, 2, dtype, candidate);
+  candidate.run = [=](const Places& p) {
     void* y = p.out<void>(0);
     product.run(p.stream, p.in<void>(0), p.in<void>(1), y, bias && fused ? p.in<void>(2) : nullptr,
                 p.workspace<void>());
@@ -53,20 +54,20 @@ Way dense_forward(const LowerContext& context, const DenseShape& shape, bool bia
       activate(function, dtype, y, shape.rows * shape.out, p.stream);
     }
   };
-  return way;
+  return candidate;
 }
 
-Way dense_input_gradient(const LowerContext& context, const DenseShape& shape, bool accumulate) {
+Candidate dense_input_gradient(const LowerContext& context, const DenseShape& shape, bool accumulate) {
   const Product product(context.device,
                         {shape.rows, shape.in, shape.out, false, true, shape.dtype, shape.dtype, accumulate},
                         context.choices, context.label());
-  Way way = way_of(context, product);
-  ask_for_copy(context, 1, shape.dtype, way);
-  way.run = [=, bytes = context.output(0).bytes()](const Places& p) {
+  Candidate candidate = candidate_of(context, product);
+  ask_for_copy(context, 1, shape.dtype, candidate);
+  candidate.run = [=, bytes = context.output(0).bytes()](const Places& p) {
     if (accumulate) copy_unless_in_place(p, 2, bytes);
     product.run(p.stream, p.in<void>(0), p.in<void>(1), p.out<void>(0), nullptr, p.workspace<void>());
   };
-  return way;
+  return candidate;
 }
 
 namespace {
@@ -89,25 +90,25 @@ void add_gradient_products(const LowerContext& context, const DenseShape& shape,
   names.emplace_back(product_name);
 }
 
-std::optional<Way> dense_weight_gradient(const LowerContext& context, const DenseShape& shape, bool bias,
-                                         bool accumulate, const std::string& name) {
+std::optional<Candidate> dense_weight_gradient(const LowerContext& context, const DenseShape& shape, bool bias,
+                                               bool accumulate, const std::string& name) {
   const bool both = name == product_and_bias_name;
   if (both ? !offers_both(context, shape, bias, accumulate) : name != product_name) return {};
   const Product product(context.device, gradient_product(shape, accumulate, both), context.choices, context.label());
-  Way way = way_of(context, product);
+  Candidate candidate = candidate_of(context, product);
   std::optional<ColumnSums> sums;
   if (both) {
-    way.implementation += " with the bias";
+    candidate.implementation += " with the bias";
   } else if (bias) {
     sums.emplace(shape.dtype, shape.rows, shape.out);
-    way.workspace_bytes = std::max(way.workspace_bytes, sums->workspace_bytes());
+    candidate.workspace_bytes = std::max(candidate.workspace_bytes, sums->workspace_bytes());
   }
-  way.run = [=](const Places& p) {
+  candidate.run = [=](const Places& p) {
     product.run(p.stream, p.in<void>(0), p.in<void>(1), p.out<void>(0), both ? p.out<void>(1) : nullptr,
                 p.workspace<void>());
     if (sums) sums->run(p.in<void>(1), accumulate, p.out<float>(1), p.workspace<void>(), p.stream);
   };
-  return way;
+  return candidate;
 }
 
 Lowering lower_dense(const LowerContext& context) {
@@ -122,15 +123,15 @@ Lowering lower_dense_grad_input(const LowerContext& context) {
   const ActivationFunction function = def.function;
   const Shape &dy = context.input(0).shape, &kernel = context.input(1).shape;
   const DenseShape shape{dy[0], kernel[0], kernel[1], context.input(0).dtype};
-  Way way = dense_input_gradient(context, shape, def.accumulate);
+  Candidate candidate = dense_input_gradient(context, shape, def.accumulate);
   if (function.kind != ActivationKind::none) {
-    way.run = [product = way.run, function, shape](const Places& p) {
+    candidate.run = [product = candidate.run, function, shape](const Places& p) {
       product(p);
       void* dx = p.out<void>(0);
       activation_gradient(function, shape.dtype, dx, p.in<void>(2), dx, shape.rows * shape.in, p.stream);
     };
   }
-  return lowering_of(context, way);
+  return lowering_of(context, candidate);
 }
 
 Lowering lower_dense_grad_weights(const LowerContext& context) {

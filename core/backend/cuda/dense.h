@@ -1,11 +1,11 @@
-// Dense layers as ways to compute them; 1x1 convolutions are dense layers too, over all pixels.
+// Candidates for dense layers; 1x1 convolutions are dense layers too, over all pixels.
 #pragma once
 
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "core/backend/cuda/ways.h"
+#include "core/backend/cuda/candidates.h"
 #include "core/graph/ops/activations.h"
 
 namespace trainctl::cuda {
@@ -18,15 +18,16 @@ struct DenseShape {
 };
 
 // Tensors as those of Dense, DenseGradInput (without its activation) and DenseGradWeights.
-Way dense_forward(const LowerContext& context, const DenseShape& shape, bool bias, const ActivationFunction& function);
-Way dense_input_gradient(const LowerContext& context, const DenseShape& shape, bool accumulate);
-// Of the gradient of the weights there are two ways where the bias has one too: a product and the bias's own sums, or
-// both in one, where cuBLASLt offers that and nothing is added to.
+Candidate dense_forward(const LowerContext& context, const DenseShape& shape, bool bias,
+                        const ActivationFunction& function);
+Candidate dense_input_gradient(const LowerContext& context, const DenseShape& shape, bool accumulate);
+// Of the gradient of the weights there are two candidates where the bias has one too: a product and the bias's own
+// sums, or both in one, where cuBLASLt offers that and nothing is added to.
 constexpr const char *product_name = "product", *product_and_bias_name = "product and bias";
 void add_gradient_products(const LowerContext& context, const DenseShape& shape, bool bias, bool accumulate,
                            std::vector<std::string>& names);
 // Empty where the name is not one of them, or cuBLASLt does not offer it.
-std::optional<Way> dense_weight_gradient(const LowerContext& context, const DenseShape& shape, bool bias,
-                                         bool accumulate, const std::string& name);
+std::optional<Candidate> dense_weight_gradient(const LowerContext& context, const DenseShape& shape, bool bias,
+                                               bool accumulate, const std::string& name);
 
 }  // namespace trainctl::cuda

@@ -2,9 +2,9 @@
 // compute copies.
 #include <map>
 
+#include "core/backend/cuda/chunks.h"
 #include "core/backend/cuda/kernels.h"
 #include "core/backend/cuda/own_memory.h"
-#include "core/backend/cuda/pieces.h"
 #include "core/graph/ops/update.h"
 
 namespace trainctl::cuda {
@@ -81,15 +81,15 @@ struct Adam {
   }
 };
 
-// A block for each piece.
+// A block for each chunk.
 template <class Rule>
-__global__ void optimize(StepScalars scalars, Rule rule, const Piece* pieces, Regions regions) {
+__global__ void optimize(StepScalars scalars, Rule rule, const Chunk* chunks, Regions regions) {
   if (!scalars.apply()) return;
   const auto factors = rule.begin(scalars);
   const float rate = *scalars.learning_rate, scale = scalars.scale(rule.clip_norm);
   __shared__ Tile tile;
-  const Piece piece = pieces[blockIdx.x];
-  each_four(piece, [&](const Four& at) {
+  const Chunk chunk = chunks[blockIdx.x];
+  each_vec4(chunk, [&](const Vec4& at) {
     const Pack<float, 4> gradients = at.read(regions.gradient);
     Pack<float, 4> weights = at.read(regions.weight), states[2] = {};
 #pragma unroll
@@ -98,7 +98,7 @@ __global__ void optimize(StepScalars scalars, Rule rule, const Piece* pieces, Re
     }
 #pragma unroll
     for (int k = 0; k < 4; ++k) {
-      rule.step(factors, rate, piece.decay, gradients.values[k] * scale, weights.values[k], states[0].values[k],
+      rule.step(factors, rate, chunk.decay, gradients.values[k] * scale, weights.values[k], states[0].values[k],
                 states[1].values[k]);
     }
     at.write(weights, regions.weight);
@@ -106,9 +106,9 @@ __global__ void optimize(StepScalars scalars, Rule rule, const Piece* pieces, Re
     for (int s = 0; s < 2; ++s) {
       if (regions.states[s] != nullptr) at.write(states[s], regions.states[s]);
     }
-    write_copies(piece, at, weights, tile);
+    write_copies(chunk, at, weights, tile);
   });
-  write_transposed(piece, tile);
+  write_transposed(chunk, tile);
 }
 
 // The copies of one parameter.
@@ -139,21 +139,21 @@ std::map<std::int64_t, CopyPlaces> places_of(const std::vector<UpdateCopy>& copi
 }
 
 // Pieces of [begin, end), which have a copy there or none.
-void cut(std::int64_t begin, std::int64_t end, float decay, const CopyPlaces& copies, std::vector<Piece>& pieces) {
-  for (std::int64_t next = begin; next < end; next += piece_size) {
-    const auto columns = static_cast<int>(std::min<std::int64_t>(piece_size, end - next));
+void cut(std::int64_t begin, std::int64_t end, float decay, const CopyPlaces& copies, std::vector<Chunk>& chunks) {
+  for (std::int64_t next = begin; next < end; next += chunk_size) {
+    const auto columns = static_cast<int>(std::min<std::int64_t>(chunk_size, end - next));
     std::byte* copy = copies.copy == nullptr ? nullptr : copies.copy + (next - begin) * size_of(copies.dtype);
-    pieces.push_back({next, 0, 1, columns, decay, copies.dtype, copy, nullptr, 0});
+    chunks.push_back({next, 0, 1, columns, decay, copies.dtype, copy, nullptr, 0});
   }
 }
 
 // Tiles of a parameter that begins there and has a transposed copy.
-void cut_tiles(std::int64_t begin, float decay, const CopyPlaces& copies, std::vector<Piece>& pieces) {
+void cut_tiles(std::int64_t begin, float decay, const CopyPlaces& copies, std::vector<Chunk>& chunks) {
   const std::int64_t rows = copies.count / copies.columns, size = size_of(copies.dtype);
   for (std::int64_t row = 0; row < rows; row += tile_side) {
     for (std::int64_t column = 0; column < copies.columns; column += tile_side) {
       const std::int64_t first = row * copies.columns + column;
-      pieces.push_back({begin + first, copies.columns, static_cast<int>(std::min<std::int64_t>(tile_side, rows - row)),
+      chunks.push_back({begin + first, copies.columns, static_cast<int>(std::min<std::int64_t>(tile_side, rows - row)),
                         static_cast<int>(std::min<std::int64_t>(tile_side, copies.columns - column)), decay,
                         copies.dtype, copies.copy == nullptr ? nullptr : copies.copy + first * size,
                         copies.transposed + (column * rows + row) * size, rows});
@@ -161,34 +161,34 @@ void cut_tiles(std::int64_t begin, float decay, const CopyPlaces& copies, std::v
   }
 }
 
-std::vector<Piece> pieces_of(const OptimizerUpdate& update, const std::map<std::int64_t, CopyPlaces>& copies) {
-  std::vector<Piece> pieces;
+std::vector<Chunk> chunks_of(const OptimizerUpdate& update, const std::map<std::int64_t, CopyPlaces>& copies) {
+  std::vector<Chunk> chunks;
   for (const UpdateRange& range : update.ranges) {
     const std::int64_t end = range.offset + range.count;
     const float decay = range.decay ? update.weight_decay : 0.0f;
     std::int64_t next = range.offset;
     for (auto at = copies.lower_bound(next); at != copies.end() && at->first < end; ++at) {
-      cut(next, at->first, decay, {}, pieces);
+      cut(next, at->first, decay, {}, chunks);
       next = at->first + at->second.count;
       if (at->second.transposed != nullptr) {
-        cut_tiles(at->first, decay, at->second, pieces);
+        cut_tiles(at->first, decay, at->second, chunks);
       } else {
-        cut(at->first, next, decay, at->second, pieces);
+        cut(at->first, next, decay, at->second, chunks);
       }
     }
-    cut(next, end, decay, {}, pieces);
+    cut(next, end, decay, {}, chunks);
   }
-  return pieces;
+  return chunks;
 }
 
 template <class Rule>
 Lowering lower_optimizer(const LowerContext& context, const Rule& rule, int states) {
   Lowering lowering = bound_kernel(context, [rule, states, def = context.op.def](const Binding& b) {
     const auto& update = static_cast<const OptimizerUpdate&>(*def);
-    const auto pieces = pieces_of(update, places_of(update.copies, b.outputs.data() + 1 + states));
-    return [rule, states, count = static_cast<int>(pieces.size()), pieces = on_device(pieces)](const Places& p) {
+    const auto chunks = chunks_of(update, places_of(update.copies, b.outputs.data() + 1 + states));
+    return [rule, states, count = static_cast<int>(chunks.size()), chunks = on_device(chunks)](const Places& p) {
       if (count == 0) return;
-      launch(optimize<Rule>, count, block_threads, p.stream, StepScalars(p), rule, pieces.get(), Regions(p, states));
+      launch(optimize<Rule>, count, block_threads, p.stream, StepScalars(p), rule, chunks.get(), Regions(p, states));
     };
   });
   const auto& def = context.op.as<OptimizerUpdate>();

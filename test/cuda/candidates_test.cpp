@@ -67,8 +67,8 @@ TEST_CASE("the gradient of a dense layer's bias comes with the product or by its
   }
   CHECK(ways == 2);
   for (const std::string way : {"product", "product and bias"}) {
-    CAPTURE(name_of(dtype), way);
-    KernelChoices recorded = replaced(choices, "dense_grad_weights", way);
+    CAPTURE(name_of(dtype), candidate);
+    KernelChoices recorded = replaced(choices, "dense_grad_weights", candidate);
     Lowering lowering;
     const auto outputs = run_op(*backend, def, {x, dy}, {}, &recorded, &lowering);
     CHECK((lowering.implementation.find("with the bias") != std::string::npos) == (way != "product"));

@@ -7,10 +7,10 @@
 namespace trainctl::cuda {
 
 inline constexpr int tile_side = 64;
-inline constexpr int piece_size = tile_side * tile_side;
+inline constexpr int chunk_size = tile_side * tile_side;
 
 // Rows of elements of the regions. Copies lie as `copy_dtype`; null where there are none.
-struct Piece {
+struct Chunk {
   std::int64_t begin;       // of the first row
   std::int64_t row_stride;  // from row to row
   int rows, columns;
@@ -21,17 +21,17 @@ struct Piece {
   std::int64_t copy_stride;  // elements between columns of the transposed copy
 };
 
-// Four neighbouring elements of a piece's row, of which those from `from` to `to` belong to it. Regions of state need
+// Four neighbouring elements of a chunk's row, of which those from `from` to `to` belong to it. Regions of state need
 // not be aligned.
-struct Four {
+struct Vec4 {
   int row;
   std::int64_t row_begin, first;
   int from, to;
 
-  __device__ Four(const Piece& piece, int at_row, int group)
-      : row(at_row), row_begin(piece.begin + at_row * piece.row_stride), first((row_begin / 4 + group) * 4) {
+  __device__ Vec4(const Chunk& chunk, int at_row, int group)
+      : row(at_row), row_begin(chunk.begin + at_row * chunk.row_stride), first((row_begin / 4 + group) * 4) {
     from = static_cast<int>(max(row_begin - first, std::int64_t{0}));
-    to = static_cast<int>(min(row_begin + piece.columns - first, std::int64_t{4}));
+    to = static_cast<int>(min(row_begin + chunk.columns - first, std::int64_t{4}));
   }
   __device__ bool whole(const float* region) const { return from == 0 && to == 4 && is_aligned(region + first); }
   __device__ Pack<float, 4> read(const float* region) const {
@@ -55,13 +55,13 @@ struct Four {
   }
 };
 
-// Calls visit(four) for the block's piece.
+// Calls visit(vec4) for the block's chunk.
 template <class Visit>
-__device__ void each_four(const Piece& piece, const Visit& visit) {
-  const int groups = piece.columns / 4 + 2;  // that a row may touch
-  for (int i = static_cast<int>(threadIdx.x); i < piece.rows * groups; i += static_cast<int>(blockDim.x)) {
-    const Four four(piece, i / groups, i % groups);
-    if (four.from < four.to) visit(four);
+__device__ void each_vec4(const Chunk& chunk, const Visit& visit) {
+  const int groups = chunk.columns / 4 + 2;  // that a row may touch
+  for (int i = static_cast<int>(threadIdx.x); i < chunk.rows * groups; i += static_cast<int>(blockDim.x)) {
+    const Vec4 vec4(chunk, i / groups, i % groups);
+    if (vec4.from < vec4.to) visit(vec4);
   }
 }
 
@@ -80,11 +80,11 @@ __device__ void with_copy(DType dtype, std::byte* copy, const Write& write) {
 }
 
 // The elements' copy; what is to be transposed goes into the tile.
-__device__ inline void write_copies(const Piece& piece, const Four& at, const Pack<float, 4>& values, Tile& tile) {
-  if (piece.copy != nullptr) {
-    with_copy(piece.copy_dtype, piece.copy, [&](auto* copy) {
+__device__ inline void write_copies(const Chunk& chunk, const Vec4& at, const Pack<float, 4>& values, Tile& tile) {
+  if (chunk.copy != nullptr) {
+    with_copy(chunk.copy_dtype, chunk.copy, [&](auto* copy) {
       using T = std::remove_pointer_t<decltype(copy)>;
-      auto* to = copy + (at.first - piece.begin);
+      auto* to = copy + (at.first - chunk.begin);
       Pack<T, 4> pack;
 #pragma unroll
       for (int k = 0; k < 4; ++k) pack.values[k] = store<T>(values.values[k]);
@@ -98,7 +98,7 @@ __device__ inline void write_copies(const Piece& piece, const Four& at, const Pa
       }
     });
   }
-  if (piece.transposed == nullptr) return;
+  if (chunk.transposed == nullptr) return;
 #pragma unroll
   for (int k = 0; k < 4; ++k) {
     if (k >= at.from && k < at.to) tile[at.row][at.first + k - at.row_begin] = values.values[k];
@@ -106,14 +106,14 @@ __device__ inline void write_copies(const Piece& piece, const Four& at, const Pa
 }
 
 // Behind the last element. All threads call it.
-__device__ inline void write_transposed(const Piece& piece, const Tile& tile) {
-  if (piece.transposed == nullptr) return;
+__device__ inline void write_transposed(const Chunk& chunk, const Tile& tile) {
+  if (chunk.transposed == nullptr) return;
   __syncthreads();
-  with_copy(piece.copy_dtype, piece.transposed, [&](auto* to) {
+  with_copy(chunk.copy_dtype, chunk.transposed, [&](auto* to) {
     using T = std::remove_pointer_t<decltype(to)>;
-    for (int i = static_cast<int>(threadIdx.x); i < piece.columns * tile_side; i += static_cast<int>(blockDim.x)) {
+    for (int i = static_cast<int>(threadIdx.x); i < chunk.columns * tile_side; i += static_cast<int>(blockDim.x)) {
       const int column = i / tile_side, row = i % tile_side;
-      if (row < piece.rows) to[column * piece.copy_stride + row] = store<T>(tile[row][column]);
+      if (row < chunk.rows) to[column * chunk.copy_stride + row] = store<T>(tile[row][column]);
     }
   });
 }

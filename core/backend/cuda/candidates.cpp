@@ -1,5 +1,5 @@
-// The choice between ways to compute an op.
-#include "core/backend/cuda/ways.h"
+// The choice between the kernels that can compute an op.
+#include "core/backend/cuda/candidates.h"
 
 #include <memory>
 
@@ -12,25 +12,25 @@
 namespace trainctl::cuda {
 namespace {
 
-// The op's tensors with random values, as each way wants them, to time ways on: in place where the op allows it, as the
-// memory plan nearly always can.
+// The op's tensors with random values, as each candidate wants them, to time candidates on: in place where the op
+// allows it, as the memory plan nearly always can.
 class Bench {
  public:
   explicit Bench(const LowerContext& context) : context_(context) {}
 
-  // Queues the way.
-  void run(const Way& way, cudaStream_t stream) {
-    if (way_ != &way) bind(way);
-    way.run(Places{{binding_, Slot{}}, stream});
+  // Queues the candidate.
+  void run(const Candidate& candidate, cudaStream_t stream) {
+    if (candidate_ != &candidate) bind(candidate);
+    candidate.run(Places{{binding_, Slot{}}, stream});
   }
 
  private:
-  void bind(const Way& way) {
-    way_ = nullptr;
+  void bind(const Candidate& candidate) {
+    candidate_ = nullptr;
     binding_ = {};
     taken_ = 0;
-    for (std::size_t i = 0; i < way.inputs.size(); ++i) {
-      binding_.inputs.push_back(random(context_.input(i).shape.count(), way.inputs[i].dtype));
+    for (std::size_t i = 0; i < candidate.inputs.size(); ++i) {
+      binding_.inputs.push_back(random(context_.input(i).shape.count(), candidate.inputs[i].dtype));
     }
     for (std::size_t i = 0; i < context_.op.outputs.size(); ++i) {
       binding_.outputs.push_back(random(context_.output(i).shape.count(), context_.output(i).dtype));
@@ -38,10 +38,10 @@ class Bench {
     for (const InPlace& pair : context_.op.def->in_place()) {
       binding_.outputs[static_cast<std::size_t>(pair.output)] = binding_.inputs[static_cast<std::size_t>(pair.input)];
     }
-    binding_.workspace = random(way.workspace_bytes / size_of(DType::float32), DType::float32);
-    way_ = &way;
+    binding_.workspace = random(candidate.workspace_bytes / size_of(DType::float32), DType::float32);
+    candidate_ = &candidate;
   }
-  // The next buffer: what the way before had in its place, where that is alike.
+  // The next buffer: what the candidate before had in its place, where that is alike.
   Address random(std::int64_t count, DType dtype) {
     if (taken_ == buffers_.size()) buffers_.emplace_back();
     Buffer& buffer = buffers_[taken_++];
@@ -59,34 +59,36 @@ class Bench {
   };
 
   const LowerContext& context_;
-  const Way* way_ = nullptr;  // what is bound
+  const Candidate* candidate_ = nullptr;  // what is bound
   Binding binding_;
   std::vector<Buffer> buffers_;
-  std::size_t taken_ = 0;  // of the buffers, by the way that is being bound
+  std::size_t taken_ = 0;  // of the buffers, by the candidate that is being bound
 };
 
-// The fastest way and its name; the first where there is only one, or nothing is timed.
-std::optional<std::pair<std::string, Way>> best(const LowerContext& context, const Ways& ways, bool timing) {
-  const std::vector<std::string> names = ways.names();
-  if (timing && ways.prepare) ways.prepare(names);
-  std::vector<std::pair<std::string, Way>> made;
+// The fastest candidate and its name; the first where there is only one, or nothing is timed.
+std::optional<std::pair<std::string, Candidate>> best(const LowerContext& context, const Candidates& candidates,
+                                                      bool timing) {
+  const std::vector<std::string> names = candidates.names();
+  if (timing && candidates.prepare) candidates.prepare(names);
+  std::vector<std::pair<std::string, Candidate>> made;
   for (const std::string& name : names) {
-    if (auto way = ways.make(name)) made.emplace_back(name, std::move(*way));
+    if (auto candidate = candidates.make(name)) made.emplace_back(name, std::move(*candidate));
     if (!made.empty() && !timing) break;
   }
   if (made.empty()) return {};
   if (made.size() == 1) return std::move(made[0]);
   Bench bench(context);
   Timings timings(context.label());
-  for (const auto& [name, way] : made) {
-    timings.measure(way.implementation, [&bench, &way = way](cudaStream_t stream) { bench.run(way, stream); });
+  for (const auto& [name, candidate] : made) {
+    timings.measure(candidate.implementation,
+                    [&bench, &candidate = candidate](cudaStream_t stream) { bench.run(candidate, stream); });
   }
   return std::move(made[timings.fastest()]);
 }
 
 }  // namespace
 
-std::string way_key(const LowerContext& context) {
+std::string choice_key(const LowerContext& context) {
   std::string text(context.op.def->kind());
   if (const std::string attributes = context.op.def->attributes(); !attributes.empty()) text += " " + attributes;
   const auto append = [&](const TensorType& type) {
@@ -98,23 +100,23 @@ std::string way_key(const LowerContext& context) {
   return text + context.device.options().text();
 }
 
-Lowering lowering_of(const LowerContext& context, const Way& way) {
-  Lowering lowering = own_kernel(context, way.run, way.workspace_bytes);
-  lowering.implementation = way.implementation;
-  lowering.inputs = way.inputs;
+Lowering lowering_of(const LowerContext& context, const Candidate& candidate) {
+  Lowering lowering = own_kernel(context, candidate.run, candidate.workspace_bytes);
+  lowering.implementation = candidate.implementation;
+  lowering.inputs = candidate.inputs;
   return lowering;
 }
 
-Lowering lower_fastest(const LowerContext& context, const Ways& ways) {
-  const std::string key = way_key(context);
+Lowering lower_fastest(const LowerContext& context, const Candidates& candidates) {
+  const std::string key = choice_key(context);
   if (const auto recorded = context.choices.find(key)) {
-    if (const auto way = ways.make(*recorded)) return lowering_of(context, *way);
+    if (const auto candidate = candidates.make(*recorded)) return lowering_of(context, *candidate);
     log::warning(
         format("{}: its kept kernel, {}, cannot be made here: another one is chosen", context.label(), *recorded));
   }
   const bool wanted = context.device.options().timing;
   const bool timing = wanted && context.choices.may_time(key);
-  const auto chosen = best(context, ways, timing);
+  const auto chosen = best(context, candidates, timing);
   if (!chosen) {
     throw Error(
         ErrorKind::config, context.op.place,
