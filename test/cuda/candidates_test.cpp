@@ -1,4 +1,4 @@
-// Choosing between ways on CUDA: what is recorded, what is said, and what cannot be timed.
+// Choosing between candidates on CUDA: what is recorded, what is said, and what cannot be timed.
 #include <unistd.h>
 
 #include <filesystem>
@@ -19,7 +19,7 @@ namespace {
 // What is logged while it lives.
 class Logged {
  public:
-  Logged() : path_(std::filesystem::temp_directory_path() / ("ways-" + std::to_string(getpid()))) {
+  Logged() : path_(std::filesystem::temp_directory_path() / ("candidates-" + std::to_string(getpid()))) {
     std::filesystem::remove(path_);
     log::add_file(path_, log::Level::debug);
   }
@@ -60,18 +60,18 @@ TEST_CASE("the gradient of a dense layer's bias comes with the product or by its
   KernelChoices choices;
   const auto chosen = run_op(*backend, def, {x, dy}, {}, &choices);
   CHECK(!logged.lines_with("timed dense_grad_weights").empty());
-  std::size_t ways = 0;
+  std::size_t candidates = 0;
   for (const std::string& line : logged.lines_with("timed dense_grad_weights")) {
-    ways += line.find(": product") == std::string::npos ? 1 : 0;  // else of one of the products' algorithms
+    candidates += line.find(": product") == std::string::npos ? 1 : 0;  // else of one of the products' algorithms
     CHECK(line.ends_with(" ms"));
   }
-  CHECK(ways == 2);
-  for (const std::string way : {"product", "product and bias"}) {
+  CHECK(candidates == 2);
+  for (const std::string candidate : {"product", "product and bias"}) {
     CAPTURE(name_of(dtype), candidate);
     KernelChoices recorded = replaced(choices, "dense_grad_weights", candidate);
     Lowering lowering;
     const auto outputs = run_op(*backend, def, {x, dy}, {}, &recorded, &lowering);
-    CHECK((lowering.implementation.find("with the bias") != std::string::npos) == (way != "product"));
+    CHECK((lowering.implementation.find("with the bias") != std::string::npos) == (candidate != "product"));
     CHECK(largest_error(outputs[0], chosen[0].values) < 1e-5);
     CHECK(largest_error(outputs[1], chosen[1].values) < 1e-5);
   }

@@ -1,4 +1,4 @@
-// Every way to compute a convolution on CUDA against naive loops in float64, in every dtype.
+// Every candidate for a convolution on CUDA against naive loops in float64, in every dtype.
 #include <set>
 #include <sstream>
 
@@ -10,13 +10,13 @@ using namespace trainctl::test;
 
 namespace {
 
-// The same keys with this way as every choice.
+// The same keys with this candidate as every choice.
 KernelChoices replaced(const KernelChoices& choices, const std::string& candidate) {
   KernelChoices all;
   std::istringstream lines(choices.text());
   for (std::string line; std::getline(lines, line);) {
     const std::string key = line.substr(0, line.find('\t'));
-    all.record(key, key.starts_with("conv2d") ? way : line.substr(key.size() + 1));
+    all.record(key, key.starts_with("conv2d") ? candidate : line.substr(key.size() + 1));
   }
   return all;
 }
@@ -112,20 +112,20 @@ TEST_CASE("conv2d on CUDA in bfloat16, forward and backward, timed or not") { ch
 TEST_CASE("conv2d on CUDA in float16, forward and backward, timed or not") { check_cases(DType::float16); }
 
 // Candidates that do not exist on the device, or not for the op, are chosen anew.
-TEST_CASE("every recorded way to compute conv2d on CUDA gives the same") {
+TEST_CASE("every recorded candidate for conv2d on CUDA gives the same") {
   const auto backend = backend_under_test({.timing = false});
   const DType dtype = GENERATE(DType::float32, DType::bfloat16);
   const ConvolutionCase unit{"1x1", {3, 5, 7, 24}, 16, 1, {}};
   for (const ConvolutionCase& c : {convolution_cases[0], convolution_cases[2], unit}) {
     KernelChoices chosen;
     check_case(*backend, c, dtype, chosen);
-    for (const std::string way : {"engine 0:", "engine 1:17=3", "fused 0:", "fused 1:17=4", "product",
-                                  "engine 99999:", "engine 0:0=0=0", "own", ""}) {
+    for (const std::string candidate : {"engine 0:", "engine 1:17=3", "fused 0:", "fused 1:17=4", "product",
+                                        "engine 99999:", "engine 0:0=0=0", "own", ""}) {
       CAPTURE(name_of(dtype), c.what, candidate);
       KernelChoices choices = replaced(chosen, candidate);
       std::set<std::string> implementations;
       check_case(*backend, c, dtype, choices, &implementations);
-      if (way != "product" || std::string(c.what) != unit.what) continue;
+      if (candidate != "product" || std::string(c.what) != unit.what) continue;
       for (const std::string& name : implementations) CHECK(name.starts_with("cublasLt"));
     }
   }

@@ -158,12 +158,12 @@ TEST_CASE("a first convolution over padded images is that over the images, forwa
         KernelChoices choices;
         std::string chosen;
         network.run(*backend, choices, given, chosen);
-        for (const std::string way : {"padded", "logical"}) {
+        for (const std::string candidate : {"padded", "logical"}) {
           CAPTURE(candidate);
           KernelChoices forced = with_images(choices, candidate);
           std::string made;
           const auto found = network.run(*backend, forced, given, made);
-          CHECK((made.find(", padded") != std::string::npos) == (way == "padded"));
+          CHECK((made.find(", padded") != std::string::npos) == (candidate == "padded"));
           const double tolerance = dtype == DType::bfloat16 ? 2e-2 : 3e-3;
           CHECK(largest_error(found.at("y"), y) < tolerance);
           CHECK(largest_error(found.at("dkernel"), dkernel) < tolerance);
