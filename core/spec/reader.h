@@ -17,7 +17,7 @@ struct TypeInfo;
 // read in less than a second.
 struct ConfigLimits {
   static constexpr std::size_t values = 200'000;
-  static constexpr std::size_t bytes = 8'000'000;  // of the files, and of what aliases and variables add
+  static constexpr std::size_t bytes = 4'000'000;  // of the files, and of what aliases and variables add
   static constexpr std::size_t files = 100;
   static constexpr std::size_t levels = 100;
   static constexpr std::size_t errors = 100;  // that are reported
