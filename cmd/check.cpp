@@ -204,8 +204,7 @@ void print_text(const RunSpec& spec, const Checked& checked) {
   };
   const bool all_chosen = checked.assumed == 0;
   for (const MemoryLine& line : checked.memory.lines()) {
-    const bool depends = line.name == name_of(Region::copies) || line.name == name_of(Region::slot);
-    add(line.name, line.bytes, all_chosen || !depends);
+    add(line.name, line.bytes, all_chosen || !line.depends_on_kernels);
   }
   add(checked.memory.on_host ? "total" : "total on the GPU", checked.memory.total(), all_chosen);
   answer(text + memory.text() + notes(checked));

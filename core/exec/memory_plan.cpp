@@ -261,7 +261,7 @@ std::vector<MemoryLine> MemoryPlan::lines() const {
   std::vector<MemoryLine> lines;
   for (int i = 0; i < region_count; ++i) {
     const auto region = static_cast<Region>(i);
-    lines.push_back({name_of(region), of(region)});
+    lines.push_back({name_of(region), of(region), region == Region::copies || region == Region::slot});
   }
   lines.push_back({"prefetched batches", prefetched});
   return lines;

@@ -44,6 +44,7 @@ inline int step_buffers_of(const Backend& backend) { return backend.asynchronous
 struct MemoryLine {
   std::string_view name;
   std::int64_t bytes = 0;
+  bool depends_on_kernels = false;  // other kernels would need other compute copies or another arena
 };
 
 struct MemoryPlan {

@@ -13,7 +13,7 @@
 
 namespace trainctl {
 
-// What a range of a step's time is counted as.
+// What a part of a step's time is counted as.
 enum class StepPart { upload, forward, backward, communication, update };
 inline constexpr int step_parts = 5;
 using PartSeconds = std::array<double, step_parts>;

@@ -48,8 +48,8 @@ class OpDef {
   // Floating-point operations, a multiply-add counting two. By default one for each element of the first output.
   virtual double flops(std::span<const TensorType> inputs, std::span<const TensorType> outputs) const;
   virtual std::vector<InPlace> in_place() const { return {}; }
-  // The ops that compute the same bits one after the other, for devices that have no kernel for this one; by default
-  // none.
+  // The ops that compute the same one after the other, but for the order in which sums are added: for devices that have
+  // no kernel for this op. By default none.
   virtual std::vector<OpPart> parts() const { return {}; }
   // Emits the ops that compute the gradients of the inputs. Ops that only stand in the backward or update part have
   // none.

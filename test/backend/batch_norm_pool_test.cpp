@@ -57,7 +57,7 @@ void check_equal(const Value& got, const Value& expected, double tolerance = 0) 
 
 }  // namespace
 
-TEST_CASE("batch normalisation and pooling as one op have the bits of both, forward and backward") {
+TEST_CASE("batch normalisation and pooling as one op compute what both do, forward and backward") {
   const auto backend = backend_under_test({.threads = 2});
   const DType dtype = GENERATE(DType::float32, DType::bfloat16, DType::float16);
   if (!backend->computes_in(dtype)) return;

@@ -199,9 +199,6 @@ Lowering lower_batch_norm_inference(const LowerContext& context) {
 
 namespace {
 
-// Where ReLU's mask comes from on the way back.
-enum class Mask { none, x, bits, y };
-
 // The tensors of a backward pass; null where the op has none.
 template <class T>
 struct Backward {
@@ -217,23 +214,23 @@ template <class T>
 constexpr float least = least_unmasked(std::is_same_v<T, float> ? DType::float32 : DType::bfloat16);
 
 // sums of dy f' and of dy f' (x - mean) by channel, into totals; writes dy f' to dresidual where there is one.
-template <class T, Mask mask, bool with_residual>
+template <class T, ReluMask mask, bool with_residual>
 void gradient_sums(const ChannelShape& shape, const Backward<T>& b, const Factors& factors, const Scratch& scratch) {
   const std::int64_t columns = shape.columns();
   float* partials = scratch.partials;
   channel_sums(
       shape,
       [=, &shape](std::int64_t chunk) TRAINCTL_INLINE {
-        if constexpr (mask == Mask::bits) {  // dresidual holds dy f' before it is summed
+        if constexpr (mask == ReluMask::bits) {  // dresidual holds dy f' before it is summed
           const std::int64_t first = chunk * shape.chunk_rows * columns;
           apply_mask(b.dy + first, shape.rows_of(chunk) * columns, b.bits + first / 8, b.dresidual + first);
         }
         return [=](std::int64_t i, std::int64_t column) TRAINCTL_INLINE {
           const float x = load(b.x[i]);
-          float dy = load(mask == Mask::bits ? b.dresidual[i] : b.dy[i]);
-          if constexpr (mask == Mask::x) dy = factors.normalised(x, column) > least<T> ? dy : 0.0f;
-          if constexpr (mask == Mask::y) dy = load(b.y[i]) > 0 ? dy : 0.0f;
-          if constexpr (with_residual && mask != Mask::bits) b.dresidual[i] = store<T>(dy);
+          float dy = load(mask == ReluMask::bits ? b.dresidual[i] : b.dy[i]);
+          if constexpr (mask == ReluMask::x) dy = factors.normalised(x, column) > least<T> ? dy : 0.0f;
+          if constexpr (mask == ReluMask::y) dy = load(b.y[i]) > 0 ? dy : 0.0f;
+          if constexpr (with_residual && mask != ReluMask::bits) b.dresidual[i] = store<T>(dy);
           return Pair{dy, dy * (x - factors.mean[column])};
         };
       },
@@ -249,7 +246,7 @@ void gradient_sums(const ChannelShape& shape, const Backward<T>& b, const Factor
 }
 
 // dx = (dy f' - dy_mean - (x - mean) * slope) * scale; dy_mean and slope are the last rows of the constants.
-template <class T, Mask mask>
+template <class T, ReluMask mask>
 void gradient_by_input(const ChannelShape& shape, const Backward<T>& b, const Factors& factors,
                        const float* constants) {
   const std::int64_t columns = shape.columns();
@@ -266,7 +263,7 @@ void gradient_by_input(const ChannelShape& shape, const Backward<T>& b, const Fa
         for (std::int64_t c = 0; c < columns; ++c) {
           const float x = load(xs[c]);
           float dy = load(dys[c]);
-          if constexpr (mask == Mask::x) dy = factors.normalised(x, c) > least<T> ? dy : 0.0f;
+          if constexpr (mask == ReluMask::x) dy = factors.normalised(x, c) > least<T> ? dy : 0.0f;
           dxs[c] = store<T>((dy - dy_mean[c] - (x - factors.mean[c]) * slope[c]) * factors.scale[c]);
         }
       }
@@ -282,15 +279,15 @@ void backward(const BatchNormAttributes& a, const ChannelShape& shape, Backward<
   float* constants = scratch.constants;
   const Factors factors(a, shape, mean, variance, gamma, beta, constants);
   if (a.masks_by_bits(channels)) {
-    gradient_sums<T, Mask::bits, true>(shape, b, factors, scratch);
+    gradient_sums<T, ReluMask::bits, true>(shape, b, factors, scratch);
   } else if (a.masks_by_y(channels)) {
-    gradient_sums<T, Mask::y, true>(shape, b, factors, scratch);
+    gradient_sums<T, ReluMask::y, true>(shape, b, factors, scratch);
   } else if (a.masks_by_x()) {
-    gradient_sums<T, Mask::x, false>(shape, b, factors, scratch);
+    gradient_sums<T, ReluMask::x, false>(shape, b, factors, scratch);
   } else if (a.residual) {
-    gradient_sums<T, Mask::none, true>(shape, b, factors, scratch);
+    gradient_sums<T, ReluMask::none, true>(shape, b, factors, scratch);
   } else {
-    gradient_sums<T, Mask::none, false>(shape, b, factors, scratch);
+    gradient_sums<T, ReluMask::none, false>(shape, b, factors, scratch);
   }
   const double* sums = scratch.totals;
   const auto rows = static_cast<double>(shape.rows);
@@ -303,9 +300,9 @@ void backward(const BatchNormAttributes& a, const ChannelShape& shape, Backward<
     if (dgamma) dgamma[c] = static_cast<float>((add ? dgamma[c] : 0.0) + sums[channels + c] * inverse);
     if (dbeta) dbeta[c] = static_cast<float>((add ? dbeta[c] : 0.0) + sums[c]);
   }
-  if (a.masks_by_x()) return gradient_by_input<T, Mask::x>(shape, b, factors, constants);
+  if (a.masks_by_x()) return gradient_by_input<T, ReluMask::x>(shape, b, factors, constants);
   if (a.residual) b.dy = b.dresidual;  // holds dy f' already
-  gradient_by_input<T, Mask::none>(shape, b, factors, constants);
+  gradient_by_input<T, ReluMask::none>(shape, b, factors, constants);
 }
 
 }  // namespace

@@ -8,11 +8,11 @@ namespace trainctl::cuda {
 namespace {
 
 // The gradient by kernels whose threads take so many channels, with the mask of one source.
-template <class T, int width, Mask mask>
+template <class T, int width, ReluMask mask>
 Candidate gradient_candidate(const LowerContext& context) {
   const auto& def = context.op.as<BatchNormGrad>();
-  constexpr Mask mask_of_dx = mask == Mask::x ? Mask::x : Mask::none;  // dresidual holds dy f' already
-  constexpr int sums_width = mask == Mask::bits ? bits_of_byte : width;
+  constexpr ReluMask mask_of_dx = mask == ReluMask::x ? ReluMask::x : ReluMask::none;  // dresidual holds dy f' already
+  constexpr int sums_width = mask == ReluMask::bits ? bits_of_byte : width;
   const Grids grids = Grids::of<T>(context.input(0).shape, context.device, sums_width, width);
   Candidate candidate;
   candidate.implementation = "own, " + name_of_width(width);
@@ -24,10 +24,10 @@ Candidate gradient_candidate(const LowerContext& context) {
     Backward<T> b{};
     b.dy = p.in<T>(0), b.x = p.in<T>(1), b.dx = p.out<T>(0), b.accumulate = accumulate;
     Normalisation n{nullptr, nullptr, nullptr, nullptr, a.epsilon, a.relu};
-    if (mask == Mask::bits) b.bits = p.in<std::uint8_t>(in++);
-    if (mask == Mask::y) b.y = p.in<T>(in++);
+    if (mask == ReluMask::bits) b.bits = p.in<std::uint8_t>(in++);
+    if (mask == ReluMask::y) b.y = p.in<T>(in++);
     if (a.scale) n.gamma = p.in<float>(in++);
-    if (mask == Mask::x && a.center) n.beta = p.in<float>(in++);
+    if (mask == ReluMask::x && a.center) n.beta = p.in<float>(in++);
     n.mean = p.in<float>(in++);
     n.variance = p.in<float>(in);
     if (a.scale) b.dgamma = p.out<float>(out++);
@@ -49,14 +49,14 @@ template <class T, int width>
 Candidate gradient_candidate(const LowerContext& context) {
   const BatchNormAttributes a = context.op.as<BatchNormGrad>().a;
   const std::int64_t channels = context.input(1).shape.back();
-  if (a.masks_by_x()) return gradient_candidate<T, width, Mask::x>(context);
+  if (a.masks_by_x()) return gradient_candidate<T, width, ReluMask::x>(context);
   if constexpr (width > 1) {
-    if (a.masks_by_bits(channels)) return gradient_candidate<T, width, Mask::bits>(context);
+    if (a.masks_by_bits(channels)) return gradient_candidate<T, width, ReluMask::bits>(context);
   }
   if constexpr (width < 8) {
-    if (a.masks_by_y(channels)) return gradient_candidate<T, width, Mask::y>(context);
+    if (a.masks_by_y(channels)) return gradient_candidate<T, width, ReluMask::y>(context);
   }
-  return gradient_candidate<T, width, Mask::none>(context);
+  return gradient_candidate<T, width, ReluMask::none>(context);
 }
 
 }  // namespace

@@ -13,9 +13,6 @@ constexpr DType dtype_of(float) { return DType::float32; }
 constexpr DType dtype_of(__nv_bfloat16) { return DType::bfloat16; }
 constexpr DType dtype_of(__half) { return DType::float16; }
 
-// Where ReLU's mask comes from on the way back.
-enum class Mask { none, x, bits, y };
-
 // The tensors of a backward pass; null where the op has none.
 template <class T>
 struct Backward {
@@ -38,7 +35,7 @@ struct InPlaceGradient {
 };
 
 // What a thread reads of a row on the way back; dy from a source.
-template <class T, int width, Mask mask>
+template <class T, int width, ReluMask mask>
 struct Row {
   Pack<T, width> dy, x, y;  // y where it is the mask
   unsigned bits;            // likewise
@@ -47,24 +44,25 @@ struct Row {
   __device__ Row(const Source& source, const T* dys, const T* xs, const T* ys, const std::uint8_t* mask_bits,
                  std::int64_t place)
       : dy(source.template at<width>(dys, place)), x(pack_at<width>(xs + place)) {
-    if constexpr (mask == Mask::y) y = pack_at<width>(ys + place);
-    if constexpr (mask == Mask::bits) bits = mask_bits[place / bits_of_byte];
+    if constexpr (mask == ReluMask::y) y = pack_at<width>(ys + place);
+    if constexpr (mask == ReluMask::bits) bits = mask_bits[place / bits_of_byte];
   }
   Row() = default;
 
   // dy f' of channel k.
   __device__ float gradient(const Factors<width>& factors, int k) const {
     bool passes = true;
-    if constexpr (mask == Mask::x) passes = factors.normalised(load(x.values[k]), k) > least_unmasked(dtype_of(T{}));
-    if constexpr (mask == Mask::y) passes = load(y.values[k]) > 0;
-    if constexpr (mask == Mask::bits) passes = (bits >> k & 1u) != 0;
+    if constexpr (mask == ReluMask::x)
+      passes = factors.normalised(load(x.values[k]), k) > least_unmasked(dtype_of(T{}));
+    if constexpr (mask == ReluMask::y) passes = load(y.values[k]) > 0;
+    if constexpr (mask == ReluMask::bits) passes = (bits >> k & 1u) != 0;
     return passes ? load(dy.values[k]) : 0.0f;
   }
 };
 
 // Sums of dy f' and of dy f' (x - mean) by channel, which become dbeta, dgamma and `means`: what dx needs of them.
 // Writes dy f' to dresidual where there is one.
-template <class T, int width, Mask mask, class Source>
+template <class T, int width, ReluMask mask, class Source>
 __global__ void __launch_bounds__(channel_threads, 2)
     gradient_sums(ChannelGrid grid, Normalisation n, Backward<T> b, Source source, Partials partials,
                   unsigned* counters, float2* means) {
@@ -115,7 +113,7 @@ __global__ void __launch_bounds__(channel_threads, 2)
 }
 
 // dx = (dy f' - dy_mean - (x - mean) * slope) * scale; `means` holds dy_mean and slope.
-template <class T, int width, Mask mask, class Source>
+template <class T, int width, ReluMask mask, class Source>
 __global__ void __launch_bounds__(channel_threads, 2)
     gradient_by_input(ChannelGrid grid, Normalisation n, Backward<T> b, Source source, const float2* means) {
   const ChannelThread at(grid);

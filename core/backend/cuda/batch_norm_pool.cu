@@ -1,5 +1,6 @@
 // Batch normalisation, ReLU and max pooling in one, forward and backward: against the ops one after the other, the
-// normalised images and their gradient are neither written nor read. The bits are the same.
+// normalised images and their gradient are neither written nor read. The forward pass has the same bits, the backward
+// pass may add its sums in another order.
 #include "core/graph/ops/batch_norm_pool.h"
 
 #include "core/backend/cuda/batch_norm_gradient.h"
@@ -91,10 +92,10 @@ Lowering fused_backward(const LowerContext& context) {
         if (a.center) b.dbeta = p.out<float>(out);
         const PooledGradient source{s, p.in<std::uint8_t>(1)};
         auto* means = p.workspace<float2>();
-        launch(gradient_sums<T, width, Mask::x, PooledGradient>, grids.sums.blocks(), channel_threads, p.stream,
+        launch(gradient_sums<T, width, ReluMask::x, PooledGradient>, grids.sums.blocks(), channel_threads, p.stream,
                grids.sums, n, b, source, p.workspace<float2>(grids.means_bytes()), counters.get(), means);
-        launch(gradient_by_input<T, width, Mask::x, PooledGradient>, grids.elements.blocks(), channel_threads, p.stream,
-               grids.elements, n, b, source, means);
+        launch(gradient_by_input<T, width, ReluMask::x, PooledGradient>, grids.elements.blocks(), channel_threads,
+               p.stream, grids.elements, n, b, source, means);
       },
       grids.means_bytes() + grids.partials_bytes());
 }

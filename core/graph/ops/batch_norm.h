@@ -7,6 +7,9 @@
 
 namespace trainctl {
 
+// Where ReLU's mask (y > 0) comes from on the way back.
+enum class ReluMask { none, x, bits, y };
+
 struct BatchNormAttributes {
   float epsilon = 1e-3f;
   bool scale = true;      // gamma; where false the op has no such input (and no dgamma output)
@@ -14,8 +17,8 @@ struct BatchNormAttributes {
   bool residual = false;  // the last input is added before the activation; set by the fusion pass
   bool relu = false;      // set by the fusion pass
 
-  // Where ReLU's mask (y > 0) comes from on the way back: the sum with a residual cannot be computed again from x, so
-  // that the forward pass keeps a bit for each of its elements, where channels fill whole bytes.
+  // The sum with a residual cannot be computed again from x: the forward pass keeps a bit for each of its elements,
+  // where channels fill whole bytes, else y serves.
   bool masks_by_x() const { return relu && !residual; }
   bool masks_by_bits(std::int64_t channels) const { return relu && residual && channels % 8 == 0; }
   bool masks_by_y(std::int64_t channels) const { return relu && residual && channels % 8 != 0; }

@@ -8,7 +8,7 @@
 namespace trainctl {
 
 // Inputs: x [N, H, W, C], [gamma], [beta]. Outputs: y [N, H', W', C], mean [C], variance [C], the winners (uint8, like
-// y). The same bits as BatchNorm, with ReLU and without a residual, and Pool2d behind it.
+// y): those of BatchNorm, with ReLU and without a residual, and Pool2d behind it, bit for bit.
 struct BatchNormPool final : OpDef {
   BatchNormAttributes a;
   Window window;
@@ -23,7 +23,8 @@ struct BatchNormPool final : OpDef {
 };
 
 // Inputs: dy [N, H', W', C], the winners, x [N, H, W, C], [gamma], [beta], mean, variance. Outputs: dx, [dgamma],
-// [dbeta] (float32 [C], sums over samples). The same bits as Pool2dGrad and BatchNormGrad behind it.
+// [dbeta] (float32 [C], sums over samples): those of Pool2dGrad and BatchNormGrad behind it, apart from the order in
+// which sums are added.
 struct BatchNormPoolGrad final : OpDef {
   BatchNormAttributes a;
   Window window;
