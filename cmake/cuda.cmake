@@ -23,13 +23,13 @@ if(NOT CUDAToolkit_FOUND OR NOT CUDNN_LIBRARY OR cudnn_version VERSION_LESS 9.8)
   return()
 endif()
 
-set(CMAKE_CUDA_ARCHITECTURES 80-real 90)  # 90: also PTX, for later GPUs; core/backend/cuda/device.cpp knows the oldest
+set(CMAKE_CUDA_ARCHITECTURES 80-real 90)  # 90: also PTX, for later GPUs; core/backend/cuda/runtime/device.cpp knows the oldest
 enable_language(CUDA)
 if(NOT CMAKE_CUDA20_STANDARD_COMPILE_OPTION)  # CMake before 3.26 does not know that nvcc has it
   set(CMAKE_CUDA20_STANDARD_COMPILE_OPTION -std=c++20)
   set(CMAKE_CUDA20_EXTENSION_COMPILE_OPTION -std=c++20)
 endif()
-file(GLOB TRAINCTL_CUDA_SOURCES CONFIGURE_DEPENDS
+file(GLOB_RECURSE TRAINCTL_CUDA_SOURCES CONFIGURE_DEPENDS
   ${PROJECT_SOURCE_DIR}/core/backend/cuda/*.cpp ${PROJECT_SOURCE_DIR}/core/backend/cuda/*.cu)
 # NCCL's header is needed here, its library at run time alone.
 find_path(NCCL_INCLUDE nccl.h HINTS ${CUDAToolkit_INCLUDE_DIRS})

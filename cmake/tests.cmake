@@ -47,7 +47,8 @@ target_compile_options(fault_injection PRIVATE -fno-sanitize=all)
 target_sources(test-faults PRIVATE ${PROJECT_SOURCE_DIR}/test/run/command.cpp)
 target_compile_definitions(test-faults PRIVATE TRAINCTL_FAULT_INJECTION_LIBRARY="$<TARGET_FILE:fault_injection>")
 add_dependencies(test-faults fault_injection)
-set(cudnn_sources check.cpp convolution.cpp descriptor.cpp engines.cpp graph.cpp plans.cpp)
+set(cudnn_sources runtime/check.cpp cudnn/convolution.cpp cudnn/descriptor.cpp cudnn/engines.cpp cudnn/graph.cpp
+  cudnn/plans.cpp)
 if(TARGET test-cudnn)  # what the installed cuDNN offers, asked without a GPU
   list(TRANSFORM cudnn_sources PREPEND ${PROJECT_SOURCE_DIR}/core/backend/cuda/)
   target_sources(test-cudnn PRIVATE ${cudnn_sources})

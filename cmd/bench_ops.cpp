@@ -8,7 +8,7 @@
 #include "core/base/json.h"
 #include "core/base/json_fwd.h"
 #include "core/base/median.h"
-#include "core/exec/op_recorder.h"
+#include "core/exec/observe/op_recorder.h"
 #include "io/loader/data.h"
 #include "parallel/comm/text.h"
 #include "parallel/launch/report.h"
@@ -24,14 +24,15 @@ struct Rates {
 Rates rates_of(const OpCost& cost, const Ceilings& ceilings) {
   const Op& op = cost.op.what();
   const DType dtype =
-      op.inputs.empty() ? DType::float32 : cost.op.program->layouts[static_cast<std::size_t>(op.inputs[0])].dtype;
-  const double gflops = cost.flops / cost.median_seconds / 1e9;
-  const double gb_per_s = static_cast<double>(cost.bytes) / cost.median_seconds / 1e9;
-  return {gflops, gflops / ceilings.gflops(dtype), gb_per_s, gb_per_s / ceilings.gb_per_s(cost.bytes)};
+      op.inputs.empty() ? DType::float32 : cost.op.program->tensor(op.inputs[0]).layout.dtype;
+  const double gflops = cost.work.flops / cost.median_seconds / 1e9;
+  const double gb_per_s = static_cast<double>(cost.work.bytes) / cost.median_seconds / 1e9;
+  return {gflops, gflops / ceilings.gflops(dtype), gb_per_s, gb_per_s / ceilings.gb_per_s(cost.work.bytes)};
 }
 
 std::string segment_of(const OpCost& cost) {
-  return std::string(name_of(cost.op.program->program.segment(cost.op.segment)));
+  const PlacedSegment& segment = cost.op.program->segment(cost.op.segment);
+  return std::string(name_of(segment.phase, segment.variant));
 }
 
 void print(const std::vector<OpCost>& costs, const Ceilings& ceilings, double sum, double step) {
@@ -51,8 +52,8 @@ void print(const std::vector<OpCost>& costs, const Ceilings& ceilings, double su
     const Rates rates = rates_of(cost, ceilings);
     table.add({segment_of(cost), op.name, std::string(op.def->kind()), seconds_text(cost.median_seconds),
                format("{:.1f} %", 100 * cost.median_seconds / sum),
-               cost.flops > 0 ? format("{:.1f}", rates.gflops) : "",
-               cost.flops > 0 ? format("{:.0f} %", 100 * rates.of_gflops) : "", format("{:.1f}", rates.gb_per_s),
+               cost.work.flops > 0 ? format("{:.1f}", rates.gflops) : "",
+               cost.work.flops > 0 ? format("{:.0f} %", 100 * rates.of_gflops) : "", format("{:.1f}", rates.gb_per_s),
                format("{:.0f} %", 100 * rates.of_gb_per_s), cost.op.how().implementation});
   }
   std::string text = format(
@@ -76,8 +77,8 @@ void print_json(const std::vector<OpCost>& costs, const Ceilings& ceilings, doub
                    {"layer", op.name},
                    {"op", op.def->kind()},
                    {"seconds", cost.median_seconds},
-                   {"flops", cost.flops},
-                   {"bytes", cost.bytes},
+                   {"flops", cost.work.flops},
+                   {"bytes", cost.work.bytes},
                    {"of_compute_ceiling", rates.of_gflops},
                    {"of_memory_ceiling", rates.of_gb_per_s},
                    {"implementation", cost.op.how().implementation}});

@@ -15,7 +15,7 @@
 #include "core/base/json.h"
 #include "core/base/json_fwd.h"
 #include "core/base/log.h"
-#include "core/exec/memory_plan.h"
+#include "core/compile/memory_plan.h"
 #include "core/program/dump.h"
 #include "io/loader/data.h"
 #include "io/metrics/count_progress.h"
@@ -65,11 +65,11 @@ DataInfo data_info(const RunSpec& spec, Checked& checked) {
 void measure_kernels(const std::vector<RunPrograms>& ranks, Backend& backend, KernelChoices& choices) {
   KernelChoices unmeasured = choices;
   unmeasured.stop_timing();
-  for (const RunPrograms& rank : ranks) lower_all(rank.programs(), backend, unmeasured);
+  for (const RunPrograms& rank : ranks) compile(rank.programs(), backend, unmeasured);
   if (unmeasured.assumed() == 0) return;
   CountProgress progress("timing kernels", unmeasured.assumed());
   choices.watch_timing([&progress](const std::string&) { progress.next(); });
-  for (const RunPrograms& rank : ranks) lower_all(rank.programs(), backend, choices);
+  for (const RunPrograms& rank : ranks) compile(rank.programs(), backend, choices);
   keep_kernel_choices(backend.fingerprint(), choices);
 }
 
@@ -78,7 +78,7 @@ MemoryPlan largest_memory(const std::vector<RunPrograms>& ranks, const RunSpec& 
                           Backend& backend, KernelChoices& choices) {
   MemoryPlan largest;
   for (const RunPrograms& rank : ranks) {
-    const MemoryPlan memory = run_memory(lower_all(rank.programs(), backend, choices), spec, info, count, backend);
+    const MemoryPlan memory = compile_rank(rank.programs(), spec, info, count, backend, choices).memory;
     if (memory.total() >= largest.total()) largest = memory;
   }
   return largest;
@@ -121,7 +121,7 @@ Checked check(const RunSpec& spec, const CheckOptions& options) {
   } catch (const Error& error) {
     checked.unfit = error;
   }
-  for (const Program::LayerLine& layer : checked.programs.front().layers) {
+  for (const LayerLine& layer : checked.programs.front().layers) {
     checked.flops_per_sample += layer.flops;
     checked.parameters += layer.parameters;
     checked.trainable += layer.trainable;
@@ -131,7 +131,7 @@ Checked check(const RunSpec& spec, const CheckOptions& options) {
 
 void print_json(const Checked& checked) {
   Json layers = Json::array();
-  for (const Program::LayerLine& layer : checked.programs.front().layers) {
+  for (const LayerLine& layer : checked.programs.front().layers) {
     layers.push_back({{"name", layer.name},
                       {"kind", layer.kind},
                       {"output", layer.output.sizes()},
@@ -190,7 +190,7 @@ void print_text(const RunSpec& spec, const Checked& checked) {
                 {"parameters", Align::right},
                 {"FLOPs/sample", Align::right},
                 {"ops", Align::right}});
-  for (const Program::LayerLine& layer : checked.programs.front().layers) {
+  for (const LayerLine& layer : checked.programs.front().layers) {
     layers.add({layer.name, layer.kind, to_string(layer.output), grouped(layer.parameters), flops_text(layer.flops),
                 std::to_string(layer.ops)});
   }

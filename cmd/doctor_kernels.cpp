@@ -4,7 +4,8 @@
 #include "core/backend/choices.h"
 #include "core/base/error.h"
 #include "core/base/format.h"
-#include "core/graph/ops/linear.h"
+#include "core/graph/ops/conv2d.h"
+#include "core/graph/ops/dense.h"
 
 namespace trainctl {
 namespace {

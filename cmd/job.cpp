@@ -36,7 +36,7 @@ KernelChoices agree_on_choices(const RunSpec& spec, const DataInfo& data, const 
     CountProgress progress("timing kernels, once for this machine", 0);
     choices.watch_timing([&progress](const std::string&) { progress.next(); });
     for (const int rank : ranks_with_own_programs(sizes, world.size())) {
-      lower_all(build_programs(spec, data, strategy, sizes, {rank, world.size()}).programs(), backend, choices);
+      compile(build_programs(spec, data, strategy, sizes, {rank, world.size()}).programs(), backend, choices);
     }
     if (!(choices == kept)) keep_kernel_choices(backend.fingerprint(), choices);
   }
@@ -125,18 +125,12 @@ RunPrograms build_programs(const RunSpec& spec, const DataInfo& data, const Stra
   return programs;
 }
 
-std::vector<LoweredProgram> lower_all(const std::vector<Program>& programs, Backend& backend, KernelChoices& choices) {
-  std::vector<LoweredProgram> lowered;
-  for (const Program& program : programs) lowered.push_back(lower(program, backend, choices));
-  return lowered;
-}
-
-MemoryPlan run_memory(const std::vector<LoweredProgram>& programs, const RunSpec& spec, const DataInfo& data, int ranks,
-                      const Backend& backend) {
-  MemoryPlan memory = plan_memory(programs, backend);
-  memory.prefetched =
-      batch_bytes(spec.data, data, spec.train.global_batch(ranks), ranks, programs.front().program.target_form);
-  return memory;
+Compiled compile_rank(const std::vector<Program>& programs, const RunSpec& spec, const DataInfo& data, int ranks,
+                      Backend& backend, KernelChoices& choices) {
+  Compiled compiled = compile(programs, backend, choices);
+  compiled.memory.prefetched =
+      batch_bytes(spec.data, data, spec.train.global_batch(ranks), ranks, programs.front().target_form);
+  return compiled;
 }
 
 void initialize_weights(const ProgramSpec& spec, std::uint64_t seed, const std::vector<NamedTensor>& weights) {
@@ -185,10 +179,10 @@ RunPrograms require_least_memory(RunPrograms programs, const RunSpec& spec, cons
 }
 
 // All of it, or Error{resource} with what would fit.
-std::vector<LoweredProgram> require_memory(std::vector<LoweredProgram> programs, const RunSpec& spec,
-                                           const DataInfo& data, const Backend& backend, const DataShare& share) {
-  require_fit(run_memory(programs, spec, data, share.ranks, backend), backend.free_memory(), cut_of(spec, data, share));
-  return programs;
+Compiled require_memory(Compiled compiled, const RunSpec& spec, const DataInfo& data, const Backend& backend,
+                        const DataShare& share) {
+  require_fit(compiled.memory, backend.free_memory(), cut_of(spec, data, share));
+  return compiled;
 }
 
 }  // namespace
@@ -203,9 +197,10 @@ Job::Job(const RunSpec& spec, const DataInfo& data, RankDevice& device, World& w
       choices_(agree_on_choices(spec, data, strategy_for(spec, world.size(), *device.backend),
                                 batch_sizes(spec, data, world.size(), start), known_choices, *device.backend, world,
                                 device.host)),
-      engine_(std::make_unique<Engine>(*device.backend, device.communicator(world),
-                                       require_memory(lower_all(programs_.programs(), *device.backend, choices_), spec,
-                                                      data, *device.backend, share()))) {}
+      engine_(std::make_unique<Engine>(
+          *device.backend, device.communicator(world),
+          require_memory(compile_rank(programs_.programs(), spec, data, world.size(), *device.backend, choices_), spec,
+                         data, *device.backend, share()))) {}
 
 void initialize_engine(const RunSpec& spec, Job& job) {
   job.engine().download();

@@ -27,11 +27,9 @@ Strategy strategy_for(const RunSpec& spec, int ranks, const Backend& backend);
 RunPrograms build_programs(const RunSpec& spec, const DataInfo& data, const Strategy& strategy, const BatchSizes& sizes,
                            const DataShare& share);
 
-std::vector<LoweredProgram> lower_all(const std::vector<Program>& programs, Backend& backend, KernelChoices& choices);
-
-// What a rank of a run takes: its engine, and its sources of batches.
-MemoryPlan run_memory(const std::vector<LoweredProgram>& programs, const RunSpec& spec, const DataInfo& data, int ranks,
-                      const Backend& backend);
+// The programs of a rank, compiled, with the memory of its sources of batches.
+Compiled compile_rank(const std::vector<Program>& programs, const RunSpec& spec, const DataInfo& data, int ranks,
+                      Backend& backend, KernelChoices& choices);
 
 // The initial values of all parameters and statistics, written into memory that has their names and sizes.
 void initialize_weights(const ProgramSpec& spec, std::uint64_t seed, const std::vector<NamedTensor>& weights);

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "core/exec/memory_plan.h"
+#include "core/compile/memory_plan.h"
 
 namespace trainctl {
 

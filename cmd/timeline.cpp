@@ -38,7 +38,8 @@ std::string events_text(const OpRecorder& recorder, int rank) {
   for (const Mark& mark : recorder.marks())
     add(mark.name, "step", 0, mark.start_seconds, mark.end_seconds, Json::object());
   for (const OpRun& run : recorder.runs()) {
-    const std::string segment(name_of(run.program->program.segment(run.segment)));
+    const PlacedSegment& placed = run.program->segment(run.segment);
+    const std::string segment(name_of(placed.phase, placed.variant));
     add(format("{} {}", run.what().def->kind(), run.what().name), segment.c_str(), 1, run.start_seconds,
         run.end_seconds,
         {{"segment", segment},

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "core/backend/communicator.h"
-#include "core/exec/op_recorder.h"
+#include "core/exec/observe/op_recorder.h"
 
 namespace trainctl {
 

@@ -96,8 +96,7 @@ StartEvent start_event(const RunSpec& spec, const World& world, const Job& job, 
   }
   event.device = job.backend().fingerprint();
   for (const FlatEntry& entry : job.programs().programs().front().flat.parameters) event.parameters += entry.count;
-  for (const Program::LayerLine& layer : job.programs().programs().front().layers)
-    event.flops_per_sample += 3 * layer.flops;
+  for (const LayerLine& layer : job.programs().programs().front().layers) event.flops_per_sample += 3 * layer.flops;
   event.peak_flops = peak_flops(spec, job.backend(), world.size());
   event.resumed_from = files.resumed_from;
   event.steps_per_epoch = plan.steps_per_epoch;

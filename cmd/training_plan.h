@@ -2,7 +2,7 @@
 #pragma once
 
 #include "cmd/run_spec.h"
-#include "core/exec/batch_source.h"
+#include "core/exec/interfaces/batch_source.h"
 #include "parallel/trainer/trainer.h"
 
 namespace trainctl {

@@ -1,7 +1,7 @@
 // Collectives as kernels.
 #include "core/exec/collectives.h"
 
-#include "core/graph/ops/update.h"
+#include "core/graph/ops/collectives.h"
 
 namespace trainctl {
 namespace {

@@ -52,8 +52,7 @@ void Engine::upload() {
 }
 
 void Engine::read_tensor(int program, TensorId tensor, std::vector<std::byte>& bytes) {
-  bytes.resize(static_cast<std::size_t>(
-      programs_[static_cast<std::size_t>(program)].layouts[static_cast<std::size_t>(tensor)].bytes));
+  bytes.resize(static_cast<std::size_t>(programs_[static_cast<std::size_t>(program)].tensor(tensor).layout.bytes));
   backend_.copy(bytes.data(), address(program, tensor).at(slot(0)), static_cast<std::int64_t>(bytes.size()), *compute_);
   compute_->synchronize();
 }
@@ -61,7 +60,7 @@ void Engine::read_tensor(int program, TensorId tensor, std::vector<std::byte>& b
 template <class T>
 void Engine::write_scalar(StepBuffers& buffers, int program, TensorId tensor, T value) {
   if (tensor == no_tensor) return;
-  const Location& at = plan_.programs[static_cast<std::size_t>(program)].tensors[static_cast<std::size_t>(tensor)];
+  const PlacedTensor& at = programs_[static_cast<std::size_t>(program)].tensor(tensor);
   std::memcpy(buffers.host.get() + at.offset, &value, sizeof(T));
 }
 
@@ -109,9 +108,11 @@ void Engine::stage_batch(StepBuffers& buffers, const Batch& batch) {
 void Engine::refresh_copies(int program) {
   const Bound& bound = *bound_[static_cast<std::size_t>(program)];
   if (bound.trains && !backend_.updates_copies()) return;
-  for (std::size_t copy = 0; copy < bound.copies.size(); ++copy) {
+  const int segment = programs_[static_cast<std::size_t>(program)].copies_segment;
+  const std::vector<StepUnit>& copies = bound.segments[static_cast<std::size_t>(segment)];
+  for (std::size_t copy = 0; copy < copies.size(); ++copy) {
     if (fresh_copies_.is_fresh(program, copy)) continue;
-    bound.copies[copy].kernel->run(*compute_, bound.copies[copy].slot);
+    copies[copy].kernel->run(*compute_, copies[copy].slot);
     fresh_copies_.written(program, copy);
   }
 }
@@ -150,12 +151,10 @@ void Engine::start(int program, const Batch& batch, const StepInput& input) {
 
 double Engine::read_sum(const StepBuffers& buffers, TensorId tensor, int element) const {
   if (tensor == no_tensor) return 0;
-  const auto program = static_cast<std::size_t>(buffers.program);
-  const Location& at = plan_.programs[program].tensors[static_cast<std::size_t>(tensor)];
+  const PlacedTensor& at = programs_[static_cast<std::size_t>(buffers.program)].tensor(tensor);
   std::int64_t offset = at.offset;
   if (at.region != Region::scalars) {
-    const std::int64_t first = programs_[program].program.flat.trainable_count;
-    offset += plan_.of(Region::scalars) + (element - first) * size_of(DType::float32);
+    offset += plan_.of(Region::scalars) - plan_.sums + element * size_of(DType::float32);
   }
   float value = 0;
   std::memcpy(&value, buffers.results.get() + offset, sizeof(value));

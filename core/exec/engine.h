@@ -12,11 +12,11 @@
 
 #include "core/backend/backend.h"
 #include "core/backend/communicator.h"
-#include "core/exec/batch_source.h"
+#include "core/compile/compile.h"
 #include "core/exec/collectives.h"
 #include "core/exec/fresh_copies.h"
-#include "core/exec/memory_plan.h"
-#include "core/exec/snapshot.h"
+#include "core/exec/interfaces/batch_source.h"
+#include "core/exec/interfaces/snapshot.h"
 #include "core/exec/step_work.h"
 
 namespace trainctl {
@@ -35,13 +35,13 @@ struct StepResult {
 class Engine {
  public:
   // Allocates and binds everything. `communicator` joins the data axis; all ranks construct together.
-  Engine(Backend& backend, Communicator& communicator, std::vector<LoweredProgram> programs);
+  Engine(Backend& backend, Communicator& communicator, Compiled compiled);
   ~Engine();
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
 
   const MemoryPlan& memory() const { return plan_; }
-  const LoweredProgram& program(int index) const { return programs_[static_cast<std::size_t>(index)]; }
+  const PlacedProgram& program(int index) const { return programs_[static_cast<std::size_t>(index)]; }
 
   // What the host tells a step; evaluation programs ignore it.
   struct StepInput {
@@ -92,8 +92,8 @@ class Engine {
   struct StepBuffers;
 
   void bind(int program);
-  std::unique_ptr<Kernel> bind_op(int program, std::size_t segment, std::size_t number);
-  std::vector<StepUnit> units_of(int program, int segment, const Slot& slot, const Bound& bound) const;
+  std::unique_ptr<Kernel> bind_op(int program, const PlacedOp& op);
+  void bind_segment(int program, int segment, Bound& bound);
   void bind_batch(int program, const ScheduleItem& item, Bound& bound);
   void make_step_buffers();
   Address address(int program, TensorId tensor) const;
@@ -112,7 +112,7 @@ class Engine {
 
   Backend& backend_;
   Communicator& communicator_;
-  std::vector<LoweredProgram> programs_;
+  std::vector<PlacedProgram> programs_;
   MemoryPlan plan_;
   FreshCopies fresh_copies_;
   std::unique_ptr<Stream> compute_;

@@ -8,10 +8,10 @@ namespace trainctl {
 // A program bound to its places.
 struct Engine::Bound {
   std::unique_ptr<StepWork> work;
-  std::vector<std::vector<std::unique_ptr<Kernel>>> kernels;  // [segment][op]; null: nothing to run
-  std::vector<StepUnit> copies;                               // write its compute copies, in their order
-  bool trains = false;                                        // it changes the weights
-  std::vector<std::vector<CopyPart>> results;                 // that the host reads, by the number of the buffers
+  std::vector<std::unique_ptr<Kernel>> kernels;
+  std::vector<std::vector<StepUnit>> segments;  // what each runs, in slot 0
+  bool trains = false;                          // it changes the weights
+  std::vector<std::vector<CopyPart>> results;   // that the host reads, by the number of the buffers
 };
 
 // Where the values of one step lie while it is under way.

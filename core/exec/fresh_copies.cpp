@@ -15,12 +15,12 @@ bool trains(const FlatLayout& flat, TensorId parameter) {
 
 }  // namespace
 
-FreshCopies::FreshCopies(const std::vector<LoweredProgram>& programs, const MemoryPlan& plan) {
+FreshCopies::FreshCopies(const std::vector<PlacedProgram>& programs) {
   std::map<std::int64_t, std::size_t> places;  // by offset in the region
   for (std::size_t i = 0; i < programs.size(); ++i) {
     auto& copies = copies_.emplace_back();
     for (const ComputeCopy& copy : programs[i].copies) {
-      const std::int64_t offset = plan.programs[i].tensors[static_cast<std::size_t>(copy.tensor)].offset;
+      const std::int64_t offset = programs[i].tensor(copy.tensor).offset;
       const std::size_t place = places.try_emplace(offset, places.size()).first->second;
       copies.push_back({place, trains(programs[i].program.flat, copy.parameter), copy.updated});
     }

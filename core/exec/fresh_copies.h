@@ -4,16 +4,16 @@
 #include <cstddef>
 #include <vector>
 
-#include "core/exec/memory_plan.h"
+#include "core/compile/placed_program.h"
 
 namespace trainctl {
 
 class FreshCopies {
  public:
   // All are stale.
-  FreshCopies(const std::vector<LoweredProgram>& programs, const MemoryPlan& plan);
+  FreshCopies(const std::vector<PlacedProgram>& programs);
 
-  // Of a program's copy, by its number in LoweredProgram::copies.
+  // Of a program's copy, by its number in PlacedProgram::copies.
   bool is_fresh(int program, std::size_t copy) const { return fresh_[at(program, copy).place]; }
   void written(int program, std::size_t copy) { fresh_[at(program, copy).place] = true; }
   // The program ran a step: the weights that train have changed, and with them what its update writes.

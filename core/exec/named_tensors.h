@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "core/exec/snapshot.h"
+#include "core/exec/interfaces/snapshot.h"
 #include "core/program/program.h"
 
 namespace trainctl {

@@ -11,17 +11,13 @@ namespace {
 // An op that takes a GPU much longer than a mark does: it gets one of its own.
 constexpr double long_op_flops = 1e10;
 
-double flops_of(const LoweredProgram& lowered, const StepUnit& unit) {
-  const Op& op = lowered.program.segment(unit.segment).ops[static_cast<std::size_t>(unit.op)];
-  std::vector<TensorType> inputs, outputs;
-  for (TensorId id : op.inputs) inputs.push_back(lowered.program.tensor(id).type);
-  for (TensorId id : op.outputs) outputs.push_back(lowered.program.tensor(id).type);
-  return op.def->flops(inputs, outputs);
+bool is_long(const PlacedProgram& program, const StepUnit& unit) {
+  return unit.kernel != nullptr && work_of(program, program.op(unit.segment, unit.op).op).flops > long_op_flops;
 }
 
 }  // namespace
 
-StepWork::StepWork(Backend& backend, Stream& stream, const LoweredProgram& program, int buffers, bool long_ops)
+StepWork::StepWork(Backend& backend, Stream& stream, const PlacedProgram& program, int buffers, bool long_ops)
     : backend_(backend),
       stream_(stream),
       program_(program),
@@ -35,7 +31,7 @@ void StepWork::add(const StepUnit& unit) {
     ranges_.push_back({units_.size(), units_.size(), unit.recordable, {}});
   }
   const bool new_part = units_.empty() || units_.back().part != unit.part || units_.back().segment != unit.segment;
-  if (new_part || (long_ops_ && unit.kernel != nullptr && flops_of(program_, unit) > long_op_flops)) {
+  if (new_part || (long_ops_ && is_long(program_, unit))) {
     marks_.push_back({units_.size(), unit.part});
   }
   units_.push_back(unit);
@@ -144,9 +140,9 @@ std::string StepWork::reached(int buffer) const {
   if (last >= static_cast<int>(marks_.size())) return "the end";
   const StepUnit& unit = units_[marks_[static_cast<std::size_t>(last)].unit];
   if (unit.segment < 0) return "the batch's copies";
-  const Segment& segment = program_.program.segment(unit.segment);
-  const Op& op = segment.ops[static_cast<std::size_t>(unit.op)];
-  return format("{} '{}' in {}", op.def->kind(), op.name, name_of(segment));
+  const PlacedSegment& segment = program_.segment(unit.segment);
+  const Op& op = program_.op(unit.segment, unit.op).op;
+  return format("{} '{}' in {}", op.def->kind(), op.name, name_of(segment.phase, segment.variant));
 }
 
 }  // namespace trainctl

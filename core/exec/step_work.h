@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "core/backend/backend.h"
-#include "core/exec/lower.h"
-#include "core/exec/step_inputs.h"
+#include "core/compile/placed_program.h"
+#include "core/compile/step_inputs.h"
 
 namespace trainctl {
 
@@ -36,14 +36,14 @@ struct StepUnit {
 class OpObserver {
  public:
   virtual ~OpObserver() = default;
-  virtual void ran(const LoweredProgram& program, int segment, int op, double start_seconds, double end_seconds) = 0;
+  virtual void ran(const PlacedProgram& program, int segment, int op, double start_seconds, double end_seconds) = 0;
 };
 
 class StepWork {
  public:
   // All outlive the work. `buffers`: how many step buffers there are, in which the host's values may lie. `long_ops`:
   // ops that take long are marked too, for what is said when a peer is lost.
-  StepWork(Backend& backend, Stream& stream, const LoweredProgram& program, int buffers, bool long_ops);
+  StepWork(Backend& backend, Stream& stream, const PlacedProgram& program, int buffers, bool long_ops);
 
   void add(const StepUnit& unit);
   // After the last unit. `take_results(buffer)` queues the copies back to the host, behind everything else.
@@ -82,7 +82,7 @@ class StepWork {
 
   Backend& backend_;
   Stream& stream_;
-  const LoweredProgram& program_;
+  const PlacedProgram& program_;
   int buffers_;
   bool long_ops_;
   std::vector<StepUnit> units_;

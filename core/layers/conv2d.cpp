@@ -2,7 +2,7 @@
 #include "core/layers/conv2d.h"
 
 #include "core/base/format.h"
-#include "core/graph/ops/linear.h"
+#include "core/graph/ops/conv2d.h"
 
 namespace trainctl {
 

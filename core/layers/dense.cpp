@@ -2,7 +2,7 @@
 #include "core/layers/dense.h"
 
 #include "core/base/format.h"
-#include "core/graph/ops/linear.h"
+#include "core/graph/ops/dense.h"
 
 namespace trainctl {
 

@@ -6,7 +6,8 @@
 #include <utility>
 
 #include "core/base/format.h"
-#include "core/graph/ops/activations.h"
+#include "core/graph/ops/normalize.h"
+#include "core/graph/ops/shaping.h"
 
 namespace trainctl {
 namespace {
@@ -169,7 +170,7 @@ void Expansion::finish(Layer& layer, const Feature& output) {
 void Expansion::check_all_used() {
   std::set<TensorId> used{graph.output};
   for (const Op& op : graph.ops) used.insert(op.inputs.begin(), op.inputs.end());
-  for (const Program::LayerLine& line : lines) {
+  for (const LayerLine& line : lines) {
     const Feature& feature = features_.at(line.name);
     if (used.contains(feature.tensor)) continue;
     reader.error(line.place, format("{} '{}': nothing takes its output", line.kind, line.name));

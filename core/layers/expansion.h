@@ -25,7 +25,7 @@ class Expansion {
   const BuildOptions& options;
   Reader& reader;
   Graph graph;
-  std::vector<Program::LayerLine> lines;
+  std::vector<LayerLine> lines;
 
  private:
   std::vector<std::string> choose_names(const std::vector<Choice>& layers, const std::string& path,

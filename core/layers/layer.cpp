@@ -2,6 +2,7 @@
 #include "core/layers/layer.h"
 
 #include "core/base/format.h"
+#include "core/graph/ops/softmax.h"
 #include "core/layers/activations.h"
 #include "core/layers/expansion.h"
 

@@ -110,7 +110,7 @@ class Layer {
   bool last_;
   std::vector<TensorId> tensors_;     // that its ops produced
   std::map<std::string, int> kinds_;  // of its ops, counted
-  Program::LayerLine line_;           // sums of its ops and parameters
+  LayerLine line_;                    // sums of its ops and parameters
 };
 
 }  // namespace trainctl

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "core/graph/graph.h"
-#include "core/graph/ops/activations.h"
-#include "core/program/program.h"
+#include "core/graph/ops/normalize.h"
+#include "core/layers/layer_line.h"
 #include "core/spec/keys.h"
 
 namespace trainctl {
@@ -28,7 +28,7 @@ struct BuildOptions {
 
 struct BuiltModel {
   Graph graph;
-  std::vector<Program::LayerLine> layers;  // as the user wrote them
+  std::vector<LayerLine> layers;  // as the user wrote them
 };
 
 // Expands the layers. Impossible shapes and references are reported to the reader, each with the layer's line and the

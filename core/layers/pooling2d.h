@@ -1,7 +1,7 @@
 // max_pooling2d, average_pooling2d, global_average_pooling2d.
 #pragma once
 
-#include "core/graph/ops/pooling.h"
+#include "core/graph/ops/pool2d.h"
 #include "core/layers/layer.h"
 #include "core/layers/window.h"
 

@@ -2,6 +2,7 @@
 #include "core/layers/simple.h"
 
 #include "core/base/random.h"
+#include "core/graph/ops/dropout.h"
 #include "core/graph/ops/shaping.h"
 
 namespace trainctl {

@@ -20,6 +20,8 @@ const ChoiceTable& layer_choices() {
                                      AveragePooling2dOptions::keys(),
                                      GlobalAveragePooling2dOptions::keys(),
                                      BatchNormalizationOptions::keys(),
+                                     layer_normalization(),
+                                     zero_padding2d(),
                                      DropoutOptions::keys(),
                                      ActivationLayerOptions::keys(),
                                      FlattenOptions::keys(),

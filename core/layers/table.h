@@ -5,6 +5,10 @@
 
 namespace trainctl {
 
+// Of layers that are a file alone.
+Section layer_normalization();
+Section zero_padding2d();
+
 const ChoiceTable& layer_choices();
 using LayerList = ChoicesOf<layer_choices>;
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "core/base/format.h"
+#include "core/graph/ops/metrics.h"
 #include "core/spec/values.h"
 
 namespace trainctl {

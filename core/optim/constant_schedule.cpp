@@ -1,12 +1,16 @@
-// The constant schedule's keys.
-#include "core/optim/constant_schedule.h"
-
+// The learning rate stays as it is, after warm-up.
 #include "core/optim/schedule_keys.h"
 
 namespace trainctl {
+namespace {
 
-Keys<ConstantSchedule> ConstantSchedule::keys() {
-  return schedule_keys<ConstantSchedule>("constant", "The learning rate stays as it is.");
-}
+struct ConstantSchedule final : ScheduleOptions {
+ protected:
+  double rate(double base, const ScheduleTime&, double) const override { return base; }
+};
+
+}  // namespace
+
+Section constant_schedule() { return schedule_keys<ConstantSchedule>("constant", "The learning rate stays as it is."); }
 
 }  // namespace trainctl

@@ -1,6 +1,5 @@
-// The cosine schedule: rate and keys.
-#include "core/optim/cosine_schedule.h"
-
+// The learning rate falls from its full value behind the warm-up to a minimum at the end of the run, along half a
+// cosine.
 #include <algorithm>
 #include <cmath>
 #include <numbers>
@@ -8,6 +7,16 @@
 #include "core/optim/schedule_keys.h"
 
 namespace trainctl {
+namespace {
+
+struct CosineSchedule final : ScheduleOptions {
+  double minimum = 0;
+
+  bool needs_length() const override { return true; }
+
+ protected:
+  double rate(double base, const ScheduleTime& time, double warmup) const override;
+};
 
 double CosineSchedule::rate(double base, const ScheduleTime& time, double warmup) const {
   if (time.total_steps <= 0) {
@@ -19,7 +28,9 @@ double CosineSchedule::rate(double base, const ScheduleTime& time, double warmup
   return minimum + (base - minimum) * 0.5 * (1 + std::cos(std::numbers::pi * std::clamp(done, 0.0, 1.0)));
 }
 
-Keys<CosineSchedule> CosineSchedule::keys() {
+}  // namespace
+
+Section cosine_schedule() {
   return schedule_keys<CosineSchedule>(
              "cosine", "After warm-up the learning rate falls along half a cosine, to the end of the run.")
       .key("minimum", &CosineSchedule::minimum, "Learning rate at the end of the run.", at_least(0));

@@ -1,9 +1,7 @@
 // Warm-up, and the table of schedules.
 #include "core/optim/schedule.h"
 
-#include "core/optim/constant_schedule.h"
-#include "core/optim/cosine_schedule.h"
-#include "core/optim/step_schedule.h"
+#include "core/optim/schedule_keys.h"
 
 namespace trainctl {
 
@@ -21,7 +19,7 @@ double ScheduleOptions::learning_rate(double base, const ScheduleTime& time) con
 }
 
 const ChoiceTable& schedule_choices() {
-  static const ChoiceTable table{"schedule", {ConstantSchedule::keys(), StepSchedule::keys(), CosineSchedule::keys()}};
+  static const ChoiceTable table{"schedule", {constant_schedule(), step_schedule(), cosine_schedule()}};
   return table;
 }
 

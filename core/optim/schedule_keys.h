@@ -1,4 +1,4 @@
-// The keys that all schedules share.
+// The schedules that there are, and the keys that they share.
 #pragma once
 
 #include <string>
@@ -7,6 +7,11 @@
 #include "core/optim/schedule.h"
 
 namespace trainctl {
+
+// A file for each.
+Section constant_schedule();
+Section step_schedule();
+Section cosine_schedule();
 
 // Reports a duration that is a time or negative: a schedule is a function of the step.
 void check_steps(const Duration& duration, const char* key, const Node& node, Reader& reader);

@@ -1,12 +1,21 @@
-// The step schedule: rate and keys.
-#include "core/optim/step_schedule.h"
-
+// The learning rate falls by a factor at given times, counted from the start of the run.
 #include <cmath>
+#include <optional>
+#include <vector>
 
 #include "core/optim/schedule_keys.h"
 
 namespace trainctl {
 namespace {
+
+struct StepSchedule final : ScheduleOptions {
+  std::optional<Duration> every;     // falls again and again: this ...
+  std::vector<Duration> boundaries;  // ... or at each of these
+  double factor = 0.1;
+
+ protected:
+  double rate(double base, const ScheduleTime& time, double warmup) const override;
+};
 
 void check(const StepSchedule& schedule, const Node& node, Reader& reader) {
   if (schedule.every.has_value() == !schedule.boundaries.empty()) {
@@ -17,8 +26,6 @@ void check(const StepSchedule& schedule, const Node& node, Reader& reader) {
   for (const Duration& boundary : schedule.boundaries) check_steps(boundary, "boundaries", node, reader);
 }
 
-}  // namespace
-
 double StepSchedule::rate(double base, const ScheduleTime& time, double) const {
   const auto step = static_cast<double>(time.step);
   double falls = every ? std::floor(step / steps_of(*every, time)) : 0;
@@ -26,7 +33,9 @@ double StepSchedule::rate(double base, const ScheduleTime& time, double) const {
   return base * std::pow(factor, falls);
 }
 
-Keys<StepSchedule> StepSchedule::keys() {
+}  // namespace
+
+Section step_schedule() {
   return schedule_keys<StepSchedule>("step",
                                      "The learning rate falls by a factor, at equal intervals or at given times.")
       .key("every", &StepSchedule::every, "Interval between falls, in steps or epochs.")

@@ -6,7 +6,10 @@
 
 #include "core/base/format.h"
 #include "core/graph/ops/activations.h"
-#include "core/graph/ops/batch_norm.h"
+#include "core/graph/ops/metrics.h"
+#include "core/graph/ops/shaping.h"
+#include "core/graph/ops/softmax.h"
+#include "core/graph/ops/statistics.h"
 #include "core/graph/ops/update.h"
 #include "core/metrics/metric.h"
 #include "core/optim/optimizer.h"
@@ -32,7 +35,7 @@ class Builder {
   Op update_statistics() const;
   std::vector<Op> sums(bool accumulate) const;
   std::vector<Op> update_ops(const OptimizerOptions& optimizer) const;
-  Op contribute_zeros(std::int64_t sums);
+  Op contribute_zeros(TensorId region, std::int64_t count);
   std::vector<TensorId> reduced() const;
   Program finish() &&;
 
@@ -225,7 +228,7 @@ std::vector<Op> Builder::update_ops(const OptimizerOptions& optimizer) const {
                  {step.gradient_norm},
                  "gradient_norm",
                  {}});
-  ops.push_back({optimizer.update(update_ranges(program_.flat), spec_.clip_norm),
+  ops.push_back({optimizer.update(update_ranges(program_.flat, optimizer.by_parameter()), spec_.clip_norm),
                  {step.gradients, step.learning_rate, step.step, divisor_, step.agree, step.gradient_norm},
                  std::move(updated),
                  "update",
@@ -244,7 +247,7 @@ Program Builder::training(std::int64_t samples, int micro_batches) && {
 
   const auto decays = [&](const GraphParameter& parameter) { return optimizer.decays(parameter.decay); };
   FlatLayout& flat = program_.flat;
-  flat = flat_layout(graph_, first, reduced(), decays, optimizer.states());
+  flat = flat_layout(graph_, first, reduced(), decays, state_names(optimizer.rule()));
   StepTensors& step = program_.step;
   step.parameters = add("parameters", {flat.parameter_count}, DType::float32, Role::parameter);
   step.gradients = add("gradients", {flat.gradient_count}, DType::float32, Role::gradient);
@@ -258,7 +261,7 @@ Program Builder::training(std::int64_t samples, int micro_batches) && {
     return ops;
   };
   if (samples == 0) {
-    program_.segments.push_back({Phase::backward, {}, {contribute_zeros(flat.gradient_count)}});
+    program_.segments.push_back({Phase::backward, {}, {contribute_zeros(step.gradients, flat.gradient_count)}});
     program_.schedule.push_back({0, 0, 0});
     program_.name = "train 0";
   } else {
@@ -279,22 +282,23 @@ Program Builder::training(std::int64_t samples, int micro_batches) && {
 }
 
 // A rank without samples takes part with zeros, and reads nothing of the batch.
-Op Builder::contribute_zeros(std::int64_t sums) {
+Op Builder::contribute_zeros(TensorId region, std::int64_t count) {
   program_.batch = {};
   program_.micro_batch_samples = 0;
   program_.step.predictions = no_tensor;
-  return {std::make_shared<ZeroGradients>(sums), {}, {program_.step.gradients}, "no samples", {}};
+  return {std::make_shared<ZeroGradients>(count), {}, {region}, "no samples", {}};
 }
 
 Program Builder::evaluation(const Program& training, std::int64_t samples) && {
   StepTensors& step = program_.step;
   step.parameters = add("parameters", {training.flat.parameter_count}, DType::float32, Role::parameter);
-  step.gradients = add("gradients", {training.flat.gradient_count}, DType::float32, Role::gradient);
+  const std::int64_t sums_count = training.flat.gradient_count - training.flat.trainable_count;
+  step.sums = add("sums", {sums_count}, DType::float32, Role::reduced);
   program_.flat = same_layout(training, graph_.tensors);
   program_.name = format("evaluate {}", samples);
   std::vector<Op> ops;
   if (samples == 0) {
-    ops.push_back(contribute_zeros(program_.flat.gradient_count));
+    ops.push_back(contribute_zeros(step.sums, sums_count));
   } else {
     ops = graph_.ops;
     for (Op& op : sums(false)) ops.push_back(std::move(op));

@@ -88,11 +88,12 @@ FlatLayout same_layout(const Program& training, const std::vector<Tensor>& tenso
   return layout;
 }
 
-std::vector<UpdateRange> update_ranges(const FlatLayout& layout) {
+std::vector<UpdateRange> update_ranges(const FlatLayout& layout, bool by_parameter) {
   std::vector<UpdateRange> ranges;
   for (const FlatEntry& entry : layout.parameters) {
     if (entry.gradient == no_tensor) continue;
-    if (ranges.empty() || ranges.back().decay != entry.decay) ranges.push_back({entry.offset, 0, entry.decay});
+    const bool joins = !by_parameter && !ranges.empty() && ranges.back().decay == entry.decay;
+    if (!joins) ranges.push_back({entry.offset, 0, entry.decay});
     ranges.back().count = aligned(entry.offset + entry.count) - ranges.back().offset;
   }
   return ranges;

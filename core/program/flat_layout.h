@@ -4,7 +4,7 @@
 #include <functional>
 
 #include "core/graph/graph.h"
-#include "core/graph/ops/update.h"
+#include "core/graph/ops/optimizers.h"
 #include "core/program/program.h"
 
 namespace trainctl {
@@ -18,7 +18,7 @@ FlatLayout flat_layout(const Graph& graph, const Backward& backward, const std::
 // The same layout for another program's tensors, matched by name; sums and gradients that it lacks are left out.
 FlatLayout same_layout(const Program& training, const std::vector<Tensor>& tensors);
 
-// The trainable part, as runs that are updated alike.
-std::vector<UpdateRange> update_ranges(const FlatLayout& layout);
+// The trainable part, as runs that are updated alike, or, `by_parameter`, a range for each parameter.
+std::vector<UpdateRange> update_ranges(const FlatLayout& layout, bool by_parameter = false);
 
 }  // namespace trainctl

@@ -6,7 +6,8 @@
 #include <optional>
 
 #include "core/graph/ops/batch_norm_pool.h"
-#include "core/graph/ops/linear.h"
+#include "core/graph/ops/conv2d.h"
+#include "core/graph/ops/dense.h"
 
 namespace trainctl {
 namespace {

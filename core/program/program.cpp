@@ -7,14 +7,14 @@
 
 namespace trainctl {
 
-std::string_view name_of(const Segment& segment) {
-  switch (segment.phase) {
+std::string_view name_of(Phase phase, Variant variant) {
+  switch (phase) {
     case Phase::forward:
       return "forward";
     case Phase::backward:
-      return segment.variant == Variant::first        ? "backward"
-             : segment.variant == Variant::accumulate ? "backward_accumulate"
-                                                      : "backward_last";
+      return variant == Variant::first        ? "backward"
+             : variant == Variant::accumulate ? "backward_accumulate"
+                                              : "backward_last";
     case Phase::update:
       return "update";
     case Phase::copies:

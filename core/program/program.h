@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/graph/op.h"
+#include "core/layers/layer_line.h"
 #include "core/metrics/target_form.h"
 
 namespace trainctl {
@@ -27,7 +28,8 @@ struct Segment {
 };
 
 // "forward", "backward", "backward_accumulate", ...: for dumps and messages.
-std::string_view name_of(const Segment& segment);
+std::string_view name_of(Phase phase, Variant variant);
+inline std::string_view name_of(const Segment& segment) { return name_of(segment.phase, segment.variant); }
 
 // Run `segment` for a micro-batch in a slot.
 struct ScheduleItem {
@@ -79,7 +81,8 @@ struct StepTensors {
   TensorId loss = no_tensor;           // float32, out, reduced: a sum
   std::vector<TensorId> metrics;       // float32, out, reduced: sums; as in the config
   TensorId predictions = no_tensor;    // the network's output, for eval and predict
-  TensorId gradients = no_tensor;      // the whole regions
+  TensorId gradients = no_tensor;      // the whole regions; gradients and states of training programs only
+  TensorId sums = no_tensor;           // evaluation only: the sums, which lie behind the gradients in training
   TensorId parameters = no_tensor;
   std::vector<TensorId> states;
 };
@@ -105,18 +108,7 @@ struct Program {
   BatchTensors batch;
   TargetForm target_form = TargetForm::values;  // of batch.targets, equal in all programs of a run
   double chance_loss = 0;                       // of a network that knows nothing yet: ln(classes); 0: not known
-  // Layers as the user wrote them, for `check`: path, kind, output shape of one sample, parameters.
-  struct LayerLine {
-    std::string name;
-    std::string kind;
-    Shape output;
-    std::int64_t parameters = 0;
-    std::int64_t trainable = 0;
-    double flops = 0;  // forward, one sample
-    int ops = 0;
-    Place place;
-  };
-  std::vector<LayerLine> layers;
+  std::vector<LayerLine> layers;                // as the user wrote them
 
   const Segment& segment(int number) const { return segments[static_cast<std::size_t>(number)]; }
   // The number of the first segment of a phase, or -1.

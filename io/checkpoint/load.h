@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "core/exec/snapshot.h"
+#include "core/exec/interfaces/snapshot.h"
 #include "io/checkpoint/manifest.h"
 #include "io/checkpoint/store.h"
 

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "core/exec/batch_source.h"
-#include "core/exec/snapshot.h"
+#include "core/exec/interfaces/batch_source.h"
+#include "core/exec/interfaces/snapshot.h"
 #include "core/tensor/shape.h"
 #include "io/checkpoint/atomic_file.h"
 

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "core/base/files.h"
-#include "core/exec/snapshot.h"
+#include "core/exec/interfaces/snapshot.h"
 #include "core/tensor/dtype.h"
 #include "core/tensor/shape.h"
 #include "io/checkpoint/atomic_file.h"

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "core/exec/snapshot.h"
+#include "core/exec/interfaces/snapshot.h"
 #include "io/checkpoint/manifest.h"
 
 namespace trainctl {

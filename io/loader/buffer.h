@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "core/base/checked.h"
-#include "core/exec/batch_source.h"
+#include "core/exec/interfaces/batch_source.h"
 
 namespace trainctl {
 

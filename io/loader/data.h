@@ -8,7 +8,7 @@
 #include <optional>
 #include <vector>
 
-#include "core/exec/batch_source.h"
+#include "core/exec/interfaces/batch_source.h"
 #include "io/loader/options.h"
 #include "io/loader/part.h"
 

@@ -6,7 +6,7 @@
 #include <functional>
 #include <memory>
 
-#include "core/exec/batch_source.h"
+#include "core/exec/interfaces/batch_source.h"
 #include "io/loader/part.h"
 
 namespace trainctl {

@@ -6,7 +6,7 @@
 #include <mutex>
 #include <set>
 
-#include "core/exec/batch_source.h"
+#include "core/exec/interfaces/batch_source.h"
 #include "core/metrics/target_form.h"
 #include "io/datasets/dataset.h"
 #include "io/loader/cache.h"

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "core/exec/batch_source.h"
+#include "core/exec/interfaces/batch_source.h"
 
 namespace trainctl {
 

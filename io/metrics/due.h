@@ -7,7 +7,7 @@
 #include <limits>
 #include <utility>
 
-#include "core/exec/metrics_sink.h"
+#include "core/exec/interfaces/metrics_sink.h"
 #include "core/spec/units.h"
 
 namespace trainctl {

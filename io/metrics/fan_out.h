@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/exec/metrics_sink.h"
+#include "core/exec/interfaces/metrics_sink.h"
 
 namespace trainctl {
 

@@ -4,7 +4,7 @@
 #include <optional>
 #include <string>
 
-#include "core/exec/metrics_sink.h"
+#include "core/exec/interfaces/metrics_sink.h"
 #include "core/spec/units.h"
 #include "io/metrics/due.h"
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "core/exec/metrics_sink.h"
+#include "core/exec/interfaces/metrics_sink.h"
 
 namespace trainctl {
 

@@ -12,7 +12,7 @@
 
 #include "core/backend/communicator.h"
 #include "core/backend/gpu_monitor.h"
-#include "core/exec/metrics_sink.h"
+#include "core/exec/interfaces/metrics_sink.h"
 
 namespace trainctl {
 

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "core/backend/communicator.h"
-#include "core/exec/snapshot.h"
+#include "core/exec/interfaces/snapshot.h"
 
 namespace trainctl {
 

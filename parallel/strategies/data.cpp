@@ -5,6 +5,7 @@
 #include <iterator>
 
 #include "core/base/format.h"
+#include "core/graph/ops/collectives.h"
 #include "core/graph/ops/update.h"
 
 namespace trainctl {

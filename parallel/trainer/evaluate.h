@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "core/backend/communicator.h"
-#include "core/exec/batch_source.h"
 #include "core/exec/engine.h"
+#include "core/exec/interfaces/batch_source.h"
 #include "parallel/trainer/programs.h"
 
 namespace trainctl {

@@ -5,8 +5,8 @@
 #include <map>
 #include <vector>
 
-#include "core/exec/batch_source.h"
-#include "core/exec/lower.h"
+#include "core/compile/lower.h"
+#include "core/exec/interfaces/batch_source.h"
 #include "core/program/build.h"
 #include "parallel/strategies/options.h"
 

@@ -9,7 +9,7 @@
 #include "core/base/error.h"
 #include "core/base/format.h"
 #include "core/base/log.h"
-#include "core/exec/not_finite.h"
+#include "core/exec/observe/not_finite.h"
 #include "core/metrics/monitor.h"
 #include "parallel/comm/text.h"
 #include "parallel/health/replicas.h"

@@ -10,11 +10,11 @@
 #include <vector>
 
 #include "core/backend/communicator.h"
-#include "core/exec/batch_source.h"
 #include "core/exec/engine.h"
-#include "core/exec/metrics_sink.h"
-#include "core/exec/op_recorder.h"
-#include "core/exec/snapshot.h"
+#include "core/exec/interfaces/batch_source.h"
+#include "core/exec/interfaces/metrics_sink.h"
+#include "core/exec/interfaces/snapshot.h"
+#include "core/exec/observe/op_recorder.h"
 #include "core/metrics/means.h"
 #include "parallel/health/gpus.h"
 #include "parallel/health/replicas.h"

@@ -1,8 +1,10 @@
 // Convolutions against naive loops in float64: odd sizes, groups, dilation, strides, asymmetric padding, accumulation.
 #include <sstream>
 
-#include "core/backend/cpu/conv2d_weights_bf16.h"
 #include "core/backend/cpu/cpu_backend.h"
+#include "core/backend/cpu/ops/conv2d_weights_bf16.h"
+#include "core/graph/ops/activations.h"
+#include "core/graph/ops/conv2d.h"
 #include "test/backend/convolution_cases.h"
 #include "test/catch.h"
 

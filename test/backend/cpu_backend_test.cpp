@@ -8,11 +8,12 @@
 #include <thread>
 
 #include "core/backend/choices.h"
-#include "core/backend/cpu/peaks.h"
+#include "core/backend/cpu/runtime/peaks.h"
 #include "core/backend/select.h"
 #include "core/base/error.h"
 #include "core/graph/ops/batch_norm.h"
-#include "core/graph/ops/linear.h"
+#include "core/graph/ops/conv2d.h"
+#include "core/graph/ops/dense.h"
 #include "core/graph/ops/losses.h"
 #include "test/backend/count_allocations.h"
 #include "test/backend/run_op.h"

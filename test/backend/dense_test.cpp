@@ -1,5 +1,5 @@
 // Dense kernels against naive sums in float64.
-#include "core/graph/ops/linear.h"
+#include "core/graph/ops/dense.h"
 #include "test/backend/run_op.h"
 #include "test/catch.h"
 

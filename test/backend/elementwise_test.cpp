@@ -2,7 +2,10 @@
 #include <cmath>
 #include "core/base/random.h"
 #include "core/graph/ops/activations.h"
+#include "core/graph/ops/dropout.h"
+#include "core/graph/ops/normalize.h"
 #include "core/graph/ops/shaping.h"
+#include "core/graph/ops/softmax.h"
 #include "test/backend/run_op.h"
 #include "test/catch.h"
 

@@ -2,6 +2,7 @@
 #include "core/graph/ops/losses.h"
 #include <cmath>
 #include <functional>
+#include "core/graph/ops/metrics.h"
 #include "test/backend/run_op.h"
 #include "test/catch.h"
 

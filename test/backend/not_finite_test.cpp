@@ -5,9 +5,10 @@
 #include <limits>
 
 #include "core/graph/ops/activations.h"
-#include "core/graph/ops/linear.h"
+#include "core/graph/ops/conv2d.h"
+#include "core/graph/ops/dense.h"
 #include "core/graph/ops/losses.h"
-#include "core/graph/ops/pooling.h"
+#include "core/graph/ops/pool2d.h"
 #include "test/backend/run_op.h"
 #include "test/catch.h"
 

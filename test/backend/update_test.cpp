@@ -1,6 +1,8 @@
 // Optimizers, gradient norm, agreement and running statistics against their definitions in float64.
 #include "core/graph/ops/update.h"
 #include <cmath>
+#include "core/graph/ops/optimizers.h"
+#include "core/graph/ops/statistics.h"
 #include "test/backend/run_op.h"
 #include "test/catch.h"
 
@@ -42,10 +44,8 @@ TEST_CASE("sgd: plain, momentum, nesterov, decay, clipping") {
   const float momentum = GENERATE(0.0f, 0.9f);
   const bool nesterov = GENERATE(false, true);
   const float clip = GENERATE(0.0f, 0.5f);
-  SgdUpdate def;
+  OptimizerUpdate def(Sgd{.momentum = momentum, .nesterov = nesterov});
   def.ranges = ranges;
-  def.momentum = momentum;
-  def.nesterov = nesterov;
   def.clip_norm = clip;
   def.weight_decay = static_cast<float>(decay);
   const Value gradient = random_value({elements}, DType::float32, 1, -50, 50),
@@ -59,24 +59,25 @@ TEST_CASE("sgd: plain, momentum, nesterov, decay, clipping") {
     new_velocity.values[i] = v;
     new_weight.values[i] -= s.rate * (momentum == 0 ? g : nesterov ? g + m * v : v);
   });
-  const auto op = std::make_shared<SgdUpdate>(def);
-  const auto got = run_op(*backend, op, inputs_of(gradient, s), {weight, velocity});
+  const auto op = std::make_shared<OptimizerUpdate>(def);
+  std::vector<Value> regions{weight};
+  if (momentum > 0) regions.push_back(velocity);
+  const auto got = run_op(*backend, op, inputs_of(gradient, s), regions);
   CHECK(largest_error(got[0], new_weight.values) < 1e-6);
   if (momentum > 0) CHECK(largest_error(got[1], new_velocity.values) < 1e-6);
 
   // What must not change anything.
   const double infinity = std::numeric_limits<double>::infinity();
   for (const Setting& gate : {Setting{.not_finite = 1}, Setting{.norm = infinity}, Setting{.count = 0}}) {
-    CHECK(run_op(*backend, op, inputs_of(gradient, gate), {weight, velocity})[0].values == weight.values);
+    CHECK(run_op(*backend, op, inputs_of(gradient, gate), regions)[0].values == weight.values);
   }
 }
 
 TEST_CASE("adam and adamw") {
   const auto backend = backend_under_test({.threads = GENERATE(1, 2)});
   const bool decoupled = GENERATE(false, true);
-  AdamUpdate def;
+  OptimizerUpdate def(decoupled ? OptimizerRule(AdamW{}) : OptimizerRule(Adam{}));
   def.ranges = ranges;
-  def.decoupled = decoupled;
   def.weight_decay = static_cast<float>(decay);
   const Value gradient = random_value({elements}, DType::float32, 1, -50, 50),
               weight = random_value({elements}, DType::float32, 2);
@@ -84,7 +85,7 @@ TEST_CASE("adam and adamw") {
               second = random_value({elements}, DType::float32, 4, 0, 1);
   const Setting s;
   Value new_weight = weight, new_first = first, new_second = second;
-  const double beta_1 = static_cast<double>(def.beta_1), beta_2 = static_cast<double>(def.beta_2);
+  const double beta_1 = static_cast<double>(AdamMoments{}.beta_1), beta_2 = static_cast<double>(AdamMoments{}.beta_2);
   each_element(gradient, s, 0, [&](std::size_t i, double g, bool decays) {
     const double w = weight.values[i];
     if (decays && !decoupled) g += decay * w;
@@ -95,10 +96,45 @@ TEST_CASE("adam and adamw") {
     new_weight.values[i] =
         w - s.rate * (decoupled && decays ? decay * w : 0) - s.rate * m_hat / (std::sqrt(v_hat) + epsilon);
   });
-  const auto got = run_op(*backend, std::make_shared<AdamUpdate>(def), inputs_of(gradient, s), {weight, first, second});
+  const auto got =
+      run_op(*backend, std::make_shared<OptimizerUpdate>(def), inputs_of(gradient, s), {weight, first, second});
   CHECK(largest_error(got[0], new_weight.values) < 2e-6);
   CHECK(largest_error(got[1], new_first.values) < 1e-6);
   CHECK(largest_error(got[2], new_second.values) < 1e-6);
+}
+
+TEST_CASE("lamb takes norms over each parameter, for any number of threads with the same bits") {
+  const auto one = backend_under_test({.threads = 1}), two = backend_under_test({.threads = 2});
+  OptimizerUpdate def(Lamb{});
+  def.ranges = ranges;
+  def.weight_decay = static_cast<float>(decay);
+  const Value gradient = random_value({elements}, DType::float32, 1, -50, 50),
+              weight = random_value({elements}, DType::float32, 2);
+  const Value first = random_value({elements}, DType::float32, 3),
+              second = random_value({elements}, DType::float32, 4, 0.5, 1);
+  const Setting s;
+  const double beta_1 = static_cast<double>(AdamMoments{}.beta_1), beta_2 = static_cast<double>(AdamMoments{}.beta_2);
+  std::vector<double> direction(elements);
+  double weights[2] = {}, directions[2] = {};  // squares, of the range that decays and of the other
+  each_element(gradient, s, 0, [&](std::size_t i, double g, bool decays) {
+    const double w = weight.values[i];
+    const double m = beta_1 * first.values[i] + (1 - beta_1) * g, v = beta_2 * second.values[i] + (1 - beta_2) * g * g;
+    const double m_hat = m / (1 - std::pow(beta_1, s.step + 1)), v_hat = v / (1 - std::pow(beta_2, s.step + 1));
+    direction[i] = m_hat / (std::sqrt(v_hat) + epsilon) + (decays ? decay * w : 0);
+    weights[decays] += w * w;
+    directions[decays] += direction[i] * direction[i];
+  });
+  Value new_weight = weight;
+  each_element(gradient, s, 0, [&](std::size_t i, double, bool decays) {
+    new_weight.values[i] -= s.rate * std::sqrt(weights[decays] / directions[decays]) * direction[i];
+  });
+  const auto op = std::make_shared<OptimizerUpdate>(def);
+  const auto got = run_op(*one, op, inputs_of(gradient, s), {weight, first, second});
+  CHECK(largest_error(got[0], new_weight.values) < 2e-6);
+  for (std::size_t i = 33001; i < 35000; ++i) REQUIRE(got[0].values[i] == weight.values[i]);  // between the ranges
+  CHECK(run_op(*two, op, inputs_of(gradient, s), {weight, first, second})[0].values == got[0].values);
+  const Value zero = row(std::vector<double>(elements));
+  CHECK(run_op(*one, op, inputs_of(gradient, s), {zero, first, second})[0].values != zero.values);
 }
 
 TEST_CASE("the gradient norm is in float64 and independent of the threads") {

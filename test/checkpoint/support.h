@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "core/base/error.h"
-#include "core/exec/snapshot.h"
+#include "core/exec/interfaces/snapshot.h"
 
 namespace trainctl::test {
 

@@ -4,7 +4,7 @@
 
 #include "core/base/error.h"
 #include "core/base/hash.h"
-#include "core/exec/snapshot.h"
+#include "core/exec/interfaces/snapshot.h"
 #include "test/catch.h"
 #include "test/checkpoint/support.h"
 

@@ -2,7 +2,7 @@
 #include <cstdlib>
 #include <new>
 
-#include "core/backend/cpu/streams.h"
+#include "core/backend/cpu/runtime/streams.h"
 #include "test/catch.h"
 #include "test/comm/conformance.h"
 #include "test/comm/on_threads.h"

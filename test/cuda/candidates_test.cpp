@@ -7,7 +7,7 @@
 
 #include "core/base/error.h"
 #include "core/base/log.h"
-#include "core/graph/ops/linear.h"
+#include "core/graph/ops/dense.h"
 #include "test/backend/run_op.h"
 #include "test/catch.h"
 

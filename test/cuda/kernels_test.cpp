@@ -4,9 +4,14 @@
 #include "core/backend/choices.h"
 #include "core/backend/select.h"
 #include "core/graph/ops/batch_norm.h"
+#include "core/graph/ops/dense.h"
+#include "core/graph/ops/dropout.h"
 #include "core/graph/ops/losses.h"
-#include "core/graph/ops/pooling.h"
-#include "core/graph/ops/update.h"
+#include "core/graph/ops/metrics.h"
+#include "core/graph/ops/optimizers.h"
+#include "core/graph/ops/pool2d.h"
+#include "core/graph/ops/shaping.h"
+#include "core/graph/ops/softmax.h"
 #include "test/backend/run_op.h"
 #include "test/catch.h"
 
@@ -240,18 +245,19 @@ TEST_CASE("cuda updates ranges as the cpu does, and nothing between them") {
   const std::vector<UpdateRange> ranges{{0, 33, true}, {33, 4100, false}, {4140, 1, true}, {4143, 5000, true}};
   constexpr std::int64_t elements = 9143;
   const Value gradient = random_value({elements}, DType::float32, 1, -50, 50);
-  const std::vector<Value> regions{random_value({elements}, DType::float32, 2),
-                                   random_value({elements}, DType::float32, 3),
-                                   random_value({elements}, DType::float32, 4, 0, 1)};
-  const auto update = [&](OptimizerUpdate& def, std::shared_ptr<const OpDef> op) {
-    def.ranges = ranges;
-    def.weight_decay = 0.02f;
+  const std::vector<Value> regions{
+      random_value({elements}, DType::float32, 2), random_value({elements}, DType::float32, 3),
+      random_value({elements}, DType::float32, 4, 0, 1), random_value({elements}, DType::float32, 5)};
+  const auto update = [&](const OptimizerRule& rule) {
+    const auto op = std::make_shared<OptimizerUpdate>(rule);
+    op->ranges = ranges;
+    op->weight_decay = 0.02f;
+    const std::vector<Value> before(regions.begin(), regions.begin() + 1 + static_cast<int>(state_names(rule).size()));
     for (const float clip : {0.0f, 0.5f}) {
-      def.clip_norm = clip;
+      op->clip_norm = clip;
       for (const double not_finite : {0.0, 1.0}) {
-        const auto got =
-            both.run(op, {gradient, scalar(0.05), scalar(3, DType::int64), scalar(64), row({not_finite, 0}), scalar(2)},
-                     regions);
+        const auto got = both.run(
+            op, {gradient, scalar(0.05), scalar(3, DType::int64), scalar(64), row({not_finite, 0}), scalar(2)}, before);
         for (const std::int64_t gap : {4133, 4136, 4141}) {
           const auto i = static_cast<std::size_t>(gap);
           CHECK(got[0].values[i] == regions[0].values[i]);
@@ -261,24 +267,21 @@ TEST_CASE("cuda updates ranges as the cpu does, and nothing between them") {
   };
   for (const bool nesterov : {false, true}) {
     for (const float momentum : {0.0f, 0.9f}) {
-      const auto sgd = std::make_shared<SgdUpdate>();
-      sgd->momentum = momentum;
-      sgd->nesterov = nesterov;
-      update(*sgd, sgd);
+      update(Sgd{.momentum = momentum, .nesterov = nesterov});
     }
   }
-  for (const bool decoupled : {false, true}) {
-    const auto adam = std::make_shared<AdamUpdate>();
-    adam->decoupled = decoupled;
-    update(*adam, adam);
-  }
+  update(Adam{});
+  update(AdamW{});
+  update(RmsProp{});
+  update(RmsProp{.momentum = 0.5f, .centered = true});
+  update(Lamb{});
 }
 
 TEST_CASE("cuda's optimizers write the compute copies of what they change") {
   const auto backend = make_backend("cuda", {});
   const auto stream = backend->compute_stream();
   for (const DType dtype : dtypes) {
-    SgdUpdate def;
+    OptimizerUpdate def;
     const auto copy = [&](std::int64_t offset, const Shape& shape, const char* format) {
       def.copies.push_back({offset, shape, {dtype, format, shape.count() * size_of(dtype)}});
     };
@@ -302,7 +305,7 @@ TEST_CASE("cuda's optimizers write the compute copies of what they change") {
       values.push_back(random_value(made.shape, dtype, 3));
     }
     Program program;
-    Op op{def.clone(), {}, {}, "update", {}};
+    Op op{std::make_shared<OptimizerUpdate>(def), {}, {}, "update", {}};
     std::vector<Layout> layouts;
     std::vector<Memory> memory;
     Binding binding;

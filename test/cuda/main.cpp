@@ -1,5 +1,5 @@
 // The main of the CUDA tests: without a device they are skipped (exit code 4). `time-patterns [IMAGES]` instead of
-// names of tests prints what core/backend/cuda/patterns.h says, a JSON object a line, of 256 images by default.
+// names of tests prints what core/backend/cuda/cudnn/patterns.h says, a JSON object a line, of 256 images by default.
 #if __has_include(<catch2/catch_all.hpp>)
 #include <catch2/catch_session.hpp>
 #else
@@ -14,7 +14,7 @@
 #include <cstdlib>
 #include <string_view>
 
-#include "core/backend/cuda/patterns.h"
+#include "core/backend/cuda/cudnn/patterns.h"
 #include "core/backend/device_module.h"
 #include "core/base/error.h"
 

@@ -1,7 +1,10 @@
 // A network's first convolution over images that `normalize` writes with padded channels.
 #include <map>
 
-#include "core/exec/lower.h"
+#include "core/compile/compile.h"
+#include "core/graph/ops/activations.h"
+#include "core/graph/ops/conv2d.h"
+#include "core/graph/ops/normalize.h"
 #include "test/backend/convolution_cases.h"
 #include "test/catch.h"
 
@@ -55,11 +58,12 @@ struct FirstConvolution {
   // implementations it is made.
   std::map<std::string, Value> run(Backend& backend, KernelChoices& choices, const std::map<std::string, Value>& given,
                                    std::string& implementations) const {
-    const LoweredProgram lowered = lower(program, backend, choices);
+    const PlacedProgram placed = compile({program}, backend, choices).programs.front();
     const auto stream = backend.compute_stream();
     std::vector<Memory> memory;
     std::vector<Address> places;
-    for (const Layout& layout : lowered.layouts) {
+    for (const PlacedTensor& tensor : placed.tensors) {
+      const Layout& layout = tensor.layout;
       memory.push_back(backend.allocate(layout.bytes));
       places.push_back({memory.back().get(), 0});
       const std::vector<std::byte> noise(static_cast<std::size_t>(layout.bytes), std::byte{0xff});  // NaN
@@ -72,13 +76,11 @@ struct FirstConvolution {
       backend.copy(places[static_cast<std::size_t>(ids.at(name))].fixed, bytes.data(), value.type.bytes(), *stream);
       stream->synchronize();
     }
-    for (const std::size_t segment : {std::size_t{2}, std::size_t{0}, std::size_t{1}}) {  // copies come first
-      const std::vector<Op>& ops = lowered.program.segments[segment].ops;
-      for (std::size_t i = 0; i < ops.size(); ++i) {
-        const Lowering& lowering = lowered.lowerings[segment][i];
+    for (const int segment : {2, 0, 1}) {  // copies come first
+      for (const auto& [op, lowering, workspace] : placed.segment(segment).ops) {
         Binding binding;
-        for (TensorId id : ops[i].inputs) binding.inputs.push_back(places[static_cast<std::size_t>(id)]);
-        for (TensorId id : ops[i].outputs) binding.outputs.push_back(places[static_cast<std::size_t>(id)]);
+        for (TensorId id : op.inputs) binding.inputs.push_back(places[static_cast<std::size_t>(id)]);
+        for (TensorId id : op.outputs) binding.outputs.push_back(places[static_cast<std::size_t>(id)]);
         memory.push_back(backend.allocate(lowering.workspace_bytes));
         binding.workspace = {memory.back().get(), 0};
         lowering.bind(binding)->run(*stream, {});
@@ -181,7 +183,7 @@ TEST_CASE("images that other ops read too, or that lie in float32, are not padde
   const SampleFormat format{DType::uint8, {0.004f}, {-0.5f}};
   const auto is_chosen = [&](const FirstConvolution& network) {
     KernelChoices choices;
-    lower(network.program, *backend, choices);
+    compile({network.program}, *backend, choices);
     return choices.text().find("normalize ") != std::string::npos;
   };
   CHECK(is_chosen(FirstConvolution(c, DType::bfloat16, format, false)));

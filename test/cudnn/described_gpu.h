@@ -5,7 +5,7 @@
 
 #include <string_view>
 
-#include "core/backend/cuda/engines.h"
+#include "core/backend/cuda/cudnn/engines.h"
 #include "core/base/error.h"
 
 namespace trainctl::test {

@@ -1,6 +1,6 @@
 // What the installed cuDNN offers for an H100, asked without one: engines for every convolution that a config can
 // describe, that hold to the rules and can be made again from their text.
-#include "core/backend/cuda/patterns.h"
+#include "core/backend/cuda/cudnn/patterns.h"
 #include "test/catch.h"
 #include "test/cudnn/described_gpu.h"
 

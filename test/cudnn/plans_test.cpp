@@ -1,6 +1,6 @@
 // Plans that are made side by side, and those of engines that cuDNN compiles at run time.
-#include "core/backend/cuda/plans.h"
-#include "core/backend/cuda/convolution.h"
+#include "core/backend/cuda/cudnn/plans.h"
+#include "core/backend/cuda/cudnn/convolution.h"
 #include "test/catch.h"
 #include "test/cudnn/described_gpu.h"
 

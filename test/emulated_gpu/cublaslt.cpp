@@ -1,5 +1,5 @@
-// The part of cuBLASLt that core/backend/cuda/product.cpp uses: what its documentation lets one ask for, by plain
-// loops.
+// The part of cuBLASLt that core/backend/cuda/cublaslt/product.cpp uses: what its documentation lets one ask for, by
+// plain loops.
 //
 // It offers three algorithms. The first demands memory aligned to 16 bytes and counts on what the preference promises;
 // the second takes anything; the third splits the sum in two, through its workspace. They add in different orders.

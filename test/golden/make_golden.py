@@ -316,6 +316,31 @@ def philox(counter, key):
     return counter
 
 
+def layer_normalisation():
+    def layer_norm(name, shape, scale=True, center=True, epsilon=1e-3):
+        case, n = Case(name), shape[-1]
+        x = case.normal(*shape, scale=2, shift=0.5)
+        gamma = case.uniform(n, low=0.5, high=1.5) if scale else None
+        beta = case.normal(n) if center else None
+        case.record([v for v in (x, gamma, beta) if v is not None], [F.layer_norm(x, (n,), gamma, beta, epsilon)])
+
+    layer_norm("layer_norm", (9, 24))
+    layer_norm("layer_norm_no_scale", (9, 24), scale=False)
+    layer_norm("layer_norm_no_center", (9, 24), center=False)
+    layer_norm("layer_norm_bare", (5, 13), scale=False, center=False)
+    layer_norm("layer_norm_sequence", (3, 7, 5, 19), epsilon=1e-5)
+
+
+def borders():
+    for channels in (3, 16):
+        case = Case(f"pad2d_c{channels}")
+        x = case.normal(2, 5, 4, channels)
+        case.record([x], [F.pad(x, (0, 0, 2, 3, 1, 0))])
+        case = Case(f"crop2d_c{channels}")
+        x = case.normal(2, 5, 7, channels)
+        case.record([x], [x[:, 1:, 2:-3]])
+
+
 def dropout():
     """The mask is ours, a function of (seed, step, sample, layer, element): made here from its definition."""
     case, rate, seed, layer = Case("dropout"), 0.375, 0x123456789, 77
@@ -386,6 +411,28 @@ def metrics():
         case.record([x, targets, weights], [(value * weights).sum()], gradients=False)
 
 
+class Lamb(torch.optim.Optimizer):
+    """Algorithm 2 of You et al. (2020), each parameter's norms in float64."""
+
+    def __init__(self, params, lr, betas=(0.9, 0.999), eps=1e-7, weight_decay=0.0):
+        super().__init__(params, dict(lr=lr, betas=betas, eps=eps, weight_decay=weight_decay))
+
+    @torch.no_grad()
+    def step(self):
+        for group in self.param_groups:
+            first, second = group["betas"]
+            for w in group["params"]:
+                state = self.state[w]
+                if not state:
+                    state.update(step=0, exp_avg=torch.zeros_like(w), exp_avg_sq=torch.zeros_like(w))
+                state["step"] += 1
+                m, v, t = state["exp_avg"], state["exp_avg_sq"], state["step"]
+                m.mul_(first).add_(w.grad, alpha=1 - first)
+                v.mul_(second).add_(w.grad**2, alpha=1 - second)
+                update = m / (1 - first**t) / ((v / (1 - second**t)).sqrt() + group["eps"]) + group["weight_decay"] * w
+                w.sub_(group["lr"] * w.norm() / update.norm() * update)
+
+
 optimizers = {
     "sgd": (torch.optim.SGD, dict(lr=0.125)),
     "sgd_momentum": (torch.optim.SGD, dict(lr=0.125, momentum=0.875)),
@@ -394,13 +441,19 @@ optimizers = {
     "adam": (torch.optim.Adam, dict(lr=0.0625, eps=1e-7)),
     "adam_decay_clip": (torch.optim.Adam, dict(lr=0.0625, betas=(0.75, 0.9375), eps=1e-3, weight_decay=0.25, clip=0.5)),
     "adamw": (torch.optim.AdamW, dict(lr=0.0625, eps=1e-7, weight_decay=0.25)),
+    "rmsprop": (torch.optim.RMSprop, dict(lr=0.0625, alpha=0.9, eps=1e-7)),
+    "rmsprop_momentum": (torch.optim.RMSprop, dict(lr=0.0625, alpha=0.75, eps=1e-3, momentum=0.875, weight_decay=0.25,
+                                                   clip=0.5)),
+    "rmsprop_centered": (torch.optim.RMSprop, dict(lr=0.0625, alpha=0.75, eps=1e-3, momentum=0.5, centered=True)),
+    "lamb": (Lamb, dict(lr=0.0625)),
+    "lamb_decay_clip": (Lamb, dict(lr=0.0625, betas=(0.75, 0.9375), eps=1e-3, weight_decay=0.25, clip=0.5)),
     "adamw_clip": (torch.optim.AdamW, dict(lr=0.0625, betas=(0.75, 0.9375), eps=1e-3, weight_decay=0.25, clip=0.5)),
 }
 
 
 def optimizer_steps(steps=6, count=16.0):
     """in0: the weights before; in1: gradients of all steps, sums over `count` samples. out0: the weights after each
-    step; out1, out2: the states after the last one; out3: the norms. The last third of the weights knows no decay."""
+    step; out1, out2, ...: the states after the last one; norms: the gradients'. The last third of the weights knows no decay."""
     for name, (kind, how) in optimizers.items():
         how = dict(how)
         clip, decay = how.pop("clip", None), how.pop("weight_decay", 0.0)
@@ -419,14 +472,15 @@ def optimizer_steps(steps=6, count=16.0):
         case.save("in0", first)
         case.save("in1", gradients)
         case.save("out0", torch.stack(after))
-        keys = [key for key in ("momentum_buffer", "exp_avg", "exp_avg_sq") if states[0].get(key) is not None]
+        keys = [key for key in ("square_avg", "momentum_buffer", "grad_avg", "exp_avg", "exp_avg_sq") if states[0].get(key) is not None]
         for i, key in enumerate(keys):
             case.save(f"out{i + 1}", torch.cat([state[key] for state in states]))
-        case.save("out3", torch.stack(norms))
+        case.save("norms", torch.stack(norms))
 
 
 if __name__ == "__main__":
-    for part in (element_wise, dense, convolution, pooling, normalisation, dropout, losses, metrics, optimizer_steps):
+    for part in (element_wise, dense, convolution, pooling, normalisation, layer_normalisation, borders, dropout, losses,
+                 metrics, optimizer_steps):
         part()
     save_file(values, folder / "ops.safetensors")
     cases = {name.split("/")[0] for name in values}

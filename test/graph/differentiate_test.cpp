@@ -5,9 +5,12 @@
 #include "core/graph/graph.h"
 #include "core/graph/ops/activations.h"
 #include "core/graph/ops/batch_norm.h"
-#include "core/graph/ops/linear.h"
-#include "core/graph/ops/pooling.h"
+#include "core/graph/ops/conv2d.h"
+#include "core/graph/ops/dense.h"
+#include "core/graph/ops/dropout.h"
+#include "core/graph/ops/pool2d.h"
 #include "core/graph/ops/shaping.h"
+#include "core/graph/ops/softmax.h"
 #include "test/catch.h"
 
 using namespace trainctl;

@@ -1,7 +1,7 @@
 // Equal replicas pass; a single changed bit is found, and tensor and rank are named.
 #include "parallel/health/replicas.h"
 
-#include "core/backend/cpu/streams.h"
+#include "core/backend/cpu/runtime/streams.h"
 #include "core/base/random.h"
 #include "test/catch.h"
 #include "test/comm/on_threads.h"

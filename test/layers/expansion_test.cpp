@@ -2,7 +2,6 @@
 #include <set>
 
 #include "core/graph/ops/activations.h"
-#include "core/graph/ops/batch_norm.h"
 #include "test/catch.h"
 #include "test/layers/build.h"
 

@@ -2,7 +2,8 @@
 #include <random>
 
 #include "core/base/format.h"
-#include "core/graph/ops/pooling.h"
+#include "core/graph/ops/conv2d.h"
+#include "core/graph/ops/window.h"
 #include "test/catch.h"
 #include "test/layers/build.h"
 
@@ -109,4 +110,18 @@ TEST_CASE("parameters have Keras' shapes, fans and numbers") {
   CHECK(model.layers[0].parameters == 3 * 5 * 3 * 8 + 8);
   CHECK(model.layers[0].flops == 2.0 * (6 * 5 * 8) * (3 * 5 * 3));
   CHECK(model.layers[3].flops == 2.0 * 240 * 7);
+}
+
+TEST_CASE("zero_padding2d takes one number, one for each axis, or one for each border") {
+  const Shape image{6, 7, 3};
+  CHECK(output("zero_padding2d", image) == Shape{8, 9, 3});
+  CHECK(output("zero_padding2d: 2", image) == Shape{10, 11, 3});
+  CHECK(output("zero_padding2d: {padding: [1, 2]}", image) == Shape{8, 11, 3});
+  CHECK(output("zero_padding2d: {padding: [[1, 0], [2, 3]]}", image) == Shape{7, 12, 3});
+}
+
+TEST_CASE("layer_normalization has gamma and beta of the last dimension") {
+  const BuiltModel model = build("layers: [layer_normalization, flatten, {dense: 2}]", Shape{4, 5});
+  CHECK(model.layers[0].output == Shape{4, 5});
+  CHECK(model.layers[0].parameters == 10);
 }

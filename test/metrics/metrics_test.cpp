@@ -4,6 +4,7 @@
 
 #include <random>
 
+#include "core/graph/ops/metrics.h"
 #include "core/metrics/means.h"
 #include "core/spec/values.h"
 #include "test/catch.h"

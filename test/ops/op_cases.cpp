@@ -4,9 +4,14 @@
 #include <utility>
 
 #include "core/graph/ops/batch_norm.h"
-#include "core/graph/ops/linear.h"
-#include "core/graph/ops/pooling.h"
+#include "core/graph/ops/conv2d.h"
+#include "core/graph/ops/dense.h"
+#include "core/graph/ops/dropout.h"
+#include "core/graph/ops/layer_norm.h"
+#include "core/graph/ops/padding.h"
+#include "core/graph/ops/pool2d.h"
 #include "core/graph/ops/shaping.h"
+#include "core/graph/ops/softmax.h"
 #include "core/layers/window.h"
 
 namespace trainctl::test {
@@ -187,6 +192,29 @@ void add_normalisation(std::vector<OpCase>& cases) {
   cases.push_back(batch_norm("batch_norm_residual_relu", "xppx", {}, true, true));
 }
 
+OpCase layer_norm(std::string name, std::string inputs, LayerNormAttributes attributes) {
+  return {std::move(name), std::move(inputs), [=](Graph& graph, const Ids& ids) {
+            const auto def = std::make_shared<LayerNorm>(attributes);
+            return Ids{graph.output = graph.add_op(def, ids, "norm", {}, {"output", "mean", "rstd"})[0]};
+          }};
+}
+
+void add_layer_normalisation(std::vector<OpCase>& cases) {
+  cases.push_back(layer_norm("layer_norm", "xpp", {}));
+  cases.push_back(layer_norm("layer_norm_no_scale", "xp", {.scale = false}));
+  cases.push_back(layer_norm("layer_norm_no_center", "xp", {.center = false}));
+  cases.push_back(layer_norm("layer_norm_bare", "x", {.scale = false, .center = false}));
+  cases.push_back(layer_norm("layer_norm_sequence", "xpp", {.epsilon = 1e-5f}));
+}
+
+void add_borders(std::vector<OpCase>& cases) {
+  for (const char* channels : {"_c3", "_c16"}) {
+    const Borders borders{{1, 2}, {0, 3}};
+    cases.push_back(one(std::string("pad2d") + channels, "x", std::make_shared<Pad2d>(borders)));
+    cases.push_back(one(std::string("crop2d") + channels, "x", std::make_shared<Crop2d>(borders)));
+  }
+}
+
 // Batch normalisation, ReLU and max pooling, as networks begin with them.
 OpCase normalised_pooling(const std::string& name, Size2d size, Padding padding) {
   return {name, "xpp", [=](Graph& graph, const Ids& ids) {
@@ -216,6 +244,8 @@ const std::vector<OpCase>& op_cases() {
     add_pooling(list);
     add_normalisation(list);
     add_normalised_pooling(list);
+    add_layer_normalisation(list);
+    add_borders(list);
     return list;
   }();
   return cases;

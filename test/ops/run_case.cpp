@@ -2,7 +2,7 @@
 #include "test/ops/run_case.h"
 
 #include "core/graph/ops/activations.h"
-#include "core/graph/ops/linear.h"
+#include "core/graph/ops/conv2d.h"
 #include "core/program/fuse.h"
 
 namespace trainctl::test {

@@ -110,9 +110,8 @@ void check_training(const Network& network, DType dtype, int micro_batches) {
   const auto backend = backend_under_test();
   const auto communicator = solo_communicator(*backend);
   KernelChoices choices;
-  std::vector<LoweredProgram> programs;
-  programs.push_back(lower(job.training(batch_size, micro_batches), *backend, choices));
-  Engine engine(*backend, *communicator, std::move(programs));
+  Compiled compiled = compile({job.training(batch_size, micro_batches)}, *backend, choices);
+  Engine engine(*backend, *communicator, std::move(compiled));
   for (const NamedTensor& tensor : engine.weights()) {
     write_values(golden.at(name + "/before/" + tensor.name), tensor.view.data);
   }

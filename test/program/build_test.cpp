@@ -6,8 +6,8 @@
 #include <set>
 
 #include "core/graph/ops/batch_norm.h"
-#include "core/graph/ops/linear.h"
 #include "core/graph/ops/losses.h"
+#include "core/graph/ops/optimizers.h"
 #include "core/graph/ops/update.h"
 #include "core/program/dump.h"
 #include "test/catch.h"
@@ -94,7 +94,7 @@ TEST_CASE("a step is forward, backward and update") {
         Names{"conv2d", "batch_norm", "global_average_pool2d", "dense", "dropout", "dense"});
   const Names backward = kinds(segment(program, "backward"));
   CHECK(Names(backward.begin(), backward.begin() + 3) == Names{"accumulate_statistics", "metric", "loss"});
-  CHECK(kinds(segment(program, "update")) == Names{"agree", "gradient_norm", "adam", "update_statistics"});
+  CHECK(kinds(segment(program, "update")) == Names{"agree", "gradient_norm", "optimizer", "update_statistics"});
   check_order(program);
   CHECK(program.tensor(program.batch.targets).type == TensorType{{6}, DType::int32});
   CHECK(program.batch.samples != no_tensor);  // dropout needs them
@@ -204,7 +204,7 @@ TEST_CASE("weight decay is split where it spares biases and norms") {
   const auto ranges = [](const char* optimizer) {
     const Program program = Job(small_network, optimizer).training(4);
     for (const Op& op : segment(program, "update").ops) {
-      if (op.def->kind() == "sgd") return op.as<SgdUpdate>().ranges;
+      if (const auto* update = op.get_if<OptimizerUpdate>()) return update->ranges;
     }
     return std::vector<UpdateRange>{};
   };
@@ -220,6 +220,17 @@ TEST_CASE("weight decay is split where it spares biases and norms") {
   }
   CHECK(next == all[0].count);
   CHECK(decaying == 24 + 4 * 7 + 3 * 3 * 2 * 4);  // the kernels, 21 elements with a gap
+}
+
+TEST_CASE("an optimizer by parameter gets a range for each, with the gap behind it") {
+  const Program program = Job(small_network, "lamb").training(4);
+  const auto& ops = segment(program, "update").ops;
+  const auto update = std::find_if(ops.begin(), ops.end(), [](const Op& op) { return op.get_if<OptimizerUpdate>(); });
+  REQUIRE(update != ops.end());
+  const auto& ranges = update->as<OptimizerUpdate>().ranges;
+  REQUIRE(ranges.size() == program.flat.parameters.size());
+  for (std::size_t i = 0; i < ranges.size(); ++i) CHECK(ranges[i].offset == program.flat.parameters[i].offset);
+  CHECK(ranges.back().offset + ranges.back().count == program.flat.trainable_count);
 }
 
 TEST_CASE("absolute error is taken from probabilities, not from logits") {

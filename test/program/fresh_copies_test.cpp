@@ -1,7 +1,7 @@
 // Which compute copies are fresh behind a step, a change from outside, and where programs share them.
 #include "core/exec/fresh_copies.h"
 
-#include "core/backend/select.h"
+#include "core/compile/memory_plan.h"
 #include "test/catch.h"
 
 using namespace trainctl;
@@ -9,27 +9,26 @@ using namespace trainctl;
 namespace {
 
 struct Maker {
-  LoweredProgram lowered;
+  PlacedProgram placed;
 
   // Parameters "kernel", which trains, and "frozen".
   Maker() {
-    lowered.program.tensors = {{.name = "kernel", .type = {{8}, DType::float32}, .role = Role::parameter},
-                               {.name = "frozen", .type = {{8}, DType::float32}, .role = Role::parameter}};
-    lowered.program.flat.parameters = {{0, no_tensor, 0, 8, true}, {1, no_tensor, 8, 8, true}};
-    lowered.program.flat.parameter_count = 16;
-    lowered.program.flat.trainable_count = 8;
-    lowered.program.segments = {{Phase::copies, {}, {}}};
-    lowered.copies_segment = 0;
-    lowered.lowerings.resize(1);
-    lowered.layouts.resize(2);
+    placed.program.tensors = {{.name = "kernel", .type = {{8}, DType::float32}, .role = Role::parameter},
+                              {.name = "frozen", .type = {{8}, DType::float32}, .role = Role::parameter}};
+    placed.program.flat.parameters = {{0, no_tensor, 0, 8, true}, {1, no_tensor, 8, 8, true}};
+    placed.program.flat.parameter_count = 16;
+    placed.program.flat.trainable_count = 8;
+    placed.segments = {{Phase::copies, {}, {}}};
+    placed.copies_segment = 0;
+    placed.tensors.resize(2);
   }
   Maker& copy(TensorId parameter, const std::string& format, bool updated) {
-    Tensor copy = lowered.program.tensor(parameter);
+    Tensor copy = placed.program.tensor(parameter);
     copy.name += "/copy:" + format;
     copy.role = Role::copy;
-    lowered.copies.push_back({static_cast<TensorId>(lowered.program.tensors.size()), parameter, updated});
-    lowered.program.tensors.push_back(copy);
-    lowered.layouts.push_back({DType::bfloat16, format, 16});
+    placed.copies.push_back({static_cast<TensorId>(placed.program.tensors.size()), parameter, updated});
+    placed.program.tensors.push_back(copy);
+    placed.tensors.push_back({{DType::bfloat16, format, 16}});
     return *this;
   }
 };
@@ -38,9 +37,10 @@ struct Maker {
 
 TEST_CASE("compute copies are fresh until the weights change, unless the update writes them") {
   constexpr int training = 0, evaluation = 1;
-  const std::vector<LoweredProgram> programs{Maker().copy(0, "a", true).copy(1, "a", false).lowered,
-                                             Maker().copy(0, "b", false).copy(0, "a", false).lowered};
-  FreshCopies copies(programs, plan_memory(programs, *make_backend("cpu", {})));
+  std::vector<PlacedProgram> programs{Maker().copy(0, "a", true).copy(1, "a", false).placed,
+                                      Maker().copy(0, "b", false).copy(0, "a", false).placed};
+  place_tensors(programs, {});
+  FreshCopies copies(programs);
   const auto fresh = [&] {
     return std::vector<bool>{copies.is_fresh(training, 0), copies.is_fresh(training, 1), copies.is_fresh(evaluation, 0),
                              copies.is_fresh(evaluation, 1)};

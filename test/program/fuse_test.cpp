@@ -1,7 +1,7 @@
 // Fusion: what becomes one op, what must not, and that gradients follow.
 #include "core/program/fuse.h"
 
-#include "core/graph/ops/pooling.h"
+#include "core/graph/ops/pool2d.h"
 #include "test/catch.h"
 #include "test/program/graphs.h"
 

@@ -33,9 +33,7 @@ void check_gradients(const std::string& network, float step) {
   const auto communicator = solo_communicator();
   KernelChoices choices;
   const Program program = job.training(samples);
-  std::vector<LoweredProgram> lowered;
-  lowered.push_back(lower(program, *backend, choices));
-  Engine engine(*backend, *communicator, std::move(lowered));
+  Engine engine(*backend, *communicator, compile({program}, *backend, choices));
   for (const NamedTensor& tensor : engine.weights()) {
     for (std::int64_t i = 0; i < tensor.view.count; ++i) tensor.view.as<float>()[i] = 0.3f * normal(random);
   }

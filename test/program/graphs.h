@@ -6,7 +6,8 @@
 
 #include "core/graph/graph.h"
 #include "core/graph/ops/batch_norm.h"
-#include "core/graph/ops/linear.h"
+#include "core/graph/ops/conv2d.h"
+#include "core/graph/ops/dense.h"
 
 namespace trainctl {
 

@@ -40,7 +40,7 @@ TEST_CASE("unknown keys and names, with the nearest one") {
        "c.yaml:16:26: unknown key 'lerning_rate' in sgd; did you mean 'learning_rate'?"},
       {"learning_rate: 0.1", "beta_1: 0.9", "c.yaml:16:26: unknown key 'beta_1' in sgd"},
       {"name: sgd", "name: sdg", "c.yaml:16:21: unknown optimizer 'sdg'; did you mean 'sgd'?"},
-      {"name: sgd", "name: lamb", "c.yaml:16:21: unknown optimizer 'lamb'; there is sgd, adam or adamw"},
+      {"name: sgd", "name: lion", "c.yaml:16:21: unknown optimizer 'lion'; there is sgd, adam, adamw, rmsprop or lamb"},
       {"loss: sparse_categorical_crossentropy", "loss: sparse_categorical_crossentropi",
        "c.yaml:14:9: unknown loss 'sparse_categorical_crossentropi'; did you mean 'sparse_categorical_crossentropy'?"},
       {"[accuracy]", "[acuracy]", "c.yaml:15:13: unknown metric 'acuracy'; did you mean 'accuracy'?"},

@@ -7,7 +7,7 @@
 
 #include "cmd/schema_text.h"
 #include "core/base/json.h"
-#include "core/optim/sgd.h"
+#include "core/optim/optimizer.h"
 #include "io/yaml/yaml.h"
 #include "test/catch.h"
 #include "test/spec/config_support.h"
@@ -40,7 +40,7 @@ TEST_CASE("a config becomes a spec") {
   CHECK(spec.train.batch_size == 32);
   CHECK(spec.train.epochs == 2);
   CHECK(spec.train.global_batch(3) == 32);
-  CHECK(spec.train.optimizer.as<SgdOptions>().learning_rate == 0.1);
+  CHECK(spec.train.optimizer.as<OptimizerOptions>().learning_rate == 0.1);
   CHECK(spec.train.metrics.at(0).name == "accuracy");
   CHECK(spec.train.schedule.name == "cosine");
   CHECK(spec.model.layers.size() == 2);
@@ -53,7 +53,7 @@ TEST_CASE("settings and variables reach the spec") {
                                    {"train.optimizer.learning_rate=1/4", "model.layers.1.dense.units=5", "seed=9",
                                     "train.schedule=constant", "cluster.ranks=auto", "train.metrics=[]"});
   CHECK(spec.train.epochs == 7);
-  CHECK(spec.train.optimizer.as<SgdOptions>().learning_rate == 0.25);
+  CHECK(spec.train.optimizer.as<OptimizerOptions>().learning_rate == 0.25);
   CHECK(spec.seed == 9);
   CHECK(spec.train.schedule.name == "constant");
   CHECK(spec.cluster.ranks.is_auto());

@@ -7,7 +7,8 @@
 #include <random>
 #include <set>
 
-#include "core/graph/ops/linear.h"
+#include "core/graph/ops/collectives.h"
+#include "core/graph/ops/dense.h"
 #include "core/graph/ops/update.h"
 #include "test/catch.h"
 

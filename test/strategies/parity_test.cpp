@@ -108,9 +108,8 @@ Outcome train(Communicator& communicator, int accumulation, bool overlap, int ra
   Reader reader;
   const RunPrograms programs(job.spec, {{ranks, 1, 1}, options, overlap}, sizes, {rank, ranks}, reader);
   reader.throw_if_failed();
-  std::vector<LoweredProgram> lowered;
-  for (const Program& program : programs.programs()) lowered.push_back(lower(program, *backend, choices));
-  Engine engine(*backend, communicator, std::move(lowered));
+  Compiled compiled = compile(programs.programs(), *backend, choices);
+  Engine engine(*backend, communicator, std::move(compiled));
   std::mt19937 random(5);
   std::uniform_real_distribution<float> uniform(-0.3f, 0.3f);
   for (const NamedTensor& tensor : engine.weights()) {

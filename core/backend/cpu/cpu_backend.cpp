@@ -4,11 +4,11 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "core/backend/cpu/dnnl_kernel.h"
 #include "core/backend/cpu/kernels.h"
-#include "core/backend/cpu/peaks.h"
-#include "core/backend/cpu/processor.h"
-#include "core/backend/cpu/streams.h"
+#include "core/backend/cpu/onednn/dnnl_kernel.h"
+#include "core/backend/cpu/runtime/peaks.h"
+#include "core/backend/cpu/runtime/processor.h"
+#include "core/backend/cpu/runtime/streams.h"
 #include "core/backend/parts.h"
 #include "core/base/error.h"
 #include "core/base/format.h"

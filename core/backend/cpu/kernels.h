@@ -22,6 +22,12 @@ Lowering lower_global_average_pool2d_grad(const LowerContext& context);
 Lowering lower_batch_norm(const LowerContext& context);
 Lowering lower_batch_norm_grad(const LowerContext& context);
 Lowering lower_batch_norm_inference(const LowerContext& context);
+// layer_norm.cpp
+Lowering lower_layer_norm(const LowerContext& context);
+Lowering lower_layer_norm_grad(const LowerContext& context);
+// padding.cpp
+Lowering lower_pad2d(const LowerContext& context);
+Lowering lower_crop2d(const LowerContext& context);
 // normalize.cpp
 Lowering lower_normalize(const LowerContext& context);
 // activations.cpp
@@ -38,8 +44,7 @@ Lowering lower_loss(const LowerContext& context);
 // metrics.cpp
 Lowering lower_metric(const LowerContext& context);
 // optimizers.cpp
-Lowering lower_sgd(const LowerContext& context);
-Lowering lower_adam(const LowerContext& context);
+Lowering lower_optimizer(const LowerContext& context);
 // update.cpp
 Lowering lower_zero_gradients(const LowerContext& context);
 Lowering lower_agree(const LowerContext& context);

@@ -7,13 +7,13 @@
 #include <vector>
 
 #include "core/backend/choices.h"
-#include "core/backend/cpu/parallel.h"
-#include "core/backend/cpu/simd.h"
+#include "core/backend/cpu/simd/parallel.h"
+#include "core/backend/cpu/simd/simd.h"
 #include "core/backend/op_context.h"
 
 namespace trainctl::cpu {
 
-class OneDnn;  // core/backend/cpu/dnnl_kernel.h
+class OneDnn;  // core/backend/cpu/onednn/dnnl_kernel.h
 
 struct LowerContext : OpContext {
   OneDnn& dnnl;

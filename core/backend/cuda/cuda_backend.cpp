@@ -4,13 +4,13 @@
 #include <algorithm>
 #include <cstring>
 
-#include "core/backend/cuda/conv2d.h"
-#include "core/backend/cuda/copies.h"
-#include "core/backend/cuda/graph_recording.h"
 #include "core/backend/cuda/kernels.h"
-#include "core/backend/cuda/marks.h"
-#include "core/backend/cuda/peaks.h"
-#include "core/backend/cuda/streams.h"
+#include "core/backend/cuda/ops/conv2d.h"
+#include "core/backend/cuda/runtime/copies.h"
+#include "core/backend/cuda/runtime/graph_recording.h"
+#include "core/backend/cuda/runtime/marks.h"
+#include "core/backend/cuda/runtime/peaks.h"
+#include "core/backend/cuda/runtime/streams.h"
 #include "core/base/format.h"
 
 namespace trainctl {

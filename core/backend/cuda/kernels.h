@@ -26,6 +26,12 @@ Lowering lower_batch_norm_grad(const LowerContext& context);
 // batch_norm_pool.cu
 Lowering lower_batch_norm_pool(const LowerContext& context);
 Lowering lower_batch_norm_pool_grad(const LowerContext& context);
+// layer_norm.cu
+Lowering lower_layer_norm(const LowerContext& context);
+Lowering lower_layer_norm_grad(const LowerContext& context);
+// padding.cu
+Lowering lower_pad2d(const LowerContext& context);
+Lowering lower_crop2d(const LowerContext& context);
 // normalize.cu
 Lowering lower_normalize(const LowerContext& context);
 // activations.cu
@@ -44,8 +50,7 @@ Lowering lower_metric(const LowerContext& context);
 // scale.cu
 Lowering lower_scale(const LowerContext& context);
 // optimizers.cu
-Lowering lower_sgd(const LowerContext& context);
-Lowering lower_adam(const LowerContext& context);
+Lowering lower_optimizer(const LowerContext& context);
 // update.cu
 Lowering lower_zero_gradients(const LowerContext& context);
 Lowering lower_agree(const LowerContext& context);

@@ -1,7 +1,7 @@
 // What lowerings share: how an op is named in errors, and what an op adds to.
 #include "core/backend/cuda/lower.h"
 
-#include "core/backend/cuda/padded_images.h"
+#include "core/backend/cuda/cudnn/padded_images.h"
 #include "core/base/format.h"
 
 namespace trainctl::cuda {

@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "core/backend/choices.h"
-#include "core/backend/cuda/device.h"
-#include "core/backend/cuda/range.h"
-#include "core/backend/cuda/streams.h"
+#include "core/backend/cuda/runtime/device.h"
+#include "core/backend/cuda/runtime/range.h"
+#include "core/backend/cuda/runtime/streams.h"
 #include "core/backend/op_context.h"
 #include "core/base/error.h"
 

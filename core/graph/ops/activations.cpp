@@ -1,4 +1,4 @@
-// Rules of the element-wise ops and the softmax.
+// Rules of activations and sums.
 #include "core/graph/ops/activations.h"
 
 #include "core/graph/graph.h"
@@ -39,13 +39,6 @@ TensorId gradient_before(const ActivationFunction& function, const Op& op, Diffe
   return differentiator.emit(std::make_shared<ActivationGrad>(function), {dy, op.outputs[0]}, op)[0];
 }
 
-std::string Normalize::attributes() const {
-  AttributeText text;
-  for (const float value : scale) text.value("scale", value);
-  for (const float value : offset) text.value("offset", value);
-  return text.text();
-}
-
 std::string Activation::attributes() const { return to_string(function); }
 
 std::vector<TensorType> Activation::outputs(std::span<const TensorType> inputs) const { return {inputs[0]}; }
@@ -69,16 +62,6 @@ std::string ActivationGrad::attributes() const { return to_string(function); }
 
 std::vector<TensorType> ActivationGrad::outputs(std::span<const TensorType> inputs) const { return {inputs[0]}; }
 
-std::vector<TensorType> Softmax::outputs(std::span<const TensorType> inputs) const { return {inputs[0]}; }
-
-void Softmax::differentiate(const Op& op, Differentiator& differentiator) const {
-  const TensorId dy = differentiator.gradient_of(op.outputs[0]);
-  const auto dx = differentiator.emit(std::make_shared<SoftmaxGrad>(), {dy, op.outputs[0]}, op);
-  differentiator.contribute(op.inputs[0], dx[0]);
-}
-
-std::vector<TensorType> SoftmaxGrad::outputs(std::span<const TensorType> inputs) const { return {inputs[0]}; }
-
 std::string Add::attributes() const {
   return function.kind == ActivationKind::none ? "" : "activation=" + to_string(function);
 }
@@ -93,28 +76,6 @@ void Add::differentiate(const Op& op, Differentiator& differentiator) const {
   for (TensorId input : op.inputs) {
     if (differentiator.wants(input)) differentiator.contribute(input, sum);
   }
-}
-
-std::string Dropout::attributes() const {
-  return AttributeText().value("rate", rate).value("seed", seed).value("layer", layer).text();
-}
-
-std::vector<TensorType> Dropout::outputs(std::span<const TensorType> inputs) const { return {inputs[0]}; }
-
-void Dropout::differentiate(const Op& op, Differentiator& differentiator) const {
-  const TensorId dy = differentiator.gradient_of(op.outputs[0]);
-  const auto dx = differentiator.emit(op.def, {dy, op.inputs[1], op.inputs[2]}, op);
-  differentiator.contribute(op.inputs[0], dx[0]);
-}
-
-std::string Cast::attributes() const { return AttributeText().value("to", name_of(to)).text(); }
-
-std::vector<TensorType> Cast::outputs(std::span<const TensorType> inputs) const { return {{inputs[0].shape, to}}; }
-
-void Cast::differentiate(const Op& op, Differentiator& differentiator) const {
-  const TensorId dy = differentiator.gradient_of(op.outputs[0]);
-  const auto from = differentiator.tensor(op.inputs[0]).type.dtype;
-  differentiator.contribute(op.inputs[0], differentiator.emit(std::make_shared<Cast>(from), {dy}, op)[0]);
 }
 
 }  // namespace trainctl

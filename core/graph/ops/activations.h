@@ -1,4 +1,4 @@
-// Element-wise ops: activations and their gradients, sums, dropout, casts, and the softmax.
+// Activations and their gradients, and sums, element by element.
 #pragma once
 
 #include <cstdint>
@@ -56,39 +56,6 @@ struct ActivationGrad final : OpDef {
   std::vector<InPlace> in_place() const override { return {{0, 0}}; }
 };
 
-// y = softmax of x over the last dimension. Inputs: x. Outputs: y, like x. In place.
-struct Softmax final : OpDef {
-  std::string_view kind() const override { return "softmax"; }
-  std::vector<TensorType> outputs(std::span<const TensorType> inputs) const override;
-  std::vector<InPlace> in_place() const override { return {{0, 0}}; }
-  void differentiate(const Op& op, Differentiator& differentiator) const override;
-};
-
-// dx = y * (dy - sum(dy * y)). Inputs: dy, y. Outputs: dx, like dy. In place on dy.
-struct SoftmaxGrad final : OpDef {
-  std::string_view kind() const override { return "softmax_grad"; }
-  std::vector<TensorType> outputs(std::span<const TensorType> inputs) const override;
-  std::vector<InPlace> in_place() const override { return {{0, 0}}; }
-};
-
-// How the values of samples lie in a batch, and what a network's input is made of them: scale * x + offset, for each
-// channel (each element of the last dimension) or one for all. Without scales they are the input as they are.
-struct SampleFormat {
-  DType dtype = DType::float32;  // or uint8
-  std::vector<float> scale, offset;
-};
-
-// y = scale * x + offset. Inputs: x, uint8 or float32. Outputs: y, in dtype `to`.
-struct Normalize final : OpDef {
-  DType to;
-  std::vector<float> scale, offset;  // as in SampleFormat
-
-  Normalize(DType dtype, const SampleFormat& format) : to(dtype), scale(format.scale), offset(format.offset) {}
-  std::string_view kind() const override { return "normalize"; }
-  std::string attributes() const override;
-  std::vector<TensorType> outputs(std::span<const TensorType> inputs) const override { return {{inputs[0].shape, to}}; }
-};
-
 // y = f(a + b), equal shapes. Inputs: a, b. Outputs: y. In place on either. Also sums gradients of a tensor used twice.
 struct Add final : OpDef {
   ActivationFunction function;
@@ -98,34 +65,6 @@ struct Add final : OpDef {
   std::string attributes() const override;
   std::vector<TensorType> outputs(std::span<const TensorType> inputs) const override;
   std::vector<InPlace> in_place() const override { return {{0, 0}, {1, 0}}; }
-  void differentiate(const Op& op, Differentiator& differentiator) const override;
-};
-
-// y = x * mask / (1 - rate), the mask a function of (seed, step, sample number, layer, element): element e of a sample
-// uses word e % 4 of RandomKey{seed, Purpose::dropout, step, layer}.block(sample, e / 4), kept when uniform01(word) >=
-// rate. Inputs: x [N, ...], sample numbers int64 [N], step int64 scalar. Outputs: y, like x. In place. Its gradient is
-// itself on dy.
-struct Dropout final : OpDef {
-  float rate = 0;
-  std::uint64_t seed = 0;
-  std::uint32_t layer = 0;  // name_hash of the layer's path
-
-  Dropout(float r, std::uint64_t s, std::uint32_t l) : rate(r), seed(s), layer(l) {}
-  std::string_view kind() const override { return "dropout"; }
-  std::string attributes() const override;
-  std::vector<TensorType> outputs(std::span<const TensorType> inputs) const override;
-  std::vector<InPlace> in_place() const override { return {{0, 0}}; }
-  void differentiate(const Op& op, Differentiator& differentiator) const override;
-};
-
-// Inputs: x. Outputs: the same values in another dtype (float32, bfloat16; rounding to nearest even).
-struct Cast final : OpDef {
-  DType to;
-
-  explicit Cast(DType dtype) : to(dtype) {}
-  std::string_view kind() const override { return "cast"; }
-  std::string attributes() const override;
-  std::vector<TensorType> outputs(std::span<const TensorType> inputs) const override;
   void differentiate(const Op& op, Differentiator& differentiator) const override;
 };
 

@@ -1,8 +1,9 @@
-// What the differentiation rules of several ops share.
+// What the rules of several ops share, of differentiation above all.
 #pragma once
 
 #include "core/graph/graph.h"
 #include "core/graph/ops/activations.h"
+#include "core/graph/ops/attributes.h"
 
 namespace trainctl {
 
@@ -12,6 +13,33 @@ TensorId gradient_before(const ActivationFunction& function, const Op& op, Diffe
 // The parameter's gradient where it trains, else no_tensor: a kernel that computes it writes to memory nobody reads.
 inline TensorId gradient_if_wanted(TensorId parameter, Differentiator& differentiator) {
   return differentiator.wants(parameter) ? differentiator.parameter_gradient(parameter) : no_tensor;
+}
+
+// Writes a fused activation, where there is one.
+inline void add_function(AttributeText& text, const ActivationFunction& function) {
+  if (function.kind != ActivationKind::none) text.value("activation", to_string(function));
+}
+
+// Of the gradient by a linear op's input: its output lies where what it is added to, its third input, does.
+inline std::vector<InPlace> in_place_of(bool accumulate) {
+  return accumulate ? std::vector<InPlace>{{2, 0}} : std::vector<InPlace>{};
+}
+
+// The gradients of dense layers and convolutions: weights first, so that their reduction can begin early; then the
+// input's gradient.
+template <class GradInput, class GradWeights>
+void differentiate_linear(const Op& op, TensorId dy, GradInput grad_input, GradWeights grad_weights,
+                          Differentiator& differentiator) {
+  const bool bias = op.inputs.size() > 2;
+  const bool wants_bias = bias && differentiator.wants(op.inputs[2]);
+  if (differentiator.wants(op.inputs[1]) || wants_bias) {
+    std::vector<TensorId> outputs{gradient_if_wanted(op.inputs[1], differentiator)};
+    if (wants_bias) outputs.push_back(differentiator.parameter_gradient(op.inputs[2]));
+    differentiator.emit_into(grad_weights(wants_bias), {op.inputs[0], dy}, outputs, op);
+  }
+  if (differentiator.wants(op.inputs[0])) {
+    differentiator.contribute(op.inputs[0], differentiator.emit(grad_input(), {dy, op.inputs[1]}, op)[0]);
+  }
 }
 
 }  // namespace trainctl

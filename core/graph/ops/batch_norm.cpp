@@ -77,10 +77,4 @@ std::string BatchNormInference::attributes() const { return describe(a).text(); 
 
 std::vector<TensorType> BatchNormInference::outputs(std::span<const TensorType> inputs) const { return {inputs[0]}; }
 
-std::string AccumulateStatistics::attributes() const { return AttributeText().flag("accumulate", accumulate).text(); }
-
-std::vector<TensorType> AccumulateStatistics::outputs(std::span<const TensorType> inputs) const {
-  return {inputs.begin(), inputs.end() - 1};
-}
-
 }  // namespace trainctl

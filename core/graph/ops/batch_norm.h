@@ -73,17 +73,4 @@ struct BatchNormInference final : OpDef {
   std::vector<InPlace> in_place() const override { return {{0, 0}}; }
 };
 
-// Adds a batch's statistics, times the sum w of its sample weights, to the sums that are reduced with the gradients:
-// divided by the reduced count they are the weighted mean, skipped samples or not. Inputs: any number of values [C]
-// (means and variances of one layer or many), then the weights float32 [N]. Outputs: w times each of the values (role
-// reduced).
-struct AccumulateStatistics final : OpDef {
-  bool accumulate = false;  // add to what the outputs hold
-
-  explicit AccumulateStatistics(bool add) : accumulate(add) {}
-  std::string_view kind() const override { return "accumulate_statistics"; }
-  std::string attributes() const override;
-  std::vector<TensorType> outputs(std::span<const TensorType> inputs) const override;
-};
-
 }  // namespace trainctl

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "core/graph/ops/batch_norm.h"
-#include "core/graph/ops/pooling.h"
+#include "core/graph/ops/pool2d.h"
 
 namespace trainctl {
 

@@ -1,4 +1,4 @@
-// Losses, with their gradients, and metrics: sums over samples, weighted by the sample weights, accumulated into
+// Losses, with their gradients: sums over samples, weighted by the sample weights, accumulated into
 // scalars of role reduced. The division by the global sum of weights happens after the reduction.
 //
 // Common inputs: predictions [N, K] (float32 or bfloat16), targets (int32 [N] where sparse, else float32 [N, K]),
@@ -28,29 +28,6 @@ struct Loss final : OpDef {
 
   Loss(LossKind k, float smoothing, bool t, bool a) : loss(k), label_smoothing(smoothing), training(t), accumulate(a) {}
   std::string_view kind() const override { return "loss"; }
-  std::string attributes() const override;
-  std::vector<TensorType> outputs(std::span<const TensorType> inputs) const override;
-};
-
-enum class MetricKind {
-  sparse_categorical_accuracy,  // argmax (first of equals) equals the target
-  categorical_accuracy,         // argmax of both
-  binary_accuracy,              // mean over K of (logit > 0) == (target > 0.5)
-  top_k_categorical_accuracy,   // targets int32 [N] or float32 [N, K]: fewer than k predictions are greater than the
-                                // target's
-  mean_absolute_error,          // mean over K
-};
-
-std::string_view name_of(MetricKind kind);
-
-// Inputs: predictions, targets, weights. Outputs: the weighted sum over samples, float32 scalar (role reduced).
-struct Metric final : OpDef {
-  MetricKind metric;
-  std::int64_t k = 1;  // top_k only
-  bool accumulate = false;
-
-  Metric(MetricKind m, std::int64_t top, bool a) : metric(m), k(top), accumulate(a) {}
-  std::string_view kind() const override { return "metric"; }
   std::string attributes() const override;
   std::vector<TensorType> outputs(std::span<const TensorType> inputs) const override;
 };

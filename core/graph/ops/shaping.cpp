@@ -68,4 +68,14 @@ std::vector<TensorType> Reorder::outputs(std::span<const TensorType> inputs) con
   return {{inputs[0].shape, to.dtype}};
 }
 
+std::string Cast::attributes() const { return AttributeText().value("to", name_of(to)).text(); }
+
+std::vector<TensorType> Cast::outputs(std::span<const TensorType> inputs) const { return {{inputs[0].shape, to}}; }
+
+void Cast::differentiate(const Op& op, Differentiator& differentiator) const {
+  const TensorId dy = differentiator.gradient_of(op.outputs[0]);
+  const auto from = differentiator.tensor(op.inputs[0]).type.dtype;
+  differentiator.contribute(op.inputs[0], differentiator.emit(std::make_shared<Cast>(from), {dy}, op)[0]);
+}
+
 }  // namespace trainctl

@@ -1,4 +1,5 @@
-// Ops that move values without computing: concatenation, slices of it, changes of shape and of physical layout.
+// Ops that move values without computing: concatenation, slices of it, changes of shape, of dtype and of physical
+// layout.
 #pragma once
 
 #include "core/graph/op.h"
@@ -50,6 +51,17 @@ struct Reorder final : OpDef {
   std::string attributes() const override;
   std::vector<TensorType> outputs(std::span<const TensorType> inputs) const override;
   double flops(std::span<const TensorType>, std::span<const TensorType>) const override { return 0; }
+};
+
+// Inputs: x. Outputs: the same values in another dtype (float32, bfloat16; rounding to nearest even).
+struct Cast final : OpDef {
+  DType to;
+
+  explicit Cast(DType dtype) : to(dtype) {}
+  std::string_view kind() const override { return "cast"; }
+  std::string attributes() const override;
+  std::vector<TensorType> outputs(std::span<const TensorType> inputs) const override;
+  void differentiate(const Op& op, Differentiator& differentiator) const override;
 };
 
 }  // namespace trainctl

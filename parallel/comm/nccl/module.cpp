@@ -1,7 +1,7 @@
 // What the program finds in this shared library.
 #include "core/backend/cuda/cuda_backend.h"
-#include "core/backend/cuda/device.h"
-#include "core/backend/cuda/versions.h"
+#include "core/backend/cuda/runtime/device.h"
+#include "core/backend/cuda/runtime/versions.h"
 #include "core/backend/device_module.h"
 #include "parallel/comm/nccl/nccl.h"
 

@@ -10,7 +10,7 @@
 #include <thread>
 #include <utility>
 
-#include "core/backend/cuda/streams.h"
+#include "core/backend/cuda/runtime/streams.h"
 #include "core/backend/immediate_stream.h"
 #include "core/base/error.h"
 #include "core/base/format.h"

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "core/backend/cuda/check.h"
+#include "core/backend/cuda/runtime/check.h"
 #include "core/base/format.h"
 
 namespace trainctl {

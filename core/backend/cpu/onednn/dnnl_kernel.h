@@ -1,0 +1,91 @@
+// Primitives of oneDNN as kernels: the engine, names of its layouts, and calls that allocate nothing.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "core/backend/cpu/lower.h"
+#include "core/backend/cpu/onednn/onednn.h"
+#include "core/graph/ops/activations.h"
+
+namespace trainctl::cpu {
+
+// A physical layout of oneDNN's, and the strides that the logical, row-major tensor has in the same dimensions.
+struct Format {
+  onednn::memory::desc desc;
+  onednn::Dims logical_strides;
+
+  // The logical tensor's descriptor in another dtype.
+  onednn::memory::desc logical(DType dtype) const;
+};
+
+onednn::memory::data_type dnnl_type(DType dtype);
+
+// What a backend holds of oneDNN, and the physical layouts that its lowerings named.
+class OneDnn {
+ public:
+  const dnnl::engine& engine() const { return engine_; }
+  const dnnl::stream& stream() const { return stream_; }
+
+  // A Layout for the format: "" where it is the logical one, else a name that states every property, so that equal
+  // names mean equal layouts.
+  Layout layout(const Format& format);
+  // The format that layout() named. Internal error where it did not.
+  const Format& find(const std::string& name) const;
+
+ private:
+  dnnl::engine engine_{dnnl::engine::kind::cpu, 0};
+  dnnl::stream stream_{engine_};
+  std::map<std::string, Format> formats_;
+};
+
+// A dense row-major descriptor of the shape.
+onednn::memory::desc row_major(const Shape& shape, DType dtype);
+
+// Attributes of all primitives here: scratchpads belong to the caller; `sum` adds to the output, the function comes
+// last.
+dnnl::primitive_attr attributes(bool sum = false, ActivationFunction function = {});
+
+// An argument of a primitive: which, how it lies, where it is.
+struct Operand {
+  int argument = 0;
+  onednn::memory::desc desc;
+  Address address;
+};
+
+// Adds the scratch memory that a primitive of this descriptor needs, if any.
+template <class Desc>
+void append_scratch(const Desc& desc, Address place, std::vector<Operand>& operands) {
+  const onednn::memory::desc scratch = desc.scratchpad_desc();
+  if (scratch.get_size() > 0) operands.push_back({DNNL_ARG_SCRATCHPAD, scratch, place});
+}
+
+// A primitive with its arguments. They are bound anew only when the slot moved.
+class PrimitiveCall {
+ public:
+  PrimitiveCall(const OneDnn& dnnl, dnnl::primitive primitive, const std::vector<Operand>& operands);
+  void run(const Slot& slot);
+
+ private:
+  dnnl::primitive primitive_;
+  dnnl_stream_t stream_;
+  std::vector<Address> addresses_;
+  std::vector<dnnl::memory> memories_;
+  std::vector<dnnl_exec_arg_t> arguments_;
+  const std::byte* bound_ = nullptr;
+  bool bound_once_ = false;
+};
+
+// Seconds of one call, the best of a few. Gives up after the first one where that takes much longer than `best_so_far`.
+double best_seconds(const std::function<void()>& call, double best_so_far = 1e30);
+
+// Those of a primitive on random data.
+double measure(const OneDnn& dnnl, const dnnl::primitive& primitive, const std::vector<Operand>& operands,
+               double best_so_far = 1e30);
+
+// Memory filled with random values in [-1, 1), whatever the dtype among float32 and bfloat16.
+std::vector<std::byte> random_bytes(std::int64_t bytes, DType dtype);
+
+}  // namespace trainctl::cpu

@@ -1,0 +1,192 @@
+// Optimizers over the flat regions: their rules in one pass over gradients, parameters and states, or, where a rule
+// needs norms over parameters, in two.
+#include "core/graph/ops/optimizers.h"
+
+#include <array>
+#include <cmath>
+
+#include "core/backend/cpu/kernels.h"
+#include "core/graph/ops/update.h"
+
+namespace trainctl::cpu {
+namespace {
+
+// What all elements of a step share. `apply` is false where nothing may change.
+template <class Rule>
+struct Step {
+  bool apply = false;
+  float learning_rate = 0;
+  float scale = 0;  // of the summed gradients: 1 / count, times the clipping
+  float factors[Rule::factors + 1] = {};
+
+  Step(const Places& places, const Rule& rule, float clip_norm) {
+    const float count = *places.in<float>(3), norm = *places.in<float>(5);
+    apply = places.in<float>(4)[agree_not_finite] == 0 && std::isfinite(norm) && count > 0;
+    learning_rate = *places.in<float>(1);
+    scale = clip_norm > 0 && norm > clip_norm ? clip_norm / norm / count : 1.0f / count;
+    if constexpr (Rule::factors > 0) {
+      for (int i = 0; i < Rule::factors; ++i) factors[i] = rule.factor(i, *places.in<std::int64_t>(2));
+    }
+  }
+};
+
+// The regions. States that are not kept are null.
+template <class Rule>
+struct Regions {
+  static constexpr std::size_t states_count = Rule::state_names.size();
+  const float* gradient;
+  float* weight;
+  std::array<float*, states_count> states;
+
+  Regions(const Places& places, unsigned kept) : gradient(places.in<float>(0)), weight(places.out<float>(0)) {
+    std::size_t output = 1;
+    for (std::size_t k = 0; k < states_count; ++k) states[k] = kept >> k & 1u ? places.out<float>(output++) : nullptr;
+  }
+
+  // Calls visit(i, gradient, weight&, states) for the elements [begin, end), with the states `kept`, and writes back
+  // what it changed.
+  template <unsigned kept, class Visit>
+  TRAINCTL_INLINE void each(std::int64_t begin, std::int64_t end, const Visit& visit) const {
+    const float* const gradients = gradient;
+    float* const weights = weight;
+    const std::array<float*, states_count> regions = states;
+#pragma omp simd
+    for (std::int64_t i = begin; i < end; ++i) {
+      float values[states_count] = {};
+      for (std::size_t k = 0; k < states_count; ++k) {
+        if (kept >> k & 1u) values[k] = regions[k][i];
+      }
+      float w = weights[i];
+      visit(i, gradients[i], w, values);
+      for (std::size_t k = 0; k < states_count; ++k) {
+        if (kept >> k & 1u) regions[k][i] = values[k];
+      }
+      weights[i] = w;
+    }
+  }
+};
+
+// Calls run.operator()<kept>() with the states that are kept as a constant, so that loops have no branches for them.
+template <class Rule, unsigned candidate = Rule::always_kept, class Run>
+void with_kept(unsigned kept, const Run& run) {
+  if (kept == candidate) return run.template operator()<candidate>();
+  constexpr unsigned next = (candidate + 1) | Rule::always_kept;
+  if constexpr (next < 1u << Rule::state_names.size()) with_kept<Rule, next>(kept, run);
+}
+
+template <class Rule>
+Lowering lower_rule(const LowerContext& context, const OptimizerUpdate& def, const Rule& rule) {
+  return own_kernel(context, [rule, ranges = def.ranges, weight_decay = def.weight_decay,
+                              clip_norm = def.clip_norm](const Places& places) {
+    const Step<Rule> step(places, rule, clip_norm);
+    if (!step.apply) return;
+    const Regions<Rule> regions(places, rule.kept());
+    with_kept<Rule>(rule.kept(), [&]<unsigned kept>() {
+      for (const UpdateRange& range : ranges) {
+        const float decay = range.decay ? weight_decay : 0.0f;
+        parallel_ranges(range.count, element_grain, [&](std::int64_t begin, std::int64_t end) {
+          const std::int64_t offset = range.offset;
+          simd([=]() TRAINCTL_INLINE {
+            const auto update = [=](std::int64_t, float gradient, float& w, float* states) TRAINCTL_INLINE {
+              rule.step(step.factors, step.learning_rate, decay, gradient * step.scale, w, states);
+            };
+            regions.template each<kept>(offset + begin, offset + end, update);
+          });
+        });
+      }
+    });
+  });
+}
+
+constexpr std::int64_t chunk = element_grain;  // of the norms' partial sums
+constexpr std::int64_t block = 512;            // of directions that are squared while they are near
+
+// Sums of the squares of weights and of directions, over a chunk.
+struct Squares {
+  double weights = 0, directions = 0;
+};
+
+// Brings the states of [begin, end) up to date, and sums squares.
+template <unsigned kept, class Rule>
+TRAINCTL_INLINE inline Squares directions(const Rule& rule, const Step<Rule>& step, const Regions<Rule>& regions,
+                                          float decay, std::int64_t begin, std::int64_t end) {
+  Squares squares;
+  for (std::int64_t first = begin; first < end; first += block) {
+    const std::int64_t last = std::min(end, first + block);
+    float values[block];
+    float* const found = values;
+    const auto direct = [=, &rule, &step](std::int64_t i, float gradient, float& w, float* states) TRAINCTL_INLINE {
+      found[i - first] = rule.direction(step.factors, decay, gradient * step.scale, w, states);
+    };
+    regions.template each<kept>(first, last, direct);
+    const float* const weights = regions.weight + first;
+    const auto square = [=](std::int64_t i) TRAINCTL_INLINE { return static_cast<double>(found[i]) * found[i]; };
+    const auto weight_square = [=](std::int64_t i)
+                                   TRAINCTL_INLINE { return static_cast<double>(weights[i]) * weights[i]; };
+    squares.directions += lane_sum<double>(last - first, square);
+    squares.weights += lane_sum<double>(last - first, weight_square);
+  }
+  return squares;
+}
+
+// Norms are sums over chunks, added in order: the same bits for any number of threads.
+template <class Rule>
+Lowering lower_rule_by_parameter(const LowerContext& context, const OptimizerUpdate& def, const Rule& rule) {
+  const auto chunks_of = [](const UpdateRange& range) { return (range.count + chunk - 1) / chunk; };
+  std::int64_t most = 0;
+  for (const UpdateRange& range : def.ranges) most = std::max(most, chunks_of(range));
+  const auto run = [=, ranges = def.ranges, weight_decay = def.weight_decay,
+                    clip_norm = def.clip_norm](const Places& places) {
+    const Step<Rule> step(places, rule, clip_norm);
+    if (!step.apply) return;
+    const Regions<Rule> regions(places, rule.kept());
+    auto* squares = places.workspace<Squares>();
+    with_kept<Rule>(rule.kept(), [&]<unsigned kept>() {
+      for (const UpdateRange& range : ranges) {
+        const float decay = range.decay ? weight_decay : 0.0f;
+        const std::int64_t chunks = chunks_of(range), offset = range.offset, count = range.count;
+        parallel_ranges(chunks, 1, [&](std::int64_t begin, std::int64_t end) {
+          simd([=, &step, &rule]() TRAINCTL_INLINE {
+            for (std::int64_t c = begin; c < end; ++c) {
+              squares[c] = directions<kept>(rule, step, regions, decay, offset + c * chunk,
+                                            offset + std::min(count, (c + 1) * chunk));
+            }
+          });
+        });
+        Squares sum;
+        for (std::int64_t c = 0; c < chunks; ++c) {
+          sum.weights += squares[c].weights;
+          sum.directions += squares[c].directions;
+        }
+        const float rate = step.learning_rate * rule.ratio(static_cast<float>(std::sqrt(sum.weights)),
+                                                           static_cast<float>(std::sqrt(sum.directions)));
+        parallel_ranges(count, element_grain, [&](std::int64_t begin, std::int64_t end) {
+          simd([=, &step, &rule]() TRAINCTL_INLINE {
+            const auto apply =
+                [=, &step, &rule](std::int64_t, float gradient, float& w, float* states)
+                    TRAINCTL_INLINE { rule.apply(step.factors, rate, decay, gradient * step.scale, w, states); };
+            regions.template each<kept>(offset + begin, offset + end, apply);
+          });
+        });
+      }
+    });
+  };
+  return own_kernel(context, run, most * static_cast<std::int64_t>(sizeof(Squares)));
+}
+
+}  // namespace
+
+Lowering lower_optimizer(const LowerContext& context) {
+  const auto& def = context.op.as<OptimizerUpdate>();
+  return std::visit(
+      [&]<class Rule>(const Rule& rule) {
+        if constexpr (Rule::by_parameter) {
+          return lower_rule_by_parameter(context, def, rule);
+        } else {
+          return lower_rule(context, def, rule);
+        }
+      },
+      def.rule);
+}
+
+}  // namespace trainctl::cpu

@@ -1,0 +1,91 @@
+// What stands between the gradients and the optimizer: zeroing, agreement, norm, running statistics.
+#include "core/graph/ops/update.h"
+#include "core/graph/ops/statistics.h"
+
+#include <cmath>
+#include <cstring>
+
+#include "core/backend/cpu/kernels.h"
+
+namespace trainctl::cpu {
+namespace {
+
+constexpr std::int64_t chunk = element_grain;  // of the gradient norm's partial sums
+
+}  // namespace
+
+Lowering lower_zero_gradients(const LowerContext& context) {
+  const std::int64_t count = context.op.as<ZeroGradients>().count;
+  return own_kernel(context, [count](const Places& places) {
+    std::memset(places.out<float>(0), 0, static_cast<std::size_t>(count) * sizeof(float));
+  });
+}
+
+Lowering lower_agree(const LowerContext& context) {
+  return own_kernel(context, [](const Places& places) {
+    float* flags = places.out<float>(0);
+    flags[agree_not_finite] = std::isfinite(*places.in<float>(0)) ? 0.0f : 1.0f;
+    flags[agree_stop] = *places.in<float>(1);
+  });
+}
+
+// Sums of chunks, in float64, then their sum in order: the same bits for any number of threads.
+Lowering lower_gradient_norm(const LowerContext& context) {
+  const std::int64_t elements = context.op.as<GradientNorm>().elements;
+  const std::int64_t chunks = (elements + chunk - 1) / chunk;
+  return own_kernel(
+      context,
+      [elements, chunks](const Places& places) {
+        const float* gradient = places.in<float>(0);
+        double* sums = places.workspace<double>();
+        parallel_ranges(chunks, 1, [=](std::int64_t begin, std::int64_t end) {
+          simd([=]() TRAINCTL_INLINE {
+            for (std::int64_t c = begin; c < end; ++c) {
+              const float* part = gradient + c * chunk;
+              const auto square = [=](std::int64_t i) TRAINCTL_INLINE {
+                const double value = part[i];
+                return value * value;
+              };
+              sums[c] = lane_sum<double>(std::min(chunk, elements - c * chunk), square);
+            }
+          });
+        });
+        double sum = 0;
+        for (std::int64_t c = 0; c < chunks; ++c) sum += sums[c];
+        const double count = *places.in<float>(1);
+        *places.out<float>(0) = count > 0 ? static_cast<float>(std::sqrt(sum) / count) : 0.0f;
+      },
+      chunks * static_cast<std::int64_t>(sizeof(double)));
+}
+
+Lowering lower_update_statistics(const LowerContext& context) {
+  return own_kernel(context, [momenta = context.op.as<UpdateStatistics>().momenta,
+                              channels = context.output_counts()](const Places& places) {
+    const float count = *places.in<float>(channels.size());
+    if (places.in<float>(channels.size() + 1)[agree_not_finite] != 0 || !(count > 0)) return;
+    for (std::size_t i = 0; i < channels.size(); ++i) {
+      const float* sum = places.in<float>(i);
+      float* moving = places.out<float>(i);
+      for (std::int64_t c = 0; c < channels[i]; ++c) {
+        moving[c] = momenta[i] * moving[c] + (1.0f - momenta[i]) * (sum[c] / count);
+      }
+    }
+  });
+}
+
+Lowering lower_accumulate_statistics(const LowerContext& context) {
+  const bool add = context.op.as<AccumulateStatistics>().accumulate;
+  const std::int64_t samples = context.input(context.op.outputs.size()).shape.count();
+  return own_kernel(context, [add, channels = context.output_counts(), samples](const Places& places) {
+    const float* weights = places.in<float>(channels.size());
+    float weight = 0;
+    for (std::int64_t i = 0; i < samples; ++i) weight += weights[i];
+    for (std::size_t i = 0; i < channels.size(); ++i) {
+      const float* value = places.in<float>(i);
+      float* sum = places.out<float>(i);
+      for (std::int64_t c = 0; c < channels[i]; ++c) sum[c] = (add ? sum[c] : 0.0f) + weight * value[c];
+    }
+  });
+}
+
+}  // namespace trainctl::cpu

@@ -1,0 +1,91 @@
+// Sums over the rows of a matrix [rows, channels] that keep their accumulators in registers.
+//
+// Few channels would leave the vector registers empty, so that several rows are taken as one of `fold` times as many
+// columns and their sums joined at the end. Rows are summed in chunks; what becomes of the chunks' results is the
+// caller's.
+#pragma once
+
+#include <cstdint>
+
+#include "core/backend/cpu/simd/parallel.h"
+#include "core/backend/cpu/simd/simd.h"
+#include "core/backend/cpu/simd/tiles.h"
+
+namespace trainctl::cpu {
+
+struct ChannelShape {
+  std::int64_t rows, channels;
+  std::int64_t fold;        // rows that are taken as one
+  std::int64_t chunk_rows;  // of folded rows
+  std::int64_t chunks;
+
+  ChannelShape(std::int64_t row_count, std::int64_t channel_count) : rows(row_count), channels(channel_count), fold(1) {
+    while (2 * fold * channels <= widest_tile && rows % (2 * fold) == 0) fold *= 2;
+    chunk_rows = std::max<std::int64_t>(16, element_grain / columns());
+    chunks = std::max<std::int64_t>(1, (folded_rows() + chunk_rows - 1) / chunk_rows);
+  }
+  std::int64_t columns() const { return channels * fold; }
+  std::int64_t folded_rows() const { return rows / fold; }
+  std::int64_t rows_of(std::int64_t chunk) const { return std::min(chunk_rows, folded_rows() - chunk * chunk_rows); }
+  // Floats that `quantities` results of every chunk and column take.
+  std::int64_t partials(int quantities) const { return chunks * columns() * quantities; }
+};
+
+// What is summed: two quantities of an element.
+struct Pair {
+  float first, second;
+};
+
+// One tile of a chunk: the sums over its rows of term(offset of the element, column), a Pair.
+template <int width, class Term>
+TRAINCTL_INLINE inline void tile_sums(std::int64_t first_row, std::int64_t rows, std::int64_t columns,
+                                      std::int64_t column, const Term& term, float* first, float* second) {
+  float sums[width] = {}, more[width] = {};
+  for (std::int64_t row = first_row; row < first_row + rows; ++row) {
+    const std::int64_t offset = row * columns + column;
+#pragma omp simd
+    for (int c = 0; c < width; ++c) {
+      const Pair pair = term(offset + c, column + c);
+      sums[c] += pair.first;
+      more[c] += pair.second;
+    }
+  }
+  for (int c = 0; c < width; ++c) {
+    first[c] = sums[c];
+    second[c] = more[c];
+  }
+}
+
+// Calls done(chunk, column, width, first sums, second sums) for every tile of columns of every chunk; make_term(chunk)
+// gives the term. Chunks run in parallel. The lambdas must be inlinable (TRAINCTL_INLINE).
+template <class MakeTerm, class Done>
+void channel_sums(const ChannelShape& shape, const MakeTerm& make_term, const Done& done) {
+  parallel_ranges(shape.chunks, 1, [&](std::int64_t begin, std::int64_t end) {
+    simd([&]() TRAINCTL_INLINE {
+      const std::int64_t columns = shape.columns();
+      float first[widest_tile] = {}, second[widest_tile] = {};
+      for (std::int64_t chunk = begin; chunk < end; ++chunk) {
+        const std::int64_t first_row = chunk * shape.chunk_rows, rows = shape.rows_of(chunk);
+        const auto term = make_term(chunk);
+        each_tile(columns, [&](std::int64_t column, auto width) TRAINCTL_INLINE {
+          tile_sums<width()>(first_row, rows, columns, column, term, first, second);
+          done(chunk, column, width(), first, second);
+        });
+      }
+    });
+  });
+}
+
+// Joins the chunks' sums, partials[(chunk * columns + column) * quantities + q], in float64: totals[q * channels + c].
+template <int quantities>
+void join_channel_sums(const ChannelShape& shape, const float* partials, double* totals) {
+  for (std::int64_t i = 0; i < quantities * shape.channels; ++i) totals[i] = 0;
+  for (std::int64_t chunk = 0; chunk < shape.chunks; ++chunk) {
+    for (std::int64_t column = 0; column < shape.columns(); ++column) {
+      const float* partial = partials + (chunk * shape.columns() + column) * quantities;
+      for (int q = 0; q < quantities; ++q) totals[q * shape.channels + column % shape.channels] += partial[q];
+    }
+  }
+}
+
+}  // namespace trainctl::cpu

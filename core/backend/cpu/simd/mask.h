@@ -1,0 +1,16 @@
+// Masks of a bit for each value: bit k of byte i is that of value 8 i + k.
+#pragma once
+
+#include "core/backend/cpu/simd/simd.h"
+
+namespace trainctl::cpu {
+
+// Of `count` values, a multiple of 8, on the calling thread: a bit is set where the value is more than zero.
+void write_mask(const float* values, std::int64_t count, std::uint8_t* mask);
+void write_mask(const Bf16* values, std::int64_t count, std::uint8_t* mask);
+
+// to = from where the bit is set, else 0.
+void apply_mask(const float* from, std::int64_t count, const std::uint8_t* mask, float* to);
+void apply_mask(const Bf16* from, std::int64_t count, const std::uint8_t* mask, Bf16* to);
+
+}  // namespace trainctl::cpu

@@ -1,0 +1,53 @@
+// Elementary functions in float32 that the compiler can vectorise. Relative error below 3e-7 but for erf's absolute
+// 2e-7.
+#pragma once
+
+#include <bit>
+#include <cmath>
+#include <cstdint>
+
+#include "core/backend/cpu/simd/simd.h"
+
+namespace trainctl::cpu {
+
+// e^x as 2^n e^r with |r| <= ln(2) / 2; saturates at e^-87 and e^88. NaN stays NaN.
+TRAINCTL_INLINE inline float exp_approx(float x) {
+  x = x < -87.0f ? -87.0f : (x > 88.0f ? 88.0f : x);
+  const float shifted = x * 1.44269504f + 12582912.0f;  // 1.5 * 2^23: the low bits now hold n
+  const float n = shifted - 12582912.0f;
+  const float r = (x - n * 0.693145752f) - n * 1.42860677e-6f;  // ln(2) in two parts
+  float sum = 1.0f / 5040;
+  sum = sum * r + 1.0f / 720;
+  sum = sum * r + 1.0f / 120;
+  sum = sum * r + 1.0f / 24;
+  sum = sum * r + 1.0f / 6;
+  sum = sum * r + 0.5f;
+  sum = sum * r + 1.0f;
+  sum = sum * r + 1.0f;
+  return sum * std::bit_cast<float>((std::bit_cast<std::uint32_t>(shifted) + 127u) << 23);
+}
+
+TRAINCTL_INLINE inline float sigmoid(float x) { return 1.0f / (1.0f + exp_approx(-x)); }
+
+// Odd Taylor series near 0, where 1 - e^-2|x| would cancel.
+TRAINCTL_INLINE inline float tanh_approx(float x) {
+  const float a = x < 0 ? -x : x;
+  const float e = exp_approx(-2.0f * a);
+  const float far = (1.0f - e) / (1.0f + e);
+  const float s = x * x;
+  const float near = a * (1.0f + s * (-1.0f / 3 + s * (2.0f / 15 + s * (-17.0f / 315 + s * (62.0f / 2835)))));
+  const float y = a < 0.3f ? near : far;
+  return x < 0 ? -y : y;
+}
+
+// Abramowitz and Stegun, Handbook of Mathematical Functions, 7.1.26.
+TRAINCTL_INLINE inline float erf_approx(float x) {
+  const float a = x < 0 ? -x : x;
+  const float t = 1.0f / (1.0f + 0.3275911f * a);
+  const float p =
+      t * (0.254829592f + t * (-0.284496736f + t * (1.421413741f + t * (-1.453152027f + t * 1.061405429f))));
+  const float y = 1.0f - p * exp_approx(-a * a);
+  return x < 0 ? -y : y;
+}
+
+}  // namespace trainctl::cpu

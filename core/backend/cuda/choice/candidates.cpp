@@ -1,0 +1,136 @@
+// The choice between the kernels that can compute an op.
+#include "core/backend/cuda/choice/candidates.h"
+
+#include <memory>
+
+#include "core/backend/cuda/choice/timing.h"
+#include "core/backend/cuda/choice/timings.h"
+#include "core/backend/cuda/cudnn/plans.h"
+#include "core/base/format.h"
+#include "core/base/log.h"
+
+namespace trainctl::cuda {
+namespace {
+
+// The op's tensors with random values, as each candidate wants them, to time candidates on: in place where the op
+// allows it, as the memory plan nearly always can.
+class Bench {
+ public:
+  explicit Bench(const LowerContext& context) : context_(context) {}
+
+  // Queues the candidate.
+  void run(const Candidate& candidate, cudaStream_t stream) {
+    if (candidate_ != &candidate) bind(candidate);
+    candidate.run(Places{{binding_, Slot{}}, stream});
+  }
+
+ private:
+  void bind(const Candidate& candidate) {
+    candidate_ = nullptr;
+    binding_ = {};
+    taken_ = 0;
+    for (std::size_t i = 0; i < candidate.inputs.size(); ++i) {
+      binding_.inputs.push_back(random(context_.input(i).shape.count(), candidate.inputs[i].dtype));
+    }
+    for (std::size_t i = 0; i < context_.op.outputs.size(); ++i) {
+      binding_.outputs.push_back(random(context_.output(i).shape.count(), context_.output(i).dtype));
+    }
+    for (const InPlace& pair : context_.op.def->in_place()) {
+      binding_.outputs[static_cast<std::size_t>(pair.output)] = binding_.inputs[static_cast<std::size_t>(pair.input)];
+    }
+    binding_.workspace = random(candidate.workspace_bytes / size_of(DType::float32), DType::float32);
+    candidate_ = &candidate;
+  }
+  // The next buffer: what the candidate before had in its place, where that is alike.
+  Address random(std::int64_t count, DType dtype) {
+    if (taken_ == buffers_.size()) buffers_.emplace_back();
+    Buffer& buffer = buffers_[taken_++];
+    if (buffer.memory == nullptr || buffer.count != count || buffer.dtype != dtype) {
+      buffer = {};
+      buffer = {count, dtype, std::make_unique<RandomBuffer>(count * size_of(dtype), dtype)};
+    }
+    return {buffer.memory->get<std::byte>(), 0};
+  }
+
+  struct Buffer {
+    std::int64_t count = 0;
+    DType dtype = DType::float32;
+    std::unique_ptr<RandomBuffer> memory;
+  };
+
+  const LowerContext& context_;
+  const Candidate* candidate_ = nullptr;  // what is bound
+  Binding binding_;
+  std::vector<Buffer> buffers_;
+  std::size_t taken_ = 0;  // of the buffers, by the candidate that is being bound
+};
+
+// The fastest candidate and its name; the first where there is only one, or nothing is timed.
+std::optional<std::pair<std::string, Candidate>> best(const LowerContext& context, const Candidates& candidates,
+                                                      bool timing) {
+  const std::vector<std::string> names = candidates.names();
+  if (timing && candidates.prepare) candidates.prepare(names);
+  std::vector<std::pair<std::string, Candidate>> made;
+  for (const std::string& name : names) {
+    if (auto candidate = candidates.make(name)) made.emplace_back(name, std::move(*candidate));
+    if (!made.empty() && !timing) break;
+  }
+  if (made.empty()) return {};
+  if (made.size() == 1) return std::move(made[0]);
+  Bench bench(context);
+  Timings timings(context.label());
+  for (const auto& [name, candidate] : made) {
+    timings.measure(candidate.implementation,
+                    [&bench, &candidate = candidate](cudaStream_t stream) { bench.run(candidate, stream); });
+  }
+  return std::move(made[timings.fastest()]);
+}
+
+}  // namespace
+
+std::string choice_key(const LowerContext& context) {
+  std::string text(context.op.def->kind());
+  if (const std::string attributes = context.op.def->attributes(); !attributes.empty()) text += " " + attributes;
+  const auto append = [&](const TensorType& type) {
+    text += format(" {}:{}", name_of(type.dtype), to_string(type.shape));
+  };
+  for (std::size_t i = 0; i < context.op.inputs.size(); ++i) append(context.input(i));
+  text += " ->";
+  for (std::size_t i = 0; i < context.op.outputs.size(); ++i) append(context.output(i));
+  return text + context.device.options().text();
+}
+
+Lowering lowering_of(const LowerContext& context, const Candidate& candidate) {
+  Lowering lowering = own_kernel(context, candidate.run, candidate.workspace_bytes);
+  lowering.implementation = candidate.implementation;
+  lowering.inputs = candidate.inputs;
+  return lowering;
+}
+
+Lowering lower_fastest(const LowerContext& context, const Candidates& candidates) {
+  const std::string key = choice_key(context);
+  if (const auto recorded = context.choices.find(key)) {
+    if (const auto candidate = candidates.make(*recorded)) return lowering_of(context, *candidate);
+    log::warning(
+        format("{}: its kept kernel, {}, cannot be made here: another one is chosen", context.label(), *recorded));
+  }
+  const bool wanted = context.device.options().timing;
+  const bool timing = wanted && context.choices.may_time(key);
+  const auto chosen = best(context, candidates, timing);
+  if (!chosen) {
+    throw Error(
+        ErrorKind::config, context.op.place,
+        format("{} '{}': cuDNN {} has no kernel for {}", context.op.def->kind(), context.op.name, cudnnGetVersion(),
+               key),
+        "use another window, number of groups or precision for this layer, or compute on the CPU (device: cpu)");
+  }
+  if (wanted && !timing) {
+    context.choices.assume(key);
+  } else {
+    context.choices.record(key, chosen->first);
+  }
+  context.plans.settle(false);
+  return lowering_of(context, chosen->second);
+}
+
+}  // namespace trainctl::cuda

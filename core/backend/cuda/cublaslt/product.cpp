@@ -1,0 +1,238 @@
+// Matrix products of cuBLASLt.
+//
+// cuBLASLt counts columns first: a row-major [r, c] is its [c, r]. So c = a b in rows becomes c' = b' a', with our b as
+// its A, and a vector along our columns lies along its rows, where its bias epilogues want it.
+#include "core/backend/cuda/cublaslt/product.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <vector>
+
+#include "core/backend/cuda/choice/timing.h"
+#include "core/backend/cuda/choice/timings.h"
+#include "core/base/format.h"
+#include "core/base/log.h"
+
+namespace trainctl::cuda {
+namespace {
+
+constexpr std::int64_t workspace_limit = 32 << 20;
+constexpr int most_candidates = 8;
+constexpr std::uint32_t alignment = 16;  // bytes, of all matrices and vectors
+
+cudaDataType_t cuda_type(DType dtype) {
+  if (dtype == DType::bfloat16) return CUDA_R_16BF;
+  if (dtype == DType::float16) return CUDA_R_16F;
+  return CUDA_R_32F;
+}
+
+template <class T>
+void set(cublasLtMatmulDesc_t operation, cublasLtMatmulDescAttributes_t attribute, T value) {
+  check(cublasLtMatmulDescSetAttribute(operation, attribute, &value, sizeof value), "cublasLtMatmulDescSetAttribute");
+}
+
+template <class T>
+T get(const cublasLtMatmulAlgo_t& algorithm, cublasLtMatmulAlgoConfigAttributes_t attribute) {
+  T value{};
+  std::size_t written = 0;
+  cublasLtMatmulAlgoConfigGetAttribute(&algorithm, attribute, &value, sizeof value, &written);
+  return value;
+}
+
+// cuBLASLt's descriptors of a shape.
+struct Description {
+  OwnedProduct operation;
+  OwnedMatrix a, b, c;
+
+  Description(const ProductShape& s, const DeviceOptions& options)
+      : operation(make<OwnedProduct>(
+            cublasLtMatmulDescCreate, "cublasLtMatmulDescCreate",
+            options.tf32 && s.operand == DType::float32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F,
+            CUDA_R_32F)),
+        a(matrix(s.transpose_b ? s.columns : s.inner, s.transpose_b ? s.inner : s.columns, s.operand)),
+        b(matrix(s.transpose_a ? s.inner : s.rows, s.transpose_a ? s.rows : s.inner, s.operand)),
+        c(matrix(s.rows, s.columns, s.result)) {
+    set(operation.get(), CUBLASLT_MATMUL_DESC_TRANSA, s.transpose_b ? CUBLAS_OP_T : CUBLAS_OP_N);
+    set(operation.get(), CUBLASLT_MATMUL_DESC_TRANSB, s.transpose_a ? CUBLAS_OP_T : CUBLAS_OP_N);
+    set(operation.get(), CUBLASLT_MATMUL_DESC_EPILOGUE, epilogue_of(s.epilogue));
+    if (s.epilogue == Epilogue::none || s.epilogue == Epilogue::relu) return;
+    set(operation.get(), CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, cuda_type(s.result));
+    // The heuristics look at the vector's alignment.
+    set(operation.get(), CUBLASLT_MATMUL_DESC_BIAS_POINTER, reinterpret_cast<void*>(std::uintptr_t{alignment}));
+  }
+
+ private:
+  static OwnedMatrix matrix(std::int64_t rows, std::int64_t columns, DType dtype) {
+    return make<OwnedMatrix>(cublasLtMatrixLayoutCreate, "cublasLtMatrixLayoutCreate", cuda_type(dtype),
+                             static_cast<std::uint64_t>(columns), static_cast<std::uint64_t>(rows), columns);
+  }
+  static cublasLtEpilogue_t epilogue_of(Epilogue epilogue) {
+    switch (epilogue) {
+      case Epilogue::bias:
+        return CUBLASLT_EPILOGUE_BIAS;
+      case Epilogue::relu:
+        return CUBLASLT_EPILOGUE_RELU;
+      case Epilogue::relu_bias:
+        return CUBLASLT_EPILOGUE_RELU_BIAS;
+      case Epilogue::bias_gradient:
+        return CUBLASLT_EPILOGUE_BGRADA;
+      case Epilogue::none:
+        break;
+    }
+    return CUBLASLT_EPILOGUE_DEFAULT;
+  }
+};
+
+// Algorithms that give the same bits every time, the most promising first.
+std::vector<cublasLtMatmulHeuristicResult_t> offered(const Device& device, const Description& d) {
+  const auto preference = make<OwnedPreference>(cublasLtMatmulPreferenceCreate, "cublasLtMatmulPreferenceCreate");
+  const auto prefer = [&](cublasLtMatmulPreferenceAttributes_t attribute, auto value) {
+    check(cublasLtMatmulPreferenceSetAttribute(preference.get(), attribute, &value, sizeof value),
+          "cublasLtMatmulPreferenceSetAttribute");
+  };
+  prefer(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, static_cast<std::uint64_t>(workspace_limit));
+  // Split sums in float32 through memory and in a fixed order: never in the result's fewer bits, never by atomic
+  // additions in place.
+  prefer(CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK,
+         static_cast<std::uint32_t>(CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE));
+  for (auto matrix : {CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES,
+                      CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES}) {
+    prefer(matrix, alignment);
+  }
+  std::vector<cublasLtMatmulHeuristicResult_t> results(most_candidates);
+  int count = 0;
+  const cublasStatus_t status =
+      cublasLtMatmulAlgoGetHeuristic(device.blas(), d.operation.get(), d.a.get(), d.b.get(), d.c.get(), d.c.get(),
+                                     preference.get(), most_candidates, results.data(), &count);
+  // Which of the two a combination of types and epilogue that it has not gets is not documented.
+  if (status == CUBLAS_STATUS_NOT_SUPPORTED || status == CUBLAS_STATUS_INVALID_VALUE) {
+    count = 0;
+  } else {
+    check(status, "cublasLtMatmulAlgoGetHeuristic");
+  }
+  results.resize(static_cast<std::size_t>(count));
+  std::erase_if(results, [](const auto& result) { return result.state != CUBLAS_STATUS_SUCCESS; });
+  return results;
+}
+
+// An algorithm's 64 bytes as hexadecimal digits, and back; throws Error{data}.
+std::string record_of(const cublasLtMatmulAlgo_t& algorithm) {
+  std::string text;
+  for (std::uint64_t word : algorithm.data) text += format("{:016x}", word);
+  return text;
+}
+
+cublasLtMatmulAlgo_t read_record(const std::string& key, const std::string& text) {
+  constexpr std::size_t digits = 16;
+  cublasLtMatmulAlgo_t algorithm{};
+  bool good = text.size() == std::size(algorithm.data) * digits;
+  for (std::size_t i = 0; good && i < std::size(algorithm.data); ++i) {
+    const char* begin = text.data() + i * digits;
+    const auto [end, error] = std::from_chars(begin, begin + digits, algorithm.data[i], 16);
+    good = error == std::errc{} && end == begin + digits;
+  }
+  if (good) return algorithm;
+  throw Error(ErrorKind::data,
+              format("kernel choices: '{}' is recorded as '{}', which is no algorithm of cuBLASLt", key, text),
+              "delete the record of kernel choices; they will be measured again");
+}
+
+}  // namespace
+
+std::string ProductShape::text() const {
+  return format("product {}x{}x{}{}{} {} to {}{} epilogue {}", rows, columns, inner, transpose_a ? " ta" : "",
+                transpose_b ? " tb" : "", name_of(operand), name_of(result), accumulate ? " added" : "",
+                static_cast<int>(epilogue));
+}
+
+bool is_offered(const Device& device, const ProductShape& shape) {
+  return !offered(device, Description(shape, device.options())).empty();
+}
+
+Product::Product(const Device& device, const ProductShape& shape, KernelChoices& choices, const std::string& who)
+    : device_(&device),
+      accumulate_(shape.accumulate),
+      has_vector_(shape.epilogue != Epilogue::none && shape.epilogue != Epilogue::relu) {
+  Description d(shape, device.options());
+  operation_ = std::move(d.operation);
+  a_ = std::move(d.a);
+  b_ = std::move(d.b);
+  c_ = std::move(d.c);
+  cublasLtMatmulHeuristicResult_t checked{};
+  const auto takes = [&](const cublasLtMatmulAlgo_t& algorithm) {
+    return cublasLtMatmulAlgoCheck(device.blas(), operation_.get(), a_.get(), b_.get(), c_.get(), c_.get(), &algorithm,
+                                   &checked) == CUBLAS_STATUS_SUCCESS;
+  };
+  const std::string key = shape.text() + device.options().text();
+  const std::string what = who + (who.empty() ? "" : ": ") + shape.text();
+  const auto recorded = choices.find(key);
+  if (recorded) algorithm_ = read_record(key, *recorded);
+  const bool taken = recorded && takes(algorithm_);
+  if (recorded && !taken) log::warning(format("{}: its kept kernel cannot be made here: another one is chosen", what));
+  if (!taken) {
+    const bool wanted = device.options().timing;
+    const bool timing = wanted && choices.may_time(key);
+    choose(shape, what, timing);
+    if (wanted && !timing) {
+      choices.assume(key);
+    } else {
+      choices.record(key, record_of(algorithm_));
+    }
+    require(takes(algorithm_), "an algorithm that cuBLASLt offered");
+  }
+  workspace_bytes_ = static_cast<std::int64_t>(checked.workspaceSize);
+}
+
+void Product::choose(const ProductShape& s, const std::string& what, bool timing) {
+  const auto candidates = offered(*device_, Description(s, device_->options()));
+  if (candidates.empty()) throw Error(ErrorKind::config, "cuBLASLt has no algorithm for " + s.text());
+  algorithm_ = candidates.front().algo;
+  if (!timing || candidates.size() == 1) return;
+  try {
+    algorithm_ = fastest_of(s, candidates, what);
+  } catch (const Error& error) {  // no memory for it, say
+    cudaGetLastError();
+    log::warning(format("{} is not timed: {}", what, error.what()));
+  }
+}
+
+cublasLtMatmulAlgo_t Product::fastest_of(const ProductShape& s,
+                                         const std::vector<cublasLtMatmulHeuristicResult_t>& candidates,
+                                         const std::string& what) {
+  const RandomBuffer a(s.rows * s.inner * size_of(s.operand), s.operand);
+  const RandomBuffer b(s.inner * s.columns * size_of(s.operand), s.operand);
+  const RandomBuffer c(s.rows * s.columns * size_of(s.result), s.result);
+  const RandomBuffer vector(s.columns * size_of(DType::float32), DType::float32);
+  std::size_t largest = 0;
+  for (const auto& candidate : candidates) largest = std::max(largest, candidate.workspaceSize);
+  const RandomBuffer workspace(static_cast<std::int64_t>(largest), DType::float32);
+  Timings timings(what);
+  for (const cublasLtMatmulHeuristicResult_t& candidate : candidates) {
+    algorithm_ = candidate.algo;
+    workspace_bytes_ = static_cast<std::int64_t>(candidate.workspaceSize);
+    timings.measure(implementation(), [&](cudaStream_t stream) {
+      run(stream, a.get(), b.get(), c.get(), has_vector_ ? vector.get() : nullptr, workspace.get());
+    });
+  }
+  return candidates[timings.fastest()].algo;
+}
+
+std::string Product::implementation() const {
+  return format("cublasLt algo {} tile {} stages {} split {}", get<int>(algorithm_, CUBLASLT_ALGO_CONFIG_ID),
+                get<std::uint32_t>(algorithm_, CUBLASLT_ALGO_CONFIG_TILE_ID),
+                get<std::uint32_t>(algorithm_, CUBLASLT_ALGO_CONFIG_STAGES_ID),
+                get<std::int32_t>(algorithm_, CUBLASLT_ALGO_CONFIG_SPLITK_NUM));
+}
+
+void Product::run(cudaStream_t stream, const void* a, const void* b, void* c, void* vector, void* workspace) const {
+  require(workspace_bytes_ == 0 || reinterpret_cast<std::uintptr_t>(workspace) % 256 == 0,
+          "a workspace lies as cuBLASLt needs it");
+  if (has_vector_) set(operation_.get(), CUBLASLT_MATMUL_DESC_BIAS_POINTER, vector);
+  const float one = 1, beta = accumulate_ ? 1 : 0;
+  check(cublasLtMatmul(device_->blas(), operation_.get(), &one, b, a_.get(), a, b_.get(), &beta, c, c_.get(), c,
+                       c_.get(), &algorithm_, workspace, static_cast<std::size_t>(workspace_bytes_), stream),
+        "cublasLtMatmul");
+}
+
+}  // namespace trainctl::cuda

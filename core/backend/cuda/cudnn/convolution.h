@@ -1,0 +1,42 @@
+// Convolutions as operation graphs of cuDNN.
+#pragma once
+
+#include "core/backend/cuda/cudnn/graph.h"
+
+namespace trainctl::cuda {
+
+// Images are channels-last; kernels lie as [out, height, width, in / groups].
+struct ConvolutionShape {
+  Window window;
+  std::int64_t groups = 1;
+  Shape x, y;  // [n, height, width, channels]
+  DType dtype = DType::float32;
+
+  Shape kernel() const { return {y[3], window.size[0], window.size[1], x[3] / groups}; }
+};
+
+// Tensors in memory: x, kernel, y in the shape's dtype; those of the gradient of the kernel: x, dkernel, dy, of which
+// dkernel has a dtype of its own. What is computed is added to what is there where it accumulates (of gradients by the
+// input: cuDNN has the same engines for it).
+Graph convolution_graph(Convolving direction, const ConvolutionShape& shape, DType kernel_dtype,
+                        bool accumulate = false);
+
+// y = f(conv(x, kernel) + bias) in one graph. Tensors in memory: x, kernel, y, and the bias where there is one, all in
+// the shape's dtype (on float32 biases of half-precision convolutions cuDNN has but few engines). The function is none
+// or is_pointwise().
+Graph fused_convolution_graph(const ConvolutionShape& shape, bool bias, const ActivationFunction& function);
+
+// A convolution and its result's sums by channel: what batch normalisation behind it begins with. Tensors in memory: x,
+// kernel, y in the shape's dtype, sums and sums of squares in float32.
+Graph statistics_graph(const ConvolutionShape& shape);
+
+// The gradient by the input of a convolution behind batch normalisation and ReLU, up to the sums that the gradient of
+// the normalisation begins with: g = dx where y > 0, else 0, where dx is the gradient, to which another one is added
+// with a residual. Tensors in memory: kernel, dy, [the other gradient], y (the convolution's input), g, the sums of g
+// by channel, and with products z (the normalisation's input) and the sums of g z.
+struct GradientSums {
+  bool residual = false, products = true;
+};
+Graph gradient_sums_graph(const ConvolutionShape& shape, const GradientSums& sums);
+
+}  // namespace trainctl::cuda

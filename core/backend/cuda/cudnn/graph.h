@@ -1,0 +1,67 @@
+// Operation graphs of cuDNN's graph API: convolutions and what follows them, on dense channels-last tensors.
+#pragma once
+
+#include <string>
+
+#include "core/backend/cuda/cudnn/descriptor.h"
+#include "core/graph/ops/activations.h"
+#include "core/graph/ops/window.h"
+
+namespace trainctl::cuda {
+
+// The GPU that engines and plans are for: that of a handle, or one that is only described (a device-property
+// descriptor): nothing can run there, but no GPU is needed to ask what it would offer.
+struct GraphTarget {
+  cudnnHandle_t handle = nullptr;
+  const Descriptor* properties = nullptr;
+};
+
+enum class Convolving { forward, input_gradient, weight_gradient };
+
+class Graph {
+ public:
+  // A tensor in memory, of shape [n, height, width, channels] and aligned to 16 bytes; returns its number, from 0.
+  // Kernels are [out, height, width, in / groups]; a vector along the channels is [1, 1, 1, channels].
+  int tensor(const Shape& shape, DType dtype);
+  // A float32 tensor between two ops of the graph, not in memory.
+  int intermediate(const Shape& shape);
+
+  // x, kernel and y are the convolution's tensors in all directions; one of them is computed from the other two, or
+  // added to where it accumulates. Sums are float32.
+  void convolve(Convolving direction, const Window& window, int x, int kernel, int y, bool accumulate = false);
+  // y = x + b and y = x b, b along the channels or like x.
+  void add(int x, int b, int y);
+  void multiply(int x, int b, int y);
+  // y = f(x). The function is one that is_pointwise().
+  void activate(const ActivationFunction& function, int x, int y);
+  // dx = dy where y > 0, else 0.
+  void relu_gradient(int dy, int y, int dx);
+  // Sums over all but the channels, float32: of x, or of x and of its squares.
+  void sum(int x, int sums);
+  void statistics(int x, int sums, int squares);
+
+  // False where cuDNN does not support the graph. Nothing is added afterwards.
+  bool finalize(const GraphTarget& target);
+
+  const Descriptor& get() const { return graph_; }
+  // Equal for graphs of equal tensors and operations.
+  const std::string& text() const { return text_; }
+  // Of the tensors in memory, in the order in which they were added.
+  const std::vector<std::int64_t>& ids() const { return ids_; }
+
+ private:
+  int add_tensor(const Shape& shape, DType dtype, bool in_memory);
+  void add_pointwise(const Descriptor& mode, int x, int b, int y);
+  const Descriptor& at(int tensor) const { return tensors_[static_cast<std::size_t>(tensor)]; }
+
+  std::vector<Descriptor> tensors_;
+  std::vector<Descriptor> operations_;
+  std::vector<std::int64_t> ids_;
+  std::string text_;
+  Descriptor graph_{CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR};
+};
+
+// Whether cuDNN has the activation as an op of a graph.
+bool is_pointwise(const ActivationFunction& function);
+
+}  // namespace trainctl::cuda

@@ -1,0 +1,152 @@
+// Matrices [rows, channels] whose threads keep to their channels, and sums over the rows.
+//
+// A block takes `lanes` rows at once, of a tile of neighbouring packs of channels that is at most a cache line wide; a
+// stripe is the rows that a block comes to. Sums over lanes are in a fixed order.
+#pragma once
+
+#include <bit>
+
+#include "core/backend/cuda/device/pack.h"
+
+namespace trainctl::cuda {
+
+inline constexpr int channel_threads = 512;  // of a block
+inline constexpr int widest_tile = 32;       // packs
+
+struct ChannelGrid {
+  std::int64_t rows = 0, channels = 0;
+  int width = 1;                         // values of a pack
+  int tile = 1, tiles = 1;               // packs that are side by side in a block, a power of two; tiles of a row
+  std::int64_t groups = 1, stripes = 1;  // of `lanes` rows; stripes are made of every so many-th group
+  std::int64_t least_groups = 1, longer_stripes = 0;  // groups of a stripe; the first stripes, which have one more
+  std::int64_t last_stripe = 0;                       // the one with the last group, which need not be whole
+
+  // `element` is the size of a value in bytes. At most `most` blocks, each thread with at least `least` rows.
+  ChannelGrid(std::int64_t row_count, std::int64_t channel_count, int pack, std::int64_t element, std::int64_t most,
+              std::int64_t least)
+      : rows(row_count), channels(channel_count), width(pack) {
+    const std::int64_t packs = channels / width;
+    tile = std::min(widest_tile, static_cast<int>(128 / (width * element)));
+    while (tile > 4 && packs % tile != 0) tile /= 2;
+    if (packs % tile != 0)
+      tile = static_cast<int>(std::bit_ceil(static_cast<unsigned>(std::min<std::int64_t>(packs, 32))));
+    tiles = static_cast<int>((packs + tile - 1) / tile);
+    groups = (rows + lanes() - 1) / lanes();
+    stripes = std::clamp<std::int64_t>(std::min(groups / least, most / tiles), 1, 1 << 15);
+    least_groups = groups / stripes;
+    longer_stripes = groups % stripes;
+    last_stripe = (groups - 1) % stripes;
+  }
+  __host__ __device__ int lanes() const { return channel_threads / tile; }
+  // Channels of a tile, a power of two.
+  __host__ __device__ int span() const { return tile * width; }
+  // Rows of a stripe.
+  __host__ __device__ std::int64_t rows_of(std::int64_t stripe) const {
+    const std::int64_t own = least_groups + (stripe < longer_stripes ? 1 : 0);
+    return own * lanes() - (stripe == last_stripe ? groups * lanes() - rows : 0);
+  }
+  dim3 blocks() const { return dim3(static_cast<unsigned>(tiles), static_cast<unsigned>(stripes)); }
+};
+
+// What a thread of such a grid takes: rows first, first + step, ... below `rows`, of `width` channels from `channel`
+// on.
+struct ChannelThread {
+  std::int64_t first, step, channel;
+  bool inside;  // whether there are such channels
+
+  __device__ explicit ChannelThread(const ChannelGrid& grid) {
+    const int pack = static_cast<int>(threadIdx.x) % grid.tile, lane = static_cast<int>(threadIdx.x) / grid.tile;
+    first = static_cast<std::int64_t>(blockIdx.y) * grid.lanes() + lane;
+    step = grid.stripes * grid.lanes();
+    channel = (static_cast<std::int64_t>(blockIdx.x) * grid.tile + pack) * grid.width;
+    inside = channel < grid.channels;
+  }
+};
+
+// Calls use(i, read(i)) for i = first, first + step, ... below `end`, with `batch` reads on their way before the first
+// of them is used.
+template <int batch, class Read, class Use>
+__device__ void each(std::int64_t first, std::int64_t end, std::int64_t step, const Read& read, const Use& use) {
+  std::int64_t i = first;
+  for (; i + (batch - 1) * step < end; i += batch * step) {
+    decltype(read(i)) values[batch];
+#pragma unroll
+    for (int b = 0; b < batch; ++b) values[b] = read(i + b * step);
+#pragma unroll
+    for (int b = 0; b < batch; ++b) use(i + b * step, values[b]);
+  }
+  for (; i < end; i += step) {
+    auto value = read(i);
+    use(i, value);
+  }
+}
+
+// each() over a thread's rows, as places of its first channel.
+template <int batch, class Read, class Use>
+__device__ void each_place(const ChannelGrid& grid, const ChannelThread& at, const Read& read, const Use& use) {
+  each<batch>(at.first * grid.channels + at.channel, grid.rows * grid.channels, at.step * grid.channels, read, use);
+}
+
+// The values of a vector at a thread's channels.
+template <int width>
+__device__ inline void read_channels(const float* vector, std::int64_t channel, float (&values)[width]) {
+  if constexpr (width % 4 == 0) {
+    if (is_aligned(vector + channel)) {
+#pragma unroll
+      for (int k = 0; k < width; k += 4) {
+        const Pack<float, 4> pack = pack_at<4>(vector + channel + k);
+#pragma unroll
+        for (int j = 0; j < 4; ++j) values[k + j] = pack.values[j];
+      }
+      return;
+    }
+  }
+#pragma unroll
+  for (int k = 0; k < width; ++k) values[k] = vector[channel + k];
+}
+
+// The channel of the block's tile whose sums a thread holds after sum_lanes(), or -1.
+__device__ inline std::int64_t own_channel(const ChannelGrid& grid) {
+  const std::int64_t channel = static_cast<std::int64_t>(blockIdx.x) * grid.span() + threadIdx.x;
+  return threadIdx.x < static_cast<unsigned>(grid.span()) && channel < grid.channels ? channel : -1;
+}
+
+// How one block joins the stripes' results of its tile: each thread has a channel (or -1) and takes the stripes first,
+// first + step, ...; sum_lanes() with the tile's span then gives each channel's total to its own_channel().
+__device__ inline std::int64_t joined_channel(const ChannelGrid& grid) {
+  const std::int64_t channel = static_cast<std::int64_t>(blockIdx.x) * grid.span() + threadIdx.x % grid.span();
+  return channel < grid.channels ? channel : -1;
+}
+__device__ inline std::int64_t joined_first(const ChannelGrid& grid) { return threadIdx.x / grid.span(); }
+__device__ inline std::int64_t joined_step(const ChannelGrid& grid) { return channel_threads / grid.span(); }
+
+// Sums `quantities` times `width` values over the lanes of a block of channel_threads; `tile` packs lie side by side.
+// Thread t < tile * width gets those of pack t / width, value t % width. All threads call it.
+template <int quantities, int width, class T>
+__device__ void sum_lanes(T (&values)[quantities][width], int tile, T (&sums)[quantities]) {
+  constexpr int row = channel_threads + (width > 1 ? 4 : 0);  // keeps the banks apart
+  __shared__ T shared[quantities][width][row];
+  __syncthreads();  // an earlier sum may still be read
+#pragma unroll
+  for (int q = 0; q < quantities; ++q) {
+#pragma unroll
+    for (int k = 0; k < width; ++k) {
+      T value = values[q][k];
+      for (int distance = 16; distance >= tile; distance /= 2) {
+        value += __shfl_xor_sync(0xffffffffu, value, distance);
+      }
+      shared[q][k][threadIdx.x] = value;
+    }
+  }
+  __syncthreads();
+  const int pack = static_cast<int>(threadIdx.x) / width, k = static_cast<int>(threadIdx.x) % width;
+  const int step = std::max(tile, 32);  // a warp has added what it has of one pack
+#pragma unroll
+  for (int q = 0; q < quantities; ++q) {
+    sums[q] = 0;
+    if (pack >= tile) continue;
+    for (int i = pack; i < channel_threads; i += step) sums[q] += shared[q][k][i];
+  }
+}
+
+}  // namespace trainctl::cuda

@@ -1,0 +1,24 @@
+// Starting a kernel of ours: the only place that knows how.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include "core/backend/cuda/runtime/check.h"
+
+namespace trainctl::cuda {
+
+// Queues kernel(arguments...) on the stream, over `blocks` blocks of `threads` threads. Throws as check() does.
+template <class... Parameters, class... Arguments>
+void launch(void (*kernel)(Parameters...), dim3 blocks, int threads, cudaStream_t stream, Arguments... arguments) {
+  kernel<<<blocks, static_cast<unsigned>(threads), 0, stream>>>(static_cast<Parameters>(arguments)...);
+  check(cudaPeekAtLastError(), "kernel launch");
+}
+
+// Loads a kernel, which CUDA does by itself when one is first launched: not while its launch is captured.
+template <class... Parameters>
+void load_kernel(void (*kernel)(Parameters...)) {
+  cudaFuncAttributes attributes{};
+  check(cudaFuncGetAttributes(&attributes, reinterpret_cast<const void*>(kernel)), "cudaFuncGetAttributes");
+}
+
+}  // namespace trainctl::cuda

@@ -1,0 +1,52 @@
+// Neighbouring values that a thread moves with one access, of up to 16 bytes.
+#pragma once
+
+#include <cstdint>
+#include <type_traits>
+
+#include "core/backend/cuda/device/grid.h"
+
+namespace trainctl::cuda {
+
+template <class T, int width>
+struct alignas(sizeof(T) * width) Pack {
+  T values[width];
+};
+
+// As many values as an access takes.
+template <class T>
+inline constexpr int widest = 16 / static_cast<int>(sizeof(T));
+
+// Whether the address can be accessed in packs of 16 bytes.
+__host__ __device__ inline bool is_aligned(const void* address) {
+  return reinterpret_cast<std::uintptr_t>(address) % 16 == 0;
+}
+
+// The pack at a place, which is aligned to the size of the pack.
+template <int width, class T>
+__device__ inline const Pack<T, width>& pack_at(const T* place) {
+  return *reinterpret_cast<const Pack<T, width>*>(place);
+}
+template <int width, class T>
+__device__ inline Pack<T, width>& pack_at(T* place) {
+  return *reinterpret_cast<Pack<T, width>*>(place);
+}
+
+// How many packs there are, where kernels take their indices apart: 32-bit divisions are the faster ones.
+inline std::uint32_t narrow(std::int64_t packs) {
+  require(packs < std::int64_t{1} << 31, "an op on fewer than 2^31 packs of values");
+  return static_cast<std::uint32_t>(packs);
+}
+
+// Calls make(T{}, std::integral_constant<int, width>{}) with the CUDA type of a floating-point dtype, and with the
+// widest packs that rows of so many values are made of.
+template <class Make>
+auto with_packs(DType dtype, std::int64_t values, const Make& make) {
+  return with_type(dtype, [&](auto type) {
+    using T = decltype(type);
+    if (values % widest<T> == 0) return make(type, std::integral_constant<int, widest<T>>{});
+    return make(type, std::integral_constant<int, 1>{});
+  });
+}
+
+}  // namespace trainctl::cuda

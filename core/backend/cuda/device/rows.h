@@ -1,0 +1,113 @@
+// Matrices [rows, values] whose rows are each taken by a team of threads: a warp where rows are short, else a block.
+#pragma once
+
+#include "core/backend/cuda/device/pack.h"
+
+namespace trainctl::cuda {
+
+struct RowGrid {
+  std::int64_t rows = 0;
+  int values = 0;
+  int team = 32;  // threads
+  int blocks = 1;
+
+  RowGrid(std::int64_t row_count, std::int64_t value_count) : rows(row_count), values(static_cast<int>(value_count)) {
+    require(value_count <= 1 << 30, "rows have at most 2^30 values");
+    const bool many = rows >= 4096 && values <= 2048;  // enough to fill the GPU with warps
+    if (values > 128 && !many) team = block_threads;
+    blocks = blocks_for(rows * team);
+  }
+};
+
+// The thread's part in its team. All threads of a block go through the same rows, and the same calls.
+class RowTeam {
+ public:
+  __device__ explicit RowTeam(const RowGrid& grid)
+      : grid_(grid),
+        member_(static_cast<int>(threadIdx.x) % grid.team),
+        team_(static_cast<int>(threadIdx.x) / grid.team) {}
+
+  __device__ bool leads() const { return member_ == 0; }
+  // The team's rows: first(), first() + step(), ...
+  __device__ std::int64_t first() const { return static_cast<std::int64_t>(blockIdx.x) * teams() + team_; }
+  __device__ std::int64_t step() const { return static_cast<std::int64_t>(gridDim.x) * teams(); }
+
+  // Calls visit(k, x[k]) for the thread's share of a row's values.
+  template <class T, class Visit>
+  __device__ void each(const T* x, const Visit& visit) const {
+    if (grid_.values % widest<T> == 0) {
+      for (int k = member_ * widest<T>; k < grid_.values; k += grid_.team * widest<T>) {
+        const Pack<T, widest<T>> pack = pack_at<widest<T>>(x + k);
+#pragma unroll
+        for (int i = 0; i < widest<T>; ++i) visit(k + i, load(pack.values[i]));
+      }
+    } else {
+#pragma unroll 4
+      for (int k = member_; k < grid_.values; k += grid_.team) visit(k, load(x[k]));
+    }
+  }
+  // y[k] = value(k) for the same share.
+  template <class T, class Value>
+  __device__ void fill(T* y, const Value& value) const {
+    if (grid_.values % widest<T> == 0) {
+      for (int k = member_ * widest<T>; k < grid_.values; k += grid_.team * widest<T>) {
+        Pack<T, widest<T>> pack;
+#pragma unroll
+        for (int i = 0; i < widest<T>; ++i) pack.values[i] = store<T>(value(k + i));
+        pack_at<widest<T>>(y + k) = pack;
+      }
+    } else {
+#pragma unroll 4
+      for (int k = member_; k < grid_.values; k += grid_.team) y[k] = store<T>(value(k));
+    }
+  }
+  // y[k] = value(k, x[k]) for the same share; y may be x.
+  template <class T, class Value>
+  __device__ void map(const T* x, T* y, const Value& value) const {
+    if (grid_.values % widest<T> == 0) {
+      for (int k = member_ * widest<T>; k < grid_.values; k += grid_.team * widest<T>) {
+        Pack<T, widest<T>> pack = pack_at<widest<T>>(x + k);
+#pragma unroll
+        for (int i = 0; i < widest<T>; ++i) pack.values[i] = store<T>(value(k + i, load(pack.values[i])));
+        pack_at<widest<T>>(y + k) = pack;
+      }
+    } else {
+#pragma unroll 4
+      for (int k = member_; k < grid_.values; k += grid_.team) y[k] = store<T>(value(k, load(x[k])));
+    }
+  }
+
+  // Of the team's values, for all its threads, in a fixed order.
+  __device__ float sum(float value) const {
+    return join(value, [](float a, float b) { return a + b; });
+  }
+  __device__ float largest(float value) const {  // NaN loses
+    return join(value, [](float a, float b) { return fmaxf(a, b); });
+  }
+  __device__ int smallest(int value) const {
+    return join(value, [](int a, int b) { return a < b ? a : b; });
+  }
+
+ private:
+  __device__ int teams() const { return static_cast<int>(blockDim.x) / grid_.team; }
+
+  template <class T, class Join>
+  __device__ T join(T value, const Join& two) const {
+    for (int distance = 16; distance > 0; distance /= 2) {
+      value = two(value, __shfl_xor_sync(0xffffffffu, value, distance));
+    }
+    if (grid_.team == 32) return value;
+    __shared__ T shared[block_threads / 32];
+    __syncthreads();  // an earlier result may still be read
+    if (threadIdx.x % 32 == 0) shared[threadIdx.x / 32] = value;
+    __syncthreads();
+    value = shared[0];
+    for (int i = 1; i < block_threads / 32; ++i) value = two(value, shared[i]);
+    return value;
+  }
+
+  const RowGrid& grid_;
+  int member_, team_;
+};
+
+}  // namespace trainctl::cuda

@@ -1,0 +1,121 @@
+// What a block of an optimizer updates: a stretch of the flat regions, or a tile of a parameter whose compute copy is
+// its transposed matrix.
+#pragma once
+
+#include "core/backend/cuda/device/pack.h"
+
+namespace trainctl::cuda {
+
+inline constexpr int tile_side = 64;
+inline constexpr int chunk_size = tile_side * tile_side;
+
+// Rows of elements of the regions. Copies lie as `copy_dtype`; null where there are none.
+struct Chunk {
+  std::int64_t begin;       // of the first row
+  std::int64_t row_stride;  // from row to row
+  int rows, columns;
+  float decay;
+  DType copy_dtype;
+  std::byte* copy;           // of the first row's first element; in the regions' order
+  std::byte* transposed;     // of the first row's first element
+  std::int64_t copy_stride;  // elements between columns of the transposed copy
+};
+
+// Four neighbouring elements of a chunk's row, of which those from `from` to `to` belong to it. Regions of state need
+// not be aligned.
+struct Vec4 {
+  int row;
+  std::int64_t row_begin, first;
+  int from, to;
+
+  __device__ Vec4(const Chunk& chunk, int at_row, int group)
+      : row(at_row), row_begin(chunk.begin + at_row * chunk.row_stride), first((row_begin / 4 + group) * 4) {
+    from = static_cast<int>(max(row_begin - first, std::int64_t{0}));
+    to = static_cast<int>(min(row_begin + chunk.columns - first, std::int64_t{4}));
+  }
+  __device__ bool whole(const float* region) const { return from == 0 && to == 4 && is_aligned(region + first); }
+  __device__ Pack<float, 4> read(const float* region) const {
+    if (whole(region)) return pack_at<4>(region + first);
+    Pack<float, 4> pack{};
+#pragma unroll
+    for (int k = 0; k < 4; ++k) {
+      if (k >= from && k < to) pack.values[k] = region[first + k];
+    }
+    return pack;
+  }
+  __device__ void write(const Pack<float, 4>& pack, float* region) const {
+    if (whole(region)) {
+      pack_at<4>(region + first) = pack;
+      return;
+    }
+#pragma unroll
+    for (int k = 0; k < 4; ++k) {
+      if (k >= from && k < to) region[first + k] = pack.values[k];
+    }
+  }
+};
+
+// Calls visit(vec4) for the block's chunk.
+template <class Visit>
+__device__ void each_vec4(const Chunk& chunk, const Visit& visit) {
+  const int groups = chunk.columns / 4 + 2;  // that a row may touch
+  for (int i = static_cast<int>(threadIdx.x); i < chunk.rows * groups; i += static_cast<int>(blockDim.x)) {
+    const Vec4 vec4(chunk, i / groups, i % groups);
+    if (vec4.from < vec4.to) visit(vec4);
+  }
+}
+
+using Tile = float[tile_side][tile_side + 1];  // one more: neither rows nor columns meet in a bank
+
+// Calls write(T*) with the copy as what it is made of.
+template <class Write>
+__device__ void with_copy(DType dtype, std::byte* copy, const Write& write) {
+  if (dtype == DType::bfloat16) {
+    write(reinterpret_cast<__nv_bfloat16*>(copy));
+  } else if (dtype == DType::float16) {
+    write(reinterpret_cast<__half*>(copy));
+  } else {
+    write(reinterpret_cast<float*>(copy));
+  }
+}
+
+// The elements' copy; what is to be transposed goes into the tile.
+__device__ inline void write_copies(const Chunk& chunk, const Vec4& at, const Pack<float, 4>& values, Tile& tile) {
+  if (chunk.copy != nullptr) {
+    with_copy(chunk.copy_dtype, chunk.copy, [&](auto* copy) {
+      using T = std::remove_pointer_t<decltype(copy)>;
+      auto* to = copy + (at.first - chunk.begin);
+      Pack<T, 4> pack;
+#pragma unroll
+      for (int k = 0; k < 4; ++k) pack.values[k] = store<T>(values.values[k]);
+      if (at.from == 0 && at.to == 4 && reinterpret_cast<std::uintptr_t>(to) % sizeof(pack) == 0) {
+        pack_at<4>(to) = pack;
+        return;
+      }
+#pragma unroll
+      for (int k = 0; k < 4; ++k) {
+        if (k >= at.from && k < at.to) to[k] = pack.values[k];
+      }
+    });
+  }
+  if (chunk.transposed == nullptr) return;
+#pragma unroll
+  for (int k = 0; k < 4; ++k) {
+    if (k >= at.from && k < at.to) tile[at.row][at.first + k - at.row_begin] = values.values[k];
+  }
+}
+
+// Behind the last element. All threads call it.
+__device__ inline void write_transposed(const Chunk& chunk, const Tile& tile) {
+  if (chunk.transposed == nullptr) return;
+  __syncthreads();
+  with_copy(chunk.copy_dtype, chunk.transposed, [&](auto* to) {
+    using T = std::remove_pointer_t<decltype(to)>;
+    for (int i = static_cast<int>(threadIdx.x); i < chunk.columns * tile_side; i += static_cast<int>(blockDim.x)) {
+      const int column = i / tile_side, row = i % tile_side;
+      if (row < chunk.rows) to[column * chunk.copy_stride + row] = store<T>(tile[row][column]);
+    }
+  });
+}
+
+}  // namespace trainctl::cuda

@@ -1,0 +1,33 @@
+// Candidates for dense layers; 1x1 convolutions are dense layers too, over all pixels.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/backend/cuda/choice/candidates.h"
+#include "core/graph/ops/activations.h"
+
+namespace trainctl::cuda {
+
+// x [rows, in], kernel [in, out], y [rows, out]; x and y in `dtype`, the kernel in a compute copy of that dtype where
+// it is not float32.
+struct DenseShape {
+  std::int64_t rows = 0, in = 0, out = 0;
+  DType dtype = DType::float32;
+};
+
+// Tensors as those of Dense, DenseGradInput (without its activation) and DenseGradWeights.
+Candidate dense_forward(const LowerContext& context, const DenseShape& shape, bool bias,
+                        const ActivationFunction& function);
+Candidate dense_input_gradient(const LowerContext& context, const DenseShape& shape, bool accumulate);
+// Of the gradient of the weights there are two candidates where the bias has one too: a product and the bias's own
+// sums, or both in one, where cuBLASLt offers that and nothing is added to.
+constexpr const char *product_name = "product", *product_and_bias_name = "product and bias";
+void add_gradient_products(const LowerContext& context, const DenseShape& shape, bool bias, bool accumulate,
+                           std::vector<std::string>& names);
+// Empty where the name is not one of them, or cuBLASLt does not offer it.
+std::optional<Candidate> dense_weight_gradient(const LowerContext& context, const DenseShape& shape, bool bias,
+                                               bool accumulate, const std::string& name);
+
+}  // namespace trainctl::cuda

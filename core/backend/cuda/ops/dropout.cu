@@ -1,0 +1,72 @@
+// Dropout: a mask drawn by Philox, a function of (seed, step, sample, layer, element).
+#include "core/backend/cuda/device/pack.h"
+#include "core/backend/cuda/kernels.h"
+#include "core/base/random.h"
+#include "core/graph/ops/dropout.h"
+
+namespace trainctl::cuda {
+namespace {
+
+struct DropoutSetting {
+  std::uint64_t seed;
+  std::uint32_t layer;
+  float rate;
+};
+
+constexpr int words = 4;  // of a Philox block
+
+// Packs of `width` elements, a whole number of Philox blocks, of samples that have `packs` of them; the last may be
+// incomplete where samples are not made of whole ones. y may be x.
+template <class T>
+__global__ void dropout(DropoutSetting setting, const T* x, const std::int64_t* numbers, const std::int64_t* step,
+                        std::uint32_t all_packs, std::uint32_t packs, std::int64_t elements, T* y) {
+  constexpr int width = widest<T>;
+  const RandomKey key{setting.seed, Purpose::dropout, static_cast<std::uint32_t>(*step), setting.layer};
+  const float scale = 1.0f / (1.0f - setting.rate);
+  const bool whole = elements % width == 0;
+  for (auto i = static_cast<std::uint32_t>(first_element()); i < all_packs; i += element_stride()) {
+    const std::uint32_t sample = i / packs, pack = i % packs;
+    bool keeps[width];
+#pragma unroll
+    for (int block = 0; block < width / words; ++block) {
+      const PhiloxBlock drawn =
+          key.block(static_cast<std::uint64_t>(numbers[sample]), pack * (width / words) + static_cast<unsigned>(block));
+#pragma unroll
+      for (int w = 0; w < words; ++w) keeps[words * block + w] = uniform01(drawn[w]) >= setting.rate;
+    }
+    const std::int64_t first = static_cast<std::int64_t>(pack) * width,
+                       place = static_cast<std::int64_t>(sample) * elements + first;
+    if (whole) {
+      Pack<T, width> values = pack_at<width>(x + place);
+#pragma unroll
+      for (int k = 0; k < width; ++k) {
+        values.values[k] = store<T>(keeps[k] ? load(values.values[k]) * scale : 0.0f);
+      }
+      pack_at<width>(y + place) = values;
+    } else {
+#pragma unroll
+      for (int k = 0; k < width; ++k) {
+        if (first + k < elements) y[place + k] = store<T>(keeps[k] ? load(x[place + k]) * scale : 0.0f);
+      }
+    }
+  }
+}
+
+}  // namespace
+
+Lowering lower_dropout(const LowerContext& context) {
+  const auto& def = context.op.as<Dropout>();
+  const DropoutSetting setting{def.seed, def.layer, def.rate};
+  const std::int64_t samples = context.input(0).shape[0];
+  const std::int64_t elements = context.input(0).shape.count() / std::max<std::int64_t>(samples, 1);
+  return with_type(context.input(0).dtype, [&](auto type) {
+    using T = decltype(type);
+    const std::uint32_t packs = narrow((elements + widest<T> - 1) / widest<T>), all_packs = narrow(samples * packs);
+    return own_kernel(context, [=](const Places& p) {
+      launch(dropout<T>, blocks_for(all_packs), block_threads, p.stream, setting, p.in<T>(0), p.in<std::int64_t>(1),
+             p.in<std::int64_t>(2), all_packs, packs, elements, p.out<T>(0));
+    });
+  });
+}
+
+}  // namespace trainctl::cuda

@@ -1,0 +1,127 @@
+// What the kernels of batch normalisation share: statistics, a channel's factors, grids.
+//
+// Statistics are taken by stripes of rows about the stripe's first row (shifted sums), and the stripes' means and
+// squares are joined in float64, so that a large mean costs no digits of the variance. The passes that follow the sums
+// go through the rows backwards: what the sums read last may still be in the cache.
+#pragma once
+
+#include "core/backend/cuda/device/channels.h"
+#include "core/backend/cuda/device/last_block.h"
+#include "core/backend/cuda/lower.h"
+#include "core/graph/ops/batch_norm.h"
+
+namespace trainctl::cuda {
+
+// A stripe's mean and squares about it, or two sums; by stripe, then channel.
+using Partials = float2*;
+
+template <class T, int width>
+__global__ void __launch_bounds__(channel_threads, 2)
+    statistics(ChannelGrid grid, const T* __restrict__ x, Partials partials, unsigned* counters, float* mean,
+               float* variance) {
+  const ChannelThread at(grid);
+  const std::int64_t stripe = blockIdx.y;
+  const T* first_row = x + stripe * grid.lanes() * grid.channels;
+  float values[2][width] = {};
+  if (at.inside) {
+    const Pack<T, width> shift = pack_at<width>(first_row + at.channel);
+    const auto read = [&](std::int64_t place) { return pack_at<width>(x + place); };
+    each_place<4>(grid, at, read, [&](std::int64_t, const Pack<T, width>& pack) {
+#pragma unroll
+      for (int k = 0; k < width; ++k) {
+        const float shifted = load(pack.values[k]) - load(shift.values[k]);
+        values[0][k] += shifted;
+        values[1][k] += shifted * shifted;
+      }
+    });
+  }
+  float sums[2];
+  sum_lanes(values, grid.tile, sums);
+  const std::int64_t channel = own_channel(grid);
+  if (channel >= 0) {
+    const auto rows = static_cast<float>(grid.rows_of(stripe));
+    partials[stripe * grid.channels + channel] = {load(first_row[channel]) + sums[0] / rows,
+                                                  sums[1] - sums[0] * sums[0] / rows};
+  }
+  if (!last_block(counters + blockIdx.x, gridDim.y)) return;
+
+  // Means about the first stripe's, and squares about that too.
+  double joined[2][1] = {}, totals[2];
+  double first_mean = 0;
+  if (const std::int64_t own = joined_channel(grid); own >= 0) {
+    first_mean = fresh(partials + own).x;
+    const auto read = [&](std::int64_t s) { return fresh(partials + s * grid.channels + own); };
+    each<8>(joined_first(grid), grid.stripes, joined_step(grid), read, [&](std::int64_t s, const float2& partial) {
+      const double shifted = partial.x - first_mean, rows = static_cast<double>(grid.rows_of(s));
+      joined[0][0] += rows * shifted;
+      joined[1][0] += partial.y + rows * shifted * shifted;
+    });
+  }
+  sum_lanes(joined, grid.span(), totals);
+  if (channel < 0) return;
+  const double shifted = totals[0] / static_cast<double>(grid.rows);
+  const double squares = totals[1] / static_cast<double>(grid.rows) - shifted * shifted;
+  mean[channel] = static_cast<float>(first_mean + shifted);
+  variance[channel] = squares < 0 ? 0.0f : static_cast<float>(squares);  // NaN stays
+}
+
+// What a normalisation is made of; gamma and beta may be null.
+struct Normalisation {
+  const float *mean, *variance, *gamma, *beta;
+  float epsilon;
+  bool relu;
+};
+
+// The same of a thread's channels.
+template <int width>
+struct Factors {
+  float mean[width], scale[width], beta[width] = {};
+
+  __device__ Factors(const Normalisation& n, std::int64_t channel) {
+    float variances[width], gammas[width];
+    read_channels(n.mean, channel, mean);
+    read_channels(n.variance, channel, variances);
+    if (n.gamma != nullptr) read_channels(n.gamma, channel, gammas);
+    if (n.beta != nullptr) read_channels(n.beta, channel, beta);
+#pragma unroll
+    for (int k = 0; k < width; ++k) {
+      const float inverse = rsqrtf(variances[k] + n.epsilon);
+      scale[k] = n.gamma != nullptr ? gammas[k] * inverse : inverse;
+    }
+  }
+
+  // Channel k's value before residual and ReLU. Each step is rounded, whatever the compiler would fuse elsewhere: the
+  // backward pass computes the same bits as the forward pass, and the GPU those of the CPU.
+  __device__ float normalised(float x, int k) const { return __fadd_rn(__fmul_rn(x - mean[k], scale[k]), beta[k]); }
+};
+
+// Rows of a thread that are read before the first is used; more would not fit in its registers.
+constexpr int rows_in_flight = 2;
+constexpr int in_flight(int width) { return width == 8 ? 1 : rows_in_flight; }
+
+// Packs of kernels that keep several factors of each channel in registers: half of what an access could take, for half
+// precision, so that these and the rows in flight fit.
+template <int widest_pack>
+inline constexpr int narrower = widest_pack == 1 ? 1 : 4;
+
+constexpr int bits_of_byte = 8;  // the packs where a mask is written or read
+
+// The grids of an op: for its sums, whose blocks all run at once and whose results one block joins, and for what comes
+// after them.
+struct Grids {
+  ChannelGrid sums, elements;
+
+  // For x and packs of so many values of type T.
+  template <class T>
+  static Grids of(const Shape& x, const Device& device, int sums_width, int elements_width) {
+    const std::int64_t rows = x.count() / x.back(), processors = device.processors();
+    return {ChannelGrid(rows, x.back(), sums_width, sizeof(T), 2 * processors, rows_in_flight),
+            ChannelGrid(rows, x.back(), elements_width, sizeof(T), 8 * processors, rows_in_flight)};
+  }
+  std::int64_t partials_bytes() const {
+    return sums.stripes * sums.channels * static_cast<std::int64_t>(sizeof(float2));
+  }
+  std::int64_t means_bytes() const { return sums.channels * static_cast<std::int64_t>(sizeof(float2)); }
+};
+
+}  // namespace trainctl::cuda

@@ -1,0 +1,53 @@
+// The GPU of a rank: which one it is, and the libraries' handles for it.
+#pragma once
+
+#include <string>
+
+#include "core/backend/cuda/runtime/handle.h"
+#include "core/backend/device_module.h"
+
+namespace trainctl::cuda {
+
+// Which of the visible GPUs (CUDA_VISIBLE_DEVICES decides) this rank computes on: its local rank modulo their number.
+// Throws Error{resource} where there is none, or the module has no kernels for it.
+int device_of(int local_rank);
+
+// As CudaModule says.
+VisibleGpus visible_gpus();
+
+// What the libraries may do on a device.
+struct DeviceOptions {
+  bool tf32 = false;           // float32 with 10 bits of mantissa in products and convolutions
+  bool deterministic = false;  // only what gives the same bits every time
+  bool timing = true;          // the fastest kernels by timing; else those that the libraries' heuristics put first
+
+  // For keys of kernel choices: "", " tf32", " deterministic", ...
+  std::string text() const;
+};
+
+class Device {
+ public:
+  // Makes the GPU this thread's current one. Throws Error{resource} where it cannot be used.
+  Device(int index, const DeviceOptions& options);
+
+  const DeviceOptions& options() const { return options_; }
+
+  int index() const { return index_; }
+  const std::string& model() const { return model_; }  // "NVIDIA H100 80GB HBM3"
+  int processors() const { return processors_; }       // streaming multiprocessors
+  // Model, compute capability, and the versions of CUDA, cuDNN and cuBLAS.
+  std::string fingerprint() const;
+
+  cudnnHandle_t cudnn() const { return cudnn_.get(); }
+  cublasLtHandle_t blas() const { return blas_.get(); }
+
+ private:
+  int index_;
+  DeviceOptions options_;
+  std::string model_;
+  int major_ = 0, minor_ = 0, processors_ = 0;
+  OwnedCudnn cudnn_;
+  OwnedBlas blas_;
+};
+
+}  // namespace trainctl::cuda

@@ -1,0 +1,65 @@
+// Marks in page-locked memory that the GPU writes across the bus.
+#include "core/backend/cuda/runtime/marks.h"
+
+#include "core/backend/cuda/device/clock.h"
+#include "core/backend/cuda/device/launch.h"
+#include "core/backend/cuda/runtime/handle.h"
+#include "core/backend/cuda/runtime/streams.h"
+
+namespace trainctl::cuda {
+namespace {
+
+__global__ void set_mark(volatile unsigned long long* times, volatile int* last, int mark) {
+  times[mark] = nanoseconds();
+  *last = mark;
+}
+
+// As long as the host takes to queue an op of several kernels.
+constexpr unsigned long long held_nanoseconds = 50000;
+
+__global__ void spin() {
+  const unsigned long long start = nanoseconds();
+  while (nanoseconds() - start < held_nanoseconds) {
+  }
+}
+
+class MappedMarks final : public Marks {
+ public:
+  explicit MappedMarks(int count) {
+    // Marks may come with the first run that is captured.
+    load_kernel(set_mark);
+    load_kernel(spin);
+    void* memory = nullptr;
+    const auto bytes = (static_cast<std::size_t>(count) + 1) * sizeof(unsigned long long);
+    check(cudaHostAlloc(&memory, bytes, cudaHostAllocMapped), "cudaHostAlloc");
+    memory_.reset(memory);
+    times_ = static_cast<volatile unsigned long long*>(memory);
+    for (int i = 0; i <= count; ++i) times_[i] = 0;
+    last_ = reinterpret_cast<volatile int*>(times_ + count);
+    *last_ = -1;
+    void* seen = nullptr;
+    check(cudaHostGetDevicePointer(&seen, memory, 0), "cudaHostGetDevicePointer");
+    device_times_ = static_cast<volatile unsigned long long*>(seen);
+    device_last_ = reinterpret_cast<volatile int*>(device_times_ + count);
+  }
+
+  void set(int mark, Stream& stream) override {
+    launch(set_mark, 1, 1, stream_of(stream), device_times_, device_last_, mark);
+  }
+  void hold(Stream& stream) override { launch(spin, 1, 1, stream_of(stream)); }
+  double seconds(int mark) const override { return 1e-9 * static_cast<double>(times_[mark]); }
+  int last() const override { return *last_; }
+
+ private:
+  std::unique_ptr<void, Destroy<cudaFreeHost>> memory_;
+  volatile unsigned long long* times_ = nullptr;  // as the host sees them
+  volatile int* last_ = nullptr;
+  volatile unsigned long long* device_times_ = nullptr;  // as the GPU does
+  volatile int* device_last_ = nullptr;
+};
+
+}  // namespace
+
+std::unique_ptr<Marks> make_marks(int count) { return std::make_unique<MappedMarks>(count); }
+
+}  // namespace trainctl::cuda

@@ -1,0 +1,46 @@
+// The host's waits: spinning, with a look around every millisecond.
+#include "core/backend/cuda/runtime/waits.h"
+
+#include <sched.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "core/backend/cuda/runtime/check.h"
+
+namespace trainctl::cuda {
+
+void Waits::add(Watch& watch) {
+  if (std::find(watches_.begin(), watches_.end(), &watch) == watches_.end()) watches_.push_back(&watch);
+}
+
+void Waits::remove(Watch& watch) { std::erase(watches_, &watch); }
+
+void Waits::await(cudaError_t (*query)(void*), void* object, std::string_view call) {
+  using Clock = std::chrono::steady_clock;
+  const auto start = Clock::now();
+  auto next_look = start + std::chrono::milliseconds(1);
+  cudaError_t status = query(object);
+  for (; status == cudaErrorNotReady; status = query(object)) {
+    cudaGetLastError();  // which would be this, and is no error
+    const auto now = Clock::now();
+    if (now - start > std::chrono::milliseconds(1)) sched_yield();  // host work may need this core
+    if (now < next_look) continue;
+    const auto waited = std::chrono::duration_cast<std::chrono::milliseconds>(now - start);
+    for (Watch* watch : watches_) watch->look(waited);
+    next_look = now + std::chrono::milliseconds(1);
+  }
+  check(status, call);
+}
+
+void Waits::fail(std::exception_ptr error) {
+  const std::lock_guard lock(mutex_);
+  if (!error_) error_ = std::move(error);
+}
+
+void Waits::rethrow() {
+  const std::lock_guard lock(mutex_);
+  if (error_) std::rethrow_exception(std::exchange(error_, nullptr));
+}
+
+}  // namespace trainctl::cuda

@@ -1,0 +1,144 @@
+// Static memory by greedy best fit: blocks in a fixed order, each into the smallest gap that is free while it lives.
+// Several orders are tried and the smallest arena is taken, since none is the best for every network.
+#include "core/compile/liveness.h"
+
+#include <algorithm>
+#include <functional>
+#include <limits>
+#include <map>
+#include <numeric>
+#include <tuple>
+
+#include "core/base/checked.h"
+#include "core/base/error.h"
+
+namespace trainctl {
+namespace {
+
+// Lifetimes that continue each other, as one.
+struct Block {
+  std::int64_t bytes = 0;  // aligned
+  int first = 0;
+  int last = 0;
+};
+
+// The block of each lifetime; lifetimes continue only earlier-born ones, but may stand in any order.
+std::vector<Block> merge(std::span<const Lifetime> lifetimes, std::int64_t alignment, std::vector<int>& block_of) {
+  std::vector<Block> blocks;
+  block_of.assign(lifetimes.size(), -1);
+  const std::function<int(std::size_t)> visit = [&](std::size_t i) {
+    if (block_of[i] >= 0) return block_of[i];
+    const Lifetime& lifetime = lifetimes[i];
+    require(lifetime.bytes >= 0 && lifetime.first <= lifetime.last, "a lifetime has bytes and ends after its start");
+    if (lifetime.continues < 0) {
+      blocks.push_back({round_up(lifetime.bytes, alignment), lifetime.first, lifetime.last});
+      return block_of[i] = static_cast<int>(blocks.size()) - 1;
+    }
+    const Lifetime& before = lifetimes[static_cast<std::size_t>(lifetime.continues)];
+    require(before.bytes == lifetime.bytes && before.last == lifetime.first,
+            "a lifetime continues one of equal size that ends where it begins");
+    const int block = visit(static_cast<std::size_t>(lifetime.continues));
+    Block& whole = blocks[static_cast<std::size_t>(block)];
+    whole.last = std::max(whole.last, lifetime.last);
+    return block_of[i] = block;
+  };
+  for (std::size_t i = 0; i < lifetimes.size(); ++i) visit(i);
+  return blocks;
+}
+
+std::int64_t most_alive(const std::vector<Block>& blocks) {
+  std::map<int, std::int64_t> change;
+  for (const Block& block : blocks) {
+    change[block.first] = checked_add(change[block.first], block.bytes);
+    change[block.last + 1] -= block.bytes;
+  }
+  std::int64_t alive = 0, most = 0;
+  for (const auto& [time, bytes] : change) most = std::max(most, alive = checked_add(alive, bytes));
+  return most;
+}
+
+struct Placed {
+  std::vector<std::int64_t> offsets;
+  std::int64_t bytes = 0;
+};
+
+Placed place(const std::vector<Block>& blocks, const std::vector<int>& order) {
+  struct Taken {
+    std::int64_t begin = 0, end = 0;
+    int first = 0, last = 0;
+  };
+  Placed result{std::vector<std::int64_t>(blocks.size()), 0};
+  std::vector<Taken> by_offset;  // placed so far; side by side, since every block looks at all of them
+  for (int b : order) {
+    const Block& block = blocks[static_cast<std::size_t>(b)];
+    if (block.bytes == 0) continue;
+    std::int64_t best = -1, smallest = std::numeric_limits<std::int64_t>::max(), end = 0;
+    for (const Taken& other : by_offset) {
+      if (block.first > other.last || other.first > block.last) continue;
+      const std::int64_t gap = other.begin - end;
+      if (gap >= block.bytes && gap < smallest) {
+        smallest = gap;
+        best = end;
+      }
+      end = std::max(end, other.end);
+    }
+    const std::int64_t begin = best >= 0 ? best : end;
+    const Taken taken{begin, checked_add(begin, block.bytes), block.first, block.last};
+    result.offsets[static_cast<std::size_t>(b)] = begin;
+    result.bytes = std::max(result.bytes, taken.end);
+    const auto behind = std::upper_bound(by_offset.begin(), by_offset.end(), taken,
+                                         [](const Taken& a, const Taken& c) { return a.begin < c.begin; });
+    by_offset.insert(behind, taken);
+  }
+  return result;
+}
+
+}  // namespace
+
+ArenaPlan plan_arena(std::span<const Lifetime> lifetimes, std::int64_t alignment) {
+  require(alignment >= 1, "an alignment is positive");
+  std::vector<int> block_of;
+  const std::vector<Block> blocks = merge(lifetimes, alignment, block_of);
+  const std::int64_t lower_bound = most_alive(blocks);
+
+  using Rank = std::tuple<std::int64_t, std::int64_t, int>;
+  const std::function<Rank(const Block&)> ranks[] = {
+      [](const Block& b) {
+        return Rank{-b.bytes, -(b.last - b.first), b.first};
+      },  // largest first
+      [](const Block& b) {
+        return Rank{-(b.last - b.first), -b.bytes, b.first};
+      },  // longest first
+      [](const Block& b) {
+        return Rank{-saturated_multiply(b.bytes, b.last - b.first + 1), -b.bytes, b.first};
+      },
+      [](const Block& b) {
+        return Rank{b.first, -b.bytes, -b.last};
+      },  // as they come
+      [](const Block& b) {
+        return Rank{-b.last, -b.bytes, b.first};
+      },  // as they come, backwards
+  };
+  // Networks of thousands of layers are content with fewer orders: each takes the square of the blocks.
+  constexpr double most_looks = 2e8;
+  const double looks = static_cast<double>(blocks.size()) * static_cast<double>(blocks.size()) / 2;
+  int orders = 0;
+  Placed best;
+  best.bytes = -1;
+  std::vector<int> order(blocks.size());
+  for (const auto& rank : ranks) {
+    std::iota(order.begin(), order.end(), 0);
+    std::stable_sort(order.begin(), order.end(), [&](int a, int b) {
+      return rank(blocks[static_cast<std::size_t>(a)]) < rank(blocks[static_cast<std::size_t>(b)]);
+    });
+    Placed candidate = place(blocks, order);
+    if (best.bytes < 0 || candidate.bytes < best.bytes) best = std::move(candidate);
+    if (best.bytes == lower_bound || looks * ++orders > most_looks) break;
+  }
+
+  ArenaPlan plan{{}, best.bytes, lower_bound};
+  for (int block : block_of) plan.offsets.push_back(best.offsets[static_cast<std::size_t>(block)]);
+  return plan;
+}
+
+}  // namespace trainctl

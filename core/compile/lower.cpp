@@ -1,0 +1,156 @@
+// Lowering: asks for the kernel of each op, and joins what does not fit by reorders and compute copies.
+#include "core/compile/lower.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <string>
+#include <utility>
+
+#include "core/graph/ops/activations.h"
+#include "core/graph/ops/conv2d.h"
+#include "core/graph/ops/optimizers.h"
+#include "core/graph/ops/shaping.h"
+
+namespace trainctl {
+namespace {
+
+class Lowerer {
+ public:
+  Lowerer(Program program, Kernels& kernels) : kernels_(kernels), program_(std::move(program)) {
+    for (const Tensor& tensor : program_.tensors) lowered_.tensors.push_back({logical_layout(tensor.type)});
+    if (program_.find(Phase::copies) < 0) program_.segments.push_back({Phase::copies, {}, {}});
+    lowered_.copies_segment = program_.find(Phase::copies);
+    for (const Segment& segment : program_.segments) lowered_.segments.push_back({segment.phase, segment.variant, {}});
+  }
+
+  PlacedProgram run() {
+    kernels_.prepare(program_);
+    std::set<int> done;
+    for (const ScheduleItem& item : program_.schedule) {
+      const bool copies = item.segment == lowered_.copies_segment;
+      if (!copies && done.insert(item.segment).second) lower_segment(item.segment);
+    }
+    program_.segments.clear();
+    lowered_.program = std::move(program_);
+    return std::move(lowered_);
+  }
+
+ private:
+  void lower_segment(int index) {
+    segment_ = index;
+    reordered_.clear();
+    for (const Op& op : program_.segment(index).ops) lower_op(op);
+  }
+
+  void lower_op(Op op) {
+    if (op.def->trait() != OpTrait::kernel) {
+      if (op.def->trait() == OpTrait::alias) op.inputs[0] = in_layout(op.inputs[0], logical(op.inputs[0]), op);
+      append(segment_, std::move(op), {});
+      return;
+    }
+    if (const auto* gradient = op.get_if<Conv2dGradInput>();
+        gradient != nullptr && gradient->accumulate && !kernels_.adds_gradients()) {
+      return lower_apart(*gradient, op);
+    }
+    if (kernels_.updates_copies()) add_copies(op);
+    std::vector<Layout> present;
+    for (TensorId id : op.inputs) present.push_back(layout(id));
+    Lowering lowering = kernels_.lower(op, program_, present);
+    require(lowering.inputs.size() == op.inputs.size() && lowering.outputs.size() == op.outputs.size(),
+            "lowering of " + std::string(op.def->kind()) + " does not cover its tensors");
+    for (std::size_t i = 0; i < op.inputs.size(); ++i) op.inputs[i] = in_layout(op.inputs[i], lowering.inputs[i], op);
+    for (std::size_t i = 0; i < op.outputs.size(); ++i) {
+      layout(op.outputs[i]) = lowering.outputs[i];
+      forget_reordered(op.outputs[i]);
+    }
+    append(segment_, std::move(op), std::move(lowering));
+  }
+
+  // A gradient that adds to another one, as two ops.
+  void lower_apart(const Conv2dGradInput& gradient, const Op& op) {
+    Tensor part = program_.tensor(op.outputs[0]);
+    part.name += "/part";
+    const Layout logical = logical_layout(part.type);
+    const TensorId made = add(std::move(part), logical);
+    lower_op({std::make_shared<Conv2dGradInput>(gradient.window, gradient.groups, gradient.input),
+              {op.inputs[0], op.inputs[1]},
+              {made},
+              op.name,
+              op.place});
+    lower_op({std::make_shared<Add>(), {op.inputs[2], made}, op.outputs, op.name, op.place});
+  }
+
+  // An optimizer, which comes behind all that read parameters, gets their copies as further outputs.
+  void add_copies(Op& op) {
+    const auto* optimizer = op.get_if<OptimizerUpdate>();
+    if (optimizer == nullptr) return;
+    const auto def = std::make_shared<OptimizerUpdate>(*optimizer);
+    for (ComputeCopy& copy : lowered_.copies) {
+      for (const FlatEntry& entry : program_.flat.parameters) {
+        if (entry.parameter != copy.parameter || entry.gradient == no_tensor) continue;
+        copy.updated = true;
+        def->copies.push_back({entry.offset, program_.tensor(copy.tensor).type.shape, layout(copy.tensor)});
+        op.outputs.push_back(copy.tensor);
+      }
+    }
+    op.def = def;
+  }
+
+  // The tensor, or a copy of it in the wanted layout.
+  TensorId in_layout(TensorId id, const Layout& wanted, const Op& consumer) {
+    if (layout(id) == wanted) return id;
+    const Role role = program_.tensor(id).role;
+    const bool is_parameter = role == Role::parameter;
+    auto& known = is_parameter ? copies_ : reordered_;
+    const auto key = std::make_pair(id, std::string(name_of(wanted.dtype)) + ":" + wanted.format);
+    if (const auto found = known.find(key); found != known.end()) return found->second;
+
+    Tensor copy = program_.tensor(id);
+    copy.name += (is_parameter ? "/copy:" : "/reordered:") + key.second;
+    copy.type.dtype = wanted.dtype;
+    copy.role = is_parameter ? Role::copy : Role::activation;
+    copy.alias_of = no_tensor;
+    const TensorId target = add(std::move(copy), wanted);
+    known.emplace(key, target);
+
+    Op reorder{std::make_shared<Reorder>(wanted), {id}, {target}, consumer.name, consumer.place};
+    Lowering lowering = kernels_.lower(reorder, program_, {layout(id)});
+    if (is_parameter) lowered_.copies.push_back({target, id});
+    append(is_parameter ? lowered_.copies_segment : segment_, std::move(reorder), std::move(lowering));
+    return target;
+  }
+
+  // A tensor that is written again invalidates its reordered versions.
+  void forget_reordered(TensorId id) {
+    std::erase_if(reordered_, [id](const auto& entry) { return entry.first.first == id; });
+  }
+
+  void append(int segment, Op op, Lowering lowering) {
+    lowered_.segments[static_cast<std::size_t>(segment)].ops.push_back({std::move(op), std::move(lowering)});
+  }
+
+  TensorId add(Tensor tensor, const Layout& in) {
+    program_.tensors.push_back(std::move(tensor));
+    lowered_.tensors.push_back({in});
+    return static_cast<TensorId>(program_.tensors.size() - 1);
+  }
+
+  Layout& layout(TensorId id) { return lowered_.tensors[static_cast<std::size_t>(id)].layout; }
+  Layout logical(TensorId id) const { return logical_layout(program_.tensor(id).type); }
+
+  using Known = std::map<std::pair<TensorId, std::string>, TensorId>;
+
+  Kernels& kernels_;
+  Program program_;  // until all of its ops are lowered: a backend looks at what reads an op's outputs
+  PlacedProgram lowered_;
+  int segment_ = 0;  // that is being lowered
+  Known copies_;     // of parameters, for the whole program
+  Known reordered_;  // of activations, within one segment
+};
+
+}  // namespace
+
+PlacedProgram lower(Program program, Kernels& kernels) { return Lowerer(std::move(program), kernels).run(); }
+
+}  // namespace trainctl

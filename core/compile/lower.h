@@ -1,0 +1,25 @@
+// From a program to ops with kernels, joined by reorders where their layouts differ, and by compute copies of
+// parameters.
+#pragma once
+
+#include "core/compile/placed_program.h"
+
+namespace trainctl {
+
+// Who says how an op runs: a backend, or an assumption.
+class Kernels {
+ public:
+  virtual ~Kernels() = default;
+
+  // See Backend.
+  virtual void prepare(const Program& program) = 0;
+  virtual Lowering lower(const Op& op, const Program& program, const std::vector<Layout>& inputs) = 0;
+  virtual bool updates_copies() const = 0;
+  virtual bool adds_gradients() const = 0;
+};
+
+// Lowers all segments in the order in which they first run; tensors and workspaces have no places yet. Throws what the
+// kernels throw.
+PlacedProgram lower(Program program, Kernels& kernels);
+
+}  // namespace trainctl

@@ -1,0 +1,30 @@
+// Names of regions, and the work of ops.
+#include "core/compile/placed_program.h"
+
+#include <array>
+
+namespace trainctl {
+
+std::string_view name_of(Region region) {
+  static constexpr std::array<std::string_view, region_count> names{
+      "parameters",     "gradients", "optimizer state", "running statistics",
+      "compute copies", "scalars",   "batches",         "arena"};
+  return names[static_cast<std::size_t>(region)];
+}
+
+OpWork work_of(const PlacedProgram& program, const Op& op) {
+  OpWork work;
+  std::vector<TensorType> inputs, outputs;
+  for (TensorId id : op.inputs) {
+    inputs.push_back(program.program.tensor(id).type);
+    work.bytes += program.tensor(id).layout.bytes;
+  }
+  for (TensorId id : op.outputs) {
+    outputs.push_back(program.program.tensor(id).type);
+    work.bytes += program.tensor(id).layout.bytes;
+  }
+  work.flops = op.def->flops(inputs, outputs);
+  return work;
+}
+
+}  // namespace trainctl

@@ -1,0 +1,178 @@
+// Lifetimes of a slot's tensors and workspaces, and their places in one arena.
+#include "core/compile/slot.h"
+
+#include <algorithm>
+#include <map>
+
+#include "core/base/checked.h"
+#include "core/compile/liveness.h"
+
+namespace trainctl {
+namespace {
+
+// The order of one slot's ops. Variants of the backward segment run at the same moments, since only one of them runs
+// for a micro-batch; collectives take no moment. Moment 0 is before the first op, when the batch arrives.
+class Timeline {
+ public:
+  explicit Timeline(const PlacedProgram& placed) {
+    const auto& segments = placed.segments;
+    moments_.resize(segments.size());
+    int next = 1;
+    int backward_start = -1;
+    for (int s : order(placed)) {
+      const PlacedSegment& segment = segments[static_cast<std::size_t>(s)];
+      const bool variant = segment.phase == Phase::backward;
+      if (variant && backward_start < 0) backward_start = next;
+      int moment = variant ? backward_start : next;
+      for (const PlacedOp& placed_op : segment.ops) {
+        moments_[static_cast<std::size_t>(s)].push_back(moment);
+        if (placed_op.op.def->trait() == OpTrait::kernel) ++moment;
+      }
+      next = std::max(next, moment);
+    }
+    end_ = next;
+  }
+
+  int moment(std::size_t segment, std::size_t op) const { return moments_[segment][op]; }
+  int end() const { return end_; }
+
+ private:
+  // Segments in the order in which they first run; the copies segment, which may run on its own, last.
+  static std::vector<int> order(const PlacedProgram& placed) {
+    std::vector<int> order;
+    const auto add = [&order](int s) {
+      if (std::find(order.begin(), order.end(), s) == order.end()) order.push_back(s);
+    };
+    for (const ScheduleItem& item : placed.program.schedule) add(item.segment);
+    add(placed.copies_segment);
+    return order;
+  }
+
+  std::vector<std::vector<int>> moments_;
+  int end_ = 0;
+};
+
+// Lifetimes of the slot's tensors and workspaces of one program.
+class SlotPlanner {
+ public:
+  explicit SlotPlanner(PlacedProgram& placed)
+      : placed_(placed), timeline_(placed), lifetime_of_(placed.tensors.size(), -1) {}
+
+  std::int64_t plan() {
+    arrive_inputs();
+    for_each_op([this](std::size_t s, std::size_t o, const Op& op) { touch(op, timeline_.moment(s, o)); });
+    keep_predictions();
+    for_each_op([this](std::size_t s, std::size_t o, const Op& op) { reuse(op, timeline_.moment(s, o)); });
+    for_each_op([this](std::size_t s, std::size_t o, const Op&) { add_workspace(s, o); });
+    const ArenaPlan arena = plan_arena(lifetimes_, place_alignment);
+    write_places(arena);
+    return arena.bytes;
+  }
+
+ private:
+  template <class Visit>
+  void for_each_op(Visit visit) {
+    const auto& segments = placed_.segments;
+    for (std::size_t s = 0; s < segments.size(); ++s) {
+      for (std::size_t o = 0; o < segments[s].ops.size(); ++o) visit(s, o, segments[s].ops[o].op);
+    }
+  }
+
+  // The tensor whose memory this one is, or no_tensor where it does not lie in the slot.
+  TensorId owner(TensorId id) const {
+    while (id != no_tensor && placed_.program.tensor(id).alias_of != no_tensor)
+      id = placed_.program.tensor(id).alias_of;
+    if (id == no_tensor) return no_tensor;
+    const Role role = placed_.program.tensor(id).role;
+    return role == Role::activation || role == Role::input ? id : no_tensor;
+  }
+
+  Lifetime& lifetime(TensorId id) { return lifetimes_[static_cast<std::size_t>(index(id))]; }
+  int& index(TensorId id) { return lifetime_of_[static_cast<std::size_t>(id)]; }
+
+  void live_at(TensorId tensor, int moment) {
+    const TensorId id = owner(tensor);
+    if (id == no_tensor) return;
+    if (index(id) < 0) {
+      index(id) = static_cast<int>(lifetimes_.size());
+      lifetimes_.push_back({placed_.tensor(id).layout.bytes, moment, moment, -1});
+    }
+    lifetime(id).first = std::min(lifetime(id).first, moment);
+    lifetime(id).last = std::max(lifetime(id).last, moment);
+  }
+
+  void arrive_inputs() {
+    const BatchTensors& batch = placed_.program.batch;
+    for (TensorId id : {batch.inputs, batch.targets, batch.weights, batch.samples}) {
+      if (id != no_tensor) live_at(id, 0);
+    }
+  }
+
+  void touch(const Op& op, int moment) {
+    for (TensorId id : op.inputs) live_at(id, moment);
+    for (TensorId id : op.outputs) live_at(id, moment);
+  }
+
+  // The network's output is read by the host after an evaluation.
+  void keep_predictions() {
+    const Program& program = placed_.program;
+    if (program.step.predictions != no_tensor && program.step.learning_rate == no_tensor) {
+      live_at(program.step.predictions, timeline_.end());
+    }
+  }
+
+  // An output takes the memory of an input that ends here, where the op allows it and both lie alike.
+  void reuse(const Op& op, int moment) {
+    for (const InPlace& pair : op.def->in_place()) {
+      const TensorId from = owner(op.inputs[static_cast<std::size_t>(pair.input)]);
+      const TensorId to = owner(op.outputs[static_cast<std::size_t>(pair.output)]);
+      if (from == no_tensor || to == no_tensor || from == to || lifetime(to).continues >= 0) continue;
+      const bool alike =
+          placed_.tensor(from).layout == placed_.tensor(to).layout &&
+          lifetime(from).bytes == lifetime(to).bytes;
+      const bool read_once =
+          std::count_if(op.inputs.begin(), op.inputs.end(), [&](TensorId id) { return owner(id) == from; }) == 1;
+      if (!alike || !read_once || lifetime(from).last != moment || lifetime(to).first != moment || continued_[from])
+        continue;
+      lifetime(to).continues = index(from);
+      continued_[from] = true;
+    }
+  }
+
+  // Ops of variants at the same moment share one workspace.
+  void add_workspace(std::size_t segment, std::size_t op) {
+    const std::int64_t bytes = placed_.segments[segment].ops[op].lowering.workspace_bytes;
+    if (bytes == 0) return;
+    const int moment = timeline_.moment(segment, op);
+    const auto [entry, added] = workspace_at_.try_emplace(moment, static_cast<int>(lifetimes_.size()));
+    if (added) lifetimes_.push_back({0, moment, moment, -1});
+    Lifetime& shared = lifetimes_[static_cast<std::size_t>(entry->second)];
+    shared.bytes = std::max(shared.bytes, bytes);
+  }
+
+  void write_places(const ArenaPlan& arena) {
+    for (std::size_t id = 0; id < lifetime_of_.size(); ++id) {
+      const TensorId memory = owner(static_cast<TensorId>(id));
+      if (memory == no_tensor || index(memory) < 0) continue;
+      placed_.tensors[id].offset = arena.offsets[static_cast<std::size_t>(index(memory))];
+    }
+    for_each_op([&](std::size_t s, std::size_t o, const Op&) {
+      PlacedOp& op = placed_.segments[s].ops[o];
+      if (op.lowering.workspace_bytes == 0) return;
+      op.workspace = arena.offsets[static_cast<std::size_t>(workspace_at_.at(timeline_.moment(s, o)))];
+    });
+  }
+
+  PlacedProgram& placed_;
+  Timeline timeline_;
+  std::vector<int> lifetime_of_;  // by tensor: its lifetime, -1 where it has none
+  std::vector<Lifetime> lifetimes_;
+  std::map<TensorId, bool> continued_;
+  std::map<int, int> workspace_at_;  // by moment
+};
+
+}  // namespace
+
+std::int64_t place_slot(PlacedProgram& program) { return round_up(SlotPlanner(program).plan(), place_alignment); }
+
+}  // namespace trainctl

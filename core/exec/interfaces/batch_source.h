@@ -1,0 +1,94 @@
+// What training needs of data: a source of batches. Declared here, implemented by io/loader.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/backend/memory.h"
+#include "core/graph/ops/normalize.h"
+#include "core/metrics/target_form.h"
+#include "core/tensor/shape.h"
+#include "core/tensor/view.h"
+
+namespace trainctl {
+
+// What the model needs to know of a data set: found out by io, or stated by the config.
+struct DataInfo {
+  Shape sample;              // after the transforms: [28, 28, 1]
+  SampleFormat format;       // of the samples in batches
+  std::int64_t classes = 0;  // 0: targets are values
+  Shape target;              // of one sample: scalar for a class, [K] for values
+  LabelMode label_mode = LabelMode::integer;
+  std::vector<std::string> class_names;  // may be empty
+  std::int64_t training_samples = 0;
+  std::int64_t validation_samples = 0;  // 0: no validation
+  std::string fingerprint;              // of what the samples are: warns on a resume with other data
+  std::vector<std::string> warnings;    // of what is not read, or likely a mistake, each with its remedy
+};
+
+// The position in the data: with the seed all that a resume needs. `offset` counts samples of the epoch over all ranks.
+struct DataPosition {
+  std::uint64_t seed = 0;
+  std::int64_t epoch = 0;
+  std::int64_t offset = 0;
+
+  bool operator==(const DataPosition&) const = default;
+};
+
+// One rank's share of a global batch, in host memory that stays valid until the next call of next().
+struct Batch {
+  View inputs;             // [n, sample...], of DataInfo::format's dtype
+  View targets;            // int32 [n] or float32 [n, K]: as the TargetForm says that was asked for
+  View weights;            // float32 [n]: 0 for a skipped sample
+  View samples;            // int64 [n]: numbers in the data set
+  std::int64_t count = 0;  // n, of this rank; may be 0
+  std::int64_t global_count = 0;
+  DataPosition position;  // of the first sample of the global batch
+  bool last_of_epoch = false;
+  double waited_seconds = 0;  // how long next() waited for the data
+  bool host_memory = false;   // the inputs lie in memory of Backend::allocate_host()
+  // False where the data did not come and a stop was requested: inputs and targets are zero, weights are NaN, so that a
+  // step with it is left out on all ranks. Every later batch of the source is so too.
+  bool complete = true;
+};
+
+// Memory for batches: Backend::allocate_host(), from which devices copy beside their work. Null: any memory.
+using AllocateBatch = std::function<Memory(std::int64_t bytes)>;
+
+// Which share of each global batch a rank takes: samples [rank * B / ranks, (rank + 1) * B / ranks) of the B.
+struct DataShare {
+  int rank = 0;
+  int ranks = 1;
+};
+
+class BatchSource {
+ public:
+  virtual ~BatchSource() = default;
+
+  // The next global batch's share. After the last batch of an epoch the next epoch begins, in its own order.
+  // Throws Error{data} that names the file or the sample.
+  virtual const Batch& next() = 0;
+  // The position after the batch that next() returned last: what a checkpoint keeps.
+  virtual DataPosition position() const = 0;
+  virtual std::int64_t samples_per_epoch() const = 0;
+  // Global batch size of full batches, and of the last one of an epoch (equal where it is full).
+  virtual std::int64_t batch_size() const = 0;
+  virtual std::int64_t last_batch_size() const = 0;
+  // Bytes of host memory that its batches lie in, of this rank: those that are prepared ahead included.
+  virtual std::int64_t batch_bytes() const = 0;
+};
+
+// The share of rank r of a global batch of B samples: first sample and count; counts differ by one at most.
+struct Share {
+  std::int64_t first = 0;
+  std::int64_t count = 0;
+};
+inline Share share_of(std::int64_t batch, const DataShare& who) {
+  const std::int64_t first = batch * who.rank / who.ranks;
+  return {first, batch * (who.rank + 1) / who.ranks - first};
+}
+
+}  // namespace trainctl

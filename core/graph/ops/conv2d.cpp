@@ -1,0 +1,82 @@
+// Rules of convolutions.
+#include "core/graph/ops/conv2d.h"
+
+#include "core/graph/graph.h"
+#include "core/graph/ops/attributes.h"
+#include "core/graph/ops/backward.h"
+
+namespace trainctl {
+namespace {
+
+// Two for each product of an output element with a window element; products with padding are counted.
+double convolution_flops(const Shape& y, const Shape& kernel) {
+  return 2.0 * static_cast<double>(y.count()) * static_cast<double>(kernel[0] * kernel[1] * kernel[2]);
+}
+
+std::string convolution_attributes(const Window& window, std::int64_t groups, AttributeText rest) {
+  AttributeText text;
+  text.word(to_string(window));
+  if (groups != 1) text.value("groups", groups);
+  return text.word(rest.text()).text();
+}
+
+}  // namespace
+
+std::string Conv2d::attributes() const {
+  AttributeText text;
+  add_function(text, function);
+  return convolution_attributes(window, groups, text);
+}
+
+std::vector<TensorType> Conv2d::outputs(std::span<const TensorType> inputs) const {
+  const Shape& x = inputs[0].shape;
+  const Shape& kernel = inputs[1].shape;
+  require(x.rank() == 4 && kernel.rank() == 4 && x[3] == kernel[2] * groups && kernel[3] % groups == 0 &&
+              kernel[0] == window.size[0] && kernel[1] == window.size[1],
+          "conv2d: x, kernel and window do not fit");
+  require(inputs.size() == 2 || inputs[2].shape == Shape{kernel[3]}, "conv2d: the bias does not fit the kernel");
+  return {{{x[0], window.output(0, x[1]), window.output(1, x[2]), kernel[3]}, inputs[0].dtype}};
+}
+
+double Conv2d::flops(std::span<const TensorType> inputs, std::span<const TensorType> outputs) const {
+  return convolution_flops(outputs[0].shape, inputs[1].shape);
+}
+
+void Conv2d::differentiate(const Op& op, Differentiator& differentiator) const {
+  differentiate_linear(
+      op, gradient_before(function, op, differentiator),
+      [&] { return std::make_shared<Conv2dGradInput>(window, groups, differentiator.tensor(op.inputs[0]).type.shape); },
+      [&](bool bias) { return std::make_shared<Conv2dGradWeights>(window, groups, bias, differentiator.accumulate()); },
+      differentiator);
+}
+
+std::string Conv2dGradInput::attributes() const {
+  return convolution_attributes(window, groups, AttributeText().flag("accumulate", accumulate));
+}
+
+std::vector<InPlace> Conv2dGradInput::in_place() const { return in_place_of(accumulate); }
+
+std::vector<TensorType> Conv2dGradInput::outputs(std::span<const TensorType> inputs) const {
+  return {{input, inputs[0].dtype}};
+}
+
+double Conv2dGradInput::flops(std::span<const TensorType> inputs, std::span<const TensorType>) const {
+  return convolution_flops(inputs[0].shape, inputs[1].shape);
+}
+
+std::string Conv2dGradWeights::attributes() const {
+  return convolution_attributes(window, groups, AttributeText().flag("bias", bias).flag("accumulate", accumulate));
+}
+
+std::vector<TensorType> Conv2dGradWeights::outputs(std::span<const TensorType> inputs) const {
+  const std::int64_t in = inputs[0].shape[3], out = inputs[1].shape[3];
+  std::vector<TensorType> types{{{window.size[0], window.size[1], in / groups, out}, DType::float32}};
+  if (bias) types.push_back({{out}, DType::float32});
+  return types;
+}
+
+double Conv2dGradWeights::flops(std::span<const TensorType> inputs, std::span<const TensorType> outputs) const {
+  return convolution_flops(inputs[1].shape, outputs[0].shape);
+}
+
+}  // namespace trainctl

@@ -1,0 +1,73 @@
+// Rules of dense layers.
+#include "core/graph/ops/dense.h"
+
+#include "core/graph/graph.h"
+#include "core/graph/ops/attributes.h"
+#include "core/graph/ops/backward.h"
+
+namespace trainctl {
+namespace {
+
+double matrix_flops(std::int64_t rows, std::int64_t inner, std::int64_t columns) {
+  return 2.0 * static_cast<double>(rows) * static_cast<double>(inner) * static_cast<double>(columns);
+}
+
+}  // namespace
+
+std::string Dense::attributes() const {
+  AttributeText text;
+  add_function(text, function);
+  return text.text();
+}
+
+std::vector<TensorType> Dense::outputs(std::span<const TensorType> inputs) const {
+  const TensorType& x = inputs[0];
+  const Shape& kernel = inputs[1].shape;
+  require(x.shape.rank() == 2 && kernel.rank() == 2 && x.shape[1] == kernel[0], "dense: x and kernel do not fit");
+  require(inputs.size() == 2 || inputs[2].shape == Shape{kernel[1]}, "dense: the bias does not fit the kernel");
+  return {{{x.shape[0], kernel[1]}, x.dtype}};
+}
+
+double Dense::flops(std::span<const TensorType> inputs, std::span<const TensorType> outputs) const {
+  return matrix_flops(outputs[0].shape[0], inputs[0].shape[1], outputs[0].shape[1]);
+}
+
+void Dense::differentiate(const Op& op, Differentiator& differentiator) const {
+  differentiate_linear(
+      op, gradient_before(function, op, differentiator), [] { return std::make_shared<DenseGradInput>(); },
+      [&](bool bias) { return std::make_shared<DenseGradWeights>(bias, differentiator.accumulate()); }, differentiator);
+}
+
+std::string DenseGradInput::attributes() const {
+  AttributeText text;
+  add_function(text, function);
+  return text.flag("accumulate", accumulate).text();
+}
+
+std::vector<InPlace> DenseGradInput::in_place() const { return in_place_of(accumulate); }
+
+std::vector<TensorType> DenseGradInput::outputs(std::span<const TensorType> inputs) const {
+  require(!accumulate || function.kind == ActivationKind::none, "dense_grad_input: adds, or has an activation");
+  return {{{inputs[0].shape[0], inputs[1].shape[0]}, inputs[0].dtype}};
+}
+
+double DenseGradInput::flops(std::span<const TensorType> inputs, std::span<const TensorType> outputs) const {
+  return matrix_flops(outputs[0].shape[0], inputs[0].shape[1], outputs[0].shape[1]);
+}
+
+std::string DenseGradWeights::attributes() const {
+  return AttributeText().flag("bias", bias).flag("accumulate", accumulate).text();
+}
+
+std::vector<TensorType> DenseGradWeights::outputs(std::span<const TensorType> inputs) const {
+  const std::int64_t in = inputs[0].shape[1], out = inputs[1].shape[1];
+  std::vector<TensorType> types{{{in, out}, DType::float32}};
+  if (bias) types.push_back({{out}, DType::float32});
+  return types;
+}
+
+double DenseGradWeights::flops(std::span<const TensorType> inputs, std::span<const TensorType>) const {
+  return matrix_flops(inputs[0].shape[1], inputs[0].shape[0], inputs[1].shape[1]);
+}
+
+}  // namespace trainctl

@@ -1,0 +1,51 @@
+// Dense layers, forward and backward.
+// Kernels and biases are float32 parameters; a backend that computes in another dtype or layout asks for a compute copy
+// when it lowers the op. x, y, dx, dy share one dtype (float32, bfloat16, float16).
+#pragma once
+
+#include "core/graph/ops/activations.h"
+
+namespace trainctl {
+
+// y = f(x kernel + bias). Inputs: x [N, in], kernel [in, out], bias [out] (optional). Outputs: y [N, out].
+struct Dense final : OpDef {
+  ActivationFunction function;
+
+  explicit Dense(ActivationFunction f = {}) : function(f) {}
+  std::string_view kind() const override { return "dense"; }
+  std::string attributes() const override;
+  std::vector<TensorType> outputs(std::span<const TensorType> inputs) const override;
+  double flops(std::span<const TensorType> inputs, std::span<const TensorType> outputs) const override;
+  void differentiate(const Op& op, Differentiator& differentiator) const override;
+};
+
+// dx = dy kernel^T, times f' of the previous op's activation, or added to another gradient of x; not both. Inputs:
+// dy [N, out], kernel [in, out], and, where function is not none, the y that the previous op's activation produced, or
+// where it accumulates, what is added to (both like dx). Outputs: dx [N, in]. In place on what is added to.
+struct DenseGradInput final : OpDef {
+  ActivationFunction function;  // the previous op's activation whose gradient is fused; set by the fusion pass
+  bool accumulate = false;      // set by the fusion pass
+
+  explicit DenseGradInput(ActivationFunction f = {}, bool a = false) : function(f), accumulate(a) {}
+  std::string_view kind() const override { return "dense_grad_input"; }
+  std::string attributes() const override;
+  std::vector<TensorType> outputs(std::span<const TensorType> inputs) const override;
+  double flops(std::span<const TensorType> inputs, std::span<const TensorType> outputs) const override;
+  std::vector<InPlace> in_place() const override;
+};
+
+// dkernel (+)= x^T dy, dbias (+)= sum of dy over samples. Inputs: x [N, in], dy [N, out].
+// Outputs: dkernel float32 [in, out], dbias float32 [out] (where bias). They are sums over the samples of the
+// micro-batch.
+struct DenseGradWeights final : OpDef {
+  bool bias = true;
+  bool accumulate = false;  // add to what the outputs hold (micro-batches after the first)
+
+  DenseGradWeights(bool b, bool a) : bias(b), accumulate(a) {}
+  std::string_view kind() const override { return "dense_grad_weights"; }
+  std::string attributes() const override;
+  std::vector<TensorType> outputs(std::span<const TensorType> inputs) const override;
+  double flops(std::span<const TensorType> inputs, std::span<const TensorType> outputs) const override;
+};
+
+}  // namespace trainctl

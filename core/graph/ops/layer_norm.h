@@ -1,0 +1,41 @@
+// Layer normalisation over the last dimension (Ba, Kiros and Hinton, 2016):
+// y = gamma * (x - mean) / sqrt(variance + epsilon) + beta, by the statistics of each row.
+#pragma once
+
+#include "core/graph/op.h"
+
+namespace trainctl {
+
+struct LayerNormAttributes {
+  float epsilon = 1e-3f;
+  bool scale = true;   // gamma; where false the op has no such input (and no dgamma output)
+  bool center = true;  // beta; likewise
+};
+
+// Inputs: x [..., C], [gamma], [beta] (float32 [C]). Outputs: y, like x, then mean and 1 / sqrt(variance + epsilon) of
+// each row, float32 [...]; the variance is the biased one.
+struct LayerNorm final : OpDef {
+  LayerNormAttributes a;
+
+  explicit LayerNorm(LayerNormAttributes attributes) : a(attributes) {}
+  std::string_view kind() const override { return "layer_norm"; }
+  std::string attributes() const override;
+  std::vector<TensorType> outputs(std::span<const TensorType> inputs) const override;
+  double flops(std::span<const TensorType> inputs, std::span<const TensorType> outputs) const override;
+  void differentiate(const Op& op, Differentiator& differentiator) const override;
+};
+
+// Inputs: dy, x, [gamma], and what LayerNorm found of each row. Outputs: dx, [dgamma], [dbeta] (float32 [C], sums over
+// the rows).
+struct LayerNormGrad final : OpDef {
+  LayerNormAttributes a;
+  bool accumulate = false;  // dgamma and dbeta add to what is there
+
+  LayerNormGrad(LayerNormAttributes attributes, bool add) : a(attributes), accumulate(add) {}
+  std::string_view kind() const override { return "layer_norm_grad"; }
+  std::string attributes() const override;
+  std::vector<TensorType> outputs(std::span<const TensorType> inputs) const override;
+  double flops(std::span<const TensorType> inputs, std::span<const TensorType> outputs) const override;
+};
+
+}  // namespace trainctl

@@ -1,0 +1,50 @@
+// Rules of the optimizers' op.
+#include "core/graph/ops/optimizers.h"
+
+#include <algorithm>
+
+#include "core/graph/ops/attributes.h"
+
+namespace trainctl {
+
+std::vector<std::string> state_names(const OptimizerRule& rule) {
+  return std::visit(
+      [](const auto& r) {
+        std::vector<std::string> names;
+        for (std::size_t k = 0; k < r.state_names.size(); ++k) {
+          if (r.kept() >> k & 1u) names.emplace_back(r.state_names[k]);
+        }
+        return names;
+      },
+      rule);
+}
+
+std::string OptimizerUpdate::attributes() const {
+  AttributeText text;
+  std::visit(
+      [&]<class Rule>(const Rule& r) {
+        text.word(Rule::name);
+        const Rule defaults;
+        Rule::options([&](const char* name, auto member, const char*, const Range&) {
+          if (r.*member != defaults.*member) text.value(name, r.*member);
+        });
+      },
+      rule);
+  if (clip_norm != 0) text.value("clip_norm", clip_norm);
+  if (weight_decay != 0) text.value("weight_decay", weight_decay);
+  for (const UpdateRange& range : ranges) {
+    text.word(format("[{},{}){}", range.offset, range.offset + range.count, range.decay ? "" : " no decay"));
+  }
+  if (!copies.empty()) text.value("copies", copies.size());
+  return text.text();
+}
+
+std::vector<TensorType> OptimizerUpdate::outputs(std::span<const TensorType>) const {
+  std::int64_t end = 0;
+  for (const UpdateRange& range : ranges) end = std::max(end, range.offset + range.count);
+  std::vector<TensorType> types(1 + state_names(rule).size(), {{end}, DType::float32});
+  for (const UpdateCopy& copy : copies) types.push_back({copy.shape, copy.layout.dtype});
+  return types;
+}
+
+}  // namespace trainctl

@@ -1,0 +1,59 @@
+// Optimizers.
+//
+// They work on flat regions: one tensor of role parameter, gradient (its tail: role reduced) or state covers a whole
+// region, and the tensors of single parameters are views of it. Counts and offsets are elements.
+#pragma once
+
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "core/graph/op.h"
+#include "core/graph/ops/optimizers/adam.h"
+#include "core/graph/ops/optimizers/lamb.h"
+#include "core/graph/ops/optimizers/rmsprop.h"
+#include "core/graph/ops/optimizers/sgd.h"
+#include "core/tensor/layout.h"
+
+namespace trainctl {
+
+// A run of the flat layout whose parameters are updated alike.
+struct UpdateRange {
+  std::int64_t offset = 0;
+  std::int64_t count = 0;
+  bool decay = true;  // whether weight decay applies
+};
+
+// A compute copy that an optimizer writes as it changes the parameter.
+struct UpdateCopy {
+  std::int64_t offset = 0;  // of the parameter
+  Shape shape;
+  Layout layout;
+};
+
+// The optimizers that there are; each is a file in core/graph/ops/optimizers/ (see rule.h there).
+using OptimizerRule = std::variant<Sgd, Adam, AdamW, RmsProp, Lamb>;
+
+// A step of an optimizer. Inputs: the gradient region, learning rate (float32 scalar), step (int64 scalar, from 0),
+// count (reduced sum of weights, float32), agree flags, gradient norm. Outputs: the parameter region, the regions of
+// the states that the rule keeps, and the copies; outputs() states the part of each region that the ranges reach. g =
+// gradient / count, scaled by min(1, clip_norm / norm) where clip_norm > 0. Nothing changes when the flag
+// agree_not_finite is set, the gradient norm is not finite, or count is 0.
+struct OptimizerUpdate final : OpDef {
+  OptimizerRule rule;
+  std::vector<UpdateRange> ranges;  // each a whole parameter, where the rule is by parameter
+  float clip_norm = 0;              // 0: none
+  float weight_decay = 0;
+  // Whole parameters that train; by lowering, for backends that write them (Backend::updates_copies).
+  std::vector<UpdateCopy> copies;
+
+  explicit OptimizerUpdate(OptimizerRule r = Sgd{}) : rule(std::move(r)) {}
+  std::string_view kind() const override { return "optimizer"; }
+  std::string attributes() const override;
+  std::vector<TensorType> outputs(std::span<const TensorType> inputs) const override;
+};
+
+// Names of the states that a rule keeps: "momentum", or "m" and "v".
+std::vector<std::string> state_names(const OptimizerRule& rule);
+
+}  // namespace trainctl

@@ -1,0 +1,40 @@
+// LAMB (You et al., 2020: "Large batch optimization for deep learning"): Adam's step with decoupled weight decay, its
+// length for each parameter that of the parameter: u = m_hat / (sqrt(v_hat) + epsilon) + weight_decay w;
+// w -= rate |w| / |u| u.
+#pragma once
+
+#include "core/graph/ops/optimizers/adam.h"
+
+namespace trainctl {
+
+struct Lamb : AdamMoments {
+  static constexpr const char* name = "lamb";
+  static constexpr const char* meaning =
+      "LAMB (You et al., 2020), for large batches: Adam's step, as long for each parameter as the parameter itself.";
+  static constexpr const char* decay_meaning =
+      "Decoupled decay: weight_decay w is part of the step before its length is set.";
+  static constexpr double weight_decay = 0;
+  static constexpr bool by_parameter = true;
+
+  TRAINCTL_KERNEL_FUNCTION float direction(const float* factors, float decay, float gradient, float weight,
+                                           float* states) const {
+    average(gradient, states);
+    return direction_of(factors, decay, weight, states);
+  }
+  // 1 where either norm is 0: a parameter that begins at zero must be able to leave it.
+  TRAINCTL_KERNEL_FUNCTION float ratio(float weight_norm, float direction_norm) const {
+    return weight_norm > 0 && direction_norm > 0 ? weight_norm / direction_norm : 1.0f;
+  }
+  TRAINCTL_KERNEL_FUNCTION void apply(const float* factors, float rate, float decay, float, float& weight,
+                                      float* states) const {
+    weight -= rate * direction_of(factors, decay, weight, states);
+  }
+
+ private:
+  TRAINCTL_KERNEL_FUNCTION float direction_of(const float* factors, float decay, float weight,
+                                              const float* states) const {
+    return states[0] * factors[0] / (sqrtf(states[1] * factors[1]) + epsilon) + decay * weight;
+  }
+};
+
+}  // namespace trainctl

@@ -1,0 +1,47 @@
+// RMSprop (Hinton's lecture 6e, 2012; centered: Graves, 2013), by PyTorch's formula with Keras' names and defaults:
+// s = rho s + (1 - rho) g g; u = g / (sqrt(s [- a a]) + epsilon); w -= rate (momentum m + u).
+#pragma once
+
+#include <array>
+
+#include "core/graph/ops/optimizers/rule.h"
+
+namespace trainctl {
+
+struct RmsProp {
+  float rho = 0.9f;
+  float momentum = 0;
+  float epsilon = 1e-7f;
+  bool centered = false;
+
+  static constexpr const char* name = "rmsprop";
+  static constexpr const char* meaning = "RMSprop: the gradient over the root of a running average of its squares.";
+  static constexpr const char* decay_meaning = "L2 penalty: weight_decay w is added to the gradient.";
+  static constexpr double learning_rate = 0.001, weight_decay = 0;
+  static constexpr std::array state_names{"mean_square", "momentum", "mean_gradient"};
+  static constexpr unsigned always_kept = 0b001;
+  static constexpr int factors = 0;
+  static constexpr bool by_parameter = false;
+
+  template <class Key>
+  static void options(const Key& key) {
+    key("rho", &RmsProp::rho, "Decay of the average of squared gradients.", from_zero_to_below(1));
+    key("momentum", &RmsProp::momentum, "Share of the last step that is kept.", from_zero_to_below(1));
+    key("epsilon", &RmsProp::epsilon, "Added to the root of the average, as in PyTorch; Keras adds it under the root.",
+        more_than(0));
+    key("centered", &RmsProp::centered, "Whether the average is that of the gradient's variance.", {});
+  }
+  unsigned kept() const { return 0b001 | (momentum > 0 ? 0b010 : 0) | (centered ? 0b100 : 0); }
+
+  TRAINCTL_KERNEL_FUNCTION void step(const float*, float rate, float decay, float gradient, float& weight,
+                                     float* states) const {
+    const float g = gradient + decay * weight;
+    states[0] = rho * states[0] + (1.0f - rho) * g * g;
+    states[2] = rho * states[2] + (1.0f - rho) * g;
+    const float variance = states[0] - (centered ? states[2] * states[2] : 0.0f);
+    states[1] = momentum * states[1] + g / (sqrtf(variance > 0 ? variance : 0.0f) + epsilon);
+    weight -= rate * states[1];
+  }
+};
+
+}  // namespace trainctl

@@ -1,0 +1,40 @@
+// Borders of zeros around images, and their removal; each is the other's gradient.
+#pragma once
+
+#include <array>
+
+#include "core/graph/op.h"
+
+namespace trainctl {
+
+// Pixels at the borders of an image.
+struct Borders {
+  std::array<std::int64_t, 2> before{0, 0};  // above, to the left
+  std::array<std::int64_t, 2> after{0, 0};   // below, to the right
+};
+
+// Inputs: x [N, H, W, C]. Outputs: y [N, above + H + below, left + W + right, C], zero where x is not.
+struct Pad2d final : OpDef {
+  Borders borders;
+
+  explicit Pad2d(Borders b) : borders(b) {}
+  std::string_view kind() const override { return "pad2d"; }
+  std::string attributes() const override;
+  std::vector<TensorType> outputs(std::span<const TensorType> inputs) const override;
+  double flops(std::span<const TensorType>, std::span<const TensorType>) const override { return 0; }
+  void differentiate(const Op& op, Differentiator& differentiator) const override;
+};
+
+// Inputs: x [N, H, W, C]. Outputs: y [N, H - above - below, W - left - right, C].
+struct Crop2d final : OpDef {
+  Borders borders;
+
+  explicit Crop2d(Borders b) : borders(b) {}
+  std::string_view kind() const override { return "crop2d"; }
+  std::string attributes() const override;
+  std::vector<TensorType> outputs(std::span<const TensorType> inputs) const override;
+  double flops(std::span<const TensorType>, std::span<const TensorType>) const override { return 0; }
+  void differentiate(const Op& op, Differentiator& differentiator) const override;
+};
+
+}  // namespace trainctl

@@ -1,0 +1,69 @@
+// Rules of pooling.
+#include "core/graph/ops/pool2d.h"
+
+#include "core/graph/graph.h"
+#include "core/graph/ops/attributes.h"
+
+namespace trainctl {
+namespace {
+
+AttributeText describe(PoolMode mode, const Window& window) {
+  return AttributeText().word(mode == PoolMode::max ? "max" : "average").word(to_string(window));
+}
+
+}  // namespace
+
+std::string Pool2d::attributes() const { return describe(mode, window).flag("training", training).text(); }
+
+std::vector<TensorType> Pool2d::outputs(std::span<const TensorType> inputs) const {
+  const Shape& x = inputs[0].shape;
+  require(x.rank() == 4, "pool2d: x is no batch of images");
+  const Shape y{x[0], window.output(0, x[1]), window.output(1, x[2]), x[3]};
+  std::vector<TensorType> types{{y, inputs[0].dtype}};
+  if (training && mode == PoolMode::max) types.push_back({y, DType::uint8});
+  return types;
+}
+
+double Pool2d::flops(std::span<const TensorType>, std::span<const TensorType> outputs) const {
+  return static_cast<double>(outputs[0].shape.count()) * static_cast<double>(window.size[0]) *
+         static_cast<double>(window.size[1]);
+}
+
+void Pool2d::differentiate(const Op& op, Differentiator& differentiator) const {
+  std::vector<TensorId> inputs{differentiator.gradient_of(op.outputs[0])};
+  if (mode == PoolMode::max) inputs.push_back(op.outputs.at(1));
+  auto def = std::make_shared<Pool2dGrad>(mode, window, differentiator.tensor(op.inputs[0]).type.shape);
+  differentiator.contribute(op.inputs[0], differentiator.emit(std::move(def), inputs, op)[0]);
+}
+
+std::string Pool2dGrad::attributes() const { return describe(mode, window).value("input", to_string(input)).text(); }
+
+std::vector<TensorType> Pool2dGrad::outputs(std::span<const TensorType> inputs) const {
+  return {{input, inputs[0].dtype}};
+}
+
+std::vector<TensorType> GlobalAveragePool2d::outputs(std::span<const TensorType> inputs) const {
+  const Shape& x = inputs[0].shape;
+  require(x.rank() == 4, "global_average_pool2d: x is no batch of images");
+  return {{{x[0], x[3]}, inputs[0].dtype}};
+}
+
+double GlobalAveragePool2d::flops(std::span<const TensorType> inputs, std::span<const TensorType>) const {
+  return static_cast<double>(inputs[0].shape.count());
+}
+
+void GlobalAveragePool2d::differentiate(const Op& op, Differentiator& differentiator) const {
+  auto def = std::make_shared<GlobalAveragePool2dGrad>(differentiator.tensor(op.inputs[0]).type.shape);
+  const TensorId dy = differentiator.gradient_of(op.outputs[0]);
+  differentiator.contribute(op.inputs[0], differentiator.emit(std::move(def), {dy}, op)[0]);
+}
+
+std::string GlobalAveragePool2dGrad::attributes() const {
+  return AttributeText().value("input", to_string(input)).text();
+}
+
+std::vector<TensorType> GlobalAveragePool2dGrad::outputs(std::span<const TensorType> inputs) const {
+  return {{input, inputs[0].dtype}};
+}
+
+}  // namespace trainctl

@@ -1,0 +1,36 @@
+// Running statistics of batch normalisation: sums of a batch's, and their way into the moving ones.
+#pragma once
+
+#include <utility>
+#include <vector>
+
+#include "core/graph/op.h"
+
+namespace trainctl {
+
+// Adds a batch's statistics, times the sum w of its sample weights, to the sums that are reduced with the gradients:
+// divided by the reduced count they are the weighted mean, skipped samples or not. Inputs: any number of values [C]
+// (means and variances of one layer or many), then the weights float32 [N]. Outputs: w times each of the values (role
+// reduced).
+struct AccumulateStatistics final : OpDef {
+  bool accumulate = false;  // add to what the outputs hold
+
+  explicit AccumulateStatistics(bool add) : accumulate(add) {}
+  std::string_view kind() const override { return "accumulate_statistics"; }
+  std::string attributes() const override;
+  std::vector<TensorType> outputs(std::span<const TensorType> inputs) const override;
+};
+
+// moving = momentum * moving + (1 - momentum) * sum / count, for each of a number of statistics. Inputs: the reduced
+// sums [C], then count and agree flags. Outputs: the moving statistics [C], in the order of their sums. Gated like the
+// optimizers by agree_not_finite.
+struct UpdateStatistics final : OpDef {
+  std::vector<float> momenta;  // of each statistic
+
+  explicit UpdateStatistics(std::vector<float> of_each) : momenta(std::move(of_each)) {}
+  std::string_view kind() const override { return "update_statistics"; }
+  std::string attributes() const override;
+  std::vector<TensorType> outputs(std::span<const TensorType> inputs) const override;
+};
+
+}  // namespace trainctl
