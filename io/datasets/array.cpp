@@ -95,7 +95,9 @@ std::string describe(const Array& array) {
 
 class ArrayDataset final : public Dataset {
  public:
-  ArrayDataset(Array x, Array y, const StatedFacts& stated) : x_(std::move(x)), y_(std::move(y)), size_(x_.shape[0]) {
+  ArrayDataset(Array x, Array y, const StatedFacts& stated, std::vector<std::string> class_names)
+      : x_(std::move(x)), y_(std::move(y)), size_(x_.shape[0]) {
+    facts_.class_names = std::move(class_names);
     facts_.sample = x_.shape.rank() == 1 ? Shape{1} : x_.shape.without_front();
     count_ = facts_.sample.count();
     const bool other_rank = stated.sample && stated.sample->rank() != facts_.sample.rank();
@@ -146,9 +148,12 @@ class ArrayDataset final : public Dataset {
     const std::optional<std::int64_t> classes = stated.known_classes();
     const std::int64_t each = y_.shape.count() / size_;
     if (each == 0) data_error(y_.path, format("of shape {} holds no values", to_string(y_.shape)));
-    if (is_integer(y_.type) && each == 1 && classes != 0 && (classes || !stated.regression)) {
+    const bool named = !facts_.class_names.empty();
+    if (is_integer(y_.type) && each == 1 && classes != 0 && (classes || named || !stated.regression)) {
       labels_ = read_labels(y_, stated);
-      facts_.classes = classes.value_or(1 + *std::max_element(labels_.begin(), labels_.end()));
+      const std::int64_t found =
+          named ? std::ssize(facts_.class_names) : 1 + *std::max_element(labels_.begin(), labels_.end());
+      facts_.classes = classes.value_or(found);
       return;
     }
     if (classes.value_or(0) > 0) {
@@ -210,9 +215,10 @@ std::int64_t checked_bytes(const Shape& shape, std::int64_t element_bytes, const
   return bytes;
 }
 
-std::shared_ptr<const Dataset> array_dataset(Array x, Array y, const StatedFacts& stated) {
+std::shared_ptr<const Dataset> array_dataset(Array x, Array y, const StatedFacts& stated,
+                                             std::vector<std::string> class_names) {
   if (x.shape.rank() == 0 || x.shape.count() == 0) data_error(x.path, "holds no samples");
-  return std::make_shared<ArrayDataset>(std::move(x), std::move(y), stated);
+  return std::make_shared<ArrayDataset>(std::move(x), std::move(y), stated, std::move(class_names));
 }
 
 }  // namespace trainctl

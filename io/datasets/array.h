@@ -39,7 +39,9 @@ std::int64_t checked_bytes(const Shape& shape, std::int64_t element_bytes, const
 // A data set of samples x [n, ...] and targets y [n], [n, 1] or [n, K]. Integer targets of one value each are classes,
 // unless the config states `classes: 0`, or states nothing and the loss takes values; others are values. Samples get
 // the shape that the config states where that has another rank and as many elements: 784 values are an image of
-// 28x28x1. Throws Error{data} where lengths differ or labels are out of range.
-std::shared_ptr<const Dataset> array_dataset(Array x, Array y, const StatedFacts& stated);
+// 28x28x1. `class_names`, where the classes have some, say how many there are. Throws Error{data} where lengths differ
+// or labels are out of range.
+std::shared_ptr<const Dataset> array_dataset(Array x, Array y, const StatedFacts& stated,
+                                             std::vector<std::string> class_names = {});
 
 }  // namespace trainctl

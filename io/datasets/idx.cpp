@@ -6,6 +6,7 @@
 
 #include "core/base/format.h"
 #include "io/datasets/inflate.h"
+#include "io/datasets/options.h"
 
 namespace trainctl {
 namespace {
@@ -67,6 +68,19 @@ std::string existing(const std::string& folder, const std::string& name) {
              "that TRAINCTL_DATA names (default: data)");
 }
 
+struct IdxOptions final : DatasetOptions {
+  std::shared_ptr<const Dataset> open(const DataLocation& where, PartKind part, const StatedFacts& known,
+                                      std::uint64_t) const override {
+    StatedFacts stated = known;
+    stated.regression = false;  // a file of labels holds classes
+    IdxFiles files{where.images.text, where.labels.text};
+    if (!where.path.empty()) files = find_mnist_files(where.path.text, part == PartKind::training ? "train" : "t10k");
+    if (files.images.empty() || files.labels.empty())
+      throw Error(ErrorKind::config, "idx needs `path`, or `images` and `labels`");
+    return idx_dataset(files.images, files.labels, stated);
+  }
+};
+
 }  // namespace
 
 Array read_idx(const std::string& path) {
@@ -99,6 +113,14 @@ std::shared_ptr<const Dataset> idx_dataset(const std::string& images, const std:
 IdxFiles find_mnist_files(const std::string& folder, const std::string& prefix) {
   if (!is_folder(folder)) existing(folder, prefix + "-images-idx3-ubyte");
   return {existing(folder, prefix + "-images-idx3-ubyte"), existing(folder, prefix + "-labels-idx1-ubyte")};
+}
+
+Section idx_choice() {
+  return Keys<IdxOptions>("idx", "Files in MNIST's IDX format, .gz too.")
+      .key("path", &IdxOptions::path,
+           "A folder with MNIST's file names: train-* are read for training, t10k-* for validation and test.")
+      .key("images", &IdxOptions::images, "The file of samples; images of 28x28 are samples of 28x28x1.")
+      .key("labels", &IdxOptions::labels, "The file of labels, from 0.");
 }
 
 }  // namespace trainctl

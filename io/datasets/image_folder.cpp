@@ -13,6 +13,7 @@
 #include "core/base/hash.h"
 #include "io/datasets/fingerprint.h"
 #include "io/datasets/image_codec.h"
+#include "io/datasets/options.h"
 
 namespace trainctl {
 namespace {
@@ -188,10 +189,24 @@ class ImageFolder final : public Dataset {
   std::map<std::string, std::int64_t> others_;  // as in Listing
 };
 
+struct ImageFolderOptions final : DatasetOptions {
+  std::shared_ptr<const Dataset> open(const DataLocation& where, PartKind, const StatedFacts& stated,
+                                      std::uint64_t) const override {
+    if (where.path.empty()) throw Error(ErrorKind::config, "image_folder needs `path`");
+    return image_folder_dataset(where.path.text, stated);
+  }
+};
+
 }  // namespace
 
 std::shared_ptr<const Dataset> image_folder_dataset(const std::string& path, const StatedFacts& stated) {
   return std::make_shared<ImageFolder>(path, stated);
+}
+
+Section image_folder_choice() {
+  return Keys<ImageFolderOptions>("image_folder", "JPEG and PNG files in one folder for each class.")
+      .key("path", &ImageFolderOptions::path,
+           "The folder that holds the class folders; classes are in bytewise order of their names.");
 }
 
 }  // namespace trainctl

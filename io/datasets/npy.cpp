@@ -12,6 +12,7 @@
 #include "core/base/files.h"
 #include "core/base/format.h"
 #include "io/datasets/inflate.h"
+#include "io/datasets/options.h"
 #include "io/datasets/zip.h"
 
 namespace trainctl {
@@ -116,6 +117,32 @@ std::string lower_case(std::string text) {
   return text;
 }
 
+struct NpyOptions final : DatasetOptions {
+  std::shared_ptr<const Dataset> open(const DataLocation& where, PartKind part, const StatedFacts& stated,
+                                      std::uint64_t) const override {
+    if (where.path.empty()) {
+      if (where.x.empty() || where.y.empty()) throw Error(ErrorKind::config, "npy needs `path`, or `x` and `y`");
+      return array_dataset(read_npy(where.x.text), read_npy(where.y.text), stated);
+    }
+    const std::string& path = where.path.text;
+    const std::string ending = part == PartKind::training ? "_train" : "_test";
+    if (is_folder(path)) {
+      const std::string suffix = npy_in_folder(path, "x" + ending).empty() ? "" : ending;
+      const auto read = [&](const std::string& name) {
+        const std::string file = npy_in_folder(path, name + suffix);
+        if (file.empty()) {
+          data_error(path, format("has no file {}.npy", name + suffix),
+                     "save samples as x.npy and targets as y.npy, or name the files with `x` and `y`");
+        }
+        return read_npy(file);
+      };
+      return array_dataset(read("x"), read("y"), stated);
+    }
+    const std::string suffix = has_npz_array(path, "x" + ending) ? ending : "";
+    return array_dataset(read_npz(path, "x" + suffix), read_npz(path, "y" + suffix), stated);
+  }
+};
+
 }  // namespace
 
 std::optional<std::size_t> find_name(const std::vector<std::string>& names, const std::string& name) {
@@ -175,6 +202,15 @@ Array read_npz(const std::string& path, const std::string& name) {
   }
   array.bytes = zip_bytes(file, *member, array.path).part(start, values);
   return array;
+}
+
+Section npy_choice() {
+  return Keys<NpyOptions>("npy", "NumPy arrays: samples x [n, ...] and targets y, integers for classes or else values.")
+      .key("path", &NpyOptions::path,
+           "An .npz file with x and y, or x_train, y_train, x_test and y_test, or a folder with .npy files of these "
+           "names.")
+      .key("x", &NpyOptions::x, "The .npy file of samples.")
+      .key("y", &NpyOptions::y, "The .npy file of targets.");
 }
 
 }  // namespace trainctl

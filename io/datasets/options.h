@@ -1,4 +1,4 @@
-// The `dataset` of a config: where its samples lie and how they are opened. One struct and one line in the table each.
+// The `dataset` of a config: where its samples lie and how they are opened.
 #pragma once
 
 #include <cstdint>
@@ -31,7 +31,12 @@ struct DatasetOptions : Options, DataLocation {
                                               std::uint64_t seed) const = 0;
 };
 
-// The data sets that there are.
+// The data sets that there are, each in a file with its options.
+Section idx_choice();
+Section image_folder_choice();
+Section npy_choice();
+Section csv_choice();
+Section synthetic_choice();
 const ChoiceTable& dataset_choices();
 
 }  // namespace trainctl

@@ -1,5 +1,6 @@
 // Samples made from Philox blocks.
 #include "io/datasets/synthetic.h"
+#include "io/datasets/options.h"
 
 #include <unistd.h>
 
@@ -162,12 +163,33 @@ class SyntheticImages final : public SyntheticDataset {
   }
 };
 
+struct SyntheticOptions final : DatasetOptions {
+  SyntheticOptions() { samples = 1024; }
+
+  std::shared_ptr<const Dataset> open(const DataLocation& where, PartKind part, const StatedFacts& stated,
+                                      std::uint64_t seed) const override {
+    if (!stated.sample || !(stated.training || stated.classes)) {
+      throw Error(ErrorKind::config, "synthetic data needs `shape` and `classes`");
+    }
+    // Parts lie far from each other in the endless set.
+    const std::int64_t first = static_cast<std::int64_t>(part) * most_synthetic_samples;
+    return synthetic_dataset(*stated.sample, *stated.known_classes(), first, where.samples.value_or(*samples), seed);
+  }
+};
+
 }  // namespace
 
 std::shared_ptr<const Dataset> synthetic_dataset(const Shape& shape, std::int64_t classes, std::int64_t first,
                                                  std::int64_t size, std::uint64_t seed) {
   if (shape.rank() == 3) return std::make_shared<SyntheticImages>(shape, classes, first, size, seed);
   return std::make_shared<SyntheticValues>(shape, classes, first, size, seed);
+}
+
+Section synthetic_choice() {
+  return Keys<SyntheticOptions>(
+             "synthetic",
+             "Made-up samples that can be learnt, a function of the seed; needs `shape` and `classes` (0: values).")
+      .key("samples", &SyntheticOptions::samples, "Number of samples.", between(1, most_synthetic_samples));
 }
 
 }  // namespace trainctl

@@ -75,6 +75,14 @@ TEST_CASE("mutated files: idx, npy, npz, plain and compressed") {
            format("{{dataset: npy, path: {}, workers: 0}}", folder / "a.npz"), place);
 }
 
+TEST_CASE("mutated files: tables") {
+  const TempFolder folder;
+  const std::string config = format("{{dataset: csv, path: {}, workers: 0}}", folder / "t.csv");
+  campaign("a,\"b \"\"c\"\"\",y\n1,2.5,cat\n-3e2,\"4\",dog\n5,6,cat\n7,8,emu\n", folder / "t.csv", config,
+           folder.text());
+  campaign("a,b,y\n1,2.5,0\n-3e2,4,1\n5,6,2\n7,8,1\n", folder / "t.csv", config, folder.text());
+}
+
 TEST_CASE("mutated files: JPEG and PNG") {
   const TempFolder folder;
   write_file(folder / "b/1.png", png(16, 16, 2, random_bytes(768, 9)));

@@ -1,0 +1,317 @@
+// Reading tables.
+#include "io/datasets/csv.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <list>
+#include <map>
+#include <optional>
+#include <set>
+#include <string_view>
+
+#include "core/base/format.h"
+#include "core/spec/reader.h"
+#include "io/datasets/array.h"
+#include "io/datasets/inflate.h"
+#include "io/datasets/options.h"
+
+namespace trainctl {
+
+template <>
+struct Value<ColumnNames> {
+  using List = Value<std::vector<std::string>>;
+
+  static TypeInfo type() {
+    TypeInfo info = List::type();
+    info.single_item_allowed = true;
+    return info;
+  }
+  static bool read(const Node& node, Reader& reader, ColumnNames& value) {
+    if (!node.is_scalar()) return List::read(node, reader, value);
+    return Value<std::string>::read(node, reader, value.emplace_back());
+  }
+  static Node write(const ColumnNames& value) { return List::write(value); }
+};
+
+namespace {
+
+// Goes through a file's fields, line by line.
+class CsvReader {
+ public:
+  CsvReader(const std::string& path, char delimiter) : path_(path), delimiter_(delimiter), bytes_(open_data(path)) {
+    if (is_gzip(bytes_)) data_error(path, "is compressed", "unpack it with gunzip");
+    bytes_ = bytes_.loaded();
+    rest_ = {reinterpret_cast<const char*>(bytes_.in_memory()), static_cast<std::size_t>(bytes_.size())};
+    if (rest_.starts_with("\xEF\xBB\xBF")) rest_.remove_prefix(3);
+  }
+
+  // The fields of the next line that is not empty; false at the end. The views hold until the next call.
+  bool next(std::vector<std::string_view>& fields) {
+    fields.clear();
+    quoted_.clear();
+    while (!rest_.empty() && (rest_[0] == '\n' || rest_[0] == '\r')) take_line_end();
+    if (rest_.empty()) return false;
+    line_ = next_line_;
+    for (;;) {
+      fields.push_back(rest_[0] == '"' ? take_quoted() : take_plain());
+      if (rest_.empty()) return true;
+      if (rest_[0] != delimiter_) {
+        take_line_end();
+        return true;
+      }
+      rest_.remove_prefix(1);
+      if (rest_.empty() || rest_[0] == '\n' || rest_[0] == '\r') {  // an empty field at the end of the line
+        fields.push_back({});
+        take_line_end();
+        return true;
+      }
+    }
+  }
+
+  // Of the fields that were taken last, from 1.
+  std::int64_t line() const { return line_; }
+
+ private:
+  std::string_view take_plain() {
+    const char ends[] = {delimiter_, '\n', '\r'};
+    const std::size_t end = std::min(rest_.find_first_of({ends, sizeof ends}), rest_.size());
+    const std::string_view field = rest_.substr(0, end);
+    rest_.remove_prefix(end);
+    return field;
+  }
+
+  std::string_view take_quoted() {
+    std::string& field = quoted_.emplace_back();
+    rest_.remove_prefix(1);
+    for (;;) {
+      const std::size_t quote = rest_.find('"');
+      if (quote == std::string_view::npos) {
+        data_error(path_, format("line {}: a quotation mark is not closed", line_),
+                   "close it, or double it in the text");
+      }
+      next_line_ += std::count(rest_.begin(), rest_.begin() + static_cast<std::ptrdiff_t>(quote), '\n');
+      field += rest_.substr(0, quote);
+      rest_.remove_prefix(quote + 1);
+      if (!rest_.starts_with('"')) break;
+      field += '"';
+      rest_.remove_prefix(1);
+    }
+    if (!rest_.empty() && rest_[0] != delimiter_ && rest_[0] != '\n' && rest_[0] != '\r') {
+      data_error(path_, format("line {}: text follows a closing quotation mark", line_),
+                 "double quotation marks within the text");
+    }
+    return field;
+  }
+
+  void take_line_end() {
+    if (rest_.empty()) return;
+    rest_.remove_prefix(rest_.starts_with("\r\n") ? 2 : 1);
+    ++next_line_;
+  }
+
+  const std::string& path_;
+  char delimiter_;
+  Bytes bytes_;
+  std::string_view rest_;
+  std::list<std::string> quoted_;  // fields of this line that stand in quotes
+  std::int64_t line_ = 0, next_line_ = 1;
+};
+
+// The names of the columns, and which of them are taken.
+struct Columns {
+  std::vector<std::string> names;
+  std::vector<std::size_t> samples, targets;
+};
+
+std::size_t find_column(const std::vector<std::string>& names, const std::string& name, const std::string& path) {
+  const auto found = std::find(names.begin(), names.end(), name);
+  if (found != names.end()) return static_cast<std::size_t>(found - names.begin());
+  const std::size_t shown = std::min<std::size_t>(names.size(), 12);
+  const std::string has = join_or({names.begin(), names.begin() + static_cast<std::ptrdiff_t>(shown)});
+  throw Error(ErrorKind::config, format("{} has no column '{}'{}", path, name, suggestion(name, names)),
+              format("it has {}{}", has, shown < names.size() ? format(" and {} more", names.size() - shown) : ""));
+}
+
+Columns choose_columns(std::vector<std::string> names, const CsvFormat& format_, const std::string& path) {
+  Columns columns;
+  std::set<std::string> known;
+  for (const std::string& name : names) {
+    if (!known.insert(name).second) data_error(path, format("has two columns '{}'", name), "give each its own name");
+  }
+  for (const std::string& name : format_.target) columns.targets.push_back(find_column(names, name, path));
+  if (format_.target.empty()) columns.targets.push_back(names.size() - 1);
+  for (const std::string& name : format_.columns) columns.samples.push_back(find_column(names, name, path));
+  for (std::size_t i = 0; format_.columns.empty() && i < names.size(); ++i) {
+    const bool is_target = std::find(columns.targets.begin(), columns.targets.end(), i) != columns.targets.end();
+    if (!is_target) columns.samples.push_back(i);
+  }
+  if (columns.samples.empty()) data_error(path, "has no column beside its target", "a sample needs a value at least");
+  columns.names = std::move(names);
+  return columns;
+}
+
+std::string_view trimmed(std::string_view text) {
+  while (!text.empty() && (text.front() == ' ' || text.front() == '\t')) text.remove_prefix(1);
+  while (!text.empty() && (text.back() == ' ' || text.back() == '\t')) text.remove_suffix(1);
+  return text;
+}
+
+std::optional<float> number_in(std::string_view text) {
+  text = trimmed(text);
+  if (text.starts_with('+')) text.remove_prefix(1);
+  double value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  const auto narrow = static_cast<float>(value);
+  if (error != std::errc() || end != text.data() + text.size() || !std::isfinite(narrow)) return std::nullopt;
+  return narrow;
+}
+
+// The numbers of a column's values, a word each, and what they stand for.
+struct Words {
+  std::map<std::string, std::int32_t, std::less<>> numbers;  // in the order in which they come
+  std::vector<std::int32_t> of_samples;
+
+  void add(std::string_view word) {
+    auto found = numbers.find(word);
+    if (found == numbers.end()) found = numbers.emplace(word, static_cast<std::int32_t>(numbers.size())).first;
+    of_samples.push_back(found->second);
+  }
+};
+
+struct Table {
+  std::int64_t rows = 0;
+  std::vector<float> samples, targets;
+  Words words;                  // of a single target
+  std::int64_t first_word = 0;  // the first line whose target is no number; 0: none
+};
+
+Table read_table(CsvReader& reader, const Columns& columns, const std::string& path) {
+  Table table;
+  std::vector<std::string_view> fields;
+  while (reader.next(fields)) {
+    if (fields.size() != columns.names.size()) {
+      data_error(path, format("line {} has {} fields, not {}", reader.line(), fields.size(), columns.names.size()),
+                 "quote fields that hold the delimiter, or state another `delimiter`");
+    }
+    const auto refuse = [&](std::size_t column) {
+      const std::string_view text = trimmed(fields[column]);
+      const std::string where = format("line {}, column '{}'", reader.line(), columns.names[column]);
+      if (text.empty())
+        data_error(path, format("{} is empty", where), "leave out lines with missing values, or fill them");
+      data_error(path, format("{}: '{}' is no number", where, text.substr(0, 40)),
+                 "name the numeric columns with `columns`");
+    };
+    for (const std::size_t column : columns.samples) {
+      const std::optional<float> value = number_in(fields[column]);
+      if (!value) refuse(column);
+      table.samples.push_back(*value);
+    }
+    for (const std::size_t column : columns.targets) {
+      const std::optional<float> value = number_in(fields[column]);
+      const bool word = !value && columns.targets.size() == 1 && !trimmed(fields[column]).empty();
+      if (!value && !word) refuse(column);
+      if (word && table.first_word == 0) table.first_word = reader.line();
+      table.targets.push_back(value.value_or(0));
+      if (columns.targets.size() == 1) table.words.add(trimmed(fields[column]));
+    }
+    ++table.rows;
+  }
+  if (table.rows == 0) data_error(path, "has no line of values");
+  return table;
+}
+
+template <class T>
+Bytes bytes_of(std::vector<T> values) {
+  const auto owner = std::make_shared<const std::vector<T>>(std::move(values));
+  const auto* bytes = reinterpret_cast<const std::byte*>(owner->data());
+  return {std::shared_ptr<const std::byte>(owner, bytes), static_cast<std::int64_t>(owner->size() * sizeof(T))};
+}
+
+bool are_whole(const std::vector<float>& values) {
+  constexpr float most = 1 << 24;  // beyond it not every whole number is one of float32
+  return std::all_of(values.begin(), values.end(),
+                     [](float value) { return value == std::floor(value) && std::abs(value) <= most; });
+}
+
+// Class numbers by the bytewise order of the words, or by that of the training part.
+std::vector<std::int32_t> number_words(const Table& table, const StatedFacts& stated, const std::string& path,
+                                       std::vector<std::string>& class_names) {
+  for (const auto& [word, number] : table.words.numbers) class_names.push_back(word);
+  if (stated.training) class_names = stated.training->class_names;
+  std::vector<std::int32_t> classes(table.words.numbers.size());
+  for (const auto& [word, number] : table.words.numbers) {
+    const auto found = std::lower_bound(class_names.begin(), class_names.end(), word);
+    if (found == class_names.end() || *found != word) {
+      data_error(path, format("has the class '{}', which the training part has not", word));
+    }
+    classes[static_cast<std::size_t>(number)] = static_cast<std::int32_t>(found - class_names.begin());
+  }
+  std::vector<std::int32_t> labels;
+  for (const std::int32_t number : table.words.of_samples) labels.push_back(classes[static_cast<std::size_t>(number)]);
+  return labels;
+}
+
+struct CsvOptions final : DatasetOptions, CsvFormat {
+  std::shared_ptr<const Dataset> open(const DataLocation& where, PartKind, const StatedFacts& stated,
+                                      std::uint64_t) const override {
+    if (where.path.empty()) throw Error(ErrorKind::config, "csv needs `path`");
+    return csv_dataset(where.path.text, *this, stated);
+  }
+};
+
+}  // namespace
+
+std::shared_ptr<const Dataset> csv_dataset(const std::string& path, const CsvFormat& format_,
+                                           const StatedFacts& stated) {
+  CsvReader first_line(path, format_.delimiter[0]);
+  std::vector<std::string_view> fields;
+  if (!first_line.next(fields)) data_error(path, "holds no lines");
+  std::vector<std::string> names;
+  for (std::size_t i = 0; i < fields.size(); ++i) {
+    names.push_back(format_.header ? std::string(trimmed(fields[i])) : std::to_string(i + 1));
+  }
+  const Columns columns = choose_columns(std::move(names), format_, path);
+  CsvReader from_start(path, format_.delimiter[0]);
+  Table table = read_table(format_.header ? first_line : from_start, columns, path);
+  const auto width = static_cast<std::int64_t>(columns.samples.size());
+  Array x{path, {table.rows, width}, ElementType::float32, false, bytes_of(std::move(table.samples))};
+  const bool words = table.first_word > 0 || (stated.training && !stated.training->class_names.empty());
+  if (words) {
+    if (stated.known_classes() == 0) {
+      data_error(path, format("line {}, column '{}' is no number", table.first_word, columns.names[columns.targets[0]]),
+                 "leave `classes: 0` out: words are classes");
+    }
+    std::vector<std::string> class_names;
+    std::vector<std::int32_t> labels = number_words(table, stated, path, class_names);
+    Array y{path, {table.rows}, ElementType::int32, false, bytes_of(std::move(labels))};
+    return array_dataset(std::move(x), std::move(y), stated, std::move(class_names));
+  }
+  const auto each = static_cast<std::int64_t>(columns.targets.size());
+  if (each == 1 && are_whole(table.targets)) {
+    std::vector<std::int32_t> labels(table.targets.begin(), table.targets.end());
+    return array_dataset(std::move(x), {path, {table.rows}, ElementType::int32, false, bytes_of(std::move(labels))},
+                         stated);
+  }
+  return array_dataset(std::move(x),
+                       {path, {table.rows, each}, ElementType::float32, false, bytes_of(std::move(table.targets))},
+                       stated);
+}
+
+Section csv_choice() {
+  return Keys<CsvOptions>("csv", "A table: columns of numbers, and a target of words, class numbers or values.")
+      .key("path", &CsvOptions::path, "The file: a line for each sample.")
+      .key("target", &CsvOptions::target, "The column of the target, or several for values; default: the last one.")
+      .key("columns", &CsvOptions::columns, "The columns of a sample, in this order; default: all but the target.")
+      .key("delimiter", &CsvOptions::delimiter, "The character between fields.")
+      .key("header", &CsvOptions::header,
+           "Whether the first line names the columns; otherwise they are called \"1\", \"2\", and so on.")
+      .check([](const CsvOptions& options, const Node& node, Reader& reader) {
+        if (options.delimiter.size() == 1 && options.delimiter != "\"" && options.delimiter != "\n") return;
+        const Node* value = node.find("delimiter");
+        reader.error(value ? value->place : node.place,
+                     format("delimiter must be one character, not '{}'", options.delimiter));
+      });
+}
+
+}  // namespace trainctl
