@@ -11,19 +11,19 @@ namespace trainctl {
 // network.
 enum class FromLogits { automatic, yes, no };
 
+// Options that all losses share; the others are those of the rule (core/graph/ops/losses/).
 struct LossOptions : Options {
-  virtual LossKind kind() const = 0;
-  virtual FromLogits logits() const { return FromLogits::yes; }
-  virtual double smoothing() const { return 0; }
+  FromLogits from_logits = FromLogits::automatic;  // of losses that are linked by a softmax or sigmoid
+
+  virtual LossRule rule() const = 0;
 };
 
-// sparse_categorical_crossentropy, categorical_crossentropy, binary_crossentropy, mean_squared_error.
+// A choice for each rule: sparse_categorical_crossentropy, mean_squared_error, ...
 const ChoiceTable& loss_choices();
 
 // A loss, resolved against the network that it is put behind.
 struct ResolvedLoss {
-  LossKind kind = LossKind::mean_squared_error;
-  float label_smoothing = 0;
+  LossRule rule;
   // What stands at the end of the network and is left out in training, since the op takes logits
   // (BuildOptions::logits); it turns the op's input into the network's output for people: predictions, mean absolute
   // error.
@@ -36,6 +36,6 @@ ResolvedLoss resolve_loss(const Choice& choice, FinalActivation network, Reader&
 
 // The mean loss of a network that knows nothing yet, with an output [n, K]: the logarithm of the number of outcomes; 0
 // where nothing can be said.
-double chance_loss(LossKind loss, const Shape& output);
+double chance_loss(const LossRule& loss, const Shape& output);
 
 }  // namespace trainctl

@@ -26,8 +26,8 @@ Section top_k_keys() {
 
 // Why the metric cannot be, or "" where it can.
 std::string resolve(const Choice& choice, const ResolvedLoss& loss, std::int64_t width, ResolvedMetric& metric) {
-  const bool sparse = loss.kind == LossKind::sparse_categorical_crossentropy;
-  const bool binary = loss.kind == LossKind::binary_crossentropy;
+  const bool sparse = targets_of(loss.rule) == LossTargets::class_numbers;
+  const bool binary = targets_of(loss.rule) == LossTargets::labels;
   if (choice.name == "accuracy") {
     metric.kind = sparse   ? MetricKind::sparse_categorical_accuracy
                   : binary ? MetricKind::binary_accuracy

@@ -11,18 +11,17 @@ namespace {
 std::string outputs_text(std::int64_t width) { return format("{} output{}", width, width == 1 ? "" : "s"); }
 
 // The form of class numbers for the loss, or nothing where the output has another width.
-std::optional<TargetForm> form_of_classes(LossKind loss, std::int64_t width, std::int64_t classes) {
-  if (loss == LossKind::sparse_categorical_crossentropy) {
+std::optional<TargetForm> form_of_classes(LossTargets loss, std::int64_t width, std::int64_t classes) {
+  if (loss == LossTargets::class_numbers) {
     return width >= classes ? std::optional(TargetForm::class_number) : std::nullopt;
   }
-  const bool one_value =
-      (loss == LossKind::binary_crossentropy && classes <= 2) || loss == LossKind::mean_squared_error;
+  const bool one_value = (loss == LossTargets::labels && classes <= 2) || loss == LossTargets::values;
   if (width == 1 && one_value) return TargetForm::class_value;
   return width == classes ? std::optional(TargetForm::one_hot) : std::nullopt;
 }
 
 TargetForm match_classes(const ResolvedLoss& loss, std::int64_t width, const TargetFacts& targets, Reader& reader) {
-  const auto form = form_of_classes(loss.kind, width, targets.classes);
+  const auto form = form_of_classes(targets_of(loss.rule), width, targets.classes);
   const TargetForm stated = stated_form(targets.label_mode, targets.classes);
   if (targets.label_mode == LabelMode::integer || form == stated) {
     if (form) return *form;
@@ -32,7 +31,7 @@ TargetForm match_classes(const ResolvedLoss& loss, std::int64_t width, const Tar
   }
   const std::string_view mode = name_of(targets.label_mode);
   const std::string_view gives = stated == TargetForm::one_hot ? "one value for each class" : "0 or 1";
-  if (loss.kind == LossKind::sparse_categorical_crossentropy) {
+  if (targets_of(loss.rule) == LossTargets::class_numbers) {
     reader.error(
         loss.place,
         format("sparse_categorical_crossentropy takes class numbers, but data.label_mode: {} gives "
@@ -43,20 +42,20 @@ TargetForm match_classes(const ResolvedLoss& loss, std::int64_t width, const Tar
     reader.error(loss.place,
                  format("data.label_mode: {} gives {}, which does not fit {} with {}: leave label_mode out, "
                         "or give the network {}",
-                        mode, gives, name_of(loss.kind), outputs_text(width),
+                        mode, gives, name_of(loss.rule), outputs_text(width),
                         outputs_text(stated == TargetForm::one_hot ? targets.classes : 1)));
   }
   return stated;
 }
 
 void check_values(const ResolvedLoss& loss, std::int64_t width, const Shape& values, Reader& reader) {
-  if (loss.kind == LossKind::sparse_categorical_crossentropy) {
+  if (targets_of(loss.rule) == LossTargets::class_numbers) {
     reader.error(
         loss.place,
         "sparse_categorical_crossentropy takes class numbers, but the data's targets are values: store classes "
         "as integers from 0, or use a loss that takes values (mean_squared_error)");
   } else if (values.count() > 0 && values.count() != width) {
-    const bool one = loss.kind == LossKind::mean_squared_error && values.count() == 1;
+    const bool one = targets_of(loss.rule) == LossTargets::values && values.count() == 1;
     reader.error(
         loss.place,
         format("the data's targets are {} value{} for each sample, but the network has {}: let it end in {}{}",
@@ -75,20 +74,20 @@ TargetForm stated_form(LabelMode label_mode, std::int64_t classes) {
 }
 
 TargetForm match_targets(const ResolvedLoss& loss, const Shape& output, const TargetFacts& targets, Reader& reader) {
-  const bool sparse = loss.kind == LossKind::sparse_categorical_crossentropy;
+  const bool sparse = targets_of(loss.rule) == LossTargets::class_numbers;
   const TargetForm unknown = sparse ? TargetForm::class_number : TargetForm::values;
   if (output.rank() != 2) {
     reader.error(loss.place, format("{} takes one row of values for each sample, but the network ends in {}: end it "
                                     "with flatten or global_average_pooling2d and dense",
-                                    name_of(loss.kind), to_string(output.without_front())));
+                                    name_of(loss.rule), to_string(output.without_front())));
     return unknown;
   }
   const std::int64_t width = output[1];
-  if ((sparse || loss.kind == LossKind::categorical_crossentropy) && width < 2) {
+  if ((sparse || targets_of(loss.rule) == LossTargets::distributions) && width < 2) {
     reader.error(loss.place,
                  format("{} wants an output for each class, but the network has one output; for two classes "
                         "use binary_crossentropy or two outputs",
-                        name_of(loss.kind)));
+                        name_of(loss.rule)));
     return unknown;
   }
   if (targets.classes > 0) return match_classes(loss, width, targets, reader);
@@ -118,6 +117,6 @@ TensorType sample_target_type(TargetForm form, std::int64_t classes, const Shape
   return {values, DType::float32};
 }
 
-bool takes_values(const Choice& loss) { return loss.as<LossOptions>().kind() == LossKind::mean_squared_error; }
+bool takes_values(const Choice& loss) { return targets_of(loss.as<LossOptions>().rule()) == LossTargets::values; }
 
 }  // namespace trainctl

@@ -79,7 +79,7 @@ Builder::Builder(const ProgramSpec& spec, std::int64_t micro_batch, bool trainin
   program_.target_form = match_targets(loss_, output, {spec.classes, spec.target, spec.label_mode}, reader);
   metrics_ = resolve_metrics(spec.metrics, loss_, output, reader);
   if (!reader.ok()) return;
-  program_.chance_loss = chance_loss(loss_.kind, output);
+  program_.chance_loss = chance_loss(loss_.rule, output);
   add_tensors();
 }
 
@@ -187,7 +187,7 @@ std::vector<Op> Builder::sums(bool accumulate) const {
   std::vector<TensorId> outputs{step.loss, step.count};
   const bool scales = step.loss_scale != no_tensor;
   if (training_) outputs.push_back(scales ? unscaled_gradient_ : loss_gradient_);
-  ops.push_back({std::make_shared<Loss>(loss_.kind, loss_.label_smoothing, training_, accumulate),
+  ops.push_back({std::make_shared<Loss>(loss_.rule, training_, accumulate),
                  {graph_.output, batch.targets, batch.weights},
                  std::move(outputs),
                  "loss",

@@ -139,7 +139,7 @@ TEST_CASE("kernels allocate nothing, follow the slot, and repeat their bits") {
       {std::make_shared<BatchNorm>(BatchNormAttributes{1e-3f, false, false, false, true}), {x}},
       {std::make_shared<DenseGradWeights>(true, false),
        {random_value({64, 300}, dtype, 3), random_value({64, 100}, dtype, 4)}},
-      {std::make_shared<Loss>(LossKind::mean_squared_error, 0.0f, true, false),
+      {std::make_shared<Loss>(MeanSquaredError{}, true, false),
        {random_value({64, 10}, dtype, 5), random_value({64, 10}, DType::float32, 6),
         random_value({64}, DType::float32, 7)}},
   };

@@ -39,6 +39,16 @@ double binary(const Row& x, const Row& target, double smoothing) {
   return loss;
 }
 
+double huber(const Row& x, const Row& target, double) {
+  constexpr double delta = 1.5;
+  double loss = 0;
+  for (std::size_t k = 0; k < x.size(); ++k) {
+    const double far = std::abs(x[k] - target[k]);
+    loss += (far < delta ? far * far / 2 : delta * far - delta * delta / 2) / static_cast<double>(x.size());
+  }
+  return loss;
+}
+
 double squared(const Row& x, const Row& target, double) {
   double loss = 0;
   for (std::size_t k = 0; k < x.size(); ++k) loss += std::pow(x[k] - target[k], 2) / static_cast<double>(x.size());
@@ -62,18 +72,18 @@ Value weights() {
 TEST_CASE("losses and their gradients, by differences") {
   const auto backend = backend_under_test({.threads = 2});
   const DType dtype = GENERATE(DType::float32, DType::bfloat16);
-  const LossKind kind = GENERATE(LossKind::sparse_categorical_crossentropy, LossKind::categorical_crossentropy,
-                                 LossKind::binary_crossentropy, LossKind::mean_squared_error);
   const float smoothing = GENERATE(0.0f, 0.1f);
+  const std::vector<LossRule> rules{SparseCategoricalCrossentropy{{smoothing}}, CategoricalCrossentropy{{smoothing}},
+                                    BinaryCrossentropy{smoothing}, MeanSquaredError{}, Huber{1.5f}};
+  const LossRule& rule = rules[GENERATE(range(std::size_t{0}, std::size_t{5}))];
   const bool accumulate = GENERATE(false, true);
-  CAPTURE(name_of(dtype), name_of(kind), smoothing, accumulate);
-  const bool sparse = kind == LossKind::sparse_categorical_crossentropy;
+  CAPTURE(name_of(dtype), name_of(rule), smoothing, accumulate);
+  const bool sparse = targets_of(rule) == LossTargets::class_numbers;
   const Value x = random_value({samples, values}, dtype, 1, -4, 4), w = weights();
   const Value targets = sparse ? random_integers({samples}, DType::int32, 2, values)
                                : random_value({samples, values}, DType::float32, 2, 0, 1);
-  const auto loss_of = kind == LossKind::binary_crossentropy  ? binary
-                       : kind == LossKind::mean_squared_error ? squared
-                                                              : cross_entropy;
+  constexpr decltype(&binary) definitions[] = {cross_entropy, cross_entropy, binary, squared, huber};
+  const auto loss_of = definitions[rule.index()];
   double sum = accumulate ? 5 : 0, count = accumulate ? 3 : 0;
   Row gradient;
   for (std::size_t i = 0; i < samples; ++i) {
@@ -91,12 +101,12 @@ TEST_CASE("losses and their gradients, by differences") {
       v = middle;
     }
   }
-  const auto op = std::make_shared<Loss>(kind, smoothing, true, accumulate);
+  const auto op = std::make_shared<Loss>(rule, true, accumulate);
   const auto got = run_op(*backend, op, {x, targets, w}, {scalar(5), scalar(3)});
   CHECK(got[0].values[0] == Approx(sum).epsilon(1e-5));
   CHECK(got[1].values[0] == Approx(count));
   CHECK(largest_error(got[2], gradient) < (dtype == DType::float32 ? 1e-5 : 5e-3));
-  const auto evaluation = run_op(*backend, std::make_shared<Loss>(kind, smoothing, false, false), {x, targets, w});
+  const auto evaluation = run_op(*backend, std::make_shared<Loss>(rule, false, false), {x, targets, w});
   CHECK(evaluation[0].values[0] == Approx(sum - (accumulate ? 5 : 0)).epsilon(1e-5));
   CHECK(evaluation[1].values[0] == Approx(count - (accumulate ? 3 : 0)));
 }
@@ -107,7 +117,7 @@ TEST_CASE("a skipped sample may hold anything, and a counted one that is not fin
   Value targets = random_integers({samples}, DType::int32, 2, values);
   x.values[3 * values] = std::numeric_limits<double>::quiet_NaN();
   targets.values[3] = -7;
-  const auto op = std::make_shared<Loss>(LossKind::sparse_categorical_crossentropy, 0.0f, true, false);
+  const auto op = std::make_shared<Loss>(SparseCategoricalCrossentropy{}, true, false);
   const auto skipped = run_op(*backend, op, {x, targets, w});
   CHECK(std::isfinite(skipped[0].values[0]));
   for (double v : skipped[2].values) CHECK(std::isfinite(v));

@@ -178,14 +178,15 @@ TEST_CASE("cuda takes softmax, losses and metrics as the cpu does") {
         weights.values[static_cast<std::size_t>(samples / 2)] = samples > 1 ? 0 : 0.001;
         const bool add = n % 2 == 0, training = samples != 31;
         const std::vector<Value> sum{scalar(2)}, loss_sums{scalar(2), scalar(0.003)};
-        const auto loss = [&](LossKind kind, const Value& targets) {
-          const float smoothing = samples == 1 ? 0.0f : 0.1f;
-          both.run(std::make_shared<Loss>(kind, smoothing, training, add), {x, targets, weights}, loss_sums);
+        const auto loss = [&](const LossRule& rule, const Value& targets) {
+          both.run(std::make_shared<Loss>(rule, training, add), {x, targets, weights}, loss_sums);
         };
-        loss(LossKind::sparse_categorical_crossentropy, labels);
-        loss(LossKind::categorical_crossentropy, rows);
-        loss(LossKind::binary_crossentropy, rows);
-        loss(LossKind::mean_squared_error, rows);
+        const float smoothing = samples == 1 ? 0.0f : 0.1f;
+        loss(SparseCategoricalCrossentropy{{smoothing}}, labels);
+        loss(CategoricalCrossentropy{{smoothing}}, rows);
+        loss(BinaryCrossentropy{smoothing}, rows);
+        loss(MeanSquaredError{}, rows);
+        loss(Huber{2.0f}, rows);
         const auto metric = [&](MetricKind kind, const Value& targets) {
           both.run(std::make_shared<Metric>(kind, 3, add), {x, targets, weights}, sum);
         };

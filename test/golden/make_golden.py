@@ -360,9 +360,9 @@ def losses():
     """in: predictions, targets, sample weights. out: the weighted sum; din0 its gradient."""
     n, k = 7, 5
     for name in ("sparse_categorical_crossentropy", "categorical_crossentropy", "binary_crossentropy",
-                 "mean_squared_error"):
+                 "mean_squared_error", "huber", "huber_near"):
         for smoothing in (0.0, 0.125):
-            if smoothing and name == "mean_squared_error":
+            if smoothing and name in ("mean_squared_error", "huber", "huber_near"):
                 continue
             case = Case(f"loss_{name}" + ("_smoothed" if smoothing else ""))
             x = case.normal(n, k, scale=2)
@@ -385,7 +385,10 @@ def losses():
                 loss = F.binary_cross_entropy_with_logits(x, smoothed, reduction="none").mean(1)
             else:
                 targets = case.normal(n, k)
-                loss = F.mse_loss(x, targets, reduction="none").mean(1)
+                elements = {"mean_squared_error": lambda: F.mse_loss(x, targets, reduction="none"),
+                            "huber": lambda: F.huber_loss(x, targets, reduction="none"),
+                            "huber_near": lambda: F.huber_loss(x, targets, reduction="none", delta=4.0)}[name]()
+                loss = elements.mean(1)
             total = (loss * weights).sum()
             for i, value in enumerate((x, targets, weights)):
                 case.save(f"in{i}", value)

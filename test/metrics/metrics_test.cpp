@@ -64,7 +64,8 @@ TEST_CASE("a softmax or sigmoid at the end is folded into the loss it fits") {
 TEST_CASE("label smoothing reaches the loss") {
   Reader reader;
   const Choice choice = loss("categorical_crossentropy", "label_smoothing", "0.1");
-  CHECK(resolve_loss(choice, FinalActivation::none, reader).label_smoothing == 0.1f);
+  const ResolvedLoss resolved = resolve_loss(choice, FinalActivation::none, reader);
+  CHECK(std::get<CategoricalCrossentropy>(resolved.rule).label_smoothing == 0.1f);
 }
 
 TEST_CASE("accuracy is what the loss makes of it") {

@@ -19,17 +19,18 @@ namespace {
 
 struct LossCase {
   const char* name;
-  LossKind kind;
-  float smoothing = 0;
+  LossRule rule;
 };
-constexpr LossCase losses[] = {
-    {"loss_sparse_categorical_crossentropy", LossKind::sparse_categorical_crossentropy},
-    {"loss_sparse_categorical_crossentropy_smoothed", LossKind::sparse_categorical_crossentropy, 0.125f},
-    {"loss_categorical_crossentropy", LossKind::categorical_crossentropy},
-    {"loss_categorical_crossentropy_smoothed", LossKind::categorical_crossentropy, 0.125f},
-    {"loss_binary_crossentropy", LossKind::binary_crossentropy},
-    {"loss_binary_crossentropy_smoothed", LossKind::binary_crossentropy, 0.125f},
-    {"loss_mean_squared_error", LossKind::mean_squared_error},
+const LossCase losses[] = {
+    {"loss_sparse_categorical_crossentropy", SparseCategoricalCrossentropy{}},
+    {"loss_sparse_categorical_crossentropy_smoothed", SparseCategoricalCrossentropy{{0.125f}}},
+    {"loss_categorical_crossentropy", CategoricalCrossentropy{}},
+    {"loss_categorical_crossentropy_smoothed", CategoricalCrossentropy{{0.125f}}},
+    {"loss_binary_crossentropy", BinaryCrossentropy{}},
+    {"loss_binary_crossentropy_smoothed", BinaryCrossentropy{0.125f}},
+    {"loss_mean_squared_error", MeanSquaredError{}},
+    {"loss_huber", Huber{}},
+    {"loss_huber_near", Huber{4.0f}},
 };
 
 constexpr std::pair<const char*, MetricKind> metrics[] = {
@@ -91,7 +92,7 @@ TEST_CASE("losses and their gradients are PyTorch's") {
     CAPTURE(which.name, name_of(dtype));
     auto inputs = golden.numbered(std::string(which.name) + "/in");
     inputs[0] = in_dtype(inputs[0], dtype);
-    const auto def = std::make_shared<Loss>(which.kind, which.smoothing, true, false);
+    const auto def = std::make_shared<Loss>(which.rule, true, false);
     const auto outputs = run_op(*backend, def, inputs);
     check_close(outputs[0], golden.at(std::string(which.name) + "/out0"), DType::float32);
     check_close(outputs[2], golden.at(std::string(which.name) + "/din0"), dtype);

@@ -1,39 +1,40 @@
-// Rules of losses.
+// Rules of the losses' op.
 #include "core/graph/ops/losses.h"
 
 #include "core/graph/ops/attributes.h"
 
 namespace trainctl {
-namespace {
 
-TensorType scalar() { return {Shape{}, DType::float32}; }
+std::string_view name_of(const LossRule& rule) {
+  return std::visit([](const auto& r) -> std::string_view { return r.name; }, rule);
+}
 
-}  // namespace
+LossTargets targets_of(const LossRule& rule) {
+  return std::visit([](const auto& r) { return r.targets; }, rule);
+}
 
-std::string_view name_of(LossKind kind) {
-  switch (kind) {
-    case LossKind::sparse_categorical_crossentropy:
-      return "sparse_categorical_crossentropy";
-    case LossKind::categorical_crossentropy:
-      return "categorical_crossentropy";
-    case LossKind::binary_crossentropy:
-      return "binary_crossentropy";
-    case LossKind::mean_squared_error:
-      return "mean_squared_error";
-  }
-  return "?";
+LossLink link_of(const LossRule& rule) {
+  return std::visit([](const auto& r) { return r.link; }, rule);
 }
 
 std::string Loss::attributes() const {
   AttributeText text;
-  text.word(name_of(loss));
-  if (label_smoothing != 0) text.value("label_smoothing", label_smoothing);
+  std::visit(
+      [&]<class Rule>(const Rule& r) {
+        text.word(Rule::name);
+        const Rule defaults;
+        Rule::options([&](const char* name, auto member, const char*, const Range&) {
+          if (r.*member != defaults.*member) text.value(name, r.*member);
+        });
+      },
+      rule);
   return text.flag("training", training).flag("accumulate", accumulate).text();
 }
 
 std::vector<TensorType> Loss::outputs(std::span<const TensorType> inputs) const {
   require(inputs[0].shape.rank() == 2, "loss: predictions have the shape [N, K]");
-  std::vector<TensorType> types{scalar(), scalar()};
+  const TensorType scalar{Shape{}, DType::float32};
+  std::vector<TensorType> types{scalar, scalar};
   if (training) types.push_back(inputs[0]);
   return types;
 }

@@ -1,32 +1,37 @@
 // Losses, with their gradients: sums over samples, weighted by the sample weights, accumulated into
 // scalars of role reduced. The division by the global sum of weights happens after the reduction.
 //
-// Common inputs: predictions [N, K] (float32 or bfloat16), targets (int32 [N] where sparse, else float32 [N, K]),
-// weights float32 [N] (0 for a skipped sample). Sums are taken in float32 over one micro-batch.
+// Common inputs: predictions [N, K] (float32 or bfloat16), targets (int32 [N] for a loss of class numbers, else float32
+// [N, K]), weights float32 [N] (0 for a skipped sample). Sums are taken in float32 over one micro-batch.
 #pragma once
 
+#include <utility>
+#include <variant>
+
 #include "core/graph/op.h"
+#include "core/graph/ops/losses/binary_crossentropy.h"
+#include "core/graph/ops/losses/categorical_crossentropy.h"
+#include "core/graph/ops/losses/huber.h"
+#include "core/graph/ops/losses/mean_squared_error.h"
 
 namespace trainctl {
 
-enum class LossKind {
-  sparse_categorical_crossentropy,  // predictions are logits, targets int32 [N]
-  categorical_crossentropy,         // predictions are logits, targets float32 [N, K]
-  binary_crossentropy,              // predictions are logits, mean over K
-  mean_squared_error,               // mean over K
-};
+// The losses that there are; each is in a file in core/graph/ops/losses/ (see rule.h there).
+using LossRule =
+    std::variant<SparseCategoricalCrossentropy, CategoricalCrossentropy, BinaryCrossentropy, MeanSquaredError, Huber>;
 
-std::string_view name_of(LossKind kind);
+std::string_view name_of(const LossRule& rule);
+LossTargets targets_of(const LossRule& rule);
+LossLink link_of(const LossRule& rule);
 
 // Inputs: predictions, targets, weights. Outputs: the weighted sum of losses and the sum of the weights, float32
 // scalars (role reduced); in training also the loss's gradient by the predictions (like predictions, of the sum).
 struct Loss final : OpDef {
-  LossKind loss;
-  float label_smoothing = 0;
+  LossRule rule;
   bool training = false;
   bool accumulate = false;  // add to what the sums hold
 
-  Loss(LossKind k, float smoothing, bool t, bool a) : loss(k), label_smoothing(smoothing), training(t), accumulate(a) {}
+  Loss(LossRule r, bool t, bool a) : rule(std::move(r)), training(t), accumulate(a) {}
   std::string_view kind() const override { return "loss"; }
   std::string attributes() const override;
   std::vector<TensorType> outputs(std::span<const TensorType> inputs) const override;

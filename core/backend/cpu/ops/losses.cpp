@@ -1,4 +1,4 @@
-// Losses with their gradients: sums over samples.
+// Losses with their gradients, by their rules: sums over samples.
 #include "core/graph/ops/losses.h"
 
 #include <cmath>
@@ -10,145 +10,136 @@
 namespace trainctl::cpu {
 namespace {
 
-struct LossShape {
-  std::int64_t samples, values;  // predictions are [samples, values]
-  float smoothing;
+// The functions that rules name.
+struct Math {
+  TRAINCTL_INLINE static float sigmoid(float x) { return cpu::sigmoid(x); }
+  TRAINCTL_INLINE static float softplus(float x) { return std::log1p(std::exp(x)); }
 };
 
-// How a class's target is found: by number, or as a row of values; smoothed as in Keras.
-struct SparseTarget {
+// The targets of a sample: a class, or a row of values; smoothed.
+struct ClassTarget {
   std::int64_t label;
-  float on, off;
-  TRAINCTL_INLINE float operator()(std::int64_t k) const { return k == label ? on : off; }
+  Smoothing smoothing;
+  TRAINCTL_INLINE float operator()(std::int64_t k) const {
+    return (k == label ? smoothing.scale : 0.0f) + smoothing.shift;
+  }
 };
-struct DenseTarget {
+struct RowTarget {
   const float* row;
-  float scale, shift;
-  TRAINCTL_INLINE float operator()(std::int64_t k) const { return row[k] * scale + shift; }
+  Smoothing smoothing;
+  TRAINCTL_INLINE float operator()(std::int64_t k) const { return row[k] * smoothing.scale + smoothing.shift; }
 };
 
-// Cross-entropy of the softmax of one row of logits: log(sum e^x) * sum(t) - sum(t x). dx = weight * (softmax sum(t) -
-// t).
-template <class T, class Target>
-TRAINCTL_INLINE inline float softmax_row(const T* x, std::int64_t n, const Target& target, float weight, T* dx) {
-  float top = load(x[0]);
-  for (std::int64_t k = 1; k < n; ++k) top = load(x[k]) > top ? load(x[k]) : top;
-  const auto term = [=](std::int64_t k) TRAINCTL_INLINE { return exp_approx(load(x[k]) - top); };
-  const float sum = lane_sum<float>(n, term);
-  const auto weight_of = [=](std::int64_t k) TRAINCTL_INLINE { return target(k); };
-  const auto product = [=](std::int64_t k) TRAINCTL_INLINE { return target(k) * (load(x[k]) - top); };
-  const float total = lane_sum<float>(n, weight_of);
-  const float loss = std::log(sum) * total - lane_sum<float>(n, product);
-  if (dx != nullptr) {
-    const float scale = total / sum;
-#pragma omp simd
-    for (std::int64_t k = 0; k < n; ++k) {
-      dx[k] = store<T>(weight * (exp_approx(load(x[k]) - top) * scale - target(k)));
+// A sample's predictions; dx is null in evaluation.
+template <class T>
+struct Row {
+  const T* x;
+  std::int64_t values;
+  T* dx;
+
+  TRAINCTL_INLINE bool trains() const { return dx != nullptr; }
+  TRAINCTL_INLINE static float exp(float value) { return exp_approx(value); }
+  TRAINCTL_INLINE static float log(float value) { return std::log(value); }
+  TRAINCTL_INLINE float largest() const {
+    float top = load(x[0]);
+    for (std::int64_t k = 1; k < values; ++k) top = load(x[k]) > top ? load(x[k]) : top;
+    return top;
+  }
+  template <int n, class Term>
+  TRAINCTL_INLINE Sums<n> sums(const Term& term) const {
+    const T* const from = x;
+    Sums<n> sums;
+    for (int i = 0; i < n; ++i) {
+      const auto one = [=](std::int64_t k) TRAINCTL_INLINE { return term(k, load(from[k])).of[i]; };
+      sums.of[i] = lane_sum<float>(values, one);
     }
+    return sums;
+  }
+  template <class Value>
+  TRAINCTL_INLINE void write(const Value& value) const {
+    const T* const from = x;
+    T* const to = dx;
+#pragma omp simd
+    for (std::int64_t k = 0; k < values; ++k) to[k] = store<T>(value(k, load(from[k])));
+  }
+};
+
+// The loss of a sample; writes its gradient times the weight.
+template <class Rule, class T, class Target>
+TRAINCTL_INLINE inline float row_loss(const Rule& rule, const Row<T>& row, const Target& target, float weight) {
+  if constexpr (Rule::by_element) {
+    const auto count = static_cast<float>(row.values);
+    const auto element = [=](std::int64_t k, float x)
+                             TRAINCTL_INLINE { return Sums<1>{{rule.template element<Math>(x, target(k))}}; };
+    const float loss = row.template sums<1>(element).of[0] / count;
+    if (row.trains()) {
+      const float scale = weight / count;
+      row.write([=](std::int64_t k, float x)
+                    TRAINCTL_INLINE { return scale * rule.template slope<Math>(x, target(k)); });
+    }
+    return loss;
+  } else {
+    return rule.row(row, target, weight);
+  }
+}
+
+// The same for targets in the rule's form. A class that is none makes the loss NaN.
+template <class Rule, class T>
+float sample_loss(const Rule& rule, const Row<T>& row, const void* targets, std::int64_t sample, float weight) {
+  float loss = 0;
+  const Smoothing smoothing = rule.smoothing(row.values);
+  if constexpr (Rule::targets == LossTargets::class_numbers) {
+    const std::int64_t label = static_cast<const std::int32_t*>(targets)[sample];
+    if (label < 0 || label >= row.values) return std::numeric_limits<float>::quiet_NaN();
+    simd([=, &loss]() TRAINCTL_INLINE { loss = row_loss(rule, row, ClassTarget{label, smoothing}, weight); });
+  } else {
+    const float* values = static_cast<const float*>(targets) + sample * row.values;
+    simd([=, &loss]() TRAINCTL_INLINE { loss = row_loss(rule, row, RowTarget{values, smoothing}, weight); });
   }
   return loss;
 }
 
-template <class T>
-float binary_row(const T* x, std::int64_t n, const DenseTarget& target, float weight, T* dx) {
-  float loss = 0;
-  for (std::int64_t k = 0; k < n; ++k) {
-    const float value = load(x[k]), t = target(k);
-    loss += std::max(value, 0.0f) - value * t + std::log1p(std::exp(-std::abs(value)));
-    if (dx != nullptr) dx[k] = store<T>(weight * (sigmoid(value) - t) / static_cast<float>(n));
-  }
-  return loss / static_cast<float>(n);
-}
-
-template <class T>
-float squared_row(const T* x, std::int64_t n, const float* target, float weight, T* dx) {
-  float loss = 0;
-  simd([=, &loss]() TRAINCTL_INLINE {
-    const auto square = [=](std::int64_t k) TRAINCTL_INLINE {
-      const float difference = load(x[k]) - target[k];
-      return difference * difference;
+template <class T, class Rule>
+Lowering lower_rule(const LowerContext& context, const Loss& def, const Rule& rule) {
+  const Shape& shape = context.input(0).shape;
+  const std::int64_t samples = shape[0], n = shape.count() / std::max<std::int64_t>(samples, 1);
+  const auto run = [=, training = def.training, accumulate = def.accumulate](const Places& places) {
+    const T* x = places.in<T>(0);
+    const void* targets = places.in<void>(1);
+    const float* weights = places.in<float>(2);
+    T* dx = training ? places.out<T>(2) : nullptr;
+    float* losses = places.workspace<float>();
+    const std::int64_t grain = std::max<std::int64_t>(1, element_grain / 8 / n);
+    parallel_ranges(samples, grain, [=](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t sample = begin; sample < end; ++sample) {
+        const Row<T> row{x + sample * n, n, dx ? dx + sample * n : nullptr};
+        const float weight = weights[sample];
+        if (weight == 0) {  // a skipped sample may hold anything
+          losses[sample] = 0;
+          if (dx) std::fill(row.dx, row.dx + n, T{});
+        } else {
+          losses[sample] = weight * sample_loss(rule, row, targets, sample, weight);
+        }
+      }
+    });
+    const auto add_up = [&](const float* values, float* total) {
+      float sum = accumulate ? *total : 0.0f;
+      for (std::int64_t sample = 0; sample < samples; ++sample) sum += values[sample];
+      *total = sum;
     };
-    loss = lane_sum<float>(n, square) / static_cast<float>(n);
-    if (dx == nullptr) return;
-    const float scale = 2.0f * weight / static_cast<float>(n);
-#pragma omp simd
-    for (std::int64_t k = 0; k < n; ++k) dx[k] = store<T>(scale * (load(x[k]) - target[k]));
-  });
-  return loss;
-}
-
-// The loss of a sample, and its gradient times the weight.
-template <class T>
-float row_loss(LossKind kind, const LossShape& s, const T* x, const void* targets, std::int64_t row, float weight,
-               T* dx) {
-  const std::int64_t n = s.values;
-  const auto values = [&] { return static_cast<const float*>(targets) + row * n; };
-  float loss = 0;
-  switch (kind) {
-    case LossKind::sparse_categorical_crossentropy: {
-      const std::int64_t label = static_cast<const std::int32_t*>(targets)[row];
-      if (label < 0 || label >= n) return std::numeric_limits<float>::quiet_NaN();
-      const float off = s.smoothing / static_cast<float>(n);
-      simd([=, &loss]() TRAINCTL_INLINE {
-        loss = softmax_row(x, n, SparseTarget{label, 1.0f - s.smoothing + off, off}, weight, dx);
-      });
-      return loss;
-    }
-    case LossKind::categorical_crossentropy: {
-      const DenseTarget target{values(), 1.0f - s.smoothing, s.smoothing / static_cast<float>(n)};
-      simd([=, &loss]() TRAINCTL_INLINE { loss = softmax_row(x, n, target, weight, dx); });
-      return loss;
-    }
-    case LossKind::binary_crossentropy:
-      return binary_row(x, n, DenseTarget{values(), 1.0f - s.smoothing, 0.5f * s.smoothing}, weight, dx);
-    case LossKind::mean_squared_error:
-      return squared_row(x, n, values(), weight, dx);
-  }
-  require(false, "a loss of a known kind");
-  return loss;
+    add_up(losses, places.out<float>(0));
+    add_up(weights, places.out<float>(1));
+  };
+  return own_kernel(context, run, samples * size_of(DType::float32));
 }
 
 }  // namespace
 
 Lowering lower_loss(const LowerContext& context) {
   const auto& def = context.op.as<Loss>();
-  const Shape& shape = context.input(0).shape;
-  const LossShape s{shape[0], shape.count() / std::max<std::int64_t>(shape[0], 1), def.label_smoothing};
-  const std::int64_t workspace = s.samples * size_of(DType::float32);
-  return with_type(
-      context.input(0).dtype, [&, kind = def.loss, training = def.training, accumulate = def.accumulate](auto type) {
-        using T = decltype(type);
-        return own_kernel(
-            context,
-            [=](const Places& places) {
-              const T* x = places.in<T>(0);
-              const void* targets = places.in<void>(1);
-              const float* weights = places.in<float>(2);
-              T* dx = training ? places.out<T>(2) : nullptr;
-              float* losses = places.workspace<float>();
-              const std::int64_t n = s.values;
-              const std::int64_t grain = std::max<std::int64_t>(1, element_grain / 8 / n);
-              parallel_ranges(s.samples, grain, [=](std::int64_t begin, std::int64_t end) {
-                for (std::int64_t row = begin; row < end; ++row) {
-                  T* gradient = dx ? dx + row * n : nullptr;
-                  if (weights[row] == 0) {  // a skipped sample may hold anything
-                    losses[row] = 0;
-                    if (dx) std::fill(gradient, gradient + n, T{});
-                  } else {
-                    losses[row] = weights[row] * row_loss(kind, s, x + row * n, targets, row, weights[row], gradient);
-                  }
-                }
-              });
-              const auto add_up = [&](const float* values, float* total) {
-                float sum = accumulate ? *total : 0.0f;
-                for (std::int64_t row = 0; row < s.samples; ++row) sum += values[row];
-                *total = sum;
-              };
-              add_up(losses, places.out<float>(0));
-              add_up(weights, places.out<float>(1));
-            },
-            workspace);
-      });
+  return with_type(context.input(0).dtype, [&](auto type) {
+    return std::visit([&](const auto& rule) { return lower_rule<decltype(type)>(context, def, rule); }, def.rule);
+  });
 }
 
 }  // namespace trainctl::cpu

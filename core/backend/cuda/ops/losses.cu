@@ -1,4 +1,4 @@
-// Losses with their gradients, one pass over the predictions' rows: sums over samples.
+// Losses with their gradients, by their rules, one kernel over the predictions' rows: sums over samples.
 #include "core/graph/ops/losses.h"
 
 #include "core/backend/cuda/device/last_block.h"
@@ -9,135 +9,121 @@
 namespace trainctl::cuda {
 namespace {
 
-// What a loss is taken of. Targets are smoothed as in Keras: t = target * scale + shift.
-struct LossSetting {
-  LossKind kind;
-  float scale, shift;
-  bool accumulate;
+// The functions that rules name.
+struct Math {
+  __device__ static float sigmoid(float x) { return 1.0f / (1.0f + expf(-x)); }
+  __device__ static float softplus(float x) { return log1pf(expf(x)); }
 };
 
-// The targets of a sample: a label, or a row of values.
+// The targets of a sample: a class, or a row of values; smoothed.
 struct Target {
   const float* row;
   int label;
-  float scale, shift;
+  Smoothing smoothing;
 
-  __device__ float operator()(int k) const {
+  __device__ float operator()(std::int64_t k) const {
     const float target = row != nullptr ? row[k] : k == label ? 1.0f : 0.0f;
-    return target * scale + shift;
+    return target * smoothing.scale + smoothing.shift;
   }
 };
 
-// Cross-entropy of the softmax of a row of logits: log(sum e^x) * sum(t) - sum(t x). dx = weight * (softmax sum(t) -
-// t).
+// A sample's predictions, in the hands of a team; dx is null in evaluation.
 template <class T>
-__device__ float cross_entropy(const RowTeam& team, const T* x, const Target& target, float weight, T* dx) {
-  float top = -INFINITY, sum = 0, total = 0, product = 0;
-  team.each(x, [&](int, float value) { top = fmaxf(top, value); });
-  top = team.largest(top);
-  team.each(x, [&](int k, float value) {
-    const float t = target(k);
-    sum += expf(value - top);
-    total += t;
-    product += t * (value - top);
-  });
-  sum = team.sum(sum);
-  total = team.sum(total);
-  product = team.sum(product);
-  if (dx != nullptr) {
-    const float scale = total / sum;
-    team.map(x, dx, [&](int k, float value) { return weight * (expf(value - top) * scale - target(k)); });
-  }
-  return logf(sum) * total - product;
-}
+struct Row {
+  const RowTeam& team;
+  const T* x;
+  T* dx;
 
-template <class T>
-__device__ float binary(const RowTeam& team, const T* x, int values, const Target& target, float weight, T* dx) {
-  const auto count = static_cast<float>(values);
-  float loss = 0;
-  team.each(x, [&](int k, float value) {
-    const float positive = value < 0 ? 0.0f : value;  // NaN stays
-    loss += positive - value * target(k) + log1pf(expf(-fabsf(value)));
-  });
-  if (dx != nullptr) {
-    team.map(x, dx, [&](int k, float value) { return weight * (1.0f / (1.0f + expf(-value)) - target(k)) / count; });
+  __device__ bool trains() const { return dx != nullptr; }
+  __device__ static float exp(float value) { return expf(value); }
+  __device__ static float log(float value) { return logf(value); }
+  __device__ float largest() const {
+    float top = -INFINITY;
+    team.each(x, [&](int, float value) { top = fmaxf(top, value); });
+    return team.largest(top);
   }
-  return team.sum(loss) / count;
-}
+  template <int n, class Term>
+  __device__ Sums<n> sums(const Term& term) const {
+    Sums<n> sums = {};
+    team.each(x, [&](int k, float value) {
+      const Sums<n> more = term(k, value);
+#pragma unroll
+      for (int i = 0; i < n; ++i) sums.of[i] += more.of[i];
+    });
+#pragma unroll
+    for (int i = 0; i < n; ++i) sums.of[i] = team.sum(sums.of[i]);
+    return sums;
+  }
+  template <class Value>
+  __device__ void write(const Value& value) const {
+    team.map(x, dx, value);
+  }
+};
 
-template <class T>
-__device__ float squared(const RowTeam& team, const T* x, int values, const Target& target, float weight, T* dx) {
-  const auto count = static_cast<float>(values);
-  float loss = 0;
-  team.each(x, [&](int k, float value) { loss += (value - target.row[k]) * (value - target.row[k]); });
-  if (dx != nullptr) {
-    const float scale = 2.0f * weight / count;
-    team.map(x, dx, [&](int k, float value) { return scale * (value - target.row[k]); });
+// The loss of a sample; writes its gradient times the weight.
+template <class Rule, class T>
+__device__ float row_loss(const Rule& rule, const Row<T>& row, int values, const Target& target, float weight) {
+  if constexpr (Rule::by_element) {
+    const auto count = static_cast<float>(values);
+    const Sums<1> sum =
+        row.template sums<1>([&](int k, float x) { return Sums<1>{{rule.template element<Math>(x, target(k))}}; });
+    if (row.trains()) {
+      const float scale = weight / count;
+      row.write([&](int k, float x) { return scale * rule.template slope<Math>(x, target(k)); });
+    }
+    return sum.of[0] / count;
+  } else {
+    return rule.row(row, target, weight);
   }
-  return team.sum(loss) / count;
 }
 
 // dx is null in evaluation. A skipped sample, of weight 0, may hold anything; a label that is no class makes the loss
 // NaN.
-template <class T>
-__global__ void losses(RowGrid grid, LossSetting setting, const T* x, const void* targets, const float* weights, T* dx,
-                       float* of_samples, unsigned* counter, float* sum, float* count) {
+template <class T, class Rule>
+__global__ void losses(RowGrid grid, Rule rule, Smoothing smoothing, bool accumulate, const T* x, const void* targets,
+                       const float* weights, T* dx, float* of_samples, unsigned* counter, float* sum, float* count) {
   const RowTeam team(grid);
-  const bool sparse = setting.kind == LossKind::sparse_categorical_crossentropy;
   for (std::int64_t row = team.first(); row < grid.rows; row += team.step()) {
-    const T* xs = x + row * grid.values;
-    T* dxs = dx != nullptr ? dx + row * grid.values : nullptr;
+    const Row<T> own{team, x + row * grid.values, dx != nullptr ? dx + row * grid.values : nullptr};
     float weight = weights[row], loss = 0;
     if (weight == 0) {
-      if (dxs != nullptr) team.fill(dxs, [](int) { return 0.0f; });
+      if (own.trains()) team.fill(own.dx, [](int) { return 0.0f; });
     } else {
-      Target target{nullptr, 0, setting.scale, setting.shift};
-      if (sparse) {
+      Target target{nullptr, 0, smoothing};
+      if constexpr (Rule::targets == LossTargets::class_numbers) {
         target.label = static_cast<const std::int32_t*>(targets)[row];
         if (target.label < 0 || target.label >= grid.values) weight = NAN;
       } else {
         target.row = static_cast<const float*>(targets) + row * grid.values;
       }
-      switch (setting.kind) {
-        case LossKind::sparse_categorical_crossentropy:
-        case LossKind::categorical_crossentropy:
-          loss = weight * cross_entropy(team, xs, target, weight, dxs);
-          break;
-        case LossKind::binary_crossentropy:
-          loss = weight * binary(team, xs, grid.values, target, weight, dxs);
-          break;
-        case LossKind::mean_squared_error:
-          loss = weight * squared(team, xs, grid.values, target, weight, dxs);
-          break;
-      }
+      loss = weight * row_loss(rule, own, grid.values, target, weight);
     }
     if (team.leads()) of_samples[row] = loss;
   }
   if (!last_block(counter, gridDim.x)) return;
-  sum_in_block(of_samples, grid.rows, setting.accumulate, sum);
-  sum_in_block(weights, grid.rows, setting.accumulate, count);
+  sum_in_block(of_samples, grid.rows, accumulate, sum);
+  sum_in_block(weights, grid.rows, accumulate, count);
+}
+
+template <class T, class Rule>
+Lowering lower_rule(const LowerContext& context, const Loss& def, const Rule& rule) {
+  const Shape& shape = context.input(0).shape;
+  const RowGrid grid(shape[0], shape.count() / std::max<std::int64_t>(shape[0], 1));
+  const auto run = [=, smoothing = rule.smoothing(grid.values), training = def.training, accumulate = def.accumulate,
+                    counter = make_counters(1)](const Places& p) {
+    launch(losses<T, Rule>, grid.blocks, block_threads, p.stream, grid, rule, smoothing, accumulate, p.in<T>(0),
+           p.in<void>(1), p.in<float>(2), training ? p.out<T>(2) : nullptr, p.workspace<float>(), counter.get(),
+           p.out<float>(0), p.out<float>(1));
+  };
+  return own_kernel(context, run, grid.rows * size_of(DType::float32));
 }
 
 }  // namespace
 
 Lowering lower_loss(const LowerContext& context) {
   const auto& def = context.op.as<Loss>();
-  const Shape& shape = context.input(0).shape;
-  const RowGrid grid(shape[0], shape.count() / std::max<std::int64_t>(shape[0], 1));
-  const float smoothing = def.label_smoothing;
-  const float shift =
-      def.loss == LossKind::binary_crossentropy ? 0.5f * smoothing : smoothing / static_cast<float>(grid.values);
-  const LossSetting setting{def.loss, 1.0f - smoothing, shift, def.accumulate};
-  return with_type(context.input(0).dtype, [&, training = def.training](auto type) {
-    using T = decltype(type);
-    return own_kernel(
-        context,
-        [=, counter = make_counters(1)](const Places& p) {
-          launch(losses<T>, grid.blocks, block_threads, p.stream, grid, setting, p.in<T>(0), p.in<void>(1),
-                 p.in<float>(2), training ? p.out<T>(2) : nullptr, p.workspace<float>(), counter.get(), p.out<float>(0),
-                 p.out<float>(1));
-        },
-        grid.rows * size_of(DType::float32));
+  return with_type(context.input(0).dtype, [&](auto type) {
+    return std::visit([&](const auto& rule) { return lower_rule<decltype(type)>(context, def, rule); }, def.rule);
   });
 }
 

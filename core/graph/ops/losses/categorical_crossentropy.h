@@ -1,0 +1,54 @@
+// Cross-entropy of the softmax of a row of logits: log(sum e^x) * sum(t) - sum(t x); its gradient is softmax(x) sum(t)
+// - t. Targets are probabilities, or the numbers of classes.
+#pragma once
+
+#include "core/graph/ops/losses/rule.h"
+
+namespace trainctl {
+
+struct SoftmaxCrossentropy {
+  float label_smoothing = 0;
+
+  static constexpr LossLink link = LossLink::softmax;
+  static constexpr bool by_element = false;
+
+  template <class Key>
+  static void options(const Key& key) {
+    key("label_smoothing", &SoftmaxCrossentropy::label_smoothing,
+        "Share of the target that is spread evenly over all classes.", from_zero_to_below(1));
+  }
+  Smoothing smoothing(std::int64_t values) const {
+    return {1.0f - label_smoothing, label_smoothing / static_cast<float>(values)};
+  }
+  static double chance(std::int64_t values) { return std::log(static_cast<double>(values)); }
+
+  template <class Row, class Target>
+  TRAINCTL_KERNEL_FUNCTION float row(const Row& row, const Target& target, float weight) const {
+    const float top = row.largest();
+    const Sums<3> sums = row.template sums<3>([=](std::int64_t k, float x) TRAINCTL_KERNEL_LAMBDA {
+      const float t = target(k);
+      return Sums<3>{{Row::exp(x - top), t, t * (x - top)}};
+    });
+    if (row.trains()) {
+      const float scale = sums.of[1] / sums.of[0];
+      row.write([=](std::int64_t k, float x)
+                    TRAINCTL_KERNEL_LAMBDA { return weight * (Row::exp(x - top) * scale - target(k)); });
+    }
+    return Row::log(sums.of[0]) * sums.of[1] - sums.of[2];
+  }
+};
+
+struct SparseCategoricalCrossentropy : SoftmaxCrossentropy {
+  static constexpr const char* name = "sparse_categorical_crossentropy";
+  static constexpr const char* meaning = "Cross-entropy over classes; targets are class numbers.";
+  static constexpr LossTargets targets = LossTargets::class_numbers;
+};
+
+struct CategoricalCrossentropy : SoftmaxCrossentropy {
+  static constexpr const char* name = "categorical_crossentropy";
+  static constexpr const char* meaning =
+      "Cross-entropy over classes; targets are probabilities: class numbers become one-hot.";
+  static constexpr LossTargets targets = LossTargets::distributions;
+};
+
+}  // namespace trainctl

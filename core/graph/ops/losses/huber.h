@@ -1,0 +1,38 @@
+// Huber's loss (1964): the square's half near the target, linear farther off than delta: |e| <= delta ? e^2 / 2 :
+// delta (|e| - delta / 2), with e = x - t.
+#pragma once
+
+#include "core/graph/ops/losses/rule.h"
+
+namespace trainctl {
+
+struct Huber {
+  float delta = 1;
+
+  static constexpr const char* name = "huber";
+  static constexpr const char* meaning =
+      "Half the squared difference from target values, linear where it is more than delta; their mean.";
+  static constexpr LossTargets targets = LossTargets::values;
+  static constexpr LossLink link = LossLink::identity;
+  static constexpr bool by_element = true;
+
+  template <class Key>
+  static void options(const Key& key) {
+    key("delta", &Huber::delta, "The difference from which on the loss is linear.", more_than(0));
+  }
+  Smoothing smoothing(std::int64_t) const { return {}; }
+  static double chance(std::int64_t) { return 0; }
+
+  template <class Math>
+  TRAINCTL_KERNEL_FUNCTION float element(float x, float t) const {
+    const float e = x - t, far = e < 0 ? -e : e;
+    return far <= delta ? 0.5f * e * e : delta * (far - 0.5f * delta);
+  }
+  template <class Math>
+  TRAINCTL_KERNEL_FUNCTION float slope(float x, float t) const {
+    const float e = x - t;
+    return e < -delta ? -delta : e > delta ? delta : e;
+  }
+};
+
+}  // namespace trainctl

@@ -1,0 +1,33 @@
+// The squares of differences: (x - t)^2.
+#pragma once
+
+#include "core/graph/ops/losses/rule.h"
+
+namespace trainctl {
+
+struct MeanSquaredError {
+  static constexpr const char* name = "mean_squared_error";
+  static constexpr const char* meaning =
+      "Mean of the squared differences from target values. Whole numbers in arrays are values too, unless data.classes "
+      "is stated; class numbers become one-hot where the network has an output for each class, and are the values "
+      "themselves where it has one output.";
+  static constexpr LossTargets targets = LossTargets::values;
+  static constexpr LossLink link = LossLink::identity;
+  static constexpr bool by_element = true;
+
+  template <class Key>
+  static void options(const Key&) {}
+  Smoothing smoothing(std::int64_t) const { return {}; }
+  static double chance(std::int64_t) { return 0; }
+
+  template <class Math>
+  TRAINCTL_KERNEL_FUNCTION float element(float x, float t) const {
+    return (x - t) * (x - t);
+  }
+  template <class Math>
+  TRAINCTL_KERNEL_FUNCTION float slope(float x, float t) const {
+    return 2.0f * (x - t);
+  }
+};
+
+}  // namespace trainctl
