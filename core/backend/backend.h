@@ -75,7 +75,7 @@ struct CopyPart {
   std::int64_t bytes = 0;
 };
 
-// How a rank computes. What a device knows nothing of, it ignores.
+// How a rank computes. A backend ignores the options that do not concern its device.
 struct BackendOptions {
   int threads = 1;             // of a rank: that compute on the CPU, that compile kernels for a GPU
   int local_rank = 0;          // which of the host's GPUs: this one, of those that are visible
