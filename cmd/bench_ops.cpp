@@ -23,8 +23,7 @@ struct Rates {
 
 Rates rates_of(const OpCost& cost, const Ceilings& ceilings) {
   const Op& op = cost.op.what();
-  const DType dtype =
-      op.inputs.empty() ? DType::float32 : cost.op.program->tensor(op.inputs[0]).layout.dtype;
+  const DType dtype = op.inputs.empty() ? DType::float32 : cost.op.program->tensor(op.inputs[0]).layout.dtype;
   const double gflops = cost.work.flops / cost.median_seconds / 1e9;
   const double gb_per_s = static_cast<double>(cost.work.bytes) / cost.median_seconds / 1e9;
   return {gflops, gflops / ceilings.gflops(dtype), gb_per_s, gb_per_s / ceilings.gb_per_s(cost.work.bytes)};

@@ -29,7 +29,8 @@ class AssumedKernels final : public Kernels {
     const TensorType& data = program.tensor(op.inputs.empty() ? op.outputs[0] : op.inputs[0]).type;
     for (std::size_t i = 0; i < op.inputs.size(); ++i) {
       const Tensor& tensor = program.tensor(op.inputs[i]);
-      const bool kernel = tensor.role == Role::parameter && tensor.type.shape.rank() > 1 && data.dtype != DType::float32;
+      const bool kernel =
+          tensor.role == Role::parameter && tensor.type.shape.rank() > 1 && data.dtype != DType::float32;
       lowering.inputs.push_back(kernel ? logical_layout({tensor.type.shape, data.dtype}) : inputs[i]);
     }
     for (TensorId id : op.outputs) lowering.outputs.push_back(logical_layout(program.tensor(id).type));

@@ -45,7 +45,8 @@ void place_flat(PlacedProgram& placed, std::int64_t first_gradient) {
     put(entry.gradient, Region::gradients, entry.offset - first_gradient);
   }
   for (const FlatPlace& place : program.flat.statistics) put(place.tensor, Region::statistics, place.offset);
-  for (const FlatPlace& place : program.flat.reduced) put(place.tensor, Region::gradients, place.offset - first_gradient);
+  for (const FlatPlace& place : program.flat.reduced)
+    put(place.tensor, Region::gradients, place.offset - first_gradient);
   put(program.step.parameters, Region::parameters, 0);
   put(program.step.gradients, Region::gradients, 0);
   put(program.step.sums, Region::gradients, program.flat.trainable_count - first_gradient);

@@ -39,8 +39,8 @@ struct MemoryPlan {
   std::array<std::int64_t, region_count> bytes{};  // of the slot region: all slots together
   int slots = 1;
   std::int64_t slot_bytes = 0;
-  StagingPlan staging;  // of one of a step's buffers; of the scalars alone where a batch is read where it lies
-  std::int64_t sums = 0;  // bytes from the start of the gradient region to the sums behind the gradients
+  StagingPlan staging;          // of one of a step's buffers; of the scalars alone where a batch is read where it lies
+  std::int64_t sums = 0;        // bytes from the start of the gradient region to the sums behind the gradients
   std::int64_t prefetched = 0;  // bytes of host memory for the batches that the sources of batches prepare ahead
   bool on_host = true;          // the regions lie in host memory, too
 

@@ -39,8 +39,8 @@ struct PlacedSegment {
   std::vector<PlacedOp> ops;
 };
 
-// A compute copy of a parameter, in the dtype and layout that kernels want; written by the op of the copies segment that
-// has the same number, and by the update itself where `updated`.
+// A compute copy of a parameter, in the dtype and layout that kernels want; written by the op of the copies segment
+// that has the same number, and by the update itself where `updated`.
 struct ComputeCopy {
   TensorId tensor = no_tensor;
   TensorId parameter = no_tensor;

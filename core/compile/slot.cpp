@@ -128,8 +128,7 @@ class SlotPlanner {
       const TensorId to = owner(op.outputs[static_cast<std::size_t>(pair.output)]);
       if (from == no_tensor || to == no_tensor || from == to || lifetime(to).continues >= 0) continue;
       const bool alike =
-          placed_.tensor(from).layout == placed_.tensor(to).layout &&
-          lifetime(from).bytes == lifetime(to).bytes;
+          placed_.tensor(from).layout == placed_.tensor(to).layout && lifetime(from).bytes == lifetime(to).bytes;
       const bool read_once =
           std::count_if(op.inputs.begin(), op.inputs.end(), [&](TensorId id) { return owner(id) == from; }) == 1;
       if (!alike || !read_once || lifetime(from).last != moment || lifetime(to).first != moment || continued_[from])

@@ -118,6 +118,12 @@ class CsvReader {
   std::int64_t line_ = 0, next_line_ = 1;
 };
 
+std::string_view trimmed(std::string_view text) {
+  while (!text.empty() && (text.front() == ' ' || text.front() == '\t')) text.remove_prefix(1);
+  while (!text.empty() && (text.back() == ' ' || text.back() == '\t')) text.remove_suffix(1);
+  return text;
+}
+
 // The names of the columns, and which of them are taken.
 struct Columns {
   std::vector<std::string> names;
@@ -133,28 +139,35 @@ std::size_t find_column(const std::vector<std::string>& names, const std::string
               format("it has {}{}", has, shown < names.size() ? format(" and {} more", names.size() - shown) : ""));
 }
 
-Columns choose_columns(std::vector<std::string> names, const CsvFormat& format_, const std::string& path) {
+Columns choose_columns(const std::string& path, const CsvFormat& csv) {
+  std::vector<std::string> names;
+  CsvReader first_line(path, csv.delimiter[0]);
+  std::vector<std::string_view> fields;
+  if (!first_line.next(fields)) data_error(path, "holds no lines");
+  for (std::size_t i = 0; i < fields.size(); ++i) {
+    names.push_back(csv.header ? std::string(trimmed(fields[i])) : std::to_string(i + 1));
+  }
   Columns columns;
   std::set<std::string> known;
   for (const std::string& name : names) {
     if (!known.insert(name).second) data_error(path, format("has two columns '{}'", name), "give each its own name");
   }
-  for (const std::string& name : format_.target) columns.targets.push_back(find_column(names, name, path));
-  if (format_.target.empty()) columns.targets.push_back(names.size() - 1);
-  for (const std::string& name : format_.columns) columns.samples.push_back(find_column(names, name, path));
-  for (std::size_t i = 0; format_.columns.empty() && i < names.size(); ++i) {
-    const bool is_target = std::find(columns.targets.begin(), columns.targets.end(), i) != columns.targets.end();
-    if (!is_target) columns.samples.push_back(i);
+  for (const std::string& name : csv.target) columns.targets.push_back(find_column(names, name, path));
+  if (csv.target.empty()) columns.targets.push_back(names.size() - 1);
+  for (const std::string& name : csv.columns) columns.samples.push_back(find_column(names, name, path));
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    const auto among = [i](const std::vector<std::size_t>& list) {
+      return std::find(list.begin(), list.end(), i) != list.end();
+    };
+    if (csv.columns.empty() && !among(columns.targets)) columns.samples.push_back(i);
+    if (among(columns.targets) && among(columns.samples)) {
+      throw Error(ErrorKind::config, format("column '{}' of {} is in `columns` and is the target", names[i], path),
+                  "take it out of `columns`: a network would only copy it");
+    }
   }
   if (columns.samples.empty()) data_error(path, "has no column beside its target", "a sample needs a value at least");
   columns.names = std::move(names);
   return columns;
-}
-
-std::string_view trimmed(std::string_view text) {
-  while (!text.empty() && (text.front() == ' ' || text.front() == '\t')) text.remove_prefix(1);
-  while (!text.empty() && (text.back() == ' ' || text.back() == '\t')) text.remove_suffix(1);
-  return text;
 }
 
 std::optional<float> number_in(std::string_view text) {
@@ -167,9 +180,9 @@ std::optional<float> number_in(std::string_view text) {
   return narrow;
 }
 
-// The numbers of a column's values, a word each, and what they stand for.
+// A target of words: a number for each word, in the order in which they come, and that of each sample.
 struct Words {
-  std::map<std::string, std::int32_t, std::less<>> numbers;  // in the order in which they come
+  std::map<std::string, std::int32_t, std::less<>> numbers;
   std::vector<std::int32_t> of_samples;
 
   void add(std::string_view word) {
@@ -181,14 +194,17 @@ struct Words {
 
 struct Table {
   std::int64_t rows = 0;
-  std::vector<float> samples, targets;
-  Words words;                  // of a single target
-  std::int64_t first_word = 0;  // the first line whose target is no number; 0: none
+  std::vector<float> samples, targets;  // targets that are numbers
+  Words words;                          // the target, where it is one of words
 };
 
-Table read_table(CsvReader& reader, const Columns& columns, const std::string& path) {
+// The lines behind the header. Nothing, where the target shall be numbers and a line has a word.
+std::optional<Table> read_table(const std::string& path, const CsvFormat& csv, const Columns& columns,
+                                bool target_of_words) {
+  CsvReader reader(path, csv.delimiter[0]);
   Table table;
   std::vector<std::string_view> fields;
+  if (csv.header) reader.next(fields);
   while (reader.next(fields)) {
     if (fields.size() != columns.names.size()) {
       data_error(path, format("line {} has {} fields, not {}", reader.line(), fields.size(), columns.names.size()),
@@ -208,12 +224,16 @@ Table read_table(CsvReader& reader, const Columns& columns, const std::string& p
       table.samples.push_back(*value);
     }
     for (const std::size_t column : columns.targets) {
-      const std::optional<float> value = number_in(fields[column]);
-      const bool word = !value && columns.targets.size() == 1 && !trimmed(fields[column]).empty();
-      if (!value && !word) refuse(column);
-      if (word && table.first_word == 0) table.first_word = reader.line();
-      table.targets.push_back(value.value_or(0));
-      if (columns.targets.size() == 1) table.words.add(trimmed(fields[column]));
+      const std::string_view text = trimmed(fields[column]);
+      const std::optional<float> value = number_in(text);
+      if (text.empty() || (!value && columns.targets.size() > 1)) refuse(column);
+      if (target_of_words) {
+        table.words.add(text);
+      } else if (value) {
+        table.targets.push_back(*value);
+      } else {
+        return std::nullopt;
+      }
     }
     ++table.rows;
   }
@@ -262,25 +282,18 @@ struct CsvOptions final : DatasetOptions, CsvFormat {
 
 }  // namespace
 
-std::shared_ptr<const Dataset> csv_dataset(const std::string& path, const CsvFormat& format_,
-                                           const StatedFacts& stated) {
-  CsvReader first_line(path, format_.delimiter[0]);
-  std::vector<std::string_view> fields;
-  if (!first_line.next(fields)) data_error(path, "holds no lines");
-  std::vector<std::string> names;
-  for (std::size_t i = 0; i < fields.size(); ++i) {
-    names.push_back(format_.header ? std::string(trimmed(fields[i])) : std::to_string(i + 1));
-  }
-  const Columns columns = choose_columns(std::move(names), format_, path);
-  CsvReader from_start(path, format_.delimiter[0]);
-  Table table = read_table(format_.header ? first_line : from_start, columns, path);
+std::shared_ptr<const Dataset> csv_dataset(const std::string& path, const CsvFormat& csv, const StatedFacts& stated) {
+  const Columns columns = choose_columns(path, csv);
+  bool words = stated.training && !stated.training->class_names.empty();
+  std::optional<Table> read = read_table(path, csv, columns, words);
+  if (!read) read = read_table(path, csv, columns, words = true);
+  Table& table = *read;
   const auto width = static_cast<std::int64_t>(columns.samples.size());
   Array x{path, {table.rows, width}, ElementType::float32, false, bytes_of(std::move(table.samples))};
-  const bool words = table.first_word > 0 || (stated.training && !stated.training->class_names.empty());
   if (words) {
     if (stated.known_classes() == 0) {
-      data_error(path, format("line {}, column '{}' is no number", table.first_word, columns.names[columns.targets[0]]),
-                 "leave `classes: 0` out: words are classes");
+      data_error(path, format("column '{}' holds words, where values are expected", columns.names[columns.targets[0]]),
+                 "name another `target`, or leave `classes: 0` out: words are classes");
     }
     std::vector<std::string> class_names;
     std::vector<std::int32_t> labels = number_words(table, stated, path, class_names);

@@ -109,7 +109,8 @@ TEST_CASE("a NaN anywhere in a window is its maximum and its mean, and spoils th
   for (int place = 0; place < 3; ++place) {
     Value logits = random_value({2, 3}, dtype, 3);
     logits.values[static_cast<std::size_t>(3 + place)] = not_a_number;
-    const auto loss = run_op(*backend, std::make_shared<Loss>(SparseCategoricalCrossentropy{}, false, false), {logits, labels, weights});
+    const auto loss = run_op(*backend, std::make_shared<Loss>(SparseCategoricalCrossentropy{}, false, false),
+                             {logits, labels, weights});
     CHECK(std::isnan(loss[0].values[0]));
   }
 }

@@ -116,6 +116,9 @@ TEST_CASE("csv: what is wrong is told with line and column") {
   CHECK_THAT(error_of("y\n1\n"), Contains("no column beside its target"));
   CHECK_THAT(error_of("a,y\n"), Contains("no line of values"));
   CHECK_THAT(error_of("\n\n"), Contains("holds no lines"));
+  CHECK_THAT(error_of("a,b\n1,2\n", {.target = {"b"}, .columns = {"a", "b"}}, ErrorKind::config),
+             Contains("column 'b'") && Contains("is the target"));
+  CHECK_THAT(error_of("a,b,c\n1,2,x\n", {.target = {"b", "c"}}), Contains("line 2, column 'c': 'x' is no number"));
   CHECK_THAT(error_of("age,wage\n1,1\n", {.target = {"Wage"}}, ErrorKind::config),
              Contains("no column 'Wage'; did you mean 'wage'?"));
 }
