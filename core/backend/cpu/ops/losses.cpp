@@ -3,6 +3,7 @@
 
 #include <cmath>
 #include <limits>
+#include <utility>
 
 #include "core/backend/cpu/kernels.h"
 #include "core/backend/cpu/simd/math.h"
@@ -47,13 +48,7 @@ struct Row {
   }
   template <int n, class Term>
   TRAINCTL_INLINE Sums<n> sums(const Term& term) const {
-    const T* const from = x;
-    Sums<n> sums;
-    for (int i = 0; i < n; ++i) {
-      const auto one = [=](std::int64_t k) TRAINCTL_INLINE { return term(k, load(from[k])).of[i]; };
-      sums.of[i] = lane_sum<float>(values, one);
-    }
-    return sums;
+    return sums_of(term, std::make_integer_sequence<int, n>());
   }
   template <class Value>
   TRAINCTL_INLINE void write(const Value& value) const {
@@ -61,6 +56,19 @@ struct Row {
     T* const to = dx;
 #pragma omp simd
     for (std::int64_t k = 0; k < values; ++k) to[k] = store<T>(value(k, load(from[k])));
+  }
+
+ private:
+  // One sum after the other, of which each computes its own part of the terms alone.
+  template <class Term, int... i>
+  TRAINCTL_INLINE Sums<sizeof...(i)> sums_of(const Term& term, std::integer_sequence<int, i...>) const {
+    return {{sum_of<i>(term)...}};
+  }
+  template <int i, class Term>
+  TRAINCTL_INLINE float sum_of(const Term& term) const {
+    const T* const from = x;
+    const auto part = [=](std::int64_t k) TRAINCTL_INLINE { return term(k, load(from[k])).of[i]; };
+    return lane_sum<float>(values, part);
   }
 };
 

@@ -47,23 +47,29 @@ struct Regions {
   // what it changed.
   template <unsigned kept, class Visit>
   TRAINCTL_INLINE void each(std::int64_t begin, std::int64_t end, const Visit& visit) const {
+    static_assert(states_count <= 3);
     const float* const gradients = gradient;
     float* const weights = weight;
-    const std::array<float*, states_count> regions = states;
-#pragma omp simd
+    // Each in a variable of its own: compilers do not keep the elements of an array in vector registers.
+    float *const first = state(0), *const second = state(1), *const third = state(2);
+// Not omp simd, which makes an array of lanes of every local variable whose address is taken.
+#pragma GCC ivdep
     for (std::int64_t i = begin; i < end; ++i) {
-      float values[states_count] = {};
-      for (std::size_t k = 0; k < states_count; ++k) {
-        if (kept >> k & 1u) values[k] = regions[k][i];
-      }
+      float values[3] = {};
+      if constexpr (kept & 0b001) values[0] = first[i];
+      if constexpr (kept & 0b010) values[1] = second[i];
+      if constexpr (kept & 0b100) values[2] = third[i];
       float w = weights[i];
       visit(i, gradients[i], w, values);
-      for (std::size_t k = 0; k < states_count; ++k) {
-        if (kept >> k & 1u) regions[k][i] = values[k];
-      }
+      if constexpr (kept & 0b001) first[i] = values[0];
+      if constexpr (kept & 0b010) second[i] = values[1];
+      if constexpr (kept & 0b100) third[i] = values[2];
       weights[i] = w;
     }
   }
+
+ private:
+  TRAINCTL_INLINE float* state(std::size_t k) const { return k < states_count ? states[k] : nullptr; }
 };
 
 // Calls run.operator()<kept>() with the states that are kept as a constant, so that loops have no branches for them.
@@ -87,10 +93,13 @@ Lowering lower_rule(const LowerContext& context, const OptimizerUpdate& def, con
         parallel_ranges(range.count, element_grain, [&](std::int64_t begin, std::int64_t end) {
           const std::int64_t offset = range.offset;
           simd([=]() TRAINCTL_INLINE {
+            // Copies of its own: what is reached through a reference would be read anew for every element.
+            const Rule own = rule;
+            const Step<Rule> now = step;
             const auto update = [=](std::int64_t, float gradient, float& w, float* states) TRAINCTL_INLINE {
-              rule.step(step.factors, step.learning_rate, decay, gradient * step.scale, w, states);
+              own.step(now.factors, now.learning_rate, decay, gradient * now.scale, w, states);
             };
-            regions.template each<kept>(offset + begin, offset + end, update);
+            Regions<Rule>(regions).template each<kept>(offset + begin, offset + end, update);
           });
         });
       }
