@@ -5,24 +5,14 @@
 #include <string>
 #include <vector>
 
-#include "core/base/checked.h"
 #include "core/base/error.h"
-#include "core/tensor/dtype.h"
-#include "core/tensor/shape.h"
+#include "core/graph/placement.h"
+#include "core/graph/tensor_type.h"
 
 namespace trainctl {
 
 using TensorId = std::int32_t;
 inline constexpr TensorId no_tensor = -1;
-
-struct TensorType {
-  Shape shape;  // logical: images NHWC, convolution kernels (height, width, in/groups, out), dense kernels (in, out)
-  DType dtype = DType::float32;
-
-  // Throws OverflowError.
-  std::int64_t bytes() const { return checked_multiply(shape.count(), size_of(dtype)); }
-  bool operator==(const TensorType&) const = default;
-};
 
 // What a tensor is for; decides the region that it lies in.
 enum class Role {
@@ -38,21 +28,13 @@ enum class Role {
   scalar,      // learning rate, step, ...: written by the host once a step
 };
 
-// How a tensor lies on one axis of the mesh. Where the ranks of an axis hold different samples, activations are split
-// along dimension 0, gradients are partial sums until they are reduced, and the rest is replicated.
-struct Placement {
-  enum class Kind { replicated, split, partial } kind = Kind::replicated;
-  int dimension = 0;  // split only
-
-  bool operator==(const Placement&) const = default;
-};
-
 struct Tensor {
   std::string name;  // "conv1/kernel", "conv1/output", "conv1/output/gradient"
   TensorType type;
   Role role = Role::activation;
   TensorId alias_of = no_tensor;      // this tensor is that one's memory under another shape (flatten)
-  std::vector<Placement> placements;  // one for each mesh axis: data, pipeline, tensor
+  std::vector<TensorId> members;      // these lie side by side in this tensor's memory, a bucket of a flat region
+  std::vector<Placement> placements;  // one for each mesh axis; empty: replicated on all
   Place place;                        // the config line of the layer
 };
 

@@ -33,18 +33,6 @@ std::string_view name_of(Role role) {
   return "?";
 }
 
-std::string text(const Placement& placement) {
-  switch (placement.kind) {
-    case Placement::Kind::replicated:
-      return "replicated";
-    case Placement::Kind::split:
-      return format("split({})", placement.dimension);
-    case Placement::Kind::partial:
-      return "partial";
-  }
-  return "?";
-}
-
 std::string reference(const Program& program, TensorId id) {
   if (id == no_tensor) return "-";
   const Tensor& tensor = program.tensor(id);
@@ -76,7 +64,7 @@ std::string tensors(const Program& program) {
     const bool replicated = std::all_of(tensor.placements.begin(), tensor.placements.end(),
                                         [](const Placement& p) { return p.kind == Placement::Kind::replicated; });
     if (!replicated) {
-      for (const Placement& placement : tensor.placements) result += " " + text(placement);
+      for (const Placement& placement : tensor.placements) result += " " + to_string(placement);
     }
     result += "\n";
   }

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "core/program/program.h"
-#include "parallel/mesh/mesh.h"
+#include "core/graph/mesh.h"
 #include "parallel/strategies/options.h"
 
 namespace trainctl {

@@ -4,7 +4,7 @@
 #include <optional>
 
 #include "core/spec/values.h"
-#include "parallel/mesh/mesh.h"
+#include "core/graph/mesh.h"
 
 namespace trainctl {
 

@@ -1,0 +1,53 @@
+// The mesh: ranks as a grid data x pipeline x tensor, tensor innermost, so that its ranks are neighbours on one host.
+#pragma once
+
+#include <string_view>
+
+namespace trainctl {
+
+// The axes of the mesh, in the order in which tensors state their placements.
+enum class MeshAxis { data, pipeline, tensor };
+inline constexpr int mesh_axes = 3;
+inline constexpr MeshAxis all_mesh_axes[] = {MeshAxis::data, MeshAxis::pipeline, MeshAxis::tensor};
+
+// "data", "pipeline", "tensor".
+std::string_view name_of(MeshAxis axis);
+
+struct Mesh {
+  int data = 1;      // replicas, each with its share of every batch
+  int pipeline = 1;  // stages of consecutive layers
+  int tensor = 1;    // parts of each layer
+
+  struct Position {
+    int data = 0;
+    int pipeline = 0;
+    int tensor = 0;
+
+    int along(MeshAxis axis) const;
+    bool operator==(const Position&) const = default;
+  };
+
+  int ranks() const { return data * pipeline * tensor; }
+  // How many ranks lie along an axis.
+  int size(MeshAxis axis) const;
+  Position position(int rank) const;
+  int rank(const Position& position) const;
+  bool operator==(const Mesh&) const = default;
+};
+
+// One rank's place: what its share of the data, its programs and its communicators follow from.
+struct MeshRank {
+  Mesh mesh;
+  Mesh::Position position;
+
+  int size(MeshAxis axis) const { return mesh.size(axis); }
+  int along(MeshAxis axis) const { return position.along(axis); }
+  bool operator==(const MeshRank&) const = default;
+};
+
+// The place of a rank of the world.
+inline MeshRank mesh_rank(const Mesh& mesh, int rank) { return {mesh, mesh.position(rank)}; }
+// The place of a replica where data is the only axis.
+inline MeshRank replica(int rank, int ranks) { return mesh_rank({ranks, 1, 1}, rank); }
+
+}  // namespace trainctl
