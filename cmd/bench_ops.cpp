@@ -100,7 +100,7 @@ int bench_ops(const RunSpec& spec, const BenchRequest& request, RankContext& con
   const Data data(spec.data, spec.seed, takes_values(spec.train.loss));
   Job job(spec, data.info(), device, context.world, {}, "");
   initialize_engine(spec, job);
-  const auto source = data.training(spec.train.global_batch(context.world.size()), job.share(), {spec.seed, 0, 0},
+  const auto source = data.training(spec.train.global_batch(context.world.size()), job.rank(), {spec.seed, 0, 0},
                                     context.threads, job.target_form(), job.batch_memory());
   const Batch& batch = source->next();
   const int program = job.programs().training(batch.count);

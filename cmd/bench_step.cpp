@@ -78,7 +78,7 @@ int bench_step(const RunSpec& spec, const BenchRequest& request, RankContext& co
   initialize_engine(spec, job);
   const std::int64_t batch = spec.train.global_batch(context.world.size());
   const auto source =
-      data.training(batch, job.share(), {spec.seed, 0, 0}, context.threads, job.target_form(), job.batch_memory());
+      data.training(batch, job.rank(), {spec.seed, 0, 0}, context.threads, job.target_form(), job.batch_memory());
 
   Engine& engine = job.engine();
   const bool own_clock = device.backend->asynchronous();

@@ -101,8 +101,8 @@ Checked check(const RunSpec& spec, const CheckOptions& options) {
   checked.share = share_of(sizes.training, {plan.ranks - 1, plan.ranks}).count;
   const Strategy strategy = strategy_for(spec, plan.ranks, *backend);
   std::vector<RunPrograms> ranks;
-  for (const int rank : ranks_with_own_programs(sizes, plan.ranks)) {
-    ranks.push_back(build_programs(spec, info, strategy, sizes, {rank, plan.ranks}));
+  for (const int rank : ranks_with_own_programs(sizes, strategy.mesh)) {
+    ranks.push_back(build_programs(spec, info, strategy, sizes, rank));
   }
   checked.programs = ranks.front().programs();
   const BatchCut cut{sizes.training, spec.train.gradient_accumulation, checked.share};

@@ -35,8 +35,8 @@ KernelChoices agree_on_choices(const RunSpec& spec, const DataInfo& data, const 
     }
     CountProgress progress("timing kernels, once for this machine", 0);
     choices.watch_timing([&progress](const std::string&) { progress.next(); });
-    for (const int rank : ranks_with_own_programs(sizes, world.size())) {
-      compile(build_programs(spec, data, strategy, sizes, {rank, world.size()}).programs(), backend, choices);
+    for (const int rank : ranks_with_own_programs(sizes, strategy.mesh)) {
+      compile(build_programs(spec, data, strategy, sizes, rank).programs(), backend, choices);
     }
     if (!(choices == kept)) keep_kernel_choices(backend.fingerprint(), choices);
   }
@@ -47,7 +47,7 @@ KernelChoices agree_on_choices(const RunSpec& spec, const DataInfo& data, const 
 
 // What decides how all ranks compute and communicate, as this rank has found it: its data, and the programs of rank 0.
 RankFacts job_facts(const RunSpec& spec, const DataInfo& data, const Strategy& strategy, const BatchSizes& sizes,
-                    const Backend& backend, int ranks) {
+                    const Backend& backend) {
   RankFacts facts = {{"the device", std::string(backend.name())},
                      {"the shape of samples", to_string(data.sample)},
                      {"the shape of targets", to_string(data.target)},
@@ -58,7 +58,7 @@ RankFacts job_facts(const RunSpec& spec, const DataInfo& data, const Strategy& s
   for (std::size_t i = 0; i < data.class_names.size(); ++i) {
     facts.emplace_back(format("class {}", i), data.class_names[i]);
   }
-  const RunPrograms programs = build_programs(spec, data, strategy, sizes, {0, ranks});
+  const RunPrograms programs = build_programs(spec, data, strategy, sizes, 0);
   for (const Program& program : programs.programs()) {
     const std::string text = dump(program);
     facts.emplace_back(format("the program '{}'", program.name), format("{:016x}", xxh3(text.data(), text.size())));
@@ -69,7 +69,7 @@ RankFacts job_facts(const RunSpec& spec, const DataInfo& data, const Strategy& s
 // Every rank's part of a full batch is cut into micro-batches of one size.
 void check_accumulation(const BatchSizes& sizes, int ranks) {
   for (int rank = 0; rank < ranks; ++rank) {
-    const std::int64_t samples = share_of(sizes.training, {rank, ranks}).count;
+    const std::int64_t samples = share_of(sizes.training, replica(rank, ranks)).count;
     if (samples % sizes.gradient_accumulation == 0) continue;
     throw Error(ErrorKind::config,
                 format("train.gradient_accumulation: {} does not divide the {} samples that rank {} has of each batch "
@@ -118,9 +118,9 @@ Strategy strategy_for(const RunSpec& spec, int ranks, const Backend& backend) {
 }
 
 RunPrograms build_programs(const RunSpec& spec, const DataInfo& data, const Strategy& strategy, const BatchSizes& sizes,
-                           const DataShare& share) {
+                           int rank) {
   Reader reader;
-  RunPrograms programs(program_spec(spec, data), strategy, sizes, share, reader);
+  RunPrograms programs(program_spec(spec, data), strategy, sizes, rank, reader);
   reader.throw_if_failed();
   return programs;
 }
@@ -157,15 +157,15 @@ RunPrograms agreed_programs(const RunSpec& spec, const DataInfo& data, RankDevic
   const Strategy strategy = strategy_for(spec, world.size(), *device.backend);
   const BatchSizes sizes = batch_sizes(spec, data, world.size(), start);
   if (world.size() > 1) {
-    require_same_on_all(job_facts(spec, data, strategy, sizes, *device.backend, world.size()), world.hosts(),
-                        world.communicator(), device.host);
+    require_same_on_all(job_facts(spec, data, strategy, sizes, *device.backend), world.hosts(), world.communicator(),
+                        device.host);
   }
-  return build_programs(spec, data, strategy, sizes, {world.rank(), world.size()});
+  return build_programs(spec, data, strategy, sizes, world.rank());
 }
 
-BatchCut cut_of(const RunSpec& spec, const DataInfo& data, const DataShare& share) {
-  const std::int64_t batch = batch_sizes(spec, data, share.ranks).training;
-  return {batch, spec.train.gradient_accumulation, share_of(batch, share).count};
+BatchCut cut_of(const RunSpec& spec, const DataInfo& data, const MeshRank& rank) {
+  const std::int64_t batch = batch_sizes(spec, data, rank.mesh.ranks()).training;
+  return {batch, spec.train.gradient_accumulation, share_of(batch, rank).count};
 }
 
 // Programs that may fit, or Error{resource}: before kernels are looked for, which want sizes that a machine can have.
@@ -173,15 +173,15 @@ RunPrograms require_least_memory(RunPrograms programs, const RunSpec& spec, cons
                                  const Backend& backend, const World& world) {
   // The host's memory is for all its ranks, none of which has taken any yet.
   const std::int64_t free = backend.free_memory() / (backend.on_host() ? world.local_size() : 1);
-  const BatchCut cut = cut_of(spec, data, {world.rank(), world.size()});
+  const BatchCut cut = cut_of(spec, data, programs.rank());
   require_fit(least_memory(programs.programs()), free, cut, Need::least);
   return programs;
 }
 
 // All of it, or Error{resource} with what would fit.
 Compiled require_memory(Compiled compiled, const RunSpec& spec, const DataInfo& data, const Backend& backend,
-                        const DataShare& share) {
-  require_fit(compiled.memory, backend.free_memory(), cut_of(spec, data, share));
+                        const MeshRank& rank) {
+  require_fit(compiled.memory, backend.free_memory(), cut_of(spec, data, rank));
   return compiled;
 }
 
@@ -197,10 +197,11 @@ Job::Job(const RunSpec& spec, const DataInfo& data, RankDevice& device, World& w
       choices_(agree_on_choices(spec, data, strategy_for(spec, world.size(), *device.backend),
                                 batch_sizes(spec, data, world.size(), start), known_choices, *device.backend, world,
                                 device.host)),
+      axes_(device.communicator(world), rank().mesh),
       engine_(std::make_unique<Engine>(
-          *device.backend, device.communicator(world),
+          *device.backend, axes_.communicators(),
           require_memory(compile_rank(programs_.programs(), spec, data, world.size(), *device.backend, choices_), spec,
-                         data, *device.backend, share()))) {}
+                         data, *device.backend, rank()))) {}
 
 void initialize_engine(const RunSpec& spec, Job& job) {
   job.engine().download();

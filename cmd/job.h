@@ -10,6 +10,7 @@
 #include "core/backend/choices.h"
 #include "core/exec/engine.h"
 #include "parallel/comm/select.h"
+#include "parallel/mesh/axes.h"
 #include "parallel/trainer/programs.h"
 
 namespace trainctl {
@@ -25,7 +26,7 @@ Strategy strategy_for(const RunSpec& spec, int ranks, const Backend& backend);
 
 // The programs of a rank; throws ConfigError with everything that is wrong.
 RunPrograms build_programs(const RunSpec& spec, const DataInfo& data, const Strategy& strategy, const BatchSizes& sizes,
-                           const DataShare& share);
+                           int rank);
 
 // The programs of a rank, compiled, with the memory of its sources of batches.
 Compiled compile_rank(const std::vector<Program>& programs, const RunSpec& spec, const DataInfo& data, int ranks,
@@ -54,7 +55,7 @@ class Job {
   const KernelChoices& choices() const { return choices_; }
   const ProgramSpec& program_spec() const { return program_spec_; }
   TargetForm target_form() const { return programs_.programs().front().target_form; }
-  DataShare share() const { return {world_.rank(), world_.size()}; }
+  const MeshRank& rank() const { return programs_.rank(); }
 
  private:
   RankDevice& device_;
@@ -62,6 +63,7 @@ class Job {
   ProgramSpec program_spec_;
   RunPrograms programs_;
   KernelChoices choices_;
+  MeshAxes axes_;
   std::unique_ptr<Engine> engine_;
 };
 

@@ -202,10 +202,10 @@ int train(const RunSpec& stated, const TrainingRequest& request, RankContext& co
   const StopRequest stop;  // until here there was nothing to save
   const auto stop_requested = [&stop] { return stop.pending(); };
   const auto training =
-      data.training(batch, job.share(), start, context.threads, job.target_form(), job.batch_memory(), stop_requested);
+      data.training(batch, job.rank(), start, context.threads, job.target_form(), job.batch_memory(), stop_requested);
   std::unique_ptr<BatchSource> validation;
   if (data.has(PartKind::validation))
-    validation = data.evaluation(PartKind::validation, batch, job.share(), context.threads, job.target_form(),
+    validation = data.evaluation(PartKind::validation, batch, job.rank(), context.threads, job.target_form(),
                                  job.batch_memory(), stop_requested);
   if (files.directory) claim_directory(files, spec, request, with_findings(request.config, data, world.size(), batch));
   join_log(files.directory ? files.directory->path() : "", context, device.host);

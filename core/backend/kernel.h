@@ -26,6 +26,7 @@ struct Address {
   }
   // The place so many bytes behind this one.
   Address operator+(std::int64_t bytes) const { return {fixed, offset + bytes}; }
+  bool operator==(const Address&) const = default;
 };
 
 class Kernel {

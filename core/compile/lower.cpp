@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "core/graph/ops/activations.h"
+#include "core/graph/ops/collectives.h"
 #include "core/graph/ops/conv2d.h"
 #include "core/graph/ops/optimizers.h"
 #include "core/graph/ops/shaping.h"
@@ -45,8 +46,7 @@ class Lowerer {
 
   void lower_op(Op op) {
     if (op.def->trait() != OpTrait::kernel) {
-      if (op.def->trait() == OpTrait::alias) op.inputs[0] = in_layout(op.inputs[0], logical(op.inputs[0]), op);
-      append(segment_, std::move(op), {});
+      lower_without_kernel(std::move(op));
       return;
     }
     if (const auto* gradient = op.get_if<Conv2dGradInput>();
@@ -63,6 +63,17 @@ class Lowerer {
     for (std::size_t i = 0; i < op.outputs.size(); ++i) {
       layout(op.outputs[i]) = lowering.outputs[i];
       forget_reordered(op.outputs[i]);
+    }
+    append(segment_, std::move(op), std::move(lowering));
+  }
+
+  // Aliases and collectives take and give logical layouts.
+  void lower_without_kernel(Op op) {
+    for (TensorId& input : op.inputs) input = in_layout(input, logical(input), op);
+    if (op.def->output_is_input() && op.outputs[0] != op.inputs[0]) tensor(op.outputs[0]).alias_of = op.inputs[0];
+    Lowering lowering;
+    if (const auto* collective = op.get_if<Collective>(); collective != nullptr && !op.inputs.empty()) {
+      lowering.workspace_bytes = collective->workspace_bytes({{program_.tensor(op.inputs[0]).type}});
     }
     append(segment_, std::move(op), std::move(lowering));
   }
@@ -136,6 +147,7 @@ class Lowerer {
     return static_cast<TensorId>(program_.tensors.size() - 1);
   }
 
+  Tensor& tensor(TensorId id) { return program_.tensors[static_cast<std::size_t>(id)]; }
   Layout& layout(TensorId id) { return lowered_.tensors[static_cast<std::size_t>(id)].layout; }
   Layout logical(TensorId id) const { return logical_layout(program_.tensor(id).type); }
 

@@ -31,7 +31,7 @@ class SharedByName {
 
 bool trains(const Program& program) { return program.step.learning_rate != no_tensor; }
 
-void place_flat(PlacedProgram& placed, std::int64_t first_gradient) {
+void place_flat_regions(PlacedProgram& placed, std::int64_t first_gradient) {
   constexpr std::int64_t element = size_of(DType::float32);
   const auto put = [&placed](TensorId id, Region region, std::int64_t offset) {
     if (id == no_tensor) return;
@@ -47,6 +47,11 @@ void place_flat(PlacedProgram& placed, std::int64_t first_gradient) {
   for (const FlatPlace& place : program.flat.statistics) put(place.tensor, Region::statistics, place.offset);
   for (const FlatPlace& place : program.flat.reduced)
     put(place.tensor, Region::gradients, place.offset - first_gradient);
+  for (std::size_t id = 0; id < program.tensors.size(); ++id) {
+    const std::vector<TensorId>& members = program.tensors[id].members;
+    if (members.empty()) continue;
+    put(static_cast<TensorId>(id), Region::gradients, program.flat.gradient_offset(members[0]) - first_gradient);
+  }
   put(program.step.parameters, Region::parameters, 0);
   put(program.step.gradients, Region::gradients, 0);
   put(program.step.sums, Region::gradients, program.flat.trainable_count - first_gradient);
@@ -144,7 +149,7 @@ MemoryPlan place_tensors(std::vector<PlacedProgram>& programs, const DeviceTrait
   SharedByName copies;
   SharedByName scalars;
   for (PlacedProgram& placed : programs) {
-    place_flat(placed, training ? 0 : flat.trainable_count);
+    place_flat_regions(placed, training ? 0 : flat.trainable_count);
     for (std::size_t id = 0; id < placed.tensors.size(); ++id) {
       const Tensor& tensor = placed.program.tensors[id];
       PlacedTensor& at = placed.tensors[id];

@@ -6,12 +6,23 @@
 
 #include "core/base/checked.h"
 #include "core/compile/liveness.h"
+#include "core/graph/ops/collectives.h"
 
 namespace trainctl {
 namespace {
 
+bool lies_in_slot(const Tensor& tensor) { return tensor.role == Role::activation || tensor.role == Role::input; }
+
+bool takes_moment(const Program& program, const Op& op) {
+  if (op.def->trait() != OpTrait::collective) return op.def->trait() == OpTrait::kernel;
+  const auto in_slot = [&](TensorId id) { return lies_in_slot(program.tensor(id)); };
+  return std::any_of(op.inputs.begin(), op.inputs.end(), in_slot) ||
+         std::any_of(op.outputs.begin(), op.outputs.end(), in_slot);
+}
+
 // The order of one slot's ops. Variants of the backward segment run at the same moments, since only one of them runs
-// for a micro-batch; collectives take no moment. Moment 0 is before the first op, when the batch arrives.
+// for a micro-batch; collectives on flat regions, which variants have more or fewer of, take no moment. Moment 0 is
+// before the first op, when the batch arrives.
 class Timeline {
  public:
   explicit Timeline(const PlacedProgram& placed) {
@@ -26,7 +37,7 @@ class Timeline {
       int moment = variant ? backward_start : next;
       for (const PlacedOp& placed_op : segment.ops) {
         moments_[static_cast<std::size_t>(s)].push_back(moment);
-        if (placed_op.op.def->trait() == OpTrait::kernel) ++moment;
+        if (takes_moment(placed.program, placed_op.op)) ++moment;
       }
       next = std::max(next, moment);
     }
@@ -62,6 +73,7 @@ class SlotPlanner {
     arrive_inputs();
     for_each_op([this](std::size_t s, std::size_t o, const Op& op) { touch(op, timeline_.moment(s, o)); });
     keep_predictions();
+    keep_while_communicating();
     for_each_op([this](std::size_t s, std::size_t o, const Op& op) { reuse(op, timeline_.moment(s, o)); });
     for_each_op([this](std::size_t s, std::size_t o, const Op&) { add_workspace(s, o); });
     const ArenaPlan arena = plan_arena(lifetimes_, place_alignment);
@@ -83,8 +95,7 @@ class SlotPlanner {
     while (id != no_tensor && placed_.program.tensor(id).alias_of != no_tensor)
       id = placed_.program.tensor(id).alias_of;
     if (id == no_tensor) return no_tensor;
-    const Role role = placed_.program.tensor(id).role;
-    return role == Role::activation || role == Role::input ? id : no_tensor;
+    return lies_in_slot(placed_.program.tensor(id)) ? id : no_tensor;
   }
 
   Lifetime& lifetime(TensorId id) { return lifetimes_[static_cast<std::size_t>(index(id))]; }
@@ -121,6 +132,23 @@ class SlotPlanner {
     }
   }
 
+  // What an asynchronous collective reads stays until the Wait for its output, unless it works in place on a copy.
+  void keep_while_communicating() {
+    std::map<TensorId, const Op*> running;
+    for_each_op([&](std::size_t s, std::size_t o, const Op& op) {
+      if (const auto* collective = op.get_if<Collective>(); collective != nullptr && collective->asynchronous) {
+        running[op.outputs[0]] = &op;
+        started_at_[op.outputs[0]] = timeline_.moment(s, o);
+      } else if (op.get_if<Wait>() != nullptr && running.contains(op.inputs[0])) {
+        const Op& begun = *running[op.inputs[0]];
+        const int moment = timeline_.moment(s, o);
+        waited_at_[started_at_[op.inputs[0]]] = moment;
+        if (!begun.def->in_place().empty()) return;
+        for (TensorId id : begun.inputs) live_at(id, moment);
+      }
+    });
+  }
+
   // An output takes the memory of an input that ends here, where the op allows it and both lie alike.
   void reuse(const Op& op, int moment) {
     for (const InPlace& pair : op.def->in_place()) {
@@ -147,6 +175,7 @@ class SlotPlanner {
     if (added) lifetimes_.push_back({0, moment, moment, -1});
     Lifetime& shared = lifetimes_[static_cast<std::size_t>(entry->second)];
     shared.bytes = std::max(shared.bytes, bytes);
+    if (const auto waited = waited_at_.find(moment); waited != waited_at_.end()) shared.last = waited->second;
   }
 
   void write_places(const ArenaPlan& arena) {
@@ -167,7 +196,9 @@ class SlotPlanner {
   std::vector<int> lifetime_of_;  // by tensor: its lifetime, -1 where it has none
   std::vector<Lifetime> lifetimes_;
   std::map<TensorId, bool> continued_;
-  std::map<int, int> workspace_at_;  // by moment
+  std::map<int, int> workspace_at_;     // by moment
+  std::map<TensorId, int> started_at_;  // asynchronous collectives' moments, by output
+  std::map<int, int> waited_at_;        // the moment of the Wait, by the moment of the collective
 };
 
 }  // namespace

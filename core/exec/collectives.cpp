@@ -1,61 +1,201 @@
 // Collectives as kernels.
 #include "core/exec/collectives.h"
 
+#include <functional>
+#include <utility>
+
+#include "core/base/format.h"
 #include "core/graph/ops/collectives.h"
 
 namespace trainctl {
 namespace {
 
-class AllReduceKernel final : public Kernel {
+// A tensor at its place.
+struct PlacedView {
+  Address address;
+  DType dtype = DType::float32;
+  std::int64_t count = 0;
+
+  View at(const Slot& slot) const { return {address.at(slot), dtype, count}; }
+};
+
+using Call = std::function<void(Stream&, const Slot&)>;
+
+// What a collective does on the compute stream first, then with the communicator, and at last with what came.
+struct Calls {
+  Call before;  // may be empty
+  Call communicate;
+};
+
+class CollectiveKernel final : public Kernel {
  public:
-  AllReduceKernel(int bucket, View data, CollectiveStreams& streams)
-      : bucket_(bucket), data_(data), streams_(streams) {}
-  void run(Stream& stream, const Slot&) override { streams_.all_reduce(bucket_, data_, stream); }
+  // On the compute stream.
+  explicit CollectiveKernel(Calls calls) : calls_(std::move(calls)) {}
+  // On a stream of its own. `ended` is recorded for a Wait; null: the compute stream waits at once.
+  CollectiveKernel(Calls calls, Backend& backend, Stream& lane, Event* ended)
+      : calls_(std::move(calls)), lane_(&lane), ready_(backend.event()), ended_(ended) {
+    if (ended_ == nullptr) own_ended_ = backend.event();
+  }
+
+  void run(Stream& compute, const Slot& slot) override {
+    if (calls_.before) calls_.before(compute, slot);
+    if (lane_ == nullptr) return calls_.communicate(compute, slot);
+    ready_->record(compute);
+    ready_->wait(*lane_);
+    calls_.communicate(*lane_, slot);
+    if (ended_ != nullptr) return ended_->record(*lane_);
+    own_ended_->record(*lane_);
+    own_ended_->wait(compute);
+  }
 
  private:
-  int bucket_;
-  View data_;
-  CollectiveStreams& streams_;
+  Calls calls_;
+  Stream* lane_ = nullptr;
+  std::unique_ptr<Event> ready_;
+  Event* ended_ = nullptr;
+  std::unique_ptr<Event> own_ended_;
 };
 
 class WaitKernel final : public Kernel {
  public:
-  WaitKernel(int bucket, CollectiveStreams& streams) : bucket_(bucket), streams_(streams) {}
-  void run(Stream& stream, const Slot&) override { streams_.wait(bucket_, stream); }
+  explicit WaitKernel(Event& ended) : ended_(ended) {}
+  void run(Stream& compute, const Slot&) override { ended_.wait(compute); }
 
  private:
-  int bucket_;
-  CollectiveStreams& streams_;
+  Event& ended_;
 };
+
+// Copies a tensor where it does not lie there already.
+Call copy(Backend& backend, PlacedView from, PlacedView to) {
+  if (from.address == to.address) return {};
+  return [&backend, from, to](Stream& stream, const Slot& slot) {
+    const View view = from.at(slot);
+    backend.copy(to.at(slot).data, view.data, view.bytes(), stream);
+  };
+}
+
+// Part `index` of `count` elements.
+PlacedView part(const PlacedView& whole, int index, std::int64_t count) {
+  return {whole.address + index * count * size_of(whole.dtype), whole.dtype, count};
+}
+
+Calls calls_of(const Op& op, const std::vector<PlacedView>& x, const std::vector<PlacedView>& y,
+               const Address& workspace, Backend& backend, Communicator& communicator) {
+  const auto in_place = [&](auto call) -> Call {
+    return
+        [&communicator, to = y[0], call](Stream& stream, const Slot& slot) { call(communicator, to.at(slot), stream); };
+  };
+  const Call brought = x.empty() || y.empty() ? Call{} : copy(backend, x[0], y[0]);
+  if (op.get_if<AllReduce>() != nullptr) {
+    return {brought, in_place([](Communicator& ranks, View data, Stream& stream) {
+              ranks.all_reduce(data, Reduction::sum, stream);
+            })};
+  }
+  if (op.get_if<AllGather>() != nullptr) {
+    return {copy(backend, x[0], part(y[0], communicator.rank(), x[0].count)),
+            in_place([](Communicator& ranks, View data, Stream& stream) { ranks.all_gather(data, stream); })};
+  }
+  if (op.get_if<ReduceScatter>() != nullptr) {
+    const PlacedView all{workspace, x[0].dtype, x[0].count};
+    const Call take = copy(backend, part(all, communicator.rank(), y[0].count), y[0]);
+    return {copy(backend, x[0], all), [&communicator, all, take](Stream& stream, const Slot& slot) {
+              communicator.reduce_scatter(all.at(slot), Reduction::sum, stream);
+              take(stream, slot);
+            }};
+  }
+  if (op.get_if<AllToAll>() != nullptr) {
+    return {{}, [&communicator, from = x[0], to = y[0]](Stream& stream, const Slot& slot) {
+              communicator.all_to_all(from.at(slot), to.at(slot), stream);
+            }};
+  }
+  if (const auto* broadcast = op.get_if<Broadcast>()) {
+    return {brought, in_place([root = broadcast->root](Communicator& ranks, View data, Stream& stream) {
+              ranks.broadcast(data, root, stream);
+            })};
+  }
+  if (const auto* send = op.get_if<Send>()) {
+    return {{}, in_place([peer = send->peer](Communicator& ranks, View data, Stream& stream) {
+              ranks.send(data, peer, stream);
+            })};
+  }
+  return {{}, in_place([peer = op.as<Receive>().peer](Communicator& ranks, View data, Stream& stream) {
+            ranks.receive(data, peer, stream);
+          })};
+}
 
 }  // namespace
 
-CollectiveStreams::CollectiveStreams(Backend& backend, Communicator& communicator, Stream& communication, int buckets)
-    : communicator_(communicator), communication_(communication) {
-  for (int bucket = 0; bucket < buckets; ++bucket) {
-    ready_.push_back(backend.event());
-    reduced_.push_back(backend.event());
+Communicator& MeshCommunicators::along(MeshAxis axis) const {
+  Communicator* communicator = find(axis);
+  require(communicator != nullptr, "a collective has a communicator along its axis");
+  return *communicator;
+}
+
+bool MeshCommunicators::has_peers() const {
+  for (const Communicator* communicator : axes_) {
+    if (communicator != nullptr && communicator->size() > 1) return true;
+  }
+  return false;
+}
+
+CollectiveBinder::CollectiveBinder(Backend& backend, const MeshCommunicators& communicators,
+                                   const std::vector<PlacedProgram>& programs)
+    : backend_(backend) {
+  for (MeshAxis axis : all_mesh_axes) lane(axis).communicator = communicators.find(axis);
+  for (const PlacedProgram& program : programs) {
+    for (const PlacedSegment& segment : program.segments) {
+      for (const PlacedOp& op : segment.ops) {
+        if (const auto* collective = op.op.get_if<Collective>(); collective != nullptr && collective->asynchronous) {
+          prepare(program, op.op, lane(collective->axis));
+        }
+      }
+    }
   }
 }
 
-void CollectiveStreams::all_reduce(int bucket, View data, Stream& compute) {
-  const auto b = static_cast<std::size_t>(bucket);
-  if (&compute != &communication_) {
-    ready_[b]->record(compute);
-    ready_[b]->wait(communication_);
+// The stream of an asynchronous collective, and the event of its end, which its Wait may be bound before.
+void CollectiveBinder::prepare(const PlacedProgram& program, const Op& op, Lane& used) {
+  require(used.communicator != nullptr, "a collective has a communicator along its axis");
+  if (used.stream == nullptr) used.stream = backend_.asynchronous_stream();
+  Ended& end = ended_[{&program, op.outputs[0]}];
+  if (end.event == nullptr) end = {backend_.event(), used.communicator};
+}
+
+std::unique_ptr<Kernel> CollectiveBinder::bind(const PlacedProgram& program, const Op& op, const Binding& places) {
+  if (op.get_if<Wait>() != nullptr) {
+    const auto found = ended_.find({&program, op.inputs[0]});
+    require(found != ended_.end(), format("an asynchronous collective comes before the wait '{}'", op.name));
+    return std::make_unique<WaitKernel>(*found->second.event);
   }
-  communicator_.all_reduce(data, Reduction::sum, communication_);
-  if (&compute != &communication_) reduced_[b]->record(communication_);
+  const auto& collective = op.as<Collective>();
+  Lane& used = lane(collective.axis);
+  require(used.communicator != nullptr, "a collective has a communicator along its axis");
+  const auto placed = [&](const std::vector<TensorId>& ids, const std::vector<Address>& addresses) {
+    std::vector<PlacedView> tensors;
+    for (std::size_t i = 0; i < ids.size(); ++i) {
+      const TensorType& type = program.program.tensor(ids[i]).type;
+      tensors.push_back({addresses[i], type.dtype, type.shape.count()});
+    }
+    return tensors;
+  };
+  Calls calls = calls_of(op, placed(op.inputs, places.inputs), placed(op.outputs, places.outputs), places.workspace,
+                         backend_, *used.communicator);
+  if (used.stream == nullptr) return std::make_unique<CollectiveKernel>(std::move(calls));
+  Event* ended = collective.asynchronous ? ended_.at({&program, op.outputs[0]}).event.get() : nullptr;
+  return std::make_unique<CollectiveKernel>(std::move(calls), backend_, *used.stream, ended);
 }
 
-void CollectiveStreams::wait(int bucket, Stream& compute) {
-  if (&compute != &communication_) reduced_[static_cast<std::size_t>(bucket)]->wait(compute);
+bool CollectiveBinder::recordable(const PlacedProgram& program, const Op& op) const {
+  if (op.get_if<Wait>() != nullptr) return ended_.at({&program, op.inputs[0]}).communicator->recordable();
+  return lanes_[static_cast<std::size_t>(op.as<Collective>().axis)].communicator->recordable();
 }
 
-std::unique_ptr<Kernel> bind_collective(const Op& op, View gradients, CollectiveStreams& streams) {
-  if (const auto* wait = op.get_if<WaitBucket>()) return std::make_unique<WaitKernel>(wait->bucket, streams);
-  const auto& reduce = op.as<AllReduce>();
-  return std::make_unique<AllReduceKernel>(reduce.bucket, gradients.part(reduce.offset, reduce.count), streams);
+std::vector<Stream*> CollectiveBinder::streams() const {
+  std::vector<Stream*> streams;
+  for (const Lane& used : lanes_) {
+    if (used.stream != nullptr) streams.push_back(used.stream.get());
+  }
+  return streams;
 }
 
 }  // namespace trainctl

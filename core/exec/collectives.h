@@ -1,34 +1,67 @@
-// Collectives as kernels: what the executor runs with a communicator instead of the backend.
+// Collectives as kernels: what the executor runs with communicators instead of the backend.
 #pragma once
 
+#include <array>
+#include <map>
 #include <memory>
 #include <vector>
 
 #include "core/backend/backend.h"
 #include "core/backend/communicator.h"
 #include "core/backend/kernel.h"
+#include "core/compile/placed_program.h"
 
 namespace trainctl {
 
-// The order between the compute and the communication stream, one event pair for each bucket. Where both are the same
-// stream, the order is that of the calls.
-class CollectiveStreams {
+// One rank's communicators, one for each axis of the mesh. They outlive what is made with them.
+class MeshCommunicators {
  public:
-  CollectiveStreams(Backend& backend, Communicator& communicator, Stream& communication, int buckets);
+  // Of a mesh whose only axis is data.
+  MeshCommunicators(Communicator& data) : axes_{&data, nullptr, nullptr} {}
+  // Null where an axis has one rank.
+  explicit MeshCommunicators(const std::array<Communicator*, mesh_axes>& axes) : axes_(axes) {}
 
-  // Sum over the ranks, on the communication stream, after everything queued on `compute` so far.
-  void all_reduce(int bucket, View data, Stream& compute);
-  // Later work on `compute` runs after the bucket's sum.
-  void wait(int bucket, Stream& compute);
+  // Null where the axis has one rank and no communicator was given.
+  Communicator* find(MeshAxis axis) const { return axes_[static_cast<std::size_t>(axis)]; }
+  // Of an axis that has one.
+  Communicator& along(MeshAxis axis) const;
+  // Whether there is a peer on any axis.
+  bool has_peers() const;
 
  private:
-  Communicator& communicator_;
-  Stream& communication_;
-  std::vector<std::unique_ptr<Event>> ready_;
-  std::vector<std::unique_ptr<Event>> reduced_;
+  std::array<Communicator*, mesh_axes> axes_;
 };
 
-// Binds an all_reduce or wait op. `gradients` is the whole gradient region.
-std::unique_ptr<Kernel> bind_collective(const Op& op, View gradients, CollectiveStreams& streams);
+// Binds the collectives of a rank's programs. All calls on one communicator run on one stream, in the order of the
+// program: where a program has an asynchronous one, on a stream of its own, else on the compute stream.
+class CollectiveBinder {
+ public:
+  CollectiveBinder(Backend& backend, const MeshCommunicators& communicators,
+                   const std::vector<PlacedProgram>& programs);
+
+  // The kernel of an op with trait collective.
+  std::unique_ptr<Kernel> bind(const PlacedProgram& program, const Op& op, const Binding& places);
+  // Whether such an op can be part of a Recording.
+  bool recordable(const PlacedProgram& program, const Op& op) const;
+  // The streams beside the compute stream.
+  std::vector<Stream*> streams() const;
+
+ private:
+  struct Lane {
+    Communicator* communicator = nullptr;
+    std::unique_ptr<Stream> stream;  // null: the compute stream
+  };
+  // The end of an asynchronous collective, for the Waits that name its output.
+  struct Ended {
+    std::unique_ptr<Event> event;
+    Communicator* communicator = nullptr;
+  };
+  Lane& lane(MeshAxis axis) { return lanes_[static_cast<std::size_t>(axis)]; }
+  void prepare(const PlacedProgram& program, const Op& op, Lane& used);
+
+  Backend& backend_;
+  std::array<Lane, mesh_axes> lanes_;
+  std::map<std::pair<const PlacedProgram*, TensorId>, Ended> ended_;  // by program and output
+};
 
 }  // namespace trainctl

@@ -23,7 +23,9 @@ constexpr std::int64_t direct_bytes = 256 << 10;
 
 Engine::~Engine() {
   // What is under way after an error still uses the memory.
-  for (Stream* stream : {copies_.get(), compute_.get(), communication_.get()}) {
+  std::vector<Stream*> streams{copies_.get(), compute_.get()};
+  for (Stream* stream : collectives_->streams()) streams.push_back(stream);
+  for (Stream* stream : streams) {
     if (stream == nullptr || under_way_ == 0) continue;
     try {
       stream->synchronize();
@@ -126,7 +128,7 @@ void Engine::queue(int buffer) {
   } else if (timing_ && !backend_.asynchronous()) {
     bound.work->run_timed(buffer, buffers.sources, buffers.seconds);
   } else {
-    bound.work->run(buffer, buffers.sources, timing_ || communicator_.size() > 1);
+    bound.work->run(buffer, buffers.sources, timing_ || communicators_.has_peers());
   }
   buffers.done->record(*compute_);
   if (bound.trains) fresh_copies_.trained(buffers.program);
@@ -189,7 +191,9 @@ void Engine::finish(StepResult& result) {
   StepBuffers& buffers = *step_buffers_[static_cast<std::size_t>(number)];
   try {
     buffers.done->synchronize();
-    if (communication_ != nullptr && !backend_.asynchronous()) communication_->synchronize();
+    if (!backend_.asynchronous()) {
+      for (Stream* stream : collectives_->streams()) stream->synchronize();
+    }
   } catch (const Error& error) {
     const std::string reached = bound_[static_cast<std::size_t>(buffers.program)]->work->reached(number);
     if (reached.empty()) throw;

@@ -34,8 +34,8 @@ struct StepResult {
 
 class Engine {
  public:
-  // Allocates and binds everything. `communicator` joins the data axis; all ranks construct together.
-  Engine(Backend& backend, Communicator& communicator, Compiled compiled);
+  // Allocates and binds everything. All ranks of the communicators construct together.
+  Engine(Backend& backend, const MeshCommunicators& communicators, Compiled compiled);
   ~Engine();
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
@@ -111,14 +111,13 @@ class Engine {
   void read_parts(int buffer);
 
   Backend& backend_;
-  Communicator& communicator_;
+  MeshCommunicators communicators_;
   std::vector<PlacedProgram> programs_;
   MemoryPlan plan_;
   FreshCopies fresh_copies_;
   std::unique_ptr<Stream> compute_;
-  std::unique_ptr<Stream> communication_;  // null: collectives run on the compute stream
-  std::unique_ptr<Stream> copies_;         // null: copies of the batch run on the compute stream
-  std::unique_ptr<CollectiveStreams> collectives_;
+  std::unique_ptr<Stream> copies_;  // null: copies of the batch run on the compute stream
+  std::unique_ptr<CollectiveBinder> collectives_;
   std::vector<Memory> regions_;
   std::vector<std::unique_ptr<Bound>> bound_;
   std::vector<std::unique_ptr<StepBuffers>> step_buffers_;  // steps take them one after the other

@@ -3,32 +3,9 @@
 
 #include "core/exec/engine_parts.h"
 #include "core/exec/named_tensors.h"
-#include "core/graph/ops/collectives.h"
 
 namespace trainctl {
 namespace {
-
-// Highest bucket number of all programs, plus one; and whether a reduction stands outside the update, so that it
-// overlaps.
-struct Buckets {
-  int count = 0;
-  bool overlap = false;
-};
-
-Buckets buckets_of(const std::vector<PlacedProgram>& programs) {
-  Buckets buckets;
-  for (const PlacedProgram& placed : programs) {
-    for (const PlacedSegment& segment : placed.segments) {
-      for (const PlacedOp& op : segment.ops) {
-        const auto* reduce = op.op.get_if<AllReduce>();
-        if (reduce == nullptr) continue;
-        buckets.count = std::max(buckets.count, reduce->bucket + 1);
-        buckets.overlap = buckets.overlap || segment.phase != Phase::update;
-      }
-    }
-  }
-  return buckets;
-}
 
 StepPart part_of(Phase phase) {
   if (phase == Phase::forward) return StepPart::forward;
@@ -37,22 +14,20 @@ StepPart part_of(Phase phase) {
 
 }  // namespace
 
-Engine::Engine(Backend& backend, Communicator& communicator, Compiled compiled)
+Engine::Engine(Backend& backend, const MeshCommunicators& communicators, Compiled compiled)
     : backend_(backend),
-      communicator_(communicator),
+      communicators_(communicators),
       programs_(std::move(compiled.programs)),
       plan_(std::move(compiled.memory)),
       fresh_copies_(programs_),
       compute_(backend.compute_stream()) {
-  const Buckets buckets = buckets_of(programs_);
-  if (buckets.overlap) communication_ = backend_.asynchronous_stream();
   if (backend_.asynchronous()) copies_ = backend_.asynchronous_stream();
-  collectives_ = std::make_unique<CollectiveStreams>(backend_, communicator_,
-                                                     communication_ ? *communication_ : *compute_, buckets.count);
+  collectives_ = std::make_unique<CollectiveBinder>(backend_, communicators_, programs_);
+  Communicator* data = communicators_.find(MeshAxis::data);
   for (int region = 0; region < region_count; ++region) {
     const std::int64_t bytes = plan_.bytes[static_cast<std::size_t>(region)];
-    const bool reduced = static_cast<Region>(region) == Region::gradients;
-    regions_.push_back(bytes == 0 ? Memory{} : reduced ? communicator_.allocate(bytes) : backend_.allocate(bytes));
+    const bool reduced = static_cast<Region>(region) == Region::gradients && data != nullptr;
+    regions_.push_back(bytes == 0 ? Memory{} : reduced ? data->allocate(bytes) : backend_.allocate(bytes));
   }
   make_step_buffers();
   for (int program = 0; program < static_cast<int>(programs_.size()); ++program) bind(program);
@@ -88,7 +63,7 @@ void Engine::bind(int program) {
     bind_segment(program, segment, *bound);
   }
   bound->work = std::make_unique<StepWork>(backend_, *compute_, placed, static_cast<int>(step_buffers_.size()),
-                                           communicator_.size() > 1);
+                                           communicators_.has_peers());
   StepUnit scalars;
   scalars.to = base(Region::scalars);
   scalars.bytes = plan_.of(Region::scalars);
@@ -171,16 +146,13 @@ void Engine::bind_batch(int program, const ScheduleItem& item, Bound& bound) {
 std::unique_ptr<Kernel> Engine::bind_op(int program, const PlacedOp& placed) {
   const Op& op = placed.op;
   if (op.def->trait() == OpTrait::alias) return nullptr;
-  if (op.def->trait() == OpTrait::collective) {
-    const View gradients{base(Region::gradients), DType::float32,
-                         plan_.of(Region::gradients) / size_of(DType::float32)};
-    return bind_collective(op, gradients, *collectives_);
-  }
   Binding binding;
   for (TensorId id : op.inputs) binding.inputs.push_back(address(program, id));
   for (TensorId id : op.outputs) binding.outputs.push_back(address(program, id));
   binding.workspace = {nullptr, std::max<std::int64_t>(placed.workspace, 0)};
-  return placed.lowering.bind(binding);
+  const bool communicates = op.def->trait() == OpTrait::collective;
+  return communicates ? collectives_->bind(programs_[static_cast<std::size_t>(program)], op, binding)
+                      : placed.lowering.bind(binding);
 }
 
 void Engine::bind_segment(int program, int number, Bound& bound) {
@@ -194,7 +166,7 @@ void Engine::bind_segment(int program, int number, Bound& bound) {
     StepUnit unit;
     unit.kernel = kernel.get();
     unit.part = communicates ? StepPart::communication : part_of(segment.phase);
-    unit.recordable = !communicates || communicator_.recordable();
+    unit.recordable = !communicates || collectives_->recordable(programs_[static_cast<std::size_t>(program)], op.op);
     unit.slot = slot(0);
     unit.segment = number;
     unit.op = static_cast<int>(o);

@@ -1,4 +1,5 @@
 // Reverse-mode differentiation: walks the ops backwards and lets each emit the ops of its gradients.
+#include <algorithm>
 #include <set>
 
 #include "core/base/format.h"
@@ -13,7 +14,7 @@ class Tape final : public Differentiator {
   Tape(Graph& graph, TensorId output_gradient, bool accumulate)
       : graph_(graph), accumulate_(accumulate), gradients_(graph.tensors.size(), no_tensor) {
     find_wanted();
-    gradients_[index(graph.output)] = output_gradient;
+    if (output_gradient != no_tensor) gradients_[index(graph.output)] = output_gradient;
   }
 
   Backward run() {
@@ -53,7 +54,7 @@ class Tape final : public Differentiator {
     for (std::size_t i = 0; i < types.size(); ++i) {
       if (outputs[i] == no_tensor) {
         outputs[i] = add_activation(*def, types[i], i, forward);
-        if (def->trait() == OpTrait::alias) graph_.tensors.back().alias_of = inputs[0];
+        if (i == 0 && def->output_is_input()) graph_.tensors.back().alias_of = inputs[0];
       }
       require(tensor(outputs[i]).type == types[i],
               format("{} ({}) writes {} in another shape", def->kind(), forward.name, tensor(outputs[i]).name));
@@ -90,16 +91,12 @@ class Tape final : public Differentiator {
     }
   }
   bool wanted_by(const Op& op) const {
-    for (TensorId input : op.inputs) {
-      if (wants(input)) return true;
-    }
-    return false;
+    const auto wanted = [this](TensorId input) { return wants(input); };
+    return op.def->peers_want_gradient() || std::any_of(op.inputs.begin(), op.inputs.end(), wanted);
   }
   bool reached(const Op& op) const {
-    for (TensorId output : op.outputs) {
-      if (gradient_of(output) != no_tensor) return true;
-    }
-    return false;
+    const auto has_gradient = [this](TensorId output) { return gradient_of(output) != no_tensor; };
+    return op.def->begins_gradient() || std::any_of(op.outputs.begin(), op.outputs.end(), has_gradient);
   }
 
   std::vector<TensorType> types_of(const std::vector<TensorId>& ids) const {

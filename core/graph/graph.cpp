@@ -18,7 +18,7 @@ std::vector<TensorId> Graph::add_op(std::shared_ptr<const OpDef> def, std::vecto
     Tensor output;
     output.name = name + "/" + suffixes[i];
     output.type = output_types[i];
-    output.alias_of = def->trait() == OpTrait::alias ? inputs[0] : no_tensor;
+    output.alias_of = i == 0 && def->output_is_input() ? inputs[0] : no_tensor;
     output.place = place;
     outputs.push_back(add_tensor(std::move(output)));
   }

@@ -76,9 +76,10 @@ struct Backward {
 };
 
 // Reverse-mode differentiation. `output_gradient` is the gradient of the sum of losses by graph.output, an activation
-// that exists already. New tensors are appended to the graph. Gradients of tensors with several consumers are summed by
-// Add. What no trainable parameter needs is not computed (the gradient by the input; everything before the first
-// trainable layer). Ops that produce parameter gradients add to what is there where `accumulate`.
+// that exists already; no_tensor in a stage that only sends to another rank, whose gradient comes from there. New
+// tensors are appended to the graph. Gradients of tensors with several consumers are summed by Add. What no trainable
+// parameter needs is not computed (the gradient by the input; everything before the first trainable layer). Ops that
+// produce parameter gradients add to what is there where `accumulate`.
 Backward differentiate(Graph& graph, TensorId output_gradient, bool accumulate);
 
 // What an op's differentiate() sees: gradients of its outputs, and a place to put those of its inputs.

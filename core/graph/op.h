@@ -43,6 +43,8 @@ class OpDef {
   // The attributes, readable: "strides=2x2 activation=relu". Equal kind and attributes mean the same computation.
   virtual std::string attributes() const { return {}; }
   virtual OpTrait trait() const { return OpTrait::kernel; }
+  // Whether the first output is another name for the first input's memory.
+  virtual bool output_is_input() const { return trait() == OpTrait::alias; }
   // Shapes and dtypes of the outputs. Inputs were checked by the layer; a violation here is an internal error.
   virtual std::vector<TensorType> outputs(std::span<const TensorType> inputs) const = 0;
   // Floating-point operations, a multiply-add counting two. By default one for each element of the first output.
@@ -54,6 +56,10 @@ class OpDef {
   // Emits the ops that compute the gradients of the inputs. Ops that only stand in the backward or update part have
   // none.
   virtual void differentiate(const Op& op, Differentiator& differentiator) const;
+  // Whether other ranks want the gradient by what this op brings from them, whatever this rank wants.
+  virtual bool peers_want_gradient() const { return false; }
+  // Whether the gradient comes back from another rank, though nothing on this one reads the outputs.
+  virtual bool begins_gradient() const { return false; }
 };
 
 // An op at its place in a segment.

@@ -1,43 +1,43 @@
-// From a model, a loss and an optimizer to the program of one rank.
+// From a network to the program of one rank: segments and schedule.
 #include "core/program/build.h"
 
 #include <algorithm>
 #include <utility>
 
 #include "core/base/format.h"
+#include "core/graph/fuse.h"
 #include "core/graph/ops/activations.h"
 #include "core/graph/ops/metrics.h"
 #include "core/graph/ops/shaping.h"
 #include "core/graph/ops/softmax.h"
 #include "core/graph/ops/statistics.h"
 #include "core/graph/ops/update.h"
-#include "core/metrics/metric.h"
 #include "core/optim/optimizer.h"
+#include "core/program/finish.h"
 #include "core/program/flat_layout.h"
-#include "core/program/fuse.h"
 
 namespace trainctl {
 namespace {
 
-// A program under construction.
+// A program under construction: segments and schedule, without what finish adds.
 class Builder {
  public:
-  Builder(const ProgramSpec& spec, std::int64_t micro_batch, bool training, Reader& reader);
+  // `network` has been cut and fused.
+  Builder(const ProgramSpec& spec, Network network);
 
-  // The finished programs. Only after the reader found nothing wrong.
-  Program training(std::int64_t samples, int micro_batches) &&;
-  Program evaluation(const Program& training, std::int64_t samples) &&;
+  Program training(std::int64_t samples, int micro_batches);
+  Program evaluation(std::int64_t samples);
+  // What the update does beside the optimizer; after training().
+  std::vector<StatisticUpdate> statistics() const;
 
  private:
   void add_tensors();
   void add_predictions();
   Op accumulate_statistics(bool accumulate) const;
-  Op update_statistics() const;
   std::vector<Op> sums(bool accumulate) const;
-  std::vector<Op> update_ops(const OptimizerOptions& optimizer) const;
-  Op contribute_zeros(TensorId region, std::int64_t count);
   std::vector<TensorId> reduced() const;
-  Program finish() &&;
+  void leave_batch();
+  Program take();
 
   TensorId add(std::string name, Shape shape, DType dtype, Role role) {
     Tensor tensor;
@@ -48,7 +48,6 @@ class Builder {
   }
 
   const ProgramSpec& spec_;
-  bool training_;
   ResolvedLoss loss_;
   std::vector<ResolvedMetric> metrics_;
   Graph graph_;
@@ -57,33 +56,21 @@ class Builder {
   std::vector<Op> prediction_ops_;          // from graph_.output to step.predictions
   TensorId loss_gradient_ = no_tensor;      // what the backward pass starts from
   TensorId unscaled_gradient_ = no_tensor;  // what the loss gives, where that is scaled
-  TensorId divisor_ = no_tensor;            // of the summed gradient: the count, times the loss scale
 };
 
-Builder::Builder(const ProgramSpec& spec, std::int64_t micro_batch, bool training, Reader& reader)
-    : spec_(spec), training_(training), loss_(resolve_loss(spec.loss, final_activation(*spec.model), reader)) {
-  BuildOptions options;
-  options.batch = micro_batch;
-  options.sample = spec.sample;
-  options.format = spec.format;
-  options.training = training;
-  options.compute = spec.compute;
-  options.seed = spec.seed;
-  options.logits = loss_.folded != FinalActivation::none;
-  BuiltModel built = build_model(*spec.model, options, reader);
-  if (!reader.ok()) return;
-  graph_ = fuse(std::move(built.graph), training_);
-  program_.layers = std::move(built.layers);
-  program_.micro_batch_samples = micro_batch;
-  const Shape& output = graph_.tensor(graph_.output).type.shape;
-  program_.target_form = match_targets(loss_, output, {spec.classes, spec.target, spec.label_mode}, reader);
-  metrics_ = resolve_metrics(spec.metrics, loss_, output, reader);
-  if (!reader.ok()) return;
-  program_.chance_loss = chance_loss(loss_.rule, output);
+Builder::Builder(const ProgramSpec& spec, Network network)
+    : spec_(spec),
+      loss_(std::move(network.loss)),
+      metrics_(std::move(network.metrics)),
+      graph_(std::move(network.graph)) {
+  program_.layers = std::move(network.layers);
+  program_.micro_batch_samples = graph_.batch;
+  program_.target_form = network.target_form;
+  program_.chance_loss = network.chance_loss;
   add_tensors();
 }
 
-// Everything that loss, sums, update and host need beside the model's own tensors.
+// Everything that loss, sums and host need beside the model's own tensors.
 void Builder::add_tensors() {
   const TensorType output = graph_.tensor(graph_.output).type;
   const TensorType targets = target_type(program_.target_form, output.shape);
@@ -104,23 +91,20 @@ void Builder::add_tensors() {
   for (const auto& metric : metrics_) step.metrics.push_back(add(metric.name, {}, DType::float32, Role::reduced));
   step.count = add("count", {}, DType::float32, Role::reduced);
   step.step = graph_.step;
-  if (training_) {
-    step.agree = add("agree", {agree_flags}, DType::float32, Role::reduced);
+  if (graph_.training) {
     if (step.step == no_tensor) step.step = add("step", {}, DType::int64, Role::scalar);
     step.learning_rate = add("learning_rate", {}, DType::float32, Role::scalar);
     step.stop_request = add("stop_request", {}, DType::float32, Role::scalar);
     step.gradient_norm = add("gradient_norm", {}, DType::float32, Role::scalar);
     loss_gradient_ = add(graph_.tensor(graph_.output).name + "/gradient", output.shape, output.dtype, Role::activation);
-    divisor_ = step.count;
     if (spec_.compute == DType::float16) {
       step.loss_scale = add("loss_scale", {}, DType::float32, Role::scalar);
-      divisor_ = add("divisor", {}, DType::float32, Role::scalar);
       unscaled_gradient_ = loss_gradient_;
       loss_gradient_ = add("loss/gradient/scaled", output.shape, output.dtype, Role::activation);
     }
   }
   const bool wanted = std::any_of(metrics_.begin(), metrics_.end(), [](const auto& m) { return m.of_predictions; });
-  if (!training_ || wanted) add_predictions();
+  if (!graph_.training || wanted) add_predictions();
 }
 
 // What stands at the end of the network and was left out for the loss, in float32.
@@ -153,18 +137,13 @@ Op Builder::accumulate_statistics(bool accumulate) const {
   return op;
 }
 
-Op Builder::update_statistics() const {
-  std::vector<float> momenta;
-  Op op{nullptr, {}, {}, "statistics", {}};
+std::vector<StatisticUpdate> Builder::statistics() const {
+  std::vector<StatisticUpdate> updates;
   for (std::size_t i = 0; i < graph_.statistics.size(); ++i) {
-    if (statistic_sums_[i] == no_tensor) continue;
-    momenta.push_back(graph_.statistics[i].momentum);
-    op.inputs.push_back(statistic_sums_[i]);
-    op.outputs.push_back(graph_.statistics[i].moving);
+    const GraphStatistic& statistic = graph_.statistics[i];
+    if (statistic_sums_[i] != no_tensor) updates.push_back({statistic_sums_[i], statistic.moving, statistic.momentum});
   }
-  op.def = std::make_shared<UpdateStatistics>(std::move(momenta));
-  op.inputs.insert(op.inputs.end(), {program_.step.count, program_.step.agree});
-  return op;
+  return updates;
 }
 
 // The ops that turn a micro-batch's output into sums, and in training into the gradient of the loss.
@@ -186,8 +165,8 @@ std::vector<Op> Builder::sums(bool accumulate) const {
   }
   std::vector<TensorId> outputs{step.loss, step.count};
   const bool scales = step.loss_scale != no_tensor;
-  if (training_) outputs.push_back(scales ? unscaled_gradient_ : loss_gradient_);
-  ops.push_back({std::make_shared<Loss>(loss_.rule, training_, accumulate),
+  if (graph_.training) outputs.push_back(scales ? unscaled_gradient_ : loss_gradient_);
+  ops.push_back({std::make_shared<Loss>(loss_.rule, graph_.training, accumulate),
                  {graph_.output, batch.targets, batch.weights},
                  std::move(outputs),
                  "loss",
@@ -202,7 +181,7 @@ std::vector<Op> Builder::sums(bool accumulate) const {
   return ops;
 }
 
-// What is reduced behind the gradients, in its order.
+// The sums that are reduced behind the gradients, in their order.
 std::vector<TensorId> Builder::reduced() const {
   std::vector<TensorId> tensors = statistic_sums_;
   std::erase(tensors, no_tensor);
@@ -210,50 +189,19 @@ std::vector<TensorId> Builder::reduced() const {
   tensors.push_back(step.loss);
   tensors.insert(tensors.end(), step.metrics.begin(), step.metrics.end());
   tensors.push_back(step.count);
-  tensors.push_back(step.agree);
   return tensors;
 }
 
-std::vector<Op> Builder::update_ops(const OptimizerOptions& optimizer) const {
-  const StepTensors& step = program_.step;
-  std::vector<TensorId> updated{step.parameters};
-  updated.insert(updated.end(), step.states.begin(), step.states.end());
-  std::vector<Op> ops;
-  ops.push_back({std::make_shared<Agree>(), {step.loss, step.stop_request}, {step.agree}, "agree", {}});
-  if (step.loss_scale != no_tensor) {
-    ops.push_back({std::make_shared<Scale>(), {step.count, step.loss_scale}, {divisor_}, "divisor", {}});
-  }
-  ops.push_back({std::make_shared<GradientNorm>(program_.flat.trainable_count),
-                 {step.gradients, divisor_},
-                 {step.gradient_norm},
-                 "gradient_norm",
-                 {}});
-  ops.push_back({optimizer.update(update_ranges(program_.flat, optimizer.by_parameter()), spec_.clip_norm),
-                 {step.gradients, step.learning_rate, step.step, divisor_, step.agree, step.gradient_norm},
-                 std::move(updated),
-                 "update",
-                 spec_.optimizer.place});
-  if (Op statistics = update_statistics(); !statistics.outputs.empty()) ops.push_back(std::move(statistics));
-  return ops;
-}
-
-Program Builder::training(std::int64_t samples, int micro_batches) && {
+Program Builder::training(std::int64_t samples, int micro_batches) {
   const auto& optimizer = spec_.optimizer.as<OptimizerOptions>();
   // Both variants of the backward pass name the same tensors, since differentiation is a function of the graph.
   Graph again = graph_;
   Backward first = fuse(differentiate(graph_, loss_gradient_, false));
   Backward later = fuse(differentiate(again, loss_gradient_, true));
   require(graph_.tensors.size() == again.tensors.size(), "differentiation is deterministic");
-
   const auto decays = [&](const GraphParameter& parameter) { return optimizer.decays(parameter.decay); };
-  FlatLayout& flat = program_.flat;
-  flat = flat_layout(graph_, first, reduced(), decays, state_names(optimizer.rule()));
-  StepTensors& step = program_.step;
-  step.parameters = add("parameters", {flat.parameter_count}, DType::float32, Role::parameter);
-  step.gradients = add("gradients", {flat.gradient_count}, DType::float32, Role::gradient);
-  for (const std::string& state : flat.states) {
-    step.states.push_back(add(state, {flat.trainable_count}, DType::float32, Role::state));
-  }
+  program_.flat = order_flat(graph_, first, reduced(), decays, state_names(optimizer.rule()));
+  program_.micro_batches = micro_batches;
 
   const auto backward = [&](bool accumulate, Backward& gradients) {
     std::vector<Op> ops = sums(accumulate);
@@ -261,7 +209,8 @@ Program Builder::training(std::int64_t samples, int micro_batches) && {
     return ops;
   };
   if (samples == 0) {
-    program_.segments.push_back({Phase::backward, {}, {contribute_zeros(step.gradients, flat.gradient_count)}});
+    leave_batch();
+    program_.segments.push_back({Phase::backward, {}, {}});
     program_.schedule.push_back({0, 0, 0});
     program_.name = "train 0";
   } else {
@@ -275,57 +224,75 @@ Program Builder::training(std::int64_t samples, int micro_batches) && {
       program_.schedule.push_back({i == 0 ? 1 : 2, i, 0});
     }
   }
-  program_.micro_batches = micro_batches;
   program_.schedule.push_back({static_cast<int>(program_.segments.size()), 0, 0});
-  program_.segments.push_back({Phase::update, {}, update_ops(optimizer)});
-  return std::move(*this).finish();
+  program_.segments.push_back({Phase::update, {}, {}});
+  return take();
 }
 
-// A rank without samples takes part with zeros, and reads nothing of the batch.
-Op Builder::contribute_zeros(TensorId region, std::int64_t count) {
-  program_.batch = {};
-  program_.micro_batch_samples = 0;
-  program_.step.predictions = no_tensor;
-  return {std::make_shared<ZeroGradients>(count), {}, {region}, "no samples", {}};
-}
-
-Program Builder::evaluation(const Program& training, std::int64_t samples) && {
-  StepTensors& step = program_.step;
-  step.parameters = add("parameters", {training.flat.parameter_count}, DType::float32, Role::parameter);
-  const std::int64_t sums_count = training.flat.gradient_count - training.flat.trainable_count;
-  step.sums = add("sums", {sums_count}, DType::float32, Role::reduced);
-  program_.flat = same_layout(training, graph_.tensors);
+Program Builder::evaluation(std::int64_t samples) {
   program_.name = format("evaluate {}", samples);
   std::vector<Op> ops;
   if (samples == 0) {
-    ops.push_back(contribute_zeros(step.sums, sums_count));
+    leave_batch();
   } else {
     ops = graph_.ops;
     for (Op& op : sums(false)) ops.push_back(std::move(op));
   }
   program_.segments = {{Phase::forward, {}, std::move(ops)}};
   program_.schedule = {{0, 0, 0}};
-  return std::move(*this).finish();
+  return take();
 }
 
-Program Builder::finish() && {
-  program_.tensors = std::move(graph_.tensors);
+// A rank without samples reads nothing of the batch.
+void Builder::leave_batch() {
+  program_.batch = {};
+  program_.micro_batch_samples = 0;
+  program_.step.predictions = no_tensor;
+}
+
+Program Builder::take() {
+  program_.tensors = graph_.tensors;
   return std::move(program_);
+}
+
+// The network of this rank, its graph cut and fused.
+Network cut_network(const ProgramSpec& spec, std::int64_t micro_batch, bool training, const Parallelism& parallelism,
+                    Reader& reader) {
+  Network network = build_network(spec, micro_batch, training, reader);
+  if (!reader.ok()) return network;
+  if (parallelism.cut) network.graph = parallelism.cut(std::move(network.graph));
+  network.graph = fuse(std::move(network.graph), training);
+  return network;
+}
+
+Program distributed(Program program, const Parallelism& parallelism) {
+  return parallelism.distribute ? parallelism.distribute(std::move(program)) : program;
 }
 
 }  // namespace
 
-Program training_program(const ProgramSpec& spec, std::int64_t samples, int micro_batches, Reader& reader) {
+Program training_program(const ProgramSpec& spec, std::int64_t samples, int micro_batches, Reader& reader,
+                         const Parallelism& parallelism) {
   require(micro_batches >= 1 && samples % micro_batches == 0, "micro-batches divide a rank's samples");
   const std::int64_t micro_batch = std::max<std::int64_t>(samples / micro_batches, 1);
-  Builder builder(spec, micro_batch, true, reader);
-  return reader.ok() ? std::move(builder).training(samples, micro_batches) : Program{};
+  Network network = cut_network(spec, micro_batch, true, parallelism, reader);
+  if (!reader.ok()) return {};
+  Builder builder(spec, std::move(network));
+  Program program = distributed(builder.training(samples, micro_batches), parallelism);
+  return finish_training(
+      std::move(program),
+      {spec.optimizer.as<OptimizerOptions>(), spec.optimizer.place, spec.clip_norm, builder.statistics()},
+      parallelism.rank);
 }
 
-Program evaluation_program(const ProgramSpec& spec, std::int64_t samples, Reader& reader) {
-  const Program training = training_program(spec, 1, 1, reader);
+Program evaluation_program(const ProgramSpec& spec, std::int64_t samples, Reader& reader,
+                           const Parallelism& parallelism) {
+  const Program training = training_program(spec, 1, 1, reader, parallelism);
   if (!reader.ok()) return {};
-  return Builder(spec, std::max<std::int64_t>(samples, 1), false, reader).evaluation(training, samples);
+  Network network = cut_network(spec, std::max<std::int64_t>(samples, 1), false, parallelism, reader);
+  if (!reader.ok()) return {};
+  Program program = distributed(Builder(spec, std::move(network)).evaluation(samples), parallelism);
+  return finish_evaluation(std::move(program), training);
 }
 
 std::vector<std::string> result_names(const ProgramSpec& spec) {

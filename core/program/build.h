@@ -4,41 +4,26 @@
 #include <string>
 #include <vector>
 
-#include "core/layers/model.h"
-#include "core/metrics/targets.h"
-#include "core/program/program.h"
-#include "core/spec/keys.h"
+#include "core/program/network.h"
+#include "core/program/parallelism.h"
 
 namespace trainctl {
 
-// What all programs of a run have in common.
-struct ProgramSpec {
-  const ModelOptions* model = nullptr;
-  Shape sample;              // of one input, after the transforms: [28, 28, 1]
-  SampleFormat format;       // of inputs in a batch
-  std::int64_t classes = 0;  // of the data set; 0: targets are values, or nothing is known
-  Shape target;              // of one sample's target where it is values: [K]
-  LabelMode label_mode = LabelMode::integer;
-  Choice loss;
-  std::vector<Choice> metrics;
-  Choice optimizer;
-  double clip_norm = 0;            // 0: none
-  DType compute = DType::float32;  // of activations: float32 or bfloat16
-  std::uint64_t seed = 0;          // for dropout
-};
-
 // The step of a rank that holds `samples` samples, cut into equal micro-batches whose gradients are summed. Segments:
 // forward; backward, which starts with loss, metrics and sums and overwrites the gradients; backward_accumulate for
-// later micro-batches, which adds to them; update. Without samples the rank contributes zeros: backward is
-// ZeroGradients alone. No collectives: strategies insert them. Compute copies of parameters come with lowering. The
-// flat layout is the same for every number of samples. Problems go to the reader, and the result is then unusable.
-Program training_program(const ProgramSpec& spec, std::int64_t samples, int micro_batches, Reader& reader);
+// later micro-batches, which adds to them; update. Without samples the rank contributes zeros: backward begins with
+// ZeroGradients. Collectives are those of the parallelism, and the agreement's. Compute copies of parameters come with
+// lowering. The flat layout is the same for every number of samples. Problems go to the reader, and the result is then
+// unusable.
+Program training_program(const ProgramSpec& spec, std::int64_t samples, int micro_batches, Reader& reader,
+                         const Parallelism& parallelism = {});
 
 // One batch of evaluation: a single segment forward with loss, metrics and count, whose sums lie where the training
 // program's lie and are of this batch and rank only (the host adds them up in float64). step.predictions is the
 // network's output, softmax or sigmoid included, float32. Without samples the sums are zero, and there are no
 // predictions.
-Program evaluation_program(const ProgramSpec& spec, std::int64_t samples, Reader& reader);
+Program evaluation_program(const ProgramSpec& spec, std::int64_t samples, Reader& reader,
+                           const Parallelism& parallelism = {});
 
 // Names of the sums loss and metrics, as the results are called: "loss", "accuracy", ...
 std::vector<std::string> result_names(const ProgramSpec& spec);

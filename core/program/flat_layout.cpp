@@ -29,8 +29,8 @@ std::vector<TensorId> backward_order(const Backward& backward) {
 
 }  // namespace
 
-FlatLayout flat_layout(const Graph& graph, const Backward& backward, const std::vector<TensorId>& reduced,
-                       const std::function<bool(const GraphParameter&)>& decays, std::vector<std::string> states) {
+FlatLayout order_flat(const Graph& graph, const Backward& backward, std::vector<TensorId> reduced,
+                      const std::function<bool(const GraphParameter&)>& decays, std::vector<std::string> states) {
   std::map<TensorId, const GraphParameter*> parameters;
   for (const GraphParameter& parameter : graph.parameters) parameters[parameter.tensor] = &parameter;
 
@@ -38,26 +38,34 @@ FlatLayout flat_layout(const Graph& graph, const Backward& backward, const std::
   layout.states = std::move(states);
   const auto append = [&](TensorId parameter, TensorId gradient) {
     const std::int64_t count = graph.tensor(parameter).type.shape.count();
-    layout.parameters.push_back(
-        {parameter, gradient, layout.parameter_count, count, decays(*parameters.at(parameter))});
-    layout.parameter_count = aligned(checked_add(layout.parameter_count, count));
+    layout.parameters.push_back({parameter, gradient, 0, count, decays(*parameters.at(parameter))});
   };
   for (TensorId parameter : backward_order(backward)) append(parameter, backward.parameter_gradients.at(parameter));
-  layout.trainable_count = layout.parameter_count;
   for (const GraphParameter& parameter : graph.parameters) {
     if (!backward.parameter_gradients.contains(parameter.tensor)) append(parameter.tensor, no_tensor);
   }
+  for (const GraphStatistic& statistic : graph.statistics) layout.statistics.push_back({statistic.moving, 0});
+  for (TensorId sum : reduced) layout.reduced.push_back({sum, 0});
+  return layout;
+}
 
-  for (const GraphStatistic& statistic : graph.statistics) {
-    layout.statistics.push_back({statistic.moving, layout.statistic_count});
-    layout.statistic_count = checked_add(layout.statistic_count, graph.tensor(statistic.moving).type.shape.count());
+void assign_offsets(FlatLayout& layout, const std::vector<Tensor>& tensors) {
+  const auto count = [&](TensorId id) { return tensors[static_cast<std::size_t>(id)].type.shape.count(); };
+  layout.parameter_count = layout.trainable_count = layout.statistic_count = 0;
+  for (FlatEntry& entry : layout.parameters) {
+    entry.offset = layout.parameter_count;
+    layout.parameter_count = aligned(checked_add(layout.parameter_count, entry.count));
+    if (entry.gradient != no_tensor) layout.trainable_count = layout.parameter_count;
+  }
+  for (FlatPlace& place : layout.statistics) {
+    place.offset = layout.statistic_count;
+    layout.statistic_count = checked_add(layout.statistic_count, count(place.tensor));
   }
   layout.gradient_count = layout.trainable_count;
-  for (TensorId sum : reduced) {
-    layout.reduced.push_back({sum, layout.gradient_count});
-    layout.gradient_count = checked_add(layout.gradient_count, graph.tensor(sum).type.shape.count());
+  for (FlatPlace& place : layout.reduced) {
+    place.offset = layout.gradient_count;
+    layout.gradient_count = checked_add(layout.gradient_count, count(place.tensor));
   }
-  return layout;
 }
 
 FlatLayout same_layout(const Program& training, const std::vector<Tensor>& tensors) {

@@ -1,4 +1,4 @@
-// Segments of a program: their names, and where they are.
+// Parts of a program: names of segments, and where things are.
 #include "core/program/program.h"
 
 #include <algorithm>
@@ -22,6 +22,26 @@ std::string_view name_of(Phase phase, Variant variant) {
   }
   require(false, "a segment of a known phase");
   return {};
+}
+
+std::int64_t FlatLayout::gradient_offset(TensorId tensor) const {
+  for (const FlatEntry& entry : parameters) {
+    if (entry.gradient == tensor) return entry.offset;
+  }
+  for (const FlatPlace& place : reduced) {
+    if (place.tensor == tensor) return place.offset;
+  }
+  require(false, "a tensor of the gradient region");
+  return 0;
+}
+
+TensorId Program::add(std::string name, Shape shape, DType dtype, Role role) {
+  Tensor tensor;
+  tensor.name = std::move(name);
+  tensor.type = {std::move(shape), dtype};
+  tensor.role = role;
+  tensors.push_back(std::move(tensor));
+  return static_cast<TensorId>(tensors.size() - 1);
 }
 
 int Program::find(Phase phase) const {

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "core/graph/op.h"
+#include "core/graph/graph.h"
 #include "core/layers/layer_line.h"
 #include "core/metrics/target_form.h"
 
@@ -67,6 +67,9 @@ struct FlatLayout {
   std::vector<FlatPlace> reduced;   // behind the gradients: offsets count from the start of the gradient region
   std::int64_t gradient_count = 0;  // elements of the gradient region, reduced tail included
   std::vector<std::string> states;  // names of optimizer states: "momentum", or "m", "v"
+
+  // Where a gradient or a sum begins in the gradient region, in elements.
+  std::int64_t gradient_offset(TensorId tensor) const;
 };
 
 // What the host reads and writes by name in every step; no_tensor where a program has none.
@@ -114,6 +117,7 @@ struct Program {
   // The number of the first segment of a phase, or -1.
   int find(Phase phase) const;
   const Tensor& tensor(TensorId id) const { return tensors[static_cast<std::size_t>(id)]; }
+  TensorId add(std::string name, Shape shape, DType dtype, Role role);
 };
 
 }  // namespace trainctl

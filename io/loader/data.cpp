@@ -180,20 +180,20 @@ TargetForm Data::form_of(std::optional<TargetForm> wanted) const {
   return wanted.value_or(stated_form(info_.label_mode, info_.classes));
 }
 
-std::unique_ptr<BatchSource> Data::training(std::int64_t batch_size, const DataShare& share, const DataPosition& start,
+std::unique_ptr<BatchSource> Data::training(std::int64_t batch_size, const MeshRank& rank, const DataPosition& start,
                                             int cores, std::optional<TargetForm> targets, const AllocateBatch& allocate,
                                             const std::function<bool()>& stop_requested) const {
-  return make_loader(parts_[0], {batch_size, share, start, true, options_.shuffle, workers(cores), options_.prefetch,
+  return make_loader(parts_[0], {batch_size, rank, start, true, options_.shuffle, workers(cores), options_.prefetch,
                                  form_of(targets), allocate, stop_requested});
 }
 
-std::unique_ptr<BatchSource> Data::evaluation(PartKind part, std::int64_t batch_size, const DataShare& share, int cores,
+std::unique_ptr<BatchSource> Data::evaluation(PartKind part, std::int64_t batch_size, const MeshRank& rank, int cores,
                                               std::optional<TargetForm> targets, const AllocateBatch& allocate,
                                               const std::function<bool()>& stop_requested) const {
   require(has(part), "a part that is evaluated");
   const DataPosition start{seed_, 0, 0};
   return make_loader(parts_[static_cast<std::size_t>(part)],
-                     {batch_size, share, start, false, false, workers(cores), options_.prefetch, form_of(targets),
+                     {batch_size, rank, start, false, false, workers(cores), options_.prefetch, form_of(targets),
                       allocate, stop_requested});
 }
 

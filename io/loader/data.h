@@ -33,13 +33,13 @@ class Data {
   // Endless, from `start` on. `cores` of this rank bound the threads where `workers` is auto; 0: those that the process
   // may use. Targets come in the form that the program reads; without one as label_mode alone states it. Inputs lie in
   // memory of `allocate`. `stop_requested`: see LoaderOptions.
-  std::unique_ptr<BatchSource> training(std::int64_t batch_size, const DataShare& share, const DataPosition& start,
+  std::unique_ptr<BatchSource> training(std::int64_t batch_size, const MeshRank& rank, const DataPosition& start,
                                         int cores = 0, std::optional<TargetForm> targets = {},
                                         const AllocateBatch& allocate = {},
                                         const std::function<bool()>& stop_requested = {}) const;
   // A part from its first sample to its last, without augmentation, in the same order every time; begins again behind
   // the batch that is the last of its epoch.
-  std::unique_ptr<BatchSource> evaluation(PartKind part, std::int64_t batch_size, const DataShare& share, int cores = 0,
+  std::unique_ptr<BatchSource> evaluation(PartKind part, std::int64_t batch_size, const MeshRank& rank, int cores = 0,
                                           std::optional<TargetForm> targets = {}, const AllocateBatch& allocate = {},
                                           const std::function<bool()>& stop_requested = {}) const;
 

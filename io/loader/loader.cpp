@@ -47,7 +47,7 @@ class Loader : public std::enable_shared_from_this<Loader> {
         options_(options),
         plan_(part_->size(), options.batch_size, options.start),
         target_type_(part_->target_type(options.targets)),
-        cut_(plan_buffers(part_->input_type(), target_type_, plan_.batch_size(), options.share.ranks,
+        cut_(plan_buffers(part_->input_type(), target_type_, plan_.batch_size(), options.rank.size(MeshAxis::data),
                           options.workers > 0, options.prefetch)),
         position_(plan_.start()) {
     chunks_ =
@@ -142,7 +142,7 @@ class Loader : public std::enable_shared_from_this<Loader> {
   void fill_chunk(BatchBuffer& buffer, std::int64_t batch, std::uint32_t chunk, DataPart::Scratch& scratch) noexcept {
     try {
       const BatchPlan::Entry entry = plan_.at(batch);
-      const Share share = share_of(entry.count, options_.share);
+      const Share share = share_of(entry.count, options_.rank);
       const EpochOrder order(plan_.samples(), entry.position.seed, entry.position.epoch,
                              options_.training && options_.shuffle);
       const std::int64_t end = share.count * (chunk + 1) / chunks_;
@@ -194,7 +194,7 @@ class Loader : public std::enable_shared_from_this<Loader> {
 
   void describe(BatchBuffer& buffer) {
     const BatchPlan::Entry entry = plan_.at(used_);
-    const std::int64_t count = share_of(entry.count, options_.share).count;
+    const std::int64_t count = share_of(entry.count, options_.rank).count;
     batch_.inputs = {buffer.inputs.get(), part_->input_dtype(), count * part_->sample_shape().count()};
     batch_.targets = {buffer.targets.get(), target_type_.dtype, count * target_type_.shape.count()};
     batch_.weights = {buffer.weights.data(), DType::float32, count};

@@ -13,7 +13,7 @@ namespace trainctl {
 
 struct LoaderOptions {
   std::int64_t batch_size = 1;  // global
-  DataShare share;
+  MeshRank rank;
   DataPosition start;
   bool training = true;  // augmentation; evaluation runs through the part in its order, again and again
   bool shuffle = true;   // in training

@@ -2,37 +2,30 @@
 #include "parallel/strategies/data.h"
 
 #include <algorithm>
-#include <iterator>
+#include <limits>
+#include <utility>
 
+#include "core/base/checked.h"
 #include "core/base/format.h"
 #include "core/graph/ops/collectives.h"
-#include "core/graph/ops/update.h"
 
 namespace trainctl {
 namespace {
 
-Placement placement_of(const Tensor& tensor) {
-  switch (tensor.role) {
-    case Role::activation:
-    case Role::input:
-      return {Placement::Kind::split, 0};
-    case Role::gradient:
-    case Role::reduced:
-      return {Placement::Kind::partial, 0};
-    default:
-      return {};
-  }
+// A bucket as a tensor; finish gives it its place and size.
+TensorId add_bucket(Program& program, std::vector<TensorId> gradients, std::size_t number) {
+  const TensorId bucket = program.add(format("bucket {}", number), {}, DType::float32, Role::gradient);
+  program.tensors[static_cast<std::size_t>(bucket)].members = std::move(gradients);
+  return bucket;
 }
 
-Op all_reduce(const Program& program, const std::vector<Bucket>& buckets, std::size_t b) {
-  const TensorId gradients = program.step.gradients;
-  auto def = std::make_shared<AllReduce>(static_cast<int>(b), buckets[b].offset, buckets[b].count);
-  return {std::move(def), {gradients}, {gradients}, format("bucket {}", b), {}};
+Op all_reduce(const Program& program, TensorId bucket, bool asynchronous) {
+  auto def = std::make_shared<AllReduce>(MeshAxis::data, asynchronous);
+  return {std::move(def), {bucket}, {bucket}, program.tensor(bucket).name, {}};
 }
 
-Op wait(const Program& program, std::size_t b) {
-  const TensorId gradients = program.step.gradients;
-  return {std::make_shared<WaitBucket>(static_cast<int>(b)), {gradients}, {gradients}, format("bucket {}", b), {}};
+Op wait(const Program& program, TensorId bucket) {
+  return {std::make_shared<Wait>(), {bucket}, {bucket}, program.tensor(bucket).name, {}};
 }
 
 // The segment of the last micro-batch's backward pass, a copy of its own where earlier micro-batches run it too.
@@ -52,71 +45,67 @@ Segment& last_backward(Program& program) {
   return program.segments[static_cast<std::size_t>(last->segment)];
 }
 
-// Behind which op of the segment a bucket is complete.
-std::size_t completed_by(const Program& program, const Segment& segment, const Bucket& bucket) {
-  std::vector<TensorId> gradients{program.step.gradients};
-  for (const FlatEntry& entry : program.flat.parameters) {
-    const bool inside = entry.offset >= bucket.offset && entry.offset < bucket.offset + bucket.count;
-    if (entry.gradient != no_tensor && inside) gradients.push_back(entry.gradient);
-  }
+// How many ops of the segment run until all of the gradients are complete; none for a rank without samples.
+std::size_t completed_after(const Segment& segment, const std::vector<TensorId>& gradients) {
   const auto writes = [&](const Op& op) {
     return std::find_first_of(op.outputs.begin(), op.outputs.end(), gradients.begin(), gradients.end()) !=
            op.outputs.end();
   };
   const auto last = std::find_if(segment.ops.rbegin(), segment.ops.rend(), writes);
-  require(last != segment.ops.rend(), "the backward pass writes every gradient");
-  return static_cast<std::size_t>(segment.ops.rend() - last) - 1;
+  return static_cast<std::size_t>(segment.ops.rend() - last);
 }
 
-// Inserts all buckets but the last into the last micro-batch's backward segment, in their order.
-void overlap_buckets(Program& program, const std::vector<Bucket>& buckets) {
+// Reduces buckets in the last micro-batch's backward segment, in their order.
+void overlap_buckets(Program& program, const std::vector<TensorId>& buckets) {
   Segment& segment = last_backward(program);
   std::vector<Op> ops;
   std::size_t next = 0;
-  for (std::size_t b = 0; b + 1 < buckets.size(); ++b) {
-    const std::size_t end = completed_by(program, segment, buckets[b]) + 1;
+  for (TensorId bucket : buckets) {
+    const std::size_t end = completed_after(segment, program.tensor(bucket).members);
     for (; next < end; ++next) ops.push_back(segment.ops[next]);
-    ops.push_back(all_reduce(program, buckets, b));
+    ops.push_back(all_reduce(program, bucket, true));
   }
-  for (; next < segment.ops.size(); ++next) ops.push_back(segment.ops[next]);
+  ops.insert(ops.end(), segment.ops.begin() + static_cast<std::ptrdiff_t>(next), segment.ops.end());
   segment.ops = std::move(ops);
 }
 
 }  // namespace
 
-std::vector<Bucket> gradient_buckets(const FlatLayout& layout, std::int64_t first_bytes, std::int64_t bytes) {
-  std::vector<Bucket> buckets{{0, 0}};
-  bool full = false;
+std::vector<std::vector<TensorId>> gradient_buckets(const FlatLayout& layout, std::int64_t first_bytes,
+                                                    std::int64_t bytes) {
+  std::vector<std::vector<TensorId>> buckets;
+  bool full = true;
+  std::int64_t filled = 0;  // elements of the last bucket, gaps between its gradients included
   for (const FlatEntry& entry : layout.parameters) {
     if (entry.gradient == no_tensor) continue;
-    if (full) {
-      buckets.back().count = entry.offset - buckets.back().offset;
-      buckets.push_back({entry.offset, 0});
+    if (std::exchange(full, false)) {
+      buckets.emplace_back();
+      filled = 0;
     }
-    Bucket& bucket = buckets.back();
-    bucket.count = entry.offset + entry.count - bucket.offset;
-    full = bucket.count * size_of(DType::float32) >= (buckets.size() == 1 ? first_bytes : bytes);
+    buckets.back().push_back(entry.gradient);
+    filled = round_up(filled, flat_alignment) + entry.count;
+    full = filled * size_of(DType::float32) >= (buckets.size() == 1 ? first_bytes : bytes);
   }
-  buckets.back().count = layout.gradient_count - buckets.back().offset;
   return buckets;
 }
 
-Program apply_data_parallel(Program program, const Mesh& mesh, const StrategyOptions& options, bool overlap) {
-  for (Tensor& tensor : program.tensors) tensor.placements = {placement_of(tensor), Placement{}, Placement{}};
+Program reduce_gradients(Program program, const MeshRank& rank, const Strategy& strategy) {
   const int update = program.find(Phase::update);
-  if (mesh.data == 1 || update < 0) return program;
-
-  std::vector<Bucket> buckets{{0, program.flat.gradient_count}};
-  if (overlap) {
-    buckets = gradient_buckets(program.flat, options.first_bucket_size.bytes, options.bucket_size.bytes);
-    overlap_buckets(program, buckets);
+  if (rank.size(MeshAxis::data) == 1 || update < 0) return program;
+  std::int64_t first = strategy.options.first_bucket_size.bytes, further = strategy.options.bucket_size.bytes;
+  if (!strategy.overlap) first = further = std::numeric_limits<std::int64_t>::max();
+  std::vector<TensorId> buckets;
+  for (std::vector<TensorId>& gradients : gradient_buckets(program.flat, first, further)) {
+    buckets.push_back(add_bucket(program, std::move(gradients), buckets.size()));
   }
+  if (buckets.empty()) return program;  // nothing trains
+  const bool several = buckets.size() > 1;
+  const TensorId last = buckets.back();
+  if (several) overlap_buckets(program, {buckets.begin(), buckets.end() - 1});
   std::vector<Op>& ops = program.segments[static_cast<std::size_t>(update)].ops;
-  const auto agree = std::find_if(ops.begin(), ops.end(), [](const Op& op) { return op.get_if<Agree>() != nullptr; });
-  require(agree != ops.end(), "the update begins with the agreement");
-  std::vector<Op> inserted{all_reduce(program, buckets, buckets.size() - 1)};
-  for (std::size_t b = 0; b < buckets.size(); ++b) inserted.push_back(wait(program, b));
-  ops.insert(agree + 1, std::make_move_iterator(inserted.begin()), std::make_move_iterator(inserted.end()));
+  ops.push_back(all_reduce(program, last, several));
+  if (!several) return program;
+  for (TensorId bucket : buckets) ops.push_back(wait(program, bucket));
   return program;
 }
 

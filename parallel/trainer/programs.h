@@ -8,7 +8,7 @@
 #include "core/compile/lower.h"
 #include "core/exec/interfaces/batch_source.h"
 #include "core/program/build.h"
-#include "parallel/strategies/options.h"
+#include "parallel/strategies/strategy.h"
 
 namespace trainctl {
 
@@ -22,29 +22,24 @@ struct BatchSizes {
   int gradient_accumulation = 1;           // micro-batches of a full training batch
 };
 
-// One rank for each list of shares that ranks can have of these batches, in falling order: ranks with equal shares
-// have equal programs. The first is the last rank; no rank has more samples of a batch.
-std::vector<int> ranks_with_own_programs(const BatchSizes& sizes, int ranks);
-
-// How programs are spread over the ranks.
-struct Strategy {
-  Mesh mesh;
-  StrategyOptions options;
-  bool overlap = false;  // reductions run beside the backward pass
-};
+// One rank for each list of shares that replicas can have of these batches, in falling order: replicas with equal
+// shares have equal programs. The first is of the last replica; none has more samples of a batch.
+std::vector<int> ranks_with_own_programs(const BatchSizes& sizes, const Mesh& mesh);
 
 class RunPrograms {
  public:
-  // Builds the programs of a rank and applies the strategy. Problems go to the reader.
-  RunPrograms(const ProgramSpec& spec, const Strategy& strategy, const BatchSizes& sizes, const DataShare& share,
-              Reader& reader);
+  // Builds the programs of a rank of the strategy's mesh. Problems go to the reader.
+  RunPrograms(const ProgramSpec& spec, const Strategy& strategy, const BatchSizes& sizes, int rank, Reader& reader);
 
+  // The rank's place in the mesh.
+  const MeshRank& rank() const { return rank_; }
   const std::vector<Program>& programs() const { return programs_; }
   // Index of the program for this rank's number of samples, which may be 0.
   int training(std::int64_t samples) const;
   int evaluation(std::int64_t samples) const;
 
  private:
+  MeshRank rank_;
   std::vector<Program> programs_;
   std::map<std::int64_t, int> training_;
   std::map<std::int64_t, int> evaluation_;

@@ -76,7 +76,7 @@ model:
   const Data data(spec.data, spec.seed);
   Job job(spec, data.info(), device, world, {}, "");
   initialize_engine(spec, job);
-  const auto source = data.training(20, job.share(), {spec.seed, 0, 0}, 1, job.target_form(), job.batch_memory());
+  const auto source = data.training(20, job.rank(), {spec.seed, 0, 0}, 1, job.target_form(), job.batch_memory());
   StepResult result;
   const Batch& batch = source->next();
   CHECK(batch.host_memory);

@@ -96,7 +96,7 @@ Copy next_of(std::vector<std::unique_ptr<BatchSource>>& ranks) {
   for (std::size_t r = 0; r < ranks.size(); ++r) {
     const Batch& batch = ranks[r]->next();
     const Copy copy = copy_of(batch, *ranks[r]);
-    const Share share = share_of(batch.global_count, {static_cast<int>(r), static_cast<int>(ranks.size())});
+    const Share share = share_of(batch.global_count, replica(static_cast<int>(r), static_cast<int>(ranks.size())));
     CHECK(batch.count == share.count);
     if (r == 0) {
       all = copy;
@@ -113,7 +113,7 @@ std::vector<std::unique_ptr<BatchSource>> sources(const std::shared_ptr<const Da
                                                   int ranks) {
   std::vector<std::unique_ptr<BatchSource>> result;
   for (int rank = 0; rank < ranks; ++rank) {
-    options.share = {rank, ranks};
+    options.rank = replica(rank, ranks);
     result.push_back(make_loader(part, options));
   }
   return result;
@@ -310,7 +310,7 @@ TEST_CASE("data that does not come: after a request to stop batches are incomple
     std::thread user;
     {
       const auto source = make_loader(part_of(dataset), {.batch_size = 10,
-                                                         .share = {1, 2},
+                                                         .rank = replica(1, 2),
                                                          .start = {1, 0, 0},
                                                          .shuffle = false,
                                                          .workers = workers,

@@ -13,6 +13,7 @@
 #include "parallel/comm/staged.h"
 #include "parallel/health/replicas.h"
 #include "test/comm/conformance.h"
+#include "test/exec/collective_networks.h"
 
 using namespace trainctl;
 
@@ -62,6 +63,11 @@ void conform(Rank& rank) {
   if (rank.communicator->rank() == 0) std::puts("all cases passed");
 }
 
+void train_networks(Rank& rank) {
+  collective_networks::run_all(*rank.backend, *rank.communicator);
+  if (rank.communicator->rank() == 0) std::puts("all networks agree");
+}
+
 // Rank 1 stays away from a collective, for longer than the deadline.
 void late(Rank& rank) {
   rank.barrier();
@@ -107,6 +113,7 @@ void differ(Rank& rank) {
 
 void play(const std::string& scene, Rank& rank) {
   if (scene == "conformance") conform(rank);
+  if (scene == "networks") train_networks(rank);
   if (scene == "late") late(rank);
   if (scene == "silent") silent(rank);
   if (scene == "abort") leave(rank);

@@ -1,9 +1,9 @@
 // Runs an op case on a backend.
 #include "test/ops/run_case.h"
 
+#include "core/graph/fuse.h"
 #include "core/graph/ops/activations.h"
 #include "core/graph/ops/conv2d.h"
-#include "core/program/fuse.h"
 
 namespace trainctl::test {
 namespace {

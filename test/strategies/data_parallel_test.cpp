@@ -10,29 +10,25 @@
 #include "core/graph/ops/collectives.h"
 #include "core/graph/ops/dense.h"
 #include "core/graph/ops/update.h"
+#include "core/program/finish.h"
+#include "io/yaml/yaml.h"
 #include "test/catch.h"
 
 using namespace trainctl;
 
 namespace {
 
-// A program whose backward pass finishes layer after layer, kernels of random sizes with their biases.
+// A program before its strategies, whose backward pass finishes layer after layer, kernels of random sizes with their
+// biases.
 Program random_program(std::mt19937& random, int layers, int micro_batches, bool has_samples = true) {
   Program program;
   const auto add = [&](std::string name, std::int64_t count, Role role) {
-    Tensor tensor;
-    tensor.name = std::move(name);
-    tensor.type = {{count}, DType::float32};
-    tensor.role = role;
-    program.tensors.push_back(std::move(tensor));
-    return static_cast<TensorId>(program.tensors.size() - 1);
+    return program.add(std::move(name), {count}, DType::float32, role);
   };
-  FlatLayout& flat = program.flat;
   const auto parameter = [&](std::string name, std::int64_t count, bool trains) {
     const TensorId weight = add(name, count, Role::parameter);
     const TensorId gradient = trains ? add(name + "/gradient", count, Role::gradient) : no_tensor;
-    flat.parameters.push_back({weight, gradient, flat.parameter_count, count, true});
-    flat.parameter_count += count;
+    program.flat.parameters.push_back({weight, gradient, 0, count, true});
     return gradient;
   };
   const TensorId activation = add("x", 8, Role::activation);
@@ -48,28 +44,39 @@ Program random_program(std::mt19937& random, int layers, int micro_batches, bool
       segment->ops.push_back({std::make_shared<DenseGradInput>(), {activation}, {activation}, name, {}});
     }
   }
-  flat.trainable_count = flat.parameter_count;
   parameter("frozen", 50, false);
+  program.flat.states = {"momentum"};
   StepTensors& step = program.step;
   step.loss = add("loss", 1, Role::reduced);
-  step.agree = add("agree", agree_flags, Role::reduced);
-  flat.reduced = {{step.loss, flat.trainable_count}, {step.agree, flat.trainable_count + 1}};
-  flat.gradient_count = flat.trainable_count + 1 + agree_flags;
-  step.gradients = add("gradients", flat.gradient_count, Role::gradient);
-  Segment update{Phase::update, {}, {}};
-  update.ops.push_back({std::make_shared<Agree>(), {step.loss}, {step.agree}, "agree", {}});
-  update.ops.push_back(
-      {std::make_shared<GradientNorm>(flat.trainable_count), {step.gradients}, {step.loss}, "norm", {}});
+  step.count = add("count", 1, Role::reduced);
+  step.gradient_norm = add("gradient_norm", 1, Role::scalar);
+  program.flat.reduced = {{step.loss, 0}, {step.count, 0}};
 
   program.micro_batches = micro_batches;
-  if (!has_samples) {
-    auto zero = std::make_shared<ZeroGradients>(flat.gradient_count);
-    first.ops = {{zero, {}, {step.gradients}, "no samples", {}}};
-  }
-  program.segments = {first, later, update};
+  program.micro_batch_samples = has_samples ? 1 : 0;
+  if (!has_samples) first.ops.clear();
+  program.segments = {first, later, {Phase::update, {}, {}}};
   for (int i = 0; i < micro_batches; ++i) program.schedule.push_back({i == 0 ? 0 : 1, i, 0});
   program.schedule.push_back({2, 0, 0});
   return program;
+}
+
+Strategy replicas(int count, bool overlap) {
+  Strategy strategy{{count, 1, 1}, {}, overlap};
+  strategy.options.first_bucket_size.bytes = 2000;
+  strategy.options.bucket_size.bytes = 20000;
+  return strategy;
+}
+
+// The whole program of the last replica.
+Program finished(Program program, const Strategy& strategy) {
+  const MeshRank rank = replica(strategy.mesh.data - 1, strategy.mesh.data);
+  Reader reader;
+  Choice optimizer;
+  read_choice(optimizer_choices(), parse_yaml("sgd", "", ".", reader), reader, optimizer);
+  reader.throw_if_failed();
+  return finish_training(reduce_gradients(std::move(program), rank, strategy),
+                         {optimizer.as<OptimizerOptions>(), {}, 0, {}}, rank);
 }
 
 std::vector<const Op*> executed(const Program& program) {
@@ -83,29 +90,38 @@ std::vector<const Op*> executed(const Program& program) {
 // Plays the ops in order, element by element: who is written, reduced, waited for and read when.
 void check_reduction(const Program& program) {
   const auto count = static_cast<std::size_t>(program.flat.gradient_count);
-  std::vector<int> reductions(count, 0), waited(count, 0);
+  std::vector<int> reductions(count, 0), usable(count, 0);
   std::map<TensorId, std::pair<std::int64_t, std::int64_t>> range{
       {program.step.gradients, {0, program.flat.gradient_count}}};
   for (const FlatEntry& entry : program.flat.parameters) range[entry.gradient] = {entry.offset, entry.count};
   for (const FlatPlace& place : program.flat.reduced) {
     range[place.tensor] = {place.offset, program.tensor(place.tensor).type.shape.count()};
   }
-  std::map<int, Bucket> pending;
-  int next_bucket = 0;
+  for (std::size_t id = 0; id < program.tensors.size(); ++id) {
+    const Tensor& bucket = program.tensors[id];
+    if (bucket.members.empty()) continue;
+    const std::int64_t first = range.at(bucket.members.front()).first;
+    range[static_cast<TensorId>(id)] = {first, bucket.type.shape.count()};
+    for (TensorId member : bucket.members) {  // side by side inside
+      const auto [offset, elements] = range.at(member);
+      CHECK(offset >= first);
+      CHECK(offset + elements <= first + bucket.type.shape.count());
+    }
+  }
+  const auto change = [&](std::vector<int>& of, TensorId tensor, int by) {
+    const auto [offset, elements] = range.at(tensor);
+    for (std::int64_t i = offset; i < offset + elements; ++i) of.at(static_cast<std::size_t>(i)) += by;
+  };
   for (const Op* op : executed(program)) {
-    if (op->def->kind() == "all_reduce") {
-      const auto& reduce = op->as<AllReduce>();
-      CHECK(reduce.bucket == next_bucket++);
-      pending[reduce.bucket] = {reduce.offset, reduce.count};
-      for (std::int64_t i = reduce.offset; i < reduce.offset + reduce.count; ++i)
-        ++reductions.at(static_cast<std::size_t>(i));
-    } else if (op->def->kind() == "wait") {
-      const Bucket bucket = pending.at(op->as<WaitBucket>().bucket);
-      for (std::int64_t i = bucket.offset; i < bucket.offset + bucket.count; ++i)
-        waited.at(static_cast<std::size_t>(i)) = 1;
-    } else if (op->def->kind() == "gradient_norm") {
+    if (const auto* reduce = op->get_if<AllReduce>()) {
+      CHECK(reduce->axis == MeshAxis::data);
+      change(reductions, op->inputs[0], 1);
+      if (!reduce->asynchronous) change(usable, op->inputs[0], 1);
+    } else if (op->get_if<Wait>()) {
+      change(usable, op->inputs[0], 1);
+    } else if (op->get_if<GradientNorm>()) {
       CHECK(std::all_of(reductions.begin(), reductions.end(), [](int n) { return n == 1; }));
-      CHECK(std::all_of(waited.begin(), waited.end(), [](int n) { return n == 1; }));
+      CHECK(std::all_of(usable.begin(), usable.end(), [](int n) { return n == 1; }));
     } else {
       for (TensorId output : op->outputs) {
         const auto written = range.find(output);
@@ -123,31 +139,26 @@ int count(const Program& program, std::string_view kind) {
   return found;
 }
 
-StrategyOptions small_buckets() {
-  StrategyOptions options;
-  options.first_bucket_size.bytes = 2000;
-  options.bucket_size.bytes = 20000;
-  return options;
-}
-
 }  // namespace
 
-TEST_CASE("buckets cover the gradient region once, cut between parameters") {
+TEST_CASE("buckets hold every gradient once, in backward order") {
   std::mt19937 random(1);
   for (int round = 0; round < 30; ++round) {
     const Program program = random_program(random, 1 + static_cast<int>(random() % 20), 1);
-    std::set<std::int64_t> cuts;
-    for (const FlatEntry& entry : program.flat.parameters) cuts.insert(entry.offset);
-    std::int64_t next = 0;
+    std::vector<TensorId> expected, found;
+    for (const FlatEntry& entry : program.flat.parameters) {
+      if (entry.gradient != no_tensor) expected.push_back(entry.gradient);
+    }
     const auto buckets = gradient_buckets(program.flat, 2000, 20000);
     for (std::size_t b = 0; b < buckets.size(); ++b) {
-      CHECK(buckets[b].offset == next);
-      CHECK(cuts.contains(next));
-      next += buckets[b].count;
-      if (b + 1 < buckets.size()) CHECK(buckets[b].count * 4 >= (b == 0 ? 2000 : 20000));
-      CHECK(buckets[b].count * 4 < (b == 0 ? 2000 : 20000) + 3040 * 4);
+      std::int64_t bytes = 0;
+      for (TensorId gradient : buckets[b]) bytes += program.tensor(gradient).type.bytes();
+      const std::int64_t gaps = 16 * static_cast<std::int64_t>(buckets[b].size());
+      if (b + 1 < buckets.size()) CHECK(bytes + gaps >= (b == 0 ? 2000 : 20000));
+      CHECK(bytes < (b == 0 ? 2000 : 20000) + 3040 * 4);
+      found.insert(found.end(), buckets[b].begin(), buckets[b].end());
     }
-    CHECK(next == program.flat.gradient_count);
+    CHECK(found == expected);
   }
 }
 
@@ -156,7 +167,7 @@ TEST_CASE("every gradient is reduced once, after it is final and before the upda
   for (int round = 0; round < 30; ++round) {
     for (const bool overlap : {false, true}) {
       const Program program = random_program(random, 1 + static_cast<int>(random() % 12), 1 + round % 3);
-      check_reduction(apply_data_parallel(program, {2, 1, 1}, small_buckets(), overlap));
+      check_reduction(finished(program, replicas(2, overlap)));
     }
   }
 }
@@ -164,8 +175,7 @@ TEST_CASE("every gradient is reduced once, after it is final and before the upda
 TEST_CASE("overlap starts the reduction inside the last backward pass only") {
   std::mt19937 random(3);
   for (const int micro_batches : {1, 2, 3}) {
-    const Program program =
-        apply_data_parallel(random_program(random, 20, micro_batches), {4, 1, 1}, small_buckets(), true);
+    const Program program = finished(random_program(random, 20, micro_batches), replicas(4, true));
     const int buckets = static_cast<int>(gradient_buckets(program.flat, 2000, 20000).size());
     REQUIRE(buckets >= 3);
     CHECK(count(program, "all_reduce") == buckets);
@@ -184,13 +194,14 @@ TEST_CASE("overlap starts the reduction inside the last backward pass only") {
 TEST_CASE("a rank without samples makes the same reductions") {
   for (const bool overlap : {false, true}) {
     std::mt19937 random(4), again(4);
-    const auto full = apply_data_parallel(random_program(random, 9, 3), {3, 1, 1}, small_buckets(), overlap);
-    const auto none = apply_data_parallel(random_program(again, 9, 1, false), {3, 1, 1}, small_buckets(), overlap);
+    const auto full = finished(random_program(random, 9, 3), replicas(3, overlap));
+    const auto none = finished(random_program(again, 9, 1, false), replicas(3, overlap));
     check_reduction(none);
     const auto reductions = [](const Program& program) {
       std::vector<std::string> attributes;
       for (const Op* op : executed(program)) {
-        if (op->def->kind() == "all_reduce") attributes.push_back(op->def->attributes());
+        if (op->get_if<AllReduce>() == nullptr) continue;
+        attributes.push_back(op->def->attributes() + " " + to_string(program.tensor(op->inputs[0]).type.shape));
       }
       return attributes;
     };
@@ -201,22 +212,18 @@ TEST_CASE("a rank without samples makes the same reductions") {
 TEST_CASE("one replica, and an evaluation, get no collectives") {
   std::mt19937 random(5);
   Program program = random_program(random, 3, 1);
-  CHECK(count(apply_data_parallel(program, {1, 1, 1}, small_buckets(), true), "all_reduce") == 0);
+  CHECK(count(finished(program, replicas(1, true)), "all_reduce") == 0);
   program.segments.pop_back();
   program.schedule.pop_back();
-  CHECK(count(apply_data_parallel(program, {2, 1, 1}, small_buckets(), true), "all_reduce") == 0);
+  CHECK(count(reduce_gradients(program, replica(1, 2), replicas(2, true)), "all_reduce") == 0);
 }
 
-TEST_CASE("placements say what each replica holds") {
+TEST_CASE("sums are reduced by themselves where nothing trains") {
   std::mt19937 random(6);
-  const Program program = apply_data_parallel(random_program(random, 2, 1), {2, 1, 1}, {}, true);
-  for (const Tensor& tensor : program.tensors) {
-    REQUIRE(tensor.placements.size() == 3);
-    const Placement::Kind kind = tensor.placements[0].kind;
-    if (tensor.role == Role::activation) CHECK(kind == Placement::Kind::split);
-    if (tensor.role == Role::gradient || tensor.role == Role::reduced) CHECK(kind == Placement::Kind::partial);
-    if (tensor.role == Role::parameter) CHECK(kind == Placement::Kind::replicated);
-  }
+  Program program = random_program(random, 0, 1);
+  const Program alone = finished(program, replicas(2, true));
+  CHECK(count(alone, "all_reduce") == 1);
+  check_reduction(alone);
 }
 
 TEST_CASE("the mesh numbers ranks with tensor innermost") {

@@ -58,7 +58,7 @@ struct Outcome {
 // The samples in batches of 12, 12 and 2, as a source of batches.
 class Source final : public BatchSource {
  public:
-  Source(Samples& samples, DataShare who) : samples_(samples), who_(who) {}
+  Source(Samples& samples, MeshRank who) : samples_(samples), who_(who) {}
   const Batch& next() override {
     const std::int64_t batch = step_ < 2 ? batches[0] : batches[3];
     const Share share = share_of(batch, who_);
@@ -75,7 +75,7 @@ class Source final : public BatchSource {
 
  private:
   Samples& samples_;
-  DataShare who_;
+  MeshRank who_;
   Batch batch_;
   std::int64_t first_ = 0;
   int step_ = 0;
@@ -83,7 +83,7 @@ class Source final : public BatchSource {
 
 double evaluate_all(Engine& engine, const RunPrograms& programs, Samples& samples, Communicator& communicator) {
   ImmediateStream stream;
-  Source source(samples, {communicator.rank(), communicator.size()});
+  Source source(samples, replica(communicator.rank(), communicator.size()));
   return evaluate(engine, programs, source, {"loss", "accuracy"}, communicator, stream)->at("loss");
 }
 
@@ -106,7 +106,7 @@ Outcome train(Communicator& communicator, int accumulation, bool overlap, int ra
                          .training_resumed_last = batches[3],
                          .gradient_accumulation = accumulation};
   Reader reader;
-  const RunPrograms programs(job.spec, {{ranks, 1, 1}, options, overlap}, sizes, {rank, ranks}, reader);
+  const RunPrograms programs(job.spec, {{ranks, 1, 1}, options, overlap}, sizes, rank, reader);
   reader.throw_if_failed();
   Compiled compiled = compile(programs.programs(), *backend, choices);
   Engine engine(*backend, communicator, std::move(compiled));
@@ -123,7 +123,7 @@ Outcome train(Communicator& communicator, int accumulation, bool overlap, int ra
   std::int64_t first = 0;
   for (int step = 0; step < 4; ++step) {
     if (step == 2 && rank_without_data >= 0) {
-      const Share share = share_of(batches[step], {rank, ranks});
+      const Share share = share_of(batches[step], replica(rank, ranks));
       Samples nothing;
       std::fill(nothing.inputs.begin(), nothing.inputs.end(), 0.0f);
       std::fill(nothing.weights.begin(), nothing.weights.end(), std::nanf(""));
@@ -132,7 +132,7 @@ Outcome train(Communicator& communicator, int accumulation, bool overlap, int ra
       engine.run(step, batch, {.learning_rate = 0.2, .step = step, .stop = here, .abandons = here}, result);
       outcome.abandoned = result.abandoned && result.stop;
     }
-    const Share share = share_of(batches[step], {rank, ranks});
+    const Share share = share_of(batches[step], replica(rank, ranks));
     const Batch batch = samples.share(first + share.first, share.count);
     engine.run(programs.training(share.count), batch, {0.2, step, false}, result);
     outcome.losses.push_back(result.loss_sum / result.count);

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/backend/memory.h"
+#include "core/graph/mesh.h"
 #include "core/graph/ops/normalize.h"
 #include "core/metrics/target_form.h"
 #include "core/tensor/shape.h"
@@ -58,12 +59,6 @@ struct Batch {
 // Memory for batches: Backend::allocate_host(), from which devices copy beside their work. Null: any memory.
 using AllocateBatch = std::function<Memory(std::int64_t bytes)>;
 
-// Which share of each global batch a rank takes: samples [rank * B / ranks, (rank + 1) * B / ranks) of the B.
-struct DataShare {
-  int rank = 0;
-  int ranks = 1;
-};
-
 class BatchSource {
  public:
   virtual ~BatchSource() = default;
@@ -81,14 +76,16 @@ class BatchSource {
   virtual std::int64_t batch_bytes() const = 0;
 };
 
-// The share of rank r of a global batch of B samples: first sample and count; counts differ by one at most.
+// The share of a replica of a global batch of B samples: [r * B / replicas, (r + 1) * B / replicas), r being its place
+// along the data axis. Counts differ by one at most.
 struct Share {
   std::int64_t first = 0;
   std::int64_t count = 0;
 };
-inline Share share_of(std::int64_t batch, const DataShare& who) {
-  const std::int64_t first = batch * who.rank / who.ranks;
-  return {first, batch * (who.rank + 1) / who.ranks - first};
+inline Share share_of(std::int64_t batch, const MeshRank& who) {
+  const std::int64_t replica = who.along(MeshAxis::data), replicas = who.size(MeshAxis::data);
+  const std::int64_t first = batch * replica / replicas;
+  return {first, batch * (replica + 1) / replicas - first};
 }
 
 }  // namespace trainctl

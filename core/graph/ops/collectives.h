@@ -1,35 +1,140 @@
-// Collectives: ops over the ranks of the data axis.
+// Collectives: ops that all ranks along one axis of the mesh execute together, in the same order.
+//
+// Sizes are those of one rank's tensors. Gathering, scattering and exchanging work on dimension 0, whose parts lie side
+// by side. The gradient of each is a collective, too (Narayanan et al., 2021, for tensor parallelism's pairs): what
+// sums forwards copies backwards, and what copies sums, since the loss is counted once however many ranks hold it.
 #pragma once
 
 #include "core/graph/op.h"
 
 namespace trainctl {
 
-// Sum over the ranks of the data axis, in place, of [offset, offset + count) of the gradient region.
-// Inputs and outputs: the gradient region. Runs on the communication stream after everything queued before it.
-struct AllReduce final : OpDef {
-  int bucket = 0;
-  std::int64_t offset = 0;
-  std::int64_t count = 0;
+// What all have in common. An asynchronous one runs beside the ops that follow until a Wait for its output; nobody may
+// read its output or write its input before. Gradients are emitted as synchronous collectives.
+struct Collective : OpDef {
+  MeshAxis axis = MeshAxis::data;
+  bool asynchronous = false;
 
-  AllReduce(int b, std::int64_t o, std::int64_t c) : bucket(b), offset(o), count(c) {}
-  std::string_view kind() const override { return "all_reduce"; }
+  explicit Collective(MeshAxis a, bool runs_beside = false) : axis(a), asynchronous(runs_beside) {}
   OpTrait trait() const override { return OpTrait::collective; }
   std::string attributes() const override;
-  std::vector<TensorType> outputs(std::span<const TensorType> inputs) const override;
   double flops(std::span<const TensorType>, std::span<const TensorType>) const override { return 0; }
+  // Bytes that it works in beside its tensors.
+  virtual std::int64_t workspace_bytes(std::span<const TensorType>) const { return 0; }
 };
 
-// The compute stream goes on when the bucket is reduced. Inputs and outputs: the gradient region.
-struct WaitBucket final : OpDef {
-  int bucket = 0;
+// y = the sum of x over the ranks. Inputs: x. Outputs: y, like x; in place. Its gradient is the identity: each rank
+// holds the whole gradient of the sum.
+struct AllReduce final : Collective {
+  using Collective::Collective;
+  std::string_view kind() const override { return "all_reduce"; }
+  std::vector<TensorType> outputs(std::span<const TensorType> inputs) const override { return {inputs[0]}; }
+  std::vector<InPlace> in_place() const override { return {{0, 0}}; }
+  void differentiate(const Op& op, Differentiator& differentiator) const override;
+};
 
-  explicit WaitBucket(int b) : bucket(b) {}
+// y = x, where every rank goes on with a part of the work: the ranks' gradients are summed. Inputs: x. Outputs: y, an
+// alias of x; nothing runs.
+struct Identity final : OpDef {
+  MeshAxis axis = MeshAxis::data;
+
+  explicit Identity(MeshAxis a) : axis(a) {}
+  std::string_view kind() const override { return "identity"; }
+  OpTrait trait() const override { return OpTrait::alias; }
+  std::string attributes() const override;
+  std::vector<TensorType> outputs(std::span<const TensorType> inputs) const override { return {inputs[0]}; }
+  double flops(std::span<const TensorType>, std::span<const TensorType>) const override { return 0; }
+  void differentiate(const Op& op, Differentiator& differentiator) const override;
+};
+
+// y = this rank's part of the sum of x over the ranks. Inputs: x [ranks * n, ...]. Outputs: y [n, ...]. Its gradient
+// is an all_gather.
+struct ReduceScatter final : Collective {
+  int ranks = 1;  // along the axis
+
+  ReduceScatter(MeshAxis a, int r, bool runs_beside = false) : Collective(a, runs_beside), ranks(r) {}
+  std::string_view kind() const override { return "reduce_scatter"; }
+  std::vector<TensorType> outputs(std::span<const TensorType> inputs) const override;
+  std::int64_t workspace_bytes(std::span<const TensorType> inputs) const override { return inputs[0].bytes(); }
+  void differentiate(const Op& op, Differentiator& differentiator) const override;
+};
+
+// y = the parts of all ranks, in their order. Inputs: x [n, ...]. Outputs: y [ranks * n, ...]. Its gradient is a
+// reduce_scatter.
+struct AllGather final : Collective {
+  int ranks = 1;  // along the axis
+
+  AllGather(MeshAxis a, int r, bool runs_beside = false) : Collective(a, runs_beside), ranks(r) {}
+  std::string_view kind() const override { return "all_gather"; }
+  std::vector<TensorType> outputs(std::span<const TensorType> inputs) const override;
+  void differentiate(const Op& op, Differentiator& differentiator) const override;
+};
+
+// Part i of y = this rank's part of rank i's x. Inputs: x [ranks * n, ...]. Outputs: y, like x. Its gradient is an
+// all_to_all.
+struct AllToAll final : Collective {
+  int ranks = 1;  // along the axis
+
+  AllToAll(MeshAxis a, int r, bool runs_beside = false) : Collective(a, runs_beside), ranks(r) {}
+  std::string_view kind() const override { return "all_to_all"; }
+  std::vector<TensorType> outputs(std::span<const TensorType> inputs) const override;
+  void differentiate(const Op& op, Differentiator& differentiator) const override;
+};
+
+// y = x of the rank `root` along the axis. Inputs: x at the root, none elsewhere. Outputs: y, of the type. Its gradient
+// is an all_reduce, of which only the root makes use.
+struct Broadcast final : Collective {
+  int root = 0;
+  TensorType type;
+  bool differentiable = true;  // whether the root wants the gradient; equal on all ranks
+
+  Broadcast(MeshAxis a, int r, TensorType t, bool d = true, bool runs_beside = false)
+      : Collective(a, runs_beside), root(r), type(std::move(t)), differentiable(d) {}
+  std::string_view kind() const override { return "broadcast"; }
+  std::string attributes() const override;
+  std::vector<TensorType> outputs(std::span<const TensorType>) const override { return {type}; }
+  bool peers_want_gradient() const override { return differentiable; }
+  void differentiate(const Op& op, Differentiator& differentiator) const override;
+};
+
+// x goes to the rank `peer` along the axis. Inputs: x. Outputs: an alias of x, for a Wait: x stays as it is until then.
+// Its gradient is a Receive.
+struct Send final : Collective {
+  int peer = 0;
+
+  Send(MeshAxis a, int p, bool runs_beside = false) : Collective(a, runs_beside), peer(p) {}
+  std::string_view kind() const override { return "send"; }
+  std::string attributes() const override;
+  bool output_is_input() const override { return true; }
+  std::vector<TensorType> outputs(std::span<const TensorType> inputs) const override { return {inputs[0]}; }
+  bool begins_gradient() const override { return true; }
+  void differentiate(const Op& op, Differentiator& differentiator) const override;
+};
+
+// y comes from the rank `peer` along the axis. No inputs. Outputs: y, of the type. Its gradient is a Send.
+struct Receive final : Collective {
+  int peer = 0;
+  TensorType type;
+  bool differentiable = true;  // whether the peer wants the gradient, which it then receives
+
+  Receive(MeshAxis a, int p, TensorType t, bool d = true, bool runs_beside = false)
+      : Collective(a, runs_beside), peer(p), type(std::move(t)), differentiable(d) {}
+  std::string_view kind() const override { return "receive"; }
+  std::string attributes() const override;
+  std::vector<TensorType> outputs(std::span<const TensorType>) const override { return {type}; }
+  bool peers_want_gradient() const override { return differentiable; }
+  void differentiate(const Op& op, Differentiator& differentiator) const override;
+};
+
+// What follows comes after the asynchronous collective whose output this is. Inputs: that output. Outputs: an alias of
+// it, or the same tensor.
+struct Wait final : OpDef {
   std::string_view kind() const override { return "wait"; }
   OpTrait trait() const override { return OpTrait::collective; }
-  std::string attributes() const override;
-  std::vector<TensorType> outputs(std::span<const TensorType> inputs) const override;
+  bool output_is_input() const override { return true; }
+  std::vector<TensorType> outputs(std::span<const TensorType> inputs) const override { return {inputs[0]}; }
   double flops(std::span<const TensorType>, std::span<const TensorType>) const override { return 0; }
+  void differentiate(const Op& op, Differentiator& differentiator) const override;
 };
 
 }  // namespace trainctl

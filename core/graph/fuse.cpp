@@ -1,5 +1,5 @@
 // Fusion: fewer, larger ops that compute the same.
-#include "core/program/fuse.h"
+#include "core/graph/fuse.h"
 
 #include <algorithm>
 #include <map>

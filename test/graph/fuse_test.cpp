@@ -1,9 +1,9 @@
 // Fusion: what becomes one op, what must not, and that gradients follow.
-#include "core/program/fuse.h"
+#include "core/graph/fuse.h"
 
 #include "core/graph/ops/pool2d.h"
 #include "test/catch.h"
-#include "test/program/graphs.h"
+#include "test/graph/graphs.h"
 
 using namespace trainctl;
 using Lines = std::vector<std::string>;

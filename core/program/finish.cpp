@@ -1,0 +1,140 @@
+// Flat layout, agreement, norm and update.
+#include "core/program/finish.h"
+
+#include <algorithm>
+
+#include "core/graph/ops/collectives.h"
+#include "core/graph/ops/optimizers.h"
+#include "core/graph/ops/statistics.h"
+#include "core/graph/ops/update.h"
+#include "core/program/flat_layout.h"
+
+namespace trainctl {
+namespace {
+
+bool is_without_samples(const Program& program) { return program.micro_batch_samples == 0; }
+
+// Reductions over an axis, in place.
+Op reduce(MeshAxis axis, TensorId tensor, std::string name) {
+  return {std::make_shared<AllReduce>(axis), {tensor}, {tensor}, std::move(name), {}};
+}
+
+// The sums become the last members of the bucket that the update reduces over the data axis; where it reduces none, of
+// a bucket of their own, which is appended to `reductions`.
+void reduce_sums(Program& program, std::vector<Op>& reductions) {
+  const auto in_update = [](const Op& op) {
+    const auto* all_reduce = op.get_if<AllReduce>();
+    return all_reduce != nullptr && all_reduce->axis == MeshAxis::data;
+  };
+  auto last = std::find_if(reductions.rbegin(), reductions.rend(), in_update);
+  TensorId bucket = no_tensor;
+  if (last != reductions.rend()) {
+    bucket = last->inputs[0];
+  } else {
+    bucket = program.add("sums", {}, DType::float32, Role::reduced);
+    reductions.push_back(reduce(MeshAxis::data, bucket, "sums"));
+  }
+  std::vector<TensorId>& members = program.tensors[static_cast<std::size_t>(bucket)].members;
+  for (const FlatPlace& place : program.flat.reduced) members.push_back(place.tensor);
+}
+
+// Buckets reach from their first member to the first one of the next bucket, gaps included.
+void size_buckets(Program& program) {
+  std::vector<std::pair<std::int64_t, TensorId>> buckets;
+  for (std::size_t id = 0; id < program.tensors.size(); ++id) {
+    const std::vector<TensorId>& members = program.tensors[id].members;
+    if (!members.empty())
+      buckets.emplace_back(program.flat.gradient_offset(members.front()), static_cast<TensorId>(id));
+  }
+  std::sort(buckets.begin(), buckets.end());
+  for (std::size_t b = 0; b < buckets.size(); ++b) {
+    const std::int64_t end = b + 1 < buckets.size() ? buckets[b + 1].first : program.flat.gradient_count;
+    program.tensors[static_cast<std::size_t>(buckets[b].second)].type = {{end - buckets[b].first}, DType::float32};
+  }
+}
+
+Op update_statistics(const Program& program, const std::vector<StatisticUpdate>& statistics) {
+  std::vector<float> momenta;
+  Op op{nullptr, {}, {}, "statistics", {}};
+  for (const StatisticUpdate& statistic : statistics) {
+    momenta.push_back(statistic.momentum);
+    op.inputs.push_back(statistic.sum);
+    op.outputs.push_back(statistic.moving);
+  }
+  op.def = std::make_shared<UpdateStatistics>(std::move(momenta));
+  op.inputs.insert(op.inputs.end(), {program.step.count, program.step.agree});
+  return op;
+}
+
+// Agreement, reductions, norm and optimizer, in the order in which they run.
+std::vector<Op> update_ops(Program& program, const UpdateSpec& update, std::vector<Op> reductions) {
+  const StepTensors& step = program.step;
+  std::vector<Op> ops;
+  ops.push_back({std::make_shared<Agree>(), {step.loss, step.stop_request}, {step.agree}, "agree", {}});
+  std::move(reductions.begin(), reductions.end(), std::back_inserter(ops));
+  TensorId divisor = step.count;  // of the summed gradient: the count, times the loss scale
+  if (step.loss_scale != no_tensor) {
+    divisor = program.add("divisor", {}, DType::float32, Role::scalar);
+    ops.push_back({std::make_shared<Scale>(), {step.count, step.loss_scale}, {divisor}, "divisor", {}});
+  }
+  ops.push_back({std::make_shared<GradientNorm>(program.flat.trainable_count),
+                 {step.gradients, divisor},
+                 {step.gradient_norm},
+                 "gradient_norm",
+                 {}});
+  std::vector<TensorId> updated{step.parameters};
+  updated.insert(updated.end(), step.states.begin(), step.states.end());
+  const OptimizerOptions& optimizer = update.optimizer;
+  ops.push_back({optimizer.update(update_ranges(program.flat, optimizer.by_parameter()), update.clip_norm),
+                 {step.gradients, step.learning_rate, step.step, divisor, step.agree, step.gradient_norm},
+                 std::move(updated),
+                 "update",
+                 update.place});
+  if (!update.statistics.empty()) ops.push_back(update_statistics(program, update.statistics));
+  return ops;
+}
+
+}  // namespace
+
+Program finish_training(Program program, const UpdateSpec& update, const MeshRank& rank) {
+  StepTensors& step = program.step;
+  step.agree = program.add("agree", {agree_flags}, DType::float32, Role::reduced);
+  program.flat.reduced.push_back({step.agree, 0});
+  assign_offsets(program.flat, program.tensors);
+  const FlatLayout& flat = program.flat;
+  step.parameters = program.add("parameters", {flat.parameter_count}, DType::float32, Role::parameter);
+  step.gradients = program.add("gradients", {flat.gradient_count}, DType::float32, Role::gradient);
+  for (const std::string& state : flat.states) {
+    step.states.push_back(program.add(state, {flat.trainable_count}, DType::float32, Role::state));
+  }
+  if (is_without_samples(program)) {
+    std::vector<Op>& backward = program.segments[static_cast<std::size_t>(program.find(Phase::backward))].ops;
+    backward.insert(backward.begin(),
+                    {std::make_shared<ZeroGradients>(flat.gradient_count), {}, {step.gradients}, "no samples", {}});
+  }
+  Segment& segment = program.segments[static_cast<std::size_t>(program.find(Phase::update))];
+  std::vector<Op> reductions = std::move(segment.ops);
+  if (rank.size(MeshAxis::data) > 1) reduce_sums(program, reductions);
+  // The other axes' ranks have equal sums; only what one of them was asked for or found is news to the rest.
+  for (MeshAxis axis : {MeshAxis::pipeline, MeshAxis::tensor}) {
+    if (rank.size(axis) > 1) reductions.push_back(reduce(axis, step.agree, "agree"));
+  }
+  size_buckets(program);
+  segment.ops = update_ops(program, update, std::move(reductions));
+  return program;
+}
+
+Program finish_evaluation(Program program, const Program& training) {
+  StepTensors& step = program.step;
+  step.parameters = program.add("parameters", {training.flat.parameter_count}, DType::float32, Role::parameter);
+  const std::int64_t sums = training.flat.gradient_count - training.flat.trainable_count;
+  step.sums = program.add("sums", {sums}, DType::float32, Role::reduced);
+  program.flat = same_layout(training, program.tensors);
+  if (is_without_samples(program)) {
+    std::vector<Op>& forward = program.segments[static_cast<std::size_t>(program.find(Phase::forward))].ops;
+    forward.push_back({std::make_shared<ZeroGradients>(sums), {}, {step.sums}, "no samples", {}});
+  }
+  return program;
+}
+
+}  // namespace trainctl

@@ -1,0 +1,24 @@
+// The communicators of one rank along the axes of the mesh, made from the one of all ranks.
+#pragma once
+
+#include <array>
+#include <memory>
+
+#include "core/exec/collectives.h"
+
+namespace trainctl {
+
+class MeshAxes {
+ public:
+  // Collective over the world, which outlives this: each axis with several ranks becomes a communicator of its own,
+  // but for one that joins all ranks, which is the world's.
+  MeshAxes(Communicator& world, const Mesh& mesh);
+
+  MeshCommunicators communicators() const { return MeshCommunicators(axes_); }
+
+ private:
+  std::array<std::unique_ptr<Communicator>, mesh_axes> owned_;
+  std::array<Communicator*, mesh_axes> axes_{};
+};
+
+}  // namespace trainctl

@@ -1,0 +1,27 @@
+// Strategies: how the work of a network is spread over the ranks of a mesh. One table of them.
+#pragma once
+
+#include "core/program/parallelism.h"
+#include "parallel/strategies/options.h"
+
+namespace trainctl {
+
+struct Strategy {
+  Mesh mesh;
+  StrategyOptions options;
+  bool overlap = false;  // reductions run beside the backward pass
+};
+
+// One of the strategies, as two functions, either of which may be null; both change nothing where the mesh or the
+// options have no part for the strategy.
+struct StrategyEntry {
+  // From the forward graph to this rank's part of it.
+  Graph (*cut)(Graph graph, const MeshRank& rank, const Strategy& strategy) = nullptr;
+  // From a program before its flat layout to one that shares its work.
+  Program (*distribute)(Program program, const MeshRank& rank, const Strategy& strategy) = nullptr;
+};
+
+// What all strategies in the order of the table do to the programs of a rank.
+Parallelism parallelism(const Strategy& strategy, int rank);
+
+}  // namespace trainctl
