@@ -98,8 +98,8 @@ Checked check(const RunSpec& spec, const CheckOptions& options) {
   const DataInfo info = data_info(spec, checked);
   const auto backend = make_backend(spec, plan.threads, 0);
   const BatchSizes sizes = batch_sizes(spec, info, plan.ranks);
-  checked.share = share_of(sizes.training, {plan.ranks - 1, plan.ranks}).count;
   const Strategy strategy = strategy_for(spec, plan.ranks, *backend);
+  checked.share = share_of(sizes.training, MeshRank(strategy.mesh, plan.ranks - 1)).count;
   std::vector<RunPrograms> ranks;
   for (const int rank : ranks_with_own_programs(sizes, strategy.mesh)) {
     ranks.push_back(build_programs(spec, info, strategy, sizes, rank));

@@ -40,14 +40,16 @@ struct MeshRank {
   Mesh mesh;
   Mesh::Position position;
 
+  MeshRank() = default;  // of one rank alone
+  // The place of a rank of the world.
+  MeshRank(const Mesh& of, int rank) : mesh(of), position(of.position(rank)) {}
+
   int size(MeshAxis axis) const { return mesh.size(axis); }
   int along(MeshAxis axis) const { return position.along(axis); }
   bool operator==(const MeshRank&) const = default;
 };
 
-// The place of a rank of the world.
-inline MeshRank mesh_rank(const Mesh& mesh, int rank) { return {mesh, mesh.position(rank)}; }
 // The place of a replica where data is the only axis.
-inline MeshRank replica(int rank, int ranks) { return mesh_rank({ranks, 1, 1}, rank); }
+inline MeshRank replica(int rank, int ranks) { return MeshRank(Mesh{ranks, 1, 1}, rank); }
 
 }  // namespace trainctl

@@ -17,7 +17,7 @@ constexpr StrategyEntry strategies[] = {
 
 Parallelism parallelism(const Strategy& strategy, int rank) {
   Parallelism all;
-  all.rank = mesh_rank(strategy.mesh, rank);
+  all.rank = MeshRank(strategy.mesh, rank);
   all.cut = [strategy, where = all.rank](Graph graph) {
     for (const StrategyEntry& entry : strategies) {
       if (entry.cut != nullptr) graph = entry.cut(std::move(graph), where, strategy);

@@ -11,7 +11,7 @@ std::vector<int> ranks_with_own_programs(const BatchSizes& sizes, const Mesh& me
   std::vector<int> found;
   std::set<std::array<std::int64_t, 5>> seen;
   for (int rank = mesh.ranks() - 1; rank >= 0; --rank) {
-    const auto part = [&](std::int64_t global) { return share_of(global, mesh_rank(mesh, rank)).count; };
+    const auto part = [&](std::int64_t global) { return share_of(global, MeshRank(mesh, rank)).count; };
     const std::array shares{part(sizes.training), part(sizes.training_last), part(sizes.training_resumed_last),
                             part(sizes.evaluation), part(sizes.evaluation_last)};
     if (seen.insert(shares).second) found.push_back(rank);

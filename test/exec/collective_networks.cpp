@@ -354,7 +354,7 @@ void run_all(Backend& backend, Communicator& world) {
     const Mesh mesh = one.mesh(world.size());
     const MeshAxes axes(world, mesh);
     try {
-      one.run(backend, mesh_rank(mesh, world.rank()), axes.communicators());
+      one.run(backend, MeshRank(mesh, world.rank()), axes.communicators());
     } catch (const std::exception& error) {
       throw std::runtime_error(one.name + ": " + error.what());
     }
