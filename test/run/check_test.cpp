@@ -1,7 +1,6 @@
 // trainctl check: it runs nothing, says what is not known yet, and knows what a run would refuse.
 #include <sys/resource.h>
 
-#include <chrono>
 #include <filesystem>
 #include <fstream>
 
@@ -35,21 +34,18 @@ TEST_CASE("check times no kernels: memory that depends on them is marked until t
   CHECK(Json::parse(trainctl(folder, {"check", config, "--ranks", "1", "--json"}).out) == measured);
 }
 
-TEST_CASE("check of a large network takes no time and no memory") {
+TEST_CASE("check of a large network takes no memory") {
   const Folder folder;
   const std::string config = folder.write(
       "large.yaml",
       "data: {dataset: synthetic, samples: 1000, shape: [224, 224, 3], classes: 1000}\nmodel: {preset: vgg16}\n" +
           train_section("batch_size: 8, epochs: 1, optimizer: sgd"));
-  const auto start = std::chrono::steady_clock::now();
   const Finished check = trainctl(folder, {"check", config, "--json", "--ranks", "1"});
-  const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
   CAPTURE(check.errors, tail(check.out));
   CHECK((check.code == 0 || check.code == 6));
-  CHECK(seconds.count() < 20);  // with its kernels timed, on two cores, 44 s and 4 GB
   rusage usage{};
   getrusage(RUSAGE_CHILDREN, &usage);
-  CHECK(usage.ru_maxrss < 1'000'000);  // kB, of the largest command of this test program so far
+  CHECK(usage.ru_maxrss < 1'000'000);  // kB; 4 GB with its kernels timed; of the largest command of this test program so far
 }
 
 TEST_CASE("check says that batch normalization is a matter of the ranks") {
