@@ -1,11 +1,14 @@
 // trainctl bench: what is measured, and how its ranks start.
-#include "cmd/bench.h"
-
 #include <CLI/CLI.hpp>
 
-#include "cmd/launching.h"
+#include "cmd/job.h"
 #include "cmd/subcommands.h"
 #include "core/spec/units.h"
+#include "io/loader/data.h"
+#include "parallel/bench/communication.h"
+#include "parallel/bench/ops.h"
+#include "parallel/bench/step.h"
+#include "parallel/launch/report.h"
 
 namespace trainctl {
 namespace {
@@ -13,22 +16,51 @@ namespace {
 struct BenchOptions {
   CommonOptions common;
   LaunchFlags launch;
-  BenchRequest request;
   std::string what;
+  double seconds = 3;  // of measuring
 };
 
+// On rank 0.
+template <class... Result>
+void show(const RankContext& context, bool json, const Result&... result) {
+  if (context.world.rank() == 0) answer(json ? to_json(result...) : to_text(result...));
+}
+
+// What is measured of a config's ranks and steps. Collective.
+int measure(const RunSpec& spec, const BenchOptions& options, RankContext& context) {
+  const bool json = options.common.json;
+  World& world = context.world;
+  RankDevice device = open_device(spec.cluster, spec.train, context);
+  if (options.what == "comm") {  // between GPUs also messages; on a host's shared memory an all-reduce is faster
+    show(context, json,
+         bench_communication(device.communicator(world), *device.backend, device.peers != nullptr, options.seconds));
+    return 0;
+  }
+  std::optional<Ceilings> ceilings;  // before the run takes the device's memory
+  if (options.what == "ops") ceilings = measure_ceilings(*device.backend, context.threads);
+  const Data data(spec.data, spec.seed, takes_values(spec.train.loss));
+  Job job(spec, data.info(), device, world, {}, "");
+  initialize_engine(spec, job);
+  const auto source = data.training(spec.train.global_batch(world.size()), job.rank(), {spec.seed, 0, 0},
+                                    context.threads, job.target_form(), job.batch_memory());
+  const BenchedRun run{job.engine(), job.programs(), *source, world.communicator(), device.host};
+  if (ceilings) {
+    show(context, json, bench_ops(run, options.seconds), *ceilings);
+  } else {
+    show(context, json, bench_step(run, device.backend->asynchronous(), options.seconds));
+  }
+  return 0;
+}
+
 int run_bench(BenchOptions& options) {
-  options.request.json = options.common.json;
   const RunSpec spec = load_run_spec(options.common, options.launch);
   const Situation situation = find_situation(Variables::of_process());
-  if (const std::optional<int> code = supervise_ranks(spec.cluster, options.common, options.launch, situation, false))
+  if (const std::optional<int> code = supervise_ranks(spec.cluster, options.launch, launched_config(options.common),
+                                                      situation, {false, options.common.json}))
     return *code;
-  return run_as_rank(situation, options.common.json, rank_command("bench " + options.what, spec, options.launch),
-                     [&](RankContext& context) {
-                       if (options.what == "step") return bench_step(spec, options.request, context);
-                       if (options.what == "ops") return bench_ops(spec, options.request, context);
-                       return bench_comm(spec, options.request, context);
-                     });
+  return run_as_rank(situation, options.common.json,
+                     rank_command("bench " + options.what, Value<RunSpec>::write(spec), spec.cluster, options.launch),
+                     [&](RankContext& context) { return measure(spec, options, context); });
 }
 
 // As CLI11 wants it: why the text is refused, or "".
@@ -49,7 +81,7 @@ Subcommand bench_subcommand() {
             add_config_options(app, options->common);
             add_output_options(app, options->common);
             add_launch_options(app, options->launch);
-            app.add_option("--seconds", options->request.seconds, "How long it measures")->check(check_seconds);
+            app.add_option("--seconds", options->seconds, "How long it measures")->check(check_seconds);
             return [options] { return run_bench(*options); };
           }};
 }

@@ -4,22 +4,22 @@
 #include <algorithm>
 #include <optional>
 
-#include "cmd/device.h"
 #include "cmd/job.h"
-#include "cmd/kernel_cache.h"
-#include "cmd/launching.h"
-#include "cmd/memory_fit.h"
 #include "cmd/subcommands.h"
-#include "cmd/table.h"
 #include "core/base/format.h"
 #include "core/base/json.h"
 #include "core/base/json_fwd.h"
 #include "core/base/log.h"
+#include "core/base/table.h"
+#include "core/compile/memory_fit.h"
 #include "core/compile/memory_plan.h"
 #include "core/program/dump.h"
+#include "io/kernels/kernel_cache.h"
 #include "io/loader/data.h"
 #include "io/metrics/count_progress.h"
 #include "parallel/launch/report.h"
+#include "parallel/trainer/batch_sizes.h"
+#include "parallel/trainer/device.h"
 
 namespace trainctl {
 namespace {
@@ -96,16 +96,17 @@ Checked check(const RunSpec& spec, const CheckOptions& options) {
   checked.ranks = plan.ranks;
   checked.batch = spec.train.global_batch(plan.ranks);
   const DataInfo info = data_info(spec, checked);
-  const auto backend = make_backend(spec, plan.threads, 0);
-  const BatchSizes sizes = batch_sizes(spec, info, plan.ranks);
+  const auto backend = make_backend(spec.cluster, spec.train, plan.threads, 0);
+  const BatchSizes sizes = batch_sizes(spec.train, info, plan.ranks);
   const Strategy strategy = strategy_for(spec, plan.ranks, *backend);
-  checked.share = share_of(sizes.training, MeshRank(strategy.mesh, plan.ranks - 1)).count;
+  const MeshRank last(strategy.mesh, plan.ranks - 1);
+  checked.share = share_of(sizes.training, last).count;
   std::vector<RunPrograms> ranks;
   for (const int rank : ranks_with_own_programs(sizes, strategy.mesh)) {
     ranks.push_back(build_programs(spec, info, strategy, sizes, rank));
   }
   checked.programs = ranks.front().programs();
-  const BatchCut cut{sizes.training, spec.train.gradient_accumulation, checked.share};
+  const BatchCut cut = batch_cut(sizes, last);
   const std::int64_t free = memory_of_rank(plan, *backend);
   const MemoryPlan least = least_memory(checked.programs);
   require_fit(least, free, cut, Need::least);
@@ -200,7 +201,7 @@ void print_text(const RunSpec& spec, const Checked& checked) {
   text += format("{} ranks, {} samples a step, {}\n\n", checked.ranks, checked.batch, name_of(spec.train.compute()));
   Table memory({{"memory of a rank"}, {"bytes", Align::right}, {""}});
   const auto add = [&memory](std::string_view what, std::int64_t bytes, bool exact) {
-    memory.add({std::string(what), (exact ? "" : "about ") + grouped(bytes), bytes_text(static_cast<double>(bytes))});
+    memory.add({std::string(what), (exact ? "" : "about ") + grouped(bytes), byte_text(bytes)});
   };
   const bool all_chosen = checked.assumed == 0;
   for (const MemoryLine& line : checked.memory.lines()) {

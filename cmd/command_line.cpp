@@ -9,11 +9,12 @@
 
 #include "cmd/subcommand.h"
 #include "cmd/subcommands.h"
-#include "cmd/version.h"
 #include "core/base/failure.h"
 #include "core/base/format.h"
 #include "core/base/log.h"
+#include "core/base/version.h"
 #include "core/spec/reader.h"
+#include "parallel/launch/config_text.h"
 #include "parallel/launch/report.h"
 #include "parallel/launch/stop.h"
 
@@ -81,6 +82,23 @@ void add_output_options(CLI::App& app, CommonOptions& options) {
   const auto on_flag = [](log::Level level) { return [level](const std::string&) { log::set_level(level); }; };
   app.add_flag("--quiet", options.quiet, "Only warnings and errors")->each(on_flag(log::Level::warning));
   app.add_flag("-v,--verbose", options.verbose, "More detail")->each(on_flag(log::Level::debug));
+}
+
+void add_launch_options(CLI::App& app, LaunchFlags& flags) {
+  app.add_option("--ranks", flags.ranks, "How many ranks, or auto; wins over cluster.ranks")->type_name("N");
+  app.add_option("--hosts", flags.hosts, "Hosts and their slots: node1:8,node2:8")->type_name("LIST");
+  app.add_option("--device", flags.device, "Where ranks compute; wins over cluster.device")
+      ->check(CLI::IsMember({"auto", "cpu", "cuda"}));
+}
+
+RunSpec load_run_spec(CommonOptions& common, const LaunchFlags& flags) {
+  if (!flags.device.empty()) common.sets.push_back("cluster.device=" + flags.device);
+  common.text = find_config_text(common.config, read_config_text);
+  return load_run_spec(common.config, common.sets, common.text);
+}
+
+LaunchedConfig launched_config(const CommonOptions& common) {
+  return {common.config, common.text, [&common] { return variables_of(common.config, common.sets, common.text); }};
 }
 
 int run_command_line(int argc, char** argv) {

@@ -1,19 +1,9 @@
 // trainctl doctor: what the machines of a run have, what is wrong with them, and whether a run would start.
-#include <unistd.h>
-
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <chrono>
-#include <filesystem>
-#include <fstream>
 
-#include "cmd/device.h"
-#include "cmd/doctor_facts.h"
-#include "cmd/doctor_kernels.h"
-#include "cmd/doctor_problems.h"
-#include "cmd/doctor_report.h"
 #include "cmd/job.h"
-#include "cmd/launching.h"
 #include "cmd/subcommands.h"
 #include "core/base/error.h"
 #include "core/base/format.h"
@@ -23,11 +13,15 @@
 #include "io/loader/data.h"
 #include "io/metrics/run_directory.h"
 #include "parallel/comm/text.h"
+#include "parallel/health/doctor/facts.h"
+#include "parallel/health/doctor/kernels.h"
+#include "parallel/health/doctor/problems.h"
+#include "parallel/health/doctor/report.h"
 #include "parallel/launch/report.h"
 #include "parallel/launch/room.h"
+#include "parallel/trainer/device.h"
 
 namespace trainctl {
-namespace fs = std::filesystem;
 namespace {
 
 struct DoctorOptions {
@@ -35,32 +29,6 @@ struct DoctorOptions {
   LaunchFlags launch;
   std::string run_directory;
 };
-
-// The nearest folder that exists where the run's directory would be made, with a mark of this run of the doctor.
-RunFolder prepare_folder(const std::string& run_directory) {
-  std::error_code ignored;
-  fs::path folder = fs::absolute(run_directory, ignored);
-  while (!fs::is_directory(folder, ignored) && folder.has_relative_path()) folder = folder.parent_path();
-  const RunFolder prepared{folder.string(), (folder / format(".trainctl-doctor-{}", getpid())).string()};
-  std::ofstream(prepared.mark) << "goes away at once\n";
-  return prepared;
-}
-
-std::vector<Json> gather_facts(const std::string& run_directory, const RankContext& context, Stream& stream) {
-  World& world = context.world;
-  const bool first = world.rank() == 0;
-  RunFolder folder = first ? prepare_folder(run_directory) : RunFolder{};
-  folder.folder = broadcast_text(folder.folder, 0, world.communicator(), stream);
-  folder.mark = broadcast_text(folder.mark, 0, world.communicator(), stream);
-  const std::string own =
-      rank_facts(world.rank(), world.local_rank(), world.hosts()[static_cast<std::size_t>(world.rank())],
-                 context.cores.usable, folder);
-  std::vector<Json> facts;
-  for (const std::string& text : gather_texts(own, world.communicator(), stream)) facts.push_back(Json::parse(text));
-  std::error_code ignored;
-  if (first) fs::remove(folder.mark, ignored);
-  return facts;
-}
 
 // Why a run could not have its directory; "" where it could.
 std::string why_no_claim(const DoctorOptions& options, const RunSpec& spec) {
@@ -81,7 +49,7 @@ std::string why_no_claim(const DoctorOptions& options, const RunSpec& spec) {
 // All that a run does before its first step: devices, communicators, and with a config data, kernels and memory;
 // without one a try of the GPU.
 void rehearse(const RunSpec& spec, bool has_config, RankContext& context) {
-  RankDevice device = open_device(spec, context);
+  RankDevice device = open_device(spec.cluster, spec.train, context);
   if (!has_config && !device.backend->on_host()) try_kernels(*device.backend);
   if (!has_config) return;
   const Data data(spec.data, spec.seed, takes_values(spec.train.loss));
@@ -189,8 +157,8 @@ int run_doctor(DoctorOptions& options) {
   std::optional<Supervised> ranks;
   RankCommand command;
   try {
-    command = rank_command("doctor", spec, options.launch);
-    auto plan = plan_ranks(spec.cluster, options.common, options.launch, situation);
+    command = rank_command("doctor", Value<RunSpec>::write(spec), spec.cluster, options.launch);
+    auto plan = plan_ranks(spec.cluster, options.launch, launched_config(options.common), situation);
     constexpr std::chrono::milliseconds patience(60'000);  // a run has more
     if (plan) plan->patience = plan->patience.count() > 0 ? std::min(plan->patience, patience) : patience;
     if (plan) ranks = run_ranks(*plan, {.stops_in_order = false, .holds_output = options.common.json});

@@ -3,7 +3,6 @@
 #include <filesystem>
 
 #include "cmd/job.h"
-#include "cmd/launching.h"
 #include "cmd/restore.h"
 #include "cmd/subcommands.h"
 #include "core/base/format.h"
@@ -64,7 +63,7 @@ std::string chosen_checkpoint(const RunSpec& spec, const EvalOptions& options) {
 
 int evaluate_checkpoint(const RunSpec& spec, const EvalOptions& options, RankContext& context) {
   World& world = context.world;
-  RankDevice device = open_device(spec, context);
+  RankDevice device = open_device(spec.cluster, spec.train, context);
   std::optional<LoadedCheckpoint> checkpoint;
   if (world.rank() == 0) {
     checkpoint = load_named_checkpoint(chosen_checkpoint(spec, options));
@@ -101,10 +100,11 @@ int evaluate_checkpoint(const RunSpec& spec, const EvalOptions& options, RankCon
 int run_eval(EvalOptions& options) {
   const RunSpec spec = load_run_spec(options.common, options.launch);
   const Situation situation = find_situation(Variables::of_process());
-  if (const std::optional<int> code = supervise_ranks(spec.cluster, options.common, options.launch, situation, false))
+  if (const std::optional<int> code = supervise_ranks(spec.cluster, options.launch, launched_config(options.common),
+                                                      situation, {false, options.common.json}))
     return *code;
-  const RankCommand command =
-      rank_command("eval", spec, options.launch, {{"--data", options.part.empty() ? "not given" : options.part}});
+  const RankCommand command = rank_command("eval", Value<RunSpec>::write(spec), spec.cluster, options.launch,
+                                           {{"--data", options.part.empty() ? "not given" : options.part}});
   return run_as_rank(situation, options.common.json, command,
                      [&](RankContext& context) { return evaluate_checkpoint(spec, options, context); });
 }

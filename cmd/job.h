@@ -5,21 +5,18 @@
 #include <string>
 #include <vector>
 
-#include "cmd/device.h"
 #include "cmd/run_spec.h"
 #include "core/backend/choices.h"
 #include "core/exec/engine.h"
 #include "parallel/comm/select.h"
 #include "parallel/mesh/axes.h"
+#include "parallel/trainer/device.h"
 #include "parallel/trainer/programs.h"
 
 namespace trainctl {
 
 // What programs are built from. `data` as found out or stated.
 ProgramSpec program_spec(const RunSpec& spec, const DataInfo& data);
-
-// The batch sizes that occur; `start` is where training begins in the data.
-BatchSizes batch_sizes(const RunSpec& spec, const DataInfo& data, int ranks, const DataPosition& start = {});
 
 // How the strategy applies on so many ranks of a device.
 Strategy strategy_for(const RunSpec& spec, int ranks, const Backend& backend);
@@ -31,9 +28,6 @@ RunPrograms build_programs(const RunSpec& spec, const DataInfo& data, const Stra
 // The programs of a rank, compiled, with the memory of its sources of batches.
 Compiled compile_rank(const std::vector<Program>& programs, const RunSpec& spec, const DataInfo& data, int ranks,
                       Backend& backend, KernelChoices& choices);
-
-// The initial values of all parameters and statistics, written into memory that has their names and sizes.
-void initialize_weights(const ProgramSpec& spec, std::uint64_t seed, const std::vector<NamedTensor>& weights);
 
 class Job {
  public:

@@ -4,13 +4,13 @@
 #include <cstring>
 #include <map>
 
-#include "cmd/training_plan.h"
 #include "core/base/error.h"
 #include "core/base/format.h"
 #include "core/base/json.h"
 #include "core/base/log.h"
 #include "core/spec/units.h"
 #include "parallel/comm/text.h"
+#include "parallel/trainer/training_plan.h"
 
 namespace trainctl {
 namespace {
@@ -145,7 +145,7 @@ void log_resume(const RunSpec& spec, const TrainingPlan& plan, const Snapshot& r
   }
   const std::int64_t total = parse_integer(fact(resumed, "total_steps")).value_or(0);
   if (total <= 0 || plan.total_steps <= 0) return;
-  const double before = scheduled_rate(spec, {resumed.step, plan.steps_per_epoch, total});
+  const double before = scheduled_rate(spec.train, {resumed.step, plan.steps_per_epoch, total});
   const double now = plan.learning_rate(resumed.step);
   if (before != now) {
     log::warning(

@@ -3,11 +3,10 @@
 #include <charconv>
 #include <memory>
 
-#include "cmd/launching.h"
-#include "cmd/rank.h"
 #include "cmd/subcommands.h"
 #include "cmd/training.h"
 #include "core/base/format.h"
+#include "parallel/launch/run_rank.h"
 
 namespace trainctl {
 namespace {
@@ -31,14 +30,16 @@ RankFacts profile_facts(const TrainingRequest& request) {
 int run(RunOptions& options) {
   const RunSpec spec = load_run_spec(options.common, options.launch);
   const Situation situation = find_situation(Variables::of_process());
-  if (const std::optional<int> code = supervise_ranks(spec.cluster, options.common, options.launch, situation, true))
+  if (const std::optional<int> code = supervise_ranks(spec.cluster, options.launch, launched_config(options.common),
+                                                      situation, {true, options.common.json}))
     return *code;
   options.training.config = Value<RunSpec>::write(spec);
   options.training.config_file = options.common.config;
   options.training.quiet = options.common.quiet;
   options.training.terminal = {situation.terminal_columns, situation.terminal};
   options.training.json = options.common.json;
-  const RankCommand command = rank_command("run", spec, options.launch, profile_facts(options.training));
+  const RankCommand command =
+      rank_command("run", Value<RunSpec>::write(spec), spec.cluster, options.launch, profile_facts(options.training));
   return run_as_rank(situation, options.common.json, command,
                      [&](RankContext& context) { return train(spec, options.training, context); });
 }

@@ -4,9 +4,9 @@
 #include <filesystem>
 #include <set>
 
-#include "cmd/presets.h"
 #include "core/base/format.h"
 #include "core/metrics/monitor.h"
+#include "io/yaml/presets.h"
 #include "parallel/launch/room.h"
 
 namespace trainctl {

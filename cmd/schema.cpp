@@ -3,8 +3,9 @@
 #include <memory>
 
 #include "cmd/run_spec.h"
-#include "cmd/schema_text.h"
 #include "cmd/subcommands.h"
+#include "core/spec/schema.h"
+#include "io/yaml/yaml.h"
 #include "parallel/launch/report.h"
 
 namespace trainctl {
@@ -18,7 +19,7 @@ Subcommand schema_subcommand() {
             app.add_flag("--markdown", *markdown, "The reference in Markdown instead");
             return [markdown] {
               const Section& root = section_of<RunSpec>();
-              answer(*markdown ? markdown_reference(root) : json_schema(root));
+              answer(*markdown ? markdown_reference(root) : json_schema(root, parse_value));
               return 0;
             };
           }};

@@ -6,6 +6,9 @@
 #include <string>
 #include <vector>
 
+#include "cmd/run_spec.h"
+#include "parallel/launch/start_ranks.h"
+
 namespace CLI {
 class App;
 }
@@ -33,6 +36,15 @@ struct CommonOptions {
 // Declares CONFIG and --set; --json, --quiet and -v. The options must outlive the parser.
 void add_config_options(CLI::App& app, CommonOptions& options);
 void add_output_options(CLI::App& app, CommonOptions& options);
+
+// Declares --ranks, --hosts and --device.
+void add_launch_options(CLI::App& app, LaunchFlags& flags);
+
+// The config with what the command line sets, --device among it, which joins the other settings.
+RunSpec load_run_spec(CommonOptions& common, const LaunchFlags& flags);
+
+// The config as start_ranks.h wants it; refers to the options.
+LaunchedConfig launched_config(const CommonOptions& common);
 
 // Parses and runs. Reports an error once, on stderr, and returns the exit code.
 int run_command_line(int argc, char** argv);

@@ -3,14 +3,12 @@
 
 #include <filesystem>
 
-#include "cmd/gpus.h"
 #include "cmd/job.h"
 #include "cmd/restore.h"
-#include "cmd/timeline.h"
-#include "cmd/training_plan.h"
-#include "cmd/version.h"
+#include "core/backend/gpu_peaks.h"
 #include "core/base/format.h"
 #include "core/base/log.h"
+#include "core/base/version.h"
 #include "core/spec/units.h"
 #include "io/checkpoint/atomic_file.h"
 #include "io/checkpoint/store.h"
@@ -18,11 +16,14 @@
 #include "io/metrics/fan_out.h"
 #include "io/metrics/metrics_jsonl.h"
 #include "io/metrics/run_directory.h"
+#include "parallel/bench/timeline.h"
 #include "parallel/comm/text.h"
 #include "parallel/launch/report.h"
 #include "parallel/launch/status.h"
 #include "parallel/launch/stop.h"
+#include "parallel/trainer/initial_weights.h"
 #include "parallel/trainer/trainer.h"
+#include "parallel/trainer/training_plan.h"
 
 namespace trainctl {
 namespace {
@@ -97,7 +98,7 @@ StartEvent start_event(const RunSpec& spec, const World& world, const Job& job, 
   event.device = job.backend().fingerprint();
   for (const FlatEntry& entry : job.programs().programs().front().flat.parameters) event.parameters += entry.count;
   for (const LayerLine& layer : job.programs().programs().front().layers) event.flops_per_sample += 3 * layer.flops;
-  event.peak_flops = peak_flops(spec, job.backend(), world.size());
+  event.peak_flops = world.size() * datasheet_flops(job.backend().fingerprint(), spec.train.compute(), spec.train.tf32);
   event.resumed_from = files.resumed_from;
   event.steps_per_epoch = plan.steps_per_epoch;
   event.total_steps = plan.total_steps;
@@ -175,7 +176,7 @@ void record_failure(MetricsSink& sink, const Error& error, const Trainer& traine
 
 int train(const RunSpec& stated, const TrainingRequest& request, RankContext& context) {
   World& world = context.world;
-  RankDevice device = open_device(stated, context);
+  RankDevice device = open_device(stated.cluster, stated.train, context);
   RunFiles files = world.rank() == 0 ? open_run_files(stated, request) : RunFiles{};
   if (any_rank(files.directory && files.directory->is_finished(), world.communicator(), device.host)) {
     if (files.directory) {
@@ -196,7 +197,9 @@ int train(const RunSpec& stated, const TrainingRequest& request, RankContext& co
   fill_engine(spec, job, files, resumed.has_value(), request.config_file);
   files.checkpoint.reset();  // its memory is no longer needed
 
-  TrainingPlan plan = training_plan(spec, data.info(), world.size());
+  TrainingPlan plan = training_plan(
+      spec.train, spec.strategy, {spec.checkpoint.every, spec.log.every, spec.checkpoint.monitor, spec.checkpoint.mode},
+      data.info(), world.size());
   plan.result_names = result_names(job.program_spec());
   plan.facts = run_facts(job, data.info(), world.size(), batch, plan.total_steps);
   const StopRequest stop;  // until here there was nothing to save
@@ -220,7 +223,10 @@ int train(const RunSpec& stated, const TrainingRequest& request, RankContext& co
   plan.profile_first = request.profile_first;
   plan.profile_end = request.profile_end;
   OpRecorder profiler;
-  const auto gpus = watch_gpus(spec, job.backend(), world, device.host, plan.log_every);
+  std::unique_ptr<GpuWatch> gpus;
+  if (spec.log.gpu && !device.gpu_uuid.empty()) {
+    gpus = watch_gpu(device.gpu_uuid, world.communicator(), device.host, plan.log_every);
+  }
   Trainer trainer(
       {job.engine(), world.communicator(), device.host, job.programs(), *training, validation.get(), files.sink.get(),
        files.store.get(), stop_requested, request.profile_end > 0 ? &profiler : nullptr, gpus.get()},
@@ -230,8 +236,8 @@ int train(const RunSpec& stated, const TrainingRequest& request, RankContext& co
     EndEvent end = trainer.run();
     if (gpus) end.gpus = gpus->summary();
     if (request.profile_end > 0) {
-      write_timeline(profiler, files.directory ? files.directory->path() + "/timeline.json" : "", world.communicator(),
-                     device.host);
+      const std::string timeline = gather_timeline(profiler, world.communicator(), device.host);
+      if (files.directory) write_file(files.directory->path() + "/timeline.json", timeline);
     }
     if (files.sink) {
       job.engine().download();

@@ -4,10 +4,10 @@
 #include <optional>
 #include <string>
 
-#include "cmd/rank.h"
 #include "cmd/run_spec.h"
 #include "core/base/document.h"
 #include "io/metrics/progress.h"
+#include "parallel/launch/run_rank.h"
 
 namespace trainctl {
 

@@ -23,6 +23,12 @@ struct Gpu {
   std::string why_not;       // why the module cannot compute on it; "" where it can
 };
 
+// The GPU that a host's local rank computes on, of those that its process sees, in CUDA's order; null where it sees
+// none. Ranks beyond the number of GPUs share them.
+inline const Gpu* gpu_of_rank(const std::vector<Gpu>& visible, int local_rank) {
+  return visible.empty() ? nullptr : &visible[static_cast<std::size_t>(local_rank) % visible.size()];
+}
+
 struct VisibleGpus {
   std::vector<Gpu> gpus;
   std::string why, remedy;  // CUDA's reason where there are none, and what to do
@@ -41,7 +47,7 @@ struct CudaModule {
   std::unique_ptr<Backend> (*make_backend)(const BackendOptions& options);
 
   // The visible GPUs in CUDA's order, which CUDA_VISIBLE_DEVICES decides. Takes no memory of theirs, and throws
-  // nothing. The GPU of local rank r is number r modulo how many there are.
+  // nothing.
   VisibleGpus (*gpus)();
 
   // Why this process cannot use NCCL; "" where it can.

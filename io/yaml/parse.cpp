@@ -207,4 +207,9 @@ Node parse_yaml(const std::string& text, const std::string& file, const std::str
   return nothing;
 }
 
+Node parse_value(const std::string& text) {
+  Reader ignored;
+  return parse_yaml(text, "", "", ignored);
+}
+
 }  // namespace trainctl

@@ -22,6 +22,9 @@ VariableLookup environment();
 // they stand); the result is then null.
 Node parse_yaml(const std::string& text, const std::string& file, const std::string& base_directory, Reader& reader);
 
+// A value that this program has written as YAML, such as a key's default: what is no YAML comes back as null.
+Node parse_value(const std::string& text);
+
 // The document of a file: variables replaced and includes merged. A map's `include: FILE` adds the keys of FILE's map;
 // the including map wins. Everything wrong is reported, a file that cannot be read too. Included files are regular
 // files; the file itself may be a pipe, which can be read once: then its `text` is given.

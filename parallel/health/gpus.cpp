@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "core/base/clock.h"
+#include "core/base/error.h"
 #include "core/base/format.h"
 #include "core/base/log.h"
 #include "core/base/median.h"
@@ -136,6 +137,17 @@ GpuSummary GpuWatch::summary() {
   }
   summary.utilization = utilization / summary.gpus;
   return summary;
+}
+
+std::unique_ptr<GpuWatch> watch_gpu(const std::string& uuid, Communicator& world, Stream& stream,
+                                    std::int64_t log_every) {
+  std::unique_ptr<GpuMonitor> monitor;
+  try {
+    monitor = std::make_unique<GpuMonitor>(uuid);
+  } catch (const Error& error) {
+    log::info(std::string("no figures of the GPU: ") + error.what());
+  }
+  return std::make_unique<GpuWatch>(std::move(monitor), world, stream, log_every);
 }
 
 }  // namespace trainctl

@@ -65,4 +65,9 @@ class GpuWatch {
   GpuComparison comparison_;
 };
 
+// Watches the GPU of this rank, and those of the others. Where the driver cannot be asked of it, which is logged, the
+// others' alone. On all ranks together.
+std::unique_ptr<GpuWatch> watch_gpu(const std::string& uuid, Communicator& world, Stream& stream,
+                                    std::int64_t log_every);
+
 }  // namespace trainctl

@@ -11,6 +11,7 @@
 #include <string>
 #include <utility>
 
+#include "core/backend/select.h"
 #include "core/base/error.h"
 #include "core/base/format.h"
 #include "parallel/launch/network.h"
@@ -151,14 +152,14 @@ std::optional<int> stated_ranks(const ClusterOptions& options, const std::string
   return number;
 }
 
-LaunchRequest launch_request(const ClusterOptions& options, const std::string& ranks, const std::string& hosts) {
+LaunchRequest launch_request(const ClusterOptions& options, const LaunchFlags& flags) {
   LaunchRequest request;
   request.variables = Variables::of_process();
-  request.ranks = stated_ranks(options, ranks);
+  request.ranks = stated_ranks(options, flags.ranks);
   request.communication = options.communication;
   request.patience = options.patience();
-  if (!hosts.empty()) {
-    request.hosts = parse_hosts(hosts);
+  if (!flags.hosts.empty()) {
+    request.hosts = parse_hosts(flags.hosts);
   } else if (!options.hostfile.empty()) {
     request.hosts = read_hostfile(options.hostfile.text);
   } else {
@@ -174,6 +175,10 @@ LaunchRequest launch_request(const ClusterOptions& options, const std::string& r
   std::erase_if(others, [&](const std::string& name) { return is_local(name, request.this_host); });
   if (!others.empty()) request.network = network_of(others);
   request.root = geteuid() == 0;
+  if (!request.hosts.empty() || request.slurm) return request;  // their GPUs are not this process's to see
+  const FoundGpus found = find_gpus(name_of(options.device));
+  request.gpus = static_cast<int>(found.gpus.size());
+  if (options.device == DeviceChoice::cuda && request.gpus == 0) refuse_without_gpu(found);
   return request;
 }
 

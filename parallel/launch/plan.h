@@ -32,9 +32,18 @@ struct LaunchRequest {
 // nothing: auto. Throws Error{config}.
 std::optional<int> stated_ranks(const ClusterOptions& options, const std::string& ranks);
 
-// Joins config, command line and what this host and process have. `ranks` and `hosts` are --ranks ("4" or "auto") and
-// --hosts, empty where not given; they win over the config. Throws Error{config}.
-LaunchRequest launch_request(const ClusterOptions& options, const std::string& ranks, const std::string& hosts);
+// How the ranks of a command are started, as its command line states it: each wins over the config, empty where it is
+// not given.
+struct LaunchFlags {
+  std::string ranks;   // "4" or "auto"
+  std::string hosts;   // "node1:8,node2:8"
+  std::string device;  // "auto", "cpu" or "cuda"
+};
+
+// Joins config, command line and what this host and process have, GPUs too where the ranks run on this host alone.
+// Throws Error{config}, and Error{resource} where they want GPUs and there are none. `flags.device` is the caller's to
+// put into the options.
+LaunchRequest launch_request(const ClusterOptions& options, const LaunchFlags& flags);
 
 struct LaunchPlan {
   int ranks = 1;

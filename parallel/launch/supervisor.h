@@ -5,7 +5,7 @@
 //   const Variables variables = Variables::of_process();
 //   const Situation situation = find_situation(variables);
 //   if (situation.started_by == StartedBy::user) {
-//     const LaunchPlan plan = plan_launch(launch_request(options, ranks_flag, hosts_flag));
+//     const LaunchPlan plan = plan_launch(launch_request(options, flags));
 //     for (warning : plan.warnings) log::warning(warning);
 //     if (!plan.mpirun.empty()) return supervise(plan, {own_path(), argv[1], ...});
 //   }

@@ -194,16 +194,16 @@ TEST_CASE("the command line wins over the config") {
   ClusterOptions options;
   options.ranks.stated = 3;
   options.hosts = {{"n1", 2}, {"n2", 4}};
-  LaunchRequest request = launch_request(options, "", "");
+  LaunchRequest request = launch_request(options, {});
   CHECK(request.ranks == 3);
   CHECK(request.hosts == std::vector<Host>{{"n1", 2}, {"n2", 4}});
-  request = launch_request(options, "5", "n3:8");
+  request = launch_request(options, {"5", "n3:8"});
   CHECK(request.ranks == 5);
   CHECK(request.hosts == std::vector<Host>{{"n3", 8}});
-  CHECK_FALSE(launch_request(options, "auto", "").ranks);
+  CHECK_FALSE(launch_request(options, {"auto"}).ranks);
   for (const char* wrong : {"0", "-1", "two", "2x", "1048577", "99999999999999999999"}) {
     CAPTURE(wrong);
-    CHECK_THROWS_AS(launch_request(options, wrong, ""), Error);
+    CHECK_THROWS_AS(launch_request(options, {wrong}), Error);
   }
 }
 

@@ -52,7 +52,7 @@ int run_like_trainctl() {
   const Situation situation = find_situation(variables);
   if (situation.started_by == StartedBy::user) {
     LaunchRequest request =
-        launch_request({}, variables.text("LAUNCH_TEST_RANKS"), variables.text("LAUNCH_TEST_HOSTS"));
+        launch_request({}, {variables.text("LAUNCH_TEST_RANKS"), variables.text("LAUNCH_TEST_HOSTS")});
     request.forwarded = {"LAUNCH_TEST_TRAIN"};
     const LaunchPlan plan = plan_launch(request);
     if (!plan.mpirun.empty()) return supervise(plan, {own_path(), "trainer that starts its ranks like run"});

@@ -38,7 +38,7 @@ bool is_alive(pid_t pid) {
 }
 
 LaunchPlan plan_for(int ranks) {
-  LaunchRequest request = launch_request({}, std::to_string(ranks), "");
+  LaunchRequest request = launch_request({}, {std::to_string(ranks)});
   request.slurm.reset();
   return plan_launch(request);
 }

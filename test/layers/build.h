@@ -3,9 +3,9 @@
 
 #include <string>
 
-#include "cmd/presets.h"
 #include "core/layers/model.h"
 #include "core/layers/model_options.h"
+#include "io/yaml/presets.h"
 #include "io/yaml/yaml.h"
 
 namespace trainctl::testing {

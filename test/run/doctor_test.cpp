@@ -1,10 +1,10 @@
 // trainctl doctor: what it finds on this machine, with emulated GPUs in the driver's place too, and its exit codes.
 #include <filesystem>
 
-#include "cmd/doctor_gpus.h"
-#include "cmd/doctor_problems.h"
 #include "core/base/format.h"
 #include "core/base/json.h"
+#include "parallel/health/doctor/gpus.h"
+#include "parallel/health/doctor/problems.h"
 #include "test/catch.h"
 #include "test/run/command.h"
 

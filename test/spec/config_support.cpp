@@ -1,7 +1,7 @@
 // Configs as texts, read as a file would be.
 #include "test/spec/config_support.h"
 
-#include "cmd/presets.h"
+#include "io/yaml/presets.h"
 #include "io/yaml/yaml.h"
 #include "test/catch.h"
 

@@ -5,9 +5,9 @@
 #include <filesystem>
 #include <fstream>
 
-#include "cmd/schema_text.h"
 #include "core/base/json.h"
 #include "core/optim/optimizer.h"
+#include "core/spec/schema.h"
 #include "io/yaml/yaml.h"
 #include "test/catch.h"
 #include "test/spec/config_support.h"
@@ -92,7 +92,7 @@ TEST_CASE("the resolved config holds defaults, absolute paths, and auto") {
 }
 
 TEST_CASE("the schema knows every key that the configs use") {
-  const Json schema = Json::parse(json_schema(section_of<RunSpec>()));
+  const Json schema = Json::parse(json_schema(section_of<RunSpec>(), parse_value));
   for (const Section& dataset : dataset_choices().choices) {
     bool found = false;
     for (const Json& branch : schema["properties"]["data"]["anyOf"]) {

@@ -1,14 +1,15 @@
 // The schema and the reference say what the reader accepts.
-#include "cmd/schema_text.h"
+#include "core/spec/schema.h"
 
 #include "cmd/run_spec.h"
 #include "core/base/json.h"
+#include "io/yaml/yaml.h"
 #include "parallel/trainer/options.h"
 #include "test/catch.h"
 
 namespace trainctl {
 TEST_CASE("the schema of a section holds types, ranges, defaults and meanings") {
-  const Json schema = Json::parse(json_schema(section_of<TrainOptions>()));
+  const Json schema = Json::parse(json_schema(section_of<TrainOptions>(), parse_value));
   CHECK(schema["$schema"] == "https://json-schema.org/draft/2020-12/schema");
   CHECK(schema["additionalProperties"] == false);
   const Json& batch = schema["properties"]["batch_size"];
@@ -23,7 +24,7 @@ TEST_CASE("the schema of a section holds types, ranges, defaults and meanings") 
 }
 
 TEST_CASE("the schema has the rules across keys") {
-  const Json schema = Json::parse(json_schema(section_of<RunSpec>()));
+  const Json schema = Json::parse(json_schema(section_of<RunSpec>(), parse_value));
   const auto excludes = [&](const char* section, const char* a, const char* b) {
     for (const Json& rule : schema["properties"][section]["allOf"]) {
       if (rule["not"]["required"] == Json::array({a, b})) return true;
@@ -34,14 +35,14 @@ TEST_CASE("the schema has the rules across keys") {
   CHECK(excludes("model", "preset", "layers"));
   CHECK(excludes("cluster", "hosts", "hostfile"));
   CHECK(schema["properties"]["version"]["anyOf"][0]["maximum"] == 1.0);
-  const Json train = Json::parse(json_schema(section_of<TrainOptions>()));
+  const Json train = Json::parse(json_schema(section_of<TrainOptions>(), parse_value));
   CHECK(train["then"]["allOf"] == Json::parse(R"([
     {"anyOf": [{"required": ["batch_size"]}, {"required": ["batch_size_per_rank"]}]},
     {"anyOf": [{"required": ["epochs"]}, {"required": ["max_steps"]}, {"required": ["max_time"]}]}])"));
 }
 
 TEST_CASE("the schema refers to the choices of every table") {
-  const Json schema = Json::parse(json_schema(section_of<TrainOptions>()));
+  const Json schema = Json::parse(json_schema(section_of<TrainOptions>(), parse_value));
   CHECK(schema["properties"]["optimizer"]["$ref"] == "#/$defs/optimizer");
   std::vector<std::string> names;
   for (const Json& alternative : schema["$defs"]["optimizer"]["anyOf"]) {

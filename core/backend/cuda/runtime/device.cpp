@@ -53,11 +53,10 @@ VisibleGpus none_for(cudaError_t status) {
 
 int device_of(int local_rank) {
   const VisibleGpus visible = visible_gpus();
-  if (visible.gpus.empty())
-    throw Error(ErrorKind::resource, "no CUDA device can be used: " + visible.why, visible.remedy);
-  const Gpu& gpu = visible.gpus[static_cast<std::size_t>(local_rank) % visible.gpus.size()];
-  if (gpu.why_not.empty()) return gpu.index;
-  throw Error(ErrorKind::resource, gpu.why_not,
+  const Gpu* gpu = gpu_of_rank(visible.gpus, local_rank);
+  if (gpu == nullptr) throw Error(ErrorKind::resource, "no CUDA device can be used: " + visible.why, visible.remedy);
+  if (gpu->why_not.empty()) return gpu->index;
+  throw Error(ErrorKind::resource, gpu->why_not,
               "choose others by CUDA_VISIBLE_DEVICES, or compute on the CPU (--device cpu)");
 }
 

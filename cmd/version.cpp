@@ -1,6 +1,0 @@
-// The version of this build, from the build system.
-#include "cmd/version.h"
-
-namespace trainctl {
-std::string_view version() { return TRAINCTL_VERSION; }
-}  // namespace trainctl

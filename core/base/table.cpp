@@ -1,0 +1,56 @@
+// Tables of text, and numbers as people read them.
+#include "core/base/table.h"
+
+#include <algorithm>
+#include <array>
+
+#include "core/base/format.h"
+
+namespace trainctl {
+
+std::string Table::text() const {
+  std::vector<std::size_t> widths;
+  for (std::size_t c = 0; c < columns_.size(); ++c) {
+    std::size_t width = columns_[c].title.size();
+    for (const auto& row : rows_) width = std::max(width, row[c].size());
+    widths.push_back(width);
+  }
+  std::string text;
+  const auto line = [&](const auto& cell) {
+    std::string row;
+    for (std::size_t c = 0; c < columns_.size(); ++c) {
+      const std::string gap = c == 0 ? "" : "  ";
+      row += gap + (columns_[c].align == Align::right ? format("{:>{}}", cell(c), widths[c])
+                                                      : format("{:<{}}", cell(c), widths[c]));
+    }
+    row.erase(row.find_last_not_of(' ') + 1);
+    text += row + "\n";
+  };
+  line([&](std::size_t c) { return columns_[c].title; });
+  for (const auto& row : rows_) line([&](std::size_t c) { return row[c]; });
+  return text;
+}
+
+std::string grouped(long long number) {
+  std::string digits = std::to_string(number);
+  const std::ptrdiff_t first = number < 0 ? 1 : 0;
+  for (std::ptrdiff_t at = static_cast<std::ptrdiff_t>(digits.size()) - 3; at > first; at -= 3) {
+    digits.insert(static_cast<std::size_t>(at), ",");
+  }
+  return digits;
+}
+
+std::string flops_text(double flops) {
+  static constexpr std::array units = {"FLOP", "KFLOP", "MFLOP", "GFLOP", "TFLOP"};
+  std::size_t unit = 0;
+  for (; flops >= 1000 && unit + 1 < units.size(); ++unit) flops /= 1000;
+  return unit == 0 ? format("{:.0f} {}", flops, units[unit]) : format("{:.4g} {}", flops, units[unit]);
+}
+
+std::string seconds_text(double seconds) {
+  if (seconds < 1e-3) return format("{:.1f} us", seconds * 1e6);
+  if (seconds < 1) return format("{:.3g} ms", seconds * 1e3);
+  return format("{:.3g} s", seconds);
+}
+
+}  // namespace trainctl

@@ -1,0 +1,33 @@
+// Tables of text for a terminal: columns as wide as their widest cell, numbers to the right.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace trainctl {
+
+class Table {
+ public:
+  enum class Align { left, right };
+  struct Column {
+    std::string title;
+    Align align = Align::left;
+  };
+
+  explicit Table(std::vector<Column> columns) : columns_(std::move(columns)) {}
+  void add(std::vector<std::string> cells) { rows_.push_back(std::move(cells)); }
+  std::string text() const;
+
+ private:
+  std::vector<Column> columns_;
+  std::vector<std::vector<std::string>> rows_;
+};
+
+// 1234567 -> "1,234,567".
+std::string grouped(long long number);
+// "30.1 MFLOP".
+std::string flops_text(double flops);
+// "12.3 us", "1.24 ms", "3.02 s".
+std::string seconds_text(double seconds);
+
+}  // namespace trainctl

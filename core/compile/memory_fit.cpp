@@ -1,0 +1,58 @@
+// Whether a run fits into a device's memory.
+#include "core/compile/memory_fit.h"
+
+#include <string>
+#include <vector>
+
+#include "core/base/checked.h"
+#include "core/base/error.h"
+#include "core/base/format.h"
+
+namespace trainctl {
+namespace {
+
+std::string parts_of(const MemoryPlan& plan) {
+  std::string text;
+  for (const MemoryLine& line : plan.lines()) {
+    if (line.bytes < plan.total() / 100) continue;
+    text += format("{}{} {}", text.empty() ? "" : ", ", line.name, byte_text(line.bytes));
+  }
+  return text;
+}
+
+std::string advice(const MemoryPlan& plan, std::int64_t free, const BatchCut& cut) {
+  const std::int64_t arena = plan.of(Region::slot), batches = plan.on_host ? plan.prefetched : 0;
+  const std::int64_t fixed = plan.total() - arena - batches;
+  if (fixed >= free) return "use a smaller network, or a device with more memory";
+  std::string text;
+  for (std::int64_t more = 2; cut.samples / cut.gradient_accumulation / more >= 1; ++more) {
+    const bool divides = cut.samples % (cut.gradient_accumulation * more) == 0;
+    const std::int64_t left = fixed + batches + divide_up(arena, more);
+    if (!divides || left > free) continue;
+    text = format("train.gradient_accumulation: {} would need about {}; or ", cut.gradient_accumulation * more,
+                  byte_text(left));
+    break;
+  }
+  if (batches > arena) text += "a smaller data.prefetch; or ";
+  // Of what there is of a batch now, the largest share that fits.
+  const double share = static_cast<double>(free - fixed) / static_cast<double>(checked_add(arena, batches));
+  const auto batch = static_cast<std::int64_t>(share * static_cast<double>(cut.batch_size));
+  if (batch < 1) return text + "use a smaller network, or a device with more memory";
+  return text + format("a batch of about {} samples would fit", batch);
+}
+
+}  // namespace
+
+void require_fit(const MemoryPlan& plan, std::int64_t free, const BatchCut& cut, Need need) {
+  const bool known = free > 0;
+  if (!known) free = most_memory;
+  if (plan.total() <= free) return;
+  const std::string limit =
+      known ? byte_text(free) + " are free" : "no machine has more than " + byte_text(most_memory);
+  throw Error(ErrorKind::resource,
+              format("a rank of this run needs {}{} of memory ({}), and {}", need == Need::least ? "at least " : "",
+                     byte_text(plan.total()), parts_of(plan), limit),
+              advice(plan, free, cut));
+}
+
+}  // namespace trainctl

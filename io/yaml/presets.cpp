@@ -1,0 +1,66 @@
+// Presets by name or path.
+#include "io/yaml/presets.h"
+
+#include "core/base/files.h"
+#include "core/base/format.h"
+#include "io/yaml/yaml.h"
+
+namespace trainctl {
+namespace {
+
+namespace fs = std::filesystem;
+
+// The names of all presets, for messages.
+std::vector<std::string> preset_names() {
+  std::vector<std::string> names;
+  const auto folder = find_in_configs("models");
+  if (!folder) return names;
+  for (const FolderEntry& entry : list_folder(folder->string(), {ErrorKind::config})) {
+    const fs::path file = entry.name;
+    if (file.extension() == ".yaml") names.push_back(file.stem().string());
+  }
+  return names;
+}
+
+bool is_path(const std::string& name) { return name.find('/') != std::string::npos || name.ends_with(".yaml"); }
+
+}  // namespace
+
+std::optional<fs::path> find_in_configs(const fs::path& relative) {
+  std::error_code failure;
+  const fs::path program = fs::read_symlink("/proc/self/exe", failure);
+  for (fs::path folder = program.parent_path(); !folder.empty(); folder = folder.parent_path()) {
+    for (const char* configs : {"configs", "share/trainctl/configs"}) {
+      fs::path candidate = folder / configs / relative;
+      if (fs::exists(candidate, failure)) return candidate;
+    }
+    if (folder == folder.root_path()) break;
+  }
+  return {};
+}
+
+Node load_preset(const Node& preset, Reader& reader) {
+  const auto file = is_path(preset.text) ? fs::path(preset.base_directory) / preset.text
+                                         : find_in_configs(fs::path("models") / (preset.text + ".yaml")).value_or("");
+  const std::string path = file.lexically_normal().string();
+  FileType type = FileType::absent;
+  try {
+    if (!path.empty()) type = file_type(path, {ErrorKind::config});
+  } catch (const Error& error) {
+    reader.error(preset.place, format("preset {}", error.what()));
+    return {};
+  }
+  if (type == FileType::regular) return load_yaml(path, environment(), reader);
+  if (is_path(preset.text)) {
+    reader.error(preset.place, type == FileType::absent ? format("there is no preset file '{}'", path)
+                                                        : format("preset '{}' is no regular file", path));
+    return {};
+  }
+  const std::vector<std::string> names = preset_names();
+  std::string hint = suggestion(preset.text, names);
+  if (hint.empty() && !names.empty()) hint = format("; there is {}, or a path to a file", join_or(names));
+  reader.error(preset.place, format("there is no preset '{}'{}", preset.text, hint));
+  return {};
+}
+
+}  // namespace trainctl

@@ -1,0 +1,207 @@
+// Times collectives on memory of the communicator and checks what they computed.
+#include "parallel/bench/collectives.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+
+#include "core/base/error.h"
+#include "core/base/format.h"
+
+namespace trainctl {
+
+namespace {
+
+class Bench {
+ public:
+  Bench(Communicator& communicator, Backend& backend, Stream& stream, const CommBenchOptions& options)
+      : communicator_(communicator),
+        backend_(backend),
+        stream_(stream),
+        options_(options),
+        memory_(communicator.allocate(options.last_bytes)),
+        received_(options.collective == Collective::all_to_all ? communicator.allocate(options.last_bytes) : Memory{}),
+        scalar_(communicator.allocate(sizeof(double))),
+        values_(static_cast<std::size_t>(options.last_bytes / size_of(DType::float32))) {}
+
+  CommBenchRow measure(std::int64_t bytes) {
+    const int ranks = communicator_.size();
+    const std::int64_t count = bytes / size_of(DType::float32) / ranks * ranks;
+    const View data{memory_.get(), DType::float32, count};
+    CommBenchRow row{.collective = options_.collective, .bytes = data.bytes(), .count = count};
+    run(data);
+    const int iterations = std::clamp(static_cast<int>(batch_seconds / time_batch(data, 1)), 1, options_.iterations);
+    std::vector<double> times;
+    for (int batch = 0; batch < options_.batches; ++batch) times.push_back(time_batch(data, iterations));
+    std::nth_element(times.begin(), times.begin() + options_.batches / 2, times.end());
+    row.seconds = times[static_cast<std::size_t>(options_.batches / 2)];
+    row.algorithm_bandwidth = static_cast<double>(row.bytes) / row.seconds;
+    row.bus_bandwidth = row.algorithm_bandwidth * bus_factor();
+    row.wrong = count_wrong(data);
+    return row;
+  }
+
+ private:
+  // Values of the timed runs: small enough not to overflow in a batch of sums, far from denormals.
+  static constexpr float scale = 0x1p-90f;
+  // A slow communicator's batches need not be longer.
+  static constexpr double batch_seconds = 0.25;
+
+  void run(View data) {
+    switch (options_.collective) {
+      case Collective::all_reduce:
+        return communicator_.all_reduce(data, Reduction::sum, stream_);
+      case Collective::reduce_scatter:
+        return communicator_.reduce_scatter(data, Reduction::sum, stream_);
+      case Collective::all_gather:
+        return communicator_.all_gather(data, stream_);
+      case Collective::broadcast:
+        return communicator_.broadcast(data, 0, stream_);
+      case Collective::all_to_all:
+        return communicator_.all_to_all(data, result(data), stream_);
+      case Collective::send:
+      case Collective::receive:
+      case Collective::barrier:
+        break;
+    }
+    require(false, "this collective has no benchmark");
+  }
+
+  View result(View data) const { return received_.data ? View{received_.get(), data.dtype, data.count} : data; }
+
+  static float value_of(int rank, std::int64_t index) { return static_cast<float>(index % 7 + 1 + rank); }
+
+  void fill(View data, float factor) {
+    for (std::int64_t i = 0; i < data.count; ++i) {
+      values_[static_cast<std::size_t>(i)] = value_of(communicator_.rank(), i) * factor;
+    }
+    backend_.copy(data.data, values_.data(), data.bytes(), stream_);
+    stream_.synchronize();
+  }
+
+  // Over the ranks.
+  template <class T>
+  T reduce(T value, DType dtype, Reduction reduction) {
+    backend_.copy(scalar_.get(), &value, sizeof value, stream_);
+    communicator_.all_reduce({scalar_.get(), dtype, 1}, reduction, stream_);
+    backend_.copy(&value, scalar_.get(), sizeof value, stream_);
+    stream_.synchronize();
+    return value;
+  }
+
+  double time_batch(View data, int iterations) {
+    using Clock = std::chrono::steady_clock;
+    fill(data, scale);
+    communicator_.barrier(stream_);
+    stream_.synchronize();
+    const auto start = Clock::now();
+    for (int i = 0; i < iterations; ++i) run(data);
+    stream_.synchronize();
+    const double seconds = std::chrono::duration<double>(Clock::now() - start).count() / iterations;
+    return reduce(seconds, DType::float64, Reduction::maximum);
+  }
+
+  double bus_factor() const {
+    const double ranks = communicator_.size();
+    if (options_.collective == Collective::all_reduce) return 2 * (ranks - 1) / ranks;
+    return options_.collective == Collective::broadcast ? 1 : (ranks - 1) / ranks;
+  }
+
+  float expected(std::int64_t index, std::int64_t part) const {
+    const int ranks = communicator_.size();
+    switch (options_.collective) {
+      case Collective::all_gather:
+        return value_of(static_cast<int>(index / part), index);
+      case Collective::broadcast:
+        return value_of(0, index);
+      case Collective::all_to_all:
+        return value_of(static_cast<int>(index / part), communicator_.rank() * part + index % part);
+      default:
+        return static_cast<float>(ranks) * value_of(0, index) +
+               static_cast<float>(ranks) * static_cast<float>(ranks - 1) / 2;
+    }
+  }
+
+  std::int64_t count_wrong(View data) {
+    fill(data, 1);
+    run(data);
+    backend_.copy(values_.data(), result(data).data, data.bytes(), stream_);
+    stream_.synchronize();
+    const std::int64_t part = data.count / communicator_.size();
+    const bool only_own = options_.collective == Collective::reduce_scatter;
+    const std::int64_t first = only_own ? communicator_.rank() * part : 0;
+    std::int64_t wrong = 0;
+    for (std::int64_t i = first; i < (only_own ? first + part : data.count); ++i) {
+      wrong += values_[static_cast<std::size_t>(i)] != expected(i, part);
+    }
+    return reduce(wrong, DType::int64, Reduction::sum);
+  }
+
+  Communicator& communicator_;
+  Backend& backend_;
+  Stream& stream_;
+  const CommBenchOptions& options_;
+  Memory memory_;
+  Memory received_;
+  Memory scalar_;
+  std::vector<float> values_;  // on the host
+};
+
+}  // namespace
+
+std::vector<CommBenchRow> bench_collective(Communicator& communicator, Backend& backend, Stream& stream,
+                                           const CommBenchOptions& options) {
+  require(options.factor > 1 && options.first_bytes > 0 && options.batches > 0 && options.iterations > 0,
+          "benchmark options");
+  Bench bench(communicator, backend, stream, options);
+  std::vector<CommBenchRow> rows;
+  for (std::int64_t bytes = options.first_bytes; bytes <= options.last_bytes; bytes *= options.factor) {
+    rows.push_back(bench.measure(bytes));
+    if (rows.back().seconds > options.last_seconds) break;
+  }
+  return rows;
+}
+
+double measure_link(Communicator& communicator, Backend& backend, Stream& stream, std::int64_t bytes) {
+  using Clock = std::chrono::steady_clock;
+  constexpr int messages = 10;
+  const int rank = communicator.rank();
+  const int peer = rank ^ 1;
+  if (communicator.size() == 1) return 0;
+  const Memory memory = communicator.allocate(bytes);
+  const View data{memory.get(), DType::float32, memory.bytes / size_of(DType::float32)};
+  std::vector<float> values(static_cast<std::size_t>(data.count), 1.5f);
+  backend.copy(data.data, values.data(), data.bytes(), stream);
+  double seconds = 0;
+  for (int round = 0; round < 2; ++round) {  // the first one warms up
+    communicator.barrier(stream);
+    stream.synchronize();
+    const auto start = Clock::now();
+    for (int i = 0; i < messages && peer < communicator.size(); ++i) {
+      if (rank % 2 == 0) communicator.send(data, peer, stream);
+      if (rank % 2 == 1) communicator.receive(data, peer, stream);
+    }
+    stream.synchronize();
+    seconds = std::chrono::duration<double>(Clock::now() - start).count() / messages;
+  }
+  const Memory slowest = communicator.allocate(sizeof seconds);
+  backend.copy(slowest.get(), &seconds, sizeof seconds, stream);
+  communicator.all_reduce({slowest.get(), DType::float64, 1}, Reduction::maximum, stream);
+  backend.copy(&seconds, slowest.get(), sizeof seconds, stream);
+  stream.synchronize();
+  return static_cast<double>(data.bytes()) / seconds;
+}
+
+std::string to_table(const std::vector<CommBenchRow>& rows) {
+  std::string text = format("{:<16}{:>12}{:>14}{:>9}{:>7}{:>12}{:>15}{:>15}{:>8}\n", "collective", "size (B)", "count",
+                            "type", "redop", "time (us)", "algbw (GB/s)", "busbw (GB/s)", "#wrong");
+  for (const CommBenchRow& row : rows) {
+    const bool sums = row.collective == Collective::all_reduce || row.collective == Collective::reduce_scatter;
+    text += format("{:<16}{:>12}{:>14}{:>9}{:>7}{:>12.2f}{:>15.2f}{:>15.2f}{:>8}\n", name_of(row.collective), row.bytes,
+                   row.count, name_of(DType::float32), sums ? "sum" : "none", row.seconds * 1e6,
+                   row.algorithm_bandwidth / 1e9, row.bus_bandwidth / 1e9, row.wrong);
+  }
+  return text;
+}
+
+}  // namespace trainctl

@@ -1,0 +1,108 @@
+// Measuring steps, and showing what came out.
+#include "parallel/bench/step.h"
+
+#include <algorithm>
+#include <deque>
+#include <utility>
+#include <vector>
+
+#include "core/base/clock.h"
+#include "core/base/format.h"
+#include "core/base/json.h"
+#include "core/base/json_fwd.h"
+#include "core/base/table.h"
+
+namespace trainctl {
+namespace {
+
+using NamedParts = std::vector<std::pair<std::string, double>>;
+
+NamedParts parts_of(const StepFigures& figures) {
+  return {{"forward", figures.parts.forward},
+          {"backward", figures.parts.backward},
+          {"communication", figures.parts.communication},
+          {"update", figures.parts.update},
+          {"data", figures.data},
+          {"other", figures.other}};
+}
+
+}  // namespace
+
+StepBench bench_step(const BenchedRun& run, bool asynchronous, double seconds) {
+  Engine& engine = run.engine;
+  StepResult result;
+  double last_end = seconds_now();
+  std::deque<StepTime> started;  // of the steps under way, as far as it is known
+  std::int64_t number = 0;
+  const auto steps_until = [&](double deadline, std::vector<StepTime>* counted) {
+    run_steps_until(deadline, run, [&] {
+      const Batch& samples = run.source.next();
+      engine.start(run.programs.training(samples.count), samples, {1e-6, number++, false});
+      started.push_back({0, samples.global_count, samples.waited_seconds, {}});
+      if (engine.under_way() < engine.steps_at_once()) return;
+      engine.finish(result);
+      const double end = seconds_now();
+      started.front().seconds = end - last_end;
+      started.front().parts = engine.parts();
+      if (counted != nullptr) counted->push_back(started.front());
+      started.pop_front();
+      last_end = end;
+    });
+  };
+  const auto end_steps = [&] {
+    while (engine.under_way() > 0) engine.finish(result);
+    started.clear();
+    last_end = seconds_now();
+  };
+  // The marks that a device's parts are taken from cost time, which the rate is free of, as training is.
+  engine.set_timing(!asynchronous);
+  steps_until(seconds_now() + std::min(1.0, seconds / 4), nullptr);
+  std::vector<StepTime> steps, marked;
+  steps_until(seconds_now() + (asynchronous ? 0.75 : 1.0) * seconds, &steps);
+  end_steps();
+  if (asynchronous) {
+    engine.set_timing(true);
+    steps_until(seconds_now(), nullptr);
+    steps_until(seconds_now() + 0.25 * seconds, &marked);
+    end_steps();
+  }
+  StepFigures figures = figures_of(asynchronous ? marked : steps);
+  const StepFigures unmarked = figures_of(steps);
+  figures.median = unmarked.median;
+  figures.samples_per_second = unmarked.samples_per_second;
+  return {figures, steps.size(), run.world.size(), run.source.batch_size(), engine.memory().total(), asynchronous};
+}
+
+std::string to_json(const StepBench& bench) {
+  const StepFigures& figures = bench.figures;
+  Json parts;
+  for (const auto& [name, seconds] : parts_of(figures)) parts[name] = seconds;
+  return json_line({{"ranks", bench.ranks},
+                    {"median_seconds", figures.median},
+                    {"mean_seconds", figures.mean},
+                    {"samples_per_second", figures.samples_per_second},
+                    {"steps", bench.steps},
+                    {"memory_bytes", bench.memory},
+                    {"parts", parts},
+                    {"upload_seconds", figures.parts.upload},
+                    {"waited_seconds", figures.waited},
+                    {"gpu_idle_seconds", bench.own_clock ? Json(figures.idle) : Json()}});
+}
+
+std::string to_text(const StepBench& bench) {
+  const StepFigures& figures = bench.figures;
+  const auto share = [&figures](double seconds) { return format("{:.1f} %", 100 * seconds / figures.mean); };
+  Table table({{"part"}, {"mean", Table::Align::right}, {"share", Table::Align::right}});
+  for (const auto& [name, seconds] : parts_of(figures)) table.add({name, seconds_text(seconds), share(seconds)});
+  table.add({"step", seconds_text(figures.mean), "100.0 %"});
+  std::string text = table.text();
+  text += format("{} ranks, {} samples a step, {:.0f} samples/s ({} steps, of which the median took {})\n", bench.ranks,
+                 bench.batch, figures.samples_per_second, bench.steps, seconds_text(figures.median));
+  if (bench.own_clock) {
+    text += format("GPU idle {} a step ({}), gaps inside a replayed graph not seen; upload {}\n",
+                   seconds_text(figures.idle), share(figures.idle), seconds_text(figures.parts.upload));
+  }
+  return text + format("the host waited {} a step for the loader\n", seconds_text(figures.waited));
+}
+
+}  // namespace trainctl

@@ -1,0 +1,178 @@
+// Finding out about a machine: libraries, processor, memory, disk and GPUs.
+#include "parallel/health/doctor/facts.h"
+
+#include <sys/resource.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+
+#include "core/backend/device_module.h"
+#include "core/backend/nvml.h"
+#include "core/backend/select.h"
+#include "core/base/error.h"
+#include "core/base/format.h"
+#include "core/base/json.h"
+#include "core/base/version.h"
+#include "parallel/comm/environment.h"
+#include "parallel/comm/text.h"
+#include "parallel/launch/process.h"
+
+namespace trainctl {
+namespace fs = std::filesystem;
+namespace {
+
+// Where a run's directory would be made, as rank 0 has prepared it: ranks that share the folder see a file in it.
+struct RunFolder {
+  std::string folder;
+  std::string mark;
+};
+
+// Bytes that are free in a file system; null where it cannot be asked.
+Json free_bytes(const std::string& folder) {
+  struct statvfs status {};
+  if (statvfs(folder.c_str(), &status) != 0) return nullptr;
+  return static_cast<std::int64_t>(status.f_bavail) * static_cast<std::int64_t>(status.f_frsize);
+}
+
+// Null where it is not known.
+Json bytes(double value) { return std::isnan(value) ? Json() : Json(static_cast<std::int64_t>(value)); }
+
+Json locked_memory_limit() {
+  rlimit limit{};
+  if (getrlimit(RLIMIT_MEMLOCK, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return nullptr;
+  return static_cast<std::int64_t>(limit.rlim_cur);
+}
+
+Json memory() {
+  const std::int64_t page = sysconf(_SC_PAGESIZE);
+  return {{"total", page * sysconf(_SC_PHYS_PAGES)}, {"free", page * sysconf(_SC_AVPHYS_PAGES)}};
+}
+
+Json run_folder(const RunFolder& folder) {
+  std::error_code ignored;
+  return {{"path", folder.folder},
+          {"writable", access(folder.folder.c_str(), W_OK | X_OK) == 0},
+          {"shared", fs::exists(folder.mark, ignored)},
+          {"free_bytes", free_bytes(folder.folder)}};
+}
+
+// The GPUs that the driver has, and how each reaches the others: "NVLink", "P2P" or "host".
+void ask_driver(Json& facts) {
+  facts["driver"] = {{"version", nullptr}, {"why", ""}};
+  facts["gpus"] = Json::array();
+  facts["links"] = Json::array();
+  try {
+    const Nvml nvml;
+    facts["driver"]["version"] = nvml.driver_version();
+    const auto devices = nvml.devices();
+    for (Nvml::Device device : devices) {
+      const GpuIdentity identity = nvml.identify(device);
+      const GpuReading reading = nvml.read(device);
+      facts["gpus"].push_back({{"name", identity.name},
+                               {"uuid", identity.uuid},
+                               {"pci_bus_id", identity.pci_bus_id},
+                               {"memory_bytes", bytes(reading.memory_total_bytes)},
+                               {"memory_used_bytes", bytes(reading.memory_bytes)},
+                               {"nvlinks", identity.active_nvlinks},
+                               {"throttled", throttle_words(reading.throttled)},
+                               {"visible", false}});
+      Json row = Json::array();
+      for (Nvml::Device other : devices) {
+        row.push_back(other == device                 ? "-"
+                      : nvml.is_linked(device, other) ? "NVLink"
+                      : nvml.is_peer(device, other)   ? "P2P"
+                                                      : "host");
+      }
+      facts["links"].push_back(std::move(row));
+    }
+  } catch (const Error& error) {
+    facts["driver"]["why"] = error.what();
+  }
+}
+
+// The CUDA interpreter, its libraries, and which GPUs it shows to this process.
+void ask_cuda(Json& facts, int local_rank) {
+  const LoadedCudaModule loaded = load_cuda_module();
+  facts["cuda"] = {{"module", loaded.module != nullptr}, {"why", loaded.why}, {"libraries", Json::array()}};
+  facts["gpu"] = nullptr;
+  if (loaded.module == nullptr) return;
+  for (const LibraryVersion& library : loaded.module->versions()) {
+    facts["cuda"]["libraries"].push_back({{"name", library.name}, {"built", library.built}, {"found", library.found}});
+  }
+  facts["cuda"]["why_no_nccl"] = loaded.module->why_no_nccl();
+  const VisibleGpus visible = loaded.module->gpus();
+  facts["cuda"]["why_no_gpu"] = visible.why;
+  facts["cuda"]["remedy"] = visible.remedy;
+  for (const Gpu& gpu : visible.gpus) {
+    Json* known = nullptr;
+    for (Json& listed : facts["gpus"]) {
+      if (listed["uuid"] == gpu.uuid) known = &listed;
+    }
+    if (known == nullptr) {  // NVML is not there, or the GPU is a part of one
+      facts["gpus"].push_back(
+          {{"name", gpu.name}, {"uuid", gpu.uuid}, {"pci_bus_id", gpu.pci_bus_id}, {"memory_bytes", gpu.memory_bytes}});
+      known = &facts["gpus"].back();
+    }
+    (*known)["visible"] = true;
+    (*known)["compute_capability"] = format("{}.{}", gpu.major, gpu.minor);
+    (*known)["why_not"] = gpu.why_not;
+  }
+  if (const Gpu* own = gpu_of_rank(visible.gpus, local_rank)) facts["gpu"] = own->uuid;
+}
+
+// `cores`: of the host, for all its ranks.
+std::string rank_facts(int rank, int local_rank, const std::string& host, int cores, const RunFolder& folder) {
+  const MpiVersions mpi = mpi_versions();
+  const std::string mpirun = find_program("mpirun");
+  Json facts = {
+      {"rank", rank},
+      {"host", host},
+      {"version", version()},
+      {"mpi", {{"built", mpi.built}, {"found", mpi.found}, {"mpirun", mpirun.empty() ? Json() : Json(mpirun)}}},
+      {"processor", make_backend("cpu")->fingerprint()},
+      {"cores", cores},
+      {"memory_bytes", memory()},
+      {"shared_memory_free_bytes", free_bytes("/dev/shm")},
+      {"locked_memory_limit_bytes", locked_memory_limit()},
+      {"run_directory", run_folder(folder)}};
+  ask_driver(facts);
+  try {
+    ask_cuda(facts, local_rank);
+  } catch (const Error& error) {
+    facts["cuda"]["why_no_gpu"] = error.what();
+  }
+  return facts.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+// The nearest folder that exists where the run's directory would be made, with a mark of this run of the doctor.
+RunFolder prepare_folder(const std::string& run_directory) {
+  std::error_code ignored;
+  fs::path folder = fs::absolute(run_directory, ignored);
+  while (!fs::is_directory(folder, ignored) && folder.has_relative_path()) folder = folder.parent_path();
+  const RunFolder prepared{folder.string(), (folder / format(".trainctl-doctor-{}", getpid())).string()};
+  std::ofstream(prepared.mark) << "goes away at once\n";
+  return prepared;
+}
+
+}  // namespace
+
+std::vector<Json> gather_facts(const std::string& run_directory, const RankContext& context, Stream& stream) {
+  World& world = context.world;
+  const bool first = world.rank() == 0;
+  RunFolder folder = first ? prepare_folder(run_directory) : RunFolder{};
+  folder.folder = broadcast_text(folder.folder, 0, world.communicator(), stream);
+  folder.mark = broadcast_text(folder.mark, 0, world.communicator(), stream);
+  const std::string own =
+      rank_facts(world.rank(), world.local_rank(), world.hosts()[static_cast<std::size_t>(world.rank())],
+                 context.cores.usable, folder);
+  std::vector<Json> facts;
+  for (const std::string& text : gather_texts(own, world.communicator(), stream)) facts.push_back(Json::parse(text));
+  std::error_code ignored;
+  if (first) fs::remove(folder.mark, ignored);
+  return facts;
+}
+
+}  // namespace trainctl

@@ -1,0 +1,39 @@
+// Merging the ranks' lists of GPUs.
+#include "parallel/health/doctor/gpus.h"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "core/base/format.h"
+
+namespace trainctl {
+
+std::vector<HostGpu> gpus_of_host(const std::vector<Json>& facts, const std::string& host) {
+  std::vector<HostGpu> all;
+  std::map<std::pair<std::string, std::string>, std::string> links;
+  for (const Json& f : facts) {
+    if (f["host"] != host) continue;
+    const Json& gpus = f["gpus"];
+    const Json rows = f.value("links", Json::array());  // of the first ones; CUDA may see more
+    for (std::size_t i = 0; i < gpus.size(); ++i) {
+      const std::string uuid = gpus[i]["uuid"];
+      auto known = std::find_if(all.begin(), all.end(), [&](const HostGpu& gpu) { return gpu.facts["uuid"] == uuid; });
+      if (known == all.end()) known = all.insert(all.end(), HostGpu{.facts = gpus[i]});
+      known->visible = known->visible || gpus[i].value("visible", false);
+      if (f["gpu"] == uuid) known->ranks += format("{}{}", known->ranks.empty() ? "" : ", ", f["rank"].get<int>());
+      for (std::size_t j = 0; i < rows.size() && j < rows[i].size(); ++j) {
+        links[{uuid, gpus[j]["uuid"].get<std::string>()}] = rows[i][j];
+      }
+    }
+  }
+  for (HostGpu& gpu : all) {
+    for (const HostGpu& other : all) {
+      const auto link = links.find({gpu.facts["uuid"], other.facts["uuid"]});
+      gpu.links.push_back(&gpu == &other ? "-" : link == links.end() ? "?" : link->second);
+    }
+  }
+  return all;
+}
+
+}  // namespace trainctl

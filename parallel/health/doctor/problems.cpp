@@ -1,0 +1,181 @@
+// From facts to problems and remedies.
+#include "parallel/health/doctor/problems.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "core/base/format.h"
+#include "core/base/json.h"
+#include "parallel/health/doctor/gpus.h"
+
+namespace trainctl {
+namespace {
+
+constexpr double little_disk = 1e9;
+constexpr double little_shared_memory = 64 << 20;
+constexpr double little_locked_memory = 64 << 20;
+
+using Problems = std::vector<Problem>;
+
+std::string text(const Json& value) { return value.is_string() ? value.get<std::string>() : ""; }
+
+// "4" of "Open MPI 4.1.4" and of "Open MPI v4.1.4".
+std::string major_of(const std::string& version) {
+  const std::size_t digit = version.find_first_of("0123456789");
+  return digit == std::string::npos ? "" : version.substr(digit, version.find('.', digit) - digit);
+}
+
+void look_at_host(const Json& f, std::size_t ranks_here, bool several_hosts, Problems& problems) {
+  const std::string host = f["host"];
+  const std::string built = f["mpi"]["built"], found = f["mpi"]["found"];
+  if (major_of(built) != major_of(found)) {
+    problems.push_back({true, host, format("trainctl is built with {}, but {} is found", built, found),
+                        "install the MPI that it was built with, or build it again"});
+  }
+  const Json& folder = f["run_directory"];
+  if (const std::string why = text(folder.value("why", Json())); !why.empty()) {
+    problems.push_back({true, host, why, ""});
+  } else if (!folder["writable"].get<bool>()) {
+    problems.push_back(
+        {true, host, format("{} cannot be written", text(folder["path"])), "choose another run directory (--run-dir)"});
+  } else if (folder["free_bytes"].is_number() && folder["free_bytes"].get<double>() < little_disk) {
+    problems.push_back({false, host, format("{} has {} left", text(folder["path"]), byte_text(folder["free_bytes"])),
+                        "make room, keep fewer checkpoints (checkpoint.keep), or choose another run directory"});
+  }
+  if (several_hosts && !folder["shared"].get<bool>()) {
+    problems.push_back({false, host, format("{} is not the folder that rank 0 has", text(folder["path"])),
+                        "checkpoints lie on the host of rank 0 alone; to resume elsewhere, use a shared file system"});
+  }
+  if (ranks_here > 1 && f["shared_memory_free_bytes"].is_number() &&
+      f["shared_memory_free_bytes"].get<double>() < little_shared_memory) {
+    problems.push_back({false, host, format("/dev/shm has {} left", byte_text(f["shared_memory_free_bytes"])),
+                        "give the container more (docker run --shm-size=1g): ranks exchange data through it"});
+  }
+  if (several_hosts && f["locked_memory_limit_bytes"].is_number() &&
+      f["locked_memory_limit_bytes"].get<double>() < little_locked_memory) {
+    problems.push_back({false, host, format("only {} may be locked", byte_text(f["locked_memory_limit_bytes"])),
+                        "networks that copy by themselves need more: ulimit -l unlimited"});
+  }
+}
+
+// Of one host. A power cap is where a busy GPU belongs.
+void look_at_throttling(const std::vector<Json>& facts, const std::string& host, Problems& problems) {
+  for (const HostGpu& gpu : gpus_of_host(facts, host)) {
+    for (const Json& reason : gpu.facts.value("throttled", Json::array())) {
+      if (reason == "power cap") continue;
+      problems.push_back({false, host, format("GPU {} is throttled now: {}", text(gpu.facts["uuid"]), text(reason)),
+                          "look at its cooling and power limit (nvidia-smi -q -d PERFORMANCE)"});
+    }
+  }
+}
+
+// Why a machine has no GPU to compute on, and what to do.
+Problem no_gpu(const Json& f, bool stops) {
+  const std::string host = f["host"];
+  if (!text(f["driver"]["why"]).empty())
+    return {stops, host, text(f["driver"]["why"]), "compute on the CPU (--device cpu)"};
+  if (!f["cuda"]["module"].get<bool>()) {
+    return {
+        stops, host, "the CUDA interpreter cannot be loaded: " + text(f["cuda"]["why"]),
+        "install CUDA's libraries (cuBLAS, cuDNN), or name their folders in LD_LIBRARY_PATH; pip's nvidia-cublas and "
+        "nvidia-cudnn-cu13 do"};
+  }
+  if (f["gpus"].empty()) return {stops, host, "the driver has no GPU", "look at nvidia-smi"};
+  return {stops, host,
+          format("CUDA can use none of the {} GPUs: {}", f["gpus"].size(), text(f["cuda"].value("why_no_gpu", Json()))),
+          text(f["cuda"].value("remedy", Json()))};
+}
+
+// The GPU that the rank computes on.
+void look_at_own_gpu(const Json& f, Problems& problems) {
+  for (const Json& gpu : f["gpus"]) {
+    if (gpu["uuid"] != f["gpu"] || text(gpu.value("why_not", Json())).empty()) continue;
+    problems.push_back({true, format("rank {} on {}", f["rank"].get<int>(), text(f["host"])), text(gpu["why_not"]),
+                        "choose other GPUs by CUDA_VISIBLE_DEVICES, or compute on the CPU (--device cpu)"});
+  }
+}
+
+// What cuDNN does without.
+void look_at_nvrtc(const Json& f, Problems& problems) {
+  for (const Json& library : f["cuda"]["libraries"]) {
+    if (library["name"] != "NVRTC" || !text(library["found"]).empty()) continue;
+    problems.push_back({false, f["host"],
+                        "there is no NVRTC (libnvrtc), with which cuDNN compiles some of its fastest kernels",
+                        "install it (pip's nvidia-cuda-nvrtc does)"});
+  }
+}
+
+void look_at_gpus(const std::vector<Json>& facts, const std::string& device, const std::string& communication,
+                  Problems& problems) {
+  std::set<std::string> hosts_without, hosts_with;
+  std::map<std::string, int> owner;  // of a GPU, by host and UUID
+  std::set<std::string> models;
+  std::size_t with = 0;
+  bool shared = false;
+  std::string why_no_nccl;
+  for (const Json& f : facts) {
+    if (f["gpu"].is_null()) {
+      const bool has_driver = text(f["driver"]["why"]).empty() && !f["gpus"].empty();
+      if ((device == "cuda" || has_driver) && hosts_without.insert(f["host"]).second)
+        problems.push_back(no_gpu(f, device == "cuda"));
+      continue;
+    }
+    ++with;
+    look_at_own_gpu(f, problems);
+    if (hosts_with.insert(f["host"]).second) look_at_nvrtc(f, problems);
+    for (const Json& gpu : f["gpus"]) {
+      if (gpu["uuid"] == f["gpu"]) models.insert(gpu["name"]);
+    }
+    const auto [entry, first] = owner.try_emplace(text(f["host"]) + " " + text(f["gpu"]), f["rank"].get<int>());
+    if (!first) {
+      shared = true;
+      problems.push_back({communication == "nccl", format("rank {} on {}", f["rank"].get<int>(), text(f["host"])),
+                          format("computes on {}, as rank {} does; they exchange data through the host's memory",
+                                 text(f["gpu"]), entry->second),
+                          "use one rank for each GPU (--ranks auto)"});
+    }
+    why_no_nccl = text(f["cuda"]["why_no_nccl"]);
+  }
+  if (with > 0 && with < facts.size()) {
+    problems.push_back({true, "", format("{} of {} ranks have a GPU", with, facts.size()),
+                        "choose hosts that have one for each rank, or --device cpu"});
+  }
+  if (with > 1 && !shared && !why_no_nccl.empty()) {
+    problems.push_back({communication == "nccl", "",
+                        "NCCL cannot be used, and GPUs exchange data slowly: " + why_no_nccl,
+                        "install NCCL (pip's nvidia-nccl-cu13 does)"});
+  }
+  if (models.size() > 1) {
+    problems.push_back({false, "", "the GPUs are of different models: all wait for the slowest", "choose equal ones"});
+  }
+}
+
+}  // namespace
+
+bool stops(const std::vector<Problem>& problems) {
+  return std::any_of(problems.begin(), problems.end(), [](const Problem& problem) { return problem.stops_a_run; });
+}
+
+std::vector<Problem> find_problems(const std::vector<Json>& facts, const std::string& device,
+                                   const std::string& communication) {
+  Problems problems;
+  std::map<std::string, std::size_t> ranks_of;
+  for (const Json& f : facts) ++ranks_of[f["host"]];
+  std::set<std::string> seen;
+  for (const Json& f : facts) {
+    if (!seen.insert(f["host"]).second) continue;
+    look_at_host(f, ranks_of[f["host"]], ranks_of.size() > 1, problems);
+    look_at_throttling(facts, f["host"], problems);
+    if (f["version"] != facts.front()["version"]) {
+      problems.push_back({true, f["host"],
+                          format("trainctl {}, but {} on {}", text(f["version"]), text(facts.front()["version"]),
+                                 text(facts.front()["host"])),
+                          "install the same version everywhere"});
+    }
+  }
+  if (device != "cpu") look_at_gpus(facts, device, communication, problems);
+  return problems;
+}
+
+}  // namespace trainctl

@@ -1,0 +1,138 @@
+// Writing the doctor's findings.
+#include "parallel/health/doctor/report.h"
+
+#include <algorithm>
+#include <span>
+#include <utility>
+
+#include "core/base/format.h"
+#include "core/base/json.h"
+#include "core/base/json_fwd.h"
+#include "core/base/table.h"
+#include "parallel/health/doctor/gpus.h"
+
+namespace trainctl {
+namespace {
+
+Json as_json(const Problem& problem) {
+  return {{"error", problem.stops_a_run},
+          {"where", problem.where},
+          {"message", problem.message},
+          {"remedy", problem.remedy}};
+}
+
+std::string text(const Json& value, const char* otherwise = "none") {
+  return value.is_string() ? value.get<std::string>() : otherwise;
+}
+
+std::string bytes(const Json& value, const char* otherwise = "not known") {
+  return value.is_number() ? byte_text(value.get<std::int64_t>()) : otherwise;
+}
+
+std::string line(const char* title, const std::string& value) { return format("  {:<15}{}\n", title, value); }
+
+std::string cuda_line(const Json& cuda) {
+  if (!cuda["module"].get<bool>()) return "not usable: " + text(cuda["why"]);
+  std::string all;
+  for (const Json& library : cuda["libraries"]) {
+    const std::string built = text(library["built"], ""), found = text(library["found"], "");
+    all += format("{}{} {}", all.empty() ? "" : ", ", text(library["name"]), found.empty() ? "not found" : found);
+    if (!built.empty() && built != found) all += format(" (built with {})", built);
+  }
+  return all;
+}
+
+// The GPUs of all hosts, whose they are, and how those of a host reach each other.
+std::string gpu_table(const std::vector<Json>& facts, const std::vector<std::string>& hosts) {
+  std::vector<std::pair<std::string, std::vector<HostGpu>>> all;
+  std::size_t most = 0;
+  for (const std::string& host : hosts) {
+    all.emplace_back(host, gpus_of_host(facts, host));
+    most = std::max(most, all.back().second.size());
+  }
+  if (most == 0) return "";
+  std::vector<Table::Column> columns = {{"host"}, {"GPU"}, {"model"}, {"memory", Table::Align::right},
+                                        {"UUID"}, {"bus"}, {"rank"}};
+  for (std::size_t other = 0; most > 1 && other < most; ++other) columns.push_back({format("to {}", other)});
+  Table table(columns);
+  for (const auto& [host, gpus] : all) {
+    for (std::size_t i = 0; i < gpus.size(); ++i) {
+      const HostGpu& gpu = gpus[i];
+      std::vector<std::string> cells = {host,
+                                        format("{}", i),
+                                        text(gpu.facts["name"]),
+                                        bytes(gpu.facts["memory_bytes"]),
+                                        text(gpu.facts["uuid"]),
+                                        text(gpu.facts["pci_bus_id"]),
+                                        !gpu.ranks.empty() ? gpu.ranks
+                                        : gpu.visible      ? "-"
+                                                           : "not visible"};
+      if (most > 1) cells.insert(cells.end(), gpu.links.begin(), gpu.links.end());
+      cells.resize(columns.size());
+      table.add(std::move(cells));
+    }
+  }
+  return table.text() + "\n";
+}
+
+std::string host_text(const std::vector<Json>& facts, const Json& f) {
+  const auto here = std::count_if(facts.begin(), facts.end(), [&f](const Json& o) { return o["host"] == f["host"]; });
+  std::string all = format("{}, {} rank{}\n", text(f["host"]), here, here == 1 ? "" : "s");
+  all += line("trainctl", text(f["version"]));
+  all += line("MPI", format("{}, built with {}; mpirun: {}", text(f["mpi"]["found"]), text(f["mpi"]["built"]),
+                            text(f["mpi"]["mpirun"])));
+  all += line("processor", format("{}; of the host: {} cores", text(f["processor"]), f["cores"].get<int>()));
+  all += line("memory", format("{}, {} free; /dev/shm: {} free; may be locked: {}", bytes(f["memory_bytes"]["total"]),
+                               bytes(f["memory_bytes"]["free"]), bytes(f["shared_memory_free_bytes"]),
+                               bytes(f["locked_memory_limit_bytes"], "all")));
+  const Json& folder = f["run_directory"];
+  all += line("run directory", format("in {}, {} free{}", text(folder["path"]), bytes(folder["free_bytes"]),
+                                      folder["writable"].get<bool>() ? "" : ", not writable"));
+  const std::string why = text(f["driver"]["why"], "");
+  all += line("NVIDIA driver", why.empty() ? text(f["driver"]["version"]) : why);
+  all += line("CUDA", cuda_line(f["cuda"]));
+  return all;
+}
+
+std::string problems_text(std::span<const Problem> problems) {
+  std::string all;
+  for (const Problem& problem : problems) {
+    all += format("{}: {}{}{}\n", problem.stops_a_run ? "error" : "note",
+                  problem.where.empty() ? "" : problem.where + ": ", problem.message,
+                  problem.remedy.empty() ? "" : "\n  -> " + problem.remedy);
+  }
+  return all;
+}
+
+}  // namespace
+
+std::string doctor_json(const std::vector<Json>& facts, const std::vector<Problem>& problems) {
+  Json listed = Json::array();
+  for (const Problem& problem : problems) listed.push_back(as_json(problem));
+  return json_line({{"ok", !stops(problems)}, {"ranks", facts}, {"problems", listed}});
+}
+
+std::string with_problem(const std::string& report, const Problem& problem) {
+  Json all = Json::parse(report);
+  if (problem.stops_a_run) all["ok"] = false;
+  all["problems"].push_back(as_json(problem));
+  return json_line(all);
+}
+
+std::string findings_text(const std::vector<Json>& facts, const std::vector<Problem>& problems) {
+  std::string all;
+  std::vector<std::string> hosts;
+  for (const Json& f : facts) {
+    if (std::find(hosts.begin(), hosts.end(), f["host"]) != hosts.end()) continue;
+    hosts.push_back(f["host"]);
+    all += host_text(facts, f) + "\n";
+  }
+  return all + gpu_table(facts, hosts) + problems_text(problems);
+}
+
+std::string verdict_text(const std::vector<Problem>& problems, std::size_t shown) {
+  return problems_text(std::span(problems).subspan(shown)) +
+         (stops(problems) ? "a run would not start\n" : "a run would start\n");
+}
+
+}  // namespace trainctl

@@ -1,0 +1,75 @@
+// The frame around what one rank does.
+#include "parallel/launch/run_rank.h"
+
+#include <cstdlib>
+#include <exception>
+
+#include "core/backend/immediate_stream.h"
+#include "core/base/failure.h"
+#include "core/base/format.h"
+#include "core/base/log.h"
+#include "parallel/launch/rank.h"
+#include "parallel/launch/report.h"
+#include "parallel/launch/status.h"
+
+namespace trainctl {
+namespace {
+
+int leave_in_order(const Situation& situation, World& world, bool json, const Failure& end) {
+  if (world.rank() == 0) {
+    if (end.message.empty()) {
+      leave_status(situation.status_file, end);
+    } else {
+      report(end, json, situation);
+    }
+  }
+  world.finish();
+  return end.exit_code;
+}
+
+// Takes the other ranks down, after this rank's own error.
+[[noreturn]] void leave_alone(const Situation& situation, World& world, bool json, Failure failure) {
+  const std::string& host = world.hosts()[static_cast<std::size_t>(world.rank())];
+  const std::string who = format(" (rank {} on {})", world.rank(), host);
+  failure.message += who;
+  for (Diagnostic& error : failure.errors) error.message += who;
+  report(failure, json, situation);
+  world.communicator().abort(failure.exit_code);
+  std::_Exit(failure.exit_code);  // gcc 12 does not see that a virtual function cannot return
+}
+
+}  // namespace
+
+int run_as_rank(const Situation& situation, bool json, const RankCommand& command,
+                const std::function<int(RankContext&)>& work) {
+  const Variables variables = Variables::of_process();
+  const Cores cores = find_cores(variables);
+  const int threads = prepare_rank(situation, variables);
+  constexpr int beside = 4;  // threads of MPI, the device's streams and the loader, at least
+  require_threads(threads + beside);
+  World world;
+  require_world_size(situation, world.size());
+  if (world.rank() == 0 && situation.supervised) say_ready(situation.status_file);
+  if (world.rank() != 0) {
+    log::set_level(log::Level::warning);
+    log::set_prefix(format("rank {}", world.rank()));
+  }
+  RankContext context{world, threads, situation, cores};
+  Failure failure;
+  try {
+    ImmediateStream host;
+    require_same_on_all(command.facts, world.hosts(), world.communicator(), host);
+    require_stated_ranks(situation, command.stated_ranks);
+    const int code = work(context);
+    finish_output();
+    return leave_in_order(situation, world, json, {code});
+  } catch (const CollectiveError&) {
+    return leave_in_order(situation, world, json, failure_of(std::current_exception()));
+  } catch (...) {
+    failure = failure_of(std::current_exception());
+  }
+  if (world.size() == 1) return leave_in_order(situation, world, json, failure);
+  leave_alone(situation, world, json, std::move(failure));
+}
+
+}  // namespace trainctl

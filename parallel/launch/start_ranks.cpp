@@ -1,0 +1,87 @@
+// From a command to its ranks.
+#include "parallel/launch/start_ranks.h"
+
+#include <unistd.h>
+
+#include <cstdlib>
+#include <fstream>
+
+#include "core/base/build_id.h"
+#include "core/base/error.h"
+#include "core/base/format.h"
+#include "core/base/log.h"
+#include "parallel/launch/config_text.h"
+#include "parallel/launch/report.h"
+
+namespace trainctl {
+namespace {
+
+// The command line of this process, with the program's own path in front.
+std::vector<std::string> own_command() {
+  std::ifstream file("/proc/self/cmdline", std::ios::binary);
+  std::vector<std::string> words;
+  for (std::string word; std::getline(file, word, '\0');) words.push_back(word);
+  words.front() = own_path();
+  return words;
+}
+
+// libgomp reads its settings when it is loaded: this process becomes itself again with them. Comes back where nothing
+// is to be set, as the second time.
+void start_again_with(const Variables::Map& environment) {
+  if (environment.empty()) return;
+  for (const auto& [name, value] : environment) setenv(name.c_str(), value.c_str(), 1);
+  std::vector<std::string> words = own_command();
+  std::vector<char*> arguments;
+  for (std::string& word : words) arguments.push_back(word.data());
+  arguments.push_back(nullptr);
+  execv(arguments.front(), arguments.data());  // where it fails, threads spin
+}
+
+}  // namespace
+
+std::optional<LaunchPlan> plan_ranks(const ClusterOptions& cluster, const LaunchFlags& flags,
+                                     const LaunchedConfig& config, const Situation& situation) {
+  if (situation.started_by != StartedBy::user) return std::nullopt;
+  if (config.text) pass_config_text(config.file, *config.text);
+  LaunchRequest request = launch_request(cluster, flags);
+  if (!config.file.empty()) request.forwarded = config.variables();
+  LaunchPlan plan = plan_launch(request);
+  for (const std::string& warning : plan.warnings) log::warning(warning);
+  if (!plan.mpirun.empty()) return plan;
+  start_again_with(plan.environment);
+  return std::nullopt;
+}
+
+Supervised run_ranks(const LaunchPlan& plan, const SupervisionOptions& options) {
+  return run_supervised(plan, own_command(), options);
+}
+
+RankCommand rank_command(const std::string& name, const Node& config, const ClusterOptions& cluster,
+                         const LaunchFlags& flags, const RankFacts& options) {
+  RankCommand command;
+  command.facts = {{"the build of trainctl", build_id()},
+                   {"the command", name},
+                   {"--ranks", flags.ranks.empty() ? "not given" : flags.ranks}};
+  command.facts.insert(command.facts.end(), options.begin(), options.end());
+  add_document(command.facts, config);
+  command.stated_ranks = stated_ranks(cluster, flags.ranks);
+  return command;
+}
+
+std::optional<int> supervise_ranks(const ClusterOptions& cluster, const LaunchFlags& flags,
+                                   const LaunchedConfig& config, const Situation& situation,
+                                   const SupervisionOptions& options) {
+  const std::optional<LaunchPlan> plan = plan_ranks(cluster, flags, config, situation);
+  if (!plan) return std::nullopt;
+  const bool json = options.holds_output;
+  Supervised ranks = run_ranks(*plan, options);
+  if (const int code = ranks.end.exit_code; code != 0 && ranks.end.message.empty() && ranks.output.empty() && json) {
+    const bool stopped = code == exit_code(ErrorKind::interrupted);
+    ranks.end.message = stopped ? "stopped at once" : format("the ranks ended with exit code {}", code);
+  }
+  if (!ranks.end.message.empty()) return report(ranks.end, json, situation);
+  answer(ranks.output);
+  return ranks.end.exit_code;
+}
+
+}  // namespace trainctl

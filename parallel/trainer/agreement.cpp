@@ -1,0 +1,40 @@
+// Agreement by the facts and the choices of rank 0.
+#include "parallel/trainer/agreement.h"
+
+#include "core/base/format.h"
+#include "core/base/hash.h"
+#include "core/compile/compile.h"
+#include "core/program/dump.h"
+#include "parallel/comm/text.h"
+
+namespace trainctl {
+
+RankFacts job_facts(const DataInfo& data, const Backend& backend, const std::vector<Program>& programs) {
+  RankFacts facts = {{"the device", std::string(backend.name())},
+                     {"the shape of samples", to_string(data.sample)},
+                     {"the shape of targets", to_string(data.target)},
+                     {"the number of classes", std::to_string(data.classes)},
+                     {"the number of training samples", std::to_string(data.training_samples)},
+                     {"the number of validation samples", std::to_string(data.validation_samples)},
+                     {"the data's fingerprint", data.fingerprint}};
+  for (std::size_t i = 0; i < data.class_names.size(); ++i) {
+    facts.emplace_back(format("class {}", i), data.class_names[i]);
+  }
+  for (const Program& program : programs) {
+    const std::string text = dump(program);
+    facts.emplace_back(format("the program '{}'", program.name), format("{:016x}", xxh3(text.data(), text.size())));
+  }
+  return facts;
+}
+
+KernelChoices agree_on_choices(KernelChoices& choices, const std::vector<int>& ranks, const ProgramsOfRank& programs,
+                               Backend& backend, Communicator& world, Stream& stream) {
+  if (world.rank() == 0) {
+    for (const int rank : ranks) compile(programs(rank), backend, choices);
+  }
+  KernelChoices agreed;
+  agreed.add(broadcast_text(choices.used().text(), 0, world, stream));
+  return agreed;
+}
+
+}  // namespace trainctl

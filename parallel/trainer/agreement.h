@@ -1,0 +1,28 @@
+// What all ranks agree on before they compute: that they have the same data and programs, and which kernels they run.
+#pragma once
+
+#include <functional>
+#include <vector>
+
+#include "core/backend/backend.h"
+#include "core/backend/choices.h"
+#include "core/exec/interfaces/batch_source.h"
+#include "core/program/program.h"
+#include "parallel/comm/same_on_all.h"
+
+namespace trainctl {
+
+// What decides how all ranks compute and communicate, as this rank has found it: for require_same_on_all(). `programs`
+// are those of rank 0.
+RankFacts job_facts(const DataInfo& data, const Backend& backend, const std::vector<Program>& programs);
+
+// Builds the programs of a rank.
+using ProgramsOfRank = std::function<std::vector<Program>(int rank)>;
+
+// Rank 0 completes its `choices`: it compiles the programs of each of `ranks` and times what was not chosen yet.
+// Returns the choices that these programs use, equal on all ranks. Those of other ranks than 0 stay as they are.
+// Collective.
+KernelChoices agree_on_choices(KernelChoices& choices, const std::vector<int>& ranks, const ProgramsOfRank& programs,
+                               Backend& backend, Communicator& world, Stream& stream);
+
+}  // namespace trainctl

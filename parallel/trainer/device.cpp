@@ -1,0 +1,93 @@
+// Opening a rank's device.
+#include "parallel/trainer/device.h"
+
+#include <chrono>
+
+#include "core/backend/select.h"
+#include "core/base/error.h"
+#include "core/base/format.h"
+#include "core/base/log.h"
+#include "parallel/comm/rank_gpus.h"
+#include "parallel/comm/solo.h"
+#include "parallel/comm/staged.h"
+
+namespace trainctl {
+namespace {
+
+std::unique_ptr<Backend> make_backend(std::string_view device, const TrainOptions& train, int threads, int local_rank) {
+  auto backend = make_backend(device, BackendOptions{threads, local_rank, train.tf32, train.deterministic,
+                                                     train.cuda_graphs, train.kernel_timing});
+  if (!backend->computes_in(train.compute())) {
+    throw Error(ErrorKind::config,
+                format("train.precision: {} does not compute in {}", backend->on_host() ? "the CPU" : "the GPU",
+                       name_of(train.precision)),
+                "use bfloat16 or float32");
+  }
+  return backend;
+}
+
+RankGpu facts_of(const Gpu* gpu, const FoundGpus& found, const World& world) {
+  RankGpu facts{.host = world.hosts()[static_cast<std::size_t>(world.rank())]};
+  if (gpu == nullptr) {
+    facts.why_not = found.why;
+    return facts;
+  }
+  facts.uuid = gpu->uuid;
+  facts.model = gpu->name;
+  facts.numa_node = numa_node_of(gpu->pci_bus_id);
+  if (world.size() > 1) facts.why_not = found.module->why_no_nccl();
+  return facts;
+}
+
+// Its own communicator on the hosts, since its calls come between those of the world's.
+std::unique_ptr<Communicator> join_gpus(const ClusterOptions& cluster, const std::vector<RankGpu>& ranks,
+                                        const CudaModule& module, Backend& backend, World& world) {
+  const TransportChoice choice = choose_transport(cluster.communication, ranks);
+  auto host = world.communicator().split(0, world.rank());
+  if (choice.transport == Transport::nccl) return module.make_nccl(std::move(host), backend, cluster.patience());
+  host->set_deadline(cluster.patience());
+  if (world.rank() == 0) {
+    log::warning("the GPUs exchange data through the hosts' memory, which is slow: " + choice.why_staged);
+  }
+  return staged_communicator(std::move(host), backend);
+}
+
+}  // namespace
+
+std::unique_ptr<Backend> make_backend(const ClusterOptions& cluster, const TrainOptions& train, int threads,
+                                      int local_rank) {
+  return make_backend(name_of(cluster.device), train, threads, local_rank);
+}
+
+RankDevice open_device(const ClusterOptions& cluster, const TrainOptions& train, RankContext& context) {
+  World& world = context.world;
+  world.communicator().set_deadline(cluster.patience());
+  RankDevice device;
+  const FoundGpus found = find_gpus(name_of(cluster.device));
+  const Gpu* gpu = gpu_of_rank(found.gpus, world.local_rank());
+  std::vector<RankGpu> ranks;
+  if (cluster.device != DeviceChoice::cpu && world.size() > 1) {
+    ranks = exchange_gpus(facts_of(gpu, found, world), world.communicator(), device.host);
+  } else {
+    ranks = {facts_of(gpu, found, world)};
+  }
+  if (!all_have_gpus(ranks)) {
+    if (cluster.device == DeviceChoice::cuda) {
+      refuse_without_gpu<CollectiveError>(found);
+    }
+    device.backend = make_backend("cpu", train, context.threads, world.local_rank());
+    return device;
+  }
+  const std::string mixed = different_models(ranks);
+  if (!mixed.empty() && world.rank() == 0) log::warning(mixed + ": all wait for the slowest");
+  const Neighbours near = neighbours_of(world.size() > 1 ? world.rank() : 0, ranks);
+  context.threads = take_share_near(context.cores, context.situation, Variables::of_process(), gpu->pci_bus_id,
+                                    near.index, near.count);
+  device.backend = make_backend("cuda", train, context.threads, world.local_rank());
+  device.gpu_uuid = gpu->uuid;
+  device.peers = world.size() == 1 ? solo_communicator(*device.backend)
+                                   : join_gpus(cluster, ranks, *found.module, *device.backend, world);
+  return device;
+}
+
+}  // namespace trainctl

@@ -1,0 +1,33 @@
+// What one rank computes with: its device, and how it reaches the other ranks from there.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "core/backend/backend.h"
+#include "core/backend/immediate_stream.h"
+#include "parallel/launch/options.h"
+#include "parallel/launch/run_rank.h"
+#include "parallel/trainer/options.h"
+
+namespace trainctl {
+
+struct RankDevice {
+  std::unique_ptr<Backend> backend;
+  std::unique_ptr<Communicator> peers;  // between the devices; null: the world's communicator reaches them
+  ImmediateStream host;                 // of the world's collectives, which are between the hosts' memories
+  std::string gpu_uuid;                 // of the GPU that the backend computes on; "": the CPU
+
+  Communicator& communicator(World& world) { return peers ? *peers : world.communicator(); }
+};
+
+// The device that the config asks for, and the ranks' way to each other from there; all ranks together. On a GPU the
+// rank moves to the cores close to it. Throws Error{resource} where the device is not there, and CollectiveError where
+// ranks do not go together.
+RankDevice open_device(const ClusterOptions& cluster, const TrainOptions& train, RankContext& context);
+
+// The backend alone. Throws Error{config} where the device does not compute in the config's precision.
+std::unique_ptr<Backend> make_backend(const ClusterOptions& cluster, const TrainOptions& train, int threads,
+                                      int local_rank);
+
+}  // namespace trainctl

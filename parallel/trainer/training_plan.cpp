@@ -1,0 +1,48 @@
+// Steps, limits and rates.
+#include "parallel/trainer/training_plan.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "core/base/checked.h"
+
+namespace trainctl {
+namespace {
+
+// A duration that is no time as a number of steps, at least one.
+std::int64_t whole_steps(const Duration& duration, std::int64_t steps_per_epoch) {
+  const double steps = steps_of(duration, {.steps_per_epoch = steps_per_epoch});
+  return std::llround(std::clamp(steps, 1.0, 1e18));
+}
+
+}  // namespace
+
+double scheduled_rate(const TrainOptions& train, const ScheduleTime& time) {
+  const double base = train.optimizer.as<OptimizerOptions>().learning_rate;
+  return train.schedule.as<ScheduleOptions>().learning_rate(base, time);
+}
+
+TrainingPlan training_plan(const TrainOptions& train, const StrategyOptions& strategy, const LoopOptions& loop,
+                           const DataInfo& data, int ranks) {
+  const std::int64_t batch = train.global_batch(ranks);
+  TrainingPlan plan;
+  plan.steps_per_epoch = train.steps_per_epoch.value_or(divide_up(data.training_samples, batch));
+  plan.total_steps = saturated_multiply(train.epochs.value_or(0), plan.steps_per_epoch);
+  if (train.max_steps) {
+    plan.total_steps = plan.total_steps == 0 ? *train.max_steps : std::min(plan.total_steps, *train.max_steps);
+  }
+  if (train.max_time) plan.max_seconds = train.max_time->value;
+  plan.checkpoint_every = whole_steps(loop.checkpoint_every, plan.steps_per_epoch);
+  if (strategy.verify_every) plan.verify_every = whole_steps(*strategy.verify_every, plan.steps_per_epoch);
+  if (loop.log_every.unit != Duration::Unit::seconds)
+    plan.log_every = whole_steps(loop.log_every, plan.steps_per_epoch);
+  plan.monitor = loop.monitor.or_else(data.validation_samples > 0 ? "val_loss" : "");
+  plan.monitor_maximum = loop.mode.or_else(mode_of(plan.monitor)) == MonitorMode::maximum;
+  plan.learning_rate = [&train, per_epoch = plan.steps_per_epoch, total = plan.total_steps](std::int64_t step) {
+    return scheduled_rate(train, {step, per_epoch, total});
+  };
+  plan.mesh = {ranks, 1, 1};
+  return plan;
+}
+
+}  // namespace trainctl

@@ -1,0 +1,62 @@
+// What a run that does not fit is told.
+#include "core/compile/memory_fit.h"
+
+#include <string>
+
+#include "core/base/error.h"
+#include "test/catch.h"
+
+namespace trainctl::test {
+namespace {
+
+MemoryPlan plan_of(std::int64_t parameters, std::int64_t arena) {
+  MemoryPlan plan;
+  plan.bytes[static_cast<std::size_t>(Region::parameters)] = parameters;
+  plan.bytes[static_cast<std::size_t>(Region::slot)] = arena;
+  return plan;
+}
+
+std::string message(const MemoryPlan& plan, std::int64_t free, const BatchCut& cut) {
+  try {
+    require_fit(plan, free, cut);
+  } catch (const Error& error) {
+    CHECK(error.kind() == ErrorKind::resource);
+    return error.what();
+  }
+  return "";
+}
+
+bool holds(const std::string& text, const char* part) { return text.find(part) != std::string::npos; }
+
+TEST_CASE("what fits, or cannot be known, is let through") {
+  CHECK(message(plan_of(100, 900), 1000, {64, 1, 64}).empty());
+  CHECK(message(plan_of(100, 900), 0, {64, 1, 64}).empty());
+}
+
+TEST_CASE("what no machine has is refused where free memory is not known") {
+  const std::string text = message(plan_of(most_memory, 900), 0, {64, 1, 64});
+  CAPTURE(text);
+  CHECK(holds(text, "no machine has more than 140.7 TB"));
+}
+
+TEST_CASE("what does not fit is told which accumulation and which batch would") {
+  // 10 GB of parameters and 90 GB of arena on 40 GB: a third of the arena fits, and 4 divides the 64 samples.
+  const std::string text = message(plan_of(10'000'000'000, 90'000'000'000), 40'000'000'000, {128, 1, 64});
+  CAPTURE(text);
+  CHECK(holds(text, "gradient_accumulation: 4"));
+  CHECK(holds(text, "a batch of about 42 samples"));
+  CHECK(holds(text, "arena"));
+  // 3 of 96 samples for each rank: 3 divides.
+  CHECK(holds(message(plan_of(10, 90), 40, {96, 1, 96}), "gradient_accumulation: 3"));
+  CHECK(holds(message(plan_of(10, 90), 40, {96, 2, 96}), "gradient_accumulation: 6"));
+  CHECK_FALSE(holds(message(plan_of(10, 90), 40, {2, 1, 1}), "gradient_accumulation"));
+}
+
+TEST_CASE("a network that does not fit at all is told so") {
+  const std::string text = message(plan_of(100, 10), 90, {64, 1, 64});
+  CHECK(holds(text, "smaller network"));
+  CHECK_FALSE(holds(text, "gradient_accumulation"));
+}
+
+}  // namespace
+}  // namespace trainctl::test
