@@ -20,13 +20,13 @@ struct BenchOptions {
   double seconds = 3;  // of measuring
 };
 
-// On rank 0.
+// Shows a result on rank 0.
 template <class... Result>
 void show(const RankContext& context, bool json, const Result&... result) {
   if (context.world.rank() == 0) answer(json ? to_json(result...) : to_text(result...));
 }
 
-// What is measured of a config's ranks and steps. Collective.
+// Measures the config's step, ops or communication, and shows the result. Collective.
 int measure(const RunSpec& spec, const BenchOptions& options, RankContext& context) {
   const bool json = options.common.json;
   World& world = context.world;
@@ -63,7 +63,7 @@ int run_bench(BenchOptions& options) {
                      [&](RankContext& context) { return measure(spec, options, context); });
 }
 
-// As CLI11 wants it: why the text is refused, or "".
+// A check for CLI11: returns why the text is refused, or "".
 std::string check_seconds(const std::string& text) {
   const auto seconds = parse_number(text);
   return seconds && *seconds > 0 && *seconds <= 86400 ? "" : "wants a number of seconds, more than 0 and at most 86400";

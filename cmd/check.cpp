@@ -31,7 +31,7 @@ struct CheckOptions {
   bool measure = false;
 };
 
-// What a config comes to on so many ranks.
+// The layers, memory and programs of a config on so many ranks.
 struct Checked {
   int ranks = 1;
   std::int64_t batch = 0;
@@ -160,7 +160,7 @@ bool normalizes_batches(const Checked& checked) {
                      [](const auto& layer) { return layer.kind == "batch_normalization"; });
 }
 
-// What a reader of the tables must know beside them.
+// Notes that explain the tables.
 std::string notes(const Checked& checked) {
   std::string text;
   if (checked.assumed > 0) {

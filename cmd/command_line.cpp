@@ -26,7 +26,7 @@ std::vector<Subcommand> subcommands() {
           inspect_subcommand(), doctor_subcommand(), schema_subcommand()};
 }
 
-// What the user typed in the place of a command or an option that there is; "" where nothing is near.
+// Names the command or option that the user has probably meant; "" where the words are right or nothing is near.
 std::string correction(const CLI::App& app, int argc, char** argv) {
   const std::vector<CLI::App*> parsed = app.get_subcommands();
   std::vector<std::string> names;
@@ -48,7 +48,7 @@ std::string correction(const CLI::App& app, int argc, char** argv) {
   return "";
 }
 
-// The command line is not one of ours: what is wrong with it; or it asks for help or the version, which are written.
+// Describes what is wrong with the command line; where it asks for help or the version, it writes these and succeeds.
 Failure usage_failure(const CLI::App& app, const CLI::ParseError& error, int argc, char** argv) {
   std::ostringstream out, errors;
   if (error.get_exit_code() == 0) {
@@ -114,7 +114,7 @@ int run_command_line(int argc, char** argv) {
   }
   const Situation situation = find_situation(Variables::of_process());
   const bool json = asks_for_json(argc, argv);
-  const StopAtOnce stop(json ? STDOUT_FILENO : STDERR_FILENO, farewell(json, situation));
+  const StopAtOnce stop(json ? STDOUT_FILENO : STDERR_FILENO, stop_message(json, situation));
   Failure failure;
   try {
     app.parse(argc, argv);

@@ -31,7 +31,7 @@ struct DoctorOptions {
 };
 
 // Why a run could not have its directory; "" where it could.
-std::string why_no_claim(const DoctorOptions& options, const RunSpec& spec) {
+std::string why_no_run_directory(const DoctorOptions& options, const RunSpec& spec) {
   try {
     std::string directory = options.run_directory.empty() ? "runs/" + spec.name : options.run_directory;
     if (!options.common.config.empty()) {
@@ -39,7 +39,7 @@ std::string why_no_claim(const DoctorOptions& options, const RunSpec& spec) {
       if (found.is_finished()) return "";
       directory = found.path();
     }
-    rehearse_run_directory(directory);
+    probe_run_directory(directory);
   } catch (const Error& error) {
     return error.what();
   }
@@ -48,7 +48,7 @@ std::string why_no_claim(const DoctorOptions& options, const RunSpec& spec) {
 
 // All that a run does before its first step: devices, communicators, and with a config data, kernels and memory;
 // without one a try of the GPU.
-void rehearse(const RunSpec& spec, bool has_config, RankContext& context) {
+void set_up_run(const RunSpec& spec, bool has_config, RankContext& context) {
   RankDevice device = open_device(spec.cluster, spec.train, context);
   if (!has_config && !device.backend->on_host()) try_kernels(*device.backend);
   if (!has_config) return;
@@ -56,7 +56,7 @@ void rehearse(const RunSpec& spec, bool has_config, RankContext& context) {
   const Job job(spec, data.info(), device, context.world, {}, "");
 }
 
-// What is known so far, while something may yet go wrong: for people all but the verdict, for a supervising process a
+// Shows the findings so far, while something may yet go wrong: for people all but the verdict, for a supervisor a
 // report that a later one replaces.
 void show_first(bool json, bool supervised, const std::vector<Json>& facts, const std::vector<Problem>& problems) {
   if (!json) write_output(findings_text(facts, problems));
@@ -78,7 +78,7 @@ int examine(const DoctorOptions& options, const RunSpec& spec, const std::string
   std::vector<Json> facts = gather_facts(directory, context, host);
   std::vector<Problem> problems;
   if (shows) {
-    const std::string why = why_no_claim(options, spec);
+    const std::string why = why_no_run_directory(options, spec);
     facts.front()["run_directory"]["why"] = why;
     if (!why.empty()) facts.front()["run_directory"]["writable"] = false;
     problems = find_problems(facts, std::string(name_of(spec.cluster.device)),
@@ -90,7 +90,7 @@ int examine(const DoctorOptions& options, const RunSpec& spec, const std::string
   bool stopped = any_rank(stops(problems), world.communicator(), host);
   if (!stopped) {
     try {
-      rehearse(spec, !options.common.config.empty(), context);
+      set_up_run(spec, !options.common.config.empty(), context);
     } catch (const Error& error) {
       problems.push_back({true, "", error.what(), ""});
       stopped = true;
@@ -159,8 +159,8 @@ int run_doctor(DoctorOptions& options) {
   try {
     command = rank_command("doctor", Value<RunSpec>::write(spec), spec.cluster, options.launch);
     auto plan = plan_ranks(spec.cluster, options.launch, launched_config(options.common), situation);
-    constexpr std::chrono::milliseconds patience(60'000);  // a run has more
-    if (plan) plan->patience = plan->patience.count() > 0 ? std::min(plan->patience, patience) : patience;
+    constexpr std::chrono::milliseconds most(60'000);  // a run has more
+    if (plan) plan->start_timeout = plan->start_timeout.count() > 0 ? std::min(plan->start_timeout, most) : most;
     if (plan) ranks = run_ranks(*plan, {.stops_in_order = false, .holds_output = options.common.json});
   } catch (const Error& error) {
     launch_problem = error.what();

@@ -15,7 +15,7 @@
 
 namespace trainctl {
 
-// What programs are built from. `data` as found out or stated.
+// The input from which programs are built. `data` as found out or stated.
 ProgramSpec program_spec(const RunSpec& spec, const DataInfo& data);
 
 // How the strategy applies on so many ranks of a device.

@@ -22,7 +22,7 @@ const std::map<std::string, ProgressStyle> progress_styles = {{"auto", ProgressS
                                                               {"plain", ProgressStyle::plain},
                                                               {"none", ProgressStyle::none}};
 
-// What a rank records decides what it sends to the others.
+// Ranks must record the same steps, since they gather what they recorded.
 RankFacts profile_facts(const TrainingRequest& request) {
   return {{"--profile", format("{}:{}", request.profile_first, request.profile_end)}};
 }

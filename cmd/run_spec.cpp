@@ -29,7 +29,7 @@ void check_name(const RunSpec& spec, const Node& node, Reader& reader) {
                       describe(*name), longest));
 }
 
-// What decides on the best checkpoint must be something that the run reports.
+// The metric that decides on the best checkpoint must be one that the run reports.
 void check_monitor(const RunSpec& spec, const Node& node, Reader& reader) {
   const auto& monitor = spec.checkpoint.monitor.stated;
   if (!monitor || !spec.train.loss) return;

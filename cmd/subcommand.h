@@ -23,7 +23,7 @@ struct Subcommand {
   std::function<std::function<int()>(CLI::App&)> add;
 };
 
-// What several subcommands have in common.
+// Options that several subcommands have in common.
 struct CommonOptions {
   std::string config;               // path of the YAML file
   std::optional<std::string> text;  // what it holds, where it is no regular file and can be read only once

@@ -57,7 +57,7 @@ RunFiles open_run_files(const RunSpec& spec, const TrainingRequest& request) {
 // Makes the run directory this run's, when everything else is accepted.
 void claim_directory(RunFiles& files, const RunSpec& spec, const TrainingRequest& request, const Node& config) {
   files.directory->claim(config);
-  if (!files.directory->remark().empty()) log::info(files.directory->remark());
+  if (!files.directory->notice().empty()) log::info(files.directory->notice());
   files.store = std::make_unique<CheckpointStore>(files.directory->path(),
                                                   StorePolicy{spec.checkpoint.keep, spec.checkpoint.weights_only});
   files.sink = std::make_unique<MetricsFanOut>();
@@ -76,7 +76,7 @@ void join_log(const std::string& path, RankContext& context, Stream& stream) {
   const std::string directory = broadcast_text(absolute, 0, world.communicator(), stream);
   const std::string holder = broadcast_text(own, 0, world.communicator(), stream);
   if (world.rank() == 0) {
-    if (context.situation.supervised) say_log(context.situation.status_file, directory + "/log.txt");
+    if (context.situation.supervised) write_log_path(context.situation.status_file, directory + "/log.txt");
     return;
   }
   if (holder.empty() || lock_holder(directory) != holder) return;  // another host, with folders of its own

@@ -37,7 +37,7 @@ std::string find_build_id(const unsigned char* notes, std::size_t bytes) {
 }
 
 // Called for each loaded object; the program itself comes first, and ends the search.
-int look_at_program(dl_phdr_info* object, std::size_t, void* found) {
+int read_program_build_id(dl_phdr_info* object, std::size_t, void* found) {
   for (int i = 0; i < object->dlpi_phnum; ++i) {
     const ElfW(Phdr)& segment = object->dlpi_phdr[i];
     if (segment.p_type != PT_NOTE) continue;
@@ -52,7 +52,7 @@ int look_at_program(dl_phdr_info* object, std::size_t, void* found) {
 
 std::string build_id() {
   std::string id;
-  dl_iterate_phdr(look_at_program, &id);
+  dl_iterate_phdr(read_program_build_id, &id);
   if (!id.empty()) return id;
   std::ostringstream file;
   file << std::ifstream("/proc/self/exe", std::ios::binary).rdbuf();

@@ -57,7 +57,7 @@ std::string scalar_text(const std::string& text, bool quoted) {
   return quoted || !plain(escaped) ? escape(escaped) : escaped;
 }
 
-// What a message shows of a text: all of it, or its beginning, cut between characters of UTF-8.
+// The part of a text that a message shows: all of it, or its beginning, cut between characters of UTF-8.
 std::string shortened(const std::string& text) {
   constexpr std::size_t most = 100;
   if (text.size() <= most) return text;

@@ -8,7 +8,7 @@
 
 namespace trainctl {
 
-// What kind of failure, and with it the exit code of the process (see interfaces: "Exit codes").
+// The kind of a failure, and with it the exit code of the process (see interfaces: "Exit codes").
 enum class ErrorKind {
   answer_is_no,  // 1: a verification failed
   internal,      // 1: a defect of trainctl itself
@@ -23,7 +23,7 @@ enum class ErrorKind {
 
 int exit_code(ErrorKind kind);
 
-// Where in a text a value stands; line and column count from 1, 0 means unknown.
+// The place of a value in a text; line and column count from 1, 0 means unknown.
 struct Place {
   std::string file;
   int line = 0;

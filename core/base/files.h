@@ -11,7 +11,7 @@
 
 namespace trainctl {
 
-// What a file is for: the kind of its errors, and what to do where it is not there.
+// The role of a file: the kind of its errors, and the remedy where it is not there.
 struct FileRole {
   ErrorKind kind = ErrorKind::data;
   std::string_view if_missing = {};

@@ -16,7 +16,7 @@ inline Json json_number(double value) {
   return std::isnan(value) ? "NaN" : value > 0 ? "Infinity" : "-Infinity";
 }
 
-// What json_number() wrote; null, too, is NaN. Throws Json::exception where it is neither.
+// Reads what json_number() wrote; null, too, is NaN. Throws Json::exception where it is neither.
 inline double number_of(const Json& json) {
   if (json.is_number()) return json.get<double>();
   if (json.is_null() || json == "NaN") return std::numeric_limits<double>::quiet_NaN();
@@ -25,7 +25,7 @@ inline double number_of(const Json& json) {
   return json.get<double>();
 }
 
-// Of a map of names to numbers, as metrics are kept.
+// An object of names and numbers, as metrics are kept.
 template <class Map>
 Json json_numbers(const Map& values) {
   Json json = Json::object();

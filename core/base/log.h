@@ -9,7 +9,7 @@ namespace trainctl::log {
 
 enum class Level { debug, info, warning, error, off };
 
-// What reaches the terminal. Other ranks than 0 of a run usually log warnings and errors only.
+// Sets what reaches the terminal. Other ranks than 0 of a run usually log warnings and errors only.
 void set_level(Level level);
 
 // A prefix such as "rank 3" in front of every line, in files that are added later too; empty for none.

@@ -10,7 +10,7 @@
 
 namespace trainctl {
 
-// What a random number is for; part of the key, so that no two uses share numbers. Values are part of the
+// The purpose of a random number; part of the key, so that no two uses share numbers. Values are part of the
 // reproducibility promise: never renumber.
 enum class Purpose : std::uint32_t {
   initialize = 1,

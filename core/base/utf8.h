@@ -8,7 +8,7 @@
 
 namespace trainctl {
 
-// Where the first byte stands that begins no character of UTF-8 (RFC 3629); nothing where all is well.
+// The offset of the first byte that begins no character of UTF-8 (RFC 3629); nothing where all is well.
 std::optional<std::size_t> find_invalid_utf8(std::string_view text);
 
 // `text` with what is not UTF-8 (names of files may be anything) replaced by U+FFFD.

@@ -7,7 +7,7 @@
 
 namespace trainctl {
 
-// What a rank's batch is cut into.
+// How a rank's share of a batch is cut into micro-batches.
 struct BatchCut {
   std::int64_t batch_size = 1;  // of all ranks
   std::int64_t gradient_accumulation = 1;

@@ -84,7 +84,7 @@ std::string join_or(const std::vector<std::string>& words) {
 std::string describe(const TypeInfo& type) {
   std::vector<std::string> words = type.names;
   if (const std::string text = phrase(type); !text.empty()) words.push_back(text);
-  // What stands for no value of the kind comes last: "a whole number or none".
+  // Words that stand for no value of the kind come last: "a whole number or none".
   std::stable_partition(words.begin(), words.end(),
                         [](const std::string& word) { return word != "none" && word != "auto"; });
   return join_or(words);

@@ -56,7 +56,7 @@ struct TypeInfo {
   Range range;  // of a number, or of each in a list or map
 };
 
-// What is expected, for messages: "a whole number", "same, valid or a whole number".
+// Describes what is expected, for messages: "a whole number", "same, valid or a whole number".
 std::string describe(const TypeInfo& type);
 
 }  // namespace trainctl

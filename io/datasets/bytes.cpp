@@ -46,7 +46,7 @@ Bytes open_data(const std::string& path) {
   return bytes;
 }
 
-Bytes resident(const Bytes& bytes) { return bytes.size() <= largest_in_memory ? bytes.loaded() : bytes; }
+Bytes loaded_if_small(const Bytes& bytes) { return bytes.size() <= largest_in_memory ? bytes.loaded() : bytes; }
 
 Bytes prefix(const Bytes& bytes, std::int64_t most) { return bytes.part(0, std::min(most, bytes.size())).loaded(); }
 

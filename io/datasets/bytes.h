@@ -39,7 +39,7 @@ class Bytes {
   std::int64_t size_ = 0;
 };
 
-// Of files that hold data.
+// The role of files that hold data, for error messages.
 inline constexpr FileRole data_role{
     ErrorKind::data, "configs of trainctl look for their data in the folder that TRAINCTL_DATA names (default: data)"};
 
@@ -47,8 +47,8 @@ inline constexpr FileRole data_role{
 // readable.
 Bytes open_data(const std::string& path);
 
-// The same bytes, in memory where they are few enough.
-Bytes resident(const Bytes& bytes);
+// The same bytes; they are loaded into memory where they are few enough.
+Bytes loaded_if_small(const Bytes& bytes);
 
 // The first bytes, at most `most`, in memory.
 Bytes prefix(const Bytes& bytes, std::int64_t most);

@@ -69,7 +69,7 @@ class CsvReader {
     }
   }
 
-  // Of the fields that were taken last, from 1.
+  // The line of the fields that were taken last, from 1.
   std::int64_t line() const { return line_; }
 
  private:

@@ -13,7 +13,7 @@
 
 namespace trainctl {
 
-// What is known of a data set without reading its samples.
+// The facts of a data set that need no sample to be read.
 struct DatasetFacts {
   Shape sample;                          // as stored: [28, 28, 1]; where images differ in size, of the first one
   DType dtype = DType::uint8;            // of the values as they are read: uint8 or float32
@@ -54,7 +54,7 @@ class Dataset {
   virtual bool in_memory() const = 0;
 };
 
-// What the config states and, for validation and test, what the training part is like.
+// Statements of the config, and for validation and test the facts of the training part.
 struct StatedFacts {
   std::optional<Shape> sample;
   std::optional<std::int64_t> classes;

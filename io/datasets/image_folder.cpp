@@ -48,7 +48,7 @@ std::vector<std::string> folders_in(const std::string& path) {
   return names;
 }
 
-// What lies below a class folder: images by their names, relative to it; links to folders are not followed.
+// The images below a class folder by their names, relative to it; links to folders are not followed.
 struct Listing {
   std::vector<std::string> images;
   std::map<std::string, std::int64_t> others;  // images of other formats: ending, how many
@@ -133,7 +133,7 @@ class ImageFolder final : public Dataset {
   }
 
  private:
-  // Of the first image that can be read.
+  // The size of the first image that can be read.
   Shape first_shape() const {
     Sample sample;
     std::string problem;

@@ -29,7 +29,7 @@ void stop_at_warning(j_common_ptr info, int level) {
 }
 
 // CMYK pixels as RGB or gray. What Adobe's programs write, and mark, are the inks' complements.
-void to_light(const JSAMPLE* inks, std::int64_t count, std::int64_t channels, bool complements, JSAMPLE* to) {
+void convert_cmyk(const JSAMPLE* inks, std::int64_t count, std::int64_t channels, bool complements, JSAMPLE* to) {
   for (std::int64_t i = 0; i < count; ++i, inks += 4, to += channels) {
     int light[3];
     for (int c = 0; c < 3; ++c) {
@@ -81,7 +81,7 @@ class Decoder {
     while (info_.output_scanline < info_.output_height) {
       auto* row = reinterpret_cast<JSAMPROW>(pixels + info_.output_scanline * width() * channels);
       jpeg_read_scanlines(&info_, inks_ ? inks : &row, 1);
-      if (inks_) to_light(inks[0], width(), channels, info_.saw_Adobe_marker, row);
+      if (inks_) convert_cmyk(inks[0], width(), channels, info_.saw_Adobe_marker, row);
     }
     jpeg_finish_decompress(&info_);
     return true;

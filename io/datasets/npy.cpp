@@ -42,7 +42,7 @@ std::string names_of(const std::vector<ZipMember>& members) {
   return names.empty() ? "none" : names;
 }
 
-// What follows 'key': in the dictionary, up to the end of the header.
+// The text behind 'key': in the dictionary, up to the end of the header.
 std::string_view after_key(std::string_view header, std::string_view key, const std::string& path) {
   for (char quote : {'\'', '"'}) {
     const std::string pattern = format("{0}{1}{0}", quote, key);
@@ -177,7 +177,7 @@ Array read_npy(const std::string& path) {
     data_error(path, format("{} bytes of values, its header states {}", file.size() - start, values),
                "get the file again");
   }
-  array.bytes = resident(file.part(start, values));
+  array.bytes = loaded_if_small(file.part(start, values));
   return array;
 }
 

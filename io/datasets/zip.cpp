@@ -140,7 +140,8 @@ Bytes zip_prefix(const Bytes& archive, const ZipMember& member, std::int64_t mos
 Bytes zip_bytes(const Bytes& archive, const ZipMember& member, const std::string& path) {
   constexpr std::int64_t piece = 1 << 20;
   const Bytes stored = archive.part(member.offset, member.stored);
-  const Bytes bytes = member.deflated ? inflate_exactly(stored, Deflate::raw, member.size, path) : resident(stored);
+  const Bytes bytes =
+      member.deflated ? inflate_exactly(stored, Deflate::raw, member.size, path) : loaded_if_small(stored);
   uLong crc = 0;
   for (std::int64_t at = 0; at < bytes.size(); at += piece) {
     const Bytes part = bytes.part(at, std::min(piece, bytes.size() - at)).loaded();

@@ -7,7 +7,9 @@
 
 namespace trainctl {
 
-// What is kept for this hardware; empty where there is nothing. Lies in $XDG_CACHE_HOME/trainctl or ~/.cache/trainctl.
+// Reads the choices that are kept for this hardware; empty where there are none. They lie in $XDG_CACHE_HOME/trainctl
+// or
+// ~/.cache/trainctl.
 // A damaged file is set aside, and one that cannot be read left where it is, with a warning.
 KernelChoices load_kernel_choices(const std::string& fingerprint);
 

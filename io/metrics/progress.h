@@ -71,7 +71,7 @@ class Progress final : public MetricsSink {
   std::unique_ptr<ProgressBar> bar_;
   StartEvent start_;
   std::string last_checkpoint_;
-  // Of the whole run, and since the last line: steps, and the sum of what is averaged over them.
+  // Counts over the whole run and since the last line: steps, and the sums that are averaged over them.
   struct Sums {
     std::int64_t steps = 0;
     double inverse_rate = 0;  // seconds per sample

@@ -36,7 +36,7 @@ std::string gpu_text(const ProgressState& state) {
   return text + (text == "GPU" ? " " : ", ") + byte_text(std::llround(state.gpu_memory_bytes));
 }
 
-bool tells_of_gpus(const ProgressState& state) {
+bool has_gpu_figures(const ProgressState& state) {
   return !std::isnan(state.gpu_utilization) || !std::isnan(state.gpu_memory_bytes);
 }
 
@@ -97,7 +97,7 @@ std::string bar_line(const ProgressState& state, int width) {
   parts.push_back({format("loss {:.4f}", state.loss), 1});
   if (state.samples_per_second > 0) parts.push_back({rate_text(state.samples_per_second), 4});
   if (state.data_wait_share >= worth_saying) parts.push_back({wait_text(state), 5});
-  if (tells_of_gpus(state)) parts.push_back({gpu_text(state), 6});
+  if (has_gpu_figures(state)) parts.push_back({gpu_text(state), 6});
   if (state.seconds_left >= 0) parts.push_back({"ETA " + time_text(state.seconds_left), 3});
 
   const auto length = [&] {
@@ -128,7 +128,7 @@ std::string step_line(const ProgressState& state) {
                             state.epoch, state.loss, state.learning_rate);
   if (state.samples_per_second > 0) line += "  " + rate_text(state.samples_per_second);
   if (state.data_wait_share >= worth_saying) line += "  " + wait_text(state);
-  if (tells_of_gpus(state)) line += "  " + gpu_text(state);
+  if (has_gpu_figures(state)) line += "  " + gpu_text(state);
   return line;
 }
 

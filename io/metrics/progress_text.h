@@ -9,7 +9,7 @@
 
 namespace trainctl {
 
-// What the line of a step shows. Rates and shares are means since the last line.
+// The values in the line of a step. Rates and shares are means since the last line.
 struct ProgressState {
   std::int64_t step = 0;
   std::int64_t total_steps = 0;      // 0: unknown

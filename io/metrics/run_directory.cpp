@@ -29,7 +29,7 @@ constexpr const char* ends[] = {"epochs", "max_steps", "max_time"};  // of the s
 
 constexpr std::int64_t largest_config = 64 << 20;  // with what was found out since, such as the classes' names
 
-// What may lie in a folder that holds no run yet.
+// Names that may lie in a folder that holds no run yet.
 bool is_ours_before_a_run(const FolderEntry& entry) {
   const std::string& name = entry.name;
   return name.starts_with('.') || name == "lock" || name == "log.txt" || name == "logs";
@@ -42,7 +42,7 @@ void erase_keys(Node& map, const char* const (&keys)[n]) {
   });
 }
 
-// What a key of `train` that ends a run says, without a unit; infinite where it says nothing.
+// The limit that a key of `train` sets to a run, without its unit; infinite where it sets none.
 double end_of(const Node& config, const char* key) {
   const Node* train = config.find("train");
   const Node* value = train == nullptr ? nullptr : train->find(key);
@@ -67,7 +67,7 @@ Node load_run_config(const std::string& run) {
   return config;
 }
 
-FoundRun look_at_run(const std::string& path, const Node& config) {
+FoundRun inspect_run(const std::string& path, const Node& config) {
   std::error_code error;
   const fs::file_type type = fs::status(path, error).type();
   if (type == fs::file_type::not_found) return {};
@@ -149,10 +149,10 @@ RunDirectory::RunDirectory(RunRequest request) : request_(std::move(request)) {
   std::string passed;
   for (int number = 1;; ++number) {
     path_ = stated ? request_.stated : format("runs/{}{}", request_.name, number == 1 ? "" : format("-{}", number));
-    FoundRun found = look_at_run(path_, request_.config);
+    FoundRun found = inspect_run(path_, request_.config);
     if (found.state != FoundRun::State::nothing && found.state != FoundRun::State::foreign) {
       lock_.take_existing(path_);  // what is decided on does not change under us
-      found = look_at_run(path_, request_.config);
+      found = inspect_run(path_, request_.config);
     }
     found_ = found.state;
     verdict_ = decide(found, stated, request_.may_resume, path_);
@@ -160,10 +160,10 @@ RunDirectory::RunDirectory(RunRequest request) : request_(std::move(request)) {
     passed = format("{} holds {} run: ", path_, found_ == FoundRun::State::finished ? "a finished" : "an unfinished");
     lock_.release();
   }
-  if (!passed.empty()) remark_ = passed + "this one is in " + path_;
-  if (verdict_ == RunVerdict::start_anew) remark_ = path_ + " holds a run without a checkpoint: it starts anew";
+  if (!passed.empty()) notice_ = passed + "this one is in " + path_;
+  if (verdict_ == RunVerdict::start_anew) notice_ = path_ + " holds a run without a checkpoint: it starts anew";
   if (verdict_ == RunVerdict::resume && found_ == FoundRun::State::finished) {
-    remark_ = path_ + " holds a finished run, which goes on";
+    notice_ = path_ + " holds a finished run, which goes on";
   }
 }
 
@@ -172,7 +172,7 @@ void RunDirectory::claim(const Node& config) {
   lock_.take(path_);
   bool wrote_config = false;
   try {
-    if (!was_held && look_at_run(path_, request_.config).state != found_) {
+    if (!was_held && inspect_run(path_, request_.config).state != found_) {
       throw Error(ErrorKind::config, Place{path_}, "another run has begun there meanwhile", "run again");
     }
     if (verdict_ == RunVerdict::start_anew && unlink(metrics_path().c_str()) != 0 && errno != ENOENT) {
@@ -185,7 +185,7 @@ void RunDirectory::claim(const Node& config) {
     log::add_file(path_ + "/log.txt");
   } catch (...) {
     if (verdict_ == RunVerdict::start && wrote_config) unlink((path_ + "/config.yaml").c_str());
-    lock_.undo();
+    lock_.release_and_remove();
     throw;
   }
 }

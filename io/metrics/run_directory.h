@@ -9,7 +9,7 @@
 
 namespace trainctl {
 
-// What lies where a run would go.
+// The state of the directory of a run that is about to start.
 struct FoundRun {
   enum class State {
     nothing,     // no folder, or one without a run in it
@@ -39,9 +39,9 @@ bool ends_later(const Node& now, const Node& before);
 // The config.yaml of a run. Throws Error{data} where it cannot be read, ConfigError where it is none.
 Node load_run_config(const std::string& run);
 
-// What lies there. Throws Error{resource} where that cannot be known or is no folder, and what load_yaml() finds wrong
-// with a run's config.
-FoundRun look_at_run(const std::string& path, const Node& config);
+// Finds out what a run directory holds. Throws Error{resource} where that cannot be known or is no folder, and what
+// load_yaml() finds wrong with a run's config.
+FoundRun inspect_run(const std::string& path, const Node& config);
 
 struct RunRequest {
   std::string name;    // of the config: runs/<name>, or runs/<name>-2, ...
@@ -62,20 +62,21 @@ class RunDirectory {
   std::string metrics_path() const { return path_ + "/metrics.jsonl"; }
   // The run in it goes on from its newest checkpoint.
   bool resumes() const { return verdict_ == RunVerdict::resume; }
-  // What became of earlier runs of this name, for people; "" where there is none.
-  const std::string& remark() const { return remark_; }
+  // Describes how earlier runs of this name are treated; "" where there is none.
+  const std::string& notice() const { return notice_; }
   // The stated directory holds a finished run: say so and do nothing.
   bool is_finished() const { return verdict_ == RunVerdict::is_finished; }
 
   // Makes this process the one writer there until the object goes: folder, lock, config.yaml with `config`, log.txt.
-  // What killed writers left is gone, and so is the record of a run that starts anew. Throws Error{resource} where it
-  // cannot be written, Error{config} where another run has begun there meanwhile; then it is left as it was found.
+  // Leftovers of killed writers are removed, and so is the record of a run that starts anew. Throws Error{resource}
+  // where it cannot be written, Error{config} where another run has begun there meanwhile; then it is left as it was
+  // found.
   void claim(const Node& config);
 
  private:
   RunRequest request_;
   std::string path_;
-  std::string remark_;
+  std::string notice_;
   FoundRun::State found_ = FoundRun::State::nothing;
   RunVerdict verdict_ = RunVerdict::start;
   RunLock lock_;

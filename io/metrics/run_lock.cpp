@@ -121,12 +121,12 @@ void RunLock::take(const std::string& folder) {
       log::debug("the lock stays unnamed");
     }
   } catch (...) {
-    undo();
+    release_and_remove();
     throw;
   }
 }
 
-void RunLock::undo() {
+void RunLock::release_and_remove() {
   if (held() && !made_file_.empty()) unlink(made_file_.c_str());
   made_file_.clear();
   for (const std::string& folder : made_folders_) rmdir(folder.c_str());  // where something lies in it, it stays
@@ -134,18 +134,18 @@ void RunLock::undo() {
   release();
 }
 
-void rehearse_run_directory(const std::string& folder) {
+void probe_run_directory(const std::string& folder) {
   RunLock lock;
   lock.take(folder);
   const std::string file = folder + "/.trial";
   try {
     write_file(file, std::string(4096, ' '));
   } catch (...) {
-    lock.undo();
+    lock.release_and_remove();
     throw;
   }
   unlink(file.c_str());
-  lock.undo();
+  lock.release_and_remove();
 }
 
 }  // namespace trainctl

@@ -20,7 +20,7 @@ class RunLock {
   // process into the file. Throws as take_existing(), and then leaves nothing of what it made.
   void take(const std::string& folder);
   // Gives the lock back and removes what take() made, as far as nothing else lies there.
-  void undo();
+  void release_and_remove();
   void release();
   bool held() const { return descriptor_ >= 0; }
 
@@ -32,11 +32,12 @@ class RunLock {
   std::vector<std::string> made_folders_;  // the innermost first
 };
 
-// Who writes in a run directory, as its lock says; "" where nobody does. It differs from run to run and host to host.
+// The process that writes in a run directory, by its lock; "" where none does. It differs from run to run and host to
+// host.
 std::string lock_holder(const std::string& folder);
 
-// Whether a run would be able to write there, tried with all that it does at its start: folder, lock, a file. Leaves
-// nothing behind. Throws what the run would.
-void rehearse_run_directory(const std::string& folder);
+// Checks that a run could write there by all that it does at its start: folder, lock, a file. Leaves nothing behind.
+// Throws what the run would.
+void probe_run_directory(const std::string& folder);
 
 }  // namespace trainctl

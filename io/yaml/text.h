@@ -8,7 +8,7 @@
 
 namespace trainctl {
 
-// What kinds of file may be read: included files must be regular, since others block, never end or change.
+// Kinds of file that may be read: included files must be regular, since others block, never end or change.
 enum class FileKind { regular, any };
 
 // The file's bytes. Reported at `place`, `what` being its subject ("the config"): a file that cannot be opened or read,

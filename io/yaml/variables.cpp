@@ -13,7 +13,7 @@ struct Undefined {
   std::string message;
 };
 
-// Where the brace that opened before `begin` closes, or npos.
+// The position at which the brace that opened before `begin` closes, or npos.
 std::size_t closing_brace(const std::string& text, std::size_t begin) {
   int open = 1;
   for (std::size_t i = begin; i < text.size(); ++i) {
@@ -25,7 +25,7 @@ std::size_t closing_brace(const std::string& text, std::size_t begin) {
 
 std::string expand(const std::string& text, const VariableLookup& variables, int depth);
 
-// What stands between the braces: a name, or a name with its default.
+// The text between the braces: a name, or a name with its default.
 std::string value_of(const std::string& inside, const VariableLookup& variables, int depth) {
   if (depth > 8) throw Undefined{"variables in defaults are nested too deeply"};
   const std::size_t separator = inside.find(":-");

@@ -11,7 +11,7 @@
 
 namespace trainctl {
 
-// What `${NAME}` stands for; nothing where it is not defined.
+// Looks up the value of `${NAME}`; nothing where it is not defined.
 using VariableLookup = std::function<std::optional<std::string>(const std::string& name)>;
 
 // The variables of the environment.

@@ -1,4 +1,4 @@
-// What a rank's device can do at most, measured: the yardstick of bench ops.
+// The highest rates of a rank's device, measured: bench ops compares ops with them.
 #pragma once
 
 #include <cstdint>
@@ -24,7 +24,7 @@ struct Ceilings {
   double gb_per_s(std::int64_t bytes) const;
   // The fastest small copy.
   double cached_gb_per_s() const;
-  // Of products of this dtype; both half types are multiplied at one rate.
+  // The rate of products of this dtype; both half types are multiplied at one rate.
   double gflops(DType dtype) const;
 };
 

@@ -1,4 +1,4 @@
-// What bench step measures of its steps, and the figures that follow.
+// The times of measured steps, and the figures that follow from them.
 #pragma once
 
 #include <cstdint>

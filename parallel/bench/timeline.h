@@ -8,7 +8,8 @@
 
 namespace trainctl {
 
-// What all ranks recorded, on rank 0; "" on the others. The format is Chrome's trace event format, complete events
+// Gathers what all ranks recorded on rank 0; "" on the others. The format is Chrome's trace event format, complete
+// events
 // ("ph": "X"), times in microseconds, one process for each rank. Collective.
 std::string gather_timeline(const OpRecorder& recorder, Communicator& world, Stream& stream);
 

@@ -1,4 +1,4 @@
-// How the ranks of a group meet: seats in shared memory, the calls they show each other, and waiting with a deadline.
+// Synchronization of a host group: blocks in shared memory, the calls in them, and waiting with a deadline.
 #include "parallel/comm/host_group.h"
 
 #include <algorithm>
@@ -11,25 +11,25 @@
 
 namespace trainctl {
 
-std::int64_t HostGroup::base_bytes() { return sizeof(RankBlock) + 2 * small_bytes + 2 * half_stage_bytes; }
+std::int64_t HostGroup::base_bytes() { return sizeof(RankBlock) + 2 * small_bytes + 2 * half_staging_bytes; }
 
 HostGroup::RankBlock& HostGroup::block(int rank) const { return *reinterpret_cast<RankBlock*>(bases_[rank]); }
 
-std::byte* HostGroup::small_buffer(int rank, std::uint64_t turn) const {
-  return bases_[rank] + sizeof(RankBlock) + (turn % 2) * small_bytes;
+std::byte* HostGroup::small_buffer(int rank, std::uint64_t use) const {
+  return bases_[rank] + sizeof(RankBlock) + (use % 2) * small_bytes;
 }
 
-std::byte* HostGroup::stage(int rank, std::uint64_t turn) const {
-  return bases_[rank] + sizeof(RankBlock) + 2 * small_bytes + turn % 2 * half_stage_bytes;
+std::byte* HostGroup::staging_buffer(int rank, std::uint64_t use) const {
+  return bases_[rank] + sizeof(RankBlock) + 2 * small_bytes + use % 2 * half_staging_bytes;
 }
 
-HostGroup::HostGroup(int rank, std::vector<std::byte*> bases, std::vector<int> world_ranks,
-                     const AddressBook& addresses, bool crowded, Bridge* bridge)
+HostGroup::HostGroup(int rank, std::vector<std::byte*> bases, std::vector<int> world_ranks, const AddressMap& addresses,
+                     bool oversubscribed, Bridge* bridge)
     : rank_(rank),
       bases_(std::move(bases)),
       world_ranks_(std::move(world_ranks)),
       addresses_(addresses),
-      crowded_(crowded),
+      oversubscribed_(oversubscribed),
       bridge_(bridge),
       data_(bases_.size()),
       sources_(bases_.size()) {
@@ -60,7 +60,7 @@ void HostGroup::dispatch(const Call& call) {
     case Collective::broadcast:
       return broadcast(call);
     case Collective::barrier:
-      open(call);
+      exchange_calls(call);
       return;
     case Collective::send:
     case Collective::receive:
@@ -71,14 +71,14 @@ void HostGroup::dispatch(const Call& call) {
 
 void HostGroup::leave() { block(rank_).gone.store(true, std::memory_order_release); }
 
-bool HostGroup::open(const Call& call) {
+bool HostGroup::exchange_calls(const Call& call) {
   // Two places for calls suffice: before the place is written again, every rank has been in the call in between.
   const std::size_t slot = calls_++ % 2;
   const SharedPlace place = addresses_.find(call.data.data, call.data.bytes());
   const CallRecord own{call.kind,    call.reduction,  call.data.dtype, call.peer,
                        place.region, call.data.count, place.offset};
   block(rank_).calls[slot] = own;
-  meet();
+  synchronize();
   bool visible = place.region >= 0;
   for (int rank = 0; rank < size(); ++rank) {
     const CallRecord& other = block(rank).calls[slot];
@@ -98,16 +98,16 @@ bool HostGroup::open(const Call& call) {
   return visible;
 }
 
-void HostGroup::meet() {
-  block(rank_).meetings.store(++meetings_, std::memory_order_release);
-  SpinWait waiting(deadline_, crowded_);
+void HostGroup::synchronize() {
+  block(rank_).arrivals.store(++arrivals_, std::memory_order_release);
+  SpinWait waiting(deadline_, oversubscribed_);
   for (int rank = 0; rank < size(); ++rank) {
     RankBlock& other = block(rank);
-    while (other.meetings.load(std::memory_order_acquire) < meetings_) {
+    while (other.arrivals.load(std::memory_order_acquire) < arrivals_) {
       if (other.gone.load(std::memory_order_relaxed)) {
         throw Error(ErrorKind::peer, format("{}: rank {} has given up", describe(*call_), world_ranks_[rank]));
       }
-      if (bridge_) bridge_->poke();
+      if (bridge_) bridge_->make_progress();
       if (!waiting.wait()) report_missing();
     }
   }
@@ -117,7 +117,7 @@ void HostGroup::report_missing() const {
   std::string missing;
   int count = 0;
   for (int rank = 0; rank < size(); ++rank) {
-    if (block(rank).meetings.load(std::memory_order_acquire) >= meetings_) continue;
+    if (block(rank).arrivals.load(std::memory_order_acquire) >= arrivals_) continue;
     missing += format("{}{}", count++ ? ", " : "", world_ranks_[rank]);
   }
   throw Error(ErrorKind::peer,

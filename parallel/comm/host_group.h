@@ -1,5 +1,5 @@
 // Collectives of ranks that see each other's memory: threads of one process, or processes of one host with shared
-// segments. No system call on the way: ranks meet through counters in that memory.
+// segments. They synchronize through counters in that memory, without system calls.
 #pragma once
 
 #include <atomic>
@@ -9,23 +9,23 @@
 
 namespace trainctl {
 
-// Where memory lies in terms that every rank of the group understands.
+// The place of memory in terms that are valid on every rank of the group.
 struct SharedPlace {
   std::int32_t region = -1;  // -1: other ranks cannot see it
   std::int64_t offset = 0;
 };
 
 // Translates between this rank's addresses and shared places.
-class AddressBook {
+class AddressMap {
  public:
-  virtual ~AddressBook() = default;
+  virtual ~AddressMap() = default;
   virtual SharedPlace find(const void* data, std::int64_t bytes) const = 0;
   // The address, in this process, of a place of `rank`.
   virtual std::byte* resolve(int rank, const SharedPlace& place) const = 0;
 };
 
 // Ranks of one process: every address is seen by all.
-class SameProcess final : public AddressBook {
+class SameProcess final : public AddressMap {
  public:
   SharedPlace find(const void* data, std::int64_t) const override { return {0, reinterpret_cast<std::int64_t>(data)}; }
   std::byte* resolve(int, const SharedPlace& place) const override {
@@ -33,7 +33,7 @@ class SameProcess final : public AddressBook {
   }
 };
 
-// What joins the groups of several hosts in the middle of an all_reduce.
+// Joins the groups of several hosts in the middle of an all_reduce.
 class Bridge {
  public:
   virtual ~Bridge() = default;
@@ -41,24 +41,24 @@ class Bridge {
   virtual int shards() const = 0;
   virtual void all_reduce(View shard, Reduction reduction, const Call& call, std::chrono::milliseconds deadline) = 0;
   // Called while the group waits, so that messages under way advance.
-  virtual void poke() = 0;
+  virtual void make_progress() = 0;
 };
 
 class HostGroup {
  public:
-  // Bytes of zeroed, shared memory that each rank brings: its seat and its buffers for data that others cannot see.
+  // Bytes of zeroed, shared memory that each rank provides: its block, and its buffers for data that others cannot see.
   static std::int64_t base_bytes();
 
-  // `bases`: every rank's such memory, as this process sees it. `world_ranks`: what messages call the ranks.
-  // `crowded`: more ranks than cores. `bridge` may be null: one host.
-  HostGroup(int rank, std::vector<std::byte*> bases, std::vector<int> world_ranks, const AddressBook& addresses,
-            bool crowded, Bridge* bridge);
+  // `bases`: that memory of every rank, at its address in this process. `world_ranks`: the ranks' numbers in messages.
+  // `oversubscribed`: more ranks than cores. `bridge` may be null: one host.
+  HostGroup(int rank, std::vector<std::byte*> bases, std::vector<int> world_ranks, const AddressMap& addresses,
+            bool oversubscribed, Bridge* bridge);
 
   // Every kind but send and receive; with a bridge all_reduce only. Throws Error{peer} that names the ranks that did
   // not arrive before the deadline, Error{internal} where ranks make different calls.
   void run(const Call& call, std::chrono::milliseconds deadline);
 
-  // Tells the others that this rank will not come any more: their waits end with Error{peer}. A failed run() does so.
+  // Marks this rank as gone: the waits of the others end with Error{peer}. A failed run() does so.
   void leave();
 
  private:
@@ -67,13 +67,13 @@ class HostGroup {
 
   int size() const { return static_cast<int>(bases_.size()); }
   RankBlock& block(int rank) const;
-  std::byte* small_buffer(int rank, std::uint64_t turn) const;
-  std::byte* stage(int rank, std::uint64_t turn = 0) const;
+  std::byte* small_buffer(int rank, std::uint64_t use) const;
+  std::byte* staging_buffer(int rank, std::uint64_t use = 0) const;
 
-  // Shows the call to the others and waits for theirs; afterwards data_[i] is rank i's data. Returns whether all of it
-  // can be seen by all.
-  bool open(const Call& call);
-  void meet();
+  // Publishes the call and waits for those of the other ranks; afterwards data_[i] is rank i's data. Returns whether
+  // every rank sees all of it.
+  bool exchange_calls(const Call& call);
+  void synchronize();
   [[noreturn]] void report_missing() const;
 
   void dispatch(const Call& call);
@@ -90,19 +90,19 @@ class HostGroup {
   void reduce_parts(const Call& call, bool visible);
   void spread_parts(const Call& call, bool visible);
   std::int64_t longest_part() const;
-  std::int64_t piece_of_part(DType dtype) const;
+  std::int64_t part_chunk_count(DType dtype) const;
 
   int rank_;
   std::vector<std::byte*> bases_;
   std::vector<int> world_ranks_;
-  const AddressBook& addresses_;
-  bool crowded_;
+  const AddressMap& addresses_;
+  bool oversubscribed_;
   Bridge* bridge_;
   std::vector<std::byte*> data_;  // of every rank, in the current call
   std::vector<std::byte*> sources_;
   std::vector<Part> parts_;  // how the current call cuts its data: part i is rank i's
-  std::uint64_t meetings_ = 0;
-  std::uint64_t stage_turn_ = 0;  // its halves are used by turns, so that one meeting for each piece suffices
+  std::uint64_t arrivals_ = 0;
+  std::uint64_t staging_uses_ = 0;  // alternates its halves, so that each chunk needs one synchronization
   std::uint64_t calls_ = 0;
   const Call* call_ = nullptr;
   std::chrono::milliseconds deadline_{0};

@@ -1,5 +1,5 @@
-// The collectives of a host group. Data that all ranks see is worked on where it lies; other data goes through the
-// stages, piece by piece.
+// The collectives of a host group. Data that all ranks see is reduced and copied in place; other data goes through
+// the staging buffers, chunk by chunk.
 #include <algorithm>
 #include <cstring>
 
@@ -15,14 +15,14 @@ void copy(void* to, const void* from, std::int64_t bytes) {
   if (bytes > 0) std::memcpy(to, from, static_cast<std::size_t>(bytes));
 }
 
-// Calls piece(first, count) for consecutive pieces of at most `most` elements.
-template <class Piece>
-void for_pieces(std::int64_t count, std::int64_t most, Piece piece) {
-  for (std::int64_t first = 0; first < count; first += most) piece(first, std::min(most, count - first));
+// Calls body(first, count) for consecutive chunks of at most `most` elements.
+template <class Body>
+void for_chunks(std::int64_t count, std::int64_t most, Body body) {
+  for (std::int64_t first = 0; first < count; first += most) body(first, std::min(most, count - first));
 }
 
 // Elements [first, first + most) of a part of the data, as far as the part has them.
-View piece_of(View data, const Part& part, std::int64_t first, std::int64_t most) {
+View chunk_of(View data, const Part& part, std::int64_t first, std::int64_t most) {
   return data.part(part.first + first, std::clamp<std::int64_t>(part.count - first, 0, most));
 }
 
@@ -32,25 +32,25 @@ void HostGroup::all_reduce(const Call& call) {
   const View data = call.data;
   if (bridge_) return all_reduce_across(call);
   if (data.bytes() <= small_bytes && data.bytes() * size() <= 16 * small_bytes) return all_reduce_small(call);
-  if (open(call)) return all_reduce_in_place(call, data.count);
-  for_pieces(data.count, stage_bytes / size_of(data.dtype), [&](std::int64_t first, std::int64_t count) {
-    const View piece = data.part(first, count);
-    copy(stage(rank_), piece.data, piece.bytes());
-    meet();
-    for (int rank = 0; rank < size(); ++rank) data_[rank] = stage(rank);
+  if (exchange_calls(call)) return all_reduce_in_place(call, data.count);
+  for_chunks(data.count, staging_bytes / size_of(data.dtype), [&](std::int64_t first, std::int64_t count) {
+    const View chunk = data.part(first, count);
+    copy(staging_buffer(rank_), chunk.data, chunk.bytes());
+    synchronize();
+    for (int rank = 0; rank < size(); ++rank) data_[rank] = staging_buffer(rank);
     all_reduce_in_place(call, count);
-    copy(piece.data, stage(rank_), piece.bytes());
+    copy(chunk.data, staging_buffer(rank_), chunk.bytes());
   });
 }
 
-// One meeting: everybody shows a copy and sums all of them. The copy is overwritten two calls later at the earliest,
-// when all have been in the call in between.
+// One synchronization: every rank publishes a copy and sums all of them. The copy is overwritten two calls later at the
+// earliest, when all have been in the call in between.
 void HostGroup::all_reduce_small(const Call& call) {
   const View data = call.data;
-  const std::uint64_t turn = calls_;
-  copy(small_buffer(rank_, turn), data.data, data.bytes());
-  open(call);
-  for (int rank = 0; rank < size(); ++rank) data_[rank] = small_buffer(rank, turn);
+  const std::uint64_t use = calls_;
+  copy(small_buffer(rank_, use), data.data, data.bytes());
+  exchange_calls(call);
+  for (int rank = 0; rank < size(); ++rank) data_[rank] = small_buffer(rank, use);
   auto* own = data.as<std::byte>();
   reduce(data_, {&own, 1}, data.dtype, data.count, call.reduction);
 }
@@ -60,13 +60,13 @@ void HostGroup::all_reduce_in_place(const Call& call, std::int64_t count) {
   const Part part = part_of(count, rank_, size());
   for (std::byte*& data : data_) data += part.first * size_of(call.data.dtype);
   reduce(data_, data_, call.data.dtype, part.count, call.reduction);
-  meet();
+  synchronize();
 }
 
 // Each rank i < shards sums shard i of its host, carries it across, and gives it to its host.
 void HostGroup::all_reduce_across(const Call& call) {
   const View data = call.data;
-  const bool visible = open(call);
+  const bool visible = exchange_calls(call);
   parts_.resize(static_cast<std::size_t>(bridge_->shards()));
   for (int shard = 0; shard < bridge_->shards(); ++shard) parts_[shard] = part_of(data.count, shard, bridge_->shards());
   if (size() > 1) reduce_parts(call, visible);
@@ -76,20 +76,20 @@ void HostGroup::all_reduce_across(const Call& call) {
   if (size() == 1) return;
   // Ranks that only wait for a carrier are more patient, so that it is the carrier that names the rank it waits for.
   deadline_ += deadline_ / 2;
-  if (visible) meet();
+  if (visible) synchronize();
   spread_parts(call, visible);
 }
 
 void HostGroup::reduce_scatter(const Call& call) {
   cut_equally(call.data);
-  const bool visible = open(call);
+  const bool visible = exchange_calls(call);
   reduce_parts(call, visible);
-  if (visible) meet();
+  if (visible) synchronize();
 }
 
 void HostGroup::all_gather(const Call& call) {
   cut_equally(call.data);
-  spread_parts(call, open(call));
+  spread_parts(call, exchange_calls(call));
 }
 
 void HostGroup::cut_equally(View data) {
@@ -108,20 +108,22 @@ void HostGroup::reduce_parts(const Call& call, bool visible) {
     for (int rank = 0; rank < size(); ++rank) sources_[rank] = data_[rank] + offset;
     return reduce(sources_, {&sources_[rank_], 1}, data.dtype, parts_[rank_].count, call.reduction);
   }
-  // Pieces of all parts lie side by side on the stage.
-  const std::int64_t most = piece_of_part(data.dtype);
-  for_pieces(longest_part(), most, [&](std::int64_t first, std::int64_t) {
-    const std::uint64_t turn = stage_turn_++;
+  // The chunks of all parts lie side by side in the staging buffer.
+  const std::int64_t most = part_chunk_count(data.dtype);
+  for_chunks(longest_part(), most, [&](std::int64_t first, std::int64_t) {
+    const std::uint64_t use = staging_uses_++;
     for (std::size_t i = 0; i < parts_.size(); ++i) {
-      const View piece = piece_of(data, parts_[i], first, most);
-      copy(stage(rank_, turn) + static_cast<std::int64_t>(i) * most * size_of(data.dtype), piece.data, piece.bytes());
+      const View chunk = chunk_of(data, parts_[i], first, most);
+      copy(staging_buffer(rank_, use) + static_cast<std::int64_t>(i) * most * size_of(data.dtype), chunk.data,
+           chunk.bytes());
     }
-    meet();
+    synchronize();
     if (!has_part) return;
-    const View piece = piece_of(data, parts_[rank_], first, most);
-    for (int rank = 0; rank < size(); ++rank) sources_[rank] = stage(rank, turn) + rank_ * most * size_of(data.dtype);
-    auto* to = piece.as<std::byte>();
-    reduce(sources_, {&to, 1}, data.dtype, piece.count, call.reduction);
+    const View chunk = chunk_of(data, parts_[rank_], first, most);
+    for (int rank = 0; rank < size(); ++rank)
+      sources_[rank] = staging_buffer(rank, use) + rank_ * most * size_of(data.dtype);
+    auto* to = chunk.as<std::byte>();
+    reduce(sources_, {&to, 1}, data.dtype, chunk.count, call.reduction);
   });
 }
 
@@ -134,19 +136,19 @@ void HostGroup::spread_parts(const Call& call, bool visible) {
       const View part = data.part(parts_[rank].first, parts_[rank].count);
       if (rank != rank_) copy(part.data, data_[rank] + parts_[rank].first * size_of(data.dtype), part.bytes());
     }
-    return meet();
+    return synchronize();
   }
-  const std::int64_t most = half_stage_bytes / size_of(data.dtype);
-  for_pieces(longest_part(), most, [&](std::int64_t first, std::int64_t) {
-    const std::uint64_t turn = stage_turn_++;
+  const std::int64_t most = half_staging_bytes / size_of(data.dtype);
+  for_chunks(longest_part(), most, [&](std::int64_t first, std::int64_t) {
+    const std::uint64_t use = staging_uses_++;
     if (rank_ < parts) {
-      const View own = piece_of(data, parts_[rank_], first, most);
-      copy(stage(rank_, turn), own.data, own.bytes());
+      const View own = chunk_of(data, parts_[rank_], first, most);
+      copy(staging_buffer(rank_, use), own.data, own.bytes());
     }
-    meet();
+    synchronize();
     for (int rank = 0; rank < parts; ++rank) {
-      const View piece = piece_of(data, parts_[rank], first, most);
-      if (rank != rank_) copy(piece.data, stage(rank, turn), piece.bytes());
+      const View chunk = chunk_of(data, parts_[rank], first, most);
+      if (rank != rank_) copy(chunk.data, staging_buffer(rank, use), chunk.bytes());
     }
   });
 }
@@ -157,51 +159,51 @@ std::int64_t HostGroup::longest_part() const {
   return longest;
 }
 
-std::int64_t HostGroup::piece_of_part(DType dtype) const {
-  return std::max<std::int64_t>(1, half_stage_bytes / size_of(dtype) / static_cast<std::int64_t>(parts_.size()));
+std::int64_t HostGroup::part_chunk_count(DType dtype) const {
+  return std::max<std::int64_t>(1, half_staging_bytes / size_of(dtype) / static_cast<std::int64_t>(parts_.size()));
 }
 
 void HostGroup::all_to_all(const Call& call) {
   const View data = call.data;
-  const bool visible = open(call);
+  const bool visible = exchange_calls(call);
   cut_equally(data);
   const auto result_of = [&](int rank, std::int64_t first, std::int64_t most) {
-    return piece_of(call.result, parts_[rank], first, most);
+    return chunk_of(call.result, parts_[rank], first, most);
   };
   if (visible) {
     for (int rank = 0; rank < size(); ++rank) {
       const View to = result_of(rank, 0, parts_[rank].count);
       copy(to.data, data_[rank] + rank_ * to.bytes(), to.bytes());
     }
-    return meet();
+    return synchronize();
   }
-  const std::int64_t most = piece_of_part(data.dtype);
-  for_pieces(longest_part(), most, [&](std::int64_t first, std::int64_t) {
-    const std::uint64_t turn = stage_turn_++;
+  const std::int64_t most = part_chunk_count(data.dtype);
+  for_chunks(longest_part(), most, [&](std::int64_t first, std::int64_t) {
+    const std::uint64_t use = staging_uses_++;
     for (int rank = 0; rank < size(); ++rank) {
-      const View piece = piece_of(data, parts_[rank], first, most);
-      copy(stage(rank_, turn) + rank * most * size_of(data.dtype), piece.data, piece.bytes());
+      const View chunk = chunk_of(data, parts_[rank], first, most);
+      copy(staging_buffer(rank_, use) + rank * most * size_of(data.dtype), chunk.data, chunk.bytes());
     }
-    meet();
+    synchronize();
     for (int rank = 0; rank < size(); ++rank) {
       const View to = result_of(rank, first, most);
-      copy(to.data, stage(rank, turn) + rank_ * most * size_of(data.dtype), to.bytes());
+      copy(to.data, staging_buffer(rank, use) + rank_ * most * size_of(data.dtype), to.bytes());
     }
   });
 }
 
 void HostGroup::broadcast(const Call& call) {
   const View data = call.data;
-  if (open(call)) {
+  if (exchange_calls(call)) {
     if (rank_ != call.peer) copy(data.data, data_[call.peer], data.bytes());
-    return meet();
+    return synchronize();
   }
-  for_pieces(data.count, half_stage_bytes / size_of(data.dtype), [&](std::int64_t first, std::int64_t length) {
-    const std::uint64_t turn = stage_turn_++;
-    const View piece = data.part(first, length);
-    if (rank_ == call.peer) copy(stage(rank_, turn), piece.data, piece.bytes());
-    meet();
-    if (rank_ != call.peer) copy(piece.data, stage(call.peer, turn), piece.bytes());
+  for_chunks(data.count, half_staging_bytes / size_of(data.dtype), [&](std::int64_t first, std::int64_t length) {
+    const std::uint64_t use = staging_uses_++;
+    const View chunk = data.part(first, length);
+    if (rank_ == call.peer) copy(staging_buffer(rank_, use), chunk.data, chunk.bytes());
+    synchronize();
+    if (rank_ != call.peer) copy(chunk.data, staging_buffer(call.peer, use), chunk.bytes());
   });
 }
 

@@ -1,4 +1,4 @@
-// What lies in the memory that each rank of a host group brings.
+// The layout of the memory that each rank shares with its host group.
 #pragma once
 
 #include <atomic>
@@ -7,10 +7,11 @@
 
 namespace trainctl {
 
-// After the rank's block: two buffers for small data, used by turns, and a stage of two halves for larger data.
+// Behind the rank's block lie two buffers for small data, used alternately, and a staging buffer of two halves for
+// larger data.
 inline constexpr std::int64_t small_bytes = 4 << 10;
-inline constexpr std::int64_t half_stage_bytes = 128 << 10;
-inline constexpr std::int64_t stage_bytes = 2 * half_stage_bytes;
+inline constexpr std::int64_t half_staging_bytes = 128 << 10;
+inline constexpr std::int64_t staging_bytes = 2 * half_staging_bytes;
 
 // A call as the others see it.
 struct HostGroup::CallRecord {
@@ -31,7 +32,7 @@ struct HostGroup::CallRecord {
 
 // Written by its rank alone. On cache lines of its own.
 struct alignas(128) HostGroup::RankBlock {
-  std::atomic<std::uint64_t> meetings;
+  std::atomic<std::uint64_t> arrivals;
   std::atomic<bool> gone;
   CallRecord calls[2];
 };

@@ -52,7 +52,7 @@ MPI_Comm host_of(MPI_Comm ranks, const MpiOptions& options) {
 }
 
 // More ranks than the processors that they may use together.
-bool is_crowded(MPI_Comm host) {
+bool is_oversubscribed(MPI_Comm host) {
   cpu_set_t own;
   CPU_ZERO(&own);
   if (sched_getaffinity(0, sizeof own, &own) != 0) return true;
@@ -106,9 +106,9 @@ Mpi::Mpi(MPI_Comm ranks, const MpiOptions& options)
   host_ = host_of(ranks_, options_);
   share_base();
   build_bridge(world_ranks);
-  const AddressBook& addresses = regions_ ? static_cast<const AddressBook&>(*regions_) : own_addresses_;
+  const AddressMap& addresses = regions_ ? static_cast<const AddressMap&>(*regions_) : own_addresses_;
   group_ = std::make_unique<HostGroup>(rank_of(host_), bases_, gather(host_, rank_of(MPI_COMM_WORLD)), addresses,
-                                       is_crowded(host_), bridge_.get());
+                                       is_oversubscribed(host_), bridge_.get());
 }
 
 // The memory that the host's ranks meet in. Where they cannot share any, each goes on as a host of its own.

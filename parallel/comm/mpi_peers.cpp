@@ -103,14 +103,14 @@ void MpiPeers::all_reduce(View data, Reduction reduction, const Call& call, std:
   }
 }
 
-// Where the values of `rank` land.
-View MpiPeers::landing(int rank, std::int64_t capacity, DType dtype, std::int64_t count) const {
+// The scratch memory that receives the values of `rank`.
+View MpiPeers::receive_buffer(int rank, std::int64_t capacity, DType dtype, std::int64_t count) const {
   return {scratch_.get() + rank * capacity * size_of(dtype), dtype, count};
 }
 
-void MpiPeers::reduce_landed(View own, Reduction reduction, std::int64_t capacity, View result) {
+void MpiPeers::reduce_received(View own, Reduction reduction, std::int64_t capacity, View result) {
   for (int rank = 0; rank < size(); ++rank) {
-    const View values = rank == rank_ ? own : landing(rank, capacity, own.dtype, own.count);
+    const View values = rank == rank_ ? own : receive_buffer(rank, capacity, own.dtype, own.count);
     sources_[rank] = values.as<std::byte>();
   }
   auto* to = result.as<std::byte>();
@@ -119,13 +119,13 @@ void MpiPeers::reduce_landed(View own, Reduction reduction, std::int64_t capacit
 
 void MpiPeers::all_reduce_whole(View data, Reduction reduction) {
   for (int rank = 0; rank < size(); ++rank) {
-    if (rank != rank_) post_receive(landing(rank, data.count, data.dtype, data.count), rank);
+    if (rank != rank_) post_receive(receive_buffer(rank, data.count, data.dtype, data.count), rank);
   }
   for (int rank = 0; rank < size(); ++rank) {
     if (rank != rank_) post_send(data, rank);
   }
   complete();
-  reduce_landed(data, reduction, data.count, data);
+  reduce_received(data, reduction, data.count, data);
 }
 
 void MpiPeers::all_reduce_parts(View block, Reduction reduction, std::int64_t capacity) {
@@ -137,11 +137,11 @@ void MpiPeers::all_reduce_parts(View block, Reduction reduction, std::int64_t ca
   for (int step = 1; step < size(); ++step) {
     const int to = (rank_ + step) % size();
     const int from = (rank_ + size() - step) % size();
-    post_receive(landing(from, capacity, own.dtype, own.count), from);
+    post_receive(receive_buffer(from, capacity, own.dtype, own.count), from);
     post_send(part(to), to);
   }
   complete();
-  reduce_landed(own, reduction, capacity, own);
+  reduce_received(own, reduction, capacity, own);
   for (int step = 1; step < size(); ++step) {
     const int to = (rank_ + step) % size();
     const int from = (rank_ + size() - step) % size();

@@ -24,8 +24,8 @@ class MpiPeers {
 
  private:
   int size() const { return static_cast<int>(world_ranks_.size()); }
-  View landing(int rank, std::int64_t capacity, DType dtype, std::int64_t count) const;
-  void reduce_landed(View own, Reduction reduction, std::int64_t capacity, View result);
+  View receive_buffer(int rank, std::int64_t capacity, DType dtype, std::int64_t count) const;
+  void reduce_received(View own, Reduction reduction, std::int64_t capacity, View result);
   void all_reduce_whole(View data, Reduction reduction);
   void all_reduce_parts(View block, Reduction reduction, std::int64_t capacity);
 
@@ -55,7 +55,7 @@ class MpiBridge final : public Bridge {
   void all_reduce(View shard, Reduction reduction, const Call& call, std::chrono::milliseconds deadline) override {
     peers_->all_reduce(shard, reduction, call, deadline);
   }
-  void poke() override {
+  void make_progress() override {
     int found = 0;
     MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_SELF, &found, MPI_STATUS_IGNORE);
   }

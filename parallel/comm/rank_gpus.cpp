@@ -1,4 +1,4 @@
-// Facts about GPUs, exchanged and judged.
+// Exchanging facts about GPUs, and choosing the transport.
 #include "parallel/comm/rank_gpus.h"
 
 #include <algorithm>
@@ -17,7 +17,7 @@ void put(std::array<char, width>& field, const std::string& text) {
   std::memcpy(field.data(), text.data(), std::min(text.size(), width - 1));
 }
 
-// Of one rank, on its way to the others.
+// The facts of one rank as bytes that are exchanged.
 struct Message {
   std::array<char, 128> host{};
   std::array<char, 64> uuid{};

@@ -1,4 +1,4 @@
-// What ranks know of each other's GPUs, and what follows for how they communicate.
+// The GPUs of all ranks, exchanged, and the transport that follows from them.
 #pragma once
 
 #include <string>

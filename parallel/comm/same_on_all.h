@@ -1,4 +1,4 @@
-// What all ranks must have alike before they compute anything together: their program, config and data.
+// Checks that all ranks have the same program, config and data before they compute anything together.
 #pragma once
 
 #include <string>

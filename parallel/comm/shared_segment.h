@@ -38,7 +38,7 @@ class SharedSegment {
 
 // The shared segments that a communicator's ranks allocated, all in the same order: region i is the i-th. Beyond the
 // last entry memory is not found any more, which costs speed alone.
-class SharedRegions final : public AddressBook {
+class SharedRegions final : public AddressMap {
  public:
   explicit SharedRegions(int rank) : rank_(rank) {}
 

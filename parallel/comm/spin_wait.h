@@ -11,9 +11,10 @@ class SpinWait {
  public:
   using Clock = std::chrono::steady_clock;
 
-  // `crowded`: more ranks than cores, so that spinning would keep the awaited rank from running. A deadline of zero is
-  // none.
-  SpinWait(std::chrono::milliseconds deadline, bool crowded) : deadline_(deadline), spins_(crowded ? 0 : spin_limit) {}
+  // `oversubscribed`: more ranks than cores, so that spinning would keep the awaited rank from running. A deadline of
+  // zero is none.
+  SpinWait(std::chrono::milliseconds deadline, bool oversubscribed)
+      : deadline_(deadline), spins_(oversubscribed ? 0 : spin_limit) {}
 
   // Call after each look in vain. False once the deadline has passed.
   bool wait() {

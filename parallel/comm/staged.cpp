@@ -1,4 +1,4 @@
-// Data in pieces: from the device into page-locked memory, through the host's collective, and back.
+// Collectives in chunks: from the device into page-locked memory, through the host's collective, and back.
 #include "parallel/comm/staged.h"
 
 #include <algorithm>
@@ -12,7 +12,7 @@
 namespace trainctl {
 namespace {
 
-constexpr std::int64_t stage_bytes = 4 << 20;
+constexpr std::int64_t buffer_bytes = 4 << 20;
 
 // Which parts of its data a call reads or writes on this rank.
 enum class Parts { none, own, all };
@@ -21,11 +21,11 @@ class Staged final : public Communicator {
  public:
   Staged(std::unique_ptr<Communicator> host, Backend& backend)
       : host_(std::move(host)), backend_(backend), hosts_(backend.asynchronous_stream()) {
-    for (Stage& stage : stages_) {
-      stage.sent = backend.allocate_host(stage_bytes);
-      stage.received = backend.allocate_host(stage_bytes);
-      stage.here = backend.event();
-      stage.done = backend.event();
+    for (StagingBuffer& buffer : buffers_) {
+      buffer.sent = backend.allocate_host(buffer_bytes);
+      buffer.received = backend.allocate_host(buffer_bytes);
+      buffer.fetched = backend.event();
+      buffer.done = backend.event();
     }
   }
   ~Staged() override = default;
@@ -64,13 +64,13 @@ class Staged final : public Communicator {
            stream);
   }
   void barrier(Stream& stream) override {
-    Stage& stage = stages_.front();
-    stage.here->record(stream);
-    stage.here->wait(*hosts_);
+    StagingBuffer& buffer = buffers_.front();
+    buffer.fetched->record(stream);
+    buffer.fetched->wait(*hosts_);
     make_room();
     host_->barrier(*hosts_);
-    stage.done->record(*hosts_);
-    stage.done->wait(stream);
+    buffer.done->record(*hosts_);
+    buffer.done->wait(stream);
   }
 
   std::unique_ptr<Communicator> split(int color, int key) override {
@@ -83,12 +83,12 @@ class Staged final : public Communicator {
   }
 
  private:
-  struct Stage {
-    Memory sent, received;              // of which all_to_all alone needs the second
-    std::unique_ptr<Event> here, done;  // the chunk has come from the device; the hosts are done with it
+  struct StagingBuffer {
+    Memory sent, received;                 // of which all_to_all alone needs the second
+    std::unique_ptr<Event> fetched, done;  // the chunk has come from the device; the hosts are done with it
   };
 
-  // The chunk of each of a call's parts that passes through a stage at once.
+  // The chunk of each of a call's parts that passes through a buffer at once.
   struct Chunk {
     std::int64_t first, count;
   };
@@ -99,7 +99,7 @@ class Staged final : public Communicator {
     if (++calls_ % 32 == 0) hosts_->synchronize();
   }
   void submit(const Call& call, Parts reads, Parts writes, int parts, Stream& stream);
-  void meet(const Call& call, Stage& stage, std::int64_t count);
+  void run_on_hosts(const Call& call, StagingBuffer& buffer, std::int64_t count);
   template <class Copy>
   void each_part(Parts which, int parts, Copy copy) {
     if (which == Parts::none) return;
@@ -110,48 +110,48 @@ class Staged final : public Communicator {
   std::unique_ptr<Communicator> host_;
   Backend& backend_;
   unsigned calls_ = 0;
-  std::array<Stage, 2> stages_;
+  std::array<StagingBuffer, 2> buffers_;
   std::unique_ptr<Stream> hosts_;  // the host's collectives; its end waits for them
 };
 
-// The stages take turns: while the hosts work on one chunk, the one before goes back and the next one comes.
+// The buffers alternate: while the hosts reduce one chunk, the one before is copied back and the next one is fetched.
 void Staged::submit(const Call& call, Parts reads, Parts writes, int parts, Stream& stream) {
   require(call.data.count % parts == 0, "a collective of parts needs size() equal ones");
   const std::int64_t part_count = call.data.count / parts;
   const std::int64_t width = size_of(call.data.dtype);
-  const std::int64_t most = std::max<std::int64_t>(1, stage_bytes / (width * parts) / 16 * 16);
-  const auto fetch = [&](const Chunk& chunk, Stage& stage) {
+  const std::int64_t most = std::max<std::int64_t>(1, buffer_bytes / (width * parts) / 16 * 16);
+  const auto fetch = [&](const Chunk& chunk, StagingBuffer& buffer) {
     each_part(reads, parts, [&](int part) {
-      backend_.copy(stage.sent.get() + part * chunk.count * width,
+      backend_.copy(buffer.sent.get() + part * chunk.count * width,
                     call.data.part(part * part_count + chunk.first, chunk.count).data, chunk.count * width, stream);
     });
-    stage.here->record(stream);
-    stage.here->wait(*hosts_);
+    buffer.fetched->record(stream);
+    buffer.fetched->wait(*hosts_);
     make_room();
-    meet(call, stage, chunk.count * parts);
-    stage.done->record(*hosts_);
+    run_on_hosts(call, buffer, chunk.count * parts);
+    buffer.done->record(*hosts_);
   };
-  const auto copy_back = [&](const Chunk& chunk, Stage& stage) {
-    stage.done->wait(stream);
-    const Memory& from = call.kind == Collective::all_to_all ? stage.received : stage.sent;
+  const auto copy_back = [&](const Chunk& chunk, StagingBuffer& buffer) {
+    buffer.done->wait(stream);
+    const Memory& from = call.kind == Collective::all_to_all ? buffer.received : buffer.sent;
     each_part(writes, parts, [&](int part) {
       backend_.copy(call.result.part(part * part_count + chunk.first, chunk.count).data,
                     from.get() + part * chunk.count * width, chunk.count * width, stream);
     });
   };
   Chunk before{0, 0};
-  int half = 0;
-  for (std::int64_t first = 0; first < part_count; first += most, half ^= 1) {
+  int current = 0;
+  for (std::int64_t first = 0; first < part_count; first += most, current ^= 1) {
     const Chunk chunk{first, std::min(most, part_count - first)};
-    fetch(chunk, stages_[static_cast<std::size_t>(half)]);
-    if (before.count > 0) copy_back(before, stages_[static_cast<std::size_t>(half ^ 1)]);
+    fetch(chunk, buffers_[static_cast<std::size_t>(current)]);
+    if (before.count > 0) copy_back(before, buffers_[static_cast<std::size_t>(current ^ 1)]);
     before = chunk;
   }
-  if (before.count > 0) copy_back(before, stages_[static_cast<std::size_t>(half ^ 1)]);
+  if (before.count > 0) copy_back(before, buffers_[static_cast<std::size_t>(current ^ 1)]);
 }
 
-void Staged::meet(const Call& call, Stage& stage, std::int64_t count) {
-  const View data{stage.sent.get(), call.data.dtype, count};
+void Staged::run_on_hosts(const Call& call, StagingBuffer& buffer, std::int64_t count) {
+  const View data{buffer.sent.get(), call.data.dtype, count};
   switch (call.kind) {
     case Collective::all_reduce:
       return host_->all_reduce(data, call.reduction, *hosts_);
@@ -160,7 +160,7 @@ void Staged::meet(const Call& call, Stage& stage, std::int64_t count) {
     case Collective::all_gather:
       return host_->all_gather(data, *hosts_);
     case Collective::all_to_all:
-      return host_->all_to_all(data, {stage.received.get(), data.dtype, count}, *hosts_);
+      return host_->all_to_all(data, {buffer.received.get(), data.dtype, count}, *hosts_);
     case Collective::broadcast:
       return host_->broadcast(data, call.peer, *hosts_);
     case Collective::send:

@@ -16,7 +16,7 @@ namespace trainctl {
 
 namespace {
 
-// What one rank offers another: the receiver takes it and says so.
+// Data that one rank sends to another: the receiver copies it and counts it as taken.
 struct Mailbox {
   std::atomic<std::uint64_t> offered{0};
   std::atomic<std::uint64_t> taken{0};
@@ -28,12 +28,12 @@ struct Member {
   int key;
 };
 
-// What the ranks of one communicator share.
-struct Company {
-  explicit Company(std::vector<int> ranks)
+// The state that the ranks of one communicator share.
+struct SharedState {
+  explicit SharedState(std::vector<int> ranks)
       : world_ranks(std::move(ranks)),
         base(allocate_host(size() * HostGroup::base_bytes())),
-        mail(static_cast<std::size_t>(size()) * size()),
+        mailboxes(static_cast<std::size_t>(size()) * size()),
         members(size()),
         successors(size()) {}
 
@@ -43,35 +43,35 @@ struct Company {
     for (int rank = 0; rank < size(); ++rank) all.push_back(base.get() + rank * HostGroup::base_bytes());
     return all;
   }
-  Mailbox& mailbox(int from, int to) { return mail[static_cast<std::size_t>(from) * size() + to]; }
+  Mailbox& mailbox(int from, int to) { return mailboxes[static_cast<std::size_t>(from) * size() + to]; }
 
   std::vector<int> world_ranks;
   Memory base;
-  std::vector<Mailbox> mail;
+  std::vector<Mailbox> mailboxes;
   SameProcess addresses;
   std::atomic<bool> aborted{false};
   // For split().
   std::vector<Member> members;
-  std::vector<std::shared_ptr<Company>> successors;
+  std::vector<std::shared_ptr<SharedState>> successors;
 };
 
 class ThreadRank final : public QueuedCommunicator {
  public:
-  ThreadRank(std::shared_ptr<Company> company, int rank)
-      : company_(std::move(company)),
+  ThreadRank(std::shared_ptr<SharedState> shared, int rank)
+      : shared_(std::move(shared)),
         rank_(rank),
-        group_(rank, company_->bases(), company_->world_ranks, company_->addresses, true, nullptr) {}
+        group_(rank, shared_->bases(), shared_->world_ranks, shared_->addresses, true, nullptr) {}
 
   int rank() const override { return rank_; }
-  int size() const override { return company_->size(); }
+  int size() const override { return shared_->size(); }
   std::string_view name() const override { return "threads"; }
   Memory allocate(std::int64_t bytes) override { return allocate_host(bytes); }
   std::unique_ptr<Communicator> split(int color, int key) override;
 
   [[noreturn]] void abort(int exit_code) override {
-    company_->aborted.store(true);
+    shared_->aborted.store(true);
     group_.leave();
-    throw Error(ErrorKind::peer, format("rank {} aborted with exit code {}", company_->world_ranks[rank_], exit_code));
+    throw Error(ErrorKind::peer, format("rank {} aborted with exit code {}", shared_->world_ranks[rank_], exit_code));
   }
 
  private:
@@ -85,7 +85,7 @@ class ThreadRank final : public QueuedCommunicator {
   void receive_now(const Call& call);
   void wait_for(const Call& call, const std::atomic<std::uint64_t>& counter, std::uint64_t value);
 
-  std::shared_ptr<Company> company_;
+  std::shared_ptr<SharedState> shared_;
   int rank_;
   HostGroup group_;
 };
@@ -93,8 +93,8 @@ class ThreadRank final : public QueuedCommunicator {
 void ThreadRank::wait_for(const Call& call, const std::atomic<std::uint64_t>& counter, std::uint64_t value) {
   SpinWait waiting(deadline(), true);
   while (counter.load(std::memory_order_acquire) < value) {
-    const int peer = company_->world_ranks[call.peer];
-    if (company_->aborted) throw Error(ErrorKind::peer, format("{}: a rank has given up", describe(call)));
+    const int peer = shared_->world_ranks[call.peer];
+    if (shared_->aborted) throw Error(ErrorKind::peer, format("{}: a rank has given up", describe(call)));
     if (!waiting.wait()) {
       throw Error(ErrorKind::peer,
                   format("{}: rank {} did not arrive within {} ms", describe(call), peer, deadline().count()));
@@ -103,7 +103,7 @@ void ThreadRank::wait_for(const Call& call, const std::atomic<std::uint64_t>& co
 }
 
 void ThreadRank::send_now(const Call& call) {
-  Mailbox& box = company_->mailbox(rank_, call.peer);
+  Mailbox& box = shared_->mailbox(rank_, call.peer);
   box.data = call.data;
   const std::uint64_t number = box.offered.load(std::memory_order_relaxed) + 1;
   box.offered.store(number, std::memory_order_release);
@@ -111,7 +111,7 @@ void ThreadRank::send_now(const Call& call) {
 }
 
 void ThreadRank::receive_now(const Call& call) {
-  Mailbox& box = company_->mailbox(call.peer, rank_);
+  Mailbox& box = shared_->mailbox(call.peer, rank_);
   const std::uint64_t number = box.taken.load(std::memory_order_relaxed) + 1;
   wait_for(call, box.offered, number);
   require(box.data.dtype == call.data.dtype && box.data.count == call.data.count,
@@ -121,26 +121,26 @@ void ThreadRank::receive_now(const Call& call) {
 }
 
 std::unique_ptr<Communicator> ThreadRank::split(int color, int key) {
-  const auto meet = [this] { group_.run({.kind = Collective::barrier}, deadline()); };
-  Company& company = *company_;
-  company.members[rank_] = {color, key};
-  meet();
+  const auto synchronize = [this] { group_.run({.kind = Collective::barrier}, deadline()); };
+  SharedState& shared = *shared_;
+  shared.members[rank_] = {color, key};
+  synchronize();
   std::vector<int> same;
   for (int rank = 0; rank < size(); ++rank) {
-    if (company.members[rank].color == color) same.push_back(rank);
+    if (shared.members[rank].color == color) same.push_back(rank);
   }
   std::stable_sort(same.begin(), same.end(),
-                   [&](int a, int b) { return company.members[a].key < company.members[b].key; });
+                   [&](int a, int b) { return shared.members[a].key < shared.members[b].key; });
   if (same.front() == rank_) {
     std::vector<int> world_ranks;
-    for (int rank : same) world_ranks.push_back(company.world_ranks[rank]);
-    company.successors[rank_] = std::make_shared<Company>(std::move(world_ranks));
+    for (int rank : same) world_ranks.push_back(shared.world_ranks[rank]);
+    shared.successors[rank_] = std::make_shared<SharedState>(std::move(world_ranks));
   }
-  meet();
-  std::shared_ptr<Company> successor = company.successors[same.front()];
+  synchronize();
+  std::shared_ptr<SharedState> successor = shared.successors[same.front()];
   const int rank = static_cast<int>(std::find(same.begin(), same.end(), rank_) - same.begin());
-  meet();
-  company.successors[rank_].reset();
+  synchronize();
+  shared.successors[rank_].reset();
   return std::make_unique<ThreadRank>(std::move(successor), rank);
 }
 
@@ -149,9 +149,9 @@ std::unique_ptr<Communicator> ThreadRank::split(int color, int key) {
 std::vector<std::unique_ptr<Communicator>> thread_communicators(int ranks) {
   std::vector<int> world_ranks(ranks);
   std::iota(world_ranks.begin(), world_ranks.end(), 0);
-  const auto company = std::make_shared<Company>(std::move(world_ranks));
+  const auto shared = std::make_shared<SharedState>(std::move(world_ranks));
   std::vector<std::unique_ptr<Communicator>> all;
-  for (int rank = 0; rank < ranks; ++rank) all.push_back(std::make_unique<ThreadRank>(company, rank));
+  for (int rank = 0; rank < ranks; ++rank) all.push_back(std::make_unique<ThreadRank>(shared, rank));
   return all;
 }
 

@@ -14,7 +14,7 @@
 namespace trainctl {
 namespace {
 
-constexpr int looks_before_judging = 10;
+constexpr int updates_before_warning = 10;
 constexpr double behind = 0.1;
 
 std::string joined(const std::vector<std::string>& words) {
@@ -25,22 +25,22 @@ std::string joined(const std::vector<std::string>& words) {
 
 }  // namespace
 
-bool GpuComparison::suffers_from_power_cap(const GpuSample& sample) {
+bool GpuComparison::is_slowed_by_power_cap(const GpuSample& sample) {
   const GpuReading& reading = sample.reading;
   const bool is_slow =
       (reading.throttled & GpuReading::power_cap) != 0 && reading.clock_mhz < (1 - behind) * reading.max_clock_mhz;
-  int& looks = slow_looks_[sample.rank];
-  looks = is_slow ? looks + 1 : 0;
-  return looks >= looks_before_judging;
+  int& updates = slow_updates_[sample.rank];
+  updates = is_slow ? updates + 1 : 0;
+  return updates >= updates_before_warning;
 }
 
-std::vector<std::string> GpuComparison::look(std::span<const GpuSample> samples) {
+std::vector<std::string> GpuComparison::update(std::span<const GpuSample> samples) {
   std::vector<std::string> warnings;
   for (const GpuSample& sample : samples) {
     std::vector<std::string> words;
-    const std::uint64_t passed_over = suffers_from_power_cap(sample) ? 0 : GpuReading::power_cap;
+    const std::uint64_t passed_over = is_slowed_by_power_cap(sample) ? 0 : GpuReading::power_cap;
     for (const std::string& word : throttle_words(sample.reading.throttled & ~passed_over)) {
-      if (said_.insert({sample.rank, word}).second) words.push_back(word);
+      if (warned_.insert({sample.rank, word}).second) words.push_back(word);
     }
     if (words.empty()) continue;
     const std::string clock =
@@ -51,14 +51,14 @@ std::vector<std::string> GpuComparison::look(std::span<const GpuSample> samples)
   }
   if (sums_.size() != samples.size()) {
     sums_.assign(samples.begin(), samples.end());
-    looks_ = 1;
+    updates_ = 1;
     return warnings;
   }
   for (std::size_t i = 0; i < samples.size(); ++i) {
     sums_[i].reading.clock_mhz += samples[i].reading.clock_mhz;
     sums_[i].reading.utilization += samples[i].reading.utilization;
   }
-  if (++looks_ < looks_before_judging) return warnings;
+  if (++updates_ < updates_before_warning) return warnings;
   compare(warnings, "clock", &GpuReading::clock_mhz, 1, "MHz");
   compare(warnings, "utilisation", &GpuReading::utilization, 100, "%");
   return warnings;
@@ -69,18 +69,19 @@ void GpuComparison::compare(std::vector<std::string>& warnings, const char* what
   for (const GpuSample& sum : sums_) {
     std::vector<double> others;
     for (const GpuSample& other : sums_) {
-      if (other.rank != sum.rank && !std::isnan(other.reading.*value)) others.push_back(other.reading.*value / looks_);
+      if (other.rank != sum.rank && !std::isnan(other.reading.*value))
+        others.push_back(other.reading.*value / updates_);
     }
     if (others.empty()) continue;
-    const double own = sum.reading.*value / looks_;
+    const double own = sum.reading.*value / updates_;
     const double usual = median(others);
-    if (!(own < (1 - behind) * usual) || !said_.insert({sum.rank, what}).second) continue;  // NaN is not behind
+    if (!(own < (1 - behind) * usual) || !warned_.insert({sum.rank, what}).second) continue;  // NaN is not behind
     warnings.push_back(format("the GPU of rank {} lags behind the others: {} {:.0f} {}, theirs {:.0f} {}", sum.rank,
                               what, scale * own, unit, scale * usual, unit));
   }
 }
 
-// What a rank tells the others.
+// The values that a rank sends to the others.
 struct GpuWatch::Row {
   GpuReading reading;
   std::int64_t is_known = 0;
@@ -116,7 +117,7 @@ void GpuWatch::step(std::int64_t step) {
     if (rows[rank].is_known != 0) samples_.push_back({static_cast<int>(rank), rows[rank].reading});
   }
   if (world_.rank() != 0) return;
-  for (const std::string& warning : comparison_.look(samples_)) log::warning(warning);
+  for (const std::string& warning : comparison_.update(samples_)) log::warning(warning);
 }
 
 GpuSummary GpuWatch::summary() {

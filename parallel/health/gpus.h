@@ -16,37 +16,38 @@
 
 namespace trainctl {
 
-// Finds what is to be said of the ranks' GPUs, each thing once.
+// Compares the ranks' GPUs, and finds what is to be warned of, each thing once.
 class GpuComparison {
  public:
-  // New warnings after one more look at the GPUs: one is throttled, or has run behind the others by more than a tenth,
-  // in clock or utilisation, on average over the looks so far (from the tenth on). A GPU at its power limit, where busy
-  // ones belong, is throttled once that has kept its clock more than a tenth below the highest for ten looks.
-  std::vector<std::string> look(std::span<const GpuSample> samples);
+  // Takes a new sample of each GPU. Returns new warnings: a GPU is throttled, or has run behind the others by more than
+  // a tenth, in clock or utilisation, on average over the updates so far (from the tenth on). A GPU at its power limit,
+  // which is normal for a busy one, counts as throttled once its clock was more than a tenth below the highest for ten
+  // updates.
+  std::vector<std::string> update(std::span<const GpuSample> samples);
 
  private:
-  bool suffers_from_power_cap(const GpuSample& sample);
+  bool is_slowed_by_power_cap(const GpuSample& sample);
   void compare(std::vector<std::string>& warnings, const char* what, double GpuReading::*value, double scale,
                const char* unit);
 
-  std::set<std::pair<int, std::string>> said_;  // rank, what
-  std::map<int, int> slow_looks_;               // of a rank: in a row, at the power limit and with a low clock
-  std::vector<GpuSample> sums_;                 // of clock and utilisation
-  int looks_ = 0;
+  std::set<std::pair<int, std::string>> warned_;  // rank, what
+  std::map<int, int> slow_updates_;               // of a rank: in a row, at the power limit and with a low clock
+  std::vector<GpuSample> sums_;                   // of clock and utilisation
+  int updates_ = 0;
 };
 
 class GpuWatch {
  public:
-  // Of all ranks, together. `monitor`: of this rank's GPU; null: nothing tells of it.
+  // On all ranks together. `monitor` reads this rank's GPU; null where it cannot be read.
   GpuWatch(std::unique_ptr<GpuMonitor> monitor, Communicator& world, Stream& stream, std::int64_t log_every);
 
   // At every step, by all ranks alike: now and then, with a multiple of log_every, they exchange what their monitors
   // saw last, and rank 0 warns of what is to be said. The interval is rank 0's, and travels with its values.
   void step(std::int64_t step);
-  // As of the last exchange; ranks of whose GPU nothing is known are missing.
+  // The samples of the last exchange; ranks whose GPU cannot be read are missing.
   std::span<const GpuSample> samples() const { return samples_; }
 
-  // Of the whole run and all ranks. Collective.
+  // Sums up the whole run over all ranks. Collective.
   GpuSummary summary();
 
  private:

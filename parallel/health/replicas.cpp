@@ -27,7 +27,7 @@ std::string name_of(const std::vector<int>& ranks) {
   return text;
 }
 
-// What is to be said about a tensor, given its hash on every rank; empty where all are equal.
+// Describes how a tensor differs between ranks, given its hash on every rank; empty where all are equal.
 std::string finding(const std::string& name, const std::vector<std::int64_t>& hashes) {
   std::map<std::int64_t, std::vector<int>> holders;
   for (std::size_t rank = 0; rank < hashes.size(); ++rank) holders[hashes[rank]].push_back(static_cast<int>(rank));

@@ -22,10 +22,10 @@ struct Cores {
   int online = 1;             // of the whole host
 };
 
-// Those of this host. What cannot be read counts as unlimited.
+// Finds the cores of this host. A limit that cannot be read counts as none.
 Cores find_cores(const Variables& variables);
 
-// What one rank of a host works with.
+// The threads and processors of one rank of a host.
 struct CoreShare {
   int threads = 1;              // for computation
   std::vector<int> processors;  // to bind to; empty: stay as it is

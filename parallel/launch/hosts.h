@@ -51,7 +51,7 @@ struct SlurmJob {
   int nodes() const { return static_cast<int>(slots.size()); }
 };
 
-// Nothing outside a job.
+// The SLURM job of this process; nothing outside a job.
 std::optional<SlurmJob> find_slurm_job(const Variables& variables);
 
 }  // namespace trainctl

@@ -26,7 +26,7 @@ struct ClusterOptions {
   std::map<std::string, int> hosts;  // slots by name
   Path hostfile;
 
-  std::chrono::milliseconds patience() const {
+  std::chrono::milliseconds deadline() const {
     return std::chrono::milliseconds(static_cast<std::int64_t>(timeout.value * 1e3));
   }
 

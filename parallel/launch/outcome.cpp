@@ -72,8 +72,8 @@ std::string host_of(const std::string& text) {
   return "";
 }
 
-// The first lines that tell a reader something.
-std::string essence(const std::string& text) {
+// The first lines that are neither empty nor locations in OpenMPI's source.
+std::string first_lines(const std::string& text) {
   constexpr int most = 3;
   std::istringstream lines(text);
   std::string all;
@@ -147,8 +147,9 @@ RankStatus final_status(const std::optional<RankStatus>& status, const std::stri
   if (!cause.empty()) return {peer_failed, cause};
   if (mpirun_code != 1 && is_ours(mpirun_code)) return {mpirun_code, ""};  // 1 is also what mpirun's own errors return
   const std::string said = without_banners(messages);
-  return {peer_failed, said.empty() ? format("mpirun ended with code {} and without a word", mpirun_code)
-                                    : "the ranks could not be run; mpirun says (all of it with -v):\n" + essence(said)};
+  return {peer_failed, said.empty()
+                           ? format("mpirun ended with code {} and without a word", mpirun_code)
+                           : "the ranks could not be run; mpirun says (all of it with -v):\n" + first_lines(said)};
 }
 
 }  // namespace trainctl

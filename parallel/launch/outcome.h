@@ -9,7 +9,7 @@
 
 namespace trainctl {
 
-// What mpirun says when it takes a run down.
+// The cause that mpirun names when it takes a run down.
 struct MpirunReport {
   std::optional<int> rank;       // that ended first
   std::optional<int> exit_code;  // its exit code or that of its MPI_Abort
@@ -26,7 +26,7 @@ MpirunReport read_report(std::string_view messages);
 // none.
 std::optional<RankStatus> find_shortage(const std::string& text);
 
-// What the supervisor ends with: the exit code, and what the user has not read yet ("" where nothing is left to say).
+// The status that the supervisor ends with; its message is empty where the user has read it already.
 // The ranks' status decides; without it mpirun's messages, in the user's terms; where these say nothing known, their
 // first words. `mpirun_code` is what mpirun returned, 128 + n where signal n killed it.
 RankStatus final_status(const std::optional<RankStatus>& status, const std::string& messages, int mpirun_code);

@@ -69,7 +69,8 @@ std::string host_list(const LaunchPlan& plan) {
   return list;
 }
 
-// What ranks on other hosts would not see: our own settings, threads, libraries, and what the config names.
+// Forwards variables that ranks on other hosts lack: our own settings, threads, libraries, and those that the config
+// names.
 void forward_variables(LaunchPlan& plan, const LaunchRequest& request) {
   std::set<std::string> names = {"OMP_NUM_THREADS", "LD_LIBRARY_PATH"};
   for (const auto& [name, value] : request.variables.all()) {
@@ -157,7 +158,7 @@ LaunchRequest launch_request(const ClusterOptions& options, const LaunchFlags& f
   request.variables = Variables::of_process();
   request.ranks = stated_ranks(options, flags.ranks);
   request.communication = options.communication;
-  request.patience = options.patience();
+  request.start_timeout = options.deadline();
   if (!flags.hosts.empty()) {
     request.hosts = parse_hosts(flags.hosts);
   } else if (!options.hostfile.empty()) {
@@ -185,7 +186,7 @@ LaunchRequest launch_request(const ClusterOptions& options, const LaunchFlags& f
 LaunchPlan plan_launch(const LaunchRequest& request) {
   LaunchPlan plan;
   plan.hosts = request.hosts;
-  plan.patience = request.patience;
+  plan.start_timeout = request.start_timeout;
   plan.ranks = count_ranks(request);
   plan.one_host = plan.hosts.empty() ? plan.ranks == 1 || !request.slurm || request.slurm->nodes() == 1
                                      : plan.hosts.size() == 1 && is_local(plan.hosts.front().name, request.this_host);

@@ -21,7 +21,7 @@ struct LaunchRequest {
   Cores cores;   // of this host
   int gpus = 0;  // of this host; 0: ranks compute on the CPU
   Transport communication = Transport::automatic;
-  std::chrono::milliseconds patience{0};
+  std::chrono::milliseconds start_timeout{0};
   bool root = false;
   Variables variables;                 // of this process
   std::string network;                 // that joins the hosts, where there is one: "10.1.0.0/16"
@@ -47,13 +47,13 @@ LaunchRequest launch_request(const ClusterOptions& options, const LaunchFlags& f
 
 struct LaunchPlan {
   int ranks = 1;
-  std::vector<Host> hosts;                // stated ones; empty: this host, or the nodes of the SLURM job
-  bool one_host = true;                   // all ranks on this host
-  bool first_rank_here = true;            // rank 0 is
-  bool oversubscribed = false;            // more ranks than cores
-  int ranks_here = 1;                     // on this host, as far as it is known
-  int threads = 1;                        // for each rank, on this host
-  std::chrono::milliseconds patience{0};  // how long ranks may take to start; 0: for ever
+  std::vector<Host> hosts;                     // stated ones; empty: this host, or the nodes of the SLURM job
+  bool one_host = true;                        // all ranks on this host
+  bool first_rank_here = true;                 // rank 0 is
+  bool oversubscribed = false;                 // more ranks than cores
+  int ranks_here = 1;                          // on this host, as far as it is known
+  int threads = 1;                             // for each rank, on this host
+  std::chrono::milliseconds start_timeout{0};  // how long ranks may take to start; 0: for ever
   // Where mpirun and its daemons, and ranks, may listen; empty: everywhere. See preload/listen.cpp.
   std::string listen_on, ranks_listen_on;
   std::vector<std::string> mpirun;    // the command up to the program; empty: one rank, in this process

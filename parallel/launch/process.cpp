@@ -30,8 +30,8 @@ std::vector<char*> pointers(std::vector<std::string>& words) {
 }
 
 // Between fork and exec: only calls that are safe in a copy of a process.
-[[noreturn]] void become(const char* program, char** arguments, char** environment, pid_t parent, int output,
-                         int errors, int messages) {
+[[noreturn]] void exec_child(const char* program, char** arguments, char** environment, pid_t parent, int output,
+                             int errors, int messages) {
   setpgid(0, 0);
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (getppid() != parent) _exit(127);
@@ -110,8 +110,8 @@ ChildProcess start_process(const std::vector<std::string>& command, const Variab
     throw Error(ErrorKind::resource, format("{} cannot be started: {}", command.front(), std::strerror(errno)));
   }
   if (pid == 0) {
-    become(words.front().c_str(), const_cast<char**>(argument_pointers.data()),
-           const_cast<char**>(variable_pointers.data()), self, output[1], errors[1], messages[1]);
+    exec_child(words.front().c_str(), const_cast<char**>(argument_pointers.data()),
+               const_cast<char**>(variable_pointers.data()), self, output[1], errors[1], messages[1]);
   }
   setpgid(pid, pid);  // here too: whoever is first
   for (const auto& pipe : {output, errors, messages}) close(pipe[1]);

@@ -1,4 +1,4 @@
-// What a rank does first.
+// The first steps of a rank: checks of its launcher, cores, supervision.
 #pragma once
 
 #include "parallel/launch/situation.h"

@@ -30,7 +30,7 @@ void finish_output() {
 
 int report(const Failure& failure, bool json, const Situation& situation) {
   ignore_requests();
-  if (leave_status(situation.status_file, failure) != StatusLeft::unreachable) return failure.exit_code;
+  if (write_status(situation.status_file, failure) != StatusWritten::unreachable) return failure.exit_code;
   log::error(valid_utf8(failure.message));
   if (!json) return failure.exit_code;
   try {
@@ -42,7 +42,7 @@ int report(const Failure& failure, bool json, const Situation& situation) {
   return failure.exit_code;
 }
 
-std::string farewell(bool json, const Situation& situation) {
+std::string stop_message(bool json, const Situation& situation) {
   if (situation.supervised || situation.rank != 0) return "";
   const std::string words = "stopped at once";
   return json ? failure_json({exit_code(ErrorKind::interrupted), words}) : words + "\n";

@@ -1,4 +1,4 @@
-// What a command says at its end, once: its answer on standard output, or how it failed.
+// Reports how a command ended, once: its answer on standard output, or its failure.
 #pragma once
 
 #include <string>
@@ -16,12 +16,12 @@ void answer(std::string_view text);
 // Sees to it that what was printed through stdio and std::cout has arrived, as answer() does.
 void finish_output();
 
-// Tells how this process failed: to its supervisor where there is one, else on standard error and in the log, and with
-// `json` as a document on standard output. Returns the exit code: that of the failure, or 6 where the document cannot
-// be written.
+// Reports how this process failed: to its supervisor where there is one, else on standard error and in the log, and
+// with `json` as a document on standard output. Returns the exit code: that of the failure, or 6 where the document
+// cannot be written.
 int report(const Failure& failure, bool json, const Situation& situation);
 
-// What a request to stop writes at once, and where: see StopAtOnce.
-std::string farewell(bool json, const Situation& situation);
+// The message of StopAtOnce for a command: a request to stop writes it at once.
+std::string stop_message(bool json, const Situation& situation);
 
 }  // namespace trainctl

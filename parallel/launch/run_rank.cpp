@@ -15,10 +15,10 @@
 namespace trainctl {
 namespace {
 
-int leave_in_order(const Situation& situation, World& world, bool json, const Failure& end) {
+int finish_together(const Situation& situation, World& world, bool json, const Failure& end) {
   if (world.rank() == 0) {
     if (end.message.empty()) {
-      leave_status(situation.status_file, end);
+      write_status(situation.status_file, end);
     } else {
       report(end, json, situation);
     }
@@ -28,7 +28,7 @@ int leave_in_order(const Situation& situation, World& world, bool json, const Fa
 }
 
 // Takes the other ranks down, after this rank's own error.
-[[noreturn]] void leave_alone(const Situation& situation, World& world, bool json, Failure failure) {
+[[noreturn]] void abort_ranks(const Situation& situation, World& world, bool json, Failure failure) {
   const std::string& host = world.hosts()[static_cast<std::size_t>(world.rank())];
   const std::string who = format(" (rank {} on {})", world.rank(), host);
   failure.message += who;
@@ -49,7 +49,7 @@ int run_as_rank(const Situation& situation, bool json, const RankCommand& comman
   require_threads(threads + beside);
   World world;
   require_world_size(situation, world.size());
-  if (world.rank() == 0 && situation.supervised) say_ready(situation.status_file);
+  if (world.rank() == 0 && situation.supervised) mark_ready(situation.status_file);
   if (world.rank() != 0) {
     log::set_level(log::Level::warning);
     log::set_prefix(format("rank {}", world.rank()));
@@ -62,14 +62,14 @@ int run_as_rank(const Situation& situation, bool json, const RankCommand& comman
     require_stated_ranks(situation, command.stated_ranks);
     const int code = work(context);
     finish_output();
-    return leave_in_order(situation, world, json, {code});
+    return finish_together(situation, world, json, {code});
   } catch (const CollectiveError&) {
-    return leave_in_order(situation, world, json, failure_of(std::current_exception()));
+    return finish_together(situation, world, json, failure_of(std::current_exception()));
   } catch (...) {
     failure = failure_of(std::current_exception());
   }
-  if (world.size() == 1) return leave_in_order(situation, world, json, failure);
-  leave_alone(situation, world, json, std::move(failure));
+  if (world.size() == 1) return finish_together(situation, world, json, failure);
+  abort_ranks(situation, world, json, std::move(failure));
 }
 
 }  // namespace trainctl

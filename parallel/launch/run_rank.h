@@ -12,7 +12,7 @@
 
 namespace trainctl {
 
-// What the work of a rank gets.
+// The arguments of a rank's work.
 struct RankContext {
   World& world;
   int threads = 1;
@@ -20,7 +20,7 @@ struct RankContext {
   Cores cores;  // of this host, before this rank took its share
 };
 
-// What a rank was started with.
+// The command that a rank was started with.
 struct RankCommand {
   RankFacts facts;                  // the same on all ranks, or the run ends before its work
   std::optional<int> stated_ranks;  // how many the user wants

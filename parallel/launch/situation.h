@@ -30,7 +30,7 @@ struct Situation {
   bool is_rank() const { return started_by == StartedBy::mpirun || started_by == StartedBy::srun; }
 };
 
-// What the environment says; asks nothing else.
+// Derives the situation from the environment alone.
 Situation find_situation(const Variables& variables);
 
 // Throws Error{config} with the remedy where the processes would not find each other: srun without PMIx, or the mpirun

@@ -15,17 +15,17 @@ std::string log_path(const std::string& status_path) { return status_path + ".lo
 
 }  // namespace
 
-StatusLeft leave_status(const std::string& path, const RankStatus& status) {
-  if (path.empty()) return StatusLeft::unreachable;
+StatusWritten write_status(const std::string& path, const RankStatus& status) {
+  if (path.empty()) return StatusWritten::unreachable;
   const std::string temporary = path + "." + std::to_string(getpid());
   std::ofstream file(temporary);
   file << status.exit_code << '\n' << diagnostics_json(status.errors) << status.message;
   file.close();
-  if (file.fail()) return StatusLeft::unreachable;
+  if (file.fail()) return StatusWritten::unreachable;
   const bool first = link(temporary.c_str(), path.c_str()) == 0;  // fails where there is one already
   const bool another = !first && errno == EEXIST;
   unlink(temporary.c_str());
-  return first ? StatusLeft::yes : another ? StatusLeft::another_was_first : StatusLeft::unreachable;
+  return first ? StatusWritten::yes : another ? StatusWritten::another_was_first : StatusWritten::unreachable;
 }
 
 std::optional<RankStatus> read_status(const std::string& path) {
@@ -42,13 +42,15 @@ std::optional<RankStatus> read_status(const std::string& path) {
   return status;
 }
 
-void say_ready(const std::string& status_path) { std::ofstream(ready_path(status_path)).close(); }
+void mark_ready(const std::string& status_path) { std::ofstream(ready_path(status_path)).close(); }
 
-bool said_ready(const std::string& status_path) { return access(ready_path(status_path).c_str(), F_OK) == 0; }
+bool is_ready(const std::string& status_path) { return access(ready_path(status_path).c_str(), F_OK) == 0; }
 
-void say_log(const std::string& status_path, const std::string& path) { std::ofstream(log_path(status_path)) << path; }
+void write_log_path(const std::string& status_path, const std::string& path) {
+  std::ofstream(log_path(status_path)) << path;
+}
 
-std::string said_log(const std::string& status_path) {
+std::string read_log_path(const std::string& status_path) {
   std::string path;
   std::getline(std::ifstream(log_path(status_path)), path);
   return path;

@@ -15,21 +15,21 @@ constexpr std::array<int, 4> stop_signals = {SIGUSR1, SIGTERM, SIGHUP, SIGINT};
 // A handler reaches nothing else than variables of the whole process.
 volatile sig_atomic_t requested = 0;
 volatile sig_atomic_t interrupted = 0;
-const char* volatile farewell = nullptr;
-volatile std::size_t farewell_size = 0;
-volatile int farewell_descriptor = -1;
+const char* volatile message = nullptr;
+volatile std::size_t message_size = 0;
+volatile int message_descriptor = -1;
 
-[[noreturn]] void leave_at_once() {
-  if (farewell != nullptr && write(farewell_descriptor, farewell, farewell_size) < 0) {  // nobody is left to tell
+[[noreturn]] void exit_at_once() {
+  if (message != nullptr && write(message_descriptor, message, message_size) < 0) {  // nobody is left to tell
   }
   _exit(130);
 }
 
-void end_process(int) { leave_at_once(); }
+void end_process(int) { exit_at_once(); }
 
 void note(int signal) {
   if (signal == SIGINT) {
-    if (interrupted != 0) leave_at_once();
+    if (interrupted != 0) exit_at_once();
     interrupted = 1;
   }
   requested = 1;
@@ -50,16 +50,16 @@ void handle(void (*handler)(int)) {
 
 }  // namespace
 
-StopAtOnce::StopAtOnce(int descriptor, std::string text) : farewell_(std::move(text)) {
-  farewell = farewell_.data();
-  farewell_size = farewell_.size();
-  farewell_descriptor = descriptor;
+StopAtOnce::StopAtOnce(int descriptor, std::string text) : message_(std::move(text)) {
+  message = message_.data();
+  message_size = message_.size();
+  message_descriptor = descriptor;
   handle(end_process);
 }
 
 StopAtOnce::~StopAtOnce() {
   ignore_requests();
-  farewell = nullptr;
+  message = nullptr;
 }
 
 StopRequest::StopRequest() {

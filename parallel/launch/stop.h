@@ -9,17 +9,17 @@
 namespace trainctl {
 
 // The first thing in main. While it lives a request ends the process at once, whatever it does (a blocked read, too),
-// with exit code 130 after `farewell` was written to `descriptor`. SIGHUP stays ignored where nohup ignores it. From
+// with exit code 130 after `message` was written to `descriptor`. SIGHUP stays ignored where nohup ignores it. From
 // its end on requests are ignored: an exit code that is known does not change. One in a process.
 class StopAtOnce {
  public:
-  StopAtOnce(int descriptor, std::string farewell);
+  StopAtOnce(int descriptor, std::string message);
   ~StopAtOnce();
   StopAtOnce(const StopAtOnce&) = delete;
   StopAtOnce& operator=(const StopAtOnce&) = delete;
 
  private:
-  std::string farewell_;
+  std::string message_;
 };
 
 // While it lives requests only set a flag; a second SIGINT ends the process at once, as StopAtOnce says. From its end

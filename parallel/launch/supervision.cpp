@@ -66,7 +66,7 @@ Supervision::Supervision(const Signals& signals, const ChildProcess& mpirun, std
       status_file_(std::move(status_file)),
       first_rank_here_(plan.first_rank_here),
       options_(options),
-      patience_(plan.patience),
+      start_timeout_(plan.start_timeout),
       hosts_(plan.hosts) {
   for (int pipe : {child_.output, child_.errors, child_.messages}) fcntl(pipe, F_SETFL, O_NONBLOCK);
 }
@@ -86,26 +86,26 @@ void Supervision::wait() {
                                       {backlog_.empty() || !shown_ ? -1 : STDERR_FILENO, POLLOUT, 0}}};
     poll(sources.data(), sources.size(), requested_ && !relayed_ ? 20 : 500);
     while (const int signal = signals_.next()) on_signal(signal);
-    pass_output_on();
-    pass_errors_on();
+    forward_output();
+    forward_errors();
     collect_messages();
     if (requested_ && !relayed_) {
-      if (ranks_listen()) {
+      if (ranks_handle_signals()) {
         kill(child_.pid, SIGUSR1);
         relayed_ = true;
       } else if (first_rank_here_ && std::chrono::steady_clock::now() - request_ > start_limit) {
         stopped_at_once_ = true;  // nothing was trained yet
       }
     }
-    if (!ended_ && is_late()) why_not_started_ = describe_lateness();
-    if (!ended_ && (!why_not_started_.empty() || is_stuck())) {
+    if (!ended_ && start_timed_out()) why_not_started_ = describe_start_timeout();
+    if (!ended_ && (!why_not_started_.empty() || mpirun_hangs())) {
       code_ = 1;
       break;
     }
   }
   kill_children();  // whom mpirun has left behind
-  pass_output_on();
-  pass_errors_on();
+  forward_output();
+  forward_errors();
   collect_messages();
   join_log();
 }
@@ -125,7 +125,7 @@ void Supervision::on_signal(int number) {
 
 // From now on what this process logs stands in the run's log, too.
 void Supervision::join_log() {
-  const std::string path = in_log_ ? "" : said_log(status_file_);
+  const std::string path = in_log_ ? "" : read_log_path(status_file_);
   if (path.empty()) return;
   in_log_ = true;
   try {
@@ -144,23 +144,23 @@ void Supervision::reap() {
   }
 }
 
-// Before its ranks await requests the signal would kill them.
-bool Supervision::ranks_listen() const {
+// Whether the ranks handle SIGUSR1 already; before that the signal would kill them.
+bool Supervision::ranks_handle_signals() const {
   constexpr std::chrono::seconds usual_start(5);  // where rank 0 cannot tell
-  return said_ready(status_file_) || (!first_rank_here_ && std::chrono::steady_clock::now() - start_ > usual_start);
+  return is_ready(status_file_) || (!first_rank_here_ && std::chrono::steady_clock::now() - start_ > usual_start);
 }
 
 // mpirun may lock itself up while it cleans up after its last rank (seen in PMIx 4.2's PMIx_server_finalize): once the
 // run is over, by a status or by words of mpirun, and its children have been gone for a while, nothing more will come.
-bool Supervision::is_stuck() {
-  constexpr std::chrono::seconds patience(5);
+bool Supervision::mpirun_hangs() {
+  constexpr std::chrono::seconds limit(5);
   const auto now = std::chrono::steady_clock::now();
   const bool ending = !messages_.empty() || read_status(status_file_).has_value();
   if (!ending || has_children(child_.pid)) last_child_ = now;
-  return now - last_child_ > patience;
+  return now - last_child_ > limit;
 }
 
-// What mpirun counts on standard output when it has taken a run down belongs to its own messages.
+// mpirun counts the processes that it killed on standard output: these lines are moved to its own messages.
 std::string Supervision::without_counts(std::string_view text) {
   std::string rest(text);
   if (rest.find(" total process") == std::string::npos) return rest;
@@ -172,7 +172,7 @@ std::string Supervision::without_counts(std::string_view text) {
   return rest;
 }
 
-void Supervision::pass_output_on() {
+void Supervision::forward_output() {
   const bool open = read_all(child_.output, [this](std::string_view all) {
     const std::string text = without_counts(all);
     if (options_.holds_output) {
@@ -184,13 +184,13 @@ void Supervision::pass_output_on() {
   if (!open) output_closed_ = true;
 }
 
-bool Supervision::is_late() const {
-  return patience_.count() > 0 && first_rank_here_ && std::chrono::steady_clock::now() - start_ > patience_ &&
-         !said_ready(status_file_);
+bool Supervision::start_timed_out() const {
+  return start_timeout_.count() > 0 && first_rank_here_ && std::chrono::steady_clock::now() - start_ > start_timeout_ &&
+         !is_ready(status_file_);
 }
 
 // A remote shell that has not come back has the name of its host among its words.
-std::string Supervision::describe_lateness() const {
+std::string Supervision::describe_start_timeout() const {
   std::string hosts;
   for (const std::vector<std::string>& command : commands_of_children(child_.pid)) {
     for (const Host& host : hosts_) {
@@ -198,12 +198,12 @@ std::string Supervision::describe_lateness() const {
       hosts += (hosts.empty() ? "" : ", ") + host.name;
     }
   }
-  const double seconds = std::chrono::duration<double>(patience_).count();
+  const double seconds = std::chrono::duration<double>(start_timeout_).count();
   return hosts.empty() ? format("the ranks did not start within {:g} s", seconds)
                        : format("no answer from {} within {:g} s", hosts, seconds);
 }
 
-void Supervision::pass_errors_on() {
+void Supervision::forward_errors() {
   constexpr std::size_t enough = 1 << 20;  // training does not wait for a screen that stands still
   const bool open = read_all(child_.errors, [this](std::string_view text) {
     constexpr std::string_view chatter = "mpirun: Forwarding signal 10 to job\n";  // written whole
@@ -216,28 +216,28 @@ void Supervision::pass_errors_on() {
   write_backlog();
 }
 
-// As much as standard error takes without waiting. Where nobody reads it any more the rest is dropped.
+// Writes as much as standard error takes without waiting, and drops the rest where its reader has gone.
 void Supervision::write_backlog() {
-  if (!shown_ && keeps_back()) return;
+  if (!shown_ && holds_errors()) return;
   shown_ = true;
-  constexpr std::size_t piece = 4096;  // a pipe that can be written takes as much
+  constexpr std::size_t chunk = 4096;  // a pipe that can be written takes as much
   while (!backlog_.empty()) {
     pollfd ready{STDERR_FILENO, POLLOUT, 0};
     if (poll(&ready, 1, 0) <= 0 || (ready.revents & (POLLOUT | POLLERR | POLLNVAL | POLLHUP)) == 0) return;
-    const ssize_t written = write(STDERR_FILENO, backlog_.data(), std::min(piece, backlog_.size()));
+    const ssize_t written = write(STDERR_FILENO, backlog_.data(), std::min(chunk, backlog_.size()));
     backlog_.erase(0, written > 0 ? static_cast<std::size_t>(written) : backlog_.size());
   }
 }
 
-// Ranks that start take a moment: what they print then is shown with what comes after, or when that lasts too long.
-bool Supervision::keeps_back() const {
-  constexpr std::chrono::seconds patience(10);
+// Standard error is held while the ranks start, up to a limit of time and size.
+bool Supervision::holds_errors() const {
+  constexpr std::chrono::seconds limit(10);
   constexpr std::size_t enough = 1 << 18;
-  return first_rank_here_ && backlog_.size() < enough && std::chrono::steady_clock::now() - start_ < patience &&
-         !said_ready(status_file_);
+  return first_rank_here_ && backlog_.size() < enough && std::chrono::steady_clock::now() - start_ < limit &&
+         !is_ready(status_file_);
 }
 
-void Supervision::show_kept_back() {
+void Supervision::show_held_errors() {
   shown_ = true;
   write_backlog();
 }

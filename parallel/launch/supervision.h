@@ -30,17 +30,17 @@ class Signals {
   int descriptor_ = -1;
 };
 
-// What a supervisor does for its ranks.
+// How a supervisor treats its ranks.
 struct SupervisionOptions {
   // A request to stop reaches the ranks; else it ends them at once, since they keep nothing.
   bool stops_in_order = true;
-  // What the ranks write to standard output is kept for the caller, not passed on.
+  // The ranks' standard output is collected for the caller instead of being passed on.
   bool holds_output = false;
 };
 
 class Supervision {
  public:
-  // Of a running mpirun. Where rank 0 is on this host, it will say_ready, and has plan.patience to do so.
+  // Supervises a running mpirun. Where rank 0 is on this host, it must call mark_ready() within plan.start_timeout.
   Supervision(const Signals& signals, const ChildProcess& mpirun, std::string status_file, const LaunchPlan& plan,
               const SupervisionOptions& options);
   ~Supervision();  // no child is left
@@ -57,23 +57,23 @@ class Supervision {
   const std::string& output() const { return output_; }      // what is held
   int output_error() const { return output_error_; }         // errno of standard output, or 0
   const std::string& messages() const { return messages_; }  // mpirun's own
-  // What ranks, or rather MPI and the loader in them, printed to standard error before they said that they are ready:
-  // kept back, in case that they never are. Nobody has seen it yet.
-  std::string_view kept_back() const { return shown_ ? std::string_view() : backlog_; }
-  void show_kept_back();
+  // Standard error of the ranks (in fact of MPI and the loader) from before they were ready: it is held, since it
+  // explains why they never become ready. Empty once it has been shown.
+  std::string_view held_errors() const { return shown_ ? std::string_view() : backlog_; }
+  void show_held_errors();
   int mpirun_code() const { return code_; }  // 128 + n where signal n ended it
 
  private:
   void on_signal(int number);
   void reap();
-  bool ranks_listen() const;
-  bool is_stuck();
-  bool is_late() const;
-  std::string describe_lateness() const;
-  bool keeps_back() const;
+  bool ranks_handle_signals() const;
+  bool mpirun_hangs();
+  bool start_timed_out() const;
+  std::string describe_start_timeout() const;
+  bool holds_errors() const;
   std::string without_counts(std::string_view text);
-  void pass_output_on();
-  void pass_errors_on();
+  void forward_output();
+  void forward_errors();
   void write_backlog();
   void collect_messages();
   void join_log();
@@ -83,7 +83,7 @@ class Supervision {
   std::string status_file_;
   bool first_rank_here_;
   SupervisionOptions options_;
-  std::chrono::milliseconds patience_;
+  std::chrono::milliseconds start_timeout_;
   std::vector<Host> hosts_;
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
   std::chrono::steady_clock::time_point last_child_ = start_;  // when mpirun was last seen with one
@@ -99,10 +99,10 @@ class Supervision {
   int code_ = 0;
   int output_error_ = 0;
   std::string output_;
-  std::string backlog_;  // of standard error, while its reader is slow or it is kept back
+  std::string backlog_;  // standard error that is held, or that its reader has not taken yet
   std::string messages_;
   std::string why_not_started_;
-  bool shown_ = false;  // of what comes on standard error, and what was kept back of it
+  bool shown_ = false;  // standard error is passed on as it comes; before, it is held
 };
 
 }  // namespace trainctl

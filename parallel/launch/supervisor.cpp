@@ -1,4 +1,4 @@
-// Composes mpirun's command and surroundings, and concludes how the run ended.
+// Composes mpirun's command and environment, and derives how the run ended.
 #include "parallel/launch/supervisor.h"
 
 #include <sys/ioctl.h>
@@ -162,24 +162,24 @@ Supervised run_supervised(const LaunchPlan& plan, const std::vector<std::string>
   Supervision supervision(signals, start_process(words, environment), status_file, plan, options);
   supervision.wait();
   if (supervision.stopped_at_once()) {
-    supervision.show_kept_back();
+    supervision.show_held_errors();
     return {{exit_code(ErrorKind::interrupted), "stopped at once"}, ""};
   }
   if (!supervision.why_not_started().empty()) {
-    supervision.show_kept_back();
+    supervision.show_held_errors();
     const Error error(ErrorKind::peer, supervision.why_not_started(),
                       "`ssh HOST mpirun --version` must work for each host without a password; see cluster.timeout");
     return {{exit_code(error.kind()), error.what()}, ""};
   }
   const std::optional<RankStatus> status = read_status(status_file);
-  const std::string said = supervision.messages() + std::string(supervision.kept_back());
+  const std::string said = supervision.messages() + std::string(supervision.held_errors());
   const std::optional<RankStatus> shortage =
       status || supervision.mpirun_code() == 0 ? std::nullopt : find_shortage(said);
   // An error of ours explains what MPI said while the ranks started.
-  const bool explained = shortage || (status && !status->message.empty() && !supervision.kept_back().empty());
+  const bool explained = shortage || (status && !status->message.empty() && !supervision.held_errors().empty());
   if (explained || (!status && supervision.mpirun_code() != 0)) log::debug("mpirun and the ranks said:\n" + said);
   if (shortage) return {*shortage, ""};
-  if (!explained) supervision.show_kept_back();
+  if (!explained) supervision.show_held_errors();
   RankStatus end = final_status(status, supervision.messages(), supervision.mpirun_code());
   if (const int error = supervision.output_error(); error != 0 && error != EPIPE && end.exit_code == 0) {
     end = {exit_code(ErrorKind::resource),

@@ -10,9 +10,9 @@
 //     if (!plan.mpirun.empty()) return supervise(plan, {own_path(), argv[1], ...});
 //   }
 //   const int threads = prepare_rank(situation, variables);  // StopAtOnce lives since the start of main
-//   MPI, then: require_world_size(situation, size); if (rank == 0 && situation.supervised) say_ready(status_file);
+//   MPI, then: require_world_size(situation, size); if (rank == 0 && situation.supervised) mark_ready(status_file);
 //   StopRequest stop; train, polling stop.pending();
-//   at the end, and before an abort: leave_status(status_file, {code, message}).
+//   at the end, and before an abort: write_status(status_file, {code, message}).
 #pragma once
 
 #include <string>

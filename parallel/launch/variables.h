@@ -18,7 +18,7 @@ class Variables {
   explicit Variables(Map values) : values_(std::move(values)) {}
   Variables(std::initializer_list<Map::value_type> values) : values_(values) {}
 
-  // Those of this process.
+  // The environment of this process.
   static Variables of_process();
 
   bool has(std::string_view name) const { return values_.find(name) != values_.end(); }
@@ -33,7 +33,7 @@ class Variables {
   Map values_;
 };
 
-// What the supervisor tells its ranks.
+// Variables that the supervisor sets for its ranks.
 inline constexpr std::string_view status_file_variable = "TRAINCTL_STATUS_FILE";   // path, see status.h
 inline constexpr std::string_view columns_variable = "TRAINCTL_TERMINAL_COLUMNS";  // set where the user has one
 inline constexpr std::string_view terminal_variable = "TRAINCTL_TERMINAL";         // and rank 0 reaches it: its path

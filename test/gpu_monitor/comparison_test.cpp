@@ -26,7 +26,7 @@ std::vector<GpuSample> at_clocks(const std::vector<double>& clocks) {
 std::vector<std::string> said(GpuComparison& comparison, const std::vector<GpuSample>& samples, int looks) {
   std::vector<std::string> all;
   for (int look = 0; look < looks; ++look) {
-    for (const std::string& warning : comparison.look(samples)) all.push_back(warning);
+    for (const std::string& warning : comparison.update(samples)) all.push_back(warning);
   }
   return all;
 }

@@ -28,25 +28,25 @@ TEST_CASE("the first status counts, and comes back as it was") {
   const RankStatus status{3,
                           "line one\n  line two: ü\n",
                           {{{"a.yaml", 3, 4}, "line one", {"b.yaml", 5, 6}, "two"}, {{}, "no \"place\"", {}, ""}}};
-  CHECK(leave_status(path, status) == StatusLeft::yes);
+  CHECK(write_status(path, status) == StatusWritten::yes);
   CHECK(read_status(path) == status);
-  CHECK(leave_status(path, {0, ""}) == StatusLeft::another_was_first);
+  CHECK(write_status(path, {0, ""}) == StatusWritten::another_was_first);
   CHECK(read_status(path) == status);
   CHECK(std::distance(fs::directory_iterator(folder.path), fs::directory_iterator()) == 1);
-  CHECK(leave_status("", status) == StatusLeft::unreachable);
-  CHECK(leave_status("/nonexistent/status", status) == StatusLeft::unreachable);
-  CHECK(leave_status(folder.path + "/empty", {0, ""}) == StatusLeft::yes);
+  CHECK(write_status("", status) == StatusWritten::unreachable);
+  CHECK(write_status("/nonexistent/status", status) == StatusWritten::unreachable);
+  CHECK(write_status(folder.path + "/empty", {0, ""}) == StatusWritten::yes);
   CHECK(read_status(folder.path + "/empty") == RankStatus{0, ""});
 }
 
 TEST_CASE("ranks say once that they listen") {
   const Folder folder;
-  CHECK_FALSE(said_ready(folder.path + "/status"));
-  say_ready(folder.path + "/status");
-  CHECK(said_ready(folder.path + "/status"));
-  CHECK(said_log(folder.path + "/status").empty());
-  say_log(folder.path + "/status", "/runs/a b/log.txt");
-  CHECK(said_log(folder.path + "/status") == "/runs/a b/log.txt");
+  CHECK_FALSE(is_ready(folder.path + "/status"));
+  mark_ready(folder.path + "/status");
+  CHECK(is_ready(folder.path + "/status"));
+  CHECK(read_log_path(folder.path + "/status").empty());
+  write_log_path(folder.path + "/status", "/runs/a b/log.txt");
+  CHECK(read_log_path(folder.path + "/status") == "/runs/a b/log.txt");
 }
 
 TEST_CASE("a scratch folder goes with its owner, and so do those of owners that were killed") {

@@ -29,7 +29,7 @@ struct Rank {
 
   Rank() {
     require_world_size(situation, mpi.size());
-    if (mpi.rank() == 0) say_ready(situation.status_file);
+    if (mpi.rank() == 0) mark_ready(situation.status_file);
     if (!variables.has("LAUNCH_TEST_FOLDER")) return;
     const std::string path = variables.text("LAUNCH_TEST_FOLDER") + "/rank-" + std::to_string(mpi.rank());
     std::ofstream(path + ".new") << getpid() << '\n';
@@ -40,7 +40,7 @@ struct Rank {
 
   // All ranks leave together.
   [[noreturn]] void leave(const RankStatus& status) {
-    if (mpi.rank() == 0) leave_status(situation.status_file, status);
+    if (mpi.rank() == 0) write_status(situation.status_file, status);
     mpi.finalize();
     _exit(status.exit_code);
   }
@@ -101,7 +101,7 @@ TEST_CASE("rank of which number 1 has an error", "[.rank]") {
   Rank rank;
   const auto world = mpi_communicator(rank.mpi);
   if (rank.mpi.rank() == 1) {
-    leave_status(rank.situation.status_file, {3, "image.jpg cannot be decoded"});
+    write_status(rank.situation.status_file, {3, "image.jpg cannot be decoded"});
     world->abort(3);
   }
   for (;;) rank.run_on();
@@ -116,13 +116,13 @@ TEST_CASE("rank that ends without a word", "[.rank]") {
 TEST_CASE("rank that sees its peer go", "[.rank]") {
   Rank rank;
   if (rank.mpi.rank() == 1) raise(SIGKILL);
-  leave_status(rank.situation.status_file, {5, "no answer from rank 1"});
+  write_status(rank.situation.status_file, {5, "no answer from rank 1"});
   for (;;) rank.run_on();
 }
 
 TEST_CASE("rank that leaves mpirun stuck", "[.rank]") {
   Rank rank;
-  if (rank.mpi.rank() == 0) leave_status(rank.situation.status_file, {3, "the data ends"});
+  if (rank.mpi.rank() == 0) write_status(rank.situation.status_file, {3, "the data ends"});
   std::this_thread::sleep_for(std::chrono::milliseconds(200));  // until the other has said that it runs
   kill(getppid(), SIGSTOP);
   _exit(3);

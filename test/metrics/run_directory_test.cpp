@@ -124,7 +124,7 @@ TEST_CASE("a run directory is found without being touched, and claimed") {
     RunDirectory run(request(config("128")));  // without a checkpoint nothing is lost by another config
     CHECK(run.path() == "runs/digits");
     CHECK_FALSE(run.resumes());
-    CHECK(contains(run.remark(), "starts anew"));
+    CHECK(contains(run.notice(), "starts anew"));
     CHECK(fs::exists("runs/digits/metrics.jsonl"));
     run.claim(config("128"));
     CHECK_FALSE(fs::exists("runs/digits/metrics.jsonl"));
@@ -143,7 +143,7 @@ TEST_CASE("a run directory is found without being touched, and claimed") {
   {
     const RunDirectory run(request(config("128", "epochs: 9")));
     CHECK(run.path() == "runs/digits-2");
-    CHECK(contains(run.remark(), "runs/digits holds a finished run"));
+    CHECK(contains(run.notice(), "runs/digits holds a finished run"));
     CHECK_FALSE(fs::exists("runs/digits-2"));
   }
   make_run(config("128"), "", "failed");
@@ -193,7 +193,7 @@ TEST_CASE("a finished stated run goes on where more is asked for") {
   make_run(config("64"), "mine", "completed");
   RunDirectory more(request(config("64", "epochs: 7"), "mine"));
   CHECK(more.resumes());
-  CHECK(contains(more.remark(), "goes on"));
+  CHECK(contains(more.notice(), "goes on"));
 }
 
 TEST_CASE("directories that cannot be are errors of a kind, and leave nothing") {
@@ -213,14 +213,14 @@ TEST_CASE("directories that cannot be are errors of a kind, and leave nothing") 
     CHECK(contains(text, "cannot "));
     CHECK(kind == ErrorKind::resource);
     kind = {};
-    failure_of([&] { rehearse_run_directory(path); }, &kind);
+    failure_of([&] { probe_run_directory(path); }, &kind);
     CHECK(kind == ErrorKind::resource);
     CHECK(entries_of(".") == 2);
   }
-  rehearse_run_directory("deep/er/run");
+  probe_run_directory("deep/er/run");
   CHECK(entries_of(".") == 2);
   fs::create_directory("there");
-  rehearse_run_directory("there");
+  probe_run_directory("there");
   CHECK(entries_of("there") == 0);
 }
 

@@ -1,4 +1,4 @@
-// What the program finds in this shared library.
+// The entry point that the program looks up in this shared library.
 #include "core/backend/cuda/cuda_backend.h"
 #include "core/backend/cuda/runtime/device.h"
 #include "core/backend/cuda/runtime/versions.h"

@@ -27,7 +27,7 @@ using Clock = std::chrono::steady_clock;
 
 // How long a clean end waits for the peers'; how long the others may take to say that they are there; and how long the
 // end of this process may take once the communicator is dead.
-constexpr milliseconds farewell{5000};
+constexpr milliseconds finalize_timeout{5000};
 constexpr milliseconds roll_call{3000};
 constexpr milliseconds grace{30000};
 
@@ -111,12 +111,12 @@ class Nccl final : public Communicator, private cuda::Watch {
   // Queues a call: queue(communicator, stream) calls NCCL.
   template <class Queue>
   void submit(const Call& call, Stream& stream, Queue queue);
-  void settle(ncclResult_t result, std::string_view what);
+  void wait_until_queued(ncclResult_t result, std::string_view what);
   void look(milliseconds waited) override;
-  std::string words(ncclResult_t result) const;
-  std::string who_is_missing();
-  void let_go();
-  [[noreturn]] void die(const std::string& reason);
+  std::string error_text(ncclResult_t result) const;
+  std::string describe_missing_ranks();
+  void abort_in_background();
+  [[noreturn]] void fail(const std::string& reason);
 
   std::shared_ptr<const NcclLibrary> library_;
   std::unique_ptr<Communicator> host_;
@@ -126,7 +126,7 @@ class Nccl final : public Communicator, private cuda::Watch {
   std::shared_ptr<cuda::Waits> waits_;  // null before the first call
   ncclComm_t ranks_ = nullptr;          // null: dead
   RegisteredMemory registered_;
-  Memory beat_;  // what a barrier sums
+  Memory barrier_value_;  // what a barrier sums
   Call last_;
   std::string reason_;                                                                    // of its death
   std::shared_ptr<std::atomic<bool>> left_ = std::make_shared<std::atomic<bool>>(false);  // this object is gone
@@ -134,18 +134,18 @@ class Nccl final : public Communicator, private cuda::Watch {
 
 void Nccl::connect() {
   host_->set_deadline(deadline_);
-  beat_ = backend_.allocate(size_of(DType::int32));
+  barrier_value_ = backend_.allocate(size_of(DType::int32));
   ncclUniqueId id{};
   if (rank() == 0) {
     const ncclResult_t result = library_->get_unique_id(&id);
-    if (result != ncclSuccess) throw Error(ErrorKind::resource, format("ncclGetUniqueId: {}", words(result)));
+    if (result != ncclSuccess) throw Error(ErrorKind::resource, format("ncclGetUniqueId: {}", error_text(result)));
   }
   host_->broadcast({&id, DType::uint8, sizeof id}, 0, host_stream_);
   host_stream_.synchronize();
   ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
   config.blocking = 0;
-  settle(library_->init_rank(&ranks_, size(), id, rank(), &config), "connecting the GPUs");
-  // What cannot work comes to light here, before anything is recorded.
+  wait_until_queued(library_->init_rank(&ranks_, size(), id, rank(), &config), "connecting the GPUs");
+  // A call that cannot work fails here, before anything is recorded.
   const auto stream = backend_.asynchronous_stream();
   barrier(*stream);
   stream->synchronize();
@@ -176,14 +176,14 @@ Nccl::~Nccl() {
   if (ranks_ == nullptr) return;
   ncclResult_t state = std::uncaught_exceptions() > 0 ? ncclInternalError : library_->finalize(ranks_);
   const auto start = Clock::now();
-  while (state == ncclInProgress && Clock::now() - start < farewell) {
+  while (state == ncclInProgress && Clock::now() - start < finalize_timeout) {
     sched_yield();
     if (library_->get_async_error(ranks_, &state) != ncclSuccess) state = ncclInternalError;
   }
   if (state == ncclSuccess) {
     library_->destroy(ranks_);
   } else {
-    let_go();
+    abort_in_background();
   }
 }
 
@@ -261,7 +261,7 @@ void Nccl::receive(View data, int peer, Stream& stream) {
 
 void Nccl::barrier(Stream& stream) {
   submit({.kind = Collective::barrier}, stream, [&](ncclComm_t ranks, cudaStream_t on) {
-    return library_->all_reduce(beat_.get(), beat_.get(), 1, ncclInt32, ncclSum, ranks, on);
+    return library_->all_reduce(barrier_value_.get(), barrier_value_.get(), 1, ncclInt32, ncclSum, ranks, on);
   });
 }
 
@@ -275,22 +275,22 @@ void Nccl::submit(const Call& call, Stream& stream, Queue queue) {
     waits_->add(*this);
   }
   last_ = call;
-  settle(queue(ranks_, on.get()), name_of(call.kind));
+  wait_until_queued(queue(ranks_, on.get()), name_of(call.kind));
 }
 
 // Until NCCL has queued everything on its stream, or is connected.
-void Nccl::settle(ncclResult_t result, std::string_view what) {
+void Nccl::wait_until_queued(ncclResult_t result, std::string_view what) {
   const auto start = Clock::now();
   while (result == ncclInProgress) {
     const ncclResult_t asked = library_->get_async_error(ranks_, &result);
     if (asked != ncclSuccess) result = asked;
     if (result != ncclInProgress) break;
     if (deadline_.count() > 0 && Clock::now() - start > deadline_) {
-      die(format("{}: not done after {} s: {}", what, deadline_.count() * 1e-3, who_is_missing()));
+      fail(format("{}: not done after {} s: {}", what, deadline_.count() * 1e-3, describe_missing_ranks()));
     }
     sched_yield();
   }
-  if (result != ncclSuccess) die(format("{}: {}", what, words(result)));
+  if (result != ncclSuccess) fail(format("{}: {}", what, error_text(result)));
 }
 
 void Nccl::look(milliseconds waited) {
@@ -298,20 +298,21 @@ void Nccl::look(milliseconds waited) {
   ncclResult_t state = ncclSuccess;
   const ncclResult_t asked = library_->get_async_error(ranks_, &state);
   if (asked != ncclSuccess) state = asked;
-  if (state != ncclSuccess && state != ncclInProgress) die(format("NCCL: {}; {}", words(state), who_is_missing()));
+  if (state != ncclSuccess && state != ncclInProgress)
+    fail(format("NCCL: {}; {}", error_text(state), describe_missing_ranks()));
   if (deadline_.count() == 0 || waited < deadline_) return;
-  die(format("waited {} s for the GPU; the last call to the peers was {}: {}", deadline_.count() * 1e-3,
-             describe(last_), who_is_missing()));
+  fail(format("waited {} s for the GPU; the last call to the peers was {}: {}", deadline_.count() * 1e-3,
+              describe(last_), describe_missing_ranks()));
 }
 
-std::string Nccl::words(ncclResult_t result) const {
+std::string Nccl::error_text(ncclResult_t result) const {
   const char* detail = ranks_ == nullptr ? nullptr : library_->last_error(ranks_);
   const bool more = detail != nullptr && *detail != 0;
   return format("{}{}{}", library_->error_string(result), more ? ": " : "", more ? detail : "");
 }
 
 // NCCL does not know whom it waits for. Ranks that wait come here at about the same time; one that hangs does not.
-std::string Nccl::who_is_missing() {
+std::string Nccl::describe_missing_ranks() {
   host_->set_deadline(deadline_.count() > 0 ? std::min(deadline_, roll_call) : roll_call);
   try {
     host_->barrier(host_stream_);
@@ -324,15 +325,15 @@ std::string Nccl::who_is_missing() {
 
 // Ends the kernels that wait for peers. NCCL's abort may itself wait, for graphs to be destroyed above all: this thread
 // does not wait for it.
-void Nccl::let_go() {
+void Nccl::abort_in_background() {
   registered_.forget();
   std::thread([library = library_, ranks = std::exchange(ranks_, nullptr)] { library->abort(ranks); }).detach();
 }
 
-// What is on its way up frees device memory, which waits for kernels: should one of them not end, the process does.
-void Nccl::die(const std::string& reason) {
+// Unwinding frees device memory, which waits for kernels: where one of them does not end, the process is ended.
+void Nccl::fail(const std::string& reason) {
   reason_ = reason;
-  if (ranks_ != nullptr) let_go();
+  if (ranks_ != nullptr) abort_in_background();
   std::thread([reason, left = left_] {
     std::this_thread::sleep_for(grace);
     if (*left) return;

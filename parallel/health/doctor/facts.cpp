@@ -24,7 +24,8 @@ namespace trainctl {
 namespace fs = std::filesystem;
 namespace {
 
-// Where a run's directory would be made, as rank 0 has prepared it: ranks that share the folder see a file in it.
+// The folder in which a run's directory would be made. Rank 0 has put a file there, which ranks that share the folder
+// see.
 struct RunFolder {
   std::string folder;
   std::string mark;
@@ -60,7 +61,7 @@ Json run_folder(const RunFolder& folder) {
 }
 
 // The GPUs that the driver has, and how each reaches the others: "NVLink", "P2P" or "host".
-void ask_driver(Json& facts) {
+void add_driver_facts(Json& facts) {
   facts["driver"] = {{"version", nullptr}, {"why", ""}};
   facts["gpus"] = Json::array();
   facts["links"] = Json::array();
@@ -94,7 +95,7 @@ void ask_driver(Json& facts) {
 }
 
 // The CUDA interpreter, its libraries, and which GPUs it shows to this process.
-void ask_cuda(Json& facts, int local_rank) {
+void add_cuda_facts(Json& facts, int local_rank) {
   const LoadedCudaModule loaded = load_cuda_module();
   facts["cuda"] = {{"module", loaded.module != nullptr}, {"why", loaded.why}, {"libraries", Json::array()}};
   facts["gpu"] = nullptr;
@@ -138,9 +139,9 @@ std::string rank_facts(int rank, int local_rank, const std::string& host, int co
       {"shared_memory_free_bytes", free_bytes("/dev/shm")},
       {"locked_memory_limit_bytes", locked_memory_limit()},
       {"run_directory", run_folder(folder)}};
-  ask_driver(facts);
+  add_driver_facts(facts);
   try {
-    ask_cuda(facts, local_rank);
+    add_cuda_facts(facts, local_rank);
   } catch (const Error& error) {
     facts["cuda"]["why_no_gpu"] = error.what();
   }

@@ -1,4 +1,4 @@
-// What the doctor finds on the machines of a run, as JSON: the fields are in facts.cpp.
+// The facts that the doctor gathers on the machines of a run, as JSON: the fields are in facts.cpp.
 #pragma once
 
 #include <string>

@@ -26,7 +26,7 @@ std::string major_of(const std::string& version) {
   return digit == std::string::npos ? "" : version.substr(digit, version.find('.', digit) - digit);
 }
 
-void look_at_host(const Json& f, std::size_t ranks_here, bool several_hosts, Problems& problems) {
+void check_host(const Json& f, std::size_t ranks_here, bool several_hosts, Problems& problems) {
   const std::string host = f["host"];
   const std::string built = f["mpi"]["built"], found = f["mpi"]["found"];
   if (major_of(built) != major_of(found)) {
@@ -59,8 +59,8 @@ void look_at_host(const Json& f, std::size_t ranks_here, bool several_hosts, Pro
   }
 }
 
-// Of one host. A power cap is where a busy GPU belongs.
-void look_at_throttling(const std::vector<Json>& facts, const std::string& host, Problems& problems) {
+// Reports throttled GPUs of one host. A power cap is no problem: busy GPUs run at theirs.
+void check_throttling(const std::vector<Json>& facts, const std::string& host, Problems& problems) {
   for (const HostGpu& gpu : gpus_of_host(facts, host)) {
     for (const Json& reason : gpu.facts.value("throttled", Json::array())) {
       if (reason == "power cap") continue;
@@ -88,7 +88,7 @@ Problem no_gpu(const Json& f, bool stops) {
 }
 
 // The GPU that the rank computes on.
-void look_at_own_gpu(const Json& f, Problems& problems) {
+void check_own_gpu(const Json& f, Problems& problems) {
   for (const Json& gpu : f["gpus"]) {
     if (gpu["uuid"] != f["gpu"] || text(gpu.value("why_not", Json())).empty()) continue;
     problems.push_back({true, format("rank {} on {}", f["rank"].get<int>(), text(f["host"])), text(gpu["why_not"]),
@@ -96,8 +96,8 @@ void look_at_own_gpu(const Json& f, Problems& problems) {
   }
 }
 
-// What cuDNN does without.
-void look_at_nvrtc(const Json& f, Problems& problems) {
+// cuDNN works without NVRTC, but more slowly.
+void check_nvrtc(const Json& f, Problems& problems) {
   for (const Json& library : f["cuda"]["libraries"]) {
     if (library["name"] != "NVRTC" || !text(library["found"]).empty()) continue;
     problems.push_back({false, f["host"],
@@ -106,8 +106,8 @@ void look_at_nvrtc(const Json& f, Problems& problems) {
   }
 }
 
-void look_at_gpus(const std::vector<Json>& facts, const std::string& device, const std::string& communication,
-                  Problems& problems) {
+void check_gpus(const std::vector<Json>& facts, const std::string& device, const std::string& communication,
+                Problems& problems) {
   std::set<std::string> hosts_without, hosts_with;
   std::map<std::string, int> owner;  // of a GPU, by host and UUID
   std::set<std::string> models;
@@ -122,8 +122,8 @@ void look_at_gpus(const std::vector<Json>& facts, const std::string& device, con
       continue;
     }
     ++with;
-    look_at_own_gpu(f, problems);
-    if (hosts_with.insert(f["host"]).second) look_at_nvrtc(f, problems);
+    check_own_gpu(f, problems);
+    if (hosts_with.insert(f["host"]).second) check_nvrtc(f, problems);
     for (const Json& gpu : f["gpus"]) {
       if (gpu["uuid"] == f["gpu"]) models.insert(gpu["name"]);
     }
@@ -165,8 +165,8 @@ std::vector<Problem> find_problems(const std::vector<Json>& facts, const std::st
   std::set<std::string> seen;
   for (const Json& f : facts) {
     if (!seen.insert(f["host"]).second) continue;
-    look_at_host(f, ranks_of[f["host"]], ranks_of.size() > 1, problems);
-    look_at_throttling(facts, f["host"], problems);
+    check_host(f, ranks_of[f["host"]], ranks_of.size() > 1, problems);
+    check_throttling(facts, f["host"], problems);
     if (f["version"] != facts.front()["version"]) {
       problems.push_back({true, f["host"],
                           format("trainctl {}, but {} on {}", text(f["version"]), text(facts.front()["version"]),
@@ -174,7 +174,7 @@ std::vector<Problem> find_problems(const std::vector<Json>& facts, const std::st
                           "install the same version everywhere"});
     }
   }
-  if (device != "cpu") look_at_gpus(facts, device, communication, problems);
+  if (device != "cpu") check_gpus(facts, device, communication, problems);
   return problems;
 }
 

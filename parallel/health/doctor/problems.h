@@ -1,4 +1,4 @@
-// What is wrong with the machines of a run, from the facts that its ranks found.
+// Derives the problems of a run's machines from the facts that its ranks found.
 #pragma once
 
 #include <string>

@@ -1,0 +1,110 @@
+// The doctor's rules: the problems that it derives from facts, and the GPUs of a host from those of its ranks.
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/base/format.h"
+#include "core/base/json.h"
+#include "parallel/health/doctor/gpus.h"
+#include "parallel/health/doctor/problems.h"
+#include "test/catch.h"
+
+using namespace trainctl;
+
+namespace {
+
+bool contains(const std::string& text, std::string_view part) { return text.find(part) != std::string::npos; }
+
+// Facts of a rank on a host where all is well.
+Json well(int rank, const std::string& host, const std::string& gpu) {
+  return {{"rank", rank},
+          {"host", host},
+          {"version", "1.0"},
+          {"mpi", {{"built", "Open MPI 4.1.4"}, {"found", "Open MPI v4.1.6"}, {"mpirun", "/usr/bin/mpirun"}}},
+          {"shared_memory_free_bytes", 1 << 30},
+          {"locked_memory_limit_bytes", nullptr},
+          {"run_directory", {{"path", "/data"}, {"writable", true}, {"shared", true}, {"free_bytes", 1e12}}},
+          {"driver", {{"version", "580"}, {"why", ""}}},
+          {"cuda", {{"module", true}, {"why", ""}, {"libraries", Json::array()}, {"why_no_nccl", ""}}},
+          {"gpus", {{{"name", "H100"}, {"uuid", gpu}, {"throttled", Json::array()}}}},
+          {"gpu", gpu}};
+}
+
+std::vector<Problem> problems(const std::vector<Json>& facts, const std::string& device = "auto") {
+  return find_problems(facts, device, "auto");
+}
+
+}  // namespace
+
+TEST_CASE("GPUs of ranks that see one each make one table") {
+  std::vector<Json> facts;
+  for (int rank = 0; rank < 3; ++rank) {
+    Json f = well(rank, "a", format("G{}", rank));
+    f["gpus"] = Json::array();
+    for (int other = 0; other < 4; ++other) {
+      f["gpus"].push_back({{"name", "H100"}, {"uuid", format("G{}", other)}, {"visible", other == rank}});
+    }
+    f["links"] = Json(4, Json{"NVLink", "NVLink", "NVLink", "NVLink"});
+    facts.push_back(f);
+  }
+  facts.push_back(well(3, "a", "G2"));  // it sees this one alone, from its container
+  facts.push_back(well(4, "b", "G9"));
+  const std::vector<HostGpu> gpus = gpus_of_host(facts, "a");
+  REQUIRE(gpus.size() == 4);
+  CHECK(gpus[0].ranks == "0");
+  CHECK(gpus[2].ranks == "2, 3");
+  CHECK(gpus[1].visible);
+  CHECK_FALSE(gpus[3].visible);
+  CHECK(gpus[1].links == std::vector<std::string>{"NVLink", "-", "NVLink", "NVLink"});
+  CHECK(gpus_of_host(facts, "b").size() == 1);
+  // Of GPUs that no rank sees together nothing is known.
+  CHECK(gpus_of_host({well(0, "a", "G0"), well(1, "a", "G1")}, "a")[0].links == std::vector<std::string>{"-", "?"});
+}
+
+TEST_CASE("a GPU without kernels stops a run, a missing NVRTC does not") {
+  Json old = well(0, "a", "G0");
+  old["gpus"][0]["why_not"] = "Tesla T4 has compute capability 7.5; this trainctl needs 8.0 or later";
+  const auto too_old = problems({old});
+  REQUIRE(too_old.size() == 1);
+  CHECK(too_old[0].stops_a_run);
+  CHECK(contains(too_old[0].message, "7.5"));
+  CHECK(problems({old}, "cpu").empty());
+
+  Json without = well(0, "a", "G0");
+  without["cuda"]["libraries"].push_back({{"name", "NVRTC"}, {"built", ""}, {"found", ""}});
+  const auto no_compiler = problems({without});
+  REQUIRE(no_compiler.size() == 1);
+  CHECK_FALSE(no_compiler[0].stops_a_run);
+  CHECK(contains(no_compiler[0].message, "NVRTC"));
+}
+
+TEST_CASE("problems of several hosts are found from their facts") {
+  CHECK(problems({well(0, "a", "G0"), well(1, "a", "G1"), well(2, "b", "G2")}).empty());
+
+  const auto shared = problems({well(0, "a", "G0"), well(1, "a", "G0")});
+  REQUIRE(shared.size() == 1);
+  CHECK_FALSE(shared[0].stops_a_run);
+  CHECK(contains(shared[0].message, "as rank 0 does"));
+  CHECK(find_problems({well(0, "a", "G0"), well(1, "a", "G0")}, "cuda", "nccl")[0].stops_a_run);
+
+  Json without = well(1, "b", "");
+  without["gpu"] = nullptr;
+  without["gpus"] = Json::array();
+  without["driver"]["why"] = "no NVIDIA driver";
+  const auto some = problems({well(0, "a", "G0"), without});
+  REQUIRE(some.size() == 1);
+  CHECK(some[0].stops_a_run);
+  CHECK(contains(some[0].message, "1 of 2 ranks have a GPU"));
+  CHECK(problems({without, without}).empty());  // auto: all compute on the CPU
+  CHECK(problems({without}, "cuda")[0].stops_a_run);
+
+  Json other = well(1, "b", "G1");
+  other["version"] = "1.1";
+  other["mpi"]["found"] = "Open MPI v5.0.1";
+  other["run_directory"] = {{"path", "/data"}, {"writable", false}, {"shared", false}, {"free_bytes", 1e12}};
+  std::vector<std::string> said;
+  for (const Problem& problem : problems({well(0, "a", "G0"), other})) said.push_back(problem.message);
+  CHECK(said == std::vector<std::string>{"trainctl is built with Open MPI 4.1.4, but Open MPI v5.0.1 is found",
+                                         "/data cannot be written", "/data is not the folder that rank 0 has",
+                                         "trainctl 1.1, but 1.0 on a"});
+}
