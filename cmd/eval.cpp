@@ -3,16 +3,18 @@
 #include <filesystem>
 
 #include "cmd/job.h"
-#include "cmd/restore.h"
 #include "cmd/subcommands.h"
 #include "core/base/format.h"
 #include "core/base/json.h"
 #include "core/base/json_fwd.h"
 #include "core/base/log.h"
+#include "io/checkpoint/load.h"
 #include "io/loader/data.h"
 #include "io/metrics/find_run.h"
 #include "parallel/launch/report.h"
 #include "parallel/trainer/evaluate.h"
+#include "parallel/trainer/part_plan.h"
+#include "parallel/trainer/restore.h"
 
 namespace trainctl {
 namespace {
@@ -78,8 +80,10 @@ int evaluate_checkpoint(const RunSpec& spec, const EvalOptions& options, RankCon
 
   Engine& engine = job.engine();
   engine.download();
-  if (world.rank() == 0) restore(*checkpoint, engine.weights(), {}, options.common.config);
-  broadcast_tensors(engine, world.communicator(), device.host);
+  RestoreSource stored;
+  if (checkpoint) stored = {&checkpoint->snapshot, checkpoint->path, options.common.config};
+  const SnapshotPlan plan = plan_snapshot(engine.weights(), {}, world.communicator(), device.host);
+  restore_weights(stored, plan.weights, engine.weights(), world.communicator(), device.host);
   engine.upload();
 
   const std::int64_t batch = spec.train.global_batch(world.size());

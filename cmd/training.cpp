@@ -4,14 +4,15 @@
 #include <filesystem>
 
 #include "cmd/job.h"
-#include "cmd/restore.h"
 #include "core/backend/gpu_peaks.h"
 #include "core/base/format.h"
 #include "core/base/log.h"
 #include "core/base/version.h"
 #include "core/spec/units.h"
 #include "io/checkpoint/atomic_file.h"
+#include "io/checkpoint/load.h"
 #include "io/checkpoint/store.h"
+#include "io/checkpoint/writer.h"
 #include "io/loader/data.h"
 #include "io/metrics/fan_out.h"
 #include "io/metrics/metrics_jsonl.h"
@@ -22,6 +23,9 @@
 #include "parallel/launch/status.h"
 #include "parallel/launch/stop.h"
 #include "parallel/trainer/initial_weights.h"
+#include "parallel/trainer/restore.h"
+#include "parallel/trainer/resume.h"
+#include "parallel/trainer/snapshot_saver.h"
 #include "parallel/trainer/trainer.h"
 #include "parallel/trainer/training_plan.h"
 
@@ -58,8 +62,7 @@ RunFiles open_run_files(const RunSpec& spec, const TrainingRequest& request) {
 void claim_directory(RunFiles& files, const RunSpec& spec, const TrainingRequest& request, const Node& config) {
   files.directory->claim(config);
   if (!files.directory->notice().empty()) log::info(files.directory->notice());
-  files.store = std::make_unique<CheckpointStore>(files.directory->path(),
-                                                  StorePolicy{spec.checkpoint.keep, spec.checkpoint.weights_only});
+  files.store = std::make_unique<CheckpointStore>(files.directory->path(), StorePolicy{spec.checkpoint.keep});
   files.sink = std::make_unique<MetricsFanOut>();
   files.sink->add(std::make_unique<MetricsJsonl>(files.directory->metrics_path(), spec.log.every));
   const ProgressStyle style = request.quiet ? ProgressStyle::none : request.progress;
@@ -67,8 +70,9 @@ void claim_directory(RunFiles& files, const RunSpec& spec, const TrainingRequest
 }
 
 // Where a rank that shares the run directory with rank 0 logs: all its lines go to logs/rank-N.log, what matters of
-// them to log.txt. The supervisor learns where that is. `path` is rank 0's run directory, "" on the others.
-void join_log(const std::string& path, RankContext& context, Stream& stream) {
+// them to log.txt. The supervisor learns where that is. `path` is rank 0's run directory, "" on the others. Returns
+// whether this rank shares it.
+bool join_log(const std::string& path, RankContext& context, Stream& stream) {
   namespace fs = std::filesystem;
   World& world = context.world;
   const std::string absolute = path.empty() ? "" : fs::absolute(path).string();
@@ -77,12 +81,13 @@ void join_log(const std::string& path, RankContext& context, Stream& stream) {
   const std::string holder = broadcast_text(own, 0, world.communicator(), stream);
   if (world.rank() == 0) {
     if (context.situation.supervised) write_log_path(context.situation.status_file, directory + "/log.txt");
-    return;
+    return true;
   }
-  if (holder.empty() || lock_holder(directory) != holder) return;  // another host, with folders of its own
+  if (holder.empty() || lock_holder(directory) != holder) return false;  // another host, with folders of its own
   create_folders(directory + "/logs");
   log::add_file(directory + format("/logs/rank-{}.log", world.rank()), log::Level::debug);
   log::add_file(directory + "/log.txt", log::Level::warning);
+  return true;
 }
 
 StartEvent start_event(const RunSpec& spec, const World& world, const Job& job, const TrainingPlan& plan,
@@ -144,12 +149,17 @@ std::map<std::string, std::string> run_facts(const Job& job, const DataInfo& dat
 }
 
 // Weights on all ranks: those of the checkpoint, or initial ones, which every rank computes alike.
-void fill_engine(const RunSpec& spec, Job& job, const RunFiles& files, bool resumed, const std::string& config_file) {
+void fill_engine(const RunSpec& spec, Job& job, const SnapshotPlan& plan, const RunFiles& files, bool resumed,
+                 const std::string& config_file) {
   Engine& engine = job.engine();
   engine.download();
   initialize_weights(job.program_spec(), spec.seed, engine.weights());
-  if (files.checkpoint) restore(*files.checkpoint, engine.weights(), engine.state(), config_file);
-  if (resumed) broadcast_tensors(engine, job.world().communicator(), job.host_stream());
+  if (resumed) {
+    RestoreSource source;
+    if (files.checkpoint) source = {&files.checkpoint->snapshot, files.checkpoint->path, config_file};
+    restore_weights(source, plan.weights, engine.weights(), job.world().communicator(), job.host_stream());
+    restore_state(source, plan.state, engine.state(), job.world().communicator(), job.host_stream());
+  }
   engine.upload();
 }
 
@@ -188,13 +198,16 @@ int train(const RunSpec& stated, const TrainingRequest& request, RankContext& co
   }
   const std::optional<Snapshot> resumed = broadcast_position(
       files.checkpoint ? std::optional(files.checkpoint->snapshot) : std::nullopt, world.communicator(), device.host);
-  const RunSpec spec = with_global_batch(stated, world.size(), resumed);
+  RunSpec spec = stated;
+  spec.train = with_global_batch(stated.train, world.size(), resumed);
   const std::int64_t batch = *spec.train.batch_size;
   const DataPosition start = resumed ? resumed->position : DataPosition{spec.seed, 0, 0};
 
   const Data data(spec.data, spec.seed, takes_values(spec.train.loss));
   Job job(spec, data.info(), device, world, start, fact(resumed, "kernel_choices"));
-  fill_engine(spec, job, files, resumed.has_value(), request.config_file);
+  const SnapshotPlan snapshots =
+      plan_snapshot(job.engine().weights(), job.engine().state(), world.communicator(), device.host);
+  fill_engine(spec, job, snapshots, files, resumed.has_value(), request.config_file);
   files.checkpoint.reset();  // its memory is no longer needed
 
   TrainingPlan plan = training_plan(
@@ -211,12 +224,15 @@ int train(const RunSpec& stated, const TrainingRequest& request, RankContext& co
     validation = data.evaluation(PartKind::validation, batch, job.rank(), context.threads, job.target_form(),
                                  job.batch_memory(), stop_requested);
   if (files.directory) claim_directory(files, spec, request, with_findings(request.config, data, world.size(), batch));
-  join_log(files.directory ? files.directory->path() : "", context, device.host);
+  const bool shares_directory = join_log(files.directory ? files.directory->path() : "", context, device.host);
   log_memory(job.engine().memory(), *training, validation.get());
   if (world.rank() == 0) {
     for (const std::string& warning : data.info().warnings) log::warning(warning);
   }
-  if (resumed && files.directory) log_resume(spec, plan, *resumed, files.resumed_from);
+  if (resumed && files.directory) {
+    const auto rate = [&spec](const ScheduleTime& time) { return scheduled_rate(spec.train, time); };
+    log_resume(plan, rate, *resumed, files.resumed_from);
+  }
   if (files.sink) files.sink->start(start_event(spec, world, job, plan, resumed, files));
 
   plan.scales_loss = spec.train.precision == Precision::float16;
@@ -227,9 +243,14 @@ int train(const RunSpec& stated, const TrainingRequest& request, RankContext& co
   if (spec.log.gpu && !device.gpu_uuid.empty()) {
     gpus = watch_gpu(device.gpu_uuid, world.communicator(), device.host, plan.log_every);
   }
+  CheckpointWriter writer;
+  SnapshotSaver saver(snapshots,
+                      {shares_directory ? &writer : nullptr, files.store.get(), spec.checkpoint.weights_only},
+                      world.communicator(), device.host);
+  const MeshAxes hosts(world.communicator(), job.rank().mesh);
   Trainer trainer(
-      {job.engine(), world.communicator(), device.host, job.programs(), *training, validation.get(), files.sink.get(),
-       files.store.get(), stop_requested, request.profile_end > 0 ? &profiler : nullptr, gpus.get()},
+      {job.engine(), world.communicator(), hosts.communicators().find(MeshAxis::data), device.host, job.programs(), saver, *training,
+       validation.get(), files.sink.get(), stop_requested, request.profile_end > 0 ? &profiler : nullptr, gpus.get()},
       plan);
   if (resumed) trainer.resume(*resumed, !names_a_checkpoint(request.resume));
   try {
@@ -240,8 +261,6 @@ int train(const RunSpec& stated, const TrainingRequest& request, RankContext& co
       if (files.directory) write_file(files.directory->path() + "/timeline.json", timeline);
     }
     if (files.sink) {
-      job.engine().download();
-      end.weights_sha256 = weights_sha256(job.engine().weights());
       files.sink->end(end);
       if (request.json) answer(end_line(end));
     }

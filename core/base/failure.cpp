@@ -19,12 +19,6 @@ Failure failure(ErrorKind kind, const std::string& message) {
   return {exit_code(kind), message, {{Place{}, message, Place{}, ""}}};
 }
 
-// The text behind its place.
-std::string without_place(const Error& error) {
-  const std::string text = error.what(), place = to_string(error.place()) + ": ";
-  return place != ": " && text.starts_with(place) ? text.substr(place.size()) : text;
-}
-
 bool is_shortage(const std::error_code& code) {
   if (code.category() != std::generic_category() && code.category() != std::system_category()) return false;
   for (int number : {ENOSPC, EDQUOT, ENOMEM, EMFILE, ENFILE, EFBIG, EROFS, EAGAIN, EIO}) {
@@ -80,6 +74,11 @@ Place read_place(const Json& json) {
 }
 
 }  // namespace
+
+std::string without_place(const Error& error) {
+  const std::string text = error.what(), place = to_string(error.place()) + ": ";
+  return place != ": " && text.starts_with(place) ? text.substr(place.size()) : text;
+}
 
 Failure failure_of(const std::exception_ptr& exception) {
   try {

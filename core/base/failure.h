@@ -21,6 +21,9 @@ struct Failure {
 // internal error, whoever threw it.
 Failure failure_of(const std::exception_ptr& exception);
 
+// What an error says, without the place that what() begins with.
+std::string without_place(const Error& error);
+
 // {ok: false, errors: [{file, line, column, message, related}], exit_code}, a line. Always valid JSON.
 std::string failure_json(const Failure& failure);
 

@@ -52,10 +52,8 @@ class AtomicFolder {
   AtomicFolder(const AtomicFolder&) = delete;
   AtomicFolder& operator=(const AtomicFolder&) = delete;
 
-  // A new file in it.
-  OutputFile create(const std::string& name, std::int64_t need) const {
-    return OutputFile(temporary_ + "/" + name, path_, need);
-  }
+  // Where it lies until then, for those who write its files.
+  const std::string& temporary() const { return temporary_; }
   // All files must be finished. A folder of that name is replaced.
   void commit();
 

@@ -9,8 +9,10 @@
 #include <utility>
 
 #include "core/base/error.h"
+#include "core/base/files.h"
 #include "core/base/format.h"
 #include "core/base/json.h"
+#include "core/tensor/extent_json.h"
 #include "io/checkpoint/load.h"
 
 namespace trainctl {
@@ -32,14 +34,11 @@ TensorStatistics statistics_of(const View& view) {
   return result;
 }
 
-std::vector<TensorStatistics> statistics_of(const std::vector<NamedTensor>& tensors, const Manifest::File& file) {
-  require(tensors.size() == file.tensors.size(), "a loaded file has the tensors of its manifest");
-  std::vector<TensorStatistics> all;
-  for (const NamedTensor& tensor : tensors) all.push_back(statistics_of(tensor.view));
+std::map<std::string, TensorStatistics> statistics_of(const std::vector<NamedTensor>& tensors) {
+  std::map<std::string, TensorStatistics> all;
+  for (const NamedTensor& tensor : tensors) all[tensor.name] = statistics_of(tensor.view);
   return all;
 }
-
-std::int64_t bytes_of(const Manifest::Tensor& tensor) { return tensor.shape.count() * size_of(DType::float32); }
 
 Json to_json(const BestResult& best) {
   return {
@@ -62,36 +61,57 @@ std::string facts_text(const std::map<std::string, std::string>& facts) {
   return text;
 }
 
-std::string tensors_text(const Manifest::File& file, const std::vector<TensorStatistics>& statistics) {
-  std::string text = format("\n{}  {}  sha256 {}\n", file.name, byte_text(file.seal.bytes), file.seal.sha256);
+// The files with a content, one line each, and a table of the tensors that they hold together.
+std::string tensors_text(const std::vector<const Manifest::File*>& files,
+                         const std::map<std::string, TensorStatistics>& statistics) {
+  std::string text = files.empty() ? "" : "\n";
+  std::map<std::string_view, const Manifest::Tensor*> tensors;
   std::size_t name_width = 4, shape_width = 5;
-  for (const Manifest::Tensor& tensor : file.tensors) {
-    name_width = std::max(name_width, tensor.name.size());
-    shape_width = std::max(shape_width, to_string(tensor.shape).size());
+  for (const Manifest::File* file : files) {
+    text += format("{}  {}  sha256 {}\n", file->name, byte_text(file->seal.bytes), file->seal.sha256);
+    for (const Manifest::Tensor& tensor : file->tensors) {
+      tensors[tensor.name] = &tensor;
+      name_width = std::max(name_width, tensor.name.size());
+      shape_width = std::max(shape_width, to_string(tensor.shape).size());
+    }
   }
   const auto row = [&](const auto& name, const auto& shape, const auto& mean, const auto& std, const auto& norm) {
     text += format("  {:<{}}  {:>{}}  {:>11}  {:>11}  {:>11}\n", name, name_width, shape, shape_width, mean, std, norm);
   };
-  row("name", "shape", "mean", "std", "norm");
-  for (std::size_t i = 0; i < file.tensors.size(); ++i) {
+  if (!files.empty()) row("name", "shape", "mean", "std", "norm");
+  for (const auto& [name, tensor] : tensors) {
+    const auto found = statistics.find(tensor->name);
     const auto cell = [&](double TensorStatistics::*value) {
-      return statistics.empty() ? std::string("?") : format("{:.4g}", statistics[i].*value);
+      return found == statistics.end() ? std::string("?") : format("{:.4g}", found->second.*value);
     };
-    row(file.tensors[i].name, to_string(file.tensors[i].shape), cell(&TensorStatistics::mean),
-        cell(&TensorStatistics::deviation), cell(&TensorStatistics::norm));
+    row(name, to_string(tensor->shape), cell(&TensorStatistics::mean), cell(&TensorStatistics::deviation),
+        cell(&TensorStatistics::norm));
   }
   return text;
 }
 
+Json to_json(const Manifest::Tensor& tensor, const std::map<std::string, TensorStatistics>& statistics) {
+  Json json{{"name", tensor.name},
+            {"shape", tensor.shape.sizes()},
+            {"dtype", name_of(DType::float32)},
+            {"bytes", tensor.extent.count(tensor.shape) * size_of(DType::float32)},
+            {"xxh3", tensor.xxh3}};
+  if (!tensor.extent.is_whole()) json["extent"] = to_json(tensor.extent);
+  if (const auto found = statistics.find(tensor.name); found != statistics.end()) {
+    json["mean"] = found->second.mean;
+    json["std"] = found->second.deviation;
+    json["norm"] = found->second.norm;
+  }
+  return json;
+}
+
 Inspection inspect_folder(const std::string& path) {
-  Inspection inspection{path, {}, {}, {}};
+  Inspection inspection{path, {}, {}, {}, {}};
   try {
     inspection.manifest = read_manifest(path);
     const LoadedCheckpoint loaded = load_checkpoint(path);
-    for (const Manifest::File& file : inspection.manifest->files) {
-      inspection.statistics.push_back(
-          statistics_of(file.name == weights_file ? loaded.snapshot.weights : loaded.snapshot.state, file));
-    }
+    inspection.weights = statistics_of(loaded.snapshot.weights);
+    inspection.state = statistics_of(loaded.snapshot.state);
   } catch (const Error& failure) {
     if (failure.kind() != ErrorKind::data) throw;
     inspection.problem = failure.what();
@@ -103,8 +123,11 @@ Inspection inspect_folder(const std::string& path) {
 bool is_checkpoint(const std::string& path) {
   std::error_code ignored;
   if (fs::exists(path + "/checkpoints", ignored)) return false;
-  return fs::exists(path + "/" + manifest_file, ignored) || fs::exists(path + "/" + weights_file, ignored) ||
-         fs::is_symlink(path, ignored);
+  if (fs::exists(path + "/" + manifest_file, ignored) || fs::is_symlink(path, ignored)) return true;
+  if (!fs::is_directory(path, ignored)) return false;
+  const std::vector<FolderEntry> entries = list_folder(path);
+  return std::any_of(entries.begin(), entries.end(),
+                     [](const FolderEntry& entry) { return content_of(entry.name).has_value(); });
 }
 
 // Again where the link leads elsewhere meanwhile.
@@ -146,21 +169,11 @@ Json to_json(const Inspection& inspection) {
   json["best"] = manifest.best ? to_json(*manifest.best) : Json();
   json["facts"] = Json(manifest.facts);
   json["files"] = Json::array();
-  for (std::size_t i = 0; i < manifest.files.size(); ++i) {
-    const Manifest::File& file = manifest.files[i];
+  for (const Manifest::File& file : manifest.files) {
     Json tensors = Json::array();
-    for (std::size_t j = 0; j < file.tensors.size(); ++j) {
-      const Manifest::Tensor& tensor = file.tensors[j];
-      tensors.push_back({{"name", tensor.name},
-                         {"shape", tensor.shape.sizes()},
-                         {"dtype", name_of(DType::float32)},
-                         {"bytes", bytes_of(tensor)},
-                         {"xxh3", tensor.xxh3}});
-      if (!inspection.problem.empty()) continue;
-      const TensorStatistics& statistics = inspection.statistics[i][j];
-      tensors.back()["mean"] = statistics.mean;
-      tensors.back()["std"] = statistics.deviation;
-      tensors.back()["norm"] = statistics.norm;
+    const bool weights = content_of(file.name) == SnapshotContent::weights;
+    for (const Manifest::Tensor& tensor : file.tensors) {
+      tensors.push_back(to_json(tensor, weights ? inspection.weights : inspection.state));
     }
     json["files"].push_back(
         {{"name", file.name}, {"bytes", file.seal.bytes}, {"sha256", file.seal.sha256}, {"tensors", tensors}});
@@ -184,10 +197,8 @@ std::string describe(const Inspection& inspection) {
   }
   text += facts_text(manifest.facts);
   text += line("weights", "sha256 " + manifest.weights_sha256);
-  for (std::size_t i = 0; i < manifest.files.size(); ++i) {
-    const bool whole = inspection.problem.empty();
-    text += tensors_text(manifest.files[i], whole ? inspection.statistics[i] : std::vector<TensorStatistics>{});
-  }
+  text += tensors_text(manifest.files_of(SnapshotContent::weights), inspection.weights);
+  text += tensors_text(manifest.files_of(SnapshotContent::state), inspection.state);
   return text + "\n";
 }
 

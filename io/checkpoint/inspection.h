@@ -1,6 +1,7 @@
 // What a checkpoint holds, for people and as JSON, and whether it is whole.
 #pragma once
 
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -21,8 +22,8 @@ struct Inspection {
   std::string path;
   std::optional<Manifest> manifest;  // nothing where it cannot be read
   std::string problem;               // empty: whole
-  // For each file of the manifest and each of its tensors; empty where the checkpoint is damaged.
-  std::vector<std::vector<TensorStatistics>> statistics;
+  // Of whole tensors, by name; empty where the checkpoint is damaged.
+  std::map<std::string, TensorStatistics> weights, state;
 };
 
 // Reads and verifies a checkpoint, by its folder or a link, or all of a run directory, the newest first; what a running

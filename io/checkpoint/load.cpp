@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <filesystem>
+#include <iterator>
 #include <limits>
 #include <system_error>
 #include <utility>
@@ -13,57 +14,11 @@
 #include "core/base/error.h"
 #include "core/base/files.h"
 #include "core/base/format.h"
-#include "core/base/hash.h"
 #include "core/base/log.h"
-#include "io/checkpoint/safetensors.h"
+#include "io/checkpoint/reader.h"
 
 namespace trainctl {
 namespace fs = std::filesystem;
-namespace {
-
-constexpr const char* damaged_remedy = "--resume auto takes the newest whole one";
-
-[[noreturn]] void throw_damaged(const std::string& path, const std::string& why) {
-  throw Error(ErrorKind::data, Place{path}, "the checkpoint is damaged: " + why, damaged_remedy);
-}
-
-// The tensors of a file as views of `data`, compared with what the manifest says of each.
-std::vector<NamedTensor> verify(const std::string& path, const Manifest::File& record, const SafetensorsFile& file,
-                                const FileSeal& seal, std::byte* data) {
-  std::vector<NamedTensor> tensors;
-  for (const Manifest::Tensor& expected : record.tensors) {
-    const StoredTensor* stored = file.header().find(expected.name);
-    if (!stored || stored->shape != expected.shape || stored->dtype != DType::float32) {
-      throw_damaged(path, "tensor '" + expected.name + "' is not as the manifest says");
-    }
-    tensors.push_back({stored->name, stored->shape, {data + stored->begin, stored->dtype, stored->shape.count()}});
-    if (tensor_hash(tensors.back().view) != expected.xxh3) {
-      throw_damaged(path, "tensor '" + expected.name + "' differs from its hash");
-    }
-  }
-  if (seal != record.seal) throw_damaged(path, "it differs from its SHA-256");
-  return tensors;
-}
-
-std::vector<NamedTensor> load_file(const std::string& path, const Manifest::File& record, LoadedCheckpoint& loaded) {
-  std::error_code error;
-  const auto bytes = static_cast<std::int64_t>(fs::file_size(path, error));
-  if (!error && bytes != record.seal.bytes) {
-    throw_damaged(path, format("it has {} bytes instead of {}", bytes, record.seal.bytes));
-  }
-  const SafetensorsFile file(path);
-  loaded.memory.push_back(std::make_unique_for_overwrite<std::byte[]>(static_cast<std::size_t>(file.data_bytes())));
-  std::byte* data = loaded.memory.back().get();
-  const FileSeal seal = file.read_all(data);
-  return verify(path, record, file, seal, data);
-}
-
-}  // namespace
-
-std::string tensor_hash(const View& view) {
-  return format("{:016x}", xxh3(view.data, static_cast<std::size_t>(view.bytes())));
-}
-
 Manifest read_manifest(const std::string& checkpoint) {
   const std::string path = checkpoint + "/" + manifest_file;
   if (!exists(path)) throw Error(ErrorKind::data, Place{checkpoint}, "not a checkpoint: it has no manifest.json");
@@ -81,12 +36,14 @@ LoadedCheckpoint load_checkpoint(const std::string& path) {
   loaded.snapshot.facts = manifest.facts;
   loaded.snapshot.metrics = manifest.metrics;
   loaded.snapshot.best = manifest.best;
-  const Manifest::File* weights = manifest.find(weights_file);
-  if (!weights) throw_damaged(path, "the manifest names no weights");
-  loaded.snapshot.weights = load_file(path + "/" + weights_file, *weights, loaded);
-  if (const Manifest::File* state = manifest.find(state_file)) {
-    loaded.snapshot.state = load_file(path + "/" + state_file, *state, loaded);
-  }
+  if (manifest.files_of(SnapshotContent::weights).empty()) throw_damaged(path, "the manifest names no weights");
+  const auto read = [&](SnapshotContent content) {
+    StoredTensors stored = read_tensors(path, manifest, content);
+    std::move(stored.memory.begin(), stored.memory.end(), std::back_inserter(loaded.memory));
+    return std::move(stored.tensors);
+  };
+  loaded.snapshot.weights = read(SnapshotContent::weights);
+  loaded.snapshot.state = read(SnapshotContent::state);
   if (weights_sha256(loaded.snapshot.weights) != manifest.weights_sha256) {
     throw_damaged(path, "the weights differ from weights_sha256");
   }

@@ -13,7 +13,8 @@
 
 namespace trainctl {
 
-// A checkpoint in memory. The snapshot's views lie in `memory`; its state is empty where only weights were kept.
+// A checkpoint in memory. The snapshot's tensors are whole, however they are stored, and lie in `memory`; its state is
+// empty where only weights were kept.
 struct LoadedCheckpoint {
   std::string path;
   Manifest manifest;
@@ -48,8 +49,5 @@ std::string followed(const std::string& path);
 // The checkpoint folders of a run directory, newest first. One without a readable manifest counts as newest, so that it
 // is not passed over in silence.
 std::vector<CheckpointFolder> newest_checkpoints_first(const std::string& run_directory);
-
-// The hash of a tensor's bytes as manifests hold it: XXH3, 16 hexadecimal digits.
-std::string tensor_hash(const View& view);
 
 }  // namespace trainctl

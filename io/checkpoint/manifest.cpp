@@ -1,6 +1,8 @@
 // Manifests to and from JSON.
 #include "io/checkpoint/manifest.h"
 
+#include <algorithm>
+#include <cctype>
 #include <cmath>
 #include <limits>
 #include <utility>
@@ -9,11 +11,38 @@
 #include "core/base/format.h"
 #include "core/base/hash.h"
 #include "core/base/json.h"
+#include "core/tensor/extent_json.h"
 
 namespace trainctl {
 namespace {
 
-constexpr int format_version = 1;
+constexpr int whole_format = 1;  // each file holds whole tensors, all of one content
+constexpr int parts_format = 2;  // several files hold the tensors of one content, or parts of them
+
+constexpr std::string_view suffix = ".safetensors";
+
+std::string_view stem_of(SnapshotContent content) { return content == SnapshotContent::weights ? "weights" : "state"; }
+
+bool is_number(std::string_view text) {
+  return text.size() >= 5 && text.size() <= 9 &&
+         std::all_of(text.begin(), text.end(), [](unsigned char c) { return std::isdigit(c) != 0; });
+}
+
+// "-00001-of-00004".
+bool is_numbering(std::string_view text) {
+  constexpr std::string_view between = "-of-";
+  const std::size_t middle = text.find(between);
+  return text.starts_with('-') && middle != std::string_view::npos && is_number(text.substr(1, middle - 1)) &&
+         is_number(text.substr(middle + between.size()));
+}
+
+int format_of(const Manifest& manifest) {
+  const auto is_plain = [](const Manifest::File& file) {
+    const auto content = content_of(file.name);
+    return !content || file.name == file_name({*content});
+  };
+  return std::all_of(manifest.files.begin(), manifest.files.end(), is_plain) ? whole_format : parts_format;
+}
 
 // What follows the hashed part.
 std::string seal_of(std::string_view body) {
@@ -23,7 +52,9 @@ std::string seal_of(std::string_view body) {
 Json to_json(const Manifest::File& file) {
   Json tensors = Json::object();
   for (const Manifest::Tensor& tensor : file.tensors) {
-    tensors[tensor.name] = {{"shape", tensor.shape.sizes()}, {"xxh3", tensor.xxh3}};
+    Json& entry = tensors[tensor.name];
+    entry = {{"shape", tensor.shape.sizes()}, {"xxh3", tensor.xxh3}};
+    if (!tensor.extent.is_whole()) entry["extent"] = to_json(tensor.extent);
   }
   return {{"bytes", file.seal.bytes}, {"sha256", file.seal.sha256}, {"tensors", tensors}};
 }
@@ -53,6 +84,23 @@ class ManifestReader {
     return manifest;
   }
 
+  Manifest::File read_file(const std::string& name, const Json& json) const {
+    Manifest::File file{name, {whole(json, "bytes", std::numeric_limits<std::int64_t>::max()), json.at("sha256")}, {}};
+    for (const auto& [tensor, value] : json.at("tensors").items()) {
+      std::vector<std::int64_t> sizes;
+      std::int64_t count = 1;
+      for (const Json& size : value.at("shape")) {
+        sizes.push_back(whole(size, "a tensor's size", 0, largest));
+        if (__builtin_mul_overflow(count, sizes.back(), &count) || count > largest) fail(tensor, value.at("shape"));
+      }
+      const Shape shape(std::move(sizes));
+      const auto extent = extent_from_json(value.value("extent", Json()), shape);
+      if (!extent) fail(tensor + "'s extent", value.at("extent"));
+      file.tensors.push_back({tensor, shape, value.at("xxh3"), *extent});
+    }
+    return file;
+  }
+
  private:
   // More steps, epochs, samples and bytes than any run has; sums and small multiples of such numbers are still exact.
   static constexpr std::int64_t largest = std::int64_t{1} << 53;
@@ -79,20 +127,6 @@ class ManifestReader {
     return {json.at("monitor"), json.at("mode") == "max", value, whole(json, "step", largest)};
   }
 
-  Manifest::File read_file(const std::string& name, const Json& json) const {
-    Manifest::File file{name, {whole(json, "bytes", std::numeric_limits<std::int64_t>::max()), json.at("sha256")}, {}};
-    for (const auto& [tensor, value] : json.at("tensors").items()) {
-      std::vector<std::int64_t> sizes;
-      std::int64_t count = 1;
-      for (const Json& size : value.at("shape")) {
-        sizes.push_back(whole(size, "a tensor's size", 0, largest));
-        if (__builtin_mul_overflow(count, sizes.back(), &count) || count > largest) fail(tensor, value.at("shape"));
-      }
-      file.tensors.push_back({tensor, Shape(std::move(sizes)), value.at("xxh3")});
-    }
-    return file;
-  }
-
   const std::string& path_;
 };
 
@@ -103,18 +137,47 @@ Json to_json(const BestResult& best) {
 
 }  // namespace
 
-const Manifest::File* Manifest::find(std::string_view name) const {
-  for (const File& file : files) {
-    if (file.name == name) return &file;
+std::string file_name(const SnapshotFile& file) {
+  const std::string_view stem = stem_of(file.content);
+  if (file.count == 1) return format("{}{}", stem, suffix);
+  return format("{}-{:05}-of-{:05}{}", stem, file.number, file.count, suffix);
+}
+
+std::optional<SnapshotContent> content_of(std::string_view file_name) {
+  if (!file_name.ends_with(suffix)) return std::nullopt;
+  file_name.remove_suffix(suffix.size());
+  for (const SnapshotContent content : {SnapshotContent::weights, SnapshotContent::state}) {
+    const std::string_view stem = stem_of(content);
+    if (!file_name.starts_with(stem)) continue;
+    const std::string_view rest = file_name.substr(stem.size());
+    if (rest.empty() || is_numbering(rest)) return content;
   }
-  return nullptr;
+  return std::nullopt;
+}
+
+std::vector<const Manifest::File*> Manifest::files_of(SnapshotContent content) const {
+  std::vector<const File*> found;
+  for (const File& file : files) {
+    if (content_of(file.name) == content) found.push_back(&file);
+  }
+  return found;
+}
+
+std::string to_text(const Manifest::File& file) {
+  return Json{{"name", file.name}, {"record", to_json(file)}}.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+Manifest::File parse_file_record(const std::string& text) {
+  const Json json = Json::parse(text);
+  const std::string name = json.at("name");
+  return ManifestReader(name).read_file(name, json.at("record"));
 }
 
 std::string to_text(const Manifest& manifest) {
   const DataPosition& position = manifest.position;
   Json json;
   json["format"] = "trainctl checkpoint";
-  json["format_version"] = format_version;
+  json["format_version"] = format_of(manifest);
   json["sequence"] = manifest.sequence;
   json["step"] = manifest.step;
   json["position"] = {{"seed", position.seed}, {"epoch", position.epoch}, {"offset", position.offset}};
@@ -137,10 +200,11 @@ Manifest parse_manifest(const std::string& text, const std::string& path) {
   }
   try {
     const Json json = Json::parse(text);
-    if (json.at("format_version") != format_version) {
+    const Json& version = json.at("format_version");
+    if (version != whole_format && version != parts_format) {
       throw Error(ErrorKind::data, Place{path},
-                  format("the checkpoint has format version {}, this trainctl reads {}", json["format_version"].dump(),
-                         format_version),
+                  format("the checkpoint has format version {}, this trainctl reads {} and {}", version.dump(),
+                         whole_format, parts_format),
                   "use the version of trainctl that wrote it");
     }
     return ManifestReader(path).read(json);

@@ -9,6 +9,7 @@
 
 #include "core/exec/interfaces/batch_source.h"
 #include "core/exec/interfaces/snapshot.h"
+#include "core/tensor/extent.h"
 #include "core/tensor/shape.h"
 #include "io/checkpoint/atomic_file.h"
 
@@ -17,14 +18,21 @@ namespace trainctl {
 // Manifests of more bytes are refused.
 inline constexpr std::int64_t largest_manifest = 100'000'000;
 
+// "weights.safetensors"; of several files "weights-00001-of-00004.safetensors". Likewise "state".
+std::string file_name(const SnapshotFile& file);
+
+// What a file of such a name holds; nothing for other names.
+std::optional<SnapshotContent> content_of(std::string_view file_name);
+
 struct Manifest {
   struct Tensor {
     std::string name;
-    Shape shape;
-    std::string xxh3;  // of its bytes, 16 hexadecimal digits
+    Shape shape;               // of the whole tensor
+    std::string xxh3;          // of the bytes in the file, 16 hexadecimal digits
+    TensorExtent extent = {};  // which part of the tensor is in the file
   };
   struct File {
-    std::string name;  // "weights.safetensors", "state.safetensors"
+    std::string name;  // see file_name()
     FileSeal seal;
     std::vector<Tensor> tensors;
   };
@@ -39,11 +47,16 @@ struct Manifest {
   std::optional<BestResult> best;  // of the run, up to this checkpoint
   std::vector<File> files;
 
-  // Null where the checkpoint has no such file.
-  const File* find(std::string_view file) const;
+  // The files with this content, in the manifest's order.
+  std::vector<const File*> files_of(SnapshotContent content) const;
 };
 
-// JSON that ends with the SHA-256 of everything before it.
+// The JSON of a file's record, as a writer returns it for the manifest, and back. The text is one of to_text()'s.
+std::string to_text(const Manifest::File& file);
+Manifest::File parse_file_record(const std::string& text);
+
+// Format version 1 where one file holds the weights and one the state, 2 where several do. JSON that ends with the
+// SHA-256 of everything before it.
 std::string to_text(const Manifest& manifest);
 
 // Throws Error{data}, beginning with `path`, where the text is damaged, holds a number that no run has, or is of a

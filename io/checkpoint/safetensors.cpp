@@ -43,9 +43,10 @@ void write_safetensors(OutputFile& file, std::span<const NamedTensor> tensors,
   if (!metadata.empty()) header["__metadata__"] = metadata;
   std::int64_t offset = 0;
   for (const NamedTensor& tensor : tensors) {
-    require(tensor.view.count == tensor.shape.count() && !header.contains(tensor.name), "tensor '" + tensor.name + "'");
+    const Shape shape = tensor.extent.shape(tensor.shape);
+    require(tensor.view.count == shape.count() && !header.contains(tensor.name), "tensor '" + tensor.name + "'");
     header[tensor.name] = {{"dtype", dtype_name(tensor.view.dtype)},
-                           {"shape", tensor.shape.sizes()},
+                           {"shape", shape.sizes()},
                            {"data_offsets", {offset, offset + tensor.view.bytes()}}};
     offset += tensor.view.bytes();
   }

@@ -43,7 +43,7 @@ inline constexpr std::int64_t largest_safetensors_header = 100'000'000;
 // overlap and gap. Memory stays in proportion to the header's length. Throws Error{data} that begins with `path`.
 SafetensorsHeader parse_safetensors_header(std::string_view header, std::int64_t data_bytes, const std::string& path);
 
-// Writes tensors in the order given; names must be unique.
+// Writes tensors, or parts of them with the shapes of their extents, in the order given; names must be unique.
 void write_safetensors(OutputFile& file, std::span<const NamedTensor> tensors,
                        const std::map<std::string, std::string>& metadata = {});
 

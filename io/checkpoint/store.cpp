@@ -10,10 +10,8 @@
 #include "core/base/error.h"
 #include "core/base/files.h"
 #include "core/base/format.h"
-#include "core/base/hash.h"
 #include "core/base/log.h"
 #include "io/checkpoint/load.h"
-#include "io/checkpoint/safetensors.h"
 
 namespace trainctl {
 namespace fs = std::filesystem;
@@ -22,23 +20,6 @@ namespace {
 constexpr std::string_view step_prefix = "step-";
 
 std::string name_of_step(std::int64_t step) { return format("{}{:08}", step_prefix, step); }
-
-std::int64_t bytes_of(const std::vector<NamedTensor>& tensors) {
-  std::int64_t bytes = 0;
-  for (const NamedTensor& tensor : tensors) bytes += tensor.view.bytes();
-  return bytes;
-}
-
-Manifest::File write_tensors(const AtomicFolder& folder, const char* name, const std::vector<NamedTensor>& tensors,
-                             std::int64_t need) {
-  OutputFile file = folder.create(name, need);
-  write_safetensors(file, tensors, {{"format", "trainctl"}});
-  Manifest::File record{name, file.finish(), {}};
-  for (const NamedTensor& tensor : tensors) {
-    record.tensors.push_back({tensor.name, tensor.shape, tensor_hash(tensor.view)});
-  }
-  return record;
-}
 
 }  // namespace
 
@@ -78,32 +59,39 @@ CheckpointStore::CheckpointStore(const std::string& run_directory, StorePolicy p
   settle(newest->step, newest->best);
 }
 
-std::string CheckpointStore::save(const Snapshot& snapshot) {
-  const std::string path = folder_ + "/" + name_of_step(snapshot.step);
-  const std::int64_t need = bytes_of(snapshot.weights) + (policy_.weights_only ? 0 : bytes_of(snapshot.state));
+SnapshotTarget CheckpointStore::begin(std::int64_t step, std::int64_t bytes) {
+  target_.path = folder_ + "/" + name_of_step(step);
+  target_.bytes = bytes;
+  abandon();
+  begun_ = std::make_unique<AtomicFolder>(target_.path);
+  target_.folder = fs::absolute(begun_->temporary()).string();
+  return target_;
+}
 
+std::string CheckpointStore::commit(const Snapshot& snapshot, const std::string& weights_sha256,
+                                    std::span<const std::string> files) {
+  require(begun_ != nullptr, "a checkpoint is begun before it is committed");
+  const std::unique_ptr<AtomicFolder> folder = std::move(begun_);
   Manifest manifest;
   manifest.sequence = next_sequence_;
   manifest.step = snapshot.step;
   manifest.position = snapshot.position;
   manifest.mesh = snapshot.mesh;
-  manifest.weights_sha256 = weights_sha256(snapshot.weights);
+  manifest.weights_sha256 = weights_sha256;
   manifest.metrics = snapshot.metrics;
   manifest.facts = snapshot.facts;
   manifest.best = snapshot.best;
-  AtomicFolder folder(path);
-  manifest.files.push_back(write_tensors(folder, weights_file, snapshot.weights, need));
-  if (!policy_.weights_only) manifest.files.push_back(write_tensors(folder, state_file, snapshot.state, need));
+  for (const std::string& file : files) manifest.files.push_back(parse_file_record(file));
   {
     const std::string text = to_text(manifest);
-    OutputFile file = folder.create(manifest_file, need);
+    OutputFile file(target_.folder + "/" + manifest_file, target_.path, target_.bytes);
     file.write(text.data(), static_cast<std::int64_t>(text.size()));
     file.finish();
   }
-  folder.commit();
+  folder->commit();
   ++next_sequence_;
   settle(manifest.step, manifest.best);
-  return path;
+  return target_.path;
 }
 
 void CheckpointStore::settle(std::int64_t last_step, const std::optional<BestResult>& best) const {

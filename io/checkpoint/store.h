@@ -6,11 +6,14 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "core/exec/interfaces/snapshot.h"
+#include "io/checkpoint/atomic_file.h"
 #include "io/checkpoint/manifest.h"
 
 namespace trainctl {
@@ -30,20 +33,23 @@ struct CheckpointFolder {
 std::vector<CheckpointFolder> list_checkpoints(const std::string& run_directory);
 
 struct StorePolicy {
-  int keep = 3;               // newest checkpoints that stay, beside the best one
-  bool weights_only = false;  // leave out the optimizer's state
+  int keep = 3;  // newest checkpoints that stay, beside the best one
 };
 
-// The one writer of a run directory's checkpoints (whoever holds its lock).
+// The one keeper of a run directory's checkpoints (whoever holds its lock).
 class CheckpointStore final : public SnapshotStore {
  public:
   // Creates the folder, removes what a killed writer left, mends links and removes what is beyond `keep`. Throws
   // Error{resource}, and Error{data} where what is there cannot be read.
   CheckpointStore(const std::string& run_directory, StorePolicy policy);
 
-  // Afterwards `last` points at it, `best` at the best one where that is here, and older ones beyond `keep` are gone.
-  // What is of a later step (the run went back to an earlier one) goes before older ones do.
-  std::string save(const Snapshot& snapshot) override;
+  SnapshotTarget begin(std::int64_t step, std::int64_t bytes) override;
+  void abandon() override { begun_.reset(); }
+  // `files` are the records that CheckpointWriter returned. Afterwards `last` points at the checkpoint, `best` at the
+  // best one where that is here, and older ones beyond `keep` are gone. What is of a later step (the run went back to
+  // an earlier one) goes before older ones do.
+  std::string commit(const Snapshot& snapshot, const std::string& weights_sha256,
+                     std::span<const std::string> files) override;
 
  private:
   void settle(std::int64_t last_step, const std::optional<BestResult>& best) const;
@@ -54,6 +60,8 @@ class CheckpointStore final : public SnapshotStore {
   std::string folder_;
   StorePolicy policy_;
   std::int64_t next_sequence_ = 1;
+  SnapshotTarget target_;                // of the checkpoint that was begun
+  std::unique_ptr<AtomicFolder> begun_;  // null: none is under way
 };
 
 }  // namespace trainctl

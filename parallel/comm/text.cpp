@@ -20,24 +20,31 @@ std::string broadcast_text(const std::string& text, int root, Communicator& worl
   return all;
 }
 
-std::vector<std::string> gather_texts(const std::string& text, Communicator& world, Stream& stream) {
+void send_text(const std::string& text, int peer, Communicator& world, Stream& stream) {
   std::string mine = text;
   std::int64_t size = static_cast<std::int64_t>(mine.size());
+  world.send({&size, DType::int64, 1}, peer, stream);
+  world.send({mine.data(), DType::uint8, size}, peer, stream);
+  stream.synchronize();
+}
+
+std::string receive_text(int peer, Communicator& world, Stream& stream) {
+  std::int64_t size = 0;
+  world.receive({&size, DType::int64, 1}, peer, stream);
+  stream.synchronize();
+  std::string text(static_cast<std::size_t>(size), '\0');
+  world.receive({text.data(), DType::uint8, size}, peer, stream);
+  stream.synchronize();
+  return text;
+}
+
+std::vector<std::string> gather_texts(const std::string& text, Communicator& world, Stream& stream) {
   if (world.rank() != 0) {
-    world.send({&size, DType::int64, 1}, 0, stream);
-    world.send({mine.data(), DType::uint8, size}, 0, stream);
-    stream.synchronize();
+    send_text(text, 0, world, stream);
     return {};
   }
-  std::vector<std::string> all = {std::move(mine)};
-  for (int rank = 1; rank < world.size(); ++rank) {
-    world.receive({&size, DType::int64, 1}, rank, stream);
-    stream.synchronize();
-    std::string theirs(static_cast<std::size_t>(size), '\0');
-    world.receive({theirs.data(), DType::uint8, size}, rank, stream);
-    stream.synchronize();
-    all.push_back(std::move(theirs));
-  }
+  std::vector<std::string> all = {text};
+  for (int rank = 1; rank < world.size(); ++rank) all.push_back(receive_text(rank, world, stream));
   return all;
 }
 

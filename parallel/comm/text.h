@@ -11,6 +11,10 @@ namespace trainctl {
 // The root's text on every rank. Waits.
 std::string broadcast_text(const std::string& text, int root, Communicator& world, Stream& stream);
 
+// A text from one rank to another: each sends what the other receives. Waits.
+void send_text(const std::string& text, int peer, Communicator& world, Stream& stream);
+std::string receive_text(int peer, Communicator& world, Stream& stream);
+
 // The texts of all ranks on rank 0, in their order; nothing on the others. Waits.
 std::vector<std::string> gather_texts(const std::string& text, Communicator& world, Stream& stream);
 

@@ -11,19 +11,20 @@ namespace trainctl {
 
 class ReplicaCheck {
  public:
-  // The same names and sizes in the same order on all ranks of the communicator; views into host memory that outlives
-  // the check.
-  ReplicaCheck(std::vector<NamedTensor> tensors, Communicator& communicator);
+  // The same names and sizes in the same order on all ranks of `replicas`, the data axis of the mesh; views into host
+  // memory that outlives the check. `rank` is this rank's number for people, in the world. Collective.
+  ReplicaCheck(std::vector<NamedTensor> tensors, Communicator& replicas, int rank, Stream& stream);
 
   // Waits for the stream, then compares. Collective. Allocates nothing while all is well. Throws Error{peer}, on all
-  // ranks, that names each tensor that differs and the ranks whose values are not the majority's.
+  // replicas, that names each tensor that differs and the ranks whose values are not the majority's.
   void compare(Stream& stream);
 
  private:
   void report(Stream& stream);
 
   std::vector<NamedTensor> tensors_;
-  Communicator& communicator_;
+  Communicator& replicas_;
+  std::vector<std::int64_t> ranks_;    // of the replicas, in the world
   std::vector<std::int64_t> hashes_;   // of this rank's tensors
   std::vector<std::int64_t> digests_;  // one for each rank: the hash of its hashes
 };

@@ -30,8 +30,10 @@ Trainer::Trainer(TrainerParts parts, TrainingPlan plan)
       plan_(std::move(plan)),
       epoch_means_(plan_.result_names),
       sums_(plan_.result_names.size()),
-      replicas_(parts_.engine.weights(), parts_.world),
-      data_position_(parts_.training.position()) {}
+      data_position_(parts_.training.position()) {
+  if (parts_.replicas == nullptr || parts_.replicas->size() == 1) return;
+  replicas_.emplace(parts_.engine.weights(), *parts_.replicas, parts_.world.rank(), parts_.stream);
+}
 
 EndEvent Trainer::run() {
   start_seconds_ = epoch_start_ = seconds_now();
@@ -76,6 +78,8 @@ EndEvent Trainer::run() {
   end.seconds = seconds_now() - start_seconds_;
   end.train = train_;
   end.validation = validation_;
+  if (parts_.saver.reads_tensors()) parts_.engine.download();
+  end.weights_sha256 = parts_.saver.weights_sha256(parts_.engine.weights());
   return end;
 }
 
@@ -255,14 +259,12 @@ bool Trainer::update_best() {
 void Trainer::save() {
   if (saved_step_ == position_.step) return;
   saved_step_ = position_.step;
-  if (parts_.store == nullptr) return;
   const double start = seconds_now();
-  parts_.engine.download();
-  const std::string path = parts_.store->save(snapshot());
-  std::int64_t bytes = 0;
-  for (const NamedTensor& tensor : parts_.engine.weights()) bytes += tensor.view.bytes();
-  for (const NamedTensor& tensor : parts_.engine.state()) bytes += tensor.view.bytes();
-  if (parts_.sink != nullptr) parts_.sink->checkpoint({position_.step, path, seconds_now() - start, bytes});
+  if (parts_.saver.reads_tensors()) parts_.engine.download();
+  const std::string path = parts_.saver.save(snapshot());
+  if (parts_.sink != nullptr) {
+    parts_.sink->checkpoint({position_.step, path, seconds_now() - start, parts_.saver.bytes()});
+  }
 }
 
 Snapshot Trainer::snapshot() {
@@ -315,9 +317,9 @@ void Trainer::resume(const Snapshot& snapshot, bool is_stored) {
 }
 
 void Trainer::verify_replicas() {
-  if (parts_.world.size() == 1) return;
+  if (!replicas_) return;
   parts_.engine.download();
-  replicas_.compare(parts_.stream);
+  replicas_->compare(parts_.stream);
 }
 
 void Trainer::diverged(const Started& step, const std::string& cause) {

@@ -5,6 +5,7 @@
 #include <deque>
 #include <functional>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -20,6 +21,7 @@
 #include "parallel/health/replicas.h"
 #include "parallel/trainer/loss_scale.h"
 #include "parallel/trainer/programs.h"
+#include "parallel/trainer/snapshot_saver.h"
 
 namespace trainctl {
 
@@ -42,16 +44,17 @@ struct TrainingPlan {
   std::map<std::string, std::string> facts;  // kept with every checkpoint: kernel choices, data fingerprint
 };
 
-// Everything a trainer works with; all of it outlives the trainer. Sink and store are null on other ranks than 0.
+// Everything a trainer works with; all of it outlives the trainer. The sink is null on other ranks than 0.
 struct TrainerParts {
   Engine& engine;
   Communicator& world;
-  Stream& stream;  // for the trainer's own collectives: runs at once
+  Communicator* replicas;  // along the data axis: the ranks with the same weights; null: this one alone has them
+  Stream& stream;          // for the trainer's own collectives: runs at once
   const RunPrograms& programs;
+  SnapshotSaver& saver;
   BatchSource& training;
   BatchSource* validation = nullptr;  // one pass in order for each evaluation; null: none
   MetricsSink* sink = nullptr;
-  SnapshotStore* store = nullptr;
   std::function<bool()> stop_requested;
   OpRecorder* profiler = nullptr;  // sees the steps that the plan names
   GpuWatch* gpus = nullptr;        // on all ranks or on none
@@ -73,7 +76,7 @@ class Trainer {
   // run's store, so that it need not be saved again where no step follows.
   void resume(const Snapshot& snapshot, bool is_stored);
 
-  // Trains to the end. Returns completed or stopped, filled in on all ranks (names of files on rank 0 only).
+  // Trains to the end. Returns completed or stopped, filled in on all ranks (weights_sha256 on rank 0 only).
   // Throws Error{diverged} after a NaN or Inf, on all ranks alike; Error{peer} where replicas differ.
   EndEvent run();
 
@@ -121,11 +124,11 @@ class Trainer {
   std::vector<double> sums_;             // of one step, as the means take them
   std::map<std::string, double> train_;  // of the last epoch
   std::map<std::string, double> validation_;
-  ReplicaCheck replicas_;
-  std::set<std::string> warned_;  // metrics that were not finite
-  bool is_best_ = false;          // the last evaluation was the best, and nothing was trained since
-  bool stop_ = false;             // the ranks agreed to stop
-  DataPosition data_position_;    // behind the steps done
+  std::optional<ReplicaCheck> replicas_;  // none: this rank alone has its weights
+  std::set<std::string> warned_;          // metrics that were not finite
+  bool is_best_ = false;                  // the last evaluation was the best, and nothing was trained since
+  bool stop_ = false;                     // the ranks agreed to stop
+  DataPosition data_position_;            // behind the steps done
   std::int64_t saved_step_ = -1;
   double start_seconds_ = 0;
   double epoch_start_ = 0;

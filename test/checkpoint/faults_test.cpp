@@ -17,7 +17,7 @@
 #include "io/checkpoint/load.h"
 #include "io/checkpoint/store.h"
 #include "test/catch.h"
-#include "test/checkpoint/support.h"
+#include "test/checkpoint/parts.h"
 
 using namespace trainctl;
 using namespace trainctl::test;
@@ -54,18 +54,18 @@ TEST_CASE("a disk that fills up leaves the old checkpoints and nothing of the ne
   const TemporaryFolder run;
   CheckpointStore store(run.path, {.keep = 1});
   const RandomSnapshot first(1, 10);
-  store.save(first.snapshot);
+  save(store, first.snapshot);
   const RandomSnapshot large(2, 20, 100);
   std::string text;
   {
     const FileSizeLimit limit(20000);
-    text = resource_failure([&] { store.save(with_best(large.snapshot, 20)); });
+    text = resource_failure([&] { save(store, with_best(large.snapshot, 20)); });
   }
   CHECK(text.find(run / "checkpoints/step-00000020: cannot write") == 0);
   CHECK(text.find("432.1 kB are needed") != std::string::npos);
   CHECK(count_of(run / "checkpoints") == 2);  // step-00000010 and last
   CHECK(same(load_newest_checkpoint(run.path)->snapshot.weights, first.snapshot.weights));
-  CHECK_NOTHROW(store.save(with_best(large.snapshot, 20)));
+  CHECK_NOTHROW(save(store, with_best(large.snapshot, 20)));
 }
 
 TEST_CASE("a full file system is reported with what is needed and what is free") {
@@ -76,8 +76,8 @@ TEST_CASE("a full file system is reported with what is needed and what is free")
   }
   {
     CheckpointStore store(mount_point.path, {});
-    store.save(RandomSnapshot(1, 10).snapshot);
-    const std::string text = resource_failure([&] { store.save(RandomSnapshot(2, 20, 100).snapshot); });
+    save(store, RandomSnapshot(1, 10).snapshot);
+    const std::string text = resource_failure([&] { save(store, RandomSnapshot(2, 20, 100).snapshot); });
     CHECK(text.find("No space left on device (432.1 kB are needed") != std::string::npos);
     CHECK(text.find("are free)") != std::string::npos);
     CHECK(load_newest_checkpoint(mount_point.path)->snapshot.step == 10);
@@ -105,6 +105,7 @@ TEST_CASE("write_file replaces a file whole or leaves it") {
 
 TEST_CASE("what a killed process leaves is whole") {
   const TemporaryFolder run;
+  const bool in_parts = GENERATE(false, true);
   std::vector<RandomSnapshot> snapshots;
   for (unsigned seed = 0; seed < 4; ++seed) snapshots.emplace_back(seed, 0, 50);
   const auto snapshot_of = [&](std::int64_t step) -> Snapshot& {
@@ -122,7 +123,8 @@ TEST_CASE("what a killed process leaves is whole") {
       CheckpointStore store(run.path, {.keep = 2});
       for (std::int64_t step = newest + 1;; ++step) {
         snapshot_of(step).step = step;
-        store.save(with_best(snapshot_of(step), std::max<std::int64_t>(step / 3 * 3, 1)));
+        const Snapshot snapshot = with_best(snapshot_of(step), std::max<std::int64_t>(step / 3 * 3, 1));
+        in_parts ? save_in_parts(std::move(store), snapshot) : save(store, snapshot);
         if (write(saved[1], "", 1) != 1) _exit(1);
       }
     }
@@ -171,7 +173,7 @@ TEST_CASE("links are read while a running process sets them anew") {
     for (std::int64_t step = 1;; ++step) {
       Snapshot& snapshot = snapshots[static_cast<std::size_t>(step % 3)].snapshot;
       snapshot.step = step;
-      store.save(with_best(snapshot, std::max<std::int64_t>(step / 2 * 2, 1)));
+      save(store, with_best(snapshot, std::max<std::int64_t>(step / 2 * 2, 1)));
       if (step == 2 && write(saved[1], "", 1) != 1) _exit(1);
     }
   }
@@ -227,7 +229,7 @@ TEST_CASE("checkpoints that cannot be read are errors of a kind, and no missing 
   CHECK(kind == ErrorKind::data);
   fs::remove(run / "checkpoints");
   // What is no file is not waited for.
-  const std::string path = CheckpointStore(run.path, {}).save(RandomSnapshot(1, 10).snapshot);
+  const std::string path = save(CheckpointStore(run.path, {}), RandomSnapshot(1, 10).snapshot);
   for (const char* name : {"manifest.json", "state.safetensors"}) {
     const std::string text = read_text(path + "/" + name);
     fs::remove(path + "/" + name);

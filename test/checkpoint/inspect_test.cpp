@@ -33,9 +33,9 @@ Result inspect(const std::string& arguments) {
 TEST_CASE("inspect shows a checkpoint and verifies it") {
   const TemporaryFolder run;
   CheckpointStore store(run.path, {});
-  store.save(with_best(RandomSnapshot(1, 10).snapshot, 10));
+  save(store, with_best(RandomSnapshot(1, 10).snapshot, 10));
   const RandomSnapshot random(2, 20);
-  store.save(with_best(random.snapshot, 10));
+  save(store, with_best(random.snapshot, 10));
 
   const Result text = inspect(run.path);
   CHECK(text.code == 0);
@@ -81,8 +81,8 @@ TEST_CASE("inspect shows a checkpoint and verifies it") {
 TEST_CASE("inspect says no to a damaged checkpoint, and to what is none") {
   const TemporaryFolder run;
   CheckpointStore store(run.path, {});
-  store.save(RandomSnapshot(1, 10).snapshot);
-  const std::string file = store.save(RandomSnapshot(2, 20).snapshot) + "/state.safetensors";
+  save(store, RandomSnapshot(1, 10).snapshot);
+  const std::string file = save(store, RandomSnapshot(2, 20).snapshot) + "/state.safetensors";
   std::string text = read_text(file);
   text[text.size() - 3] ^= 4;
   write_text(file, text);

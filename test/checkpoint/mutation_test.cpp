@@ -5,7 +5,7 @@
 #include "io/checkpoint/safetensors.h"
 #include "io/checkpoint/store.h"
 #include "test/catch.h"
-#include "test/checkpoint/support.h"
+#include "test/checkpoint/parts.h"
 
 using namespace trainctl;
 using namespace trainctl::test;
@@ -28,12 +28,16 @@ bool is_read(const Read& read) {
 
 }  // namespace
 
-TEST_CASE("mutated checkpoints: manifest and tensors") {
+TEST_CASE("mutated checkpoints: manifest and tensors, in one file and in parts") {
   const TemporaryFolder folder;
   const RandomSnapshot random_snapshot(5);
-  const std::string checkpoint = CheckpointStore(folder.path, {}).save(random_snapshot.snapshot);
+  const bool in_parts = GENERATE(false, true);
+  const std::string checkpoint = in_parts ? save_in_parts(CheckpointStore(folder.path, {}), random_snapshot.snapshot)
+                                          : save(CheckpointStore(folder.path, {}), random_snapshot.snapshot);
   REQUIRE(is_read([&] { load_checkpoint(checkpoint); }));
-  for (const char* name : {manifest_file, weights_file, state_file}) {
+  const int files = in_parts ? 2 : 1;
+  for (const std::string& name : {std::string(manifest_file), file_name({SnapshotContent::weights, files, files}),
+                                  file_name({SnapshotContent::state, 1, files})}) {
     const std::string path = checkpoint + "/" + name, whole = read_text(path);
     REQUIRE(whole.size() > 100);
     std::mt19937 random(7);
@@ -43,7 +47,7 @@ TEST_CASE("mutated checkpoints: manifest and tensors") {
       write_text(path, bytes);
       INFO(name << ", mutation " << i);
       read += bytes != whole && is_read([&] { load_checkpoint(checkpoint); });
-      if (name != std::string(manifest_file)) {
+      if (name != manifest_file) {
         is_read([&] {
           const SafetensorsFile file(path);
           std::vector<char> values(static_cast<std::size_t>(file.data_bytes()));

@@ -12,6 +12,8 @@
 
 #include "core/base/error.h"
 #include "core/exec/interfaces/snapshot.h"
+#include "io/checkpoint/store.h"
+#include "io/checkpoint/writer.h"
 
 namespace trainctl::test {
 
@@ -69,6 +71,23 @@ struct RandomSnapshot {
     }
   }
 };
+
+// Saves a snapshot as one rank does that holds everything; returns the checkpoint's path.
+inline std::string save(CheckpointStore&& store, const Snapshot& snapshot, bool weights_only = false) {
+  std::int64_t bytes = 0;
+  for (const NamedTensor& tensor : snapshot.weights) bytes += tensor.view.bytes();
+  for (const NamedTensor& tensor : snapshot.state) bytes += weights_only ? 0 : tensor.view.bytes();
+  try {
+    const SnapshotTarget target = store.begin(snapshot.step, bytes);
+    std::vector<std::string> files = {CheckpointWriter().write(target, {SnapshotContent::weights}, snapshot.weights)};
+    if (!weights_only) files.push_back(CheckpointWriter().write(target, {SnapshotContent::state}, snapshot.state));
+    return store.commit(snapshot, weights_sha256(snapshot.weights), files);
+  } catch (...) {
+    store.abandon();
+    throw;
+  }
+}
+inline std::string save(CheckpointStore& store, const Snapshot& snapshot) { return save(std::move(store), snapshot); }
 
 // The snapshot with the best value at a step.
 inline Snapshot with_best(Snapshot snapshot, std::int64_t step) {

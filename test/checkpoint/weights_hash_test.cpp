@@ -1,8 +1,7 @@
-// weights_sha256 against its definition, spelled out, and the comparison of a checkpoint's tensors with a model's.
+// weights_sha256 against its definition, spelled out.
 #include <algorithm>
 #include <cstring>
 
-#include "core/base/error.h"
 #include "core/base/hash.h"
 #include "core/exec/interfaces/snapshot.h"
 #include "test/catch.h"
@@ -33,21 +32,4 @@ TEST_CASE("weights_sha256 is the hash of names, a zero byte and little-endian va
   CHECK(weights_sha256(weights) == sha256(text.data(), text.size()));
   weights[2].view.as<std::uint8_t>()[0] ^= 1;
   CHECK(weights_sha256(weights) != sha256(text.data(), text.size()));
-}
-
-TEST_CASE("a checkpoint of another model is refused with the tensors that differ") {
-  const RandomSnapshot there(1);
-  CHECK_NOTHROW(require_same_tensors("c", there.snapshot.weights, RandomSnapshot(2).snapshot.weights));
-  RandomSnapshot here(2);
-  here.snapshot.weights[1].shape = {3, 3, 2, 7};
-  here.snapshot.weights[3].name = "dense2/kernel";
-  ErrorKind kind{};
-  const auto compare = [&] {
-    require_same_tensors("runs/a/checkpoints/last", there.snapshot.weights, here.snapshot.weights);
-  };
-  CHECK(failure_of(compare, &kind)
-            .find("runs/a/checkpoints/last: the checkpoint is of another model: "
-                  "'conv/kernel' is 3x3x2x5 there, 3x3x2x7 here, "
-                  "'dense2/kernel' 45x10 is missing, 'dense/kernel' 45x10 is not here") == 0);
-  CHECK(kind == ErrorKind::config);
 }

@@ -3,6 +3,7 @@
 
 #include "core/backend/cpu/runtime/streams.h"
 #include "core/base/random.h"
+#include "parallel/mesh/axes.h"
 #include "test/catch.h"
 #include "test/comm/on_threads.h"
 
@@ -32,8 +33,8 @@ struct Replica {
 std::vector<std::string> check(int ranks, const std::function<void(Replica&, int)>& change) {
   return on_threads(ranks, [&](Communicator& communicator) {
     Replica replica;
-    ReplicaCheck check(replica.tensors(), communicator);
     ImmediateStream stream;
+    ReplicaCheck check(replica.tensors(), communicator, communicator.rank(), stream);
     check.compare(stream);  // equal at first
     change(replica, communicator.rank());
     check.compare(stream);
@@ -75,5 +76,24 @@ TEST_CASE("several tensors and ranks are named together") {
   for (const std::string& error : errors) {
     CHECK(error.find("'dense/kernel' on rank 3 differs from ranks 0, 1 and 2") != std::string::npos);
     CHECK(error.find("'dense/bias' on rank 0 differs from ranks 1, 2 and 3") != std::string::npos);
+  }
+}
+
+TEST_CASE("replicas are the ranks of the data axis, named by their places in the world") {
+  const Mesh mesh{3, 1, 2};
+  const auto errors = on_threads(mesh.ranks(), [&](Communicator& world) {
+    const MeshAxes axes(world, mesh);
+    Replica replica;
+    if (mesh.position(world.rank()).tensor == 1) replica.kernel[7] += 1;  // the other half of the layer
+    ImmediateStream stream;
+    ReplicaCheck check(replica.tensors(), axes.communicators().along(MeshAxis::data), world.rank(), stream);
+    check.compare(stream);
+    if (world.rank() == 3) replica.bias[2] += 1;
+    check.compare(stream);
+  });
+  for (const int rank : {0, 2, 4}) CHECK(errors[static_cast<std::size_t>(rank)].empty());
+  for (const int rank : {1, 3, 5}) {
+    const std::string& error = errors[static_cast<std::size_t>(rank)];
+    CHECK(error.find("tensor 'dense/bias' on rank 3 differs from ranks 1 and 5") != std::string::npos);
   }
 }

@@ -38,7 +38,7 @@ RunRequest request(Node node, const std::string& stated = {}, bool may_resume = 
   return {"digits", stated, may_resume, std::move(node)};
 }
 
-void save(const RunDirectory& run) { CheckpointStore(run.path(), {}).save(RandomSnapshot(1, 10).snapshot); }
+void save(const RunDirectory& run) { test::save(CheckpointStore(run.path(), {}), RandomSnapshot(1, 10).snapshot); }
 
 void finish(const RunDirectory& run, const std::string& status = "completed") {
   EndEvent end;

@@ -1,5 +1,6 @@
-// What the ranks of the MPI tests do: test-mpi SCENE host|staged|nccl [RANKS_PER_HOST shared|private], the communicator
-// under test being MPI's between the hosts' memories, or one between GPUs; `test-mpi gpus` prints how many there are.
+// What the ranks of the MPI tests do: test-mpi SCENE host|staged|nccl [RANKS_PER_HOST shared|private [RUN_DIRECTORY]],
+// the communicator under test being MPI's between the hosts' memories, or one between GPUs; `test-mpi gpus` prints how
+// many there are.
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -14,6 +15,7 @@
 #include "parallel/health/replicas.h"
 #include "test/comm/conformance.h"
 #include "test/exec/collective_networks.h"
+#include "test/mpi/snapshots.h"
 
 using namespace trainctl;
 
@@ -107,11 +109,11 @@ void differ(Rank& rank) {
   std::vector<float> values = {1.5f, 2.5f, rank.communicator->rank() == 2 ? 3.0f : 3.5f};
   ReplicaCheck check(
       {{"a", {2}, {values.data(), DType::float32, 2}}, {"b", {}, {values.data() + 2, DType::float32, 1}}},
-      *rank.communicator);
+      *rank.communicator, rank.communicator->rank(), stream);
   check.compare(stream);
 }
 
-void play(const std::string& scene, Rank& rank) {
+void play(const std::string& scene, Rank& rank, const std::string& run_directory) {
   if (scene == "conformance") conform(rank);
   if (scene == "networks") train_networks(rank);
   if (scene == "late") late(rank);
@@ -119,6 +121,9 @@ void play(const std::string& scene, Rank& rank) {
   if (scene == "abort") leave(rank);
   if (scene == "outlive") outlive(rank);
   if (scene == "replicas") differ(rank);
+  if (scene == "save") save_snapshot(*rank.communicator, run_directory);
+  if (scene == "restore") restore_snapshot(*rank.communicator, run_directory);
+  if (scene == "full-disk") save_on_full_disk(*rank.communicator);
 }
 
 }  // namespace
@@ -138,7 +143,7 @@ int main(int argc, char** argv) {
   int code = 0;
   try {
     Rank rank = make_rank(transport, world->split(0, world->rank()), environment.local_rank());
-    play(scene, rank);
+    play(scene, rank, argc > 5 ? argv[5] : "");
   } catch (const Error& error) {
     std::fprintf(stderr, "%s\n", error.what());
     code = exit_code(error.kind());

@@ -1,0 +1,17 @@
+// Extents as JSON, as manifests hold them and ranks tell each other.
+#pragma once
+
+#include <optional>
+
+#include "core/base/json_fwd.h"
+#include "core/tensor/extent.h"
+
+namespace trainctl {
+
+// null for the whole tensor, {"offsets": [...], "sizes": [...]} for a box, {"offset": ..., "count": ...} for a range.
+Json to_json(const TensorExtent& extent);
+
+// Nothing where the JSON holds no extent that lies within a tensor of this shape.
+std::optional<TensorExtent> extent_from_json(const Json& json, const Shape& tensor);
+
+}  // namespace trainctl

@@ -1,0 +1,47 @@
+// The failure of one rank becomes that of all.
+#include "parallel/comm/joint_attempt.h"
+
+#include <cstdint>
+#include <string>
+
+#include "core/base/error.h"
+#include "core/base/failure.h"
+#include "core/base/format.h"
+#include "parallel/comm/text.h"
+
+namespace trainctl {
+void JointAttempt::run(const std::function<void()>& work) {
+  if (failure_) return;
+  try {
+    work();
+  } catch (const Error&) {
+    failure_ = std::current_exception();
+  }
+}
+
+void JointAttempt::conclude() {
+  std::int32_t lowest = failure_ ? world_.rank() : world_.size();
+  world_.all_reduce({&lowest, DType::int32, 1}, Reduction::minimum, stream_);
+  stream_.synchronize();
+  if (lowest == world_.size()) return;
+
+  std::int32_t kind = 0;
+  std::string file, words;
+  if (lowest == world_.rank()) {
+    try {
+      std::rethrow_exception(failure_);
+    } catch (const Error& error) {
+      kind = static_cast<std::int32_t>(error.kind());
+      file = error.place().file;
+      words = without_place(error);
+    }
+  }
+  world_.broadcast({&kind, DType::int32, 1}, lowest, stream_);
+  stream_.synchronize();
+  file = broadcast_text(file, lowest, world_, stream_);
+  words = broadcast_text(words, lowest, world_, stream_);
+  if (lowest > 0) words += format(" (rank {})", lowest);
+  throw CollectiveError(static_cast<ErrorKind>(kind), Place{file}, words);
+}
+
+}  // namespace trainctl

@@ -1,0 +1,109 @@
+// The plan follows from what every rank holds.
+#include "parallel/trainer/part_plan.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <utility>
+
+#include "core/base/error.h"
+#include "core/base/format.h"
+#include "core/base/json.h"
+#include "core/tensor/extent_json.h"
+#include "parallel/comm/text.h"
+
+namespace trainctl {
+namespace {
+
+// What a rank holds, for the others.
+std::string to_text(std::span<const NamedTensor> tensors) {
+  Json json = Json::array();
+  for (const NamedTensor& tensor : tensors) {
+    json.push_back({{"name", tensor.name}, {"shape", tensor.shape.sizes()}, {"extent", to_json(tensor.extent)}});
+  }
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+std::vector<NamedTensor> parse_tensors(const std::string& text) {
+  std::vector<NamedTensor> tensors;
+  for (const Json& json : Json::parse(text)) {
+    const Shape shape(json.at("shape").get<std::vector<std::int64_t>>());
+    const auto extent = extent_from_json(json.at("extent"), shape);
+    require(extent.has_value(), "an extent lies within its tensor");
+    tensors.push_back({json.at("name"), shape, {}, *extent});
+  }
+  return tensors;
+}
+
+// Texts are compared before they are exchanged: replicas hold the same, and rank 0 then writes it all.
+PartPlan plan_parts(std::span<const NamedTensor> mine, Communicator& world, Stream& stream) {
+  const std::string text = to_text(mine);
+  const bool differs = broadcast_text(text, 0, world, stream) != text;
+  if (!any_rank(differs, world, stream)) {
+    const std::vector<NamedTensor> all(mine.begin(), mine.end());
+    return PartPlan({&all, 1});
+  }
+  const std::vector<std::string> texts = gather_texts(text, world, stream);
+  std::vector<std::vector<NamedTensor>> of_ranks;
+  for (int rank = 0; rank < world.size(); ++rank) {
+    const std::string theirs = world.rank() == 0 ? texts[static_cast<std::size_t>(rank)] : "";
+    of_ranks.push_back(parse_tensors(broadcast_text(theirs, 0, world, stream)));
+  }
+  return PartPlan(of_ranks);
+}
+
+}  // namespace
+
+PartPlan::PartPlan(std::span<const std::vector<NamedTensor>> of_ranks) {
+  std::map<std::string, PlannedTensor> planned;
+  std::set<int> writers;
+  for (std::size_t rank = 0; rank < of_ranks.size(); ++rank) {
+    for (const NamedTensor& held : of_ranks[rank]) {
+      PlannedTensor& tensor = planned[held.name];
+      require(tensor.parts.empty() || tensor.shape == held.shape,
+              format("'{}' is {} on one rank and {} on another", held.name, to_string(tensor.shape),
+                     to_string(held.shape)));
+      tensor.name = held.name;
+      tensor.shape = held.shape;
+      if (held.extent.count(held.shape) == 0 && held.shape.count() > 0) continue;
+      const auto is_equal = [&](const PlannedPart& part) { return part.extent == held.extent; };
+      if (std::any_of(tensor.parts.begin(), tensor.parts.end(), is_equal)) continue;
+      tensor.parts.push_back({held.extent, static_cast<int>(rank)});
+      writers.insert(static_cast<int>(rank));
+    }
+  }
+  for (auto& [name, tensor] : planned) {
+    std::vector<TensorExtent> extents;
+    for (const PlannedPart& part : tensor.parts) extents.push_back(part.extent);
+    const auto problem = find_coverage_problem(tensor.shape, extents);
+    require(!problem, format("element {} of '{}' is held by no rank, or in two different parts",
+                             problem ? problem->element : 0, name));
+    tensors_.push_back(std::move(tensor));
+  }
+  writers_.assign(writers.begin(), writers.end());
+  if (writers_.empty()) writers_ = {0};
+}
+
+std::vector<NamedTensor> PartPlan::parts_of(int rank) const {
+  std::vector<NamedTensor> parts;
+  for (const PlannedTensor& tensor : tensors_) {
+    for (const PlannedPart& part : tensor.parts) {
+      if (part.writer == rank) parts.push_back({tensor.name, tensor.shape, {}, part.extent});
+    }
+  }
+  return parts;
+}
+
+std::int64_t PartPlan::bytes() const {
+  std::int64_t bytes = 0;
+  for (const PlannedTensor& tensor : tensors_) bytes += tensor.shape.count() * size_of(DType::float32);
+  return bytes;
+}
+
+SnapshotPlan plan_snapshot(std::span<const NamedTensor> weights, std::span<const NamedTensor> state,
+                           Communicator& world, Stream& stream) {
+  PartPlan of_weights = plan_parts(weights, world, stream);
+  return {std::move(of_weights), plan_parts(state, world, stream)};
+}
+
+}  // namespace trainctl

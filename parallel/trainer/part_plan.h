@@ -1,0 +1,56 @@
+// Who writes which part of a checkpoint: of every part the lowest rank that holds it.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/backend/communicator.h"
+#include "core/exec/interfaces/snapshot.h"
+
+namespace trainctl {
+
+struct PlannedPart {
+  TensorExtent extent;
+  int writer = 0;
+};
+
+// A tensor of which every element is in exactly one part.
+struct PlannedTensor {
+  std::string name;
+  Shape shape;
+  std::vector<PlannedPart> parts;  // those of lower ranks first
+};
+
+class PartPlan {
+ public:
+  // From the tensors that each rank holds (memory is not looked at). Throws Error{internal} that names the tensor where
+  // its parts overlap without being equal, leave something out or are of different shapes.
+  explicit PartPlan(std::span<const std::vector<NamedTensor>> of_ranks);
+
+  // In bytewise order of their names.
+  const std::vector<PlannedTensor>& tensors() const { return tensors_; }
+  // The ranks that write something, ascending: rank 0 where there is nothing to write.
+  const std::vector<int>& writers() const { return writers_; }
+  // The parts that a rank writes, without memory, in bytewise order of their names.
+  std::vector<NamedTensor> parts_of(int rank) const;
+  // Of all tensors together.
+  std::int64_t bytes() const;
+
+ private:
+  std::vector<PlannedTensor> tensors_;
+  std::vector<int> writers_;
+};
+
+struct SnapshotPlan {
+  PartPlan weights;
+  PartPlan state;
+};
+
+// The plan of all ranks, from what this one holds of the weights and the optimizer's state. Collective; equal on all
+// ranks.
+SnapshotPlan plan_snapshot(std::span<const NamedTensor> weights, std::span<const NamedTensor> state,
+                           Communicator& world, Stream& stream);
+
+}  // namespace trainctl

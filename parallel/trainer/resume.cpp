@@ -1,0 +1,96 @@
+// What goes on with a run.
+#include "parallel/trainer/resume.h"
+
+#include <map>
+
+#include "core/base/error.h"
+#include "core/base/format.h"
+#include "core/base/json.h"
+#include "core/base/log.h"
+#include "core/spec/units.h"
+#include "parallel/comm/text.h"
+
+namespace trainctl {
+
+std::optional<Snapshot> broadcast_position(const std::optional<Snapshot>& mine, Communicator& world, Stream& stream) {
+  std::string text;
+  if (mine) {
+    Json json = {{"step", mine->step},
+                 {"seed", mine->position.seed},
+                 {"epoch", mine->position.epoch},
+                 {"offset", mine->position.offset},
+                 {"facts", mine->facts},
+                 {"metrics", json_numbers(mine->metrics)}};
+    if (mine->best) {
+      json["best"] = {{"monitor", mine->best->monitor},
+                      {"maximum", mine->best->maximum},
+                      {"value", mine->best->value},
+                      {"step", mine->best->step}};
+    }
+    text = json.dump();
+  }
+  text = broadcast_text(text, 0, world, stream);
+  if (text.empty()) return std::nullopt;
+  const Json json = Json::parse(text);
+  Snapshot snapshot;
+  snapshot.step = json.at("step");
+  snapshot.position = {json.at("seed"), json.at("epoch"), json.at("offset")};
+  snapshot.facts = json.at("facts").get<std::map<std::string, std::string>>();
+  for (const auto& [name, value] : json.at("metrics").items()) snapshot.metrics[name] = number_of(value);
+  if (const auto best = json.find("best"); best != json.end()) {
+    snapshot.best = {best->at("monitor"), best->at("maximum"), best->at("value"), best->at("step")};
+  }
+  return snapshot;
+}
+
+std::string fact(const std::optional<Snapshot>& snapshot, const std::string& name) {
+  if (!snapshot) return "";
+  const auto found = snapshot->facts.find(name);
+  return found == snapshot->facts.end() ? "" : found->second;
+}
+
+TrainOptions with_global_batch(TrainOptions train, int ranks, const std::optional<Snapshot>& resumed) {
+  std::int64_t batch = train.global_batch(ranks);
+  const std::string before = fact(resumed, "batch_size");
+  if (train.batch_size_per_rank && !before.empty()) {
+    const std::int64_t kept = parse_integer(before).value_or(0);
+    if (kept < 1)
+      throw CollectiveError(ErrorKind::data, "the checkpoint is damaged: its batch has " + before + " samples");
+    if (kept != batch) {
+      log::info(format("the batch stays {} samples, as when the run began: {} for each rank would make it {} now", kept,
+                       *train.batch_size_per_rank, batch));
+    }
+    batch = kept;
+  }
+  train.batch_size = batch;
+  train.batch_size_per_rank.reset();
+  return train;
+}
+
+void log_resume(const TrainingPlan& plan, const std::function<double(const ScheduleTime&)>& scheduled_rate,
+                const Snapshot& resumed, const std::string& path) {
+  log::info(format("goes on from {} (step {}, epoch {:.2f})", path, resumed.step,
+                   static_cast<double>(resumed.step) / static_cast<double>(plan.steps_per_epoch)));
+  const auto differs = [&](const std::string& name) {
+    const std::string before = fact(resumed, name);
+    return !before.empty() && before != plan.facts.at(name);
+  };
+  if (differs("data"))
+    log::warning("the data has changed since the checkpoint: samples may be seen twice or not at all");
+  if (differs("device")) {
+    log::warning(format("the checkpoint is from {}; this is {}: the same bits are not to be expected",
+                        fact(resumed, "device"), plan.facts.at("device")));
+  }
+  const std::int64_t total = parse_integer(fact(resumed, "total_steps")).value_or(0);
+  if (total <= 0 || plan.total_steps <= 0) return;
+  const double before = scheduled_rate({resumed.step, plan.steps_per_epoch, total});
+  const double now = plan.learning_rate(resumed.step);
+  if (before != now) {
+    log::warning(
+        format("the schedule follows the length of the run, now {} steps instead of {}: the learning rate goes "
+               "on with {:.3g} in place of {:.3g}",
+               plan.total_steps, total, now, before));
+  }
+}
+
+}  // namespace trainctl

@@ -1,0 +1,174 @@
+// Extents against brute force: every element of random tensors looked at on its own.
+#include "core/tensor/extent.h"
+
+#include <random>
+
+#include "core/base/error.h"
+#include "core/base/json.h"
+#include "core/tensor/extent_json.h"
+#include "test/catch.h"
+
+using namespace trainctl;
+
+namespace {
+
+std::int64_t below(std::mt19937& random, std::int64_t n) {
+  return std::uniform_int_distribution<std::int64_t>(0, n - 1)(random);
+}
+
+Shape random_shape(std::mt19937& random) {
+  std::vector<std::int64_t> sizes(static_cast<std::size_t>(below(random, 5)));
+  for (std::int64_t& size : sizes) size = 1 + below(random, 5);
+  return Shape(sizes);
+}
+
+// What an extent was made from, to say of each element whether it is held.
+struct Part {
+  TensorExtent extent;
+  std::vector<std::int64_t> offsets, sizes;  // of a box, or of a range
+  bool flat = false;
+
+  bool holds(const Shape& shape, std::int64_t element) const {
+    if (flat) return element >= offsets[0] && element < offsets[0] + sizes[0];
+    for (std::size_t axis = offsets.size(); axis-- > 0;) {
+      const std::int64_t size = shape[static_cast<std::int64_t>(axis)], at = element % size;
+      element /= size;
+      if (at < offsets[axis] || at >= offsets[axis] + sizes[axis]) return false;
+    }
+    return true;
+  }
+};
+
+Part random_part(const Shape& shape, std::mt19937& random) {
+  const auto cut = [&](std::int64_t size, Part& part) {
+    const std::int64_t offset = random() % 3 ? below(random, size) : 0;
+    part.offsets.push_back(offset);
+    part.sizes.push_back(random() % 3 ? below(random, size - offset + 1) : size - offset);
+  };
+  Part part;
+  part.flat = random() % 2;
+  if (part.flat) {
+    cut(shape.count(), part);
+    part.extent = TensorExtent::range(shape, part.offsets[0], part.sizes[0]);
+  } else {
+    for (const std::int64_t size : shape.sizes()) cut(size, part);
+    part.extent = TensorExtent::box(shape, part.offsets, part.sizes);
+  }
+  return part;
+}
+
+std::vector<std::int64_t> elements_of(const Part& part, const Shape& shape) {
+  std::vector<std::int64_t> elements;
+  for (std::int64_t i = 0; i < shape.count(); ++i) {
+    if (part.holds(shape, i)) elements.push_back(i);
+  }
+  return elements;
+}
+
+View view_of(std::vector<std::int64_t>& values) {
+  return {values.data(), DType::int64, static_cast<std::int64_t>(values.size())};
+}
+
+}  // namespace
+
+TEST_CASE("what two extents have in common is copied, and nothing else") {
+  std::mt19937 random(1);
+  std::int64_t copied = 0;
+  for (int trial = 0; trial < 4000; ++trial) {
+    const Shape shape = random_shape(random);
+    const Part from = random_part(shape, random), to = random_part(shape, random);
+    CAPTURE(to_string(shape), to_string(from.extent), to_string(to.extent));
+    std::vector<std::int64_t> source = elements_of(from, shape);  // each element's value is its number
+    const std::vector<std::int64_t> wanted = elements_of(to, shape);
+    REQUIRE(from.extent.count(shape) == static_cast<std::int64_t>(source.size()));
+    REQUIRE(to.extent.count(shape) == static_cast<std::int64_t>(wanted.size()));
+    std::vector<std::int64_t> expected, target(wanted.size(), -1);
+    std::int64_t common = 0;
+    for (const std::int64_t element : wanted) {
+      const bool is_common = from.holds(shape, element);
+      expected.push_back(is_common ? element : -1);
+      common += is_common;
+    }
+    CHECK(copy_common(shape, from.extent, view_of(source), to.extent, view_of(target)) == common);
+    CHECK(target == expected);
+    copied += common;
+  }
+  CHECK(copied > 5000);
+}
+
+TEST_CASE("the first element that is not in exactly one extent is found") {
+  std::mt19937 random(2);
+  int whole = 0, gaps = 0, overlaps = 0;
+  for (int trial = 0; trial < 20000; ++trial) {
+    const Shape shape = random_shape(random);
+    std::vector<Part> parts;
+    if (random() % 2) {  // cut along one axis, now and then with a part left out
+      const std::int64_t axis = shape.rank() == 0 ? 0 : below(random, shape.rank());
+      const std::int64_t size = shape.rank() == 0 ? 1 : shape[axis];
+      for (std::int64_t at = 0; at < size && shape.rank() > 0;) {
+        Part part{{}, std::vector<std::int64_t>(static_cast<std::size_t>(shape.rank())), shape.sizes(), false};
+        part.offsets[static_cast<std::size_t>(axis)] = at;
+        part.sizes[static_cast<std::size_t>(axis)] = 1 + below(random, size - at);
+        at += part.sizes[static_cast<std::size_t>(axis)];
+        part.extent = TensorExtent::box(shape, part.offsets, part.sizes);
+        if (random() % 8) parts.push_back(part);
+      }
+    }
+    if (parts.empty() || random() % 4 == 0) {
+      for (std::int64_t i = below(random, 3); i >= 0; --i) parts.push_back(random_part(shape, random));
+    }
+    std::shuffle(parts.begin(), parts.end(), random);
+    std::vector<TensorExtent> extents;
+    for (const Part& part : parts) extents.push_back(part.extent);
+
+    std::int64_t first = 0;
+    const auto holders = [&](std::int64_t element) {
+      return std::count_if(parts.begin(), parts.end(), [&](const Part& p) { return p.holds(shape, element); });
+    };
+    while (first < shape.count() && holders(first) == 1) ++first;
+    const auto problem = find_coverage_problem(shape, extents);
+    REQUIRE(problem.has_value() == (first < shape.count()));
+    whole += !problem;
+    if (!problem) continue;
+    CHECK(problem->element == first);
+    CHECK(problem->in_none == (holders(first) == 0));
+    (problem->in_none ? gaps : overlaps)++;
+    if (problem->in_none) continue;
+    CHECK(problem->first != problem->second);
+    CHECK(parts.at(problem->first).holds(shape, first));
+    CHECK(parts.at(problem->second).holds(shape, first));
+  }
+  CHECK(whole > 1000);
+  CHECK(gaps > 1000);
+  CHECK(overlaps > 1000);
+}
+
+TEST_CASE("extents that hold the same are equal") {
+  CHECK(TensorExtent::box({3, 4}, {0, 0}, {3, 4}) == TensorExtent());
+  CHECK(TensorExtent::range({3, 4}, 0, 12) == TensorExtent());
+  CHECK(TensorExtent::box({}, {}, {}) == TensorExtent());
+  CHECK(TensorExtent::box({5}, {1}, {3}) == TensorExtent::range({5}, 1, 3));
+  CHECK_FALSE(TensorExtent::box({3, 4}, {0, 0}, {3, 2}) == TensorExtent::box({3, 4}, {0, 2}, {3, 2}));
+  CHECK(TensorExtent::box({3, 4}, {0, 1}, {3, 2}).shape({3, 4}) == Shape{3, 2});
+  CHECK(to_string(TensorExtent::box({3, 4}, {0, 1}, {3, 2})) == "[0:3, 1:3]");
+  CHECK(to_string(TensorExtent::range({3, 4}, 5, 2)) == "elements [5:7]");
+  CHECK_THROWS_AS(TensorExtent::box({3, 4}, {0, 1}, {3, 4}), Error);
+  CHECK_THROWS_AS(TensorExtent::range({3, 4}, 6, 7), Error);
+}
+
+TEST_CASE("extents survive as JSON, and what does not lie within the tensor is refused") {
+  std::mt19937 random(3);
+  for (int trial = 0; trial < 300; ++trial) {
+    const Shape shape = random_shape(random);
+    const TensorExtent extent = random_part(shape, random).extent;
+    CHECK(extent_from_json(Json::parse(to_json(extent).dump()), shape) == extent);
+  }
+  for (const char* text :
+       {R"({"offset":5,"count":8})", R"({"offset":-1,"count":2})", R"({"offset":13,"count":0})", R"({"offset":1})",
+        R"({"offset":1.5,"count":2})", R"({"offset":18446744073709551615,"count":2})", R"({"offsets":[0,0]})",
+        R"({"offsets":[0,0],"sizes":[3]})", R"({"offsets":[1,0],"sizes":[3,4]})", R"({"offsets":[0,0],"sizes":[3,-4]})",
+        R"({"offsets":[0,0],"sizes":[3,"4"]})", R"({"offsets":0,"sizes":[3,4]})", "[]", "7", R"("whole")", "{}"}) {
+    CAPTURE(text);
+    CHECK_FALSE(extent_from_json(Json::parse(text), {3, 4}));
+  }
+}
