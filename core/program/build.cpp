@@ -88,7 +88,10 @@ void Builder::add_tensors() {
   }
   StepTensors& step = program_.step;
   step.loss = add("loss", {}, DType::float32, Role::reduced);
-  for (const auto& metric : metrics_) step.metrics.push_back(add(metric.name, {}, DType::float32, Role::reduced));
+  for (const auto& metric : metrics_) {
+    const int sums = sums_of(metric.rule);
+    step.metrics.push_back(add(metric.name, sums == 1 ? Shape{} : Shape{sums}, DType::float32, Role::reduced));
+  }
   step.count = add("count", {}, DType::float32, Role::reduced);
   step.step = graph_.step;
   if (graph_.training) {
@@ -157,7 +160,7 @@ std::vector<Op> Builder::sums(bool accumulate) const {
   for (std::size_t i = 0; i < metrics_.size(); ++i) {
     const ResolvedMetric& metric = metrics_[i];
     const TensorId from = metric.of_predictions ? step.predictions : graph_.output;
-    ops.push_back({std::make_shared<Metric>(metric.kind, metric.k, accumulate),
+    ops.push_back({std::make_shared<Metric>(metric.rule, accumulate),
                    {from, batch.targets, batch.weights},
                    {step.metrics[i]},
                    metric.name,
@@ -293,12 +296,6 @@ Program evaluation_program(const ProgramSpec& spec, std::int64_t samples, Reader
   if (!reader.ok()) return {};
   Program program = distributed(Builder(spec, std::move(network)).evaluation(samples), parallelism);
   return finish_evaluation(std::move(program), training);
-}
-
-std::vector<std::string> result_names(const ProgramSpec& spec) {
-  std::vector<std::string> names{"loss"};
-  for (const Choice& metric : spec.metrics) names.push_back(metric.name);
-  return names;
 }
 
 int micro_batches_of(std::int64_t samples, std::int64_t largest) {

@@ -82,7 +82,7 @@ struct StepTensors {
   TensorId agree = no_tensor;          // float32 [agree_flags], out, reduced
   TensorId count = no_tensor;          // float32, out, reduced
   TensorId loss = no_tensor;           // float32, out, reduced: a sum
-  std::vector<TensorId> metrics;       // float32, out, reduced: sums; as in the config
+  std::vector<TensorId> metrics;       // float32 scalars or vectors, out, reduced: sums; as in the config
   TensorId predictions = no_tensor;    // the network's output, for eval and predict
   TensorId gradients = no_tensor;      // the whole regions; gradients and states of training programs only
   TensorId sums = no_tensor;           // evaluation only: the sums, which lie behind the gradients in training

@@ -18,18 +18,30 @@
 namespace trainctl {
 namespace {
 
-// The shortest text that reads back as the same value.
-std::string exact(double value) { return format("{}", value); }
+// The shortest text that reads back as the same values.
+std::string exact(std::span<const double> values) {
+  std::string text;
+  for (double value : values) text += format("{}{}", text.empty() ? "" : " ", value);
+  return text;
+}
 
-double parse_exact(const std::string& text) { return std::strtod(text.c_str(), nullptr); }
+// Appends so many values; zeros where the text, which may be null, has fewer.
+void parse_exact(const std::string* text, int count, std::vector<double>& values) {
+  const char* at = text == nullptr ? "" : text->c_str();
+  for (int i = 0; i < count; ++i) {
+    char* end = nullptr;
+    values.push_back(std::strtod(at, &end));
+    at = end;
+  }
+}
 
 }  // namespace
 
 Trainer::Trainer(TrainerParts parts, TrainingPlan plan)
     : parts_(std::move(parts)),
       plan_(std::move(plan)),
-      epoch_means_(plan_.result_names),
-      sums_(plan_.result_names.size()),
+      epoch_means_(plan_.results),
+      sums_(epoch_means_.sums().size()),
       replicas_(parts_.engine.weights(), parts_.world),
       data_position_(parts_.training.position()) {}
 
@@ -181,7 +193,7 @@ bool Trainer::stop_wanted() const {
 bool Trainer::judge_weights() {
   std::map<std::string, double> validation;
   if (parts_.validation != nullptr) {
-    auto found = evaluate(parts_.engine, parts_.programs, *parts_.validation, plan_.result_names, parts_.world,
+    auto found = evaluate(parts_.engine, parts_.programs, *parts_.validation, plan_.results, parts_.world,
                           parts_.stream, parts_.stop_requested);
     if (!found) {
       stop_ = true;
@@ -189,7 +201,7 @@ bool Trainer::judge_weights() {
     }
     validation = std::move(*found);
   }
-  train_ = epoch_means_.means();
+  train_ = epoch_means_.values();
   validation_ = std::move(validation);
   warn_of_not_finite("", train_);
   warn_of_not_finite("val_", validation_);
@@ -277,9 +289,10 @@ Snapshot Trainer::snapshot() {
     snapshot.best = {plan_.monitor, plan_.monitor_maximum, position_.best_value, position_.best_step};
   }
   if (plan_.scales_loss) snapshot.facts["loss_scale"] = loss_scale_.text();
-  snapshot.facts["epoch/count"] = exact(epoch_means_.count());
-  for (std::size_t i = 0; i < plan_.result_names.size(); ++i) {
-    snapshot.facts["epoch/" + plan_.result_names[i]] = exact(epoch_means_.sums()[i]);
+  const double count = epoch_means_.count();
+  snapshot.facts["epoch/count"] = exact({&count, 1});
+  for (std::size_t i = 0; i < plan_.results.size(); ++i) {
+    snapshot.facts["epoch/" + plan_.results[i].name] = exact(epoch_means_.sums(i));
   }
   for (const auto& [name, value] : train_) snapshot.metrics[name] = value;
   for (const auto& [name, value] : validation_) snapshot.metrics["val_" + name] = value;
@@ -305,13 +318,11 @@ void Trainer::resume(const Snapshot& snapshot, bool is_stored) {
   }
   if (const std::string* scale = fact("loss_scale")) loss_scale_ = LossScale(*scale);
   std::vector<double> sums;
-  for (const std::string& name : plan_.result_names) {
-    const std::string* sum = fact("epoch/" + name);
-    sums.push_back(sum == nullptr ? 0 : parse_exact(*sum));
-  }
-  const std::string* count = fact("epoch/count");
+  for (const MetricResult& result : plan_.results) parse_exact(fact("epoch/" + result.name), result.sums, sums);
+  std::vector<double> count;
+  parse_exact(fact("epoch/count"), 1, count);
   epoch_means_.clear();
-  epoch_means_.add(sums, count == nullptr ? 0 : parse_exact(*count));
+  epoch_means_.add(sums, count[0]);
 }
 
 void Trainer::verify_replicas() {

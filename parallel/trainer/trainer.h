@@ -37,7 +37,7 @@ struct TrainingPlan {
   bool scales_loss = false;        // in float16
   std::int64_t profile_first = 0;  // steps [first, end), from 0, are recorded
   std::int64_t profile_end = 0;
-  std::vector<std::string> result_names;     // "loss", "accuracy", ...
+  std::vector<MetricResult> results;         // "loss", "accuracy", ...
   std::vector<int> mesh;                     // data, pipeline, tensor
   std::map<std::string, std::string> facts;  // kept with every checkpoint: kernel choices, data fingerprint
 };

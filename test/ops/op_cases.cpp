@@ -71,7 +71,7 @@ void add_element_wise(std::vector<OpCase>& cases) {
 }
 
 void add_dense(std::vector<OpCase>& cases) {
-  for (const char* name : {"dense_small", "dense_wide", "dense_one"}) {
+  for (const char* name : {"dense_small", "dense_wide", "dense_one", "dense_sequence", "dense_image"}) {
     cases.push_back(one(name, "xpp", std::make_shared<Dense>()));
     cases.push_back(one(std::string(name) + "_no_bias", "xp", std::make_shared<Dense>()));
   }

@@ -19,15 +19,7 @@ LossLink link_of(const LossRule& rule) {
 
 std::string Loss::attributes() const {
   AttributeText text;
-  std::visit(
-      [&]<class Rule>(const Rule& r) {
-        text.word(Rule::name);
-        const Rule defaults;
-        Rule::options([&](const char* name, auto member, const char*, const Range&) {
-          if (r.*member != defaults.*member) text.value(name, r.*member);
-        });
-      },
-      rule);
+  std::visit([&](const auto& r) { text.rule(r); }, rule);
   return text.flag("training", training).flag("accumulate", accumulate).text();
 }
 

@@ -11,12 +11,6 @@
 namespace trainctl::cpu {
 namespace {
 
-// The functions that rules name.
-struct Math {
-  TRAINCTL_INLINE static float sigmoid(float x) { return cpu::sigmoid(x); }
-  TRAINCTL_INLINE static float softplus(float x) { return std::log1p(std::exp(x)); }
-};
-
 // The targets of a sample: a class, or a row of values; smoothed.
 struct ClassTarget {
   std::int64_t label;

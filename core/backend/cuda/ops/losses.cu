@@ -4,16 +4,11 @@
 #include "core/backend/cuda/device/last_block.h"
 #include "core/backend/cuda/device/own_memory.h"
 #include "core/backend/cuda/device/rows.h"
+#include "core/backend/cuda/device/rule_math.h"
 #include "core/backend/cuda/kernels.h"
 
 namespace trainctl::cuda {
 namespace {
-
-// The functions that rules name.
-struct Math {
-  __device__ static float sigmoid(float x) { return 1.0f / (1.0f + expf(-x)); }
-  __device__ static float softplus(float x) { return log1pf(expf(x)); }
-};
 
 // The targets of a sample: a class, or a row of values; smoothed.
 struct Target {
