@@ -197,7 +197,6 @@ int train(const RunSpec& stated, const TrainingRequest& request, RankContext& co
   files.checkpoint.reset();  // its memory is no longer needed
 
   TrainingPlan plan = training_plan(spec, data.info(), world.size());
-  plan.results = metric_results(job.program_spec().metrics);
   plan.facts = run_facts(job, data.info(), world.size(), batch, plan.total_steps);
   const StopRequest stop;  // until here there was nothing to save
   const auto stop_requested = [&stop] { return stop.pending(); };

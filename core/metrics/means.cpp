@@ -5,12 +5,15 @@
 
 namespace trainctl {
 
-std::vector<MetricResult> metric_results(const std::vector<Choice>& metrics) {
-  std::vector<MetricResult> results{{"loss", 1, &MeanMetric::value}};
-  for (const Choice& metric : metrics) {
-    const MetricRule rule = metric.as<MetricOptions>().rule();
-    results.push_back({metric.name, sums_of(rule),
-                       [rule](std::span<const double> sums, double count) { return value_of(rule, sums, count); }});
+std::vector<MetricResult> metric_results(const std::vector<ResolvedMetric>& metrics, std::int64_t rows_each) {
+  const auto rows = static_cast<double>(rows_each);
+  std::vector<MetricResult> results{
+      {"loss", 1, [rows](std::span<const double> sums, double count) { return sums[0] / (count * rows); }}};
+  for (const ResolvedMetric& metric : metrics) {
+    results.push_back({metric.name, sums_of(metric.rule),
+                       [rows, rule = metric.rule](std::span<const double> sums, double count) {
+                         return value_of(rule, sums, count * rows);
+                       }});
   }
   return results;
 }

@@ -1,26 +1,18 @@
 // Exact values over an epoch: sums over samples, added in float64, and what they come to.
 #pragma once
 
-#include <functional>
 #include <map>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "core/metrics/metric.h"
+#include "core/metrics/result.h"
 
 namespace trainctl {
 
-// What a run reports of samples, the loss or a metric: its name, the number of its sums, and what these and the sum of
-// the weights come to.
-struct MetricResult {
-  std::string name;
-  int sums = 1;
-  std::function<double(std::span<const double> sums, double count)> value;
-};
-
-// The loss, then the metrics as in the config.
-std::vector<MetricResult> metric_results(const std::vector<Choice>& metrics);
+// The loss, then the metrics. `rows_each`: how many rows of the network's output have a weight in common.
+std::vector<MetricResult> metric_results(const std::vector<ResolvedMetric>& metrics, std::int64_t rows_each);
 
 class MetricMeans {
  public:

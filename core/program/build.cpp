@@ -12,6 +12,7 @@
 #include "core/graph/ops/softmax.h"
 #include "core/graph/ops/statistics.h"
 #include "core/graph/ops/update.h"
+#include "core/metrics/means.h"
 #include "core/optim/optimizer.h"
 #include "core/program/finish.h"
 #include "core/program/flat_layout.h"
@@ -53,6 +54,7 @@ class Builder {
   Graph graph_;
   Program program_;
   std::vector<TensorId> statistic_sums_;    // for each of graph_.statistics; no_tensor where it stands still
+  std::int64_t rows_each_ = 1;              // rows of the output that have a weight in common
   std::vector<Op> prediction_ops_;          // from graph_.output to step.predictions
   TensorId loss_gradient_ = no_tensor;      // what the backward pass starts from
   TensorId unscaled_gradient_ = no_tensor;  // what the loss gives, where that is scaled
@@ -78,7 +80,9 @@ void Builder::add_tensors() {
   batch.inputs = graph_.input;
   batch.samples = graph_.samples;
   batch.targets = add("targets", targets.shape, targets.dtype, Role::input);
-  batch.weights = add("weights", {output.shape[0]}, DType::float32, Role::input);
+  batch.weights = add("weights", spec_.weight.with_front(output.shape[0]), DType::float32, Role::input);
+  rows_each_ = rows_per_weight(output.shape, graph_.tensor(batch.weights).type.shape);
+  program_.results = metric_results(metrics_, rows_each_);
 
   for (const GraphStatistic& statistic : graph_.statistics) {
     const Tensor moving = graph_.tensor(statistic.moving);
@@ -169,7 +173,7 @@ std::vector<Op> Builder::sums(bool accumulate) const {
   std::vector<TensorId> outputs{step.loss, step.count};
   const bool scales = step.loss_scale != no_tensor;
   if (graph_.training) outputs.push_back(scales ? unscaled_gradient_ : loss_gradient_);
-  ops.push_back({std::make_shared<Loss>(loss_.rule, graph_.training, accumulate),
+  ops.push_back({std::make_shared<Loss>(loss_.rule, graph_.training, accumulate, 1.0f / static_cast<float>(rows_each_)),
                  {graph_.output, batch.targets, batch.weights},
                  std::move(outputs),
                  "loss",

@@ -8,6 +8,7 @@
 
 #include "core/graph/graph.h"
 #include "core/layers/layer_line.h"
+#include "core/metrics/result.h"
 #include "core/metrics/target_form.h"
 
 namespace trainctl {
@@ -110,6 +111,7 @@ struct Program {
   StepTensors step;
   BatchTensors batch;
   TargetForm target_form = TargetForm::values;  // of batch.targets, equal in all programs of a run
+  std::vector<MetricResult> results;            // what the sums step.loss and step.metrics come to
   double chance_loss = 0;                       // of a network that knows nothing yet: ln(classes); 0: not known
   std::vector<LayerLine> layers;                // as the user wrote them
 

@@ -35,6 +35,12 @@ class Shape {
     sizes.insert(sizes.end(), sizes_.begin(), sizes_.end());
     return Shape(std::move(sizes));
   }
+  // This shape with another dimension behind it.
+  Shape with_behind(std::int64_t size) const {
+    std::vector<std::int64_t> sizes = sizes_;
+    sizes.push_back(size);
+    return Shape(std::move(sizes));
+  }
   // This shape with another last dimension.
   Shape with_back(std::int64_t size) const {
     Shape shape = *this;

@@ -18,7 +18,7 @@ struct DatasetFacts {
   Shape sample;                          // as stored: [28, 28, 1]; where images differ in size, of the first one
   DType dtype = DType::uint8;            // of the values as they are read: uint8 or float32
   std::int64_t classes = 0;              // 0: targets are values
-  Shape target;                          // of one sample: scalar for a class number, [K] for values
+  Shape target;                          // of one sample: scalar for a class number, [P...] for those of positions, or of values
   std::vector<std::string> class_names;  // may be empty
   std::string fingerprint;               // of what the samples are; the same for a copy of the data
   std::string warning;                   // of what is not read; may be empty

@@ -200,7 +200,7 @@ std::unique_ptr<BatchSource> Data::evaluation(PartKind part, std::int64_t batch_
 std::int64_t batch_bytes(const DataOptions& options, const DataInfo& info, std::int64_t batch_size, int ranks,
                          TargetForm targets) {
   const TensorType input{info.sample, info.format.dtype};
-  const TensorType target = sample_target_type(targets, info.classes, info.target);
+  const TensorType target = sample_target_type(targets, {info.classes, info.target});
   const bool workers = options.workers.or_else(1) > 0;
   std::int64_t bytes = 0;
   for (const std::int64_t samples : {info.training_samples, info.validation_samples}) {

@@ -35,7 +35,7 @@ DataPart::DataPart(std::shared_ptr<const Dataset> dataset, Subset subset, std::s
 TensorType DataPart::target_type(TargetForm form) const {
   const DatasetFacts& facts = dataset_->facts();
   require((form == TargetForm::values) == (facts.classes == 0), "targets in a form that they can have");
-  return sample_target_type(form, facts.classes, facts.target);
+  return sample_target_type(form, {facts.classes, facts.target});
 }
 
 void DataPart::read(std::int64_t number, bool training, std::int64_t epoch, Scratch& scratch, const Row& row) const {

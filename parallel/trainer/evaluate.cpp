@@ -6,9 +6,9 @@
 namespace trainctl {
 
 std::optional<std::map<std::string, double>> evaluate(Engine& engine, const RunPrograms& programs, BatchSource& source,
-                                                      const std::vector<MetricResult>& results, Communicator& world,
+                                                      Communicator& world,
                                                       Stream& stream, const std::function<bool()>& stop_requested) {
-  MetricMeans means(results);
+  MetricMeans means(programs.programs().front().results);
   StepResult result;
   std::vector<double> sums(means.sums().size());
   const auto finish = [&] {

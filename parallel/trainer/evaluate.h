@@ -10,16 +10,15 @@
 #include "core/backend/communicator.h"
 #include "core/exec/engine.h"
 #include "core/exec/interfaces/batch_source.h"
-#include "core/metrics/means.h"
 #include "parallel/trainer/programs.h"
 
 namespace trainctl {
 
-// One pass over the source, to the batch that is the last of its epoch. `results`: the loss, then the metrics. Where
+// One pass over the source, to the batch that is the last of its epoch. Gives the loss and the metrics by name. Where
 // `stop_requested` (asked before each batch; empty: never) is true on some rank it ends early and gives nothing; the
 // source then stands somewhere in the pass. Collective; the result is equal on all ranks.
 std::optional<std::map<std::string, double>> evaluate(Engine& engine, const RunPrograms& programs, BatchSource& source,
-                                                      const std::vector<MetricResult>& results, Communicator& world,
+                                                      Communicator& world,
                                                       Stream& stream, const std::function<bool()>& stop_requested = {});
 
 }  // namespace trainctl

@@ -109,6 +109,45 @@ TEST_CASE("losses and their gradients, by differences") {
   CHECK(evaluation[1].values[0] == Approx(count - (accumulate ? 3 : 0)));
 }
 
+TEST_CASE("losses go over the positions of samples, with weights of samples or of positions") {
+  const auto backend = backend_under_test({.threads = 2});
+  const DType dtype = GENERATE(DType::float32, DType::bfloat16);
+  const bool masked = GENERATE(false, true), sparse = GENERATE(false, true);
+  CAPTURE(name_of(dtype), masked, sparse);
+  constexpr std::int64_t n = 5, height = 3, width = 4, positions = height * width;
+  const Value x = random_value({n, height, width, values}, dtype, 1, -4, 4);
+  const Value targets = sparse ? random_integers({n, height, width}, DType::int32, 2, values)
+                               : random_value({n, height, width, values}, DType::float32, 2, 0, 1);
+  Value w = random_value(masked ? Shape{n, height, width} : Shape{n}, DType::float32, 9, 0.5, 2);
+  for (std::size_t i = 0; i < w.values.size(); i += 3) w.values[i] = 0;
+  const auto loss_of = sparse ? cross_entropy : binary;
+  const LossRule rule = sparse ? LossRule(SparseCategoricalCrossentropy{}) : LossRule(BinaryCrossentropy{});
+  constexpr double scale = 0.25;
+  double sum = 0, count = 0;
+  Row gradient;
+  for (std::size_t i = 0; i < n * positions; ++i) {
+    const double weight = w.values[masked ? i : i / positions];
+    const Row target = sparse ? one_hot(targets.values[i]) : row_of(targets, i);
+    Row row = row_of(x, i);
+    sum += weight * loss_of(row, target, 0);
+    for (double& v : row) {
+      constexpr double step = 1e-5;
+      const double middle = v;
+      v = middle + step;
+      const double above = loss_of(row, target, 0);
+      v = middle - step;
+      gradient.push_back(scale * weight * (above - loss_of(row, target, 0)) / (2 * step));
+      v = middle;
+    }
+  }
+  for (double weight : w.values) count += weight;
+  const auto got = run_op(*backend, std::make_shared<Loss>(rule, true, false, scale), {x, targets, w});
+  CHECK(got[0].values[0] == Approx(sum).epsilon(1e-5));
+  CHECK(got[1].values[0] == Approx(count));
+  CHECK(got[2].type.shape == x.type.shape);
+  CHECK(largest_error(got[2], gradient) < (dtype == DType::float32 ? 1e-5 : 5e-3));
+}
+
 TEST_CASE("a skipped sample may hold anything, and a counted one that is not finite shows") {
   const auto backend = backend_under_test({});
   Value x = random_value({samples, values}, DType::float32, 1), w = weights();

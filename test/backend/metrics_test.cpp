@@ -100,6 +100,33 @@ TEST_CASE("metrics that are means") {
         }));
 }
 
+TEST_CASE("metrics go over the positions of samples, with weights of samples or of positions") {
+  const auto backend = backend_under_test({});
+  const bool masked = GENERATE(false, true);
+  constexpr std::int64_t n = 5, positions = 7;
+  const Value x = random_value({n, positions, values}, DType::float32, 1);
+  const Value labels = random_integers({n, positions}, DType::int32, 2, 3);
+  Value w = random_value(masked ? Shape{n, positions} : Shape{n}, DType::float32, 3, 0.5, 2);
+  w.values[1] = 0;
+  double right = 0;
+  Row answers(4);
+  for (std::size_t i = 0; i < n * positions; ++i) {
+    const Row row = row_of(x, i);
+    const double weight = w.values[masked ? i : i / positions];
+    const auto largest = std::max_element(row.begin(), row.end()) - row.begin();
+    if (largest == static_cast<std::ptrdiff_t>(labels.values[i])) right += weight;
+    for (double v : row) answers[v > 0 ? 1 : 0] += weight;  // of two thresholds: all are in the first bin
+  }
+  CAPTURE(masked);
+  CHECK(right > 0);
+  const auto accuracy = run_op(*backend, std::make_shared<Metric>(Accuracy{}, false), {x, labels, w});
+  CHECK(accuracy[0].values[0] == Approx(right));
+  Value signs = x;
+  for (double& v : signs.values) v = v > 0 ? 1 : 0;
+  const auto auc = run_op(*backend, std::make_shared<Metric>(Auc{2}, false), {x, signs, w});
+  CHECK(largest_error(auc[0], {answers[1], 0, answers[0], 0}) < 1e-6);
+}
+
 TEST_CASE("auc is Keras', of probabilities and of logits, over several batches") {
   const auto backend = backend_under_test({});
   const DType dtype = GENERATE(DType::float32, DType::bfloat16);

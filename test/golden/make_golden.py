@@ -394,6 +394,18 @@ def losses():
                 case.save(f"in{i}", value)
             case.save("out0", total)
             case.save("din0", torch.autograd.grad(total, x)[0])
+    for name in ("sequence", "masked_sequence"):  # a class for each position
+        case = Case(f"loss_{name}")
+        x, targets = case.normal(4, 6, 5, scale=2), case.integers(4, 6, bound=5)
+        weights = case.uniform(*((4, 6) if name == "masked_sequence" else (4,)), low=0.5, high=2)
+        with torch.no_grad():
+            weights[1] = 0
+        loss = F.cross_entropy(x.transpose(1, 2), targets.long(), reduction="none")
+        total = (loss * (weights if weights.dim() == 2 else weights[:, None])).sum()
+        for i, value in enumerate((x, targets, weights)):
+            case.save(f"in{i}", value)
+        case.save("out0", total)
+        case.save("din0", torch.autograd.grad(total, x)[0])
 
 
 def metrics():

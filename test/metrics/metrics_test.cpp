@@ -121,6 +121,20 @@ TEST_CASE("the output must fit the loss and the data") {
   CHECK(output_errors("mean_squared_error", {8, 3}, 0, {4}) == 1);
 }
 
+TEST_CASE("targets may be of each position of a sample") {
+  CHECK(output_errors("sparse_categorical_crossentropy", {8, 6, 10}, 10, {6}) == 0);
+  CHECK(output_errors("sparse_categorical_crossentropy", {8, 6, 10}, 10, {7}) == 1);
+  CHECK(output_errors("sparse_categorical_crossentropy", {8, 10}, 10, {6}) == 1);
+  CHECK(output_errors("sparse_categorical_crossentropy", {8, 6, 10}, 12, {6}) == 1);
+  CHECK(output_errors("categorical_crossentropy", {8, 4, 4, 10}, 10, {4, 4}) == 0);
+  CHECK(output_errors("mean_squared_error", {8, 6, 3}, 0, {18}) == 0);
+  CHECK(output_errors("mean_squared_error", {8, 6, 3}, 0, {6}) == 1);
+  CHECK(target_type(TargetForm::class_number, {8, 6, 10}) == TensorType{{8, 6}, DType::int32});
+  CHECK(target_type(TargetForm::values, {8, 6, 10}) == TensorType{{8, 6, 10}, DType::float32});
+  CHECK(sample_target_type(TargetForm::class_number, {10, {6}}) == TensorType{{6}, DType::int32});
+  CHECK(sample_target_type(TargetForm::one_hot, {10, {6}}) == TensorType{{6, 10}, DType::float32});
+}
+
 TEST_CASE("targets take the form that the loss reads") {
   const auto form = [](const char* name, std::int64_t width, std::int64_t classes, LabelMode mode,
                        const char* remedy = "") {
@@ -161,7 +175,7 @@ TEST_CASE("targets take the form that the loss reads") {
 TEST_CASE("means over uneven batches are those over all samples") {
   std::mt19937 random(3);
   std::uniform_real_distribution<double> uniform(0, 5);
-  const std::vector<MetricResult> results = metric_results({metric("accuracy"), metric("auc")});
+  const std::vector<MetricResult> results = metric_results({{"accuracy", Accuracy{}}, {"auc", Auc{}}}, 1);
   MetricMeans whole(results), other(results);
   CHECK(whole.values().empty());
   REQUIRE(whole.sums().size() == 2 + 400);
@@ -186,6 +200,9 @@ TEST_CASE("means over uneven batches are those over all samples") {
   CHECK(whole.values().at("accuracy") == Approx(hits / samples));
   CHECK(whole.values().at("auc") == 1);
   CHECK(whole.sums(2).size() == 400);
+  MetricMeans rows(metric_results({{"accuracy", Accuracy{}}}, 4));  // of four positions each
+  rows.add(std::vector{30.0, 9.0}, 5);
+  CHECK(rows.values() == std::map<std::string, double>{{"loss", 1.5}, {"accuracy", 0.45}});
   whole.clear();
   CHECK(whole.values().empty());
 }

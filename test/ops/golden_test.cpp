@@ -31,6 +31,8 @@ const LossCase losses[] = {
     {"loss_mean_squared_error", MeanSquaredError{}},
     {"loss_huber", Huber{}},
     {"loss_huber_near", Huber{4.0f}},
+    {"loss_sequence", SparseCategoricalCrossentropy{}},
+    {"loss_masked_sequence", SparseCategoricalCrossentropy{}},
 };
 
 struct MetricCase {

@@ -101,7 +101,7 @@ TEST_CASE("a step is forward, backward and update") {
   CHECK(program.batch.samples != no_tensor);  // dropout needs them
   CHECK(program.step.predictions == no_tensor);
   Names results;
-  for (const MetricResult& result : metric_results(Job(small_network).spec.metrics)) results.push_back(result.name);
+  for (const MetricResult& result : program.results) results.push_back(result.name);
   CHECK(results == Names{"loss", "accuracy"});
 }
 

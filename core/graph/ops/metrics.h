@@ -1,4 +1,4 @@
-// Metrics: sums over samples, of the same inputs as the losses' (core/graph/ops/losses.h).
+// Metrics: sums over samples and their positions, of the same inputs as the losses' (core/graph/ops/losses.h).
 #pragma once
 
 #include <variant>

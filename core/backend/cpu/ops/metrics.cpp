@@ -6,6 +6,7 @@
 
 #include "core/backend/cpu/kernels.h"
 #include "core/backend/cpu/simd/math.h"
+#include "core/graph/ops/losses.h"
 
 namespace trainctl::cpu {
 namespace {
@@ -19,7 +20,7 @@ std::int64_t first_largest(const T* x, std::int64_t n) {
   return best;
 }
 
-// The target of a sample: a class, or a row of values.
+// The target of a row: a class, or a row of values.
 struct Target {
   const std::int32_t* class_number;  // null where there are values
   const float* row;
@@ -29,7 +30,7 @@ struct Target {
   std::int64_t label() const { return class_number != nullptr ? *class_number : first_largest(row, values); }
 };
 
-// A sample's predictions.
+// A row of predictions, those of a sample or of one of its positions.
 template <class T>
 struct Row {
   const T* x;
@@ -47,28 +48,30 @@ struct Row {
 
 // What a micro-batch brings: rows of predictions, their targets and weights.
 template <class T>
-struct Samples {
+struct Rows {
   const T* x;
   const void* targets;
   bool class_numbers;
   const float* weights;
-  std::int64_t rows, values;
+  std::int64_t rows, values, rows_each;  // rows_each: that have a weight in common
 
-  Row<T> row(std::int64_t sample) const { return {x + sample * values, values}; }
-  Target target(std::int64_t sample) const {
-    if (class_numbers) return {static_cast<const std::int32_t*>(targets) + sample, nullptr, values};
-    return {nullptr, static_cast<const float*>(targets) + sample * values, values};
+  float weight(std::int64_t row) const { return weights[rows_each == 1 ? row : row / rows_each]; }
+
+  Row<T> row(std::int64_t row) const { return {x + row * values, values}; }
+  Target target(std::int64_t row) const {
+    if (class_numbers) return {static_cast<const std::int32_t*>(targets) + row, nullptr, values};
+    return {nullptr, static_cast<const float*>(targets) + row * values, values};
   }
 };
 
-// Samples of weight 0 may hold anything.
+// Rows of weight 0 may hold anything.
 template <class Rule, class T>
-void add_up(const Rule& rule, const Samples<T>& samples, float* sums) {
-  for (std::int64_t sample = 0; sample < samples.rows; ++sample) {
-    const float weight = samples.weights[sample];
+void add_up(const Rule& rule, const Rows<T>& rows, float* sums) {
+  for (std::int64_t r = 0; r < rows.rows; ++r) {
+    const float weight = rows.weight(r);
     if (weight == 0) continue;
-    const Row<T> row = samples.row(sample);
-    const Target target = samples.target(sample);
+    const Row<T> row = rows.row(r);
+    const Target target = rows.target(r);
     if constexpr (Rule::by_element) {
       for (std::int64_t k = 0; k < row.values; ++k) sums[rule.template place<Math>(row.at(k), target(k))] += weight;
     } else {
@@ -80,13 +83,14 @@ void add_up(const Rule& rule, const Samples<T>& samples, float* sums) {
 template <class T, class Rule>
 Lowering lower_rule(const LowerContext& context, const Metric& def, const Rule& rule) {
   const Shape& shape = context.input(0).shape;
-  const std::int64_t rows = shape[0], values = shape.count() / std::max<std::int64_t>(rows, 1);
+  const std::int64_t rows = shape.rows(), values = shape.back();
+  const std::int64_t rows_each = rows_per_weight(shape, context.input(2).shape);
   const bool class_numbers = context.input(1).dtype == DType::int32;
   return own_kernel(context, [=, accumulate = def.accumulate](const Places& places) {
     float* sums = places.out<float>(0);
     if (!accumulate) std::fill_n(sums, rule.sums(), 0.0f);
-    const Samples<T> samples{places.in<T>(0), places.in<void>(1), class_numbers, places.in<float>(2), rows, values};
-    add_up(rule, samples, sums);
+    const Rows<T> all{places.in<T>(0), places.in<void>(1), class_numbers, places.in<float>(2), rows, values, rows_each};
+    add_up(rule, all, sums);
   });
 }
 

@@ -6,6 +6,7 @@
 #include "core/backend/cuda/device/rows.h"
 #include "core/backend/cuda/device/rule_math.h"
 #include "core/backend/cuda/kernels.h"
+#include "core/graph/ops/losses.h"
 
 namespace trainctl::cuda {
 namespace {
@@ -24,7 +25,7 @@ __device__ int first_largest_of(const RowTeam& team, const T* x) {
   return team.smallest(top == largest ? best : INT_MAX);
 }
 
-// The target of a sample, in the hands of a team: a class, or a row of values.
+// The target of a row, in the hands of a team: a class, or a row of values.
 struct Target {
   const RowTeam& team;
   const std::int32_t* class_number;  // null where there are values
@@ -34,7 +35,7 @@ struct Target {
   __device__ int label() const { return class_number != nullptr ? *class_number : first_largest_of(team, row); }
 };
 
-// A sample's predictions, in the hands of a team.
+// A row of predictions, those of a sample or of one of its positions, in the hands of a team.
 template <class T>
 struct Row {
   const RowTeam& team;
@@ -52,13 +53,13 @@ struct Row {
 };
 
 template <class T, class Rule>
-__global__ void sum_samples(RowGrid grid, Rule rule, bool class_numbers, bool accumulate, const T* x,
-                            const void* targets, const float* weights, float* of_samples, unsigned* counter,
-                            float* sum) {
+__global__ void sum_rows(RowGrid grid, Rule rule, bool class_numbers, bool accumulate, std::int64_t rows_each,
+                         const T* x, const void* targets, const float* weights, float* of_rows, unsigned* counter,
+                         float* sum) {
   const RowTeam team(grid);
   for (std::int64_t row = team.first(); row < grid.rows; row += team.step()) {
     float value = 0;
-    if (const float weight = weights[row]; weight != 0) {
+    if (const float weight = weights[rows_each == 1 ? row : row / rows_each]; weight != 0) {
       Target target{team, nullptr, nullptr};
       if (class_numbers) {
         target.class_number = static_cast<const std::int32_t*>(targets) + row;
@@ -67,15 +68,15 @@ __global__ void sum_samples(RowGrid grid, Rule rule, bool class_numbers, bool ac
       }
       value = weight * rule.row(Row<T>{team, x + row * grid.values, grid.values}, target);
     }
-    if (team.leads()) of_samples[row] = value;
+    if (team.leads()) of_rows[row] = value;
   }
-  if (last_block(counter, gridDim.x)) sum_in_block(of_samples, grid.rows, accumulate, sum);
+  if (last_block(counter, gridDim.x)) sum_in_block(of_rows, grid.rows, accumulate, sum);
 }
 
 // Each thread keeps some of a block's sums, and goes through the elements of all threads; the last block adds up the
 // blocks' sums.
 template <class T, class Rule>
-__global__ void sum_elements(std::int64_t count, std::int64_t values, Rule rule, bool accumulate, const T* x,
+__global__ void sum_elements(std::int64_t count, std::int64_t values_each, Rule rule, bool accumulate, const T* x,
                              const float* targets, const float* weights, float* of_blocks, unsigned* counter,
                              float* sums) {
   __shared__ int places[block_threads];
@@ -86,7 +87,7 @@ __global__ void sum_elements(std::int64_t count, std::int64_t values, Rule rule,
   for (std::int64_t first = static_cast<std::int64_t>(blockIdx.x) * block_threads; first < count;
        first += element_stride()) {
     const std::int64_t element = first + thread;
-    const float weight = element < count ? weights[element / values] : 0.0f;
+    const float weight = element < count ? weights[element / values_each] : 0.0f;
     places[thread] = weight == 0 ? -1 : rule.template place<Math>(load(x[element]), targets[element]);
     shares[thread] = weight;
     __syncthreads();
@@ -109,20 +110,21 @@ __global__ void sum_elements(std::int64_t count, std::int64_t values, Rule rule,
 template <class T, class Rule>
 Lowering lower_rule(const LowerContext& context, const Metric& def, const Rule& rule) {
   const Shape& shape = context.input(0).shape;
-  const std::int64_t rows = shape[0], count = shape.count(), values = count / std::max<std::int64_t>(rows, 1);
+  const std::int64_t rows = shape.rows(), count = shape.count(), values = shape.back();
+  const std::int64_t rows_each = rows_per_weight(shape, context.input(2).shape);
   const bool accumulate = def.accumulate;
   if constexpr (Rule::by_element) {
     const int blocks = blocks_for(count, 4, 256);
     const auto run = [=, counter = make_counters(1)](const Places& p) {
-      launch(sum_elements<T, Rule>, blocks, block_threads, p.stream, count, values, rule, accumulate, p.in<T>(0),
-             p.in<float>(1), p.in<float>(2), p.workspace<float>(), counter.get(), p.out<float>(0));
+      launch(sum_elements<T, Rule>, blocks, block_threads, p.stream, count, values * rows_each, rule, accumulate,
+             p.in<T>(0), p.in<float>(1), p.in<float>(2), p.workspace<float>(), counter.get(), p.out<float>(0));
     };
     return own_kernel(context, run, std::int64_t{blocks} * rule.sums() * size_of(DType::float32));
   } else {
     const RowGrid grid(rows, values);
     const bool class_numbers = context.input(1).dtype == DType::int32;
     const auto run = [=, counter = make_counters(1)](const Places& p) {
-      launch(sum_samples<T, Rule>, grid.blocks, block_threads, p.stream, grid, rule, class_numbers, accumulate,
+      launch(sum_rows<T, Rule>, grid.blocks, block_threads, p.stream, grid, rule, class_numbers, accumulate, rows_each,
              p.in<T>(0), p.in<void>(1), p.in<float>(2), p.workspace<float>(), counter.get(), p.out<float>(0));
     };
     return own_kernel(context, run, rows * size_of(DType::float32));

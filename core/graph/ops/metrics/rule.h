@@ -10,16 +10,16 @@
 //   adapted(flag)                calls flag(name, set) for each member that adapt() sets
 //   of_predictions(loss)         whether it takes the network's predictions; else what the loss takes
 //   sums()                       how many sums there are
-//   value(sums, count)           what the sums, of all batches and ranks, and the sum of weights come to
+//   value(sums, count)           what the sums, of all batches and ranks, and the sum of all rows' weights come to
 //   by_element                   whether each element is counted in one of the sums
 //
 // and, where it is by element, for a prediction x and its target t
 //
-//   place<Math>(x, t)            the number of the sum that the weight of the sample is added to
+//   place<Math>(x, t)            the number of the sum that the weight of the row is added to
 //
-// for a Math that has sigmoid (see core/graph/ops/losses/rule.h). Else it has one sum and one function of a sample,
+// for a Math that has sigmoid (see core/graph/ops/losses/rule.h). Else it has one sum and one function of a row,
 //
-//   row(row, target)             what is added to the sum, times the weight of the sample
+//   row(row, target)             what is added to the sum, times the weight of the row
 //
 // for a row that offers values, at(k), first_largest() and sum(f) with f(k, x) a number, and a target that offers
 // label(), the number of its class, and where targets are values target(k). Kernels of all devices compile both.
