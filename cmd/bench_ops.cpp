@@ -97,7 +97,7 @@ void print_json(const std::vector<OpCost>& costs, const Ceilings& ceilings, doub
 int bench_ops(const RunSpec& spec, const BenchRequest& request, RankContext& context) {
   RankDevice device = open_device(spec, context);
   const Ceilings ceilings = measure_ceilings(*device.backend, context.threads);
-  const Data data(spec.data, spec.seed, takes_values(spec.train.loss));
+  const Data data(spec.data, spec.seed, data_use(spec));
   Job job(spec, data.info(), device, context.world, {}, "");
   initialize_engine(spec, job);
   const auto source = data.training(spec.train.global_batch(context.world.size()), job.rank(), {spec.seed, 0, 0},

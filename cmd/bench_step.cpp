@@ -73,7 +73,7 @@ std::string to_text(const Measured& measured) {
 
 int bench_step(const RunSpec& spec, const BenchRequest& request, RankContext& context) {
   RankDevice device = open_device(spec, context);
-  const Data data(spec.data, spec.seed, takes_values(spec.train.loss));
+  const Data data(spec.data, spec.seed, data_use(spec));
   Job job(spec, data.info(), device, context.world, {}, "");
   initialize_engine(spec, job);
   const std::int64_t batch = spec.train.global_batch(context.world.size());

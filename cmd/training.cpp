@@ -191,7 +191,7 @@ int train(const RunSpec& stated, const TrainingRequest& request, RankContext& co
   const std::int64_t batch = *spec.train.batch_size;
   const DataPosition start = resumed ? resumed->position : DataPosition{spec.seed, 0, 0};
 
-  const Data data(spec.data, spec.seed, takes_values(spec.train.loss));
+  const Data data(spec.data, spec.seed, data_use(spec));
   Job job(spec, data.info(), device, world, start, fact(resumed, "kernel_choices"));
   fill_engine(spec, job, files, resumed.has_value(), request.config_file);
   files.checkpoint.reset();  // its memory is no longer needed

@@ -97,7 +97,8 @@ TargetForm stated_form(LabelMode label_mode, std::int64_t classes) {
 TargetForm match_targets(const ResolvedLoss& loss, const Shape& output, const TargetFacts& targets, Reader& reader) {
   const bool sparse = targets_of(loss.rule) == LossTargets::class_numbers;
   const TargetForm unknown = sparse ? TargetForm::class_number : TargetForm::values;
-  if (output.rank() < 2 || (targets.classes > 0 && !(targets.shape == positions(output)))) {
+  if (output.rank() < 2 ||
+      (targets.classes > 0 && targets.shape.count() > 0 && !(targets.shape == positions(output)))) {
     report_positions(loss, output, targets, reader);
     return unknown;
   }
@@ -137,5 +138,9 @@ TensorType sample_target_type(TargetForm form, const TargetFacts& targets) {
 }
 
 bool takes_values(const Choice& loss) { return targets_of(loss.as<LossOptions>().rule()) == LossTargets::values; }
+
+bool takes_class_numbers(const Choice& loss) {
+  return targets_of(loss.as<LossOptions>().rule()) == LossTargets::class_numbers;
+}
 
 }  // namespace trainctl

@@ -20,14 +20,14 @@ struct EnumNames<LabelMode> {
 // What is known of a data set's targets.
 struct TargetFacts {
   std::int64_t classes = 0;  // 0: targets are values, or nothing is known
-  // Of one sample's target: [P...] of class numbers for positions P, of which there may be none, or of values; a count of
-  // 0: not known.
+  // Of one sample's target: [P...] of class numbers for positions P, of which there may be none, or of values; a count
+  // of 0: not known.
   Shape shape;
   LabelMode label_mode = LabelMode::integer;
 };
 
-// The form in which targets of a data set reach a loss behind an output [n, P..., K] of samples with positions P. Reports what does not fit, with the
-// remedy, at the loss's place.
+// The form in which targets of a data set reach a loss behind an output [n, P..., K] of samples with positions P.
+// Reports what does not fit, with the remedy, at the loss's place.
 TargetForm match_targets(const ResolvedLoss& loss, const Shape& output, const TargetFacts& targets, Reader& reader);
 
 // The form that label_mode alone stands for: of class numbers that no loss asks for.
@@ -41,5 +41,7 @@ TensorType sample_target_type(TargetForm form, const TargetFacts& targets);
 
 // Whether the loss takes values, so that whole numbers are values too and not classes.
 bool takes_values(const Choice& loss);
+// Whether it takes class numbers, so that several whole numbers are those of positions.
+bool takes_class_numbers(const Choice& loss);
 
 }  // namespace trainctl

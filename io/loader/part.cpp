@@ -86,10 +86,11 @@ void DataPart::write_target(std::int64_t number, const float* values, const Row&
     std::copy_n(values, facts.target.count(), floats);
     return;
   }
+  require(row.form == TargetForm::class_number || facts.target.rank() == 0, "classes of positions are numbers");
   const std::int32_t label = dataset_->label(number);
   switch (row.form) {
     case TargetForm::class_number:
-      std::memcpy(row.target, &label, sizeof label);
+      dataset_->read_labels(number, reinterpret_cast<std::int32_t*>(row.target));
       break;
     case TargetForm::one_hot:
       std::fill_n(floats, facts.classes, 0.0f);

@@ -175,6 +175,12 @@ def element_wise():
     case.record([x, kernel], [x + conv2d(x, kernel)])
 
 
+def embedding():
+    case = Case("embedding")
+    tokens, table = case.integers(3, 5, bound=7), case.normal(7, 6)
+    case.record([tokens, table], [F.embedding(tokens.long(), table)])
+
+
 def dense():
     shapes = {"small": (3, 4, 5), "wide": (6, 37, 64), "one": (4, 8, 1), "sequence": (3, 5, 6, 7), "image": (2, 3, 4, 5, 6)}
     for name, (*n, inputs, units) in shapes.items():
@@ -520,7 +526,7 @@ def optimizer_steps(steps=6, count=16.0):
 
 
 if __name__ == "__main__":
-    for part in (element_wise, dense, convolution, pooling, normalisation, layer_normalisation, borders, dropout, losses,
+    for part in (element_wise, embedding, dense, convolution, pooling, normalisation, layer_normalisation, borders, dropout, losses,
                  metrics, optimizer_steps):
         part()
     save_file(values, folder / "ops.safetensors")

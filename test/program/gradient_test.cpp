@@ -19,6 +19,7 @@ struct Samples {
   Shape shape{8, 8, 2};
   Shape positions;
   bool masked = false;
+  std::int32_t tokens = 0;  // values are whole numbers below it
 };
 
 // Draws elements of every parameter and compares their gradients with central differences.
@@ -33,12 +34,18 @@ void check_gradients(const std::string& network, float step, const Samples& of =
   std::normal_distribution<float> normal;
   std::vector<float> inputs(static_cast<std::size_t>(samples * width));
   std::generate(inputs.begin(), inputs.end(), [&] { return normal(random); });
+  std::vector<std::int32_t> tokens(inputs.size());
+  std::generate(tokens.begin(), tokens.end(), [&] {
+    return static_cast<std::int32_t>(random() % static_cast<std::uint32_t>(std::max(of.tokens, 1)));
+  });
+  if (of.tokens > 0) job.spec.format.dtype = DType::int32;
   std::vector<std::int32_t> targets{0, 2, 1, 1, 0, 2};
   while (std::ssize(targets) < rows) targets.push_back(static_cast<std::int32_t>(random() % 3));
   std::vector<float> weights(static_cast<std::size_t>(of.masked ? rows : samples), 1.0f);
   for (std::size_t i = 0; of.masked && i < weights.size(); i += 3) weights[i] = 0;
   Batch batch;
   batch.inputs = {inputs.data(), DType::float32, samples * width};
+  if (of.tokens > 0) batch.inputs = {tokens.data(), DType::int32, samples * width};
   batch.targets = {targets.data(), DType::int32, rows};
   batch.weights = {weights.data(), DType::float32, std::ssize(weights)};
   batch.count = samples;
@@ -107,6 +114,14 @@ layers:
   - dense: {units: 3, activation: softmax}
 )";
   check_gradients(images, 4e-3f, {{6, 5, 2}, {6, 5}, false});
+}
+
+TEST_CASE("gradients of an embedding are the slopes of the loss") {
+  const char* network =
+      "layers: [{embedding: {input_dim: 5, output_dim: 4}}, {dense: {units: 7, activation: tanh}}, "
+      "{dense: {units: 3, activation: softmax}}]";
+  check_gradients(network, 4e-3f, {{6}, {6}, false, 5});
+  check_gradients(network, 4e-3f, {{3, 2}, {3, 2}, true, 5});
 }
 
 TEST_CASE("gradients of a residual network are the slopes of the loss") {
