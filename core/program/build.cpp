@@ -28,6 +28,7 @@ class Builder {
 
   Program training(std::int64_t samples, int micro_batches);
   Program evaluation(std::int64_t samples);
+  Program prediction(std::int64_t samples);
   // What the update does beside the optimizer; after training().
   std::vector<StatisticUpdate> statistics() const;
 
@@ -74,11 +75,12 @@ Builder::Builder(const ProgramSpec& spec, Network network)
 
 // Everything that loss, sums and host need beside the model's own tensors.
 void Builder::add_tensors() {
-  const TensorType output = graph_.tensor(graph_.output).type;
-  const TensorType targets = target_type(program_.target_form, output.shape);
   BatchTensors& batch = program_.batch;
   batch.inputs = graph_.input;
   batch.samples = graph_.samples;
+  if (!spec_.loss) return add_predictions();
+  const TensorType output = graph_.tensor(graph_.output).type;
+  const TensorType targets = target_type(program_.target_form, output.shape);
   batch.targets = add("targets", targets.shape, targets.dtype, Role::input);
   batch.weights = add("weights", spec_.weight.with_front(output.shape[0]), DType::float32, Role::input);
   rows_each_ = rows_per_weight(output.shape, graph_.tensor(batch.weights).type.shape);
@@ -250,6 +252,21 @@ Program Builder::evaluation(std::int64_t samples) {
   return take();
 }
 
+Program Builder::prediction(std::int64_t samples) {
+  program_.name = format("predict {}", samples);
+  program_.flat = order_flat(graph_, {}, {}, [](const GraphParameter&) { return false; }, {});
+  std::vector<Op> ops;
+  if (samples == 0) {
+    leave_batch();
+  } else {
+    ops = graph_.ops;
+    ops.insert(ops.end(), prediction_ops_.begin(), prediction_ops_.end());
+  }
+  program_.segments = {{Phase::forward, {}, std::move(ops)}};
+  program_.schedule = {{0, 0, 0}};
+  return take();
+}
+
 // A rank without samples reads nothing of the batch.
 void Builder::leave_batch() {
   program_.batch = {};
@@ -300,6 +317,15 @@ Program evaluation_program(const ProgramSpec& spec, std::int64_t samples, Reader
   if (!reader.ok()) return {};
   Program program = distributed(Builder(spec, std::move(network)).evaluation(samples), parallelism);
   return finish_evaluation(std::move(program), training);
+}
+
+Program prediction_program(const ProgramSpec& spec, std::int64_t samples, Reader& reader,
+                           const Parallelism& parallelism) {
+  ProgramSpec of_network = spec;
+  of_network.loss = {};
+  Network network = cut_network(of_network, std::max<std::int64_t>(samples, 1), false, parallelism, reader);
+  if (!reader.ok()) return {};
+  return finish_prediction(distributed(Builder(of_network, std::move(network)).prediction(samples), parallelism));
 }
 
 int micro_batches_of(std::int64_t samples, std::int64_t largest) {

@@ -1,5 +1,5 @@
 // A model with its loss and metrics for one batch size: the forward graph that strategies cut, and what follows from
-// its output.
+// its output. Without a loss it predicts.
 #pragma once
 
 #include <string>
@@ -22,7 +22,7 @@ struct ProgramSpec {
   Shape target;              // of one sample's target: [P...] of class numbers for positions P, or [P..., K] of values
   Shape weight;              // of one sample's weights: scalar, or [P...] for a mask of its positions
   LabelMode label_mode = LabelMode::integer;
-  Choice loss;
+  Choice loss;  // none: of prediction programs, which read neither targets and metrics nor the optimizer
   std::vector<Choice> metrics;
   Choice optimizer;
   double clip_norm = 0;            // 0: none
