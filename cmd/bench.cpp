@@ -38,7 +38,7 @@ int measure(const RunSpec& spec, const BenchOptions& options, RankContext& conte
   }
   std::optional<Ceilings> ceilings;  // before the run takes the device's memory
   if (options.what == "ops") ceilings = measure_ceilings(*device.backend, context.threads);
-  const Data data(spec.data, spec.seed, takes_values(spec.train.loss));
+  const Data data(spec.data, spec.seed, data_use(spec));
   Job job(spec, data.info(), device, world, {}, "");
   initialize_engine(spec, job);
   const auto source = data.training(spec.train.global_batch(world.size()), job.rank(), {spec.seed, 0, 0},

@@ -50,11 +50,11 @@ struct Checked {
 // samples.
 DataInfo data_info(const RunSpec& spec, Checked& checked) {
   try {
-    return Data(spec.data, spec.seed, takes_values(spec.train.loss), Data::Measure::no).info();
+    return Data(spec.data, spec.seed, data_use(spec), Data::Measure::no).info();
   } catch (const Error& error) {
     if (error.kind() != ErrorKind::data) throw;
   }
-  DataInfo info = describe(spec.data, spec.seed, takes_values(spec.train.loss));
+  DataInfo info = describe(spec.data, spec.seed, data_use(spec));
   checked.data_at_hand = false;
   if (info.training_samples == 0) info.training_samples = checked.batch;
   if (info.validation_samples == 0 && (spec.data.validation || spec.data.test)) info.validation_samples = checked.batch;

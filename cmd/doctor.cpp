@@ -52,7 +52,7 @@ void set_up_run(const RunSpec& spec, bool has_config, RankContext& context) {
   RankDevice device = open_device(spec.cluster, spec.train, context);
   if (!has_config && !device.backend->on_host()) try_kernels(*device.backend);
   if (!has_config) return;
-  const Data data(spec.data, spec.seed, takes_values(spec.train.loss));
+  const Data data(spec.data, spec.seed, data_use(spec));
   const Job job(spec, data.info(), device, context.world, {}, "");
 }
 

@@ -71,7 +71,7 @@ int evaluate_checkpoint(const RunSpec& spec, const EvalOptions& options, RankCon
     checkpoint = load_named_checkpoint(chosen_checkpoint(spec, options));
     log::info(format("evaluates {} (step {})", checkpoint->path, checkpoint->manifest.step));
   }
-  const Data data(spec.data, spec.seed, takes_values(spec.train.loss));
+  const Data data(spec.data, spec.seed, data_use(spec));
   const PartKind part = part_of(options.part, data);
   DataInfo info = data.info();
   info.training_samples = 0;
@@ -89,7 +89,7 @@ int evaluate_checkpoint(const RunSpec& spec, const EvalOptions& options, RankCon
   const std::int64_t batch = spec.train.global_batch(world.size());
   const auto source = data.evaluation(part, batch, job.rank(), context.threads, job.target_form(), job.batch_memory());
   const std::map<std::string, double> metrics =
-      *evaluate(engine, job.programs(), *source, result_names(job.program_spec()), world.communicator(), device.host);
+      *evaluate(engine, job.programs(), *source, world.communicator(), device.host);
   if (world.rank() != 0) return 0;
   if (options.common.json) {
     answer(json_line(json_numbers(metrics)));

@@ -6,6 +6,7 @@
 
 #include "core/base/format.h"
 #include "core/metrics/monitor.h"
+#include "core/metrics/targets.h"
 #include "io/yaml/presets.h"
 #include "parallel/launch/room.h"
 
@@ -125,6 +126,10 @@ RunSpec load_run_spec(const std::string& file, const std::vector<std::string>& s
   RunSpec spec = read_run_spec(document, reader);
   reader.throw_if_failed();
   return spec;
+}
+
+DataUse data_use(const RunSpec& spec) {
+  return {data_use(spec), takes_class_numbers(spec.train.loss), token_count(spec.model)};
 }
 
 std::string resolved_yaml(const RunSpec& spec) { return to_yaml(section_of<RunSpec>().write(&spec)); }

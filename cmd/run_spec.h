@@ -50,6 +50,9 @@ RunSpec read_run_spec(const Node& document, Reader& reader);
 RunSpec load_run_spec(const std::string& file, const std::vector<std::string>& settings = {},
                       const std::optional<std::string>& text = {});
 
+// What loss and network make of arrays.
+DataUse data_use(const RunSpec& spec);
+
 // The resolved config: every key that has a value, absolute paths, `auto` where it depends on the ranks. It loads to an
 // equal spec, from any folder.
 std::string resolved_yaml(const RunSpec& spec);

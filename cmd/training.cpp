@@ -203,7 +203,7 @@ int train(const RunSpec& stated, const TrainingRequest& request, RankContext& co
   const std::int64_t batch = *spec.train.batch_size;
   const DataPosition start = resumed ? resumed->position : DataPosition{spec.seed, 0, 0};
 
-  const Data data(spec.data, spec.seed, takes_values(spec.train.loss));
+  const Data data(spec.data, spec.seed, data_use(spec));
   Job job(spec, data.info(), device, world, start, fact(resumed, "kernel_choices"));
   const SnapshotPlan snapshots =
       plan_snapshot(job.engine().weights(), job.engine().state(), world.communicator(), device.host);
@@ -213,7 +213,6 @@ int train(const RunSpec& stated, const TrainingRequest& request, RankContext& co
   TrainingPlan plan = training_plan(
       spec.train, spec.strategy, {spec.checkpoint.every, spec.log.every, spec.checkpoint.monitor, spec.checkpoint.mode},
       data.info(), world.size());
-  plan.result_names = result_names(job.program_spec());
   plan.facts = run_facts(job, data.info(), world.size(), batch, plan.total_steps);
   const StopRequest stop;  // until here there was nothing to save
   const auto stop_requested = [&stop] { return stop.pending(); };

@@ -151,7 +151,7 @@ void Engine::start(int program, const Batch& batch, const StepInput& input) {
   if (buffers.direct) buffers.staged->synchronize();  // beside the step before: the batch's memory is free then
 }
 
-double Engine::read_sum(const StepBuffers& buffers, TensorId tensor, int element) const {
+double Engine::read_sum(const StepBuffers& buffers, TensorId tensor, std::int64_t element) const {
   if (tensor == no_tensor) return 0;
   const PlacedTensor& at = programs_[static_cast<std::size_t>(buffers.program)].tensor(tensor);
   std::int64_t offset = at.offset;
@@ -164,11 +164,15 @@ double Engine::read_sum(const StepBuffers& buffers, TensorId tensor, int element
 }
 
 void Engine::read_result(const StepBuffers& buffers, StepResult& result) {
-  const StepTensors& step = programs_[static_cast<std::size_t>(buffers.program)].program.step;
+  const Program& program = programs_[static_cast<std::size_t>(buffers.program)].program;
+  const StepTensors& step = program.step;
   result.count = read_sum(buffers, step.count);
   result.loss_sum = read_sum(buffers, step.loss);
-  result.metric_sums.resize(step.metrics.size());
-  for (std::size_t i = 0; i < step.metrics.size(); ++i) result.metric_sums[i] = read_sum(buffers, step.metrics[i]);
+  result.metric_sums.clear();
+  for (TensorId metric : step.metrics) {
+    const std::int64_t sums = program.tensor(metric).type.shape.count();
+    for (std::int64_t i = 0; i < sums; ++i) result.metric_sums.push_back(read_sum(buffers, metric, i));
+  }
   result.gradient_norm = read_sum(buffers, step.gradient_norm);
   result.not_finite = read_sum(buffers, step.agree, agree_not_finite) != 0;
   result.stop = read_sum(buffers, step.agree, agree_stop) != 0;

@@ -25,7 +25,7 @@ namespace trainctl {
 struct StepResult {
   double count = 0;  // sum of sample weights
   double loss_sum = 0;
-  std::vector<double> metric_sums;  // as in the config
+  std::vector<double> metric_sums;  // as in the config, those of one metric behind those of the other
   double gradient_norm = 0;         // training only
   bool not_finite = false;          // a loss was NaN or Inf on some rank: the update was left out
   bool stop = false;                // some rank was asked to stop
@@ -106,7 +106,7 @@ class Engine {
   std::vector<CopyPart> results_of(int program, const StepBuffers& buffers) const;
   template <class T>
   void write_scalar(StepBuffers& buffers, int program, TensorId tensor, T value);
-  double read_sum(const StepBuffers& buffers, TensorId tensor, int element = 0) const;
+  double read_sum(const StepBuffers& buffers, TensorId tensor, std::int64_t element = 0) const;
   void read_result(const StepBuffers& buffers, StepResult& result);
   void read_parts(int buffer);
 

@@ -45,7 +45,7 @@ struct Graph {
   std::vector<Op> ops;  // forward, in execution order
   std::vector<GraphParameter> parameters;
   std::vector<GraphStatistic> statistics;
-  TensorId input = no_tensor;    // [batch, ...], role input; float32, or uint8 that a Normalize follows
+  TensorId input = no_tensor;    // [batch, ...], role input; float32, uint8 that a Normalize follows, or int32
   TensorId samples = no_tensor;  // int64 [batch], role input; only where dropout needs it
   TensorId step = no_tensor;     // int64 scalar; likewise
   TensorId output = no_tensor;   // what the loss takes

@@ -1,14 +1,14 @@
 // dense: kernel (in, units), bias (units).
 #include "core/layers/dense.h"
 
-#include "core/base/format.h"
 #include "core/graph/ops/dense.h"
 
 namespace trainctl {
 
 Keys<DenseOptions> DenseOptions::keys() {
   using O = DenseOptions;
-  return layer_keys<O>("dense", "A fully connected layer: activation(x kernel + bias).")
+  return layer_keys<O>("dense",
+                       "A fully connected layer: activation(x kernel + bias), on the last dimension of its input.")
       .required("units", &O::units, "Number of outputs.", between(1, most_channels))
       .key("activation", &O::activation, "What is applied to the outputs.")
       .key("use_bias", &O::use_bias, "Whether a bias is added.")
@@ -19,10 +19,7 @@ Keys<DenseOptions> DenseOptions::keys() {
 
 Feature DenseOptions::expand(Layer& layer, const std::vector<Feature>& inputs) const {
   const Shape x = layer.shape(inputs[0]);
-  if (x.rank() != 1) {
-    return layer.error(format("input {} is no vector; put a flatten before it", to_string(x)), inputs[0]);
-  }
-  const Shape kernel{x[0], units};
+  const Shape kernel{x.back(), units};
   std::vector<TensorId> operands{inputs[0].tensor};
   operands.push_back(layer.parameter("kernel", kernel, make_initializer(kernel_initializer, kernel), true));
   if (use_bias)

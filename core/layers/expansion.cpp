@@ -51,7 +51,7 @@ Expansion::Expansion(const BuildOptions& build_options, Reader& build_reader)
   TensorId x = graph.input = graph.add_tensor(std::move(input));
   if (!options.format.scale.empty()) {
     x = graph.add_op(std::make_shared<Normalize>(options.compute, options.format), {x}, "input", {}, {"normalized"})[0];
-  } else if (options.compute != DType::float32) {
+  } else if (options.compute != DType::float32 && options.format.dtype != DType::int32) {
     x = graph.add_op(std::make_shared<Cast>(options.compute), {x}, "input", {}, {"cast"})[0];
   }
   features_["input"] = {x, "input", {}};
@@ -80,6 +80,11 @@ Feature Expansion::expand_layer(const LayerOptions& layer_options, Layer& layer,
   if (++expanded_ > most_layers) {
     if (expanded_ > most_layers + 1) return {};
     return layer.error(format("the network has more than {} layers", most_layers), inputs[0]);
+  }
+  for (const Feature& input : inputs) {
+    if (layer.type(input).dtype == DType::int32 && layer_options.tokens() == 0) {
+      return layer.error("takes values, and its input holds tokens: put an embedding before it", input);
+    }
   }
   try {
     const Feature output = layer_options.expand(layer, inputs);

@@ -23,6 +23,10 @@ Shape Layer::shape(const Feature& feature) const {
   return expansion_.graph.tensor(feature.tensor).type.shape.without_front();
 }
 
+const TensorType& Layer::type(const Feature& feature) const { return expansion_.graph.tensor(feature.tensor).type; }
+
+DType Layer::compute() const { return expansion_.options.compute; }
+
 Shape Layer::batch_of(const Shape& sample) const { return sample.with_front(expansion_.options.batch); }
 
 Feature Layer::error(const std::string& message, const Feature& cause) const {

@@ -39,6 +39,8 @@ struct LayerOptions : Options {
   virtual Feature expand(Layer& layer, const std::vector<Feature>& inputs) const = 0;
   // The activation that ends the layer; null where none does.
   virtual const Choice* final_activation() const { return nullptr; }
+  // The number of tokens where it takes those, whole numbers below it; 0: it takes values.
+  virtual std::int64_t tokens() const { return 0; }
 };
 
 // Base of layers with one input.
@@ -77,6 +79,8 @@ class Layer {
   std::uint64_t seed() const;
   // One sample's shape, and the batch's of a sample's.
   Shape shape(const Feature& feature) const;
+  const TensorType& type(const Feature& feature) const;  // of the batch
+  DType compute() const;                                 // of activations
   Shape batch_of(const Shape& sample) const;
 
   // "conv2d 'c3': <message> (from 'pool2' at 33:5)"; returns the unknown feature.

@@ -1,6 +1,7 @@
 // The `model` section, and the graph of a model.
 #include "core/layers/model.h"
 
+#include <algorithm>
 #include <optional>
 
 #include "core/base/format.h"
@@ -39,6 +40,15 @@ BuiltModel build_model(const ModelOptions& model, const BuildOptions& options, R
     reader.error(model.layers[0].place, "the network has no parameters: there is nothing to train");
   }
   return {std::move(expansion->graph), std::move(expansion->lines)};
+}
+
+std::int64_t token_count(const ModelOptions& model) {
+  std::int64_t least = 0;
+  for (const Choice& layer : model.layers) {
+    const std::int64_t tokens = layer ? layer.as<LayerOptions>().tokens() : 0;
+    if (tokens > 0) least = least == 0 ? tokens : std::min(least, tokens);
+  }
+  return least;
 }
 
 FinalActivation final_activation(const ModelOptions& model) {

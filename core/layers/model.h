@@ -35,6 +35,9 @@ struct BuiltModel {
 // producer's; the result is usable only when nothing was reported.
 BuiltModel build_model(const ModelOptions& model, const BuildOptions& options, Reader& reader);
 
+// How many tokens there are where the network takes those, samples of whole numbers below it; 0: it takes values.
+std::int64_t token_count(const ModelOptions& model);
+
 // Whether the last op is a softmax or a sigmoid: what `from_logits: auto` looks at.
 enum class FinalActivation { none, softmax, sigmoid };
 FinalActivation final_activation(const ModelOptions& model);

@@ -15,6 +15,7 @@ const ChoiceTable& layer_choices() {
   static const ChoiceTable table{"layer",
                                  {
                                      DenseOptions::keys(),
+                                     embedding(),
                                      Conv2dOptions::keys(),
                                      MaxPooling2dOptions::keys(),
                                      AveragePooling2dOptions::keys(),

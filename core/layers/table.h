@@ -6,6 +6,7 @@
 namespace trainctl {
 
 // Of layers that are a file alone.
+Section embedding();
 Section layer_normalization();
 Section zero_padding2d();
 

@@ -1,4 +1,4 @@
-// Exact means over an epoch: sums over samples, added in float64, over the sum of weights.
+// Exact values over an epoch: sums over samples, added in float64, and what they come to.
 #pragma once
 
 #include <map>
@@ -6,27 +6,36 @@
 #include <string>
 #include <vector>
 
+#include "core/metrics/metric.h"
+#include "core/metrics/result.h"
+
 namespace trainctl {
+
+// The loss, then the metrics. `rows_each`: how many rows of the network's output have a weight in common.
+std::vector<MetricResult> metric_results(const std::vector<ResolvedMetric>& metrics, std::int64_t rows_each);
 
 class MetricMeans {
  public:
-  // "loss", "accuracy", ...: in the order in which sums are given.
-  explicit MetricMeans(std::vector<std::string> names);
+  explicit MetricMeans(std::vector<MetricResult> results);
 
-  // Adds one batch: for each name a sum over its samples, and the sum of their weights.
+  // Adds one batch: the sums of all results over its samples, one result behind the other, and the sum of their
+  // weights.
   void add(std::span<const double> sums, double count);
-  // Adds what another one has gathered (of the same names).
+  // Adds what another one has gathered (of the same results).
   void add(const MetricMeans& other) { add(other.sums_, other.count_); }
 
-  const std::vector<std::string>& names() const { return names_; }
+  const std::vector<MetricResult>& results() const { return results_; }
   const std::vector<double>& sums() const { return sums_; }
+  // The sums of one result.
+  std::span<const double> sums(std::size_t result) const;
   double count() const { return count_; }
-  // Empty when nothing was counted.
-  std::map<std::string, double> means() const;
+  // What the results come to, by name. Empty when nothing was counted.
+  std::map<std::string, double> values() const;
   void clear();
 
  private:
-  std::vector<std::string> names_;
+  std::vector<MetricResult> results_;
+  std::vector<std::size_t> first_;  // of each result's sums
   std::vector<double> sums_;
   double count_ = 0;
 };

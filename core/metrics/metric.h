@@ -9,13 +9,17 @@
 
 namespace trainctl {
 
-// accuracy, top_k_categorical_accuracy, mean_absolute_error.
+// The options of a metric are those of its rule (core/graph/ops/metrics/).
+struct MetricOptions : Options {
+  virtual MetricRule rule() const = 0;
+};
+
+// A choice for each rule: accuracy, top_k_categorical_accuracy, ...
 const ChoiceTable& metric_choices();
 
 struct ResolvedMetric {
-  std::string name;  // as in the config: "accuracy"
-  MetricKind kind = MetricKind::categorical_accuracy;
-  std::int64_t k = 1;
+  std::string name;             // as in the config: "accuracy"
+  MetricRule rule;              // adapted to the loss
   bool of_predictions = false;  // takes the network's output for people, not the loss's logits
 };
 

@@ -5,8 +5,17 @@
 #include <cmath>
 
 #include "core/base/format.h"
+#include "core/graph/ops/metrics.h"
 
 namespace trainctl {
+namespace {
+
+template <class... Rules>
+bool any_larger_is_better(std::string_view metric, const std::variant<Rules...>*) {
+  return ((Rules::larger_is_better && metric.ends_with(Rules::name)) || ...);
+}
+
+}  // namespace
 
 std::string why_not_monitored(std::string_view monitor, const std::vector<std::string>& results, bool has_validation) {
   const bool on_validation = monitor.starts_with("val_");
@@ -24,7 +33,8 @@ std::string why_not_monitored(std::string_view monitor, const std::vector<std::s
 }
 
 MonitorMode mode_of(std::string_view metric) {
-  return metric.ends_with("accuracy") ? MonitorMode::maximum : MonitorMode::minimum;
+  const bool grows = any_larger_is_better(metric, static_cast<const MetricRule*>(nullptr));
+  return grows ? MonitorMode::maximum : MonitorMode::minimum;
 }
 
 bool is_better(double value, double best, MonitorMode mode, double min_delta) {

@@ -19,7 +19,7 @@ struct EnumNames<MonitorMode> {
 // Why a run with these results ("loss", "accuracy", ...) cannot monitor the metric of this name; "" where it can.
 std::string why_not_monitored(std::string_view monitor, const std::vector<std::string>& results, bool has_validation);
 
-// The mode that follows from a metric's name ("val_accuracy"): accuracies grow, everything else shrinks.
+// The mode that follows from a metric's name ("val_accuracy"): what its rule says; a loss shrinks.
 MonitorMode mode_of(std::string_view metric);
 
 // Whether `value` beats `best` by more than `min_delta`. NaN never does, and every number beats NaN.

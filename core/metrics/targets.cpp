@@ -48,7 +48,28 @@ TargetForm match_classes(const ResolvedLoss& loss, std::int64_t width, const Tar
   return stated;
 }
 
-void check_values(const ResolvedLoss& loss, std::int64_t width, const Shape& values, Reader& reader) {
+// The positions of a sample's output [n, P..., K].
+Shape positions(const Shape& output) {
+  const std::vector<std::int64_t>& sizes = output.sizes();
+  return Shape(std::vector<std::int64_t>(sizes.begin() + 1, sizes.end() - 1));
+}
+
+// Classes are those of samples, or of each of their positions.
+void report_positions(const ResolvedLoss& loss, const Shape& output, const TargetFacts& targets, Reader& reader) {
+  const std::string ends = to_string(output.without_front());
+  if (targets.shape.rank() > 0) {
+    reader.error(loss.place, format("the data has a class for each of {} positions, but the network ends in {}: let it "
+                                    "keep the positions, and end it in a dense layer",
+                                    to_string(targets.shape), ends));
+    return;
+  }
+  reader.error(loss.place, format("{} takes one row of values for each sample, but the network ends in {}: end it "
+                                  "with flatten or global_average_pooling2d and dense",
+                                  name_of(loss.rule), ends));
+}
+
+void check_values(const ResolvedLoss& loss, const Shape& output, const Shape& values, Reader& reader) {
+  const std::int64_t width = output.without_front().count();
   if (targets_of(loss.rule) == LossTargets::class_numbers) {
     reader.error(
         loss.place,
@@ -76,13 +97,12 @@ TargetForm stated_form(LabelMode label_mode, std::int64_t classes) {
 TargetForm match_targets(const ResolvedLoss& loss, const Shape& output, const TargetFacts& targets, Reader& reader) {
   const bool sparse = targets_of(loss.rule) == LossTargets::class_numbers;
   const TargetForm unknown = sparse ? TargetForm::class_number : TargetForm::values;
-  if (output.rank() != 2) {
-    reader.error(loss.place, format("{} takes one row of values for each sample, but the network ends in {}: end it "
-                                    "with flatten or global_average_pooling2d and dense",
-                                    name_of(loss.rule), to_string(output.without_front())));
+  if (output.rank() < 2 ||
+      (targets.classes > 0 && targets.shape.count() > 0 && !(targets.shape == positions(output)))) {
+    report_positions(loss, output, targets, reader);
     return unknown;
   }
-  const std::int64_t width = output[1];
+  const std::int64_t width = output.back();
   if ((sparse || targets_of(loss.rule) == LossTargets::distributions) && width < 2) {
     reader.error(loss.place,
                  format("{} wants an output for each class, but the network has one output; for two classes "
@@ -91,32 +111,36 @@ TargetForm match_targets(const ResolvedLoss& loss, const Shape& output, const Ta
     return unknown;
   }
   if (targets.classes > 0) return match_classes(loss, width, targets, reader);
-  if (targets.values.rank() > 0) {
-    check_values(loss, width, targets.values, reader);
+  if (targets.shape.rank() > 0) {
+    check_values(loss, output, targets.shape, reader);
     return TargetForm::values;
   }
   return unknown;
 }
 
 TensorType target_type(TargetForm form, const Shape& output) {
-  if (form == TargetForm::class_number) return {{output[0]}, DType::int32};
+  if (form == TargetForm::class_number) return {positions(output).with_front(output[0]), DType::int32};
   return {output, DType::float32};
 }
 
-TensorType sample_target_type(TargetForm form, std::int64_t classes, const Shape& values) {
+TensorType sample_target_type(TargetForm form, const TargetFacts& targets) {
   switch (form) {
     case TargetForm::class_number:
-      return {{}, DType::int32};
+      return {targets.shape, DType::int32};
     case TargetForm::one_hot:
-      return {{classes}, DType::float32};
+      return {targets.shape.with_behind(targets.classes), DType::float32};
     case TargetForm::class_value:
-      return {{1}, DType::float32};
+      return {targets.shape.with_behind(1), DType::float32};
     case TargetForm::values:
       break;
   }
-  return {values, DType::float32};
+  return {targets.shape, DType::float32};
 }
 
 bool takes_values(const Choice& loss) { return targets_of(loss.as<LossOptions>().rule()) == LossTargets::values; }
+
+bool takes_class_numbers(const Choice& loss) {
+  return targets_of(loss.as<LossOptions>().rule()) == LossTargets::class_numbers;
+}
 
 }  // namespace trainctl

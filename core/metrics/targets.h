@@ -20,24 +20,28 @@ struct EnumNames<LabelMode> {
 // What is known of a data set's targets.
 struct TargetFacts {
   std::int64_t classes = 0;  // 0: targets are values, or nothing is known
-  Shape values;              // of one sample, where targets are values; a count of 0: not known
+  // Of one sample's target: [P...] of class numbers for positions P, of which there may be none, or of values; a count
+  // of 0: not known.
+  Shape shape;
   LabelMode label_mode = LabelMode::integer;
 };
 
-// The form in which targets of a data set reach a loss behind an output [n, K]. Reports what does not fit, with the
-// remedy, at the loss's place.
+// The form in which targets of a data set reach a loss behind an output [n, P..., K] of samples with positions P.
+// Reports what does not fit, with the remedy, at the loss's place.
 TargetForm match_targets(const ResolvedLoss& loss, const Shape& output, const TargetFacts& targets, Reader& reader);
 
 // The form that label_mode alone stands for: of class numbers that no loss asks for.
 TargetForm stated_form(LabelMode label_mode, std::int64_t classes);
 
-// The type of a micro-batch's targets behind an output [n, K]: int32 [n] or float32 [n, K].
+// The type of a micro-batch's targets behind an output [n, P..., K]: int32 [n, P...] or float32 [n, P..., K].
 TensorType target_type(TargetForm form, const Shape& output);
 
-// The type of one sample's target: of a data set with so many classes, or with targets of the shape `values`.
-TensorType sample_target_type(TargetForm form, std::int64_t classes, const Shape& values);
+// The type of one sample's target, of a data set with such targets.
+TensorType sample_target_type(TargetForm form, const TargetFacts& targets);
 
 // Whether the loss takes values, so that whole numbers are values too and not classes.
 bool takes_values(const Choice& loss);
+// Whether it takes class numbers, so that several whole numbers are those of positions.
+bool takes_class_numbers(const Choice& loss);
 
 }  // namespace trainctl

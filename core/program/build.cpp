@@ -12,6 +12,7 @@
 #include "core/graph/ops/softmax.h"
 #include "core/graph/ops/statistics.h"
 #include "core/graph/ops/update.h"
+#include "core/metrics/means.h"
 #include "core/optim/optimizer.h"
 #include "core/program/finish.h"
 #include "core/program/flat_layout.h"
@@ -27,6 +28,7 @@ class Builder {
 
   Program training(std::int64_t samples, int micro_batches);
   Program evaluation(std::int64_t samples);
+  Program prediction(std::int64_t samples);
   // What the update does beside the optimizer; after training().
   std::vector<StatisticUpdate> statistics() const;
 
@@ -53,6 +55,7 @@ class Builder {
   Graph graph_;
   Program program_;
   std::vector<TensorId> statistic_sums_;    // for each of graph_.statistics; no_tensor where it stands still
+  std::int64_t rows_each_ = 1;              // rows of the output that have a weight in common
   std::vector<Op> prediction_ops_;          // from graph_.output to step.predictions
   TensorId loss_gradient_ = no_tensor;      // what the backward pass starts from
   TensorId unscaled_gradient_ = no_tensor;  // what the loss gives, where that is scaled
@@ -72,13 +75,16 @@ Builder::Builder(const ProgramSpec& spec, Network network)
 
 // Everything that loss, sums and host need beside the model's own tensors.
 void Builder::add_tensors() {
-  const TensorType output = graph_.tensor(graph_.output).type;
-  const TensorType targets = target_type(program_.target_form, output.shape);
   BatchTensors& batch = program_.batch;
   batch.inputs = graph_.input;
   batch.samples = graph_.samples;
+  if (!spec_.loss) return add_predictions();
+  const TensorType output = graph_.tensor(graph_.output).type;
+  const TensorType targets = target_type(program_.target_form, output.shape);
   batch.targets = add("targets", targets.shape, targets.dtype, Role::input);
-  batch.weights = add("weights", {output.shape[0]}, DType::float32, Role::input);
+  batch.weights = add("weights", spec_.weight.with_front(output.shape[0]), DType::float32, Role::input);
+  rows_each_ = rows_per_weight(output.shape, graph_.tensor(batch.weights).type.shape);
+  program_.results = metric_results(metrics_, rows_each_);
 
   for (const GraphStatistic& statistic : graph_.statistics) {
     const Tensor moving = graph_.tensor(statistic.moving);
@@ -88,7 +94,10 @@ void Builder::add_tensors() {
   }
   StepTensors& step = program_.step;
   step.loss = add("loss", {}, DType::float32, Role::reduced);
-  for (const auto& metric : metrics_) step.metrics.push_back(add(metric.name, {}, DType::float32, Role::reduced));
+  for (const auto& metric : metrics_) {
+    const int sums = sums_of(metric.rule);
+    step.metrics.push_back(add(metric.name, sums == 1 ? Shape{} : Shape{sums}, DType::float32, Role::reduced));
+  }
   step.count = add("count", {}, DType::float32, Role::reduced);
   step.step = graph_.step;
   if (graph_.training) {
@@ -157,7 +166,7 @@ std::vector<Op> Builder::sums(bool accumulate) const {
   for (std::size_t i = 0; i < metrics_.size(); ++i) {
     const ResolvedMetric& metric = metrics_[i];
     const TensorId from = metric.of_predictions ? step.predictions : graph_.output;
-    ops.push_back({std::make_shared<Metric>(metric.kind, metric.k, accumulate),
+    ops.push_back({std::make_shared<Metric>(metric.rule, accumulate),
                    {from, batch.targets, batch.weights},
                    {step.metrics[i]},
                    metric.name,
@@ -166,7 +175,7 @@ std::vector<Op> Builder::sums(bool accumulate) const {
   std::vector<TensorId> outputs{step.loss, step.count};
   const bool scales = step.loss_scale != no_tensor;
   if (graph_.training) outputs.push_back(scales ? unscaled_gradient_ : loss_gradient_);
-  ops.push_back({std::make_shared<Loss>(loss_.rule, graph_.training, accumulate),
+  ops.push_back({std::make_shared<Loss>(loss_.rule, graph_.training, accumulate, 1.0f / static_cast<float>(rows_each_)),
                  {graph_.output, batch.targets, batch.weights},
                  std::move(outputs),
                  "loss",
@@ -243,6 +252,21 @@ Program Builder::evaluation(std::int64_t samples) {
   return take();
 }
 
+Program Builder::prediction(std::int64_t samples) {
+  program_.name = format("predict {}", samples);
+  program_.flat = order_flat(graph_, {}, {}, [](const GraphParameter&) { return false; }, {});
+  std::vector<Op> ops;
+  if (samples == 0) {
+    leave_batch();
+  } else {
+    ops = graph_.ops;
+    ops.insert(ops.end(), prediction_ops_.begin(), prediction_ops_.end());
+  }
+  program_.segments = {{Phase::forward, {}, std::move(ops)}};
+  program_.schedule = {{0, 0, 0}};
+  return take();
+}
+
 // A rank without samples reads nothing of the batch.
 void Builder::leave_batch() {
   program_.batch = {};
@@ -295,10 +319,13 @@ Program evaluation_program(const ProgramSpec& spec, std::int64_t samples, Reader
   return finish_evaluation(std::move(program), training);
 }
 
-std::vector<std::string> result_names(const ProgramSpec& spec) {
-  std::vector<std::string> names{"loss"};
-  for (const Choice& metric : spec.metrics) names.push_back(metric.name);
-  return names;
+Program prediction_program(const ProgramSpec& spec, std::int64_t samples, Reader& reader,
+                           const Parallelism& parallelism) {
+  ProgramSpec of_network = spec;
+  of_network.loss = {};
+  Network network = cut_network(of_network, std::max<std::int64_t>(samples, 1), false, parallelism, reader);
+  if (!reader.ok()) return {};
+  return finish_prediction(distributed(Builder(of_network, std::move(network)).prediction(samples), parallelism));
 }
 
 int micro_batches_of(std::int64_t samples, std::int64_t largest) {

@@ -25,8 +25,10 @@ Program training_program(const ProgramSpec& spec, std::int64_t samples, int micr
 Program evaluation_program(const ProgramSpec& spec, std::int64_t samples, Reader& reader,
                            const Parallelism& parallelism = {});
 
-// Names of the sums loss and metrics, as the results are called: "loss", "accuracy", ...
-std::vector<std::string> result_names(const ProgramSpec& spec);
+// One batch of prediction: a single segment forward that gives step.predictions alone, those of evaluation. It needs
+// neither loss, metrics and optimizer nor targets, and its flat layout is its own: weights go by their names.
+Program prediction_program(const ProgramSpec& spec, std::int64_t samples, Reader& reader,
+                           const Parallelism& parallelism = {});
 
 // How many equal micro-batches a share of `samples` is cut into where full shares have micro-batches of `largest`: the
 // fewest that are no larger; where these would be less than half as large (a prime number of samples), the most that

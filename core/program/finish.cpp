@@ -137,4 +137,10 @@ Program finish_evaluation(Program program, const Program& training) {
   return program;
 }
 
+Program finish_prediction(Program program) {
+  assign_offsets(program.flat, program.tensors);
+  program.step.parameters = program.add("parameters", {program.flat.parameter_count}, DType::float32, Role::parameter);
+  return program;
+}
+
 }  // namespace trainctl

@@ -32,4 +32,7 @@ Program finish_training(Program program, const UpdateSpec& update, const MeshRan
 // Completes an evaluation program with the layout of the training program; its sums are this rank's own.
 Program finish_evaluation(Program program, const Program& training);
 
+// Completes a prediction program, which has no sums, with a layout of its own.
+Program finish_prediction(Program program);
+
 }  // namespace trainctl

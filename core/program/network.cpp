@@ -5,7 +5,12 @@ namespace trainctl {
 
 Network build_network(const ProgramSpec& spec, std::int64_t micro_batch, bool training, Reader& reader) {
   Network network;
-  network.loss = resolve_loss(spec.loss, final_activation(*spec.model), reader);
+  const FinalActivation ending = final_activation(*spec.model);
+  if (spec.loss) {
+    network.loss = resolve_loss(spec.loss, ending, reader);
+  } else {
+    network.loss.folded = ending;
+  }
   BuildOptions options;
   options.batch = micro_batch;
   options.sample = spec.sample;
@@ -18,6 +23,7 @@ Network build_network(const ProgramSpec& spec, std::int64_t micro_batch, bool tr
   if (!reader.ok()) return network;
   network.graph = std::move(built.graph);
   network.layers = std::move(built.layers);
+  if (!spec.loss) return network;
   const Shape& output = network.graph.tensor(network.graph.output).type.shape;
   network.target_form = match_targets(network.loss, output, {spec.classes, spec.target, spec.label_mode}, reader);
   network.metrics = resolve_metrics(spec.metrics, network.loss, output, reader);

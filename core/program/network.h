@@ -1,5 +1,5 @@
 // A model with its loss and metrics for one batch size: the forward graph that strategies cut, and what follows from
-// its output.
+// its output. Without a loss it predicts.
 #pragma once
 
 #include <string>
@@ -19,9 +19,10 @@ struct ProgramSpec {
   Shape sample;              // of one input, after the transforms: [28, 28, 1]
   SampleFormat format;       // of inputs in a batch
   std::int64_t classes = 0;  // of the data set; 0: targets are values, or nothing is known
-  Shape target;              // of one sample's target where it is values: [K]
+  Shape target;              // of one sample's target: [P...] of class numbers for positions P, or [P..., K] of values
+  Shape weight;              // of one sample's weights: scalar, or [P...] for a mask of its positions
   LabelMode label_mode = LabelMode::integer;
-  Choice loss;
+  Choice loss;  // none: of prediction programs, which read neither targets and metrics nor the optimizer
   std::vector<Choice> metrics;
   Choice optimizer;
   double clip_norm = 0;            // 0: none

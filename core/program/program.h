@@ -8,6 +8,7 @@
 
 #include "core/graph/graph.h"
 #include "core/layers/layer_line.h"
+#include "core/metrics/result.h"
 #include "core/metrics/target_form.h"
 
 namespace trainctl {
@@ -82,7 +83,7 @@ struct StepTensors {
   TensorId agree = no_tensor;          // float32 [agree_flags], out, reduced
   TensorId count = no_tensor;          // float32, out, reduced
   TensorId loss = no_tensor;           // float32, out, reduced: a sum
-  std::vector<TensorId> metrics;       // float32, out, reduced: sums; as in the config
+  std::vector<TensorId> metrics;       // float32 scalars or vectors, out, reduced: sums; as in the config
   TensorId predictions = no_tensor;    // the network's output, for eval and predict
   TensorId gradients = no_tensor;      // the whole regions; gradients and states of training programs only
   TensorId sums = no_tensor;           // evaluation only: the sums, which lie behind the gradients in training
@@ -110,6 +111,7 @@ struct Program {
   StepTensors step;
   BatchTensors batch;
   TargetForm target_form = TargetForm::values;  // of batch.targets, equal in all programs of a run
+  std::vector<MetricResult> results;            // what the sums step.loss and step.metrics come to
   double chance_loss = 0;                       // of a network that knows nothing yet: ln(classes); 0: not known
   std::vector<LayerLine> layers;                // as the user wrote them
 

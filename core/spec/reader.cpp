@@ -161,6 +161,8 @@ void Reader::throw_if_failed() const {
 }
 
 std::string nearest(std::string_view name, const std::vector<std::string>& names) {
+  const auto begins = [&](const std::string& candidate) { return !name.empty() && candidate.starts_with(name); };
+  if (std::count_if(names.begin(), names.end(), begins) == 1) return *std::find_if(names.begin(), names.end(), begins);
   std::string best;
   std::size_t best_distance = std::max<std::size_t>(1, name.size() / 3) + 1;
   for (const std::string& candidate : names) {

@@ -87,7 +87,7 @@ class ReadingContext {
   Reader::Context outer_;
 };
 
-// The nearest of the names by edit distance, or "" where none is near.
+// The only one of the names that begins so, or the nearest by edit distance; "" where none is near.
 std::string nearest(std::string_view name, const std::vector<std::string>& names);
 // "; did you mean 'units'?", or "" where no name is near.
 std::string suggestion(std::string_view name, const std::vector<std::string>& names);

@@ -1,16 +1,37 @@
-// The description of a key's type, from which schema and reference are written.
+// The description of a key's type, from which schema and reference are written; and the words of enums.
 #pragma once
 
 #include <cstddef>
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace trainctl {
 
 struct ChoiceTable;
 struct Section;
+
+// The words of an enum, in the order of the reference:
+//   template <> struct EnumNames<Padding> {
+//     static constexpr EnumName<Padding> names[] = {{Padding::same, "same"}, {Padding::valid, "valid"}};
+//   };
+template <class E>
+struct EnumName {
+  E value;
+  std::string_view name;
+};
+template <class E>
+struct EnumNames;
+
+template <class E>
+std::string_view name_of(E value) {
+  for (const EnumName<E>& entry : EnumNames<E>::names) {
+    if (entry.value == value) return entry.name;
+  }
+  return "";
+}
 
 // Bounds of a number.
 struct Range {

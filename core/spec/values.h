@@ -1,9 +1,9 @@
 // Value<T>: how each type of an option is read, described and written.
 //
 // bool, int, int64, uint64, float, double (also fractions: 1/255), string, Path, Duration, Seconds, Size, Node
-// (anything); enums with an EnumNames; std::optional<T> (`none`), Auto<T> (`auto`), std::variant<Enum, T> (a word, or a
-// T); std::vector<T>, std::array<T, n> (n items, or one for all), std::map<std::string, T>; structs with keys();
-// ChoiceOf<table> and ChoicesOf<table>.
+// (anything); enums with an EnumNames (core/spec/type_info.h); std::optional<T> (`none`), Auto<T> (`auto`),
+// std::variant<Enum, T> (a word, or a T); std::vector<T>, std::array<T, n> (n items, or one for all),
+// std::map<std::string, T>; structs with keys(); ChoiceOf<table> and ChoicesOf<table>.
 #pragma once
 
 #include <array>
@@ -39,26 +39,6 @@ struct Auto {
   T or_else(T found) const { return stated ? *stated : std::move(found); }
   bool operator==(const Auto&) const = default;
 };
-
-// The words of an enum, in the order of the reference:
-//   template <> struct EnumNames<Padding> {
-//     static constexpr EnumName<Padding> names[] = {{Padding::same, "same"}, {Padding::valid, "valid"}};
-//   };
-template <class E>
-struct EnumName {
-  E value;
-  std::string_view name;
-};
-template <class E>
-struct EnumNames;
-
-template <class E>
-std::string_view name_of(E value) {
-  for (const EnumName<E>& entry : EnumNames<E>::names) {
-    if (entry.value == value) return entry.name;
-  }
-  return "";
-}
 
 // The section of a struct that declares keys(), built once.
 template <class T>

@@ -35,6 +35,25 @@ class Shape {
     sizes.insert(sizes.end(), sizes_.begin(), sizes_.end());
     return Shape(std::move(sizes));
   }
+  // This shape with another dimension behind it.
+  Shape with_behind(std::int64_t size) const {
+    std::vector<std::int64_t> sizes = sizes_;
+    sizes.push_back(size);
+    return Shape(std::move(sizes));
+  }
+  // This shape with another last dimension.
+  Shape with_back(std::int64_t size) const {
+    Shape shape = *this;
+    shape.sizes_.back() = size;
+    return shape;
+  }
+  // The rows of a matrix that holds the same elements, its rows as long as the last dimension: the product of the
+  // dimensions before it. Throws OverflowError.
+  std::int64_t rows() const {
+    std::int64_t product = 1;
+    for (std::size_t i = 0; i + 1 < sizes_.size(); ++i) product = checked_multiply(product, sizes_[i]);
+    return product;
+  }
   // This shape without its first dimension: a batch's shape becomes a sample's.
   Shape without_front() const { return Shape(std::vector<std::int64_t>(sizes_.begin() + 1, sizes_.end())); }
 

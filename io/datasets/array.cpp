@@ -70,7 +70,7 @@ void convert_to(const Array& array, std::int64_t first, std::int64_t count, To* 
 
 // The classes of all samples, checked.
 std::vector<std::int32_t> read_labels(const Array& y, const StatedFacts& stated) {
-  const std::int64_t n = y.shape[0];
+  const std::int64_t n = y.shape.count(), each = n / y.shape[0];
   std::vector<std::int64_t> wide(static_cast<std::size_t>(n));
   convert(y, 0, n, wide.data());
   const std::int64_t limit = stated.known_classes().value_or(std::numeric_limits<std::int32_t>::max());
@@ -78,10 +78,11 @@ std::vector<std::int32_t> read_labels(const Array& y, const StatedFacts& stated)
     const std::int64_t label = wide[static_cast<std::size_t>(i)];
     if (label >= 0 && label < limit) continue;
     if (stated.training && label >= 0) {
-      data_error(y.path, format("sample {} has class {}; the training part has {} classes, from 0", i, label, limit));
+      data_error(y.path,
+                 format("sample {} has class {}; the training part has {} classes, from 0", i / each, label, limit));
     }
     data_error(
-        y.path, format("sample {} has label {}, which is not in 0 to {}", i, label, limit - 1),
+        y.path, format("sample {} has label {}, which is not in 0 to {}", i / each, label, limit - 1),
         label >= 0 && stated.classes ? "state the right number of `classes`" : "store classes as numbers from 0");
   }
   return {wide.begin(), wide.end()};
@@ -103,7 +104,8 @@ class ArrayDataset final : public Dataset {
     const bool other_rank = stated.sample && stated.sample->rank() != facts_.sample.rank();
     if (other_rank && stated.sample->count() == count_) facts_.sample = *stated.sample;
     read_targets(stated);
-    facts_.dtype = x_.type == ElementType::uint8 ? DType::uint8 : DType::float32;
+    tokens_ = is_integer(x_.type) ? stated.use.tokens : 0;
+    facts_.dtype = tokens_ > 0 ? DType::int32 : x_.type == ElementType::uint8 ? DType::uint8 : DType::float32;
     facts_.fingerprint = describe(x_) + ", " + describe(y_);
     const std::byte* memory = x_.bytes.in_memory();
     direct_ = x_.type == ElementType::uint8 ||
@@ -115,12 +117,18 @@ class ArrayDataset final : public Dataset {
   bool in_memory() const override { return x_.bytes.in_memory() != nullptr; }
   std::string name_of(std::int64_t index) const override { return format("{}, sample {}", x_.path, index); }
   std::int32_t label(std::int64_t index) const override { return labels_[static_cast<std::size_t>(index)]; }
+  void read_labels(std::int64_t index, std::int32_t* labels) const override {
+    const std::int64_t each = facts_.target.count();
+    std::copy_n(labels_.begin() + index * each, each, labels);
+  }
 
   void read(std::int64_t index, Sample& sample) const override {
     sample.shape = facts_.sample;
     sample.dtype = facts_.dtype;
     const std::int64_t bytes = count_ * x_.element_bytes();
-    if (direct_ && in_memory()) {
+    if (tokens_ > 0) {
+      read_tokens(index, sample);
+    } else if (direct_ && in_memory()) {
       sample.values = x_.bytes.in_memory() + index * bytes;
     } else if (direct_) {
       sample.buffer.resize(static_cast<std::size_t>(bytes));
@@ -140,6 +148,22 @@ class ArrayDataset final : public Dataset {
   }
 
  private:
+  void read_tokens(std::int64_t index, Sample& sample) const {
+    sample.scratch.resize(static_cast<std::size_t>(count_) * sizeof(std::int64_t));
+    sample.buffer.resize(static_cast<std::size_t>(count_) * sizeof(std::int32_t));
+    auto* wide = reinterpret_cast<std::int64_t*>(sample.scratch.data());
+    auto* tokens = reinterpret_cast<std::int32_t*>(sample.buffer.data());
+    convert(x_, index * count_, count_, wide);
+    for (std::int64_t i = 0; i < count_; ++i) {
+      if (wide[i] < 0 || wide[i] >= tokens_) {
+        data_error(name_of(index), format("holds token {}, and the embedding has 0 to {}", wide[i], tokens_ - 1),
+                   "state a larger input_dim, or store tokens as numbers from 0");
+      }
+      tokens[i] = static_cast<std::int32_t>(wide[i]);
+    }
+    sample.values = sample.buffer.data();
+  }
+
   void read_targets(const StatedFacts& stated) {
     if (y_.shape.rank() == 0 || y_.shape[0] != size_) {
       data_error(y_.path,
@@ -149,8 +173,11 @@ class ArrayDataset final : public Dataset {
     const std::int64_t each = y_.shape.count() / size_;
     if (each == 0) data_error(y_.path, format("of shape {} holds no values", to_string(y_.shape)));
     const bool named = !facts_.class_names.empty();
-    if (is_integer(y_.type) && each == 1 && classes != 0 && (classes || named || !stated.regression)) {
-      labels_ = read_labels(y_, stated);
+    const bool whole = is_integer(y_.type) && (each == 1 || stated.use.class_numbers);
+    if (whole && classes != 0 && (classes || named || !stated.use.target_values)) {
+      labels_ = trainctl::read_labels(y_, stated);
+      if (each > 1) facts_.target = y_.shape.without_front();
+      check_target(stated);
       const std::int64_t found =
           named ? std::ssize(facts_.class_names) : 1 + *std::max_element(labels_.begin(), labels_.end());
       facts_.classes = classes.value_or(found);
@@ -161,17 +188,21 @@ class ArrayDataset final : public Dataset {
                  "store classes as integers from 0, or state `classes: 0`");
     }
     facts_.target = Shape{each};
-    if (stated.training && !(stated.training->target == facts_.target)) {
-      data_error(y_.path, format("holds {} values of targets for each sample, the training part {}", each,
-                                 stated.training->target.count()));
-    }
+    check_target(stated);
+  }
+
+  void check_target(const StatedFacts& stated) const {
+    if (!stated.training || stated.training->target == facts_.target) return;
+    data_error(y_.path, format("holds {} values of targets for each sample, the training part {}",
+                               facts_.target.count(), stated.training->target.count()));
   }
 
   Array x_, y_;
   std::int64_t size_ = 0, count_ = 0;
   DatasetFacts facts_;
   std::vector<std::int32_t> labels_;
-  bool direct_ = false;  // samples are used as they are stored
+  std::int64_t tokens_ = 0;  // samples are tokens below this
+  bool direct_ = false;      // samples are used as they are stored
 };
 
 }  // namespace

@@ -37,10 +37,10 @@ void convert(const Array& array, std::int64_t first, std::int64_t count, std::in
 std::int64_t checked_bytes(const Shape& shape, std::int64_t element_bytes, const std::string& path);
 
 // A data set of samples x [n, ...] and targets y [n], [n, 1] or [n, K]. Integer targets of one value each are classes,
-// unless the config states `classes: 0`, or states nothing and the loss takes values; others are values. Samples get
-// the shape that the config states where that has another rank and as many elements: 784 values are an image of
-// 28x28x1. `class_names`, where the classes have some, say how many there are. Throws Error{data} where lengths differ
-// or labels are out of range.
+// unless the config states `classes: 0`, or states nothing and the loss takes values; of several values each they are
+// the classes of positions where the loss takes class numbers; others are values. Samples get the shape that the config
+// states where that has another rank and as many elements: 784 values are an image of 28x28x1. `class_names`, where the
+// classes have some, say how many there are. Throws Error{data} where lengths differ or labels are out of range.
 std::shared_ptr<const Dataset> array_dataset(Array x, Array y, const StatedFacts& stated,
                                              std::vector<std::string> class_names = {});
 

@@ -15,10 +15,10 @@ namespace trainctl {
 
 // The facts of a data set that need no sample to be read.
 struct DatasetFacts {
-  Shape sample;                          // as stored: [28, 28, 1]; where images differ in size, of the first one
-  DType dtype = DType::uint8;            // of the values as they are read: uint8 or float32
-  std::int64_t classes = 0;              // 0: targets are values
-  Shape target;                          // of one sample: scalar for a class number, [K] for values
+  Shape sample;                // as stored: [28, 28, 1]; where images differ in size, of the first one
+  DType dtype = DType::uint8;  // of the values as they are read: uint8, float32, or int32 of tokens
+  std::int64_t classes = 0;    // 0: targets are values
+  Shape target;                // of one sample: scalar for a class number, [P...] for those of positions, or of values
   std::vector<std::string> class_names;  // may be empty
   std::string fingerprint;               // of what the samples are; the same for a copy of the data
   std::string warning;                   // of what is not read; may be empty
@@ -29,7 +29,7 @@ struct DatasetFacts {
 // data set.
 struct Sample {
   Shape shape;
-  DType dtype = DType::uint8;  // uint8 or float32
+  DType dtype = DType::uint8;  // as facts().dtype
   const void* values = nullptr;
   const float* target = nullptr;  // where it has values: as many as facts().target counts
 
@@ -48,10 +48,19 @@ class Dataset {
   virtual void read(std::int64_t index, Sample& sample) const = 0;
   // The class of a sample, without reading it; only where the data set has classes.
   virtual std::int32_t label(std::int64_t index) const = 0;
+  // The classes of a sample's positions, as many as facts().target counts.
+  virtual void read_labels(std::int64_t index, std::int32_t* labels) const { *labels = label(index); }
   // For messages: "train/cat/0012.jpg", "x.npy, sample 12".
   virtual std::string name_of(std::int64_t index) const = 0;
   // Whether reading costs next to nothing, since the values lie in memory.
   virtual bool in_memory() const = 0;
+};
+
+// What loss and network make of arrays, where these do not tell.
+struct DataUse {
+  bool target_values = false;  // whole-number targets are values, unless the config states classes
+  bool class_numbers = false;  // several whole numbers of a sample's target are the classes of its positions
+  std::int64_t tokens = 0;     // whole-number samples are tokens below this; 0: they are values
 };
 
 // Statements of the config, and for validation and test the facts of the training part.
@@ -59,7 +68,7 @@ struct StatedFacts {
   std::optional<Shape> sample;
   std::optional<std::int64_t> classes;
   const DatasetFacts* training = nullptr;
-  bool regression = false;       // whole-number targets are values where nothing states classes
+  DataUse use;
   bool skip_unreadable = false;  // a sample that cannot be read is not looked at, where others tell the shape
 
   // The number of classes that labels must lie below, where it is known.

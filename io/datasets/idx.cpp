@@ -72,7 +72,7 @@ struct IdxOptions final : DatasetOptions {
   std::shared_ptr<const Dataset> open(const DataLocation& where, PartKind part, const StatedFacts& known,
                                       std::uint64_t) const override {
     StatedFacts stated = known;
-    stated.regression = false;  // a file of labels holds classes
+    stated.use.target_values = false;  // a file of labels holds classes
     IdxFiles files{where.images.text, where.labels.text};
     if (!where.path.empty()) files = find_mnist_files(where.path.text, part == PartKind::training ? "train" : "t10k");
     if (files.images.empty() || files.labels.empty())

@@ -24,15 +24,16 @@ const DatasetOptions& dataset_of(const DataOptions& options) { return options.da
 
 Shape stated_shape(const DataOptions& options) { return Shape(*options.shape); }
 
-std::shared_ptr<const Dataset> open_training(const DataOptions& options, std::uint64_t seed, bool regression) {
-  StatedFacts stated{{}, options.classes, nullptr, regression, options.on_error == OnError::skip};
+std::shared_ptr<const Dataset> open_training(const DataOptions& options, std::uint64_t seed, const DataUse& use) {
+  StatedFacts stated{{}, options.classes, nullptr, use, options.on_error == OnError::skip};
   if (options.shape) stated.sample = stated_shape(options);
   return dataset_of(options).open(dataset_of(options), PartKind::training, stated, seed);
 }
 
 std::shared_ptr<const Dataset> open_held_out(const DataOptions& options, const DataLocation& where, PartKind part,
-                                             const Dataset& training, std::uint64_t seed) {
-  const StatedFacts stated{training.facts().sample, {}, &training.facts(), false, options.on_error == OnError::skip};
+                                             const Dataset& training, DataUse use, std::uint64_t seed) {
+  use.target_values = false;  // the training part's classes say it
+  const StatedFacts stated{training.facts().sample, {}, &training.facts(), use, options.on_error == OnError::skip};
   return dataset_of(options).open(where, part, stated, seed);
 }
 
@@ -87,6 +88,16 @@ bool looks_channels_first(const Shape& sample) {
   return sample[0] == 3 || sample[0] == 4 || (sample[0] == 1 && sample[1] == sample[2]);
 }
 
+void refuse_transforms(const DataOptions& options) {
+  for (const auto* list : {static_cast<const std::vector<Choice>*>(&options.transform),
+                           static_cast<const std::vector<Choice>*>(&options.augment)}) {
+    if (list->empty()) continue;
+    throw Error(
+        ErrorKind::config, list->front().place,
+        format("{} changes values, and the network's embedding takes the samples as tokens", list->front().name));
+  }
+}
+
 void check_label_mode(const DataOptions& options, std::int64_t classes) {
   if (options.label_mode == LabelMode::binary && classes != 2) {
     throw Error(ErrorKind::config, options.dataset.place,
@@ -96,16 +107,16 @@ void check_label_mode(const DataOptions& options, std::int64_t classes) {
 
 }  // namespace
 
-Data::Data(const DataOptions& options, std::uint64_t seed, bool regression, Measure measure)
+Data::Data(const DataOptions& options, std::uint64_t seed, const DataUse& use, Measure measure)
     : options_(options), seed_(seed) {
-  const std::shared_ptr<const Dataset> training = open_training(options, seed, regression);
+  const std::shared_ptr<const Dataset> training = open_training(options, seed, use);
   const DatasetFacts& facts = training->facts();
   check_label_mode(options, facts.classes);
   std::array<std::shared_ptr<const Dataset>, 3> datasets{training, nullptr, nullptr};
   std::array<Subset, 3> subsets{Subset::all(training->size()), {}, {}};
   if (options.validation && options.validation->split) {
     datasets[1] = training;
-    const bool stratify = options.validation->stratify && facts.classes > 0;
+    const bool stratify = options.validation->stratify && facts.classes > 0 && facts.target.rank() == 0;
     const double fraction = *options.validation->split;
     const Subset::Split split =
         stratify ? Subset::stratified(
@@ -114,11 +125,11 @@ Data::Data(const DataOptions& options, std::uint64_t seed, bool regression, Meas
     subsets[0] = split.training;
     subsets[1] = split.validation;
   } else if (options.validation) {
-    datasets[1] = open_held_out(options, *options.validation, PartKind::validation, *training, seed);
+    datasets[1] = open_held_out(options, *options.validation, PartKind::validation, *training, use, seed);
     subsets[1] = Subset::all(datasets[1]->size());
   }
   if (options.test) {
-    datasets[2] = open_held_out(options, *options.test, PartKind::test, *training, seed);
+    datasets[2] = open_held_out(options, *options.test, PartKind::test, *training, use, seed);
     subsets[2] = Subset::all(datasets[2]->size());
   }
 
@@ -129,17 +140,20 @@ Data::Data(const DataOptions& options, std::uint64_t seed, bool regression, Meas
                            static_cast<const std::vector<Choice>*>(&options.augment)}) {
     for (const Choice& choice : *list) choice.as<TransformOptions>().add(choice.place, plan, statistics);
   }
-  // Where every part can, samples stay bytes, and the device scales them.
-  bool bytes = true;
+  const bool tokens = facts.dtype == DType::int32;
+  if (tokens) refuse_transforms(options);
+  // Where every part can, samples stay as they are stored: bytes, which the device scales, or tokens.
+  bool stored = true;
   for (const auto& dataset : datasets) {
-    bytes = bytes && (!dataset || keeps_bytes(dataset->facts().dtype, plan.fixed, plan.augment));
+    stored = stored && (!dataset || stays_as_stored(dataset->facts().dtype, plan.fixed, plan.augment));
   }
   std::string fingerprints;
   for (std::size_t i = 0; i < datasets.size(); ++i) {
     if (!datasets[i]) continue;
     check_alike(*datasets[i], *training, plan.fixed);
-    auto transform = std::make_shared<const Transform>(facts.sample, datasets[i]->facts().dtype, plan.fixed,
-                                                       plan.augment, bytes ? std::nullopt : std::optional(plan.affine));
+    auto transform =
+        std::make_shared<const Transform>(facts.sample, datasets[i]->facts().dtype, plan.fixed, plan.augment,
+                                          stored ? std::nullopt : std::optional(plan.affine));
     const bool cache = options.cache == CacheKind::memory && !(datasets[i]->in_memory() && plan.fixed.empty());
     parts_[i] = std::make_shared<DataPart>(datasets[i], subsets[i], std::move(transform),
                                            DataPart::Options{seed, options.on_error, cache});
@@ -155,7 +169,7 @@ Data::Data(const DataOptions& options, std::uint64_t seed, bool regression, Meas
                        to_string(stated_shape(options))),
                 "state the right `shape`, or change `transform`");
   }
-  if (bytes) info_.format = byte_format(plan.affine, info_.sample);
+  if (stored) info_.format = tokens ? SampleFormat{DType::int32, {}, {}} : byte_format(plan.affine, info_.sample);
   info_.classes = facts.classes;
   info_.target = facts.target;
   info_.label_mode = options.label_mode;
@@ -200,7 +214,7 @@ std::unique_ptr<BatchSource> Data::evaluation(PartKind part, std::int64_t batch_
 std::int64_t batch_bytes(const DataOptions& options, const DataInfo& info, std::int64_t batch_size, int ranks,
                          TargetForm targets) {
   const TensorType input{info.sample, info.format.dtype};
-  const TensorType target = sample_target_type(targets, info.classes, info.target);
+  const TensorType target = sample_target_type(targets, {info.classes, info.target});
   const bool workers = options.workers.or_else(1) > 0;
   std::int64_t bytes = 0;
   for (const std::int64_t samples : {info.training_samples, info.validation_samples}) {
@@ -211,16 +225,18 @@ std::int64_t batch_bytes(const DataOptions& options, const DataInfo& info, std::
   return bytes;
 }
 
-DataInfo describe(const DataOptions& options, std::uint64_t seed, bool regression) {
+DataInfo describe(const DataOptions& options, std::uint64_t seed, const DataUse& use) {
   const bool made_up = options.dataset.name == "synthetic";
   if (!options.shape || !options.classes || made_up) {
-    return Data(options, seed, regression, Data::Measure::no).info();
+    return Data(options, seed, use, Data::Measure::no).info();
   }
   DataInfo info;
   info.sample = stated_shape(options);
   info.classes = *options.classes;
   check_label_mode(options, info.classes);
-  if (info.classes == 0) info.target = {0};
+  // What arrays hold for each sample is not known.
+  if (info.classes == 0 || (use.class_numbers && options.dataset.name == "npy")) info.target = {0};
+  if (use.tokens > 0) info.format.dtype = DType::int32;
   info.label_mode = options.label_mode;
   return info;
 }

@@ -20,9 +20,9 @@ class Data {
   enum class Measure { yes, no };
 
   // Opens all parts that the config names, measures what `normalize: measured` asks for. `seed` is the run's: of the
-  // split, of augmentation, of synthetic data. `regression`: whole-number targets in arrays are values, unless the
-  // config states classes. Throws Error{data}, {config} or {resource}.
-  Data(const DataOptions& options, std::uint64_t seed, bool regression = false, Measure measure = Measure::yes);
+  // split, of augmentation, of synthetic data. `use`: what loss and network make of
+  // arrays. Throws Error{data}, {config} or {resource}.
+  Data(const DataOptions& options, std::uint64_t seed, const DataUse& use = {}, Measure measure = Measure::yes);
 
   const DataInfo& info() const { return info_; }
   bool has(PartKind part) const { return parts_[static_cast<std::size_t>(part)] != nullptr; }
@@ -61,6 +61,6 @@ std::int64_t batch_bytes(const DataOptions& options, const DataInfo& info, std::
 
 // What a model needs to know. Where the config states shape and classes of files these are not read: numbers of samples
 // are then 0, and the shape of targets that are values is [0]. Otherwise as the data is.
-DataInfo describe(const DataOptions& options, std::uint64_t seed, bool regression = false);
+DataInfo describe(const DataOptions& options, std::uint64_t seed, const DataUse& use = {});
 
 }  // namespace trainctl

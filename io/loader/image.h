@@ -10,7 +10,7 @@ namespace trainctl {
 
 struct ImageView {
   const void* data = nullptr;
-  DType dtype = DType::uint8;  // or float32
+  DType dtype = DType::uint8;  // or float32, or int32
   std::int64_t height = 0, width = 0, channels = 0;
   std::int64_t stride = 0;  // elements from row to row
 

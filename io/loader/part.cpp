@@ -35,7 +35,7 @@ DataPart::DataPart(std::shared_ptr<const Dataset> dataset, Subset subset, std::s
 TensorType DataPart::target_type(TargetForm form) const {
   const DatasetFacts& facts = dataset_->facts();
   require((form == TargetForm::values) == (facts.classes == 0), "targets in a form that they can have");
-  return sample_target_type(form, facts.classes, facts.target);
+  return sample_target_type(form, {facts.classes, facts.target});
 }
 
 void DataPart::read(std::int64_t number, bool training, std::int64_t epoch, Scratch& scratch, const Row& row) const {
@@ -86,10 +86,11 @@ void DataPart::write_target(std::int64_t number, const float* values, const Row&
     std::copy_n(values, facts.target.count(), floats);
     return;
   }
+  require(row.form == TargetForm::class_number || facts.target.rank() == 0, "classes of positions are numbers");
   const std::int32_t label = dataset_->label(number);
   switch (row.form) {
     case TargetForm::class_number:
-      std::memcpy(row.target, &label, sizeof label);
+      dataset_->read_labels(number, reinterpret_cast<std::int32_t*>(row.target));
       break;
     case TargetForm::one_hot:
       std::fill_n(floats, facts.classes, 0.0f);

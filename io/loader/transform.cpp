@@ -60,16 +60,17 @@ std::int64_t pick(std::uint32_t word, std::int64_t choices) {
   return static_cast<std::int64_t>(std::uint64_t{word} * static_cast<std::uint64_t>(choices) >> 32);
 }
 
-// The last pass over bytes that stay as they are; as AffineRow.
-struct ByteRow {
+// The last pass over values that stay as they are; as AffineRow.
+template <class T>
+struct StoredRow {
   std::int64_t channels;
 
   bool uniform() const { return true; }
-  void apply(const void* from, DType, std::int64_t count, std::uint8_t* to) const {
-    std::memcpy(to, from, static_cast<std::size_t>(count));
+  void apply(const void* from, DType, std::int64_t count, T* to) const {
+    std::memcpy(to, from, static_cast<std::size_t>(count) * sizeof(T));
   }
-  void apply_reversed(const void* last, DType, std::int64_t pixels, std::uint8_t* to) const {
-    const auto* pixel = static_cast<const std::uint8_t*>(last);
+  void apply_reversed(const void* last, DType, std::int64_t pixels, T* to) const {
+    const auto* pixel = static_cast<const T*>(last);
     for (std::int64_t i = 0; i < pixels; ++i, pixel -= channels, to += channels) std::copy_n(pixel, channels, to);
   }
 };
@@ -100,8 +101,9 @@ Shape shape_behind(Shape shape, const std::vector<GeometryStep>& steps) {
   return shape;
 }
 
-bool keeps_bytes(DType stored, const std::vector<GeometryStep>& fixed, const std::vector<GeometryStep>& augment) {
+bool stays_as_stored(DType stored, const std::vector<GeometryStep>& fixed, const std::vector<GeometryStep>& augment) {
   const auto pads = [](const GeometryStep& step) { return step.padding > 0; };
+  if (stored == DType::int32) return true;
   return stored == DType::uint8 && !resizes(fixed) && std::none_of(augment.begin(), augment.end(), pads);
 }
 
@@ -112,7 +114,7 @@ Transform::Transform(const Shape& stored, DType dtype, std::vector<GeometryStep>
       prepared_(shape_behind(stored, fixed_)),
       output_(shape_behind(prepared_, augment_)),
       prepared_dtype_(resizes(fixed_) ? DType::float32 : dtype) {
-  require(affine || keeps_bytes(dtype, fixed_, augment_), "bytes that stay as they are");
+  require(affine || stays_as_stored(dtype, fixed_, augment_), "values that stay as they are stored");
   if (affine)
     row_.emplace(*affine, channels_of(output_), output_.rank() == 3 ? output_[1] * output_[2] : output_.count());
 }
@@ -149,7 +151,12 @@ ImageView Transform::prepare(const Sample& sample, const Dataset& dataset, std::
 void Transform::finish(const ImageView& prepared, bool training, const RandomKey& key, std::uint64_t sample,
                        std::byte* to) const {
   if (row_) return finish(*row_, prepared, training, key, sample, reinterpret_cast<float*>(to));
-  finish(ByteRow{prepared.channels}, prepared, training, key, sample, reinterpret_cast<std::uint8_t*>(to));
+  if (prepared_dtype_ == DType::int32) {
+    return finish(StoredRow<std::int32_t>{prepared.channels}, prepared, training, key, sample,
+                  reinterpret_cast<std::int32_t*>(to));
+  }
+  finish(StoredRow<std::uint8_t>{prepared.channels}, prepared, training, key, sample,
+         reinterpret_cast<std::uint8_t*>(to));
 }
 
 template <class Rows, class Value>

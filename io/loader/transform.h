@@ -30,9 +30,9 @@ struct GeometryStep {
   Place place;
 };
 
-// Whether samples can stay the bytes that they are stored as, and be scaled where they are used: nothing resizes them,
-// and nothing adds zeros, which are zero behind the scaling.
-bool keeps_bytes(DType stored, const std::vector<GeometryStep>& fixed, const std::vector<GeometryStep>& augment);
+// Whether samples can stay as they are stored: tokens, and bytes, which are scaled where they are used, if nothing
+// resizes them, and nothing adds zeros, which are zero behind the scaling.
+bool stays_as_stored(DType stored, const std::vector<GeometryStep>& fixed, const std::vector<GeometryStep>& augment);
 
 // The shape of samples behind steps. Throws Error{config} where a step cannot be done to them.
 Shape shape_behind(Shape shape, const std::vector<GeometryStep>& steps);
@@ -45,7 +45,7 @@ class Transform {
   };
 
   // For samples of this stored shape and type. Throws Error{config} with a step's place where it cannot be applied.
-  // Without an affine map values stay as they are: only where the steps keep bytes.
+  // Without an affine map values stay as they are stored: only where they can.
   Transform(const Shape& stored, DType dtype, std::vector<GeometryStep> fixed, std::vector<GeometryStep> augment,
             const std::optional<Affine>& affine);
 
@@ -53,7 +53,7 @@ class Transform {
   const Shape& prepared_shape() const { return prepared_; }
   DType prepared_dtype() const { return prepared_dtype_; }
   const Shape& output_shape() const { return output_; }
-  DType output_dtype() const { return row_ ? DType::float32 : DType::uint8; }
+  DType output_dtype() const { return row_ ? DType::float32 : prepared_dtype_; }
 
   // The fixed geometry. The result points into the sample or into the scratch. Throws Error{data} that names the sample
   // where its shape differs from that of the others.
@@ -71,7 +71,7 @@ class Transform {
   std::vector<GeometryStep> fixed_, augment_;
   Shape prepared_, output_;
   DType prepared_dtype_;
-  std::optional<AffineRow> row_;  // none: bytes
+  std::optional<AffineRow> row_;  // none: values stay as they are stored
 };
 
 }  // namespace trainctl

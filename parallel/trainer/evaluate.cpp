@@ -1,16 +1,16 @@
 // Evaluation.
 #include "parallel/trainer/evaluate.h"
 
-#include "core/metrics/means.h"
+#include <algorithm>
 
 namespace trainctl {
 
 std::optional<std::map<std::string, double>> evaluate(Engine& engine, const RunPrograms& programs, BatchSource& source,
-                                                      const std::vector<std::string>& names, Communicator& world,
+                                                      Communicator& world,
                                                       Stream& stream, const std::function<bool()>& stop_requested) {
-  MetricMeans means(names);
+  MetricMeans means(programs.programs().front().results);
   StepResult result;
-  std::vector<double> sums(names.size());
+  std::vector<double> sums(means.sums().size());
   const auto finish = [&] {
     engine.finish(result);
     sums[0] = result.loss_sum;
@@ -37,7 +37,7 @@ std::optional<std::map<std::string, double>> evaluate(Engine& engine, const RunP
   total.pop_back();
   means.clear();
   means.add(std::span(total.data(), total.size() - 1), total.back());
-  return means.means();
+  return means.values();
 }
 
 }  // namespace trainctl

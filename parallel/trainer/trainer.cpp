@@ -18,18 +18,31 @@
 namespace trainctl {
 namespace {
 
-// The shortest text that reads back as the same value.
-std::string exact(double value) { return format("{}", value); }
+// The shortest text that reads back as the same values.
+std::string exact(std::span<const double> values) {
+  std::string text;
+  for (double value : values) text += format("{}{}", text.empty() ? "" : " ", value);
+  return text;
+}
 
-double parse_exact(const std::string& text) { return std::strtod(text.c_str(), nullptr); }
+// Appends so many values; zeros where the text, which may be null, has fewer.
+void parse_exact(const std::string* text, int count, std::vector<double>& values) {
+  const char* at = text == nullptr ? "" : text->c_str();
+  for (int i = 0; i < count; ++i) {
+    char* end = nullptr;
+    values.push_back(std::strtod(at, &end));
+    at = end;
+  }
+}
 
 }  // namespace
 
 Trainer::Trainer(TrainerParts parts, TrainingPlan plan)
     : parts_(std::move(parts)),
       plan_(std::move(plan)),
-      epoch_means_(plan_.result_names),
-      sums_(plan_.result_names.size()),
+      results_(parts_.programs.programs().front().results),
+      epoch_means_(results_),
+      sums_(epoch_means_.sums().size()),
       data_position_(parts_.training.position()) {
   if (parts_.replicas == nullptr || parts_.replicas->size() == 1) return;
   replicas_.emplace(parts_.engine.weights(), *parts_.replicas, parts_.world.rank(), parts_.stream);
@@ -165,10 +178,15 @@ void Trainer::tell(const Started& step) {
   if (parts_.gpus != nullptr) parts_.gpus->step(position_.step);
   if (parts_.sink == nullptr) return;
   const double seconds = std::max(seconds_now() - window_start_, 1e-9);
-  parts_.sink->step({position_.step, epoch(), result_.loss_sum / std::max(result_.count, 1.0), step.input.learning_rate,
+  parts_.sink->step({position_.step, epoch(), step_loss(), step.input.learning_rate,
                      static_cast<double>(window_samples_) / seconds, result_.gradient_norm, window_waited_ / seconds,
                      parts_.gpus == nullptr ? std::span<const GpuSample>() : parts_.gpus->samples()});
   if (position_.step % plan_.log_every == 0) restart_window();
+}
+
+// The mean over the global batch of the step that was finished last.
+double Trainer::step_loss() const {
+  return results_[0].value({&result_.loss_sum, 1}, std::max(result_.count, 1.0));
 }
 
 bool Trainer::finished() const { return plan_.total_steps > 0 && position_.step >= plan_.total_steps; }
@@ -185,15 +203,15 @@ bool Trainer::stop_wanted() const {
 bool Trainer::judge_weights() {
   std::map<std::string, double> validation;
   if (parts_.validation != nullptr) {
-    auto found = evaluate(parts_.engine, parts_.programs, *parts_.validation, plan_.result_names, parts_.world,
-                          parts_.stream, parts_.stop_requested);
+    auto found = evaluate(parts_.engine, parts_.programs, *parts_.validation, parts_.world, parts_.stream,
+                          parts_.stop_requested);
     if (!found) {
       stop_ = true;
       return false;
     }
     validation = std::move(*found);
   }
-  train_ = epoch_means_.means();
+  train_ = epoch_means_.values();
   validation_ = std::move(validation);
   warn_of_not_finite("", train_);
   warn_of_not_finite("val_", validation_);
@@ -224,7 +242,7 @@ void Trainer::warn_of_not_finite(const std::string& prefix, const std::map<std::
 void Trainer::hint_at_scale() const {
   constexpr double suspicious = 4;
   const double chance = parts_.programs.programs().front().chance_loss;
-  const double loss = result_.loss_sum / std::max(result_.count, 1.0);
+  const double loss = step_loss();
   if (chance == 0 || parts_.world.rank() != 0 || loss < suspicious * chance + 2) return;
   log::warning(
       format("the first loss is {:.4g}, far above the {:.4g} of a network that knows nothing: most likely the "
@@ -279,9 +297,10 @@ Snapshot Trainer::snapshot() {
     snapshot.best = {plan_.monitor, plan_.monitor_maximum, position_.best_value, position_.best_step};
   }
   if (plan_.scales_loss) snapshot.facts["loss_scale"] = loss_scale_.text();
-  snapshot.facts["epoch/count"] = exact(epoch_means_.count());
-  for (std::size_t i = 0; i < plan_.result_names.size(); ++i) {
-    snapshot.facts["epoch/" + plan_.result_names[i]] = exact(epoch_means_.sums()[i]);
+  const double count = epoch_means_.count();
+  snapshot.facts["epoch/count"] = exact({&count, 1});
+  for (std::size_t i = 0; i < results_.size(); ++i) {
+    snapshot.facts["epoch/" + results_[i].name] = exact(epoch_means_.sums(i));
   }
   for (const auto& [name, value] : train_) snapshot.metrics[name] = value;
   for (const auto& [name, value] : validation_) snapshot.metrics["val_" + name] = value;
@@ -307,13 +326,11 @@ void Trainer::resume(const Snapshot& snapshot, bool is_stored) {
   }
   if (const std::string* scale = fact("loss_scale")) loss_scale_ = LossScale(*scale);
   std::vector<double> sums;
-  for (const std::string& name : plan_.result_names) {
-    const std::string* sum = fact("epoch/" + name);
-    sums.push_back(sum == nullptr ? 0 : parse_exact(*sum));
-  }
-  const std::string* count = fact("epoch/count");
+  for (const MetricResult& result : results_) parse_exact(fact("epoch/" + result.name), result.sums, sums);
+  std::vector<double> count;
+  parse_exact(fact("epoch/count"), 1, count);
   epoch_means_.clear();
-  epoch_means_.add(sums, count == nullptr ? 0 : parse_exact(*count));
+  epoch_means_.add(sums, count[0]);
 }
 
 void Trainer::verify_replicas() {

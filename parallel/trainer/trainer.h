@@ -39,7 +39,6 @@ struct TrainingPlan {
   bool scales_loss = false;        // in float16
   std::int64_t profile_first = 0;  // steps [first, end), from 0, are recorded
   std::int64_t profile_end = 0;
-  std::vector<std::string> result_names;     // "loss", "accuracy", ...
   std::vector<int> mesh;                     // data, pipeline, tensor
   std::map<std::string, std::string> facts;  // kept with every checkpoint: kernel choices, data fingerprint
 };
@@ -100,6 +99,7 @@ class Trainer {
   std::int64_t next_synchronous_step() const;
   bool records(std::int64_t step) const;
   void tell(const Started& step);
+  double step_loss() const;
   bool finished() const;
   bool stop_wanted() const;
   bool judge_weights();
@@ -120,6 +120,7 @@ class Trainer {
   std::deque<Started> started_;  // steps under way, the oldest first
   StepResult result_;
   LossScale loss_scale_;
+  const std::vector<MetricResult>& results_;  // the loss, then the metrics
   MetricMeans epoch_means_;
   std::vector<double> sums_;             // of one step, as the means take them
   std::map<std::string, double> train_;  // of the last epoch

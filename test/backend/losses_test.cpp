@@ -1,8 +1,6 @@
-// Losses and metrics against their definitions in float64.
+// Losses against their definitions in float64.
 #include "core/graph/ops/losses.h"
 #include <cmath>
-#include <functional>
-#include "core/graph/ops/metrics.h"
 #include "test/backend/run_op.h"
 #include "test/catch.h"
 
@@ -111,6 +109,45 @@ TEST_CASE("losses and their gradients, by differences") {
   CHECK(evaluation[1].values[0] == Approx(count - (accumulate ? 3 : 0)));
 }
 
+TEST_CASE("losses go over the positions of samples, with weights of samples or of positions") {
+  const auto backend = backend_under_test({.threads = 2});
+  const DType dtype = GENERATE(DType::float32, DType::bfloat16);
+  const bool masked = GENERATE(false, true), sparse = GENERATE(false, true);
+  CAPTURE(name_of(dtype), masked, sparse);
+  constexpr std::int64_t n = 5, height = 3, width = 4, positions = height * width;
+  const Value x = random_value({n, height, width, values}, dtype, 1, -4, 4);
+  const Value targets = sparse ? random_integers({n, height, width}, DType::int32, 2, values)
+                               : random_value({n, height, width, values}, DType::float32, 2, 0, 1);
+  Value w = random_value(masked ? Shape{n, height, width} : Shape{n}, DType::float32, 9, 0.5, 2);
+  for (std::size_t i = 0; i < w.values.size(); i += 3) w.values[i] = 0;
+  const auto loss_of = sparse ? cross_entropy : binary;
+  const LossRule rule = sparse ? LossRule(SparseCategoricalCrossentropy{}) : LossRule(BinaryCrossentropy{});
+  constexpr double scale = 0.25;
+  double sum = 0, count = 0;
+  Row gradient;
+  for (std::size_t i = 0; i < n * positions; ++i) {
+    const double weight = w.values[masked ? i : i / positions];
+    const Row target = sparse ? one_hot(targets.values[i]) : row_of(targets, i);
+    Row row = row_of(x, i);
+    sum += weight * loss_of(row, target, 0);
+    for (double& v : row) {
+      constexpr double step = 1e-5;
+      const double middle = v;
+      v = middle + step;
+      const double above = loss_of(row, target, 0);
+      v = middle - step;
+      gradient.push_back(scale * weight * (above - loss_of(row, target, 0)) / (2 * step));
+      v = middle;
+    }
+  }
+  for (double weight : w.values) count += weight;
+  const auto got = run_op(*backend, std::make_shared<Loss>(rule, true, false, scale), {x, targets, w});
+  CHECK(got[0].values[0] == Approx(sum).epsilon(1e-5));
+  CHECK(got[1].values[0] == Approx(count));
+  CHECK(got[2].type.shape == x.type.shape);
+  CHECK(largest_error(got[2], gradient) < (dtype == DType::float32 ? 1e-5 : 5e-3));
+}
+
 TEST_CASE("a skipped sample may hold anything, and a counted one that is not finite shows") {
   const auto backend = backend_under_test({});
   Value x = random_value({samples, values}, DType::float32, 1), w = weights();
@@ -123,49 +160,4 @@ TEST_CASE("a skipped sample may hold anything, and a counted one that is not fin
   for (double v : skipped[2].values) CHECK(std::isfinite(v));
   w.values[3] = 1;
   CHECK(std::isnan(run_op(*backend, op, {x, targets, w})[0].values[0]));
-}
-
-TEST_CASE("metrics") {
-  const auto backend = backend_under_test({});
-  const DType dtype = GENERATE(DType::float32, DType::bfloat16);
-  Value x = random_value({samples, values}, dtype, 1), w = weights();
-  x.values[5] = x.values[7] = 3;  // equals: the first counts
-  const Value labels = random_integers({samples}, DType::int32, 2, values);
-  const Value rows = random_value({samples, values}, DType::float32, 3, 0, 1);
-  const auto sum = [&](const std::function<double(const Row&, std::size_t)>& of) {
-    double total = 0;
-    for (std::size_t i = 0; i < samples; ++i) total += w.values[i] * of(row_of(x, i), i);
-    return total;
-  };
-  const auto largest = [](const Row& row) { return std::max_element(row.begin(), row.end()) - row.begin(); };
-  const auto check = [&](MetricKind kind, std::int64_t k, const Value& targets, double expected) {
-    CAPTURE(name_of(kind), name_of(dtype));
-    const auto got = run_op(*backend, std::make_shared<Metric>(kind, k, true), {x, targets, w}, {scalar(2)});
-    CHECK(got[0].values[0] == Approx(2 + expected).epsilon(1e-5));
-  };
-  check(MetricKind::sparse_categorical_accuracy, 1, labels, sum([&](const Row& row, std::size_t i) {
-          return largest(row) == static_cast<std::ptrdiff_t>(labels.values[i]) ? 1.0 : 0.0;
-        }));
-  check(MetricKind::categorical_accuracy, 1, rows,
-        sum([&](const Row& row, std::size_t i) { return largest(row) == largest(row_of(rows, i)) ? 1.0 : 0.0; }));
-  const auto in_top = [](const Row& row, std::size_t label, int k) {
-    return std::count_if(row.begin(), row.end(), [&](double v) { return v > row[label]; }) < k ? 1.0 : 0.0;
-  };
-  check(MetricKind::top_k_categorical_accuracy, 3, labels,
-        sum([&](const Row& row, std::size_t i) { return in_top(row, static_cast<std::size_t>(labels.values[i]), 3); }));
-  check(MetricKind::top_k_categorical_accuracy, 3, rows, sum([&](const Row& row, std::size_t i) {
-          return in_top(row, static_cast<std::size_t>(largest(row_of(rows, i))), 3);
-        }));
-  check(MetricKind::binary_accuracy, 1, rows, sum([&](const Row& row, std::size_t i) {
-          const Row target = row_of(rows, i);
-          double right = 0;
-          for (std::size_t k = 0; k < row.size(); ++k) right += (row[k] > 0) == (target[k] > 0.5) ? 1 : 0;
-          return right / values;
-        }));
-  check(MetricKind::mean_absolute_error, 1, rows, sum([&](const Row& row, std::size_t i) {
-          const Row target = row_of(rows, i);
-          double error = 0;
-          for (std::size_t k = 0; k < row.size(); ++k) error += std::abs(row[k] - target[k]);
-          return error / values;
-        }));
 }

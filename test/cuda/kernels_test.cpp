@@ -187,15 +187,17 @@ TEST_CASE("cuda takes softmax, losses and metrics as the cpu does") {
         loss(BinaryCrossentropy{smoothing}, rows);
         loss(MeanSquaredError{}, rows);
         loss(Huber{2.0f}, rows);
-        const auto metric = [&](MetricKind kind, const Value& targets) {
-          both.run(std::make_shared<Metric>(kind, 3, add), {x, targets, weights}, sum);
+        const auto metric = [&](const MetricRule& rule, const Value& targets) {
+          both.run(std::make_shared<Metric>(rule, add), {x, targets, weights}, sum);
         };
-        metric(MetricKind::sparse_categorical_accuracy, labels);
-        metric(MetricKind::categorical_accuracy, rows);
-        metric(MetricKind::top_k_categorical_accuracy, labels);
-        metric(MetricKind::top_k_categorical_accuracy, rows);
-        metric(MetricKind::binary_accuracy, rows);
-        metric(MetricKind::mean_absolute_error, rows);
+        metric(Accuracy{}, labels);
+        metric(Accuracy{}, rows);
+        metric(TopKCategoricalAccuracy{{}, 3}, labels);
+        metric(TopKCategoricalAccuracy{{}, 3}, rows);
+        metric(Accuracy{{}, true}, rows);
+        metric(MeanAbsoluteError{}, rows);
+        const Value shares = random_value({samples, n}, dtype, 6, 0, 1);
+        both.run(std::make_shared<Metric>(Auc{}, add), {shares, rows, weights}, {row(std::vector<double>(400, 2))});
       }
     }
   }
@@ -218,8 +220,7 @@ TEST_CASE("cuda finds the same largest value as the cpu, of equals and among NaN
     for (std::int64_t label = 0; label < 4; ++label) {
       Value labels = random_integers({6}, DType::int32, 3, 1);
       for (double& v : labels.values) v = static_cast<double>(label);
-      both.run(std::make_shared<Metric>(MetricKind::sparse_categorical_accuracy, 1, false),
-               {x, labels, row({1, 2, 4, 8, 16, 32})}, {});
+      both.run(std::make_shared<Metric>(Accuracy{}, false), {x, labels, row({1, 2, 4, 8, 16, 32})}, {});
     }
   }
 }

@@ -97,7 +97,7 @@ TEST_CASE("csv: targets are words, class numbers or values") {
 
   write_file(folder / "numbers.csv", "x,y\n1,0\n2,2\n");
   CHECK(csv_dataset(folder / "numbers.csv", {}, {})->facts().classes == 3);
-  CHECK(csv_dataset(folder / "numbers.csv", {}, {.regression = true})->facts().classes == 0);
+  CHECK(csv_dataset(folder / "numbers.csv", {}, {.use = {.target_values = true}})->facts().classes == 0);
   write_file(folder / "values.csv", "x,y\n1,0.5\n2,2\n");
   CHECK(csv_dataset(folder / "values.csv", {}, {})->facts().target == Shape{1});
 }

@@ -161,3 +161,41 @@ TEST_CASE("synthetic samples depend on the seed only, lie around their class's p
   CHECK(distance(read(*a, 5), read(*a, 6)) == Approx(4.0 / 3).epsilon(0.3));
   CHECK(a->label(6) == 2);
 }
+
+TEST_CASE("arrays: tokens, and a class for each position of a sample") {
+  const TempFolder folder;
+  std::vector<std::int64_t> x, y;
+  for (std::int64_t i = 0; i < 5 * 4; ++i) {
+    x.push_back(i * 7 % 13);
+    y.push_back(i * 5 % 9);
+  }
+  write_file(folder / "x.npy", npy("<i8", "(5, 4)", raw(x)));
+  write_file(folder / "y.npy", npy("<i8", "(5, 4)", raw(y)));
+  const auto open = [&](const StatedFacts& stated) {
+    return array_dataset(read_npy(folder / "x.npy"), read_npy(folder / "y.npy"), stated);
+  };
+  const auto dataset = open({.use = {.class_numbers = true, .tokens = 13}});
+  CHECK(dataset->facts().dtype == DType::int32);
+  CHECK(dataset->facts().classes == 9);
+  CHECK(dataset->facts().target == Shape{4});
+  Sample sample;
+  for (std::int64_t i = 0; i < 5; ++i) {
+    std::int32_t labels[4];
+    dataset->read(i, sample);
+    dataset->read_labels(i, labels);
+    for (std::int64_t k = 0; k < 4; ++k) {
+      CHECK(static_cast<const std::int32_t*>(sample.values)[k] == x[static_cast<std::size_t>(i * 4 + k)]);
+      CHECK(labels[k] == y[static_cast<std::size_t>(i * 4 + k)]);
+    }
+  }
+  const auto fewer = open({.use = {.class_numbers = true, .tokens = 12}});
+  CHECK_NOTHROW(fewer->read(0, sample));  // 0, 7, 1 and 8
+  CHECK_THROWS_AS(fewer->read(2, sample), Error);
+  CHECK(open({})->facts().target == Shape{4});  // values, as for a loss that takes them
+  CHECK(open({})->facts().classes == 0);
+  CHECK(open({})->facts().dtype == DType::float32);
+  CHECK_THROWS_AS(open({.classes = 8, .use = {.class_numbers = true}}), Error);
+  write_file(folder / "held.npy", npy("<i8", "(5, 2)", raw(std::vector<std::int64_t>(10))));
+  const StatedFacts held_out{.training = &dataset->facts(), .use = {.class_numbers = true, .tokens = 13}};
+  CHECK_THROWS_AS(array_dataset(read_npy(folder / "x.npy"), read_npy(folder / "held.npy"), held_out), Error);
+}

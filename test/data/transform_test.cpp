@@ -193,10 +193,10 @@ TEST_CASE("random crops and flips: every one that may come comes, and is cut out
 TEST_CASE("samples that nothing resizes or pads stay bytes, and are scaled elsewhere to the same values") {
   const std::vector<GeometryStep> fixed{{Kind::center_crop, 7, 6}},
       augment{{Kind::random_crop, 5, 4}, {Kind::flip_horizontal}, {Kind::flip_vertical}};
-  CHECK(keeps_bytes(DType::uint8, fixed, augment));
-  CHECK_FALSE(keeps_bytes(DType::float32, fixed, augment));
-  CHECK_FALSE(keeps_bytes(DType::uint8, {{Kind::resize, 7, 6}}, augment));
-  CHECK_FALSE(keeps_bytes(DType::uint8, fixed, {{Kind::random_crop, 5, 4, 1}}));
+  CHECK(stays_as_stored(DType::uint8, fixed, augment));
+  CHECK_FALSE(stays_as_stored(DType::float32, fixed, augment));
+  CHECK_FALSE(stays_as_stored(DType::uint8, {{Kind::resize, 7, 6}}, augment));
+  CHECK_FALSE(stays_as_stored(DType::uint8, fixed, {{Kind::random_crop, 5, 4, 1}}));
 
   std::mt19937 random(4);
   std::vector<std::uint8_t> pixels(9 * 8 * 3);

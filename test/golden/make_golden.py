@@ -175,12 +175,18 @@ def element_wise():
     case.record([x, kernel], [x + conv2d(x, kernel)])
 
 
+def embedding():
+    case = Case("embedding")
+    tokens, table = case.integers(3, 5, bound=7), case.normal(7, 6)
+    case.record([tokens, table], [F.embedding(tokens.long(), table)])
+
+
 def dense():
-    shapes = {"small": (3, 4, 5), "wide": (6, 37, 64), "one": (4, 8, 1)}
-    for name, (n, inputs, units) in shapes.items():
+    shapes = {"small": (3, 4, 5), "wide": (6, 37, 64), "one": (4, 8, 1), "sequence": (3, 5, 6, 7), "image": (2, 3, 4, 5, 6)}
+    for name, (*n, inputs, units) in shapes.items():
         for bias in (True, False):
             case = Case(f"dense_{name}" + ("" if bias else "_no_bias"))
-            operands = [case.normal(n, inputs), case.normal(inputs, units, scale=0.5)]
+            operands = [case.normal(*n, inputs), case.normal(inputs, units, scale=0.5)]
             if bias:
                 operands.append(case.normal(units))
             y = operands[0] @ operands[1]
@@ -394,6 +400,18 @@ def losses():
                 case.save(f"in{i}", value)
             case.save("out0", total)
             case.save("din0", torch.autograd.grad(total, x)[0])
+    for name in ("sequence", "masked_sequence"):  # a class for each position
+        case = Case(f"loss_{name}")
+        x, targets = case.normal(4, 6, 5, scale=2), case.integers(4, 6, bound=5)
+        weights = case.uniform(*((4, 6) if name == "masked_sequence" else (4,)), low=0.5, high=2)
+        with torch.no_grad():
+            weights[1] = 0
+        loss = F.cross_entropy(x.transpose(1, 2), targets.long(), reduction="none")
+        total = (loss * (weights if weights.dim() == 2 else weights[:, None])).sum()
+        for i, value in enumerate((x, targets, weights)):
+            case.save(f"in{i}", value)
+        case.save("out0", total)
+        case.save("din0", torch.autograd.grad(total, x)[0])
 
 
 def metrics():
@@ -411,7 +429,33 @@ def metrics():
             value = {"categorical_accuracy": lambda: x.argmax(1) == targets.argmax(1),
                      "binary_accuracy": lambda: ((x > 0) == (targets > 0.5)).double().mean(1),
                      "mean_absolute_error": lambda: (x - targets).abs().mean(1)}[name]()
-        case.record([x, targets, weights], [(value * weights).sum()], gradients=False)
+        case.record([x, targets, weights], [(value * weights).sum() / weights.sum()], gradients=False)
+        case.save("count", weights.sum())
+    for curve in ("roc", "pr"):
+        case = Case(f"metric_auc_{curve}")
+        x, weights = case.uniform(200, 1), case.uniform(200, low=0.5, high=2)
+        chances = 0.2 + 0.6 * x.detach().numpy()
+        targets = case.add((case.random.random((200, 1)) < chances).astype(np.float32))
+        case.record([x, targets, weights], [area_under_curve(x, targets, weights[:, None], curve)], gradients=False)
+        case.save("count", weights.sum())
+
+
+def area_under_curve(predictions, targets, weights, curve, thresholds=200):
+    """As Keras documents AUC, with summation_method="interpolation"."""
+    edges = [-1e-7] + [i / (thresholds - 1) for i in range(1, thresholds - 1)] + [1 + 1e-7]
+    above = torch.stack([(predictions > edge).double() for edge in edges])
+    true = (above * targets * weights).sum((1, 2))
+    false = (above * (1 - targets) * weights).sum((1, 2))
+    if curve == "roc":
+        recall, fall_out = true / (targets * weights).sum(), false / ((1 - targets) * weights).sum()
+        return ((fall_out[:-1] - fall_out[1:]) * (recall[:-1] + recall[1:]) / 2).sum()
+    positive = true + false
+    steps = positive[:-1] - positive[1:]
+    slopes = torch.where(steps > 0, (true[:-1] - true[1:]) / steps, 0)
+    intercepts = true[1:] - slopes * positive[1:]
+    ratios = torch.where((positive[:-1] > 0) & (positive[1:] > 0), positive[:-1] / positive[1:], 1)
+    increments = slopes * (true[:-1] - true[1:] + intercepts * ratios.log())
+    return (increments / (targets * weights).sum()).sum()
 
 
 class Lamb(torch.optim.Optimizer):
@@ -482,7 +526,7 @@ def optimizer_steps(steps=6, count=16.0):
 
 
 if __name__ == "__main__":
-    for part in (element_wise, dense, convolution, pooling, normalisation, layer_normalisation, borders, dropout, losses,
+    for part in (element_wise, embedding, dense, convolution, pooling, normalisation, layer_normalisation, borders, dropout, losses,
                  metrics, optimizer_steps):
         part()
     save_file(values, folder / "ops.safetensors")

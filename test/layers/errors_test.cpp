@@ -51,9 +51,10 @@ TEST_CASE("impossible networks are reported with the layer's place and its produ
        "m.yaml:2:5: global_average_pooling2d 'global_average_pooling2d': input 64 is no image (height, width, "
        "channels) "
        "(from the input)"},
-      {"layers:\n  - dense: 4",
-       {8, 8, 3},
-       "m.yaml:2:5: dense 'dense': input 8x8x3 is no vector; put a flatten before it (from the input)"},
+      {"layers:\n  - embedding: {input_dim: 5, output_dim: 2}\n  - dense: 4",
+       {8},
+       "m.yaml:2:5: embedding 'embedding': input 8 holds values, not tokens: store them as whole numbers (from the "
+       "input)"},
       {R"(layers:
   - dense: {name: a, units: 4}
   - dense: {name: b, units: 5}

@@ -30,6 +30,14 @@ Window window_of(const BuiltModel& model) { return model.graph.ops[0].as<Conv2d>
 
 }  // namespace
 
+TEST_CASE("dense works on the last dimension") {
+  CHECK(output("dense: 5", {7}) == Shape{5});
+  CHECK(output("dense: 5", {9, 7}) == Shape{9, 5});
+  CHECK(output("dense: {units: 5, activation: softmax}", {4, 9, 7}) == Shape{4, 9, 5});
+  const BuiltModel model = build("layers: [{dense: {name: d, units: 5}}]", Shape{9, 7});
+  CHECK(model.layers[0].parameters == 7 * 5 + 5);
+}
+
 TEST_CASE("convolutions and poolings have as many outputs as windows fit") {
   std::mt19937 random(3);
   const auto pick = [&](int low, int high) { return std::uniform_int_distribution<std::int64_t>(low, high)(random); };

@@ -25,12 +25,12 @@ Choice loss(const char* name, const char* key = nullptr, const char* value = nul
 
 Choice metric(const char* name) { return default_choice(metric_choices(), name); }
 
-MetricKind accuracy_of(const char* name, Shape output) {
+bool accuracy_is_of_answers(const char* name, Shape output) {
   Reader reader;
   const ResolvedLoss resolved = resolve_loss(loss(name), FinalActivation::none, reader);
   const auto metrics = resolve_metrics({metric("accuracy")}, resolved, output, reader);
   CHECK(reader.ok());
-  return metrics.at(0).kind;
+  return std::get<Accuracy>(metrics.at(0).rule).yes_or_no;
 }
 
 std::size_t output_errors(const char* name, Shape output, std::int64_t classes, Shape target) {
@@ -69,10 +69,10 @@ TEST_CASE("label smoothing reaches the loss") {
 }
 
 TEST_CASE("accuracy is what the loss makes of it") {
-  CHECK(accuracy_of("sparse_categorical_crossentropy", {4, 10}) == MetricKind::sparse_categorical_accuracy);
-  CHECK(accuracy_of("categorical_crossentropy", {4, 10}) == MetricKind::categorical_accuracy);
-  CHECK(accuracy_of("binary_crossentropy", {4, 1}) == MetricKind::binary_accuracy);
-  CHECK(accuracy_of("mean_squared_error", {4, 10}) == MetricKind::categorical_accuracy);
+  CHECK_FALSE(accuracy_is_of_answers("sparse_categorical_crossentropy", {4, 10}));
+  CHECK_FALSE(accuracy_is_of_answers("categorical_crossentropy", {4, 10}));
+  CHECK(accuracy_is_of_answers("binary_crossentropy", {4, 1}));
+  CHECK_FALSE(accuracy_is_of_answers("mean_squared_error", {4, 10}));
 }
 
 TEST_CASE("metrics without meaning are refused") {
@@ -86,8 +86,26 @@ TEST_CASE("metrics without meaning are refused") {
   resolve_metrics({metric("accuracy"), metric("accuracy")}, sparse, {4, 10}, reader);
   CHECK(reader.diagnostics().size() == 3);
   const auto top = resolve_metrics({metric("top_k_categorical_accuracy")}, sparse, {4, 10}, reader);
-  CHECK(top.at(0).k == 5);
+  CHECK(std::get<TopKCategoricalAccuracy>(top.at(0).rule).k == 5);
   CHECK(reader.diagnostics().size() == 3);
+}
+
+TEST_CASE("auc is of yes-or-no answers, or of probabilities of classes") {
+  const auto auc = [](const char* name, FinalActivation network, std::size_t errors) {
+    Reader reader;
+    const auto metrics = resolve_metrics({metric("auc")}, resolve_loss(loss(name), network, reader), {4, 3}, reader);
+    CHECK(reader.diagnostics().size() == errors);
+    return metrics.at(0);
+  };
+  const ResolvedMetric answers = auc("binary_crossentropy", FinalActivation::sigmoid, 0);
+  CHECK(std::get<Auc>(answers.rule).of_logits);
+  CHECK_FALSE(answers.of_predictions);
+  const ResolvedMetric classes = auc("categorical_crossentropy", FinalActivation::softmax, 0);
+  CHECK_FALSE(std::get<Auc>(classes.rule).of_logits);
+  CHECK(classes.of_predictions);
+  auc("categorical_crossentropy", FinalActivation::none, 1);
+  auc("sparse_categorical_crossentropy", FinalActivation::softmax, 1);
+  auc("mean_squared_error", FinalActivation::sigmoid, 1);
 }
 
 TEST_CASE("the output must fit the loss and the data") {
@@ -101,6 +119,20 @@ TEST_CASE("the output must fit the loss and the data") {
   CHECK(output_errors("binary_crossentropy", {8, 3}, 2, {}) == 1);
   CHECK(output_errors("mean_squared_error", {8, 3}, 0, {3}) == 0);
   CHECK(output_errors("mean_squared_error", {8, 3}, 0, {4}) == 1);
+}
+
+TEST_CASE("targets may be of each position of a sample") {
+  CHECK(output_errors("sparse_categorical_crossentropy", {8, 6, 10}, 10, {6}) == 0);
+  CHECK(output_errors("sparse_categorical_crossentropy", {8, 6, 10}, 10, {7}) == 1);
+  CHECK(output_errors("sparse_categorical_crossentropy", {8, 10}, 10, {6}) == 1);
+  CHECK(output_errors("sparse_categorical_crossentropy", {8, 6, 10}, 12, {6}) == 1);
+  CHECK(output_errors("categorical_crossentropy", {8, 4, 4, 10}, 10, {4, 4}) == 0);
+  CHECK(output_errors("mean_squared_error", {8, 6, 3}, 0, {18}) == 0);
+  CHECK(output_errors("mean_squared_error", {8, 6, 3}, 0, {6}) == 1);
+  CHECK(target_type(TargetForm::class_number, {8, 6, 10}) == TensorType{{8, 6}, DType::int32});
+  CHECK(target_type(TargetForm::values, {8, 6, 10}) == TensorType{{8, 6, 10}, DType::float32});
+  CHECK(sample_target_type(TargetForm::class_number, {10, {6}}) == TensorType{{6}, DType::int32});
+  CHECK(sample_target_type(TargetForm::one_hot, {10, {6}}) == TensorType{{6, 10}, DType::float32});
 }
 
 TEST_CASE("targets take the form that the loss reads") {
@@ -143,8 +175,10 @@ TEST_CASE("targets take the form that the loss reads") {
 TEST_CASE("means over uneven batches are those over all samples") {
   std::mt19937 random(3);
   std::uniform_real_distribution<double> uniform(0, 5);
-  MetricMeans whole({"loss", "accuracy"}), other({"loss", "accuracy"});
-  CHECK(whole.means().empty());
+  const std::vector<MetricResult> results = metric_results({{"accuracy", Accuracy{}}, {"auc", Auc{}}}, 1);
+  MetricMeans whole(results), other(results);
+  CHECK(whole.values().empty());
+  REQUIRE(whole.sums().size() == 2 + 400);
   double losses = 0, hits = 0, samples = 0;
   for (const int batch : {64, 64, 7, 1}) {
     double loss = 0, right = 0;
@@ -152,7 +186,9 @@ TEST_CASE("means over uneven batches are those over all samples") {
       loss += uniform(random);
       right += static_cast<double>(random() % 2);
     }
-    const double sums[] = {loss, right};
+    std::vector<double> sums(402);
+    sums[0] = loss, sums[1] = right;
+    sums[2 + 150] = 0.75 * batch, sums[2 + 200 + 50] = 0.5 * batch;  // all answers apart: at 3/4 and at 1/4
     (batch == 7 ? other : whole).add(sums, batch);
     losses += loss;
     hits += right;
@@ -160,8 +196,13 @@ TEST_CASE("means over uneven batches are those over all samples") {
   }
   whole.add(other);
   CHECK(whole.count() == samples);
-  CHECK(whole.means().at("loss") == Approx(losses / samples));
-  CHECK(whole.means().at("accuracy") == Approx(hits / samples));
+  CHECK(whole.values().at("loss") == Approx(losses / samples));
+  CHECK(whole.values().at("accuracy") == Approx(hits / samples));
+  CHECK(whole.values().at("auc") == 1);
+  CHECK(whole.sums(2).size() == 400);
+  MetricMeans rows(metric_results({{"accuracy", Accuracy{}}}, 4));  // of four positions each
+  rows.add(std::vector{30.0, 9.0}, 5);
+  CHECK(rows.values() == std::map<std::string, double>{{"loss", 1.5}, {"accuracy", 0.45}});
   whole.clear();
-  CHECK(whole.means().empty());
+  CHECK(whole.values().empty());
 }

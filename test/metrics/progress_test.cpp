@@ -217,6 +217,7 @@ TEST_CASE("the bar is as wide as the terminal is when it is drawn") {
 TEST_CASE("which value of a monitored metric is better") {
   CHECK(mode_of("val_accuracy") == MonitorMode::maximum);
   CHECK(mode_of("top_k_categorical_accuracy") == MonitorMode::maximum);
+  CHECK(mode_of("val_auc") == MonitorMode::maximum);
   CHECK(mode_of("val_loss") == MonitorMode::minimum);
   CHECK(mode_of("mean_absolute_error") == MonitorMode::minimum);
   CHECK(is_better(0.9, 0.8, MonitorMode::maximum));

@@ -31,14 +31,22 @@ const LossCase losses[] = {
     {"loss_mean_squared_error", MeanSquaredError{}},
     {"loss_huber", Huber{}},
     {"loss_huber_near", Huber{4.0f}},
+    {"loss_sequence", SparseCategoricalCrossentropy{}},
+    {"loss_masked_sequence", SparseCategoricalCrossentropy{}},
 };
 
-constexpr std::pair<const char*, MetricKind> metrics[] = {
-    {"metric_sparse_categorical_accuracy", MetricKind::sparse_categorical_accuracy},
-    {"metric_categorical_accuracy", MetricKind::categorical_accuracy},
-    {"metric_binary_accuracy", MetricKind::binary_accuracy},
-    {"metric_top_k_categorical_accuracy", MetricKind::top_k_categorical_accuracy},
-    {"metric_mean_absolute_error", MetricKind::mean_absolute_error},
+struct MetricCase {
+  const char* name;
+  MetricRule rule;
+};
+const MetricCase metrics[] = {
+    {"metric_sparse_categorical_accuracy", Accuracy{}},
+    {"metric_categorical_accuracy", Accuracy{}},
+    {"metric_binary_accuracy", Accuracy{{}, true}},
+    {"metric_top_k_categorical_accuracy", TopKCategoricalAccuracy{{}, 3}},
+    {"metric_mean_absolute_error", MeanAbsoluteError{}},
+    {"metric_auc_roc", Auc{}},
+    {"metric_auc_pr", Auc{.curve = AucCurve::pr}},
 };
 
 // With the golden file's other betas and epsilon.
@@ -110,17 +118,18 @@ TEST_CASE("losses and their gradients are PyTorch's") {
   }
 }
 
-TEST_CASE("metrics are PyTorch's") {
+TEST_CASE("metrics are PyTorch's and Keras'") {
   const auto backend = backend_under_test();
   const Golden golden("ops.safetensors");
   const DType dtype = GENERATE(DType::float32, DType::bfloat16, DType::float16);
   if (!backend->computes_in(dtype)) return;
-  for (const auto& [name, kind] : metrics) {
+  for (const auto& [name, rule] : metrics) {
     CAPTURE(name, name_of(dtype));
     auto inputs = golden.numbered(std::string(name) + "/in");
     inputs[0] = in_dtype(inputs[0], dtype);
-    const auto outputs = run_op(*backend, std::make_shared<Metric>(kind, 3, false), inputs);
-    check_close(outputs[0], golden.at(std::string(name) + "/out0"), DType::float32);
+    const Value sums = run_op(*backend, std::make_shared<Metric>(rule, false), inputs)[0];
+    const double value = value_of(rule, sums.values, golden.at(std::string(name) + "/count").values[0]);
+    check_close(scalar(value), golden.at(std::string(name) + "/out0"), DType::float32);
   }
 }
 

@@ -7,6 +7,7 @@
 #include "core/graph/ops/conv2d.h"
 #include "core/graph/ops/dense.h"
 #include "core/graph/ops/dropout.h"
+#include "core/graph/ops/embedding.h"
 #include "core/graph/ops/layer_norm.h"
 #include "core/graph/ops/padding.h"
 #include "core/graph/ops/pool2d.h"
@@ -63,6 +64,9 @@ void add_element_wise(std::vector<OpCase>& cases) {
   cases.push_back(one("concatenate_three", "xxx", std::make_shared<Concatenate>()));
   cases.push_back(one("reshape", "x", std::make_shared<Reshape>(Shape{3, 40}), ActivationKind::relu));
   cases.push_back(one("dropout", "xcc", std::make_shared<Dropout>(0.375f, 0x123456789u, 77u)));
+  cases.push_back({"embedding", "cp", [](Graph& graph, const Ids& ids) {
+                     return Ids{append(graph, std::make_shared<Embedding>(graph.compute), ids, "rows")};
+                   }});
   cases.push_back({"skip", "xp", [](Graph& graph, const Ids& ids) {
                      Window window{{3, 3}, {1, 1}, {1, 1}, {1, 1}, {1, 1}};
                      const TensorId branch = append(graph, std::make_shared<Conv2d>(window, 1), ids, "conv");
@@ -71,7 +75,7 @@ void add_element_wise(std::vector<OpCase>& cases) {
 }
 
 void add_dense(std::vector<OpCase>& cases) {
-  for (const char* name : {"dense_small", "dense_wide", "dense_one"}) {
+  for (const char* name : {"dense_small", "dense_wide", "dense_one", "dense_sequence", "dense_image"}) {
     cases.push_back(one(name, "xpp", std::make_shared<Dense>()));
     cases.push_back(one(std::string(name) + "_no_bias", "xp", std::make_shared<Dense>()));
   }

@@ -14,19 +14,40 @@ using namespace trainctl;
 
 namespace {
 
+// What a sample is like: one of 3 classes, for itself or for each of its positions, of which a mask may weigh each.
+struct Samples {
+  Shape shape{8, 8, 2};
+  Shape positions;
+  bool masked = false;
+  std::int32_t tokens = 0;  // values are whole numbers below it
+};
+
 // Draws elements of every parameter and compares their gradients with central differences.
-void check_gradients(const std::string& network, float step) {
-  const Job job(network, "sgd");
-  const std::int64_t samples = 6, width = 8 * 8 * 2;
+void check_gradients(const std::string& network, float step, const Samples& of = {}) {
+  Job job(network, "sgd");
+  job.spec.sample = of.shape;
+  job.spec.classes = 3;
+  job.spec.target = of.positions;
+  if (of.masked) job.spec.weight = of.positions;
+  const std::int64_t samples = 6, width = of.shape.count(), rows = samples * of.positions.count();
   std::mt19937 random(21);
   std::normal_distribution<float> normal;
-  std::vector<float> inputs(static_cast<std::size_t>(samples * width)), weights(6, 1.0f);
+  std::vector<float> inputs(static_cast<std::size_t>(samples * width));
   std::generate(inputs.begin(), inputs.end(), [&] { return normal(random); });
+  std::vector<std::int32_t> tokens(inputs.size());
+  std::generate(tokens.begin(), tokens.end(), [&] {
+    return static_cast<std::int32_t>(random() % static_cast<std::uint32_t>(std::max(of.tokens, 1)));
+  });
+  if (of.tokens > 0) job.spec.format.dtype = DType::int32;
   std::vector<std::int32_t> targets{0, 2, 1, 1, 0, 2};
+  while (std::ssize(targets) < rows) targets.push_back(static_cast<std::int32_t>(random() % 3));
+  std::vector<float> weights(static_cast<std::size_t>(of.masked ? rows : samples), 1.0f);
+  for (std::size_t i = 0; of.masked && i < weights.size(); i += 3) weights[i] = 0;
   Batch batch;
   batch.inputs = {inputs.data(), DType::float32, samples * width};
-  batch.targets = {targets.data(), DType::int32, samples};
-  batch.weights = {weights.data(), DType::float32, samples};
+  if (of.tokens > 0) batch.inputs = {tokens.data(), DType::int32, samples * width};
+  batch.targets = {targets.data(), DType::int32, rows};
+  batch.weights = {weights.data(), DType::float32, std::ssize(weights)};
   batch.count = samples;
 
   const auto backend = make_cpu_backend({});
@@ -41,7 +62,7 @@ void check_gradients(const std::string& network, float step) {
   const auto loss = [&] {
     engine.upload();
     engine.run(0, batch, {}, result);  // learning rate 0: nothing moves
-    return result.loss_sum;
+    return program.results[0].value({&result.loss_sum, 1}, result.count) * result.count;
   };
   loss();
   std::vector<std::byte> bytes;
@@ -80,6 +101,27 @@ TEST_CASE("gradients of dense networks are the slopes of the loss") {
                         "}}, {dense: {units: 3, activation: softmax}}]",
                     4e-3f);
   }
+}
+
+TEST_CASE("gradients of a loss at each position are the slopes of its mean") {
+  const char* network = "layers: [{dense: {units: 9, activation: tanh}}, {dense: {units: 3, activation: softmax}}]";
+  for (const bool masked : {false, true}) check_gradients(network, 4e-3f, {{7, 5}, {7}, masked});
+  const char* images = R"(
+layers:
+  - conv2d: {filters: 4, kernel_size: 3, padding: same, use_bias: false}
+  - batch_normalization
+  - activation: tanh
+  - dense: {units: 3, activation: softmax}
+)";
+  check_gradients(images, 4e-3f, {{6, 5, 2}, {6, 5}, false});
+}
+
+TEST_CASE("gradients of an embedding are the slopes of the loss") {
+  const char* network =
+      "layers: [{embedding: {input_dim: 5, output_dim: 4}}, {dense: {units: 7, activation: tanh}}, "
+      "{dense: {units: 3, activation: softmax}}]";
+  check_gradients(network, 4e-3f, {{6}, {6}, false, 5});
+  check_gradients(network, 4e-3f, {{3, 2}, {3, 2}, true, 5});
 }
 
 TEST_CASE("gradients of a residual network are the slopes of the loss") {

@@ -39,6 +39,12 @@ struct Job {
     reader.throw_if_failed();
     return program;
   }
+  Program prediction(std::int64_t samples) const {
+    Reader reader;
+    Program program = prediction_program(spec, samples, reader);
+    reader.throw_if_failed();
+    return program;
+  }
 };
 
 }  // namespace trainctl

@@ -105,6 +105,44 @@ TEST_CASE("a run that ended within an epoch and goes on counts every sample of i
   }
 }
 
+TEST_CASE("auc is that of all samples, on one rank as on two, and of an epoch that a resume goes on in") {
+  const Folder folder;
+  std::vector<float> x(90 * 4);
+  std::vector<std::int64_t> y(90);
+  for (std::size_t i = 0; i < x.size(); ++i) x[i] = static_cast<float>(i * 7919 % 113) / 113.0f - 0.5f;
+  for (std::size_t i = 0; i < y.size(); ++i) y[i] = x[i * 4] + 0.5f * x[i * 4 + 1] > 0.1f ? 1 : 0;
+  folder.write("x.npy", npy("<f4", "(90, 4)", raw(x)));
+  folder.write("y.npy", npy("<i8", "(90,)", raw(y)));
+  const std::string config = folder.write("answers.yaml", R"(
+data: {dataset: npy, x: x.npy, y: y.npy, validation: {split: 0.3}}
+model: {layers: [{dense: {units: 1, activation: sigmoid}}]}
+train: {batch_size: 20, epochs: 12, loss: binary_crossentropy, metrics: [acc],
+        optimizer: {name: sgd, learning_rate: 0.5}}
+checkpoint: {monitor: val_auc}
+)");
+  const std::string good = "train.metrics=[accuracy, {auc: {num_thresholds: 50}}]";
+  CHECK(contains(trainctl(folder, {"check", config, "--quiet"}).errors, "did you mean 'accuracy'"));
+  const auto run = [&](const std::string& directory, const std::string& ranks, std::vector<std::string> more) {
+    std::vector<std::string> arguments{"run", config, "--ranks", ranks, "--run-dir", folder / directory, "--set", good};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    const Finished finished = trainctl(folder, arguments);
+    INFO(tail(finished.errors));
+    REQUIRE(finished.code == 0);
+    return events(folder / directory, "epoch");
+  };
+  const std::vector<Json> one = run("one", "1", {}), two = run("two", "2", {});
+  run("part", "2", {"--set", "train.max_steps=6"});
+  const std::vector<Json> rest = run("rest", "1", {"--resume", folder / "part/checkpoints/last"});
+  REQUIRE(one.size() == 12);
+  for (const std::string part : {"train", "validation"}) {
+    const double auc = one[11][part]["auc"].get<double>();
+    CHECK((auc > 0.8 && auc <= 1));
+    CHECK(two[11][part]["auc"].get<double>() == Approx(auc).margin(0.01));
+    CHECK(rest.back()[part]["auc"].get<double>() == Approx(auc).margin(0.01));
+  }
+  CHECK(events(folder / "one", "end").back()["best"]["monitor"] == "val_auc");
+}
+
 TEST_CASE("the names of classes are kept with the run; skipped samples and changed data are warned of once") {
   const Folder folder;
   const std::vector<std::string> names{"a big \"cat\"", "dog"};

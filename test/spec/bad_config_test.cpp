@@ -44,6 +44,7 @@ TEST_CASE("unknown keys and names, with the nearest one") {
       {"loss: sparse_categorical_crossentropy", "loss: sparse_categorical_crossentropi",
        "c.yaml:14:9: unknown loss 'sparse_categorical_crossentropi'; did you mean 'sparse_categorical_crossentropy'?"},
       {"[accuracy]", "[acuracy]", "c.yaml:15:13: unknown metric 'acuracy'; did you mean 'accuracy'?"},
+      {"[accuracy]", "[acc]", "c.yaml:15:13: unknown metric 'acc'; did you mean 'accuracy'?"},
       {"name: cosine", "name: cosin", "c.yaml:17:20: unknown schedule 'cosin'; did you mean 'cosine'?"},
       {"dense: {units", "danse: {units", "c.yaml:10:7: unknown layer 'danse'; did you mean 'dense'?"},
       {"- flatten", "- flaten", "c.yaml:9:7: unknown layer 'flaten'; did you mean 'flatten'?"},
@@ -237,7 +238,7 @@ TEST_CASE("all errors come at once, in the order of the file") {
         "c.yaml:4:12: variable 'NOWHERE' is not defined; define it, or give a default: ${NOWHERE:-default}\n"
         "c.yaml:10:22: units must be a whole number, not 'none'\n"
         "c.yaml:12:3: train needs 'epochs', 'max_steps' or 'max_time': when the run ends\n"
-        "c.yaml:14:13: unknown metric 'acc'; there is accuracy, top_k_categorical_accuracy or mean_absolute_error\n"
+        "c.yaml:14:13: unknown metric 'acc'; did you mean 'accuracy'?\n"
         "c.yaml:18:1: unknown key 'clusters'; did you mean 'cluster'?\n"
         "--set train.precison: unknown key 'precison' in train; did you mean 'precision'?");
 }

@@ -84,7 +84,7 @@ class Source final : public BatchSource {
 double evaluate_all(Engine& engine, const RunPrograms& programs, Samples& samples, Communicator& communicator) {
   ImmediateStream stream;
   Source source(samples, replica(communicator.rank(), communicator.size()));
-  return evaluate(engine, programs, source, {"loss", "accuracy"}, communicator, stream)->at("loss");
+  return evaluate(engine, programs, source, communicator, stream)->at("loss");
 }
 
 // Where a rank is named it has no data, when it is asked to stop, for a step before the third.

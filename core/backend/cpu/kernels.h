@@ -39,6 +39,9 @@ Lowering lower_softmax(const LowerContext& context);
 Lowering lower_softmax_grad(const LowerContext& context);
 // dropout.cpp
 Lowering lower_dropout(const LowerContext& context);
+// embedding.cpp
+Lowering lower_embedding(const LowerContext& context);
+Lowering lower_embedding_grad(const LowerContext& context);
 // losses.cpp
 Lowering lower_loss(const LowerContext& context);
 // metrics.cpp

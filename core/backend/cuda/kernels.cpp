@@ -39,6 +39,8 @@ constexpr std::array table{
     Entry{"softmax", lower_softmax},
     Entry{"softmax_grad", lower_softmax_grad},
     Entry{"dropout", lower_dropout},
+    Entry{"embedding", lower_embedding},
+    Entry{"embedding_grad", lower_embedding_grad},
     Entry{"loss", lower_loss},
     Entry{"metric", lower_metric},
     Entry{"scale", lower_scale},

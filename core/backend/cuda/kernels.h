@@ -43,6 +43,9 @@ Lowering lower_softmax(const LowerContext& context);
 Lowering lower_softmax_grad(const LowerContext& context);
 // dropout.cu
 Lowering lower_dropout(const LowerContext& context);
+// embedding.cu
+Lowering lower_embedding(const LowerContext& context);
+Lowering lower_embedding_grad(const LowerContext& context);
 // losses.cu
 Lowering lower_loss(const LowerContext& context);
 // metrics.cu

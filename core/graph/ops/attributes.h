@@ -3,8 +3,10 @@
 
 #include <string>
 #include <string_view>
+#include <type_traits>
 
 #include "core/base/format.h"
+#include "core/spec/type_info.h"
 
 namespace trainctl {
 
@@ -20,6 +22,21 @@ class AttributeText {
   AttributeText& word(std::string_view word) {
     if (!text_.empty() && !word.empty()) text_ += ' ';
     text_ += word;
+    return *this;
+  }
+  // The name of a loss's or a metric's rule, and its options.
+  template <class Rule>
+  AttributeText& rule(const Rule& rule) {
+    word(Rule::name);
+    const Rule defaults;
+    Rule::options([&](const char* name, auto member, const char*, const Range&) {
+      if (rule.*member == defaults.*member) return;
+      if constexpr (std::is_enum_v<std::remove_cvref_t<decltype(rule.*member)>>) {
+        value(name, name_of(rule.*member));
+      } else {
+        value(name, rule.*member);
+      }
+    });
     return *this;
   }
   const std::string& text() const { return text_; }

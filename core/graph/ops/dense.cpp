@@ -23,13 +23,13 @@ std::string Dense::attributes() const {
 std::vector<TensorType> Dense::outputs(std::span<const TensorType> inputs) const {
   const TensorType& x = inputs[0];
   const Shape& kernel = inputs[1].shape;
-  require(x.shape.rank() == 2 && kernel.rank() == 2 && x.shape[1] == kernel[0], "dense: x and kernel do not fit");
+  require(x.shape.rank() >= 2 && kernel.rank() == 2 && x.shape.back() == kernel[0], "dense: x and kernel do not fit");
   require(inputs.size() == 2 || inputs[2].shape == Shape{kernel[1]}, "dense: the bias does not fit the kernel");
-  return {{{x.shape[0], kernel[1]}, x.dtype}};
+  return {{x.shape.with_back(kernel[1]), x.dtype}};
 }
 
 double Dense::flops(std::span<const TensorType> inputs, std::span<const TensorType> outputs) const {
-  return matrix_flops(outputs[0].shape[0], inputs[0].shape[1], outputs[0].shape[1]);
+  return matrix_flops(outputs[0].shape.rows(), inputs[0].shape.back(), outputs[0].shape.back());
 }
 
 void Dense::differentiate(const Op& op, Differentiator& differentiator) const {
@@ -48,11 +48,11 @@ std::vector<InPlace> DenseGradInput::in_place() const { return in_place_of(accum
 
 std::vector<TensorType> DenseGradInput::outputs(std::span<const TensorType> inputs) const {
   require(!accumulate || function.kind == ActivationKind::none, "dense_grad_input: adds, or has an activation");
-  return {{{inputs[0].shape[0], inputs[1].shape[0]}, inputs[0].dtype}};
+  return {{inputs[0].shape.with_back(inputs[1].shape[0]), inputs[0].dtype}};
 }
 
 double DenseGradInput::flops(std::span<const TensorType> inputs, std::span<const TensorType> outputs) const {
-  return matrix_flops(outputs[0].shape[0], inputs[0].shape[1], outputs[0].shape[1]);
+  return matrix_flops(outputs[0].shape.rows(), inputs[0].shape.back(), outputs[0].shape.back());
 }
 
 std::string DenseGradWeights::attributes() const {
@@ -60,14 +60,14 @@ std::string DenseGradWeights::attributes() const {
 }
 
 std::vector<TensorType> DenseGradWeights::outputs(std::span<const TensorType> inputs) const {
-  const std::int64_t in = inputs[0].shape[1], out = inputs[1].shape[1];
+  const std::int64_t in = inputs[0].shape.back(), out = inputs[1].shape.back();
   std::vector<TensorType> types{{{in, out}, DType::float32}};
   if (bias) types.push_back({{out}, DType::float32});
   return types;
 }
 
 double DenseGradWeights::flops(std::span<const TensorType> inputs, std::span<const TensorType>) const {
-  return matrix_flops(inputs[0].shape[1], inputs[0].shape[0], inputs[1].shape[1]);
+  return matrix_flops(inputs[0].shape.back(), inputs[0].shape.rows(), inputs[1].shape.back());
 }
 
 }  // namespace trainctl

@@ -1,4 +1,5 @@
-// Dense layers, forward and backward.
+// Dense layers, forward and backward: matrix products over the last dimension, over rows that are the product of all
+// dimensions before it (N below).
 // Kernels and biases are float32 parameters; a backend that computes in another dtype or layout asks for a compute copy
 // when it lowers the op. x, y, dx, dy share one dtype (float32, bfloat16, float16).
 #pragma once
@@ -7,7 +8,8 @@
 
 namespace trainctl {
 
-// y = f(x kernel + bias). Inputs: x [N, in], kernel [in, out], bias [out] (optional). Outputs: y [N, out].
+// y = f(x kernel + bias). Inputs: x [N..., in], kernel [in, out], bias [out] (optional). Outputs: y
+// [N..., out].
 struct Dense final : OpDef {
   ActivationFunction function;
 
@@ -20,8 +22,8 @@ struct Dense final : OpDef {
 };
 
 // dx = dy kernel^T, times f' of the previous op's activation, or added to another gradient of x; not both. Inputs:
-// dy [N, out], kernel [in, out], and, where function is not none, the y that the previous op's activation produced, or
-// where it accumulates, what is added to (both like dx). Outputs: dx [N, in]. In place on what is added to.
+// dy [N..., out], kernel [in, out], and, where function is not none, the y that the previous op's activation produced,
+// or where it accumulates, what is added to (both like dx). Outputs: dx [N..., in]. In place on what is added to.
 struct DenseGradInput final : OpDef {
   ActivationFunction function;  // the previous op's activation whose gradient is fused; set by the fusion pass
   bool accumulate = false;      // set by the fusion pass
@@ -34,9 +36,8 @@ struct DenseGradInput final : OpDef {
   std::vector<InPlace> in_place() const override;
 };
 
-// dkernel (+)= x^T dy, dbias (+)= sum of dy over samples. Inputs: x [N, in], dy [N, out].
-// Outputs: dkernel float32 [in, out], dbias float32 [out] (where bias). They are sums over the samples of the
-// micro-batch.
+// dkernel (+)= x^T dy, dbias (+)= sum of dy over rows. Inputs: x [N..., in], dy [N..., out].
+// Outputs: dkernel float32 [in, out], dbias float32 [out] (where bias). They are sums over the rows of the micro-batch.
 struct DenseGradWeights final : OpDef {
   bool bias = true;
   bool accumulate = false;  // add to what the outputs hold (micro-batches after the first)

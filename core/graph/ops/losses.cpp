@@ -1,6 +1,8 @@
 // Rules of the losses' op.
 #include "core/graph/ops/losses.h"
 
+#include <algorithm>
+
 #include "core/graph/ops/attributes.h"
 
 namespace trainctl {
@@ -17,22 +19,22 @@ LossLink link_of(const LossRule& rule) {
   return std::visit([](const auto& r) { return r.link; }, rule);
 }
 
+std::int64_t rows_per_weight(const Shape& predictions, const Shape& weights) {
+  return predictions.rows() / std::max<std::int64_t>(weights.count(), 1);
+}
+
 std::string Loss::attributes() const {
   AttributeText text;
-  std::visit(
-      [&]<class Rule>(const Rule& r) {
-        text.word(Rule::name);
-        const Rule defaults;
-        Rule::options([&](const char* name, auto member, const char*, const Range&) {
-          if (r.*member != defaults.*member) text.value(name, r.*member);
-        });
-      },
-      rule);
+  std::visit([&](const auto& r) { text.rule(r); }, rule);
+  if (scale != 1) text.value("scale", scale);
   return text.flag("training", training).flag("accumulate", accumulate).text();
 }
 
 std::vector<TensorType> Loss::outputs(std::span<const TensorType> inputs) const {
-  require(inputs[0].shape.rank() == 2, "loss: predictions have the shape [N, K]");
+  const Shape &predictions = inputs[0].shape, &weights = inputs[2].shape;
+  require(predictions.rank() >= 2, "loss: predictions have the shape [N, ..., K]");
+  require(weights == Shape{predictions[0]} || weights.count() == predictions.rows(),
+          "loss: a weight for each sample or for each of its positions");
   const TensorType scalar{Shape{}, DType::float32};
   std::vector<TensorType> types{scalar, scalar};
   if (training) types.push_back(inputs[0]);

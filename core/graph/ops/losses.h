@@ -1,8 +1,10 @@
 // Losses, with their gradients: sums over samples, weighted by the sample weights, accumulated into
 // scalars of role reduced. The division by the global sum of weights happens after the reduction.
 //
-// Common inputs: predictions [N, K] (float32 or bfloat16), targets (int32 [N] for a loss of class numbers, else float32
-// [N, K]), weights float32 [N] (0 for a skipped sample). Sums are taken in float32 over one micro-batch.
+// Common inputs: predictions [N, P..., K] (float32 or bfloat16) for samples of positions P, of which there may be none,
+// targets (int32 [N, P...] for a loss of class numbers, else float32 [N, P..., K]), weights float32 [N] (0 for a
+// skipped sample) or [N, P...] (0 for a position that a mask leaves out). A sum goes over the samples and their
+// positions, each with its own weight or that of its sample. Sums are taken in float32 over one micro-batch.
 #pragma once
 
 #include <utility>
@@ -24,14 +26,18 @@ std::string_view name_of(const LossRule& rule);
 LossTargets targets_of(const LossRule& rule);
 LossLink link_of(const LossRule& rule);
 
+// How many rows of predictions have a weight in common: all positions of a sample, or each its own.
+std::int64_t rows_per_weight(const Shape& predictions, const Shape& weights);
+
 // Inputs: predictions, targets, weights. Outputs: the weighted sum of losses and the sum of the weights, float32
-// scalars (role reduced); in training also the loss's gradient by the predictions (like predictions, of the sum).
+// scalars (role reduced); in training also the gradient by the predictions, like these, of the sum times `scale`.
 struct Loss final : OpDef {
   LossRule rule;
   bool training = false;
   bool accumulate = false;  // add to what the sums hold
+  float scale = 1;          // of the gradient alone
 
-  Loss(LossRule r, bool t, bool a) : rule(std::move(r)), training(t), accumulate(a) {}
+  Loss(LossRule r, bool t, bool a, float s = 1) : rule(std::move(r)), training(t), accumulate(a), scale(s) {}
   std::string_view kind() const override { return "loss"; }
   std::string attributes() const override;
   std::vector<TensorType> outputs(std::span<const TensorType> inputs) const override;

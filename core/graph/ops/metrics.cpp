@@ -1,33 +1,36 @@
-// Rules of metrics.
+// Rules of the metrics' op.
 #include "core/graph/ops/metrics.h"
 
 #include "core/graph/ops/attributes.h"
 
 namespace trainctl {
 
-std::string_view name_of(MetricKind kind) {
-  switch (kind) {
-    case MetricKind::sparse_categorical_accuracy:
-      return "sparse_categorical_accuracy";
-    case MetricKind::categorical_accuracy:
-      return "categorical_accuracy";
-    case MetricKind::binary_accuracy:
-      return "binary_accuracy";
-    case MetricKind::top_k_categorical_accuracy:
-      return "top_k_categorical_accuracy";
-    case MetricKind::mean_absolute_error:
-      return "mean_absolute_error";
-  }
-  return "?";
+std::string_view name_of(const MetricRule& rule) {
+  return std::visit([](const auto& r) -> std::string_view { return r.name; }, rule);
+}
+
+int sums_of(const MetricRule& rule) {
+  return std::visit([](const auto& r) { return r.sums(); }, rule);
+}
+
+double value_of(const MetricRule& rule, std::span<const double> sums, double count) {
+  return std::visit([&](const auto& r) { return r.value(sums, count); }, rule);
 }
 
 std::string Metric::attributes() const {
   AttributeText text;
-  text.word(name_of(metric));
-  if (metric == MetricKind::top_k_categorical_accuracy) text.value("k", k);
+  std::visit(
+      [&](const auto& r) {
+        text.rule(r);
+        r.adapted([&](const char* name, bool set) { text.flag(name, set); });
+      },
+      rule);
   return text.flag("accumulate", accumulate).text();
 }
 
-std::vector<TensorType> Metric::outputs(std::span<const TensorType>) const { return {{Shape{}, DType::float32}}; }
+std::vector<TensorType> Metric::outputs(std::span<const TensorType>) const {
+  const int sums = sums_of(rule);
+  return {{sums == 1 ? Shape{} : Shape{sums}, DType::float32}};
+}
 
 }  // namespace trainctl

@@ -1,28 +1,30 @@
-// Metrics: sums over samples, of the same inputs as the losses' (core/graph/ops/losses.h).
+// Metrics: sums over samples and their positions, of the same inputs as the losses' (core/graph/ops/losses.h).
 #pragma once
 
+#include <variant>
+
 #include "core/graph/op.h"
+#include "core/graph/ops/metrics/accuracy.h"
+#include "core/graph/ops/metrics/auc.h"
+#include "core/graph/ops/metrics/mean_absolute_error.h"
+#include "core/graph/ops/metrics/top_k_categorical_accuracy.h"
 
 namespace trainctl {
 
-enum class MetricKind {
-  sparse_categorical_accuracy,  // argmax (first of equals) equals the target
-  categorical_accuracy,         // argmax of both
-  binary_accuracy,              // mean over K of (logit > 0) == (target > 0.5)
-  top_k_categorical_accuracy,   // targets int32 [N] or float32 [N, K]: fewer than k predictions are greater than the
-                                // target's
-  mean_absolute_error,          // mean over K
-};
+// The metrics that there are; each is in a file in core/graph/ops/metrics/ (see rule.h there).
+using MetricRule = std::variant<Accuracy, TopKCategoricalAccuracy, MeanAbsoluteError, Auc>;
 
-std::string_view name_of(MetricKind kind);
+std::string_view name_of(const MetricRule& rule);
+int sums_of(const MetricRule& rule);
+// What sums over all samples and the sum of their weights come to.
+double value_of(const MetricRule& rule, std::span<const double> sums, double count);
 
-// Inputs: predictions, targets, weights. Outputs: the weighted sum over samples, float32 scalar (role reduced).
+// Inputs: predictions, targets, weights. Outputs: the rule's sums, weighted, a float32 scalar or vector (role reduced).
 struct Metric final : OpDef {
-  MetricKind metric;
-  std::int64_t k = 1;  // top_k only
-  bool accumulate = false;
+  MetricRule rule;
+  bool accumulate = false;  // add to what the sums hold
 
-  Metric(MetricKind m, std::int64_t top, bool a) : metric(m), k(top), accumulate(a) {}
+  Metric(MetricRule r, bool a) : rule(std::move(r)), accumulate(a) {}
   std::string_view kind() const override { return "metric"; }
   std::string attributes() const override;
   std::vector<TensorType> outputs(std::span<const TensorType> inputs) const override;

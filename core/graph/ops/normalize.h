@@ -10,7 +10,7 @@ namespace trainctl {
 // How the values of samples lie in a batch, and what a network's input is made of them: scale * x + offset, for each
 // channel (each element of the last dimension) or one for all. Without scales they are the input as they are.
 struct SampleFormat {
-  DType dtype = DType::float32;  // or uint8
+  DType dtype = DType::float32;  // or uint8, or int32 of tokens
   std::vector<float> scale, offset;
 };
 

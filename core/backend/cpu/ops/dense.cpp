@@ -12,6 +12,9 @@ namespace {
 
 using onednn::memory;
 
+// A tensor as a matrix: its last dimension, and all before it as one.
+memory::desc matrix(const TensorType& type) { return row_major({type.shape.rows(), type.shape.back()}, type.dtype); }
+
 // c = a b (+ bias) with a function fused: the primitive and what it works on.
 struct Product {
   memory::desc a, b, bias, c;
@@ -85,7 +88,7 @@ Lowering lower_dense(const LowerContext& context) {
   const DType dtype = context.input(0).dtype;
   const bool has_bias = context.op.inputs.size() > 2;
   const Shape& kernel = context.input(1).shape;
-  const memory::desc x = row_major(context.input(0).shape, dtype), y = row_major(context.output(0).shape, dtype);
+  const memory::desc x = matrix(context.input(0)), y = matrix(context.output(0));
   const memory::desc bias = has_bias ? row_major({1, kernel[1]}, DType::float32) : memory::desc();
   const memory::desc logical = row_major(kernel, dtype);
   const memory::desc any(kernel.sizes(), dnnl_type(dtype), memory::format_tag::any);
@@ -107,7 +110,7 @@ Lowering lower_dense_grad_input(const LowerContext& context) {
   const auto& def = context.op.as<DenseGradInput>();
   const DType dtype = context.input(0).dtype;
   const Shape& kernel = context.input(1).shape;
-  const memory::desc dy = row_major(context.input(0).shape, dtype), dx = row_major(context.output(0).shape, dtype);
+  const memory::desc dy = matrix(context.input(0)), dx = matrix(context.output(0));
   const onednn::Dims transposed{kernel[1], kernel[0]};
   const memory::desc logical(transposed, dnnl_type(dtype), onednn::Dims{1, kernel[1]});
   const memory::desc any(transposed, dnnl_type(dtype), memory::format_tag::any);
@@ -138,23 +141,23 @@ Lowering lower_dense_grad_input(const LowerContext& context) {
 Lowering lower_dense_grad_weights(const LowerContext& context) {
   const auto& def = context.op.as<DenseGradWeights>();
   const DType dtype = context.input(0).dtype;
-  const std::int64_t samples = context.input(0).shape[0], in = context.input(0).shape[1];
-  const std::int64_t out = context.input(1).shape[1];
-  const memory::desc x({in, samples}, dnnl_type(dtype), onednn::Dims{1, in});
-  const Product product(context.dnnl, x, row_major({samples, out}, dtype), memory::desc(),
+  const std::int64_t rows = context.input(0).shape.rows(), in = context.input(0).shape.back();
+  const std::int64_t out = context.input(1).shape.back();
+  const memory::desc x({in, rows}, dnnl_type(dtype), onednn::Dims{1, in});
+  const Product product(context.dnnl, x, row_major({rows, out}, dtype), memory::desc(),
                         row_major({in, out}, DType::float32), attributes(def.accumulate));
   Lowering lowering = context.logical();
   describe(product, lowering);
   // The product's scratch memory is free again when the bias is summed.
-  if (def.bias) lowering.workspace_bytes = std::max(lowering.workspace_bytes, column_sums_workspace(samples, out));
-  lowering.bind = [&dnnl = context.dnnl, product, bias = def.bias, accumulate = def.accumulate, dtype, samples,
+  if (def.bias) lowering.workspace_bytes = std::max(lowering.workspace_bytes, column_sums_workspace(rows, out));
+  lowering.bind = [&dnnl = context.dnnl, product, bias = def.bias, accumulate = def.accumulate, dtype, rows,
                    out](const Binding& b) -> std::unique_ptr<Kernel> {
     PrimitiveCall call(dnnl, dnnl::matmul(product.desc),
                        product.operands(b.inputs[0], b.inputs[1], {}, b.outputs[0], b.workspace));
-    auto body = [call = std::move(call), bias, accumulate, dtype, samples, out](const Places& places) mutable {
+    auto body = [call = std::move(call), bias, accumulate, dtype, rows, out](const Places& places) mutable {
       call.run(places.slot);
       if (!bias) return;
-      column_sums(dtype, places.in<void>(1), samples, out, accumulate, places.out<float>(1), places.workspace<void>());
+      column_sums(dtype, places.in<void>(1), rows, out, accumulate, places.out<float>(1), places.workspace<void>());
     };
     return std::make_unique<FunctionKernel<decltype(body)>>(b, std::move(body));
   };

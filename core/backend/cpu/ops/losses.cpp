@@ -11,13 +11,7 @@
 namespace trainctl::cpu {
 namespace {
 
-// The functions that rules name.
-struct Math {
-  TRAINCTL_INLINE static float sigmoid(float x) { return cpu::sigmoid(x); }
-  TRAINCTL_INLINE static float softplus(float x) { return std::log1p(std::exp(x)); }
-};
-
-// The targets of a sample: a class, or a row of values; smoothed.
+// The targets of a row: a class, or a row of values; smoothed.
 struct ClassTarget {
   std::int64_t label;
   Smoothing smoothing;
@@ -31,7 +25,7 @@ struct RowTarget {
   TRAINCTL_INLINE float operator()(std::int64_t k) const { return row[k] * smoothing.scale + smoothing.shift; }
 };
 
-// A sample's predictions; dx is null in evaluation.
+// A row of predictions, those of a sample or of one of its positions; dx is null in evaluation.
 template <class T>
 struct Row {
   const T* x;
@@ -72,7 +66,7 @@ struct Row {
   }
 };
 
-// The loss of a sample; writes its gradient times the weight.
+// The loss of a row; writes its gradient times the weight.
 template <class Rule, class T, class Target>
 TRAINCTL_INLINE inline float row_loss(const Rule& rule, const Row<T>& row, const Target& target, float weight) {
   if constexpr (Rule::by_element) {
@@ -91,17 +85,17 @@ TRAINCTL_INLINE inline float row_loss(const Rule& rule, const Row<T>& row, const
   }
 }
 
-// The same for targets in the rule's form. A class that is none makes the loss NaN.
+// The same for a row's number among the targets, which have the rule's form. A class that is none makes the loss NaN.
 template <class Rule, class T>
-float sample_loss(const Rule& rule, const Row<T>& row, const void* targets, std::int64_t sample, float weight) {
+float row_loss(const Rule& rule, const Row<T>& row, const void* targets, std::int64_t number, float weight) {
   float loss = 0;
   const Smoothing smoothing = rule.smoothing(row.values);
   if constexpr (Rule::targets == LossTargets::class_numbers) {
-    const std::int64_t label = static_cast<const std::int32_t*>(targets)[sample];
+    const std::int64_t label = static_cast<const std::int32_t*>(targets)[number];
     if (label < 0 || label >= row.values) return std::numeric_limits<float>::quiet_NaN();
     simd([=, &loss]() TRAINCTL_INLINE { loss = row_loss(rule, row, ClassTarget{label, smoothing}, weight); });
   } else {
-    const float* values = static_cast<const float*>(targets) + sample * row.values;
+    const float* values = static_cast<const float*>(targets) + number * row.values;
     simd([=, &loss]() TRAINCTL_INLINE { loss = row_loss(rule, row, RowTarget{values, smoothing}, weight); });
   }
   return loss;
@@ -110,35 +104,36 @@ float sample_loss(const Rule& rule, const Row<T>& row, const void* targets, std:
 template <class T, class Rule>
 Lowering lower_rule(const LowerContext& context, const Loss& def, const Rule& rule) {
   const Shape& shape = context.input(0).shape;
-  const std::int64_t samples = shape[0], n = shape.count() / std::max<std::int64_t>(samples, 1);
-  const auto run = [=, training = def.training, accumulate = def.accumulate](const Places& places) {
+  const std::int64_t rows = shape.rows(), n = shape.back();
+  const std::int64_t rows_each = rows_per_weight(shape, context.input(2).shape);
+  const auto run = [=, training = def.training, accumulate = def.accumulate, scale = def.scale](const Places& places) {
     const T* x = places.in<T>(0);
     const void* targets = places.in<void>(1);
     const float* weights = places.in<float>(2);
     T* dx = training ? places.out<T>(2) : nullptr;
     float* losses = places.workspace<float>();
     const std::int64_t grain = std::max<std::int64_t>(1, element_grain / 8 / n);
-    parallel_ranges(samples, grain, [=](std::int64_t begin, std::int64_t end) {
-      for (std::int64_t sample = begin; sample < end; ++sample) {
-        const Row<T> row{x + sample * n, n, dx ? dx + sample * n : nullptr};
-        const float weight = weights[sample];
-        if (weight == 0) {  // a skipped sample may hold anything
-          losses[sample] = 0;
+    parallel_ranges(rows, grain, [=](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t r = begin; r < end; ++r) {
+        const Row<T> row{x + r * n, n, dx ? dx + r * n : nullptr};
+        const float weight = weights[rows_each == 1 ? r : r / rows_each];
+        if (weight == 0) {  // what is skipped may hold anything
+          losses[r] = 0;
           if (dx) std::fill(row.dx, row.dx + n, T{});
         } else {
-          losses[sample] = weight * sample_loss(rule, row, targets, sample, weight);
+          losses[r] = weight * row_loss(rule, row, targets, r, weight * scale);
         }
       }
     });
-    const auto add_up = [&](const float* values, float* total) {
+    const auto add_up = [&](const float* values, std::int64_t count, float* total) {
       float sum = accumulate ? *total : 0.0f;
-      for (std::int64_t sample = 0; sample < samples; ++sample) sum += values[sample];
+      for (std::int64_t i = 0; i < count; ++i) sum += values[i];
       *total = sum;
     };
-    add_up(losses, places.out<float>(0));
-    add_up(weights, places.out<float>(1));
+    add_up(losses, rows, places.out<float>(0));
+    add_up(weights, rows / rows_each, places.out<float>(1));
   };
-  return own_kernel(context, run, samples * size_of(DType::float32));
+  return own_kernel(context, run, rows * size_of(DType::float32));
 }
 
 }  // namespace

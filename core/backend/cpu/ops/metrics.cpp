@@ -1,8 +1,12 @@
-// Metrics: weighted sums over samples.
+// Metrics, by their rules: weighted sums over samples.
+#include "core/graph/ops/metrics.h"
+
+#include <algorithm>
 #include <cmath>
 
 #include "core/backend/cpu/kernels.h"
-#include "core/graph/ops/metrics.h"
+#include "core/backend/cpu/simd/math.h"
+#include "core/graph/ops/losses.h"
 
 namespace trainctl::cpu {
 namespace {
@@ -16,67 +20,86 @@ std::int64_t first_largest(const T* x, std::int64_t n) {
   return best;
 }
 
-struct Targets {
-  const void* data;
-  bool sparse;
+// The target of a row: a class, or a row of values.
+struct Target {
+  const std::int32_t* class_number;  // null where there are values
+  const float* row;
   std::int64_t values;
 
-  const float* row(std::int64_t sample) const { return static_cast<const float*>(data) + sample * values; }
-  std::int64_t label(std::int64_t sample) const {
-    return sparse ? static_cast<const std::int32_t*>(data)[sample] : first_largest(row(sample), values);
+  float operator()(std::int64_t k) const { return row[k]; }
+  std::int64_t label() const { return class_number != nullptr ? *class_number : first_largest(row, values); }
+};
+
+// A row of predictions, those of a sample or of one of its positions.
+template <class T>
+struct Row {
+  const T* x;
+  std::int64_t values;
+
+  float at(std::int64_t k) const { return load(x[k]); }
+  std::int64_t first_largest() const { return cpu::first_largest(x, values); }
+  template <class Term>
+  TRAINCTL_INLINE float sum(const Term& term) const {
+    float sum = 0;
+    for (std::int64_t k = 0; k < values; ++k) sum += term(k, load(x[k]));
+    return sum;
   }
 };
 
+// What a micro-batch brings: rows of predictions, their targets and weights.
 template <class T>
-float row_metric(MetricKind kind, std::int64_t top, const T* x, std::int64_t n, const Targets& targets,
-                 std::int64_t sample) {
-  switch (kind) {
-    case MetricKind::sparse_categorical_accuracy:
-    case MetricKind::categorical_accuracy:
-      return first_largest(x, n) == targets.label(sample) ? 1.0f : 0.0f;
-    case MetricKind::top_k_categorical_accuracy: {
-      const std::int64_t label = targets.label(sample);
-      if (label < 0 || label >= n) return 0;
-      std::int64_t greater = 0;
-      for (std::int64_t k = 0; k < n; ++k) greater += load(x[k]) > load(x[label]) ? 1 : 0;
-      return greater < top ? 1.0f : 0.0f;
-    }
-    case MetricKind::binary_accuracy: {
-      const float* target = targets.row(sample);
-      float right = 0;
-      for (std::int64_t k = 0; k < n; ++k) right += (load(x[k]) > 0) == (target[k] > 0.5f) ? 1.0f : 0.0f;
-      return right / static_cast<float>(n);
-    }
-    case MetricKind::mean_absolute_error: {
-      const float* target = targets.row(sample);
-      float sum = 0;
-      for (std::int64_t k = 0; k < n; ++k) sum += std::abs(load(x[k]) - target[k]);
-      return sum / static_cast<float>(n);
+struct Rows {
+  const T* x;
+  const void* targets;
+  bool class_numbers;
+  const float* weights;
+  std::int64_t rows, values, rows_each;  // rows_each: that have a weight in common
+
+  float weight(std::int64_t row) const { return weights[rows_each == 1 ? row : row / rows_each]; }
+
+  Row<T> row(std::int64_t row) const { return {x + row * values, values}; }
+  Target target(std::int64_t row) const {
+    if (class_numbers) return {static_cast<const std::int32_t*>(targets) + row, nullptr, values};
+    return {nullptr, static_cast<const float*>(targets) + row * values, values};
+  }
+};
+
+// Rows of weight 0 may hold anything.
+template <class Rule, class T>
+void add_up(const Rule& rule, const Rows<T>& rows, float* sums) {
+  for (std::int64_t r = 0; r < rows.rows; ++r) {
+    const float weight = rows.weight(r);
+    if (weight == 0) continue;
+    const Row<T> row = rows.row(r);
+    const Target target = rows.target(r);
+    if constexpr (Rule::by_element) {
+      for (std::int64_t k = 0; k < row.values; ++k) sums[rule.template place<Math>(row.at(k), target(k))] += weight;
+    } else {
+      *sums += weight * rule.row(row, target);
     }
   }
-  require(false, "a metric of a known kind");
-  return 0;
+}
+
+template <class T, class Rule>
+Lowering lower_rule(const LowerContext& context, const Metric& def, const Rule& rule) {
+  const Shape& shape = context.input(0).shape;
+  const std::int64_t rows = shape.rows(), values = shape.back();
+  const std::int64_t rows_each = rows_per_weight(shape, context.input(2).shape);
+  const bool class_numbers = context.input(1).dtype == DType::int32;
+  return own_kernel(context, [=, accumulate = def.accumulate](const Places& places) {
+    float* sums = places.out<float>(0);
+    if (!accumulate) std::fill_n(sums, rule.sums(), 0.0f);
+    const Rows<T> all{places.in<T>(0), places.in<void>(1), class_numbers, places.in<float>(2), rows, values, rows_each};
+    add_up(rule, all, sums);
+  });
 }
 
 }  // namespace
 
 Lowering lower_metric(const LowerContext& context) {
   const auto& def = context.op.as<Metric>();
-  const std::int64_t samples = context.input(0).shape[0];
-  const std::int64_t n = context.input(0).shape.count() / std::max<std::int64_t>(samples, 1);
-  const bool sparse = context.input(1).dtype == DType::int32;
-  return with_type(context.input(0).dtype, [&, kind = def.metric, top = def.k, accumulate = def.accumulate](auto type) {
-    using T = decltype(type);
-    return own_kernel(context, [=](const Places& places) {
-      const Targets targets{places.in<void>(1), sparse, n};
-      const float* weights = places.in<float>(2);
-      float sum = accumulate ? *places.out<float>(0) : 0.0f;
-      for (std::int64_t sample = 0; sample < samples; ++sample) {
-        if (weights[sample] == 0) continue;
-        sum += weights[sample] * row_metric(kind, top, places.in<T>(0) + sample * n, n, targets, sample);
-      }
-      *places.out<float>(0) = sum;
-    });
+  return with_type(context.input(0).dtype, [&](auto type) {
+    return std::visit([&](const auto& rule) { return lower_rule<decltype(type)>(context, def, rule); }, def.rule);
   });
 }
 

@@ -50,4 +50,10 @@ TRAINCTL_INLINE inline float erf_approx(float x) {
   return x < 0 ? -y : y;
 }
 
+// The functions that the rules of losses and metrics name.
+struct Math {
+  TRAINCTL_INLINE static float sigmoid(float x) { return cpu::sigmoid(x); }
+  TRAINCTL_INLINE static float softplus(float x) { return std::log1p(std::exp(x)); }
+};
+
 }  // namespace trainctl::cpu

@@ -113,7 +113,7 @@ std::optional<Candidate> dense_weight_gradient(const LowerContext& context, cons
 
 Lowering lower_dense(const LowerContext& context) {
   const Shape &x = context.input(0).shape, &kernel = context.input(1).shape;
-  const DenseShape shape{x[0], kernel[0], kernel[1], context.input(0).dtype};
+  const DenseShape shape{x.rows(), kernel[0], kernel[1], context.input(0).dtype};
   return lowering_of(context,
                      dense_forward(context, shape, context.op.inputs.size() > 2, context.op.as<Dense>().function));
 }
@@ -122,7 +122,7 @@ Lowering lower_dense_grad_input(const LowerContext& context) {
   const auto& def = context.op.as<DenseGradInput>();
   const ActivationFunction function = def.function;
   const Shape &dy = context.input(0).shape, &kernel = context.input(1).shape;
-  const DenseShape shape{dy[0], kernel[0], kernel[1], context.input(0).dtype};
+  const DenseShape shape{dy.rows(), kernel[0], kernel[1], context.input(0).dtype};
   Candidate candidate = dense_input_gradient(context, shape, def.accumulate);
   if (function.kind != ActivationKind::none) {
     candidate.run = [product = candidate.run, function, shape](const Places& p) {
@@ -137,7 +137,7 @@ Lowering lower_dense_grad_input(const LowerContext& context) {
 Lowering lower_dense_grad_weights(const LowerContext& context) {
   const auto& def = context.op.as<DenseGradWeights>();
   const Shape &x = context.input(0).shape, &dy = context.input(1).shape;
-  const DenseShape shape{x[0], x[1], dy[1], context.input(0).dtype};
+  const DenseShape shape{x.rows(), x.back(), dy.back(), context.input(0).dtype};
   const auto names = [&] {
     std::vector<std::string> names;
     add_gradient_products(context, shape, def.bias, def.accumulate, names);

@@ -4,18 +4,13 @@
 #include "core/backend/cuda/device/last_block.h"
 #include "core/backend/cuda/device/own_memory.h"
 #include "core/backend/cuda/device/rows.h"
+#include "core/backend/cuda/device/rule_math.h"
 #include "core/backend/cuda/kernels.h"
 
 namespace trainctl::cuda {
 namespace {
 
-// The functions that rules name.
-struct Math {
-  __device__ static float sigmoid(float x) { return 1.0f / (1.0f + expf(-x)); }
-  __device__ static float softplus(float x) { return log1pf(expf(x)); }
-};
-
-// The targets of a sample: a class, or a row of values; smoothed.
+// The targets of a row: a class, or a row of values; smoothed.
 struct Target {
   const float* row;
   int label;
@@ -27,7 +22,7 @@ struct Target {
   }
 };
 
-// A sample's predictions, in the hands of a team; dx is null in evaluation.
+// A row of predictions, those of a sample or of one of its positions, in the hands of a team; dx is null in evaluation.
 template <class T>
 struct Row {
   const RowTeam& team;
@@ -60,7 +55,7 @@ struct Row {
   }
 };
 
-// The loss of a sample; writes its gradient times the weight.
+// The loss of a row; writes its gradient times the weight.
 template <class Rule, class T>
 __device__ float row_loss(const Rule& rule, const Row<T>& row, int values, const Target& target, float weight) {
   if constexpr (Rule::by_element) {
@@ -77,15 +72,16 @@ __device__ float row_loss(const Rule& rule, const Row<T>& row, int values, const
   }
 }
 
-// dx is null in evaluation. A skipped sample, of weight 0, may hold anything; a label that is no class makes the loss
+// dx is null in evaluation. A row of weight 0 may hold anything; a label that is no class makes the loss
 // NaN.
 template <class T, class Rule>
-__global__ void losses(RowGrid grid, Rule rule, Smoothing smoothing, bool accumulate, const T* x, const void* targets,
-                       const float* weights, T* dx, float* of_samples, unsigned* counter, float* sum, float* count) {
+__global__ void losses(RowGrid grid, Rule rule, Smoothing smoothing, bool accumulate, float scale,
+                       std::int64_t rows_each, const T* x, const void* targets, const float* weights, T* dx,
+                       float* of_rows, unsigned* counter, float* sum, float* count) {
   const RowTeam team(grid);
   for (std::int64_t row = team.first(); row < grid.rows; row += team.step()) {
     const Row<T> own{team, x + row * grid.values, dx != nullptr ? dx + row * grid.values : nullptr};
-    float weight = weights[row], loss = 0;
+    float weight = weights[rows_each == 1 ? row : row / rows_each], loss = 0;
     if (weight == 0) {
       if (own.trains()) team.fill(own.dx, [](int) { return 0.0f; });
     } else {
@@ -96,24 +92,25 @@ __global__ void losses(RowGrid grid, Rule rule, Smoothing smoothing, bool accumu
       } else {
         target.row = static_cast<const float*>(targets) + row * grid.values;
       }
-      loss = weight * row_loss(rule, own, grid.values, target, weight);
+      loss = weight * row_loss(rule, own, grid.values, target, weight * scale);
     }
-    if (team.leads()) of_samples[row] = loss;
+    if (team.leads()) of_rows[row] = loss;
   }
   if (!last_block(counter, gridDim.x)) return;
-  sum_in_block(of_samples, grid.rows, accumulate, sum);
-  sum_in_block(weights, grid.rows, accumulate, count);
+  sum_in_block(of_rows, grid.rows, accumulate, sum);
+  sum_in_block(weights, grid.rows / rows_each, accumulate, count);
 }
 
 template <class T, class Rule>
 Lowering lower_rule(const LowerContext& context, const Loss& def, const Rule& rule) {
   const Shape& shape = context.input(0).shape;
-  const RowGrid grid(shape[0], shape.count() / std::max<std::int64_t>(shape[0], 1));
+  const RowGrid grid(shape.rows(), shape.back());
+  const std::int64_t rows_each = rows_per_weight(shape, context.input(2).shape);
   const auto run = [=, smoothing = rule.smoothing(grid.values), training = def.training, accumulate = def.accumulate,
-                    counter = make_counters(1)](const Places& p) {
-    launch(losses<T, Rule>, grid.blocks, block_threads, p.stream, grid, rule, smoothing, accumulate, p.in<T>(0),
-           p.in<void>(1), p.in<float>(2), training ? p.out<T>(2) : nullptr, p.workspace<float>(), counter.get(),
-           p.out<float>(0), p.out<float>(1));
+                    scale = def.scale, counter = make_counters(1)](const Places& p) {
+    launch(losses<T, Rule>, grid.blocks, block_threads, p.stream, grid, rule, smoothing, accumulate, scale, rows_each,
+           p.in<T>(0), p.in<void>(1), p.in<float>(2), training ? p.out<T>(2) : nullptr, p.workspace<float>(),
+           counter.get(), p.out<float>(0), p.out<float>(1));
   };
   return own_kernel(context, run, grid.rows * size_of(DType::float32));
 }

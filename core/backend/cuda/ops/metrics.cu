@@ -1,9 +1,12 @@
-// Metrics: weighted sums over samples.
+// Metrics, by their rules: weighted sums over samples, in a fixed order.
+#include "core/graph/ops/metrics.h"
+
 #include "core/backend/cuda/device/last_block.h"
 #include "core/backend/cuda/device/own_memory.h"
 #include "core/backend/cuda/device/rows.h"
+#include "core/backend/cuda/device/rule_math.h"
 #include "core/backend/cuda/kernels.h"
-#include "core/graph/ops/metrics.h"
+#include "core/graph/ops/losses.h"
 
 namespace trainctl::cuda {
 namespace {
@@ -11,7 +14,7 @@ namespace {
 // The index of the first of the largest values. NaN is larger than none, but nothing is larger than it either: it wins
 // where it comes first.
 template <class T>
-__device__ int first_largest(const RowTeam& team, const T* x) {
+__device__ int first_largest_of(const RowTeam& team, const T* x) {
   float top = -INFINITY;
   int best = INT_MAX;
   team.each(x, [&](int k, float value) {
@@ -22,70 +25,118 @@ __device__ int first_largest(const RowTeam& team, const T* x) {
   return team.smallest(top == largest ? best : INT_MAX);
 }
 
-struct MetricSetting {
-  MetricKind kind;
-  std::int64_t top;
-  bool sparse, accumulate;
+// The target of a row, in the hands of a team: a class, or a row of values.
+struct Target {
+  const RowTeam& team;
+  const std::int32_t* class_number;  // null where there are values
+  const float* row;
+
+  __device__ float operator()(std::int64_t k) const { return row[k]; }
+  __device__ int label() const { return class_number != nullptr ? *class_number : first_largest_of(team, row); }
 };
 
+// A row of predictions, those of a sample or of one of its positions, in the hands of a team.
 template <class T>
-__device__ float row_metric(const RowTeam& team, const MetricSetting& setting, const T* x, int values,
-                            const std::int32_t* label, const float* target) {
-  const auto label_of = [&] { return setting.sparse ? *label : first_largest(team, target); };
-  float sum = 0;
-  switch (setting.kind) {
-    case MetricKind::sparse_categorical_accuracy:
-    case MetricKind::categorical_accuracy:
-      return first_largest(team, x) == label_of() ? 1.0f : 0.0f;
-    case MetricKind::top_k_categorical_accuracy: {
-      const int expected = label_of();
-      if (expected < 0 || expected >= values) return 0;
-      const float threshold = load(x[expected]);
-      team.each(x, [&](int, float value) { sum += value > threshold ? 1.0f : 0.0f; });
-      return team.sum(sum) < static_cast<float>(setting.top) ? 1.0f : 0.0f;
-    }
-    case MetricKind::binary_accuracy:
-      team.each(x, [&](int k, float value) { sum += (value > 0) == (target[k] > 0.5f) ? 1.0f : 0.0f; });
-      break;
-    case MetricKind::mean_absolute_error:
-      team.each(x, [&](int k, float value) { sum += fabsf(value - target[k]); });
-      break;
-  }
-  return team.sum(sum) / static_cast<float>(values);
-}
+struct Row {
+  const RowTeam& team;
+  const T* x;
+  int values;
 
-template <class T>
-__global__ void metrics(RowGrid grid, MetricSetting setting, const T* x, const void* targets, const float* weights,
-                        float* of_samples, unsigned* counter, float* sum) {
+  __device__ float at(std::int64_t k) const { return load(x[k]); }
+  __device__ int first_largest() const { return first_largest_of(team, x); }
+  template <class Term>
+  __device__ float sum(const Term& term) const {
+    float sum = 0;
+    team.each(x, [&](int k, float value) { sum += term(k, value); });
+    return team.sum(sum);
+  }
+};
+
+template <class T, class Rule>
+__global__ void sum_rows(RowGrid grid, Rule rule, bool class_numbers, bool accumulate, std::int64_t rows_each,
+                         const T* x, const void* targets, const float* weights, float* of_rows, unsigned* counter,
+                         float* sum) {
   const RowTeam team(grid);
   for (std::int64_t row = team.first(); row < grid.rows; row += team.step()) {
     float value = 0;
-    if (const float weight = weights[row]; weight != 0) {
-      value = weight * row_metric(team, setting, x + row * grid.values, grid.values,
-                                  static_cast<const std::int32_t*>(targets) + row,
-                                  static_cast<const float*>(targets) + row * grid.values);
+    if (const float weight = weights[rows_each == 1 ? row : row / rows_each]; weight != 0) {
+      Target target{team, nullptr, nullptr};
+      if (class_numbers) {
+        target.class_number = static_cast<const std::int32_t*>(targets) + row;
+      } else {
+        target.row = static_cast<const float*>(targets) + row * grid.values;
+      }
+      value = weight * rule.row(Row<T>{team, x + row * grid.values, grid.values}, target);
     }
-    if (team.leads()) of_samples[row] = value;
+    if (team.leads()) of_rows[row] = value;
   }
-  if (last_block(counter, gridDim.x)) sum_in_block(of_samples, grid.rows, setting.accumulate, sum);
+  if (last_block(counter, gridDim.x)) sum_in_block(of_rows, grid.rows, accumulate, sum);
+}
+
+// Each thread keeps some of a block's sums, and goes through the elements of all threads; the last block adds up the
+// blocks' sums.
+template <class T, class Rule>
+__global__ void sum_elements(std::int64_t count, std::int64_t values_each, Rule rule, bool accumulate, const T* x,
+                             const float* targets, const float* weights, float* of_blocks, unsigned* counter,
+                             float* sums) {
+  __shared__ int places[block_threads];
+  __shared__ float shares[block_threads];
+  const int n = rule.sums(), thread = static_cast<int>(threadIdx.x);
+  float* own = of_blocks + static_cast<std::int64_t>(blockIdx.x) * n;
+  for (int i = thread; i < n; i += block_threads) own[i] = 0;
+  for (std::int64_t first = static_cast<std::int64_t>(blockIdx.x) * block_threads; first < count;
+       first += element_stride()) {
+    const std::int64_t element = first + thread;
+    const float weight = element < count ? weights[element / values_each] : 0.0f;
+    places[thread] = weight == 0 ? -1 : rule.template place<Math>(load(x[element]), targets[element]);
+    shares[thread] = weight;
+    __syncthreads();
+    for (int i = thread; i < n; i += block_threads) {
+      float sum = own[i];
+      for (int other = 0; other < block_threads; ++other) sum += places[other] == i ? shares[other] : 0.0f;
+      own[i] = sum;
+    }
+    __syncthreads();
+  }
+  if (!last_block(counter, gridDim.x)) return;
+  for (int i = thread; i < n; i += block_threads) {
+    float sum = accumulate ? sums[i] : 0.0f;
+    for (unsigned block = 0; block < gridDim.x; ++block)
+      sum += fresh(of_blocks + static_cast<std::int64_t>(block) * n + i);
+    sums[i] = sum;
+  }
+}
+
+template <class T, class Rule>
+Lowering lower_rule(const LowerContext& context, const Metric& def, const Rule& rule) {
+  const Shape& shape = context.input(0).shape;
+  const std::int64_t rows = shape.rows(), count = shape.count(), values = shape.back();
+  const std::int64_t rows_each = rows_per_weight(shape, context.input(2).shape);
+  const bool accumulate = def.accumulate;
+  if constexpr (Rule::by_element) {
+    const int blocks = blocks_for(count, 4, 256);
+    const auto run = [=, counter = make_counters(1)](const Places& p) {
+      launch(sum_elements<T, Rule>, blocks, block_threads, p.stream, count, values * rows_each, rule, accumulate,
+             p.in<T>(0), p.in<float>(1), p.in<float>(2), p.workspace<float>(), counter.get(), p.out<float>(0));
+    };
+    return own_kernel(context, run, std::int64_t{blocks} * rule.sums() * size_of(DType::float32));
+  } else {
+    const RowGrid grid(rows, values);
+    const bool class_numbers = context.input(1).dtype == DType::int32;
+    const auto run = [=, counter = make_counters(1)](const Places& p) {
+      launch(sum_rows<T, Rule>, grid.blocks, block_threads, p.stream, grid, rule, class_numbers, accumulate, rows_each,
+             p.in<T>(0), p.in<void>(1), p.in<float>(2), p.workspace<float>(), counter.get(), p.out<float>(0));
+    };
+    return own_kernel(context, run, rows * size_of(DType::float32));
+  }
 }
 
 }  // namespace
 
 Lowering lower_metric(const LowerContext& context) {
   const auto& def = context.op.as<Metric>();
-  const Shape& shape = context.input(0).shape;
-  const RowGrid grid(shape[0], shape.count() / std::max<std::int64_t>(shape[0], 1));
-  const MetricSetting setting{def.metric, def.k, context.input(1).dtype == DType::int32, def.accumulate};
   return with_type(context.input(0).dtype, [&](auto type) {
-    using T = decltype(type);
-    return own_kernel(
-        context,
-        [=, counter = make_counters(1)](const Places& p) {
-          launch(metrics<T>, grid.blocks, block_threads, p.stream, grid, setting, p.in<T>(0), p.in<void>(1),
-                 p.in<float>(2), p.workspace<float>(), counter.get(), p.out<float>(0));
-        },
-        grid.rows * size_of(DType::float32));
+    return std::visit([&](const auto& rule) { return lower_rule<decltype(type)>(context, def, rule); }, def.rule);
   });
 }
 

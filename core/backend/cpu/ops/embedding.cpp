@@ -1,0 +1,69 @@
+// Embeddings: rows of a table, and the sums of gradients that come back to each.
+#include "core/graph/ops/embedding.h"
+
+#include <limits>
+
+#include "core/backend/cpu/kernels.h"
+
+namespace trainctl::cpu {
+
+Lowering lower_embedding(const LowerContext& context) {
+  const std::int64_t count = context.input(0).shape.count();
+  const std::int64_t rows = context.input(1).shape[0], channels = context.input(1).shape[1];
+  return with_type(context.output(0).dtype, [&](auto type) {
+    using T = decltype(type);
+    return own_kernel(context, [=](const Places& places) {
+      const auto* numbers = places.in<std::int32_t>(0);
+      const float* table = places.in<float>(1);
+      T* to = places.out<T>(0);
+      parallel_ranges(count, std::max<std::int64_t>(1, element_grain / channels),
+                      [=](std::int64_t first, std::int64_t end) {
+                        simd([=]() TRAINCTL_INLINE {
+                          for (std::int64_t i = first; i < end; ++i) {
+                            const bool known = numbers[i] >= 0 && numbers[i] < rows;
+                            const float* from = table + (known ? numbers[i] : 0) * channels;
+                            T* y = to + i * channels;
+#pragma omp simd
+                            for (std::int64_t c = 0; c < channels; ++c) {
+                              y[c] = store<T>(known ? from[c] : std::numeric_limits<float>::quiet_NaN());
+                            }
+                          }
+                        });
+                      });
+    });
+  });
+}
+
+// Each thread has some of the channels, so that every sum is taken in the order of the numbers.
+Lowering lower_embedding_grad(const LowerContext& context) {
+  const auto& def = context.op.as<EmbeddingGrad>();
+  const std::int64_t count = context.input(0).shape.count(), channels = context.input(1).shape.back();
+  return with_type(context.input(1).dtype, [&, rows = def.rows, accumulate = def.accumulate](auto type) {
+    using T = decltype(type);
+    return own_kernel(context, [=](const Places& places) {
+      const auto* numbers = places.in<std::int32_t>(0);
+      const T* gradients = places.in<T>(1);
+      float* table = places.out<float>(0);
+      if (!accumulate) {
+        parallel_ranges(rows * channels, element_grain,
+                        [=](std::int64_t first, std::int64_t end) { std::fill(table + first, table + end, 0.0f); });
+      }
+      constexpr std::int64_t cache_line = 16;
+      const std::int64_t grain =
+          std::max(cache_line, round_up(element_grain / std::max<std::int64_t>(count, 1), cache_line));
+      parallel_ranges(channels, grain, [=](std::int64_t first, std::int64_t end) {
+        simd([=]() TRAINCTL_INLINE {
+          for (std::int64_t i = 0; i < count; ++i) {
+            if (numbers[i] < 0 || numbers[i] >= rows) continue;
+            const T* dy = gradients + i * channels;
+            float* sums = table + numbers[i] * channels;
+#pragma omp simd
+            for (std::int64_t c = first; c < end; ++c) sums[c] += load(dy[c]);
+          }
+        });
+      });
+    });
+  });
+}
+
+}  // namespace trainctl::cpu

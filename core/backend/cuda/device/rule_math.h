@@ -1,0 +1,13 @@
+// The functions that the rules of losses and metrics name (core/graph/ops/losses/rule.h).
+#pragma once
+
+#include <cuda_runtime.h>
+
+namespace trainctl::cuda {
+
+struct Math {
+  __device__ static float sigmoid(float x) { return 1.0f / (1.0f + expf(-x)); }
+  __device__ static float softplus(float x) { return log1pf(expf(x)); }
+};
+
+}  // namespace trainctl::cuda

@@ -1,0 +1,34 @@
+// Embedding: a row of a table for each number.
+#pragma once
+
+#include "core/graph/op.h"
+
+namespace trainctl {
+
+// y[...] = table[x[...]], in dtype `to`; a number that is no row gives NaN. Inputs: x int32 [...], table float32
+// [rows, C]. Outputs: y [..., C].
+struct Embedding final : OpDef {
+  DType to;
+
+  explicit Embedding(DType dtype) : to(dtype) {}
+  std::string_view kind() const override { return "embedding"; }
+  std::string attributes() const override;
+  std::vector<TensorType> outputs(std::span<const TensorType> inputs) const override;
+  double flops(std::span<const TensorType>, std::span<const TensorType>) const override { return 0; }
+  void differentiate(const Op& op, Differentiator& differentiator) const override;
+};
+
+// dtable[r] (+)= the sum of dy[...] where x[...] is r, in the order of x. Inputs: x int32 [...], dy [..., C]. Outputs:
+// dtable float32 [rows, C].
+struct EmbeddingGrad final : OpDef {
+  std::int64_t rows = 0;
+  bool accumulate = false;
+
+  EmbeddingGrad(std::int64_t r, bool a) : rows(r), accumulate(a) {}
+  std::string_view kind() const override { return "embedding_grad"; }
+  std::string attributes() const override;
+  std::vector<TensorType> outputs(std::span<const TensorType> inputs) const override;
+  double flops(std::span<const TensorType> inputs, std::span<const TensorType> outputs) const override;
+};
+
+}  // namespace trainctl

@@ -1,0 +1,95 @@
+// The area under a curve of a classifier's yes-or-no answers, as Keras has it: over thresholds from 0 to 1 at equal
+// distances, the first just below 0 and the last just above 1. A prediction is counted in the bin of the last threshold
+// that it exceeds, apart for each answer; the counts above each threshold follow from these.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+
+#include "core/graph/ops/metrics/rule.h"
+
+namespace trainctl {
+
+enum class AucCurve { roc, pr };
+
+template <>
+struct EnumNames<AucCurve> {
+  static constexpr EnumName<AucCurve> names[] = {{AucCurve::roc, "ROC"}, {AucCurve::pr, "PR"}};
+};
+
+struct Auc {
+  int num_thresholds = 200;
+  AucCurve curve = AucCurve::roc;
+  bool of_logits = false;  // predictions are the sigmoid of what the loss takes
+
+  static constexpr const char* name = "auc";
+  static constexpr const char* meaning =
+      "Area under the curve of true over false positives (ROC), or of precision over recall (PR); with several outputs "
+      "of all their answers together.";
+  static constexpr bool larger_is_better = true;
+  static constexpr bool by_element = true;
+
+  template <class Key>
+  static void options(const Key& key) {
+    key("num_thresholds", &Auc::num_thresholds, "At how many thresholds the curve is known.", between(2, 10000));
+    key("curve", &Auc::curve, "Which curve.", Range{});
+  }
+  std::string adapt(const MetricSetting& loss) {
+    of_logits = loss.link == LossLink::sigmoid;
+    const bool classes = loss.targets == LossTargets::distributions && loss.linked;
+    return of_logits || classes ? ""
+                                : "auc wants yes-or-no answers, with binary_crossentropy, or probabilities of classes, "
+                                  "with categorical_crossentropy behind a softmax";
+  }
+  template <class Flag>
+  void adapted(const Flag& flag) const {
+    flag("of_logits", of_logits);
+  }
+  static constexpr bool of_predictions(const MetricSetting& loss) { return loss.link == LossLink::softmax; }
+
+  // Bins of samples whose answer is yes; then those of no.
+  TRAINCTL_KERNEL_FUNCTION int sums() const { return 2 * num_thresholds; }
+
+  template <class Math>
+  TRAINCTL_KERNEL_FUNCTION int place(float x, float t) const {
+    const float scaled = (of_logits ? Math::sigmoid(x) : x) * static_cast<float>(num_thresholds - 1);
+    const int last = num_thresholds - 2;
+    int bin = 0;  // NaN, too
+    if (scaled > static_cast<float>(last)) {
+      bin = last;
+    } else if (scaled > 0) {
+      const int whole = static_cast<int>(scaled);
+      bin = static_cast<float>(whole) < scaled ? whole : whole - 1;
+    }
+    return t > 0.5f ? bin : num_thresholds + bin;
+  }
+
+  double value(std::span<const double> sums, double) const {
+    const auto bins = static_cast<std::size_t>(num_thresholds);
+    const auto ratio = [](double a, double b) { return b == 0 ? 0.0 : a / b; };
+    double yes = 0, no = 0;  // of all samples
+    for (std::size_t i = 0; i < bins; ++i) yes += sums[i], no += sums[bins + i];
+    double area = 0, true_above = 0, false_above = 0;  // the threshold above bin i
+    for (std::size_t i = bins; i-- > 0;) {
+      const double true_now = true_above + sums[i], false_now = false_above + sums[bins + i];
+      area += curve == AucCurve::roc ? (ratio(false_now, no) - ratio(false_above, no)) *
+                                           (ratio(true_now, yes) + ratio(true_above, yes)) / 2
+                                     : ratio(under_precision(true_now, false_now, true_above, false_above), yes);
+      true_above = true_now;
+      false_above = false_now;
+    }
+    return area;
+  }
+
+ private:
+  // Between two thresholds true positives are linear in positives, and precision is not (Davis and Goadrich, 2006).
+  static double under_precision(double true_now, double false_now, double true_above, double false_above) {
+    const double now = true_now + false_now, above = true_above + false_above;
+    if (now == above) return 0;
+    const double slope = (true_now - true_above) / (now - above), intercept = true_above - slope * above;
+    const double ratio = now > 0 && above > 0 ? now / above : 1;
+    return slope * (true_now - true_above + intercept * std::log(ratio));
+  }
+};
+
+}  // namespace trainctl

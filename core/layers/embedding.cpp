@@ -1,0 +1,44 @@
+// embedding: embeddings (input_dim, output_dim).
+#include "core/graph/ops/embedding.h"
+
+#include "core/base/format.h"
+#include "core/layers/initializers.h"
+#include "core/layers/layer.h"
+#include "core/layers/table.h"
+
+namespace trainctl {
+namespace {
+
+struct EmbeddingOptions final : ChainedLayer {
+  std::int64_t input_dim = 0;
+  std::int64_t output_dim = 0;
+  InitializerChoice embeddings_initializer{"uniform"};
+
+  Feature expand(Layer& layer, const std::vector<Feature>& inputs) const override {
+    if (layer.type(inputs[0]).dtype != DType::int32) {
+      return layer.error(
+          format("input {} holds values, not tokens: store them as whole numbers", to_string(layer.shape(inputs[0]))),
+          inputs[0]);
+    }
+    const Shape table{input_dim, output_dim};
+    const TensorId parameter =
+        layer.parameter("embeddings", table, make_initializer(embeddings_initializer, table), true);
+    return layer.output(layer.op(std::make_shared<Embedding>(layer.compute()), {inputs[0].tensor, parameter})[0]);
+  }
+  std::int64_t tokens() const override { return input_dim; }
+};
+
+}  // namespace
+
+Section embedding() {
+  using O = EmbeddingOptions;
+  return layer_keys<O>("embedding",
+                       "A vector for each token: whole numbers from 0 of any shape get one more dimension. The input's "
+                       "where it takes that.")
+      .required("input_dim", &O::input_dim, "How many tokens there are: all numbers are below it.",
+                between(1, most_channels))
+      .required("output_dim", &O::output_dim, "Length of the vectors.", between(1, most_channels))
+      .key("embeddings_initializer", &O::embeddings_initializer, "How the vectors begin.");
+}
+
+}  // namespace trainctl

@@ -1,0 +1,169 @@
+// Metrics against their definitions in float64.
+#include "core/graph/ops/metrics.h"
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+
+#include "test/backend/run_op.h"
+#include "test/catch.h"
+
+using namespace trainctl;
+using namespace trainctl::test;
+
+namespace {
+
+constexpr std::int64_t samples = 23, values = 11;
+using Row = std::vector<double>;
+
+Row row_of(const Value& value, std::size_t sample) {
+  const auto n = static_cast<std::size_t>(values);
+  return {value.values.begin() + static_cast<std::ptrdiff_t>(sample * n),
+          value.values.begin() + static_cast<std::ptrdiff_t>((sample + 1) * n)};
+}
+
+Value weights() {
+  Value w = random_value({samples}, DType::float32, 9, 0.5, 2);
+  w.values[3] = 0;
+  return w;
+}
+
+// Keras' definition, threshold by threshold: of predictions in [0, 1], with the weight of each.
+double area(const Row& p, const Row& t, const Row& w, int thresholds, AucCurve curve) {
+  Row tp, fp;
+  double yes = 0, no = 0;
+  for (std::size_t i = 0; i < p.size(); ++i) (t[i] > 0.5 ? yes : no) += w[i];
+  for (int n = 0; n < thresholds; ++n) {
+    const double threshold = n == 0 ? -1e-7 : n == thresholds - 1 ? 1 + 1e-7 : n / (thresholds - 1.0);
+    tp.push_back(0), fp.push_back(0);
+    for (std::size_t i = 0; i < p.size(); ++i) {
+      if (p[i] > threshold) (t[i] > 0.5 ? tp : fp).back() += w[i];
+    }
+  }
+  double sum = 0;
+  for (std::size_t n = 0; n + 1 < tp.size(); ++n) {
+    const double dtp = tp[n] - tp[n + 1], now = tp[n] + fp[n], next = tp[n + 1] + fp[n + 1];
+    if (curve == AucCurve::roc) {
+      sum += (fp[n] - fp[n + 1]) / no * (tp[n] + tp[n + 1]) / yes / 2;
+    } else if (now > next) {
+      const double slope = dtp / (now - next), intercept = tp[n + 1] - slope * next;
+      sum += slope * (dtp + (next > 0 ? intercept * std::log(now / next) : 0)) / yes;
+    }
+  }
+  return sum;
+}
+
+}  // namespace
+
+TEST_CASE("metrics that are means") {
+  const auto backend = backend_under_test({});
+  const DType dtype = GENERATE(DType::float32, DType::bfloat16);
+  Value x = random_value({samples, values}, dtype, 1), w = weights();
+  x.values[5] = x.values[7] = 3;  // equals: the first counts
+  const Value labels = random_integers({samples}, DType::int32, 2, values);
+  const Value rows = random_value({samples, values}, DType::float32, 3, 0, 1);
+  const auto sum = [&](const std::function<double(const Row&, std::size_t)>& of) {
+    double total = 0;
+    for (std::size_t i = 0; i < samples; ++i) total += w.values[i] * of(row_of(x, i), i);
+    return total;
+  };
+  const auto largest = [](const Row& row) { return std::max_element(row.begin(), row.end()) - row.begin(); };
+  const auto check = [&](const MetricRule& rule, const Value& targets, double expected) {
+    CAPTURE(name_of(rule), name_of(dtype));
+    const auto got = run_op(*backend, std::make_shared<Metric>(rule, true), {x, targets, w}, {scalar(2)});
+    CHECK(got[0].values[0] == Approx(2 + expected).epsilon(1e-5));
+  };
+  check(Accuracy{}, labels, sum([&](const Row& row, std::size_t i) {
+          return largest(row) == static_cast<std::ptrdiff_t>(labels.values[i]) ? 1.0 : 0.0;
+        }));
+  check(Accuracy{}, rows,
+        sum([&](const Row& row, std::size_t i) { return largest(row) == largest(row_of(rows, i)) ? 1.0 : 0.0; }));
+  const auto in_top = [](const Row& row, std::size_t label, int k) {
+    return std::count_if(row.begin(), row.end(), [&](double v) { return v > row[label]; }) < k ? 1.0 : 0.0;
+  };
+  check(TopKCategoricalAccuracy{{}, 3}, labels,
+        sum([&](const Row& row, std::size_t i) { return in_top(row, static_cast<std::size_t>(labels.values[i]), 3); }));
+  check(TopKCategoricalAccuracy{{}, 3}, rows, sum([&](const Row& row, std::size_t i) {
+          return in_top(row, static_cast<std::size_t>(largest(row_of(rows, i))), 3);
+        }));
+  check(Accuracy{{}, true}, rows, sum([&](const Row& row, std::size_t i) {
+          const Row target = row_of(rows, i);
+          double right = 0;
+          for (std::size_t k = 0; k < row.size(); ++k) right += (row[k] > 0) == (target[k] > 0.5) ? 1 : 0;
+          return right / values;
+        }));
+  check(MeanAbsoluteError{}, rows, sum([&](const Row& row, std::size_t i) {
+          const Row target = row_of(rows, i);
+          double error = 0;
+          for (std::size_t k = 0; k < row.size(); ++k) error += std::abs(row[k] - target[k]);
+          return error / values;
+        }));
+}
+
+TEST_CASE("metrics go over the positions of samples, with weights of samples or of positions") {
+  const auto backend = backend_under_test({});
+  const bool masked = GENERATE(false, true);
+  constexpr std::int64_t n = 5, positions = 7;
+  const Value x = random_value({n, positions, values}, DType::float32, 1);
+  const Value labels = random_integers({n, positions}, DType::int32, 2, 3);
+  Value w = random_value(masked ? Shape{n, positions} : Shape{n}, DType::float32, 3, 0.5, 2);
+  w.values[1] = 0;
+  double right = 0;
+  Row answers(4);
+  for (std::size_t i = 0; i < n * positions; ++i) {
+    const Row row = row_of(x, i);
+    const double weight = w.values[masked ? i : i / positions];
+    const auto largest = std::max_element(row.begin(), row.end()) - row.begin();
+    if (largest == static_cast<std::ptrdiff_t>(labels.values[i])) right += weight;
+    for (double v : row) answers[v > 0 ? 1 : 0] += weight;  // of two thresholds: all are in the first bin
+  }
+  CAPTURE(masked);
+  CHECK(right > 0);
+  const auto accuracy = run_op(*backend, std::make_shared<Metric>(Accuracy{}, false), {x, labels, w});
+  CHECK(accuracy[0].values[0] == Approx(right));
+  Value signs = x;
+  for (double& v : signs.values) v = v > 0 ? 1 : 0;
+  const auto auc = run_op(*backend, std::make_shared<Metric>(Auc{2}, false), {x, signs, w});
+  CHECK(largest_error(auc[0], {answers[1], 0, answers[0], 0}) < 1e-6);
+}
+
+TEST_CASE("auc is Keras', of probabilities and of logits, over several batches") {
+  const auto backend = backend_under_test({});
+  const DType dtype = GENERATE(DType::float32, DType::bfloat16);
+  const bool of_logits = GENERATE(false, true);
+  const AucCurve curve = GENERATE(AucCurve::roc, AucCurve::pr);
+  const int thresholds = GENERATE(2, 7, 200);
+  const Auc rule{thresholds, curve, of_logits};
+  CAPTURE(name_of(dtype), of_logits, name_of(curve), thresholds);
+  Value sums;
+  Row p, t, w;
+  double count = 0;
+  for (const std::uint64_t batch : {1, 2, 3}) {
+    Value x = random_value({samples, values}, dtype, batch, of_logits ? -6 : 0, of_logits ? 6 : 1);
+    Value targets = random_integers({samples, values}, DType::float32, batch + 10, 2);
+    const Value weight = weights();
+    if (!of_logits) x.values[0] = 0, x.values[1] = 1;
+    for (std::size_t i = 0; i < x.values.size(); ++i) {
+      // Answers that the predictions tell something of.
+      if (i % 3 != 0) targets.values[i] = x.values[i] > (of_logits ? 0 : 0.5) ? 1 : 0;
+      p.push_back(of_logits ? 1 / (1 + std::exp(-x.values[i])) : x.values[i]);
+      t.push_back(targets.values[i]);
+      w.push_back(weight.values[i / values]);
+    }
+    for (double v : weight.values) count += v;
+    x.values[3 * values] = std::numeric_limits<double>::quiet_NaN();  // of the skipped sample
+    const std::vector<Value> before = sums.values.empty() ? std::vector<Value>{} : std::vector{sums};
+    sums = run_op(*backend, std::make_shared<Metric>(rule, !before.empty()), {x, targets, weight}, before)[0];
+  }
+  REQUIRE(sums.values.size() == static_cast<std::size_t>(2 * thresholds));
+  const double expected = area(p, t, w, thresholds, curve);
+  CHECK(value_of(rule, sums.values, count) == Approx(expected).epsilon(1e-5));
+  if (thresholds == 200) CHECK((expected > 0.6 && expected < 0.95));
+}
+
+TEST_CASE("auc where one answer never occurs is 0, as in Keras") {
+  const Auc roc{3, AucCurve::roc, false};
+  CHECK(roc.value(std::vector<double>{1, 2, 0, 0, 0, 0}, 3) == 0);
+  CHECK(roc.value(std::vector<double>{0, 0, 0, 1, 2, 0}, 3) == 0);
+  CHECK(roc.value(std::vector<double>{0, 2, 0, 2, 0, 0}, 4) == 1);
+}

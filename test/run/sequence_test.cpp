@@ -1,0 +1,75 @@
+// Networks on sequences of tokens, with a class for each position.
+#include "core/base/format.h"
+#include "test/catch.h"
+#include "test/data/files.h"
+#include "test/run/command.h"
+
+namespace trainctl::test {
+namespace {
+
+constexpr std::int64_t sequences = 120, length = 6, tokens = 11;
+
+// Each token is followed by one that it alone decides; the targets are those that follow.
+std::string config_of(const Folder& folder, std::int64_t input_dim = tokens, const std::string& data = "") {
+  std::vector<std::int64_t> x, y;
+  for (std::int64_t i = 0; i < sequences * length; ++i) {
+    x.push_back(i * 7919 % 101 % tokens);
+    y.push_back((x.back() * 3 + 5) % tokens);
+  }
+  folder.write("x.npy", npy("<i8", format("({}, {})", sequences, length), raw(x)));
+  folder.write("y.npy", npy("<i8", format("({}, {})", sequences, length), raw(y)));
+  return folder.write("sequence.yaml", format(R"(
+data: {{dataset: npy, x: x.npy, y: y.npy, validation: {{split: 0.2}}{}}}
+model:
+  layers:
+    - embedding: {{input_dim: {}, output_dim: 8}}
+    - dense: {{units: 16, activation: relu}}
+    - dense: {{units: {}, activation: softmax}}
+train: {{batch_size: 20, epochs: 12, loss: sparse_categorical_crossentropy, metrics: [accuracy],
+        optimizer: {{name: adam, learning_rate: 0.03}}}}
+)",
+                                              data, input_dim, tokens));
+}
+
+TEST_CASE("a network on tokens learns a class for each position, on one rank as on two") {
+  const Folder folder;
+  const std::string config = config_of(folder);
+  REQUIRE(trainctl(folder, {"check", config, "--quiet"}).code == 0);
+  std::vector<Json> epochs[2];
+  for (const int ranks : {1, 2}) {
+    const std::string directory = folder / format("ranks{}", ranks);
+    const Finished run = trainctl(
+        folder, {"run", config, "--ranks", std::to_string(ranks), "--run-dir", directory, "--resume", "never"});
+    INFO(tail(run.errors));
+    REQUIRE(run.code == 0);
+    epochs[ranks - 1] = events(directory, "epoch");
+  }
+  REQUIRE(epochs[0].size() == 12);
+  REQUIRE(epochs[1].size() == 12);
+  const auto loss = [&](int ranks, std::size_t epoch) { return epochs[ranks][epoch]["train"]["loss"].get<double>(); };
+  CHECK(loss(0, 0) == Approx(2.3).margin(0.3));  // ln 11, on its way
+  CHECK(loss(0, 11) < 0.1);
+  CHECK(epochs[0][11]["validation"]["accuracy"] == 1.0);
+  for (std::size_t epoch = 0; epoch < 12; ++epoch) CHECK(loss(1, epoch) == Approx(loss(0, epoch)).epsilon(1e-3));
+
+  const Finished evaluated = trainctl(folder, {"eval", config, "--run", folder / "ranks2", "--json"});
+  INFO(tail(evaluated.errors));
+  REQUIRE(evaluated.code == 0);
+  CHECK(Json::parse(evaluated.out)["accuracy"] == 1.0);
+}
+
+TEST_CASE("tokens that the embedding does not have, and transforms of tokens, are refused with the place") {
+  const Folder folder;
+  const Finished unknown = trainctl(folder, {"run", config_of(folder, 10), "--ranks", "1"});
+  CHECK(unknown.code == 3);
+  CHECK(contains(unknown.errors, "holds token 10, and the embedding has 0 to 9"));
+  CHECK(contains(unknown.errors, "input_dim"));
+
+  const std::string scaled = config_of(folder, tokens, ", transform: [{rescale: 1/255}]");
+  const Finished transformed = trainctl(folder, {"check", scaled});
+  CHECK(transformed.code == 2);
+  CHECK(contains(transformed.errors, "tokens"));
+}
+
+}  // namespace
+}  // namespace trainctl::test
