@@ -47,6 +47,9 @@ class OpDef {
   virtual bool output_is_input() const { return trait() == OpTrait::alias; }
   // Shapes and dtypes of the outputs. Inputs were checked by the layer; a violation here is an internal error.
   virtual std::vector<TensorType> outputs(std::span<const TensorType> inputs) const = 0;
+  // How the outputs lie on one axis of the mesh, given how the inputs lie there: what every rank's op, on its parts,
+  // makes of the whole (core/graph/placement_rules.h).
+  virtual OutputPlacements placements(const PlacementQuery& query) const = 0;
   // Floating-point operations, a multiply-add counting two. By default one for each element of the first output.
   virtual double flops(std::span<const TensorType> inputs, std::span<const TensorType> outputs) const;
   virtual std::vector<InPlace> in_place() const { return {}; }

@@ -4,6 +4,17 @@
 #include "core/base/format.h"
 
 namespace trainctl {
+namespace {
+
+std::string named(std::span<const std::string_view> names, const char* word, std::size_t number) {
+  return number < names.size() ? std::string(names[number]) : format("{} {}", word, number);
+}
+
+}  // namespace
+
+std::string PlacementQuery::input_name(std::size_t input) const { return named(input_names, "input", input); }
+
+std::string PlacementQuery::output_name(std::size_t output) const { return named(output_names, "output", output); }
 
 std::string to_string(const Placement& placement) {
   switch (placement.kind) {

@@ -1,8 +1,10 @@
 // Placements: how a tensor lies on one axis of the mesh, and how an op's outputs follow from its inputs.
 #pragma once
 
+#include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/graph/mesh.h"
@@ -39,10 +41,17 @@ struct PlacementQuery {
   std::span<const Placement> inputs;
   std::span<const TensorType> input_types;
   std::span<const TensorType> output_types;
+  // How the outputs lay before the op, nullopt where nothing was written yet; for ops that add to what their outputs
+  // hold. Without elements: not known, and not checked.
+  std::span<const std::optional<Placement>> held;
+  // Names of tensors, for problems; where there are none, they are numbered: "input 0".
+  std::span<const std::string_view> input_names, output_names;
+
+  std::string input_name(std::size_t input) const;
+  std::string output_name(std::size_t output) const;
 };
 
-// How the outputs lie then, or why the inputs cannot meet: "the bias is split along dimension 0, the kernel is
-// replicated".
+// How the outputs lie then, or why the inputs cannot meet: "fc1/bias is replicated where x is split along dimension 1".
 struct OutputPlacements {
   std::vector<Placement> outputs;
   std::string problem;  // empty where there is none

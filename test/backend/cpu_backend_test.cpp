@@ -68,6 +68,7 @@ TEST_CASE("an op without a kernel is an error of the config at its place") {
   struct Unknown final : OpDef {
     std::string_view kind() const override { return "unknown"; }
     std::vector<TensorType> outputs(std::span<const TensorType>) const override { return {}; }
+    OutputPlacements placements(const PlacementQuery&) const override { return {}; }
   };
   const auto backend = make_cpu_backend({});
   KernelChoices choices;

@@ -15,6 +15,7 @@ struct Probe final : OpDef {
   explicit Probe(TensorId* place) : gradient(place) {}
   std::string_view kind() const override { return "probe"; }
   std::vector<TensorType> outputs(std::span<const TensorType> inputs) const override { return {inputs[0]}; }
+  OutputPlacements placements(const PlacementQuery& query) const override { return {{query.inputs[0]}, {}}; }
   void differentiate(const Op& op, Differentiator& differentiator) const override {
     *gradient = differentiator.gradient_of(op.outputs[0]);
   }

@@ -4,6 +4,7 @@
 #include "core/graph/graph.h"
 #include "core/graph/ops/attributes.h"
 #include "core/graph/ops/backward.h"
+#include "core/graph/placement_rules.h"
 
 namespace trainctl {
 
@@ -43,6 +44,8 @@ std::string Activation::attributes() const { return to_string(function); }
 
 std::vector<TensorType> Activation::outputs(std::span<const TensorType> inputs) const { return {inputs[0]}; }
 
+OutputPlacements Activation::placements(const PlacementQuery& query) const { return place_elementwise(query); }
+
 double Activation::flops(std::span<const TensorType>, std::span<const TensorType> outputs) const {
   // Transcendental functions are counted as ten, a usual convention.
   const bool cheap = function.kind == ActivationKind::none || function.kind == ActivationKind::relu ||
@@ -62,6 +65,8 @@ std::string ActivationGrad::attributes() const { return to_string(function); }
 
 std::vector<TensorType> ActivationGrad::outputs(std::span<const TensorType> inputs) const { return {inputs[0]}; }
 
+OutputPlacements ActivationGrad::placements(const PlacementQuery& query) const { return place_elementwise(query, {0}); }
+
 std::string Add::attributes() const {
   return function.kind == ActivationKind::none ? "" : "activation=" + to_string(function);
 }
@@ -69,6 +74,14 @@ std::string Add::attributes() const {
 std::vector<TensorType> Add::outputs(std::span<const TensorType> inputs) const {
   require(inputs.size() == 2 && inputs[0] == inputs[1], "add takes two tensors of equal shape and type");
   return {inputs[0]};
+}
+
+OutputPlacements Add::placements(const PlacementQuery& query) const {
+  if (query.inputs[0] != query.inputs[1]) {
+    return {{}, format("{} and {} tensors are added", to_string(query.inputs[0]), to_string(query.inputs[1]))};
+  }
+  if (function.kind != ActivationKind::none) return place_elementwise(query);
+  return place_elementwise(query, {0, 1});
 }
 
 void Add::differentiate(const Op& op, Differentiator& differentiator) const {

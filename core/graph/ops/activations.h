@@ -40,6 +40,7 @@ struct Activation final : OpDef {
   std::string_view kind() const override { return "activation"; }
   std::string attributes() const override;
   std::vector<TensorType> outputs(std::span<const TensorType> inputs) const override;
+  OutputPlacements placements(const PlacementQuery& query) const override;
   double flops(std::span<const TensorType> inputs, std::span<const TensorType> outputs) const override;
   std::vector<InPlace> in_place() const override { return {{0, 0}}; }
   void differentiate(const Op& op, Differentiator& differentiator) const override;
@@ -53,6 +54,7 @@ struct ActivationGrad final : OpDef {
   std::string_view kind() const override { return "activation_grad"; }
   std::string attributes() const override;
   std::vector<TensorType> outputs(std::span<const TensorType> inputs) const override;
+  OutputPlacements placements(const PlacementQuery& query) const override;
   std::vector<InPlace> in_place() const override { return {{0, 0}}; }
 };
 
@@ -64,6 +66,7 @@ struct Add final : OpDef {
   std::string_view kind() const override { return "add"; }
   std::string attributes() const override;
   std::vector<TensorType> outputs(std::span<const TensorType> inputs) const override;
+  OutputPlacements placements(const PlacementQuery& query) const override;
   std::vector<InPlace> in_place() const override { return {{0, 0}, {1, 0}}; }
   void differentiate(const Op& op, Differentiator& differentiator) const override;
 };

@@ -4,6 +4,7 @@
 #include "core/graph/graph.h"
 #include "core/graph/ops/attributes.h"
 #include "core/graph/ops/backward.h"
+#include "core/graph/placement_rules.h"
 
 namespace trainctl {
 namespace {
@@ -32,6 +33,15 @@ std::vector<TensorType> BatchNorm::outputs(std::span<const TensorType> inputs) c
   std::vector<TensorType> types{inputs[0], per_channel(inputs[0]), per_channel(inputs[0])};
   if (a.masks_by_bits(inputs[0].shape.back())) types.push_back(mask_of(inputs[0]));
   return types;
+}
+
+OutputPlacements BatchNorm::placements(const PlacementQuery& query) const {
+  const std::string x = samples_and_channels(query.input_types[0]);
+  PlacementRule rule{{x}, {x, "c|a", "c|a"}};
+  rule.inputs.resize(std::size_t{1} + a.scale + a.center, "c");
+  if (a.residual) rule.inputs.push_back(x);
+  if (query.output_types.size() > 3) rule.outputs.push_back(x);  // the mask
+  return place_by(rule, query);
 }
 
 double BatchNorm::flops(std::span<const TensorType> inputs, std::span<const TensorType>) const {
@@ -73,8 +83,31 @@ std::vector<TensorType> BatchNormGrad::outputs(std::span<const TensorType> input
   return types;
 }
 
+OutputPlacements BatchNormGrad::placements(const PlacementQuery& query) const {
+  const std::string x = samples_and_channels(query.input_types[1]), dx = x + "+S";
+  const std::int64_t channels = query.input_types[1].shape.back();
+  const std::size_t sums = std::size_t{0} + a.scale + a.center;
+  PlacementRule rule{{dx, x}, {dx}};
+  if (a.masks_by_bits(channels) || a.masks_by_y(channels)) rule.inputs.push_back(x);
+  if (a.scale) rule.inputs.emplace_back("c");
+  if (a.center && a.masks_by_x()) rule.inputs.emplace_back("c");
+  rule.inputs.insert(rule.inputs.end(), 2, "c|a");
+  rule.outputs.insert(rule.outputs.end(), sums, "c+aS");
+  if (a.residual) rule.outputs.push_back(dx);
+  OutputPlacements result = place_by(rule, query);
+  return accumulate ? kept(std::move(result), query, 1, 1 + sums) : result;
+}
+
 std::string BatchNormInference::attributes() const { return describe(a).text(); }
 
 std::vector<TensorType> BatchNormInference::outputs(std::span<const TensorType> inputs) const { return {inputs[0]}; }
+
+OutputPlacements BatchNormInference::placements(const PlacementQuery& query) const {
+  const std::string x = every_dimension(query.input_types[0]), channel = x.substr(x.size() - 1);
+  PlacementRule rule{{x}, {x}};
+  rule.inputs.resize(std::size_t{3} + a.scale + a.center, channel);
+  if (a.residual) rule.inputs.push_back(x);
+  return place_by(rule, query);
+}
 
 }  // namespace trainctl

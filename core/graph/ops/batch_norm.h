@@ -35,6 +35,7 @@ struct BatchNorm final : OpDef {
   std::string_view kind() const override { return "batch_norm"; }
   std::string attributes() const override;
   std::vector<TensorType> outputs(std::span<const TensorType> inputs) const override;
+  OutputPlacements placements(const PlacementQuery& query) const override;
   double flops(std::span<const TensorType> inputs, std::span<const TensorType> outputs) const override;
   void differentiate(const Op& op, Differentiator& differentiator) const override;
 };
@@ -54,6 +55,7 @@ struct BatchNormGrad final : OpDef {
   std::string_view kind() const override { return "batch_norm_grad"; }
   std::string attributes() const override;
   std::vector<TensorType> outputs(std::span<const TensorType> inputs) const override;
+  OutputPlacements placements(const PlacementQuery& query) const override;
 };
 
 // What a float32 value must be more than, to be more than zero once it is rounded to the dtype.
@@ -70,6 +72,7 @@ struct BatchNormInference final : OpDef {
   std::string_view kind() const override { return "batch_norm_inference"; }
   std::string attributes() const override;
   std::vector<TensorType> outputs(std::span<const TensorType> inputs) const override;
+  OutputPlacements placements(const PlacementQuery& query) const override;
   std::vector<InPlace> in_place() const override { return {{0, 0}}; }
 };
 

@@ -6,6 +6,7 @@
 #include "core/graph/graph.h"
 #include "core/graph/ops/attributes.h"
 #include "core/graph/ops/backward.h"
+#include "core/graph/placement_rules.h"
 
 namespace trainctl {
 namespace {
@@ -28,6 +29,13 @@ std::vector<TensorType> BatchNormPool::outputs(std::span<const TensorType> input
   const std::vector<TensorType> normalised = BatchNorm(a).outputs(inputs);
   const std::vector<TensorType> pooled = Pool2d(PoolMode::max, window, true).outputs(std::span(normalised).first(1));
   return {pooled[0], normalised[1], normalised[2], pooled[1]};
+}
+
+OutputPlacements BatchNormPool::placements(const PlacementQuery& query) const {
+  const std::string x = samples_and_channels(query.input_types[0]);
+  PlacementRule rule{{x}, {x, "c|a", "c|a", x}};
+  rule.inputs.resize(query.inputs.size(), "c");
+  return place_by(rule, query);
 }
 
 double BatchNormPool::flops(std::span<const TensorType> inputs, std::span<const TensorType> outputs) const {
@@ -60,6 +68,17 @@ std::string BatchNormPoolGrad::attributes() const {
 
 std::vector<TensorType> BatchNormPoolGrad::outputs(std::span<const TensorType> inputs) const {
   return BatchNormGrad(a, accumulate).outputs(inputs.subspan(1));  // which takes dx's type from x
+}
+
+OutputPlacements BatchNormPoolGrad::placements(const PlacementQuery& query) const {
+  const std::string x = samples_and_channels(query.input_types[2]), dx = x + "+S";
+  const std::size_t sums = std::size_t{0} + a.scale + a.center;
+  PlacementRule rule{{dx, x, x}, {dx}};
+  rule.inputs.resize(3 + sums, "c");
+  rule.inputs.insert(rule.inputs.end(), 2, "c|a");
+  rule.outputs.resize(1 + sums, "c+aS");
+  OutputPlacements result = place_by(rule, query);
+  return accumulate ? kept(std::move(result), query, 1, 1 + sums) : result;
 }
 
 std::vector<OpPart> BatchNormPoolGrad::parts() const {

@@ -17,6 +17,7 @@ struct BatchNormPool final : OpDef {
   std::string_view kind() const override { return "batch_norm_pool"; }
   std::string attributes() const override;
   std::vector<TensorType> outputs(std::span<const TensorType> inputs) const override;
+  OutputPlacements placements(const PlacementQuery& query) const override;
   double flops(std::span<const TensorType> inputs, std::span<const TensorType> outputs) const override;
   void differentiate(const Op& op, Differentiator& differentiator) const override;
   std::vector<OpPart> parts() const override;
@@ -36,6 +37,7 @@ struct BatchNormPoolGrad final : OpDef {
   std::string_view kind() const override { return "batch_norm_pool_grad"; }
   std::string attributes() const override;
   std::vector<TensorType> outputs(std::span<const TensorType> inputs) const override;
+  OutputPlacements placements(const PlacementQuery& query) const override;
   std::vector<OpPart> parts() const override;
 };
 

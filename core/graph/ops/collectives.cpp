@@ -28,13 +28,34 @@ AttributeText text_of(const Collective& collective) {
   return AttributeText().word(std::string(name_of(collective.axis))).flag("asynchronous", collective.asynchronous);
 }
 
+// On the collective's axis it makes `to` out of `from`; on any other one its output lies as its input does.
+OutputPlacements turn(MeshAxis axis, const PlacementQuery& query, const Placement& from, const Placement& to) {
+  const Placement& x = query.inputs[0];
+  if (query.axis != axis) return {{x}, {}};
+  if (x == from) return {{to}, {}};
+  return {{}, format("{} is {} and not {}", query.input_name(0), to_string(x), to_string(from))};
+}
+
+// What comes from another rank lies as the whole does, unless the strategy says so of the output.
+OutputPlacements pass(const PlacementQuery& query) {
+  return {{query.inputs.empty() ? replicated : query.inputs[0]}, {}};
+}
+
 }  // namespace
 
 std::string Collective::attributes() const { return text_of(*this).text(); }
 
+OutputPlacements AllReduce::placements(const PlacementQuery& query) const {
+  return turn(axis, query, partial, replicated);
+}
+
 void AllReduce::differentiate(const Op& op, Differentiator& differentiator) const { pass_gradient(op, differentiator); }
 
 std::string Identity::attributes() const { return AttributeText().word(std::string(name_of(axis))).text(); }
+
+OutputPlacements Identity::placements(const PlacementQuery& query) const {
+  return turn(axis, query, replicated, replicated);
+}
 
 void Identity::differentiate(const Op& op, Differentiator& differentiator) const {
   contribute_through(std::make_shared<AllReduce>(axis), op, differentiator);
@@ -42,6 +63,10 @@ void Identity::differentiate(const Op& op, Differentiator& differentiator) const
 
 std::vector<TensorType> ReduceScatter::outputs(std::span<const TensorType> inputs) const {
   return {part_of(inputs[0], ranks, kind())};
+}
+
+OutputPlacements ReduceScatter::placements(const PlacementQuery& query) const {
+  return turn(axis, query, partial, split_along(0));
 }
 
 void ReduceScatter::differentiate(const Op& op, Differentiator& differentiator) const {
@@ -54,6 +79,10 @@ std::vector<TensorType> AllGather::outputs(std::span<const TensorType> inputs) c
   return {type};
 }
 
+OutputPlacements AllGather::placements(const PlacementQuery& query) const {
+  return turn(axis, query, split_along(0), replicated);
+}
+
 void AllGather::differentiate(const Op& op, Differentiator& differentiator) const {
   contribute_through(std::make_shared<ReduceScatter>(axis, ranks), op, differentiator);
 }
@@ -63,11 +92,17 @@ std::vector<TensorType> AllToAll::outputs(std::span<const TensorType> inputs) co
   return {inputs[0]};
 }
 
+OutputPlacements AllToAll::placements(const PlacementQuery& query) const {
+  return turn(axis, query, split_along(0), split_along(0));
+}
+
 void AllToAll::differentiate(const Op& op, Differentiator& differentiator) const {
   contribute_through(std::make_shared<AllToAll>(axis, ranks), op, differentiator);
 }
 
 std::string Broadcast::attributes() const { return text_of(*this).value("root", root).text(); }
+
+OutputPlacements Broadcast::placements(const PlacementQuery& query) const { return pass(query); }
 
 void Broadcast::differentiate(const Op& op, Differentiator& differentiator) const {
   const TensorId dy = differentiator.gradient_of(op.outputs[0]);
@@ -77,6 +112,8 @@ void Broadcast::differentiate(const Op& op, Differentiator& differentiator) cons
 
 std::string Send::attributes() const { return text_of(*this).value("peer", peer).text(); }
 
+OutputPlacements Send::placements(const PlacementQuery& query) const { return pass(query); }
+
 void Send::differentiate(const Op& op, Differentiator& differentiator) const {
   auto receive = std::make_shared<Receive>(axis, peer, differentiator.tensor(op.inputs[0]).type);
   differentiator.contribute(op.inputs[0], differentiator.emit(std::move(receive), {}, op)[0]);
@@ -84,9 +121,13 @@ void Send::differentiate(const Op& op, Differentiator& differentiator) const {
 
 std::string Receive::attributes() const { return text_of(*this).value("peer", peer).text(); }
 
+OutputPlacements Receive::placements(const PlacementQuery& query) const { return pass(query); }
+
 void Receive::differentiate(const Op& op, Differentiator& differentiator) const {
   differentiator.emit(std::make_shared<Send>(axis, peer), {differentiator.gradient_of(op.outputs[0])}, op);
 }
+
+OutputPlacements Wait::placements(const PlacementQuery& query) const { return pass(query); }
 
 void Wait::differentiate(const Op& op, Differentiator& differentiator) const { pass_gradient(op, differentiator); }
 

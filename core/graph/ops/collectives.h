@@ -29,6 +29,7 @@ struct AllReduce final : Collective {
   using Collective::Collective;
   std::string_view kind() const override { return "all_reduce"; }
   std::vector<TensorType> outputs(std::span<const TensorType> inputs) const override { return {inputs[0]}; }
+  OutputPlacements placements(const PlacementQuery& query) const override;
   std::vector<InPlace> in_place() const override { return {{0, 0}}; }
   void differentiate(const Op& op, Differentiator& differentiator) const override;
 };
@@ -43,6 +44,7 @@ struct Identity final : OpDef {
   OpTrait trait() const override { return OpTrait::alias; }
   std::string attributes() const override;
   std::vector<TensorType> outputs(std::span<const TensorType> inputs) const override { return {inputs[0]}; }
+  OutputPlacements placements(const PlacementQuery& query) const override;
   double flops(std::span<const TensorType>, std::span<const TensorType>) const override { return 0; }
   void differentiate(const Op& op, Differentiator& differentiator) const override;
 };
@@ -55,6 +57,7 @@ struct ReduceScatter final : Collective {
   ReduceScatter(MeshAxis a, int r, bool runs_beside = false) : Collective(a, runs_beside), ranks(r) {}
   std::string_view kind() const override { return "reduce_scatter"; }
   std::vector<TensorType> outputs(std::span<const TensorType> inputs) const override;
+  OutputPlacements placements(const PlacementQuery& query) const override;
   std::int64_t workspace_bytes(std::span<const TensorType> inputs) const override { return inputs[0].bytes(); }
   void differentiate(const Op& op, Differentiator& differentiator) const override;
 };
@@ -67,6 +70,7 @@ struct AllGather final : Collective {
   AllGather(MeshAxis a, int r, bool runs_beside = false) : Collective(a, runs_beside), ranks(r) {}
   std::string_view kind() const override { return "all_gather"; }
   std::vector<TensorType> outputs(std::span<const TensorType> inputs) const override;
+  OutputPlacements placements(const PlacementQuery& query) const override;
   void differentiate(const Op& op, Differentiator& differentiator) const override;
 };
 
@@ -78,6 +82,7 @@ struct AllToAll final : Collective {
   AllToAll(MeshAxis a, int r, bool runs_beside = false) : Collective(a, runs_beside), ranks(r) {}
   std::string_view kind() const override { return "all_to_all"; }
   std::vector<TensorType> outputs(std::span<const TensorType> inputs) const override;
+  OutputPlacements placements(const PlacementQuery& query) const override;
   void differentiate(const Op& op, Differentiator& differentiator) const override;
 };
 
@@ -93,6 +98,7 @@ struct Broadcast final : Collective {
   std::string_view kind() const override { return "broadcast"; }
   std::string attributes() const override;
   std::vector<TensorType> outputs(std::span<const TensorType>) const override { return {type}; }
+  OutputPlacements placements(const PlacementQuery& query) const override;
   bool peers_want_gradient() const override { return differentiable; }
   void differentiate(const Op& op, Differentiator& differentiator) const override;
 };
@@ -107,6 +113,7 @@ struct Send final : Collective {
   std::string attributes() const override;
   bool output_is_input() const override { return true; }
   std::vector<TensorType> outputs(std::span<const TensorType> inputs) const override { return {inputs[0]}; }
+  OutputPlacements placements(const PlacementQuery& query) const override;
   bool begins_gradient() const override { return true; }
   void differentiate(const Op& op, Differentiator& differentiator) const override;
 };
@@ -122,6 +129,7 @@ struct Receive final : Collective {
   std::string_view kind() const override { return "receive"; }
   std::string attributes() const override;
   std::vector<TensorType> outputs(std::span<const TensorType>) const override { return {type}; }
+  OutputPlacements placements(const PlacementQuery& query) const override;
   bool peers_want_gradient() const override { return differentiable; }
   void differentiate(const Op& op, Differentiator& differentiator) const override;
 };
@@ -133,6 +141,7 @@ struct Wait final : OpDef {
   OpTrait trait() const override { return OpTrait::collective; }
   bool output_is_input() const override { return true; }
   std::vector<TensorType> outputs(std::span<const TensorType> inputs) const override { return {inputs[0]}; }
+  OutputPlacements placements(const PlacementQuery& query) const override;
   double flops(std::span<const TensorType>, std::span<const TensorType>) const override { return 0; }
   void differentiate(const Op& op, Differentiator& differentiator) const override;
 };

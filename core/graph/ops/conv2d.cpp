@@ -4,6 +4,7 @@
 #include "core/graph/graph.h"
 #include "core/graph/ops/attributes.h"
 #include "core/graph/ops/backward.h"
+#include "core/graph/placement_rules.h"
 
 namespace trainctl {
 namespace {
@@ -19,6 +20,13 @@ std::string convolution_attributes(const Window& window, std::int64_t groups, At
   if (groups != 1) text.value("groups", groups);
   return text.word(rest.text()).text();
 }
+
+// Channels in and out; those of grouped convolutions stay whole, since a part would have other groups.
+struct ChannelNames {
+  std::string in, out;
+
+  explicit ChannelNames(std::int64_t groups) : in(groups == 1 ? "i" : "."), out(groups == 1 ? "o" : ".") {}
+};
 
 }  // namespace
 
@@ -36,6 +44,19 @@ std::vector<TensorType> Conv2d::outputs(std::span<const TensorType> inputs) cons
           "conv2d: x, kernel and window do not fit");
   require(inputs.size() == 2 || inputs[2].shape == Shape{kernel[3]}, "conv2d: the bias does not fit the kernel");
   return {{{x[0], window.output(0, x[1]), window.output(1, x[2]), kernel[3]}, inputs[0].dtype}};
+}
+
+OutputPlacements Conv2d::placements(const PlacementQuery& query) const {
+  const auto& [in, out] = ChannelNames(groups);
+  PlacementRule rule;
+  if (function.kind == ActivationKind::none) {
+    const std::string sum = "+" + in + "S";
+    rule = {{"a.." + in + "+S", ".." + in + out, out + sum}, {"a.." + out + sum}};
+  } else {  // a function of partial sums is no summand
+    rule = {{"a...", "..." + out, out}, {"a.." + out}};
+  }
+  rule.inputs.resize(query.inputs.size());  // with or without a bias
+  return place_by(rule, query);
 }
 
 double Conv2d::flops(std::span<const TensorType> inputs, std::span<const TensorType> outputs) const {
@@ -60,6 +81,14 @@ std::vector<TensorType> Conv2dGradInput::outputs(std::span<const TensorType> inp
   return {{input, inputs[0].dtype}};
 }
 
+OutputPlacements Conv2dGradInput::placements(const PlacementQuery& query) const {
+  const auto& [in, out] = ChannelNames(groups);
+  const std::string dx = "a.." + in + "+" + out + "S";
+  PlacementRule rule{{"a.." + out + "+S", ".." + in + out}, {dx}};
+  if (accumulate) rule.inputs.push_back(dx);
+  return place_by(rule, query);
+}
+
 double Conv2dGradInput::flops(std::span<const TensorType> inputs, std::span<const TensorType>) const {
   return convolution_flops(inputs[0].shape, inputs[1].shape);
 }
@@ -73,6 +102,13 @@ std::vector<TensorType> Conv2dGradWeights::outputs(std::span<const TensorType> i
   std::vector<TensorType> types{{{window.size[0], window.size[1], in / groups, out}, DType::float32}};
   if (bias) types.push_back({{out}, DType::float32});
   return types;
+}
+
+OutputPlacements Conv2dGradWeights::placements(const PlacementQuery& query) const {
+  const auto& [in, out] = ChannelNames(groups);
+  PlacementRule rule{{"a.." + in, "a.." + out + "+S"}, {".." + in + out + "+aS"}};
+  if (bias) rule.outputs.push_back(out + "+aS");
+  return kept_if(accumulate, place_by(rule, query), query);
 }
 
 double Conv2dGradWeights::flops(std::span<const TensorType> inputs, std::span<const TensorType> outputs) const {

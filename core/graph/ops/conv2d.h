@@ -19,6 +19,7 @@ struct Conv2d final : OpDef {
   std::string_view kind() const override { return "conv2d"; }
   std::string attributes() const override;
   std::vector<TensorType> outputs(std::span<const TensorType> inputs) const override;
+  OutputPlacements placements(const PlacementQuery& query) const override;
   double flops(std::span<const TensorType> inputs, std::span<const TensorType> outputs) const override;
   void differentiate(const Op& op, Differentiator& differentiator) const override;
 };
@@ -36,6 +37,7 @@ struct Conv2dGradInput final : OpDef {
   std::string_view kind() const override { return "conv2d_grad_input"; }
   std::string attributes() const override;
   std::vector<TensorType> outputs(std::span<const TensorType> inputs) const override;
+  OutputPlacements placements(const PlacementQuery& query) const override;
   double flops(std::span<const TensorType> inputs, std::span<const TensorType> outputs) const override;
   std::vector<InPlace> in_place() const override;
 };
@@ -52,6 +54,7 @@ struct Conv2dGradWeights final : OpDef {
   std::string_view kind() const override { return "conv2d_grad_weights"; }
   std::string attributes() const override;
   std::vector<TensorType> outputs(std::span<const TensorType> inputs) const override;
+  OutputPlacements placements(const PlacementQuery& query) const override;
   double flops(std::span<const TensorType> inputs, std::span<const TensorType> outputs) const override;
 };
 

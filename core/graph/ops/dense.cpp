@@ -4,6 +4,7 @@
 #include "core/graph/graph.h"
 #include "core/graph/ops/attributes.h"
 #include "core/graph/ops/backward.h"
+#include "core/graph/placement_rules.h"
 
 namespace trainctl {
 namespace {
@@ -26,6 +27,19 @@ std::vector<TensorType> Dense::outputs(std::span<const TensorType> inputs) const
   require(x.shape.rank() >= 2 && kernel.rank() == 2 && x.shape.back() == kernel[0], "dense: x and kernel do not fit");
   require(inputs.size() == 2 || inputs[2].shape == Shape{kernel[1]}, "dense: the bias does not fit the kernel");
   return {{x.shape.with_back(kernel[1]), x.dtype}};
+}
+
+OutputPlacements Dense::placements(const PlacementQuery& query) const {
+  const bool linear = function.kind == ActivationKind::none;  // a function of partial sums is no summand
+  const std::string samples = rows(query.input_types[0]);
+  PlacementRule rule;
+  if (linear) {
+    rule = {{samples + "i+S", "io", "o+iS"}, {samples + "o+iS"}};
+  } else {
+    rule = {{samples + ".", ".o", "o"}, {samples + "o"}};
+  }
+  rule.inputs.resize(query.inputs.size());  // with or without a bias
+  return place_by(rule, query);
 }
 
 double Dense::flops(std::span<const TensorType> inputs, std::span<const TensorType> outputs) const {
@@ -51,6 +65,14 @@ std::vector<TensorType> DenseGradInput::outputs(std::span<const TensorType> inpu
   return {{inputs[0].shape.with_back(inputs[1].shape[0]), inputs[0].dtype}};
 }
 
+OutputPlacements DenseGradInput::placements(const PlacementQuery& query) const {
+  const std::string samples = rows(query.input_types[0]), dx = samples + "i+oS";
+  PlacementRule rule{{samples + "o+S", "io"}, {dx}};
+  if (accumulate) rule.inputs.push_back(dx);
+  if (function.kind != ActivationKind::none) rule.inputs.push_back(samples + "i");
+  return place_by(rule, query);
+}
+
 double DenseGradInput::flops(std::span<const TensorType> inputs, std::span<const TensorType> outputs) const {
   return matrix_flops(outputs[0].shape.rows(), inputs[0].shape.back(), outputs[0].shape.back());
 }
@@ -64,6 +86,13 @@ std::vector<TensorType> DenseGradWeights::outputs(std::span<const TensorType> in
   std::vector<TensorType> types{{{in, out}, DType::float32}};
   if (bias) types.push_back({{out}, DType::float32});
   return types;
+}
+
+OutputPlacements DenseGradWeights::placements(const PlacementQuery& query) const {
+  const std::string samples = rows(query.input_types[0]);
+  PlacementRule rule{{samples + "i", samples + "o+S"}, {"io+" + samples + "S"}};
+  if (bias) rule.outputs.push_back("o+" + samples + "S");
+  return kept_if(accumulate, place_by(rule, query), query);
 }
 
 double DenseGradWeights::flops(std::span<const TensorType> inputs, std::span<const TensorType>) const {

@@ -17,6 +17,7 @@ struct Dense final : OpDef {
   std::string_view kind() const override { return "dense"; }
   std::string attributes() const override;
   std::vector<TensorType> outputs(std::span<const TensorType> inputs) const override;
+  OutputPlacements placements(const PlacementQuery& query) const override;
   double flops(std::span<const TensorType> inputs, std::span<const TensorType> outputs) const override;
   void differentiate(const Op& op, Differentiator& differentiator) const override;
 };
@@ -32,6 +33,7 @@ struct DenseGradInput final : OpDef {
   std::string_view kind() const override { return "dense_grad_input"; }
   std::string attributes() const override;
   std::vector<TensorType> outputs(std::span<const TensorType> inputs) const override;
+  OutputPlacements placements(const PlacementQuery& query) const override;
   double flops(std::span<const TensorType> inputs, std::span<const TensorType> outputs) const override;
   std::vector<InPlace> in_place() const override;
 };
@@ -46,6 +48,7 @@ struct DenseGradWeights final : OpDef {
   std::string_view kind() const override { return "dense_grad_weights"; }
   std::string attributes() const override;
   std::vector<TensorType> outputs(std::span<const TensorType> inputs) const override;
+  OutputPlacements placements(const PlacementQuery& query) const override;
   double flops(std::span<const TensorType> inputs, std::span<const TensorType> outputs) const override;
 };
 

@@ -3,6 +3,7 @@
 
 #include "core/graph/graph.h"
 #include "core/graph/ops/attributes.h"
+#include "core/graph/placement_rules.h"
 
 namespace trainctl {
 
@@ -11,6 +12,11 @@ std::string Dropout::attributes() const {
 }
 
 std::vector<TensorType> Dropout::outputs(std::span<const TensorType> inputs) const { return {inputs[0]}; }
+
+OutputPlacements Dropout::placements(const PlacementQuery& query) const {
+  const std::string x = samples(query.input_types[0]) + "+S";  // elements are counted within a sample
+  return place_by({{x, "a", ""}, {x}}, query);
+}
 
 void Dropout::differentiate(const Op& op, Differentiator& differentiator) const {
   const TensorId dy = differentiator.gradient_of(op.outputs[0]);

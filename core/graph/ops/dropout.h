@@ -18,6 +18,7 @@ struct Dropout final : OpDef {
   std::string_view kind() const override { return "dropout"; }
   std::string attributes() const override;
   std::vector<TensorType> outputs(std::span<const TensorType> inputs) const override;
+  OutputPlacements placements(const PlacementQuery& query) const override;
   std::vector<InPlace> in_place() const override { return {{0, 0}}; }
   void differentiate(const Op& op, Differentiator& differentiator) const override;
 };

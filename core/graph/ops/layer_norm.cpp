@@ -3,6 +3,7 @@
 
 #include "core/graph/ops/attributes.h"
 #include "core/graph/ops/backward.h"
+#include "core/graph/placement_rules.h"
 
 namespace trainctl {
 namespace {
@@ -24,6 +25,13 @@ std::string LayerNorm::attributes() const { return describe(a).text(); }
 std::vector<TensorType> LayerNorm::outputs(std::span<const TensorType> inputs) const {
   require(inputs[0].shape.rank() >= 2, "layer_norm: x has rows");
   return {inputs[0], row_statistic(inputs[0]), row_statistic(inputs[0])};
+}
+
+OutputPlacements LayerNorm::placements(const PlacementQuery& query) const {
+  const std::string row = rows(query.input_types[0]);
+  PlacementRule rule{{row + "."}, {row + ".", row, row}};
+  rule.inputs.resize(query.inputs.size(), ".");
+  return place_by(rule, query);
 }
 
 double LayerNorm::flops(std::span<const TensorType> inputs, std::span<const TensorType>) const {
@@ -53,6 +61,17 @@ std::vector<TensorType> LayerNormGrad::outputs(std::span<const TensorType> input
   if (a.scale) types.push_back(channels);
   if (a.center) types.push_back(channels);
   return types;
+}
+
+OutputPlacements LayerNormGrad::placements(const PlacementQuery& query) const {
+  const std::string row = rows(query.input_types[0]), dx = row + ".+S";
+  const std::size_t sums = std::size_t{0} + a.scale + a.center;
+  PlacementRule rule{{dx, row + "."}, {dx}};
+  if (a.scale) rule.inputs.emplace_back(".");
+  rule.inputs.insert(rule.inputs.end(), 2, row);
+  rule.outputs.resize(1 + sums, ".+" + row + "S");
+  OutputPlacements result = place_by(rule, query);
+  return accumulate ? kept(std::move(result), query, 1, 1 + sums) : result;
 }
 
 double LayerNormGrad::flops(std::span<const TensorType> inputs, std::span<const TensorType>) const {

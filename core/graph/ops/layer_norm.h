@@ -21,6 +21,7 @@ struct LayerNorm final : OpDef {
   std::string_view kind() const override { return "layer_norm"; }
   std::string attributes() const override;
   std::vector<TensorType> outputs(std::span<const TensorType> inputs) const override;
+  OutputPlacements placements(const PlacementQuery& query) const override;
   double flops(std::span<const TensorType> inputs, std::span<const TensorType> outputs) const override;
   void differentiate(const Op& op, Differentiator& differentiator) const override;
 };
@@ -35,6 +36,7 @@ struct LayerNormGrad final : OpDef {
   std::string_view kind() const override { return "layer_norm_grad"; }
   std::string attributes() const override;
   std::vector<TensorType> outputs(std::span<const TensorType> inputs) const override;
+  OutputPlacements placements(const PlacementQuery& query) const override;
   double flops(std::span<const TensorType> inputs, std::span<const TensorType> outputs) const override;
 };
 

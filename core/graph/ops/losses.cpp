@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "core/graph/ops/attributes.h"
+#include "core/graph/placement_rules.h"
 
 namespace trainctl {
 
@@ -39,6 +40,15 @@ std::vector<TensorType> Loss::outputs(std::span<const TensorType> inputs) const 
   std::vector<TensorType> types{scalar, scalar};
   if (training) types.push_back(inputs[0]);
   return types;
+}
+
+OutputPlacements Loss::placements(const PlacementQuery& query) const {
+  const std::string row = rows(query.input_types[0]);
+  const bool numbers = query.input_types[1].shape.rank() < query.input_types[0].shape.rank();
+  PlacementRule rule{{row + ".", numbers ? row : row + ".", row}, {"+" + row, "+" + row}};
+  if (training) rule.outputs.push_back(row + ".");
+  OutputPlacements result = place_by(rule, query);
+  return accumulate ? kept(std::move(result), query, 0, 2) : result;
 }
 
 }  // namespace trainctl

@@ -41,6 +41,7 @@ struct Loss final : OpDef {
   std::string_view kind() const override { return "loss"; }
   std::string attributes() const override;
   std::vector<TensorType> outputs(std::span<const TensorType> inputs) const override;
+  OutputPlacements placements(const PlacementQuery& query) const override;
 };
 
 }  // namespace trainctl

@@ -2,6 +2,7 @@
 #include "core/graph/ops/metrics.h"
 
 #include "core/graph/ops/attributes.h"
+#include "core/graph/placement_rules.h"
 
 namespace trainctl {
 
@@ -31,6 +32,13 @@ std::string Metric::attributes() const {
 std::vector<TensorType> Metric::outputs(std::span<const TensorType>) const {
   const int sums = sums_of(rule);
   return {{sums == 1 ? Shape{} : Shape{sums}, DType::float32}};
+}
+
+OutputPlacements Metric::placements(const PlacementQuery& query) const {
+  const std::string row = rows(query.input_types[0]);
+  const bool numbers = query.input_types[1].shape.rank() < query.input_types[0].shape.rank();
+  const PlacementRule rule{{row + ".", numbers ? row : row + ".", row}, {"+" + row}};
+  return kept_if(accumulate, place_by(rule, query), query);
 }
 
 }  // namespace trainctl

@@ -28,6 +28,7 @@ struct Metric final : OpDef {
   std::string_view kind() const override { return "metric"; }
   std::string attributes() const override;
   std::vector<TensorType> outputs(std::span<const TensorType> inputs) const override;
+  OutputPlacements placements(const PlacementQuery& query) const override;
 };
 
 }  // namespace trainctl

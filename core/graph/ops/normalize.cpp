@@ -1,7 +1,10 @@
 // Rules of the input's normalisation.
 #include "core/graph/ops/normalize.h"
 
+#include <algorithm>
+
 #include "core/graph/ops/attributes.h"
+#include "core/graph/placement_rules.h"
 
 namespace trainctl {
 
@@ -10,6 +13,11 @@ std::string Normalize::attributes() const {
   for (const float value : scale) text.value("scale", value);
   for (const float value : offset) text.value("offset", value);
   return text.text();
+}
+
+OutputPlacements Normalize::placements(const PlacementQuery& query) const {
+  const bool by_channel = std::max(scale.size(), offset.size()) > 1;
+  return by_channel ? place_rows(query, false) : place_elementwise(query);
 }
 
 }  // namespace trainctl

@@ -23,6 +23,7 @@ struct Normalize final : OpDef {
   std::string_view kind() const override { return "normalize"; }
   std::string attributes() const override;
   std::vector<TensorType> outputs(std::span<const TensorType> inputs) const override { return {{inputs[0].shape, to}}; }
+  OutputPlacements placements(const PlacementQuery& query) const override;
 };
 
 }  // namespace trainctl

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "core/graph/ops/attributes.h"
+#include "core/graph/placement_rules.h"
 
 namespace trainctl {
 
@@ -45,6 +46,17 @@ std::vector<TensorType> OptimizerUpdate::outputs(std::span<const TensorType>) co
   std::vector<TensorType> types(1 + state_names(rule).size(), {{end}, DType::float32});
   for (const UpdateCopy& copy : copies) types.push_back({copy.shape, copy.layout.dtype});
   return types;
+}
+
+OutputPlacements OptimizerUpdate::placements(const PlacementQuery& query) const {
+  // Norms by parameter are those of whole ones.
+  const bool by_parameter = std::visit([](const auto& r) { return r.by_parameter; }, rule);
+  const std::string region = by_parameter ? "." : "a";
+  const std::size_t regions = 1 + state_names(rule).size();
+  PlacementRule placement{{region, "", "", "", ".", ""}, std::vector<std::string>(regions, region)};
+  if (!copies.empty()) placement.inputs[0] = ".";  // they are of whole parameters
+  placement.outputs.resize(regions + copies.size());
+  return kept(place_by(placement, query), query, 0, regions);
 }
 
 }  // namespace trainctl

@@ -51,6 +51,7 @@ struct OptimizerUpdate final : OpDef {
   std::string_view kind() const override { return "optimizer"; }
   std::string attributes() const override;
   std::vector<TensorType> outputs(std::span<const TensorType> inputs) const override;
+  OutputPlacements placements(const PlacementQuery& query) const override;
 };
 
 // Names of the states that a rule keeps: "momentum", or "m" and "v".

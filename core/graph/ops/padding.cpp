@@ -3,6 +3,7 @@
 
 #include "core/graph/graph.h"
 #include "core/graph/ops/attributes.h"
+#include "core/graph/placement_rules.h"
 
 namespace trainctl {
 namespace {
@@ -31,6 +32,11 @@ std::vector<TensorType> Pad2d::outputs(std::span<const TensorType> inputs) const
   return bordered(inputs[0], borders, 1);
 }
 
+OutputPlacements Pad2d::placements(const PlacementQuery& query) const {
+  const std::string x = samples_and_channels(query.input_types[0]) + "+S";
+  return place_by({{x}, {x}}, query);
+}
+
 void Pad2d::differentiate(const Op& op, Differentiator& differentiator) const {
   const TensorId dy = differentiator.gradient_of(op.outputs[0]);
   differentiator.contribute(op.inputs[0], differentiator.emit(std::make_shared<Crop2d>(borders), {dy}, op)[0]);
@@ -40,6 +46,11 @@ std::string Crop2d::attributes() const { return describe(borders); }
 
 std::vector<TensorType> Crop2d::outputs(std::span<const TensorType> inputs) const {
   return bordered(inputs[0], borders, -1);
+}
+
+OutputPlacements Crop2d::placements(const PlacementQuery& query) const {
+  const std::string x = samples_and_channels(query.input_types[0]) + "+S";
+  return place_by({{x}, {x}}, query);
 }
 
 void Crop2d::differentiate(const Op& op, Differentiator& differentiator) const {

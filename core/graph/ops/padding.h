@@ -21,6 +21,7 @@ struct Pad2d final : OpDef {
   std::string_view kind() const override { return "pad2d"; }
   std::string attributes() const override;
   std::vector<TensorType> outputs(std::span<const TensorType> inputs) const override;
+  OutputPlacements placements(const PlacementQuery& query) const override;
   double flops(std::span<const TensorType>, std::span<const TensorType>) const override { return 0; }
   void differentiate(const Op& op, Differentiator& differentiator) const override;
 };
@@ -33,6 +34,7 @@ struct Crop2d final : OpDef {
   std::string_view kind() const override { return "crop2d"; }
   std::string attributes() const override;
   std::vector<TensorType> outputs(std::span<const TensorType> inputs) const override;
+  OutputPlacements placements(const PlacementQuery& query) const override;
   double flops(std::span<const TensorType>, std::span<const TensorType>) const override { return 0; }
   void differentiate(const Op& op, Differentiator& differentiator) const override;
 };

@@ -3,6 +3,7 @@
 
 #include "core/graph/graph.h"
 #include "core/graph/ops/attributes.h"
+#include "core/graph/placement_rules.h"
 
 namespace trainctl {
 namespace {
@@ -24,6 +25,11 @@ std::vector<TensorType> Pool2d::outputs(std::span<const TensorType> inputs) cons
   return types;
 }
 
+OutputPlacements Pool2d::placements(const PlacementQuery& query) const {
+  const char* x = mode == PoolMode::max ? "a..c" : "a..c+S";
+  return place_by({{x}, std::vector<std::string>(query.output_types.size(), x)}, query);
+}
+
 double Pool2d::flops(std::span<const TensorType>, std::span<const TensorType> outputs) const {
   return static_cast<double>(outputs[0].shape.count()) * static_cast<double>(window.size[0]) *
          static_cast<double>(window.size[1]);
@@ -42,10 +48,20 @@ std::vector<TensorType> Pool2dGrad::outputs(std::span<const TensorType> inputs) 
   return {{input, inputs[0].dtype}};
 }
 
+OutputPlacements Pool2dGrad::placements(const PlacementQuery& query) const {
+  PlacementRule rule{{"a..c+S", "a..c"}, {"a..c+S"}};
+  rule.inputs.resize(query.inputs.size());  // with or without winners
+  return place_by(rule, query);
+}
+
 std::vector<TensorType> GlobalAveragePool2d::outputs(std::span<const TensorType> inputs) const {
   const Shape& x = inputs[0].shape;
   require(x.rank() == 4, "global_average_pool2d: x is no batch of images");
   return {{{x[0], x[3]}, inputs[0].dtype}};
+}
+
+OutputPlacements GlobalAveragePool2d::placements(const PlacementQuery& query) const {
+  return place_by({{"a..c+S"}, {"ac+S"}}, query);
 }
 
 double GlobalAveragePool2d::flops(std::span<const TensorType> inputs, std::span<const TensorType>) const {
@@ -64,6 +80,10 @@ std::string GlobalAveragePool2dGrad::attributes() const {
 
 std::vector<TensorType> GlobalAveragePool2dGrad::outputs(std::span<const TensorType> inputs) const {
   return {{input, inputs[0].dtype}};
+}
+
+OutputPlacements GlobalAveragePool2dGrad::placements(const PlacementQuery& query) const {
+  return place_by({{"ac+S"}, {"a..c+S"}}, query);
 }
 
 }  // namespace trainctl

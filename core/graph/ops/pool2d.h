@@ -19,6 +19,7 @@ struct Pool2d final : OpDef {
   std::string_view kind() const override { return "pool2d"; }
   std::string attributes() const override;
   std::vector<TensorType> outputs(std::span<const TensorType> inputs) const override;
+  OutputPlacements placements(const PlacementQuery& query) const override;
   double flops(std::span<const TensorType> inputs, std::span<const TensorType> outputs) const override;
   void differentiate(const Op& op, Differentiator& differentiator) const override;
 };
@@ -33,12 +34,14 @@ struct Pool2dGrad final : OpDef {
   std::string_view kind() const override { return "pool2d_grad"; }
   std::string attributes() const override;
   std::vector<TensorType> outputs(std::span<const TensorType> inputs) const override;
+  OutputPlacements placements(const PlacementQuery& query) const override;
 };
 
 // Inputs: x [N, H, W, C]. Outputs: the mean over H and W, [N, C].
 struct GlobalAveragePool2d final : OpDef {
   std::string_view kind() const override { return "global_average_pool2d"; }
   std::vector<TensorType> outputs(std::span<const TensorType> inputs) const override;
+  OutputPlacements placements(const PlacementQuery& query) const override;
   double flops(std::span<const TensorType> inputs, std::span<const TensorType> outputs) const override;
   void differentiate(const Op& op, Differentiator& differentiator) const override;
 };
@@ -51,6 +54,7 @@ struct GlobalAveragePool2dGrad final : OpDef {
   std::string_view kind() const override { return "global_average_pool2d_grad"; }
   std::string attributes() const override;
   std::vector<TensorType> outputs(std::span<const TensorType> inputs) const override;
+  OutputPlacements placements(const PlacementQuery& query) const override;
 };
 
 }  // namespace trainctl

@@ -1,10 +1,33 @@
 // Rules of the ops that move values.
 #include "core/graph/ops/shaping.h"
 
+#include <utility>
+
 #include "core/graph/graph.h"
 #include "core/graph/ops/attributes.h"
+#include "core/graph/placement_rules.h"
 
 namespace trainctl {
+namespace {
+
+// Names for the dimensions of one shape and of another with as many elements. Walking both from the outside, runs of
+// dimensions with equal products hold the same elements; a part of the outermost dimension of a run is a part of the
+// other run's outermost. These have letters.
+std::pair<std::string, std::string> common_dimensions(const Shape& a, const Shape& b) {
+  std::string names_a(static_cast<std::size_t>(a.rank()), '.'), names_b(static_cast<std::size_t>(b.rank()), '.');
+  std::int64_t i = 0, j = 0;
+  for (char letter = 'a'; i < a.rank() && j < b.rank(); ++letter) {
+    names_a[static_cast<std::size_t>(i)] = names_b[static_cast<std::size_t>(j)] = letter;
+    std::int64_t product_a = a[i++], product_b = b[j++];
+    while (product_a != product_b && (i < a.rank() || j < b.rank())) {
+      const bool extends_a = j == b.rank() || (i < a.rank() && product_a < product_b);
+      (extends_a ? product_a : product_b) *= extends_a ? a[i++] : b[j++];
+    }
+  }
+  return {names_a, names_b};
+}
+
+}  // namespace
 
 std::vector<TensorType> Concatenate::outputs(std::span<const TensorType> inputs) const {
   TensorType sum = inputs[0];
@@ -16,6 +39,11 @@ std::vector<TensorType> Concatenate::outputs(std::span<const TensorType> inputs)
     require(input == expected, "concatenate: inputs differ in more than the last dimension");
   }
   return {sum};
+}
+
+OutputPlacements Concatenate::placements(const PlacementQuery& query) const {
+  const std::string x = rows(query.input_types[0]) + ".+S";
+  return place_by({std::vector<std::string>(query.inputs.size(), x), {x}}, query);
 }
 
 void Concatenate::differentiate(const Op& op, Differentiator& differentiator) const {
@@ -46,11 +74,18 @@ std::vector<TensorType> Split::outputs(std::span<const TensorType> inputs) const
   return types;
 }
 
+OutputPlacements Split::placements(const PlacementQuery& query) const { return place_rows(query, true); }
+
 std::string Reshape::attributes() const { return to_string(shape); }
 
 std::vector<TensorType> Reshape::outputs(std::span<const TensorType> inputs) const {
   require(inputs[0].shape.count() == shape.count(), "reshape: another number of elements");
   return {{shape, inputs[0].dtype}};
+}
+
+OutputPlacements Reshape::placements(const PlacementQuery& query) const {
+  auto [before, after] = common_dimensions(query.input_types[0].shape, shape);
+  return place_by({{before + "+S"}, {after + "+S"}}, query);
 }
 
 void Reshape::differentiate(const Op& op, Differentiator& differentiator) const {
@@ -68,9 +103,13 @@ std::vector<TensorType> Reorder::outputs(std::span<const TensorType> inputs) con
   return {{inputs[0].shape, to.dtype}};
 }
 
+OutputPlacements Reorder::placements(const PlacementQuery& query) const { return place_elementwise(query, {0}); }
+
 std::string Cast::attributes() const { return AttributeText().value("to", name_of(to)).text(); }
 
 std::vector<TensorType> Cast::outputs(std::span<const TensorType> inputs) const { return {{inputs[0].shape, to}}; }
+
+OutputPlacements Cast::placements(const PlacementQuery& query) const { return place_elementwise(query, {0}); }
 
 void Cast::differentiate(const Op& op, Differentiator& differentiator) const {
   const TensorId dy = differentiator.gradient_of(op.outputs[0]);

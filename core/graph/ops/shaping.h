@@ -12,6 +12,7 @@ namespace trainctl {
 struct Concatenate final : OpDef {
   std::string_view kind() const override { return "concatenate"; }
   std::vector<TensorType> outputs(std::span<const TensorType> inputs) const override;
+  OutputPlacements placements(const PlacementQuery& query) const override;
   double flops(std::span<const TensorType>, std::span<const TensorType>) const override { return 0; }
   void differentiate(const Op& op, Differentiator& differentiator) const override;
 };
@@ -24,6 +25,7 @@ struct Split final : OpDef {
   std::string_view kind() const override { return "split"; }
   std::string attributes() const override;
   std::vector<TensorType> outputs(std::span<const TensorType> inputs) const override;
+  OutputPlacements placements(const PlacementQuery& query) const override;
   double flops(std::span<const TensorType>, std::span<const TensorType>) const override { return 0; }
 };
 
@@ -36,6 +38,7 @@ struct Reshape final : OpDef {
   OpTrait trait() const override { return OpTrait::alias; }
   std::string attributes() const override;
   std::vector<TensorType> outputs(std::span<const TensorType> inputs) const override;
+  OutputPlacements placements(const PlacementQuery& query) const override;
   double flops(std::span<const TensorType>, std::span<const TensorType>) const override { return 0; }
   void differentiate(const Op& op, Differentiator& differentiator) const override;
 };
@@ -50,6 +53,7 @@ struct Reorder final : OpDef {
   std::string_view kind() const override { return "reorder"; }
   std::string attributes() const override;
   std::vector<TensorType> outputs(std::span<const TensorType> inputs) const override;
+  OutputPlacements placements(const PlacementQuery& query) const override;
   double flops(std::span<const TensorType>, std::span<const TensorType>) const override { return 0; }
 };
 
@@ -61,6 +65,7 @@ struct Cast final : OpDef {
   std::string_view kind() const override { return "cast"; }
   std::string attributes() const override;
   std::vector<TensorType> outputs(std::span<const TensorType> inputs) const override;
+  OutputPlacements placements(const PlacementQuery& query) const override;
   void differentiate(const Op& op, Differentiator& differentiator) const override;
 };
 

@@ -2,10 +2,13 @@
 #include "core/graph/ops/softmax.h"
 
 #include "core/graph/graph.h"
+#include "core/graph/placement_rules.h"
 
 namespace trainctl {
 
 std::vector<TensorType> Softmax::outputs(std::span<const TensorType> inputs) const { return {inputs[0]}; }
+
+OutputPlacements Softmax::placements(const PlacementQuery& query) const { return place_rows(query, false); }
 
 void Softmax::differentiate(const Op& op, Differentiator& differentiator) const {
   const TensorId dy = differentiator.gradient_of(op.outputs[0]);
@@ -14,5 +17,10 @@ void Softmax::differentiate(const Op& op, Differentiator& differentiator) const 
 }
 
 std::vector<TensorType> SoftmaxGrad::outputs(std::span<const TensorType> inputs) const { return {inputs[0]}; }
+
+OutputPlacements SoftmaxGrad::placements(const PlacementQuery& query) const {
+  const std::string row = rows(query.input_types[0]) + ".";
+  return place_by({{row + "+S", row}, {row + "+S"}}, query);
+}
 
 }  // namespace trainctl

@@ -9,6 +9,7 @@ namespace trainctl {
 struct Softmax final : OpDef {
   std::string_view kind() const override { return "softmax"; }
   std::vector<TensorType> outputs(std::span<const TensorType> inputs) const override;
+  OutputPlacements placements(const PlacementQuery& query) const override;
   std::vector<InPlace> in_place() const override { return {{0, 0}}; }
   void differentiate(const Op& op, Differentiator& differentiator) const override;
 };
@@ -17,6 +18,7 @@ struct Softmax final : OpDef {
 struct SoftmaxGrad final : OpDef {
   std::string_view kind() const override { return "softmax_grad"; }
   std::vector<TensorType> outputs(std::span<const TensorType> inputs) const override;
+  OutputPlacements placements(const PlacementQuery& query) const override;
   std::vector<InPlace> in_place() const override { return {{0, 0}}; }
 };
 

@@ -5,6 +5,7 @@
 #include <functional>
 
 #include "core/graph/ops/attributes.h"
+#include "core/graph/placement_rules.h"
 
 namespace trainctl {
 
@@ -12,6 +13,27 @@ std::string AccumulateStatistics::attributes() const { return AttributeText().fl
 
 std::vector<TensorType> AccumulateStatistics::outputs(std::span<const TensorType> inputs) const {
   return {inputs.begin(), inputs.end() - 1};
+}
+
+// Each statistic for itself: that of each rank's samples times their weight is a summand, and so is one that all ranks
+// have times the weight of a rank's samples.
+OutputPlacements AccumulateStatistics::placements(const PlacementQuery& query) const {
+  OutputPlacements result;
+  const std::size_t weights = query.inputs.size() - 1;
+  for (std::size_t i = 0; i < weights; ++i) {
+    const Placement inputs[] = {query.inputs[i], query.inputs[weights]};
+    const TensorType types[] = {query.input_types[i], query.input_types[weights]};
+    const PlacementQuery one{query.axis, inputs, types, {}, {}, {}, {}};
+    const bool common = inputs[0] == replicated && inputs[1] != replicated;
+    OutputPlacements sum = place_by({{common ? "c" : "c|a", "a"}, {"c+a"}}, one);
+    if (!sum.problem.empty()) {
+      return {
+          {},
+          format("the weights are {} where {} is {}", to_string(inputs[1]), query.input_name(i), to_string(inputs[0]))};
+    }
+    result.outputs.push_back(sum.outputs[0]);
+  }
+  return kept_if(accumulate, std::move(result), query);
 }
 
 // The momentum of all, or of each where they differ.
@@ -24,6 +46,23 @@ std::string UpdateStatistics::attributes() const {
 
 std::vector<TensorType> UpdateStatistics::outputs(std::span<const TensorType> inputs) const {
   return {inputs.begin(), inputs.begin() + static_cast<std::ptrdiff_t>(momenta.size())};
+}
+
+// Each statistic for itself.
+OutputPlacements UpdateStatistics::placements(const PlacementQuery& query) const {
+  OutputPlacements result;
+  const auto common = query.inputs.subspan(momenta.size());
+  if (common[0] != replicated || common[1] != replicated) {
+    return {{}, format("the count is {}, the agree flags are {}", to_string(common[0]), to_string(common[1]))};
+  }
+  for (std::size_t i = 0; i < momenta.size(); ++i) {
+    const Placement& sum = query.inputs[i];
+    if (sum != replicated && sum != split_along(0)) {
+      return {{}, format("{}, the sum of a statistic, is {}", query.input_name(i), to_string(sum))};
+    }
+    result.outputs.push_back(sum);
+  }
+  return kept_if(true, std::move(result), query);
 }
 
 }  // namespace trainctl

@@ -19,6 +19,7 @@ struct AccumulateStatistics final : OpDef {
   std::string_view kind() const override { return "accumulate_statistics"; }
   std::string attributes() const override;
   std::vector<TensorType> outputs(std::span<const TensorType> inputs) const override;
+  OutputPlacements placements(const PlacementQuery& query) const override;
 };
 
 // moving = momentum * moving + (1 - momentum) * sum / count, for each of a number of statistics. Inputs: the reduced
@@ -31,6 +32,7 @@ struct UpdateStatistics final : OpDef {
   std::string_view kind() const override { return "update_statistics"; }
   std::string attributes() const override;
   std::vector<TensorType> outputs(std::span<const TensorType> inputs) const override;
+  OutputPlacements placements(const PlacementQuery& query) const override;
 };
 
 }  // namespace trainctl

@@ -2,6 +2,7 @@
 #include "core/graph/ops/update.h"
 
 #include "core/graph/ops/attributes.h"
+#include "core/graph/placement_rules.h"
 
 namespace trainctl {
 namespace {
@@ -14,10 +15,30 @@ std::string ZeroGradients::attributes() const { return AttributeText().value("co
 
 std::vector<TensorType> ZeroGradients::outputs(std::span<const TensorType>) const { return {floats({count})}; }
 
+// Zeros of a replica are its summand.
+OutputPlacements ZeroGradients::placements(const PlacementQuery& query) const {
+  return {{query.axis == MeshAxis::data ? partial : replicated}, {}};
+}
+
 std::vector<TensorType> Agree::outputs(std::span<const TensorType>) const { return {floats({agree_flags})}; }
+
+// Whatever a rank found of its own part: the sum over ranks is what all know.
+OutputPlacements Agree::placements(const PlacementQuery& query) const {
+  const bool alike = query.inputs[0] == replicated && query.inputs[1] == replicated;
+  return {{alike ? replicated : partial}, {}};
+}
+
+OutputPlacements Scale::placements(const PlacementQuery& query) const {
+  const std::string x = every_dimension(query.input_types[0]) + "+S";
+  return place_by({{x, ""}, {x}}, query);
+}
 
 std::string GradientNorm::attributes() const { return AttributeText().value("elements", elements).text(); }
 
 std::vector<TensorType> GradientNorm::outputs(std::span<const TensorType>) const { return {floats({})}; }
+
+OutputPlacements GradientNorm::placements(const PlacementQuery& query) const {
+  return place_by({{".", ""}, {""}}, query);
+}
 
 }  // namespace trainctl

@@ -16,6 +16,7 @@ struct ZeroGradients final : OpDef {
   std::string_view kind() const override { return "zero_gradients"; }
   std::string attributes() const override;
   std::vector<TensorType> outputs(std::span<const TensorType> inputs) const override;
+  OutputPlacements placements(const PlacementQuery& query) const override;
   double flops(std::span<const TensorType>, std::span<const TensorType>) const override { return 0; }
 };
 
@@ -26,6 +27,7 @@ enum AgreeFlag : int { agree_not_finite = 0, agree_stop = 1, agree_flags = 2 };
 struct Agree final : OpDef {
   std::string_view kind() const override { return "agree"; }
   std::vector<TensorType> outputs(std::span<const TensorType> inputs) const override;
+  OutputPlacements placements(const PlacementQuery& query) const override;
   double flops(std::span<const TensorType>, std::span<const TensorType>) const override { return 0; }
 };
 
@@ -34,6 +36,7 @@ struct Agree final : OpDef {
 struct Scale final : OpDef {
   std::string_view kind() const override { return "scale"; }
   std::vector<TensorType> outputs(std::span<const TensorType> inputs) const override { return {inputs[0]}; }
+  OutputPlacements placements(const PlacementQuery& query) const override;
 };
 
 // The L2 norm of gradient / count over [0, elements) of the gradient region, count being the reduced sum of weights (a
@@ -45,6 +48,7 @@ struct GradientNorm final : OpDef {
   std::string_view kind() const override { return "gradient_norm"; }
   std::string attributes() const override;
   std::vector<TensorType> outputs(std::span<const TensorType> inputs) const override;
+  OutputPlacements placements(const PlacementQuery& query) const override;
 };
 
 }  // namespace trainctl
