@@ -10,10 +10,10 @@ std::vector<MetricResult> metric_results(const std::vector<ResolvedMetric>& metr
   std::vector<MetricResult> results{
       {"loss", 1, [rows](std::span<const double> sums, double count) { return sums[0] / (count * rows); }}};
   for (const ResolvedMetric& metric : metrics) {
-    results.push_back({metric.name, sums_of(metric.rule),
-                       [rows, rule = metric.rule](std::span<const double> sums, double count) {
-                         return value_of(rule, sums, count * rows);
-                       }});
+    results.push_back(
+        {metric.name, sums_of(metric.rule), [rows, rule = metric.rule](std::span<const double> sums, double count) {
+           return value_of(rule, sums, count * rows);
+         }});
   }
   return results;
 }

@@ -6,8 +6,8 @@
 namespace trainctl {
 
 std::optional<std::map<std::string, double>> evaluate(Engine& engine, const RunPrograms& programs, BatchSource& source,
-                                                      Communicator& world,
-                                                      Stream& stream, const std::function<bool()>& stop_requested) {
+                                                      Communicator& world, Stream& stream,
+                                                      const std::function<bool()>& stop_requested) {
   MetricMeans means(programs.programs().front().results);
   StepResult result;
   std::vector<double> sums(means.sums().size());

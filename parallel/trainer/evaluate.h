@@ -18,7 +18,7 @@ namespace trainctl {
 // `stop_requested` (asked before each batch; empty: never) is true on some rank it ends early and gives nothing; the
 // source then stands somewhere in the pass. Collective; the result is equal on all ranks.
 std::optional<std::map<std::string, double>> evaluate(Engine& engine, const RunPrograms& programs, BatchSource& source,
-                                                      Communicator& world,
-                                                      Stream& stream, const std::function<bool()>& stop_requested = {});
+                                                      Communicator& world, Stream& stream,
+                                                      const std::function<bool()>& stop_requested = {});
 
 }  // namespace trainctl

@@ -3,6 +3,7 @@
 
 #include "core/graph/ops/attributes.h"
 #include "core/graph/ops/backward.h"
+#include "core/graph/placement_rules.h"
 
 namespace trainctl {
 
@@ -31,6 +32,16 @@ std::vector<TensorType> EmbeddingGrad::outputs(std::span<const TensorType> input
 
 double EmbeddingGrad::flops(std::span<const TensorType> inputs, std::span<const TensorType>) const {
   return static_cast<double>(inputs[1].shape.count());
+}
+
+OutputPlacements Embedding::placements(const PlacementQuery& query) const {
+  const std::string numbers = every_dimension(query.input_types[0]);
+  return place_by({{numbers, ".o"}, {numbers + "o"}}, query);
+}
+
+OutputPlacements EmbeddingGrad::placements(const PlacementQuery& query) const {
+  const std::string numbers = every_dimension(query.input_types[0]);
+  return kept_if(accumulate, place_by({{numbers, numbers + "o+S"}, {".o+" + numbers + "S"}}, query), query);
 }
 
 }  // namespace trainctl

@@ -36,8 +36,9 @@ std::vector<TensorType> Metric::outputs(std::span<const TensorType>) const {
 
 OutputPlacements Metric::placements(const PlacementQuery& query) const {
   const std::string row = rows(query.input_types[0]);
+  const std::string weights = row.substr(0, static_cast<std::size_t>(query.input_types[2].shape.rank()));
   const bool numbers = query.input_types[1].shape.rank() < query.input_types[0].shape.rank();
-  const PlacementRule rule{{row + ".", numbers ? row : row + ".", row}, {"+" + row}};
+  const PlacementRule rule{{row + ".", numbers ? row : row + ".", weights}, {"+" + row}};
   return kept_if(accumulate, place_by(rule, query), query);
 }
 
