@@ -41,7 +41,8 @@ TrainingPlan training_plan(const TrainOptions& train, const StrategyOptions& str
   plan.learning_rate = [&train, per_epoch = plan.steps_per_epoch, total = plan.total_steps](std::int64_t step) {
     return scheduled_rate(train, {step, per_epoch, total});
   };
-  plan.mesh = {ranks, 1, 1};
+  const Mesh mesh = mesh_of(strategy, ranks);
+  plan.mesh = {mesh.data, mesh.pipeline, mesh.tensor};
   return plan;
 }
 
