@@ -129,7 +129,7 @@ RunSpec load_run_spec(const std::string& file, const std::vector<std::string>& s
 }
 
 DataUse data_use(const RunSpec& spec) {
-  return {data_use(spec), takes_class_numbers(spec.train.loss), token_count(spec.model)};
+  return {takes_values(spec.train.loss), takes_class_numbers(spec.train.loss), token_count(spec.model)};
 }
 
 std::string resolved_yaml(const RunSpec& spec) { return to_yaml(section_of<RunSpec>().write(&spec)); }

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "core/metrics/means.h"
+
 namespace trainctl {
 
 std::optional<std::map<std::string, double>> evaluate(Engine& engine, const RunPrograms& programs, BatchSource& source,
