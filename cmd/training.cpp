@@ -246,10 +246,10 @@ int train(const RunSpec& stated, const TrainingRequest& request, RankContext& co
   SnapshotSaver saver(snapshots,
                       {shares_directory ? &writer : nullptr, files.store.get(), spec.checkpoint.weights_only},
                       world.communicator(), device.host);
-  const MeshAxes hosts(world.communicator(), job.rank().mesh);
-  Trainer trainer({job.engine(), world.communicator(), hosts.communicators().find(MeshAxis::data), device.host,
-                   job.programs(), saver, *training, validation.get(), files.sink.get(), stop_requested,
-                   request.profile_end > 0 ? &profiler : nullptr, gpus.get()},
+  const MeshAxes axes(world.communicator(), job.rank().mesh);
+  Communicator* const replicas = axes.communicators().find(MeshAxis::data);
+  Trainer trainer({job.engine(), world.communicator(), replicas, device.host, job.programs(), saver, *training, validation.get(),
+       files.sink.get(), stop_requested, request.profile_end > 0 ? &profiler : nullptr, gpus.get()},
                   plan);
   if (resumed) trainer.resume(*resumed, !names_a_checkpoint(request.resume));
   try {
