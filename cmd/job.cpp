@@ -20,6 +20,7 @@ ProgramSpec program_spec(const RunSpec& spec, const DataInfo& data) {
   programs.format = data.format;
   programs.classes = data.classes;
   programs.target = data.target;
+  programs.weight = data.weight;
   programs.label_mode = data.label_mode;
   programs.loss = spec.train.loss;
   programs.metrics = {spec.train.metrics.begin(), spec.train.metrics.end()};

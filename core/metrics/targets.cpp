@@ -118,6 +118,12 @@ TargetForm match_targets(const ResolvedLoss& loss, const Shape& output, const Ta
   return unknown;
 }
 
+void match_weights(const ResolvedLoss& loss, const Shape& output, const Shape& weight, Reader& reader) {
+  if (weight.rank() == 0 || weight == positions(output)) return;
+  reader.error(loss.place, format("the data has weights for each of {} positions, but the network ends in {}",
+                                  to_string(weight), to_string(output.without_front())));
+}
+
 TensorType target_type(TargetForm form, const Shape& output) {
   if (form == TargetForm::class_number) return {positions(output).with_front(output[0]), DType::int32};
   return {output, DType::float32};

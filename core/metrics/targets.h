@@ -30,6 +30,9 @@ struct TargetFacts {
 // Reports what does not fit, with the remedy, at the loss's place.
 TargetForm match_targets(const ResolvedLoss& loss, const Shape& output, const TargetFacts& targets, Reader& reader);
 
+// Reports weights of positions that an output [n, P..., K] does not have. `weight`: of one sample.
+void match_weights(const ResolvedLoss& loss, const Shape& output, const Shape& weight, Reader& reader);
+
 // The form that label_mode alone stands for: of class numbers that no loss asks for.
 TargetForm stated_form(LabelMode label_mode, std::int64_t classes);
 

@@ -26,6 +26,7 @@ Network build_network(const ProgramSpec& spec, std::int64_t micro_batch, bool tr
   if (!spec.loss) return network;
   const Shape& output = network.graph.tensor(network.graph.output).type.shape;
   network.target_form = match_targets(network.loss, output, {spec.classes, spec.target, spec.label_mode}, reader);
+  if (reader.ok()) match_weights(network.loss, output, spec.weight, reader);
   network.metrics = resolve_metrics(spec.metrics, network.loss, output, reader);
   if (reader.ok()) network.chance_loss = chance_loss(network.loss.rule, output);
   return network;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 #include <cstring>
 #include <limits>
 
@@ -96,7 +97,8 @@ std::string describe(const Array& array) {
 
 class ArrayDataset final : public Dataset {
  public:
-  ArrayDataset(Array x, Array y, const StatedFacts& stated, std::vector<std::string> class_names)
+  ArrayDataset(Array x, Array y, const StatedFacts& stated, std::vector<std::string> class_names,
+               const std::optional<Array>& weights)
       : x_(std::move(x)), y_(std::move(y)), size_(x_.shape[0]) {
     facts_.class_names = std::move(class_names);
     facts_.sample = x_.shape.rank() == 1 ? Shape{1} : x_.shape.without_front();
@@ -107,6 +109,11 @@ class ArrayDataset final : public Dataset {
     tokens_ = is_integer(x_.type) ? stated.use.tokens : 0;
     facts_.dtype = tokens_ > 0 ? DType::int32 : x_.type == ElementType::uint8 ? DType::uint8 : DType::float32;
     facts_.fingerprint = describe(x_) + ", " + describe(y_);
+    if (weights) {
+      keep_weights(*weights, stated);
+    } else if (stated.training) {
+      facts_.weight = stated.training->weight;
+    }
     const std::byte* memory = x_.bytes.in_memory();
     direct_ = x_.type == ElementType::uint8 ||
               (x_.type == ElementType::float32 && !x_.big_endian && reinterpret_cast<std::uintptr_t>(memory) % 4 == 0);
@@ -120,6 +127,14 @@ class ArrayDataset final : public Dataset {
   void read_labels(std::int64_t index, std::int32_t* labels) const override {
     const std::int64_t each = facts_.target.count();
     std::copy_n(labels_.begin() + index * each, each, labels);
+  }
+  void read_weights(std::int64_t index, float* weights) const override {
+    const std::int64_t each = facts_.weight.count();
+    if (weights_.empty()) {
+      std::fill_n(weights, each, 1.0f);
+    } else {
+      std::copy_n(weights_.begin() + index * each, each, weights);
+    }
   }
 
   void read(std::int64_t index, Sample& sample) const override {
@@ -148,6 +163,28 @@ class ArrayDataset final : public Dataset {
   }
 
  private:
+  void keep_weights(const Array& weights, const StatedFacts& stated) {
+    if (weights.shape.rank() == 0 || weights.shape[0] != size_ || weights.shape.count() == 0) {
+      data_error(weights.path, format("holds weights of shape {} for the {} samples in {}", to_string(weights.shape),
+                                      size_, x_.path));
+    }
+    facts_.weight = weights.shape.without_front();
+    if (stated.training && !(stated.training->weight == facts_.weight)) {
+      data_error(weights.path, format("holds weights of shape {} for each sample, the training part {}",
+                                      to_string(facts_.weight), to_string(stated.training->weight)));
+    }
+    weights_.resize(static_cast<std::size_t>(weights.shape.count()));
+    convert(weights, 0, weights.shape.count(), weights_.data());
+    const auto wrong = std::find_if_not(weights_.begin(), weights_.end(),
+                                        [](float weight) { return weight >= 0 && std::isfinite(weight); });
+    if (wrong != weights_.end()) {
+      data_error(weights.path,
+                 format("sample {} has weight {}", (wrong - weights_.begin()) / facts_.weight.count(), *wrong),
+                 "weights are finite, and 0 at least");
+    }
+    facts_.fingerprint += ", " + describe(weights);
+  }
+
   void read_tokens(std::int64_t index, Sample& sample) const {
     sample.scratch.resize(static_cast<std::size_t>(count_) * sizeof(std::int64_t));
     sample.buffer.resize(static_cast<std::size_t>(count_) * sizeof(std::int32_t));
@@ -201,8 +238,9 @@ class ArrayDataset final : public Dataset {
   std::int64_t size_ = 0, count_ = 0;
   DatasetFacts facts_;
   std::vector<std::int32_t> labels_;
-  std::int64_t tokens_ = 0;  // samples are tokens below this
-  bool direct_ = false;      // samples are used as they are stored
+  std::vector<float> weights_;  // empty: all are 1
+  std::int64_t tokens_ = 0;     // samples are tokens below this
+  bool direct_ = false;         // samples are used as they are stored
 };
 
 }  // namespace
@@ -247,9 +285,9 @@ std::int64_t checked_bytes(const Shape& shape, std::int64_t element_bytes, const
 }
 
 std::shared_ptr<const Dataset> array_dataset(Array x, Array y, const StatedFacts& stated,
-                                             std::vector<std::string> class_names) {
+                                             std::vector<std::string> class_names, std::optional<Array> weights) {
   if (x.shape.rank() == 0 || x.shape.count() == 0) data_error(x.path, "holds no samples");
-  return std::make_shared<ArrayDataset>(std::move(x), std::move(y), stated, std::move(class_names));
+  return std::make_shared<ArrayDataset>(std::move(x), std::move(y), stated, std::move(class_names), weights);
 }
 
 }  // namespace trainctl

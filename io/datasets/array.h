@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "core/tensor/shape.h"
@@ -40,8 +41,10 @@ std::int64_t checked_bytes(const Shape& shape, std::int64_t element_bytes, const
 // unless the config states `classes: 0`, or states nothing and the loss takes values; of several values each they are
 // the classes of positions where the loss takes class numbers; others are values. Samples get the shape that the config
 // states where that has another rank and as many elements: 784 values are an image of 28x28x1. `class_names`, where the
-// classes have some, say how many there are. Throws Error{data} where lengths differ or labels are out of range.
+// classes have some, say how many there are. `weights` [n] or [n, ...] are of samples or of their positions. Throws
+// Error{data} where lengths differ, labels are out of range, or a weight is negative or not finite.
 std::shared_ptr<const Dataset> array_dataset(Array x, Array y, const StatedFacts& stated,
-                                             std::vector<std::string> class_names = {});
+                                             std::vector<std::string> class_names = {},
+                                             std::optional<Array> weights = {});
 
 }  // namespace trainctl

@@ -19,6 +19,7 @@ struct DatasetFacts {
   DType dtype = DType::uint8;  // of the values as they are read: uint8, float32, or int32 of tokens
   std::int64_t classes = 0;    // 0: targets are values
   Shape target;                // of one sample: scalar for a class number, [P...] for those of positions, or of values
+  Shape weight;                // of one sample's weights: scalar, or [P...] of its positions
   std::vector<std::string> class_names;  // may be empty
   std::string fingerprint;               // of what the samples are; the same for a copy of the data
   std::string warning;                   // of what is not read; may be empty
@@ -50,6 +51,8 @@ class Dataset {
   virtual std::int32_t label(std::int64_t index) const = 0;
   // The classes of a sample's positions, as many as facts().target counts.
   virtual void read_labels(std::int64_t index, std::int32_t* labels) const { *labels = label(index); }
+  // The weights of a sample or its positions, as many as facts().weight counts.
+  virtual void read_weights(std::int64_t, float* weights) const { *weights = 1; }
   // For messages: "train/cat/0012.jpg", "x.npy, sample 12".
   virtual std::string name_of(std::int64_t index) const = 0;
   // Whether reading costs next to nothing, since the values lie in memory.

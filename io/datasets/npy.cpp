@@ -120,9 +120,17 @@ std::string lower_case(std::string text) {
 struct NpyOptions final : DatasetOptions {
   std::shared_ptr<const Dataset> open(const DataLocation& where, PartKind part, const StatedFacts& stated,
                                       std::uint64_t) const override {
+    auto [x, y] = samples(where, part);
+    std::optional<Array> weights;
+    if (!where.weights.empty()) weights = read_npy(where.weights.text);
+    return array_dataset(std::move(x), std::move(y), stated, {}, std::move(weights));
+  }
+
+ private:
+  static std::pair<Array, Array> samples(const DataLocation& where, PartKind part) {
     if (where.path.empty()) {
       if (where.x.empty() || where.y.empty()) throw Error(ErrorKind::config, "npy needs `path`, or `x` and `y`");
-      return array_dataset(read_npy(where.x.text), read_npy(where.y.text), stated);
+      return {read_npy(where.x.text), read_npy(where.y.text)};
     }
     const std::string& path = where.path.text;
     const std::string ending = part == PartKind::training ? "_train" : "_test";
@@ -136,10 +144,10 @@ struct NpyOptions final : DatasetOptions {
         }
         return read_npy(file);
       };
-      return array_dataset(read("x"), read("y"), stated);
+      return {read("x"), read("y")};
     }
     const std::string suffix = has_npz_array(path, "x" + ending) ? ending : "";
-    return array_dataset(read_npz(path, "x" + suffix), read_npz(path, "y" + suffix), stated);
+    return {read_npz(path, "x" + suffix), read_npz(path, "y" + suffix)};
   }
 };
 
@@ -210,7 +218,10 @@ Section npy_choice() {
            "An .npz file with x and y, or x_train, y_train, x_test and y_test, or a folder with .npy files of these "
            "names.")
       .key("x", &NpyOptions::x, "The .npy file of samples.")
-      .key("y", &NpyOptions::y, "The .npy file of targets.");
+      .key("y", &NpyOptions::y, "The .npy file of targets.")
+      .key("weights", &NpyOptions::weights,
+           "A .npy file of weights, one for each sample or for each of its positions, which loss and metrics are means "
+           "by; 0 leaves out. Absent: all count alike.");
 }
 
 }  // namespace trainctl

@@ -21,7 +21,7 @@ inline constexpr std::int64_t most_synthetic_samples = std::int64_t{1} << 40;
 struct DataLocation {
   Path path;
   Path images, labels;                  // idx
-  Path x, y;                            // npy
+  Path x, y, weights;                   // npy
   std::optional<std::int64_t> samples;  // synthetic
 };
 

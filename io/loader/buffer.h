@@ -39,19 +39,20 @@ inline void wake_waiter(std::atomic<std::uint32_t>& word) {
 struct BufferPlan {
   std::int64_t rows = 0;                           // of each: the largest share that a rank has of a batch
   std::int64_t input_bytes = 0, target_bytes = 0;  // of a row
+  std::int64_t weights = 1;                        // of a row
   int buffers = 1;
 
   std::int64_t bytes() const {
     const std::int64_t row = checked_add(checked_add(input_bytes, target_bytes),
-                                         size_of(DType::float32) + size_of(DType::int64));  // its weight and number
+                                         weights * size_of(DType::float32) + size_of(DType::int64));  // its number
     return checked_multiply(checked_multiply(rows, row), buffers);
   }
 };
 
 // `batch_size` of all ranks. Without workers one buffer is filled when its batch is asked for.
-inline BufferPlan plan_buffers(const TensorType& input, const TensorType& target, std::int64_t batch_size, int ranks,
-                               bool workers, int prefetch) {
-  return {divide_up(batch_size, ranks), input.bytes(), target.bytes(), workers ? prefetch + 1 : 1};
+inline BufferPlan plan_buffers(const TensorType& input, const TensorType& target, std::int64_t weights,
+                               std::int64_t batch_size, int ranks, bool workers, int prefetch) {
+  return {divide_up(batch_size, ranks), input.bytes(), target.bytes(), weights, workers ? prefetch + 1 : 1};
 }
 
 struct BatchBuffer {
@@ -59,7 +60,7 @@ struct BatchBuffer {
       : inputs(allocate ? allocate(checked_multiply(plan.rows, plan.input_bytes))
                         : aligned_memory(checked_multiply(plan.rows, plan.input_bytes))),
         targets(aligned_memory(checked_multiply(plan.rows, plan.target_bytes))),
-        weights(static_cast<std::size_t>(plan.rows)),
+        weights(static_cast<std::size_t>(checked_multiply(plan.rows, plan.weights))),
         samples(static_cast<std::size_t>(plan.rows)),
         errors(chunks),
         pending(chunks) {}

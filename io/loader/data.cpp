@@ -172,6 +172,7 @@ Data::Data(const DataOptions& options, std::uint64_t seed, const DataUse& use, M
   if (stored) info_.format = tokens ? SampleFormat{DType::int32, {}, {}} : byte_format(plan.affine, info_.sample);
   info_.classes = facts.classes;
   info_.target = facts.target;
+  info_.weight = facts.weight;
   info_.label_mode = options.label_mode;
   info_.class_names = facts.class_names;
   if (looks_channels_first(facts.sample)) {
@@ -218,8 +219,8 @@ std::int64_t batch_bytes(const DataOptions& options, const DataInfo& info, std::
   const bool workers = options.workers.or_else(1) > 0;
   std::int64_t bytes = 0;
   for (const std::int64_t samples : {info.training_samples, info.validation_samples}) {
-    const BufferPlan plan =
-        plan_buffers(input, target, std::min(batch_size, samples), ranks, workers, options.prefetch);
+    const BufferPlan plan = plan_buffers(input, target, info.weight.count(), std::min(batch_size, samples), ranks,
+                                         workers, options.prefetch);
     if (samples > 0) bytes = checked_add(bytes, plan.bytes());
   }
   return bytes;

@@ -47,8 +47,8 @@ class Loader : public std::enable_shared_from_this<Loader> {
         options_(options),
         plan_(part_->size(), options.batch_size, options.start),
         target_type_(part_->target_type(options.targets)),
-        cut_(plan_buffers(part_->input_type(), target_type_, plan_.batch_size(), options.rank.size(MeshAxis::data),
-                          options.workers > 0, options.prefetch)),
+        cut_(plan_buffers(part_->input_type(), target_type_, part_->weight_count(), plan_.batch_size(),
+                          options.rank.size(MeshAxis::data), options.workers > 0, options.prefetch)),
         position_(plan_.start()) {
     chunks_ =
         static_cast<std::uint32_t>(std::clamp<std::int64_t>(options.workers, 1, std::max<std::int64_t>(1, cut_.rows)));
@@ -152,7 +152,7 @@ class Loader : public std::enable_shared_from_this<Loader> {
         buffer.samples[static_cast<std::size_t>(row)] = number;
         part_->read(number, options_.training, entry.position.epoch, scratch,
                     {buffer.inputs.get() + row * cut_.input_bytes, buffer.targets.get() + row * cut_.target_bytes,
-                     &buffer.weights[static_cast<std::size_t>(row)], options_.targets});
+                     buffer.weights.data() + row * cut_.weights, options_.targets});
       }
     } catch (...) {
       buffer.errors[chunk] = std::current_exception();
@@ -197,7 +197,7 @@ class Loader : public std::enable_shared_from_this<Loader> {
     const std::int64_t count = share_of(entry.count, options_.rank).count;
     batch_.inputs = {buffer.inputs.get(), part_->input_dtype(), count * part_->sample_shape().count()};
     batch_.targets = {buffer.targets.get(), target_type_.dtype, count * target_type_.shape.count()};
-    batch_.weights = {buffer.weights.data(), DType::float32, count};
+    batch_.weights = {buffer.weights.data(), DType::float32, count * cut_.weights};
     batch_.samples = {buffer.samples.data(), DType::int64, count};
     batch_.host_memory = options_.allocate != nullptr;
     batch_.count = count;

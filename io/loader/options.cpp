@@ -27,6 +27,7 @@ Keys<T> with_location(Keys<T> keys) {
       .key("labels", &T::labels, "idx: the file of labels.")
       .key("x", &T::x, "npy: the file of samples.")
       .key("y", &T::y, "npy: the file of targets.")
+      .key("weights", &T::weights, "npy: the file of weights.")
       .key("samples", &T::samples, "synthetic: the number of samples.", between(1, most_synthetic_samples));
 }
 

@@ -41,13 +41,13 @@ TensorType DataPart::target_type(TargetForm form) const {
 void DataPart::read(std::int64_t number, bool training, std::int64_t epoch, Scratch& scratch, const Row& row) const {
   try {
     read_whole(number, training, epoch, scratch, row);
-    *row.weight = 1;
+    dataset_->read_weights(number, row.weights);
   } catch (const Error& error) {
     if (options_.on_error == OnError::stop || error.kind() != ErrorKind::data) throw;
     warn_once(number, error);
     std::memset(row.input, 0, static_cast<std::size_t>(sample_shape().count() * size_of(input_dtype())));
     std::memset(row.target, 0, static_cast<std::size_t>(target_type(row.form).bytes()));
-    *row.weight = 0;
+    std::fill_n(row.weights, weight_count(), 0.0f);
   }
 }
 

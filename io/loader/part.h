@@ -33,7 +33,7 @@ class DataPart {
   struct Row {
     std::byte* input = nullptr;
     std::byte* target = nullptr;
-    float* weight = nullptr;
+    float* weights = nullptr;  // as many as weight_count()
     TargetForm form = TargetForm::class_number;
   };
 
@@ -48,6 +48,9 @@ class DataPart {
   TensorType input_type() const { return {sample_shape(), input_dtype()}; }
   // Of one sample's target in a form that the data set's targets can have.
   TensorType target_type(TargetForm form) const;
+
+  // Of one sample: 1, or one for each of its positions.
+  std::int64_t weight_count() const { return dataset_->facts().weight.count(); }
 
   // Reads sample `number` of the data set. With on_error skip a sample that cannot be read gets weight 0, zeros, and
   // the first time a warning.

@@ -185,7 +185,9 @@ void Trainer::tell(const Started& step) {
 }
 
 // The mean over the global batch of the step that was finished last.
-double Trainer::step_loss() const { return results_[0].value({&result_.loss_sum, 1}, std::max(result_.count, 1.0)); }
+double Trainer::step_loss() const {
+  return results_[0].value({&result_.loss_sum, 1}, result_.count > 0 ? result_.count : 1.0);
+}
 
 bool Trainer::finished() const { return plan_.total_steps > 0 && position_.step >= plan_.total_steps; }
 

@@ -21,7 +21,8 @@ struct DataInfo {
   Shape sample;              // after the transforms: [28, 28, 1]
   SampleFormat format;       // of the samples in batches
   std::int64_t classes = 0;  // 0: targets are values
-  Shape target;              // of one sample: scalar for a class, [K] for values
+  Shape target;              // of one sample: scalar for a class, [P...] for those of positions, or of values
+  Shape weight;              // of one sample's weights: scalar, or [P...] of its positions
   LabelMode label_mode = LabelMode::integer;
   std::vector<std::string> class_names;  // may be empty
   std::int64_t training_samples = 0;
@@ -42,8 +43,9 @@ struct DataPosition {
 // One rank's share of a global batch, in host memory that stays valid until the next call of next().
 struct Batch {
   View inputs;             // [n, sample...], of DataInfo::format's dtype
-  View targets;            // int32 [n] or float32 [n, K]: as the TargetForm says that was asked for
-  View weights;            // float32 [n]: 0 for a skipped sample
+  View targets;            // int32 [n, P...] or float32 [n, P..., K] of positions P, of which there may be none: as the
+                           // TargetForm says that was asked for
+  View weights;            // float32 [n] or [n, P...]: 0 for a skipped sample, or one that a mask leaves out
   View samples;            // int64 [n]: numbers in the data set
   std::int64_t count = 0;  // n, of this rank; may be 0
   std::int64_t global_count = 0;
