@@ -248,9 +248,10 @@ int train(const RunSpec& stated, const TrainingRequest& request, RankContext& co
                       world.communicator(), device.host);
   const MeshAxes axes(world.communicator(), job.rank().mesh);
   Communicator* const replicas = axes.communicators().find(MeshAxis::data);
-  Trainer trainer({job.engine(), world.communicator(), replicas, device.host, job.programs(), saver, *training, validation.get(),
+  Trainer trainer(
+      {job.engine(), world.communicator(), replicas, device.host, job.programs(), saver, *training, validation.get(),
        files.sink.get(), stop_requested, request.profile_end > 0 ? &profiler : nullptr, gpus.get()},
-                  plan);
+      plan);
   if (resumed) trainer.resume(*resumed, !names_a_checkpoint(request.resume));
   try {
     EndEvent end = trainer.run();
