@@ -7,6 +7,7 @@
 #include "core/metrics/metric.h"
 #include "core/optim/optimizer.h"
 #include "core/program/build.h"
+#include "io/yaml/presets.h"
 #include "io/yaml/yaml.h"
 
 namespace trainctl {
@@ -18,7 +19,7 @@ struct Job {
   explicit Job(const std::string& network, const std::string& optimizer = "adam",
                const std::string& loss = "sparse_categorical_crossentropy", const std::string& metric = "accuracy") {
     Reader reader;
-    const Node node = parse_yaml(network, "test.yaml", ".", reader);
+    const Node node = expand_preset(parse_yaml(network, "test.yaml", ".", reader), load_preset, reader);
     section_of<ModelOptions>().read(node, reader, &model);
     spec.model = &model;
     spec.sample = {8, 8, 2};
