@@ -6,6 +6,7 @@
 #include "core/graph/ops/batch_norm_pool.h"
 #include "core/graph/ops/conv2d.h"
 #include "core/graph/ops/dropout.h"
+#include "core/graph/ops/embedding.h"
 #include "core/graph/ops/layer_norm.h"
 #include "core/graph/ops/losses.h"
 #include "core/graph/ops/metrics.h"
@@ -97,6 +98,19 @@ void add_dense(Cases& cases, DType dtype) {
   for (const bool add : {false, true}) {
     cases.push_back({"dense_grad_weights", {x, dy}, always_a<DenseGradWeights>(true, add), 5});
   }
+  const CaseInput sequence{{{4, 2, 6}, dtype}}, dsequence{{{4, 2, 8}, dtype}};
+  cases.push_back({"dense of sequences", {sequence, kernel, bias}, always_a<Dense>(), 6});
+  cases.push_back({"dense_grad_input of sequences", {dsequence, kernel}, always_a<DenseGradInput>(), 6});
+  cases.push_back(
+      {"dense_grad_weights of sequences", {sequence, dsequence}, always_a<DenseGradWeights>(true, true), 6});
+}
+
+void add_embeddings(Cases& cases, DType dtype) {
+  const CaseInput x{{{4, 6}, DType::int32}, 0, 10}, table{{{10, 8}, floats}}, dy{{{4, 6, 8}, dtype}};
+  cases.push_back({"embedding", {x, table}, always_a<Embedding>(dtype), 4});
+  for (const bool add : {false, true}) {
+    cases.push_back({"embedding_grad", {x, dy}, always_a<EmbeddingGrad>(std::int64_t{10}, add), 5});
+  }
 }
 
 void add_convolutions(Cases& cases, DType dtype) {
@@ -183,21 +197,22 @@ void add_normalisation(Cases& cases, DType dtype) {
 void add_sums(Cases& cases, DType dtype) {
   const CaseInput predictions{{{6, 4}, dtype}}, labels{{{6}, DType::int32}, 0, 4}, values{{{6, 4}, floats}, 0},
       weights{{{6}, floats}, 0.25};
+  const LossRule classes = SparseCategoricalCrossentropy{}, huber = Huber{};
   for (const bool add : {false, true}) {
-    cases.push_back({"loss of labels",
-                     {predictions, labels, weights},
-                     always_a<Loss>(LossRule{SparseCategoricalCrossentropy{}}, true, add),
-                     2});
+    cases.push_back({"loss of labels", {predictions, labels, weights}, always_a<Loss>(classes, true, add), 2});
+    cases.push_back({"loss of values", {predictions, values, weights}, always_a<Loss>(huber, !add, add), 2});
+    for (const MetricRule& rule : {MetricRule(Accuracy{}), MetricRule(MeanAbsoluteError{}), MetricRule(Auc{8})}) {
+      const CaseInput& targets = std::holds_alternative<Accuracy>(rule) ? labels : values;
+      cases.push_back({std::string(name_of(rule)), {predictions, targets, weights}, always_a<Metric>(rule, add), 2});
+    }
+  }
+  // Of sequences: a weight for each sample, or for each position.
+  const CaseInput sequences{{{4, 6, 4}, dtype}}, tokens{{{4, 6}, DType::int32}, 0, 4};
+  for (const Shape& shape : {Shape{4}, Shape{4, 6}}) {
+    const CaseInput each{{shape, floats}, 0.25};
+    cases.push_back({"loss of sequences", {sequences, tokens, each}, always_a<Loss>(classes, true, true), 3});
     cases.push_back(
-        {"loss of values", {predictions, values, weights}, always_a<Loss>(LossRule{Huber{}}, !add, add), 2});
-    cases.push_back({"accuracy",
-                     {predictions, labels, weights},
-                     always_a<Metric>(MetricKind::sparse_categorical_accuracy, 1, add),
-                     2});
-    cases.push_back({"mean absolute error",
-                     {predictions, values, weights},
-                     always_a<Metric>(MetricKind::mean_absolute_error, 1, add),
-                     2});
+        {"accuracy of sequences", {sequences, tokens, each}, always_a<Metric>(MetricRule(Accuracy{}), false), 3});
   }
 }
 
@@ -248,6 +263,7 @@ Cases placement_cases(DType dtype) {
   add_elementwise(cases, dtype);
   add_shaping(cases, dtype);
   add_dense(cases, dtype);
+  add_embeddings(cases, dtype);
   add_convolutions(cases, dtype);
   add_pooling(cases, dtype);
   add_normalisation(cases, dtype);

@@ -25,7 +25,7 @@ OutputPlacements AccumulateStatistics::placements(const PlacementQuery& query) c
     const TensorType types[] = {query.input_types[i], query.input_types[weights]};
     const PlacementQuery one{query.axis, inputs, types, {}, {}, {}, {}};
     const bool common = inputs[0] == replicated && inputs[1] != replicated;
-    OutputPlacements sum = place_by({{common ? "c" : "c|a", "a"}, {"c+a"}}, one);
+    OutputPlacements sum = place_by({{common ? "c" : "c|a", samples(types[1])}, {"c+a"}}, one);
     if (!sum.problem.empty()) {
       return {
           {},
