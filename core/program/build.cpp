@@ -16,6 +16,7 @@
 #include "core/optim/optimizer.h"
 #include "core/program/finish.h"
 #include "core/program/flat_layout.h"
+#include "core/program/placements.h"
 
 namespace trainctl {
 namespace {
@@ -293,6 +294,12 @@ Program distributed(Program program, const Parallelism& parallelism) {
   return parallelism.distribute ? parallelism.distribute(std::move(program)) : program;
 }
 
+// A finished program, the placements of its tensors stated and checked.
+Program placed(Program program, const Parallelism& parallelism) {
+  check_placements(program, parallelism.rank.mesh);
+  return program;
+}
+
 }  // namespace
 
 Program training_program(const ProgramSpec& spec, std::int64_t samples, int micro_batches, Reader& reader,
@@ -303,10 +310,9 @@ Program training_program(const ProgramSpec& spec, std::int64_t samples, int micr
   if (!reader.ok()) return {};
   Builder builder(spec, std::move(network));
   Program program = distributed(builder.training(samples, micro_batches), parallelism);
-  return finish_training(
-      std::move(program),
-      {spec.optimizer.as<OptimizerOptions>(), spec.optimizer.place, spec.clip_norm, builder.statistics()},
-      parallelism.rank);
+  const UpdateSpec update{spec.optimizer.as<OptimizerOptions>(), spec.optimizer.place, spec.clip_norm,
+                          builder.statistics()};
+  return placed(finish_training(std::move(program), update, parallelism.rank), parallelism);
 }
 
 Program evaluation_program(const ProgramSpec& spec, std::int64_t samples, Reader& reader,
@@ -316,7 +322,7 @@ Program evaluation_program(const ProgramSpec& spec, std::int64_t samples, Reader
   Network network = cut_network(spec, std::max<std::int64_t>(samples, 1), false, parallelism, reader);
   if (!reader.ok()) return {};
   Program program = distributed(Builder(spec, std::move(network)).evaluation(samples), parallelism);
-  return finish_evaluation(std::move(program), training);
+  return placed(finish_evaluation(std::move(program), training), parallelism);
 }
 
 Program prediction_program(const ProgramSpec& spec, std::int64_t samples, Reader& reader,
@@ -325,7 +331,8 @@ Program prediction_program(const ProgramSpec& spec, std::int64_t samples, Reader
   of_network.loss = {};
   Network network = cut_network(of_network, std::max<std::int64_t>(samples, 1), false, parallelism, reader);
   if (!reader.ok()) return {};
-  return finish_prediction(distributed(Builder(of_network, std::move(network)).prediction(samples), parallelism));
+  Program program = distributed(Builder(of_network, std::move(network)).prediction(samples), parallelism);
+  return placed(finish_prediction(std::move(program)), parallelism);
 }
 
 int micro_batches_of(std::int64_t samples, std::int64_t largest) {
