@@ -12,10 +12,10 @@ namespace trainctl {
 // The step of a rank that holds `samples` samples, cut into equal micro-batches whose gradients are summed. Segments:
 // forward; backward, which starts with loss, metrics and sums and overwrites the gradients; backward_accumulate for
 // later micro-batches, which adds to them; update. Without samples the rank contributes zeros: backward begins with
-// ZeroGradients. Collectives are those of the parallelism, and the agreement's; on a mesh of several ranks
-// the placements of all tensors are checked, and Error{internal} names the op where they cannot meet. Compute copies of parameters come with
+// ZeroGradients. Collectives are those of the parallelism, and the agreement's. Compute copies of parameters come with
 // lowering. The flat layout is the same for every number of samples. Problems go to the reader, and the result is then
-// unusable.
+// unusable. On a mesh of several ranks the placements of all tensors are stated and checked (placements.h), here and
+// below.
 Program training_program(const ProgramSpec& spec, std::int64_t samples, int micro_batches, Reader& reader,
                          const Parallelism& parallelism = {});
 
