@@ -46,7 +46,7 @@ OutputPlacements Loss::placements(const PlacementQuery& query) const {
   const std::string row = rows(query.input_types[0]);
   const std::string weights = row.substr(0, static_cast<std::size_t>(query.input_types[2].shape.rank()));
   const bool numbers = query.input_types[1].shape.rank() < query.input_types[0].shape.rank();
-  PlacementRule rule{{row + ".", numbers ? row : row + ".", weights}, {"+" + row, "+" + row}};
+  PlacementRule rule{{row + ".", numbers ? row : row + ".", weights}, {"+" + row, "+" + weights}};
   if (training) rule.outputs.push_back(row + ".");
   OutputPlacements result = place_by(rule, query);
   return accumulate ? kept(std::move(result), query, 0, 2) : result;
