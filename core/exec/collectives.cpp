@@ -85,9 +85,9 @@ Calls calls_of(const Op& op, const std::vector<PlacedView>& x, const std::vector
     return
         [&communicator, to = y[0], call](Stream& stream, const Slot& slot) { call(communicator, to.at(slot), stream); };
   };
-  const Call brought = x.empty() || y.empty() ? Call{} : copy(backend, x[0], y[0]);
+  const Call x_to_y = x.empty() || y.empty() ? Call{} : copy(backend, x[0], y[0]);
   if (op.get_if<AllReduce>() != nullptr) {
-    return {brought, in_place([](Communicator& ranks, View data, Stream& stream) {
+    return {x_to_y, in_place([](Communicator& ranks, View data, Stream& stream) {
               ranks.all_reduce(data, Reduction::sum, stream);
             })};
   }
@@ -109,7 +109,7 @@ Calls calls_of(const Op& op, const std::vector<PlacedView>& x, const std::vector
             }};
   }
   if (const auto* broadcast = op.get_if<Broadcast>()) {
-    return {brought, in_place([root = broadcast->root](Communicator& ranks, View data, Stream& stream) {
+    return {x_to_y, in_place([root = broadcast->root](Communicator& ranks, View data, Stream& stream) {
               ranks.broadcast(data, root, stream);
             })};
   }

@@ -1,4 +1,4 @@
-// A step's work: units, marks, stretches and their recordings.
+// A step's work: units, marks, ranges and their recordings.
 #include "core/exec/step_work.h"
 
 #include "core/base/clock.h"

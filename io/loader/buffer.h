@@ -76,7 +76,7 @@ struct BatchBuffer {
   std::vector<std::int64_t> samples;
   std::vector<std::exception_ptr> errors;  // of each chunk
   // How often the buffer was used and given back: batch k may be filled in when this is k / buffers.
-  std::atomic<std::uint32_t> turn{0};
+  std::atomic<std::uint32_t> round{0};
   // Chunks still to be filled; 0: the batch is ready.
   std::atomic<std::uint32_t> pending;
 };

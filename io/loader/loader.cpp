@@ -20,7 +20,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 // Of a buffer whose first batch was not asked for yet.
-constexpr std::uint32_t before_first_turn = std::numeric_limits<std::uint32_t>::max();
+constexpr std::uint32_t before_first_round = std::numeric_limits<std::uint32_t>::max();
 
 // Whether a wait that a request to stop found, or met, has gone on for a second since.
 class Impatience {
@@ -55,7 +55,7 @@ class Loader : public std::enable_shared_from_this<Loader> {
     for (int i = 0; i < cut_.buffers; ++i) {
       buffers_.push_back(std::make_unique<BatchBuffer>(cut_, chunks_, options.allocate));
     }
-    if (options.workers == 0) buffers_.front()->turn = before_first_turn;
+    if (options.workers == 0) buffers_.front()->round = before_first_round;
   }
   Loader(const Loader&) = delete;
   Loader& operator=(const Loader&) = delete;
@@ -107,8 +107,8 @@ class Loader : public std::enable_shared_from_this<Loader> {
   void stop_workers() {
     stopping_.store(true);
     for (const auto& buffer : buffers_) {
-      buffer->turn.fetch_add(1u << 31);  // no turn that anyone waits for; wakes those that wait
-      buffer->turn.notify_all();
+      buffer->round.fetch_add(1u << 31);  // no round that anyone waits for; wakes those that wait
+      buffer->round.notify_all();
     }
     Impatience impatience(options_.stop_requested);
     for (std::uint32_t working; !abandoned_ && (working = working_.load()) != 0;) {
@@ -128,10 +128,10 @@ class Loader : public std::enable_shared_from_this<Loader> {
       const std::int64_t ticket = next_ticket_.fetch_add(1, std::memory_order_relaxed);
       const std::int64_t batch = ticket / chunks_;
       BatchBuffer& buffer = *buffers_[static_cast<std::size_t>(batch % buffer_count())];
-      const auto turn = static_cast<std::uint32_t>(batch / buffer_count());
-      for (std::uint32_t now; (now = buffer.turn.load(std::memory_order_acquire)) != turn;) {
+      const auto round = static_cast<std::uint32_t>(batch / buffer_count());
+      for (std::uint32_t now; (now = buffer.round.load(std::memory_order_acquire)) != round;) {
         if (stopping_.load()) return;
-        buffer.turn.wait(now);
+        buffer.round.wait(now);
       }
       fill_chunk(buffer, batch, static_cast<std::uint32_t>(ticket % chunks_), scratch);
       if (buffer.pending.fetch_sub(1, std::memory_order_acq_rel) == 1) wake_waiter(buffer.pending);
@@ -188,8 +188,8 @@ class Loader : public std::enable_shared_from_this<Loader> {
 
   void give_back(BatchBuffer& buffer) {
     buffer.pending.store(chunks_, std::memory_order_relaxed);
-    buffer.turn.fetch_add(1, std::memory_order_release);
-    buffer.turn.notify_all();
+    buffer.round.fetch_add(1, std::memory_order_release);
+    buffer.round.notify_all();
   }
 
   void describe(BatchBuffer& buffer) {

@@ -19,7 +19,7 @@ void JointAttempt::run(const std::function<void()>& work) {
   }
 }
 
-void JointAttempt::conclude() {
+void JointAttempt::throw_if_any_failed() {
   std::int32_t lowest = failure_ ? world_.rank() : world_.size();
   world_.all_reduce({&lowest, DType::int32, 1}, Reduction::minimum, stream_);
   stream_.synchronize();

@@ -12,12 +12,12 @@ class JointAttempt {
  public:
   JointAttempt(Communicator& world, Stream& stream) : world_(world), stream_(stream) {}
 
-  // Does this rank's work. An Error that it throws is kept until conclude(), and later work is left out; other
-  // exceptions pass. The work calls no collective.
+  // Does this rank's work. An Error that it throws is kept until throw_if_any_failed(), and later work is left out;
+  // other exceptions pass. The work calls no collective.
   void run(const std::function<void()>& work);
   // Collective: waits for all ranks. Where one of them failed, all throw the CollectiveError that tells the failure of
   // the lowest one, with its rank behind it where that is not rank 0.
-  void conclude();
+  void throw_if_any_failed();
 
  private:
   Communicator& world_;

@@ -3,8 +3,8 @@
 
 #include <optional>
 
-#include "core/spec/values.h"
 #include "core/graph/mesh.h"
+#include "core/spec/values.h"
 
 namespace trainctl {
 

@@ -75,7 +75,7 @@ void restore_weights(const RestoreSource& source, const PartPlan& plan, std::spa
                 format("{} is a checkpoint of another model than {}'s: {}", source.path, source.config_file, differ),
                 "use the config that it was made with, another checkpoint, or train anew (run --resume never)");
   });
-  comparison.conclude();
+  comparison.throw_if_any_failed();
   const Snapshot none;
   const Snapshot& stored = source.snapshot != nullptr ? *source.snapshot : none;
   distribute(stored.weights, plan, weights, world, stream);

@@ -57,7 +57,7 @@ std::string SnapshotSaver::save(const Snapshot& snapshot) {
   const auto together = [this](const std::function<void()>& work) {
     JointAttempt attempt(world_, stream_);
     attempt.run(work);
-    attempt.conclude();
+    attempt.throw_if_any_failed();
   };
   try {
     SnapshotTarget target;
@@ -105,7 +105,7 @@ std::vector<std::string> SnapshotSaver::write_files(const Snapshot& snapshot, co
     const bool takes_part = files_[i].rank == world_.rank() || world_.rank() == 0;
     if (takes_part && !can_write(files_[i])) write_carried(files_[i], parts(files_[i]), target, attempt, records[i]);
   }
-  attempt.conclude();
+  attempt.throw_if_any_failed();
   for (std::size_t i = 0; i < files_.size(); ++i) {
     if (files_[i].rank == 0 || !can_write(files_[i])) continue;
     if (files_[i].rank == world_.rank()) send_text(records[i], 0, world_, stream_);

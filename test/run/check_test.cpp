@@ -45,7 +45,8 @@ TEST_CASE("check of a large network takes no memory") {
   CHECK((check.code == 0 || check.code == 6));
   rusage usage{};
   getrusage(RUSAGE_CHILDREN, &usage);
-  CHECK(usage.ru_maxrss < 1'000'000);  // kB; 4 GB with its kernels timed; of the largest command of this test program so far
+  CHECK(usage.ru_maxrss <
+        1'000'000);  // kB; 4 GB with its kernels timed; of the largest command of this test program so far
 }
 
 TEST_CASE("check says that batch normalization is a matter of the ranks") {

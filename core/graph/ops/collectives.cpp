@@ -29,7 +29,7 @@ AttributeText text_of(const Collective& collective) {
 }
 
 // On the collective's axis it makes `to` out of `from`; on any other one its output lies as its input does.
-OutputPlacements turn(MeshAxis axis, const PlacementQuery& query, const Placement& from, const Placement& to) {
+OutputPlacements from_to(MeshAxis axis, const PlacementQuery& query, const Placement& from, const Placement& to) {
   const Placement& x = query.inputs[0];
   if (query.axis != axis) return {{x}, {}};
   if (x == from) return {{to}, {}};
@@ -46,7 +46,7 @@ OutputPlacements pass(const PlacementQuery& query) {
 std::string Collective::attributes() const { return text_of(*this).text(); }
 
 OutputPlacements AllReduce::placements(const PlacementQuery& query) const {
-  return turn(axis, query, partial, replicated);
+  return from_to(axis, query, partial, replicated);
 }
 
 void AllReduce::differentiate(const Op& op, Differentiator& differentiator) const { pass_gradient(op, differentiator); }
@@ -54,7 +54,7 @@ void AllReduce::differentiate(const Op& op, Differentiator& differentiator) cons
 std::string Identity::attributes() const { return AttributeText().word(std::string(name_of(axis))).text(); }
 
 OutputPlacements Identity::placements(const PlacementQuery& query) const {
-  return turn(axis, query, replicated, replicated);
+  return from_to(axis, query, replicated, replicated);
 }
 
 void Identity::differentiate(const Op& op, Differentiator& differentiator) const {
@@ -66,7 +66,7 @@ std::vector<TensorType> ReduceScatter::outputs(std::span<const TensorType> input
 }
 
 OutputPlacements ReduceScatter::placements(const PlacementQuery& query) const {
-  return turn(axis, query, partial, split_along(0));
+  return from_to(axis, query, partial, split_along(0));
 }
 
 void ReduceScatter::differentiate(const Op& op, Differentiator& differentiator) const {
@@ -80,7 +80,7 @@ std::vector<TensorType> AllGather::outputs(std::span<const TensorType> inputs) c
 }
 
 OutputPlacements AllGather::placements(const PlacementQuery& query) const {
-  return turn(axis, query, split_along(0), replicated);
+  return from_to(axis, query, split_along(0), replicated);
 }
 
 void AllGather::differentiate(const Op& op, Differentiator& differentiator) const {
@@ -93,7 +93,7 @@ std::vector<TensorType> AllToAll::outputs(std::span<const TensorType> inputs) co
 }
 
 OutputPlacements AllToAll::placements(const PlacementQuery& query) const {
-  return turn(axis, query, split_along(0), split_along(0));
+  return from_to(axis, query, split_along(0), split_along(0));
 }
 
 void AllToAll::differentiate(const Op& op, Differentiator& differentiator) const {
