@@ -35,10 +35,11 @@ void check_gradients(const std::string& network, float step, const Samples& of =
   std::vector<float> inputs(static_cast<std::size_t>(samples * width));
   std::generate(inputs.begin(), inputs.end(), [&] { return normal(random); });
   std::vector<std::int32_t> tokens(inputs.size());
-  std::generate(tokens.begin(), tokens.end(), [&] {
-    return static_cast<std::int32_t>(random() % static_cast<std::uint32_t>(std::max(of.tokens, 1)));
-  });
-  if (of.tokens > 0) job.spec.format.dtype = DType::int32;
+  if (of.tokens > 0) {
+    job.spec.format.dtype = DType::int32;
+    for (std::int32_t& token : tokens)
+      token = static_cast<std::int32_t>(random() % static_cast<std::uint32_t>(of.tokens));
+  }
   std::vector<std::int32_t> targets{0, 2, 1, 1, 0, 2};
   while (std::ssize(targets) < rows) targets.push_back(static_cast<std::int32_t>(random() % 3));
   std::vector<float> weights(static_cast<std::size_t>(of.masked ? rows : samples), 1.0f);
