@@ -20,7 +20,7 @@ GpuMonitor::GpuMonitor(const std::string& uuid, double period_seconds, const std
     : nvml_(library), device_(nvml_.find(uuid)) {
   if (device_ == nullptr) throw Error(ErrorKind::resource, format("NVML knows no GPU {}", uuid));
   start_seconds_ = seconds_now();
-  look();
+  read();
   first_energy_ = newest_.energy_joules;
   thread_ = std::thread([this, period_seconds] { watch(period_seconds); });
 }
@@ -38,12 +38,12 @@ void GpuMonitor::watch(double period_seconds) {
   std::unique_lock lock(mutex_);
   while (!ended_.wait_for(lock, std::chrono::duration<double>(period_seconds), [this] { return ends_; })) {
     lock.unlock();
-    look();
+    read();
     lock.lock();
   }
 }
 
-void GpuMonitor::look() {
+void GpuMonitor::read() {
   const GpuReading reading = nvml_.read(device_);  // takes milliseconds: outside the lock
   const std::lock_guard lock(mutex_);
   newest_ = reading;
@@ -62,7 +62,7 @@ GpuReading GpuMonitor::take() {
 }
 
 GpuTotals GpuMonitor::totals() {
-  look();
+  read();
   const std::lock_guard lock(mutex_);
   GpuTotals totals{utilization_.value(), power_.value(), newest_.energy_joules - first_energy_, peak_memory_,
                    all_throttled_};

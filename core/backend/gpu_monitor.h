@@ -30,12 +30,12 @@ class GpuMonitor {
 
   // The newest reading; `throttled` holds what was seen since the last call. Asks NVML nothing.
   GpuReading take();
-  // Looks once more.
+  // Reads once more.
   GpuTotals totals();
 
  private:
   void watch(double period_seconds);
-  void look();
+  void read();
 
   Nvml nvml_;
   Nvml::Device device_;

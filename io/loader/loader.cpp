@@ -22,12 +22,13 @@ using Clock = std::chrono::steady_clock;
 // Of a buffer whose first batch was not asked for yet.
 constexpr std::uint32_t before_first_round = std::numeric_limits<std::uint32_t>::max();
 
-// Whether a wait that a request to stop found, or met, has gone on for a second since.
-class Impatience {
+// The second for which a wait goes on after a request to stop.
+class GracePeriod {
  public:
-  explicit Impatience(const std::function<bool()>& stop_requested) : stop_requested_(stop_requested) {}
+  explicit GracePeriod(const std::function<bool()>& stop_requested) : stop_requested_(stop_requested) {}
 
-  bool operator()() {
+  // Whether a stop was requested, and the period is over.
+  bool is_over() {
     if (!stop_requested_ || !stop_requested_()) return false;
     const Clock::time_point now = Clock::now();
     request_ = std::min(request_, now);
@@ -110,10 +111,10 @@ class Loader : public std::enable_shared_from_this<Loader> {
       buffer->round.fetch_add(1u << 31);  // no round that anyone waits for; wakes those that wait
       buffer->round.notify_all();
     }
-    Impatience impatience(options_.stop_requested);
+    GracePeriod grace(options_.stop_requested);
     for (std::uint32_t working; !abandoned_ && (working = working_.load()) != 0;) {
       wait_while(working_, working, 100);
-      abandoned_ = impatience();
+      abandoned_ = grace.is_over();
     }
     for (std::thread& worker : workers_) abandoned_ ? worker.detach() : worker.join();
     workers_.clear();
@@ -162,10 +163,10 @@ class Loader : public std::enable_shared_from_this<Loader> {
   // False where a stop is requested and the data does not come.
   bool wait_for(BatchBuffer& buffer) {
     const Clock::time_point start = Clock::now();
-    Impatience impatience(options_.stop_requested);
+    GracePeriod grace(options_.stop_requested);
     for (std::uint32_t pending; (pending = buffer.pending.load(std::memory_order_acquire)) != 0;) {
       wait_while(buffer.pending, pending, 100);
-      abandoned_ = impatience();
+      abandoned_ = grace.is_over();
       if (abandoned_) return false;
     }
     batch_.waited_seconds = std::chrono::duration<double>(Clock::now() - start).count();

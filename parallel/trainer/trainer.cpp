@@ -54,7 +54,7 @@ EndEvent Trainer::run() {
   verify_replicas();
   restart_window();
   if (evaluation_is_due()) {
-    completed = judge_weights() && completed;
+    completed = evaluate_weights() && completed;
     if (!stop_) {
       epoch_means_.clear();
       saved_step_ = -1;
@@ -70,9 +70,9 @@ EndEvent Trainer::run() {
     // A run that its own time limit ended is complete; one that was asked to stop leaves at once.
     const bool asked = stop_ && any_rank(parts_.stop_requested(), parts_.world, parts_.stream);
     completed = finished() || (stop_ && !asked);
-    const bool judged = (epoch_ends || completed) && judge_weights();
-    if (!judged) completed = false;  // its evaluation was stopped
-    if (epoch_ends && judged) epoch_means_.clear();
+    const bool evaluated = (epoch_ends || completed) && evaluate_weights();
+    if (!evaluated) completed = false;  // its evaluation was stopped
+    if (epoch_ends && evaluated) epoch_means_.clear();
     const bool due = plan_.checkpoint_every > 0 && position_.step % plan_.checkpoint_every == 0;
     const bool saves = due || is_best_ || stop_ || finished();
     if (saves) save();
@@ -153,7 +153,7 @@ void Trainer::finish_step() {
   std::copy(result_.metric_sums.begin(), result_.metric_sums.end(), sums_.begin() + 1);
   epoch_means_.add(sums_, result_.count);
   if (position_.step == 1) hint_at_scale();
-  tell(step);
+  report_step(step);
 }
 
 bool Trainer::records(std::int64_t step) const {
@@ -172,7 +172,7 @@ void Trainer::check_finite(const Started& step) {
   }
 }
 
-void Trainer::tell(const Started& step) {
+void Trainer::report_step(const Started& step) {
   window_samples_ += step.samples;
   window_waited_ += step.waited_seconds;
   if (parts_.gpus != nullptr) parts_.gpus->step(position_.step);
@@ -200,7 +200,7 @@ bool Trainer::stop_wanted() const {
 
 // At the end of an epoch, and of a run that ends within one. False where the evaluation was stopped: a resume begins
 // with it.
-bool Trainer::judge_weights() {
+bool Trainer::evaluate_weights() {
   std::map<std::string, double> validation;
   if (parts_.validation != nullptr) {
     auto found = evaluate(parts_.engine, parts_.programs, *parts_.validation, parts_.world, parts_.stream,

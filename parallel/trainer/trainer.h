@@ -98,11 +98,11 @@ class Trainer {
   void finish_step();
   std::int64_t next_synchronous_step() const;
   bool records(std::int64_t step) const;
-  void tell(const Started& step);
+  void report_step(const Started& step);
   double step_loss() const;
   bool finished() const;
   bool stop_wanted() const;
-  bool judge_weights();
+  bool evaluate_weights();
   bool evaluation_is_due() const;
   void warn_of_not_finite(const std::string& prefix, const std::map<std::string, double>& values);
   void hint_at_scale() const;

@@ -112,7 +112,7 @@ class Nccl final : public Communicator, private cuda::Watch {
   template <class Queue>
   void submit(const Call& call, Stream& stream, Queue queue);
   void wait_until_queued(ncclResult_t result, std::string_view what);
-  void look(milliseconds waited) override;
+  void check(milliseconds waited) override;
   std::string error_text(ncclResult_t result) const;
   std::string describe_missing_ranks();
   void abort_in_background();
@@ -293,7 +293,7 @@ void Nccl::wait_until_queued(ncclResult_t result, std::string_view what) {
   if (result != ncclSuccess) fail(format("{}: {}", what, error_text(result)));
 }
 
-void Nccl::look(milliseconds waited) {
+void Nccl::check(milliseconds waited) {
   if (ranks_ == nullptr) return;
   ncclResult_t state = ncclSuccess;
   const ncclResult_t asked = library_->get_async_error(ranks_, &state);

@@ -27,7 +27,7 @@ void Waits::await(cudaError_t (*query)(void*), void* object, std::string_view ca
     if (now - start > std::chrono::milliseconds(1)) sched_yield();  // host work may need this core
     if (now < next_look) continue;
     const auto waited = std::chrono::duration_cast<std::chrono::milliseconds>(now - start);
-    for (Watch* watch : watches_) watch->look(waited);
+    for (Watch* watch : watches_) watch->check(waited);
     next_look = now + std::chrono::milliseconds(1);
   }
   check(status, call);

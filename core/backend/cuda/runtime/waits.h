@@ -11,12 +11,12 @@
 
 namespace trainctl::cuda {
 
-// Looks after what the host waits for: a peer that has failed, a deadline.
+// Says when a wait of the host is in vain: a peer has failed, a deadline has passed.
 class Watch {
  public:
   virtual ~Watch() = default;
   // Throws Error{peer} where waiting any longer is in vain. Called about every millisecond of a wait.
-  virtual void look(std::chrono::milliseconds waited) = 0;
+  virtual void check(std::chrono::milliseconds waited) = 0;
 };
 
 // What the streams and events of a backend share: who waits for one stream may, through events, wait for work of
