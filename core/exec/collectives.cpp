@@ -125,12 +125,6 @@ Calls calls_of(const Op& op, const std::vector<PlacedView>& x, const std::vector
 
 }  // namespace
 
-Communicator& MeshCommunicators::along(MeshAxis axis) const {
-  Communicator* communicator = find(axis);
-  require(communicator != nullptr, "a collective has a communicator along its axis");
-  return *communicator;
-}
-
 bool MeshCommunicators::has_peers() const {
   for (const Communicator* communicator : axes_) {
     if (communicator != nullptr && communicator->size() > 1) return true;
@@ -156,7 +150,10 @@ CollectiveBinder::CollectiveBinder(Backend& backend, const MeshCommunicators& co
 // The stream of an asynchronous collective, and the event of its end, which its Wait may be bound before.
 void CollectiveBinder::prepare(const PlacedProgram& program, const Op& op, Lane& used) {
   require(used.communicator != nullptr, "a collective has a communicator along its axis");
-  if (used.stream == nullptr) used.stream = backend_.asynchronous_stream();
+  if (used.stream == nullptr) {
+    used.stream = backend_.asynchronous_stream();
+    streams_.push_back(used.stream.get());
+  }
   Ended& end = ended_[{&program, op.outputs[0]}];
   if (end.event == nullptr) end = {backend_.event(), used.communicator};
 }
@@ -188,14 +185,6 @@ std::unique_ptr<Kernel> CollectiveBinder::bind(const PlacedProgram& program, con
 bool CollectiveBinder::recordable(const PlacedProgram& program, const Op& op) const {
   if (op.get_if<Wait>() != nullptr) return ended_.at({&program, op.inputs[0]}).communicator->recordable();
   return lanes_[static_cast<std::size_t>(op.as<Collective>().axis)].communicator->recordable();
-}
-
-std::vector<Stream*> CollectiveBinder::streams() const {
-  std::vector<Stream*> streams;
-  for (const Lane& used : lanes_) {
-    if (used.stream != nullptr) streams.push_back(used.stream.get());
-  }
-  return streams;
 }
 
 }  // namespace trainctl

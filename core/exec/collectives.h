@@ -23,8 +23,6 @@ class MeshCommunicators {
 
   // Null where the axis has one rank and no communicator was given.
   Communicator* find(MeshAxis axis) const { return axes_[static_cast<std::size_t>(axis)]; }
-  // Of an axis that has one.
-  Communicator& along(MeshAxis axis) const;
   // Whether there is a peer on any axis.
   bool has_peers() const;
 
@@ -44,7 +42,7 @@ class CollectiveBinder {
   // Whether such an op can be part of a Recording.
   bool recordable(const PlacedProgram& program, const Op& op) const;
   // The streams beside the compute stream.
-  std::vector<Stream*> streams() const;
+  const std::vector<Stream*>& streams() const { return streams_; }
 
  private:
   struct Lane {
@@ -61,6 +59,7 @@ class CollectiveBinder {
 
   Backend& backend_;
   std::array<Lane, mesh_axes> lanes_;
+  std::vector<Stream*> streams_;                                      // those of the lanes
   std::map<std::pair<const PlacedProgram*, TensorId>, Ended> ended_;  // by program and output
 };
 

@@ -12,12 +12,6 @@ namespace {
 constexpr std::int64_t samples = 23, values = 11;
 using Row = std::vector<double>;
 
-Row row_of(const Value& value, std::size_t sample) {
-  const auto n = static_cast<std::size_t>(values);
-  return {value.values.begin() + static_cast<std::ptrdiff_t>(sample * n),
-          value.values.begin() + static_cast<std::ptrdiff_t>((sample + 1) * n)};
-}
-
 double cross_entropy(const Row& x, const Row& target, double smoothing) {
   double total = 0, loss = 0;
   for (double v : x) total += std::exp(v);

@@ -16,12 +16,6 @@ namespace {
 constexpr std::int64_t samples = 23, values = 11;
 using Row = std::vector<double>;
 
-Row row_of(const Value& value, std::size_t sample) {
-  const auto n = static_cast<std::size_t>(values);
-  return {value.values.begin() + static_cast<std::ptrdiff_t>(sample * n),
-          value.values.begin() + static_cast<std::ptrdiff_t>((sample + 1) * n)};
-}
-
 Value weights() {
   Value w = random_value({samples}, DType::float32, 9, 0.5, 2);
   w.values[3] = 0;

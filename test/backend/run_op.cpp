@@ -91,6 +91,12 @@ Value random_integers(const Shape& shape, DType dtype, std::uint64_t seed, std::
   return value;
 }
 
+std::vector<double> row_of(const Value& value, std::size_t number) {
+  const std::int64_t width = value.type.shape.back();
+  const auto first = value.values.begin() + static_cast<std::ptrdiff_t>(number) * width;
+  return {first, first + width};
+}
+
 Value row(std::vector<double> values) {
   Value value{{Shape{static_cast<std::int64_t>(values.size())}, DType::float32}, std::move(values)};
   for (double& v : value.values) v = round_to(DType::float32, v);

@@ -20,6 +20,8 @@ struct Value {
 Value random_value(const Shape& shape, DType dtype, std::uint64_t seed, double low = -1, double high = 1);
 // Integers in [0, bound).
 Value random_integers(const Shape& shape, DType dtype, std::uint64_t seed, std::int64_t bound);
+// Row `number` of a value, along its last dimension.
+std::vector<double> row_of(const Value& value, std::size_t number);
 // A row of float32 numbers.
 Value row(std::vector<double> values);
 Value scalar(double value, DType dtype = DType::float32);

@@ -86,7 +86,7 @@ TEST_CASE("replicas are the ranks of the data axis, named by their places in the
     Replica replica;
     if (mesh.position(world.rank()).tensor == 1) replica.kernel[7] += 1;  // the other half of the layer
     ImmediateStream stream;
-    ReplicaCheck check(replica.tensors(), axes.communicators().along(MeshAxis::data), world.rank(), stream);
+    ReplicaCheck check(replica.tensors(), *axes.communicators().find(MeshAxis::data), world.rank(), stream);
     check.compare(stream);
     if (world.rank() == 3) replica.bias[2] += 1;
     check.compare(stream);
