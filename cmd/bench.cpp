@@ -42,7 +42,7 @@ int measure(const RunSpec& spec, const BenchOptions& options, RankContext& conte
   Job job(spec, data.info(), device, world, {}, "");
   initialize_engine(spec, job);
   const auto source = data.training(spec.train.global_batch(world.size()), job.rank(), {spec.seed, 0, 0},
-                                    context.threads, job.target_form(), job.batch_memory());
+                                    context.threads, job.target_forms(), job.batch_memory());
   const BenchedRun run{job.engine(), job.programs(), *source, world.communicator(), device.host};
   if (ceilings) {
     show(context, json, bench_ops(run, options.seconds), *ceilings);

@@ -16,14 +16,18 @@ namespace trainctl {
 ProgramSpec program_spec(const RunSpec& spec, const DataInfo& data) {
   ProgramSpec programs;
   programs.model = &spec.model;
-  programs.sample = data.sample;
-  programs.format = data.format;
-  programs.classes = data.classes;
-  programs.target = data.target;
+  programs.inputs = data.inputs;
+  programs.outputs.clear();
+  const std::vector<std::string> names = output_names(spec.model);
+  for (const std::string& name : names) {
+    const ChoicesOf<metric_choices>& metrics = spec.train.metrics.of(name);
+    programs.outputs.push_back({names.size() == 1 ? "" : name,
+                                spec.train.loss.of(name),
+                                spec.train.loss_weight(name),
+                                {metrics.begin(), metrics.end()},
+                                data.targets[programs.outputs.size()]});
+  }
   programs.weight = data.weight;
-  programs.label_mode = data.label_mode;
-  programs.loss = spec.train.loss;
-  programs.metrics = {spec.train.metrics.begin(), spec.train.metrics.end()};
   programs.optimizer = spec.train.optimizer;
   programs.clip_norm = spec.train.clip_norm.value_or(0);
   programs.compute = spec.train.compute();
@@ -49,7 +53,7 @@ Compiled compile_rank(const std::vector<Program>& programs, const RunSpec& spec,
                       Backend& backend, KernelChoices& choices) {
   Compiled compiled = compile(programs, backend, choices);
   compiled.memory.prefetched =
-      batch_bytes(spec.data, data, spec.train.global_batch(ranks), ranks, programs.front().target_form);
+      batch_bytes(spec.data, data, spec.train.global_batch(ranks), ranks, programs.front().target_forms);
   return compiled;
 }
 

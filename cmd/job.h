@@ -48,7 +48,7 @@ class Job {
   const RunPrograms& programs() const { return programs_; }
   const KernelChoices& choices() const { return choices_; }
   const ProgramSpec& program_spec() const { return program_spec_; }
-  TargetForm target_form() const { return programs_.programs().front().target_form; }
+  const std::vector<TargetForm>& target_forms() const { return programs_.programs().front().target_forms; }
   const MeshRank& rank() const { return programs_.rank(); }
 
  private:

@@ -1,6 +1,7 @@
 // The join of all sections, and the way from a file to a RunSpec.
 #include "cmd/run_spec.h"
 
+#include <algorithm>
 #include <filesystem>
 #include <set>
 
@@ -33,14 +34,21 @@ void check_name(const RunSpec& spec, const Node& node, Reader& reader) {
 // The metric that decides on the best checkpoint must be one that the run reports.
 void check_monitor(const RunSpec& spec, const Node& node, Reader& reader) {
   const auto& monitor = spec.checkpoint.monitor.stated;
-  if (!monitor || !spec.train.loss) return;
-  std::vector<std::string> results{"loss"};
-  for (const Choice& metric : spec.train.metrics) {
-    if (!metric) return;  // which was reported
-    results.push_back(metric.name);
-  }
+  if (!monitor || !reader.ok()) return;
+  const std::vector<std::string> results = spec.train.result_names(output_names(spec.model));
   const std::string problem = why_not_monitored(*monitor, results, spec.data.validation.has_value());
   if (!problem.empty()) reader.error(node.find("checkpoint")->find("monitor")->place, problem);
+}
+
+// Losses, metrics and files go by the names of the model's inputs and outputs.
+void check_inputs_and_outputs(const RunSpec& spec, const Node& node, Reader& reader) {
+  const Node* train = node.find("train");
+  if (!train || spec.model.layers.empty()) return;  // which is reported
+  const auto reported = [&](const Reference& output) { return reader.reported(output.place); };
+  if (std::any_of(spec.model.outputs.begin(), spec.model.outputs.end(), reported)) return;
+  const std::vector<std::string> outputs = output_names(spec.model);
+  spec.train.check_names_of(outputs, *train, reader);
+  spec.data.check_names_of(input_names(spec.model), outputs, reader);
 }
 
 // A preset holds a network alone.
@@ -72,6 +80,7 @@ Keys<RunSpec> RunSpec::keys() {
       .key("log", &RunSpec::log, "What is written while the run goes on.")
       .key("resolved", &RunSpec::resolved, "Added to a run's own config: what was measured or found out. Never read.")
       .check(check_name)
+      .check(check_inputs_and_outputs)
       .check(check_monitor);
 }
 
@@ -129,7 +138,13 @@ RunSpec load_run_spec(const std::string& file, const std::vector<std::string>& s
 }
 
 DataUse data_use(const RunSpec& spec) {
-  return {takes_values(spec.train.loss), takes_class_numbers(spec.train.loss), token_count(spec.model)};
+  DataUse use{{}, {}};
+  for (const std::string& name : input_names(spec.model)) use.inputs.push_back({name, token_count(spec.model, name)});
+  for (const std::string& name : output_names(spec.model)) {
+    const Choice& loss = spec.train.loss.of(name);
+    use.targets.push_back({name, takes_values(loss), takes_class_numbers(loss)});
+  }
+  return use;
 }
 
 std::string resolved_yaml(const RunSpec& spec) { return to_yaml(section_of<RunSpec>().write(&spec)); }

@@ -112,15 +112,21 @@ StartEvent start_event(const RunSpec& spec, const World& world, const Job& job, 
 }
 
 // The run directory's config with what was found out since.
-Node with_findings(Node config, const Data& opened, int ranks, std::int64_t batch) {
+Node with_findings(Node config, const Data& opened, const std::vector<std::string>& outputs, int ranks,
+                   std::int64_t batch) {
   const DataInfo& data = opened.info();
   std::erase_if(config.entries, [](const Node::Entry& entry) { return entry.key == "resolved"; });
   Node found = map_node();
   append(found, "ranks", scalar_node(std::to_string(ranks)));
   append(found, "batch_size", scalar_node(std::to_string(batch)));
-  append(found, "shape", Value<std::vector<std::int64_t>>::write(data.sample.sizes()));
-  append(found, "classes", scalar_node(std::to_string(data.classes)));
-  if (!data.class_names.empty()) append(found, "class_names", Value<std::vector<std::string>>::write(data.class_names));
+  ByName<std::vector<std::int64_t>> shapes;
+  for (const ModelInput& input : data.inputs) shapes.add(input.name, input.sample.sizes());
+  ByName<std::int64_t> classes;
+  for (std::size_t i = 0; i < outputs.size(); ++i) classes.add(outputs[i], data.targets[i].classes);
+  append(found, "shape", Value<ByName<std::vector<std::int64_t>>>::write(shapes));
+  append(found, "classes", Value<ByName<std::int64_t>>::write(classes));
+  const std::vector<std::string>& class_names = data.targets[0].class_names;
+  if (!class_names.empty()) append(found, "class_names", Value<std::vector<std::string>>::write(class_names));
   append(found, "training_samples", scalar_node(std::to_string(data.training_samples)));
   append(found, "validation_samples", scalar_node(std::to_string(data.validation_samples)));
   if (!opened.measured().empty()) {
@@ -144,7 +150,8 @@ std::map<std::string, std::string> run_facts(const Job& job, const DataInfo& dat
       {"kernel_choices", job.choices().text()}, {"batch_size", std::to_string(batch)},
       {"device", job.backend().fingerprint()},  {"data", data.fingerprint},
       {"ranks", std::to_string(ranks)},         {"total_steps", std::to_string(total_steps)}};
-  if (!data.class_names.empty()) facts[class_names_fact] = write_class_names(data.class_names);
+  const std::vector<std::string>& class_names = data.targets[0].class_names;
+  if (!class_names.empty()) facts[class_names_fact] = write_class_names(class_names);
   return facts;
 }
 
@@ -217,12 +224,14 @@ int train(const RunSpec& stated, const TrainingRequest& request, RankContext& co
   const StopRequest stop;  // until here there was nothing to save
   const auto stop_requested = [&stop] { return stop.pending(); };
   const auto training =
-      data.training(batch, job.rank(), start, context.threads, job.target_form(), job.batch_memory(), stop_requested);
+      data.training(batch, job.rank(), start, context.threads, job.target_forms(), job.batch_memory(), stop_requested);
   std::unique_ptr<BatchSource> validation;
   if (data.has(PartKind::validation))
-    validation = data.evaluation(PartKind::validation, batch, job.rank(), context.threads, job.target_form(),
+    validation = data.evaluation(PartKind::validation, batch, job.rank(), context.threads, job.target_forms(),
                                  job.batch_memory(), stop_requested);
-  if (files.directory) claim_directory(files, spec, request, with_findings(request.config, data, world.size(), batch));
+  if (files.directory)
+    claim_directory(files, spec, request,
+                    with_findings(request.config, data, output_names(spec.model), world.size(), batch));
   const bool shares_directory = join_log(files.directory ? files.directory->path() : "", context, device.host);
   log_memory(job.engine().memory(), *training, validation.get());
   if (world.rank() == 0) {

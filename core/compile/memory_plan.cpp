@@ -8,6 +8,7 @@
 #include <string>
 
 #include "core/compile/slot.h"
+#include "core/compile/step_inputs.h"
 
 namespace trainctl {
 namespace {
@@ -74,23 +75,28 @@ void size_flat_regions(const FlatLayout& flat, bool with_gradients, MemoryPlan& 
 }
 
 StagingPlan plan_staging(const std::vector<PlacedProgram>& programs, std::int64_t scalars, bool with_batch) {
-  std::array<std::int64_t, step_inputs> largest{scalars};
+  std::vector<std::int64_t> largest{scalars};
+  std::size_t inputs = 0;
   for (const PlacedProgram& placed : programs) {
-    const auto parts = batch_parts(placed.program.batch);
-    for (std::size_t i = 1; i < step_inputs; ++i) {
-      if (parts[i] == no_tensor || !with_batch) continue;
-      const std::int64_t bytes =
-          checked_multiply(placed.program.tensor(parts[i]).type.bytes(), placed.program.micro_batches);
-      largest[i] = std::max(largest[i], bytes);
+    const BatchTensors& batch = placed.program.batch;
+    inputs = std::max(inputs, batch.inputs.size());
+    largest.resize(std::max(largest.size(), source_count(batch)));
+    for (std::size_t number = 1; number < source_count(batch) && with_batch; ++number) {
+      const TensorId id = part_at(batch, number);
+      if (id == no_tensor) continue;
+      const std::int64_t bytes = checked_multiply(placed.program.tensor(id).type.bytes(), placed.program.micro_batches);
+      largest[number] = std::max(largest[number], bytes);
     }
   }
   StagingPlan staging;
-  for (const StepInputs one :
-       {StepInputs::scalars, StepInputs::targets, StepInputs::weights, StepInputs::samples, StepInputs::inputs}) {
-    const auto part = static_cast<std::size_t>(one);
-    staging.offsets[part] = staging.bytes;
-    staging.bytes = checked_add(staging.bytes, aligned(largest[part]));
-  }
+  staging.offsets.resize(largest.size());
+  const auto place = [&](std::size_t number) {
+    staging.offsets[number] = staging.bytes;
+    staging.bytes = checked_add(staging.bytes, aligned(largest[number]));
+  };
+  place(scalars_source);
+  for (std::size_t number = 1 + inputs; number < largest.size(); ++number) place(number);
+  for (std::size_t number = 1; number <= inputs; ++number) place(number);
   return staging;
 }
 

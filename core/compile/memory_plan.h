@@ -7,14 +7,13 @@
 #include <vector>
 
 #include "core/compile/placed_program.h"
-#include "core/compile/step_inputs.h"
 
 namespace trainctl {
 
-// Where scalars and batch lie side by side on their way to a step, by StepInputs: the inputs, which may come from
-// memory of their own, behind the rest.
+// Where scalars and batch lie side by side on their way to a step, by the numbers of step_inputs.h: the inputs, which
+// may come from memory of their own, behind the rest.
 struct StagingPlan {
-  std::array<std::int64_t, step_inputs> offsets{};
+  std::vector<std::int64_t> offsets;
   std::int64_t bytes = 0;
 };
 

@@ -6,6 +6,7 @@
 
 #include "core/base/checked.h"
 #include "core/compile/liveness.h"
+#include "core/compile/step_inputs.h"
 #include "core/graph/ops/collectives.h"
 
 namespace trainctl {
@@ -114,9 +115,7 @@ class SlotPlanner {
 
   void arrive_inputs() {
     const BatchTensors& batch = placed_.program.batch;
-    for (TensorId id : {batch.inputs, batch.targets, batch.weights, batch.samples}) {
-      if (id != no_tensor) live_at(id, 0);
-    }
+    for (std::size_t number = 1; number < source_count(batch); ++number) live_at(part_at(batch, number), 0);
   }
 
   void touch(const Op& op, int moment) {
@@ -124,12 +123,11 @@ class SlotPlanner {
     for (TensorId id : op.outputs) live_at(id, moment);
   }
 
-  // The network's output is read by the host after an evaluation.
+  // The network's outputs are read by the host after an evaluation.
   void keep_predictions() {
     const Program& program = placed_.program;
-    if (program.step.predictions != no_tensor && program.step.learning_rate == no_tensor) {
-      live_at(program.step.predictions, timeline_.end());
-    }
+    if (program.step.learning_rate != no_tensor) return;
+    for (TensorId predictions : program.step.predictions) live_at(predictions, timeline_.end());
   }
 
   // What an asynchronous collective reads stays until the Wait for its output, unless it works in place on a copy.

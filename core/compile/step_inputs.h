@@ -1,21 +1,30 @@
-// What the host brings to a step, and where it lies.
+// What the host brings to a step: scalars and the parts of a batch, numbered.
 #pragma once
 
-#include <array>
 #include <cstddef>
+#include <vector>
 
 #include "core/program/program.h"
 
 namespace trainctl {
 
-enum class StepInputs { scalars, inputs, targets, weights, samples };
-inline constexpr int step_inputs = 5;
-using StepSources = std::array<const std::byte*, step_inputs>;
+// Number 0 are the scalars. The parts of a batch follow: inputs, targets, weights, sample numbers.
+inline constexpr std::size_t scalars_source = 0;
 
-// What a batch brings, in the order of StepInputs; no_tensor for the scalars, which are none of its, and for what the
-// program does not read.
-inline std::array<TensorId, step_inputs> batch_parts(const BatchTensors& batch) {
-  return {no_tensor, batch.inputs, batch.targets, batch.weights, batch.samples};
+// Where each of them lies, by number.
+using StepSources = std::vector<const std::byte*>;
+
+// The parts of BatchTensors (tensors), or of a Batch (views), and how many of these numbers there are with the scalars.
+template <class Parts>
+std::size_t source_count(const Parts& parts) {
+  return 1 + parts.inputs.size() + parts.targets.size() + 2;
+}
+template <class Parts>
+const auto& part_at(const Parts& parts, std::size_t number) {
+  const std::size_t inputs = parts.inputs.size(), targets = parts.targets.size();
+  if (number <= inputs) return parts.inputs[number - 1];
+  if (number <= inputs + targets) return parts.targets[number - 1 - inputs];
+  return number == inputs + targets + 1 ? parts.weights : parts.samples;
 }
 
 }  // namespace trainctl

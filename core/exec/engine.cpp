@@ -3,10 +3,10 @@
 #include "core/exec/engine.h"
 
 #include <algorithm>
-#include <array>
 #include <cstring>
 
 #include "core/base/format.h"
+#include "core/compile/step_inputs.h"
 #include "core/exec/engine_parts.h"
 #include "core/graph/ops/update.h"
 
@@ -18,6 +18,13 @@ constexpr float abandon_request = 1 << 20;
 
 // From so many on, inputs are not copied on the host first, which takes longer than the wait for the device's copy.
 constexpr std::int64_t direct_bytes = 256 << 10;
+
+// Of one step.
+std::int64_t bytes_of_inputs(const Program& program) {
+  std::int64_t bytes = 0;
+  for (TensorId id : program.batch.inputs) bytes += program.tensor(id).type.bytes() * program.micro_batches;
+  return bytes;
+}
 
 }  // namespace
 
@@ -70,33 +77,28 @@ void Engine::write_scalar(StepBuffers& buffers, int program, TensorId tensor, T 
 // inputs are copied there from where they lie, and the rest by way of the step's memory on the host.
 void Engine::stage_batch(StepBuffers& buffers, const Batch& batch) {
   const Program& program = programs_[static_cast<std::size_t>(buffers.program)].program;
-  const auto parts = batch_parts(program.batch);
-  const std::array<const View*, step_inputs> views{nullptr, &batch.inputs, &batch.targets, &batch.weights,
-                                                   &batch.samples};
-  constexpr auto inputs = static_cast<std::size_t>(StepInputs::inputs);
-  const auto staged = [&](std::size_t part) {
-    return (buffers.device != nullptr ? buffers.device : buffers.host.get()) + plan_.staging.offsets[part];
-  };
-  buffers.sources[0] = staged(0);
-  buffers.direct = false;
+  std::byte* const memory = buffers.device != nullptr ? buffers.device : buffers.host.get();
+  buffers.sources[scalars_source] = memory;
+  const std::size_t inputs = program.batch.inputs.size();
+  buffers.direct = copies_ != nullptr && batch.host_memory && bytes_of_inputs(program) >= direct_bytes;
   std::int64_t bytes = plan_.of(Region::scalars);  // that travel by way of the step's memory
-  for (std::size_t i = 1; i < parts.size(); ++i) {
-    if (parts[i] == no_tensor) continue;
-    const View* view = views[i];
-    const TensorType& type = program.tensor(parts[i]).type;
-    require(view->dtype == type.dtype && type.shape.count() * program.micro_batches <= view->count,
+  for (std::size_t number = 1; number < source_count(program.batch); ++number) {
+    const TensorId id = part_at(program.batch, number);
+    if (id == no_tensor) continue;
+    const View& view = part_at(batch, number);
+    const TensorType& type = program.tensor(id).type;
+    require(view.dtype == type.dtype && type.shape.count() * program.micro_batches <= view.count,
             "a batch does not fit its program");
     if (copies_ == nullptr) {
-      buffers.sources[i] = static_cast<const std::byte*>(view->data);
+      buffers.sources[number] = static_cast<const std::byte*>(view.data);
       continue;
     }
-    buffers.sources[i] = staged(i);
-    const std::int64_t size = type.bytes() * program.micro_batches, offset = plan_.staging.offsets[i];
-    buffers.direct = buffers.direct || (i == inputs && batch.host_memory && size >= direct_bytes);
-    if (i == inputs && buffers.direct) {
-      backend_.copy(buffers.device + offset, view->data, size, *copies_);
+    const std::int64_t size = type.bytes() * program.micro_batches, offset = plan_.staging.offsets[number];
+    buffers.sources[number] = memory + offset;
+    if (buffers.direct && number <= inputs) {
+      backend_.copy(buffers.device + offset, view.data, size, *copies_);
     } else {
-      std::memcpy(buffers.host.get() + offset, view->data, static_cast<std::size_t>(size));
+      std::memcpy(buffers.host.get() + offset, view.data, static_cast<std::size_t>(size));
       bytes = std::max(bytes, offset + size);
     }
   }
@@ -167,11 +169,12 @@ void Engine::read_result(const StepBuffers& buffers, StepResult& result) {
   const Program& program = programs_[static_cast<std::size_t>(buffers.program)].program;
   const StepTensors& step = program.step;
   result.count = read_sum(buffers, step.count);
-  result.loss_sum = read_sum(buffers, step.loss);
-  result.metric_sums.clear();
-  for (TensorId metric : step.metrics) {
-    const std::int64_t sums = program.tensor(metric).type.shape.count();
-    for (std::int64_t i = 0; i < sums; ++i) result.metric_sums.push_back(read_sum(buffers, metric, i));
+  result.sums.clear();
+  for (const auto* list : {&step.losses, &step.metrics}) {
+    for (TensorId id : *list) {
+      const std::int64_t sums = program.tensor(id).type.shape.count();
+      for (std::int64_t i = 0; i < sums; ++i) result.sums.push_back(read_sum(buffers, id, i));
+    }
   }
   result.gradient_norm = read_sum(buffers, step.gradient_norm);
   result.not_finite = read_sum(buffers, step.agree, agree_not_finite) != 0;

@@ -23,13 +23,12 @@ namespace trainctl {
 
 // What a step tells the host. Sums are over all ranks after a training step, over this rank after an evaluation step.
 struct StepResult {
-  double count = 0;  // sum of sample weights
-  double loss_sum = 0;
-  std::vector<double> metric_sums;  // as in the config, those of one metric behind those of the other
-  double gradient_norm = 0;         // training only
-  bool not_finite = false;          // a loss was NaN or Inf on some rank: the update was left out
-  bool stop = false;                // some rank was asked to stop
-  bool abandoned = false;           // and some rank had no data for this step: the update was left out
+  double count = 0;          // sum of sample weights
+  std::vector<double> sums;  // of the losses by output, then of the metrics: as Program::results take them
+  double gradient_norm = 0;  // training only
+  bool not_finite = false;   // a loss was NaN or Inf on some rank: the update was left out
+  bool stop = false;         // some rank was asked to stop
+  bool abandoned = false;    // and some rank had no data for this step: the update was left out
 };
 
 class Engine {

@@ -51,6 +51,7 @@ void Engine::make_step_buffers() {
     buffers->results = backend_.allocate_host(plan_.of(Region::scalars) + sums);
     buffers->staged = backend_.event();
     buffers->done = backend_.event();
+    buffers->sources.resize(plan_.staging.offsets.size());
     step_buffers_.push_back(std::move(buffers));
   }
 }
@@ -90,7 +91,8 @@ void Engine::bind(int program) {
 std::vector<CopyPart> Engine::results_of(int program, const StepBuffers& buffers) const {
   const PlacedProgram& placed = programs_[static_cast<std::size_t>(program)];
   const StepTensors& step = placed.program.step;
-  std::vector<TensorId> read{step.count, step.loss, step.gradient_norm, step.agree};
+  std::vector<TensorId> read{step.count, step.gradient_norm, step.agree};
+  read.insert(read.end(), step.losses.begin(), step.losses.end());
   read.insert(read.end(), step.metrics.begin(), step.metrics.end());
   std::vector<std::pair<std::int64_t, std::int64_t>> ranges;  // of the results: first byte, end
   const std::int64_t tail = plan_.sums;
@@ -130,14 +132,14 @@ void Engine::bind_batch(int program, const ScheduleItem& item, Bound& bound) {
   const PlacedProgram& placed = programs_[static_cast<std::size_t>(program)];
   const Program& described = placed.program;
   if (placed.segment(item.segment).phase != Phase::forward) return;
-  const auto parts = batch_parts(described.batch);
-  for (std::size_t i = 1; i < step_inputs; ++i) {
-    if (parts[i] == no_tensor) continue;
+  for (std::size_t number = 1; number < source_count(described.batch); ++number) {
+    const TensorId id = part_at(described.batch, number);
+    if (id == no_tensor) continue;
     StepUnit unit;
-    unit.source = static_cast<StepInputs>(i);
-    unit.bytes = described.tensor(parts[i]).type.bytes();
+    unit.source = number;
+    unit.bytes = described.tensor(id).type.bytes();
     unit.from = item.micro_batch * unit.bytes;
-    unit.to = address(program, parts[i]).at(slot(item.slot));
+    unit.to = address(program, id).at(slot(item.slot));
     bound.work->add(unit);
   }
 }

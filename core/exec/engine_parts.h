@@ -19,7 +19,7 @@ struct Engine::StepBuffers {
   Memory host;                  // as the plan's staging says; page-locked
   std::byte* device = nullptr;  // the same on the device; null where the host's memory is read
   Memory results;               // in the host's memory: the scalars, then the reduced tail of the gradient region
-  StepSources sources{};
+  StepSources sources;
   bool direct = false;            // the inputs come from the batch's own memory
   std::unique_ptr<Event> staged;  // the copy to the device is done
   std::unique_ptr<Event> done;

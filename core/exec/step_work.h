@@ -26,7 +26,7 @@ struct StepUnit {
   Slot slot;
   int segment = -1;  // of the kernel, and its op there
   int op = -1;
-  StepInputs source = StepInputs::scalars;
+  std::size_t source = scalars_source;
   std::int64_t from = 0;  // bytes behind the source
   std::byte* to = nullptr;
   std::int64_t bytes = 0;

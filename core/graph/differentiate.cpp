@@ -11,10 +11,12 @@ namespace {
 
 class Tape final : public Differentiator {
  public:
-  Tape(Graph& graph, TensorId output_gradient, bool accumulate)
+  Tape(Graph& graph, const std::vector<TensorId>& output_gradients, bool accumulate)
       : graph_(graph), accumulate_(accumulate), gradients_(graph.tensors.size(), no_tensor) {
     find_wanted();
-    if (output_gradient != no_tensor) gradients_[index(graph.output)] = output_gradient;
+    for (std::size_t i = 0; i < output_gradients.size(); ++i) {
+      gradients_[index(graph.outputs[i])] = output_gradients[i];
+    }
   }
 
   Backward run() {
@@ -135,8 +137,8 @@ class Tape final : public Differentiator {
 
 }  // namespace
 
-Backward differentiate(Graph& graph, TensorId output_gradient, bool accumulate) {
-  return Tape(graph, output_gradient, accumulate).run();
+Backward differentiate(Graph& graph, const std::vector<TensorId>& output_gradients, bool accumulate) {
+  return Tape(graph, output_gradients, accumulate).run();
 }
 
 }  // namespace trainctl

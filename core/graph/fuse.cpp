@@ -15,12 +15,12 @@ namespace {
 // A list of ops with who writes and who reads each tensor, from which ops can be taken out.
 class OpList {
  public:
-  explicit OpList(std::vector<Op> ops, TensorId also_read = no_tensor) : ops_(std::move(ops)) {
+  explicit OpList(std::vector<Op> ops, const std::vector<TensorId>& also_read = {}) : ops_(std::move(ops)) {
     for (std::size_t i = 0; i < ops_.size(); ++i) {
       for (TensorId input : ops_[i].inputs) ++reads_[input];
       for (TensorId output : ops_[i].outputs) writer_[output] = i;
     }
-    ++reads_[also_read];
+    for (TensorId id : also_read) ++reads_[id];
   }
 
   std::size_t size() const { return ops_.size(); }
@@ -201,7 +201,7 @@ void fuse_gradient_sum(OpList& ops, Op& op) {
 }  // namespace
 
 Graph fuse(Graph graph, bool into_products) {
-  OpList ops(std::move(graph.ops), graph.output);
+  OpList ops(std::move(graph.ops), graph.outputs);
   for (std::size_t i = 0; i < ops.size(); ++i) fuse_add(ops, ops[i]);
   for (std::size_t i = 0; i < ops.size(); ++i) fuse_activation(ops, ops[i], into_products);
   for (std::size_t i = 0; i < ops.size(); ++i) fuse_pooling(ops, ops[i]);

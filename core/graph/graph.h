@@ -38,18 +38,18 @@ struct GraphStatistic {
 };
 
 struct Graph {
-  std::int64_t batch = 0;  // samples: dimension 0 of input and output
+  std::int64_t batch = 0;  // samples: dimension 0 of inputs and outputs
   bool training = false;
   DType compute = DType::float32;
   std::vector<Tensor> tensors;
   std::vector<Op> ops;  // forward, in execution order
   std::vector<GraphParameter> parameters;
   std::vector<GraphStatistic> statistics;
-  TensorId input = no_tensor;    // [batch, ...], role input; float32, uint8 that a Normalize follows, or int32
-  TensorId samples = no_tensor;  // int64 [batch], role input; only where dropout needs it
-  TensorId step = no_tensor;     // int64 scalar; likewise
-  TensorId output = no_tensor;   // what the loss takes
-  std::int64_t bytes = 0;        // of all tensors together
+  std::vector<TensorId> inputs;   // [batch, ...], role input; float32, uint8 that a Normalize follows, or int32
+  TensorId samples = no_tensor;   // int64 [batch], role input; only where dropout needs it
+  TensorId step = no_tensor;      // int64 scalar; likewise
+  std::vector<TensorId> outputs;  // what the losses take
+  std::int64_t bytes = 0;         // of all tensors together
 
   // So many that sums and multiples of what a graph holds never overflow; no machine has a thousandth of it.
   static constexpr std::int64_t most_bytes = std::int64_t{1} << 56;
@@ -75,12 +75,12 @@ struct Backward {
       parameter_gradients;  // parameter -> gradient (role gradient, float32, like the parameter)
 };
 
-// Reverse-mode differentiation. `output_gradient` is the gradient of the sum of losses by graph.output, an activation
-// that exists already; no_tensor in a stage that only sends to another rank, whose gradient comes from there. New
+// Reverse-mode differentiation. `output_gradients` are the gradients of the sum of losses by graph.outputs, activations
+// that exist already; empty in a stage that only sends to another rank, whose gradient comes from there. New
 // tensors are appended to the graph. Gradients of tensors with several consumers are summed by Add. What no trainable
 // parameter needs is not computed (the gradient by the input; everything before the first trainable layer). Ops that
 // produce parameter gradients add to what is there where `accumulate`.
-Backward differentiate(Graph& graph, TensorId output_gradient, bool accumulate);
+Backward differentiate(Graph& graph, const std::vector<TensorId>& output_gradients, bool accumulate);
 
 // What an op's differentiate() sees: gradients of its outputs, and a place to put those of its inputs.
 class Differentiator {

@@ -23,9 +23,9 @@ Keys<ResidualOptions> ResidualOptions::keys() {
 }
 
 Feature ResidualOptions::expand(Layer& layer, const std::vector<Feature>& inputs) const {
-  const Feature branch = layer.expand(layers, inputs[0], layer.path(), false, "shortcut");
+  const Feature branch = layer.expand(layers, inputs[0], layer.path(), no_output, {"shortcut"});
   const auto* around = std::get_if<LayerList>(&shortcut);
-  const Feature direct = around ? layer.expand(*around, inputs[0], layer.path() + "/shortcut", false) : inputs[0];
+  const Feature direct = around ? layer.expand(*around, inputs[0], layer.path() + "/shortcut") : inputs[0];
   if (!branch.known() || !direct.known()) return {};
   const Shape left = layer.shape(branch), right = layer.shape(direct);
   if (left != right) {
@@ -47,8 +47,8 @@ Keys<RepeatOptions> RepeatOptions::keys() {
 Feature RepeatOptions::expand(Layer& layer, const std::vector<Feature>& inputs) const {
   Feature x = inputs[0];
   for (std::int64_t i = 0; i < times && x.known(); ++i) {
-    const bool is_last = layer.last() && i + 1 == times;
-    x = layer.expand(layers, x, format("{}/{}", layer.path(), i), is_last);
+    const int output = i + 1 == times ? layer.model_output() : no_output;
+    x = layer.expand(layers, x, format("{}/{}", layer.path(), i), output);
   }
   return x;
 }

@@ -8,11 +8,10 @@
 #include "core/base/format.h"
 #include "core/graph/ops/normalize.h"
 #include "core/graph/ops/shaping.h"
+#include "core/layers/names.h"
 
 namespace trainctl {
 namespace {
-
-std::string below(const std::string& path, const std::string& name) { return path.empty() ? name : path + "/" + name; }
 
 // The paths in which a name is looked up: the layer's own list, then those around it.
 std::vector<std::string> scopes_of(std::string path) {
@@ -25,11 +24,6 @@ std::vector<std::string> scopes_of(std::string path) {
   return scopes;
 }
 
-bool is_name(const std::string& name) {
-  return !name.empty() && name.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-.") ==
-                              std::string::npos;
-}
-
 const LayerOptions& options_of(const Choice& choice) { return choice.as<LayerOptions>(); }
 
 // Of a network, those that `repeat` stands for counted each time.
@@ -39,35 +33,72 @@ constexpr std::int64_t most_bytes = Graph::most_bytes / 16;
 
 }  // namespace
 
-Expansion::Expansion(const BuildOptions& build_options, Reader& build_reader)
-    : options(build_options), reader(build_reader) {
+Expansion::Expansion(const ModelOptions& model_options, const BuildOptions& build_options, Reader& build_reader)
+    : model(model_options), options(build_options), reader(build_reader) {
   graph.batch = options.batch;
   graph.training = options.training;
   graph.compute = options.compute;
-  Tensor input;
-  input.name = "input";
-  input.type = {options.sample.with_front(options.batch), options.format.dtype};
-  input.role = Role::input;
-  TensorId x = graph.input = graph.add_tensor(std::move(input));
-  if (!options.format.scale.empty()) {
-    x = graph.add_op(std::make_shared<Normalize>(options.compute, options.format), {x}, "input", {}, {"normalized"})[0];
-  } else if (options.compute != DType::float32 && options.format.dtype != DType::int32) {
-    x = graph.add_op(std::make_shared<Cast>(options.compute), {x}, "input", {}, {"cast"})[0];
-  }
-  features_["input"] = {x, "input", {}};
+  for (const ModelInput& input : options.inputs) add_input(input);
 }
 
-Feature Expansion::expand(const std::vector<Choice>& layers, const Feature& input, const std::string& path, bool last,
-                          const std::string& taken) {
-  const std::vector<std::string> names = choose_names(layers, path, taken);
+void Expansion::add_input(const ModelInput& from) {
+  const std::string name = from.name.empty() ? "input" : from.name;
+  Tensor input;
+  input.name = name;
+  input.type = {from.sample.with_front(options.batch), from.format.dtype};
+  input.role = Role::input;
+  TensorId x = graph.add_tensor(std::move(input));
+  graph.inputs.push_back(x);
+  if (!from.format.scale.empty()) {
+    x = graph.add_op(std::make_shared<Normalize>(options.compute, from.format), {x}, name, {}, {"normalized"})[0];
+  } else if (options.compute != DType::float32 && from.format.dtype != DType::int32) {
+    x = graph.add_op(std::make_shared<Cast>(options.compute), {x}, name, {}, {"cast"})[0];
+  }
+  features_[name] = {x, name, {}};
+}
+
+void Expansion::run() {
+  std::vector<std::string> inputs;
+  for (const auto& [name, feature] : features_) inputs.push_back(name);
+  const Feature first = inputs.size() == 1 ? features_.begin()->second : Feature{};
+  const Feature last = expand(model.layers, first, "", model.outputs.empty() ? 0 : no_output, inputs);
+  if (model.outputs.empty()) graph.outputs = {last.tensor};
+  for (const Reference& output : model.outputs) graph.outputs.push_back(features_[output.name].tensor);
+  if (reader.ok()) check_logits();
+}
+
+int Expansion::output_of(const std::string& path, int otherwise) const {
+  for (std::size_t i = 0; i < model.outputs.size(); ++i) {
+    if (model.outputs[i].name == path) return static_cast<int>(i);
+  }
+  return otherwise;
+}
+
+void Expansion::check_logits() {
+  for (std::size_t i = 0; i < model.outputs.size() && i < options.logits.size(); ++i) {
+    if (!options.logits[i]) continue;
+    const std::string& name = model.outputs[i].name;
+    if (!taken_.contains(features_.at(name).layer)) continue;
+    reader.error(model.outputs[i].place,
+                 format("the loss takes over the activation that ends '{}', and another layer takes its output: end it "
+                        "without an activation, and let the other layer take an activation layer behind it",
+                        name));
+  }
+}
+
+Feature Expansion::expand(const std::vector<Choice>& layers, const Feature& input, const std::string& path, int output,
+                          const std::vector<std::string>& taken) {
+  const std::vector<std::string> names = layer_names(layers, path, taken, reader);
   Feature previous = input;
   for (std::size_t i = 0; i < layers.size(); ++i) {
-    const bool is_last = last && i + 1 == layers.size();
-    Layer layer(*this, layers[i].name, below(path, names[i]), layers[i].place, is_last);
+    const std::string own_path = below(path, names[i]);
+    const int own_output = output_of(own_path, i + 1 == layers.size() ? output : no_output);
+    Layer layer(*this, layers[i].name, own_path, layers[i].place, own_output);
     std::vector<Feature> inputs{previous};
     const LayerOptions& layer_options = options_of(layers[i]);
     previous = {};
     if (resolve(layer_options.references(), layer, path, inputs)) {
+      for (const Feature& taken_input : inputs) taken_.insert(taken_input.layer);
       previous = expand_layer(layer_options, layer, inputs);
       if (previous.known()) finish(layer, previous);
     }
@@ -93,35 +124,6 @@ Feature Expansion::expand_layer(const LayerOptions& layer_options, Layer& layer,
   }
   if (std::exchange(too_large_, true)) return {};
   return layer.error("its tensors are larger than any memory", inputs[0]);
-}
-
-std::vector<std::string> Expansion::choose_names(const std::vector<Choice>& layers, const std::string& path,
-                                                 const std::string& taken) {
-  std::map<std::string, Place> stated;
-  for (const Choice& choice : layers) {
-    const auto& name = options_of(choice).name.stated;
-    if (!name) continue;
-    const std::string what = format("{} '{}'", choice.name, below(path, *name));
-    if (!is_name(*name)) {
-      reader.error(choice.place, what + ": a name consists of letters, digits, '_', '-' and '.'");
-    } else if (*name == taken) {
-      reader.error(choice.place, what + ": this name is taken");
-    } else if (const auto [other, is_new] = stated.emplace(*name, choice.place); !is_new) {
-      reader.error(choice.place, what + ": this name is taken", other->second, "by the layer");
-    }
-  }
-  std::vector<std::string> names;
-  std::map<std::string, int> numbers;
-  for (const Choice& choice : layers) {
-    std::string name = options_of(choice).name.stated.value_or("");
-    while (name.empty()) {
-      const int number = numbers[choice.name]++;
-      std::string next = number == 0 ? choice.name : format("{}_{}", choice.name, number);
-      if (next != taken && !stated.contains(next)) name = std::move(next);
-    }
-    names.push_back(std::move(name));
-  }
-  return names;
 }
 
 // Replaces the inputs by what the references name. False when one is wrong, or an input is unknown.
@@ -173,8 +175,13 @@ void Expansion::finish(Layer& layer, const Feature& output) {
 }
 
 void Expansion::check_all_used() {
-  std::set<TensorId> used{graph.output};
+  std::set<TensorId> used(graph.outputs.begin(), graph.outputs.end());
   for (const Op& op : graph.ops) used.insert(op.inputs.begin(), op.inputs.end());
+  for (const Reference& input : model.inputs) {
+    if (!used.contains(features_.at(input.name).tensor)) {
+      reader.error(input.place, format("no layer takes the input '{}'", input.name));
+    }
+  }
   for (const LayerLine& line : lines) {
     const Feature& feature = features_.at(line.name);
     if (used.contains(feature.tensor)) continue;

@@ -8,8 +8,8 @@
 
 namespace trainctl {
 
-Layer::Layer(Expansion& expansion, std::string kind, std::string path, Place place, bool last)
-    : expansion_(expansion), kind_(std::move(kind)), path_(std::move(path)), place_(std::move(place)), last_(last) {
+Layer::Layer(Expansion& expansion, std::string kind, std::string path, Place place, int output)
+    : expansion_(expansion), kind_(std::move(kind)), path_(std::move(path)), place_(std::move(place)), output_(output) {
   line_.name = path_;
   line_.kind = kind_;
   line_.place = place_;
@@ -80,7 +80,10 @@ std::vector<TensorId> Layer::op(std::shared_ptr<const OpDef> def, std::vector<Te
 }
 
 TensorId Layer::activate(TensorId x, const Choice& activation) {
-  if (last_ && expansion_.options.logits && final_activation_of(activation) != FinalActivation::none) return x;
+  const std::vector<bool>& logits = expansion_.options.logits;
+  const bool folds = output_ != no_output && static_cast<std::size_t>(output_) < logits.size() &&
+                     logits[static_cast<std::size_t>(output_)];
+  if (folds && final_activation_of(activation) != FinalActivation::none) return x;
   if (activation.name == "softmax") return op(std::make_shared<Softmax>(), {x})[0];
   const ActivationFunction function = activation_function(activation);
   if (function.kind == ActivationKind::none) return x;
@@ -104,9 +107,9 @@ std::vector<TensorId> Layer::dropout_inputs() {
   return {graph.samples, graph.step};
 }
 
-Feature Layer::expand(const std::vector<Choice>& layers, const Feature& input, const std::string& path, bool last,
-                      const std::string& taken) {
-  return expansion_.expand(layers, input, path, last, taken);
+Feature Layer::expand(const std::vector<Choice>& layers, const Feature& input, const std::string& path, int output,
+                      const std::vector<std::string>& taken) {
+  return expansion_.expand(layers, input, path, output, taken);
 }
 
 }  // namespace trainctl

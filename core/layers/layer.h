@@ -28,6 +28,9 @@ struct Feature {
 
 class Layer;
 
+// Of layers that give none of the model's outputs.
+inline constexpr int no_output = -1;
+
 // Base of all layers' options.
 struct LayerOptions : Options {
   Auto<std::string> name;
@@ -70,11 +73,11 @@ class Expansion;  // of the whole model (core/layers/expansion.h)
 // A place in the model where a layer expands: its path, and the graph that grows.
 class Layer {
  public:
-  // `last`: whether its output is the model's.
-  Layer(Expansion& expansion, std::string kind, std::string path, Place place, bool last);
+  // `output`: which of the model's it gives, or no_output.
+  Layer(Expansion& expansion, std::string kind, std::string path, Place place, int output);
 
   const std::string& path() const { return path_; }
-  bool last() const { return last_; }
+  int model_output() const { return output_; }
   bool training() const;
   std::uint64_t seed() const;
   // One sample's shape, and the batch's of a sample's.
@@ -100,9 +103,9 @@ class Layer {
   std::vector<TensorId> dropout_inputs();
   // The feature that the layer gives.
   Feature output(TensorId tensor) const { return {tensor, path_, place_}; }
-  // Expands layers below `path` (this layer's, or one beneath), where `taken` is no name for them.
-  Feature expand(const std::vector<Choice>& layers, const Feature& input, const std::string& path, bool last,
-                 const std::string& taken = {});
+  // Expands layers below `path` (this layer's, or one beneath), which may not have the names `taken`.
+  Feature expand(const std::vector<Choice>& layers, const Feature& input, const std::string& path,
+                 int output = no_output, const std::vector<std::string>& taken = {});
 
  private:
   friend class Expansion;
@@ -111,7 +114,7 @@ class Layer {
   std::string kind_;
   std::string path_;
   Place place_;
-  bool last_;
+  int output_;
   std::vector<TensorId> tensors_;     // that its ops produced
   std::map<std::string, int> kinds_;  // of its ops, counted
   LayerLine line_;                    // sums of its ops and parameters

@@ -8,8 +8,72 @@
 #include "core/layers/activations.h"
 #include "core/layers/expansion.h"
 #include "core/layers/model_options.h"
+#include "core/layers/names.h"
 
 namespace trainctl {
+
+namespace {
+
+std::vector<std::string> names_of(const std::vector<Reference>& references) {
+  if (references.empty()) return {""};
+  std::vector<std::string> names;
+  for (const Reference& reference : references) names.push_back(reference.name);
+  return names;
+}
+
+// The names that inputs have among the layers.
+std::vector<std::string> feature_names(const ModelOptions& model) {
+  return model.inputs.empty() ? std::vector<std::string>{"input"} : names_of(model.inputs);
+}
+
+void check_list(const std::vector<Reference>& references, const char* what, Reader& reader) {
+  if (references.size() > most_outputs) {
+    reader.error(references[0].place,
+                 format("there are {} {}s, and {} at most", references.size(), what, most_outputs));
+  }
+  for (std::size_t i = 0; i < references.size(); ++i) {
+    if (!is_name(references[i].name)) {
+      reader.error(references[i].place,
+                   format("{} '{}': a name consists of letters, digits, '_', '-' and '.'", what, references[i].name));
+    }
+    const auto same = [&](const Reference& other) { return other.name == references[i].name; };
+    const auto end = references.begin() + static_cast<std::ptrdiff_t>(i);
+    if (std::find_if(references.begin(), end, same) == end) continue;
+    reader.error(references[i].place, format("{} '{}' is given twice", what, references[i].name));
+  }
+}
+
+// The number of the layer that an output names; nothing where there is none.
+std::optional<std::size_t> layer_of(const ModelOptions& model, std::size_t output) {
+  if (model.layers.empty()) return std::nullopt;
+  if (model.outputs.empty()) return model.layers.size() - 1;
+  Reader ignored;
+  const std::vector<std::string> names = layer_names(model.layers, "", feature_names(model), ignored);
+  const auto found = std::find(names.begin(), names.end(), model.outputs[output].name);
+  if (found == names.end()) return std::nullopt;
+  return static_cast<std::size_t>(found - names.begin());
+}
+
+void check_model(const ModelOptions& model, const Node&, Reader& reader) {
+  check_list(model.inputs, "input", reader);
+  check_list(model.outputs, "output", reader);
+  const bool read = std::all_of(model.layers.begin(), model.layers.end(), [](const Choice& layer) { return !!layer; });
+  if (!read || model.layers.empty()) return;
+  Reader ignored;
+  const std::vector<std::string> names = layer_names(model.layers, "", feature_names(model), ignored);
+  for (std::size_t i = 0; i < model.outputs.size(); ++i) {
+    const Reference& output = model.outputs[i];
+    if (layer_of(model, i)) continue;
+    reader.error(output.place,
+                 format("there is no layer '{}' for this output{}", output.name, suggestion(output.name, names)));
+  }
+  if (model.inputs.size() > 1 && model.layers[0].as<LayerOptions>().references().empty()) {
+    reader.error(model.layers[0].place, format("the model has several inputs: state which one {} takes, from: {}",
+                                               model.layers[0].name, join_or(input_names(model))));
+  }
+}
+
+}  // namespace
 
 Keys<ModelOptions> ModelOptions::keys() {
   return Keys<ModelOptions>("model", "The network: a preset, or a list of layers.")
@@ -18,23 +82,35 @@ Keys<ModelOptions> ModelOptions::keys() {
       .key("layers", &ModelOptions::layers,
            "The layers in order; each takes the output of the one before. At most 5000, "
            "those of a repeat counted each time.")
+      .key("inputs", &ModelOptions::inputs,
+           "Names of the inputs, where there are several; layers take them by `from`. Absent: one, which the first "
+           "layer takes.")
+      .key("outputs", &ModelOptions::outputs,
+           "The layers that are outputs, where there are several; each has a loss of its own (`train.loss`). At most "
+           "16. Absent: the last layer.")
       .exclusive({"preset", "layers"})
-      .one_of({"layers", "preset"}, "the network");
+      .one_of({"layers", "preset"}, "the network")
+      .check(check_model);
 }
+
+std::vector<std::string> input_names(const ModelOptions& model) { return names_of(model.inputs); }
+std::vector<std::string> output_names(const ModelOptions& model) { return names_of(model.outputs); }
 
 BuiltModel build_model(const ModelOptions& model, const BuildOptions& options, Reader& reader) {
   require(!model.layers.empty(), "a model was built before its preset was replaced by layers");
   std::optional<Expansion> expansion;
   try {
-    expansion.emplace(options, reader);
+    expansion.emplace(model, options, reader);
   } catch (const OverflowError&) {
-    reader.error(model.layers[0].place, format("a batch of {} samples of {} is larger than any memory", options.batch,
-                                               to_string(options.sample)));
+    std::string samples;
+    for (const ModelInput& input : options.inputs)
+      samples += (samples.empty() ? "" : " and ") + to_string(input.sample);
+    reader.error(model.layers[0].place,
+                 format("a batch of {} samples of {} is larger than any memory", options.batch, samples));
     return {};
   }
   const std::size_t before = reader.count();
-  const Feature output = expansion->expand(model.layers, expansion->input(), "", true, "input");
-  expansion->graph.output = output.tensor;
+  expansion->run();
   if (reader.count() == before) expansion->check_all_used();
   if (reader.count() == before && expansion->graph.parameters.empty()) {
     reader.error(model.layers[0].place, "the network has no parameters: there is nothing to train");
@@ -42,18 +118,23 @@ BuiltModel build_model(const ModelOptions& model, const BuildOptions& options, R
   return {std::move(expansion->graph), std::move(expansion->lines)};
 }
 
-std::int64_t token_count(const ModelOptions& model) {
+std::int64_t token_count(const ModelOptions& model, const std::string& input) {
   std::int64_t least = 0;
-  for (const Choice& layer : model.layers) {
-    const std::int64_t tokens = layer ? layer.as<LayerOptions>().tokens() : 0;
-    if (tokens > 0) least = least == 0 ? tokens : std::min(least, tokens);
+  for (std::size_t i = 0; i < model.layers.size(); ++i) {
+    if (!model.layers[i]) continue;
+    const auto& layer = model.layers[i].as<LayerOptions>();
+    const std::int64_t tokens = layer.tokens();
+    const std::vector<Reference> from = layer.references();
+    const bool takes = model.inputs.size() <= 1 || (!from.empty() && from[0].name == input);
+    if (tokens > 0 && takes) least = least == 0 ? tokens : std::min(least, tokens);
   }
   return least;
 }
 
-FinalActivation final_activation(const ModelOptions& model) {
-  if (model.layers.empty()) return FinalActivation::none;
-  const Choice* activation = model.layers.back().as<LayerOptions>().final_activation();
+FinalActivation final_activation(const ModelOptions& model, std::size_t output) {
+  const std::optional<std::size_t> layer = layer_of(model, output);
+  if (!layer) return FinalActivation::none;
+  const Choice* activation = model.layers[*layer].as<LayerOptions>().final_activation();
   return activation ? final_activation_of(*activation) : FinalActivation::none;
 }
 

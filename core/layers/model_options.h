@@ -1,4 +1,4 @@
-// The `model` section: layers, or a preset that stands for layers.
+// The `model` section: layers, or a preset that stands for layers, with the names of inputs and outputs.
 #pragma once
 
 #include "core/layers/model.h"
@@ -12,6 +12,8 @@ struct ModelOptions {
   Reference preset;
   Node with;
   LayerList layers;
+  std::vector<Reference> inputs;   // names; empty: one input, which the first layer takes
+  std::vector<Reference> outputs;  // layers; empty: the last one is the only output
 
   static Keys<ModelOptions> keys();
 };

@@ -1,29 +1,44 @@
 // Exact values over an epoch.
 #include "core/metrics/means.h"
 
+#include <algorithm>
+
 #include "core/base/error.h"
 
 namespace trainctl {
 
-std::vector<MetricResult> metric_results(const std::vector<ResolvedMetric>& metrics, std::int64_t rows_each) {
-  const auto rows = static_cast<double>(rows_each);
-  std::vector<MetricResult> results{
-      {"loss", 1, [rows](std::span<const double> sums, double count) { return sums[0] / (count * rows); }}};
-  for (const ResolvedMetric& metric : metrics) {
-    results.push_back(
-        {metric.name, sums_of(metric.rule), [rows, rule = metric.rule](std::span<const double> sums, double count) {
-           return value_of(rule, sums, count * rows);
-         }});
+std::vector<MetricResult> metric_results(const std::vector<ResolvedOutput>& outputs) {
+  std::vector<MetricResult> results;
+  std::vector<double> scales;  // of each output's sum of losses, by its weight and rows
+  for (const ResolvedOutput& output : outputs) scales.push_back(output.weight / static_cast<double>(output.rows_each));
+  results.push_back({"loss", 0, outputs.size(), [scales](std::span<const double> sums, double count) {
+                       double loss = 0;
+                       for (std::size_t i = 0; i < scales.size(); ++i) loss += scales[i] * sums[i];
+                       return loss / count;
+                     }});
+  for (std::size_t i = 0; i < outputs.size() && outputs.size() > 1; ++i) {
+    const auto rows = static_cast<double>(outputs[i].rows_each);
+    const auto mean = [rows](std::span<const double> sums, double count) { return sums[0] / (count * rows); };
+    results.push_back({outputs[i].prefixed("loss"), i, 1, mean, true});
+  }
+  std::size_t first = outputs.size();
+  for (const ResolvedOutput& output : outputs) {
+    const auto rows = static_cast<double>(output.rows_each);
+    for (const ResolvedMetric& metric : output.metrics) {
+      const auto sums = static_cast<std::size_t>(sums_of(metric.rule));
+      results.push_back({output.prefixed(metric.name), first, sums,
+                         [rows, rule = metric.rule](std::span<const double> own, double count) {
+                           return value_of(rule, own, count * rows);
+                         }});
+      first += sums;
+    }
   }
   return results;
 }
 
 MetricMeans::MetricMeans(std::vector<MetricResult> results) : results_(std::move(results)) {
   std::size_t count = 0;
-  for (const MetricResult& result : results_) {
-    first_.push_back(count);
-    count += static_cast<std::size_t>(result.sums);
-  }
+  for (const MetricResult& result : results_) count = std::max(count, result.first + result.sums);
   sums_.resize(count);
 }
 
@@ -33,14 +48,14 @@ void MetricMeans::add(std::span<const double> sums, double count) {
   count_ += count;
 }
 
-std::span<const double> MetricMeans::sums(std::size_t result) const {
-  return std::span(sums_).subspan(first_[result], static_cast<std::size_t>(results_[result].sums));
+std::span<const double> MetricMeans::sums(const MetricResult& result) const {
+  return std::span(sums_).subspan(result.first, result.sums);
 }
 
 std::map<std::string, double> MetricMeans::values() const {
   std::map<std::string, double> values;
   if (count_ == 0) return values;
-  for (std::size_t i = 0; i < results_.size(); ++i) values[results_[i].name] = results_[i].value(sums(i), count_);
+  for (const MetricResult& result : results_) values[result.name] = result.of(sums_, count_);
   return values;
 }
 

@@ -42,7 +42,7 @@ std::vector<ResolvedMetric> resolve_metrics(const std::vector<Choice>& choices, 
                               output.back()};
   std::vector<ResolvedMetric> metrics;
   for (const Choice& choice : choices) {
-    ResolvedMetric metric{choice.name, choice.as<MetricOptions>().rule(), false};
+    ResolvedMetric metric{choice.name, choice.as<MetricOptions>().rule(), false, choice.place};
     std::visit(
         [&](auto& rule) {
           const std::string problem = rule.adapt(setting);

@@ -21,6 +21,7 @@ struct ResolvedMetric {
   std::string name;             // as in the config: "accuracy"
   MetricRule rule;              // adapted to the loss
   bool of_predictions = false;  // takes the network's output for people, not the loss's logits
+  Place place;
 };
 
 // Reports metrics that have no meaning with the loss, and repeated ones. `output` is [n, K].

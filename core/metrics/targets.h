@@ -17,15 +17,6 @@ struct EnumNames<LabelMode> {
       {LabelMode::integer, "int"}, {LabelMode::categorical, "categorical"}, {LabelMode::binary, "binary"}};
 };
 
-// What is known of a data set's targets.
-struct TargetFacts {
-  std::int64_t classes = 0;  // 0: targets are values, or nothing is known
-  // Of one sample's target: [P...] of class numbers for positions P, of which there may be none, or of values; a count
-  // of 0: not known.
-  Shape shape;
-  LabelMode label_mode = LabelMode::integer;
-};
-
 // The form in which targets of a data set reach a loss behind an output [n, P..., K] of samples with positions P.
 // Reports what does not fit, with the remedy, at the loss's place.
 TargetForm match_targets(const ResolvedLoss& loss, const Shape& output, const TargetFacts& targets, Reader& reader);

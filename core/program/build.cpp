@@ -35,9 +35,12 @@ class Builder {
 
  private:
   void add_tensors();
-  void add_predictions();
+  void add_output(std::size_t output);
+  void add_host_values();
+  void add_predictions(std::size_t output);
   Op accumulate_statistics(bool accumulate) const;
   std::vector<Op> sums(bool accumulate) const;
+  void append_sums(std::size_t output, bool accumulate, std::vector<Op>& ops) const;
   std::vector<TensorId> reduced() const;
   void leave_batch();
   Program take();
@@ -51,42 +54,41 @@ class Builder {
   }
 
   const ProgramSpec& spec_;
-  ResolvedLoss loss_;
-  std::vector<ResolvedMetric> metrics_;
+  std::vector<ResolvedOutput> outputs_;
   Graph graph_;
   Program program_;
-  std::vector<TensorId> statistic_sums_;    // for each of graph_.statistics; no_tensor where it stands still
-  std::int64_t rows_each_ = 1;              // rows of the output that have a weight in common
-  std::vector<Op> prediction_ops_;          // from graph_.output to step.predictions
-  TensorId loss_gradient_ = no_tensor;      // what the backward pass starts from
-  TensorId unscaled_gradient_ = no_tensor;  // what the loss gives, where that is scaled
+  std::vector<TensorId> statistic_sums_;        // for each of graph_.statistics; no_tensor where it stands still
+  std::vector<Op> prediction_ops_;              // from graph_.outputs to step.predictions
+  std::vector<TensorId> loss_gradients_;        // by output: what the backward pass starts from
+  std::vector<TensorId> unscaled_gradients_;    // by output: what the loss gives, where that is scaled
+  std::vector<std::vector<TensorId>> metrics_;  // by output: its part of step.metrics
 };
 
 Builder::Builder(const ProgramSpec& spec, Network network)
     : spec_(spec),
-      loss_(std::move(network.loss)),
-      metrics_(std::move(network.metrics)),
-      graph_(std::move(network.graph)) {
+      outputs_(std::move(network.outputs)),
+      graph_(std::move(network.graph)),
+      loss_gradients_(outputs_.size(), no_tensor),
+      unscaled_gradients_(outputs_.size(), no_tensor),
+      metrics_(outputs_.size()) {
   program_.layers = std::move(network.layers);
   program_.micro_batch_samples = graph_.batch;
-  program_.target_form = network.target_form;
   program_.chance_loss = network.chance_loss;
   add_tensors();
 }
 
-// Everything that loss, sums and host need beside the model's own tensors.
+// Everything that losses, sums and host need beside the model's own tensors.
 void Builder::add_tensors() {
   BatchTensors& batch = program_.batch;
-  batch.inputs = graph_.input;
+  batch.inputs = graph_.inputs;
   batch.samples = graph_.samples;
-  if (!spec_.loss) return add_predictions();
-  const TensorType output = graph_.tensor(graph_.output).type;
-  const TensorType targets = target_type(program_.target_form, output.shape);
-  batch.targets = add("targets", targets.shape, targets.dtype, Role::input);
-  batch.weights = add("weights", spec_.weight.with_front(output.shape[0]), DType::float32, Role::input);
-  rows_each_ = rows_per_weight(output.shape, graph_.tensor(batch.weights).type.shape);
-  program_.results = metric_results(metrics_, rows_each_);
-
+  program_.step.predictions.assign(outputs_.size(), no_tensor);
+  if (spec_.predicts()) {
+    for (std::size_t i = 0; i < outputs_.size(); ++i) add_predictions(i);
+    return;
+  }
+  program_.results = metric_results(outputs_);
+  batch.weights = add("weights", spec_.weight.with_front(graph_.batch), DType::float32, Role::input);
   for (const GraphStatistic& statistic : graph_.statistics) {
     const Tensor moving = graph_.tensor(statistic.moving);
     statistic_sums_.push_back(statistic.batch_value == no_tensor
@@ -94,44 +96,69 @@ void Builder::add_tensors() {
                                   : add(moving.name + "/sum", moving.type.shape, DType::float32, Role::reduced));
   }
   StepTensors& step = program_.step;
-  step.loss = add("loss", {}, DType::float32, Role::reduced);
-  for (const auto& metric : metrics_) {
-    const int sums = sums_of(metric.rule);
-    step.metrics.push_back(add(metric.name, sums == 1 ? Shape{} : Shape{sums}, DType::float32, Role::reduced));
+  for (const ResolvedOutput& output : outputs_) {
+    step.losses.push_back(add(output.prefixed("loss"), {}, DType::float32, Role::reduced));
   }
   step.count = add("count", {}, DType::float32, Role::reduced);
   step.step = graph_.step;
-  if (graph_.training) {
-    if (step.step == no_tensor) step.step = add("step", {}, DType::int64, Role::scalar);
-    step.learning_rate = add("learning_rate", {}, DType::float32, Role::scalar);
-    step.stop_request = add("stop_request", {}, DType::float32, Role::scalar);
-    step.gradient_norm = add("gradient_norm", {}, DType::float32, Role::scalar);
-    loss_gradient_ = add(graph_.tensor(graph_.output).name + "/gradient", output.shape, output.dtype, Role::activation);
-    if (spec_.compute == DType::float16) {
-      step.loss_scale = add("loss_scale", {}, DType::float32, Role::scalar);
-      unscaled_gradient_ = loss_gradient_;
-      loss_gradient_ = add("loss/gradient/scaled", output.shape, output.dtype, Role::activation);
-    }
-  }
-  const bool wanted = std::any_of(metrics_.begin(), metrics_.end(), [](const auto& m) { return m.of_predictions; });
-  if (!graph_.training || wanted) add_predictions();
+  if (graph_.training) add_host_values();
+  for (std::size_t i = 0; i < outputs_.size(); ++i) add_output(i);
 }
 
-// What stands at the end of the network and was left out for the loss, in float32.
-void Builder::add_predictions() {
-  TensorId& predictions = program_.step.predictions;
-  predictions = graph_.output;
-  const auto append = [&](std::shared_ptr<const OpDef> def, const char* name) {
-    const TensorId next = add(name, graph_.tensor(predictions).type.shape, DType::float32, Role::activation);
-    prediction_ops_.push_back({std::move(def), {predictions}, {next}, "predictions", {}});
+// What the host tells a training step, and learns of it.
+void Builder::add_host_values() {
+  StepTensors& step = program_.step;
+  if (step.step == no_tensor) step.step = add("step", {}, DType::int64, Role::scalar);
+  step.learning_rate = add("learning_rate", {}, DType::float32, Role::scalar);
+  step.stop_request = add("stop_request", {}, DType::float32, Role::scalar);
+  step.gradient_norm = add("gradient_norm", {}, DType::float32, Role::scalar);
+  if (spec_.compute == DType::float16) step.loss_scale = add("loss_scale", {}, DType::float32, Role::scalar);
+}
+
+// The targets, metrics and gradient of an output.
+void Builder::add_output(std::size_t number) {
+  const ResolvedOutput& output = outputs_[number];
+  const TensorType type = graph_.tensor(graph_.outputs[number]).type;
+  const TensorType targets = target_type(output.target_form, type.shape);
+  program_.target_forms.push_back(output.target_form);
+  program_.batch.targets.push_back(add(output.prefixed("targets"), targets.shape, targets.dtype, Role::input));
+  for (const ResolvedMetric& metric : output.metrics) {
+    const int sums = sums_of(metric.rule);
+    metrics_[number].push_back(
+        add(output.prefixed(metric.name), sums == 1 ? Shape{} : Shape{sums}, DType::float32, Role::reduced));
+    program_.step.metrics.push_back(metrics_[number].back());
+  }
+  if (graph_.training) {
+    TensorId& gradient = loss_gradients_[number];
+    gradient = add(graph_.tensor(graph_.outputs[number]).name + "/gradient", type.shape, type.dtype, Role::activation);
+    if (spec_.compute == DType::float16) {
+      unscaled_gradients_[number] = gradient;
+      gradient = add(output.prefixed("loss") + "/gradient/scaled", type.shape, type.dtype, Role::activation);
+    }
+  }
+  const bool wanted = std::any_of(output.metrics.begin(), output.metrics.end(),
+                                  [](const ResolvedMetric& metric) { return metric.of_predictions; });
+  if (!graph_.training || wanted) add_predictions(number);
+}
+
+// What stands at the end of an output and was left out for the loss, in float32.
+void Builder::add_predictions(std::size_t number) {
+  const ResolvedOutput& output = outputs_[number];
+  TensorId& predictions = program_.step.predictions[number];
+  predictions = graph_.outputs[number];
+  const std::string prefix = output.prefixed("predictions");
+  const auto append = [&](std::shared_ptr<const OpDef> def, const char* suffix) {
+    const TensorId next = add(prefix + suffix, graph_.tensor(predictions).type.shape, DType::float32, Role::activation);
+    prediction_ops_.push_back({std::move(def), {predictions}, {next}, prefix, {}});
     predictions = next;
   };
   if (graph_.tensor(predictions).type.dtype != DType::float32) {
-    append(std::make_shared<Cast>(DType::float32), "predictions/float32");
+    append(std::make_shared<Cast>(DType::float32), "/float32");
   }
-  if (loss_.folded == FinalActivation::softmax) append(std::make_shared<Softmax>(), "predictions/softmax");
-  if (loss_.folded == FinalActivation::sigmoid) {
-    append(std::make_shared<Activation>(ActivationFunction{ActivationKind::sigmoid}), "predictions/sigmoid");
+  const FinalActivation folded = output.loss.folded;
+  if (folded == FinalActivation::softmax) append(std::make_shared<Softmax>(), "/softmax");
+  if (folded == FinalActivation::sigmoid) {
+    append(std::make_shared<Activation>(ActivationFunction{ActivationKind::sigmoid}), "/sigmoid");
   }
 }
 
@@ -156,39 +183,47 @@ std::vector<StatisticUpdate> Builder::statistics() const {
   return updates;
 }
 
-// The ops that turn a micro-batch's output into sums, and in training into the gradient of the loss.
+// The ops that turn a micro-batch's outputs into sums, and in training into the gradients of the losses.
 std::vector<Op> Builder::sums(bool accumulate) const {
-  const StepTensors& step = program_.step;
-  const BatchTensors& batch = program_.batch;
   std::vector<Op> ops;
   if (Op statistics = accumulate_statistics(accumulate); !statistics.outputs.empty())
     ops.push_back(std::move(statistics));
   ops.insert(ops.end(), prediction_ops_.begin(), prediction_ops_.end());
-  for (std::size_t i = 0; i < metrics_.size(); ++i) {
-    const ResolvedMetric& metric = metrics_[i];
-    const TensorId from = metric.of_predictions ? step.predictions : graph_.output;
+  for (std::size_t i = 0; i < outputs_.size(); ++i) append_sums(i, accumulate, ops);
+  return ops;
+}
+
+// Of one output. The first one's loss counts the samples for all.
+void Builder::append_sums(std::size_t number, bool accumulate, std::vector<Op>& ops) const {
+  const ResolvedOutput& output = outputs_[number];
+  const StepTensors& step = program_.step;
+  const TensorId logits = graph_.outputs[number];
+  const TensorId targets = program_.batch.targets[number], weights = program_.batch.weights;
+  for (std::size_t i = 0; i < output.metrics.size(); ++i) {
+    const ResolvedMetric& metric = output.metrics[i];
     ops.push_back({std::make_shared<Metric>(metric.rule, accumulate),
-                   {from, batch.targets, batch.weights},
-                   {step.metrics[i]},
-                   metric.name,
-                   spec_.metrics[i].place});
+                   {metric.of_predictions ? step.predictions[number] : logits, targets, weights},
+                   {metrics_[number][i]},
+                   output.prefixed(metric.name),
+                   metric.place});
   }
-  std::vector<TensorId> outputs{step.loss, step.count};
-  const bool scales = step.loss_scale != no_tensor;
-  if (graph_.training) outputs.push_back(scales ? unscaled_gradient_ : loss_gradient_);
-  ops.push_back({std::make_shared<Loss>(loss_.rule, graph_.training, accumulate, 1.0f / static_cast<float>(rows_each_)),
-                 {graph_.output, batch.targets, batch.weights},
-                 std::move(outputs),
-                 "loss",
-                 loss_.place});
+  const bool counts = number == 0, scales = step.loss_scale != no_tensor;
+  std::vector<TensorId> results{step.losses[number]};
+  if (counts) results.push_back(step.count);
+  if (graph_.training) results.push_back(scales ? unscaled_gradients_[number] : loss_gradients_[number]);
+  const auto scale = static_cast<float>(output.weight / static_cast<double>(output.rows_each));
+  ops.push_back({std::make_shared<Loss>(output.loss.rule, graph_.training, accumulate, scale, counts),
+                 {logits, targets, weights},
+                 std::move(results),
+                 output.prefixed("loss"),
+                 output.loss.place});
   if (scales) {
     ops.push_back({std::make_shared<Scale>(),
-                   {unscaled_gradient_, step.loss_scale},
-                   {loss_gradient_},
-                   "loss_scale",
-                   loss_.place});
+                   {unscaled_gradients_[number], step.loss_scale},
+                   {loss_gradients_[number]},
+                   output.prefixed("loss_scale"),
+                   output.loss.place});
   }
-  return ops;
 }
 
 // The sums that are reduced behind the gradients, in their order.
@@ -196,7 +231,7 @@ std::vector<TensorId> Builder::reduced() const {
   std::vector<TensorId> tensors = statistic_sums_;
   std::erase(tensors, no_tensor);
   const StepTensors& step = program_.step;
-  tensors.push_back(step.loss);
+  tensors.insert(tensors.end(), step.losses.begin(), step.losses.end());
   tensors.insert(tensors.end(), step.metrics.begin(), step.metrics.end());
   tensors.push_back(step.count);
   return tensors;
@@ -206,8 +241,8 @@ Program Builder::training(std::int64_t samples, int micro_batches) {
   const auto& optimizer = spec_.optimizer.as<OptimizerOptions>();
   // Both variants of the backward pass name the same tensors, since differentiation is a function of the graph.
   Graph again = graph_;
-  Backward first = fuse(differentiate(graph_, loss_gradient_, false));
-  Backward later = fuse(differentiate(again, loss_gradient_, true));
+  Backward first = fuse(differentiate(graph_, loss_gradients_, false));
+  Backward later = fuse(differentiate(again, loss_gradients_, true));
   require(graph_.tensors.size() == again.tensors.size(), "differentiation is deterministic");
   const auto decays = [&](const GraphParameter& parameter) { return optimizer.decays(parameter.decay); };
   program_.flat = order_flat(graph_, first, reduced(), decays, state_names(optimizer.rule()));
@@ -272,7 +307,7 @@ Program Builder::prediction(std::int64_t samples) {
 void Builder::leave_batch() {
   program_.batch = {};
   program_.micro_batch_samples = 0;
-  program_.step.predictions = no_tensor;
+  program_.step.predictions.clear();
 }
 
 Program Builder::take() {
@@ -328,7 +363,7 @@ Program evaluation_program(const ProgramSpec& spec, std::int64_t samples, Reader
 Program prediction_program(const ProgramSpec& spec, std::int64_t samples, Reader& reader,
                            const Parallelism& parallelism) {
   ProgramSpec of_network = spec;
-  of_network.loss = {};
+  for (ProgramSpec::Output& output : of_network.outputs) output.loss = {};
   Network network = cut_network(of_network, std::max<std::int64_t>(samples, 1), false, parallelism, reader);
   if (!reader.ok()) return {};
   Program program = distributed(Builder(of_network, std::move(network)).prediction(samples), parallelism);

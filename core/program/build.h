@@ -1,4 +1,4 @@
-// From a model, a loss and an optimizer to the program of one rank.
+// From a model, its losses and an optimizer to the program of one rank.
 #pragma once
 
 #include <string>
@@ -19,9 +19,9 @@ namespace trainctl {
 Program training_program(const ProgramSpec& spec, std::int64_t samples, int micro_batches, Reader& reader,
                          const Parallelism& parallelism = {});
 
-// One batch of evaluation: a single segment forward with loss, metrics and count, whose sums lie where the training
-// program's lie and are of this batch and rank only (the host adds them up in float64). step.predictions is the
-// network's output, softmax or sigmoid included, float32. Without samples the sums are zero, and there are no
+// One batch of evaluation: a single segment forward with losses, metrics and count, whose sums lie where the training
+// program's lie and are of this batch and rank only (the host adds them up in float64). step.predictions are the
+// network's outputs, softmax or sigmoid included, float32. Without samples the sums are zero, and there are no
 // predictions.
 Program evaluation_program(const ProgramSpec& spec, std::int64_t samples, Reader& reader,
                            const Parallelism& parallelism = {});

@@ -70,7 +70,9 @@ Op update_statistics(const Program& program, const std::vector<StatisticUpdate>&
 std::vector<Op> update_ops(Program& program, const UpdateSpec& update, std::vector<Op> reductions) {
   const StepTensors& step = program.step;
   std::vector<Op> ops;
-  ops.push_back({std::make_shared<Agree>(), {step.loss, step.stop_request}, {step.agree}, "agree", {}});
+  std::vector<TensorId> judged = step.losses;
+  judged.push_back(step.stop_request);
+  ops.push_back({std::make_shared<Agree>(), std::move(judged), {step.agree}, "agree", {}});
   std::move(reductions.begin(), reductions.end(), std::back_inserter(ops));
   TensorId divisor = step.count;  // of the summed gradient: the count, times the loss scale
   if (step.loss_scale != no_tensor) {

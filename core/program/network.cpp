@@ -1,34 +1,63 @@
-// From the options of a model, a loss and metrics to a forward graph.
+// From the options of a model, losses and metrics to a forward graph.
 #include "core/program/network.h"
 
 namespace trainctl {
+namespace {
+
+// The loss of an output, which may take over the softmax or sigmoid at its end.
+ResolvedOutput resolve_output(const ProgramSpec& spec, std::size_t number, Reader& reader) {
+  const ProgramSpec::Output& output = spec.outputs[number];
+  ResolvedOutput resolved;
+  resolved.name = output.name;
+  resolved.weight = output.weight;
+  const FinalActivation ending = final_activation(*spec.model, number);
+  if (output.loss) {
+    resolved.loss = resolve_loss(output.loss, ending, reader);
+  } else {
+    resolved.loss.folded = ending;
+  }
+  return resolved;
+}
+
+// What an output's shape [n, P..., K] decides.
+void match_output(const ProgramSpec& spec, const ProgramSpec::Output& output, const Shape& shape,
+                  ResolvedOutput& resolved, Reader& reader) {
+  const std::size_t before = reader.count();
+  resolved.target_form = match_targets(resolved.loss, shape, output.target, reader);
+  if (reader.count() == before) match_weights(resolved.loss, shape, spec.weight, reader);
+  resolved.metrics = resolve_metrics(output.metrics, resolved.loss, shape, reader);
+  if (reader.count() == before) resolved.rows_each = rows_per_weight(shape, spec.weight.with_front(shape[0]));
+}
+
+}  // namespace
 
 Network build_network(const ProgramSpec& spec, std::int64_t micro_batch, bool training, Reader& reader) {
   Network network;
-  const FinalActivation ending = final_activation(*spec.model);
-  if (spec.loss) {
-    network.loss = resolve_loss(spec.loss, ending, reader);
-  } else {
-    network.loss.folded = ending;
-  }
   BuildOptions options;
   options.batch = micro_batch;
-  options.sample = spec.sample;
-  options.format = spec.format;
+  options.inputs = spec.inputs;
   options.training = training;
   options.compute = spec.compute;
   options.seed = spec.seed;
-  options.logits = network.loss.folded != FinalActivation::none;
+  for (std::size_t i = 0; i < spec.outputs.size(); ++i) {
+    network.outputs.push_back(resolve_output(spec, i, reader));
+    options.logits.push_back(network.outputs[i].loss.folded != FinalActivation::none);
+  }
   BuiltModel built = build_model(*spec.model, options, reader);
   if (!reader.ok()) return network;
   network.graph = std::move(built.graph);
   network.layers = std::move(built.layers);
-  if (!spec.loss) return network;
-  const Shape& output = network.graph.tensor(network.graph.output).type.shape;
-  network.target_form = match_targets(network.loss, output, {spec.classes, spec.target, spec.label_mode}, reader);
-  if (reader.ok()) match_weights(network.loss, output, spec.weight, reader);
-  network.metrics = resolve_metrics(spec.metrics, network.loss, output, reader);
-  if (reader.ok()) network.chance_loss = chance_loss(network.loss.rule, output);
+  if (spec.predicts()) return network;
+  bool known = true;
+  for (std::size_t i = 0; i < spec.outputs.size(); ++i) {
+    const Shape& shape = network.graph.tensor(network.graph.outputs[i]).type.shape;
+    match_output(spec, spec.outputs[i], shape, network.outputs[i], reader);
+    if (!reader.ok()) continue;
+    const double chance = chance_loss(network.outputs[i].loss.rule, shape);
+    known = known && chance != 0;
+    network.chance_loss += network.outputs[i].weight * chance;
+  }
+  if (!known) network.chance_loss = 0;
   return network;
 }
 

@@ -82,21 +82,22 @@ struct StepTensors {
   TensorId gradient_norm = no_tensor;  // float32, out
   TensorId agree = no_tensor;          // float32 [agree_flags], out, reduced
   TensorId count = no_tensor;          // float32, out, reduced
-  TensorId loss = no_tensor;           // float32, out, reduced: a sum
-  std::vector<TensorId> metrics;       // float32 scalars or vectors, out, reduced: sums; as in the config
-  TensorId predictions = no_tensor;    // the network's output, for eval and predict
+  std::vector<TensorId> losses;        // float32, out, reduced: sums, by output
+  std::vector<TensorId> metrics;       // float32 scalars or vectors, out, reduced: sums; by output, as in the config
+  std::vector<TensorId> predictions;   // the network's outputs, for eval and predict; no_tensor where none is wanted
   TensorId gradients = no_tensor;      // the whole regions; gradients and states of training programs only
   TensorId sums = no_tensor;           // evaluation only: the sums, which lie behind the gradients in training
   TensorId parameters = no_tensor;
   std::vector<TensorId> states;
 };
 
-// What a micro-batch brings. `inputs` are the images or rows [n, ...]; role input.
+// What a micro-batch brings, by the model's inputs and outputs; role input. Weights are of samples, or of positions
+// that all outputs have.
 struct BatchTensors {
-  TensorId inputs = no_tensor;   // [n, ...], float32 or uint8
-  TensorId targets = no_tensor;  // int32 [n] or float32 [n, K]
-  TensorId weights = no_tensor;  // float32 [n]
-  TensorId samples = no_tensor;  // int64 [n]: sample numbers in the data set, for dropout
+  std::vector<TensorId> inputs;   // [n, ...], float32, uint8 or int32
+  std::vector<TensorId> targets;  // int32 [n, P...] or float32 [n, P..., K]; empty in programs for prediction
+  TensorId weights = no_tensor;   // float32 [n] or [n, P...]
+  TensorId samples = no_tensor;   // int64 [n]: sample numbers in the data set, for dropout
 };
 
 struct Program {
@@ -110,10 +111,10 @@ struct Program {
   FlatLayout flat;
   StepTensors step;
   BatchTensors batch;
-  TargetForm target_form = TargetForm::values;  // of batch.targets, equal in all programs of a run
-  std::vector<MetricResult> results;            // what the sums step.loss and step.metrics come to
-  double chance_loss = 0;                       // of a network that knows nothing yet: ln(classes); 0: not known
-  std::vector<LayerLine> layers;                // as the user wrote them
+  std::vector<TargetForm> target_forms;  // of batch.targets, equal in all programs of a run
+  std::vector<MetricResult> results;     // what the sums step.losses and step.metrics come to
+  double chance_loss = 0;                // of a network that knows nothing yet: ln(classes); 0: not known
+  std::vector<LayerLine> layers;         // as the user wrote them
 
   const Segment& segment(int number) const { return segments[static_cast<std::size_t>(number)]; }
   // The number of the first segment of a phase, or -1.

@@ -87,7 +87,7 @@ std::string describe(const TypeInfo& type) {
   // Words that stand for no value of the kind come last: "a whole number or none".
   std::stable_partition(words.begin(), words.end(),
                         [](const std::string& word) { return word != "none" && word != "auto"; });
-  return join_or(words);
+  return join_or(words) + (type.by_name ? ", or a map of names to such" : "");
 }
 
 void Reader::error(const Place& place, std::string message, const Place& related_place, std::string related) {

@@ -145,6 +145,10 @@ class Writer {
     if (!words.empty()) alternatives.insert(alternatives.begin(), Json{{"enum", words}});
     if (scalar) alternatives.push_back({{"$ref", "#/$defs/variable"}});
     if (alternatives.empty()) return Json::object();
+    if (info.by_name) {
+      const Json value = alternatives.size() == 1 ? alternatives[0] : Json{{"anyOf", alternatives}};
+      alternatives.push_back({{"type", "object"}, {"additionalProperties", value}});
+    }
     return alternatives.size() == 1 ? alternatives[0] : Json{{"anyOf", alternatives}};
   }
 

@@ -114,7 +114,7 @@ class Writer {
     if (const std::string text = kind(info, range, path); !text.empty()) parts.push_back(text);
     std::stable_partition(parts.begin(), parts.end(),
                           [](const std::string& part) { return part != "`none`" && part != "`auto`"; });
-    return join_or(parts);
+    return join_or(parts) + (info.by_name ? ", or a map of names to such" : "");
   }
 
   std::string kind(const TypeInfo& info, const Range& range, const std::string& path) {

@@ -71,6 +71,7 @@ struct TypeInfo {
   std::shared_ptr<const TypeInfo> item;  // list, map
   std::size_t length = 0;                // list: how many items; 0: any number
   bool single_item_allowed = false;      // list: one value stands for all (kernel_size: 3)
+  bool by_name = false;                  // or a map from names to values of this type (core/spec/by_name.h)
   // Functions, so that a layer's options may hold layers: tables are asked for after all of them are built.
   const Section& (*section)() = nullptr;
   const ChoiceTable& (*table)() = nullptr;

@@ -1,4 +1,4 @@
-// Arrays as files hold them (idx, npy), and the data set of two of them: samples and targets.
+// Arrays as files hold them (idx, npy), and the data sets of them: samples, targets, or both.
 #pragma once
 
 #include <cstdint>
@@ -46,5 +46,8 @@ std::int64_t checked_bytes(const Shape& shape, std::int64_t element_bytes, const
 std::shared_ptr<const Dataset> array_dataset(Array x, Array y, const StatedFacts& stated,
                                              std::vector<std::string> class_names = {},
                                              std::optional<Array> weights = {});
+// The same of samples alone, and of targets alone: parts of a group.
+std::shared_ptr<const Dataset> array_inputs(Array x, const StatedFacts& stated);
+std::shared_ptr<const Dataset> array_targets(Array y, const StatedFacts& stated, std::optional<Array> weights = {});
 
 }  // namespace trainctl

@@ -8,9 +8,6 @@
 #include "io/datasets/dataset.h"
 
 namespace trainctl {
-void data_error(const std::string& path, const std::string& message, const std::string& remedy) {
-  throw Error(ErrorKind::data, Place{path}, message, remedy);
-}
 
 void Bytes::read(std::int64_t offset, void* to, std::int64_t count) const {
   require(offset >= 0 && count >= 0 && offset <= size_ - count, "bytes that exist");

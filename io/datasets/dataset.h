@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -13,7 +14,8 @@
 
 namespace trainctl {
 
-// The facts of a data set that need no sample to be read.
+// The facts of a data set that need no sample to be read. One of inputs alone has the target [0], one of targets alone
+// the sample [0].
 struct DatasetFacts {
   Shape sample;                // as stored: [28, 28, 1]; where images differ in size, of the first one
   DType dtype = DType::uint8;  // of the values as they are read: uint8, float32, or int32 of tokens
@@ -59,8 +61,8 @@ class Dataset {
   virtual bool in_memory() const = 0;
 };
 
-// What loss and network make of arrays, where these do not tell.
-struct DataUse {
+// What loss and network make of an array, where it does not tell.
+struct ArrayUse {
   bool target_values = false;  // whole-number targets are values, unless the config states classes
   bool class_numbers = false;  // several whole numbers of a sample's target are the classes of its positions
   std::int64_t tokens = 0;     // whole-number samples are tokens below this; 0: they are values
@@ -71,13 +73,46 @@ struct StatedFacts {
   std::optional<Shape> sample;
   std::optional<std::int64_t> classes;
   const DatasetFacts* training = nullptr;
-  DataUse use;
+  ArrayUse use;
   bool skip_unreadable = false;  // a sample that cannot be read is not looked at, where others tell the shape
 
   // The number of classes that labels must lie below, where it is known.
   std::optional<std::int64_t> known_classes() const {
     return training ? std::optional<std::int64_t>(training->classes) : classes;
   }
+};
+
+// What the network makes of the data, by its inputs and outputs; names are empty where there is only one.
+struct DataUse {
+  struct Input {
+    std::string name;
+    std::int64_t tokens = 0;  // as ArrayUse says
+  };
+  struct Target {
+    std::string name;
+    bool values = false, class_numbers = false;  // as ArrayUse says
+  };
+  std::vector<Input> inputs = {Input{}};
+  std::vector<Target> targets = {Target{}};
+
+  // Whether the model names neither inputs nor outputs, and has one of each.
+  bool unnamed() const { return inputs[0].name.empty() && targets[0].name.empty(); }
+};
+
+// The data sets that a run's samples come from: one for each input of the network and one for each output, whose
+// samples of the same number belong together; the same one may be both. Weights are those of the first target.
+struct DatasetGroup {
+  std::vector<std::shared_ptr<const Dataset>> inputs, targets;
+
+  std::int64_t size() const { return inputs[0]->size(); }
+  // Each of them once.
+  std::vector<const Dataset*> distinct() const;
+};
+
+// Statements for each of a group's data sets.
+struct StatedGroup {
+  std::vector<StatedFacts> inputs, targets;
+  DataUse use;  // by the same numbers
 };
 
 // Throws Error{data} with the file in front; the remedy may be empty.

@@ -120,34 +120,62 @@ std::string lower_case(std::string text) {
 struct NpyOptions final : DatasetOptions {
   std::shared_ptr<const Dataset> open(const DataLocation& where, PartKind part, const StatedFacts& stated,
                                       std::uint64_t) const override {
-    auto [x, y] = samples(where, part);
-    std::optional<Array> weights;
-    if (!where.weights.empty()) weights = read_npy(where.weights.text);
-    return array_dataset(std::move(x), std::move(y), stated, {}, std::move(weights));
+    Array x = read(where, where.x, "x", "", part);
+    Array y = read(where, where.y, "y", "", part);
+    return array_dataset(std::move(x), std::move(y), stated, {}, read_weights(where));
+  }
+
+  DatasetGroup open_group(const DataLocation& where, PartKind part, const StatedGroup& stated,
+                          std::uint64_t seed) const override {
+    if (stated.use.unnamed()) return DatasetOptions::open_group(where, part, stated, seed);
+    DatasetGroup group;
+    std::optional<Array> weights = read_weights(where);
+    for (std::size_t i = 0; i < stated.inputs.size(); ++i) {
+      Array x = read(where, where.x, "x", stated.use.inputs[i].name, part);
+      group.inputs.push_back(array_inputs(std::move(x), stated.inputs[i]));
+    }
+    for (std::size_t i = 0; i < stated.targets.size(); ++i) {
+      Array y = read(where, where.y, "y", stated.use.targets[i].name, part);
+      group.targets.push_back(array_targets(std::move(y), stated.targets[i], std::exchange(weights, {})));
+    }
+    for (const auto* list : {&group.inputs, &group.targets}) {
+      for (const auto& dataset : *list) {
+        if (dataset->size() == group.size()) continue;
+        data_error(dataset->name_of(0),
+                   format("is one of {}, and {} one of {}", dataset->size(), group.inputs[0]->name_of(0), group.size()),
+                   "each input and target needs a row for every sample");
+      }
+    }
+    return group;
   }
 
  private:
-  static std::pair<Array, Array> samples(const DataLocation& where, PartKind part) {
+  static std::optional<Array> read_weights(const DataLocation& where) {
+    if (where.weights.empty()) return std::nullopt;
+    return read_npy(where.weights.text);
+  }
+
+  // The array of an input or target: of `key`, which is x or y, where the model has names for none. At a path it is
+  // called so, or by its name, with _train or _test where there is one of that name.
+  static Array read(const DataLocation& where, const ByName<Path>& files, const std::string& key,
+                    const std::string& name, PartKind part) {
     if (where.path.empty()) {
-      if (where.x.empty() || where.y.empty()) throw Error(ErrorKind::config, "npy needs `path`, or `x` and `y`");
-      return {read_npy(where.x.text), read_npy(where.y.text)};
+      const Path* file = files.find(name);
+      if (!file || file->empty()) throw Error(ErrorKind::config, "npy needs `path`, or `x` and `y`");
+      return read_npy(file->text);
     }
     const std::string& path = where.path.text;
-    const std::string ending = part == PartKind::training ? "_train" : "_test";
-    if (is_folder(path)) {
-      const std::string suffix = npy_in_folder(path, "x" + ending).empty() ? "" : ending;
-      const auto read = [&](const std::string& name) {
-        const std::string file = npy_in_folder(path, name + suffix);
-        if (file.empty()) {
-          data_error(path, format("has no file {}.npy", name + suffix),
-                     "save samples as x.npy and targets as y.npy, or name the files with `x` and `y`");
-        }
-        return read_npy(file);
-      };
-      return {read("x"), read("y")};
+    const std::string plain = name.empty() ? key : name;
+    const std::string of_part = plain + (part == PartKind::training ? "_train" : "_test");
+    if (!is_folder(path)) return read_npz(path, has_npz_array(path, of_part) ? of_part : plain);
+    std::string file = npy_in_folder(path, of_part);
+    if (file.empty()) file = npy_in_folder(path, plain);
+    if (file.empty()) {
+      data_error(path, format("has no file {}.npy", plain),
+                 name.empty() ? "save samples as x.npy and targets as y.npy, or name the files with `x` and `y`"
+                              : "save each input and target as NAME.npy, or name the files with `x` and `y`");
     }
-    const std::string suffix = has_npz_array(path, "x" + ending) ? ending : "";
-    return {read_npz(path, "x" + suffix), read_npz(path, "y" + suffix)};
+    return read_npy(file);
   }
 };
 
@@ -216,9 +244,9 @@ Section npy_choice() {
   return Keys<NpyOptions>("npy", "NumPy arrays: samples x [n, ...] and targets y, integers for classes or else values.")
       .key("path", &NpyOptions::path,
            "An .npz file with x and y, or x_train, y_train, x_test and y_test, or a folder with .npy files of these "
-           "names.")
-      .key("x", &NpyOptions::x, "The .npy file of samples.")
-      .key("y", &NpyOptions::y, "The .npy file of targets.")
+           "names; of a model with named inputs and outputs, their names stand for x and y.")
+      .key("x", &NpyOptions::x, "The .npy file of samples; of several inputs, one for each by name.")
+      .key("y", &NpyOptions::y, "The .npy file of targets; of several outputs, one for each by name.")
       .key("weights", &NpyOptions::weights,
            "A .npy file of weights, one for each sample or for each of its positions, which loss and metrics are means "
            "by; 0 leaves out. Absent: all count alike.");

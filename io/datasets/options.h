@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 
+#include "core/spec/by_name.h"
 #include "core/spec/values.h"
 #include "io/datasets/dataset.h"
 
@@ -21,7 +22,8 @@ inline constexpr std::int64_t most_synthetic_samples = std::int64_t{1} << 40;
 struct DataLocation {
   Path path;
   Path images, labels;                  // idx
-  Path x, y, weights;                   // npy
+  ByName<Path> x, y;                    // npy
+  Path weights;                         // npy
   std::optional<std::int64_t> samples;  // synthetic
 };
 
@@ -29,6 +31,9 @@ struct DatasetOptions : Options, DataLocation {
   // Opens a part, whose `where` may be other than that of the training part. Throws Error{data}.
   virtual std::shared_ptr<const Dataset> open(const DataLocation& where, PartKind part, const StatedFacts& stated,
                                               std::uint64_t seed) const = 0;
+  // The same for all inputs and outputs of a model. Throws Error{config} where it has several and the data set has not.
+  virtual DatasetGroup open_group(const DataLocation& where, PartKind part, const StatedGroup& stated,
+                                  std::uint64_t seed) const;
 };
 
 // The data sets that there are, each in a file with its options.

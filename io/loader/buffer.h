@@ -37,41 +37,52 @@ inline void wake_waiter(std::atomic<std::uint32_t>& word) {
 
 // What the buffers of a loader are cut to: known before data is at hand.
 struct BufferPlan {
-  std::int64_t rows = 0;                           // of each: the largest share that a rank has of a batch
-  std::int64_t input_bytes = 0, target_bytes = 0;  // of a row
-  std::int64_t weights = 1;                        // of a row
+  std::int64_t rows = 0;                      // of each: the largest share that a rank has of a batch
+  std::vector<std::int64_t> inputs, targets;  // bytes of a row
+  std::int64_t weights = 1;                   // of a row
   int buffers = 1;
 
   std::int64_t bytes() const {
-    const std::int64_t row = checked_add(checked_add(input_bytes, target_bytes),
-                                         weights * size_of(DType::float32) + size_of(DType::int64));  // its number
+    std::int64_t row = weights * size_of(DType::float32) + size_of(DType::int64);  // its number
+    for (const auto* list : {&inputs, &targets}) {
+      for (const std::int64_t part : *list) row = checked_add(row, part);
+    }
     return checked_multiply(checked_multiply(rows, row), buffers);
   }
 };
 
 // `batch_size` of all ranks. Without workers one buffer is filled when its batch is asked for.
-inline BufferPlan plan_buffers(const TensorType& input, const TensorType& target, std::int64_t weights,
-                               std::int64_t batch_size, int ranks, bool workers, int prefetch) {
-  return {divide_up(batch_size, ranks), input.bytes(), target.bytes(), weights, workers ? prefetch + 1 : 1};
+inline BufferPlan plan_buffers(const std::vector<TensorType>& inputs, const std::vector<TensorType>& targets,
+                               std::int64_t weights, std::int64_t batch_size, int ranks, bool workers, int prefetch) {
+  BufferPlan plan{divide_up(batch_size, ranks), {}, {}, weights, workers ? prefetch + 1 : 1};
+  for (const TensorType& input : inputs) plan.inputs.push_back(input.bytes());
+  for (const TensorType& target : targets) plan.targets.push_back(target.bytes());
+  return plan;
 }
 
 struct BatchBuffer {
   BatchBuffer(const BufferPlan& plan, std::uint32_t chunks, const AllocateBatch& allocate)
-      : inputs(allocate ? allocate(checked_multiply(plan.rows, plan.input_bytes))
-                        : aligned_memory(checked_multiply(plan.rows, plan.input_bytes))),
-        targets(aligned_memory(checked_multiply(plan.rows, plan.target_bytes))),
-        weights(static_cast<std::size_t>(checked_multiply(plan.rows, plan.weights))),
+      : weights(static_cast<std::size_t>(checked_multiply(plan.rows, plan.weights))),
         samples(static_cast<std::size_t>(plan.rows)),
         errors(chunks),
-        pending(chunks) {}
+        pending(chunks) {
+    for (const std::int64_t row : plan.inputs) {
+      const std::int64_t size = checked_multiply(plan.rows, row);
+      inputs.push_back(allocate ? allocate(size) : aligned_memory(size));
+    }
+    for (const std::int64_t row : plan.targets) targets.push_back(aligned_memory(checked_multiply(plan.rows, row)));
+  }
 
   // Of batches: inputs, targets, weights and numbers of samples.
   std::int64_t bytes() const {
-    return inputs.bytes + targets.bytes + std::ssize(weights) * size_of(DType::float32) +
-           std::ssize(samples) * size_of(DType::int64);
+    std::int64_t sum = std::ssize(weights) * size_of(DType::float32) + std::ssize(samples) * size_of(DType::int64);
+    for (const auto* list : {&inputs, &targets}) {
+      for (const Memory& memory : *list) sum += memory.bytes;
+    }
+    return sum;
   }
 
-  Memory inputs, targets;
+  std::vector<Memory> inputs, targets;
   std::vector<float> weights;
   std::vector<std::int64_t> samples;
   std::vector<std::exception_ptr> errors;  // of each chunk

@@ -1,4 +1,4 @@
-// Opening the parts of the data.
+// What a model needs to know of the data, and its way into batches.
 #include "io/loader/data.h"
 
 #include <sched.h>
@@ -11,6 +11,7 @@
 #include "io/loader/buffer.h"
 #include "io/loader/loader.h"
 #include "io/loader/measure.h"
+#include "io/loader/open_parts.h"
 
 namespace trainctl {
 namespace {
@@ -18,23 +19,6 @@ namespace {
 int usable_cores() {
   cpu_set_t set;
   return sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
-}
-
-const DatasetOptions& dataset_of(const DataOptions& options) { return options.dataset.as<DatasetOptions>(); }
-
-Shape stated_shape(const DataOptions& options) { return Shape(*options.shape); }
-
-std::shared_ptr<const Dataset> open_training(const DataOptions& options, std::uint64_t seed, const DataUse& use) {
-  StatedFacts stated{{}, options.classes, nullptr, use, options.on_error == OnError::skip};
-  if (options.shape) stated.sample = stated_shape(options);
-  return dataset_of(options).open(dataset_of(options), PartKind::training, stated, seed);
-}
-
-std::shared_ptr<const Dataset> open_held_out(const DataOptions& options, const DataLocation& where, PartKind part,
-                                             const Dataset& training, DataUse use, std::uint64_t seed) {
-  use.target_values = false;  // the training part's classes say it
-  const StatedFacts stated{training.facts().sample, {}, &training.facts(), use, options.on_error == OnError::skip};
-  return dataset_of(options).open(where, part, stated, seed);
 }
 
 // Measures the training part for `normalize: measured`, and keeps what was found.
@@ -80,22 +64,61 @@ void check_alike(const Dataset& held_out, const Dataset& training, const std::ve
              "bring all to one shape, images by `resize: [height, width]` in `transform`");
 }
 
-// Few channels in front, a plane behind them, as PyTorch has images. One row of pixels in front is something else
-// where the plane is no square.
-bool looks_channels_first(const Shape& sample) {
-  constexpr std::int64_t smallest_side = 8;
-  if (sample.rank() != 3 || sample[1] < smallest_side || sample[2] < smallest_side) return false;
-  return sample[0] == 3 || sample[0] == 4 || (sample[0] == 1 && sample[1] == sample[2]);
+// What the transforms do to the samples of an input.
+struct InputPlan {
+  TransformPlan plan;
+  bool stored = true;  // samples stay as they are stored: bytes, which the device scales, or tokens
+};
+
+InputPlan plan_input(const DataOptions& options, const OpenedParts& parts, std::size_t input, const std::string& name,
+                     StatisticsSource& statistics) {
+  const DatasetFacts& facts = parts[0]->group.inputs[input]->facts();
+  InputPlan result;
+  result.plan.affine.then({facts.scale}, {facts.offset});
+  for (const auto* list : {static_cast<const std::vector<Choice>*>(&options.transform.of(name)),
+                           static_cast<const std::vector<Choice>*>(&options.augment.of(name))}) {
+    for (const Choice& choice : *list) {
+      if (facts.dtype == DType::int32) {
+        throw Error(ErrorKind::config, choice.place,
+                    format("{} changes values, and the network's embedding takes the samples as tokens", choice.name));
+      }
+      choice.as<TransformOptions>().add(choice.place, result.plan, statistics);
+    }
+  }
+  for (const auto& part : parts) {
+    if (!part) continue;
+    const DType stored = part->group.inputs[input]->facts().dtype;
+    result.stored = result.stored && stays_as_stored(stored, result.plan.fixed, result.plan.augment);
+  }
+  return result;
 }
 
-void refuse_transforms(const DataOptions& options) {
-  for (const auto* list : {static_cast<const std::vector<Choice>*>(&options.transform),
-                           static_cast<const std::vector<Choice>*>(&options.augment)}) {
-    if (list->empty()) continue;
-    throw Error(
-        ErrorKind::config, list->front().place,
-        format("{} changes values, and the network's embedding takes the samples as tokens", list->front().name));
+DataPart::Input transformed(const DatasetGroup& group, const DatasetGroup& training, std::size_t input,
+                            const InputPlan& steps) {
+  const auto& dataset = group.inputs[input];
+  check_alike(*dataset, *training.inputs[input], steps.plan.fixed);
+  auto transform = std::make_shared<const Transform>(training.inputs[input]->facts().sample, dataset->facts().dtype,
+                                                     steps.plan.fixed, steps.plan.augment,
+                                                     steps.stored ? std::nullopt : std::optional(steps.plan.affine));
+  return {dataset, std::move(transform)};
+}
+
+// Keeping samples saves nothing where all lie in memory as they are wanted.
+bool caching_pays(const DataOptions& options, const DatasetGroup& group, const std::vector<InputPlan>& inputs) {
+  if (options.cache != CacheKind::memory) return false;
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    if (!group.inputs[i]->in_memory() || !inputs[i].plan.fixed.empty()) return true;
   }
+  return false;
+}
+
+void check_shape(const DataOptions& options, const ModelInput& input) {
+  const std::optional<Shape> stated = stated_shape(options, input.name);
+  if (!stated || input.sample == *stated) return;
+  throw Error(ErrorKind::data, options.dataset.place,
+              format("samples have shape {} behind the transforms, the config states {}", to_string(input.sample),
+                     to_string(*stated)),
+              "state the right `shape`, or change `transform`");
 }
 
 void check_label_mode(const DataOptions& options, std::int64_t classes) {
@@ -105,82 +128,80 @@ void check_label_mode(const DataOptions& options, std::int64_t classes) {
   }
 }
 
+std::vector<TargetFacts> target_facts(const DataOptions& options, const DatasetGroup& training) {
+  std::vector<TargetFacts> targets;
+  for (const auto& target : training.targets) {
+    const DatasetFacts& facts = target->facts();
+    check_label_mode(options, facts.classes);
+    targets.push_back({facts.classes, facts.target, options.label_mode, facts.class_names});
+  }
+  return targets;
+}
+
+std::shared_ptr<const DataPart> make_part(const DataOptions& options, std::uint64_t seed, const OpenedPart& part,
+                                          const DatasetGroup& training, const std::vector<InputPlan>& plans) {
+  std::vector<DataPart::Input> inputs;
+  for (std::size_t i = 0; i < plans.size(); ++i) inputs.push_back(transformed(part.group, training, i, plans[i]));
+  return std::make_shared<DataPart>(
+      std::move(inputs), part.group.targets, part.subset,
+      DataPart::Options{seed, options.on_error, caching_pays(options, part.group, plans)});
+}
+
+ModelInput model_input(const DataOptions& options, const std::string& name, const DataPart& part, std::size_t number,
+                       const DatasetFacts& facts, const InputPlan& plan) {
+  ModelInput input{name, part.input_type(number).shape, {}};
+  if (plan.stored) {
+    input.format =
+        facts.dtype == DType::int32 ? SampleFormat{DType::int32, {}, {}} : byte_format(plan.plan.affine, input.sample);
+  }
+  check_shape(options, input);
+  return input;
+}
+
+// Few channels in front, a plane behind them, as PyTorch has images. One row of pixels in front is something else
+// where the plane is no square.
+bool looks_channels_first(const Shape& sample) {
+  constexpr std::int64_t smallest_side = 8;
+  if (sample.rank() != 3 || sample[1] < smallest_side || sample[2] < smallest_side) return false;
+  return sample[0] == 3 || sample[0] == 4 || (sample[0] == 1 && sample[1] == sample[2]);
+}
+
 }  // namespace
 
 Data::Data(const DataOptions& options, std::uint64_t seed, const DataUse& use, Measure measure)
     : options_(options), seed_(seed) {
-  const std::shared_ptr<const Dataset> training = open_training(options, seed, use);
-  const DatasetFacts& facts = training->facts();
-  check_label_mode(options, facts.classes);
-  std::array<std::shared_ptr<const Dataset>, 3> datasets{training, nullptr, nullptr};
-  std::array<Subset, 3> subsets{Subset::all(training->size()), {}, {}};
-  if (options.validation && options.validation->split) {
-    datasets[1] = training;
-    const bool stratify = options.validation->stratify && facts.classes > 0 && facts.target.rank() == 0;
-    const double fraction = *options.validation->split;
-    const Subset::Split split =
-        stratify ? Subset::stratified(
-                       training->size(), [&](std::int64_t i) { return training->label(i); }, fraction, seed)
-                 : Subset::split(training->size(), fraction, seed);
-    subsets[0] = split.training;
-    subsets[1] = split.validation;
-  } else if (options.validation) {
-    datasets[1] = open_held_out(options, *options.validation, PartKind::validation, *training, use, seed);
-    subsets[1] = Subset::all(datasets[1]->size());
-  }
-  if (options.test) {
-    datasets[2] = open_held_out(options, *options.test, PartKind::test, *training, use, seed);
-    subsets[2] = Subset::all(datasets[2]->size());
-  }
-
-  TransformPlan plan;
-  plan.affine.then({facts.scale}, {facts.offset});
-  TrainingStatistics statistics(*training, subsets[0], workers(0) + 1, options.on_error, measure, measured_);
-  for (const auto* list : {static_cast<const std::vector<Choice>*>(&options.transform),
-                           static_cast<const std::vector<Choice>*>(&options.augment)}) {
-    for (const Choice& choice : *list) choice.as<TransformOptions>().add(choice.place, plan, statistics);
-  }
-  const bool tokens = facts.dtype == DType::int32;
-  if (tokens) refuse_transforms(options);
-  // Where every part can, samples stay as they are stored: bytes, which the device scales, or tokens.
-  bool stored = true;
-  for (const auto& dataset : datasets) {
-    stored = stored && (!dataset || stays_as_stored(dataset->facts().dtype, plan.fixed, plan.augment));
+  const OpenedParts opened = open_parts(options, seed, use);
+  const DatasetGroup& training = opened[0]->group;
+  std::vector<InputPlan> plans;
+  for (std::size_t i = 0; i < training.inputs.size(); ++i) {
+    TrainingStatistics statistics(*training.inputs[i], opened[0]->subset, workers(0) + 1, options.on_error, measure,
+                                  measured_);
+    plans.push_back(plan_input(options, opened, i, use.inputs[i].name, statistics));
   }
   std::string fingerprints;
-  for (std::size_t i = 0; i < datasets.size(); ++i) {
-    if (!datasets[i]) continue;
-    check_alike(*datasets[i], *training, plan.fixed);
-    auto transform =
-        std::make_shared<const Transform>(facts.sample, datasets[i]->facts().dtype, plan.fixed, plan.augment,
-                                          stored ? std::nullopt : std::optional(plan.affine));
-    const bool cache = options.cache == CacheKind::memory && !(datasets[i]->in_memory() && plan.fixed.empty());
-    parts_[i] = std::make_shared<DataPart>(datasets[i], subsets[i], std::move(transform),
-                                           DataPart::Options{seed, options.on_error, cache});
-    fingerprints += datasets[i]->facts().fingerprint + '\n';
-    if (!datasets[i]->facts().warning.empty() && (i == 0 || datasets[i] != training)) {
-      info_.warnings.push_back(datasets[i]->facts().warning);
+  for (std::size_t p = 0; p < opened.size(); ++p) {
+    if (!opened[p]) continue;
+    const DatasetGroup& group = opened[p]->group;
+    parts_[p] = make_part(options, seed, *opened[p], training, plans);
+    for (const Dataset* dataset : group.distinct()) {
+      fingerprints += dataset->facts().fingerprint + '\n';
+      const std::string& warning = dataset->facts().warning;
+      if (!warning.empty() && (p == 0 || group.inputs != training.inputs)) info_.warnings.push_back(warning);
     }
   }
-  info_.sample = parts_[0]->sample_shape();
-  if (options.shape && !(info_.sample == stated_shape(options))) {
-    throw Error(ErrorKind::data, options.dataset.place,
-                format("samples have shape {} behind the transforms, the config states {}", to_string(info_.sample),
-                       to_string(stated_shape(options))),
-                "state the right `shape`, or change `transform`");
+  info_.inputs.clear();
+  for (std::size_t i = 0; i < plans.size(); ++i) {
+    const DatasetFacts& facts = training.inputs[i]->facts();
+    info_.inputs.push_back(model_input(options, use.inputs[i].name, *parts_[0], i, facts, plans[i]));
+    if (looks_channels_first(facts.sample)) {
+      info_.warnings.push_back(
+          format("samples have shape {}, which looks like channels first; images are height x width x channels here: "
+                 "turn the array with numpy.moveaxis(x, 1, -1)",
+                 to_string(facts.sample)));
+    }
   }
-  if (stored) info_.format = tokens ? SampleFormat{DType::int32, {}, {}} : byte_format(plan.affine, info_.sample);
-  info_.classes = facts.classes;
-  info_.target = facts.target;
-  info_.weight = facts.weight;
-  info_.label_mode = options.label_mode;
-  info_.class_names = facts.class_names;
-  if (looks_channels_first(facts.sample)) {
-    info_.warnings.push_back(
-        format("samples have shape {}, which looks like channels first; images are height x width x channels here: "
-               "turn the array with numpy.moveaxis(x, 1, -1)",
-               to_string(facts.sample)));
-  }
+  info_.targets = target_facts(options, training);
+  info_.weight = training.targets[0]->facts().weight;
   info_.training_samples = samples(PartKind::training);
   info_.validation_samples = samples(PartKind::validation);
   info_.fingerprint = format("{:016x}", xxh3(fingerprints.data(), fingerprints.size()));
@@ -191,54 +212,71 @@ int Data::workers(int cores) const {
   return options_.workers.or_else(std::clamp(cores - 1, 1, 4));
 }
 
-TargetForm Data::form_of(std::optional<TargetForm> wanted) const {
-  return wanted.value_or(stated_form(info_.label_mode, info_.classes));
+std::vector<TargetForm> Data::forms_of(const std::vector<TargetForm>& wanted) const {
+  if (!wanted.empty()) return wanted;
+  std::vector<TargetForm> forms;
+  for (const TargetFacts& target : info_.targets) forms.push_back(stated_form(target.label_mode, target.classes));
+  return forms;
 }
 
 std::unique_ptr<BatchSource> Data::training(std::int64_t batch_size, const MeshRank& rank, const DataPosition& start,
-                                            int cores, std::optional<TargetForm> targets, const AllocateBatch& allocate,
+                                            int cores, const std::vector<TargetForm>& targets,
+                                            const AllocateBatch& allocate,
                                             const std::function<bool()>& stop_requested) const {
   return make_loader(parts_[0], {batch_size, rank, start, true, options_.shuffle, workers(cores), options_.prefetch,
-                                 form_of(targets), allocate, stop_requested});
+                                 forms_of(targets), allocate, stop_requested});
 }
 
 std::unique_ptr<BatchSource> Data::evaluation(PartKind part, std::int64_t batch_size, const MeshRank& rank, int cores,
-                                              std::optional<TargetForm> targets, const AllocateBatch& allocate,
+                                              const std::vector<TargetForm>& targets, const AllocateBatch& allocate,
                                               const std::function<bool()>& stop_requested) const {
   require(has(part), "a part that is evaluated");
   const DataPosition start{seed_, 0, 0};
   return make_loader(parts_[static_cast<std::size_t>(part)],
-                     {batch_size, rank, start, false, false, workers(cores), options_.prefetch, form_of(targets),
+                     {batch_size, rank, start, false, false, workers(cores), options_.prefetch, forms_of(targets),
                       allocate, stop_requested});
 }
 
 std::int64_t batch_bytes(const DataOptions& options, const DataInfo& info, std::int64_t batch_size, int ranks,
-                         TargetForm targets) {
-  const TensorType input{info.sample, info.format.dtype};
-  const TensorType target = sample_target_type(targets, {info.classes, info.target});
+                         const std::vector<TargetForm>& forms) {
+  std::vector<TensorType> inputs, targets;
+  for (const ModelInput& input : info.inputs) inputs.push_back({input.sample, input.format.dtype});
+  for (std::size_t i = 0; i < forms.size(); ++i) targets.push_back(sample_target_type(forms[i], info.targets[i]));
   const bool workers = options.workers.or_else(1) > 0;
   std::int64_t bytes = 0;
   for (const std::int64_t samples : {info.training_samples, info.validation_samples}) {
-    const BufferPlan plan = plan_buffers(input, target, info.weight.count(), std::min(batch_size, samples), ranks,
+    const BufferPlan plan = plan_buffers(inputs, targets, info.weight.count(), std::min(batch_size, samples), ranks,
                                          workers, options.prefetch);
     if (samples > 0) bytes = checked_add(bytes, plan.bytes());
   }
   return bytes;
 }
 
+// Whether the config states shapes and classes of all, so that files need not be read.
+static bool states_all(const DataOptions& options, const DataUse& use) {
+  return std::all_of(use.inputs.begin(), use.inputs.end(),
+                     [&](const auto& input) { return stated_shape(options, input.name).has_value(); }) &&
+         std::all_of(use.targets.begin(), use.targets.end(),
+                     [&](const auto& target) { return stated_classes(options, target.name).has_value(); });
+}
+
 DataInfo describe(const DataOptions& options, std::uint64_t seed, const DataUse& use) {
   const bool made_up = options.dataset.name == "synthetic";
-  if (!options.shape || !options.classes || made_up) {
-    return Data(options, seed, use, Data::Measure::no).info();
-  }
+  if (!states_all(options, use) || made_up) return Data(options, seed, use, Data::Measure::no).info();
   DataInfo info;
-  info.sample = stated_shape(options);
-  info.classes = *options.classes;
-  check_label_mode(options, info.classes);
-  // What arrays hold for each sample is not known.
-  if (info.classes == 0 || (use.class_numbers && options.dataset.name == "npy")) info.target = {0};
-  if (use.tokens > 0) info.format.dtype = DType::int32;
-  info.label_mode = options.label_mode;
+  info.inputs.clear();
+  info.targets.clear();
+  for (const DataUse::Input& input : use.inputs) {
+    info.inputs.push_back({input.name, *stated_shape(options, input.name), {}});
+    if (input.tokens > 0) info.inputs.back().format.dtype = DType::int32;
+  }
+  for (const DataUse::Target& target : use.targets) {
+    TargetFacts facts{*stated_classes(options, target.name), {}, options.label_mode, {}};
+    check_label_mode(options, facts.classes);
+    // What arrays hold for each sample is not known.
+    if (facts.classes == 0 || (target.class_numbers && options.dataset.name == "npy")) facts.shape = {0};
+    info.targets.push_back(std::move(facts));
+  }
   return info;
 }
 

@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <optional>
 #include <vector>
 
 #include "core/exec/interfaces/batch_source.h"
@@ -31,21 +30,22 @@ class Data {
   const std::vector<Statistics>& measured() const { return measured_; }
 
   // Endless, from `start` on. `cores` of this rank bound the threads where `workers` is auto; 0: those that the process
-  // may use. Targets come in the form that the program reads; without one as label_mode alone states it. Inputs lie in
-  // memory of `allocate`. `stop_requested`: see LoaderOptions.
+  // may use. Targets come in the forms that the program reads; without them as label_mode alone states it. Inputs lie
+  // in memory of `allocate`. `stop_requested`: see LoaderOptions.
   std::unique_ptr<BatchSource> training(std::int64_t batch_size, const MeshRank& rank, const DataPosition& start,
-                                        int cores = 0, std::optional<TargetForm> targets = {},
+                                        int cores = 0, const std::vector<TargetForm>& targets = {},
                                         const AllocateBatch& allocate = {},
                                         const std::function<bool()>& stop_requested = {}) const;
   // A part from its first sample to its last, without augmentation, in the same order every time; begins again behind
   // the batch that is the last of its epoch.
   std::unique_ptr<BatchSource> evaluation(PartKind part, std::int64_t batch_size, const MeshRank& rank, int cores = 0,
-                                          std::optional<TargetForm> targets = {}, const AllocateBatch& allocate = {},
+                                          const std::vector<TargetForm>& targets = {},
+                                          const AllocateBatch& allocate = {},
                                           const std::function<bool()>& stop_requested = {}) const;
 
  private:
   int workers(int cores) const;
-  TargetForm form_of(std::optional<TargetForm> wanted) const;
+  std::vector<TargetForm> forms_of(const std::vector<TargetForm>& wanted) const;
 
   DataOptions options_;
   std::uint64_t seed_;
@@ -57,7 +57,7 @@ class Data {
 // Bytes of host memory that the batches of a run lie in on one rank: what its sources of training and validation take
 // together, BatchSource::batch_bytes(). `batch_size` of all ranks; a part without samples has no source.
 std::int64_t batch_bytes(const DataOptions& options, const DataInfo& info, std::int64_t batch_size, int ranks,
-                         TargetForm targets);
+                         const std::vector<TargetForm>& forms);
 
 // What a model needs to know. Where the config states shape and classes of files these are not read: numbers of samples
 // are then 0, and the shape of targets that are values is [0]. Otherwise as the data is.

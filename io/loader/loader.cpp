@@ -47,10 +47,15 @@ class Loader : public std::enable_shared_from_this<Loader> {
       : part_(std::move(part)),
         options_(options),
         plan_(part_->size(), options.batch_size, options.start),
-        target_type_(part_->target_type(options.targets)),
-        cut_(plan_buffers(part_->input_type(), target_type_, part_->weight_count(), plan_.batch_size(),
-                          options.rank.size(MeshAxis::data), options.workers > 0, options.prefetch)),
         position_(plan_.start()) {
+    for (std::size_t i = 0; i < part_->inputs(); ++i) input_types_.push_back(part_->input_type(i));
+    for (std::size_t i = 0; i < part_->targets(); ++i) {
+      target_types_.push_back(part_->target_type(i, options.targets[i]));
+    }
+    batch_.inputs.resize(input_types_.size());
+    batch_.targets.resize(target_types_.size());
+    cut_ = plan_buffers(input_types_, target_types_, part_->weight_count(), plan_.batch_size(),
+                        options.rank.size(MeshAxis::data), options.workers > 0, options.prefetch);
     chunks_ =
         static_cast<std::uint32_t>(std::clamp<std::int64_t>(options.workers, 1, std::max<std::int64_t>(1, cut_.rows)));
     for (int i = 0; i < cut_.buffers; ++i) {
@@ -124,7 +129,10 @@ class Loader : public std::enable_shared_from_this<Loader> {
   std::int64_t buffer_count() const { return static_cast<std::int64_t>(buffers_.size()); }
 
   void work() {
-    DataPart::Scratch scratch;
+    DataPart::Scratch scratch = part_->scratch();
+    DataPart::Row row;
+    row.inputs.resize(input_types_.size());
+    row.targets.resize(target_types_.size());
     while (!stopping_.load(std::memory_order_relaxed)) {
       const std::int64_t ticket = next_ticket_.fetch_add(1, std::memory_order_relaxed);
       const std::int64_t batch = ticket / chunks_;
@@ -134,30 +142,39 @@ class Loader : public std::enable_shared_from_this<Loader> {
         if (stopping_.load()) return;
         buffer.round.wait(now);
       }
-      fill_chunk(buffer, batch, static_cast<std::uint32_t>(ticket % chunks_), scratch);
+      fill_chunk(buffer, batch, static_cast<std::uint32_t>(ticket % chunks_), scratch, row);
       if (buffer.pending.fetch_sub(1, std::memory_order_acq_rel) == 1) wake_waiter(buffer.pending);
     }
   }
 
   // Fills the rows of one chunk of this rank's share.
-  void fill_chunk(BatchBuffer& buffer, std::int64_t batch, std::uint32_t chunk, DataPart::Scratch& scratch) noexcept {
+  void fill_chunk(BatchBuffer& buffer, std::int64_t batch, std::uint32_t chunk, DataPart::Scratch& scratch,
+                  DataPart::Row& row) noexcept {
     try {
       const BatchPlan::Entry entry = plan_.at(batch);
       const Share share = share_of(entry.count, options_.rank);
       const EpochOrder order(plan_.samples(), entry.position.seed, entry.position.epoch,
                              options_.training && options_.shuffle);
       const std::int64_t end = share.count * (chunk + 1) / chunks_;
-      for (std::int64_t row = share.count * chunk / chunks_; row < end && !stopping_.load(std::memory_order_relaxed);
-           ++row) {
-        const std::int64_t number = part_->subset()[order[entry.position.offset + share.first + row]];
-        buffer.samples[static_cast<std::size_t>(row)] = number;
-        part_->read(number, options_.training, entry.position.epoch, scratch,
-                    {buffer.inputs.get() + row * cut_.input_bytes, buffer.targets.get() + row * cut_.target_bytes,
-                     buffer.weights.data() + row * cut_.weights, options_.targets});
+      for (std::int64_t i = share.count * chunk / chunks_; i < end && !stopping_.load(std::memory_order_relaxed); ++i) {
+        const std::int64_t number = part_->subset()[order[entry.position.offset + share.first + i]];
+        buffer.samples[static_cast<std::size_t>(i)] = number;
+        point_at(buffer, i, row);
+        part_->read(number, options_.training, entry.position.epoch, scratch, row, options_.targets);
       }
     } catch (...) {
       buffer.errors[chunk] = std::current_exception();
     }
+  }
+
+  void point_at(BatchBuffer& buffer, std::int64_t number, DataPart::Row& row) const {
+    for (std::size_t i = 0; i < cut_.inputs.size(); ++i) {
+      row.inputs[i] = buffer.inputs[i].get() + number * cut_.inputs[i];
+    }
+    for (std::size_t i = 0; i < cut_.targets.size(); ++i) {
+      row.targets[i] = buffer.targets[i].get() + number * cut_.targets[i];
+    }
+    row.weights = buffer.weights.data() + number * cut_.weights;
   }
 
   // False where a stop is requested and the data does not come.
@@ -177,8 +194,9 @@ class Loader : public std::enable_shared_from_this<Loader> {
   const Batch& incomplete() {
     const DataPosition before = position_;
     if (!nothing_) nothing_ = std::make_unique<BatchBuffer>(cut_, 1, nullptr);
-    std::fill_n(nothing_->inputs.get(), nothing_->inputs.bytes, std::byte{0});
-    std::fill_n(nothing_->targets.get(), nothing_->targets.bytes, std::byte{0});
+    for (const auto* list : {&nothing_->inputs, &nothing_->targets}) {
+      for (const Memory& memory : *list) std::fill_n(memory.get(), memory.bytes, std::byte{0});
+    }
     std::fill(nothing_->weights.begin(), nothing_->weights.end(), std::numeric_limits<float>::quiet_NaN());
     describe(*nothing_);
     batch_.host_memory = false;
@@ -196,8 +214,11 @@ class Loader : public std::enable_shared_from_this<Loader> {
   void describe(BatchBuffer& buffer) {
     const BatchPlan::Entry entry = plan_.at(used_);
     const std::int64_t count = share_of(entry.count, options_.rank).count;
-    batch_.inputs = {buffer.inputs.get(), part_->input_dtype(), count * part_->sample_shape().count()};
-    batch_.targets = {buffer.targets.get(), target_type_.dtype, count * target_type_.shape.count()};
+    const auto view = [&](const std::vector<Memory>& memory, const std::vector<TensorType>& types, std::size_t i) {
+      return View{memory[i].get(), types[i].dtype, count * types[i].shape.count()};
+    };
+    for (std::size_t i = 0; i < input_types_.size(); ++i) batch_.inputs[i] = view(buffer.inputs, input_types_, i);
+    for (std::size_t i = 0; i < target_types_.size(); ++i) batch_.targets[i] = view(buffer.targets, target_types_, i);
     batch_.weights = {buffer.weights.data(), DType::float32, count * cut_.weights};
     batch_.samples = {buffer.samples.data(), DType::int64, count};
     batch_.host_memory = options_.allocate != nullptr;
@@ -211,7 +232,7 @@ class Loader : public std::enable_shared_from_this<Loader> {
   std::shared_ptr<const DataPart> part_;
   LoaderOptions options_;
   BatchPlan plan_;
-  TensorType target_type_;
+  std::vector<TensorType> input_types_, target_types_;  // of one sample
   BufferPlan cut_;
   std::uint32_t chunks_ = 1;
   std::vector<std::unique_ptr<BatchBuffer>> buffers_;

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <vector>
 
 #include "core/exec/interfaces/batch_source.h"
 #include "io/loader/part.h"
@@ -19,8 +20,8 @@ struct LoaderOptions {
   bool shuffle = true;   // in training
   int workers = 1;       // threads; 0: one, which reads a batch when next() asks for it, and nothing ahead
   int prefetch = 2;      // batches ahead
-  TargetForm targets = TargetForm::class_number;
-  AllocateBatch allocate = {};  // of the inputs' memory
+  std::vector<TargetForm> targets = {TargetForm::class_number};  // by the part's targets
+  AllocateBatch allocate = {};                                   // of the inputs' memory
   // Asked while next() waits: where a stop is requested and the data does not come for a second (a file
   // system hangs), next() returns batches that are not complete. Empty: it waits.
   std::function<bool()> stop_requested = {};

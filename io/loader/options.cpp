@@ -25,8 +25,8 @@ Keys<T> with_location(Keys<T> keys) {
       .key("path", &T::path, "As the data set's `path`.")
       .key("images", &T::images, "idx: the file of samples.")
       .key("labels", &T::labels, "idx: the file of labels.")
-      .key("x", &T::x, "npy: the file of samples.")
-      .key("y", &T::y, "npy: the file of targets.")
+      .key("x", &T::x, "npy: the file of samples, or one for each input.")
+      .key("y", &T::y, "npy: the file of targets, or one for each output.")
       .key("weights", &T::weights, "npy: the file of weights.")
       .key("samples", &T::samples, "synthetic: the number of samples.", between(1, most_synthetic_samples));
 }
@@ -52,6 +52,21 @@ Keys<TestOptions> TestOptions::keys() {
   return with_location(Keys<TestOptions>("test", "Samples that only `trainctl eval` reads."));
 }
 
+void DataOptions::check_names_of(const std::vector<std::string>& inputs, const std::vector<std::string>& outputs,
+                                 Reader& reader) const {
+  check_names(transform, inputs, "input", Coverage::some, reader);
+  check_names(augment, inputs, "input", Coverage::some, reader);
+  if (shape) check_names(*shape, inputs, "input", Coverage::some, reader);
+  if (classes) check_names(*classes, outputs, "output", Coverage::some, reader);
+  const auto check_files = [&](const DataLocation& where) {
+    check_names(where.x, inputs, "input", Coverage::all, reader);
+    check_names(where.y, outputs, "output", Coverage::all, reader);
+  };
+  if (dataset) check_files(dataset.as<DatasetOptions>());
+  if (validation) check_files(*validation);
+  if (test) check_files(*test);
+}
+
 Keys<DataOptions> DataOptions::keys() {
   return Keys<DataOptions>("data", "Where the samples come from and what is done to them.")
       .flattened("dataset", &DataOptions::dataset, "The kind of data set.")
@@ -60,20 +75,24 @@ Keys<DataOptions> DataOptions::keys() {
            "Samples that only `trainctl eval` reads; without them it reads the validation part.")
       .key("shape", &DataOptions::shape,
            "Shape of a sample as the model sees it, [height, width, channels] for images; needed only where it cannot "
-           "be found out, "
-           "or to check a config without its data.",
+           "be found out, or to check a config without its data. Of several inputs by their names.",
            at_least(1))
       .key("classes", &DataOptions::classes,
            "Number of classes, likewise; 0: targets are values. Whole-number targets in arrays are classes, but values "
-           "for a loss that takes values (mean_squared_error), unless this is stated.",
+           "for a loss that takes values (mean_squared_error), unless this is stated. Of several outputs by their "
+           "names.",
            between(0, 2'147'483'647))
       .key("label_mode", &DataOptions::label_mode,
            "How classes are given to the loss. int: as the loss takes them, the number for "
            "sparse_categorical_crossentropy, one-hot for categorical_crossentropy and for binary_crossentropy or "
            "mean_squared_error with an output for each class, 0 or 1 for binary_crossentropy with one output. "
            "categorical (one-hot) and binary (0 or 1) insist on their form: with another loss they are an error.")
-      .key("transform", &DataOptions::transform, "What is done to every sample, in this order, before `augment`.")
-      .key("augment", &DataOptions::augment, "What is done to samples in training only, at random.")
+      .key("transform", &DataOptions::transform,
+           "What is done to every sample, in this order, before `augment`; of several inputs, one list for each by "
+           "name.")
+      .key(
+          "augment", &DataOptions::augment,
+          "What is done to samples in training only, at random; of several inputs by name, at the same random numbers.")
       .key("shuffle", &DataOptions::shuffle,
            "Whether every epoch has an order of its own; otherwise that of the data set.")
       .key("cache", &DataOptions::cache,

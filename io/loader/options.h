@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "core/metrics/targets.h"
-#include "core/spec/values.h"
+#include "core/spec/by_name.h"
 #include "io/datasets/options.h"
 #include "io/loader/part.h"
 #include "io/loader/transform_options.h"
@@ -31,16 +31,20 @@ struct DataOptions {
   ChoiceOf<dataset_choices> dataset;
   std::optional<ValidationOptions> validation;
   std::optional<TestOptions> test;
-  std::optional<std::vector<std::int64_t>> shape;
-  std::optional<std::int64_t> classes;
+  std::optional<ByName<std::vector<std::int64_t>>> shape;  // by input
+  std::optional<ByName<std::int64_t>> classes;             // by output
   LabelMode label_mode = LabelMode::integer;
-  ChoicesOf<transform_choices> transform;
-  ChoicesOf<augment_choices> augment;
+  ByName<ChoicesOf<transform_choices>> transform;  // by input
+  ByName<ChoicesOf<augment_choices>> augment;
   bool shuffle = true;
   CacheKind cache = CacheKind::none;
   int prefetch = 2;
   Auto<int> workers;
   OnError on_error = OnError::stop;
+
+  // Reports what does not go with the names of a model's inputs and outputs.
+  void check_names_of(const std::vector<std::string>& inputs, const std::vector<std::string>& outputs,
+                      Reader& reader) const;
 
   static Keys<DataOptions> keys();
 };

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "core/base/checked.h"
 #include "core/base/log.h"
 #include "core/metrics/targets.h"
 
@@ -19,34 +20,69 @@ void copy_image(const ImageView& image, std::byte* to) {
     std::memcpy(to + y * row, from + y * stride, static_cast<std::size_t>(row));
 }
 
-}  // namespace
-
-DataPart::DataPart(std::shared_ptr<const Dataset> dataset, Subset subset, std::shared_ptr<const Transform> transform,
-                   const Options& options)
-    : dataset_(std::move(dataset)), subset_(std::move(subset)), transform_(std::move(transform)), options_(options) {
-  prepared_bytes_ = transform_->prepared_shape().count() * size_of(transform_->prepared_dtype());
-  prepared_bytes_ = (prepared_bytes_ + 3) / 4 * 4;  // the target's floats behind it are aligned
-  if (!options.cache) return;
-  const DatasetFacts& facts = dataset_->facts();
-  const std::int64_t target_bytes = facts.classes > 0 ? 0 : facts.target.count() * size_of(DType::float32);
-  cache_ = std::make_unique<SampleCache>(dataset_->size(), subset_.size(), prepared_bytes_ + target_bytes);
+// Values of a target that the cache keeps: floats, of targets that are no classes.
+std::int64_t value_bytes(const DatasetFacts& facts) {
+  return facts.classes > 0 ? 0 : facts.target.count() * size_of(DType::float32);
 }
 
-TensorType DataPart::target_type(TargetForm form) const {
-  const DatasetFacts& facts = dataset_->facts();
+}  // namespace
+
+DataPart::DataPart(std::vector<Input> inputs, Datasets targets, Subset subset, const Options& options)
+    : inputs_(std::move(inputs)), targets_(std::move(targets)), subset_(std::move(subset)), options_(options) {
+  for (const Input& input : inputs_) {
+    input_source_.push_back(source_of(input.dataset));
+    input_offset_.push_back(row_bytes_);
+    const Transform& transform = *input.transform;
+    row_bytes_ += transform.prepared_shape().count() * size_of(transform.prepared_dtype());
+    row_bytes_ = round_up(row_bytes_, size_of(DType::float32));
+  }
+  for (const auto& target : targets_) {
+    target_source_.push_back(source_of(target));
+    target_offset_.push_back(row_bytes_);
+    row_bytes_ += value_bytes(target->facts());
+  }
+  if (options.cache) cache_ = std::make_unique<SampleCache>(sources_[0]->size(), subset_.size(), row_bytes_);
+}
+
+std::size_t DataPart::source_of(const std::shared_ptr<const Dataset>& dataset) {
+  const auto found = std::find(sources_.begin(), sources_.end(), dataset);
+  if (found != sources_.end()) return static_cast<std::size_t>(found - sources_.begin());
+  sources_.push_back(dataset);
+  return sources_.size() - 1;
+}
+
+TensorType DataPart::input_type(std::size_t input) const {
+  const Transform& transform = *inputs_[input].transform;
+  return {transform.output_shape(), transform.output_dtype()};
+}
+
+TensorType DataPart::target_type(std::size_t target, TargetForm form) const {
+  const DatasetFacts& facts = targets_[target]->facts();
   require((form == TargetForm::values) == (facts.classes == 0), "targets in a form that they can have");
   return sample_target_type(form, {facts.classes, facts.target});
 }
 
-void DataPart::read(std::int64_t number, bool training, std::int64_t epoch, Scratch& scratch, const Row& row) const {
+DataPart::Scratch DataPart::scratch() const {
+  Scratch scratch;
+  scratch.samples.resize(sources_.size());
+  scratch.transforms.resize(inputs_.size());
+  return scratch;
+}
+
+void DataPart::read(std::int64_t number, bool training, std::int64_t epoch, Scratch& scratch, const Row& row,
+                    const std::vector<TargetForm>& forms) const {
   try {
-    read_whole(number, training, epoch, scratch, row);
-    dataset_->read_weights(number, row.weights);
+    read_whole(number, training, epoch, scratch, row, forms);
+    targets_[0]->read_weights(number, row.weights);
   } catch (const Error& error) {
     if (options_.on_error == OnError::stop || error.kind() != ErrorKind::data) throw;
     warn_once(number, error);
-    std::memset(row.input, 0, static_cast<std::size_t>(sample_shape().count() * size_of(input_dtype())));
-    std::memset(row.target, 0, static_cast<std::size_t>(target_type(row.form).bytes()));
+    for (std::size_t i = 0; i < inputs_.size(); ++i) {
+      std::memset(row.inputs[i], 0, static_cast<std::size_t>(input_type(i).bytes()));
+    }
+    for (std::size_t i = 0; i < targets_.size(); ++i) {
+      std::memset(row.targets[i], 0, static_cast<std::size_t>(target_type(i, forms[i]).bytes()));
+    }
     std::fill_n(row.weights, weight_count(), 0.0f);
   }
 }
@@ -56,48 +92,62 @@ void DataPart::warn_once(std::int64_t number, const Error& error) const {
   if (skipped_.insert(number).second) log::warning(std::string("skipped: ") + error.what());
 }
 
-void DataPart::read_whole(std::int64_t number, bool training, std::int64_t epoch, Scratch& scratch,
-                          const Row& row) const {
+void DataPart::read_whole(std::int64_t number, bool training, std::int64_t epoch, Scratch& scratch, const Row& row,
+                          const std::vector<TargetForm>& forms) const {
   const RandomKey key{options_.seed, Purpose::augment, static_cast<std::uint32_t>(epoch)};
-  const auto sample_key = static_cast<std::uint64_t>(number);
   if (const std::byte* cached = cache_ ? cache_->find(number) : nullptr) {
-    const ImageView image = as_image(cached, transform_->prepared_dtype(), transform_->prepared_shape());
-    transform_->finish(image, training, key, sample_key, row.input);
-    return write_target(number, reinterpret_cast<const float*>(cached + prepared_bytes_), row);
+    return finish_cached(number, training, key, cached, row, forms);
   }
-  Sample& sample = scratch.sample;
-  dataset_->read(number, sample);
-  const ImageView image = transform_->prepare(sample, *dataset_, number, scratch.transform);
-  if (std::byte* cached = cache_ ? cache_->claim(number) : nullptr) {
-    copy_image(image, cached);
-    const DatasetFacts& facts = dataset_->facts();
-    if (facts.classes == 0)
-      std::copy_n(sample.target, facts.target.count(), reinterpret_cast<float*>(cached + prepared_bytes_));
-    cache_->publish(number);
+  for (std::size_t i = 0; i < sources_.size(); ++i) sources_[i]->read(number, scratch.samples[i]);
+  std::byte* const cached = cache_ ? cache_->claim(number) : nullptr;
+  for (std::size_t i = 0; i < inputs_.size(); ++i) {
+    const auto& [dataset, transform] = inputs_[i];
+    const Sample& sample = scratch.samples[input_source_[i]];
+    const ImageView image = transform->prepare(sample, *dataset, number, scratch.transforms[i]);
+    if (cached) copy_image(image, cached + input_offset_[i]);
+    transform->finish(image, training, key, static_cast<std::uint64_t>(number), row.inputs[i]);
   }
-  transform_->finish(image, training, key, sample_key, row.input);
-  write_target(number, sample.target, row);
+  for (std::size_t i = 0; i < targets_.size(); ++i) {
+    const float* values = scratch.samples[target_source_[i]].target;
+    const std::int64_t bytes = value_bytes(targets_[i]->facts());
+    if (cached && bytes > 0) std::memcpy(cached + target_offset_[i], values, static_cast<std::size_t>(bytes));
+    write_target(number, i, values, forms[i], row.targets[i]);
+  }
+  if (cached) cache_->publish(number);
 }
 
-void DataPart::write_target(std::int64_t number, const float* values, const Row& row) const {
-  const DatasetFacts& facts = dataset_->facts();
-  auto* floats = reinterpret_cast<float*>(row.target);
+void DataPart::finish_cached(std::int64_t number, bool training, const RandomKey& key, const std::byte* cached,
+                             const Row& row, const std::vector<TargetForm>& forms) const {
+  for (std::size_t i = 0; i < inputs_.size(); ++i) {
+    const Transform& transform = *inputs_[i].transform;
+    const ImageView image = as_image(cached + input_offset_[i], transform.prepared_dtype(), transform.prepared_shape());
+    transform.finish(image, training, key, static_cast<std::uint64_t>(number), row.inputs[i]);
+  }
+  for (std::size_t i = 0; i < targets_.size(); ++i) {
+    write_target(number, i, reinterpret_cast<const float*>(cached + target_offset_[i]), forms[i], row.targets[i]);
+  }
+}
+
+void DataPart::write_target(std::int64_t number, std::size_t target, const float* values, TargetForm form,
+                            std::byte* to) const {
+  const Dataset& dataset = *targets_[target];
+  const DatasetFacts& facts = dataset.facts();
+  auto* floats = reinterpret_cast<float*>(to);
   if (facts.classes == 0) {
     std::copy_n(values, facts.target.count(), floats);
     return;
   }
-  require(row.form == TargetForm::class_number || facts.target.rank() == 0, "classes of positions are numbers");
-  const std::int32_t label = dataset_->label(number);
-  switch (row.form) {
+  require(form == TargetForm::class_number || facts.target.rank() == 0, "classes of positions are numbers");
+  switch (form) {
     case TargetForm::class_number:
-      dataset_->read_labels(number, reinterpret_cast<std::int32_t*>(row.target));
+      dataset.read_labels(number, reinterpret_cast<std::int32_t*>(to));
       break;
     case TargetForm::one_hot:
       std::fill_n(floats, facts.classes, 0.0f);
-      floats[label] = 1;
+      floats[dataset.label(number)] = 1;
       break;
     case TargetForm::class_value:
-      *floats = static_cast<float>(label);
+      *floats = static_cast<float>(dataset.label(number));
       break;
     case TargetForm::values:
       break;

@@ -5,6 +5,7 @@
 #include <memory>
 #include <mutex>
 #include <set>
+#include <vector>
 
 #include "core/exec/interfaces/batch_source.h"
 #include "core/metrics/target_form.h"
@@ -24,49 +25,64 @@ class DataPart {
     OnError on_error = OnError::stop;
     bool cache = false;
   };
+  // An input: where its samples are read, and what happens to them on their way into a batch.
+  struct Input {
+    std::shared_ptr<const Dataset> dataset;
+    std::shared_ptr<const Transform> transform;
+  };
   // Memory of one thread.
   struct Scratch {
-    Sample sample;
-    Transform::Scratch transform;
+    std::vector<Sample> samples;  // of each data set
+    std::vector<Transform::Scratch> transforms;
   };
-  // Where one sample goes. Input: as input_dtype() says. Target: as target_type(form) says.
+  // Where one sample goes: inputs as input_type() says, targets as target_type() says of the forms.
   struct Row {
-    std::byte* input = nullptr;
-    std::byte* target = nullptr;
+    std::vector<std::byte*> inputs, targets;
     float* weights = nullptr;  // as many as weight_count()
-    TargetForm form = TargetForm::class_number;
   };
+  using Datasets = std::vector<std::shared_ptr<const Dataset>>;
 
-  DataPart(std::shared_ptr<const Dataset> dataset, Subset subset, std::shared_ptr<const Transform> transform,
-           const Options& options);
+  // Inputs and targets may share a data set, whose samples are then read once.
+  DataPart(std::vector<Input> inputs, Datasets targets, Subset subset, const Options& options);
 
-  const Dataset& dataset() const { return *dataset_; }
   const Subset& subset() const { return subset_; }
   std::int64_t size() const { return subset_.size(); }
-  const Shape& sample_shape() const { return transform_->output_shape(); }
-  DType input_dtype() const { return transform_->output_dtype(); }
-  TensorType input_type() const { return {sample_shape(), input_dtype()}; }
+  std::size_t inputs() const { return inputs_.size(); }
+  std::size_t targets() const { return targets_.size(); }
+  // Of one sample.
+  TensorType input_type(std::size_t input) const;
   // Of one sample's target in a form that the data set's targets can have.
-  TensorType target_type(TargetForm form) const;
-
+  TensorType target_type(std::size_t target, TargetForm form) const;
   // Of one sample: 1, or one for each of its positions.
-  std::int64_t weight_count() const { return dataset_->facts().weight.count(); }
+  std::int64_t weight_count() const { return targets_[0]->facts().weight.count(); }
 
-  // Reads sample `number` of the data set. With on_error skip a sample that cannot be read gets weight 0, zeros, and
+  // Memory for read().
+  Scratch scratch() const;
+  // Reads sample `number` of the data sets. With on_error skip a sample that cannot be read gets weight 0, zeros, and
   // the first time a warning.
-  void read(std::int64_t number, bool training, std::int64_t epoch, Scratch& scratch, const Row& row) const;
+  void read(std::int64_t number, bool training, std::int64_t epoch, Scratch& scratch, const Row& row,
+            const std::vector<TargetForm>& forms) const;
 
  private:
-  void read_whole(std::int64_t number, bool training, std::int64_t epoch, Scratch& scratch, const Row& row) const;
-  void write_target(std::int64_t number, const float* values, const Row& row) const;
+  void read_whole(std::int64_t number, bool training, std::int64_t epoch, Scratch& scratch, const Row& row,
+                  const std::vector<TargetForm>& forms) const;
+  // From what was prepared, in one piece of memory as the cache has it.
+  void finish_cached(std::int64_t number, bool training, const RandomKey& key, const std::byte* cached, const Row& row,
+                     const std::vector<TargetForm>& forms) const;
+  void write_target(std::int64_t number, std::size_t target, const float* values, TargetForm form, std::byte* to) const;
   void warn_once(std::int64_t number, const Error& error) const;
+  std::size_t source_of(const std::shared_ptr<const Dataset>& dataset);
 
-  std::shared_ptr<const Dataset> dataset_;
+  std::vector<Input> inputs_;
+  Datasets targets_;
+  Datasets sources_;                                       // each data set once
+  std::vector<std::size_t> input_source_, target_source_;  // numbers among the sources
   Subset subset_;
-  std::shared_ptr<const Transform> transform_;
   Options options_;
-  std::int64_t prepared_bytes_ = 0;
-  std::unique_ptr<SampleCache> cache_;  // rows: the prepared values, then the target's values
+  // In the cache's rows: where each input's prepared values and each target's values begin, and the bytes of a row.
+  std::vector<std::int64_t> input_offset_, target_offset_;
+  std::int64_t row_bytes_ = 0;
+  std::unique_ptr<SampleCache> cache_;
   mutable std::mutex skipped_mutex_;
   mutable std::set<std::int64_t> skipped_;  // samples that were warned of
 };

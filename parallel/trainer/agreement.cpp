@@ -10,15 +10,22 @@
 namespace trainctl {
 
 RankFacts job_facts(const DataInfo& data, const Backend& backend, const std::vector<Program>& programs) {
+  const auto of = [](const std::string& name) { return name.empty() ? "" : format(" of '{}'", name); };
   RankFacts facts = {{"the device", std::string(backend.name())},
-                     {"the shape of samples", to_string(data.sample)},
-                     {"the shape of targets", to_string(data.target)},
-                     {"the number of classes", std::to_string(data.classes)},
                      {"the number of training samples", std::to_string(data.training_samples)},
                      {"the number of validation samples", std::to_string(data.validation_samples)},
                      {"the data's fingerprint", data.fingerprint}};
-  for (std::size_t i = 0; i < data.class_names.size(); ++i) {
-    facts.emplace_back(format("class {}", i), data.class_names[i]);
+  for (const ModelInput& input : data.inputs) {
+    facts.emplace_back("the shape of samples" + of(input.name), to_string(input.sample));
+  }
+  for (std::size_t t = 0; t < data.targets.size(); ++t) {
+    const TargetFacts& target = data.targets[t];
+    const std::string which = t == 0 ? "" : format(" of output {}", t + 1);
+    facts.emplace_back("the shape of targets" + which, to_string(target.shape));
+    facts.emplace_back("the number of classes" + which, std::to_string(target.classes));
+    for (std::size_t i = 0; i < target.class_names.size(); ++i) {
+      facts.emplace_back(format("class {}{}", i, which), target.class_names[i]);
+    }
   }
   for (const Program& program : programs) {
     const std::string text = dump(program);

@@ -12,12 +12,9 @@ std::optional<std::map<std::string, double>> evaluate(Engine& engine, const RunP
                                                       const std::function<bool()>& stop_requested) {
   MetricMeans means(programs.programs().front().results);
   StepResult result;
-  std::vector<double> sums(means.sums().size());
   const auto finish = [&] {
     engine.finish(result);
-    sums[0] = result.loss_sum;
-    std::copy(result.metric_sums.begin(), result.metric_sums.end(), sums.begin() + 1);
-    means.add(sums, result.count);
+    means.add(result.sums, result.count);
   };
   bool stopped = false;
   for (bool last = false; !last;) {

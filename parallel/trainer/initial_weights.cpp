@@ -11,8 +11,7 @@ namespace trainctl {
 
 void initialize_weights(const ProgramSpec& spec, std::uint64_t seed, const std::vector<NamedTensor>& weights) {
   Reader reader;
-  const Graph graph =
-      build_model(*spec.model, {.sample = spec.sample, .format = spec.format, .seed = seed}, reader).graph;
+  const Graph graph = build_model(*spec.model, {.inputs = spec.inputs, .seed = seed}, reader).graph;
   reader.throw_if_failed();
   std::map<std::string, float*> memory;
   for (const NamedTensor& tensor : weights) memory[tensor.name] = tensor.view.as<float>();

@@ -1,6 +1,8 @@
 // Keys of the `train` section, and the rules across them.
 #include "parallel/trainer/options.h"
 
+#include <algorithm>
+
 #include "core/base/format.h"
 
 namespace trainctl {
@@ -44,6 +46,32 @@ DType TrainOptions::compute() const {
   return DType::float32;
 }
 
+std::vector<std::string> TrainOptions::result_names(const std::vector<std::string>& outputs) const {
+  std::vector<std::string> names{"loss"};
+  const bool several = outputs.size() > 1;
+  for (const std::string& output : outputs) {
+    if (several) names.push_back(output + "_loss");
+  }
+  for (const std::string& output : outputs) {
+    const std::string prefix = several ? output + "_" : "";
+    for (const Choice& metric : metrics.of(output)) {
+      if (metric) names.push_back(prefix + metric.name);
+    }
+  }
+  return names;
+}
+
+void TrainOptions::check_names_of(const std::vector<std::string>& outputs, const Node& node, Reader& reader) const {
+  check_names(loss, outputs, "output", Coverage::all, reader);
+  check_names(metrics, outputs, "output", Coverage::some, reader);
+  for (const auto& [name, weight] : loss_weights) {
+    if (std::find(outputs.begin(), outputs.end(), name) != outputs.end()) continue;
+    std::string hint = suggestion(name, outputs);
+    if (hint.empty()) hint = outputs.front().empty() ? ", which names none" : "; there is " + join_or(outputs);
+    reader.error(node.find("loss_weights")->place, format("the model has no output '{}'{}", name, hint));
+  }
+}
+
 Keys<TrainOptions> TrainOptions::keys() {
   return Keys<TrainOptions>("train", "How the network is trained.")
       .key("batch_size", &TrainOptions::batch_size, "Samples of a step, all ranks together, as in Keras.",
@@ -57,8 +85,12 @@ Keys<TrainOptions> TrainOptions::keys() {
            more_than(0))
       .key("steps_per_epoch", &TrainOptions::steps_per_epoch,
            "Steps that count as one epoch; none: one pass over the data.", between(1, 1e12))
-      .required("loss", &TrainOptions::loss, "What training minimises.")
-      .key("metrics", &TrainOptions::metrics, "What is reported beside the loss.")
+      .required("loss", &TrainOptions::loss,
+                "What training minimises; of several outputs one for each by name, whose weighted sum is the loss.")
+      .key("loss_weights", &TrainOptions::loss_weights,
+           "Of several outputs: what each one's loss is multiplied with in the sum; 1 where none is stated.",
+           at_least(0))
+      .key("metrics", &TrainOptions::metrics, "What is reported beside the loss; of several outputs by name.")
       .required("optimizer", &TrainOptions::optimizer, "How gradients change the weights.")
       .key("schedule", &TrainOptions::schedule, "How the learning rate changes over the run.")
       .key("precision", &TrainOptions::precision,

@@ -2,12 +2,16 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
+#include <string>
+#include <vector>
 
 #include "core/metrics/loss.h"
 #include "core/metrics/metric.h"
 #include "core/optim/optimizer.h"
 #include "core/optim/schedule.h"
+#include "core/spec/by_name.h"
 #include "core/spec/values.h"
 #include "core/tensor/dtype.h"
 
@@ -31,8 +35,9 @@ struct TrainOptions {
   std::optional<std::int64_t> max_steps;
   std::optional<Seconds> max_time;
   std::optional<std::int64_t> steps_per_epoch;  // none: the whole data set
-  ChoiceOf<loss_choices> loss;
-  ChoicesOf<metric_choices> metrics;
+  ByName<ChoiceOf<loss_choices>> loss;          // by output
+  std::map<std::string, double> loss_weights;   // by output; 1 where none is stated
+  ByName<ChoicesOf<metric_choices>> metrics;    // by output
   ChoiceOf<optimizer_choices> optimizer;
   ChoiceOf<schedule_choices> schedule{"constant"};
   Precision precision = Precision::float32;
@@ -48,6 +53,15 @@ struct TrainOptions {
   // Samples of a full batch of all ranks together.
   std::int64_t global_batch(int ranks) const { return batch_size ? *batch_size : *batch_size_per_rank * ranks; }
   DType compute() const;
+  double loss_weight(const std::string& output) const {
+    const auto found = loss_weights.find(output);
+    return found == loss_weights.end() ? 1 : found->second;
+  }
+  // What the run reports of samples, by the model's outputs: "loss", "accuracy"; of several outputs "loss",
+  // "digit_loss", "digit_accuracy". Without choices that could not be read.
+  std::vector<std::string> result_names(const std::vector<std::string>& outputs) const;
+  // Reports what does not go with the names of a model's outputs. `node`: of the section.
+  void check_names_of(const std::vector<std::string>& outputs, const Node& node, Reader& reader) const;
 };
 
 }  // namespace trainctl

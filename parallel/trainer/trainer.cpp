@@ -42,7 +42,6 @@ Trainer::Trainer(TrainerParts parts, TrainingPlan plan)
       plan_(std::move(plan)),
       results_(parts_.programs.programs().front().results),
       epoch_means_(results_),
-      sums_(epoch_means_.sums().size()),
       data_position_(parts_.training.position()) {
   if (parts_.replicas == nullptr || parts_.replicas->size() == 1) return;
   replicas_.emplace(parts_.engine.weights(), *parts_.replicas, parts_.world.rank(), parts_.stream);
@@ -149,9 +148,7 @@ void Trainer::finish_step() {
   data_position_ = step.behind;
   is_best_ = false;
 
-  sums_[0] = result_.loss_sum;
-  std::copy(result_.metric_sums.begin(), result_.metric_sums.end(), sums_.begin() + 1);
-  epoch_means_.add(sums_, result_.count);
+  epoch_means_.add(result_.sums, result_.count);
   if (position_.step == 1) hint_at_scale();
   report_step(step);
 }
@@ -185,9 +182,7 @@ void Trainer::report_step(const Started& step) {
 }
 
 // The mean over the global batch of the step that was finished last.
-double Trainer::step_loss() const {
-  return results_[0].value({&result_.loss_sum, 1}, result_.count > 0 ? result_.count : 1.0);
-}
+double Trainer::step_loss() const { return results_[0].of(result_.sums, result_.count > 0 ? result_.count : 1.0); }
 
 bool Trainer::finished() const { return plan_.total_steps > 0 && position_.step >= plan_.total_steps; }
 
@@ -299,8 +294,8 @@ Snapshot Trainer::snapshot() {
   if (plan_.scales_loss) snapshot.facts["loss_scale"] = loss_scale_.text();
   const double count = epoch_means_.count();
   snapshot.facts["epoch/count"] = exact({&count, 1});
-  for (std::size_t i = 0; i < results_.size(); ++i) {
-    snapshot.facts["epoch/" + results_[i].name] = exact(epoch_means_.sums(i));
+  for (const MetricResult& result : results_) {
+    if (!result.derived) snapshot.facts["epoch/" + result.name] = exact(epoch_means_.sums(result));
   }
   for (const auto& [name, value] : train_) snapshot.metrics[name] = value;
   for (const auto& [name, value] : validation_) snapshot.metrics["val_" + name] = value;
@@ -326,7 +321,9 @@ void Trainer::resume(const Snapshot& snapshot, bool is_stored) {
   }
   if (const std::string* scale = fact("loss_scale")) loss_scale_ = LossScale(*scale);
   std::vector<double> sums;
-  for (const MetricResult& result : results_) parse_exact(fact("epoch/" + result.name), result.sums, sums);
+  for (const MetricResult& result : results_) {
+    if (!result.derived) parse_exact(fact("epoch/" + result.name), result.sums, sums);
+  }
   std::vector<double> count;
   parse_exact(fact("epoch/count"), 1, count);
   epoch_means_.clear();

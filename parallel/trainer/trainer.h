@@ -120,9 +120,8 @@ class Trainer {
   std::deque<Started> started_;  // steps under way, the oldest first
   StepResult result_;
   LossScale loss_scale_;
-  const std::vector<MetricResult>& results_;  // the loss, then the metrics
+  const std::vector<MetricResult>& results_;  // the loss first
   MetricMeans epoch_means_;
-  std::vector<double> sums_;             // of one step, as the means take them
   std::map<std::string, double> train_;  // of the last epoch
   std::map<std::string, double> validation_;
   std::optional<ReplicaCheck> replicas_;  // none: this rank alone has its weights

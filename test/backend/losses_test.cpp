@@ -140,6 +140,12 @@ TEST_CASE("losses go over the positions of samples, with weights of samples or o
   CHECK(got[1].values[0] == Approx(count));
   CHECK(got[2].type.shape == x.type.shape);
   CHECK(largest_error(got[2], gradient) < (dtype == DType::float32 ? 1e-5 : 5e-3));
+
+  // Where another loss counts the samples.
+  const auto uncounted = run_op(*backend, std::make_shared<Loss>(rule, true, false, scale, false), {x, targets, w});
+  REQUIRE(uncounted.size() == 2);
+  CHECK(uncounted[0].values == got[0].values);
+  CHECK(uncounted[1].values == got[2].values);
 }
 
 TEST_CASE("a skipped sample may hold anything, and a counted one that is not finite shows") {

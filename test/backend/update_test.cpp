@@ -154,6 +154,12 @@ TEST_CASE("agree, zero gradients and running statistics") {
   const double nan = std::numeric_limits<double>::quiet_NaN();
   CHECK(run_op(*backend, std::make_shared<Agree>(), {scalar(3), scalar(1)})[0].values == std::vector<double>{0, 1});
   CHECK(run_op(*backend, std::make_shared<Agree>(), {scalar(nan), scalar(0)})[0].values == std::vector<double>{1, 0});
+  for (std::size_t bad = 0; bad < 16; bad += 5) {  // of sixteen losses
+    std::vector<Value> inputs(17, scalar(0.5));
+    CHECK(run_op(*backend, std::make_shared<Agree>(), inputs)[0].values == std::vector<double>{0, 0.5});
+    inputs[bad] = scalar(nan);
+    CHECK(run_op(*backend, std::make_shared<Agree>(), inputs)[0].values == std::vector<double>{1, 0.5});
+  }
 
   const auto op = std::make_shared<UpdateStatistics>(std::vector<float>{0.9f, 0.5f});
   const std::vector<Value> sums{random_value({70}, DType::float32, 1), random_value({300}, DType::float32, 3)};

@@ -67,7 +67,7 @@ TEST_CASE("residual and plain networks are planned within 2 % of the bound") {
   }
   for (const std::string& network : {residual, plain + head}) {
     Job job(network, "sgd");
-    job.spec.sample = {32, 32, 3};
+    job.spec.inputs[0].sample = {32, 32, 3};
     for (const std::int64_t batch : {64, 7}) {
       const std::vector<Lifetime> needs = lifetimes(job.training(batch));
       const ArenaPlan plan = plan_arena(needs);

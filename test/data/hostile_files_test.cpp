@@ -151,7 +151,7 @@ TEST_CASE("an array that becomes shorter while it is used is an error, or has be
   write_file(y, npy("|u1", format("({},)", samples), std::string(samples, '\1')));
   const Data data(data_options(format("{{dataset: npy, path: {}, shuffle: false, workers: 0}}", folder.text())), 1);
   const auto source = data.training(1024, {}, {1, 0, 0});
-  CHECK(source->next().inputs.as<float>()[0] == 0);
+  CHECK(source->next().inputs[0].as<float>()[0] == 0);
   REQUIRE(truncate(x.c_str(), header + 2000 * values * 4) == 0);
   try {
     source->next();
@@ -186,7 +186,7 @@ TEST_CASE("large arrays that stay in their file give the values that are in it")
     const Batch& batch = source->next();
     for (std::int64_t i = 0; i < batch.count; ++i) {
       const std::int64_t number = batch.samples.as<std::int64_t>()[i];
-      REQUIRE(std::memcmp(batch.inputs.as<float>() + i * values, x.data() + number * values, values * 4) == 0);
+      REQUIRE(std::memcmp(batch.inputs[0].as<float>() + i * values, x.data() + number * values, values * 4) == 0);
     }
   }
 }
@@ -242,7 +242,7 @@ TEST_CASE("with on_error: skip a bad first image is skipped, and no advice asks 
   check_error("{" + base + "}", {"a/1.jpg", "set `on_error: skip`"});
   for (const char* more : {"", ", transform: [{normalize: measured}]"}) {
     const Data data(data_options("{" + base + ", on_error: skip" + more + "}"), 1);
-    CHECK(data.info().sample == Shape{4, 4, 3});
+    CHECK(data.info().inputs[0].sample == Shape{4, 4, 3});
     const auto source = data.training(3, {}, {1, 0, 0});
     const Batch& batch = source->next();
     CHECK(batch.weights.as<float>()[0] == 0);

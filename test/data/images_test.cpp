@@ -58,7 +58,7 @@ TEST_CASE("images of unequal size need a resize, and the error names the file") 
     const Data data(data_options(yaml), 1);
     const auto source = data.training(2, {}, {1, 0, 0});
     source->next();
-    return data.info().sample;
+    return data.info().inputs[0].sample;
   };
   try {
     read_all("{" + base + "}");
@@ -112,7 +112,7 @@ TEST_CASE("validation folders: classes as in training, none that training lacks"
   };
   const Data data(config("good"), 1);
   CHECK(data.info().validation_samples == 1);
-  CHECK(data.evaluation(PartKind::validation, 1, {})->next().targets.as<std::int32_t>()[0] == 2);
+  CHECK(data.evaluation(PartKind::validation, 1, {})->next().targets[0].as<std::int32_t>()[0] == 2);
   CHECK_THROWS_AS(Data(config("bad"), 1), Error);
 }
 

@@ -50,8 +50,8 @@ std::shared_ptr<const DataPart> part_of(std::shared_ptr<const Dataset> dataset, 
   auto transform = std::make_shared<Transform>(dataset->facts().sample, DType::float32, std::vector<GeometryStep>{},
                                                std::vector<GeometryStep>{}, Affine{{2.0}, {1.0}});
   const Subset all = Subset::all(dataset->size());
-  return std::make_shared<DataPart>(std::move(dataset), all, std::move(transform),
-                                    DataPart::Options{1, on_error, cache});
+  return std::make_shared<DataPart>(std::vector<DataPart::Input>{{dataset, std::move(transform)}},
+                                    DataPart::Datasets{dataset}, all, DataPart::Options{1, on_error, cache});
 }
 
 // Everything of a batch but how long it took.
@@ -67,13 +67,13 @@ struct Copy {
 };
 
 Copy copy_of(const Batch& batch, const BatchSource& source) {
-  const auto* inputs = batch.inputs.as<float>();
-  const auto* labels = batch.targets.as<std::int32_t>();
-  REQUIRE(batch.inputs.count == 3 * batch.count);
-  REQUIRE(batch.targets.dtype == DType::int32);
+  const auto* inputs = batch.inputs[0].as<float>();
+  const auto* labels = batch.targets[0].as<std::int32_t>();
+  REQUIRE(batch.inputs[0].count == 3 * batch.count);
+  REQUIRE(batch.targets[0].dtype == DType::int32);
   Copy copy;
   copy.samples.assign(batch.samples.as<std::int64_t>(), batch.samples.as<std::int64_t>() + batch.count);
-  copy.inputs.assign(inputs, inputs + batch.inputs.count);
+  copy.inputs.assign(inputs, inputs + batch.inputs[0].count);
   copy.weights.assign(batch.weights.as<float>(), batch.weights.as<float>() + batch.count);
   copy.labels.assign(labels, labels + batch.count);
   copy.global_count = batch.global_count;
@@ -128,10 +128,10 @@ TEST_CASE("batches hold what the data set holds") {
     const Batch& batch = source->next();
     for (std::int64_t i = 0; i < batch.count; ++i) {
       const std::int64_t sample = batch.samples.as<std::int64_t>()[i];
-      CHECK(batch.targets.as<std::int32_t>()[i] == sample % 7);
+      CHECK(batch.targets[0].as<std::int32_t>()[i] == sample % 7);
       CHECK(batch.weights.as<float>()[i] == 1);
       for (int c = 0; c < 3; ++c) {
-        CHECK(batch.inputs.as<float>()[3 * i + c] ==
+        CHECK(batch.inputs[0].as<float>()[3 * i + c] ==
               2 * (static_cast<float>(sample) + 0.5f * static_cast<float>(c)) + 1);
       }
     }
@@ -329,8 +329,8 @@ TEST_CASE("data that does not come: after a request to stop batches are incomple
         REQUIRE(batch.count == 5);
         for (int i = 0; i < 5; ++i) {
           CHECK(std::isnan(batch.weights.as<float>()[i]));
-          CHECK(batch.targets.as<std::int32_t>()[i] == 0);
-          CHECK(batch.inputs.as<float>()[3 * i] == 0);
+          CHECK(batch.targets[0].as<std::int32_t>()[i] == 0);
+          CHECK(batch.inputs[0].as<float>()[3 * i] == 0);
         }
         CHECK(source->position() == behind);
       }

@@ -102,13 +102,13 @@ class Network {
     return op(name, std::make_shared<Dense>(), {x, parameter(name, weights, true)});
   }
   TensorId op(const std::string& name, std::shared_ptr<const OpDef> def, std::vector<TensorId> inputs) {
-    return graph_.output = graph_.add_op(std::move(def), std::move(inputs), name, {})[0];
+    return graph_.outputs[0] = graph_.add_op(std::move(def), std::move(inputs), name, {})[0];
   }
 
   // Runs it and compares the gradients of weights; `ends_here` where the output is this rank's.
   void check(Backend& backend, const MeshCommunicators& communicators, const std::map<std::string, Matrix>& expected,
              bool ends_here = true) {
-    Backward backward = differentiate(graph_, ends_here ? graph_.output : no_tensor, false);
+    Backward backward = differentiate(graph_, ends_here ? graph_.outputs : std::vector<TensorId>(), false);
     Program program;
     program.name = "collectives";
     program.flat = order_flat(graph_, backward, {}, [](const GraphParameter&) { return false; }, {});
@@ -157,7 +157,7 @@ class Network {
     }
   }
 
-  Graph graph_;
+  Graph graph_{.outputs = {no_tensor}};
   std::map<std::string, Matrix> values_;
 };
 

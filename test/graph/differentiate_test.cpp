@@ -24,8 +24,7 @@ struct Builder {
   explicit Builder(Shape input) {
     graph.batch = input[0];
     graph.training = true;
-    graph.input = add("input", std::move(input), Role::input);
-    graph.output = graph.input;
+    graph.inputs = graph.outputs = {add("input", std::move(input), Role::input)};
   }
   TensorId add(const std::string& name, Shape shape, Role role, DType dtype = DType::float32) {
     Tensor tensor;
@@ -44,7 +43,7 @@ struct Builder {
   template <class Def, class... Arguments>
   TensorId op(const std::string& name, std::vector<TensorId> inputs, Arguments... arguments) {
     const auto outputs = graph.add_op(std::make_shared<Def>(arguments...), std::move(inputs), name, {});
-    return graph.output = outputs[0];
+    return graph.outputs[0] = outputs[0];
   }
   TensorId dense(const std::string& name, TensorId x, std::int64_t units, bool trainable = true) {
     const std::int64_t in = graph.tensor(x).type.shape[1];
@@ -52,10 +51,10 @@ struct Builder {
     return op<Dense>(name, {x, kernel, parameter(name + "/bias", {units}, trainable)});
   }
   Backward differentiate(bool accumulate = false) {
-    Tensor gradient = graph.tensor(graph.output);
+    Tensor gradient = graph.tensor(graph.outputs[0]);
     gradient.name = "loss/gradient";
     const TensorId id = graph.add_tensor(std::move(gradient));
-    return trainctl::differentiate(graph, id, accumulate);
+    return trainctl::differentiate(graph, {id}, accumulate);
   }
 
   // "dense_grad_weights(x, dy) -> (dkernel, dbias)" for every backward op.
@@ -80,7 +79,7 @@ using Lines = std::vector<std::string>;
 // What must hold for every backward part: ops read what exists, each tensor is written once and has the type its op
 // states, every trainable parameter gets a float32 gradient of its shape, names are unique.
 void check_sound(const Graph& graph, const Backward& backward, TensorId output_gradient) {
-  std::set<TensorId> known{output_gradient, graph.input, graph.samples, graph.step};
+  std::set<TensorId> known{output_gradient, graph.inputs[0], graph.samples, graph.step};
   for (const GraphParameter& parameter : graph.parameters) known.insert(parameter.tensor);
   for (const Op& op : graph.ops) known.insert(op.outputs.begin(), op.outputs.end());
   for (const Op& op : backward.ops) {
@@ -119,7 +118,7 @@ void check_sound(const Builder& b, const Backward& backward) {
 TEST_CASE("a chain is walked backwards, and the input's gradient is not computed") {
   Builder b({4, 8});
   const auto hidden =
-      b.op<Activation>("relu", {b.dense("a", b.graph.input, 5)}, ActivationFunction{ActivationKind::relu});
+      b.op<Activation>("relu", {b.dense("a", b.graph.inputs[0], 5)}, ActivationFunction{ActivationKind::relu});
   b.dense("b", hidden, 3);
   const Backward backward = b.differentiate();
   CHECK(b.text(backward) ==
@@ -133,29 +132,29 @@ TEST_CASE("a chain is walked backwards, and the input's gradient is not computed
 TEST_CASE("an activation's gradient is taken from its output or its input, fused or not") {
   for (ActivationKind kind : {ActivationKind::leaky_relu, ActivationKind::tanh, ActivationKind::sigmoid}) {
     Builder b({4, 8});
-    b.op<Activation>("f", {b.dense("a", b.graph.input, 5)}, ActivationFunction{kind});
+    b.op<Activation>("f", {b.dense("a", b.graph.inputs[0], 5)}, ActivationFunction{kind});
     CHECK(b.text(b.differentiate())[0] == "activation_grad(loss/gradient, f/output) -> (a/output/gradient)");
   }
   for (ActivationKind kind : {ActivationKind::gelu, ActivationKind::silu}) {
     Builder b({4, 8});
-    b.op<Activation>("f", {b.dense("a", b.graph.input, 5)}, ActivationFunction{kind});
+    b.op<Activation>("f", {b.dense("a", b.graph.inputs[0], 5)}, ActivationFunction{kind});
     CHECK(b.text(b.differentiate())[0] == "activation_grad(loss/gradient, a/output) -> (a/output/gradient)");
   }
   Builder fused({4, 8});
-  fused.op<Dense>("a", {fused.graph.input, fused.parameter("a/kernel", {8, 5})},
+  fused.op<Dense>("a", {fused.graph.inputs[0], fused.parameter("a/kernel", {8, 5})},
                   ActivationFunction{ActivationKind::relu});
   const Backward backward = fused.differentiate();
   CHECK(fused.text(backward) == Lines{"activation_grad(loss/gradient, a/output) -> (a/activation_grad/0)",
                                       "dense_grad_weights(input, a/activation_grad/0) -> (a/kernel/gradient)"});
   Builder wrong({4, 8});
-  wrong.op<Dense>("a", {wrong.graph.input, wrong.parameter("a/kernel", {8, 5})},
+  wrong.op<Dense>("a", {wrong.graph.inputs[0], wrong.parameter("a/kernel", {8, 5})},
                   ActivationFunction{ActivationKind::gelu});
   CHECK_THROWS_AS(wrong.differentiate(), Error);
 }
 
 TEST_CASE("gradients of a tensor with several consumers are summed before its producer") {
   Builder b({4, 8});
-  const TensorId shared = b.dense("a", b.graph.input, 8);
+  const TensorId shared = b.dense("a", b.graph.inputs[0], 8);
   const TensorId left = b.dense("left", shared, 6);
   const TensorId right = b.dense("right", shared, 6);
   b.op<Add>("sum", {b.op<Add>("pair", {left, right}), b.dense("third", shared, 6)});
@@ -174,7 +173,7 @@ TEST_CASE("a skip connection shares the gradient and adds that of the branch") {
   window.size = {3, 3};
   window.padding_before = window.padding_after = {1, 1};
   const TensorId x =
-      b.op<Conv2d>("stem", {b.graph.input, b.parameter("stem/kernel", {3, 3, 3, 8})}, window, std::int64_t{1});
+      b.op<Conv2d>("stem", {b.graph.inputs[0], b.parameter("stem/kernel", {3, 3, 3, 8})}, window, std::int64_t{1});
   const TensorId branch =
       b.op<Conv2d>("branch", {x, b.parameter("branch/kernel", {3, 3, 8, 8})}, window, std::int64_t{1});
   b.op<Add>("residual", {branch, x});
@@ -188,14 +187,14 @@ TEST_CASE("a skip connection shares the gradient and adds that of the branch") {
 
 TEST_CASE("a tensor added to itself gets its gradient twice") {
   Builder b({4, 8});
-  const TensorId a = b.dense("a", b.graph.input, 5);
+  const TensorId a = b.dense("a", b.graph.inputs[0], 5);
   b.op<Add>("double", {a, a});
   CHECK(b.text(b.differentiate())[0] == "add(loss/gradient, loss/gradient) -> (a/output/gradient)");
 }
 
 TEST_CASE("nothing before the first trainable layer is computed, and frozen parameters get no gradient") {
   Builder b({4, 8});
-  const TensorId frozen = b.dense("a", b.graph.input, 6, false);
+  const TensorId frozen = b.dense("a", b.graph.inputs[0], 6, false);
   const TensorId trained =
       b.dense("b", b.op<Activation>("relu", {frozen}, ActivationFunction{ActivationKind::relu}), 6);
   b.dense("c", trained, 3, false);
@@ -205,13 +204,13 @@ TEST_CASE("nothing before the first trainable layer is computed, and frozen para
         Lines{"dense_grad_input(loss/gradient, c/kernel) -> (b/output/gradient)",
               "dense_grad_weights(relu/output, b/output/gradient) -> (b/kernel/gradient, b/bias/gradient)"});
   Builder all_frozen({4, 8});
-  all_frozen.op<Softmax>("softmax", {all_frozen.dense("a", all_frozen.graph.input, 3, false)});
+  all_frozen.op<Softmax>("softmax", {all_frozen.dense("a", all_frozen.graph.inputs[0], 3, false)});
   CHECK(all_frozen.differentiate().ops.empty());
 }
 
 TEST_CASE("a frozen kernel beside a trainable bias is computed into a tensor that nobody reads") {
   Builder b({4, 8});
-  b.op<Dense>("a", {b.graph.input, b.parameter("a/kernel", {8, 5}, false), b.parameter("a/bias", {5})});
+  b.op<Dense>("a", {b.graph.inputs[0], b.parameter("a/kernel", {8, 5}, false), b.parameter("a/bias", {5})});
   const Backward backward = b.differentiate();
   check_sound(b, backward);
   CHECK(b.text(backward) ==
@@ -220,10 +219,10 @@ TEST_CASE("a frozen kernel beside a trainable bias is computed into a tensor tha
 
 TEST_CASE("concatenation is split, and parts that nobody wants are left alone") {
   Builder b({4, 8});
-  const TensorId a = b.dense("a", b.graph.input, 5);
-  const TensorId c = b.dense("c", b.graph.input, 3);
-  b.op<Concatenate>("cat", {a, b.graph.input, c});
-  CHECK(b.graph.tensor(b.graph.output).type.shape == Shape{4, 16});
+  const TensorId a = b.dense("a", b.graph.inputs[0], 5);
+  const TensorId c = b.dense("c", b.graph.inputs[0], 3);
+  b.op<Concatenate>("cat", {a, b.graph.inputs[0], c});
+  CHECK(b.graph.tensor(b.graph.outputs[0]).type.shape == Shape{4, 16});
   const Backward backward = b.differentiate();
   check_sound(b, backward);
   const Lines lines = b.text(backward);
@@ -234,7 +233,7 @@ TEST_CASE("concatenation is split, and parts that nobody wants are left alone") 
 
 TEST_CASE("branches that do not reach the output are not differentiated") {
   Builder b({4, 8});
-  const TensorId a = b.dense("a", b.graph.input, 5);
+  const TensorId a = b.dense("a", b.graph.inputs[0], 5);
   b.op<Activation>("unused", {a}, ActivationFunction{ActivationKind::relu});
   b.op<Softmax>("softmax", {a});
   const Backward backward = b.differentiate();
@@ -244,11 +243,11 @@ TEST_CASE("branches that do not reach the output are not differentiated") {
 
 TEST_CASE("batch normalisation with everything fused takes and gives what its gradient states") {
   Builder b({4, 6});
-  const TensorId x = b.dense("a", b.graph.input, 5);
+  const TensorId x = b.dense("a", b.graph.inputs[0], 5);
   const TensorId gamma = b.parameter("bn/gamma", {5});
   const TensorId beta = b.parameter("bn/beta", {5});
   const auto def = std::make_shared<BatchNorm>(BatchNormAttributes{1e-3f, true, true, true, true});
-  b.graph.output = b.graph.add_op(def, {x, gamma, beta, x}, "bn", {}, {"output", "mean", "variance"})[0];
+  b.graph.outputs[0] = b.graph.add_op(def, {x, gamma, beta, x}, "bn", {}, {"output", "mean", "variance"})[0];
   const Backward backward = b.differentiate(true);
   check_sound(b, backward);
   const Lines lines = b.text(backward);
@@ -263,12 +262,12 @@ TEST_CASE("batch normalisation with everything fused takes and gives what its gr
 TEST_CASE("a batch normalisation's gradient takes ReLU's mask from bits or x") {
   for (const bool residual : {false, true}) {
     Builder b({4, 6});
-    const TensorId x = b.dense("a", b.graph.input, 8);
+    const TensorId x = b.dense("a", b.graph.inputs[0], 8);
     std::vector<TensorId> inputs{x, b.parameter("bn/gamma", {8}), b.parameter("bn/beta", {8})};
     std::vector<std::string> outputs{"output", "mean", "variance"};
     if (residual) inputs.push_back(x), outputs.emplace_back("mask");
     const auto def = std::make_shared<BatchNorm>(BatchNormAttributes{1e-3f, true, true, residual, true});
-    b.graph.output = b.graph.add_op(def, inputs, "bn", {}, outputs)[0];
+    b.graph.outputs[0] = b.graph.add_op(def, inputs, "bn", {}, outputs)[0];
     if (residual) CHECK(b.graph.tensors.back().type == TensorType{{4, 1}, DType::uint8});
     const Backward backward = b.differentiate(true);
     check_sound(b, backward);
@@ -286,7 +285,7 @@ TEST_CASE("pooling, flattening, dropout and casts") {
   b.graph.step = b.add("step", {}, Role::scalar, DType::int64);
   Window one;
   const TensorId conv =
-      b.op<Conv2d>("conv", {b.graph.input, b.parameter("conv/kernel", {1, 1, 3, 4})}, one, std::int64_t{1});
+      b.op<Conv2d>("conv", {b.graph.inputs[0], b.parameter("conv/kernel", {1, 1, 3, 4})}, one, std::int64_t{1});
   Window two;
   two.size = two.strides = {2, 2};
   const auto pool = std::make_shared<Pool2d>(PoolMode::max, two, true);

@@ -10,19 +10,19 @@ using Lines = std::vector<std::string>;
 
 TEST_CASE("dense and convolution take the activation behind them") {
   GraphMaker m({4, 8, 8, 3});
-  m.activation("r1", m.conv("c1", m.graph.input, 5), ActivationKind::relu);
-  m.activation("t1", m.conv("c2", m.graph.output, 5), ActivationKind::tanh);
+  m.activation("r1", m.conv("c1", m.graph.inputs[0], 5), ActivationKind::relu);
+  m.activation("t1", m.conv("c2", m.graph.outputs[0], 5), ActivationKind::tanh);
   const Graph fused = fuse(m.graph);
   CHECK(lines(fused, fused.ops) ==
         Lines{"conv2d (input, c1/kernel) -> (r1/output)", "conv2d (r1/output, c2/kernel) -> (t1/output)"});
   CHECK(fused.ops[0].as<Conv2d>().function.kind == ActivationKind::relu);
   CHECK(fused.ops[1].as<Conv2d>().function.kind == ActivationKind::tanh);
-  CHECK(fused.output == m.graph.output);
+  CHECK(fused.outputs == m.graph.outputs);
 }
 
 TEST_CASE("without gradients the activations behind products stay alone, those behind sums and normalisation do not") {
   GraphMaker m({4, 8, 8, 5});
-  const TensorId first = m.activation("r1", m.conv("c1", m.graph.input, 5), ActivationKind::relu);
+  const TensorId first = m.activation("r1", m.conv("c1", m.graph.inputs[0], 5), ActivationKind::relu);
   const TensorId second = m.activation("r2", m.norm("n", m.conv("c2", first, 5)), ActivationKind::relu);
   m.activation("r3", m.sum("s", first, second), ActivationKind::relu);
   const Graph fused = fuse(m.graph, false);
@@ -36,27 +36,27 @@ TEST_CASE("without gradients the activations behind products stay alone, those b
 TEST_CASE("functions whose gradient needs the input stay alone") {
   for (ActivationKind kind : {ActivationKind::gelu, ActivationKind::silu}) {
     GraphMaker m({4, 8});
-    m.activation("g", m.dense("a", m.graph.input, 5), kind);
+    m.activation("g", m.dense("a", m.graph.inputs[0], 5), kind);
     CHECK(fuse(m.graph).ops.size() == 2);
   }
 }
 
 TEST_CASE("what has another reader, or is the output, is not swallowed") {
   GraphMaker shared({4, 8});
-  const TensorId a = shared.dense("a", shared.graph.input, 5);
+  const TensorId a = shared.dense("a", shared.graph.inputs[0], 5);
   shared.sum("s", shared.activation("r", a, ActivationKind::relu), a);
   CHECK(fuse(shared.graph).ops.size() == 3);
 
   GraphMaker output({4, 8});
-  const TensorId logits = output.dense("a", output.graph.input, 5);
+  const TensorId logits = output.dense("a", output.graph.inputs[0], 5);
   output.activation("r", logits, ActivationKind::relu);
-  output.graph.output = logits;
+  output.graph.outputs[0] = logits;
   CHECK(fuse(output.graph).ops.size() == 2);
 }
 
 TEST_CASE("batch normalisation takes the sum and the relu behind it, and the gradient splits again") {
   GraphMaker m({4, 8, 8, 5});
-  const TensorId stem = m.activation("r0", m.conv("c0", m.graph.input, 5), ActivationKind::relu);
+  const TensorId stem = m.activation("r0", m.conv("c0", m.graph.inputs[0], 5), ActivationKind::relu);
   const TensorId main =
       m.norm("n2", m.conv("c2", m.activation("r1", m.norm("n1", m.conv("c1", stem, 5)), ActivationKind::relu), 5));
   m.activation("r2", m.sum("s", main, stem), ActivationKind::relu);
@@ -83,8 +83,8 @@ TEST_CASE("batch normalisation takes the sum and the relu behind it, and the gra
 
 TEST_CASE("batch normalisation with residual and relu keeps a bit of each element for its gradient") {
   GraphMaker m({4, 6, 6, 16});
-  const TensorId main = m.norm("n", m.conv("c", m.graph.input, 16));
-  m.activation("r", m.sum("s", main, m.graph.input), ActivationKind::relu);
+  const TensorId main = m.norm("n", m.conv("c", m.graph.inputs[0], 16));
+  m.activation("r", m.sum("s", main, m.graph.inputs[0]), ActivationKind::relu);
   m.graph = fuse(std::move(m.graph));
   CHECK(lines(m.graph, m.graph.ops).back() ==
         "batch_norm (c/output, n/gamma, n/beta, input) -> (r/output, n/mean, n/variance, n/mask)");
@@ -96,11 +96,11 @@ TEST_CASE("batch normalisation with residual and relu keeps a bit of each elemen
 TEST_CASE("batch normalisation with relu takes the max pooling behind it in training, and nothing else") {
   const auto pooled = [](PoolMode mode, ActivationKind kind, bool shared) {
     GraphMaker m({4, 6, 6, 5});
-    const TensorId y = m.activation("r", m.norm("n", m.conv("c", m.graph.input, 5)), kind);
+    const TensorId y = m.activation("r", m.norm("n", m.conv("c", m.graph.inputs[0], 5)), kind);
     const Window window{{2, 2}, {2, 2}, {1, 1}, {}, {}};
     const auto outputs = m.graph.add_op(std::make_shared<Pool2d>(mode, window, true), {y}, "p", {},
                                         mode == PoolMode::max ? Lines{"output", "winners"} : Lines{"output"});
-    m.graph.output = outputs[0];
+    m.graph.outputs[0] = outputs[0];
     if (shared) m.op(std::make_shared<GlobalAveragePool2d>(), {y}, "g");
     return m;
   };
@@ -123,8 +123,8 @@ TEST_CASE("batch normalisation with relu takes the max pooling behind it in trai
 
 TEST_CASE("of two normalised summands one takes the other, behind both") {
   GraphMaker m({4, 8, 8, 5});
-  const TensorId left = m.norm("n1", m.conv("c1", m.graph.input, 5));
-  const TensorId right = m.norm("n2", m.conv("c2", m.graph.input, 5));
+  const TensorId left = m.norm("n1", m.conv("c1", m.graph.inputs[0], 5));
+  const TensorId right = m.norm("n2", m.conv("c2", m.graph.inputs[0], 5));
   m.activation("r", m.sum("s", left, right), ActivationKind::relu);
   const Graph fused = fuse(m.graph);
   const Lines expected{"conv2d (input, c1/kernel) -> (c1/output)", "conv2d (input, c2/kernel) -> (c2/output)",
@@ -135,14 +135,14 @@ TEST_CASE("of two normalised summands one takes the other, behind both") {
 
 TEST_CASE("a tensor added to itself is not its own residual") {
   GraphMaker m({4, 8, 8, 5});
-  const TensorId y = m.norm("n", m.conv("c", m.graph.input, 5));
+  const TensorId y = m.norm("n", m.conv("c", m.graph.inputs[0], 5));
   m.sum("s", y, y);
   CHECK(fuse(m.graph).ops.size() == 3);
 }
 
 TEST_CASE("an activation's gradient joins the dense layer behind it") {
   GraphMaker m({4, 8});
-  m.dense("b", m.activation("r", m.dense("a", m.graph.input, 5), ActivationKind::relu), 3);
+  m.dense("b", m.activation("r", m.dense("a", m.graph.inputs[0], 5), ActivationKind::relu), 3);
   m.graph = fuse(std::move(m.graph));
   const Backward plain = m.differentiate();
   const Backward fused = fuse(plain);
@@ -168,13 +168,13 @@ struct Gradients : GraphMaker {
     return add(name, graph.tensor(other).type.shape, Role::activation);
   }
   TensorId emit(std::shared_ptr<const OpDef> def, std::vector<TensorId> inputs, const std::string& name) {
-    const TensorId result = like(graph.input, name);
+    const TensorId result = like(graph.inputs[0], name);
     backward.ops.push_back({std::move(def), std::move(inputs), {result}, name, {}});
     return result;
   }
   TensorId conv_gradient(const std::string& name, TensorId dy) {
     const Window same{{3, 3}, {1, 1}, {1, 1}, {1, 1}, {1, 1}};
-    return emit(std::make_shared<Conv2dGradInput>(same, 1, graph.tensor(graph.input).type.shape),
+    return emit(std::make_shared<Conv2dGradInput>(same, 1, graph.tensor(graph.inputs[0]).type.shape),
                 {dy, parameter(name + "/kernel", {3, 3, 5, 5}, true)}, name);
   }
   TensorId sum(TensorId a, TensorId b, const std::string& name, ActivationFunction function = {}) {
@@ -188,7 +188,7 @@ struct Gradients : GraphMaker {
 TEST_CASE("a gradient by the input takes the sum with another gradient, where it stands if the other exists there") {
   for (const bool swapped : {false, true}) {
     Gradients m;
-    const TensorId dy = m.like(m.graph.input, "dy"), other = m.like(m.graph.input, "other");
+    const TensorId dy = m.like(m.graph.inputs[0], "dy"), other = m.like(m.graph.inputs[0], "other");
     const TensorId g = m.conv_gradient("g", dy);
     const TensorId later =
         m.emit(std::make_shared<ActivationGrad>(ActivationFunction{ActivationKind::relu}), {dy, other}, "unrelated");
@@ -203,7 +203,7 @@ TEST_CASE("a gradient by the input takes the sum with another gradient, where it
 
 TEST_CASE("it stands where the sum did if the other gradient is made later") {
   Gradients m;
-  const TensorId dy = m.like(m.graph.input, "dy");
+  const TensorId dy = m.like(m.graph.inputs[0], "dy");
   const TensorId g = m.conv_gradient("g", dy);
   const TensorId later =
       m.emit(std::make_shared<ActivationGrad>(ActivationFunction{ActivationKind::relu}), {dy, dy}, "later");
@@ -214,7 +214,7 @@ TEST_CASE("it stands where the sum did if the other gradient is made later") {
 
 TEST_CASE("of two gradients by the input the later one takes the sum, and of three each but the first one") {
   Gradients m;
-  const TensorId dy = m.like(m.graph.input, "dy");
+  const TensorId dy = m.like(m.graph.inputs[0], "dy");
   const TensorId g0 = m.conv_gradient("g0", dy), g1 = m.conv_gradient("g1", dy);
   const TensorId sum = m.sum(g0, g1, "sum");
   m.sum(sum, m.conv_gradient("g2", dy), "total");
@@ -225,26 +225,26 @@ TEST_CASE("of two gradients by the input the later one takes the sum, and of thr
 
 TEST_CASE("what is added to may have other readers, the gradient may not, and the sum has no activation") {
   Gradients base;
-  const TensorId dy = base.like(base.graph.input, "dy");
+  const TensorId dy = base.like(base.graph.inputs[0], "dy");
   const TensorId total = base.sum(dy, base.conv_gradient("g", dy), "total");
   base.sum(total, dy, "end");
   CHECK(base.fused() == Lines{"conv2d_grad_input (dy, g/kernel, dy) -> (total)", "add (total, dy) -> (end)"});
 
   Gradients gradient;
-  const TensorId g = gradient.conv_gradient("g", gradient.like(gradient.graph.input, "dy"));
-  gradient.sum(gradient.like(gradient.graph.input, "other"), g, "total");
+  const TensorId g = gradient.conv_gradient("g", gradient.like(gradient.graph.inputs[0], "dy"));
+  gradient.sum(gradient.like(gradient.graph.inputs[0], "other"), g, "total");
   gradient.sum(g, g, "end");
   CHECK(fuse(gradient.backward).ops.size() == 3);
 
   Gradients active;
-  const TensorId other = active.like(active.graph.input, "other");
+  const TensorId other = active.like(active.graph.inputs[0], "other");
   active.sum(other, active.conv_gradient("g", other), "total", {ActivationKind::relu});
   CHECK(fuse(active.backward).ops.size() == 2);
 }
 
 TEST_CASE("a dense layer's gradient takes the sum or the activation, not both") {
   GraphMaker m({4, 5});
-  const TensorId x = m.activation("r", m.dense("a", m.graph.input, 5), ActivationKind::relu);
+  const TensorId x = m.activation("r", m.dense("a", m.graph.inputs[0], 5), ActivationKind::relu);
   m.sum("s", m.dense("b", m.activation("t", m.dense("c", x, 5), ActivationKind::gelu), 5), x);
   m.graph = fuse(std::move(m.graph));
   const Backward backward = fuse(m.differentiate());

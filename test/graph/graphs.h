@@ -17,7 +17,7 @@ struct GraphMaker {
   explicit GraphMaker(Shape input) {
     graph.batch = input[0];
     graph.training = true;
-    graph.input = add("input", std::move(input), Role::input);
+    graph.inputs = graph.outputs = {add("input", std::move(input), Role::input)};
   }
   TensorId add(std::string name, Shape shape, Role role) {
     Tensor tensor;
@@ -35,7 +35,7 @@ struct GraphMaker {
   }
   TensorId op(std::shared_ptr<const OpDef> def, std::vector<TensorId> inputs, const std::string& name,
               std::vector<std::string> suffixes = {}) {
-    return graph.output = graph.add_op(std::move(def), std::move(inputs), name, {}, std::move(suffixes))[0];
+    return graph.outputs[0] = graph.add_op(std::move(def), std::move(inputs), name, {}, std::move(suffixes))[0];
   }
   TensorId dense(const std::string& name, TensorId x, std::int64_t units) {
     const TensorId kernel = parameter(name + "/kernel", {graph.tensor(x).type.shape.back(), units}, true);
@@ -66,9 +66,9 @@ struct GraphMaker {
   TensorId sum(const std::string& name, TensorId a, TensorId b) { return op(std::make_shared<Add>(), {a, b}, name); }
 
   Backward differentiate(bool accumulate = false) {
-    Tensor gradient = graph.tensor(graph.output);
+    Tensor gradient = graph.tensor(graph.outputs[0]);
     gradient.name = "loss/gradient";
-    return trainctl::differentiate(graph, graph.add_tensor(std::move(gradient)), accumulate);
+    return trainctl::differentiate(graph, {graph.add_tensor(std::move(gradient))}, accumulate);
   }
 };
 

@@ -29,9 +29,9 @@ inline BuiltModel build(const std::string& yaml, Shape sample, bool training = t
   Reader reader;
   BuildOptions options;
   options.batch = 2;
-  options.sample = std::move(sample);
+  options.inputs[0].sample = std::move(sample);
   options.training = training;
-  options.logits = logits;
+  options.logits = {logits};
   BuiltModel model = build(yaml, options, reader);
   reader.throw_if_failed();
   return model;
@@ -41,7 +41,7 @@ inline BuiltModel build(const std::string& yaml, Shape sample, bool training = t
 inline std::string errors(const std::string& yaml, Shape sample) {
   Reader reader;
   BuildOptions options;
-  options.sample = std::move(sample);
+  options.inputs[0].sample = std::move(sample);
   build(yaml, options, reader);
   std::string text;
   for (const Diagnostic& diagnostic : reader.diagnostics()) text += (text.empty() ? "" : "\n") + to_string(diagnostic);

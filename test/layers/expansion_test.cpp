@@ -52,7 +52,7 @@ TEST_CASE("layers expand into ops whose tensors bear the layers' names") {
                                   "reshape(dropout/output) -> flatten/output",
                                   "dense(flatten/output, fc/kernel, fc/bias) -> fc/dense",
                                   "softmax(fc/dense) -> fc/output"});
-  CHECK(model.graph.tensor(model.graph.output).name == "fc/output");
+  CHECK(model.graph.tensor(model.graph.outputs[0]).name == "fc/output");
   CHECK(model.graph.tensor(model.graph.samples).type == TensorType{{2}, DType::int64});
   CHECK(model.graph.tensor(model.graph.samples).role == Role::input);
   CHECK(model.graph.tensor(model.graph.step).role == Role::scalar);
@@ -96,13 +96,13 @@ TEST_CASE("in bfloat16 the input is cast once, and activations follow, and param
   Reader reader;
   BuildOptions options;
   options.batch = 3;
-  options.sample = {4, 4, 1};
+  options.inputs[0].sample = {4, 4, 1};
   options.compute = DType::bfloat16;
   const BuiltModel model = build(network, options, reader);
   REQUIRE(reader.ok());
   CHECK(ops(model.graph)[0] == "cast(input) -> input/cast");
-  CHECK(model.graph.tensor(model.graph.input).type == TensorType{{3, 4, 4, 1}, DType::float32});
-  CHECK(model.graph.tensor(model.graph.output).type == TensorType{{3, 3}, DType::bfloat16});
+  CHECK(model.graph.tensor(model.graph.inputs[0]).type == TensorType{{3, 4, 4, 1}, DType::float32});
+  CHECK(model.graph.tensor(model.graph.outputs[0]).type == TensorType{{3, 3}, DType::bfloat16});
   for (const GraphParameter& parameter : model.graph.parameters) {
     CHECK(model.graph.tensor(parameter.tensor).type.dtype == DType::float32);
     CHECK(model.graph.tensor(parameter.tensor).role == Role::parameter);
@@ -172,7 +172,7 @@ TEST_CASE("references reach layers of the own list, of lists around it, by path,
   CHECK(lines[5] == "add(block/add/output, a/output) -> block/output");
   CHECK(lines[6] == "dense(block/b/output, c/kernel, c/bias) -> c/output");
   CHECK(lines[7] == "concatenate(block/output, c/output, a/output, input) -> concatenate/output");
-  CHECK(model.graph.tensor(model.graph.output).type.shape == Shape{2, 14});
+  CHECK(model.graph.tensor(model.graph.outputs[0]).type.shape == Shape{2, 14});
 }
 
 TEST_CASE("activations are found by Keras' names, with their options") {
@@ -203,7 +203,7 @@ TEST_CASE("the activation that ends the network is found where logits leave it o
     Reader reader;
     const ModelOptions model = read_model(yaml, reader);
     REQUIRE(reader.ok());
-    CHECK(final_activation(model) == expected);
+    CHECK(final_activation(model, 0) == expected);
     const std::size_t left_out = expected == FinalActivation::none ? 0 : 1;
     CHECK(build(yaml, {4}, true, true).graph.ops.size() == build(yaml, {4}, true, false).graph.ops.size() - left_out);
   }
@@ -228,7 +228,7 @@ TEST_CASE("a model that is written reads back equal") {
   REQUIRE(section_of<ModelOptions>().read(written, reader, &again));
   CHECK(differences(written, section_of<ModelOptions>().write(&again)).empty());
   BuildOptions options;
-  options.sample = {8, 8, 2};
+  options.inputs[0].sample = {8, 8, 2};
   const BuiltModel first = build_model(model, options, reader), second = build_model(again, options, reader);
   REQUIRE(reader.ok());
   CHECK(ops(first.graph) == ops(second.graph));

@@ -175,7 +175,9 @@ TEST_CASE("targets take the form that the loss reads") {
 TEST_CASE("means over uneven batches are those over all samples") {
   std::mt19937 random(3);
   std::uniform_real_distribution<double> uniform(0, 5);
-  const std::vector<MetricResult> results = metric_results({{"accuracy", Accuracy{}}, {"auc", Auc{}}}, 1);
+  ResolvedOutput output;
+  output.metrics = {{"accuracy", Accuracy{}}, {"auc", Auc{}}};
+  const std::vector<MetricResult> results = metric_results({output});
   MetricMeans whole(results), other(results);
   CHECK(whole.values().empty());
   REQUIRE(whole.sums().size() == 2 + 400);
@@ -199,8 +201,10 @@ TEST_CASE("means over uneven batches are those over all samples") {
   CHECK(whole.values().at("loss") == Approx(losses / samples));
   CHECK(whole.values().at("accuracy") == Approx(hits / samples));
   CHECK(whole.values().at("auc") == 1);
-  CHECK(whole.sums(2).size() == 400);
-  MetricMeans rows(metric_results({{"accuracy", Accuracy{}}}, 4));  // of four positions each
+  CHECK(whole.sums(results[2]).size() == 400);
+  output.metrics.pop_back();
+  output.rows_each = 4;  // positions of a sample
+  MetricMeans rows(metric_results({output}));
   rows.add(std::vector{30.0, 9.0}, 5);
   CHECK(rows.values() == std::map<std::string, double>{{"loss", 1.5}, {"accuracy", 0.45}});
   whole.clear();

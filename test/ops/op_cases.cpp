@@ -24,7 +24,7 @@ constexpr ActivationKind functions[] = {ActivationKind::relu, ActivationKind::le
                                         ActivationKind::silu, ActivationKind::tanh,       ActivationKind::sigmoid};
 
 TensorId append(Graph& graph, std::shared_ptr<const OpDef> def, Ids inputs, const std::string& name) {
-  return graph.output = graph.add_op(std::move(def), std::move(inputs), name, {})[0];
+  return graph.outputs[0] = graph.add_op(std::move(def), std::move(inputs), name, {})[0];
 }
 
 // The function as a layer behind x; x itself where there is none. The fusion pass may join it to what makes x.
@@ -162,7 +162,7 @@ void add_pooling(std::vector<OpCase>& cases) {
                            const auto def = std::make_shared<Pool2d>(mode, pool.window, true);
                            std::vector<std::string> names{"output"};
                            if (max) names.push_back("winners");
-                           return Ids{graph.output = graph.add_op(def, ids, "pool", {}, names)[0]};
+                           return Ids{graph.outputs[0] = graph.add_op(def, ids, "pool", {}, names)[0]};
                          }});
       }
     }
@@ -181,7 +181,7 @@ OpCase batch_norm(std::string name, std::string inputs, BatchNormAttributes attr
             for (int i : {1, 2}) graph.statistics.push_back({no_tensor, outputs[static_cast<std::size_t>(i)]});
             if (residual) outputs[0] = append(graph, std::make_shared<Add>(), {ids.back(), outputs[0]}, "sum");
             outputs[0] = append(graph, relu ? ActivationKind::relu : ActivationKind::none, outputs[0]);
-            graph.output = outputs[0];
+            graph.outputs[0] = outputs[0];
             return outputs;
           }};
 }
@@ -199,7 +199,7 @@ void add_normalisation(std::vector<OpCase>& cases) {
 OpCase layer_norm(std::string name, std::string inputs, LayerNormAttributes attributes) {
   return {std::move(name), std::move(inputs), [=](Graph& graph, const Ids& ids) {
             const auto def = std::make_shared<LayerNorm>(attributes);
-            return Ids{graph.output = graph.add_op(def, ids, "norm", {}, {"output", "mean", "rstd"})[0]};
+            return Ids{graph.outputs[0] = graph.add_op(def, ids, "norm", {}, {"output", "mean", "rstd"})[0]};
           }};
 }
 
@@ -226,8 +226,8 @@ OpCase normalised_pooling(const std::string& name, Size2d size, Padding padding)
             Window window{size, {2, 2}, {1, 1}, {}, {}};
             require(!resolve_padding(window, padding, {x[1], x[2]}, "window"), name);
             Ids outputs = batch_norm("", "", {}, false, true).build(graph, ids);
-            outputs[0] = graph.output = graph.add_op(std::make_shared<Pool2d>(PoolMode::max, window, true),
-                                                     {outputs[0]}, "pool", {}, {"output", "winners"})[0];
+            outputs[0] = graph.outputs[0] = graph.add_op(std::make_shared<Pool2d>(PoolMode::max, window, true),
+                                                         {outputs[0]}, "pool", {}, {"output", "winners"})[0];
             return outputs;
           }};
 }

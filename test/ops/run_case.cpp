@@ -43,11 +43,12 @@ CaseRun::CaseRun(const OpCase& which, const CaseMode& mode, const std::vector<Va
     }
     inputs_.push_back(id);
   }
+  graph_.outputs = {no_tensor};
   outputs_ = which.build(graph_, inputs_);
   if (mode.fused) graph_ = fuse(std::move(graph_));
-  Tensor gradient{.name = "gradient", .type = graph_.tensor(graph_.output).type};
+  Tensor gradient{.name = "gradient", .type = graph_.tensor(graph_.outputs[0]).type};
   output_gradient_ = graph_.add_tensor(std::move(gradient));
-  backward_ = differentiate(graph_, output_gradient_, mode.accumulate);
+  backward_ = differentiate(graph_, {output_gradient_}, mode.accumulate);
   if (mode.fused) backward_ = fuse(std::move(backward_));
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     if (which.inputs[i] == 'p') gradients_[i] = backward_.parameter_gradients.at(inputs_[i]);

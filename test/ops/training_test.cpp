@@ -82,8 +82,8 @@ class Samples {
   Batch batch(std::int64_t step) {
     const std::int64_t first = step % batches * batch_size;
     Batch batch;
-    batch.inputs = {&inputs_[static_cast<std::size_t>(first * width)], DType::float32, batch_size * width};
-    batch.targets = {&targets_[static_cast<std::size_t>(first)], DType::int32, batch_size};
+    batch.inputs = {{&inputs_[static_cast<std::size_t>(first * width)], DType::float32, batch_size * width}};
+    batch.targets = {{&targets_[static_cast<std::size_t>(first)], DType::int32, batch_size}};
     batch.weights = {&weights_[static_cast<std::size_t>(first)], DType::float32, batch_size};
     batch.count = batch_size;
     return batch;
@@ -124,10 +124,10 @@ void check_training(const Network& network, DType dtype, int micro_batches) {
     const auto number = static_cast<std::int64_t>(step);
     engine.run(0, samples.batch(number), {network.learning_rate, number, false}, result);
     CAPTURE(step);
-    CHECK(result.loss_sum / result.count == Approx(losses[step])
-                                                .epsilon(dtype == DType::float32 ? 1e-4
-                                                         : step < 5              ? 0x1p-6
-                                                                                 : 0x1p-3));
+    CHECK(result.sums[0] / result.count == Approx(losses[step])
+                                               .epsilon(dtype == DType::float32 ? 1e-4
+                                                        : step < 5              ? 0x1p-6
+                                                                                : 0x1p-3));
   }
   CHECK(losses.back() < 0.7 * losses.front());  // something was learnt
   if (dtype != DType::float32) return;

@@ -97,9 +97,9 @@ TEST_CASE("a step is forward, backward and update") {
   CHECK(Names(backward.begin(), backward.begin() + 3) == Names{"accumulate_statistics", "metric", "loss"});
   CHECK(kinds(segment(program, "update")) == Names{"agree", "gradient_norm", "optimizer", "update_statistics"});
   check_order(program);
-  CHECK(program.tensor(program.batch.targets).type == TensorType{{6}, DType::int32});
+  CHECK(program.tensor(program.batch.targets[0]).type == TensorType{{6}, DType::int32});
   CHECK(program.batch.samples != no_tensor);  // dropout needs them
-  CHECK(program.step.predictions == no_tensor);
+  CHECK(program.step.predictions == std::vector{no_tensor});
   Names results;
   for (const MetricResult& result : program.results) results.push_back(result.name);
   CHECK(results == Names{"loss", "accuracy"});
@@ -180,7 +180,7 @@ TEST_CASE("a rank without samples contributes zeros and updates like the others"
   CHECK(kinds(segment(none, "backward")) == Names{"zero_gradients"});
   CHECK(segment(none, "backward").ops[0].as<ZeroGradients>().count == none.flat.gradient_count);
   CHECK(kinds(segment(none, "update")) == kinds(segment(job.training(4), "update")));
-  CHECK(none.batch.inputs == no_tensor);
+  CHECK(none.batch.inputs.empty());
   CHECK(none.micro_batch_samples == 0);
 }
 
@@ -190,7 +190,7 @@ TEST_CASE("an evaluation ends in sums and in probabilities") {
   CHECK(kinds(segment(program, "forward")) == Names{"conv2d", "batch_norm_inference", "global_average_pool2d", "dense",
                                                     "activation", "dense", "softmax", "metric", "loss"});
   check_order(program);
-  CHECK(program.tensor(program.step.predictions).type == TensorType{{5, 3}, DType::float32});
+  CHECK(program.tensor(program.step.predictions[0]).type == TensorType{{5, 3}, DType::float32});
   CHECK(program.step.learning_rate == no_tensor);
   CHECK_FALSE(segment(program, "forward").ops.back().as<Loss>().training);
 }
@@ -199,7 +199,7 @@ TEST_CASE("bfloat16 networks answer in float32") {
   Job job(small_network);
   job.spec.compute = DType::bfloat16;
   const Program program = job.evaluation(5);
-  CHECK(program.tensor(program.step.predictions).type == TensorType{{5, 3}, DType::float32});
+  CHECK(program.tensor(program.step.predictions[0]).type == TensorType{{5, 3}, DType::float32});
   check_order(job.training(4));
 }
 
@@ -249,7 +249,7 @@ TEST_CASE("absolute error is taken from probabilities, not from logits") {
 
 TEST_CASE("a network that does not fit its data is refused") {
   Job job(small_network);
-  job.spec.classes = 10;
+  job.spec.outputs[0].target.classes = 10;
   Reader reader;
   training_program(job.spec, 4, 1, reader);
   REQUIRE(reader.diagnostics().size() == 1);

@@ -1,14 +1,10 @@
 // A whole program's gradients, fused ops included, against finite differences of its loss.
 #include <algorithm>
-#include <cstring>
 #include <random>
 
-#include "core/backend/choices.h"
-#include "core/backend/cpu/cpu_backend.h"
-#include "core/exec/engine.h"
-#include "parallel/comm/solo.h"
 #include "test/catch.h"
 #include "test/program/job.h"
+#include "test/program/slopes.h"
 
 using namespace trainctl;
 
@@ -22,12 +18,12 @@ struct Samples {
   std::int32_t tokens = 0;  // values are whole numbers below it
 };
 
-// Draws elements of every parameter and compares their gradients with central differences.
+// Compares the gradients of a network with one loss.
 void check_gradients(const std::string& network, float step, const Samples& of = {}) {
   Job job(network, "sgd");
-  job.spec.sample = of.shape;
-  job.spec.classes = 3;
-  job.spec.target = of.positions;
+  job.spec.inputs[0].sample = of.shape;
+  job.spec.outputs[0].target.classes = 3;
+  job.spec.outputs[0].target.shape = of.positions;
   if (of.masked) job.spec.weight = of.positions;
   const std::int64_t samples = 6, width = of.shape.count(), rows = samples * of.positions.count();
   std::mt19937 random(21);
@@ -36,7 +32,7 @@ void check_gradients(const std::string& network, float step, const Samples& of =
   std::generate(inputs.begin(), inputs.end(), [&] { return normal(random); });
   std::vector<std::int32_t> tokens(inputs.size());
   if (of.tokens > 0) {
-    job.spec.format.dtype = DType::int32;
+    job.spec.inputs[0].format.dtype = DType::int32;
     for (std::int32_t& token : tokens)
       token = static_cast<std::int32_t>(random() % static_cast<std::uint32_t>(of.tokens));
   }
@@ -45,51 +41,14 @@ void check_gradients(const std::string& network, float step, const Samples& of =
   std::vector<float> weights(static_cast<std::size_t>(of.masked ? rows : samples), 1.0f);
   for (std::size_t i = 0; of.masked && i < weights.size(); i += 3) weights[i] = 0;
   Batch batch;
-  batch.inputs = {inputs.data(), DType::float32, samples * width};
-  if (of.tokens > 0) batch.inputs = {tokens.data(), DType::int32, samples * width};
-  batch.targets = {targets.data(), DType::int32, rows};
+  batch.inputs = {{inputs.data(), DType::float32, samples * width}};
+  if (of.tokens > 0) batch.inputs = {{tokens.data(), DType::int32, samples * width}};
+  batch.targets = {{targets.data(), DType::int32, rows}};
   batch.weights = {weights.data(), DType::float32, std::ssize(weights)};
   batch.count = samples;
 
-  const auto backend = make_cpu_backend({});
-  const auto communicator = solo_communicator();
-  KernelChoices choices;
-  const Program program = job.training(samples);
-  Engine engine(*backend, *communicator, compile({program}, *backend, choices));
-  for (const NamedTensor& tensor : engine.weights()) {
-    for (std::int64_t i = 0; i < tensor.view.count; ++i) tensor.view.as<float>()[i] = 0.3f * normal(random);
-  }
-  StepResult result;
-  const auto loss = [&] {
-    engine.upload();
-    engine.run(0, batch, {}, result);  // learning rate 0: nothing moves
-    return program.results[0].value({&result.loss_sum, 1}, result.count) * result.count;
-  };
-  loss();
-  std::vector<std::byte> bytes;
-  engine.read_tensor(0, program.step.gradients, bytes);
-  std::vector<float> gradients(bytes.size() / sizeof(float));
-  std::memcpy(gradients.data(), bytes.data(), bytes.size());
-
-  for (const FlatEntry& entry : program.flat.parameters) {
-    const std::string& name = program.tensor(entry.parameter).name;
-    const auto& all = engine.weights();
-    const auto tensor = std::find_if(all.begin(), all.end(), [&](const NamedTensor& t) { return t.name == name; });
-    REQUIRE(tensor != all.end());
-    for (int draw = 0; draw < 6; ++draw) {
-      const auto element = static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(entry.count));
-      float& value = tensor->view.as<float>()[element];
-      const float before = value;
-      value = before + step;
-      const double above = loss();
-      value = before - step;
-      const double below = loss();
-      value = before;
-      CAPTURE(network, name, element);
-      CHECK(gradients[static_cast<std::size_t>(entry.offset + element)] ==
-            Approx((above - below) / (2 * step)).epsilon(0.02).margin(0.01));
-    }
-  }
+  CAPTURE(network);
+  check_slopes(job.training(samples), batch, step);
 }
 
 }  // namespace

@@ -22,9 +22,9 @@ struct Job {
     const Node node = expand_preset(parse_yaml(network, "test.yaml", ".", reader), load_preset, reader);
     section_of<ModelOptions>().read(node, reader, &model);
     spec.model = &model;
-    spec.sample = {8, 8, 2};
-    read_choice(loss_choices(), parse_yaml(loss, "", ".", reader), reader, spec.loss);
-    read_choices(metric_choices(), parse_yaml("[" + metric + "]", "", ".", reader), reader, spec.metrics);
+    spec.inputs[0].sample = {8, 8, 2};
+    read_choice(loss_choices(), parse_yaml(loss, "", ".", reader), reader, spec.outputs[0].loss);
+    read_choices(metric_choices(), parse_yaml("[" + metric + "]", "", ".", reader), reader, spec.outputs[0].metrics);
     read_choice(optimizer_choices(), parse_yaml(optimizer, "", ".", reader), reader, spec.optimizer);
     reader.throw_if_failed();
   }

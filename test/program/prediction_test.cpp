@@ -36,7 +36,7 @@ class Runner {
     StepResult result;
     engine_.run(0, batch, {}, result);
     const Program& program = engine_.program(0).program;
-    const TensorId id = program.step.predictions;
+    const TensorId id = program.step.predictions[0];
     std::vector<std::byte> bytes;
     engine_.read_tensor(0, id, bytes);
     std::vector<float> values(static_cast<std::size_t>(program.tensor(id).type.shape.count()));
@@ -78,8 +78,8 @@ TEST_CASE("a program without a loss predicts what evaluation does") {
   alone.inputs = with_targets.inputs;
   alone.count = samples;
   Runner evaluation(job.evaluation(samples));
-  job.spec.loss = {};
-  job.spec.metrics.clear();
+  job.spec.outputs[0].loss = {};
+  job.spec.outputs[0].metrics.clear();
   job.spec.optimizer = {};
   Runner prediction(job.prediction(samples));
   const std::vector<float> predictions = prediction.predictions(alone);
@@ -95,5 +95,5 @@ TEST_CASE("a prediction program of a rank without samples does nothing") {
   const Program program = Job("layers: [flatten, {dense: 3}]").prediction(0);
   CHECK(program.segments.size() == 1);
   CHECK(program.segments[0].ops.empty());
-  CHECK(program.step.predictions == no_tensor);
+  CHECK(program.step.predictions.empty());
 }

@@ -41,7 +41,7 @@ TEST_CASE("a config becomes a spec") {
   CHECK(spec.train.epochs == 2);
   CHECK(spec.train.global_batch(3) == 32);
   CHECK(spec.train.optimizer.as<OptimizerOptions>().learning_rate == 0.1);
-  CHECK(spec.train.metrics.at(0).name == "accuracy");
+  CHECK(spec.train.metrics.of("").at(0).name == "accuracy");
   CHECK(spec.train.schedule.name == "cosine");
   CHECK(spec.model.layers.size() == 2);
   CHECK(spec.cluster.ranks.or_else(0) == 2);
@@ -57,7 +57,7 @@ TEST_CASE("settings and variables reach the spec") {
   CHECK(spec.seed == 9);
   CHECK(spec.train.schedule.name == "constant");
   CHECK(spec.cluster.ranks.is_auto());
-  CHECK(spec.train.metrics.empty());
+  CHECK(spec.train.metrics.of("").empty());
 }
 
 TEST_CASE("without a name the run is called as the file") {

@@ -47,10 +47,10 @@ Program random_program(std::mt19937& random, int layers, int micro_batches, bool
   parameter("frozen", 50, false);
   program.flat.states = {"momentum"};
   StepTensors& step = program.step;
-  step.loss = add("loss", 1, Role::reduced);
+  step.losses = {add("loss", 1, Role::reduced)};
   step.count = add("count", 1, Role::reduced);
   step.gradient_norm = add("gradient_norm", 1, Role::scalar);
-  program.flat.reduced = {{step.loss, 0}, {step.count, 0}};
+  program.flat.reduced = {{step.losses[0], 0}, {step.count, 0}};
 
   program.micro_batches = micro_batches;
   program.micro_batch_samples = has_samples ? 1 : 0;

@@ -39,8 +39,8 @@ struct Samples {
   }
   Batch share(std::int64_t first, std::int64_t count) {
     Batch batch;
-    batch.inputs = View{inputs.data(), DType::float32, 33 * width}.part(first * width, count * width);
-    batch.targets = View{targets.data(), DType::int32, 33}.part(first, count);
+    batch.inputs = {View{inputs.data(), DType::float32, 33 * width}.part(first * width, count * width)};
+    batch.targets = {View{targets.data(), DType::int32, 33}.part(first, count)};
     batch.weights = View{weights.data(), DType::float32, 33}.part(first, count);
     batch.samples = View{numbers.data(), DType::int64, 33}.part(first, count);
     batch.count = count;
@@ -135,7 +135,7 @@ Outcome train(Communicator& communicator, int accumulation, bool overlap, int ra
     const Share share = share_of(batches[step], replica(rank, ranks));
     const Batch batch = samples.share(first + share.first, share.count);
     engine.run(programs.training(share.count), batch, {0.2, step, false}, result);
-    outcome.losses.push_back(result.loss_sum / result.count);
+    outcome.losses.push_back(result.sums[0] / result.count);
     outcome.norms.push_back(result.gradient_norm);
     first += batches[step];
   }

@@ -105,7 +105,7 @@ TEST_CASE("the programs of data parallelism are accepted") {
       GENERATE(as<std::string>{}, every_layer, pooled, "preset: mlp", "preset: lenet5", "preset: resnet20");
   const DType compute = GENERATE(DType::float32, DType::bfloat16, DType::float16);
   Job job(network, compute == DType::float16 ? "lamb" : "adam");
-  if (network != every_layer && network != pooled) job.spec.sample = {32, 32, 3};
+  if (network != every_layer && network != pooled) job.spec.inputs[0].sample = {32, 32, 3};
   job.spec.compute = compute;
   for (const Mesh& mesh : {Mesh{2, 1, 1}, Mesh{5, 1, 1}, Mesh{2, 1, 2}}) {
     for (const bool overlap : {false, true}) {
@@ -123,6 +123,28 @@ TEST_CASE("values as targets are accepted") {
   const Job job("layers: [flatten, {dense: {units: 2}}]", "{name: sgd, momentum: 0.5}", "mean_squared_error",
                 "mean_absolute_error");
   check_accepted(training(job, 4, 2, mesh_of({2, 1, 1}, false)), {2, 1, 1});
+}
+
+TEST_CASE("several inputs and outputs are accepted") {
+  Job job(R"(inputs: [a, b]
+outputs: [kind, size]
+layers:
+  - dense: {name: left, from: a, units: 4}
+  - dense: {name: right, from: b, units: 4}
+  - add: {name: both, from: [left, right]}
+  - dense: {name: kind, units: 3, activation: softmax}
+  - dense: {name: size, from: both, units: 3}
+)");
+  job.spec.inputs = {{"a", {5}, {}}, {"b", {6}, {}}};
+  job.spec.outputs.push_back(job.spec.outputs[0]);
+  job.spec.outputs[0].name = "kind";
+  job.spec.outputs[1].name = "size";
+  for (const Mesh& mesh : {Mesh{2, 1, 1}, Mesh{2, 1, 2}}) {
+    const Strategy strategy = mesh_of(mesh, true);
+    check_accepted(training(job, 6, 2, strategy), mesh);
+    check_accepted(training(job, 0, 1, strategy), mesh);
+    check_accepted(evaluation(job, 5, strategy), mesh);
+  }
 }
 
 TEST_CASE("placements say what each replica holds") {

@@ -9,7 +9,7 @@
 
 #include "core/backend/memory.h"
 #include "core/graph/mesh.h"
-#include "core/graph/ops/normalize.h"
+#include "core/layers/model_input.h"
 #include "core/metrics/target_form.h"
 #include "core/tensor/shape.h"
 #include "core/tensor/view.h"
@@ -18,13 +18,9 @@ namespace trainctl {
 
 // What the model needs to know of a data set: found out by io, or stated by the config.
 struct DataInfo {
-  Shape sample;              // after the transforms: [28, 28, 1]
-  SampleFormat format;       // of the samples in batches
-  std::int64_t classes = 0;  // 0: targets are values
-  Shape target;              // of one sample: scalar for a class, [P...] for those of positions, or of values
-  Shape weight;              // of one sample's weights: scalar, or [P...] of its positions
-  LabelMode label_mode = LabelMode::integer;
-  std::vector<std::string> class_names;  // may be empty
+  std::vector<ModelInput> inputs = {ModelInput{}};     // after the transforms
+  std::vector<TargetFacts> targets = {TargetFacts{}};  // by the model's outputs
+  Shape weight;                                        // of one sample's weights: scalar, or [P...] of its positions
   std::int64_t training_samples = 0;
   std::int64_t validation_samples = 0;  // 0: no validation
   std::string fingerprint;              // of what the samples are: warns on a resume with other data
@@ -42,12 +38,12 @@ struct DataPosition {
 
 // One rank's share of a global batch, in host memory that stays valid until the next call of next().
 struct Batch {
-  View inputs;             // [n, sample...], of DataInfo::format's dtype
-  View targets;            // int32 [n, P...] or float32 [n, P..., K] of positions P, of which there may be none: as the
-                           // TargetForm says that was asked for
-  View weights;            // float32 [n] or [n, P...]: 0 for a skipped sample, or one that a mask leaves out
-  View samples;            // int64 [n]: numbers in the data set
-  std::int64_t count = 0;  // n, of this rank; may be 0
+  std::vector<View> inputs;   // [n, sample...], of the formats' dtypes that DataInfo states
+  std::vector<View> targets;  // int32 [n, P...] or float32 [n, P..., K] of positions P, of which there may be none: as
+                              // the TargetForms say that were asked for
+  View weights;               // float32 [n] or [n, P...]: 0 for a skipped sample, or one that a mask leaves out
+  View samples;               // int64 [n]: numbers in the data set
+  std::int64_t count = 0;     // n, of this rank; may be 0
   std::int64_t global_count = 0;
   DataPosition position;  // of the first sample of the global batch
   bool last_of_epoch = false;

@@ -28,6 +28,7 @@ std::string Loss::attributes() const {
   AttributeText text;
   std::visit([&](const auto& r) { text.rule(r); }, rule);
   if (scale != 1) text.value("scale", scale);
+  if (!counts) text.flag("uncounted", true);
   return text.flag("training", training).flag("accumulate", accumulate).text();
 }
 
@@ -37,7 +38,7 @@ std::vector<TensorType> Loss::outputs(std::span<const TensorType> inputs) const 
   require(weights == Shape{predictions[0]} || weights.count() == predictions.rows(),
           "loss: a weight for each sample or for each of its positions");
   const TensorType scalar{Shape{}, DType::float32};
-  std::vector<TensorType> types{scalar, scalar};
+  std::vector<TensorType> types(static_cast<std::size_t>(sums()), scalar);
   if (training) types.push_back(inputs[0]);
   return types;
 }
@@ -46,10 +47,11 @@ OutputPlacements Loss::placements(const PlacementQuery& query) const {
   const std::string row = rows(query.input_types[0]);
   const std::string weights = row.substr(0, static_cast<std::size_t>(query.input_types[2].shape.rank()));
   const bool numbers = query.input_types[1].shape.rank() < query.input_types[0].shape.rank();
-  PlacementRule rule{{row + ".", numbers ? row : row + ".", weights}, {"+" + row, "+" + weights}};
+  PlacementRule rule{{row + ".", numbers ? row : row + ".", weights}, {"+" + row}};
+  if (counts) rule.outputs.push_back("+" + weights);
   if (training) rule.outputs.push_back(row + ".");
   OutputPlacements result = place_by(rule, query);
-  return accumulate ? kept(std::move(result), query, 0, 2) : result;
+  return accumulate ? kept(std::move(result), query, 0, static_cast<std::size_t>(sums())) : result;
 }
 
 }  // namespace trainctl

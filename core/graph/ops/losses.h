@@ -29,15 +29,20 @@ LossLink link_of(const LossRule& rule);
 // How many rows of predictions have a weight in common: all positions of a sample, or each its own.
 std::int64_t rows_per_weight(const Shape& predictions, const Shape& weights);
 
-// Inputs: predictions, targets, weights. Outputs: the weighted sum of losses and the sum of the weights, float32
-// scalars (role reduced); in training also the gradient by the predictions, like these, of the sum times `scale`.
+// Inputs: predictions, targets, weights. Outputs: the weighted sum of losses, float32 scalar (role reduced); where it
+// counts, the sum of the weights, likewise; in training the gradient by the predictions, like these, of the sum of
+// losses times `scale`.
 struct Loss final : OpDef {
   LossRule rule;
   bool training = false;
   bool accumulate = false;  // add to what the sums hold
   float scale = 1;          // of the gradient alone
+  bool counts = true;       // of several losses of the same samples, one counts them
 
-  Loss(LossRule r, bool t, bool a, float s = 1) : rule(std::move(r)), training(t), accumulate(a), scale(s) {}
+  Loss(LossRule r, bool t, bool a, float s = 1, bool c = true)
+      : rule(std::move(r)), training(t), accumulate(a), scale(s), counts(c) {}
+  // The number of sums, which stand in front of the gradient.
+  int sums() const { return counts ? 2 : 1; }
   std::string_view kind() const override { return "loss"; }
   std::string attributes() const override;
   std::vector<TensorType> outputs(std::span<const TensorType> inputs) const override;

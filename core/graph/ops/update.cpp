@@ -1,6 +1,8 @@
 // Rules of the ops before the optimizer.
 #include "core/graph/ops/update.h"
 
+#include <algorithm>
+
 #include "core/graph/ops/attributes.h"
 #include "core/graph/placement_rules.h"
 
@@ -24,7 +26,8 @@ std::vector<TensorType> Agree::outputs(std::span<const TensorType>) const { retu
 
 // Whatever a rank found of its own part: the sum over ranks is what all know.
 OutputPlacements Agree::placements(const PlacementQuery& query) const {
-  const bool alike = query.inputs[0] == replicated && query.inputs[1] == replicated;
+  const bool alike =
+      std::all_of(query.inputs.begin(), query.inputs.end(), [](const Placement& input) { return input == replicated; });
   return {{alike ? replicated : partial}, {}};
 }
 

@@ -23,7 +23,8 @@ struct ZeroGradients final : OpDef {
 // What the ranks tell each other in every step; a sum over ranks, so that > 0 means "at least one".
 enum AgreeFlag : int { agree_not_finite = 0, agree_stop = 1, agree_flags = 2 };
 
-// Inputs: the loss sum, the host's stop request (float32 scalar). Outputs: the flags [agree_flags] (role reduced).
+// Inputs: the losses' sums, at most 16, then the host's stop request (float32 scalars). Outputs: the flags
+// [agree_flags] (role reduced); a loss that is not finite raises agree_not_finite.
 struct Agree final : OpDef {
   std::string_view kind() const override { return "agree"; }
   std::vector<TensorType> outputs(std::span<const TensorType> inputs) const override;

@@ -106,11 +106,12 @@ Lowering lower_rule(const LowerContext& context, const Loss& def, const Rule& ru
   const Shape& shape = context.input(0).shape;
   const std::int64_t rows = shape.rows(), n = shape.back();
   const std::int64_t rows_each = rows_per_weight(shape, context.input(2).shape);
-  const auto run = [=, training = def.training, accumulate = def.accumulate, scale = def.scale](const Places& places) {
+  const auto run = [=, training = def.training, accumulate = def.accumulate, scale = def.scale, counts = def.counts,
+                    gradient = static_cast<std::size_t>(def.sums())](const Places& places) {
     const T* x = places.in<T>(0);
     const void* targets = places.in<void>(1);
     const float* weights = places.in<float>(2);
-    T* dx = training ? places.out<T>(2) : nullptr;
+    T* dx = training ? places.out<T>(gradient) : nullptr;
     float* losses = places.workspace<float>();
     const std::int64_t grain = std::max<std::int64_t>(1, element_grain / 8 / n);
     parallel_ranges(rows, grain, [=](std::int64_t begin, std::int64_t end) {
@@ -131,7 +132,7 @@ Lowering lower_rule(const LowerContext& context, const Loss& def, const Rule& ru
       *total = sum;
     };
     add_up(losses, rows, places.out<float>(0));
-    add_up(weights, rows / rows_each, places.out<float>(1));
+    if (counts) add_up(weights, rows / rows_each, places.out<float>(1));
   };
   return own_kernel(context, run, rows * size_of(DType::float32));
 }

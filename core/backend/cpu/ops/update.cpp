@@ -22,10 +22,13 @@ Lowering lower_zero_gradients(const LowerContext& context) {
 }
 
 Lowering lower_agree(const LowerContext& context) {
-  return own_kernel(context, [](const Places& places) {
+  return own_kernel(context, [losses = context.op.inputs.size() - 1](const Places& places) {
     float* flags = places.out<float>(0);
-    flags[agree_not_finite] = std::isfinite(*places.in<float>(0)) ? 0.0f : 1.0f;
-    flags[agree_stop] = *places.in<float>(1);
+    flags[agree_not_finite] = 0;
+    for (std::size_t i = 0; i < losses; ++i) {
+      if (!std::isfinite(*places.in<float>(i))) flags[agree_not_finite] = 1;
+    }
+    flags[agree_stop] = *places.in<float>(losses);
   });
 }
 

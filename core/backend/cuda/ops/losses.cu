@@ -72,8 +72,8 @@ __device__ float row_loss(const Rule& rule, const Row<T>& row, int values, const
   }
 }
 
-// dx is null in evaluation. A row of weight 0 may hold anything; a label that is no class makes the loss
-// NaN.
+// dx is null in evaluation, count where another loss counts the samples. A row of weight 0 may hold anything; a label
+// that is no class makes the loss NaN.
 template <class T, class Rule>
 __global__ void losses(RowGrid grid, Rule rule, Smoothing smoothing, bool accumulate, float scale,
                        std::int64_t rows_each, const T* x, const void* targets, const float* weights, T* dx,
@@ -98,7 +98,7 @@ __global__ void losses(RowGrid grid, Rule rule, Smoothing smoothing, bool accumu
   }
   if (!last_block(counter, gridDim.x)) return;
   sum_in_block(of_rows, grid.rows, accumulate, sum);
-  sum_in_block(weights, grid.rows / rows_each, accumulate, count);
+  if (count != nullptr) sum_in_block(weights, grid.rows / rows_each, accumulate, count);
 }
 
 template <class T, class Rule>
@@ -107,10 +107,11 @@ Lowering lower_rule(const LowerContext& context, const Loss& def, const Rule& ru
   const RowGrid grid(shape.rows(), shape.back());
   const std::int64_t rows_each = rows_per_weight(shape, context.input(2).shape);
   const auto run = [=, smoothing = rule.smoothing(grid.values), training = def.training, accumulate = def.accumulate,
-                    scale = def.scale, counter = make_counters(1)](const Places& p) {
+                    scale = def.scale, counts = def.counts, gradient = static_cast<std::size_t>(def.sums()),
+                    counter = make_counters(1)](const Places& p) {
     launch(losses<T, Rule>, grid.blocks, block_threads, p.stream, grid, rule, smoothing, accumulate, scale, rows_each,
-           p.in<T>(0), p.in<void>(1), p.in<float>(2), training ? p.out<T>(2) : nullptr, p.workspace<float>(),
-           counter.get(), p.out<float>(0), p.out<float>(1));
+           p.in<T>(0), p.in<void>(1), p.in<float>(2), training ? p.out<T>(gradient) : nullptr, p.workspace<float>(),
+           counter.get(), p.out<float>(0), counts ? p.out<float>(1) : nullptr);
   };
   return own_kernel(context, run, grid.rows * size_of(DType::float32));
 }

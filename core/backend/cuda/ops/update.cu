@@ -9,8 +9,19 @@
 namespace trainctl::cuda {
 namespace {
 
-__global__ void agree(const float* loss, const float* stop, float* flags) {
-  flags[agree_not_finite] = isfinite(*loss) ? 0.0f : 1.0f;
+// The losses that agree() looks at.
+struct LossSums {
+  static constexpr std::size_t most = 16;
+  const float* of[most];
+  std::size_t count;
+};
+
+__global__ void agree(LossSums losses, const float* stop, float* flags) {
+  float not_finite = 0;
+  for (std::size_t i = 0; i < losses.count; ++i) {
+    if (!isfinite(*losses.of[i])) not_finite = 1;
+  }
+  flags[agree_not_finite] = not_finite;
   flags[agree_stop] = *stop;
 }
 
@@ -50,8 +61,13 @@ Lowering lower_zero_gradients(const LowerContext& context) {
 }
 
 Lowering lower_agree(const LowerContext& context) {
-  return own_kernel(
-      context, [](const Places& p) { launch(agree, 1, 1, p.stream, p.in<float>(0), p.in<float>(1), p.out<float>(0)); });
+  const std::size_t count = context.op.inputs.size() - 1;
+  require(count <= LossSums::most, "agree looks at 16 losses at most");
+  return own_kernel(context, [count](const Places& p) {
+    LossSums losses{{}, count};
+    for (std::size_t i = 0; i < count; ++i) losses.of[i] = p.in<float>(i);
+    launch(agree, 1, 1, p.stream, losses, p.in<float>(count), p.out<float>(0));
+  });
 }
 
 Lowering lower_gradient_norm(const LowerContext& context) {

@@ -1,0 +1,51 @@
+// The names of layers.
+#include "core/layers/names.h"
+
+#include <algorithm>
+#include <map>
+
+#include "core/base/format.h"
+#include "core/layers/layer.h"
+
+namespace trainctl {
+
+bool is_name(const std::string& name) {
+  return !name.empty() && name.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-.") ==
+                              std::string::npos;
+}
+
+std::string below(const std::string& path, const std::string& name) { return path.empty() ? name : path + "/" + name; }
+
+std::vector<std::string> layer_names(const std::vector<Choice>& layers, const std::string& path,
+                                     const std::vector<std::string>& taken, Reader& reader) {
+  const auto is_taken = [&](const std::string& name) {
+    return std::find(taken.begin(), taken.end(), name) != taken.end();
+  };
+  std::map<std::string, Place> stated;
+  for (const Choice& choice : layers) {
+    const auto& name = choice.as<LayerOptions>().name.stated;
+    if (!name) continue;
+    const std::string what = format("{} '{}'", choice.name, below(path, *name));
+    if (!is_name(*name)) {
+      reader.error(choice.place, what + ": a name consists of letters, digits, '_', '-' and '.'");
+    } else if (is_taken(*name)) {
+      reader.error(choice.place, what + ": this name is taken");
+    } else if (const auto [other, is_new] = stated.emplace(*name, choice.place); !is_new) {
+      reader.error(choice.place, what + ": this name is taken", other->second, "by the layer");
+    }
+  }
+  std::vector<std::string> names;
+  std::map<std::string, int> numbers;
+  for (const Choice& choice : layers) {
+    std::string name = choice.as<LayerOptions>().name.stated.value_or("");
+    while (name.empty()) {
+      const int number = numbers[choice.name]++;
+      std::string next = number == 0 ? choice.name : format("{}_{}", choice.name, number);
+      if (!is_taken(next) && !stated.contains(next)) name = std::move(next);
+    }
+    names.push_back(std::move(name));
+  }
+  return names;
+}
+
+}  // namespace trainctl

@@ -1,0 +1,111 @@
+// ByName<T>: a value for the only one of its kind, or one for each by name, as Keras takes losses: `loss: huber`, or
+// `loss: {digit: sparse_categorical_crossentropy, size: huber}`. T is anything but a map.
+#pragma once
+
+#include <algorithm>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "core/base/format.h"
+#include "core/spec/values.h"
+
+namespace trainctl {
+
+template <class T>
+struct ByName {
+  struct Entry {
+    std::string name;  // empty: of the only one
+    Place place;       // of the name, or of the value that stands without one
+    T value;
+  };
+  std::vector<Entry> entries;  // none: not given; either one without a name, or all with names
+
+  bool empty() const { return entries.empty(); }
+  void add(const std::string& name, T value) {
+    Entry& entry = entries.emplace_back();
+    entry.name = name;
+    entry.value = std::move(value);
+  }
+  bool named() const { return !entries.empty() && !entries.front().name.empty(); }
+  // The value of that name, or one that is given without a name; null where there is none.
+  const T* find(std::string_view name) const {
+    const auto found = std::find_if(entries.begin(), entries.end(),
+                                    [&](const Entry& entry) { return entry.name.empty() || entry.name == name; });
+    return found == entries.end() ? nullptr : &found->value;
+  }
+  // The same, or the type's default.
+  const T& of(std::string_view name) const {
+    static const T none{};
+    const T* found = find(name);
+    return found ? *found : none;
+  }
+};
+
+template <class T>
+struct Value<ByName<T>> {
+  static TypeInfo type() {
+    TypeInfo info = Value<T>::type();
+    info.by_name = true;
+    return info;
+  }
+  static bool read(const Node& node, Reader& reader, ByName<T>& value) {
+    value.entries.clear();
+    const bool choice = Value<T>::type().kind == TypeInfo::Kind::choice;  // {name: sgd, momentum: 0.9} is one
+    if (!node.is_map() || node.entries.empty() || (choice && node.find("name"))) {
+      value.entries.push_back({"", node.place, {}});
+      return Value<T>::read(node, reader, value.entries.back().value);
+    }
+    bool good = keys_are_unique(node, reader);
+    for (const Node::Entry& entry : node.entries) {
+      const ReadingContext context(reader, entry.key);
+      value.entries.push_back({entry.key, entry.key_place, {}});
+      good &= Value<T>::read(entry.value, reader, value.entries.back().value);
+    }
+    return good;
+  }
+  static Node write(const ByName<T>& value) {
+    if (!value.named()) return Value<T>::write(value.of(""));
+    Node map = map_node();
+    for (const auto& entry : value.entries) append(map, entry.name, Value<T>::write(entry.value));
+    return map;
+  }
+};
+
+// Whether the values are for all of `names` or for some of them.
+enum class Coverage { all, some };
+
+// Reports names that are none of `names`, one value for several, names without a value where all must have one, and a
+// name where there is only one ({""}). `what`: "output", for messages.
+template <class T>
+void check_names(const ByName<T>& values, const std::vector<std::string>& names, std::string_view what,
+                 Coverage coverage, Reader& reader) {
+  if (values.empty()) return;
+  const Place& place = values.entries.front().place;
+  if (!values.named()) {
+    if (names.size() == 1) return;
+    reader.error(
+        place, format("the model has several {}s: state one for each, {{{}: ..., {}: ...}}", what, names[0], names[1]));
+    return;
+  }
+  if (names.front().empty()) {
+    reader.error(place, format("'{}' names an {}, and the model names none: state the value alone, or `{}s` under "
+                               "`model`",
+                               values.entries.front().name, what, what));
+    return;
+  }
+  for (const auto& entry : values.entries) {
+    if (std::find(names.begin(), names.end(), entry.name) != names.end()) continue;
+    std::string hint = suggestion(entry.name, names);
+    if (hint.empty()) hint = "; there is " + join_or(names);
+    reader.error(entry.place, format("the model has no {} '{}'{}", what, entry.name, hint));
+  }
+  for (const std::string& name : names) {
+    if (coverage == Coverage::all && !values.find(name)) {
+      reader.error(place, format("nothing is stated for the {} '{}'", what, name));
+    }
+  }
+}
+
+}  // namespace trainctl

@@ -1,0 +1,82 @@
+// Opening the parts of the data.
+#include "io/loader/open_parts.h"
+
+#include <algorithm>
+
+namespace trainctl {
+namespace {
+
+const DatasetOptions& dataset_of(const DataOptions& options) { return options.dataset.as<DatasetOptions>(); }
+
+DatasetGroup open_training(const DataOptions& options, std::uint64_t seed, const DataUse& use) {
+  const bool skips = options.on_error == OnError::skip;
+  StatedGroup stated{{}, {}, use};
+  for (const DataUse::Input& input : use.inputs) {
+    stated.inputs.push_back({stated_shape(options, input.name), {}, nullptr, {.tokens = input.tokens}, skips});
+  }
+  for (const DataUse::Target& target : use.targets) {
+    stated.targets.push_back(
+        {{}, stated_classes(options, target.name), nullptr, {target.values, target.class_numbers, 0}, skips});
+  }
+  return dataset_of(options).open_group(dataset_of(options), PartKind::training, stated, seed);
+}
+
+DatasetGroup open_held_out(const DataOptions& options, const DataLocation& where, PartKind part,
+                           const DatasetGroup& training, const DataUse& use, std::uint64_t seed) {
+  const bool skips = options.on_error == OnError::skip;
+  StatedGroup stated{{}, {}, use};
+  for (std::size_t i = 0; i < use.inputs.size(); ++i) {
+    const DatasetFacts& facts = training.inputs[i]->facts();
+    stated.inputs.push_back({facts.sample, {}, &facts, {.tokens = use.inputs[i].tokens}, skips});
+  }
+  for (std::size_t i = 0; i < use.targets.size(); ++i) {
+    // Whether whole numbers are values, the training part's classes say.
+    const DatasetFacts& facts = training.targets[i]->facts();
+    stated.targets.push_back({{}, {}, &facts, {.class_numbers = use.targets[i].class_numbers}, skips});
+  }
+  return dataset_of(options).open_group(where, part, stated, seed);
+}
+
+}  // namespace
+
+std::optional<Shape> stated_shape(const DataOptions& options, const std::string& input) {
+  const auto* shape = options.shape ? options.shape->find(input) : nullptr;
+  return shape ? std::optional(Shape(*shape)) : std::nullopt;
+}
+
+std::optional<std::int64_t> stated_classes(const DataOptions& options, const std::string& output) {
+  const std::int64_t* classes = options.classes ? options.classes->find(output) : nullptr;
+  return classes ? std::optional(*classes) : std::nullopt;
+}
+
+OpenedParts open_parts(const DataOptions& options, std::uint64_t seed, const DataUse& use) {
+  OpenedParts parts;
+  const DatasetGroup training = open_training(options, seed, use);
+  parts[0] = {training, Subset::all(training.size())};
+  if (options.validation && options.validation->split) {
+    const auto has_classes = [](const auto& target) {
+      return target->facts().classes > 0 && target->facts().target.rank() == 0;
+    };
+    const auto labelled = std::find_if(training.targets.begin(), training.targets.end(), has_classes);
+    const bool stratify = options.validation->stratify && labelled != training.targets.end();
+    const double fraction = *options.validation->split;
+    const Subset::Split split =
+        stratify ? Subset::stratified(
+                       training.size(), [&](std::int64_t i) { return (*labelled)->label(i); }, fraction, seed)
+                 : Subset::split(training.size(), fraction, seed);
+    parts[0]->subset = split.training;
+    parts[1] = {training, split.validation};
+  } else if (options.validation) {
+    parts[1].emplace();
+    parts[1]->group = open_held_out(options, *options.validation, PartKind::validation, training, use, seed);
+    parts[1]->subset = Subset::all(parts[1]->group.size());
+  }
+  if (options.test) {
+    parts[2].emplace();
+    parts[2]->group = open_held_out(options, *options.test, PartKind::test, training, use, seed);
+    parts[2]->subset = Subset::all(parts[2]->group.size());
+  }
+  return parts;
+}
+
+}  // namespace trainctl
