@@ -167,8 +167,8 @@ class AxisWalk {
 
   void check_results() const {
     const StepTensors& step = program_.step;
-    std::vector<TensorId> results{step.count, step.agree, step.gradient_norm};
-    results.insert(results.end(), step.losses.begin(), step.losses.end());
+    std::vector<TensorId> results = step.losses;
+    results.insert(results.end(), {step.count, step.agree, step.gradient_norm});
     results.insert(results.end(), step.metrics.begin(), step.metrics.end());
     const bool host_adds = program_.find(Phase::update) < 0 && axis_ == MeshAxis::data;
     for (TensorId id : results) {

@@ -125,6 +125,8 @@ struct NpyOptions final : DatasetOptions {
     return array_dataset(std::move(x), std::move(y), stated, {}, read_weights(where));
   }
 
+  bool holds_several() const override { return true; }
+
   DatasetGroup open_group(const DataLocation& where, PartKind part, const StatedGroup& stated,
                           std::uint64_t seed) const override {
     if (stated.use.unnamed()) return DatasetOptions::open_group(where, part, stated, seed);

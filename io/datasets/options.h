@@ -31,7 +31,9 @@ struct DatasetOptions : Options, DataLocation {
   // Opens a part, whose `where` may be other than that of the training part. Throws Error{data}.
   virtual std::shared_ptr<const Dataset> open(const DataLocation& where, PartKind part, const StatedFacts& stated,
                                               std::uint64_t seed) const = 0;
-  // The same for all inputs and outputs of a model. Throws Error{config} where it has several and the data set has not.
+  // Whether it opens what a model with several inputs or outputs needs.
+  virtual bool holds_several() const { return false; }
+  // The same for all inputs and outputs of a model, which are one of each where the data set does not hold several.
   virtual DatasetGroup open_group(const DataLocation& where, PartKind part, const StatedGroup& stated,
                                   std::uint64_t seed) const;
 };

@@ -3,12 +3,21 @@
 
 #include <algorithm>
 
+#include "core/base/format.h"
+
 namespace trainctl {
 namespace {
 
 const DatasetOptions& dataset_of(const DataOptions& options) { return options.dataset.as<DatasetOptions>(); }
 
 DatasetGroup open_training(const DataOptions& options, std::uint64_t seed, const DataUse& use) {
+  const bool several = use.inputs.size() > 1 || use.targets.size() > 1;
+  if (several && !dataset_of(options).holds_several()) {
+    throw Error(ErrorKind::config, options.dataset.place,
+                format("the model has {} inputs and {} outputs, and {} holds one of each", use.inputs.size(),
+                       use.targets.size(), options.dataset.name),
+                "npy takes several: x: {NAME: FILE, ...} and y: {NAME: FILE, ...}");
+  }
   const bool skips = options.on_error == OnError::skip;
   StatedGroup stated{{}, {}, use};
   for (const DataUse::Input& input : use.inputs) {

@@ -70,8 +70,8 @@ TEST_CASE("a program without a loss predicts what evaluation does") {
   std::generate(inputs.begin(), inputs.end(), [&] { return normal(random); });
   std::vector<std::int32_t> targets{0, 2, 1, 1, 0, 2, 1};
   Batch with_targets;
-  with_targets.inputs = {inputs.data(), DType::float32, samples * width};
-  with_targets.targets = {targets.data(), DType::int32, samples};
+  with_targets.inputs = {{inputs.data(), DType::float32, samples * width}};
+  with_targets.targets = {{targets.data(), DType::int32, samples}};
   with_targets.weights = {weights.data(), DType::float32, samples};
   with_targets.count = samples;
   Batch alone;

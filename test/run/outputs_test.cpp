@@ -143,7 +143,8 @@ TEST_CASE("what does not go with the names of inputs and outputs is said with th
            Case{"model.layers.0={conv2d: {filters: 6, kernel_size: 3}}", "state which one conv2d takes"},
            Case{"model.outputs=[kind, size, kind]", "output 'kind' is given twice"},
            Case{"checkpoint.monitor=val_accuracy", "val_kind_accuracy"},
-           Case{"data.dataset=csv", "the model has 2 inputs and 2 outputs"},
+           Case{"data={dataset: csv, path: table.csv}",
+                "the model has 2 inputs and 2 outputs, and csv holds one of each"},
        }) {
     const Finished checked = trainctl(folder, {"check", config, "--quiet", "--set", setting});
     CAPTURE(setting, tail(checked.errors));

@@ -192,7 +192,8 @@ TEST_CASE("more errors than anybody reads are counted") {
 
 TEST_CASE("missing keys and rules across keys") {
   check_all({
-      {"  loss: sparse_categorical_crossentropy\n", "", "c.yaml:12:3: train needs 'loss': What training minimises."},
+      {"  loss: sparse_categorical_crossentropy\n", "",
+       "c.yaml:12:3: train needs 'loss': What training minimises; of several outputs one for each by name."},
       {"  epochs: 2\n", "", "c.yaml:12:3: train needs 'epochs', 'max_steps' or 'max_time': when the run ends"},
       {"  batch_size: 32\n", "",
        "c.yaml:12:3: train needs 'batch_size' or 'batch_size_per_rank': samples of a step, of all ranks together or of "
