@@ -19,7 +19,7 @@ namespace {
 constexpr std::int64_t vector = 16;      // channels of a packed vector, each with two positions
 constexpr std::int64_t packed = 32;      // values of a packed vector
 constexpr std::int64_t block = 64;       // channels that are packed together
-constexpr std::int64_t most_rows = 256;  // that are packed together
+constexpr std::int64_t most_rows = 256;  // rows of dy that are packed together
 constexpr std::int64_t packed_bytes = 320 * 1024;
 constexpr int tile_inputs = 8, tile_vectors = 3;
 
@@ -30,14 +30,14 @@ struct RowPair {
   std::int64_t x, dy;
 };
 
-// Vectors of 16 output channels: packed dy, the sums, and which channels exist.
+// A vector of 16 output channels: its packed dy, its sums, and the mask of the channels that exist.
 struct Output {
   const Bf16* dy;
   float* sums;
   std::uint16_t mask;
 };
 
-// Memory that will be packed next, fetched into the cache `step` bytes at a time while tiles sum.
+// Memory that will be packed next, prefetched into the cache `step` bytes at a time while tiles are summed.
 struct Ahead {
   const Bf16* at;
   std::int64_t step;
@@ -53,7 +53,7 @@ struct TileSum {
 
 #if defined(__x86_64__)
 
-// Packs 16 channels (or those of the masks) of two positions.
+// Packs 16 channels, or those in the masks, of two positions.
 [[TRAINCTL_AVX512_BF16]] inline void pack_pair(const Bf16* first, const Bf16* second, std::uint16_t first_mask,
                                                std::uint16_t second_mask, Bf16* to) {
   alignas(64) static constexpr std::int16_t order[] = {0, 32, 1, 33, 2,  34, 3,  35, 4,  36, 5,  37, 6,  38, 7,  39,
@@ -63,8 +63,8 @@ struct TileSum {
                                                    _mm512_castsi256_si512(odd)));
 }
 
-// Packs `pairs` pairs of positions (first, first + 1), (first + 2, ...), of 16 channels (or those of the mask); those
-// outside [0, count) are zeros. Positions lie `step` values apart.
+// Packs `pairs` pairs of positions (first, first + 1), (first + 2, ...), of 16 channels or those in the mask; positions
+// outside [0, count) become zeros. Positions lie `step` values apart.
 [[TRAINCTL_AVX512_BF16]] void pack_row(const Bf16* source, std::int64_t step, std::int64_t count, std::int64_t first,
                                        std::int64_t pairs, std::uint16_t mask, Bf16* to) {
   const auto at = [&](std::int64_t position) { return position >= 0 && position < count ? mask : std::uint16_t{0}; };
@@ -146,7 +146,7 @@ std::uint16_t existing(std::int64_t first, std::int64_t channels) {
 
 }  // namespace
 
-// A block of channels, over some rows of dy.
+// The work on a block of channels over some rows of dy.
 struct Conv2dWeightsBf16::Task {
   const Bf16 *x, *dy;
   float* sums;
