@@ -241,15 +241,15 @@ std::vector<Chunk> chunks_of(const OptimizerUpdate& update, const std::map<std::
   return chunks;
 }
 
-// For each chunk, the chunks of its range: [x, y).
-std::vector<int2> chunks_beside(const std::vector<int>& ends) {
-  std::vector<int2> beside;
+// For each chunk, the chunks [x, y) of the update range that it belongs to.
+std::vector<int2> ranges_of_chunks(const std::vector<int>& ends) {
+  std::vector<int2> ranges;
   int begin = 0;
   for (const int end : ends) {
-    beside.insert(beside.end(), static_cast<std::size_t>(end - begin), int2{begin, end});
+    ranges.insert(ranges.end(), static_cast<std::size_t>(end - begin), int2{begin, end});
     begin = end;
   }
-  return beside;
+  return ranges;
 }
 
 template <class Rule>
@@ -264,13 +264,13 @@ Lowering lower_rule(const LowerContext& context, const Rule& rule) {
     const float clip_norm = update.clip_norm;
     if constexpr (Rule::by_parameter) {
       const auto squares = on_device(std::vector<Squares>(list.size()));
-      return [=, beside = on_device(chunks_beside(ends))](const Places& p) {
+      return [=, ranges = on_device(ranges_of_chunks(ends))](const Places& p) {
         if (count == 0) return;
         const Regions<Rule> regions(p, rule.kept());
         launch(find_directions<Rule>, count, block_threads, p.stream, StepScalars(p), rule, clip_norm, chunks.get(),
                regions, squares.get());
         launch(apply_directions<Rule>, count, block_threads, p.stream, StepScalars(p), rule, clip_norm, chunks.get(),
-               beside.get(), regions, squares.get());
+               ranges.get(), regions, squares.get());
       };
     } else {
       return [=](const Places& p) {

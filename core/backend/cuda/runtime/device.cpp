@@ -22,7 +22,7 @@ std::string uuid_text(const cudaDeviceProp& properties) {
 }
 
 // The answer where CUDA shows no GPU: the reason and a remedy.
-VisibleGpus none_for(cudaError_t status) {
+VisibleGpus no_gpus(cudaError_t status) {
   const std::string why = format("{} ({})", cudaGetErrorString(status), cudaGetErrorName(status));
   int driver = 0;
   switch (status) {
@@ -83,8 +83,8 @@ VisibleGpus visible_gpus() {
     }
     visible.gpus.push_back(std::move(gpu));
   }
-  if (status != cudaSuccess) return none_for(status);
-  return count > 0 ? visible : none_for(cudaErrorNoDevice);
+  if (status != cudaSuccess) return no_gpus(status);
+  return count > 0 ? visible : no_gpus(cudaErrorNoDevice);
 }
 
 std::string DeviceOptions::text() const {
