@@ -1,4 +1,5 @@
-// Backend: everything a device must be able to do. With kernel.h and communicator.h the whole porting surface.
+// Backend: everything that a device must be able to do. backend.h, kernel.h and communicator.h are the whole porting
+// surface.
 #pragma once
 
 #include <functional>
@@ -18,20 +19,21 @@ namespace trainctl {
 // The logical layout of a type.
 inline Layout logical_layout(const TensorType& type) { return {type.dtype, "", type.bytes()}; }
 
-// The bytes of a part of a workspace, rounded up so that the next part is aligned for every kernel.
+// The bytes of a part of a workspace, rounded up to 256 so that the next part is aligned for every kernel.
 constexpr std::int64_t workspace_part(std::int64_t bytes) { return (bytes + 255) / 256 * 256; }
 
-// Places of an op's tensors, in the op's order; `workspace` is scratch memory alive only during the op.
+// Addresses of an op's tensors, in the op's order; `workspace` is scratch memory that belongs to the op only while it
+// runs.
 struct Binding {
   std::vector<Address> inputs;
   std::vector<Address> outputs;
   Address workspace;
 };
 
-// What a backend decided for one op.
+// A backend's decisions for one op: layouts, workspace and implementation.
 struct Lowering {
-  std::vector<Layout> inputs;   // what the kernel reads; core inserts reorders and compute copies where they differ
-  std::vector<Layout> outputs;  // what it writes
+  std::vector<Layout> inputs;   // which the kernel reads; core inserts reorders and compute copies where they differ
+  std::vector<Layout> outputs;  // which the kernel writes
   std::int64_t workspace_bytes = 0;
   std::string implementation;  // "brgconv:avx512_core": for bench ops and the record of kernel choices
   std::function<std::unique_ptr<Kernel>(const Binding&)> bind;
@@ -40,35 +42,35 @@ struct Lowering {
 // Choices made once by timing, by rank 0, and used by all ranks: key (op, shapes, dtypes, hardware) -> implementation.
 class KernelChoices;  // core/backend/choices.h
 
-// What a device can do at most, measured: the yardstick of `bench ops`.
+// The measured peaks of a device, with which `bench ops` compares kernels.
 struct Peaks {
   double float32_gflops = 0;   // matrix multiplication
   double bfloat16_gflops = 0;  // likewise, into float32 accumulators
-  double triad_gb_per_s = 0;   // a = b + s * c over arrays larger than the caches, the three of them counted
+  double triad_gb_per_s = 0;   // a = b + s * c over arrays larger than the caches; the bytes of all three arrays count
 };
 
-// Work that was queued once and is run again as a whole, on the same places: a CUDA graph.
+// Work that was recorded once and is run again as a whole, on the same addresses: a CUDA graph.
 class Recording {
  public:
   virtual ~Recording() = default;
   virtual void run(Stream& stream) = 0;
 };
 
-// Marks that a device sets in the host's memory as it comes to them, with its time.
+// Timestamps that a device writes into host memory when its stream reaches them.
 class Marks {
  public:
   virtual ~Marks() = default;
-  // Queues the setting of a mark. Mark 0 begins a new round.
+  // Queues the writing of a mark. Mark 0 begins a new round.
   virtual void set(int mark, Stream& stream) = 0;
-  // Queues some time in which nothing happens, so that what is queued next runs without waiting for the host.
+  // Queues a short delay, so that the work queued after it runs without waiting for the host.
   virtual void hold(Stream& stream) = 0;
-  // When the device came to it last, in seconds of its clock.
+  // The time at which the device last reached the mark, in seconds of the device's clock.
   virtual double seconds(int mark) const = 0;
-  // The last one that it came to; -1 for none.
+  // The mark that the device reached last; -1 for none.
   virtual int last() const = 0;
 };
 
-// One of several copies.
+// One copy of copy_all().
 struct CopyPart {
   void* to = nullptr;
   const void* from = nullptr;
@@ -77,12 +79,12 @@ struct CopyPart {
 
 // How a rank computes. A backend ignores the options that do not concern its device.
 struct BackendOptions {
-  int threads = 1;             // of a rank: that compute on the CPU, that compile kernels for a GPU
-  int local_rank = 0;          // which of the host's GPUs: this one, of those that are visible
-  bool tf32 = false;           // float32 products and convolutions on tensor cores, with 10 bits of mantissa
-  bool deterministic = false;  // the same bits on the same device; false may be faster
-  bool record = true;          // whether work is recorded and replayed, where the device can
-  bool timing = true;          // kernels are chosen by timing; else as the libraries' heuristics say
+  int threads = 1;             // of a rank: those that compute on the CPU, or those that compile kernels for a GPU
+  int local_rank = 0;          // index of the rank on its host, which selects one of the visible GPUs
+  bool tf32 = false;           // compute float32 products and convolutions on tensor cores, with 10 bits of mantissa
+  bool deterministic = false;  // give the same bits on the same device in every run; false may be faster
+  bool record = true;          // record and replay work, where the device can
+  bool timing = true;          // choose kernels by timing; else by the libraries' heuristics
 };
 
 class Backend {
@@ -90,52 +92,53 @@ class Backend {
   virtual ~Backend() = default;
 
   virtual std::string_view name() const = 0;  // "cpu", "cuda": for messages
-  // Whether it computes on the host's processors, in the host's memory, which the ranks of a host share.
+  // Whether the backend computes on the host's processors and in the host's memory, which all ranks of the host share.
   virtual bool on_host() const = 0;
-  // What the exact bits and kernel choices depend on: processor or GPU model, instruction set, library versions.
+  // The hardware and software that exact bits and kernel choices depend on: processor or GPU model, instruction set,
+  // versions of libraries.
   virtual std::string fingerprint() const = 0;
 
-  // Whether activations can be of this dtype.
+  // Whether activations can have this dtype.
   virtual bool computes_in(DType dtype) const = 0;
 
-  // Takes about a second.
+  // Measures the device's peaks, in about a second.
   virtual Peaks peaks() = 0;
 
-  // Zeroed. Throws Error{resource} that says how much was asked for and how much there is.
+  // Allocates zeroed device memory. Throws Error{resource} that says how much was asked for and how much there is.
   virtual Memory allocate(std::int64_t bytes) = 0;
-  // Bytes that can still be allocated; 0 where that cannot be found out.
+  // Bytes that can still be allocated; 0 where the number is not known.
   virtual std::int64_t free_memory() const = 0;
-  // Host memory that copies to and from the device pass through without waiting (page-locked on CUDA). Zeroed.
+  // Allocates zeroed host memory from and to which the device copies asynchronously (page-locked on CUDA).
   virtual Memory allocate_host(std::int64_t bytes) = 0;
   // Copies between host and device memory, in the stream's order. Either side may be host memory.
   virtual void copy(void* to, const void* from, std::int64_t bytes, Stream& stream) = 0;
-  // The same for parts of which none writes where another one reads or writes, as one piece of work. Host memory is
-  // that of allocate_host().
+  // Copies several parts as one piece of work. No part may write where another part reads or writes, and host memory
+  // must come from allocate_host().
   virtual void copy_all(std::span<const CopyPart> parts, Stream& stream) = 0;
 
   virtual std::unique_ptr<Stream> compute_stream() = 0;       // on the CPU: runs at once on the calling thread
   virtual std::unique_ptr<Stream> asynchronous_stream() = 0;  // on the CPU: a thread of its own
   virtual std::unique_ptr<Event> event() = 0;
-  // Whether queued work runs beside the host: a step's result is then read a step later.
+  // Whether queued work runs asynchronously to the host; the host then reads a step's result one step later.
   virtual bool asynchronous() const = 0;
-  // Records what `queue` queues on the stream, and on others that it joins by events, instead of running it. Null where
-  // the device has nothing of the kind or cannot record this: queue again for each run.
+  // Records the work that `queue` queues on the stream, and on streams that it joins by events, instead of running it.
+  // Null where the device cannot record, or not this work: the caller then queues it again for each run.
   virtual std::unique_ptr<Recording> record(Stream& stream, const std::function<void()>& queue) = 0;
-  // Null where work runs in the host's own time.
+  // Null where work runs synchronously on the host.
   virtual std::unique_ptr<Marks> marks(int count) = 0;
 
-  // Makes what the choices name for a program's ops, where that takes long and can be done side by side. To be called
-  // before they are lowered; nothing but time depends on it.
+  // Prepares the kernels that the choices name for a program's ops, in parallel, where their preparation takes long.
+  // Called before the ops are lowered; without the call lowering takes longer and gives the same result.
   virtual void prepare(const Program& program, KernelChoices& choices) = 0;
   // Chooses an implementation for the op. `inputs` are the layouts in which its inputs lie (parameters: logical
   // float32); a lowering may ask for others. Deterministic, given the choices. Throws Error{config} with the op's place
   // where the device has no kernel for it.
   virtual Lowering lower(const Op& op, const Program& program, const std::vector<Layout>& inputs,
                          KernelChoices& choices) = 0;
-  // Whether its optimizers write the compute copies that its lowerings ask for (OptimizerUpdate::copies).
+  // Whether the backend's optimizers write the compute copies that its lowerings ask for (OptimizerUpdate::copies).
   virtual bool updates_copies() const = 0;
-  // Whether its convolutions' gradients by the input add to another one (Conv2dGradInput::accumulate). Where not, core
-  // lowers the gradient and the sum as two ops.
+  // Whether the backend's convolutions can add the gradient by the input to another gradient
+  // (Conv2dGradInput::accumulate). Where they cannot, core lowers the gradient and the sum as two ops.
   virtual bool adds_gradients() const = 0;
 };
 

@@ -1,5 +1,5 @@
-// KernelChoices: which implementation was chosen for which computation, so that a choice is timed once, by rank 0, and
-// then replayed by all ranks and runs.
+// KernelChoices: the record of which implementation was chosen for which computation. Rank 0 times a choice once; all
+// ranks and later runs reuse it.
 #pragma once
 
 #include <functional>
@@ -15,38 +15,39 @@ namespace trainctl {
 // Keys name a computation ("conv2d 3x3 f32 64x32x32x16 ... threads=1"), values an implementation of the backend.
 class KernelChoices {
  public:
-  // The recorded implementation, if there is one. It counts as used from now on, as does what is recorded.
+  // The recorded implementation, if there is one. find() and record() mark the key as used (see used()).
   std::optional<std::string> find(std::string_view key);
   void record(const std::string& key, const std::string& implementation);
 
-  // From now on nothing is timed: for what is not recorded a backend takes what its library puts first, does not record
-  // it, and says so by assume() where there was a choice.
+  // Forbids timing from now on. For a computation without a record a backend then takes its library's first
+  // implementation, does not record it, and calls assume() where it had a choice.
   void stop_timing() { timing_ = false; }
-  // Calls back before each timing, with the key of what is timed.
+  // Sets a function that is called before each timing, with the key of the computation.
   void watch_timing(std::function<void(const std::string&)> watcher) { watcher_ = std::move(watcher); }
 
-  // For backends: whether they may time the ways to compute this, which is then watched.
+  // Called by backends: whether they may time implementations for this key. If so, calls the watcher.
   bool may_time(const std::string& key) const {
     if (timing_ && watcher_) watcher_(key);
     return timing_;
   }
   void assume(const std::string& key) { assumed_.insert(key); }
-  // How many choices were assumed.
+  // The number of keys that were passed to assume().
   std::size_t assumed() const { return assumed_.size(); }
 
   bool empty() const { return choices_.empty(); }
   std::size_t size() const { return choices_.size(); }
   bool operator==(const KernelChoices& other) const { return choices_ == other.choices_; }
-  // Those that were looked up or recorded since the object began: what programs that were lowered with it need.
+  // The choices that were found or recorded in the lifetime of this object: those that the programs lowered with it
+  // need.
   KernelChoices used() const;
 
   // One line for each choice, "key<tab>implementation", in the order of the keys.
   std::string text() const;
-  // Reads what text() wrote; adds to what is there, replacing equal keys. Throws Error{data} on a malformed line.
+  // Adds the choices that text() wrote, replacing those with equal keys. Throws Error{data} on a malformed line.
   void add(std::string_view text);
 
-  // The same behind a line with a checksum, for a file of its own. add_file() throws Error{data} where anything of it
-  // is not as it was written, and has added nothing then.
+  // text() behind a line with its checksum, for a file. add_file() throws Error{data} and adds nothing where the
+  // checksum does not match.
   std::string file_text() const;
   void add_file(std::string_view text);
 

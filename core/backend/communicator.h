@@ -3,7 +3,7 @@
 // All ranks of a communicator make the same calls in the same order with equal counts and dtypes. Calls are
 // asynchronous: they queue on the stream and return; the caller orders and waits with events. A missed deadline, a lost
 // peer or an abort by one rank makes the communicator dead: the stream's next synchronize() throws Error{peer}, and the
-// process leaves by abort(), never through a collective again.
+// process must end by abort() without another collective.
 #pragma once
 
 #include <chrono>
@@ -21,23 +21,23 @@ enum class Reduction { sum, minimum, maximum };
 
 class Communicator {
  public:
-  virtual ~Communicator() = default;  // frees local things only: no collective, no exception
+  virtual ~Communicator() = default;  // frees local resources only: no collective, no exception
 
   virtual int rank() const = 0;
   virtual int size() const = 0;
   virtual std::string_view name() const = 0;  // "solo", "threads", "mpi", ...
-  // Whether its calls can be part of a Recording.
+  // Whether calls of this communicator can be part of a Recording.
   virtual bool recordable() const = 0;
 
-  // Zeroed memory that this communicator reduces in place fastest (a window shared by the ranks of a host, say).
+  // Allocates zeroed memory in which this communicator reduces fastest (a window shared by the ranks of a host, say).
   // Collective: every rank asks for the same number of bytes. Throws Error{resource}.
   virtual Memory allocate(std::int64_t bytes) = 0;
 
-  // In place; the order of the sum is fixed by rank, so that all ranks hold the same bits.
+  // Reduces data over the ranks, in place. The order of the sum is fixed by rank, so that all ranks get the same bits.
   virtual void all_reduce(View data, Reduction reduction, Stream& stream) = 0;
   // data holds size() equal parts; afterwards part rank() holds the reduced values, the other parts are unspecified.
   virtual void reduce_scatter(View data, Reduction reduction, Stream& stream) = 0;
-  // data holds size() equal parts, of which part rank() is this rank's; afterwards all parts are everyone's.
+  // data holds size() equal parts, of which part rank() is this rank's; afterwards every rank holds all parts.
   virtual void all_gather(View data, Stream& stream) = 0;
   // send and receive hold size() equal parts each; part i of send goes to rank i.
   virtual void all_to_all(View send, View receive, Stream& stream) = 0;
@@ -49,10 +49,10 @@ class Communicator {
   // Ranks with the same color form a new communicator, ordered by key. Collective.
   virtual std::unique_ptr<Communicator> split(int color, int key) = 0;
 
-  // Every wait that lasts longer makes the communicator dead. Zero: wait for ever.
+  // Sets the longest time of a wait; a wait that lasts longer makes the communicator dead. Zero: no limit.
   virtual void set_deadline(std::chrono::milliseconds deadline) = 0;
 
-  // Takes the peers down and ends this process with the code; does not return.
+  // Ends the peers' processes and then this process with the exit code; does not return.
   [[noreturn]] virtual void abort(int exit_code) = 0;
 };
 

@@ -24,7 +24,7 @@ std::vector<fs::path> entries(const fs::path& folder) {
   return found;
 }
 
-// ROOT/lib/python3.11/site-packages/nvidia/cudnn/lib and its like.
+// Adds ROOT/lib/python3.11/site-packages/nvidia/cudnn/lib and the folders of NVIDIA's other packages.
 void add_python(std::vector<fs::path>& folders, const fs::path& root) {
   for (const fs::path& python : entries(root / "lib")) {
     if (!python.filename().string().starts_with("python3")) continue;

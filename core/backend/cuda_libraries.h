@@ -1,5 +1,5 @@
-// Where CUDA's libraries and the driver's may lie: the loader's own paths, the toolkit, Python environments, and the
-// folders that containers and WSL put a driver into.
+// Finding the libraries of CUDA and of the driver: on the loader's paths, in the toolkit, in Python environments, and
+// in the folders where containers and WSL put a driver.
 #pragma once
 
 #include <filesystem>
@@ -8,16 +8,17 @@
 
 namespace trainctl {
 
-// The driver's part that CUDA works with.
+// The driver's library that CUDA calls.
 inline constexpr const char* driver_library = "libcuda.so.1";
 
-// The folders beyond the loader's own that are searched, in order: CUDA_HOME, the toolkit's usual place, then
-// nvidia/*/lib of the Python environment in use, of those in PATH, and of the user's and the system's packages; and
-// where the driver's libraries are mounted without the loader's knowing.
+// The existing folders that are searched after the loader's own, in order: CUDA_HOME, the toolkit's usual folder,
+// nvidia/*/lib of the Python environment in use, of those in PATH, and of the user's and the system's packages, and the
+// folders where containers mount the driver's libraries.
 std::vector<std::filesystem::path> cuda_library_folders();
 
-// dlopen by the loader's own search, then from these folders; the library stays loaded, so that others that need it by
-// name find it. Null where it is nowhere, or cannot be loaded: `why` then says so.
+// Opens a library by the loader's own search, then from cuda_library_folders(). The library stays loaded, so that
+// libraries that need it by name find it. Returns null where it is not found or cannot be loaded; `why` then holds the
+// loader's message.
 void* open_cuda_library(const std::string& name, std::string& why);
 
 }  // namespace trainctl

@@ -11,9 +11,10 @@ namespace trainctl {
 namespace fs = std::filesystem;
 namespace {
 
-// Opens the module; a library of CUDA's that the loader misses is opened from where it lies, then it is tried again.
+// Opens the module. Where the loader does not find one of CUDA's libraries, opens that library by open_cuda_library()
+// and tries the module again.
 void* open_module(const fs::path& file, std::string& why) {
-  constexpr int most_libraries = 8;  // that it may need one after the other
+  constexpr int most_libraries = 8;  // that the loader may report missing, one after the other
   for (int attempt = 0; attempt < most_libraries; ++attempt) {
     if (void* module = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE)) return module;
     const std::string said = why = dlerror();  // "libcudnn.so.9: cannot open shared object file: ..."

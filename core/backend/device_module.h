@@ -1,5 +1,5 @@
-// Device interpreters in shared libraries of their own, loaded at run time: one program for machines with and without
-// the device.
+// The CUDA backend as a shared library that is loaded at run time, so that one program serves machines with and without
+// a GPU.
 #pragma once
 
 #include <chrono>
@@ -16,59 +16,58 @@ namespace trainctl {
 struct Gpu {
   int index = 0;           // among the visible ones
   std::string name;        // "NVIDIA H100 80GB HBM3"
-  std::string uuid;        // "GPU-5fd1c1a2-...", or "MIG-...": the same GPU has the same one in all processes
+  std::string uuid;        // "GPU-5fd1c1a2-...", or "MIG-..."; equal for the same GPU in all processes
   std::string pci_bus_id;  // "0000:17:00.0", as Linux names its folder below /sys/bus/pci/devices
   std::int64_t memory_bytes = 0;
   int major = 0, minor = 0;  // compute capability
   std::string why_not;       // why the module cannot compute on it; "" where it can
 };
 
-// The GPU that a host's local rank computes on, of those that its process sees, in CUDA's order; null where it sees
-// none. Ranks beyond the number of GPUs share them.
+// The GPU on which a local rank computes, out of the GPUs that are visible to its process, in CUDA's order; null where
+// none is visible. Where there are more ranks than GPUs, ranks share GPUs.
 inline const Gpu* gpu_of_rank(const std::vector<Gpu>& visible, int local_rank) {
   return visible.empty() ? nullptr : &visible[static_cast<std::size_t>(local_rank) % visible.size()];
 }
 
 struct VisibleGpus {
   std::vector<Gpu> gpus;
-  std::string why, remedy;  // CUDA's reason where there are none, and what to do
+  std::string why, remedy;  // CUDA's reason where there are no GPUs, and what to do
 };
 
-// A library that the module works with. "": not there, or of no meaning.
+// The versions of a library that the module uses; "" where the library is missing or the version has no meaning.
 struct LibraryVersion {
   std::string name;   // "cuDNN"
   std::string built;  // the version that the module was built with
   std::string found;
 };
 
-// What the module trainctl_cuda.so offers, under the symbol `trainctl_cuda_module`.
+// The functions of the module trainctl_cuda.so, which exports this struct as the symbol `trainctl_cuda_module`.
 struct CudaModule {
-  // On the GPU of the local rank. Throws Error{resource} where there is none that can be used.
+  // Makes the backend for the GPU of the local rank. Throws Error{resource} where no GPU can be used.
   std::unique_ptr<Backend> (*make_backend)(const BackendOptions& options);
 
-  // The visible GPUs in CUDA's order, which CUDA_VISIBLE_DEVICES decides. Takes no memory of theirs, and throws
-  // nothing.
+  // The visible GPUs in CUDA's order, which CUDA_VISIBLE_DEVICES decides. Allocates no GPU memory and throws nothing.
   VisibleGpus (*gpus)();
 
   // Why this process cannot use NCCL; "" where it can.
   std::string (*why_no_nccl)();
 
-  // NCCL between the GPUs of the ranks of `host`, which the communicator keeps for itself. Collective. The deadline
-  // holds from here on. Throws Error{peer} where a rank does not come, Error{resource} where NCCL refuses.
+  // Makes an NCCL communicator between the GPUs of the ranks of `host`, which it owns from then on. Collective; the
+  // deadline applies to this call too. Throws Error{peer} where a rank does not join, Error{resource} where NCCL fails.
   std::unique_ptr<Communicator> (*make_nccl)(std::unique_ptr<Communicator> host, Backend& backend,
                                              std::chrono::milliseconds deadline);
 
-  // CUDA, the newest that the driver can do, cuBLASLt, cuDNN, NVRTC and NCCL.
+  // The versions of the driver, CUDA's runtime, cuBLASLt, cuDNN, NVRTC and NCCL.
   std::vector<LibraryVersion> (*versions)();
 };
 
-// Where the module was not loaded, `module` is null and `why` says the reason.
+// `module` is null where the module was not loaded, and `why` then holds the reason.
 struct LoadedCudaModule {
   const CudaModule* module = nullptr;
   std::string why;
 };
 
-// Loads the module that lies beside the program, or in ../lib/trainctl from there. It stays loaded.
+// Loads the module from the program's folder, or from ../lib/trainctl relative to that folder. The module stays loaded.
 LoadedCudaModule load_cuda_module();
 
 }  // namespace trainctl

@@ -1,4 +1,4 @@
-// Looking at a GPU.
+// Reading a GPU at intervals, and the totals of the readings.
 #include "core/backend/gpu_monitor.h"
 
 #include <chrono>
@@ -51,7 +51,7 @@ void GpuMonitor::read() {
   all_throttled_ |= reading.throttled;
   utilization_.add(reading.utilization);
   power_.add(reading.power_watts);
-  peak_memory_ = std::fmax(peak_memory_, reading.memory_bytes);  // of a NaN and a number: the number
+  peak_memory_ = std::fmax(peak_memory_, reading.memory_bytes);  // a NaN leaves the peak as it is
 }
 
 GpuReading GpuMonitor::take() {
@@ -66,7 +66,7 @@ GpuTotals GpuMonitor::totals() {
   const std::lock_guard lock(mutex_);
   GpuTotals totals{utilization_.value(), power_.value(), newest_.energy_joules - first_energy_, peak_memory_,
                    all_throttled_};
-  // GPUs without a counter: the mean power over the time.
+  // For GPUs without an energy counter: mean power times duration.
   if (std::isnan(totals.energy_joules)) totals.energy_joules = totals.power_watts * (seconds_now() - start_seconds_);
   return totals;
 }

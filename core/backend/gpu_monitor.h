@@ -1,4 +1,4 @@
-// GpuMonitor: looks at one GPU about once a second while a rank computes, on a thread of its own.
+// GpuMonitor: reads the state of one GPU about once a second while a rank computes, on a thread of its own.
 #pragma once
 
 #include <condition_variable>
@@ -10,27 +10,28 @@
 
 namespace trainctl {
 
-// What a GPU did from the start of its monitor on. NaN: not known. Plain bytes, so that ranks can exchange it.
+// The totals of a GPU since its monitor was started. NaN means not known. Trivially copyable, so that ranks can
+// exchange it.
 struct GpuTotals {
   double utilization = GpuReading::unknown;  // mean, 0 to 1
   double power_watts = GpuReading::unknown;  // mean
   double energy_joules = GpuReading::unknown;
   double peak_memory_bytes = GpuReading::unknown;
-  std::uint64_t throttled = 0;  // all reasons that were seen
+  std::uint64_t throttled = 0;  // all reasons that were read, as bits (see throttle_words())
 };
 
 class GpuMonitor {
  public:
-  // Of the GPU with this UUID. Throws Error{resource} where NVML is not there or does not know it.
+  // Starts to monitor the GPU with this UUID. Throws Error{resource} where NVML is missing or does not know the GPU.
   explicit GpuMonitor(const std::string& uuid, double period_seconds = 1,
                       const std::string& library = "libnvidia-ml.so.1");
   ~GpuMonitor();
   GpuMonitor(const GpuMonitor&) = delete;
   GpuMonitor& operator=(const GpuMonitor&) = delete;
 
-  // The newest reading; `throttled` holds what was seen since the last call. Asks NVML nothing.
+  // The newest reading; `throttled` holds all reasons that were read since the last call. Does not call NVML.
   GpuReading take();
-  // Reads once more.
+  // The totals, after one more reading.
   GpuTotals totals();
 
  private:

@@ -8,7 +8,7 @@ namespace {
 
 // TFLOP/s without sparsity; 0: not in hardware.
 struct Sheet {
-  std::string_view name;  // whole words of CUDA's name; the first that fits counts
+  std::string_view name;  // whole words of CUDA's name; the first match counts
   double float32, tf32, half, bfloat16;
 };
 

@@ -1,4 +1,4 @@
-// What GPUs can do at most, by their data sheets: the yardstick of a training run's summary.
+// The peaks of GPUs by their data sheets, with which the summary of a training run compares its speed.
 #pragma once
 
 #include <string_view>

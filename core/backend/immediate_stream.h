@@ -1,5 +1,5 @@
-// A stream that runs everything at once, on the calling thread: the CPU's compute stream, and on every device the
-// stream of collectives between hosts' memories.
+// A stream that runs each task at once on the calling thread: the CPU's compute stream, and on every device the stream
+// of collectives on host memory.
 #pragma once
 
 #include <exception>
@@ -8,7 +8,7 @@
 
 namespace trainctl {
 
-// An exception stops nothing and surfaces in synchronize(), the first wins.
+// After an exception later tasks still run; synchronize() rethrows the first exception.
 class ImmediateStream final : public Stream {
  public:
   void enqueue(HostTask task) override;

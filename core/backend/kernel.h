@@ -1,4 +1,4 @@
-// A kernel: an op bound to its places, ready to run again and again without allocating.
+// A kernel: an op bound to the addresses of its tensors, which runs any number of times without allocating.
 #pragma once
 
 #include <cstddef>
@@ -24,7 +24,7 @@ struct Address {
   T* as(const Slot& slot) const {
     return reinterpret_cast<T*>(at(slot));
   }
-  // The place so many bytes behind this one.
+  // The address `bytes` behind this one.
   Address operator+(std::int64_t bytes) const { return {fixed, offset + bytes}; }
   bool operator==(const Address&) const = default;
 };

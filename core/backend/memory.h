@@ -8,7 +8,7 @@
 namespace trainctl {
 
 struct Memory {
-  std::shared_ptr<std::byte> data;  // at least 64-byte aligned; its deleter knows where it came from
+  std::shared_ptr<std::byte> data;  // at least 64-byte aligned; the deleter returns it to where it was allocated
   std::int64_t bytes = 0;
 
   std::byte* get() const { return data.get(); }

@@ -27,10 +27,10 @@ constexpr Status library_mismatch = 18;  // the driver in the kernel is another 
 struct UtilizationRates {  // percent
   unsigned gpu, memory;
 };
-struct MemoryInfo {  // the first version of it: bytes
+struct MemoryInfo {  // NVML's first version of the struct; bytes
   unsigned long long total, free, used;
 };
-struct PciInfo {  // the third version of it
+struct PciInfo {  // NVML's third version of the struct
   char legacy_bus_id[16];
   unsigned domain, bus, device, device_id, subsystem_id;
   char bus_id[32];
@@ -38,7 +38,7 @@ struct PciInfo {  // the third version of it
 
 }  // namespace
 
-// Null where the driver is too old to have one.
+// The functions of NVML; null where the driver is too old to have one.
 struct Nvml::Calls {
   Status (*init)();
   Status (*shutdown)();
@@ -63,7 +63,7 @@ struct Nvml::Calls {
 };
 
 std::vector<std::string> throttle_words(std::uint64_t reasons) {
-  // Left out: 1 idle, 2 clocks that a user has set, 0x100 clocks of a display.
+  // Bits without a name here: 1 idle, 2 clocks that a user has set, 0x100 clocks of a display.
   static constexpr std::pair<std::uint64_t, const char*> words[] = {
       {GpuReading::power_cap, "power cap"}, {0x8, "hardware slowdown"}, {0x10, "sync boost"}, {0x20, "temperature"},
       {0x40, "hardware temperature limit"}, {0x80, "power brake"}};
@@ -123,7 +123,8 @@ Nvml::~Nvml() { calls_->shutdown(); }
 
 namespace {
 
-// The value that a call of NVML writes behind its arguments; nothing where there is no such call or it fails.
+// Calls a function of NVML whose last argument is where it writes its result. False where the function is missing or
+// fails.
 template <class T, class Result, class... Arguments, class... Given>
 bool ask(T& value, Result (*call)(Arguments...), Given... arguments) {
   return call != nullptr && call(arguments..., &value) == 0;

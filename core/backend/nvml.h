@@ -1,4 +1,4 @@
-// NVML: what the NVIDIA driver tells of its GPUs. Loaded at run time; needs no CUDA.
+// NVML, the NVIDIA driver's library for the state of GPUs. Loaded at run time; needs no CUDA.
 #pragma once
 
 #include <cstdint>
@@ -9,10 +9,11 @@
 
 namespace trainctl {
 
-// One look at a GPU. What the GPU, or its driver, does not tell is NaN. Plain bytes, so that ranks can exchange it.
+// The state of a GPU at one time. NaN where the GPU or its driver does not report a value. Trivially copyable, so that
+// ranks can exchange it.
 struct GpuReading {
   static constexpr double unknown = std::numeric_limits<double>::quiet_NaN();
-  static constexpr std::uint64_t power_cap = 0x4;  // among the bits of `throttled`
+  static constexpr std::uint64_t power_cap = 0x4;  // a bit of `throttled`
 
   double utilization = unknown;  // share of the last moments in which some kernel ran, 0 to 1
   double memory_bytes = unknown;
@@ -22,10 +23,10 @@ struct GpuReading {
   double clock_mhz = unknown;  // of the multiprocessors
   double max_clock_mhz = unknown;
   double energy_joules = unknown;  // since the driver was loaded
-  std::uint64_t throttled = 0;     // why the clock is lowered, for throttle_words()
+  std::uint64_t throttled = 0;     // the reasons why the clock is lowered, as bits (see throttle_words())
 };
 
-// "power cap", "hardware slowdown", ...; empty where nothing lowers the clock but idleness or a user's setting.
+// Names of the reasons: "power cap", "hardware slowdown", ...; none for idleness and clocks that a user has set.
 std::vector<std::string> throttle_words(std::uint64_t reasons);
 
 struct GpuIdentity {
@@ -37,24 +38,24 @@ struct GpuIdentity {
 
 class Nvml {
  public:
-  // A GPU, for as long as this object lives. Null: none.
+  // A handle of a GPU, valid for as long as this object lives; null for no GPU.
   using Device = void*;
 
-  // The library lies where open_cuda_library() looks. Throws Error{resource} that says what of the driver is missing.
+  // Loads the library by open_cuda_library(). Throws Error{resource} that says which part of the driver is missing.
   explicit Nvml(const std::string& library = "libnvidia-ml.so.1");
   ~Nvml();
   Nvml(const Nvml&) = delete;
   Nvml& operator=(const Nvml&) = delete;
 
   std::string driver_version() const;
-  // All GPUs that this process may look at, CUDA_VISIBLE_DEVICES or not.
+  // All GPUs that this process may read, whatever CUDA_VISIBLE_DEVICES says.
   std::vector<Device> devices() const;
-  // By "GPU-..." or "MIG-...", which CUDA does not tell apart: either finds the other too.
+  // The GPU with this UUID, or null. "GPU-..." and "MIG-..." find each other too, since CUDA does not tell them apart.
   Device find(const std::string& uuid) const;
 
   GpuIdentity identify(Device device) const;
   GpuReading read(Device device) const;
-  // Whether one GPU reads the other's memory directly; by NVLink.
+  // Whether one GPU reads the other's memory directly, and whether it does so by NVLink.
   bool is_peer(Device one, Device other) const;
   bool is_linked(Device one, Device other) const;
 

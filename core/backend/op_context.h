@@ -1,4 +1,4 @@
-// What every backend's lowerings start from: an op in its program, and the places of its tensors in a run.
+// What the lowerings of every backend are given: an op in its program, and in a run the addresses of its tensors.
 #pragma once
 
 #include <vector>
@@ -10,12 +10,12 @@ namespace trainctl {
 struct OpContext {
   const Op& op;
   const Program& program;
-  const std::vector<Layout>& inputs;  // as they lie
+  const std::vector<Layout>& inputs;  // in which the inputs lie
   KernelChoices& choices;
 
   const TensorType& input(std::size_t index) const { return program.tensor(op.inputs[index]).type; }
   const TensorType& output(std::size_t index) const { return program.tensor(op.outputs[index]).type; }
-  // How many values each output has.
+  // The number of elements of each output.
   std::vector<std::int64_t> output_counts() const {
     std::vector<std::int64_t> counts;
     for (TensorId id : op.outputs) counts.push_back(program.tensor(id).type.shape.count());
@@ -30,7 +30,7 @@ struct OpContext {
   }
 };
 
-// The tensors of one run.
+// The addresses of an op's tensors in one run.
 struct OpPlaces {
   const Binding& binding;
   const Slot& slot;

@@ -1,4 +1,4 @@
-// Lowering of an op as the ops that it is made of.
+// Lowering of a fused op as the sequence of ops that it replaces.
 #include "core/backend/parts.h"
 
 #include <algorithm>
@@ -52,7 +52,7 @@ Lowering lower_parts(const OpContext& context, const std::function<Lowering(cons
   for (std::size_t i = 0; i < op.inputs.size(); ++i) types.push_back(context.input(i));
   for (std::size_t i = 0; i < op.outputs.size(); ++i) types.push_back(context.output(i));
   std::vector<LoweredPart> parts;
-  std::vector<std::int64_t> offsets;  // of what lies between the parts, in the workspace
+  std::vector<std::int64_t> offsets;  // in the workspace, of the tensors between the parts
   std::int64_t bytes = 0, workspace = 0;
   std::string implementation;
   for (OpPart& part : op.def->parts()) {

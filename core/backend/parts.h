@@ -1,4 +1,4 @@
-// Lowering of an op as the ops that it is made of.
+// Lowering of a fused op as the sequence of ops that it replaces.
 #pragma once
 
 #include <functional>
@@ -7,8 +7,8 @@
 
 namespace trainctl {
 
-// Runs the op's parts() one after the other, each as `lower` lowers it, on tensors in their logical layouts; what lies
-// between them, and the workspace of each, is in the op's workspace.
+// Lowers the op's parts() each by `lower`, to run one after the other on tensors in logical layouts. The op's workspace
+// holds the tensors between the parts, and one workspace that the parts share.
 Lowering lower_parts(const OpContext& context, const std::function<Lowering(const OpContext&)>& lower);
 
 }  // namespace trainctl

@@ -13,7 +13,7 @@ namespace trainctl {
 FoundGpus find_gpus(std::string_view device) {
   if (device == "cpu") return {nullptr, {}, "the CPU was asked for", ""};
   std::string why;
-  // Loading CUDA's libraries takes a tenth of a second, which runs without a driver need not spend.
+  // Loading CUDA's libraries takes a tenth of a second, which a run without a driver saves by this check.
   if (device == "auto" && open_cuda_library(driver_library, why) == nullptr) {
     return {nullptr, {}, "there is no NVIDIA driver", ""};
   }

@@ -10,8 +10,9 @@
 
 namespace trainctl {
 
-// The GPUs that a process with such a device computes on: none for cpu; for auto without an NVIDIA driver none either,
-// and no module is loaded. Where there are none, `why` says why, and `remedy`, which may be empty, what to do.
+// The GPUs that are visible to a process whose config names this device. There are none for cpu, nor for auto without
+// an NVIDIA driver, where no module is loaded. Where there are none, `why` says why, and `remedy`, which may be empty,
+// what to do.
 struct FoundGpus {
   const CudaModule* module = nullptr;
   std::vector<Gpu> gpus;
@@ -19,15 +20,15 @@ struct FoundGpus {
 };
 FoundGpus find_gpus(std::string_view device);
 
-// Throws Error{resource}, or CollectiveError where all ranks do: a GPU was asked for, and none can be used.
+// Throws Error{resource} because a GPU was asked for and none can be used; as CollectiveError where all ranks throw it.
 template <class Failure = Error>
 [[noreturn]] void refuse_without_gpu(const FoundGpus& found) {
   throw Failure(ErrorKind::resource, "no CUDA device can be used: " + found.why,
                 (found.remedy.empty() ? "" : found.remedy + "; or ") + "compute on the CPU (--device cpu)");
 }
 
-// `device` is the config's: auto (cuda where there is a GPU), cpu or cuda. To be called and used on the thread that
-// runs the rank. Throws Error{resource} where the device is not there.
+// `device` is the config's: auto (cuda where there is a GPU), cpu or cuda. The thread that runs the rank must call this
+// function and use the backend. Throws Error{resource} where the device is missing.
 std::unique_ptr<Backend> make_backend(std::string_view device, const BackendOptions& options = {});
 
 }  // namespace trainctl

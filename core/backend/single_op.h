@@ -1,4 +1,4 @@
-// An op in a program of its own, to be lowered outside of the program that is compiled.
+// An op in a program of its own, for lowering it apart from the program that is compiled.
 #pragma once
 
 #include <memory>
@@ -13,7 +13,7 @@ namespace trainctl {
 struct SingleOp {
   Program program;  // holds the op's tensors, and nothing else
   Op op;
-  std::vector<Layout> present;  // of the inputs: logical
+  std::vector<Layout> present;  // the inputs' layouts, which are logical
 
   SingleOp(std::shared_ptr<const OpDef> def, const std::vector<TensorType>& inputs, const std::string& name,
            const Place& place)

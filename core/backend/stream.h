@@ -1,4 +1,4 @@
-// Streams and events: work in order on a device, and the order between two streams.
+// Streams and events: a stream executes work in order on a device, an event orders the work of two streams.
 #pragma once
 
 namespace trainctl {
@@ -9,8 +9,8 @@ struct HostTask {
   void* context = nullptr;
 };
 
-// A queue of work executed in order. On the CPU the compute stream runs everything at once on the calling thread, and a
-// second stream may own a thread of its own; on CUDA it is a cudaStream_t.
+// A queue of work executed in order. On the CPU the compute stream runs each task at once on the calling thread, and an
+// asynchronous stream runs tasks on a thread of its own; on CUDA a stream is a cudaStream_t.
 class Stream {
  public:
   virtual ~Stream() = default;

@@ -1,4 +1,4 @@
-// Threads that leave signals to the main thread.
+// A guard under which threads start with all signals blocked, so that the main thread alone receives signals.
 #pragma once
 
 #include <pthread.h>
@@ -6,8 +6,8 @@
 
 namespace trainctl {
 
-// Blocks every signal in the calling thread while it lives; a thread that is started meanwhile inherits the mask and
-// keeps it.
+// Blocks every signal in the calling thread for as long as the object lives. A thread that is started meanwhile
+// inherits the mask and keeps it.
 class BlockedSignals {
  public:
   BlockedSignals() {

@@ -36,7 +36,7 @@ std::string find_build_id(const unsigned char* notes, std::size_t bytes) {
   return "";
 }
 
-// Called for each loaded object; the program itself comes first, and ends the search.
+// The callback of dl_iterate_phdr for each loaded object; the program itself comes first, and ends the search.
 int read_program_build_id(dl_phdr_info* object, std::size_t, void* found) {
   for (int i = 0; i < object->dlpi_phnum; ++i) {
     const ElfW(Phdr)& segment = object->dlpi_phdr[i];

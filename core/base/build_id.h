@@ -5,8 +5,8 @@
 
 namespace trainctl {
 
-// Hexadecimal digits that differ between two programs that do: the linker's build id, or a hash of the file where it
-// left none.
+// Returns hexadecimal digits that identify the running program file: the linker's build id, or a hash of the file where
+// the linker wrote none.
 std::string build_id();
 
 }  // namespace trainctl

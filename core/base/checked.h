@@ -1,4 +1,4 @@
-// Arithmetic on sizes from a config: counts of elements, bytes, pixels. None of it overflows in silence.
+// Arithmetic on sizes from a config (counts of elements, bytes, pixels): an overflow throws OverflowError or saturates.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 namespace trainctl {
 
-// A size beyond what 64 bits count. Who knows the layer or the key adds its place.
+// A size does not fit into 64 bits. A caller that knows the layer or the key adds its place to the message.
 class OverflowError : public Error {
  public:
   OverflowError();
@@ -28,18 +28,18 @@ constexpr std::int64_t checked_multiply(std::int64_t a, std::int64_t b) {
   return product;
 }
 
-// The product of two numbers from 0, or the largest number there is.
+// The product of two non-negative numbers, or the largest int64 where the product overflows.
 constexpr std::int64_t saturated_multiply(std::int64_t a, std::int64_t b) {
   std::int64_t product = 0;
   return __builtin_mul_overflow(a, b, &product) ? std::numeric_limits<std::int64_t>::max() : product;
 }
 
-// A number from 0, divided and rounded up.
+// The quotient of a non-negative number, rounded up.
 constexpr std::int64_t divide_up(std::int64_t number, std::int64_t divisor) {
   return number / divisor + (number % divisor != 0 ? 1 : 0);
 }
 
-// A number from 0, rounded up to a multiple.
+// A non-negative number, rounded up to the next multiple of `multiple`. Throws OverflowError.
 constexpr std::int64_t round_up(std::int64_t number, std::int64_t multiple) {
   return checked_multiply(divide_up(number, multiple), multiple);
 }

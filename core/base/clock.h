@@ -1,4 +1,4 @@
-// Seconds of a clock that only goes forward.
+// Seconds of a monotonic clock, of which only differences have a meaning.
 #pragma once
 
 #include <chrono>

@@ -1,4 +1,4 @@
-// A tree of values that know their file, line and column: what a config file is before it is a RunSpec.
+// A tree of values that know their file, line and column: the form of a config file before it becomes a RunSpec.
 #pragma once
 
 #include <string>
@@ -22,14 +22,14 @@ struct Node {
   std::vector<Node> items;     // sequence only
   std::vector<Entry> entries;  // map only, in the order of the file; repeated keys stay (the reader reports them)
   Place place;                 // of the value's first character
-  std::string base_directory;  // what a relative path in this value is relative to
+  std::string base_directory;  // the folder in which a relative path in this value starts
 
   bool is_null() const { return kind == Kind::null; }
   bool is_scalar() const { return kind == Kind::scalar; }
   bool is_sequence() const { return kind == Kind::sequence; }
   bool is_map() const { return kind == Kind::map; }
 
-  // The value under a key, or null where this is no map or has no such key (the first where it is repeated).
+  // The value under a key, the first one where the key is repeated; null where this node is no map or has no such key.
   const Node* find(std::string_view key) const;
 };
 
@@ -43,14 +43,14 @@ struct Node::Entry {
 struct Extent {
   std::size_t values = 0;  // maps, lists and scalars
   std::size_t bytes = 0;   // of the texts of scalars and keys
-  std::size_t levels = 0;
+  std::size_t levels = 0;  // of nesting
 };
 Extent extent_of(const Node& node);
 
-// "a map", "a list", "'abc'", "nothing": for messages.
+// Names a value in a message: "a map", "a list", "'abc'", "nothing".
 std::string describe(const Node& node);
 
-// Nodes without a place, for what is written.
+// Nodes without a place, for documents that the program writes.
 Node scalar_node(std::string text, bool quoted = false);
 Node sequence_node(std::vector<Node> items = {});
 Node map_node();
@@ -61,7 +61,8 @@ std::string flow_text(const Node& node);
 // A key as YAML, quoted where it must be.
 std::string key_text(const std::string& key);
 
-// Where two values differ, as lines: "train.epochs: 5 before, 6 now". Places do not count. Empty where they are equal.
+// One line for each difference between two values: "train.epochs: 5 before, 6 now". Places are not compared. Empty
+// where the values are equal.
 std::vector<std::string> differences(const Node& before, const Node& now);
 
 }  // namespace trainctl

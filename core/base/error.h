@@ -63,7 +63,8 @@ class Error : public std::runtime_error {
   Place place_;
 };
 
-// An error that all ranks of a run throw together, at the same step: one of them reports it, and all leave in order.
+// An error that all ranks of a run throw together, at the same step: one rank reports the error, and all ranks leave in
+// order.
 class CollectiveError : public Error {
  public:
   using Error::Error;
@@ -80,7 +81,7 @@ class ConfigError : public Error {
   std::vector<Diagnostic> diagnostics_;
 };
 
-// Throws Error{internal} with file and line when an invariant of ours does not hold.
+// Throws Error{internal} with the message `what` when an invariant of the program does not hold.
 void require(bool condition, std::string_view what);
 
 }  // namespace trainctl

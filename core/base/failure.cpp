@@ -46,7 +46,7 @@ Failure of_system(const std::system_error& error) {
   return failure(ErrorKind::resource, format("the system refuses: {}", error.code().message()));
 }
 
-// std::stoi and its kin name themselves.
+// The exceptions of std::stoi and its relatives carry the function's name as their message.
 bool is_of_a_number(const std::exception& error) { return std::string_view(error.what()).starts_with("sto"); }
 
 Json related(const Diagnostic& found) {

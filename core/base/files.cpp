@@ -41,7 +41,7 @@ std::string_view remedy_for(int error, const FileRole& role) {
   }
 }
 
-// A path that C strings cannot carry would name another file.
+// Refuses a path with a zero byte: as a C string it would name another file.
 void check_name(const std::string& path, const FileRole& role) {
   if (path.find('\0') == std::string::npos) return;
   throw Error(role.kind, Place{path.substr(0, path.find('\0'))}, "its name holds a zero byte");
@@ -67,7 +67,7 @@ FileType type_of(const std::string& folder, const dirent& entry, const FileRole&
     default:
       return FileType::other;
   }
-  // The file system does not keep types in its folders.
+  // This file system does not store types in its folders.
   const std::string path = folder + "/" + entry.d_name;
   struct stat status {};
   if (lstat(path.c_str(), &status) != 0) throw_file_error(path, "cannot be read", errno, role);
@@ -109,7 +109,7 @@ std::vector<FolderEntry> list_folder(const std::string& path, const FileRole& ro
   if (!folder) throw_file_error(path, "cannot be read", errno, role);
   std::vector<FolderEntry> entries;
   for (;;) {
-    errno = 0;  // readdir's null means the end only where errno stays 0
+    errno = 0;  // null from readdir means the end only where errno stays 0
     const dirent* entry = readdir(folder.get());
     if (!entry && errno != 0) throw_file_error(path, "cannot be read", errno, role);
     if (!entry) break;
@@ -164,7 +164,7 @@ void InputFile::read(std::int64_t offset, void* to, std::int64_t count) const {
 std::string read_file(const std::string& path, std::int64_t most, const FileRole& role) {
   const InputFile file(path, role);
   std::string text;
-  // Not up to size(): files of /proc have none.
+  // Reads on beyond size(), which is 0 for files of /proc.
   for (std::int64_t room = std::min(most, file.size()) + 1;; room = std::min(2 * room, most + 1)) {
     const auto before = static_cast<std::int64_t>(text.size());
     text.resize(static_cast<std::size_t>(room));

@@ -1,5 +1,5 @@
-// Reading the user's files and folders: whatever the file system answers becomes one Error that names the file, says
-// what is wrong with it and what to do. Nothing here waits for another process: only regular files are read.
+// Reading the user's files and folders: each failure of the file system becomes one Error that names the file, says
+// what is wrong with it and what to do. Only regular files are read, so that no call waits for another process.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace trainctl {
 
-// The role of a file: the kind of its errors, and the remedy where it is not there.
+// The role of a file: the kind of the errors that concern the file, and the remedy where the file is missing.
 struct FileRole {
   ErrorKind kind = ErrorKind::data;
   std::string_view if_missing = {};
@@ -23,8 +23,8 @@ struct FileRole {
 
 enum class FileType { absent, regular, folder, link, other };
 
-// What a path leads to, links followed. Absent where the name or a folder above it does not exist; a failure to find
-// out, such as a folder without permission, throws.
+// The type of the file that a path leads to, links followed; absent where the name or a folder above it does not exist.
+// Throws where the type cannot be found out, for example in a folder without permission.
 FileType file_type(const std::string& path, const FileRole& role = {});
 inline bool exists(const std::string& path, const FileRole& role = {}) {
   return file_type(path, role) != FileType::absent;
@@ -41,7 +41,8 @@ struct FolderEntry {
 // The entries of a folder in bytewise order, without "." and "..".
 std::vector<FolderEntry> list_folder(const std::string& path, const FileRole& role = {});
 
-// A regular file that is open for reading. Any thread may read it.
+// A regular file that is open for reading. Any thread may read it. The constructor throws where the path leads to no
+// regular file or the file cannot be opened.
 class InputFile {
  public:
   explicit InputFile(std::string path, const FileRole& role = {});
@@ -50,7 +51,7 @@ class InputFile {
   InputFile& operator=(const InputFile&) = delete;
 
   const std::string& path() const { return path_; }
-  // Bytes when it was opened.
+  // The size in bytes at the time when the file was opened.
   std::int64_t size() const { return size_; }
 
   // Reads bytes [offset, offset + count), all of them; throws where the file has become shorter.
@@ -65,7 +66,7 @@ class InputFile {
   std::int64_t size_ = 0;
 };
 
-// A regular file's whole content; throws where that is more than `most` bytes.
+// A regular file's whole content; throws where the content is more than `most` bytes.
 std::string read_file(const std::string& path, std::int64_t most, const FileRole& role = {});
 
 }  // namespace trainctl

@@ -9,8 +9,8 @@
 
 namespace trainctl {
 
-// fmt::format. An object, so that arguments from std do not bring std::format, where a compiler has one, into the
-// choice.
+// Calls fmt::format. It is an object and no function, so that arguments of types from std do not bring std::format into
+// the overload set.
 struct Format {
   template <class... T>
   std::string operator()(fmt::format_string<T...> text, T&&... values) const {

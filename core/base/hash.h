@@ -1,4 +1,5 @@
-// Hashes: SHA-256 (the home of OpenSSL's libcrypto) for what is stored, XXH3 (the home of xxHash) for what is compared.
+// Hashes: SHA-256 (the home of OpenSSL's libcrypto) for data that is stored, XXH3 (the home of xxHash) for checksums
+// and keys.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +17,7 @@ class Sha256 {
   Sha256& operator=(const Sha256&) = delete;
 
   void update(const void* data, std::size_t bytes);
-  // 64 lower-case hexadecimal digits; the object is spent afterwards.
+  // 64 lower-case hexadecimal digits; the object must not be used afterwards.
   std::string finish();
 
  private:

@@ -10,13 +10,14 @@ namespace trainctl {
 
 using Json = nlohmann::ordered_json;
 
-// A number that may be NaN or infinite, which JSON has no numbers for: then "NaN", "Infinity" or "-Infinity".
+// A number as JSON; NaN and the infinities, which JSON cannot express as numbers, become "NaN", "Infinity",
+// "-Infinity".
 inline Json json_number(double value) {
   if (std::isfinite(value)) return value;
   return std::isnan(value) ? "NaN" : value > 0 ? "Infinity" : "-Infinity";
 }
 
-// Reads what json_number() wrote; null, too, is NaN. Throws Json::exception where it is neither.
+// Reads what json_number() wrote, and null as NaN. Throws Json::exception for any other value.
 inline double number_of(const Json& json) {
   if (json.is_number()) return json.get<double>();
   if (json.is_null() || json == "NaN") return std::numeric_limits<double>::quiet_NaN();
@@ -25,7 +26,7 @@ inline double number_of(const Json& json) {
   return json.get<double>();
 }
 
-// An object of names and numbers, as metrics are kept.
+// A map of names to numbers, such as metrics, as a JSON object.
 template <class Map>
 Json json_numbers(const Map& values) {
   Json json = Json::object();

@@ -1,4 +1,4 @@
-// The name of JSON values alone, for headers.
+// The forward declaration of JSON values, for headers.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -7,6 +7,7 @@
 namespace trainctl {
 using Json = nlohmann::ordered_json;
 
-// In one line, with its break; what is not UTF-8 (names of files may be anything) is replaced.
+// Writes a value as one line with its line break. Bytes that are not UTF-8, which names of files may hold, become
+// U+FFFD.
 std::string json_line(const Json& json);
 }  // namespace trainctl

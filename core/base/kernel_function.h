@@ -1,4 +1,5 @@
-// Functions that kernels of every device inline: compiled for the processor, and by nvcc for GPUs too.
+// Macros for functions that the kernels of every device inline: every compiler compiles them for the processor, nvcc
+// for GPUs too.
 #pragma once
 
 #ifdef __CUDACC__

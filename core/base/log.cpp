@@ -20,7 +20,7 @@
 namespace trainctl::log {
 namespace {
 
-// Writes whole lines to standard error, asking a progress bar to step aside.
+// Writes whole lines to standard error, each between the two hooks of a progress bar.
 class TerminalSink final : public spdlog::sinks::base_sink<std::mutex> {
  public:
   void set_hooks(std::function<void()> before, std::function<void()> after) {
@@ -46,7 +46,7 @@ class TerminalSink final : public spdlog::sinks::base_sink<std::mutex> {
 
 std::string why(int error) { return std::generic_category().message(error); }
 
-// Each line is one write at the file's end, so that lines of several processes stay whole.
+// Appends each line with one write, so that lines of several processes stay whole.
 class FileSink final : public spdlog::sinks::base_sink<std::mutex> {
  public:
   FileSink(const std::string& path, std::shared_ptr<TerminalSink> terminal)
@@ -93,7 +93,7 @@ struct Logger {
   void apply_pattern() { terminal->set_pattern(who() + "%v"); }
 };
 
-// The only process-wide object: what a process prints has one destination.
+// The only process-wide object, since a process has one terminal.
 Logger& logger() {
   static Logger instance;
   return instance;

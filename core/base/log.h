@@ -1,4 +1,4 @@
-// Log lines for people: one logger a process, on standard error and, once a run directory exists, in files.
+// Log lines for people: one logger per process writes to standard error and, once a run directory exists, to files.
 #pragma once
 
 #include <functional>
@@ -9,14 +9,16 @@ namespace trainctl::log {
 
 enum class Level { debug, info, warning, error, off };
 
-// Sets what reaches the terminal. Other ranks than 0 of a run usually log warnings and errors only.
+// Sets the lowest level of the lines that reach the terminal. Ranks other than 0 of a run usually log warnings and
+// errors only.
 void set_level(Level level);
 
-// A prefix such as "rank 3" in front of every line, in files that are added later too; empty for none.
+// Sets a prefix such as "rank 3" for every line on the terminal and in files that are added later; empty for none.
 void set_prefix(std::string_view prefix);
 
-// Adds a file that receives every line of the level and above, whole lines at its end: several processes may write to
-// one. Throws Error{resource} when it cannot be opened; where it can be written no longer the terminal says so, once.
+// Adds a file that receives every line of the level and above. Each line is appended whole, so that several processes
+// may write to one file. Throws Error{resource} when the file cannot be opened; when a later write fails, one warning
+// appears on the terminal.
 void add_file(const std::string& path, Level level = Level::info);
 
 void debug(std::string_view line);
@@ -24,8 +26,9 @@ void info(std::string_view line);
 void warning(std::string_view line);
 void error(std::string_view line);
 
-// Called around every line on the terminal, so that a progress bar can clear itself and draw again; empty for none.
-// They must not log. After the call returns, hooks set before are not running and run no more.
+// Sets functions that are called before and after every line on the terminal, so that a progress bar can clear itself
+// and draw again; empty for none. The hooks must not log. Once this call returns, earlier hooks are not running and are
+// not called again.
 void set_terminal_hooks(std::function<void()> before, std::function<void()> after);
 
 }  // namespace trainctl::log

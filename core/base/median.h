@@ -6,7 +6,7 @@
 
 namespace trainctl {
 
-// The upper one of the two in the middle where there is an even number; there must be at least one.
+// The median of at least one value; of an even number of values the upper one of the two in the middle.
 inline double median(std::vector<double> values) {
   const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
   std::nth_element(values.begin(), middle, values.end());

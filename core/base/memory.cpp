@@ -8,7 +8,7 @@
 namespace trainctl {
 namespace {
 
-// The number in a file of one number.
+// Reads a file that holds one number.
 std::optional<std::int64_t> number_in(const char* path) {
   std::ifstream file(path);
   std::int64_t value = 0;
@@ -26,7 +26,7 @@ std::optional<std::int64_t> available_memory() {
     std::getline(meminfo, unit);
     if (key == "MemAvailable:") available = kilobytes * 1024;
   }
-  // Version 2 of control groups, as a container sees its own.
+  // The limit of version 2 of control groups, at the path where a container sees its own group.
   if (const auto limit = number_in("/sys/fs/cgroup/memory.max")) {
     const std::int64_t left =
         std::max<std::int64_t>(0, *limit - number_in("/sys/fs/cgroup/memory.current").value_or(0));

@@ -6,8 +6,8 @@
 
 namespace trainctl {
 
-// Bytes that this process may still allocate: what the machine has available and its control group allows; nothing
-// where that cannot be found out.
+// Bytes that this process may still allocate: the lesser of what the machine has available and what the control group
+// allows. Empty where neither is known.
 std::optional<std::int64_t> available_memory();
 
 }  // namespace trainctl

@@ -1,20 +1,20 @@
-// Standard output: what a command answers, and the descriptors that every process is to have.
+// Writing a command's answer to standard output, and the preparation of the standard descriptors.
 #pragma once
 
 #include <string_view>
 
 namespace trainctl {
 
-// The first thing in main: standard input, output and error that the caller has closed are opened on /dev/null, so that
-// no file of ours takes their numbers; a reader that goes away (SIGPIPE) and a file that may grow no further (SIGXFSZ)
-// are errors of the call that writes.
+// Called first in main. Opens standard input, output and error on /dev/null where the caller has closed them, so that
+// no file of the program takes their numbers. Ignores SIGPIPE and SIGXFSZ, so that a closed pipe and a file at its size
+// limit are errors of the call that writes.
 void prepare_descriptors();
 
-// Writes all of it, waiting for a slow reader. Returns errno, or 0.
+// Writes the whole text, waiting for a slow reader. Returns 0, or errno of the write that failed.
 int write_all(int descriptor, std::string_view text);
 
-// A command's answer. Where its reader has gone nothing is written, and that is no error. Throws Error{resource} where
-// standard output cannot be written.
+// Writes a command's answer to standard output. A reader that has closed the pipe is no error: the rest of the text is
+// dropped. Throws Error{resource} where the write fails otherwise.
 void write_output(std::string_view text);
 
 }  // namespace trainctl

@@ -44,25 +44,25 @@ constexpr std::uint32_t name_hash(std::string_view name) {
   return hash;
 }
 
-// A family of random numbers: everything of the key but the position. `round` is the epoch or the step.
+// A family of random numbers: the key without the position. `round` is the epoch or the step, `name` a name_hash().
 struct RandomKey {
   std::uint64_t seed = 0;
   Purpose purpose = Purpose::initialize;
   std::uint32_t round = 0;
   std::uint32_t name = 0;
 
-  // Philox's counter for a position (of a sample's element, or of a sample), `index` counting in blocks of four words.
+  // Philox's counter for a sample and an index within the sample; the index counts blocks of four words.
   constexpr PhiloxBlock counter(std::uint64_t sample, std::uint32_t index = 0) const {
     const std::uint32_t mixed = name ^ (static_cast<std::uint32_t>(purpose) * 0x85EBCA6B);
     return {static_cast<std::uint32_t>(sample), static_cast<std::uint32_t>(sample >> 32) ^ mixed, index, round};
   }
-  // Four random words at that position.
+  // The block of four random words at that counter.
   constexpr PhiloxBlock block(std::uint64_t sample, std::uint32_t index = 0) const {
     return philox(counter(sample, index), {static_cast<std::uint32_t>(seed), static_cast<std::uint32_t>(seed >> 32)});
   }
 };
 
-// A word as a number in [0, 1), 24 bits of it, exact in float.
+// The upper 24 bits of a word as a number in [0, 1), exact in float32.
 constexpr float uniform01(std::uint32_t word) { return static_cast<float>(word >> 8) * 0x1p-24f; }
 
 }  // namespace trainctl

@@ -1,4 +1,4 @@
-// Tables of text for a terminal: columns as wide as their widest cell, numbers to the right.
+// Tables of text for a terminal, whose columns are as wide as their widest cell; and numbers as people read them.
 #pragma once
 
 #include <string>

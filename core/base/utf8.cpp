@@ -4,7 +4,7 @@
 namespace trainctl {
 namespace {
 
-// Bytes of the character that begins there; 0 where none does.
+// Bytes of the character that begins at the offset `at`; 0 where no valid character begins there.
 std::size_t length_at(std::string_view text, std::size_t at) {
   const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[at + i]); };
   const unsigned char first = byte(0);

@@ -1,4 +1,4 @@
-// The version of this build.
+// The version of this build, such as "1.0.0".
 #pragma once
 
 #include <string_view>

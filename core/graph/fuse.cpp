@@ -12,7 +12,7 @@
 namespace trainctl {
 namespace {
 
-// A list of ops with who writes and who reads each tensor, from which ops can be taken out.
+// A list of ops that knows the writer and the number of readers of each tensor, and from which ops can be removed.
 class OpList {
  public:
   explicit OpList(std::vector<Op> ops, const std::vector<TensorId>& also_read = {}) : ops_(std::move(ops)) {
@@ -26,7 +26,7 @@ class OpList {
   std::size_t size() const { return ops_.size(); }
   Op& operator[](std::size_t i) { return ops_[i]; }
 
-  // The op that writes the tensor as its first output, if the only reader is the one who asks; else null.
+  // The op that writes the tensor as its first output, if the tensor has only one reader; else null.
   Op* sole_producer(TensorId tensor) {
     const auto writer = writer_.find(tensor);
     if (writer == writer_.end() || reads_[tensor] != 1) return nullptr;
@@ -40,7 +40,7 @@ class OpList {
     return later != writer_.end() && (writer == writer_.end() || writer->second < later->second);
   }
 
-  // Op `i` gives way to `fused`, which stands where `at` stands, one of the two; the other is taken out.
+  // Replaces the ops `at` and `other` by `fused`, which takes the place of `at`.
   void replace(Op& at, Op& other, Op fused) {
     const auto place = static_cast<std::size_t>(&at - ops_.data());
     other.def = nullptr;
@@ -60,7 +60,7 @@ class OpList {
   std::map<TensorId, int> reads_;
 };
 
-// The op with the function behind it, or null where it cannot take it.
+// The definition of the op with the function fused, or null where the op cannot fuse the function.
 std::shared_ptr<const OpDef> with_activation(const Op& op, const ActivationFunction& function) {
   const auto taken = [&](auto def) -> std::shared_ptr<const OpDef> {
     if (def.function.kind != ActivationKind::none) return nullptr;
@@ -81,7 +81,8 @@ std::shared_ptr<const OpDef> with_activation(const Op& op, const ActivationFunct
   return nullptr;
 }
 
-// Batch normalisation with a residual and the sum's function, or null where it cannot take them.
+// The definition of a batch normalisation with a residual and the sum's function, or null where the op cannot fuse
+// them.
 std::shared_ptr<const OpDef> with_residual(const Op& op, const ActivationFunction& function) {
   const auto added = [&](auto def) -> std::shared_ptr<const OpDef> {
     const bool relu = function.kind == ActivationKind::relu;
@@ -95,7 +96,7 @@ std::shared_ptr<const OpDef> with_residual(const Op& op, const ActivationFunctio
   return nullptr;
 }
 
-// An activation becomes part of its producer, where the producer stands.
+// Fuses an activation into its producer, at the place of the producer.
 void fuse_activation(OpList& ops, Op& op, bool into_products) {
   const auto* activation = op.get_if<Activation>();
   Op* producer = activation ? ops.sole_producer(op.inputs[0]) : nullptr;
@@ -108,8 +109,8 @@ void fuse_activation(OpList& ops, Op& op, bool into_products) {
   }
 }
 
-// An add becomes part of the batch normalisation that makes one summand, where the add stands: both summands exist
-// there.
+// Fuses an add into the batch normalisation that computes one summand, at the place of the add, where both summands
+// exist.
 void fuse_add(OpList& ops, Op& op) {
   const auto* add = op.get_if<Add>();
   if (!add) return;
@@ -126,7 +127,7 @@ void fuse_add(OpList& ops, Op& op) {
   }
 }
 
-// The mask that a batch normalisation with residual and relu hands to its gradient.
+// Adds the mask that a batch normalisation with residual and relu passes to its gradient as a further output.
 void add_mask(Graph& graph, Op& op) {
   const auto* norm = op.get_if<BatchNorm>();
   if (!norm || !norm->a.masks_by_bits(graph.tensor(op.inputs[0]).type.shape.back())) return;
@@ -138,7 +139,7 @@ void add_mask(Graph& graph, Op& op) {
   op.outputs.push_back(graph.add_tensor(std::move(mask)));
 }
 
-// A max pooling becomes part of the batch normalisation with relu before it, where that stands.
+// Fuses a max pooling into the batch normalisation with relu in front of it, at the place of the latter.
 void fuse_pooling(OpList& ops, Op& op) {
   const auto* pool = op.get_if<Pool2d>();
   if (!pool || !pool->training || pool->mode != PoolMode::max) return;
@@ -151,7 +152,8 @@ void fuse_pooling(OpList& ops, Op& op) {
   ops.replace(*producer, op, std::move(fused));
 }
 
-// dx of a dense layer times f' of the activation in front of it, where dx is computed.
+// Fuses the gradient of an activation into the gradient by the input of the dense layer behind the activation, at the
+// place of the latter.
 void fuse_activation_gradient(OpList& ops, Op& op) {
   const auto* gradient = op.get_if<ActivationGrad>();
   if (!gradient || !gradient_uses_output(gradient->function.kind)) return;
@@ -165,7 +167,8 @@ void fuse_activation_gradient(OpList& ops, Op& op) {
   ops.replace(*producer, op, std::move(fused));
 }
 
-// The gradient of an input that is added to another one, or null where the op is none or cannot be.
+// The definition of a gradient by an input that adds to another gradient; null where the op is no such gradient or
+// cannot.
 std::shared_ptr<const OpDef> added_to(const Op& op) {
   if (const auto* conv = op.get_if<Conv2dGradInput>(); conv && !conv->accumulate) {
     return std::make_shared<Conv2dGradInput>(conv->window, conv->groups, conv->input, true);
@@ -175,8 +178,8 @@ std::shared_ptr<const OpDef> added_to(const Op& op) {
   return std::make_shared<DenseGradInput>(ActivationFunction{}, true);
 }
 
-// A sum of two gradients becomes part of the op that makes one of them: where that op stands if the other gradient
-// exists there, else where the sum stands.
+// Fuses a sum of two gradients into the op that computes one of them: at the place of that op if the other gradient
+// exists there, else at the place of the sum.
 void fuse_gradient_sum(OpList& ops, Op& op) {
   const auto* add = op.get_if<Add>();
   if (!add || add->function.kind != ActivationKind::none) return;

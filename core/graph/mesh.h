@@ -35,13 +35,13 @@ struct Mesh {
   bool operator==(const Mesh&) const = default;
 };
 
-// One rank's place: what its share of the data, its programs and its communicators follow from.
+// One rank's position in the mesh, which decides its share of the data, its programs and its communicators.
 struct MeshRank {
   Mesh mesh;
   Mesh::Position position;
 
-  MeshRank() = default;  // of one rank alone
-  // The place of a rank of the world.
+  MeshRank() = default;  // a mesh of one rank
+  // The position of a rank of the world.
   MeshRank(const Mesh& of, int rank) : mesh(of), position(of.position(rank)) {}
 
   int size(MeshAxis axis) const { return mesh.size(axis); }
@@ -49,7 +49,7 @@ struct MeshRank {
   bool operator==(const MeshRank&) const = default;
 };
 
-// The place of a replica where data is the only axis.
+// The position of a replica in a mesh whose only axis is data.
 inline MeshRank replica(int rank, int ranks) { return MeshRank(Mesh{ranks, 1, 1}, rank); }
 
 }  // namespace trainctl

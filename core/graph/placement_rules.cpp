@@ -10,10 +10,10 @@
 namespace trainctl {
 namespace {
 
-// How many dimensions a tensor's part of a rule names.
+// The number of dimensions that the rule names for one tensor.
 std::size_t dimensions(const std::string& tensor) { return std::min(tensor.find_first_of("+|"), tensor.size()); }
 
-// How the tensor lies where ranks hold parts of the letter; 0: of none.
+// The placement of the tensor where the ranks hold parts of the dimension `letter`; 0: of no dimension.
 Placement placement_of(const std::string& tensor, char letter) {
   const std::size_t at = letter == 0 ? std::string::npos : tensor.find(letter);
   if (at == std::string::npos) return replicated;
@@ -21,7 +21,7 @@ Placement placement_of(const std::string& tensor, char letter) {
   return at < tensor.find('|') ? partial : varying;
 }
 
-// The letters of all inputs, behind a 0: what ranks may hold parts of.
+// A 0, then the letters of all inputs: the dimensions of which the ranks may hold parts.
 std::string letters(const PlacementRule& rule) {
   std::string found(1, '\0');
   for (const std::string& input : rule.inputs) {
@@ -32,7 +32,7 @@ std::string letters(const PlacementRule& rule) {
   return found;
 }
 
-// The first input that does not lie as it would where ranks hold parts of the letter; their number if all do.
+// The first input whose placement is not that of placement_of() for the letter; the number of inputs if there is none.
 std::size_t mismatch(const PlacementRule& rule, std::span<const Placement> inputs, char letter) {
   std::size_t i = 0;
   while (i < inputs.size() && inputs[i] == placement_of(rule.inputs[i], letter)) ++i;
@@ -45,7 +45,7 @@ std::size_t matches(const PlacementRule& rule, std::span<const Placement> inputs
   return count;
 }
 
-// Why no letter fits: an input that never lies so, or two that do not go together.
+// Why no letter fits: the placement of one input is not possible at all, or the placements of two do not fit together.
 std::string problem_of(const PlacementRule& rule, const PlacementQuery& query) {
   const std::span<const Placement> inputs = query.inputs;
   const auto given = std::find_if(inputs.begin(), inputs.end(), [](const Placement& p) { return p != replicated; });

@@ -1,5 +1,5 @@
-// The learning rate falls from its full value behind the warm-up to a minimum at the end of the run, along half a
-// cosine.
+// The learning rate falls along half a cosine, from its full value after the warm-up to a minimum at the end of the
+// run.
 #include <algorithm>
 #include <cmath>
 #include <numbers>

@@ -1,4 +1,4 @@
-// What a config says of an optimizer, and the update op that it becomes.
+// The options of an optimizer in a config, and the update op that they become.
 #pragma once
 
 #include <memory>
@@ -10,8 +10,8 @@
 
 namespace trainctl {
 
-// What weight decay leaves alone. Biases and the parameters of normalisation are those whose GraphParameter::decay is
-// false.
+// The parameters that weight decay does not change. GraphParameter::decay is false for biases and for parameters of
+// normalisation.
 enum class DecayExclusion { none, biases_and_norms };
 
 // Options that all optimizers share; the others are those of the rule (core/graph/ops/optimizers/).
@@ -21,16 +21,17 @@ struct OptimizerOptions : Options {
   DecayExclusion exclude_from_weight_decay = DecayExclusion::none;
 
   virtual OptimizerRule rule() const = 0;
-  // Whether its step needs norms over each parameter.
+  // Whether a step of the optimizer needs norms over each parameter.
   bool by_parameter() const;
   // The op that updates all parameters. `ranges` cover the trainable part of the flat layout; `clip_norm` 0: no
   // clipping.
   std::shared_ptr<const OptimizerUpdate> update(std::vector<UpdateRange> ranges, double clip_norm) const;
-  // Whether decay applies to a parameter that is no bias and no norm (`plain`), or is one.
+  // Whether weight decay applies to a parameter; `plain` means that it is neither a bias nor a parameter of
+  // normalisation.
   bool decays(bool plain) const { return plain || exclude_from_weight_decay == DecayExclusion::none; }
 };
 
-// A choice for each rule: sgd, adam, ...
+// The table of optimizers, one choice for each rule: sgd, adam, ...
 const ChoiceTable& optimizer_choices();
 
 }  // namespace trainctl

@@ -1,4 +1,4 @@
-// Learning-rate schedules: pure functions of the step. Each is one file beside this one.
+// Learning-rate schedules: pure functions of the step. Each schedule is defined in a file beside this one.
 #pragma once
 
 #include <cstdint>
@@ -7,10 +7,10 @@
 
 namespace trainctl {
 
-// Where a run stands: what a schedule may depend on.
+// How far a run has come: all that a schedule may depend on.
 struct ScheduleTime {
   std::int64_t step = 0;             // steps done before this one
-  std::int64_t steps_per_epoch = 1;  // the last, smaller batch counted
+  std::int64_t steps_per_epoch = 1;  // with the last, smaller batch
   std::int64_t total_steps = 0;      // of the whole run; 0: not known (the run ends by time)
 };
 
@@ -18,21 +18,21 @@ struct ScheduleTime {
 struct ScheduleOptions : Options {
   Duration warmup = Duration::steps(0);
 
-  // The learning rate of a step. During the first W = warmup steps it rises linearly, (step + 1) / W of what the
-  // schedule gives. Throws Error{config} where the schedule needs total_steps and it is not known.
+  // The learning rate of a step. During the first W = warmup steps it rises linearly: (step + 1) / W times the
+  // schedule's rate. Throws Error{config} where the schedule needs total_steps and total_steps is not known.
   double learning_rate(double base, const ScheduleTime& time) const;
-  // Whether the schedule wants total_steps.
+  // Whether the schedule needs total_steps.
   virtual bool needs_length() const { return false; }
 
  protected:
-  // The rate without warm-up, whose length in steps is given for schedules that begin behind it.
+  // The rate without warm-up. `warmup` is the length of the warm-up in steps, for schedules that begin after it.
   virtual double rate(double base, const ScheduleTime& time, double warmup) const = 0;
 };
 
-// Steps of a duration that is no time; fractions stay.
+// The number of steps in a duration that is stated in steps or epochs; it may be fractional.
 double steps_of(const Duration& duration, const ScheduleTime& time);
 
-// constant, step, cosine.
+// The table of schedules: constant, step, cosine.
 const ChoiceTable& schedule_choices();
 
 }  // namespace trainctl

@@ -1,4 +1,4 @@
-// The schedules that there are, and the keys that they share.
+// The sections of all schedules, and the keys that all schedules share.
 #pragma once
 
 #include <string>
@@ -8,12 +8,12 @@
 
 namespace trainctl {
 
-// A file for each.
+// Each is defined in a file of its own.
 Section constant_schedule();
 Section step_schedule();
 Section cosine_schedule();
 
-// Reports a duration that is a time or negative: a schedule is a function of the step.
+// Reports an error where the duration is negative or stated in time, since a schedule is a function of the step.
 void check_steps(const Duration& duration, const char* key, const Node& node, Reader& reader);
 
 template <class T>

@@ -9,8 +9,8 @@ namespace trainctl {
 namespace {
 
 struct StepSchedule final : ScheduleOptions {
-  std::optional<Duration> every;     // falls again and again: this ...
-  std::vector<Duration> boundaries;  // ... or at each of these
+  std::optional<Duration> every;     // the rate falls after each such interval,
+  std::vector<Duration> boundaries;  // or at each of these times
   double factor = 0.1;
 
  protected:

@@ -13,7 +13,7 @@
 namespace trainctl {
 namespace {
 
-// Goes through the runs of an extent: elements that lie one behind the other in the tensor, in ascending order.
+// Goes in ascending order through the runs of an extent: elements that lie one behind the other in the tensor.
 class Runs {
  public:
   Runs(const Shape& tensor, const TensorExtent& extent) : extent_(&extent) {
@@ -30,7 +30,7 @@ class Runs {
       strides_[axis] = stride;
       stride *= tensor[static_cast<std::int64_t>(axis)];
     }
-    // A run goes through all dimensions that the box holds in full, and its part of the one before these.
+    // A run covers the trailing dimensions that the box holds in full, and the box's part of the dimension before them.
     std::size_t inner = strides_.size() - 1;
     while (inner > 0 && extent.sizes()[inner] == tensor[static_cast<std::int64_t>(inner)]) --inner;
     index_.resize(inner);
@@ -117,7 +117,7 @@ std::int64_t copy_common(const Shape& tensor, const TensorExtent& from, const Vi
 
 std::optional<CoverageProblem> find_coverage_problem(const Shape& tensor, std::span<const TensorExtent> extents) {
   std::vector<Runs> runs;
-  using Next = std::pair<std::int64_t, std::size_t>;  // where an extent's next run begins
+  using Next = std::pair<std::int64_t, std::size_t>;  // (first element of its next run, extent)
   std::priority_queue<Next, std::vector<Next>, std::greater<>> queue;
   const auto enqueue = [&](std::size_t i) {
     if (!runs[i].done()) queue.push({runs[i].first(), i});
@@ -126,8 +126,8 @@ std::optional<CoverageProblem> find_coverage_problem(const Shape& tensor, std::s
     runs.emplace_back(tensor, extent);
     enqueue(runs.size() - 1);
   }
-  std::int64_t covered = 0;  // all elements before this one, each once
-  std::size_t last = 0;      // the extent with the last of these
+  std::int64_t covered = 0;  // extents hold each element before this one exactly once
+  std::size_t last = 0;      // the extent that holds element covered - 1
   while (!queue.empty()) {
     const auto [first, i] = queue.top();
     queue.pop();

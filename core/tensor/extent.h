@@ -29,7 +29,7 @@ class TensorExtent {
 
   Kind kind() const { return kind_; }
   bool is_whole() const { return kind_ == Kind::whole; }
-  // Of a box one for each dimension, of a range one, of the whole tensor none.
+  // One entry for each dimension of a box, one entry for a range, none for the whole tensor.
   const std::vector<std::int64_t>& offsets() const { return offsets_; }
   const std::vector<std::int64_t>& sizes() const { return sizes_; }
 
@@ -50,15 +50,15 @@ class TensorExtent {
 // "whole", "[0:3, 8:16]" for a box, "elements [100:200]" for a range.
 std::string to_string(const TensorExtent& extent);
 
-// Copies the elements that two extents of one tensor have in common from one's memory to the other's; returns how many
-// these are. Both views have one dtype and as many elements as their extents.
+// Copies the elements that two extents of one tensor have in common from `source` to `target`; returns how many
+// elements it copied. Both views have the same dtype, and as many elements as their extents.
 std::int64_t copy_common(const Shape& tensor, const TensorExtent& from, const View& source, const TensorExtent& to,
                          const View& target);
 
 // An element of a tensor that does not lie in exactly one of several extents.
 struct CoverageProblem {
   std::int64_t element = 0;  // of the flattened tensor
-  bool in_none = false;      // else it lies in both of these:
+  bool in_none = false;      // else the element lies in both extents `first` and `second`
   std::size_t first = 0;
   std::size_t second = 0;
 };

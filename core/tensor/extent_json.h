@@ -1,4 +1,4 @@
-// Extents as JSON, as manifests hold them and ranks tell each other.
+// Extents as JSON, the form in which manifests store them and ranks exchange them.
 #pragma once
 
 #include <optional>
@@ -11,7 +11,7 @@ namespace trainctl {
 // null for the whole tensor, {"offsets": [...], "sizes": [...]} for a box, {"offset": ..., "count": ...} for a range.
 Json to_json(const TensorExtent& extent);
 
-// Nothing where the JSON holds no extent that lies within a tensor of this shape.
+// Reads what to_json() wrote; empty where the JSON holds no extent that lies within a tensor of this shape.
 std::optional<TensorExtent> extent_from_json(const Json& json, const Shape& tensor);
 
 }  // namespace trainctl

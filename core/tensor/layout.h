@@ -1,4 +1,4 @@
-// How a tensor lies physically: dtype and a format that only a backend understands.
+// The physical layout of a tensor: its dtype and a format that only the backend understands.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@ namespace trainctl {
 struct Layout {
   DType dtype = DType::float32;
   std::string format;      // "" is the logical, dense row-major layout; else a name of the backend's
-  std::int64_t bytes = 0;  // with the backend's padding
+  std::int64_t bytes = 0;  // of the tensor, with the backend's padding
 
   bool operator==(const Layout& other) const { return dtype == other.dtype && format == other.format; }
 };

@@ -47,8 +47,8 @@ class Shape {
     shape.sizes_.back() = size;
     return shape;
   }
-  // The rows of a matrix that holds the same elements, its rows as long as the last dimension: the product of the
-  // dimensions before it. Throws OverflowError.
+  // The product of all dimensions but the last: the number of rows where the elements are seen as a matrix whose rows
+  // are as long as the last dimension. Throws OverflowError.
   std::int64_t rows() const {
     std::int64_t product = 1;
     for (std::size_t i = 0; i + 1 < sizes_.size(); ++i) product = checked_multiply(product, sizes_[i]);

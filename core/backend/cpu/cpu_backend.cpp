@@ -20,8 +20,8 @@ namespace {
 
 constexpr std::int64_t alignment = 64;
 
-// Raised with every change to the kernels that there are to choose from, or to their bits: choices kept on disk are
-// made anew.
+// A part of the fingerprint. Raise it with every change of the kernels to choose from, or of their bits: the choices
+// kept on disk are then timed again.
 constexpr int kernel_generation = 3;
 
 class CpuBackend final : public Backend {
@@ -80,7 +80,8 @@ class CpuBackend final : public Backend {
   }
 
   bool updates_copies() const override { return false; }
-  // Of oneDNN's only the reference adds to what is there; through scratch memory it would be slower than two ops.
+  // In oneDNN only the slow reference implementation accumulates; adding from scratch memory would be slower than two
+  // ops.
   bool adds_gradients() const override { return false; }
 
  private:

@@ -7,8 +7,9 @@
 
 namespace trainctl {
 
-// `options.threads` is at least 1. To be made and used on the thread that runs the rank: it sets that thread's number
-// of OpenMP threads, and makes it and its OpenMP workers flush denormals to zero.
+// Makes the backend; `options.threads` must be at least 1. The thread that runs the rank must call this function and
+// use the backend: the call sets that thread's number of OpenMP threads, and makes the thread and its OpenMP workers
+// flush denormals to zero.
 std::unique_ptr<Backend> make_cpu_backend(const BackendOptions& options);
 
 }  // namespace trainctl

@@ -1,4 +1,4 @@
-// What every op's lowering works with: its context, the places of a run, and kernels made of functions.
+// What the lowerings of all ops on the CPU use: their context, the addresses of a run, and kernels made of functions.
 #pragma once
 
 #include <memory>
@@ -25,8 +25,8 @@ struct LowerContext : OpContext {
 
 using Places = OpPlaces;
 
-// A kernel that runs as one task of the stream. It may be queued again on an asynchronous stream only after its last
-// run.
+// A kernel that runs as one task of the stream. On an asynchronous stream it may be queued again only after its
+// previous run has ended.
 class CpuKernel : public Kernel {
  public:
   void run(Stream& stream, const Slot& slot) final {
@@ -57,7 +57,7 @@ class FunctionKernel final : public CpuKernel {
   Body body_;
 };
 
-// A lowering to a kernel of our own on logical layouts: body(const Places&) runs the op.
+// A lowering to a kernel of this project on logical layouts: body(const Places&) runs the op.
 template <class Body>
 Lowering own_kernel(const LowerContext& context, Body body, std::int64_t workspace_bytes = 0) {
   Lowering lowering = context.logical();

@@ -46,7 +46,7 @@ class CudaBackend final : public Backend {
     }
     Memory owned{std::shared_ptr<std::byte>(static_cast<std::byte*>(memory), [](std::byte* p) { cudaFree(p); }), bytes};
     check(cudaMemset(memory, 0, size), "cudaMemset");
-    // It returns before the memory is zero, and streams that do not block would not wait for it.
+    // cudaMemset returns before the memory is zero, and non-blocking streams do not wait for it.
     check(cudaStreamSynchronize(nullptr), "cudaStreamSynchronize");
     return owned;
   }
@@ -75,7 +75,7 @@ class CudaBackend final : public Backend {
   std::unique_ptr<Stream> compute_stream() override {
     return std::make_unique<CudaStream>(waits_, CudaStream::Priority::usual);
   }
-  // What runs there is short, and the computation waits for it.
+  // High priority, since the work on this stream is short and the computation waits for it.
   std::unique_ptr<Stream> asynchronous_stream() override {
     return std::make_unique<CudaStream>(waits_, CudaStream::Priority::high);
   }

@@ -1,4 +1,4 @@
-// The CUDA interpreter: cuDNN, cuBLASLt and our own kernels behind the Backend interface.
+// The CUDA interpreter: cuDNN, cuBLASLt and this project's kernels behind the Backend interface.
 #pragma once
 
 #include <memory>
@@ -7,8 +7,8 @@
 
 namespace trainctl {
 
-// On the GPU of the local rank. To be made and used on the thread that runs the rank. Throws Error{resource} where
-// there is no device.
+// Makes the backend for the GPU of the local rank. The thread that runs the rank must call this function and use the
+// backend. Throws Error{resource} where there is no device.
 std::unique_ptr<Backend> make_cuda_backend(const BackendOptions& options);
 
 }  // namespace trainctl

@@ -1,4 +1,4 @@
-// What lowerings share: how an op is named in errors, and what an op adds to.
+// Functions that lowerings share: the label of an op in errors, and the copy to which an op adds.
 #include "core/backend/cuda/lower.h"
 
 #include "core/backend/cuda/cudnn/padded_images.h"

@@ -1,4 +1,4 @@
-// What every op's lowering works with on CUDA: its context, the places of a run, and kernels made of functions.
+// What the lowerings of all ops on CUDA use: their context, the addresses of a run, and kernels made of functions.
 #pragma once
 
 #include <memory>
@@ -25,15 +25,16 @@ struct LowerContext : OpContext {
   std::string label() const;
 };
 
-// The tensors of one run, and the stream that it is queued on.
+// The addresses of an op's tensors in one run, and the stream on which the op is queued.
 struct Places : OpPlaces {
   cudaStream_t stream;
 };
 
-// Queues a copy of an input to output 0, for an op that adds to it there; nothing where the op runs in place on it.
+// Queues a copy of an input to output 0, to which the op then adds; queues nothing where the op runs in place on the
+// input.
 void copy_unless_in_place(const Places& places, std::size_t input, std::int64_t bytes);
 
-// Queues body(places); an error names the op.
+// A kernel that queues its work by body(places); an Error that the body throws gets the op's label.
 template <class Body>
 class FunctionKernel final : public Kernel {
  public:
@@ -55,8 +56,9 @@ class FunctionKernel final : public Kernel {
   std::string label_;
 };
 
-// A lowering to kernels of ours on logical layouts: make(const Binding&) gives what queues them, body(const Places&),
-// for the places that the op is bound to. The caller may still change layouts, workspace and implementation.
+// A lowering to this project's kernels on logical layouts. make(const Binding&) returns, for the bound addresses, the
+// function body(const Places&) that queues the kernels. The caller may still change layouts, workspace and
+// implementation.
 template <class Make>
 Lowering bound_kernel(const LowerContext& context, Make make) {
   Lowering lowering = context.logical();
@@ -67,7 +69,7 @@ Lowering bound_kernel(const LowerContext& context, Make make) {
   return lowering;
 }
 
-// The same where the body does not depend on the places.
+// The same for a body that does not depend on the addresses.
 template <class Body>
 Lowering own_kernel(const LowerContext& context, Body body, std::int64_t workspace_bytes = 0) {
   Lowering lowering = bound_kernel(context, [body = std::move(body)](const Binding&) { return body; });
@@ -79,7 +81,7 @@ using LowerFunction = Lowering (*)(const LowerContext&);
 
 // The lowering of an op kind, or null.
 LowerFunction find_lowering(std::string_view kind);
-// The lowering of the context's op for inputs as they lie. Throws Error{config} where CUDA has no kernel for it.
+// Lowers the context's op for its inputs' layouts. Throws Error{config} where CUDA has no kernel for the op.
 Lowering lower_op(const LowerContext& context);
 
 }  // namespace trainctl::cuda

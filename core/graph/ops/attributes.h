@@ -17,14 +17,14 @@ class AttributeText {
   AttributeText& value(std::string_view name, const T& value) {
     return word(format("{}={}", name, value));
   }
-  // "name" where it is set.
+  // "name" where the flag is set.
   AttributeText& flag(std::string_view name, bool set) { return set ? word(name) : *this; }
   AttributeText& word(std::string_view word) {
     if (!text_.empty() && !word.empty()) text_ += ' ';
     text_ += word;
     return *this;
   }
-  // The name of a loss's or a metric's rule, and its options.
+  // The name of a loss's or a metric's rule, and those of its options that differ from the defaults.
   template <class Rule>
   AttributeText& rule(const Rule& rule) {
     word(Rule::name);

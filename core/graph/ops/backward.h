@@ -1,4 +1,4 @@
-// What the rules of several ops share, of differentiation above all.
+// Helpers that the definitions of several ops share, above all for differentiation.
 #pragma once
 
 #include "core/graph/graph.h"
@@ -7,26 +7,29 @@
 
 namespace trainctl {
 
-// The gradient before an op's fused activation: that by its first output, where a function is fused times f'(y).
+// The gradient of the loss by the value in front of an op's fused activation f: the gradient by the op's first output
+// y, times f'(y) where an activation is fused.
 TensorId gradient_before(const ActivationFunction& function, const Op& op, Differentiator& differentiator);
 
-// The parameter's gradient where it trains, else no_tensor: a kernel that computes it writes to memory nobody reads.
+// The tensor for the parameter's gradient where the parameter trains, else no_tensor: a kernel that computes the
+// gradient anyway writes it to memory that no op reads.
 inline TensorId gradient_if_wanted(TensorId parameter, Differentiator& differentiator) {
   return differentiator.wants(parameter) ? differentiator.parameter_gradient(parameter) : no_tensor;
 }
 
-// Writes a fused activation, where there is one.
+// Appends the fused activation to an op's attributes, where there is one.
 inline void add_function(AttributeText& text, const ActivationFunction& function) {
   if (function.kind != ActivationKind::none) text.value("activation", to_string(function));
 }
 
-// Of the gradient by a linear op's input: its output lies where what it is added to, its third input, does.
+// in_place() of the gradient by a linear op's input: where the op accumulates, its output takes the place of its third
+// input, to which it adds the gradient.
 inline std::vector<InPlace> in_place_of(bool accumulate) {
   return accumulate ? std::vector<InPlace>{{2, 0}} : std::vector<InPlace>{};
 }
 
-// The gradients of dense layers and convolutions: weights first, so that their reduction can begin early; then the
-// input's gradient.
+// Emits the gradients of dense layers and convolutions: those of the weights first, so that their reduction can begin
+// early, then the input's gradient.
 template <class GradInput, class GradWeights>
 void differentiate_linear(const Op& op, TensorId dy, GradInput grad_input, GradWeights grad_weights,
                           Differentiator& differentiator) {

@@ -17,7 +17,7 @@ AttributeText describe(const BatchNormAttributes& a) {
 
 TensorType per_channel(const TensorType& x) { return {{x.shape.back()}, DType::float32}; }
 
-// A bit for each element of x.
+// The type of a mask with a bit for each element of x.
 TensorType mask_of(const TensorType& x) {
   std::vector<std::int64_t> sizes = x.shape.sizes();
   sizes.back() /= 8;
@@ -45,7 +45,7 @@ OutputPlacements BatchNorm::placements(const PlacementQuery& query) const {
 }
 
 double BatchNorm::flops(std::span<const TensorType> inputs, std::span<const TensorType>) const {
-  // Mean 1, variance 3, scale and shift 2, and what is fused behind them.
+  // Mean 1, variance 3, scale and shift 2, and one for each fused op.
   return static_cast<double>(inputs[0].shape.count()) * (6 + a.residual + a.relu);
 }
 

@@ -7,7 +7,7 @@
 
 namespace trainctl {
 
-// Where ReLU's mask (y > 0) comes from on the way back.
+// The source from which the backward pass takes ReLU's mask (y > 0).
 enum class ReluMask { none, x, bits, y };
 
 struct BatchNormAttributes {
@@ -17,8 +17,8 @@ struct BatchNormAttributes {
   bool residual = false;  // the last input is added before the activation; set by the fusion pass
   bool relu = false;      // set by the fusion pass
 
-  // The sum with a residual cannot be computed again from x: the forward pass keeps a bit for each of its elements,
-  // where channels fill whole bytes, else y serves.
+  // The sum with a residual cannot be computed again from x. Where channels fill whole bytes, the forward pass keeps a
+  // bit for each element of the sum; otherwise the backward pass reads y.
   bool masks_by_x() const { return relu && !residual; }
   bool masks_by_bits(std::int64_t channels) const { return relu && residual && channels % 8 == 0; }
   bool masks_by_y(std::int64_t channels) const { return relu && residual && channels % 8 != 0; }
@@ -26,8 +26,8 @@ struct BatchNormAttributes {
   bool operator==(const BatchNormAttributes&) const = default;
 };
 
-// Statistics of this batch. Inputs: x, [gamma], [beta], [residual]. Outputs: y, mean [C], variance [C], [mask, where
-// masks_by_bits(C): uint8, C / 8 for each C of x; bit k of byte i is y > 0 of element 8 i + k].
+// Normalises by the statistics of this batch. Inputs: x, [gamma], [beta], [residual]. Outputs: y, mean [C], variance
+// [C], [mask, where masks_by_bits(C): uint8, C / 8 for each C of x; bit k of byte i is y > 0 of element 8 i + k].
 struct BatchNorm final : OpDef {
   BatchNormAttributes a;
 
@@ -49,7 +49,7 @@ struct BatchNorm final : OpDef {
 // the dtype's least number above zero (least_unmasked(); the half itself rounds to even, which is zero).
 struct BatchNormGrad final : OpDef {
   BatchNormAttributes a;
-  bool accumulate = false;  // dgamma and dbeta add to what is there
+  bool accumulate = false;  // add dgamma and dbeta to what the outputs hold
 
   BatchNormGrad(BatchNormAttributes attributes, bool add) : a(attributes), accumulate(add) {}
   std::string_view kind() const override { return "batch_norm_grad"; }
@@ -58,13 +58,13 @@ struct BatchNormGrad final : OpDef {
   OutputPlacements placements(const PlacementQuery& query) const override;
 };
 
-// What a float32 value must be more than, to be more than zero once it is rounded to the dtype.
+// The largest float32 value that rounds to zero in the dtype: every larger value stays above zero.
 constexpr float least_unmasked(DType dtype) {
   return dtype == DType::bfloat16 ? 0x1p-134f : dtype == DType::float16 ? 0x1p-25f : 0.0f;
 }
 
-// Given statistics (evaluation, frozen layers). Inputs: x, [gamma], [beta], moving_mean, moving_variance, [residual].
-// Outputs: y. In place on x.
+// Normalises by given statistics (evaluation, frozen layers). Inputs: x, [gamma], [beta], moving_mean, moving_variance,
+// [residual]. Outputs: y. In place on x.
 struct BatchNormInference final : OpDef {
   BatchNormAttributes a;
 

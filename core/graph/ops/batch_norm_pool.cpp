@@ -67,7 +67,7 @@ std::string BatchNormPoolGrad::attributes() const {
 }
 
 std::vector<TensorType> BatchNormPoolGrad::outputs(std::span<const TensorType> inputs) const {
-  return BatchNormGrad(a, accumulate).outputs(inputs.subspan(1));  // which takes dx's type from x
+  return BatchNormGrad(a, accumulate).outputs(inputs.subspan(1));  // BatchNormGrad takes dx's type from x
 }
 
 OutputPlacements BatchNormPoolGrad::placements(const PlacementQuery& query) const {

@@ -1,5 +1,5 @@
-// Batch normalisation, ReLU and max pooling as one op, as networks begin with them: the normalised images, the largest
-// tensors of such a network, need not be written.
+// Batch normalisation, ReLU and max pooling as one op. Many networks begin with these three; the fused op does not
+// write the normalised images, which are the largest tensors of such a network.
 #pragma once
 
 #include "core/graph/ops/batch_norm.h"
@@ -8,7 +8,7 @@
 namespace trainctl {
 
 // Inputs: x [N, H, W, C], [gamma], [beta]. Outputs: y [N, H', W', C], mean [C], variance [C], the winners (uint8, like
-// y): those of BatchNorm, with ReLU and without a residual, and Pool2d behind it, bit for bit.
+// y). The outputs have the same bits as those of BatchNorm, with ReLU and without a residual, followed by Pool2d.
 struct BatchNormPool final : OpDef {
   BatchNormAttributes a;
   Window window;
@@ -24,13 +24,13 @@ struct BatchNormPool final : OpDef {
 };
 
 // Inputs: dy [N, H', W', C], the winners, x [N, H, W, C], [gamma], [beta], mean, variance. Outputs: dx, [dgamma],
-// [dbeta] (float32 [C], sums over samples): those of Pool2dGrad and BatchNormGrad behind it, apart from the order in
-// which sums are added.
+// [dbeta] (float32 [C], sums over samples). The outputs equal those of Pool2dGrad followed by BatchNormGrad, apart from
+// the order in which sums are added.
 struct BatchNormPoolGrad final : OpDef {
   BatchNormAttributes a;
   Window window;
   Shape input;              // [N, H, W, C]
-  bool accumulate = false;  // dgamma and dbeta add to what is there
+  bool accumulate = false;  // add dgamma and dbeta to what the outputs hold
 
   BatchNormPoolGrad(const BatchNormAttributes& attributes, const Window& w, Shape x, bool add)
       : a(attributes), window(w), input(std::move(x)), accumulate(add) {}

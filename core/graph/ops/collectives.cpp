@@ -7,14 +7,15 @@
 namespace trainctl {
 namespace {
 
-// A part of a tensor whose dimension 0 is cut among the ranks.
+// The type of one rank's part of a tensor whose dimension 0 is split among the ranks.
 TensorType part_of(TensorType type, int ranks, std::string_view kind) {
   require(type.shape.rank() > 0 && type.shape[0] % ranks == 0, format("{}: the ranks divide dimension 0", kind));
   type.shape[0] /= ranks;
   return type;
 }
 
-// The gradient by an op's only input, made by a collective from that by its output.
+// Contributes the gradient by an op's only input, which the collective `def` computes from the gradient by the op's
+// output.
 void contribute_through(std::shared_ptr<const OpDef> def, const Op& op, Differentiator& differentiator) {
   const TensorId dy = differentiator.gradient_of(op.outputs[0]);
   differentiator.contribute(op.inputs[0], differentiator.emit(std::move(def), {dy}, op)[0]);
@@ -28,7 +29,8 @@ AttributeText text_of(const Collective& collective) {
   return AttributeText().word(std::string(name_of(collective.axis))).flag("asynchronous", collective.asynchronous);
 }
 
-// On the collective's axis it makes `to` out of `from`; on any other one its output lies as its input does.
+// The placement of a collective that turns `from` into `to` on its own axis and keeps its input's placement on the
+// others.
 OutputPlacements from_to(MeshAxis axis, const PlacementQuery& query, const Placement& from, const Placement& to) {
   const Placement& x = query.inputs[0];
   if (query.axis != axis) return {{x}, {}};
@@ -36,7 +38,7 @@ OutputPlacements from_to(MeshAxis axis, const PlacementQuery& query, const Place
   return {{}, format("{} is {} and not {}", query.input_name(0), to_string(x), to_string(from))};
 }
 
-// What comes from another rank lies as the whole does, unless the strategy says so of the output.
+// The output keeps the input's placement. A tensor received from another rank has no input and counts as replicated.
 OutputPlacements pass(const PlacementQuery& query) {
   return {{query.inputs.empty() ? replicated : query.inputs[0]}, {}};
 }

@@ -1,16 +1,18 @@
 // Collectives: ops that all ranks along one axis of the mesh execute together, in the same order.
 //
-// Sizes are those of one rank's tensors. Gathering, scattering and exchanging work on dimension 0, whose parts lie side
-// by side. The gradient of each is a collective, too (Narayanan et al., 2021, for tensor parallelism's pairs): what
-// sums forwards copies backwards, and what copies sums, since the loss is counted once however many ranks hold it.
+// Sizes are those of one rank's tensors. all_gather, reduce_scatter and all_to_all work on dimension 0, whose parts lie
+// side by side. The gradient of each is a collective, too (Narayanan et al., 2021, for tensor parallelism's pairs): an
+// op that sums in the forward pass copies in the backward pass, and the reverse, since the loss is counted once however
+// many ranks hold it.
 #pragma once
 
 #include "core/graph/op.h"
 
 namespace trainctl {
 
-// What all have in common. An asynchronous one runs beside the ops that follow until a Wait for its output; nobody may
-// read its output or write its input before. Gradients are emitted as synchronous collectives.
+// The base of all collectives. An asynchronous collective runs beside the ops that follow it until a Wait for its
+// output; before that Wait no op may read its output or write its input. Gradients are emitted as synchronous
+// collectives.
 struct Collective : OpDef {
   MeshAxis axis = MeshAxis::data;
   bool asynchronous = false;
@@ -19,7 +21,7 @@ struct Collective : OpDef {
   OpTrait trait() const override { return OpTrait::collective; }
   std::string attributes() const override;
   double flops(std::span<const TensorType>, std::span<const TensorType>) const override { return 0; }
-  // Bytes that it works in beside its tensors.
+  // Bytes of workspace that the collective needs beside its tensors.
   virtual std::int64_t workspace_bytes(std::span<const TensorType>) const { return 0; }
 };
 
@@ -34,8 +36,8 @@ struct AllReduce final : Collective {
   void differentiate(const Op& op, Differentiator& differentiator) const override;
 };
 
-// y = x, where every rank goes on with a part of the work: the ranks' gradients are summed. Inputs: x. Outputs: y, an
-// alias of x; nothing runs.
+// y = x, in front of ops that each do one rank's part of the work: its gradient is the sum of the ranks' gradients.
+// Inputs: x. Outputs: y, an alias of x; no kernel runs.
 struct Identity final : OpDef {
   MeshAxis axis = MeshAxis::data;
 
@@ -74,8 +76,8 @@ struct AllGather final : Collective {
   void differentiate(const Op& op, Differentiator& differentiator) const override;
 };
 
-// Part i of y = this rank's part of rank i's x. Inputs: x [ranks * n, ...]. Outputs: y, like x. Its gradient is an
-// all_to_all.
+// Part i of y = the part of rank i's x that is for this rank. Inputs: x [ranks * n, ...]. Outputs: y, like x. Its
+// gradient is an all_to_all.
 struct AllToAll final : Collective {
   int ranks = 1;  // along the axis
 
@@ -87,7 +89,7 @@ struct AllToAll final : Collective {
 };
 
 // y = x of the rank `root` along the axis. Inputs: x at the root, none elsewhere. Outputs: y, of the type. Its gradient
-// is an all_reduce, of which only the root makes use.
+// is an all_reduce, whose result only the root uses.
 struct Broadcast final : Collective {
   int root = 0;
   TensorType type;
@@ -103,8 +105,8 @@ struct Broadcast final : Collective {
   void differentiate(const Op& op, Differentiator& differentiator) const override;
 };
 
-// x goes to the rank `peer` along the axis. Inputs: x. Outputs: an alias of x, for a Wait: x stays as it is until then.
-// Its gradient is a Receive.
+// Sends x to the rank `peer` along the axis. Inputs: x. Outputs: an alias of x, for a Wait: no op may change x before
+// it. Its gradient is a Receive.
 struct Send final : Collective {
   int peer = 0;
 
@@ -118,7 +120,7 @@ struct Send final : Collective {
   void differentiate(const Op& op, Differentiator& differentiator) const override;
 };
 
-// y comes from the rank `peer` along the axis. No inputs. Outputs: y, of the type. Its gradient is a Send.
+// Receives y from the rank `peer` along the axis. No inputs. Outputs: y, of the type. Its gradient is a Send.
 struct Receive final : Collective {
   int peer = 0;
   TensorType type;
@@ -134,8 +136,8 @@ struct Receive final : Collective {
   void differentiate(const Op& op, Differentiator& differentiator) const override;
 };
 
-// What follows comes after the asynchronous collective whose output this is. Inputs: that output. Outputs: an alias of
-// it, or the same tensor.
+// Ops behind a Wait run after the asynchronous collective whose output the Wait reads. Inputs: that output. Outputs: an
+// alias of that output, or the same tensor.
 struct Wait final : OpDef {
   std::string_view kind() const override { return "wait"; }
   OpTrait trait() const override { return OpTrait::collective; }

@@ -9,7 +9,7 @@
 namespace trainctl {
 namespace {
 
-// Two for each product of an output element with a window element; products with padding are counted.
+// Two for each product of an input element with a kernel element; products with padding are counted.
 double convolution_flops(const Shape& y, const Shape& kernel) {
   return 2.0 * static_cast<double>(y.count()) * static_cast<double>(kernel[0] * kernel[1] * kernel[2]);
 }
@@ -21,7 +21,8 @@ std::string convolution_attributes(const Window& window, std::int64_t groups, At
   return text.word(rest.text()).text();
 }
 
-// Channels in and out; those of grouped convolutions stay whole, since a part would have other groups.
+// Names of the input's and the output's channels. Grouped convolutions need all channels, since a part of them would
+// have other groups.
 struct ChannelNames {
   std::string in, out;
 
@@ -52,7 +53,7 @@ OutputPlacements Conv2d::placements(const PlacementQuery& query) const {
   if (function.kind == ActivationKind::none) {
     const std::string sum = "+" + in + "S";
     rule = {{"a.." + in + "+S", ".." + in + out, out + sum}, {"a.." + out + sum}};
-  } else {  // a function of partial sums is no summand
+  } else {  // a nonlinear function of partial sums is not partial
     rule = {{"a...", "..." + out, out}, {"a.." + out}};
   }
   rule.inputs.resize(query.inputs.size());  // with or without a bias

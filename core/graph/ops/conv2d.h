@@ -24,8 +24,8 @@ struct Conv2d final : OpDef {
   void differentiate(const Op& op, Differentiator& differentiator) const override;
 };
 
-// Inputs: dy [N, H', W', O], kernel [kh, kw, C/groups, O], and, where it accumulates, another gradient of x that is
-// added to. Outputs: dx [N, H, W, C]. In place on what is added to.
+// Inputs: dy [N, H', W', O], kernel [kh, kw, C/groups, O], and, where the op accumulates, another gradient of x, to
+// which it adds its own. Outputs: dx [N, H, W, C]. In place on that other gradient.
 struct Conv2dGradInput final : OpDef {
   Window window;
   std::int64_t groups = 1;

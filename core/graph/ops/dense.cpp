@@ -30,7 +30,7 @@ std::vector<TensorType> Dense::outputs(std::span<const TensorType> inputs) const
 }
 
 OutputPlacements Dense::placements(const PlacementQuery& query) const {
-  const bool linear = function.kind == ActivationKind::none;  // a function of partial sums is no summand
+  const bool linear = function.kind == ActivationKind::none;  // a nonlinear function of partial sums is not partial
   const std::string samples = rows(query.input_types[0]);
   PlacementRule rule;
   if (linear) {

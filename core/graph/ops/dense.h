@@ -22,9 +22,10 @@ struct Dense final : OpDef {
   void differentiate(const Op& op, Differentiator& differentiator) const override;
 };
 
-// dx = dy kernel^T, times f' of the previous op's activation, or added to another gradient of x; not both. Inputs:
-// dy [N..., out], kernel [in, out], and, where function is not none, the y that the previous op's activation produced,
-// or where it accumulates, what is added to (both like dx). Outputs: dx [N..., in]. In place on what is added to.
+// dx = dy kernel^T, times f' of the previous op's activation, or added to another gradient of x; not both. Inputs: dy
+// [N..., out], kernel [in, out], and, where function is not none, the y that the previous op's activation produced, or,
+// where the op accumulates, the other gradient of x (both like dx). Outputs: dx [N..., in]. In place on that other
+// gradient.
 struct DenseGradInput final : OpDef {
   ActivationFunction function;  // the previous op's activation whose gradient is fused; set by the fusion pass
   bool accumulate = false;      // set by the fusion pass

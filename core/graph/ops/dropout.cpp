@@ -14,7 +14,7 @@ std::string Dropout::attributes() const {
 std::vector<TensorType> Dropout::outputs(std::span<const TensorType> inputs) const { return {inputs[0]}; }
 
 OutputPlacements Dropout::placements(const PlacementQuery& query) const {
-  const std::string x = samples(query.input_types[0]) + "+S";  // elements are counted within a sample
+  const std::string x = samples(query.input_types[0]) + "+S";  // the mask counts elements within whole samples
   return place_by({{x, "a", ""}, {x}}, query);
 }
 

@@ -1,11 +1,11 @@
-// Embedding: a row of a table for each number.
+// Embedding: the row of a table for each number of a sequence, and the gradient of the table.
 #pragma once
 
 #include "core/graph/op.h"
 
 namespace trainctl {
 
-// y[...] = table[x[...]], in dtype `to`; a number that is no row gives NaN. Inputs: x int32 [...], table float32
+// y[...] = table[x[...]], in dtype `to`; a number outside [0, rows) gives NaN. Inputs: x int32 [...], table float32
 // [rows, C]. Outputs: y [..., C].
 struct Embedding final : OpDef {
   DType to;

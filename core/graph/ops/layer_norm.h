@@ -26,11 +26,11 @@ struct LayerNorm final : OpDef {
   void differentiate(const Op& op, Differentiator& differentiator) const override;
 };
 
-// Inputs: dy, x, [gamma], and what LayerNorm found of each row. Outputs: dx, [dgamma], [dbeta] (float32 [C], sums over
-// the rows).
+// Inputs: dy, x, [gamma], and LayerNorm's mean and 1 / sqrt(variance + epsilon) of each row. Outputs: dx, [dgamma],
+// [dbeta] (float32 [C], sums over the rows).
 struct LayerNormGrad final : OpDef {
   LayerNormAttributes a;
-  bool accumulate = false;  // dgamma and dbeta add to what is there
+  bool accumulate = false;  // add dgamma and dbeta to what the outputs hold
 
   LayerNormGrad(LayerNormAttributes attributes, bool add) : a(attributes), accumulate(add) {}
   std::string_view kind() const override { return "layer_norm_grad"; }

@@ -18,7 +18,7 @@
 
 namespace trainctl {
 
-// The losses that there are; each is in a file in core/graph/ops/losses/ (see rule.h there).
+// All losses; each is in a file in core/graph/ops/losses/ (see rule.h there).
 using LossRule =
     std::variant<SparseCategoricalCrossentropy, CategoricalCrossentropy, BinaryCrossentropy, MeanSquaredError, Huber>;
 
@@ -26,7 +26,8 @@ std::string_view name_of(const LossRule& rule);
 LossTargets targets_of(const LossRule& rule);
 LossLink link_of(const LossRule& rule);
 
-// How many rows of predictions have a weight in common: all positions of a sample, or each its own.
+// The number of rows of predictions that share one weight: all positions of a sample, or one where each position has a
+// weight of its own.
 std::int64_t rows_per_weight(const Shape& predictions, const Shape& weights);
 
 // Inputs: predictions, targets, weights. Outputs: the weighted sum of losses, float32 scalar (role reduced); where it

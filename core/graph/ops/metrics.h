@@ -11,12 +11,12 @@
 
 namespace trainctl {
 
-// The metrics that there are; each is in a file in core/graph/ops/metrics/ (see rule.h there).
+// All metrics; each is in a file in core/graph/ops/metrics/ (see rule.h there).
 using MetricRule = std::variant<Accuracy, TopKCategoricalAccuracy, MeanAbsoluteError, Auc>;
 
 std::string_view name_of(const MetricRule& rule);
 int sums_of(const MetricRule& rule);
-// What sums over all samples and the sum of their weights come to.
+// The metric, from its sums over all samples and the sum `count` of the samples' weights.
 double value_of(const MetricRule& rule, std::span<const double> sums, double count);
 
 // Inputs: predictions, targets, weights. Outputs: the rule's sums, weighted, a float32 scalar or vector (role reduced).

@@ -1,4 +1,4 @@
-// A network's input out of stored samples.
+// The conversion of stored samples into a network's input.
 #pragma once
 
 #include <vector>
@@ -7,10 +7,10 @@
 
 namespace trainctl {
 
-// How the values of samples lie in a batch, and what a network's input is made of them: scale * x + offset, for each
-// channel (each element of the last dimension) or one for all. Without scales they are the input as they are.
+// The dtype of the samples x in a batch, and how the network's input is computed from them: scale * x + offset, with a
+// scale and an offset for each channel (element of the last dimension) or one for all. Without scales the input is x.
 struct SampleFormat {
-  DType dtype = DType::float32;  // or uint8, or int32 of tokens
+  DType dtype = DType::float32;  // or uint8, or int32 for tokens
   std::vector<float> scale, offset;
 };
 

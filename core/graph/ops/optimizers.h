@@ -1,7 +1,7 @@
 // Optimizers.
 //
-// They work on flat regions: one tensor of role parameter, gradient (its tail: role reduced) or state covers a whole
-// region, and the tensors of single parameters are views of it. Counts and offsets are elements.
+// Optimizers work on flat regions: one tensor of role parameter, gradient (its tail: role reduced) or state covers a
+// whole region, and the tensors of single parameters are views of it. Counts and offsets are elements.
 #pragma once
 
 #include <string>
@@ -17,21 +17,21 @@
 
 namespace trainctl {
 
-// A run of the flat layout whose parameters are updated alike.
+// A range of the flat layout whose parameters are updated with the same weight decay.
 struct UpdateRange {
   std::int64_t offset = 0;
   std::int64_t count = 0;
   bool decay = true;  // whether weight decay applies
 };
 
-// A compute copy that an optimizer writes as it changes the parameter.
+// A compute copy that an optimizer writes when it changes the parameter.
 struct UpdateCopy {
-  std::int64_t offset = 0;  // of the parameter
+  std::int64_t offset = 0;  // of the parameter in the flat layout
   Shape shape;
   Layout layout;
 };
 
-// The optimizers that there are; each is a file in core/graph/ops/optimizers/ (see rule.h there).
+// All optimizers; each is in a file in core/graph/ops/optimizers/ (see rule.h there).
 using OptimizerRule = std::variant<Sgd, Adam, AdamW, RmsProp, Lamb>;
 
 // A step of an optimizer. Inputs: the gradient region, learning rate (float32 scalar), step (int64 scalar, from 0),
@@ -44,7 +44,8 @@ struct OptimizerUpdate final : OpDef {
   std::vector<UpdateRange> ranges;  // each a whole parameter, where the rule is by parameter
   float clip_norm = 0;              // 0: none
   float weight_decay = 0;
-  // Whole parameters that train; by lowering, for backends that write them (Backend::updates_copies).
+  // Of whole trainable parameters. Lowering fills the list, for backends that write the copies
+  // (Backend::updates_copies).
   std::vector<UpdateCopy> copies;
 
   explicit OptimizerUpdate(OptimizerRule r = Sgd{}) : rule(std::move(r)) {}

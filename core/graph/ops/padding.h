@@ -13,7 +13,7 @@ struct Borders {
   std::array<std::int64_t, 2> after{0, 0};   // below, to the right
 };
 
-// Inputs: x [N, H, W, C]. Outputs: y [N, above + H + below, left + W + right, C], zero where x is not.
+// Inputs: x [N, H, W, C]. Outputs: y [N, above + H + below, left + W + right, C], zero outside of x.
 struct Pad2d final : OpDef {
   Borders borders;
 

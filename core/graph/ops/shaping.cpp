@@ -10,9 +10,9 @@
 namespace trainctl {
 namespace {
 
-// Names for the dimensions of one shape and of another with as many elements. Walking both from the outside, runs of
-// dimensions with equal products hold the same elements; a part of the outermost dimension of a run is a part of the
-// other run's outermost. These have letters.
+// Names the dimensions of two shapes with equally many elements. Walking both from the outside, runs of dimensions with
+// equal products hold the same elements, so that a part of a run's outermost dimension is a part of the other run's
+// outermost dimension: the outermost dimensions of a pair of runs get the same letter.
 std::pair<std::string, std::string> common_dimensions(const Shape& a, const Shape& b) {
   std::string names_a(static_cast<std::size_t>(a.rank()), '.'), names_b(static_cast<std::size_t>(b.rank()), '.');
   std::int64_t i = 0, j = 0;

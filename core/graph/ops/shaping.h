@@ -1,5 +1,4 @@
-// Ops that move values without computing: concatenation, slices of it, changes of shape, of dtype and of physical
-// layout.
+// Ops that move values without computing: concatenation, splitting, changes of shape, of dtype and of physical layout.
 #pragma once
 
 #include "core/graph/op.h"
@@ -7,7 +6,7 @@
 
 namespace trainctl {
 
-// Inputs: two or more tensors, equal in all dimensions but the last. Outputs: them side by side along the last
+// Inputs: two or more tensors, equal in all dimensions but the last. Outputs: the inputs side by side along the last
 // dimension.
 struct Concatenate final : OpDef {
   std::string_view kind() const override { return "concatenate"; }
@@ -43,9 +42,9 @@ struct Reshape final : OpDef {
   void differentiate(const Op& op, Differentiator& differentiator) const override;
 };
 
-// The same tensor in another physical layout; inserted by lowering where a producer and a consumer disagree, and to
-// write the compute copies of parameters (which may change the dtype as well): from the layout that the input lies in,
-// to `to`.
+// The same tensor in another physical layout; lowering inserts it where a producer and a consumer disagree, and to
+// write the compute copies of parameters (which may change the dtype as well). Inputs: x, in any layout. Outputs: the
+// same values in the layout `to`.
 struct Reorder final : OpDef {
   Layout to;
 

@@ -15,8 +15,8 @@ std::vector<TensorType> AccumulateStatistics::outputs(std::span<const TensorType
   return {inputs.begin(), inputs.end() - 1};
 }
 
-// Each statistic for itself: that of each rank's samples times their weight is a summand, and so is one that all ranks
-// have times the weight of a rank's samples.
+// Statistics are placed independently. A statistic of each rank's samples, times the weight of these samples, is a
+// partial sum; so is a replicated statistic times the weight of each rank's samples.
 OutputPlacements AccumulateStatistics::placements(const PlacementQuery& query) const {
   OutputPlacements result;
   const std::size_t weights = query.inputs.size() - 1;
@@ -36,7 +36,7 @@ OutputPlacements AccumulateStatistics::placements(const PlacementQuery& query) c
   return kept_if(accumulate, std::move(result), query);
 }
 
-// The momentum of all, or of each where they differ.
+// One momentum where all are equal, else the momentum of each statistic.
 std::string UpdateStatistics::attributes() const {
   AttributeText text;
   const bool equal = std::adjacent_find(momenta.begin(), momenta.end(), std::not_equal_to<>()) == momenta.end();
@@ -48,7 +48,7 @@ std::vector<TensorType> UpdateStatistics::outputs(std::span<const TensorType> in
   return {inputs.begin(), inputs.begin() + static_cast<std::ptrdiff_t>(momenta.size())};
 }
 
-// Each statistic for itself.
+// Statistics are placed independently.
 OutputPlacements UpdateStatistics::placements(const PlacementQuery& query) const {
   OutputPlacements result;
   const auto common = query.inputs.subspan(momenta.size());

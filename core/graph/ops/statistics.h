@@ -1,4 +1,4 @@
-// Running statistics of batch normalisation: sums of a batch's, and their way into the moving ones.
+// Running statistics of batch normalisation: the sums of batch statistics, and the update of the moving statistics.
 #pragma once
 
 #include <utility>
@@ -9,9 +9,8 @@
 namespace trainctl {
 
 // Adds a batch's statistics, times the sum w of its sample weights, to the sums that are reduced with the gradients:
-// divided by the reduced count they are the weighted mean, skipped samples or not. Inputs: any number of values [C]
-// (means and variances of one layer or many), then the weights float32 [N]. Outputs: w times each of the values (role
-// reduced).
+// the sums divided by the reduced count are the mean weighted by samples. Inputs: any number of values [C] (means and
+// variances of one layer or many), then the weights float32 [N]. Outputs: w times each of the values (role reduced).
 struct AccumulateStatistics final : OpDef {
   bool accumulate = false;  // add to what the outputs hold
 
@@ -23,10 +22,10 @@ struct AccumulateStatistics final : OpDef {
 };
 
 // moving = momentum * moving + (1 - momentum) * sum / count, for each of a number of statistics. Inputs: the reduced
-// sums [C], then count and agree flags. Outputs: the moving statistics [C], in the order of their sums. Gated like the
-// optimizers by agree_not_finite.
+// sums [C], then count and agree flags. Outputs: the moving statistics [C], in the order of their sums. Like the
+// optimizers it changes nothing when the flag agree_not_finite is set.
 struct UpdateStatistics final : OpDef {
-  std::vector<float> momenta;  // of each statistic
+  std::vector<float> momenta;  // one for each statistic
 
   explicit UpdateStatistics(std::vector<float> of_each) : momenta(std::move(of_each)) {}
   std::string_view kind() const override { return "update_statistics"; }

@@ -17,14 +17,15 @@ std::string ZeroGradients::attributes() const { return AttributeText().value("co
 
 std::vector<TensorType> ZeroGradients::outputs(std::span<const TensorType>) const { return {floats({count})}; }
 
-// Zeros of a replica are its summand.
+// A replica's zeros are its part of the partial sum.
 OutputPlacements ZeroGradients::placements(const PlacementQuery& query) const {
   return {{query.axis == MeshAxis::data ? partial : replicated}, {}};
 }
 
 std::vector<TensorType> Agree::outputs(std::span<const TensorType>) const { return {floats({agree_flags})}; }
 
-// Whatever a rank found of its own part: the sum over ranks is what all know.
+// Each rank states what it found in its own part of the tensors; the flags become equal when they are summed over
+// ranks.
 OutputPlacements Agree::placements(const PlacementQuery& query) const {
   const bool alike =
       std::all_of(query.inputs.begin(), query.inputs.end(), [](const Placement& input) { return input == replicated; });

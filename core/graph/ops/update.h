@@ -1,14 +1,14 @@
-// What stands between the gradients and the optimizer: zeroing, agreement, scaling, the norm.
+// The ops between the gradients and the optimizer: zeroing, agreement, scaling, the norm.
 //
-// They work on flat regions: one tensor of role parameter, gradient (its tail: role reduced) or state covers a whole
-// region, and the tensors of single parameters are views of it. Counts and offsets are elements.
+// These ops work on flat regions: one tensor of role parameter, gradient (its tail: role reduced) or state covers a
+// whole region, and the tensors of single parameters are views of it. Counts and offsets are elements.
 #pragma once
 
 #include "core/graph/op.h"
 
 namespace trainctl {
 
-// Zeroes gradients and sums of a rank that has no samples in this step. Outputs: the gradient region.
+// Zeroes the gradients and sums of a rank that has no samples in this step. Outputs: the gradient region.
 struct ZeroGradients final : OpDef {
   std::int64_t count = 0;
 
@@ -20,7 +20,7 @@ struct ZeroGradients final : OpDef {
   double flops(std::span<const TensorType>, std::span<const TensorType>) const override { return 0; }
 };
 
-// What the ranks tell each other in every step; a sum over ranks, so that > 0 means "at least one".
+// The flags that the ranks exchange in every step. Each is summed over the ranks: > 0 means "on at least one rank".
 enum AgreeFlag : int { agree_not_finite = 0, agree_stop = 1, agree_flags = 2 };
 
 // Inputs: the losses' sums, at most 16, then the host's stop request (float32 scalars). Outputs: the flags
@@ -32,8 +32,8 @@ struct Agree final : OpDef {
   double flops(std::span<const TensorType>, std::span<const TensorType>) const override { return 0; }
 };
 
-// y = factor * x: what scales a loss gradient that float16 would not hold, and the count that undoes it. Inputs: x, the
-// factor (float32 scalar). Outputs: y, of x's type.
+// y = factor * x. Scales a loss gradient whose values are too small for float16, and the count, whose division then
+// removes the factor. Inputs: x, the factor (float32 scalar). Outputs: y, of x's type.
 struct Scale final : OpDef {
   std::string_view kind() const override { return "scale"; }
   std::vector<TensorType> outputs(std::span<const TensorType> inputs) const override { return {inputs[0]}; }

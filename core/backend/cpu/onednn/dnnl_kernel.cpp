@@ -120,7 +120,7 @@ void PrimitiveCall::run(const Slot& slot) {
 }
 
 std::vector<std::byte> random_bytes(std::int64_t bytes, DType dtype) {
-  constexpr std::int64_t period = 4096;  // values; the rest repeats them
+  constexpr std::int64_t period = 4096;  // distinct values, which repeat
   const RandomKey key{.purpose = Purpose::synthetic};
   std::vector<std::byte> data(static_cast<std::size_t>(bytes));
   for (std::int64_t i = 0; i < period && i * size_of(dtype) < bytes; ++i) {

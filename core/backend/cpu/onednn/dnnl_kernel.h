@@ -12,7 +12,7 @@
 
 namespace trainctl::cpu {
 
-// A physical layout of oneDNN's, and the strides that the logical, row-major tensor has in the same dimensions.
+// A physical layout of oneDNN, and the strides of the logical, row-major tensor in the same dimensions.
 struct Format {
   onednn::memory::desc desc;
   onednn::Dims logical_strides;
@@ -23,16 +23,16 @@ struct Format {
 
 onednn::memory::data_type dnnl_type(DType dtype);
 
-// What a backend holds of oneDNN, and the physical layouts that its lowerings named.
+// A backend's engine and stream of oneDNN, and the physical layouts that its lowerings named.
 class OneDnn {
  public:
   const dnnl::engine& engine() const { return engine_; }
   const dnnl::stream& stream() const { return stream_; }
 
-  // A Layout for the format: "" where it is the logical one, else a name that states every property, so that equal
+  // A Layout for the format. Its name is "" for the logical layout; other names state every property, so that equal
   // names mean equal layouts.
   Layout layout(const Format& format);
-  // The format that layout() named. Internal error where it did not.
+  // The format to which layout() gave this name. Throws Error{internal} where there is none.
   const Format& find(const std::string& name) const;
 
  private:
@@ -44,11 +44,11 @@ class OneDnn {
 // A dense row-major descriptor of the shape.
 onednn::memory::desc row_major(const Shape& shape, DType dtype);
 
-// Attributes of all primitives here: scratchpads belong to the caller; `sum` adds to the output, the function comes
-// last.
+// Attributes for the primitives of all kernels: the caller provides scratchpads; `sum` adds the result to the output,
+// then the function is applied.
 dnnl::primitive_attr attributes(bool sum = false, ActivationFunction function = {});
 
-// An argument of a primitive: which, how it lies, where it is.
+// An argument of a primitive: its number (DNNL_ARG_...), its layout and its address.
 struct Operand {
   int argument = 0;
   onednn::memory::desc desc;
@@ -62,7 +62,8 @@ void append_scratch(const Desc& desc, Address place, std::vector<Operand>& opera
   if (scratch.get_size() > 0) operands.push_back({DNNL_ARG_SCRATCHPAD, scratch, place});
 }
 
-// A primitive with its arguments. They are bound anew only when the slot moved.
+// A primitive with its arguments, whose addresses are set again only when the slot has another base than in the last
+// run.
 class PrimitiveCall {
  public:
   PrimitiveCall(const OneDnn& dnnl, dnnl::primitive primitive, const std::vector<Operand>& operands);
@@ -78,14 +79,15 @@ class PrimitiveCall {
   bool bound_once_ = false;
 };
 
-// Seconds of one call, the best of a few. Gives up after the first one where that takes much longer than `best_so_far`.
+// Seconds of the fastest of up to 5 calls; of the first one alone where that takes at least twice as long as
+// `best_so_far`.
 double best_seconds(const std::function<void()>& call, double best_so_far = 1e30);
 
-// Those of a primitive on random data.
+// Seconds of a primitive on random data, measured by best_seconds().
 double measure(const OneDnn& dnnl, const dnnl::primitive& primitive, const std::vector<Operand>& operands,
                double best_so_far = 1e30);
 
-// Memory filled with random values in [-1, 1), whatever the dtype among float32 and bfloat16.
+// Memory filled with random values in [-1, 1) of the dtype, float32 or bfloat16.
 std::vector<std::byte> random_bytes(std::int64_t bytes, DType dtype);
 
 }  // namespace trainctl::cpu

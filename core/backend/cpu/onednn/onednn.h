@@ -12,15 +12,15 @@ using dnnl::memory;
 using dnnl::prop_kind;
 using Dims = memory::dims;
 
-// "2.6.3", of the library that runs.
+// The version of the library that is loaded, such as "2.6.3".
 inline std::string version() {
   const dnnl_version_t* v = dnnl_version();
   return std::to_string(v->major) + "." + std::to_string(v->minor) + "." + std::to_string(v->patch);
 }
 
-// What a convolution is, besides the tensors it works on.
+// The parameters of a convolution beside its tensors.
 struct ConvolutionShape {
-  Dims strides, dilates, padding_before, padding_after;  // dilates: 0 is dense
+  Dims strides, dilates, padding_before, padding_after;  // dilates: 0 means no dilation
 };
 
 // How the elements of a descriptor lie; blocked is false for opaque formats.
@@ -29,8 +29,8 @@ struct Blocking {
   Dims strides, padded, inner_blocks, inner_indices;
 };
 
-// All implementations that oneDNN offers, its favourite first. To be called while what `first` was made of still
-// exists: the library keeps pointers to it.
+// All implementations that oneDNN offers, its preferred one first. The objects from which `first` was made must still
+// exist, since the library keeps pointers to them.
 template <class Desc>
 std::vector<Desc> all(Desc first) {
   std::vector<Desc> list{first};
@@ -38,8 +38,8 @@ std::vector<Desc> all(Desc first) {
   return list;
 }
 
-// An empty descriptor stands for no bias. Convolutions come in all their implementations; `forward`, what a backward
-// convolution wants to see of the forward pass, is not kept.
+// An empty descriptor stands for no bias. The functions for convolutions return all implementations; `forward`, the
+// hint that backward convolutions need, is used only during the call.
 #if DNNL_VERSION_MAJOR >= 3
 
 inline void append_eltwise(dnnl::post_ops& ops, algorithm kind, float alpha, float beta) {

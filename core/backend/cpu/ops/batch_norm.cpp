@@ -1,7 +1,7 @@
 // Batch normalisation with residual and ReLU fused, training and inference.
 //
-// Statistics are taken in chunks of rows about the chunk's first row (shifted sums), and the chunks' means and squares
-// are joined in float64, so that a large mean costs no digits of the variance.
+// Statistics are taken in chunks of rows about the chunk's first row (shifted sums), and the chunks' means and sums of
+// squares are combined in float64, so that a large mean costs no digits of the variance.
 #include "core/graph/ops/batch_norm.h"
 
 #include <cmath>
@@ -29,7 +29,7 @@ struct Scratch {
   }
 };
 
-// mean and biased variance of every channel.
+// Computes the mean and the biased variance of every channel.
 template <class T>
 void statistics(const ChannelShape& shape, const T* x, const Scratch& scratch, float* mean, float* variance) {
   const std::int64_t columns = shape.columns();
@@ -48,7 +48,7 @@ void statistics(const ChannelShape& shape, const T* x, const Scratch& scratch, f
         const auto rows = static_cast<float>(shape.rows_of(chunk));
         const T* first = x + chunk * shape.chunk_rows * columns + column;
         float* target = partials + 2 * (chunk * columns + column);
-        for (std::int64_t c = 0; c < width; ++c) {  // the chunk's mean, and its squares about it
+        for (std::int64_t c = 0; c < width; ++c) {  // the chunk's mean, and the sum of squares about that mean
           target[2 * c] = load(first[c]) + first_sums[c] / rows;
           target[2 * c + 1] = second_sums[c] - first_sums[c] * first_sums[c] / rows;
         }
@@ -73,15 +73,15 @@ void statistics(const ChannelShape& shape, const T* x, const Scratch& scratch, f
   });
   for (std::int64_t c = 0; c < shape.channels; ++c) {
     mean[c] = static_cast<float>(means[c]);
-    variance[c] = squares[c] < 0 ? 0.0f : static_cast<float>(squares[c] / total_rows);  // NaN stays
+    variance[c] = squares[c] < 0 ? 0.0f : static_cast<float>(squares[c] / total_rows);  // NaN stays NaN
   }
 }
 
-// What normalises: the first three rows of the constants.
+// The factors of the normalisation for each column: the first three rows of the constants.
 struct Factors {
   const float *mean, *scale, *beta;
 
-  // Fills them from statistics and the optional gamma and beta.
+  // Computes the factors from statistics and the optional gamma and beta.
   Factors(const BatchNormAttributes& a, const ChannelShape& shape, const float* means, const float* variances,
           const float* gamma, const float* betas, float* constants)
       : mean(constants), scale(constants + shape.columns()), beta(constants + 2 * shape.columns()) {
@@ -100,9 +100,9 @@ struct Factors {
   }
 };
 
-constexpr std::int64_t masked_values = 2048;  // that are masked together
+constexpr std::int64_t masked_values = 2048;  // for which the mask is written at once
 
-// y = f((x - mean) * scale + beta [+ residual]), and its mask where that is not null.
+// y = f((x - mean) * scale + beta [+ residual]), and its mask where `mask` is not null.
 template <class T, bool with_residual, bool relu>
 void normalise(const ChannelShape& shape, const T* x, const T* residual, const Factors& factors, T* y,
                std::uint8_t* mask) {
@@ -125,7 +125,7 @@ void normalise(const ChannelShape& shape, const T* x, const T* residual, const F
     });
   };
   if (mask == nullptr) return parallel_ranges(shape.folded_rows(), grain, rows);
-  const std::int64_t some = std::max<std::int64_t>(1, masked_values / columns);  // rows that stay in the cache
+  const std::int64_t some = std::max<std::int64_t>(1, masked_values / columns);  // rows whose values stay in the cache
   parallel_ranges(shape.folded_rows(), grain, [=](std::int64_t begin, std::int64_t end) {
     for (std::int64_t first = begin; first < end; first += some) {
       const std::int64_t last = std::min(first + some, end);
@@ -213,7 +213,7 @@ struct Backward {
 template <class T>
 constexpr float least = least_unmasked(std::is_same_v<T, float> ? DType::float32 : DType::bfloat16);
 
-// sums of dy f' and of dy f' (x - mean) by channel, into totals; writes dy f' to dresidual where there is one.
+// Sums dy f' and dy f' (x - mean) by channel into the totals; writes dy f' to dresidual where there is one.
 template <class T, ReluMask mask, bool with_residual>
 void gradient_sums(const ChannelShape& shape, const Backward<T>& b, const Factors& factors, const Scratch& scratch) {
   const std::int64_t columns = shape.columns();
@@ -301,7 +301,7 @@ void backward(const BatchNormAttributes& a, const ChannelShape& shape, Backward<
     if (dbeta) dbeta[c] = static_cast<float>((add ? dbeta[c] : 0.0) + sums[c]);
   }
   if (a.masks_by_x()) return gradient_by_input<T, ReluMask::x>(shape, b, factors, constants);
-  if (a.residual) b.dy = b.dresidual;  // holds dy f' already
+  if (a.residual) b.dy = b.dresidual;  // dresidual already holds dy f'
   gradient_by_input<T, ReluMask::none>(shape, b, factors, constants);
 }
 

@@ -1,7 +1,7 @@
 // Convolutions, forward and backward, on oneDNN's direct convolutions over plain NHWC images.
 //
-// Images stay NHWC: on it oneDNN's convolutions are as fast as on blocked layouts (and reach AMX in bfloat16), and
-// nothing needs reordering between ops. Kernels get the layout that the chosen implementation wants, in a compute copy.
+// Images stay NHWC: on NHWC oneDNN's convolutions are as fast as on blocked layouts (and use AMX in bfloat16), and no
+// tensor needs reordering between ops. Kernels get the layout of the chosen implementation, in a compute copy.
 #include <optional>
 
 #include "core/backend/cpu/kernels.h"
@@ -45,9 +45,9 @@ struct Geometry {
   }
 };
 
-// Chooses among the implementations that oneDNN offers: the recorded one, else the fastest, or the first where nothing
-// may be timed; references only where there is nothing else. operands(desc) are what a call works on, without scratch
-// memory. `seconds`, where given, is its time, where none was recorded.
+// Chooses among the implementations that oneDNN offers: the recorded one, else the fastest, or the first where timing
+// is forbidden; reference implementations only where there are no others. operands(desc) are the arguments of a call
+// without scratch memory. `*seconds` is set to the time of the chosen one where it was timed.
 template <class Primitive, class Desc, class Operands>
 Desc choose(const LowerContext& context, const std::vector<Desc>& offered, const Operands& operands,
             double* seconds = nullptr) {
@@ -101,7 +101,7 @@ class PrimitiveKernel final : public CpuKernel {
   PrimitiveCall call_;
 };
 
-// A lowering to one primitive. operands(desc, binding) are its tensors.
+// Completes a lowering to one primitive, whose arguments are operands(desc, binding).
 template <class Primitive, class Desc, class Operands>
 void lower_to(const LowerContext& context, const Desc& desc, const Operands& operands, Lowering& lowering) {
   lowering.workspace_bytes = scratch_bytes(desc);
@@ -113,12 +113,12 @@ void lower_to(const LowerContext& context, const Desc& desc, const Operands& ope
   };
 }
 
-// A binding for timing: the places are filled in by measure().
+// A binding for timing, whose addresses measure() fills in.
 Binding no_places(std::size_t inputs, std::size_t outputs) {
   return {std::vector<Address>(inputs), std::vector<Address>(outputs), {}};
 }
 
-// What the backward descriptors want to see of the forward pass.
+// The descriptor of the forward pass, which oneDNN needs as a hint for the descriptors of the backward pass.
 dnnl::convolution_forward::primitive_desc forward_hint(const LowerContext& context, const Geometry& g, DType dtype) {
   return onednn::convolution(context.dnnl.engine(), g.shape, g.x, g.any_kernel(dtype), memory::desc(), g.y,
                              attributes())
@@ -127,7 +127,7 @@ dnnl::convolution_forward::primitive_desc forward_hint(const LowerContext& conte
 
 constexpr const char* own_weights = "own:avx512_bf16";
 
-// The gradient of the kernel by our own kernel, straight into the logical gradient.
+// The gradient of the kernel by Conv2dWeightsBf16, which writes the logical gradient directly.
 Lowering lower_own_weights(const LowerContext& context, const Conv2dWeightsBf16& convolution) {
   const auto& def = context.op.as<Conv2dGradWeights>();
   const Shape& dy = context.input(1).shape;
@@ -144,7 +144,7 @@ Lowering lower_own_weights(const LowerContext& context, const Conv2dWeightsBf16&
   return lowering;
 }
 
-// Seconds of a call of our own kernel.
+// Seconds of a call of Conv2dWeightsBf16.
 double measure(const Conv2dWeightsBf16& convolution, const Shape& x, const Shape& dy, std::int64_t kernel_count,
                double best_so_far) {
   const auto values = [](std::int64_t count) { return random_bytes(count * 2, DType::bfloat16); };
@@ -207,10 +207,11 @@ Lowering lower_conv2d_grad_input(const LowerContext& context) {
   return lowering;
 }
 
-// What oneDNN offers for the gradient of the kernel. In float32 its 1x1 convolutions with strides, jit_1x1, first
-// gather the pixels of x that they use into scratch memory with room for C channels each, but write them a vector at a
-// time: with fewer channels than a vector has (8 or 16), oneDNN 2.6 writes past the end of that memory, by more the
-// larger the image is, and with several threads each into the next one's. They are left out there.
+// The implementations that oneDNN offers for the gradient of the kernel. In float32 its 1x1 convolutions with strides,
+// jit_1x1, first gather the pixels of x that they use into scratch memory with room for C channels each, but write them
+// a vector at a time: with fewer channels than a vector has (8 or 16), oneDNN 2.6 writes past the end of that memory,
+// by more the larger the image is, and with several threads each into the next one's. For these shapes jit_1x1 is left
+// out.
 std::vector<dnnl::convolution_backward_weights::primitive_desc> weight_gradients(const LowerContext& context,
                                                                                  const Geometry& g, DType dtype) {
   const auto hint = forward_hint(context, g, dtype);
@@ -223,8 +224,8 @@ std::vector<dnnl::convolution_backward_weights::primitive_desc> weight_gradients
   return offered;
 }
 
-// The gradient of the kernel comes in the implementation's layout, into scratch memory, and is reordered from there
-// into (or added to) the logical gradient.
+// The implementation writes the gradient of the kernel in its own layout into scratch memory; a reorder then writes it
+// into (or adds it to) the logical gradient.
 Lowering lower_conv2d_grad_weights(const LowerContext& context) {
   const auto& def = context.op.as<Conv2dGradWeights>();
   const DType dtype = context.input(0).dtype;

@@ -19,7 +19,7 @@ namespace {
 constexpr std::int64_t vector = 16;      // channels of a packed vector, each with two positions
 constexpr std::int64_t packed = 32;      // values of a packed vector
 constexpr std::int64_t block = 64;       // channels that are packed together
-constexpr std::int64_t most_rows = 256;  // that are packed together
+constexpr std::int64_t most_rows = 256;  // rows of dy that are packed together
 constexpr std::int64_t packed_bytes = 320 * 1024;
 constexpr int tile_inputs = 8, tile_vectors = 3;
 
@@ -30,15 +30,15 @@ struct RowPair {
   std::int64_t x, dy;
 };
 
-// Vectors of 16 output channels: packed dy, the sums, and which channels exist.
+// A vector of 16 output channels: its packed dy, its sums, and the mask of the channels that exist.
 struct Output {
   const Bf16* dy;
   float* sums;
   std::uint16_t mask;
 };
 
-// Memory that will be packed next, fetched into the cache `step` bytes at a time while tiles sum.
-struct Ahead {
+// Memory that will be packed next, prefetched into the cache `step` bytes at a time while tiles are summed.
+struct Prefetch {
   const Bf16* at;
   std::int64_t step;
 };
@@ -48,12 +48,12 @@ struct TileSum {
   const Output* outputs;
   const RowPair* rows;
   std::int64_t row_count, pairs, sums_stride;
-  std::array<Ahead, 2>* ahead;
+  std::array<Prefetch, 2>* prefetch;
 };
 
 #if defined(__x86_64__)
 
-// Packs 16 channels (or those of the masks) of two positions.
+// Packs 16 channels, or those in the masks, of two positions.
 [[TRAINCTL_AVX512_BF16]] inline void pack_pair(const Bf16* first, const Bf16* second, std::uint16_t first_mask,
                                                std::uint16_t second_mask, Bf16* to) {
   alignas(64) static constexpr std::int16_t order[] = {0, 32, 1, 33, 2,  34, 3,  35, 4,  36, 5,  37, 6,  38, 7,  39,
@@ -63,8 +63,8 @@ struct TileSum {
                                                    _mm512_castsi256_si512(odd)));
 }
 
-// Packs `pairs` pairs of positions (first, first + 1), (first + 2, ...), of 16 channels (or those of the mask); those
-// outside [0, count) are zeros. Positions lie `step` values apart.
+// Packs `pairs` pairs of positions (first, first + 1), (first + 2, ...), of 16 channels or those in the mask; positions
+// outside [0, count) become zeros. Positions lie `step` values apart.
 [[TRAINCTL_AVX512_BF16]] void pack_row(const Bf16* source, std::int64_t step, std::int64_t count, std::int64_t first,
                                        std::int64_t pairs, std::uint16_t mask, Bf16* to) {
   const auto at = [&](std::int64_t position) { return position >= 0 && position < count ? mask : std::uint16_t{0}; };
@@ -78,10 +78,10 @@ struct TileSum {
   }
 }
 
-[[TRAINCTL_AVX512_BF16]] inline void fetch(Ahead& ahead) {
-  const auto* at = reinterpret_cast<const char*>(ahead.at);
-  for (std::int64_t i = 0; i < ahead.step; i += 64) _mm_prefetch(at + i, _MM_HINT_T1);
-  ahead.at += ahead.step / 2;
+[[TRAINCTL_AVX512_BF16]] inline void fetch(Prefetch& prefetch) {
+  const auto* at = reinterpret_cast<const char*>(prefetch.at);
+  for (std::int64_t i = 0; i < prefetch.step; i += 64) _mm_prefetch(at + i, _MM_HINT_T1);
+  prefetch.at += prefetch.step / 2;
 }
 
 template <int inputs, int outputs>
@@ -95,7 +95,7 @@ template <int inputs, int outputs>
     }
   }
   for (const RowPair* row = t.rows; row < t.rows + t.row_count; ++row) {
-    for (Ahead& ahead : *t.ahead) fetch(ahead);
+    for (Prefetch& prefetch : *t.prefetch) fetch(prefetch);
     const Bf16* x = t.x + row->x;
     const Bf16* dy[outputs];
     for (int o = 0; o < outputs; ++o) dy[o] = t.outputs[o].dy + row->dy;
@@ -146,14 +146,14 @@ std::uint16_t existing(std::int64_t first, std::int64_t channels) {
 
 }  // namespace
 
-// A block of channels, over some rows of dy.
+// The work on a block of channels over some rows of dy.
 struct Conv2dWeightsBf16::Task {
   const Bf16 *x, *dy;
   float* sums;
   Bf16 *packed_x,
       *packed_dy;  // [vector of C][slot][residue][pair], [pairing][vector of O][row][pair] of packed vectors
   std::int64_t first_in, in_vectors, first_out, out_vectors, first, last;
-  std::array<Ahead, 2> ahead;  // x and dy
+  std::array<Prefetch, 2> prefetch;  // x and dy
 };
 
 bool Conv2dWeightsBf16::available() {
@@ -272,7 +272,7 @@ void Conv2dWeightsBf16::fetch_next(Task& task, std::int64_t end) const {
   const std::int64_t rows = std::min(chunk_rows_, end - task.last), x_row = in_columns_ * in_,
                      dy_row = out_columns_ * out_;
   if (rows <= 0 || in_blocks_ * out_blocks_ > 1) {
-    task.ahead = {};
+    task.prefetch = {};
     return;
   }
   std::int64_t tiles = 0;
@@ -282,9 +282,9 @@ void Conv2dWeightsBf16::fetch_next(Task& task, std::int64_t end) const {
   const std::int64_t steps = tiles * window_.size[0] * divide_up(in_, tile_inputs) * (task.last - task.first);
   const auto step = [&](std::int64_t values) { return divide_up(values * 2, steps * 64) * 64; };
   const std::int64_t image = task.last / out_rows_, y = task.last % out_rows_;
-  task.ahead = {
-      Ahead{task.x + (image * in_rows_ + y * window_.strides[0]) * x_row, step(rows * window_.strides[0] * x_row)},
-      Ahead{task.dy + task.last * dy_row, step(rows * dy_row)}};
+  task.prefetch = {
+      Prefetch{task.x + (image * in_rows_ + y * window_.strides[0]) * x_row, step(rows * window_.strides[0] * x_row)},
+      Prefetch{task.dy + task.last * dy_row, step(rows * dy_row)}};
 }
 
 void Conv2dWeightsBf16::sum(Task& task, std::int64_t kernel_row) const {
@@ -305,7 +305,7 @@ void Conv2dWeightsBf16::sum(Task& task, std::int64_t kernel_row) const {
     const std::int64_t vectors = static_cast<std::int64_t>(columns.size()) * task.out_vectors;
     const std::int64_t groups = divide_up(vectors, tile_vectors);
     for (std::int64_t group = 0; group < groups; ++group) {
-      // Where the group's vectors lie; the sums are those of the tile's first channel.
+      // The vectors of the group; their sums begin with the tile's first channel.
       const std::int64_t first = vectors * group / groups, last = vectors * (group + 1) / groups;
       std::array<Output, tile_vectors> outputs;
       for (std::int64_t at = first; at < last; ++at) {
@@ -323,7 +323,7 @@ void Conv2dWeightsBf16::sum(Task& task, std::int64_t kernel_row) const {
         const Bf16* x = task.packed_x + within / vector * chunk_slots_ * row_values() +
                         static_cast<std::int64_t>(r) * pairs_ * packed + within % vector * 2;
         sum_tile(std::min<std::int64_t>(tile_inputs, end - in), last - first,
-                 {x, outputs.data(), rows.data(), row_count, pairs_, out_, &task.ahead});
+                 {x, outputs.data(), rows.data(), row_count, pairs_, out_, &task.prefetch});
         for (Output& output : outputs) output.sums += tile_inputs * out_;
       }
     }
@@ -354,7 +354,7 @@ void Conv2dWeightsBf16::run(const Bf16* x, const Bf16* dy, bool accumulate, floa
                 .out_vectors = divide_up(std::min(block, out_ - first_out), vector),
                 .first = 0,
                 .last = 0,
-                .ahead = {}};
+                .prefetch = {}};
       const std::int64_t end = rows_ * (part + 1) / row_parts_;
       for (task.first = rows_ * part / row_parts_; task.first < end; task.first = task.last) {
         task.last = std::min(task.first + chunk_rows_, end);

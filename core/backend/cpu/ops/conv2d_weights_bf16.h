@@ -18,7 +18,7 @@ struct Bf16;  // core/backend/cpu/simd/simd.h
 
 class Conv2dWeightsBf16 {
  public:
-  // Whether this processor has the instructions.
+  // Whether this processor has AVX-512's instructions for bfloat16.
   static bool available();
 
   // Images x [N, H, W, C] and y [N, H', W', O], no groups. The order of the sums depends on the shapes and `threads`.
@@ -26,7 +26,7 @@ class Conv2dWeightsBf16 {
 
   std::int64_t workspace_bytes() const;
 
-  // dkernel [kh, kw, C, O] (+)= the gradient. The workspace is aligned to 64 bytes.
+  // dkernel [kh, kw, C, O] (+)= the gradient. The workspace must be aligned to 64 bytes.
   void run(const Bf16* x, const Bf16* dy, bool accumulate, float* dkernel, void* workspace) const;
 
  private:
@@ -40,7 +40,7 @@ class Conv2dWeightsBf16 {
   };
   struct Task;
 
-  // Rows of x with their padding, of all images: the one that the kernel's first row reads for a row of dy.
+  // The index, among the padded rows of x of all images, of the row that the kernel's first row reads for a row of dy.
   std::int64_t slot(std::int64_t row) const {
     return row / out_rows_ * image_slots_ + row % out_rows_ * window_.strides[0];
   }
@@ -50,7 +50,7 @@ class Conv2dWeightsBf16 {
   std::int64_t packed_x_bytes() const;
   std::int64_t packed_dy_bytes() const;
   void pack(const Task& task) const;
-  // Plans what sum() fetches ahead: what the task packs next, up to the row `end`.
+  // Sets the memory that sum() prefetches: the rows up to `end` that the task packs next.
   void fetch_next(Task& task, std::int64_t end) const;
   void sum(Task& task, std::int64_t kernel_row) const;
 
@@ -59,9 +59,9 @@ class Conv2dWeightsBf16 {
   std::vector<Residue> residues_;
   std::int64_t pairs_;                     // of a row of x with one residue
   std::int64_t first_dy_pair_, dy_pairs_;  // of a packed row of dy
-  std::int64_t pairings_ = 1;              // even, and odd where a column needs it
-  std::int64_t image_slots_;               // rows of an image of x with its padding: the places of packed rows
-  std::vector<bool> is_read_;              // of those, which are read by the kernel and no padding
+  std::int64_t pairings_ = 1;              // the even one, and the odd one where a column needs it
+  std::int64_t image_slots_;               // padded rows of an image of x, each with a place for its packed row
+  std::vector<bool> is_read_;              // for each of these rows, whether the kernel reads it and it is no padding
   std::int64_t in_blocks_, out_blocks_, row_parts_, chunk_rows_, chunk_slots_;
   int threads_;
 };

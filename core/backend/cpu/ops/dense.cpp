@@ -12,10 +12,10 @@ namespace {
 
 using onednn::memory;
 
-// A tensor as a matrix: its last dimension, and all before it as one.
+// A tensor as a matrix, whose columns are the last dimension and whose rows are all dimensions before it.
 memory::desc matrix(const TensorType& type) { return row_major({type.shape.rows(), type.shape.back()}, type.dtype); }
 
-// c = a b (+ bias) with a function fused: the primitive and what it works on.
+// c = a b (+ bias) with a fused function: the descriptors of the tensors and of the primitive.
 struct Product {
   memory::desc a, b, bias, c;
   dnnl::matmul::primitive_desc desc;
@@ -36,12 +36,12 @@ struct Product {
   std::int64_t scratch_bytes() const { return static_cast<std::int64_t>(desc.scratchpad_desc().get_size()); }
 };
 
-// How the kernel input of a product lies: as the parameter does, or in a copy packed for the product.
+// The layouts for the kernel input of a product: that of the parameter, or that of a copy packed for the product.
 constexpr std::string_view plain = "plain";
 constexpr std::string_view packed = "packed";
 
-// Chooses between the plain kernel and a packed copy, which the update has to write once a step. In bfloat16 there is a
-// copy anyway. The plain one where nothing may be timed.
+// Chooses between the plain kernel and a packed copy, which the update has to write once a step; plain where timing is
+// forbidden. In bfloat16 the kernel is always a copy, which is then packed.
 template <class Make>
 Product choose_product(const LowerContext& context, DType dtype, const Make& make) {
   if (dtype != DType::float32) return make(packed);
@@ -148,7 +148,7 @@ Lowering lower_dense_grad_weights(const LowerContext& context) {
                         row_major({in, out}, DType::float32), attributes(def.accumulate));
   Lowering lowering = context.logical();
   describe(product, lowering);
-  // The product's scratch memory is free again when the bias is summed.
+  // The sums of the bias use the same scratch memory, since they run after the product.
   if (def.bias) lowering.workspace_bytes = std::max(lowering.workspace_bytes, column_sums_workspace(rows, out));
   lowering.bind = [&dnnl = context.dnnl, product, bias = def.bias, accumulate = def.accumulate, dtype, rows,
                    out](const Binding& b) -> std::unique_ptr<Kernel> {

@@ -9,9 +9,10 @@ namespace trainctl::cpu {
 namespace {
 
 constexpr int blocks = 16;         // Philox blocks that are drawn together
-constexpr int words = 4 * blocks;  // and the words that they give
+constexpr int words = 4 * blocks;  // random words of these blocks
 
-// The words of `blocks` consecutive blocks from `index` on: what RandomKey::block gives, for vector registers.
+// Writes the words of `blocks` consecutive blocks from `index` on, equal to those of RandomKey::block, by vectorised
+// loops.
 TRAINCTL_INLINE inline void draw(const RandomKey& key, std::uint64_t sample, std::uint32_t index,
                                  std::uint32_t* target) {
   const PhiloxBlock start = key.counter(sample, index);
@@ -41,7 +42,7 @@ TRAINCTL_INLINE inline void draw(const RandomKey& key, std::uint64_t sample, std
   }
 }
 
-// y = x / (1 - rate) where the word says so.
+// y = x / (1 - rate) where uniform01(word) >= rate, else 0.
 template <class T>
 TRAINCTL_INLINE inline void drop(const std::uint32_t* drawn, float rate, float scale, const T* x, T* y,
                                  std::int64_t n) {

@@ -55,7 +55,7 @@ struct Backward {
   }
 };
 
-// dx of a row, and its part of the sums of dgamma and dbeta, of which there are n each.
+// Computes dx of a row, and adds the row's terms to `sums`: n sums of dgamma, then n of dbeta.
 template <class T>
 TRAINCTL_INLINE inline void row_gradient(const Backward<T>& b, std::int64_t row, std::int64_t n, float* sums) {
   const T *dy = b.dy + row * n, *x = b.x + row * n;
@@ -76,7 +76,8 @@ TRAINCTL_INLINE inline void row_gradient(const Backward<T>& b, std::int64_t row,
   }
 }
 
-constexpr std::int64_t most_chunks = 64;  // of rows, whose sums are kept apart: their order depends on the shape only
+// Each chunk of rows has partial sums of its own, so that the order of addition depends on the shape only.
+constexpr std::int64_t most_chunks = 64;
 
 std::int64_t chunk_rows(const Rows& shape) {
   return std::max({std::int64_t{1}, element_grain / shape.values, (shape.rows + most_chunks - 1) / most_chunks});

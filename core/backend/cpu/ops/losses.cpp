@@ -53,7 +53,7 @@ struct Row {
   }
 
  private:
-  // One sum after the other, of which each computes its own part of the terms alone.
+  // Computes one sum after the other, and of each term only the part that the sum needs.
   template <class Term, int... i>
   TRAINCTL_INLINE Sums<sizeof...(i)> sums_of(const Term& term, std::integer_sequence<int, i...>) const {
     return {{sum_of<i>(term)...}};
@@ -66,7 +66,7 @@ struct Row {
   }
 };
 
-// The loss of a row; writes its gradient times the weight.
+// The loss of a row. In training also writes the row's gradient times the weight.
 template <class Rule, class T, class Target>
 TRAINCTL_INLINE inline float row_loss(const Rule& rule, const Row<T>& row, const Target& target, float weight) {
   if constexpr (Rule::by_element) {
@@ -85,7 +85,8 @@ TRAINCTL_INLINE inline float row_loss(const Rule& rule, const Row<T>& row, const
   }
 }
 
-// The same for a row's number among the targets, which have the rule's form. A class that is none makes the loss NaN.
+// The same for the row with this number, whose target is read in the form that the rule states. A class number outside
+// of the classes makes the loss NaN.
 template <class Rule, class T>
 float row_loss(const Rule& rule, const Row<T>& row, const void* targets, std::int64_t number, float weight) {
   float loss = 0;
@@ -118,7 +119,7 @@ Lowering lower_rule(const LowerContext& context, const Loss& def, const Rule& ru
       for (std::int64_t r = begin; r < end; ++r) {
         const Row<T> row{x + r * n, n, dx ? dx + r * n : nullptr};
         const float weight = weights[rows_each == 1 ? r : r / rows_each];
-        if (weight == 0) {  // what is skipped may hold anything
+        if (weight == 0) {  // skipped rows may hold any values, also NaN
           losses[r] = 0;
           if (dx) std::fill(row.dx, row.dx + n, T{});
         } else {

@@ -46,14 +46,14 @@ struct Row {
   }
 };
 
-// What a micro-batch brings: rows of predictions, their targets and weights.
+// The rows of a micro-batch: predictions, targets and weights.
 template <class T>
 struct Rows {
   const T* x;
   const void* targets;
   bool class_numbers;
   const float* weights;
-  std::int64_t rows, values, rows_each;  // rows_each: that have a weight in common
+  std::int64_t rows, values, rows_each;  // rows_each: rows that share a weight
 
   float weight(std::int64_t row) const { return weights[rows_each == 1 ? row : row / rows_each]; }
 
@@ -64,7 +64,7 @@ struct Rows {
   }
 };
 
-// Rows of weight 0 may hold anything.
+// Adds the rows to the sums; skips rows of weight 0, which may hold any values.
 template <class Rule, class T>
 void add_up(const Rule& rule, const Rows<T>& rows, float* sums) {
   for (std::int64_t r = 0; r < rows.rows; ++r) {

@@ -1,4 +1,4 @@
-// The network's input from stored samples: scaled and shifted, by channel.
+// The conversion of stored samples into the network's input: scaled and shifted by channel.
 #include "core/graph/ops/normalize.h"
 #include "core/backend/cpu/kernels.h"
 #include "core/backend/cpu/simd/parallel.h"

@@ -11,12 +11,12 @@
 namespace trainctl::cpu {
 namespace {
 
-// What all elements of a step share. `apply` is false where nothing may change.
+// The scalars that all elements of a step share. `apply` is false where the step must change nothing.
 template <class Rule>
 struct Step {
   bool apply = false;
   float learning_rate = 0;
-  float scale = 0;  // of the summed gradients: 1 / count, times the clipping
+  float scale = 0;  // the factor on the summed gradients: 1 / count, times the clipping
   float factors[Rule::factors + 1] = {};
 
   Step(const Places& places, const Rule& rule, float clip_norm) {
@@ -30,7 +30,7 @@ struct Step {
   }
 };
 
-// The regions. States that are not kept are null.
+// The flat regions. Pointers to states that the rule does not keep are null.
 template <class Rule>
 struct Regions {
   static constexpr std::size_t states_count = Rule::state_names.size();
@@ -43,16 +43,16 @@ struct Regions {
     for (std::size_t k = 0; k < states_count; ++k) states[k] = kept >> k & 1u ? places.out<float>(output++) : nullptr;
   }
 
-  // Calls visit(i, gradient, weight&, states) for the elements [begin, end), with the states `kept`, and writes back
-  // what it changed.
+  // Calls visit(i, gradient, weight&, states) for the elements [begin, end), with the states `kept`, and writes the
+  // changed weights and states back.
   template <unsigned kept, class Visit>
   TRAINCTL_INLINE void each(std::int64_t begin, std::int64_t end, const Visit& visit) const {
     static_assert(states_count <= 3);
     const float* const gradients = gradient;
     float* const weights = weight;
-    // Each in a variable of its own: compilers do not keep the elements of an array in vector registers.
+    // Three variables and no array: compilers do not keep the elements of an array in vector registers.
     float *const first = state(0), *const second = state(1), *const third = state(2);
-// Not omp simd, which makes an array of lanes of every local variable whose address is taken.
+// This is not omp simd, which makes an array of lanes of every local variable whose address is taken.
 #pragma GCC ivdep
     for (std::int64_t i = begin; i < end; ++i) {
       float values[3] = {};
@@ -72,7 +72,8 @@ struct Regions {
   TRAINCTL_INLINE float* state(std::size_t k) const { return k < states_count ? states[k] : nullptr; }
 };
 
-// Calls run.operator()<kept>() with the states that are kept as a constant, so that loops have no branches for them.
+// Calls run.operator()<kept>() with the mask of kept states as a constant, so that loops have no branches for the
+// states.
 template <class Rule, unsigned candidate = Rule::always_kept, class Run>
 void with_kept(unsigned kept, const Run& run) {
   if (kept == candidate) return run.template operator()<candidate>();
@@ -93,7 +94,7 @@ Lowering lower_rule(const LowerContext& context, const OptimizerUpdate& def, con
         parallel_ranges(range.count, element_grain, [&](std::int64_t begin, std::int64_t end) {
           const std::int64_t offset = range.offset;
           simd([=]() TRAINCTL_INLINE {
-            // Copies of its own: what is reached through a reference would be read anew for every element.
+            // Local copies, since values behind a reference would be read again for every element.
             const Rule own = rule;
             const Step<Rule> now = step;
             const auto update = [=](std::int64_t, float gradient, float& w, float* states) TRAINCTL_INLINE {
@@ -107,15 +108,15 @@ Lowering lower_rule(const LowerContext& context, const OptimizerUpdate& def, con
   });
 }
 
-constexpr std::int64_t chunk = element_grain;  // of the norms' partial sums
-constexpr std::int64_t block = 512;            // of directions that are squared while they are near
+constexpr std::int64_t chunk = element_grain;  // elements of a partial sum of the norms
+constexpr std::int64_t block = 512;            // elements of the direction that are squared while they are in the cache
 
 // Sums of the squares of weights and of directions, over a chunk.
 struct Squares {
   double weights = 0, directions = 0;
 };
 
-// Brings the states of [begin, end) up to date, and sums squares.
+// Updates the states of [begin, end), and sums the squares of weights and of directions.
 template <unsigned kept, class Rule>
 TRAINCTL_INLINE inline Squares directions(const Rule& rule, const Step<Rule>& step, const Regions<Rule>& regions,
                                           float decay, std::int64_t begin, std::int64_t end) {
@@ -138,7 +139,7 @@ TRAINCTL_INLINE inline Squares directions(const Rule& rule, const Step<Rule>& st
   return squares;
 }
 
-// Norms are sums over chunks, added in order: the same bits for any number of threads.
+// The partial sums of chunks are added in order, so that norms have the same bits for any number of threads.
 template <class Rule>
 Lowering lower_rule_by_parameter(const LowerContext& context, const OptimizerUpdate& def, const Rule& rule) {
   const auto chunks_of = [](const UpdateRange& range) { return (range.count + chunk - 1) / chunk; };

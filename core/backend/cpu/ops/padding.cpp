@@ -8,7 +8,7 @@
 namespace trainctl::cpu {
 namespace {
 
-// Where the rows of an image with borders and of the one within lie, in bytes.
+// The numbers of rows, and offsets in bytes, of images with borders and of the images inside the borders.
 struct BorderedRows {
   std::int64_t images, outer_rows, inner_rows, above;
   std::int64_t outer_bytes, inner_bytes, left_bytes;  // of a row

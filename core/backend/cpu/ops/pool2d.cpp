@@ -1,5 +1,5 @@
-// Pooling over NHWC images, forward and backward. Gradients are gathered by input pixel, so that threads never meet and
-// each value is rounded once.
+// Pooling over NHWC images, forward and backward. Gradients are gathered by input pixel, so that no two threads write
+// the same value and each value is rounded once.
 #include <array>
 #include <limits>
 #include <vector>
@@ -37,7 +37,7 @@ struct PoolShape {
   }
 };
 
-// Which windows hold a row (or column) of the input: for each of them, the output and the index within the window.
+// For each row (or column) of the input the windows that hold it: the output's index, and the index within the window.
 class Holders {
  public:
   struct Holder {
@@ -62,7 +62,7 @@ class Holders {
 
  private:
   std::vector<Holder> holders_;
-  std::vector<std::size_t> first_;  // of each position; one more at the end
+  std::vector<std::size_t> first_;  // of each position, with one more entry at the end
 };
 
 template <class T>
@@ -99,7 +99,8 @@ void max_pool(const PoolShape& s, const T* x, T* y, std::uint8_t* winners) {
 #pragma omp simd
             for (int k = 0; k < width(); ++k) y[at + k] = store<T>(best[k]);
             if (winners == nullptr) return;
-            std::uint8_t* indices = winners + at;  // a byte store could change what the lambda captured
+            // A local copy of the pointer, since stores of bytes may alias the lambda's captures.
+            std::uint8_t* indices = winners + at;
 #pragma omp simd
             for (int k = 0; k < width(); ++k) indices[k] = static_cast<std::uint8_t>(winner[k]);
           });
@@ -139,8 +140,8 @@ void average_pool(const PoolShape& s, const T* x, T* y) {
   });
 }
 
-// dx by input pixel; share(output offset, window index, oh, ow) gives, by channel, what an output hands back to the
-// pixel.
+// Computes dx by input pixel. share(output offset, window index, oh, ow) is a function of the channel: the part of an
+// output's gradient that belongs to the pixel.
 template <class T, class Share>
 void pool_gradient(const PoolShape& s, const Holders& by_row, const Holders& by_column, T* dx, const Share& share) {
   parallel_ranges(s.n * s.h, 1, [=, &s, &by_row, &by_column](std::int64_t begin, std::int64_t end) {
@@ -174,7 +175,8 @@ bool windows_are_apart(const Window& w) {
   return w.dilation == std::array<std::int64_t, 2>{1, 1} && w.strides[0] >= w.size[0] && w.strides[1] >= w.size[1];
 }
 
-// dx of max pooling where windows are apart: each output is handed back to its window's pixels. Faster than by pixel.
+// Computes dx of max pooling where windows do not overlap: each output's gradient is written to the pixels of its
+// window, which is faster than gathering by pixel.
 template <class T>
 void max_pool_gradient_apart(const PoolShape& s, const T* dy, const std::uint8_t* winners, T* dx) {
   const std::int64_t image_values = s.h * s.w * s.c;

@@ -51,7 +51,8 @@ class ReorderKernel final : public CpuKernel {
   PrimitiveCall call_;
 };
 
-// The descriptor of a layout; where it is the logical one, in the dimensions of the other side's.
+// The descriptor of a layout. That of the logical layout has the dimensions of `other`, the layout on the other side of
+// the reorder.
 onednn::memory::desc descriptor(const OneDnn& dnnl, const Layout& layout, const Layout& other) {
   return layout.format.empty() ? dnnl.find(other.format).logical(layout.dtype) : dnnl.find(layout.format).desc;
 }
@@ -60,7 +61,7 @@ onednn::memory::desc descriptor(const OneDnn& dnnl, const Layout& layout, const 
 
 namespace {
 
-// Tensors side by side along the last dimension: one wide one, and its parts from the left. Copies a row at a time.
+// Copies, row by row, between a wide tensor and its parts, which lie side by side along the last dimension.
 class Columns {
  public:
   Columns(const TensorType& wide, std::vector<std::int64_t> part_widths)
@@ -69,7 +70,7 @@ class Columns {
     row_bytes_ = wide.shape.back() * size_of(wide.dtype);
   }
 
-  // Between the wide tensor and its part that begins at column_bytes; returns where the next one begins.
+  // Copies between the wide tensor and the part that begins at column_bytes; returns where the next part begins.
   std::int64_t copy(std::size_t part, std::int64_t column_bytes, std::byte* wide, std::byte* narrow,
                     bool to_wide) const {
     const std::int64_t width = widths_[part], row_bytes = row_bytes_;

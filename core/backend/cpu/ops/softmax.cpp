@@ -5,7 +5,7 @@
 namespace trainctl::cpu {
 namespace {
 
-// Calls row(begin, end) on parts of the rows of [rows, n].
+// Calls body(begin, end) in parallel on ranges of the rows of [rows, n].
 template <class Body>
 void each_row(std::int64_t rows, std::int64_t n, const Body& body) {
   parallel_ranges(rows, std::max<std::int64_t>(1, element_grain / 4 / n), body);

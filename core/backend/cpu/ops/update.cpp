@@ -1,4 +1,4 @@
-// What stands between the gradients and the optimizer: zeroing, agreement, norm, running statistics.
+// The ops between the gradients and the optimizer: zeroing, agreement, the norm, running statistics.
 #include "core/graph/ops/update.h"
 #include "core/graph/ops/statistics.h"
 
@@ -10,7 +10,7 @@
 namespace trainctl::cpu {
 namespace {
 
-constexpr std::int64_t chunk = element_grain;  // of the gradient norm's partial sums
+constexpr std::int64_t chunk = element_grain;  // elements of a partial sum of the gradient norm
 
 }  // namespace
 
@@ -32,7 +32,8 @@ Lowering lower_agree(const LowerContext& context) {
   });
 }
 
-// Sums of chunks, in float64, then their sum in order: the same bits for any number of threads.
+// Sums the chunks in float64, then adds these sums in order, so that the norm has the same bits for any number of
+// threads.
 Lowering lower_gradient_norm(const LowerContext& context) {
   const std::int64_t elements = context.op.as<GradientNorm>().elements;
   const std::int64_t chunks = (elements + chunk - 1) / chunk;

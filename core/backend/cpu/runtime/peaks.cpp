@@ -1,4 +1,4 @@
-// Peaks of the machine: matrix multiplications that fit the caches, and a triad that does not.
+// Peaks of the processor: matrix multiplications that fit into the caches, and a triad that does not.
 #include "core/backend/cpu/runtime/peaks.h"
 
 #include <chrono>

@@ -1,11 +1,11 @@
-// What this machine can do at most, measured: the yardstick of `bench ops`.
+// The measured peaks of this machine's processor, with which `bench ops` compares kernels.
 #pragma once
 
 #include "core/backend/backend.h"
 
 namespace trainctl {
 
-// Measures on the calling thread's compute threads (see CpuOptions), in about a second.
+// Measures with the OpenMP threads of the calling thread (see prepare_compute_threads()), in about a second.
 Peaks measure_cpu_peaks();
 
 }  // namespace trainctl

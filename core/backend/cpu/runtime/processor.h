@@ -7,10 +7,10 @@
 
 namespace trainctl::cpu {
 
-// The variants in which our own kernels exist.
+// The instruction sets for which the kernels of this project are compiled.
 enum class InstructionSet { baseline, avx2, avx512 };
 
-// The best one that this processor has. Constant during a run.
+// The best instruction set of this processor. Constant during a run.
 InstructionSet instruction_set();
 std::string_view name_of(InstructionSet set);
 
@@ -21,7 +21,7 @@ std::string processor_model();
 // on denormal values run up to 80 times slower.
 void prepare_compute_threads(int threads);
 
-// Flush-to-zero and denormals-are-zero for the calling thread.
+// Sets flush-to-zero and denormals-are-zero for the calling thread.
 void flush_denormals();
 
 }  // namespace trainctl::cpu

@@ -8,7 +8,8 @@
 namespace trainctl::cpu {
 namespace {
 
-// A mark in a ThreadStream. What an ImmediateStream was given has run already, so that a mark in it needs no wait.
+// A mark in a ThreadStream. A mark in an ImmediateStream needs no wait, since all tasks of that stream have already
+// run.
 class CpuEvent final : public Event {
  public:
   void record(Stream& stream) override {

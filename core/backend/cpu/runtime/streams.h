@@ -1,4 +1,4 @@
-// The CPU's streams and events: the compute stream runs work at once, the asynchronous one has a thread.
+// The CPU's streams and events: the compute stream is an ImmediateStream, the asynchronous stream has a thread.
 #pragma once
 
 #include <condition_variable>
@@ -13,8 +13,8 @@
 
 namespace trainctl::cpu {
 
-// Runs tasks in order on its own thread. The queue is a ring that grows to the longest backlog and then stays. After an
-// exception the tasks that follow run all the same; the first exception surfaces.
+// Runs tasks in order on its own thread. The queue is a ring buffer that grows to the longest backlog and never
+// shrinks. After an exception later tasks still run; synchronize() rethrows the first exception.
 class ThreadStream final : public Stream {
  public:
   ThreadStream();
@@ -22,7 +22,7 @@ class ThreadStream final : public Stream {
   void enqueue(HostTask task) override;
   void synchronize() override;
 
-  // How many tasks were queued so far, and a wait until that many have run. For events.
+  // For events: the number of tasks queued so far, and a wait until that many tasks have run.
   std::uint64_t queued();
   void wait_until(std::uint64_t count);
 
@@ -37,7 +37,7 @@ class ThreadStream final : public Stream {
   std::uint64_t done_ = 0;
   bool stop_ = false;
   std::exception_ptr error_;
-  std::thread thread_;  // last: starts when the rest is there
+  std::thread thread_;  // the last member, so that the thread starts after the others are initialised
 };
 
 std::unique_ptr<Event> make_event();

@@ -1,8 +1,8 @@
 // Sums over the rows of a matrix [rows, channels] that keep their accumulators in registers.
 //
-// Few channels would leave the vector registers empty, so that several rows are taken as one of `fold` times as many
-// columns and their sums joined at the end. Rows are summed in chunks; what becomes of the chunks' results is the
-// caller's.
+// Few channels would leave vector registers partly empty. Therefore `fold` rows are treated as one row with `fold`
+// times as many columns, and the sums of these columns are added at the end. Rows are summed in chunks; the caller adds
+// up the chunks' results.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@ namespace trainctl::cpu {
 
 struct ChannelShape {
   std::int64_t rows, channels;
-  std::int64_t fold;        // rows that are taken as one
+  std::int64_t fold;        // rows that are treated as one
   std::int64_t chunk_rows;  // of folded rows
   std::int64_t chunks;
 
@@ -27,16 +27,16 @@ struct ChannelShape {
   std::int64_t columns() const { return channels * fold; }
   std::int64_t folded_rows() const { return rows / fold; }
   std::int64_t rows_of(std::int64_t chunk) const { return std::min(chunk_rows, folded_rows() - chunk * chunk_rows); }
-  // Floats that `quantities` results of every chunk and column take.
+  // The number of floats for `quantities` results of every chunk and column.
   std::int64_t partials(int quantities) const { return chunks * columns() * quantities; }
 };
 
-// What is summed: two quantities of an element.
+// The two quantities of an element that are summed.
 struct Pair {
   float first, second;
 };
 
-// One tile of a chunk: the sums over its rows of term(offset of the element, column), a Pair.
+// Sums term(offset of the element, column), a Pair, over the rows of a chunk for a tile of `width` columns.
 template <int width, class Term>
 TRAINCTL_INLINE inline void tile_sums(std::int64_t first_row, std::int64_t rows, std::int64_t columns,
                                       std::int64_t column, const Term& term, float* first, float* second) {
@@ -76,7 +76,8 @@ void channel_sums(const ChannelShape& shape, const MakeTerm& make_term, const Do
   });
 }
 
-// Joins the chunks' sums, partials[(chunk * columns + column) * quantities + q], in float64: totals[q * channels + c].
+// Adds up the chunks' sums, partials[(chunk * columns + column) * quantities + q], in float64: totals[q * channels +
+// c].
 template <int quantities>
 void join_channel_sums(const ChannelShape& shape, const float* partials, double* totals) {
   for (std::int64_t i = 0; i < quantities * shape.channels; ++i) totals[i] = 0;

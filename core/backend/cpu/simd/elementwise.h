@@ -9,7 +9,7 @@
 
 namespace trainctl::cpu {
 
-// f(x) and, from y or x (see gradient_uses_output), f'.
+// f(x); and below f', computed from y or x (see gradient_uses_output).
 template <ActivationKind kind>
 TRAINCTL_INLINE inline float activate(float x, float slope) {
   if constexpr (kind == ActivationKind::relu) return x < 0 ? 0.0f : x;

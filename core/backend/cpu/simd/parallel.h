@@ -8,9 +8,9 @@
 
 namespace trainctl::cpu {
 
-// Calls body(begin, end) on parts of [0, count), one part a thread, multiples of `grain` long but for the last; on the
-// calling thread alone where there is too little work for two. The parts depend on count, grain and the number of
-// threads.
+// Calls body(begin, end) on parts of [0, count), one part per thread. All parts but the last are multiples of `grain`
+// long. With at most one grain of work the calling thread runs alone. The parts depend on count, grain and the number
+// of threads.
 template <class Body>
 void parallel_ranges(std::int64_t count, std::int64_t grain, const Body& body) {
   const std::int64_t grains = (count + grain - 1) / grain;
@@ -28,7 +28,8 @@ void parallel_ranges(std::int64_t count, std::int64_t grain, const Body& body) {
   }
 }
 
-// The grain of element-wise loops: what a thread does in about the time that waking another takes.
+// The grain of element-wise loops: the elements that a thread processes in about the time that waking another thread
+// takes.
 inline constexpr std::int64_t element_grain = 16384;
 
 }  // namespace trainctl::cpu

@@ -1,4 +1,5 @@
-// How our own kernels use the processor: one body, compiled for each instruction set, chosen at run time.
+// How kernels of this project use the processor: one body is compiled for each instruction set, and the variant chosen
+// at run time.
 //
 //   simd([=]() TRAINCTL_INLINE {
 //   #pragma omp simd
@@ -31,7 +32,7 @@ template <class Body>
 }
 #endif
 
-// Runs the body in the variant of this processor.
+// Runs the body compiled for this processor's instruction set.
 template <class Body>
 void simd(const Body& body) {
 #if defined(__x86_64__)
@@ -52,7 +53,7 @@ TRAINCTL_INLINE inline float load(Bf16 value) {
   return std::bit_cast<float>(static_cast<std::uint32_t>(value.bits) << 16);
 }
 
-// Rounds to nearest even; NaN stays NaN.
+// Converts to T, rounding to nearest even; NaN stays NaN.
 template <class T>
 T store(float value);
 template <>

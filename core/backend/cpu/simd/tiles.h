@@ -1,4 +1,4 @@
-// Channels a tile at a time, with widths known to the compiler, so that a tile's accumulators stay in registers.
+// Loops over channels in tiles whose widths are known to the compiler, so that a tile's accumulators stay in registers.
 #pragma once
 
 #include <cstdint>

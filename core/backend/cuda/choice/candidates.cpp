@@ -12,13 +12,13 @@
 namespace trainctl::cuda {
 namespace {
 
-// The op's tensors with random values, as each candidate wants them, to time candidates on: in place where the op
-// allows it, as the memory plan nearly always can.
+// Tensors with random values in the layouts of each candidate, on which candidates are timed. Outputs lie in place
+// where the op allows that, as in nearly all memory plans.
 class Bench {
  public:
   explicit Bench(const LowerContext& context) : context_(context) {}
 
-  // Queues the candidate.
+  // Queues the candidate's kernel.
   void run(const Candidate& candidate, cudaStream_t stream) {
     if (candidate_ != &candidate) bind(candidate);
     candidate.run(Places{{binding_, Slot{}}, stream});
@@ -41,7 +41,7 @@ class Bench {
     binding_.workspace = random(candidate.workspace_bytes / size_of(DType::float32), DType::float32);
     candidate_ = &candidate;
   }
-  // The next buffer: what the candidate before had in its place, where that is alike.
+  // The next buffer; reuses the previous candidate's buffer of the same number where size and dtype are equal.
   Address random(std::int64_t count, DType dtype) {
     if (taken_ == buffers_.size()) buffers_.emplace_back();
     Buffer& buffer = buffers_[taken_++];
@@ -59,13 +59,13 @@ class Bench {
   };
 
   const LowerContext& context_;
-  const Candidate* candidate_ = nullptr;  // what is bound
+  const Candidate* candidate_ = nullptr;  // the candidate that is bound
   Binding binding_;
   std::vector<Buffer> buffers_;
-  std::size_t taken_ = 0;  // of the buffers, by the candidate that is being bound
+  std::size_t taken_ = 0;  // buffers taken so far by the candidate that is being bound
 };
 
-// The fastest candidate and its name; the first where there is only one, or nothing is timed.
+// The fastest candidate and its name; the first one where there are no others or `timing` is false.
 std::optional<std::pair<std::string, Candidate>> best(const LowerContext& context, const Candidates& candidates,
                                                       bool timing) {
   const std::vector<std::string> names = candidates.names();

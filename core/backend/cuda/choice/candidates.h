@@ -1,4 +1,4 @@
-// Kernels that can compute an op, of which the fastest is chosen by timing, once, and recorded.
+// The candidates for an op: kernels that can compute it, of which the fastest is found by timing once and recorded.
 #pragma once
 
 #include <functional>
@@ -10,31 +10,32 @@
 
 namespace trainctl::cuda {
 
-// One of the kernels that can compute an op, not bound to places yet; its first run on a set of places may allocate.
+// A kernel that can compute an op, not yet bound to addresses. Its first run on a set of addresses may allocate.
 struct Candidate {
   std::string implementation;  // for bench ops
-  std::vector<Layout> inputs;  // as it wants them; outputs are logical
+  std::vector<Layout> inputs;  // which the kernel needs; the outputs' layouts are logical
   std::int64_t workspace_bytes = 0;
-  std::function<void(const Places&)> run;  // queues it
+  std::function<void(const Places&)> run;  // queues the kernel
 };
 
-// The names under which the candidates of an op are recorded, and the candidate of a name; none where it cannot be made
-// (any more).
+// The names under which an op's candidates are recorded, and a function that makes the candidate of a name; make()
+// returns nothing where this candidate cannot be made (any more).
 struct Candidates {
   std::function<std::vector<std::string>()> names;  // the most promising first
   std::function<std::optional<Candidate>(const std::string& name)> make;
-  std::function<void(const std::vector<std::string>& names)> prepare;  // before all of them are made; may be null
+  // Called before all candidates of these names are made; may be null.
+  std::function<void(const std::vector<std::string>& names)> prepare;
 };
 
-// Under which the choice for an op is recorded: what it depends on beside the hardware, which is the op, the types of
-// its tensors, and what kernels may do.
+// The key under which the choice for an op is recorded. It states all that the choice depends on beside the hardware:
+// the op, the types of its tensors, and the device's options.
 std::string choice_key(const LowerContext& context);
 
-// The recorded candidate, else the fastest on random data, or where options().timing is off the first that can be made.
-// Records it. Throws Error{config} where there is none.
+// Lowers the op to the recorded candidate, else to the fastest on random data, which is recorded; where timing is off
+// or forbidden, to the first candidate that can be made. Throws Error{config} where there is none.
 Lowering lower_fastest(const LowerContext& context, const Candidates& candidates);
 
-// Runs one after the other in the same workspace.
+// The lowering to one candidate. Runs of the kernel follow one another in the same workspace.
 Lowering lowering_of(const LowerContext& context, const Candidate& candidate);
 
 }  // namespace trainctl::cuda

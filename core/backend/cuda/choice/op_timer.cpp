@@ -1,4 +1,4 @@
-// The time of an op as it was lowered, on random values, and choices by it.
+// Timing of a lowered op on random values, and choices between lowerings.
 #include "core/backend/cuda/choice/op_timer.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// The time of an op as it was lowered, on random values, and choices by it.
+// Timing of a lowered op on random values, and choices between lowerings.
 #pragma once
 
 #include <functional>
@@ -9,11 +9,11 @@
 
 namespace trainctl::cuda {
 
-// Seconds of one run; in place where the op allows it, as the memory plan nearly always can.
+// Seconds of one run. Outputs lie in place where the op allows that, as in nearly all memory plans.
 double measure_op(const LowerContext& context, const Lowering& lowering);
 
-// Which of several candidates: the one that is recorded under the key, else the one of which seconds(i) is the least,
-// which is recorded. The first where nothing may be timed, or none can run. `what` names in the log what is timed.
+// The index of the candidate that is recorded under the key, else of the candidate with the least seconds(i), which is
+// recorded. 0 where timing is forbidden or no candidate runs. `what` names the computation in the log.
 std::size_t choose(const LowerContext& context, const std::string& key, const std::string& what,
                    std::span<const std::string> candidates, const std::function<double(std::size_t)>& seconds);
 

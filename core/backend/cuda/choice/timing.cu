@@ -8,7 +8,7 @@
 namespace trainctl::cuda {
 namespace {
 
-// A multiplicative hash of the index: random enough to time with, and the same every time.
+// A multiplicative hash of the index: random enough for timing, and equal in every run.
 __device__ std::uint32_t word_at(std::int64_t i) {
   return static_cast<std::uint32_t>((i + 1) * 0x9E3779B97F4A7C15ull >> 32);
 }
@@ -62,9 +62,9 @@ double measure(cudaStream_t stream, const std::function<void()>& work) {
     check(cudaEventElapsedTime(&elapsed, begin.get(), end.get()), "cudaEventElapsedTime");
     return elapsed / static_cast<float>(calls);
   };
-  milliseconds(1);  // loads what it needs
+  milliseconds(1);  // warms up: loads kernels and libraries
   float best = milliseconds(1);
-  // Calls in a row, so that the host is ahead of short ones.
+  // Several calls in a row, so that the host queues short ones ahead of the GPU.
   const int calls = std::clamp(static_cast<int>(2 / (best + 1e-3f)), 1, 20);
   for (int repetition = 0; repetition < 4 && best < 50; ++repetition) best = std::min(best, milliseconds(calls));
   return 1e-3 * best;

@@ -9,8 +9,8 @@
 
 namespace trainctl::cuda {
 
-// GPU memory of so many bytes, filled with random values in [-1, 1) of a floating-point dtype, or with random bytes;
-// freed with the owner.
+// GPU memory of `bytes` bytes, filled with random values in [-1, 1) of a floating-point dtype, or with random bytes for
+// another dtype. The destructor frees it.
 class RandomBuffer {
  public:
   RandomBuffer(std::int64_t bytes, DType dtype);
@@ -23,9 +23,9 @@ class RandomBuffer {
   std::unique_ptr<void, Destroy<cudaFree>> memory_;
 };
 
-// Seconds of one call of work(stream), the best of some; the first of all warms up.
+// Seconds of the fastest of several calls of work(stream), after one call to warm up.
 double measure(const std::function<void(cudaStream_t)>& work);
-// The same of work that queues on this stream.
+// The same for work that queues on this stream.
 double measure(cudaStream_t stream, const std::function<void()>& work);
 
 }  // namespace trainctl::cuda

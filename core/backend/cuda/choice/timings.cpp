@@ -1,4 +1,4 @@
-// Candidates are timed one after the other; what comes of each is logged.
+// Timing candidates one after the other, with a log line for each result.
 #include "core/backend/cuda/choice/timings.h"
 
 #include <algorithm>

@@ -12,22 +12,23 @@
 
 namespace trainctl::cuda {
 
-// The times of several ways to do the same. Each is logged, and so is one that fails although it was offered.
+// The times of several candidates for one computation. Each time is logged, and so is a candidate that fails although
+// its library offered it.
 class Timings {
  public:
-  // `what` is done: "conv2d 'conv1' (vgg.yaml:12:7)".
+  // `what` names the computation: "conv2d 'conv1' (vgg.yaml:12:7)".
   explicit Timings(std::string what) : what_(std::move(what)) {}
 
-  // Measures the next candidate: by what it queues, or by a function that gives its seconds.
+  // Times the next candidate: by the work that it queues, or by a function that returns its seconds.
   void measure(const std::string& candidate, const std::function<void(cudaStream_t)>& work);
   void add(const std::string& candidate, const std::function<double()>& time);
-  // The number of the fastest, from 0. Where none ran it is the first, with a warning that says why.
+  // The index of the fastest candidate. Where none ran, 0, with a warning that says why.
   std::size_t fastest() const;
 
  private:
   std::string what_;
   std::vector<std::string> candidates_;
-  std::vector<std::string> reasons_;  // of those that failed
+  std::vector<std::string> reasons_;  // why candidates failed
   std::optional<std::size_t> fastest_;
   double least_ = 0;  // seconds
 };

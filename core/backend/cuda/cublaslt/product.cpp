@@ -1,7 +1,7 @@
 // Matrix products of cuBLASLt.
 //
-// cuBLASLt counts columns first: a row-major [r, c] is its [c, r]. So c = a b in rows becomes c' = b' a', with our b as
-// its A, and a vector along our columns lies along its rows, where its bias epilogues want it.
+// cuBLASLt is column-major: a row-major [r, c] is its [c, r]. So the row-major c = a b becomes c' = b' a' with b as
+// cuBLASLt's A, and a vector along the columns of c lies along its rows, where its bias epilogues expect it.
 #include "core/backend/cuda/cublaslt/product.h"
 
 #include <algorithm>
@@ -58,7 +58,7 @@ struct Description {
     set(operation.get(), CUBLASLT_MATMUL_DESC_EPILOGUE, epilogue_of(s.epilogue));
     if (s.epilogue == Epilogue::none || s.epilogue == Epilogue::relu) return;
     set(operation.get(), CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, cuda_type(s.result));
-    // The heuristics look at the vector's alignment.
+    // The heuristics read the alignment of the vector's address.
     set(operation.get(), CUBLASLT_MATMUL_DESC_BIAS_POINTER, reinterpret_cast<void*>(std::uintptr_t{alignment}));
   }
 
@@ -92,8 +92,8 @@ std::vector<cublasLtMatmulHeuristicResult_t> offered(const Device& device, const
           "cublasLtMatmulPreferenceSetAttribute");
   };
   prefer(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, static_cast<std::uint64_t>(workspace_limit));
-  // Split sums in float32 through memory and in a fixed order: never in the result's fewer bits, never by atomic
-  // additions in place.
+  // Split sums are added in float32, through memory and in a fixed order: neither in the fewer bits of the result's
+  // dtype, nor by atomic additions in place.
   prefer(CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK,
          static_cast<std::uint32_t>(CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE));
   for (auto matrix : {CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES,
@@ -105,7 +105,7 @@ std::vector<cublasLtMatmulHeuristicResult_t> offered(const Device& device, const
   const cublasStatus_t status =
       cublasLtMatmulAlgoGetHeuristic(device.blas(), d.operation.get(), d.a.get(), d.b.get(), d.c.get(), d.c.get(),
                                      preference.get(), most_candidates, results.data(), &count);
-  // Which of the two a combination of types and epilogue that it has not gets is not documented.
+  // cuBLASLt does not document which of the two it returns for an unsupported combination of types and epilogue.
   if (status == CUBLAS_STATUS_NOT_SUPPORTED || status == CUBLAS_STATUS_INVALID_VALUE) {
     count = 0;
   } else {
@@ -191,7 +191,7 @@ void Product::choose(const ProductShape& s, const std::string& what, bool timing
   if (!timing || candidates.size() == 1) return;
   try {
     algorithm_ = fastest_of(s, candidates, what);
-  } catch (const Error& error) {  // no memory for it, say
+  } catch (const Error& error) {  // for example not enough memory
     cudaGetLastError();
     log::warning(format("{} is not timed: {}", what, error.what()));
   }

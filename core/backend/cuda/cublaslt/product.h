@@ -8,7 +8,7 @@
 
 namespace trainctl::cuda {
 
-// What is fused behind a product.
+// The operation that is fused behind a product.
 enum class Epilogue { none, bias, relu, relu_bias, bias_gradient };
 
 // c [rows, columns] = op(a) op(b), all row-major. a is [rows, inner], or [inner, rows] where transposed; b is [inner,
@@ -24,20 +24,20 @@ struct ProductShape {
   std::string text() const;
 };
 
-// A product with its algorithm. Runs are queued, allocate nothing and give the same bits every time.
+// A product with its algorithm. run() queues the product, allocates nothing and gives the same bits every time.
 class Product {
  public:
   // Takes the recorded algorithm, else the fastest of those that cuBLASLt's heuristics offer, timed on random data, and
-  // records it. `who` needs it: for messages. Throws Error{config} where cuBLASLt has no algorithm for it, Error{data}
-  // where what is recorded is none.
+  // records it. `who` names the op in messages. Throws Error{config} where cuBLASLt has no algorithm for the shape,
+  // Error{data} where the record is no algorithm.
   Product(const Device& device, const ProductShape& shape, KernelChoices& choices, const std::string& who);
 
   std::int64_t workspace_bytes() const { return workspace_bytes_; }
   // "cublasLt algo 66 tile 20 stages 24".
   std::string implementation() const;
 
-  // `vector` is the bias [columns] in the dtype of the result, or where the bias gradient [columns] (sums of b over its
-  // inner dimension) goes; null without such an epilogue.
+  // `vector` is the bias [columns] in the dtype of the result, or receives the bias gradient [columns] (sums of b over
+  // its inner dimension); null without such an epilogue.
   void run(cudaStream_t stream, const void* a, const void* b, void* c, void* vector, void* workspace) const;
 
  private:

@@ -1,4 +1,4 @@
-// Opening what cuDNN opens.
+// Opening the libraries that cuDNN opens.
 #include "core/backend/cuda/cudnn/companions.h"
 
 #include <cuda_runtime_api.h>
@@ -26,7 +26,7 @@ std::string open_companions() {
   Dl_info cudnn{};
   if (dladdr(reinterpret_cast<void*>(cudnnGetVersion), &cudnn) == 0) return "";
   const fs::path file = cudnn.dli_fname;
-  if (!file.filename().string().starts_with("libcudnn.so")) return "";  // it is one with what calls it
+  if (!file.filename().string().starts_with("libcudnn.so")) return "";  // linked statically
   const std::string graph = format("libcudnn_graph.so.{}", CUDNN_MAJOR);
   std::string why;
   if (open_cuda_library((file.parent_path() / graph).string(), why) != nullptr ||

@@ -1,15 +1,17 @@
-// Libraries that cuDNN opens by itself, and ends the process or does less where it does not find them.
+// The libraries that cuDNN opens by itself. Where it does not find them, cuDNN ends the process or offers fewer
+// engines.
 #pragma once
 
 #include <string>
 
 namespace trainctl::cuda {
 
-// Opens them from where open_cuda_library() finds them, so that cuDNN does too: before its first call. Why cuDNN cannot
-// be called; "" where it can.
+// Opens these libraries by open_cuda_library(), so that cuDNN finds them too. Must run before the first call of cuDNN.
+// Returns why cuDNN cannot be called; "" where it can.
 std::string open_companions();
 
-// The version of NVRTC, which compiles some of cuDNN's kernels; "": it is not there, and cuDNN does without them.
+// The version of NVRTC, which compiles some of cuDNN's kernels; "" where NVRTC is missing and cuDNN works without these
+// kernels.
 std::string nvrtc_version();
 
 }  // namespace trainctl::cuda

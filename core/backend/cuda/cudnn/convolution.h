@@ -5,7 +5,7 @@
 
 namespace trainctl::cuda {
 
-// Images are channels-last; kernels lie as [out, height, width, in / groups].
+// A convolution. Images are channels-last, kernels [out, height, width, in / groups].
 struct ConvolutionShape {
   Window window;
   std::int64_t groups = 1;
@@ -15,9 +15,9 @@ struct ConvolutionShape {
   Shape kernel() const { return {y[3], window.size[0], window.size[1], x[3] / groups}; }
 };
 
-// Tensors in memory: x, kernel, y in the shape's dtype; those of the gradient of the kernel: x, dkernel, dy, of which
-// dkernel has a dtype of its own. What is computed is added to what is there where it accumulates (of gradients by the
-// input: cuDNN has the same engines for it).
+// Tensors in memory: x, kernel, y in the shape's dtype; for the gradient of the kernel x, dkernel, dy, where dkernel
+// has `kernel_dtype`. With `accumulate`, which only gradients by the input use, the result is added to the output;
+// cuDNN has the same engines for it.
 Graph convolution_graph(Convolving direction, const ConvolutionShape& shape, DType kernel_dtype,
                         bool accumulate = false);
 
@@ -26,8 +26,8 @@ Graph convolution_graph(Convolving direction, const ConvolutionShape& shape, DTy
 // or is_pointwise().
 Graph fused_convolution_graph(const ConvolutionShape& shape, bool bias, const ActivationFunction& function);
 
-// A convolution and its result's sums by channel: what batch normalisation behind it begins with. Tensors in memory: x,
-// kernel, y in the shape's dtype, sums and sums of squares in float32.
+// A convolution and the sums of its result by channel, with which a following batch normalisation begins. Tensors in
+// memory: x, kernel, y in the shape's dtype, sums and sums of squares in float32.
 Graph statistics_graph(const ConvolutionShape& shape);
 
 // The gradient by the input of a convolution behind batch normalisation and ReLU, up to the sums that the gradient of

@@ -10,7 +10,7 @@
 
 namespace trainctl::cuda {
 
-// The tag that cuDNN wants beside an attribute's values.
+// The type tag that cuDNN expects beside an attribute's values.
 constexpr cudnnBackendAttributeType_t attribute_type(std::int64_t) { return CUDNN_TYPE_INT64; }
 constexpr cudnnBackendAttributeType_t attribute_type(float) { return CUDNN_TYPE_FLOAT; }
 constexpr cudnnBackendAttributeType_t attribute_type(double) { return CUDNN_TYPE_DOUBLE; }
@@ -48,16 +48,17 @@ class Descriptor {
     set(name, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &child);
   }
   void set(cudnnBackendAttributeName_t name, std::span<const Descriptor> children);
-  // Addresses of memory.
+  // Sets addresses of memory.
   void set_addresses(cudnnBackendAttributeName_t name, std::span<void* const> addresses) {
     set(name, CUDNN_TYPE_VOID_PTR, static_cast<std::int64_t>(addresses.size()), addresses.data());
   }
 
-  // Throws Error{internal}; can_finalize() instead says whether cuDNN supports what was described.
+  // Ends the description. finalize() throws Error{internal} where cuDNN does not support it; can_finalize() returns
+  // false.
   void finalize();
   bool can_finalize();
 
-  // As many values as there are, at most `most`.
+  // All values of the attribute, but at most `most`.
   template <class T>
   std::vector<T> values(cudnnBackendAttributeName_t name, std::int64_t most) const {
     std::vector<T> values(static_cast<std::size_t>(most));
@@ -70,14 +71,14 @@ class Descriptor {
     get(name, attribute_type(T{}), 1, &value);
     return value;
   }
-  // None where cuDNN cannot say.
+  // The attribute's value; empty where cuDNN does not provide the attribute.
   template <class T>
   std::optional<T> find(cudnnBackendAttributeName_t name) const {
     T value{};
     const auto status = cudnnBackendGetAttribute(get(), name, attribute_type(T{}), 1, nullptr, &value);
     return status == CUDNN_STATUS_SUCCESS ? std::optional(value) : std::nullopt;
   }
-  // How many values there are.
+  // The number of values of the attribute.
   std::int64_t count(cudnnBackendAttributeName_t name, cudnnBackendAttributeType_t type) const;
   // Descriptors that cuDNN fills in, at most `most`.
   std::vector<Descriptor> children(cudnnBackendAttributeName_t name, cudnnBackendDescriptorType_t type,

@@ -12,9 +12,9 @@ namespace {
 
 constexpr std::int64_t most_configs = 64;
 constexpr int most_variants = 12;  // of one engine
-constexpr int most_compiled = 3;   // while the program runs: a second or so for each
+constexpr int most_compiled = 3;   // at run time, which takes about a second for each
 
-// Configurations of engines, by one mode of the heuristics.
+// The configurations of engines that one mode of the heuristics returns.
 std::vector<Descriptor> configurations(const Graph& graph, const GraphTarget& target, cudnnBackendHeurMode_t mode) {
   Descriptor heuristics(CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR);
   heuristics.set(CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH, graph.get());
@@ -35,7 +35,7 @@ bool holds(const Descriptor& engine, const EngineRules& rules) {
         return rules.deterministic;
       case CUDNN_NUMERICAL_NOTE_TENSOR_CORE:
         return !rules.tensor_cores;
-      // What loses more bits than the dtype does.
+      // Engines with these notes lose more bits than the dtype does.
       case CUDNN_NUMERICAL_NOTE_DOWN_CONVERT_INPUTS:
       case CUDNN_NUMERICAL_NOTE_REDUCED_PRECISION_REDUCTION:
       case CUDNN_NUMERICAL_NOTE_WINOGRAD_TILE_6x6:
@@ -47,7 +47,7 @@ bool holds(const Descriptor& engine, const EngineRules& rules) {
   });
 }
 
-// Whether its kernels are compiled when a plan is made.
+// Whether the engine compiles its kernels when a plan is made.
 bool is_compiled(const Descriptor& engine) {
   const auto notes =
       engine.values<cudnnBackendBehaviorNote_t>(CUDNN_ATTR_ENGINE_BEHAVIOR_NOTE, CUDNN_BEHAVIOR_NOTE_TYPE_COUNT);
@@ -79,7 +79,7 @@ std::optional<std::int64_t> take_number(std::string_view& text, char behind) {
   return number;
 }
 
-// What text_of() wrote, as a configuration of an engine of this graph.
+// Reads text that text_of() wrote as a configuration of an engine of this graph.
 std::optional<Descriptor> configuration_of(const Graph& graph, const GraphTarget& target, std::string_view text) {
   const auto index = take_number(text, ':');
   if (!index) return {};
@@ -109,7 +109,7 @@ std::optional<Descriptor> configuration_of(const Graph& graph, const GraphTarget
 
 std::vector<std::string> list_engines(const Graph& graph, const GraphTarget& target, const EngineRules& rules) {
   std::vector<std::string> engines;
-  std::map<std::int64_t, int> variants;  // of each engine: the heuristics like to list one with many knobs
+  std::map<std::int64_t, int> variants;  // by engine: the heuristics often list one with many settings of its knobs
   int compiled = 0;
   for (cudnnBackendHeurMode_t mode : {CUDNN_HEUR_MODE_A, CUDNN_HEUR_MODE_FALLBACK}) {
     if (!engines.empty()) break;

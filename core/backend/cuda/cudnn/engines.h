@@ -1,4 +1,5 @@
-// Engines of cuDNN for an operation graph: which ones it offers, as text that can be kept, and plans made from them.
+// Engines of cuDNN for an operation graph: the list of those that it offers, as text for the record of choices, and the
+// plans made from them.
 #pragma once
 
 #include <memory>
@@ -11,23 +12,24 @@
 
 namespace trainctl::cuda {
 
-// What an engine must hold to.
+// The rules that an engine must obey.
 struct EngineRules {
   bool deterministic = true;
-  bool tensor_cores = true;  // without them float32 products keep all of their bits
+  bool tensor_cores = true;  // if false, float32 products keep all of their bits
   std::int64_t most_workspace_bytes = std::int64_t{256} << 20;
-  int most = 14;  // engines to list, variants counted
+  int most = 14;  // engines in the list; each variant counts
 };
 
-// The engines for a finalized graph, with their knobs, as "62:2=4,13=0": the most promising first by cuDNN's
-// heuristics; its fallbacks where these have none. Empty where cuDNN has none that holds to the rules.
+// The engines for a finalized graph, with their knobs, as "62:2=4,13=0": in the order of cuDNN's heuristics, the most
+// promising first, or cuDNN's fallbacks where the heuristics give none. Empty where no engine obeys the rules.
 std::vector<std::string> list_engines(const Graph& graph, const GraphTarget& target, const EngineRules& rules);
 
-// An engine made ready for a graph. Runs are queued, by the handle that it was made for; they allocate nothing after
-// the first on the same places. Copies share the plan.
+// An engine prepared for a graph. run() queues the work by the handle for which the plan was made, and allocates only
+// in the first run on a set of addresses. Copies share cuDNN's plan.
 class Plan {
  public:
-  // Of an engine that list_engines() gave, now or in an earlier run. Empty where this cuDNN cannot make it.
+  // Makes the plan of an engine that list_engines() returned, now or in an earlier run. Empty where this version of
+  // cuDNN cannot make it.
   static std::optional<Plan> make(const Graph& graph, const GraphTarget& target, std::string_view engine);
 
   Plan(const Plan& other);
@@ -35,16 +37,16 @@ class Plan {
   Plan& operator=(Plan&&) = default;
 
   std::int64_t workspace_bytes() const { return workspace_bytes_; }
-  // Whether there are copies.
+  // Whether copies of this plan exist.
   bool is_shared() const { return plan_.use_count() > 1; }
 
-  // `places` are those of the graph's tensors in memory, in the order in which they were added.
+  // `places` are the addresses of the graph's tensors in memory, in the order in which the tensors were added.
   void run(cudaStream_t stream, std::span<void* const> places, void* workspace);
 
  private:
-  // A set of places, made known to cuDNN.
+  // cuDNN's descriptor of a set of addresses.
   struct Pack {
-    std::vector<void*> places;  // the workspace behind the tensors
+    std::vector<void*> places;  // of the tensors, then of the workspace
     Descriptor descriptor{CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR};
   };
 
@@ -53,7 +55,7 @@ class Plan {
 
   std::shared_ptr<const Descriptor> plan_;
   std::vector<std::int64_t> ids_;
-  cudnnHandle_t handle_ = nullptr;  // null: of a GPU that is only described
+  cudnnHandle_t handle_ = nullptr;  // null for a GPU that is only described
   std::vector<Pack> packs_;         // one for each slot that the op has run in
   std::int64_t workspace_bytes_ = 0;
 };

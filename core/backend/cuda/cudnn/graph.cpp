@@ -35,7 +35,7 @@ Descriptor convolution_of(const Window& w) {
   return d;
 }
 
-// The names that cuDNN gives to the same things in each direction.
+// The names of cuDNN's attributes for one direction of a convolution.
 struct ConvolutionNames {
   cudnnBackendDescriptorType_t operation;
   cudnnBackendAttributeName_t x, kernel, y, convolution, alpha, beta;
@@ -100,7 +100,7 @@ int Graph::tensor(const Shape& shape, DType dtype) { return add_tensor(shape, dt
 
 int Graph::intermediate(const Shape& shape) { return add_tensor(shape, DType::float32, false); }
 
-// cuDNN counts dimensions as [n, channels, height, width], whatever their order in memory.
+// cuDNN's order of dimensions is [n, channels, height, width], whatever their order in memory.
 int Graph::add_tensor(const Shape& s, DType dtype, bool in_memory) {
   const std::array<std::int64_t, 4> sizes{s[0], s[3], s[1], s[2]};
   const std::array<std::int64_t, 4> strides{s[1] * s[2] * s[3], 1, s[2] * s[3], s[3]};

@@ -9,8 +9,8 @@
 
 namespace trainctl::cuda {
 
-// The GPU that engines and plans are for: that of a handle, or one that is only described (a device-property
-// descriptor): nothing can run there, but no GPU is needed to ask what it would offer.
+// The GPU for which engines and plans are made: that of a handle, or a GPU that a device-property descriptor describes.
+// The latter needs no GPU for listing engines, but nothing can run on it.
 struct GraphTarget {
   cudnnHandle_t handle = nullptr;
   const Descriptor* properties = nullptr;
@@ -26,8 +26,9 @@ class Graph {
   // A float32 tensor between two ops of the graph, not in memory.
   int intermediate(const Shape& shape);
 
-  // x, kernel and y are the convolution's tensors in all directions; one of them is computed from the other two, or
-  // added to where it accumulates. Sums are float32.
+  // Adds a convolution. x, kernel and y are the tensors of its forward direction; `direction` says which one of them
+  // (or its gradient) is computed from the other two, overwriting it or, with `accumulate`, adding to it. Sums are
+  // float32.
   void convolve(Convolving direction, const Window& window, int x, int kernel, int y, bool accumulate = false);
   // y = x + b and y = x b, b along the channels or like x.
   void add(int x, int b, int y);
@@ -36,17 +37,17 @@ class Graph {
   void activate(const ActivationFunction& function, int x, int y);
   // dx = dy where y > 0, else 0.
   void relu_gradient(int dy, int y, int dx);
-  // Sums over all but the channels, float32: of x, or of x and of its squares.
+  // Adds float32 sums over all dimensions but the channels: of x, or of x and of its squares.
   void sum(int x, int sums);
   void statistics(int x, int sums, int squares);
 
-  // False where cuDNN does not support the graph. Nothing is added afterwards.
+  // Ends the graph: nothing may be added afterwards. False where cuDNN does not support the graph.
   bool finalize(const GraphTarget& target);
 
   const Descriptor& get() const { return graph_; }
-  // Equal for graphs of equal tensors and operations.
+  // A text of the graph, which is equal for graphs of equal tensors and operations.
   const std::string& text() const { return text_; }
-  // Of the tensors in memory, in the order in which they were added.
+  // cuDNN's numbers of the tensors in memory, in the order in which the tensors were added.
   const std::vector<std::int64_t>& ids() const { return ids_; }
 
  private:

@@ -1,4 +1,4 @@
-// Convolutions over images whose channels are padded, by way of convolutions with so many channels.
+// Convolutions over images whose channels are padded, by convolutions with the padded number of channels.
 #include "core/backend/cuda/cudnn/padded_images.h"
 
 #include <set>
@@ -20,7 +20,7 @@ TensorType with_channels(TensorType type, std::size_t dimension, std::int64_t ch
   return {Shape(std::move(sizes)), type.dtype};
 }
 
-// A kernel that others of ours run before and after.
+// A kernel with functions that queue further work before and after it.
 template <class Before, class After>
 class Around final : public Kernel {
  public:
@@ -91,7 +91,7 @@ Lowering lower_gradient(const LowerContext& context) {
   lowering.implementation += ", padded";
   lowering.inputs[0] = padded_layout(x);
   lowering.outputs = context.logical().outputs;
-  std::vector<std::int64_t> places;  // of the inner op's outputs in the workspace
+  std::vector<std::int64_t> places;  // offsets of the inner op's outputs in the workspace
   std::int64_t bytes = 0;
   for (const Layout& output : inner.outputs) {
     places.push_back(bytes);
@@ -113,8 +113,8 @@ Lowering lower_gradient(const LowerContext& context) {
   return lowering;
 }
 
-// What reads a tensor, the gradient of a kernel once; empty where that is not only convolutions that can read it
-// padded.
+// The ops that read the images, each op once. Empty where another op reads them than a convolution that can read padded
+// images.
 std::vector<const Op*> readers_of(const Program& program, TensorId images) {
   std::vector<const Op*> readers;
   std::set<std::pair<std::string, std::string_view>> known;
@@ -135,7 +135,7 @@ std::vector<const Op*> readers_of(const Program& program, TensorId images) {
   return readers;
 }
 
-// What the choice depends on beside the hardware.
+// The key of the choice, which states all that the choice depends on beside the hardware.
 std::string key_of(const LowerContext& context, const std::vector<const Op*>& readers) {
   const auto text = [](const TensorType& type) { return format("{}:{}", name_of(type.dtype), to_string(type.shape)); };
   std::string key = format("{} {} ->", context.op.def->kind(), text(context.input(0)));
@@ -146,7 +146,7 @@ std::string key_of(const LowerContext& context, const std::vector<const Op*>& re
   return key + context.device.options().text();
 }
 
-// Of the op, as `lower` lowers it, and its readers.
+// Seconds of the op, as `lower` lowers it, and of its readers together.
 double seconds(const LowerContext& context, const std::vector<const Op*>& readers, bool padded,
                const std::function<Lowering(bool)>& lower) {
   double total = measure_op(context, lower(padded));

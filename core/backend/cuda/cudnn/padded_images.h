@@ -1,7 +1,8 @@
-// Images of a few channels, padded to 8 for a network's first convolution.
+// Images with 3 or 4 channels, padded to 8 channels for a network's first convolution.
 //
-// In half precision cuDNN's convolutions take 8 channels at once: images of 3 or 4 they pad into their workspace, in
-// the forward pass and again for the gradient of the kernel. Where it is faster, `normalize` writes the images padded.
+// In half precision cuDNN's convolutions read 8 channels at once: they pad images with 3 or 4 channels into their
+// workspace, in the forward pass and again for the gradient of the kernel. Where that is faster, `normalize` writes
+// padded images.
 #pragma once
 
 #include <functional>
@@ -12,16 +13,17 @@ namespace trainctl::cuda {
 
 inline constexpr std::int64_t padded_channels = 8;
 
-// [N, H, W, C] that lie as [N, H, W, 8], zeros behind the C channels.
+// The layout of images [N, H, W, C] stored as [N, H, W, 8], with zeros behind the C channels.
 Layout padded_layout(const TensorType& images);
 bool is_padded(const Layout& layout);
 
-// Whether the op's output, images, is to lie padded: where only convolutions read it, and they and the op take less
-// time in all than on images as they are. That is timed once, and recorded. `lower` lowers the op in either way.
+// Whether the op should write its output, which are images, padded: if only convolutions read the output, and the op
+// and these convolutions together take less time with padded images. The times are measured once, and the choice is
+// recorded. `lower` lowers the op for either layout.
 bool writes_padded(const LowerContext& context, const std::function<Lowering(bool padded)>& lower);
 
-// A convolution, or the gradient of its kernel, whose images lie padded: one with 8 channels, whose kernel is padded,
-// or of whose gradient the rest is left out.
+// Lowers a convolution, or the gradient of its kernel, on padded images: as a convolution with 8 channels, whose kernel
+// is padded with zeros, or of whose gradient the part for the added channels is dropped.
 Lowering lower_on_padded(const LowerContext& context);
 
 }  // namespace trainctl::cuda

@@ -1,4 +1,4 @@
-// Patterns of ops that cuDNN may compute as one, timed against ours.
+// Timing of patterns of ops that cuDNN may compute as one graph against this project's kernels.
 #include "core/backend/cuda/cudnn/patterns.h"
 
 #include <chrono>
@@ -24,7 +24,7 @@ namespace {
 
 constexpr DType dtype = DType::bfloat16;
 
-// Steps of a way to compute something, in milliseconds.
+// The times of the steps of a computation, in milliseconds.
 using Steps = std::vector<double>;
 
 double sum(const Steps& steps) {
@@ -37,7 +37,7 @@ class OpTimer {
  public:
   explicit OpTimer(const Device& device) : device_(device), plans_({device.cudnn(), nullptr}, 1) {}
 
-  // One run of an op as the backend lowers it, on random inputs of these types; in place where the op allows it.
+  // Times one run of an op as the backend lowers it, on random inputs of these types; in place where the op allows it.
   double milliseconds(const std::shared_ptr<const OpDef>& def, const std::vector<TensorType>& inputs) {
     const SingleOp single(def, inputs, "timed", {});
     const LowerContext context{{single.op, single.program, single.present, choices_}, device_, plans_};
@@ -50,17 +50,17 @@ class OpTimer {
   KernelChoices choices_;
 };
 
-// What a pattern's fastest engine takes.
+// The time of a pattern's fastest engine.
 struct Fastest {
   std::optional<double> milliseconds;
   std::string engine;
   std::size_t engines = 0, tried = 0;
-  std::string why;  // there is no time
+  std::string why;  // why there is no time
 };
 
-constexpr std::chrono::seconds most_time(5);  // of a pattern whose engines are compiled; one is always tried
+constexpr std::chrono::seconds most_time(5);  // for a pattern's engines that are compiled; one is always tried
 
-// `tensors` are those in memory, in the graph's order.
+// Times the graph's engines. `tensors` are the types of the tensors in memory, in the graph's order.
 Fastest fastest(const std::function<Graph()>& make_graph, const Device& device,
                 const std::vector<TensorType>& tensors) {
   const GraphTarget target{device.cudnn(), nullptr};
@@ -114,7 +114,7 @@ Fastest fastest(const std::function<Graph()>& make_graph, const Device& device,
   return result;
 }
 
-// One shape's patterns.
+// The patterns of one shape.
 class Patterns {
  public:
   Patterns(ConvolutionShape shape, const Device& device, OpTimer& ops,
@@ -147,8 +147,8 @@ class Patterns {
       return fastest([&] { return gradient_sums_graph(shape_, {residual, products}); }, device_, tensors);
     };
     const char* name = residual ? "residual gradient" : "gradient";
-    // What is left with both sums is a pass that reads g and x and writes dx, as one that adds two tensors does; with
-    // one sum it is the gradient without ReLU.
+    // With both sums, the remaining pass reads g and x and writes dx, like an op that adds two tensors; with one sum
+    // the remaining step is the gradient without ReLU.
     const Fastest both = find(true);
     if (both.milliseconds) {
       BatchNormAttributes pass;

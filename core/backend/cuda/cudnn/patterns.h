@@ -1,4 +1,5 @@
-// Patterns of ops that cuDNN may compute as one, timed against ours: whether they are worth a use of their own.
+// Timing of patterns of ops that cuDNN may compute as one graph against this project's kernels, to find whether the
+// patterns are worth using.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +11,7 @@
 
 namespace trainctl::cuda {
 
-// Convolutions of ResNet-50 that stand for the others, none with strides.
+// Convolutions of ResNet-50 that are representative of the others, none with strides.
 inline std::vector<ConvolutionShape> pattern_shapes(std::int64_t images, DType dtype) {
   const auto shape = [&](std::int64_t side, std::int64_t in, std::int64_t out, std::int64_t size) {
     const Window window{{size, size}, {1, 1}, {1, 1}, {size / 2, size / 2}, {size / 2, size / 2}};
@@ -33,5 +34,5 @@ void time_patterns(std::int64_t images, const std::function<void(const std::stri
 
 }  // namespace trainctl::cuda
 
-// The same for who loads the module at run time.
+// The same for programs that load the module at run time.
 extern "C" void trainctl_cuda_time_patterns(std::int64_t images, const std::function<void(const std::string&)>& row);

@@ -1,4 +1,4 @@
-// Plans of cuDNN's engines, made side by side.
+// Plans of cuDNN's engines, made in parallel.
 #include "core/backend/cuda/cudnn/plans.h"
 
 #include <algorithm>
@@ -12,9 +12,9 @@
 namespace trainctl::cuda {
 namespace {
 
-constexpr int most_threads = 32;  // a handle of cuDNN holds memory of the device
+constexpr int most_threads = 32;  // since each handle of cuDNN holds memory of the device
 
-// Runs work(0) here and work(1), ... on threads of their own, which leave signals to this one. Throws what one threw.
+// Runs work(0) on this thread and work(1), ... on threads that block all signals. Rethrows one exception of work().
 void run_on_threads(std::size_t count, const std::function<void(std::size_t)>& work) {
   std::vector<std::exception_ptr> errors(count);
   const auto guarded = [&](std::size_t thread) {
@@ -28,7 +28,7 @@ void run_on_threads(std::size_t count, const std::function<void(std::size_t)>& w
   try {
     const BlockedSignals blocked;
     for (std::size_t thread = 1; thread < count; ++thread) threads.emplace_back(guarded, thread);
-  } catch (const std::system_error&) {  // fewer do
+  } catch (const std::system_error&) {  // continues with fewer threads
   }
   guarded(0);
   for (std::thread& thread : threads) thread.join();
@@ -72,12 +72,12 @@ void Plans::make_all(std::span<const Wanted> wanted) {
         const auto& [one, entry] = missing[i];
         if (!own) {
           entry->plan = Plan::make(one->graph->graph, target, one->engine);
-        } else if (Graph again = one->graph->make(); again.finalize(target)) {  // descriptors refer to their handle
+        } else if (Graph again = one->graph->make(); again.finalize(target)) {  // since descriptors belong to a handle
           entry->plan = Plan::make(again, target, one->engine);
         }
       }
     });
-  } catch (...) {  // what was not made is asked for again
+  } catch (...) {  // drops the missing entries, so that a later call makes them
     std::erase_if(plans_, [&](const auto& known) {
       return std::any_of(missing.begin(), missing.end(), [&](const auto& one) { return one.second == &known.second; });
     });
@@ -86,7 +86,7 @@ void Plans::make_all(std::span<const Wanted> wanted) {
   made_ += static_cast<int>(missing.size());
 }
 
-// One for each thread beside the caller's.
+// Opens a handle for each thread but the calling one.
 void Plans::open_handles(std::size_t threads) {
   while (handles_.size() + 1 < threads) handles_.push_back(make<OwnedCudnn>(cudnnCreate, "cudnnCreate"));
 }

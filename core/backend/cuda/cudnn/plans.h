@@ -1,5 +1,5 @@
-// Plans of cuDNN's engines, each made once and shared by equal ops. Engines that are compiled as their plans are made
-// take 0.1 to 2 s each: several are made side by side.
+// Plans of cuDNN's engines, each made once and shared by equal ops. Engines that are compiled when their plans are made
+// take 0.1 to 2 s each, therefore several plans are made in parallel.
 #pragma once
 
 #include <functional>
@@ -18,34 +18,34 @@ namespace trainctl::cuda {
 class Plans {
  public:
   using MakeGraph = std::function<Graph()>;
-  // A graph that cuDNN supports, and how to make it once more for another handle.
+  // A graph that cuDNN supports, and the function that makes the graph again for another handle.
   struct KnownGraph {
     MakeGraph make;
     Graph graph;
   };
   using GraphPointer = std::shared_ptr<const KnownGraph>;
-  // The plan of an engine, as list_engines() names it.
+  // Names a plan: a graph, and an engine as list_engines() writes it.
   struct Wanted {
     GraphPointer graph;
     std::string engine;
   };
 
-  // The target outlives the plans. Where it is a handle, threads beside the caller's get their own for the same GPU:
-  // cuDNN does not let them share one.
+  // The target must outlive the plans. Where it is a handle, each further thread gets a handle of its own for the same
+  // GPU, since threads must not share a handle of cuDNN.
   Plans(const GraphTarget& target, int threads);
 
   const GraphTarget& target() const { return target_; }
 
-  // Null where cuDNN does not support it.
+  // The graph that `make` makes, finalized; null where cuDNN does not support it.
   GraphPointer graph(const MakeGraph& make);
 
-  // Makes those that are not there yet, side by side.
+  // Makes the plans that do not exist yet, in parallel.
   void make_all(std::span<const Wanted> wanted);
-  // Empty where this cuDNN cannot make it.
+  // The plan, made now if it does not exist yet; empty where this version of cuDNN cannot make it.
   std::optional<Plan> get(const Wanted& wanted);
 
-  // What was made up to here and is in use stays for good; frees what is not in use and was made since the last call,
-  // for timing alone. `all_stay`: also what is not in use yet.
+  // Keeps for good the plans that are in use, with `all_stay` all plans; frees the others that were made since the last
+  // call, which were needed for timing only.
   void settle(bool all_stay);
 
   int made() const { return made_; }

@@ -13,7 +13,7 @@ __device__ inline float normal_cdf(float x) { return 0.5f * (1.0f + erff(x * 0.7
 __device__ inline float value_of(ActivationKind kind, float slope, float x) {
   switch (kind) {
     case ActivationKind::relu:
-      return x <= 0.0f ? 0.0f : x;  // NaN stays
+      return x <= 0.0f ? 0.0f : x;  // NaN stays NaN
     case ActivationKind::leaky_relu:
       return x > 0 ? x : slope * x;
     case ActivationKind::gelu:
@@ -30,7 +30,7 @@ __device__ inline float value_of(ActivationKind kind, float slope, float x) {
   return x;
 }
 
-// f' from the output or the input, as gradient_uses_output says.
+// f', computed from the output or the input (see gradient_uses_output).
 __device__ inline float derivative_of(ActivationKind kind, float slope, float saved) {
   switch (kind) {
     case ActivationKind::relu:

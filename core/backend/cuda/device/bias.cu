@@ -1,4 +1,4 @@
-// Biases behind convolutions and products that could not take them.
+// Biases behind convolutions and products with which the library did not fuse them.
 #include "core/backend/cuda/device/activation_math.h"
 #include "core/backend/cuda/device/elementwise.h"
 #include "core/backend/cuda/device/pack.h"

@@ -1,4 +1,5 @@
-// Rows of channels, padded with zeros and taken back. They are kernels of convolutions: small.
+// Padding of rows of channels with zeros, and its removal. The rows are those of a convolution's kernel, which is
+// small.
 #include "core/backend/cuda/device/channel_padding.h"
 
 #include "core/backend/cuda/device/grid.h"

@@ -1,4 +1,4 @@
-// Rows of channels, padded with zeros and taken back.
+// Padding of rows of channels with zeros, and its removal.
 #pragma once
 
 #include <cuda_runtime_api.h>

@@ -1,7 +1,7 @@
-// Matrices [rows, channels] whose threads keep to their channels, and sums over the rows.
+// Grids over matrices [rows, channels] in which each thread stays in its channels, and sums over the rows.
 //
-// A block takes `lanes` rows at once, of a tile of neighbouring packs of channels that is at most a cache line wide; a
-// stripe is the rows that a block comes to. Sums over lanes are in a fixed order.
+// A block processes `lanes` rows at once, in a tile of neighbouring packs of channels that is at most a cache line
+// wide; a stripe is all rows that a block processes. Sums over lanes are added in a fixed order.
 #pragma once
 
 #include <bit>
@@ -15,11 +15,11 @@ inline constexpr int widest_tile = 32;       // packs
 
 struct ChannelGrid {
   std::int64_t rows = 0, channels = 0;
-  int width = 1;                         // values of a pack
-  int tile = 1, tiles = 1;               // packs that are side by side in a block, a power of two; tiles of a row
-  std::int64_t groups = 1, stripes = 1;  // of `lanes` rows; stripes are made of every so many-th group
-  std::int64_t least_groups = 1, longer_stripes = 0;  // groups of a stripe; the first stripes, which have one more
-  std::int64_t last_stripe = 0;                       // the one with the last group, which need not be whole
+  int width = 1;                         // values in a pack
+  int tile = 1, tiles = 1;               // packs side by side in a block, a power of two; tiles in a row
+  std::int64_t groups = 1, stripes = 1;  // groups of `lanes` rows; stripe s has the groups s, s + stripes, ...
+  std::int64_t least_groups = 1, longer_stripes = 0;  // groups in a stripe; number of first stripes with one more
+  std::int64_t last_stripe = 0;                       // the stripe with the last group, which may be incomplete
 
   // `element` is the size of a value in bytes. At most `most` blocks, each thread with at least `least` rows.
   ChannelGrid(std::int64_t row_count, std::int64_t channel_count, int pack, std::int64_t element, std::int64_t most,
@@ -38,9 +38,9 @@ struct ChannelGrid {
     last_stripe = (groups - 1) % stripes;
   }
   __host__ __device__ int lanes() const { return channel_threads / tile; }
-  // Channels of a tile, a power of two.
+  // The number of channels in a tile, a power of two.
   __host__ __device__ int span() const { return tile * width; }
-  // Rows of a stripe.
+  // The number of rows in a stripe.
   __host__ __device__ std::int64_t rows_of(std::int64_t stripe) const {
     const std::int64_t own = least_groups + (stripe < longer_stripes ? 1 : 0);
     return own * lanes() - (stripe == last_stripe ? groups * lanes() - rows : 0);
@@ -48,7 +48,7 @@ struct ChannelGrid {
   dim3 blocks() const { return dim3(static_cast<unsigned>(tiles), static_cast<unsigned>(stripes)); }
 };
 
-// What a thread of such a grid takes: rows first, first + step, ... below `rows`, of `width` channels from `channel`
+// The part of a thread in such a grid: rows first, first + step, ... below `rows`, of `width` channels from `channel`
 // on.
 struct ChannelThread {
   std::int64_t first, step, channel;
@@ -63,8 +63,8 @@ struct ChannelThread {
   }
 };
 
-// Calls use(i, read(i)) for i = first, first + step, ... below `end`, with `batch` reads on their way before the first
-// of them is used.
+// Calls use(i, read(i)) for i = first, first + step, ... below `end`, issuing `batch` reads before it uses the first of
+// them.
 template <int batch, class Read, class Use>
 __device__ void each(std::int64_t first, std::int64_t end, std::int64_t step, const Read& read, const Use& use) {
   std::int64_t i = first;
@@ -81,13 +81,13 @@ __device__ void each(std::int64_t first, std::int64_t end, std::int64_t step, co
   }
 }
 
-// each() over a thread's rows, as places of its first channel.
+// each() over a thread's rows; i is the offset of the thread's first channel in the row.
 template <int batch, class Read, class Use>
 __device__ void each_place(const ChannelGrid& grid, const ChannelThread& at, const Read& read, const Use& use) {
   each<batch>(at.first * grid.channels + at.channel, grid.rows * grid.channels, at.step * grid.channels, read, use);
 }
 
-// The values of a vector at a thread's channels.
+// Reads the values of a vector at a thread's channels.
 template <int width>
 __device__ inline void read_channels(const float* vector, std::int64_t channel, float (&values)[width]) {
   if constexpr (width % 4 == 0) {
@@ -105,14 +105,15 @@ __device__ inline void read_channels(const float* vector, std::int64_t channel, 
   for (int k = 0; k < width; ++k) values[k] = vector[channel + k];
 }
 
-// The channel of the block's tile whose sums a thread holds after sum_lanes(), or -1.
+// The channel whose sums the thread holds after sum_lanes(), or -1.
 __device__ inline std::int64_t own_channel(const ChannelGrid& grid) {
   const std::int64_t channel = static_cast<std::int64_t>(blockIdx.x) * grid.span() + threadIdx.x;
   return threadIdx.x < static_cast<unsigned>(grid.span()) && channel < grid.channels ? channel : -1;
 }
 
-// How one block joins the stripes' results of its tile: each thread has a channel (or -1) and takes the stripes first,
-// first + step, ...; sum_lanes() with the tile's span then gives each channel's total to its own_channel().
+// How one block adds up the stripes' results of its tile: each thread has a channel (or -1) and adds the stripes first,
+// first + step, ...; sum_lanes() with the tile's span then gives each channel's total to the thread with that
+// own_channel().
 __device__ inline std::int64_t joined_channel(const ChannelGrid& grid) {
   const std::int64_t channel = static_cast<std::int64_t>(blockIdx.x) * grid.span() + threadIdx.x % grid.span();
   return channel < grid.channels ? channel : -1;
@@ -121,10 +122,10 @@ __device__ inline std::int64_t joined_first(const ChannelGrid& grid) { return th
 __device__ inline std::int64_t joined_step(const ChannelGrid& grid) { return channel_threads / grid.span(); }
 
 // Sums `quantities` times `width` values over the lanes of a block of channel_threads; `tile` packs lie side by side.
-// Thread t < tile * width gets those of pack t / width, value t % width. All threads call it.
+// Thread t < tile * width gets the sums of value t % width of pack t / width. All threads of the block call it.
 template <int quantities, int width, class T>
 __device__ void sum_lanes(T (&values)[quantities][width], int tile, T (&sums)[quantities]) {
-  constexpr int row = channel_threads + (width > 1 ? 4 : 0);  // keeps the banks apart
+  constexpr int row = channel_threads + (width > 1 ? 4 : 0);  // avoids bank conflicts
   __shared__ T shared[quantities][width][row];
   __syncthreads();  // an earlier sum may still be read
 #pragma unroll
@@ -140,7 +141,7 @@ __device__ void sum_lanes(T (&values)[quantities][width], int tile, T (&sums)[qu
   }
   __syncthreads();
   const int pack = static_cast<int>(threadIdx.x) / width, k = static_cast<int>(threadIdx.x) % width;
-  const int step = std::max(tile, 32);  // a warp has added what it has of one pack
+  const int step = std::max(tile, 32);  // each warp has already added its values of a pack
 #pragma unroll
   for (int q = 0; q < quantities; ++q) {
     sums[q] = 0;

@@ -12,7 +12,7 @@ ChannelGrid grid_of(std::int64_t rows, std::int64_t columns, std::int64_t elemen
   return {rows, columns, width, element, 256, 8};
 }
 
-// partial[stripe][column], where there are several stripes.
+// `partial` [stripe][column] is used where there are several stripes.
 template <class T, int width>
 __global__ void __launch_bounds__(channel_threads, 2)
     sum_columns(ChannelGrid grid, const T* x, bool accumulate, float* partial, unsigned* counters, float* result) {

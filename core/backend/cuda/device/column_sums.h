@@ -10,21 +10,21 @@
 
 namespace trainctl::cuda {
 
-// Of matrices [rows, columns].
+// Sums of the columns of matrices [rows, columns].
 class ColumnSums {
  public:
   ColumnSums(DType dtype, std::int64_t rows, std::int64_t columns);
 
   std::int64_t workspace_bytes() const { return workspace_bytes_; }
 
-  // sums[c] (+)= sum over rows of x[row, c], float32, in a fixed order. Runs, also of copies of this object, follow one
-  // another.
+  // sums[c] (+)= sum over rows of x[row, c], float32, in a fixed order. Runs of this object and of its copies must not
+  // overlap.
   void run(const void* x, bool accumulate, float* sums, void* workspace, cudaStream_t stream) const;
 
  private:
   DType dtype_;
   std::int64_t rows_, columns_, workspace_bytes_ = 0;
-  std::shared_ptr<unsigned> counters_;  // of tiles of columns
+  std::shared_ptr<unsigned> counters_;  // one for each tile of columns
 };
 
 }  // namespace trainctl::cuda

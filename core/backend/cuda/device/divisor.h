@@ -9,8 +9,8 @@
 
 namespace trainctl::cuda {
 
-// Divides numbers below 2^31 by one of 1 to 2^31, by a multiplication and a shift, since GPUs have no instruction for
-// division (Granlund and Montgomery, "Division by Invariant Integers using Multiplication", 1994).
+// Divides numbers below 2^31 by a divisor of 1 to 2^31 with a multiplication and a shift, since GPUs have no
+// instruction for division (Granlund and Montgomery, "Division by Invariant Integers using Multiplication", 1994).
 class Divisor {
  public:
   explicit Divisor(std::int64_t divisor) {
@@ -24,7 +24,7 @@ class Divisor {
   __host__ __device__ std::uint32_t quotient(std::uint32_t number) const {
     return static_cast<std::uint32_t>(static_cast<std::uint64_t>(number) * factor_ >> shift_);
   }
-  // Of the division that had this quotient.
+  // The remainder of the division whose quotient() is `quotient`.
   __host__ __device__ std::uint32_t remainder(std::uint32_t number, std::uint32_t quotient) const {
     return number - quotient * divisor_;
   }

@@ -1,4 +1,4 @@
-// Activations on memory, for the kernels that end in one.
+// Activations over tensors in memory, for ops that end in an activation.
 #pragma once
 
 #include <cuda_runtime_api.h>

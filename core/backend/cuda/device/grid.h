@@ -1,4 +1,4 @@
-// How a kernel of ours covers elements: a grid-stride loop over a grid that fills the GPU.
+// How the kernels of this project cover elements: a grid-stride loop over a grid that fills the GPU.
 #pragma once
 
 #include <cuda_bf16.h>
@@ -16,7 +16,7 @@ namespace trainctl::cuda {
 
 inline constexpr int block_threads = 256;
 
-// Blocks for so many independent elements, at most `most` (several waves of any GPU).
+// The number of blocks for independent elements, at most `most` (several waves on any GPU).
 inline int blocks_for(std::int64_t elements, std::int64_t per_thread = 1, std::int64_t most = 1 << 14) {
   const std::int64_t per_block = block_threads * per_thread;
   return static_cast<int>(std::clamp<std::int64_t>((elements + per_block - 1) / per_block, 1, most));
@@ -28,7 +28,7 @@ __device__ inline std::int64_t first_element() {
 }
 __device__ inline std::int64_t element_stride() { return static_cast<std::int64_t>(gridDim.x) * blockDim.x; }
 
-// Values as they lie in memory are computed with in float.
+// Conversions of values in memory to float, in which kernels compute, and back with rounding to nearest even.
 __device__ inline float load(float value) { return value; }
 __device__ inline float load(std::uint8_t value) { return static_cast<float>(value); }
 __device__ inline float load(__nv_bfloat16 value) { return __bfloat162float(value); }
@@ -48,7 +48,8 @@ __device__ inline __half store<__half>(float value) {
   return __float2half_rn(value);
 }
 
-// The sum over the threads of a block, in a fixed order; for all threads. `shared` has 32 floats.
+// The sum over the threads of a block, in a fixed order, returned to all threads. `shared` has 32 values. All threads
+// call it.
 template <class T>
 __device__ inline T block_sum(T value, T* shared) {
   for (int distance = 16; distance > 0; distance /= 2) value += __shfl_xor_sync(0xffffffffu, value, distance);

@@ -1,4 +1,5 @@
-// Kernels whose last block completes what all of them began, so that sums over blocks need no launch of their own.
+// Support for kernels whose last block combines the results of all blocks, so that sums over blocks need no further
+// launch.
 //
 // Which block is last differs from run to run, but it sums in the order of the blocks: the same bits every time.
 #pragma once
@@ -7,8 +8,8 @@
 
 namespace trainctl::cuda {
 
-// Called by all threads of each of `blocks` blocks after they wrote their part: true in the one that comes last, which
-// reads the parts by fresh(). The counter is zero before the kernel and after it.
+// Called by all threads of each of `blocks` blocks after they wrote their part. Returns true in the last block to call
+// it, which reads the parts by fresh(). The counter is zero before the kernel and after it.
 __device__ inline bool last_block(unsigned* counter, unsigned blocks) {
   __shared__ bool last;
   __threadfence();
@@ -22,7 +23,7 @@ __device__ inline bool last_block(unsigned* counter, unsigned blocks) {
   return last;
 }
 
-// A value that another block wrote: not from this processor's own cache.
+// Reads a value that another block wrote, bypassing this multiprocessor's own cache.
 template <class T>
 __device__ inline T fresh(const T* place) {
   return __ldcg(place);

@@ -1,4 +1,4 @@
-// Starting a kernel of ours: the only place that knows how.
+// Launching a kernel of this project; no other file uses <<<>>>.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -14,7 +14,7 @@ void launch(void (*kernel)(Parameters...), dim3 blocks, int threads, cudaStream_
   check(cudaPeekAtLastError(), "kernel launch");
 }
 
-// Loads a kernel, which CUDA does by itself when one is first launched: not while its launch is captured.
+// Loads a kernel. CUDA loads a kernel at its first launch otherwise, which is not allowed during a capture.
 template <class... Parameters>
 void load_kernel(void (*kernel)(Parameters...)) {
   cudaFuncAttributes attributes{};

@@ -11,7 +11,7 @@
 
 namespace trainctl::cuda {
 
-// GPU memory that holds these values; freed with its last owner.
+// GPU memory that holds copies of these values; the last owner frees it.
 template <class T>
 std::shared_ptr<T> on_device(const std::vector<T>& values) {
   const std::size_t bytes = values.size() * sizeof(T);
@@ -19,11 +19,11 @@ std::shared_ptr<T> on_device(const std::vector<T>& values) {
   check(cudaMalloc(&memory, std::max<std::size_t>(bytes, 1)), "cudaMalloc");
   std::shared_ptr<T> owner(static_cast<T*>(memory), [](T* pointer) { cudaFree(pointer); });
   check(cudaMemcpy(memory, values.data(), bytes, cudaMemcpyHostToDevice), "cudaMemcpy");
-  check(cudaStreamSynchronize(nullptr), "cudaStreamSynchronize");  // streams of ours do not wait for that copy
+  check(cudaStreamSynchronize(nullptr), "cudaStreamSynchronize");  // the backend's streams do not wait for that copy
   return owner;
 }
 
-// Counters for last_block() (core/backend/cuda/device/last_block.h), zero.
+// Counters for last_block() (core/backend/cuda/device/last_block.h), set to zero.
 inline std::shared_ptr<unsigned> make_counters(std::int64_t count) {
   return on_device(std::vector<unsigned>(static_cast<std::size_t>(count)));
 }

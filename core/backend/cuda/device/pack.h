@@ -13,7 +13,7 @@ struct alignas(sizeof(T) * width) Pack {
   T values[width];
 };
 
-// As many values as an access takes.
+// The number of values that one access of 16 bytes moves.
 template <class T>
 inline constexpr int widest = 16 / static_cast<int>(sizeof(T));
 
@@ -22,7 +22,7 @@ __host__ __device__ inline bool is_aligned(const void* address) {
   return reinterpret_cast<std::uintptr_t>(address) % 16 == 0;
 }
 
-// The pack at a place, which is aligned to the size of the pack.
+// The pack at an address, which must be aligned to the size of the pack.
 template <int width, class T>
 __device__ inline const Pack<T, width>& pack_at(const T* place) {
   return *reinterpret_cast<const Pack<T, width>*>(place);
@@ -32,14 +32,14 @@ __device__ inline Pack<T, width>& pack_at(T* place) {
   return *reinterpret_cast<Pack<T, width>*>(place);
 }
 
-// How many packs there are, where kernels take their indices apart: 32-bit divisions are the faster ones.
+// The number of packs as 32 bits, for kernels that divide indices: 32-bit divisions are faster.
 inline std::uint32_t narrow(std::int64_t packs) {
   require(packs < std::int64_t{1} << 31, "an op on fewer than 2^31 packs of values");
   return static_cast<std::uint32_t>(packs);
 }
 
 // Calls make(T{}, std::integral_constant<int, width>{}) with the CUDA type of a floating-point dtype, and with the
-// widest packs that rows of so many values are made of.
+// widest packs that divide rows of `values` values.
 template <class Make>
 auto with_packs(DType dtype, std::int64_t values, const Make& make) {
   return with_type(dtype, [&](auto type) {

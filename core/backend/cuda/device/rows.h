@@ -1,4 +1,5 @@
-// Matrices [rows, values] whose rows are each taken by a team of threads: a warp where rows are short, else a block.
+// Grids over matrices [rows, values] in which a team of threads processes a row: a warp where rows are short, else a
+// block.
 #pragma once
 
 #include "core/backend/cuda/device/pack.h"
@@ -19,7 +20,7 @@ struct RowGrid {
   }
 };
 
-// The thread's part in its team. All threads of a block go through the same rows, and the same calls.
+// A thread's part in its team. All threads of a team must process the same rows and make the same calls.
 class RowTeam {
  public:
   __device__ explicit RowTeam(const RowGrid& grid)
@@ -77,11 +78,11 @@ class RowTeam {
     }
   }
 
-  // Of the team's values, for all its threads, in a fixed order.
+  // Combine the values of the team's threads in a fixed order; all threads get the result.
   __device__ float sum(float value) const {
     return join(value, [](float a, float b) { return a + b; });
   }
-  __device__ float largest(float value) const {  // NaN loses
+  __device__ float largest(float value) const {  // ignores NaN
     return join(value, [](float a, float b) { return fmaxf(a, b); });
   }
   __device__ int smallest(int value) const {

@@ -8,11 +8,11 @@ namespace {
 
 constexpr int tile = 32;
 constexpr int rows_at_once = block_threads / tile;
-constexpr std::int64_t most_blocks = 65535;  // along y
+constexpr std::int64_t most_blocks = 65535;  // in the grid's y dimension
 
 template <class From, class To>
 __global__ void transpose_tiles(const From* from, std::int64_t rows, std::int64_t columns, To* to, bool accumulate) {
-  __shared__ float values[tile][tile + 1];  // one more: neither rows nor columns meet in a bank
+  __shared__ float values[tile][tile + 1];  // one more column avoids bank conflicts
   const int lane = threadIdx.x % tile, line = threadIdx.x / tile;
   const std::int64_t column = static_cast<std::int64_t>(blockIdx.x) * tile;
   for (std::int64_t row = static_cast<std::int64_t>(blockIdx.y) * tile; row < rows;

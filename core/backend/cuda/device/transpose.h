@@ -1,7 +1,7 @@
 // Transposed matrices: kernels of convolutions between their logical layout and cuDNN's.
 //
-// [height, width, in, out] seen as a matrix of height * width * in rows and `out` columns is the transposed of
-// [out, height, width, in].
+// [height, width, in, out] as a matrix of height * width * in rows and `out` columns is the transpose of [out, height,
+// width, in].
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -12,8 +12,8 @@
 
 namespace trainctl::cuda {
 
-// to[c, r] (+)= from[r, c]: `from` is a row-major [rows, columns]. Either dtype may be float32, bfloat16 or float16,
-// and one of them is float32.
+// to[c, r] (+)= from[r, c]: `from` is row-major [rows, columns]. The dtypes are float32, bfloat16 or float16, and at
+// least one of them is float32.
 void transpose(DType from_dtype, const void* from, std::int64_t rows, std::int64_t columns, DType to_dtype, void* to,
                bool accumulate, cudaStream_t stream);
 

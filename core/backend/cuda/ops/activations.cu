@@ -7,7 +7,7 @@
 namespace trainctl::cuda {
 namespace {
 
-// y[i] = of(i), a pack of neighbouring elements a thread.
+// y[i] = of(i); each thread computes packs of neighbouring elements.
 template <class T, class Of>
 __global__ void map(T* y, std::int64_t count, Of of) {
   constexpr int width = widest<T>;

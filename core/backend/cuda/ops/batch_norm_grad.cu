@@ -7,11 +7,11 @@
 namespace trainctl::cuda {
 namespace {
 
-// The gradient by kernels whose threads take so many channels, with the mask of one source.
+// A candidate whose threads process `width` channels, with the mask from the source `mask`.
 template <class T, int width, ReluMask mask>
 Candidate gradient_candidate(const LowerContext& context) {
   const auto& def = context.op.as<BatchNormGrad>();
-  constexpr ReluMask mask_of_dx = mask == ReluMask::x ? ReluMask::x : ReluMask::none;  // dresidual holds dy f' already
+  constexpr ReluMask mask_of_dx = mask == ReluMask::x ? ReluMask::x : ReluMask::none;  // dresidual already holds dy f'
   constexpr int sums_width = mask == ReluMask::bits ? bits_of_byte : width;
   const Grids grids = Grids::of<T>(context.input(0).shape, context.device, sums_width, width);
   Candidate candidate;

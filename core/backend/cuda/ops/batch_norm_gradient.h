@@ -1,5 +1,5 @@
-// The passes of batch normalisation's gradient: sums by channel, then dx. dy is read in its place, or gathered from
-// pooled images.
+// The passes of batch normalisation's gradient: sums by channel, then dx. dy is read from memory, or gathered from the
+// gradient of pooled images.
 #pragma once
 
 #include <string>
@@ -26,7 +26,7 @@ struct Backward {
   bool accumulate;
 };
 
-// dy as it lies in memory.
+// The source that reads dy from memory.
 struct InPlaceGradient {
   template <int width, class T>
   __device__ Pack<T, width> at(const T* dy, std::int64_t place) const {
@@ -34,11 +34,11 @@ struct InPlaceGradient {
   }
 };
 
-// What a thread reads of a row on the way back; dy from a source.
+// The values of a row that a thread of the backward pass reads; dy comes from a source.
 template <class T, int width, ReluMask mask>
 struct Row {
-  Pack<T, width> dy, x, y;  // y where it is the mask
-  unsigned bits;            // likewise
+  Pack<T, width> dy, x, y;  // y only where it is the source of the mask
+  unsigned bits;            // only where bits are the source of the mask
 
   template <class Source>
   __device__ Row(const Source& source, const T* dys, const T* xs, const T* ys, const std::uint8_t* mask_bits,
@@ -60,8 +60,8 @@ struct Row {
   }
 };
 
-// Sums of dy f' and of dy f' (x - mean) by channel, which become dbeta, dgamma and `means`: what dx needs of them.
-// Writes dy f' to dresidual where there is one.
+// Sums of dy f' and of dy f' (x - mean) by channel, which become dbeta, dgamma and `means`, the (dy_mean, slope) of
+// each channel for dx. Writes dy f' to dresidual where there is one.
 template <class T, int width, ReluMask mask, class Source>
 __global__ void __launch_bounds__(channel_threads, 2)
     gradient_sums(ChannelGrid grid, Normalisation n, Backward<T> b, Source source, Partials partials,
@@ -143,8 +143,8 @@ __global__ void __launch_bounds__(channel_threads, 2)
   });
 }
 
-// Channels of a thread, by which ways to compute a gradient are recorded; the most promising first. In float32 factors
-// of 8 would not fit in its registers.
+// The numbers of channels per thread, by which candidates for a gradient are recorded; the most promising first. In
+// float32 the factors of 8 channels would not fit into a thread's registers.
 inline std::vector<int> gradient_widths(const TensorType& x) {
   const std::int64_t channels = x.shape.back();
   if (channels % 8 == 0 && x.dtype != DType::float32) return {4, 8};

@@ -1,6 +1,6 @@
-// Batch normalisation, ReLU and max pooling in one, forward and backward: against the ops one after the other, the
-// normalised images and their gradient are neither written nor read. The forward pass has the same bits, the backward
-// pass may add its sums in another order.
+// Batch normalisation, ReLU and max pooling as one op, forward and backward. Unlike the separate ops, it neither writes
+// nor reads the normalised images and their gradient. The forward pass gives the same bits as the separate ops; the
+// backward pass may add sums in another order.
 #include "core/graph/ops/batch_norm_pool.h"
 
 #include "core/backend/cuda/choice/candidates.h"
@@ -14,8 +14,8 @@
 namespace trainctl::cuda {
 namespace {
 
-// Each window's maxima of relu((x - mean) * scale + beta), rounded as a tensor of them would be, and the winners. Rows
-// of the grid are the outputs' pixels.
+// Computes each window's maxima of relu((x - mean) * scale + beta), rounded to T before they are compared, and the
+// winners. The rows of the grid are the outputs' pixels.
 template <class T, int width>
 __global__ void __launch_bounds__(channel_threads, 2)
     normalise_and_pool(ChannelGrid grid, PoolShape s, Normalisation n, const T* __restrict__ x, T* __restrict__ y,
@@ -38,7 +38,7 @@ __global__ void __launch_bounds__(channel_threads, 2)
   }
 }
 
-// dy of the normalised images, gathered from that of the pooled ones.
+// The source that gathers dy of the normalised images from the gradient of the pooled images.
 struct PooledGradient {
   PoolShape s;
   const std::uint8_t* winners;
@@ -104,13 +104,14 @@ Lowering apart(const LowerContext& context) {
   return lower_parts(context, [&](const OpContext& part) { return lower_op({part, context.device, context.plans}); });
 }
 
-// A name under which the choice is recorded, and what it stands for.
+// A lowering, and the name under which its choice is recorded.
 struct Alternative {
   std::string name;
   std::function<Lowering()> lower;
 };
 
-// Of the alternatives the fastest; the first where x is too small to be worth timing, unless another one is recorded.
+// The recorded or else the fastest alternative; the first one where nothing is recorded and x is too small to be worth
+// timing.
 Lowering fastest(const LowerContext& context, const Shape& x, const std::vector<Alternative>& alternatives) {
   constexpr std::int64_t least_timed = 1 << 20;  // elements
   const std::string key = choice_key(context);

@@ -1,5 +1,5 @@
-// What a block of an optimizer updates: a stretch of the flat regions, or a tile of a parameter whose compute copy is
-// its transposed matrix.
+// The chunk that a block of an optimizer updates: a range of the flat regions, or a tile of a parameter whose compute
+// copy is its transposed matrix.
 #pragma once
 
 #include "core/backend/cuda/device/pack.h"
@@ -9,20 +9,20 @@ namespace trainctl::cuda {
 inline constexpr int tile_side = 64;
 inline constexpr int chunk_size = tile_side * tile_side;
 
-// Rows of elements of the regions. Copies lie as `copy_dtype`; null where there are none.
+// Rows of elements of the regions. Copies have the dtype `copy_dtype`; their addresses are null where there are none.
 struct Chunk {
   std::int64_t begin;       // of the first row
-  std::int64_t row_stride;  // from row to row
+  std::int64_t row_stride;  // elements from a row to the next
   int rows, columns;
   float decay;
   DType copy_dtype;
-  std::byte* copy;           // of the first row's first element; in the regions' order
-  std::byte* transposed;     // of the first row's first element
+  std::byte* copy;           // address for the first row's first element; in the regions' order
+  std::byte* transposed;     // address for the first row's first element
   std::int64_t copy_stride;  // elements between columns of the transposed copy
 };
 
-// Four neighbouring elements of a chunk's row, of which those from `from` to `to` belong to it. Regions of state need
-// not be aligned.
+// Four neighbouring elements of a chunk's row, of which [from, to) belong to the chunk. Regions of state need not be
+// aligned.
 struct Vec4 {
   int row;
   std::int64_t row_begin, first;
@@ -58,16 +58,16 @@ struct Vec4 {
 // Calls visit(vec4) for the block's chunk.
 template <class Visit>
 __device__ void each_vec4(const Chunk& chunk, const Visit& visit) {
-  const int groups = chunk.columns / 4 + 2;  // that a row may touch
+  const int groups = chunk.columns / 4 + 2;  // that a row may overlap
   for (int i = static_cast<int>(threadIdx.x); i < chunk.rows * groups; i += static_cast<int>(blockDim.x)) {
     const Vec4 vec4(chunk, i / groups, i % groups);
     if (vec4.from < vec4.to) visit(vec4);
   }
 }
 
-using Tile = float[tile_side][tile_side + 1];  // one more: neither rows nor columns meet in a bank
+using Tile = float[tile_side][tile_side + 1];  // one more column avoids bank conflicts
 
-// Calls write(T*) with the copy as what it is made of.
+// Calls write(T*) with the copy's address as a pointer of the dtype's type.
 template <class Write>
 __device__ void with_copy(DType dtype, std::byte* copy, const Write& write) {
   if (dtype == DType::bfloat16) {
@@ -79,7 +79,7 @@ __device__ void with_copy(DType dtype, std::byte* copy, const Write& write) {
   }
 }
 
-// The elements' copy; what is to be transposed goes into the tile.
+// Writes the elements to the copy; elements for the transposed copy go into the tile.
 __device__ inline void write_copies(const Chunk& chunk, const Vec4& at, const Pack<float, 4>& values, Tile& tile) {
   if (chunk.copy != nullptr) {
     with_copy(chunk.copy_dtype, chunk.copy, [&](auto* copy) {
@@ -105,7 +105,7 @@ __device__ inline void write_copies(const Chunk& chunk, const Vec4& at, const Pa
   }
 }
 
-// Behind the last element. All threads call it.
+// Writes the tile to the transposed copy, after all elements. All threads of the block call it.
 __device__ inline void write_transposed(const Chunk& chunk, const Tile& tile) {
   if (chunk.transposed == nullptr) return;
   __syncthreads();

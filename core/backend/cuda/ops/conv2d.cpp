@@ -1,5 +1,5 @@
-// Convolutions, forward and backward: the fastest of cuDNN's engines, of its graphs that fuse bias and activation, and
-// where a convolution is one, of cuBLASLt's matrix product.
+// Convolutions, forward and backward: the fastest of cuDNN's engines, of its graphs that fuse bias and activation, and,
+// where the convolution is a matrix product, of cuBLASLt's products.
 //
 // Candidates are recorded as "engine 62:2=4,13=0", "fused 41:24=7", or by the names of products (dense.h).
 #include "core/backend/cuda/ops/conv2d.h"
@@ -22,7 +22,7 @@ namespace trainctl::cuda {
 namespace {
 
 constexpr const char *engine_prefix = "engine ", *fused_prefix = "fused ";
-constexpr std::int64_t alignment = 256;  // of parts of the workspace
+constexpr std::int64_t alignment = 256;  // bytes, of the parts of the workspace
 
 EngineRules rules_of(const LowerContext& context, DType dtype) {
   const DeviceOptions& options = context.device.options();
@@ -36,11 +36,11 @@ std::optional<DenseShape> dense_shape(const ConvolutionShape& s) {
   return DenseShape{s.y.count() / s.y[3], s.x[3], s.y[3], s.dtype};
 }
 
-// An op's graphs by the prefix of their engines' names; null where there is none.
+// An op's graphs, whose engines have names with the graph's prefix; null where there is none.
 struct OpGraphs {
   Plans::GraphPointer plain, fused;
 
-  // What a name stands for; empty where it is no engine's.
+  // The plan that a name stands for; empty where the name is not that of an engine.
   std::optional<Plans::Wanted> wanted(std::string_view name) const {
     const auto behind = [&](std::string_view prefix, const Plans::GraphPointer& graph) -> std::optional<Plans::Wanted> {
       if (!graph || !name.starts_with(prefix)) return {};
@@ -98,7 +98,7 @@ void list(const LowerContext& context, const Plans::GraphPointer& graph, std::st
   }
 }
 
-// The plan of a recorded candidate, where it is an engine of the graph.
+// The plan of the recorded candidate `name`, where it is an engine of the graph.
 std::optional<Plan> plan_of(const LowerContext& context, const Plans::GraphPointer& graph, std::string_view prefix,
                             const std::string& name) {
   if (!graph || !name.starts_with(prefix)) return {};
@@ -107,7 +107,7 @@ std::optional<Plan> plan_of(const LowerContext& context, const Plans::GraphPoint
   return plan;
 }
 
-// The candidates whose names and makers these are; plans are made side by side.
+// The candidates with these functions `names` and `make`; their plans are made in parallel.
 Candidates candidates_of(const LowerContext& context, const OpGraphs& graphs,
                          std::function<std::vector<std::string>()> names,
                          std::function<std::optional<Candidate>(const std::string&)> make) {
@@ -121,8 +121,8 @@ Candidates candidates_of(const LowerContext& context, const OpGraphs& graphs,
   return {std::move(names), std::move(make), prepare};
 }
 
-// A candidate by a plan; the kernel, input 1 of the forward pass and of the gradient by the input, lies as cuDNN wants
-// it.
+// A candidate that runs a plan. The kernel, input 1 of the forward pass and of the gradient by the input, has the
+// layout that cuDNN needs.
 Candidate candidate_of(const LowerContext& context, const std::string& name, std::int64_t workspace_bytes) {
   Candidate candidate;
   candidate.implementation = "cudnn " + name;

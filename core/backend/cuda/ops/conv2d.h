@@ -1,4 +1,4 @@
-// What is known of a convolution before it is lowered.
+// The recorded plan of a convolution, for making it before the op is lowered.
 #pragma once
 
 #include <optional>
@@ -8,8 +8,8 @@
 
 namespace trainctl::cuda {
 
-// The plan that its recorded candidate takes; empty where nothing is recorded, where that is no plan, and for other
-// ops. The context's layouts are not looked at.
+// The plan of the convolution's recorded candidate; empty where nothing is recorded, where the record is no plan, and
+// for other ops. Does not read the context's layouts.
 std::optional<Plans::Wanted> recorded_plan(const LowerContext& context);
 
 }  // namespace trainctl::cuda

@@ -13,7 +13,7 @@
 namespace trainctl::cuda {
 namespace {
 
-// The parameter at this input lies in the dtype that the layer computes in: a compute copy where that is not float32.
+// Gives the parameter at this input the dtype in which the layer computes: a compute copy where that is not float32.
 void ask_for_copy(const LowerContext& context, std::size_t input, DType dtype, Candidate& candidate) {
   candidate.inputs[input] = {dtype, "", context.input(input).shape.count() * size_of(dtype)};
 }
@@ -28,7 +28,8 @@ Candidate candidate_of(const LowerContext& context, const Product& product) {
 
 }  // namespace
 
-// Bias and ReLU come with the product where cuBLASLt offers that; else behind it, from a kernel of ours.
+// Bias and ReLU are fused with the product where cuBLASLt offers that; else a kernel of this project runs behind the
+// product.
 Candidate dense_forward(const LowerContext& context, const DenseShape& shape, bool bias,
                         const ActivationFunction& function) {
   const DType dtype = shape.dtype;

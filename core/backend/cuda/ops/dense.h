@@ -17,16 +17,16 @@ struct DenseShape {
   DType dtype = DType::float32;
 };
 
-// Tensors as those of Dense, DenseGradInput (without its activation) and DenseGradWeights.
+// Candidates for Dense and for DenseGradInput without an activation, with these ops' tensors.
 Candidate dense_forward(const LowerContext& context, const DenseShape& shape, bool bias,
                         const ActivationFunction& function);
 Candidate dense_input_gradient(const LowerContext& context, const DenseShape& shape, bool accumulate);
-// Of the gradient of the weights there are two candidates where the bias has one too: a product and the bias's own
-// sums, or both in one, where cuBLASLt offers that and nothing is added to.
+// The gradient of the weights has two candidates where there is a bias: a product and separate sums for the bias, or
+// one product that computes both, where cuBLASLt offers that and the op does not accumulate.
 constexpr const char *product_name = "product", *product_and_bias_name = "product and bias";
 void add_gradient_products(const LowerContext& context, const DenseShape& shape, bool bias, bool accumulate,
                            std::vector<std::string>& names);
-// Empty where the name is not one of them, or cuBLASLt does not offer it.
+// Empty where the name is neither of these, or cuBLASLt does not offer it.
 std::optional<Candidate> dense_weight_gradient(const LowerContext& context, const DenseShape& shape, bool bias,
                                                bool accumulate, const std::string& name);
 

@@ -13,10 +13,10 @@ struct DropoutSetting {
   float rate;
 };
 
-constexpr int words = 4;  // of a Philox block
+constexpr int words = 4;  // in a Philox block
 
-// Packs of `width` elements, a whole number of Philox blocks, of samples that have `packs` of them; the last may be
-// incomplete where samples are not made of whole ones. y may be x.
+// Processes packs of `width` elements, a whole number of Philox blocks; a sample has `packs` of them, of which the last
+// may be incomplete. y may be x.
 template <class T>
 __global__ void dropout(DropoutSetting setting, const T* x, const std::int64_t* numbers, const std::int64_t* step,
                         std::uint32_t all_packs, std::uint32_t packs, std::int64_t elements, T* y) {

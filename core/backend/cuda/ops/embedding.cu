@@ -1,4 +1,4 @@
-// Embeddings: rows of a table, and the sums of gradients that come back to each, in the order of the numbers.
+// Embeddings: the rows of a table, and the gradient of the table, summed in the order of the numbers.
 #include "core/graph/ops/embedding.h"
 
 #include "core/backend/cuda/device/grid.h"
@@ -16,7 +16,7 @@ __global__ void look_up(std::int64_t count, std::int64_t channels, std::int64_t 
   }
 }
 
-// A warp for each row of the table, which looks for its number among all.
+// Each warp sums the gradient of one row of the table: it searches all numbers for the row's number.
 template <class T>
 __global__ void sum_rows(std::int64_t count, std::int64_t channels, std::int64_t rows, bool accumulate,
                          const std::int32_t* numbers, const T* dy, float* table) {

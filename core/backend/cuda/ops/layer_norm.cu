@@ -1,4 +1,5 @@
-// Layer normalisation over the last dimension: rows forward and for dx, columns for dgamma and dbeta.
+// Layer normalisation over the last dimension: teams process rows for y and dx, blocks sum columns for dgamma and
+// dbeta.
 #include "core/graph/ops/layer_norm.h"
 
 #include "core/backend/cuda/device/channels.h"
@@ -76,7 +77,7 @@ __global__ void gradient_by_input(RowGrid grid, Backward<T> b) {
 }
 
 // dgamma and dbeta: blocks sum stripes of rows, and the last block of each tile of columns adds the stripes in order.
-// partial[quantity][stripe][column], where there are several stripes.
+// `partial` [quantity][stripe][column] is used where there are several stripes.
 template <class T, int width>
 __global__ void __launch_bounds__(channel_threads)
     gradient_by_parameters(ChannelGrid grid, Backward<T> b, bool accumulate, float* partial, unsigned* counters) {

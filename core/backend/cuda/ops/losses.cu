@@ -22,7 +22,7 @@ struct Target {
   }
 };
 
-// A row of predictions, those of a sample or of one of its positions, in the hands of a team; dx is null in evaluation.
+// A row of predictions, those of a sample or of one of its positions, processed by a team; dx is null in evaluation.
 template <class T>
 struct Row {
   const RowTeam& team;
@@ -55,7 +55,7 @@ struct Row {
   }
 };
 
-// The loss of a row; writes its gradient times the weight.
+// The loss of a row. In training also writes the row's gradient times the weight.
 template <class Rule, class T>
 __device__ float row_loss(const Rule& rule, const Row<T>& row, int values, const Target& target, float weight) {
   if constexpr (Rule::by_element) {
@@ -72,8 +72,8 @@ __device__ float row_loss(const Rule& rule, const Row<T>& row, int values, const
   }
 }
 
-// dx is null in evaluation, count where another loss counts the samples. A row of weight 0 may hold anything; a label
-// that is no class makes the loss NaN.
+// dx is null in evaluation, count where another loss counts the samples. A row of weight 0 may hold any values; a label
+// outside of the classes makes the loss NaN.
 template <class T, class Rule>
 __global__ void losses(RowGrid grid, Rule rule, Smoothing smoothing, bool accumulate, float scale,
                        std::int64_t rows_each, const T* x, const void* targets, const float* weights, T* dx,

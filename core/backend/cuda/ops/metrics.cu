@@ -11,8 +11,7 @@
 namespace trainctl::cuda {
 namespace {
 
-// The index of the first of the largest values. NaN is larger than none, but nothing is larger than it either: it wins
-// where it comes first.
+// The index of the first of the largest values. NaN is the result only where it comes first, as with std::max_element.
 template <class T>
 __device__ int first_largest_of(const RowTeam& team, const T* x) {
   float top = -INFINITY;
@@ -25,7 +24,7 @@ __device__ int first_largest_of(const RowTeam& team, const T* x) {
   return team.smallest(top == largest ? best : INT_MAX);
 }
 
-// The target of a row, in the hands of a team: a class, or a row of values.
+// The target of a row that a team processes: a class, or a row of values.
 struct Target {
   const RowTeam& team;
   const std::int32_t* class_number;  // null where there are values
@@ -35,7 +34,7 @@ struct Target {
   __device__ int label() const { return class_number != nullptr ? *class_number : first_largest_of(team, row); }
 };
 
-// A row of predictions, those of a sample or of one of its positions, in the hands of a team.
+// A row of predictions, those of a sample or of one of its positions, processed by a team.
 template <class T>
 struct Row {
   const RowTeam& team;
@@ -73,8 +72,8 @@ __global__ void sum_rows(RowGrid grid, Rule rule, bool class_numbers, bool accum
   if (last_block(counter, gridDim.x)) sum_in_block(of_rows, grid.rows, accumulate, sum);
 }
 
-// Each thread keeps some of a block's sums, and goes through the elements of all threads; the last block adds up the
-// blocks' sums.
+// Each thread owns some of a block's sums, and reads the elements of all threads; the last block adds up the blocks'
+// sums.
 template <class T, class Rule>
 __global__ void sum_elements(std::int64_t count, std::int64_t values_each, Rule rule, bool accumulate, const T* x,
                              const float* targets, const float* weights, float* of_blocks, unsigned* counter,

@@ -1,8 +1,8 @@
-// What the kernels of batch normalisation share: statistics, a channel's factors, grids.
+// Device functions and grids that the kernels of batch normalisation share: statistics, a channel's factors.
 //
-// Statistics are taken by stripes of rows about the stripe's first row (shifted sums), and the stripes' means and
-// squares are joined in float64, so that a large mean costs no digits of the variance. The passes that follow the sums
-// go through the rows backwards: what the sums read last may still be in the cache.
+// Statistics are taken by stripes of rows about the stripe's first row (shifted sums), and the stripes' means and sums
+// of squares are combined in float64, so that a large mean costs no digits of the variance. The passes after the sums
+// process the rows in reverse order, since the rows that the sums read last may still be in the cache.
 #pragma once
 
 #include "core/backend/cuda/device/channels.h"
@@ -12,7 +12,7 @@
 
 namespace trainctl::cuda {
 
-// A stripe's mean and squares about it, or two sums; by stripe, then channel.
+// A stripe's mean and sum of squares about that mean, or two sums; indexed by stripe, then channel.
 using Partials = float2*;
 
 template <class T, int width>
@@ -45,7 +45,7 @@ __global__ void __launch_bounds__(channel_threads, 2)
   }
   if (!last_block(counters + blockIdx.x, gridDim.y)) return;
 
-  // Means about the first stripe's, and squares about that too.
+  // Means and sums of squares relative to the first stripe's mean.
   double joined[2][1] = {}, totals[2];
   double first_mean = 0;
   if (const std::int64_t own = joined_channel(grid); own >= 0) {
@@ -62,17 +62,17 @@ __global__ void __launch_bounds__(channel_threads, 2)
   const double shifted = totals[0] / static_cast<double>(grid.rows);
   const double squares = totals[1] / static_cast<double>(grid.rows) - shifted * shifted;
   mean[channel] = static_cast<float>(first_mean + shifted);
-  variance[channel] = squares < 0 ? 0.0f : static_cast<float>(squares);  // NaN stays
+  variance[channel] = squares < 0 ? 0.0f : static_cast<float>(squares);  // NaN stays NaN
 }
 
-// What a normalisation is made of; gamma and beta may be null.
+// The vectors of a normalisation; gamma and beta may be null.
 struct Normalisation {
   const float *mean, *variance, *gamma, *beta;
   float epsilon;
   bool relu;
 };
 
-// The same of a thread's channels.
+// The factors for a thread's channels.
 template <int width>
 struct Factors {
   float mean[width], scale[width], beta[width] = {};
@@ -90,28 +90,28 @@ struct Factors {
     }
   }
 
-  // Channel k's value before residual and ReLU. Each step is rounded, whatever the compiler would fuse elsewhere: the
-  // backward pass computes the same bits as the forward pass, and the GPU those of the CPU.
+  // Channel k's value before residual and ReLU. Each operation is rounded, without fused multiply-add, so that the
+  // backward pass computes the same bits as the forward pass, and the GPU the same bits as the CPU.
   __device__ float normalised(float x, int k) const { return __fadd_rn(__fmul_rn(x - mean[k], scale[k]), beta[k]); }
 };
 
-// Rows of a thread that are read before the first is used; more would not fit in its registers.
+// The number of rows that a thread reads before it uses the first; more would not fit into its registers.
 constexpr int rows_in_flight = 2;
 constexpr int in_flight(int width) { return width == 8 ? 1 : rows_in_flight; }
 
-// Packs of kernels that keep several factors of each channel in registers: half of what an access could take, for half
-// precision, so that these and the rows in flight fit.
+// The pack width of kernels that keep several factors of each channel in registers: in half precision half of the
+// widest access, so that the factors and the rows in flight fit.
 template <int widest_pack>
 inline constexpr int narrower = widest_pack == 1 ? 1 : 4;
 
-constexpr int bits_of_byte = 8;  // the packs where a mask is written or read
+constexpr int bits_of_byte = 8;  // pack width of kernels that write or read a mask
 
-// The grids of an op: for its sums, whose blocks all run at once and whose results one block joins, and for what comes
-// after them.
+// The grids of an op: one for its sums, whose blocks all run at the same time and whose results one block adds up, and
+// one for the pass over elements after the sums.
 struct Grids {
   ChannelGrid sums, elements;
 
-  // For x and packs of so many values of type T.
+  // The grids for x, with packs of these widths of type T.
   template <class T>
   static Grids of(const Shape& x, const Device& device, int sums_width, int elements_width) {
     const std::int64_t rows = x.count() / x.back(), processors = device.processors();

@@ -1,4 +1,4 @@
-// The network's input from stored samples: scaled and shifted, by channel.
+// The conversion of stored samples into the network's input: scaled and shifted by channel.
 #include "core/backend/cuda/cudnn/padded_images.h"
 #include "core/backend/cuda/device/own_memory.h"
 #include "core/backend/cuda/device/pack.h"
@@ -8,7 +8,7 @@
 namespace trainctl::cuda {
 namespace {
 
-// Packs of `width` values; `factors` hold scale and offset of each channel.
+// Processes packs of `width` values; `factors` holds scale and offset of each channel.
 template <class From, class To, int width>
 __global__ void normalize(const From* __restrict__ x, const float2* __restrict__ factors, std::uint32_t channels,
                           std::uint32_t packs, To* __restrict__ y) {
@@ -27,7 +27,7 @@ __global__ void normalize(const From* __restrict__ x, const float2* __restrict__
   }
 }
 
-// A pixel of up to `width` channels, zeros behind them.
+// Writes pixels of `width` channels: the image's channels, then zeros.
 template <class From, class To, int width>
 __global__ void normalize_padded(const From* __restrict__ x, const float2* __restrict__ factors, int factor_count,
                                  int channels, std::uint32_t pixels, To* __restrict__ y) {

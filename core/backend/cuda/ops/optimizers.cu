@@ -1,5 +1,5 @@
-// Optimizers over the flat regions: their rules in one launch, one pass over gradients, parameters and states, which
-// also writes the compute copies; in two where a rule needs norms over parameters.
+// Optimizers over the flat regions: their rules in one launch, which passes once over gradients, parameters and states
+// and also writes the compute copies; in two launches where a rule needs norms over parameters.
 #include <map>
 
 #include "core/backend/cuda/device/own_memory.h"
@@ -11,7 +11,7 @@
 namespace trainctl::cuda {
 namespace {
 
-// Where the scalars of a step lie.
+// The addresses of a step's scalars.
 struct StepScalars {
   const float* learning_rate;
   const std::int64_t* step;
@@ -26,13 +26,13 @@ struct StepScalars {
         flags(p.in<float>(4)),
         norm(p.in<float>(5)) {}
   __device__ bool apply() const { return flags[agree_not_finite] == 0 && isfinite(*norm) && *count > 0; }
-  // Of the summed gradients: 1 / count, times the clipping.
+  // The factor on the summed gradients: 1 / count, times the clipping.
   __device__ float scale(float clip_norm) const {
     return clip_norm > 0 && *norm > clip_norm ? clip_norm / *norm / *count : 1.0f / *count;
   }
 };
 
-// The regions. Those of states that are not kept are null.
+// The flat regions. Pointers to states that the rule does not keep are null.
 template <class Rule>
 struct Regions {
   static constexpr int states_count = static_cast<int>(Rule::state_names.size());
@@ -45,7 +45,8 @@ struct Regions {
     for (int k = 0; k < states_count; ++k) states[k] = kept >> k & 1u ? p.out<float>(output++) : nullptr;
   }
 
-  // Calls visit(gradient, weight&, states) for four neighbouring elements, and writes back what it changed.
+  // Calls visit(gradient, weight&, states) for four neighbouring elements, and writes the changed weights and states
+  // back.
   template <class Visit>
   __device__ Pack<float, 4> each(const Vec4& at, const Visit& visit) const {
     const Pack<float, 4> gradients = at.read(gradient);
@@ -71,7 +72,7 @@ struct Regions {
   }
 };
 
-// The numbers that depend on the step alone: float64 inside, they are computed once a block. All threads call it.
+// The rule's factors, which depend on the step alone. Each block computes them once, in float64. All threads call it.
 template <class Rule>
 __device__ const float* factors_of(const Rule& rule, const StepScalars& scalars) {
   if constexpr (Rule::factors == 0) {
@@ -85,7 +86,7 @@ __device__ const float* factors_of(const Rule& rule, const StepScalars& scalars)
   }
 }
 
-// A block for each chunk.
+// Each block updates one chunk.
 template <class Rule>
 __global__ void optimize(StepScalars scalars, Rule rule, float clip_norm, const Chunk* chunks, Regions<Rule> regions) {
   if (!scalars.apply()) return;
@@ -108,13 +109,13 @@ struct Squares {
   double weights, directions;
 };
 
-// The sums over a block's threads, in thread 0. All threads call it.
+// The sums over a block's threads. All threads call it.
 __device__ inline Squares block_squares(double weights, double directions) {
   __shared__ double of_weights[32], of_directions[32];
   return {block_sum(weights, of_weights), block_sum(directions, of_directions)};
 }
 
-// The first pass of a rule by parameter, a block for each chunk: brings states up to date, and sums squares.
+// The first pass of a rule by parameter, with a block for each chunk: updates states, and sums squares.
 template <class Rule>
 __global__ void find_directions(StepScalars scalars, Rule rule, float clip_norm, const Chunk* chunks,
                                 Regions<Rule> regions, Squares* of_chunks) {
@@ -135,7 +136,8 @@ __global__ void find_directions(StepScalars scalars, Rule rule, float clip_norm,
   if (threadIdx.x == 0) of_chunks[blockIdx.x] = sum;
 }
 
-// The second pass: the norms of the chunk's parameter, whose chunks are [first, last), then its step.
+// The second pass: each block computes the norms of its chunk's parameter from that parameter's chunks, then takes the
+// step.
 template <class Rule>
 __global__ void apply_directions(StepScalars scalars, Rule rule, float clip_norm, const Chunk* chunks,
                                  const int2* of_parameter, Regions<Rule> regions, const Squares* of_chunks) {
@@ -166,7 +168,7 @@ __global__ void apply_directions(StepScalars scalars, Rule rule, float clip_norm
   write_transposed(chunk, tile);
 }
 
-// The copies of one parameter.
+// The addresses of one parameter's copies.
 struct CopyPlaces {
   std::int64_t count = 0;  // elements of the parameter
   std::int64_t columns = 0;
@@ -174,7 +176,7 @@ struct CopyPlaces {
   std::byte *copy = nullptr, *transposed = nullptr;
 };
 
-// By the parameter's offset.
+// The copies of all parameters, by the parameter's offset.
 std::map<std::int64_t, CopyPlaces> places_of(const std::vector<UpdateCopy>& copies, const Address* addresses) {
   std::map<std::int64_t, CopyPlaces> places;
   for (std::size_t i = 0; i < copies.size(); ++i) {
@@ -193,7 +195,7 @@ std::map<std::int64_t, CopyPlaces> places_of(const std::vector<UpdateCopy>& copi
   return places;
 }
 
-// Pieces of [begin, end), which have a copy there or none.
+// Appends the chunks of [begin, end): a parameter with a copy in the regions' order, or elements without copies.
 void cut(std::int64_t begin, std::int64_t end, float decay, const CopyPlaces& copies, std::vector<Chunk>& chunks) {
   for (std::int64_t next = begin; next < end; next += chunk_size) {
     const auto columns = static_cast<int>(std::min<std::int64_t>(chunk_size, end - next));
@@ -202,7 +204,7 @@ void cut(std::int64_t begin, std::int64_t end, float decay, const CopyPlaces& co
   }
 }
 
-// Tiles of a parameter that begins there and has a transposed copy.
+// Appends the tiles of a parameter that begins at `begin` and has a transposed copy.
 void cut_tiles(std::int64_t begin, float decay, const CopyPlaces& copies, std::vector<Chunk>& chunks) {
   const std::int64_t rows = copies.count / copies.columns, size = size_of(copies.dtype);
   for (std::int64_t row = 0; row < rows; row += tile_side) {
@@ -239,15 +241,15 @@ std::vector<Chunk> chunks_of(const OptimizerUpdate& update, const std::map<std::
   return chunks;
 }
 
-// For each chunk, the chunks of its range: [x, y).
-std::vector<int2> chunks_beside(const std::vector<int>& ends) {
-  std::vector<int2> beside;
+// For each chunk, the chunks [x, y) of the update range that it belongs to.
+std::vector<int2> ranges_of_chunks(const std::vector<int>& ends) {
+  std::vector<int2> ranges;
   int begin = 0;
   for (const int end : ends) {
-    beside.insert(beside.end(), static_cast<std::size_t>(end - begin), int2{begin, end});
+    ranges.insert(ranges.end(), static_cast<std::size_t>(end - begin), int2{begin, end});
     begin = end;
   }
-  return beside;
+  return ranges;
 }
 
 template <class Rule>
@@ -262,13 +264,13 @@ Lowering lower_rule(const LowerContext& context, const Rule& rule) {
     const float clip_norm = update.clip_norm;
     if constexpr (Rule::by_parameter) {
       const auto squares = on_device(std::vector<Squares>(list.size()));
-      return [=, beside = on_device(chunks_beside(ends))](const Places& p) {
+      return [=, ranges = on_device(ranges_of_chunks(ends))](const Places& p) {
         if (count == 0) return;
         const Regions<Rule> regions(p, rule.kept());
         launch(find_directions<Rule>, count, block_threads, p.stream, StepScalars(p), rule, clip_norm, chunks.get(),
                regions, squares.get());
         launch(apply_directions<Rule>, count, block_threads, p.stream, StepScalars(p), rule, clip_norm, chunks.get(),
-               beside.get(), regions, squares.get());
+               ranges.get(), regions, squares.get());
       };
     } else {
       return [=](const Places& p) {

@@ -1,4 +1,4 @@
-// Borders of zeros around images, and their removal, a pack of channels a thread.
+// Borders of zeros around images, and their removal; each thread moves packs of channels.
 #include "core/graph/ops/padding.h"
 
 #include "core/backend/cuda/device/divisor.h"
@@ -24,7 +24,7 @@ struct Packed {
   }
 };
 
-// The place of the image within its borders.
+// The position of the image within its borders.
 struct Corner {
   std::uint32_t row, pack;
 
@@ -37,7 +37,7 @@ template <class T, int width>
 __global__ void pad(Packed outer, Packed inner, Corner corner, const T* __restrict__ x, T* __restrict__ y) {
   for (auto i = static_cast<std::uint32_t>(first_element()); i < outer.total; i += element_stride()) {
     const std::uint32_t line = outer.by_packs.quotient(i), image = outer.by_rows.quotient(line);
-    const std::uint32_t row = outer.by_rows.remainder(line, image) - corner.row;  // above the image it wraps round
+    const std::uint32_t row = outer.by_rows.remainder(line, image) - corner.row;  // wraps around above the image
     const std::uint32_t at = outer.by_packs.remainder(i, line) - corner.pack;
     Pack<T, width> pack;
     if (row < inner.rows && at < inner.packs) {

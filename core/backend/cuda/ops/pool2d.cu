@@ -1,5 +1,5 @@
-// Pooling over NHWC images, forward and backward. Gradients are gathered by input pixel, so that nothing is added up by
-// several threads and each value is rounded once.
+// Pooling over NHWC images, forward and backward. Gradients are gathered by input pixel, so that one thread computes
+// each value and rounds it once.
 #include "core/backend/cuda/ops/pooling.h"
 
 #include "core/backend/cuda/device/channels.h"
@@ -43,7 +43,8 @@ __global__ void average_pool(PoolShape s, const T* __restrict__ x, T* __restrict
   }
 }
 
-// dx by input pixel, by winners or, where they are null, an equal share of each output that holds the pixel.
+// Computes dx by input pixel: by the winners, or, where `winners` is null, as an equal share of each output whose
+// window holds the pixel.
 template <class T, int width>
 __global__ void pool_gradient(PoolShape s, const T* __restrict__ dy, const std::uint8_t* __restrict__ winners,
                               T* __restrict__ dx) {

@@ -1,4 +1,4 @@
-// Windows over NHWC images, as the kernels of pooling go through them.
+// Windows over NHWC images, for the kernels of pooling.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -61,8 +61,8 @@ struct Axis {
 struct PoolShape {
   Axis rows, columns;
   std::int64_t channels;
-  std::uint32_t inputs, outputs;  // packs in all
-  Divisor by_packs;               // of a pixel
+  std::uint32_t inputs, outputs;  // number of packs
+  Divisor by_packs;               // by the packs in a pixel
 
   PoolShape(const Window& w, const Shape& x, int width)
       : rows(w, 0, x),
@@ -73,7 +73,7 @@ struct PoolShape {
         by_packs(x[3] / width) {}
 };
 
-// A pack of a batch of images.
+// The position of a pack in a batch of images.
 struct Spot {
   std::int64_t image, channel;
   int row, column;
@@ -87,7 +87,7 @@ struct Spot {
   }
 };
 
-// Pack i of the images that are pooled, and of what they are pooled to.
+// The positions of pack i of the pooling's input and of its output.
 __device__ inline Spot input_spot(const PoolShape& s, std::uint32_t i, int width) {
   return {i, width, s.by_packs, s.rows.by_input, s.columns.by_input};
 }
@@ -124,7 +124,7 @@ struct Maxima {
 #pragma unroll
         for (int k = 0; k < width; ++k) {
           const float value = load(pixel.values[k]);
-          if (value <= values[k] || isnan(values[k])) continue;  // NaN wins
+          if (value <= values[k] || isnan(values[k])) continue;  // keeps NaN
           values[k] = value;
           winners[k] = r * s.columns.size + c;
         }
@@ -132,7 +132,7 @@ struct Maxima {
     }
   }
 
-  // Writes them as an output's pack at a place.
+  // Writes the maxima and their indices as an output's pack at an offset.
   template <class T>
   __device__ void write(std::int64_t place, T* y, std::uint8_t* winner_indices) const {
     Pack<T, width> pack;
@@ -147,8 +147,9 @@ struct Maxima {
   }
 };
 
-// What the outputs that hold pack i of the input hand back to it: term(pack of dy at a place, that place, the index
-// within the window, row and column of the output, sums) adds it to the sums. Windows' indices ascend.
+// Sums the gradient of pack i of the input over the outputs whose windows hold the pack: term(pack of dy at an offset,
+// that offset, the index within the window, row and column of the output, sums) adds an output's part to the sums.
+// Indices within the window ascend.
 template <int width, class T, class Term>
 __device__ Pack<T, width> gathered(const PoolShape& s, const T* dy, std::uint32_t i, const Term& term) {
   const Spot at = input_spot(s, i, width);
@@ -170,7 +171,7 @@ __device__ Pack<T, width> gathered(const PoolShape& s, const T* dy, std::uint32_
   return pack;
 }
 
-// The gradient of max pooling at pack i of the input: of each output that it won, the whole.
+// The gradient of max pooling at pack i of the input: the sum of dy over the outputs whose maximum it is.
 template <int width, class T>
 __device__ Pack<T, width> gathered_by_winners(const PoolShape& s, const T* dy, const std::uint8_t* winners,
                                               std::uint32_t i) {

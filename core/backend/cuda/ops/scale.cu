@@ -1,4 +1,4 @@
-// Values times a scalar in the GPU's memory.
+// Multiplication of a tensor by a scalar in GPU memory.
 #include "core/backend/cuda/device/grid.h"
 #include "core/backend/cuda/kernels.h"
 

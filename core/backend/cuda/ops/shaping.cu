@@ -1,4 +1,4 @@
-// Ops that move values without computing: concatenation, its parts, and changes of dtype.
+// Ops that move values without computing: concatenation, splitting, and changes of dtype.
 #include "core/graph/ops/shaping.h"
 
 #include "core/backend/cuda/device/pack.h"
@@ -8,7 +8,7 @@
 namespace trainctl::cuda {
 namespace {
 
-// Four neighbouring values a thread, where both sides are aligned; parameters need not be.
+// Each thread converts four neighbouring values at once where both sides are aligned, which parameters need not be.
 template <class From, class To>
 __global__ void convert(const From* __restrict__ from, To* __restrict__ to, std::int64_t count) {
   constexpr int width = 4;
@@ -38,7 +38,7 @@ Lowering lower_conversion(const LowerContext& context, DType from, DType to) {
   });
 }
 
-// Tensors side by side along the last dimension: copies between a wide one and its parts, from the left.
+// Copies between a wide tensor and its parts, which lie side by side along the last dimension.
 struct Columns {
   std::int64_t rows = 0, row_bytes = 0;
   std::vector<std::int64_t> part_bytes;
@@ -89,7 +89,7 @@ Lowering lower_cast(const LowerContext& context) {
   return lower_conversion(context, context.input(0).dtype, context.op.as<Cast>().to);
 }
 
-// Compute copies: in another dtype, and convolutions' kernels also as [out, height, width, in / groups].
+// Writes compute copies: in another dtype, and kernels of convolutions also as [out, height, width, in / groups].
 Lowering lower_reorder(const LowerContext& context) {
   const Layout &from = context.inputs[0], &to = context.op.as<Reorder>().to;
   Lowering lowering;

@@ -1,5 +1,5 @@
-// Running statistics of all layers: one launch adds a batch's to their sums, one lets the sums flow into the
-// statistics.
+// Running statistics of all layers: one launch adds the batch statistics to their sums, another updates the moving
+// statistics from the sums.
 #include "core/backend/cuda/device/grid.h"
 #include "core/backend/cuda/device/own_memory.h"
 #include "core/backend/cuda/kernels.h"
@@ -9,7 +9,7 @@
 namespace trainctl::cuda {
 namespace {
 
-// What a block works on: at most as many values as it has threads, of one statistic.
+// The part of one block: at most as many values of one statistic as the block has threads.
 struct Part {
   Address from, to;
   int count;
@@ -20,12 +20,12 @@ struct Part {
   }
 };
 
-// Inputs as they flow into outputs, in the GPU's memory.
+// The parts of all blocks, in GPU memory.
 struct Parts {
   std::shared_ptr<const Part> data;
   int count = 0;
 
-  // `counts`: values of each output; no momenta: 0.
+  // `counts` are the numbers of values of the outputs. Without momenta each part's momentum is 0.
   Parts(const Binding& binding, const std::vector<std::int64_t>& counts, const std::vector<float>& momenta) {
     std::vector<Part> parts;
     for (std::size_t i = 0; i < counts.size(); ++i) {
@@ -50,7 +50,7 @@ __global__ void update_statistics(const Part* parts, std::byte* slot, const floa
   moving = part.momentum * moving + (1.0f - part.momentum) * (Part::at(part.from, slot)[threadIdx.x] / *count);
 }
 
-// Every block sums the weights for itself.
+// Every block computes the sum of the weights.
 __global__ void accumulate_statistics(const Part* parts, std::byte* slot, const float* weights, std::int64_t samples,
                                       bool add) {
   __shared__ float shared[32];

@@ -1,4 +1,4 @@
-// What stands between the gradients and the optimizer: zeroing, agreement, norm.
+// The ops between the gradients and the optimizer: zeroing, agreement, the norm.
 #include "core/graph/ops/update.h"
 
 #include "core/backend/cuda/device/last_block.h"
@@ -27,8 +27,8 @@ __global__ void agree(LossSums losses, const float* stop, float* flags) {
 
 constexpr int norm_blocks = 512;
 
-// Each block sums the squares of its own stripe, in float64; the last one adds the stripes in order: the same bits
-// every time.
+// Each block sums the squares of its own stripe, in float64; the last block adds the stripes in order, so that the norm
+// has the same bits every time.
 __global__ void gradient_norm(const float* gradient, std::int64_t elements, double* sums, unsigned* counter,
                               const float* count, float* norm) {
   constexpr int width = 4;

@@ -1,4 +1,4 @@
-// The status of every call, checked.
+// The errors for failures of CUDA's libraries.
 #include "core/backend/cuda/runtime/check.h"
 
 #include "core/base/error.h"

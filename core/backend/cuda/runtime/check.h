@@ -1,4 +1,4 @@
-// The status of every call into CUDA's libraries, checked: a failure becomes an Error that names the call.
+// Checks of the status that calls into CUDA's libraries return: a failure becomes an Error that names the call.
 #pragma once
 
 #include <cublasLt.h>
@@ -9,8 +9,8 @@
 
 namespace trainctl::cuda {
 
-// Throws Error{resource} where memory ran out or no device is there, Error{internal} otherwise: what was called, and
-// CUDA's own words.
+// Throws where the status is a failure: Error{resource} where memory ran out or there is no device, Error{internal}
+// otherwise, with the name of the call and CUDA's message.
 void check(cudaError_t status, std::string_view call);
 void check(cudnnStatus_t status, std::string_view call);
 void check(cublasStatus_t status, std::string_view call);

@@ -6,8 +6,8 @@
 namespace trainctl::cuda {
 namespace {
 
-constexpr int most_parts = 8;                    // of a launch
-constexpr std::int64_t most_by_bytes = 1 << 16;  // of a part that is not made of packs
+constexpr int most_parts = 8;                    // in a launch
+constexpr std::int64_t most_by_bytes = 1 << 16;  // bytes of a part that is not made of packs
 
 using Word = std::uint32_t;
 constexpr std::int64_t pack_bytes = widest<Word> * sizeof(Word);

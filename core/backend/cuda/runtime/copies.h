@@ -9,7 +9,8 @@
 
 namespace trainctl::cuda {
 
-// As Backend::copy_all(). Large parts that do not lie in packs of 16 bytes on both sides are left to CUDA, one by one.
+// Backend::copy_all(). Copies large parts that are not made of aligned packs of 16 bytes on both sides by a
+// cudaMemcpyAsync each.
 void copy_parts(std::span<const CopyPart> parts, cudaStream_t stream);
 
 }  // namespace trainctl::cuda

@@ -8,9 +8,10 @@
 namespace trainctl::cuda {
 namespace {
 
-constexpr int oldest_major = 8;  // of the compute capabilities that cmake/cuda.cmake compiles for
+constexpr int oldest_major = 8;  // major version of the compute capabilities for which cmake/cuda.cmake compiles
 
-// The prefix and the 16 bytes in groups of 4, 2, 2, 2 and 6. Only its name tells a part of a GPU from a whole one.
+// The prefix and the 16 bytes in groups of 4, 2, 2, 2 and 6. Only the device's name tells a MIG instance from a whole
+// GPU.
 std::string uuid_text(const cudaDeviceProp& properties) {
   std::string text = std::string_view(properties.name).find(" MIG ") == std::string_view::npos ? "GPU" : "MIG";
   for (int i = 0; i < 16; ++i) {
@@ -20,8 +21,8 @@ std::string uuid_text(const cudaDeviceProp& properties) {
   return text;
 }
 
-// Why CUDA does not give any GPU.
-VisibleGpus none_for(cudaError_t status) {
+// The answer where CUDA shows no GPU: the reason and a remedy.
+VisibleGpus no_gpus(cudaError_t status) {
   const std::string why = format("{} ({})", cudaGetErrorString(status), cudaGetErrorName(status));
   int driver = 0;
   switch (status) {
@@ -82,8 +83,8 @@ VisibleGpus visible_gpus() {
     }
     visible.gpus.push_back(std::move(gpu));
   }
-  if (status != cudaSuccess) return none_for(status);
-  return count > 0 ? visible : none_for(cudaErrorNoDevice);
+  if (status != cudaSuccess) return no_gpus(status);
+  return count > 0 ? visible : no_gpus(cudaErrorNoDevice);
 }
 
 std::string DeviceOptions::text() const {

@@ -8,26 +8,26 @@
 
 namespace trainctl::cuda {
 
-// Which of the visible GPUs (CUDA_VISIBLE_DEVICES decides) this rank computes on: its local rank modulo their number.
-// Throws Error{resource} where there is none, or the module has no kernels for it.
+// The index of the GPU on which this rank computes, among the visible ones (CUDA_VISIBLE_DEVICES): its local rank
+// modulo their number. Throws Error{resource} where there is none, or the module has no kernels for it.
 int device_of(int local_rank);
 
-// As CudaModule says.
+// CudaModule::gpus().
 VisibleGpus visible_gpus();
 
-// What the libraries may do on a device.
+// The options that decide which kernels of the libraries may be used.
 struct DeviceOptions {
   bool tf32 = false;           // float32 with 10 bits of mantissa in products and convolutions
-  bool deterministic = false;  // only what gives the same bits every time
-  bool timing = true;          // the fastest kernels by timing; else those that the libraries' heuristics put first
+  bool deterministic = false;  // only kernels that give the same bits every time
+  bool timing = true;  // choose the fastest kernels by timing; else those that the libraries' heuristics put first
 
-  // For keys of kernel choices: "", " tf32", " deterministic", ...
+  // The options as text for the keys of kernel choices: "", " tf32", " deterministic", ...
   std::string text() const;
 };
 
 class Device {
  public:
-  // Makes the GPU this thread's current one. Throws Error{resource} where it cannot be used.
+  // Makes the GPU the calling thread's current device. Throws Error{resource} where the GPU cannot be used.
   Device(int index, const DeviceOptions& options);
 
   const DeviceOptions& options() const { return options_; }

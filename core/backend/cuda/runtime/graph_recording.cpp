@@ -24,7 +24,7 @@ OwnedGraph end_capture(cudaStream_t stream) {
 }
 
 OwnedGraphExec capture(cudaStream_t stream, const std::function<void()>& queue) {
-  // Other threads may go on allocating and copying meanwhile.
+  // In this mode other threads may allocate and copy during the capture.
   check(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal), "cudaStreamBeginCapture");
   try {
     queue();
@@ -35,7 +35,7 @@ OwnedGraphExec capture(cudaStream_t stream, const std::function<void()>& queue) 
     throw;
   }
   const OwnedGraph graph = end_capture(stream);
-  // Its parts keep the priorities of the streams that they were captured from.
+  // The graph's nodes keep the priorities of the streams from which they were captured.
   auto ready = make<OwnedGraphExec>(
       [&graph](cudaGraphExec_t* exec) {
         return cudaGraphInstantiate(exec, graph.get(), cudaGraphInstantiateFlagUseNodePriority);

@@ -1,4 +1,4 @@
-// Owners of what CUDA's libraries hand out: destroyed with the owner, movable, never copied.
+// Owners of the handles of CUDA's libraries: movable, not copyable, they destroy the handle.
 #pragma once
 
 #include <memory>
@@ -8,7 +8,7 @@
 
 namespace trainctl::cuda {
 
-// Calls a library's destroy function; its status is of no use to anybody.
+// Calls a library's destroy function and ignores its status.
 template <auto destroy>
 struct Destroy {
   template <class T>
@@ -32,7 +32,8 @@ using OwnedProduct = Owned<cublasLtMatmulDesc_t, cublasLtMatmulDescDestroy>;
 using OwnedMatrix = Owned<cublasLtMatrixLayout_t, cublasLtMatrixLayoutDestroy>;
 using OwnedPreference = Owned<cublasLtMatmulPreference_t, cublasLtMatmulPreferenceDestroy>;
 
-// The result of a library's create function: make<OwnedStream>(cudaStreamCreateWithFlags, "cudaStreamCreate", flags).
+// Calls a library's create function and owns the result: make<OwnedStream>(cudaStreamCreateWithFlags,
+// "cudaStreamCreate", flags). Throws as check() does.
 template <class Owner, class Create, class... Arguments>
 Owner make(Create create, std::string_view call, Arguments... arguments) {
   typename Owner::pointer handle = nullptr;

@@ -1,4 +1,4 @@
-// Marks in page-locked memory that the GPU writes across the bus.
+// Timestamps that the GPU writes into page-locked host memory.
 #include "core/backend/cuda/runtime/marks.h"
 
 #include "core/backend/cuda/device/clock.h"
@@ -14,7 +14,7 @@ __global__ void set_mark(volatile unsigned long long* times, volatile int* last,
   *last = mark;
 }
 
-// As long as the host takes to queue an op of several kernels.
+// About the time that the host takes to queue an op of several kernels.
 constexpr unsigned long long held_nanoseconds = 50000;
 
 __global__ void spin() {
@@ -26,7 +26,7 @@ __global__ void spin() {
 class MappedMarks final : public Marks {
  public:
   explicit MappedMarks(int count) {
-    // Marks may come with the first run that is captured.
+    // Loads the kernels now, since a mark may first be set during a capture.
     load_kernel(set_mark);
     load_kernel(spin);
     void* memory = nullptr;
@@ -52,9 +52,9 @@ class MappedMarks final : public Marks {
 
  private:
   std::unique_ptr<void, Destroy<cudaFreeHost>> memory_;
-  volatile unsigned long long* times_ = nullptr;  // as the host sees them
+  volatile unsigned long long* times_ = nullptr;  // addresses for the host
   volatile int* last_ = nullptr;
-  volatile unsigned long long* device_times_ = nullptr;  // as the GPU does
+  volatile unsigned long long* device_times_ = nullptr;  // addresses for the GPU
   volatile int* device_last_ = nullptr;
 };
 

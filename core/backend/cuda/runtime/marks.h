@@ -1,4 +1,4 @@
-// Marks of the GPU's progress in memory that the host sees.
+// Timestamps of the GPU's progress in memory that the host reads (backend.h: Marks).
 #pragma once
 
 #include <memory>

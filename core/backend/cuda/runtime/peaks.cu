@@ -1,4 +1,4 @@
-// What a GPU can do at most, measured.
+// The measured peaks of a GPU.
 #include "core/backend/cuda/choice/timing.h"
 #include "core/backend/cuda/cublaslt/product.h"
 #include "core/backend/cuda/device/grid.h"
@@ -8,7 +8,8 @@ namespace trainctl::cuda {
 namespace {
 
 double product_gflops(const Device& device, DType dtype) {
-  const std::int64_t size = dtype == DType::float32 ? 4096 : 8192;  // tensor cores want the larger one
+  // Tensor cores reach their peak with the larger size only.
+  const std::int64_t size = dtype == DType::float32 ? 4096 : 8192;
   KernelChoices choices;
   const Product product(device, {size, size, size, false, false, dtype, dtype}, choices, "");
   const std::int64_t bytes = size * size * size_of(dtype);

@@ -1,4 +1,4 @@
-// What a GPU can do at most, measured: matrix products and a stream over memory.
+// The measured peaks of a GPU: matrix products and memory bandwidth.
 #pragma once
 
 #include "core/backend/backend.h"
@@ -6,7 +6,7 @@
 
 namespace trainctl::cuda {
 
-// Large products of cuBLASLt in float32 and bfloat16, and a = b + s * c over arrays larger than the caches.
+// Measures large products of cuBLASLt in float32 and bfloat16, and a = b + s * c over arrays larger than the caches.
 Peaks measure_peaks(const Device& device);
 
 }  // namespace trainctl::cuda

@@ -1,4 +1,5 @@
-// Ranges that Nsight Systems and Compute show around what the host queues; nothing where no profiler is attached.
+// Ranges that Nsight Systems and Nsight Compute show around the work that the host queues; without a profiler they have
+// no effect.
 #pragma once
 
 #include <nvtx3/nvToolsExt.h>

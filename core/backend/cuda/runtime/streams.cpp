@@ -20,7 +20,7 @@ class CudaEvent final : public Event {
   void wait(Stream& stream) override {
     check(cudaStreamWaitEvent(stream_of(stream), event_.get(), 0), "cudaStreamWaitEvent");
   }
-  void synchronize() override {  // at once where it was never recorded
+  void synchronize() override {  // returns at once where the event was never recorded
     waits_->await([](void* event) { return cudaEventQuery(static_cast<cudaEvent_t>(event)); }, event_.get(),
                   "cudaEventSynchronize");
     waits_->rethrow();
@@ -46,7 +46,7 @@ CudaStream::CudaStream(std::shared_ptr<Waits> waits, Priority priority)
       waits_(std::move(waits)),
       ring_(64) {}
 
-// Tasks that still wait refer to this object.
+// Waits for queued tasks, since they refer to this object.
 CudaStream::~CudaStream() {
   try {
     drain();

@@ -14,11 +14,11 @@ namespace trainctl::cuda {
 class CudaStream final : public Stream {
  public:
   enum class Priority { usual, high };
-  // `waits` is that of the backend.
+  // `waits` is the object that all streams and events of the backend share.
   CudaStream(std::shared_ptr<Waits> waits, Priority priority);
   ~CudaStream() override;
 
-  // Host work runs on a thread of CUDA's, which must not call CUDA itself.
+  // Host work runs on a thread of CUDA, on which the task must not call CUDA.
   void enqueue(HostTask task) override;
   void synchronize() override;
 

@@ -1,4 +1,4 @@
-// Versions of CUDA's libraries: those that the module is built with, and those that are there.
+// Versions of CUDA's libraries: those with which the module was built, and those that are installed.
 #pragma once
 
 #include <vector>

@@ -1,4 +1,4 @@
-// The host's waits: spinning, with a look around every millisecond.
+// The host's waits: a spin loop that calls the watches every millisecond.
 #include "core/backend/cuda/runtime/waits.h"
 
 #include <sched.h>
@@ -22,9 +22,9 @@ void Waits::await(cudaError_t (*query)(void*), void* object, std::string_view ca
   auto next_look = start + std::chrono::milliseconds(1);
   cudaError_t status = query(object);
   for (; status == cudaErrorNotReady; status = query(object)) {
-    cudaGetLastError();  // which would be this, and is no error
+    cudaGetLastError();  // clears cudaErrorNotReady, which is no failure
     const auto now = Clock::now();
-    if (now - start > std::chrono::milliseconds(1)) sched_yield();  // host work may need this core
+    if (now - start > std::chrono::milliseconds(1)) sched_yield();  // gives the core to host work that may need it
     if (now < next_look) continue;
     const auto waited = std::chrono::duration_cast<std::chrono::milliseconds>(now - start);
     for (Watch* watch : watches_) watch->check(waited);

@@ -11,26 +11,27 @@
 
 namespace trainctl::cuda {
 
-// Says when a wait of the host is in vain: a peer has failed, a deadline has passed.
+// A check that ends a wait of the host where a peer has failed or a deadline has passed.
 class Watch {
  public:
   virtual ~Watch() = default;
-  // Throws Error{peer} where waiting any longer is in vain. Called about every millisecond of a wait.
+  // Called about every millisecond of a wait, with the time waited so far. Throws Error{peer} to end the wait.
   virtual void check(std::chrono::milliseconds waited) = 0;
 };
 
-// What the streams and events of a backend share: who waits for one stream may, through events, wait for work of
-// another, so that every wait asks all watches and throws what host work of any stream has thrown.
+// The waits that the streams and events of a backend share. A wait for one stream may, through events, depend on the
+// work of another stream; therefore every wait calls all watches and rethrows the exceptions of host work of all
+// streams.
 class Waits {
  public:
-  // Once per watch, however often it is added; the caller removes it before it dies.
+  // Adds a watch, once however often it is added. The caller removes the watch before it is destroyed.
   void add(Watch& watch);
   void remove(Watch& watch);
 
-  // Waits until query(object) no longer says cudaErrorNotReady.
+  // Waits until query(object) no longer returns cudaErrorNotReady. Throws as check() and the watches do.
   void await(cudaError_t (*query)(void* object), void* object, std::string_view call);
 
-  // Keeps the first failure of host work, from any thread, until it is thrown.
+  // Called on any thread: keeps the first exception of host work until rethrow() throws it.
   void fail(std::exception_ptr error);
   void rethrow();
 

@@ -1,5 +1,5 @@
-// Huber's loss (1964): the square's half near the target, linear farther off than delta: |e| <= delta ? e^2 / 2 :
-// delta (|e| - delta / 2), with e = x - t.
+// Huber's loss (1964): half the squared error up to delta, linear beyond delta:
+// |e| <= delta ? e^2 / 2 : delta (|e| - delta / 2), with e = x - t.
 #pragma once
 
 #include "core/graph/ops/losses/rule.h"

@@ -1,14 +1,14 @@
-// What the rules of losses consist of.
+// The members that the rule of a loss must have.
 //
 // A rule is a struct in a file of its own: the loss's options as members, and its arithmetic, which the kernels of all
 // devices compile. It states
 //
 //   name, meaning                for the config
 //   targets                      the form of its targets
-//   link                         what makes people's predictions of the values that it takes
+//   link                         the function that makes predictions out of the values that the loss takes
 //   options(key)                 calls key(name, member, meaning, range) for each option
 //   smoothing(values)            how targets are smoothed: t = scale * target + shift, of `values` values
-//   chance(values)               the mean loss of a network that knows nothing yet; 0: nothing can be said
+//   chance(values)               the expected mean loss before training; 0: not known
 //   by_element                   whether the loss of a sample is the mean of its elements' losses
 //
 // and, where it is by element, for a prediction x and its target t

@@ -1,5 +1,5 @@
-// Accuracy: whether the likeliest class, the first of equals, is the target's; of yes-or-no outputs, the share of a
-// sample's outputs that are on the right side.
+// Accuracy: of classes, whether the likeliest class (the first of equals) is the target's class; of yes-or-no outputs,
+// the share of a sample's outputs whose sign is right.
 #pragma once
 
 #include "core/graph/ops/metrics/rule.h"
@@ -7,7 +7,7 @@
 namespace trainctl {
 
 struct Accuracy : MeanMetric {
-  bool yes_or_no = false;  // the outputs are logits of independent answers, as the loss has it
+  bool yes_or_no = false;  // whether the loss takes the outputs as logits of independent answers
 
   static constexpr const char* name = "accuracy";
   static constexpr const char* meaning =

@@ -1,6 +1,6 @@
 // The area under a curve of a classifier's yes-or-no answers, as Keras has it: over thresholds from 0 to 1 at equal
 // distances, the first just below 0 and the last just above 1. A prediction is counted in the bin of the last threshold
-// that it exceeds, apart for each answer; the counts above each threshold follow from these.
+// that it exceeds, with separate bins for the two answers; sums over bins give the counts above each threshold.
 #pragma once
 
 #include <algorithm>
@@ -47,14 +47,14 @@ struct Auc {
   }
   static constexpr bool of_predictions(const MetricSetting& loss) { return loss.link == LossLink::softmax; }
 
-  // Bins of samples whose answer is yes; then those of no.
+  // The bins of samples whose answer is yes, then the bins of samples whose answer is no.
   TRAINCTL_KERNEL_FUNCTION int sums() const { return 2 * num_thresholds; }
 
   template <class Math>
   TRAINCTL_KERNEL_FUNCTION int place(float x, float t) const {
     const float scaled = (of_logits ? Math::sigmoid(x) : x) * static_cast<float>(num_thresholds - 1);
     const int last = num_thresholds - 2;
-    int bin = 0;  // NaN, too
+    int bin = 0;  // also for NaN
     if (scaled > static_cast<float>(last)) {
       bin = last;
     } else if (scaled > 0) {
@@ -67,9 +67,9 @@ struct Auc {
   double value(std::span<const double> sums, double) const {
     const auto bins = static_cast<std::size_t>(num_thresholds);
     const auto ratio = [](double a, double b) { return b == 0 ? 0.0 : a / b; };
-    double yes = 0, no = 0;  // of all samples
+    double yes = 0, no = 0;  // samples of each answer
     for (std::size_t i = 0; i < bins; ++i) yes += sums[i], no += sums[bins + i];
-    double area = 0, true_above = 0, false_above = 0;  // the threshold above bin i
+    double area = 0, true_above = 0, false_above = 0;  // counts above the upper threshold of bin i
     for (std::size_t i = bins; i-- > 0;) {
       const double true_now = true_above + sums[i], false_now = false_above + sums[bins + i];
       area += curve == AucCurve::roc ? (ratio(false_now, no) - ratio(false_above, no)) *
@@ -82,7 +82,8 @@ struct Auc {
   }
 
  private:
-  // Between two thresholds true positives are linear in positives, and precision is not (Davis and Goadrich, 2006).
+  // The area between two thresholds, where true positives are linear in positives and precision is not (Davis and
+  // Goadrich, 2006).
   static double under_precision(double true_now, double false_now, double true_above, double false_above) {
     const double now = true_now + false_now, above = true_above + false_above;
     if (now == above) return 0;

@@ -1,4 +1,4 @@
-// What the rules of metrics consist of.
+// The members that the rule of a metric must have.
 //
 // A rule is a struct in a file of its own: the metric's options as members, and its arithmetic. A metric is a few sums
 // over samples and the value that they come to. It states
@@ -8,9 +8,9 @@
 //   options(key)                 calls key(name, member, meaning, range) for each option
 //   adapt(loss)                  fits the rule to the loss beside it; says why it has no meaning there, or ""
 //   adapted(flag)                calls flag(name, set) for each member that adapt() sets
-//   of_predictions(loss)         whether it takes the network's predictions; else what the loss takes
+//   of_predictions(loss)         whether it takes the network's predictions; else the values that the loss takes
 //   sums()                       how many sums there are
-//   value(sums, count)           what the sums, of all batches and ranks, and the sum of all rows' weights come to
+//   value(sums, count)           the metric, from the sums and the sum of weights over all batches and ranks
 //   by_element                   whether each element is counted in one of the sums
 //
 // and, where it is by element, for a prediction x and its target t
@@ -19,7 +19,7 @@
 //
 // for a Math that has sigmoid (see core/graph/ops/losses/rule.h). Else it has one sum and one function of a row,
 //
-//   row(row, target)             what is added to the sum, times the weight of the row
+//   row(row, target)             the value that is added to the sum, times the weight of the row
 //
 // for a row that offers values, at(k), first_largest() and sum(f) with f(k, x) a number, and a target that offers
 // label(), the number of its class, and where targets are values target(k). Kernels of all devices compile both.
@@ -38,8 +38,8 @@ namespace trainctl {
 struct MetricSetting {
   LossTargets targets = LossTargets::values;
   LossLink link = LossLink::identity;
-  bool linked = false;      // the network's predictions come of what the loss takes by the link
-  std::int64_t values = 1;  // of a row of the network's output
+  bool linked = false;      // the network's predictions are the link's function of the values that the loss takes
+  std::int64_t values = 1;  // in a row of the network's output
 };
 
 // A metric that is the mean of its only sum over the samples.

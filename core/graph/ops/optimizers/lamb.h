@@ -1,5 +1,5 @@
-// LAMB (You et al., 2020: "Large batch optimization for deep learning"): Adam's step with decoupled weight decay, its
-// length for each parameter that of the parameter: u = m_hat / (sqrt(v_hat) + epsilon) + weight_decay w;
+// LAMB (You et al., 2020: "Large batch optimization for deep learning"): Adam's step with decoupled weight decay,
+// scaled for each parameter to the length of the parameter: u = m_hat / (sqrt(v_hat) + epsilon) + weight_decay w;
 // w -= rate |w| / |u| u.
 #pragma once
 
@@ -21,7 +21,8 @@ struct Lamb : AdamMoments {
     average(gradient, states);
     return direction_of(factors, decay, weight, states);
   }
-  // 1 where either norm is 0: a parameter that begins at zero must be able to leave it.
+  // The factor on the parameter's learning rate; 1 where either norm is 0, so that a parameter that begins at zero can
+  // change.
   TRAINCTL_KERNEL_FUNCTION float ratio(float weight_norm, float direction_norm) const {
     return weight_norm > 0 && direction_norm > 0 ? weight_norm / direction_norm : 1.0f;
   }

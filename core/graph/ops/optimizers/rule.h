@@ -1,12 +1,12 @@
-// What the rules of optimizers consist of.
+// The members that the rule of an optimizer must have.
 //
 // A rule is a struct in a file of its own: the optimizer's options as members, and its arithmetic for one element,
 // which the kernels of all devices compile. It states
 //
 //   name, meaning, decay_meaning     for the config: "sgd", what it is, how weight decay enters
 //   learning_rate, weight_decay      the defaults
-//   state_names                      of the states that it may keep, each one value for each parameter value
-//   always_kept, kept()              bit k: whether state k is kept with any options, and with these
+//   state_names                      the states that the rule may keep, each with one value per parameter value
+//   always_kept, kept()              bit k: whether state k is kept with all options, and with the present ones
 //   options(key)                     calls key(name, member, meaning, range) for each option
 //   factors, factor(i, step)         numbers that depend on the step alone (from 0), computed once
 //   by_parameter                     whether a step needs norms over each parameter
@@ -15,11 +15,11 @@
 //
 //   step(factors, rate, decay, gradient, weight&, states)
 //
-// States that are not kept are 0 when it is called, and dropped. A rule by parameter has three:
+// States that are not kept are 0 before each call and discarded after it. A rule by parameter has three functions:
 //
-//   direction(factors, decay, gradient, weight, states)              brings the states up to date; what norms are of
-//   ratio(weight_norm, direction_norm)                               what the parameter's learning rate is multiplied
-//   by apply(factors, rate, decay, gradient, weight&, states)           takes the step by that rate
+//   direction(factors, decay, gradient, weight, states)      updates the states; returns the element of the direction
+//   ratio(weight_norm, direction_norm)                       the factor on the parameter's learning rate
+//   apply(factors, rate, decay, gradient, weight&, states)   takes the step, with `rate` multiplied by that factor
 #pragma once
 
 #include <cmath>
@@ -30,7 +30,7 @@
 
 namespace trainctl {
 
-// What undoes the bias of an average that began at 0: 1 / (1 - beta^(step + 1)) (Kingma and Ba, 2015).
+// The factor that corrects the bias of an average that began at 0: 1 / (1 - beta^(step + 1)) (Kingma and Ba, 2015).
 TRAINCTL_KERNEL_FUNCTION float bias_correction(float beta, std::int64_t step) {
   return static_cast<float>(1 / (1 - pow(static_cast<double>(beta), static_cast<double>(step + 1))));
 }
