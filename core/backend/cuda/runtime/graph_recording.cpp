@@ -35,6 +35,9 @@ OwnedGraphExec capture(cudaStream_t stream, const std::function<void()>& queue) 
     throw;
   }
   const OwnedGraph graph = end_capture(stream);
+  std::size_t nodes = 0;
+  check(cudaGraphGetNodes(graph.get(), nullptr, &nodes), "cudaGraphGetNodes");
+  log::debug(format("recorded a CUDA graph of {} nodes", nodes));
   // Its parts keep the priorities of the streams that they were captured from.
   auto ready = make<OwnedGraphExec>(
       [&graph](cudaGraphExec_t* exec) {
