@@ -197,7 +197,7 @@ TEST_CASE("steps with marks are recorded too, where those before had none") {
   CHECK_FALSE(contains(finished.errors, "without a CUDA graph"));
 }
 
-TEST_CASE("kernels are timed with a line for each candidate, and kept; a damaged record is set aside and told") {
+TEST_CASE("kernels are timed with a line for each candidate, and kept, and a damaged record is set aside and told") {
   const Folder folder;
   const std::string log = finish(folder, "first", "cuda", {"-v"}).errors;
   CHECK(contains(log, "timed conv2d_grad_weights 'first' ("));
