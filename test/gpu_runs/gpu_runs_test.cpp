@@ -3,6 +3,8 @@
 #include <cmath>
 #include <filesystem>
 #include <fstream>
+#include <set>
+#include <sstream>
 
 #include "core/base/format.h"
 #include "test/catch.h"
@@ -195,7 +197,7 @@ TEST_CASE("steps with marks are recorded too, where those before had none") {
   CHECK_FALSE(contains(finished.errors, "without a CUDA graph"));
 }
 
-TEST_CASE("kernels are timed with a line for each candidate, and kept; a damaged record is set aside and told") {
+TEST_CASE("kernels are timed with a line for each candidate, and kept, and a damaged record is set aside and told") {
   const Folder folder;
   const std::string log = finish(folder, "first", "cuda", {"-v"}).errors;
   CHECK(contains(log, "timed conv2d_grad_weights 'first' ("));
@@ -218,6 +220,57 @@ TEST_CASE("kernels are timed with a line for each candidate, and kept; a damaged
   CHECK(contains(told, "timed conv2d_grad_weights 'first' ("));
   CHECK(read_file(kept + ".damaged") == damaged);
   CHECK(read_file(kept).size() > damaged.size());
+}
+
+// The numbers of nodes of the CUDA graphs that a run of the network on a GPU recorded. The libraries' heuristics choose
+// its kernels: timings would choose now these and now those, which differ in their number.
+std::set<int> recorded_nodes(const std::string& ranks) {
+  const Folder folder;
+  const std::string config = folder.write("network.yaml", network + training);
+  const Finished finished = trainctl(
+      folder, {"run", config, "-v", "--ranks", ranks, "--device", "cuda", "--progress", "none", "--set",
+               "train.max_steps=18", "--set", "train.kernel_timing=false", "--set", "cluster.communication=staged"});
+  INFO(tail(finished.errors));
+  REQUIRE(finished.code == 0);
+  std::set<int> nodes;
+  std::istringstream lines(finished.errors);
+  const std::string before = "recorded a CUDA graph of ";
+  for (std::string line; std::getline(lines, line);) {
+    if (const auto at = line.find(before); at != std::string::npos) {
+      nodes.insert(std::stoi(line.substr(at + before.size())));
+    }
+  }
+  return nodes;
+}
+
+// A node is a kernel, a call of a library or copies made at once; each costs the GPU a launch.
+TEST_CASE("a step on a GPU is recorded as so many nodes as its ops need") {
+  constexpr int batch = 1 + 1;  // the copy, bytes normalised
+  constexpr int results = 1;    // the copy
+  constexpr int loss = 1, metric = 1, dropout = 1, pooling = 1;
+  constexpr int residual = 1;           // the sum with its ReLU
+  constexpr int convolution = 3;        // with the bias
+  constexpr int batch_norm = 1;         // with the ReLU
+  constexpr int dense = 2 + 1;          // with the bias; the tanh
+  constexpr int relu = 1, softmax = 1;  // in training parts of the convolution and of the loss
+  constexpr int evaluation =
+      batch + convolution + batch_norm + relu + residual + pooling + dense + softmax + loss + metric + results;
+
+  constexpr int forward = batch + convolution + batch_norm + residual + dropout + pooling + dense + loss + metric;
+  constexpr int statistics = 1 + 1;                    // of the batch, and their sums for the moving ones
+  constexpr int dense_gradient = 2 + 2 + 1;            // of kernels with biases, of inputs, of the tanh
+  constexpr int relu_gradient = 1 + 1;                 // of the residual, of the convolution
+  constexpr int convolution_gradient = 3 * 2 + 2 + 2;  // of kernels, and their transposes; of inputs; of biases
+  constexpr int batch_norm_gradient = 1 + 1;           // sums, then by the input
+  constexpr int backward =
+      dense_gradient + pooling + relu_gradient + dropout + convolution_gradient + batch_norm_gradient;
+  constexpr int agreement = 1;       // whether all is finite, and who wants to stop
+  constexpr int update = 1 + 1 + 1;  // the norm, the optimizer, the moving statistics
+  CHECK(recorded_nodes("1") == std::set{evaluation, forward + statistics + backward + agreement + update + results});
+
+  // Ranks on staged communication meet between two graphs; marks take the times of a step's parts.
+  CHECK(recorded_nodes("2") ==
+        std::set{evaluation + 3, forward + statistics + backward + agreement + 4, update + results + 2});
 }
 
 TEST_CASE("a NaN on a GPU is found in its tensor") {

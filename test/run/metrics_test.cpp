@@ -143,7 +143,7 @@ checkpoint: {monitor: val_auc}
   CHECK(events(folder / "one", "end").back()["best"]["monitor"] == "val_auc");
 }
 
-TEST_CASE("the names of classes are kept with the run; skipped samples and changed data are warned of once") {
+TEST_CASE("the names of classes are kept with the run, and skipped samples and changed data are warned of once") {
   const Folder folder;
   const std::vector<std::string> names{"a big \"cat\"", "dog"};
   for (const std::string& name : names) {

@@ -35,6 +35,9 @@ OwnedGraphExec capture(cudaStream_t stream, const std::function<void()>& queue) 
     throw;
   }
   const OwnedGraph graph = end_capture(stream);
+  std::size_t nodes = 0;
+  check(cudaGraphGetNodes(graph.get(), nullptr, &nodes), "cudaGraphGetNodes");
+  log::debug(format("recorded a CUDA graph of {} nodes", nodes));
   // The graph's nodes keep the priorities of the streams from which they were captured.
   auto ready = make<OwnedGraphExec>(
       [&graph](cudaGraphExec_t* exec) {
