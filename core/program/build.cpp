@@ -6,16 +6,13 @@
 
 #include "core/base/format.h"
 #include "core/graph/fuse.h"
-#include "core/graph/ops/activations.h"
-#include "core/graph/ops/metrics.h"
-#include "core/graph/ops/shaping.h"
-#include "core/graph/ops/softmax.h"
 #include "core/graph/ops/statistics.h"
 #include "core/graph/ops/update.h"
 #include "core/metrics/means.h"
 #include "core/optim/optimizer.h"
 #include "core/program/finish.h"
 #include "core/program/flat_layout.h"
+#include "core/program/output_end.h"
 #include "core/program/placements.h"
 
 namespace trainctl {
@@ -35,12 +32,12 @@ class Builder {
 
  private:
   void add_tensors();
-  void add_output(std::size_t output);
+  void add_ends(std::vector<ResolvedOutput> outputs);
   void add_host_values();
-  void add_predictions(std::size_t output);
   Op accumulate_statistics(bool accumulate) const;
   std::vector<Op> sums(bool accumulate) const;
-  void append_sums(std::size_t output, bool accumulate, std::vector<Op>& ops) const;
+  std::vector<Op> predictions() const;
+  std::vector<TensorId> loss_gradients() const;
   std::vector<TensorId> reduced() const;
   void leave_batch();
   Program take();
@@ -54,55 +51,53 @@ class Builder {
   }
 
   const ProgramSpec& spec_;
-  std::vector<ResolvedOutput> outputs_;
   Graph graph_;
   Program program_;
-  std::vector<TensorId> statistic_sums_;        // for each of graph_.statistics; no_tensor where it stands still
-  std::vector<Op> prediction_ops_;              // from graph_.outputs to step.predictions
-  std::vector<TensorId> loss_gradients_;        // by output: what the backward pass starts from
-  std::vector<TensorId> unscaled_gradients_;    // by output: what the loss gives, where that is scaled
-  std::vector<std::vector<TensorId>> metrics_;  // by output: its part of step.metrics
+  std::vector<OutputEnd> ends_;           // by output
+  std::vector<TensorId> statistic_sums_;  // for each of graph_.statistics; no_tensor where it stands still
 };
 
-Builder::Builder(const ProgramSpec& spec, Network network)
-    : spec_(spec),
-      outputs_(std::move(network.outputs)),
-      graph_(std::move(network.graph)),
-      loss_gradients_(outputs_.size(), no_tensor),
-      unscaled_gradients_(outputs_.size(), no_tensor),
-      metrics_(outputs_.size()) {
+Builder::Builder(const ProgramSpec& spec, Network network) : spec_(spec), graph_(std::move(network.graph)) {
   program_.layers = std::move(network.layers);
   program_.micro_batch_samples = graph_.batch;
   program_.chance_loss = network.chance_loss;
-  add_tensors();
+  program_.batch.inputs = graph_.inputs;
+  program_.batch.samples = graph_.samples;
+  if (!spec.predicts()) {
+    program_.results = metric_results(network.outputs);
+    add_tensors();
+  }
+  add_ends(std::move(network.outputs));
 }
 
-// Everything that losses, sums and host need beside the model's own tensors.
+// What losses, sums and host need beside the model's own tensors and the ends of its outputs.
 void Builder::add_tensors() {
-  BatchTensors& batch = program_.batch;
-  batch.inputs = graph_.inputs;
-  batch.samples = graph_.samples;
-  program_.step.predictions.assign(outputs_.size(), no_tensor);
-  if (spec_.predicts()) {
-    for (std::size_t i = 0; i < outputs_.size(); ++i) add_predictions(i);
-    return;
-  }
-  program_.results = metric_results(outputs_);
-  batch.weights = add("weights", spec_.weight.with_front(graph_.batch), DType::float32, Role::input);
+  program_.batch.weights = add("weights", spec_.weight.with_front(graph_.batch), DType::float32, Role::input);
   for (const GraphStatistic& statistic : graph_.statistics) {
     const Tensor moving = graph_.tensor(statistic.moving);
     statistic_sums_.push_back(statistic.batch_value == no_tensor
                                   ? no_tensor
                                   : add(moving.name + "/sum", moving.type.shape, DType::float32, Role::reduced));
   }
-  StepTensors& step = program_.step;
-  for (const ResolvedOutput& output : outputs_) {
-    step.losses.push_back(add(output.prefixed("loss"), {}, DType::float32, Role::reduced));
-  }
-  step.count = add("count", {}, DType::float32, Role::reduced);
-  step.step = graph_.step;
+  program_.step.count = add("count", {}, DType::float32, Role::reduced);
+  program_.step.step = graph_.step;
   if (graph_.training) add_host_values();
-  for (std::size_t i = 0; i < outputs_.size(); ++i) add_output(i);
+}
+
+void Builder::add_ends(std::vector<ResolvedOutput> outputs) {
+  StepTensors& step = program_.step;
+  for (std::size_t i = 0; i < outputs.size(); ++i) {
+    const TensorId logits = graph_.outputs[i];
+    ends_.push_back(spec_.predicts() ? prediction_end(std::move(outputs[i]), logits, graph_)
+                                     : loss_end(std::move(outputs[i]), logits, graph_));
+    const OutputEnd& end = ends_.back();
+    step.predictions.push_back(end.predictions);
+    if (spec_.predicts()) continue;
+    program_.target_forms.push_back(end.output.target_form);
+    program_.batch.targets.push_back(end.targets);
+    step.losses.push_back(end.loss);
+    step.metrics.insert(step.metrics.end(), end.metrics.begin(), end.metrics.end());
+  }
 }
 
 // What the host tells a training step, and learns of it.
@@ -113,53 +108,6 @@ void Builder::add_host_values() {
   step.stop_request = add("stop_request", {}, DType::float32, Role::scalar);
   step.gradient_norm = add("gradient_norm", {}, DType::float32, Role::scalar);
   if (spec_.compute == DType::float16) step.loss_scale = add("loss_scale", {}, DType::float32, Role::scalar);
-}
-
-// The targets, metrics and gradient of an output.
-void Builder::add_output(std::size_t number) {
-  const ResolvedOutput& output = outputs_[number];
-  const TensorType type = graph_.tensor(graph_.outputs[number]).type;
-  const TensorType targets = target_type(output.target_form, type.shape);
-  program_.target_forms.push_back(output.target_form);
-  program_.batch.targets.push_back(add(output.prefixed("targets"), targets.shape, targets.dtype, Role::input));
-  for (const ResolvedMetric& metric : output.metrics) {
-    const int sums = sums_of(metric.rule);
-    metrics_[number].push_back(
-        add(output.prefixed(metric.name), sums == 1 ? Shape{} : Shape{sums}, DType::float32, Role::reduced));
-    program_.step.metrics.push_back(metrics_[number].back());
-  }
-  if (graph_.training) {
-    TensorId& gradient = loss_gradients_[number];
-    gradient = add(graph_.tensor(graph_.outputs[number]).name + "/gradient", type.shape, type.dtype, Role::activation);
-    if (spec_.compute == DType::float16) {
-      unscaled_gradients_[number] = gradient;
-      gradient = add(output.prefixed("loss") + "/gradient/scaled", type.shape, type.dtype, Role::activation);
-    }
-  }
-  const bool wanted = std::any_of(output.metrics.begin(), output.metrics.end(),
-                                  [](const ResolvedMetric& metric) { return metric.of_predictions; });
-  if (!graph_.training || wanted) add_predictions(number);
-}
-
-// What stands at the end of an output and was left out for the loss, in float32.
-void Builder::add_predictions(std::size_t number) {
-  const ResolvedOutput& output = outputs_[number];
-  TensorId& predictions = program_.step.predictions[number];
-  predictions = graph_.outputs[number];
-  const std::string prefix = output.prefixed("predictions");
-  const auto append = [&](std::shared_ptr<const OpDef> def, const char* suffix) {
-    const TensorId next = add(prefix + suffix, graph_.tensor(predictions).type.shape, DType::float32, Role::activation);
-    prediction_ops_.push_back({std::move(def), {predictions}, {next}, prefix, {}});
-    predictions = next;
-  };
-  if (graph_.tensor(predictions).type.dtype != DType::float32) {
-    append(std::make_shared<Cast>(DType::float32), "/float32");
-  }
-  const FinalActivation folded = output.loss.folded;
-  if (folded == FinalActivation::softmax) append(std::make_shared<Softmax>(), "/softmax");
-  if (folded == FinalActivation::sigmoid) {
-    append(std::make_shared<Activation>(ActivationFunction{ActivationKind::sigmoid}), "/sigmoid");
-  }
 }
 
 // Of all layers at once; without outputs where no statistic moves.
@@ -183,47 +131,30 @@ std::vector<StatisticUpdate> Builder::statistics() const {
   return updates;
 }
 
-// The ops that turn a micro-batch's outputs into sums, and in training into the gradients of the losses.
+std::vector<Op> Builder::predictions() const {
+  std::vector<Op> ops;
+  for (const OutputEnd& end : ends_) ops.insert(ops.end(), end.prediction_ops.begin(), end.prediction_ops.end());
+  return ops;
+}
+
+std::vector<TensorId> Builder::loss_gradients() const {
+  std::vector<TensorId> gradients;
+  for (const OutputEnd& end : ends_) gradients.push_back(end.loss_gradient);
+  return gradients;
+}
+
+// The ops that turn a micro-batch's outputs into sums, and in training into the gradients of the losses. The first
+// output's loss counts the samples for all.
 std::vector<Op> Builder::sums(bool accumulate) const {
   std::vector<Op> ops;
   if (Op statistics = accumulate_statistics(accumulate); !statistics.outputs.empty())
     ops.push_back(std::move(statistics));
-  ops.insert(ops.end(), prediction_ops_.begin(), prediction_ops_.end());
-  for (std::size_t i = 0; i < outputs_.size(); ++i) append_sums(i, accumulate, ops);
+  for (Op& op : predictions()) ops.push_back(std::move(op));
+  const SharedSums shared{program_.batch.weights, program_.step.count, program_.step.loss_scale};
+  for (std::size_t i = 0; i < ends_.size(); ++i) {
+    for (Op& op : sum_ops(ends_[i], shared, i == 0, graph_.training, accumulate)) ops.push_back(std::move(op));
+  }
   return ops;
-}
-
-// Of one output. The first one's loss counts the samples for all.
-void Builder::append_sums(std::size_t number, bool accumulate, std::vector<Op>& ops) const {
-  const ResolvedOutput& output = outputs_[number];
-  const StepTensors& step = program_.step;
-  const TensorId logits = graph_.outputs[number];
-  const TensorId targets = program_.batch.targets[number], weights = program_.batch.weights;
-  for (std::size_t i = 0; i < output.metrics.size(); ++i) {
-    const ResolvedMetric& metric = output.metrics[i];
-    ops.push_back({std::make_shared<Metric>(metric.rule, accumulate),
-                   {metric.of_predictions ? step.predictions[number] : logits, targets, weights},
-                   {metrics_[number][i]},
-                   output.prefixed(metric.name),
-                   metric.place});
-  }
-  const bool counts = number == 0, scales = step.loss_scale != no_tensor;
-  std::vector<TensorId> results{step.losses[number]};
-  if (counts) results.push_back(step.count);
-  if (graph_.training) results.push_back(scales ? unscaled_gradients_[number] : loss_gradients_[number]);
-  const auto scale = static_cast<float>(output.weight / static_cast<double>(output.rows_each));
-  ops.push_back({std::make_shared<Loss>(output.loss.rule, graph_.training, accumulate, scale, counts),
-                 {logits, targets, weights},
-                 std::move(results),
-                 output.prefixed("loss"),
-                 output.loss.place});
-  if (scales) {
-    ops.push_back({std::make_shared<Scale>(),
-                   {unscaled_gradients_[number], step.loss_scale},
-                   {loss_gradients_[number]},
-                   output.prefixed("loss_scale"),
-                   output.loss.place});
-  }
 }
 
 // The sums that are reduced behind the gradients, in their order.
@@ -241,8 +172,8 @@ Program Builder::training(std::int64_t samples, int micro_batches) {
   const auto& optimizer = spec_.optimizer.as<OptimizerOptions>();
   // Both variants of the backward pass name the same tensors, since differentiation is a function of the graph.
   Graph again = graph_;
-  Backward first = fuse(differentiate(graph_, loss_gradients_, false));
-  Backward later = fuse(differentiate(again, loss_gradients_, true));
+  Backward first = fuse(differentiate(graph_, loss_gradients(), false));
+  Backward later = fuse(differentiate(again, loss_gradients(), true));
   require(graph_.tensors.size() == again.tensors.size(), "differentiation is deterministic");
   const auto decays = [&](const GraphParameter& parameter) { return optimizer.decays(parameter.decay); };
   program_.flat = order_flat(graph_, first, reduced(), decays, state_names(optimizer.rule()));
@@ -296,7 +227,7 @@ Program Builder::prediction(std::int64_t samples) {
     leave_batch();
   } else {
     ops = graph_.ops;
-    ops.insert(ops.end(), prediction_ops_.begin(), prediction_ops_.end());
+    for (Op& op : predictions()) ops.push_back(std::move(op));
   }
   program_.segments = {{Phase::forward, {}, std::move(ops)}};
   program_.schedule = {{0, 0, 0}};

@@ -1,0 +1,40 @@
+// The end of a network at one of its outputs: targets, metrics, loss and predictions, as tensors and ops.
+#pragma once
+
+#include <vector>
+
+#include "core/graph/graph.h"
+#include "core/metrics/output.h"
+
+namespace trainctl {
+
+struct OutputEnd {
+  ResolvedOutput output;
+  TensorId logits = no_tensor;  // the graph's output, which the loss takes
+  TensorId targets =
+      no_tensor;              // role input; no_tensor in programs for prediction, as all that follows but predictions
+  TensorId loss = no_tensor;  // float32 scalar, role reduced: a sum
+  std::vector<TensorId> metrics;           // role reduced, as in the config
+  TensorId loss_gradient = no_tensor;      // by the logits, in training
+  TensorId unscaled_gradient = no_tensor;  // float16: what the loss gives, before it is scaled to loss_gradient
+  TensorId predictions = no_tensor;        // float32, softmax or sigmoid included; no_tensor where nothing reads them
+  std::vector<Op> prediction_ops;          // from the logits to the predictions
+};
+
+// The scalars and the weights that the ends of all outputs share.
+struct SharedSums {
+  TensorId weights = no_tensor;
+  TensorId count = no_tensor;
+  TensorId loss_scale = no_tensor;  // float16 only
+};
+
+// The end of an output of a network that predicts: predictions alone. The tensors are added to the graph.
+OutputEnd prediction_end(ResolvedOutput output, TensorId logits, Graph& graph);
+// The end of an output of a network that trains or is evaluated.
+OutputEnd loss_end(ResolvedOutput output, TensorId logits, Graph& graph);
+
+// The ops that turn a micro-batch's output into sums, and in training into the gradient of the loss; behind
+// prediction_ops. `counts`: whether this output's loss sums up the weights, which one of all outputs' does.
+std::vector<Op> sum_ops(const OutputEnd& end, const SharedSums& shared, bool counts, bool training, bool accumulate);
+
+}  // namespace trainctl
