@@ -101,10 +101,7 @@ Checked check(const RunSpec& spec, const CheckOptions& options) {
   const Strategy strategy = strategy_for(spec, plan.ranks, *backend);
   const MeshRank last(strategy.mesh, plan.ranks - 1);
   checked.share = share_of(sizes.training, last).count;
-  std::vector<RunPrograms> ranks;
-  for (const int rank : ranks_with_own_programs(sizes, strategy.mesh)) {
-    ranks.push_back(build_programs(spec, info, strategy, sizes, rank));
-  }
+  const std::vector<RunPrograms> ranks = build_all_programs(spec, info, strategy, sizes);
   checked.programs = ranks.front().programs();
   const BatchCut cut = batch_cut(sizes, last);
   const std::int64_t free = memory_of_rank(plan, *backend);

@@ -49,6 +49,16 @@ RunPrograms build_programs(const RunSpec& spec, const DataInfo& data, const Stra
   return programs;
 }
 
+std::vector<RunPrograms> build_all_programs(const RunSpec& spec, const DataInfo& data, const Strategy& strategy,
+                                            const BatchSizes& sizes) {
+  std::vector<RunPrograms> ranks;
+  for (const int rank : ranks_with_own_programs(sizes, strategy.mesh)) {
+    ranks.push_back(build_programs(spec, data, strategy, sizes, rank));
+  }
+  check_steps(ranks, sizes, strategy.mesh);
+  return ranks;
+}
+
 Compiled compile_rank(const std::vector<Program>& programs, const RunSpec& spec, const DataInfo& data, int ranks,
                       Backend& backend, KernelChoices& choices) {
   Compiled compiled = compile(programs, backend, choices);
@@ -60,10 +70,13 @@ Compiled compile_rank(const std::vector<Program>& programs, const RunSpec& spec,
 namespace {
 
 // Rank 0 chooses implementations: those of the checkpoint, those kept for this hardware, and timed ones for what is
-// new, also for the batch sizes that only other ranks have.
+// new, also for the batch sizes that only other ranks have. Before that it checks that all ranks' programs fit
+// together.
 KernelChoices choose_kernels(const RunSpec& spec, const DataInfo& data, const BatchSizes& sizes,
                              const std::string& known_choices, Backend& backend, World& world, Stream& stream) {
   const bool first = world.rank() == 0;
+  std::vector<RunPrograms> programs;
+  if (first) programs = build_all_programs(spec, data, strategy_for(spec, world.size(), backend), sizes);
   KernelChoices choices = first ? load_kernel_choices(backend.fingerprint()) : KernelChoices{};
   const KernelChoices kept = choices;
   if (first) choices.add(known_choices);
@@ -72,10 +85,7 @@ KernelChoices choose_kernels(const RunSpec& spec, const DataInfo& data, const Ba
   }
   CountProgress progress("timing kernels, once for this machine", 0);
   choices.watch_timing([&progress](const std::string&) { progress.next(); });
-  const Strategy strategy = strategy_for(spec, world.size(), backend);
-  const auto programs = [&](int rank) { return build_programs(spec, data, strategy, sizes, rank).programs(); };
-  const KernelChoices agreed = agree_on_choices(choices, ranks_with_own_programs(sizes, strategy.mesh), programs,
-                                                backend, world.communicator(), stream);
+  const KernelChoices agreed = agree_on_choices(choices, programs, backend, world.communicator(), stream);
   if (first && !(choices == kept)) keep_kernel_choices(backend.fingerprint(), choices);
   return agreed;
 }

@@ -25,6 +25,11 @@ Strategy strategy_for(const RunSpec& spec, int ranks, const Backend& backend);
 RunPrograms build_programs(const RunSpec& spec, const DataInfo& data, const Strategy& strategy, const BatchSizes& sizes,
                            int rank);
 
+// The programs of one rank for each that has its own (ranks_with_own_programs), the last rank first. The communications
+// of all ranks were played to the end, which throws Error{internal} where they do not fit together.
+std::vector<RunPrograms> build_all_programs(const RunSpec& spec, const DataInfo& data, const Strategy& strategy,
+                                            const BatchSizes& sizes);
+
 // The programs of a rank, compiled, with the memory of its sources of batches.
 Compiled compile_rank(const std::vector<Program>& programs, const RunSpec& spec, const DataInfo& data, int ranks,
                       Backend& backend, KernelChoices& choices);

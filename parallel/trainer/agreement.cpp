@@ -34,10 +34,10 @@ RankFacts job_facts(const DataInfo& data, const Backend& backend, const std::vec
   return facts;
 }
 
-KernelChoices agree_on_choices(KernelChoices& choices, const std::vector<int>& ranks, const ProgramsOfRank& programs,
-                               Backend& backend, Communicator& world, Stream& stream) {
+KernelChoices agree_on_choices(KernelChoices& choices, const std::vector<RunPrograms>& programs, Backend& backend,
+                               Communicator& world, Stream& stream) {
   if (world.rank() == 0) {
-    for (const int rank : ranks) compile(programs(rank), backend, choices);
+    for (const RunPrograms& own : programs) compile(own.programs(), backend, choices);
   }
   KernelChoices agreed;
   agreed.add(broadcast_text(choices.used().text(), 0, world, stream));

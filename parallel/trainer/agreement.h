@@ -1,7 +1,6 @@
 // What all ranks agree on before they compute: that they have the same data and programs, and which kernels they run.
 #pragma once
 
-#include <functional>
 #include <vector>
 
 #include "core/backend/backend.h"
@@ -9,6 +8,7 @@
 #include "core/exec/interfaces/batch_source.h"
 #include "core/program/program.h"
 #include "parallel/comm/same_on_all.h"
+#include "parallel/trainer/programs.h"
 
 namespace trainctl {
 
@@ -16,13 +16,10 @@ namespace trainctl {
 // are those of rank 0.
 RankFacts job_facts(const DataInfo& data, const Backend& backend, const std::vector<Program>& programs);
 
-// Builds the programs of a rank.
-using ProgramsOfRank = std::function<std::vector<Program>(int rank)>;
-
-// Rank 0 completes its `choices`: it compiles the programs of each of `ranks` and times what was not chosen yet.
-// Returns the choices that these programs use, equal on all ranks. Those of other ranks than 0 stay as they are.
-// Collective.
-KernelChoices agree_on_choices(KernelChoices& choices, const std::vector<int>& ranks, const ProgramsOfRank& programs,
-                               Backend& backend, Communicator& world, Stream& stream);
+// Rank 0 completes its `choices`: it compiles `programs`, those of all ranks that differ, and times what was not chosen
+// yet. Returns the choices that these programs use, equal on all ranks. Of other ranks than 0 nothing is read, and
+// their choices stay as they are. Collective.
+KernelChoices agree_on_choices(KernelChoices& choices, const std::vector<RunPrograms>& programs, Backend& backend,
+                               Communicator& world, Stream& stream);
 
 }  // namespace trainctl

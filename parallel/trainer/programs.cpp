@@ -5,16 +5,27 @@
 #include <array>
 #include <set>
 
+#include "core/base/error.h"
+#include "parallel/strategies/rendezvous.h"
+
 namespace trainctl {
+namespace {
+
+// What the programs of a rank follow from.
+using Shares = std::array<std::int64_t, 5>;
+Shares shares_of(const BatchSizes& sizes, const MeshRank& rank) {
+  const auto part = [&](std::int64_t global) { return share_of(global, rank).count; };
+  return {part(sizes.training), part(sizes.training_last), part(sizes.training_resumed_last), part(sizes.evaluation),
+          part(sizes.evaluation_last)};
+}
+
+}  // namespace
 
 std::vector<int> ranks_with_own_programs(const BatchSizes& sizes, const Mesh& mesh) {
   std::vector<int> found;
-  std::set<std::array<std::int64_t, 5>> seen;
+  std::set<Shares> seen;
   for (int rank = mesh.ranks() - 1; rank >= 0; --rank) {
-    const auto part = [&](std::int64_t global) { return share_of(global, MeshRank(mesh, rank)).count; };
-    const std::array shares{part(sizes.training), part(sizes.training_last), part(sizes.training_resumed_last),
-                            part(sizes.evaluation), part(sizes.evaluation_last)};
-    if (seen.insert(shares).second) found.push_back(rank);
+    if (seen.insert(shares_of(sizes, MeshRank(mesh, rank))).second) found.push_back(rank);
   }
   return found;
 }
@@ -51,5 +62,32 @@ RunPrograms::RunPrograms(const ProgramSpec& spec, const Strategy& strategy, cons
 int RunPrograms::training(std::int64_t samples) const { return training_.at(samples); }
 
 int RunPrograms::evaluation(std::int64_t samples) const { return evaluation_.at(samples); }
+
+void check_steps(const std::vector<RunPrograms>& programs, const BatchSizes& sizes, const Mesh& mesh) {
+  if (mesh.ranks() == 1) return;
+  std::map<Shares, const RunPrograms*> with_shares;
+  for (const RunPrograms& own : programs) with_shares[shares_of(sizes, own.rank())] = &own;
+  std::vector<const RunPrograms*> of_ranks;
+  for (int rank = 0; rank < mesh.ranks(); ++rank) {
+    const auto found = with_shares.find(shares_of(sizes, MeshRank(mesh, rank)));
+    require(found != with_shares.end(), "the programs of every rank are given");
+    of_ranks.push_back(found->second);
+  }
+  const auto check_step = [&](std::int64_t global, auto number_of) {
+    if (global == 0) return;
+    std::vector<const Program*> step;
+    for (int rank = 0; rank < mesh.ranks(); ++rank) {
+      const RunPrograms& own = *of_ranks[static_cast<std::size_t>(rank)];
+      const std::int64_t samples = share_of(global, MeshRank(mesh, rank)).count;
+      step.push_back(&own.programs()[static_cast<std::size_t>((own.*number_of)(samples))]);
+    }
+    check_rendezvous(mesh, step);
+  };
+  check_step(sizes.training, &RunPrograms::training);
+  check_step(sizes.training_last, &RunPrograms::training);
+  check_step(sizes.training_resumed_last, &RunPrograms::training);
+  check_step(sizes.evaluation, &RunPrograms::evaluation);
+  check_step(sizes.evaluation_last, &RunPrograms::evaluation);
+}
 
 }  // namespace trainctl

@@ -45,4 +45,8 @@ class RunPrograms {
   std::map<std::int64_t, int> evaluation_;
 };
 
+// Plays the communications of all ranks in every step that can occur (check_rendezvous, which throws): a full batch,
+// the last one, that of a resumed epoch, and those of evaluation. `programs`: those of ranks_with_own_programs().
+void check_steps(const std::vector<RunPrograms>& programs, const BatchSizes& sizes, const Mesh& mesh);
+
 }  // namespace trainctl

@@ -1,0 +1,106 @@
+// Communications of a program, read off its schedule.
+#include "parallel/strategies/communications.h"
+
+#include <map>
+#include <set>
+
+#include "core/base/format.h"
+#include "core/graph/ops/collectives.h"
+
+namespace trainctl {
+namespace {
+
+using Kind = Communication::Kind;
+
+// Of a collective, send or receive.
+Communication communication(const Program& program, const Op& op, const ScheduleItem& item) {
+  const auto& def = op.as<Collective>();
+  Communication result{.axis = def.axis, .asynchronous = def.asynchronous, .op = &op, .item = item};
+  TensorId whole = op.outputs[0];
+  if (op.get_if<AllReduce>() != nullptr) {
+    result.kind = Kind::all_reduce;
+  } else if (const auto* scatter = op.get_if<ReduceScatter>()) {
+    result.kind = Kind::reduce_scatter;
+    result.ranks = scatter->ranks;
+    whole = op.inputs[0];
+  } else if (const auto* gather = op.get_if<AllGather>()) {
+    result.kind = Kind::all_gather;
+    result.ranks = gather->ranks;
+  } else if (const auto* exchange = op.get_if<AllToAll>()) {
+    result.kind = Kind::all_to_all;
+    result.ranks = exchange->ranks;
+  } else if (const auto* broadcast = op.get_if<Broadcast>()) {
+    result.kind = Kind::broadcast;
+    result.peer = broadcast->root;
+  } else if (const auto* send = op.get_if<Send>()) {
+    result.kind = Kind::send;
+    result.peer = send->peer;
+  } else {
+    result.kind = Kind::receive;
+    result.peer = op.as<Receive>().peer;
+  }
+  const TensorType& type = program.tensor(whole).type;
+  result.count = type.shape.count();
+  result.dtype = type.dtype;
+  return result;
+}
+
+[[noreturn]] void fail(const Program& program, const Communication& of, std::string_view problem) {
+  throw Error(ErrorKind::internal, place_of(program, of), format("{}: {}", describe(program, of), problem));
+}
+
+}  // namespace
+
+std::vector<Communication> communications_of(const Program& program) {
+  std::vector<Communication> list;
+  std::map<TensorId, int> latest;  // by output: the asynchronous communication that made it last
+  std::set<TensorId> unawaited;
+  for (const ScheduleItem& item : program.schedule) {
+    for (const Op& op : program.segment(item.segment).ops) {
+      if (op.def->trait() != OpTrait::collective) continue;
+      if (op.get_if<Wait>() == nullptr) {
+        list.push_back(communication(program, op, item));
+        if (!list.back().asynchronous) continue;
+        latest[op.outputs[0]] = static_cast<int>(list.size()) - 1;
+        unawaited.insert(op.outputs[0]);
+        continue;
+      }
+      Communication wait{.kind = Kind::wait, .op = &op, .item = item};
+      const auto found = latest.find(op.inputs[0]);
+      if (found == latest.end()) fail(program, wait, "no asynchronous communication before it makes what it waits for");
+      wait.awaited = found->second;
+      wait.axis = list[static_cast<std::size_t>(wait.awaited)].axis;
+      list.push_back(wait);
+      unawaited.erase(op.inputs[0]);
+    }
+  }
+  if (!unawaited.empty()) {
+    fail(program, list[static_cast<std::size_t>(latest.at(*unawaited.begin()))],
+         "it is asynchronous, and nothing waits for it");
+  }
+  return list;
+}
+
+std::string describe(const Program& program, const Communication& communication) {
+  std::string text = format("{} '{}' in {}", communication.op->def->kind(), communication.op->name,
+                            name_of(program.segment(communication.item.segment)));
+  if (program.micro_batches > 1) text += format(" {}", communication.item.micro_batch);
+  return text + format(" of '{}'", program.name);
+}
+
+Place place_of(const Program& program, const Communication& communication) {
+  const Op& op = *communication.op;
+  if (op.place.known()) return op.place;
+  for (const auto* tensors : {&op.inputs, &op.outputs}) {
+    for (TensorId id : *tensors) {
+      const Tensor& tensor = program.tensor(id);
+      if (tensor.place.known()) return tensor.place;
+      for (TensorId member : tensor.members) {
+        if (program.tensor(member).place.known()) return program.tensor(member).place;
+      }
+    }
+  }
+  return {};
+}
+
+}  // namespace trainctl

@@ -1,0 +1,339 @@
+// Communications of all ranks, played under rendezvous semantics.
+#include "parallel/strategies/rendezvous.h"
+
+#include <algorithm>
+#include <array>
+#include <deque>
+#include <map>
+
+#include "core/base/format.h"
+#include "parallel/strategies/communications.h"
+
+namespace trainctl {
+namespace {
+
+using Kind = Communication::Kind;
+
+std::size_t index(int number) { return static_cast<std::size_t>(number); }
+std::size_t index(MeshAxis axis) { return static_cast<std::size_t>(axis); }
+
+// What one program communicates, as a whole and along each axis.
+struct List {
+  const Program* program = nullptr;
+  const List* alike = this;  // the first one that is equal
+  std::vector<Communication> all;
+  std::vector<int> number;                             // of each communication but waits: how many precede on its axis
+  std::array<std::vector<int>, mesh_axes> along_axis;  // places in `all`
+
+  explicit List(const Program& of) : program(&of), all(communications_of(of)), number(all.size(), 0) {
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      if (all[i].kind == Kind::wait) continue;
+      std::vector<int>& axis = along_axis[index(all[i].axis)];
+      number[i] = static_cast<int>(axis.size());
+      axis.push_back(static_cast<int>(i));
+    }
+  }
+  List(const List&) = delete;
+  bool addresses_ranks(MeshAxis axis) const {
+    return std::any_of(along_axis[index(axis)].begin(), along_axis[index(axis)].end(),
+                       [this](int i) { return !all[index(i)].is_collective(); });
+  }
+};
+
+bool do_the_same(const Communication& a, const Communication& b) {
+  return a.kind == b.kind && a.axis == b.axis && a.ranks == b.ranks && a.peer == b.peer && a.count == b.count &&
+         a.dtype == b.dtype && a.asynchronous == b.asynchronous && a.awaited == b.awaited && a.op->name == b.op->name;
+}
+bool do_the_same(const List& a, const List& b) {
+  return std::equal(a.all.begin(), a.all.end(), b.all.begin(), b.all.end(),
+                    [](const Communication& x, const Communication& y) { return do_the_same(x, y); });
+}
+
+Mesh::Position moved(Mesh::Position position, MeshAxis axis, int along) {
+  (axis == MeshAxis::data ? position.data : axis == MeshAxis::pipeline ? position.pipeline : position.tensor) = along;
+  return position;
+}
+
+// The lists of all ranks, those of equal programs once.
+class Lists {
+ public:
+  Lists(const Mesh& mesh, const std::vector<const Program*>& programs) : mesh_(mesh) {
+    require(static_cast<int>(programs.size()) == mesh.ranks(), "every rank of the mesh has a program");
+    std::map<const Program*, const List*> known;
+    for (const Program* program : programs) {
+      const List*& list = known[program];
+      if (list == nullptr) list = add(*program);
+      of_ranks_.push_back(list);
+    }
+  }
+
+  const List& of(int rank) const { return *of_ranks_[index(rank)]; }
+
+  // The ranks to play. Along an axis on which all ranks have equal lists and address nobody by number, each of them
+  // does what the first one does at the same time.
+  Mesh played() const {
+    const auto size = [this](MeshAxis axis) { return all_alike(axis) ? 1 : mesh_.size(axis); };
+    return {size(MeshAxis::data), size(MeshAxis::pipeline), size(MeshAxis::tensor)};
+  }
+
+ private:
+  const List* add(const Program& program) {
+    List& list = lists_.emplace_back(program);
+    const auto first = std::find_if(different_.begin(), different_.end(),
+                                    [&](const List* other) { return do_the_same(*other, list); });
+    if (first != different_.end()) {
+      list.alike = *first;
+    } else {
+      check(list);
+      different_.push_back(&list);
+    }
+    return &list;
+  }
+
+  bool all_alike(MeshAxis axis) const {
+    const auto addresses = [axis](const List* list) { return list->addresses_ranks(axis); };
+    if (std::any_of(different_.begin(), different_.end(), addresses)) return false;
+    for (int rank = 0; rank < mesh_.ranks(); ++rank) {
+      const int first = mesh_.rank(moved(mesh_.position(rank), axis, 0));
+      if (of(rank).alike != of(first).alike) return false;
+    }
+    return true;
+  }
+
+  // The sizes and numbers of ranks that ops state.
+  void check(const List& list) const {
+    for (const Communication& c : list.all) {
+      const int size = mesh_.size(c.axis);
+      const auto fail = [&](const std::string& problem) {
+        throw Error(ErrorKind::internal, place_of(*list.program, c),
+                    format("{}: {}, and the {} axis has {}", describe(*list.program, c), problem, name_of(c.axis),
+                           size == 1 ? "one rank" : format("{} ranks", size)));
+      };
+      if (c.ranks != 0 && c.ranks != size) fail(format("it is made for {} ranks", c.ranks));
+      if (c.peer >= size) fail(format("it names rank {} along the axis", c.peer));
+    }
+  }
+
+  const Mesh& mesh_;
+  std::deque<List> lists_;
+  std::vector<const List*> different_;
+  std::vector<const List*> of_ranks_;
+};
+
+class Play {
+ public:
+  Play(const Mesh& mesh, const Lists& lists) : whole_(mesh), mesh_(lists.played()) {
+    for (int r = 0; r < mesh_.ranks(); ++r) {
+      const int number = mesh.rank(mesh_.position(r));
+      ranks_.push_back({number, &lists.of(number)});
+    }
+    for (auto& groups : groups_) groups.resize(ranks_.size());
+  }
+
+  void run() {
+    for (int r = 0; r < mesh_.ranks(); ++r) go_on_.push_back(r);
+    while (!go_on_.empty()) {
+      const int r = go_on_.front();
+      go_on_.pop_front();
+      advance(r);
+    }
+    check_nothing_is_left();
+  }
+
+ private:
+  struct Rank {
+    int number = 0;  // in the whole mesh
+    const List* list = nullptr;
+    std::size_t next = 0;                   // what it has come to, and is held up by
+    std::array<int, mesh_axes> done{};      // along each axis
+    std::array<bool, mesh_axes> arrived{};  // whether what is next along the axis waits for others
+
+    bool ended() const { return next == list->all.size(); }
+    bool is_done(int communication) const {
+      return list->number[index(communication)] < done[index(list->all[index(communication)].axis)];
+    }
+    // What is next along an axis.
+    const Communication& at(MeshAxis axis) const {
+      return list->all[index(list->along_axis[index(axis)][index(done[index(axis)])])];
+    }
+  };
+  // The ranks along an axis, by the first of them.
+  struct Group {
+    int arrived = 0;  // at a collective
+    int first = 0;    // to arrive
+  };
+
+  void advance(int r) {
+    Rank& rank = ranks_[index(r)];
+    for (; !rank.ended(); ++rank.next) {
+      const Communication& c = rank.list->all[rank.next];
+      if (c.asynchronous) continue;
+      if (!rank.is_done(c.kind == Kind::wait ? c.awaited : static_cast<int>(rank.next))) break;
+    }
+    for (MeshAxis axis : all_mesh_axes) {
+      const std::vector<int>& all = rank.list->along_axis[index(axis)];
+      const auto next = index(rank.done[index(axis)]);
+      if (rank.arrived[index(axis)] || next == all.size() || index(all[next]) > rank.next) continue;
+      rank.arrived[index(axis)] = true;
+      if (rank.at(axis).is_collective()) {
+        meet_group(r, axis);
+      } else {
+        meet_peer(r, axis);
+      }
+    }
+  }
+
+  void meet_group(int r, MeshAxis axis) {
+    Group& group = groups_[index(axis)][index(member(r, axis, 0))];
+    if (group.arrived++ == 0) group.first = r;
+    check_match(group.first, r, axis);
+    if (group.arrived < mesh_.size(axis)) return;
+    group.arrived = 0;
+    for (int i = 0; i < mesh_.size(axis); ++i) finish(member(r, axis, i), axis);
+  }
+
+  void meet_peer(int r, MeshAxis axis) {
+    const int peer = member(r, axis, ranks_[index(r)].at(axis).peer);
+    if (!ranks_[index(peer)].arrived[index(axis)] || !answers(r, axis, ranks_[index(peer)].at(axis))) return;
+    check_match(std::min(r, peer), std::max(r, peer), axis);
+    finish(r, axis);
+    finish(peer, axis);
+  }
+
+  void finish(int r, MeshAxis axis) {
+    ++ranks_[index(r)].done[index(axis)];
+    ranks_[index(r)].arrived[index(axis)] = false;
+    go_on_.push_back(r);
+  }
+
+  int member(int r, MeshAxis axis, int along) const { return mesh_.rank(moved(mesh_.position(r), axis, along)); }
+
+  // Whether a communication of the ranks that `r` waits for is of the kind that it waits for.
+  bool answers(int r, MeshAxis axis, const Communication& other) const {
+    const Communication& mine = ranks_[index(r)].at(axis);
+    if (mine.is_collective()) return other.is_collective();
+    return other.kind == (mine.kind == Kind::send ? Kind::receive : Kind::send) &&
+           other.peer == mesh_.position(r).along(axis);
+  }
+
+  void check_match(int a, int b, MeshAxis axis) const {
+    const Communication &x = ranks_[index(a)].at(axis), &y = ranks_[index(b)].at(axis);
+    const bool collective = x.is_collective();
+    const std::string_view differs = collective && x.kind != y.kind           ? "kinds"
+                                     : x.count != y.count                     ? "sizes"
+                                     : x.dtype != y.dtype                     ? "dtypes"
+                                     : collective && x.peer != y.peer         ? "roots"
+                                     : collective && x.op->name != y.op->name ? "names"
+                                                                              : "";
+    if (differs.empty()) return;
+    fail(a, axis,
+         format("the {} of what meets on the {} axis differ: {}, and {}", differs, name_of(axis), stand(a, axis),
+                stand(b, axis)));
+  }
+
+  void check_nothing_is_left() const {
+    int held_up = -1;
+    for (int r = 0; r < mesh_.ranks(); ++r) {
+      if (ranks_[index(r)].ended()) continue;
+      if (held_up < 0) held_up = r;
+      for (int other : awaited(r)) {
+        if (!ever_answers(r, other)) fail_left_over(r, other);
+      }
+    }
+    if (held_up >= 0) fail_deadlock(held_up);
+  }
+
+  MeshAxis axis_of_hold(int r) const { return ranks_[index(r)].list->all[ranks_[index(r)].next].axis; }
+
+  // The ranks that one which is held up waits for.
+  std::vector<int> awaited(int r) const {
+    const MeshAxis axis = axis_of_hold(r);
+    const Communication& mine = ranks_[index(r)].at(axis);
+    if (!mine.is_collective()) return {member(r, axis, mine.peer)};
+    std::vector<int> missing;
+    for (int i = 0; i < mesh_.size(axis); ++i) {
+      const Rank& other = ranks_[index(member(r, axis, i))];
+      if (!other.arrived[index(axis)] || !other.at(axis).is_collective()) missing.push_back(member(r, axis, i));
+    }
+    return missing;
+  }
+
+  // Whether the rest of a rank's list has something for what `r` waits for.
+  bool ever_answers(int r, int other) const {
+    const MeshAxis axis = axis_of_hold(r);
+    const Rank& rank = ranks_[index(other)];
+    const std::vector<int>& all = rank.list->along_axis[index(axis)];
+    return std::any_of(all.begin() + rank.done[index(axis)], all.end(),
+                       [&](int i) { return answers(r, axis, rank.list->all[index(i)]); });
+  }
+
+  [[noreturn]] void fail_left_over(int r, int other) const {
+    const MeshAxis axis = axis_of_hold(r);
+    const Communication& mine = ranks_[index(r)].at(axis);
+    const std::string_view answer = mine.is_collective() ? "collective" : mine.kind == Kind::send ? "receive" : "send";
+    fail(r, axis,
+         format("{} and waits for rank {}, whose '{}' has no {} for it on the {} axis", hold(r),
+                ranks_[index(other)].number, ranks_[index(other)].list->program->name, answer, name_of(axis)));
+  }
+
+  // Everyone waits for somebody who is held up as well: whoever follows that comes back.
+  [[noreturn]] void fail_deadlock(int r) const {
+    constexpr std::size_t most_shown = 8;
+    std::vector<int> path;
+    auto again = path.end();
+    for (; again == path.end(); again = std::find(path.begin(), path.end(), r)) {
+      path.push_back(r);
+      r = awaited(r).front();
+    }
+    path.erase(path.begin(), again);
+    std::string text = "the ranks wait for each other: ";
+    for (std::size_t i = 0; i < std::min(path.size(), most_shown); ++i) {
+      text += format("{}{} and waits for rank {}", i == 0 ? "" : "; ", hold(path[i]),
+                     ranks_[index(path[(i + 1) % path.size()])].number);
+    }
+    if (path.size() > most_shown) text += format("; and so on around {} ranks", path.size());
+    fail(path.front(), axis_of_hold(path.front()), text);
+  }
+
+  // "rank 1 is at send 'cut' in forward of 'train 8' (100 float32 to rank 2)".
+  std::string stand(int r, MeshAxis axis) const {
+    return format("rank {} is at {}", ranks_[index(r)].number, full(r, axis));
+  }
+  std::string full(int r, MeshAxis axis) const {
+    const Rank& rank = ranks_[index(r)];
+    const Communication& c = rank.at(axis);
+    std::string text = format("{} ({} {}", describe(*rank.list->program, c), c.count, name_of(c.dtype));
+    if (c.peer >= 0) {
+      const std::string_view how = c.kind == Kind::send ? " to" : " from";
+      text += format("{} rank {}", how, whole_.rank(moved(whole_.position(rank.number), axis, c.peer)));
+    }
+    return text + ")";
+  }
+  // The same, behind the wait where it is one that holds the rank up.
+  std::string hold(int r) const {
+    const Rank& rank = ranks_[index(r)];
+    const Communication& at = rank.list->all[rank.next];
+    if (at.kind != Kind::wait) return stand(r, at.axis);
+    return format("rank {} is at {} for {}", rank.number, describe(*rank.list->program, at), full(r, at.axis));
+  }
+
+  [[noreturn]] void fail(int r, MeshAxis axis, const std::string& problem) const {
+    const Rank& rank = ranks_[index(r)];
+    throw Error(ErrorKind::internal, place_of(*rank.list->program, rank.at(axis)), problem);
+  }
+
+  const Mesh& whole_;
+  const Mesh mesh_;  // of the ranks that are played
+  std::vector<Rank> ranks_;
+  std::array<std::vector<Group>, mesh_axes> groups_;
+  std::deque<int> go_on_;  // ranks for which something has ended
+};
+
+}  // namespace
+
+void check_rendezvous(const Mesh& mesh, const std::vector<const Program*>& programs) {
+  const Lists lists(mesh, programs);
+  Play(mesh, lists).run();
+}
+
+}  // namespace trainctl

@@ -1,0 +1,569 @@
+// The communications of all ranks fit together, and each kind of mismatch is refused with its ranks and ops.
+#include "parallel/strategies/rendezvous.h"
+
+#include <algorithm>
+#include <deque>
+#include <random>
+
+#include "core/graph/ops/collectives.h"
+#include "parallel/strategies/communications.h"
+#include "parallel/trainer/programs.h"
+#include "test/catch.h"
+#include "test/program/job.h"
+
+using namespace trainctl;
+
+namespace {
+
+using Kind = Communication::Kind;
+constexpr MeshAxis data_axis = MeshAxis::data, stages = MeshAxis::pipeline, parts = MeshAxis::tensor;
+
+bool contains(const std::string& text, std::string_view part) { return text.find(part) != std::string::npos; }
+
+// What is wrong; empty where nothing is.
+struct Problem {
+  std::string text;
+  Place place;
+};
+template <class Check>
+Problem problem_of(Check check) {
+  try {
+    check();
+  } catch (const Error& error) {
+    CHECK(error.kind() == ErrorKind::internal);
+    return {error.what(), error.place()};
+  }
+  return {};
+}
+Problem problem_of(const Mesh& mesh, const std::vector<const Program*>& programs) {
+  return problem_of([&] { check_rendezvous(mesh, programs); });
+}
+
+// A program that does nothing but communicate, written by hand.
+class Script {
+ public:
+  explicit Script(std::string name = "step") {
+    program_.name = std::move(name);
+    program_.segments = {{Phase::forward, {}, {}}};
+    program_.schedule = {{0, 0, 0}};
+  }
+  Script& reduce(const std::string& name, MeshAxis axis, std::int64_t count = 100, bool asynchronous = false) {
+    return collective(name, std::make_shared<AllReduce>(axis, asynchronous), count, count);
+  }
+  Script& scatter(const std::string& name, MeshAxis axis, int ranks, std::int64_t count) {
+    return collective(name, std::make_shared<ReduceScatter>(axis, ranks), ranks * count, count);
+  }
+  Script& gather(const std::string& name, MeshAxis axis, int ranks, std::int64_t count, DType dtype = DType::float32) {
+    return collective(name, std::make_shared<AllGather>(axis, ranks), count, ranks * count, dtype);
+  }
+  Script& broadcast(const std::string& name, MeshAxis axis, int root, std::int64_t count) {
+    return collective(name, std::make_shared<Broadcast>(axis, root, TensorType{{count}, DType::float32}), count, count);
+  }
+  Script& send(const std::string& name, MeshAxis axis, int peer, std::int64_t count = 100, bool asynchronous = false) {
+    return collective(name, std::make_shared<Send>(axis, peer, asynchronous), count, count);
+  }
+  Script& receive(const std::string& name, MeshAxis axis, int peer, std::int64_t count = 100,
+                  bool asynchronous = false) {
+    const TensorType type{{count}, DType::float32};
+    const TensorId y = program_.add(name, {count}, DType::float32, Role::activation);
+    return add({std::make_shared<Receive>(axis, peer, type, true, asynchronous), {}, {y}, name, {"net.yaml", 7, 3}});
+  }
+  // For what `name` has made.
+  Script& wait(const std::string& name) {
+    const auto made = std::find_if(program_.tensors.rbegin(), program_.tensors.rend(),
+                                   [&](const Tensor& tensor) { return tensor.name == name; });
+    const auto id = static_cast<TensorId>(program_.tensors.rend() - made) - 1;
+    return add({std::make_shared<Wait>(), {id}, {id}, name, {}});
+  }
+  const Program& program() const { return program_; }
+
+ private:
+  Script& collective(const std::string& name, std::shared_ptr<const OpDef> def, std::int64_t from, std::int64_t to,
+                     DType dtype = DType::float32) {
+    const TensorId x = program_.add(name + "/x", {from}, dtype, Role::activation);
+    const TensorId y = program_.add(name, {to}, dtype, Role::activation);
+    return add({std::move(def), {x}, {y}, name, {"net.yaml", 7, 3}});
+  }
+  Script& add(Op op) {
+    program_.segments[0].ops.push_back(std::move(op));
+    return *this;
+  }
+
+  Program program_;
+};
+
+Problem problem_of(const Mesh& mesh, const std::vector<Script>& ranks) {
+  std::vector<const Program*> programs;
+  for (const Script& script : ranks) programs.push_back(&script.program());
+  return problem_of(mesh, programs);
+}
+
+constexpr const char* network = R"(layers:
+  - conv2d: {name: c1, filters: 8, kernel_size: 3, padding: same, use_bias: false}
+  - batch_normalization: {name: n1}
+  - activation: relu
+  - max_pooling2d
+  - residual: {name: block, layers: [{conv2d: {filters: 8, kernel_size: 3, padding: same}}, batch_normalization]}
+  - flatten
+  - dropout: {name: drop, rate: 0.25}
+  - dense: {name: d1, units: 16, activation: relu}
+  - dense: {name: d2, units: 3, activation: softmax}
+)";
+
+Strategy strategy_of(const Mesh& mesh, bool overlap, std::int64_t bucket_bytes = 400) {
+  Strategy strategy{mesh, {}, overlap};
+  strategy.options.first_bucket_size.bytes = 100;
+  strategy.options.bucket_size.bytes = bucket_bytes;
+  return strategy;
+}
+
+std::vector<RunPrograms> all_programs(const Job& job, const BatchSizes& sizes, const Strategy& strategy) {
+  std::vector<RunPrograms> programs;
+  for (const int rank : ranks_with_own_programs(sizes, strategy.mesh)) {
+    Reader reader;
+    programs.emplace_back(job.spec, strategy, sizes, rank, reader);
+    reader.throw_if_failed();
+  }
+  return programs;
+}
+
+Program training(std::int64_t samples, int micro_batches, const Strategy& strategy) {
+  Reader reader;
+  Program program = training_program(Job(network).spec, samples, micro_batches, reader, parallelism(strategy, 0));
+  reader.throw_if_failed();
+  return program;
+}
+
+// The places of the all_reduces of a program: segment and op.
+std::vector<std::pair<std::size_t, std::size_t>> reductions(const Program& program) {
+  std::vector<std::pair<std::size_t, std::size_t>> places;
+  for (std::size_t s = 0; s < program.segments.size(); ++s) {
+    for (std::size_t i = 0; i < program.segments[s].ops.size(); ++i) {
+      if (program.segments[s].ops[i].get_if<AllReduce>() != nullptr) places.emplace_back(s, i);
+    }
+  }
+  return places;
+}
+
+}  // namespace
+
+TEST_CASE("every step of data parallelism plays to the end") {
+  const Job job(network);
+  const Mesh mesh = GENERATE(Mesh{2, 1, 1}, Mesh{3, 1, 1}, Mesh{5, 1, 1}, Mesh{2, 1, 2});
+  const int accumulation = GENERATE(1, 2, 3);
+  for (const bool overlap : {false, true}) {
+    // Last batches that leave ranks without samples, and shares that differ.
+    for (const std::int64_t last : {1, 2, 7}) {
+      const BatchSizes sizes{.training = 2 * accumulation * mesh.data,
+                             .training_last = last,
+                             .evaluation = 2 * mesh.data + 1,
+                             .evaluation_last = 1,
+                             .training_resumed_last = last + 1,
+                             .gradient_accumulation = accumulation};
+      CAPTURE(mesh.data, mesh.tensor, accumulation, overlap, last);
+      const std::vector<RunPrograms> programs = all_programs(job, sizes, strategy_of(mesh, overlap));
+      CHECK(problem_of([&] { check_steps(programs, sizes, mesh); }).text.empty());
+    }
+  }
+}
+
+TEST_CASE("ranks whose shares differ must reduce the same buckets") {
+  const Job job(network);
+  const BatchSizes sizes{.training = 5, .training_last = 4};
+  const Mesh mesh{2, 1, 1};
+  std::vector<RunPrograms> programs = all_programs(job, sizes, strategy_of(mesh, true));
+  REQUIRE(programs.size() == 2);
+  Reader reader;
+  programs[1] = RunPrograms(job.spec, strategy_of(mesh, true, 4000), sizes, 0, reader);
+  const Problem problem = problem_of([&] { check_steps(programs, sizes, mesh); });
+  CAPTURE(problem.text);
+  CHECK(contains(problem.text, "the sizes of what meets on the data axis differ: rank 0 is at all_reduce 'bucket 2'"));
+  CHECK(contains(problem.text, "of 'train 2"));
+  CHECK(contains(problem.text, "rank 1 is at all_reduce 'bucket 2' in backward of 'train 3"));
+  CHECK(problem.place.known());
+}
+
+TEST_CASE("the list of a program holds its reductions and waits in their order") {
+  for (const int micro_batches : {1, 2, 3}) {
+    const Program program = training(6, micro_batches, strategy_of({2, 1, 2}, true));
+    const std::vector<Communication> list = communications_of(program);
+    const std::size_t buckets = reductions(program).size() - 1;  // and the agreement on the tensor axis
+    REQUIRE(buckets >= 3);
+    REQUIRE(list.size() == 2 * buckets + 1);
+    std::int64_t elements = 0;
+    for (std::size_t i = 0; i < buckets; ++i) {
+      CHECK(list[i].kind == Kind::all_reduce);
+      CHECK(list[i].axis == data_axis);
+      CHECK(list[i].asynchronous);
+      CHECK(list[i].op->name == "bucket " + std::to_string(i));
+      CHECK(list[i].item.micro_batch == (i + 1 < buckets ? micro_batches - 1 : 0));
+      CHECK(list[buckets + i].kind == Kind::wait);
+      CHECK(list[buckets + i].awaited == static_cast<int>(i));
+      elements += list[i].count;
+    }
+    CHECK(elements == program.flat.gradient_count);
+    CHECK(list.back().axis == parts);
+    CHECK(list.back().count == 2);
+  }
+}
+
+TEST_CASE("each change to one replica's reductions is refused") {
+  const int micro_batches = GENERATE(1, 3);
+  const Mesh mesh{3, 1, 1};
+  const Program program = training(6, micro_batches, strategy_of(mesh, true));
+  REQUIRE(problem_of(mesh, {&program, &program, &program}).text.empty());
+  const auto places = reductions(program);
+  REQUIRE(places.size() >= 4);
+  const auto broken = [&](auto change) {
+    Program changed = program;
+    changed.name = "changed";
+    change(changed);
+    const Problem problem = problem_of(mesh, {&program, &changed, &program});
+    CHECK(contains(problem.text, "rank 0"));
+    CHECK(contains(problem.text, "rank 1"));
+    CHECK(contains(problem.text, "on the data axis"));
+    CHECK(contains(problem.text, "'changed'"));
+    CHECK(problem.place.known());
+    return problem.text;
+  };
+  for (const auto& [segment, at] : places) {
+    const Op& reduction = program.segments[segment].ops[at];
+    const auto bucket = static_cast<std::size_t>(reduction.inputs[0]);
+    const std::string name = "all_reduce '" + reduction.name + "'";
+    CAPTURE(micro_batches, name);
+    const auto op_of = [s = segment, i = at](Program& changed) -> Op& { return changed.segments[s].ops[i]; };
+
+    std::string text = broken([&](Program& changed) { ++changed.tensors[bucket].type.shape[0]; });
+    CHECK(contains(text, "the sizes of"));
+    CHECK(contains(text, name));
+    text = broken([&](Program& changed) { changed.tensors[bucket].type.dtype = DType::bfloat16; });
+    CHECK(contains(text, "the dtypes of"));
+    CHECK(contains(text, " bfloat16)"));
+    text = broken([&](Program& changed) {
+      op_of(changed).def = std::make_shared<Broadcast>(data_axis, 0, changed.tensors[bucket].type, true, true);
+    });
+    CHECK(contains(text, "the kinds of"));
+    CHECK(contains(text, "broadcast '" + reduction.name + "'"));
+    text = broken([&](Program& changed) { op_of(changed).name = "another"; });
+    CHECK(contains(text, "the names of"));
+
+    // One after another in the wrong order.
+    const auto other = places[std::pair{segment, at} == places[0] ? 1 : 0];
+    text =
+        broken([&](Program& changed) { std::swap(op_of(changed), changed.segments[other.first].ops[other.second]); });
+    CHECK(contains(text, name));
+    CHECK(contains(text, "differ"));
+    // Left out, with its wait.
+    text = broken([&, s = segment, i = at](Program& changed) {
+      std::vector<Op>& ops = changed.segments[s].ops;
+      ops.erase(ops.begin() + static_cast<std::ptrdiff_t>(i));
+      for (Segment& any : changed.segments) {
+        std::erase_if(any.ops, [&](const Op& op) {
+          return op.get_if<Wait>() != nullptr && static_cast<std::size_t>(op.inputs[0]) == bucket;
+        });
+      }
+    });
+    CHECK(contains(text, name));
+    if (reduction.name == "bucket " + std::to_string(places.size() - 1)) {
+      CHECK(contains(text, "and waits for rank 1, whose 'changed' has no collective for it on the data axis"));
+      CHECK(contains(text, "rank 0 is at wait 'bucket "));
+    }
+  }
+}
+
+TEST_CASE("sizes, roots and groups of each collective are equal") {
+  const Mesh mesh{2, 1, 1};
+  const auto same = [&](const Script& a, const Script& b) { return problem_of(mesh, std::vector{a, b}).text; };
+  CHECK(same(Script().gather("g", data_axis, 2, 8), Script().gather("g", data_axis, 2, 8)).empty());
+  CHECK(contains(same(Script().gather("g", data_axis, 2, 8), Script().gather("g", data_axis, 2, 9)),
+                 "(16 float32), and rank 1 is at all_gather 'g' in forward of 'step' (18 float32)"));
+  CHECK(contains(same(Script().gather("g", data_axis, 2, 8), Script().gather("g", data_axis, 2, 8, DType::float16)),
+                 "the dtypes of"));
+  CHECK(contains(same(Script().scatter("g", data_axis, 2, 8), Script().gather("g", data_axis, 2, 8)), "the kinds of"));
+  CHECK(contains(same(Script().scatter("g", data_axis, 3, 8), Script().scatter("g", data_axis, 3, 8)),
+                 "reduce_scatter 'g' in forward of 'step': it is made for 3 ranks, and the data axis has 2 ranks"));
+  CHECK(same(Script().broadcast("b", data_axis, 1, 8), Script().broadcast("b", data_axis, 1, 8)).empty());
+  CHECK(contains(same(Script().broadcast("b", data_axis, 1, 8), Script().broadcast("b", data_axis, 0, 8)),
+                 "the roots of"));
+  CHECK(contains(same(Script().broadcast("b", data_axis, 2, 8), Script().broadcast("b", data_axis, 2, 8)),
+                 "it names rank 2 along the axis, and the data axis has 2 ranks"));
+  CHECK(contains(same(Script().send("s", stages, 1), Script()), "and the pipeline axis has one rank"));
+}
+
+TEST_CASE("a send and a receive need each other") {
+  const Mesh mesh{1, 3, 1};
+  const Script first = Script().send("cut", stages, 1), last = Script().receive("cut2", stages, 1);
+  const Script middle = Script().receive("cut", stages, 0).send("cut2", stages, 2);
+  CHECK(problem_of(mesh, std::vector{first, middle, last}).text.empty());
+
+  Problem problem = problem_of(mesh, std::vector{first, Script("alone").send("cut2", stages, 2), last});
+  CHECK(problem.text ==
+        "net.yaml:7:3: rank 0 is at send 'cut' in forward of 'step' (100 float32 to rank 1) and waits "
+        "for rank 1, whose 'alone' has no receive for it on the pipeline axis");
+  CHECK(problem.place.line == 7);
+  problem = problem_of(mesh, std::vector{Script("alone"), middle, last});
+  CHECK(contains(problem.text, "rank 1 is at receive 'cut' in forward of 'step' (100 float32 from rank 0) and waits "));
+  CHECK(contains(problem.text, "waits for rank 0, whose 'alone' has no send for it"));
+  problem = problem_of(mesh, std::vector{first, middle, Script().receive("cut2", stages, 1, 99)});
+  CHECK(contains(problem.text, "the sizes of what meets on the pipeline axis differ: rank 1 is at send 'cut2'"));
+  CHECK(contains(problem.text, "rank 2 is at receive 'cut2' in forward of 'step' (99 float32 from rank 1)"));
+  problem = problem_of(mesh, std::vector{Script().send("cut", stages, 2), middle, last});
+  CHECK(contains(problem.text, "whose 'step' has no"));
+  problem = problem_of(mesh, std::vector{Script().send("cut", stages, 0), Script(), Script()});
+  CHECK(contains(problem.text, "waits for rank 0, whose 'step' has no receive"));
+  // All do the same, and yet not together: what they name is one rank.
+  const Script to_last = Script().send("cut", stages, 2);
+  problem = problem_of(mesh, std::vector{to_last, to_last, to_last});
+  CHECK(contains(problem.text,
+                 "rank 0 is at send 'cut' in forward of 'step' (100 float32 to rank 2) and waits for "
+                 "rank 2, whose 'step' has no receive"));
+}
+
+TEST_CASE("a circle of sends is refused, asynchronous or not, since an axis keeps its order") {
+  const Mesh mesh{1, 3, 1};
+  std::vector<Script> ranks;
+  const bool asynchronous = GENERATE(false, true);
+  for (int r = 0; r < 3; ++r) {
+    ranks.push_back(Script().send("on", stages, (r + 1) % 3, 100, asynchronous).receive("back", stages, (r + 2) % 3));
+    if (asynchronous) ranks.back().wait("on");
+  }
+  const std::string text = problem_of(mesh, ranks).text;
+  CHECK(contains(text,
+                 "the ranks wait for each other: rank 0 is at send 'on' in forward of 'step' (100 float32 to "
+                 "rank 1) and waits for rank 1; rank 1 is at send 'on'"));
+  CHECK(contains(text, "rank 2 is at send 'on' in forward of 'step' (100 float32 to rank 0) and waits for rank 0"));
+  ranks[0] = Script().receive("back", stages, 2).send("on", stages, 1);
+  CHECK(problem_of(mesh, ranks).text.empty());
+}
+
+TEST_CASE("collectives of two axes in another order on some ranks hold all of them up") {
+  const Mesh mesh{2, 1, 2};
+  const Script data_first = Script().reduce("gradient", data_axis).reduce("output", parts);
+  const Script data_last = Script().reduce("output", parts).reduce("gradient", data_axis);
+  CHECK(problem_of(mesh, std::vector{data_first, data_first, data_first, data_first}).text.empty());
+  CHECK(problem_of(mesh, std::vector{data_first, data_last, data_first, data_last}).text.empty());
+  const std::string text = problem_of(mesh, std::vector{data_first, data_last, data_last, data_first}).text;
+  CHECK(contains(text,
+                 "rank 0 is at all_reduce 'gradient' in forward of 'step' (100 float32) and waits for rank 2; "
+                 "rank 2 is at all_reduce 'output'"));
+  CHECK(contains(text, "rank 3 is at all_reduce 'gradient'"));
+  CHECK(contains(text, "rank 1 is at all_reduce 'output' in forward of 'step' (100 float32) and waits for rank 0"));
+
+  // An asynchronous one holds its rank up at the wait only.
+  const Script waits_last = Script().reduce("gradient", data_axis, 100, true).reduce("output", parts).wait("gradient");
+  const Script waits_first = Script().reduce("gradient", data_axis, 100, true).wait("gradient").reduce("output", parts);
+  CHECK(problem_of(mesh, std::vector{waits_last, data_last, data_last, waits_last}).text.empty());
+  CHECK(contains(problem_of(mesh, std::vector{waits_first, data_last, data_last, waits_first}).text,
+                 "rank 0 is at wait 'gradient' in forward of 'step' for all_reduce 'gradient' in forward of 'step' "
+                 "(100 float32) and waits for rank 2; rank 2 is at all_reduce 'output'"));
+}
+
+TEST_CASE("each wait has its communication, and each asynchronous one its wait") {
+  const Mesh mesh{2, 1, 1};
+  const Script early = Script().reduce("x", data_axis).wait("x");
+  CHECK(contains(problem_of(mesh, std::vector{early, early}).text,
+                 "wait 'x' in forward of 'step': no asynchronous communication before it makes what it waits for"));
+  const Script without = Script().reduce("x", data_axis, 100, true);
+  CHECK(contains(problem_of(mesh, std::vector{without, without}).text,
+                 "all_reduce 'x' in forward of 'step': it is asynchronous, and nothing waits for it"));
+}
+
+namespace {
+
+// Forward and backward of a pipeline stage, all forward passes first.
+Script stage(int number, int count, int micro_batches, bool swapped = false) {
+  Script script("stage " + std::to_string(number));
+  for (int m = 0; m < micro_batches; ++m) {
+    if (number > 0) script.receive("in", stages, number - 1, 10 + (swapped && m < 2 ? 1 - m : m));
+    script.reduce("split", parts, 5);
+    if (number + 1 < count) script.send("out", stages, number + 1, 10 + m);
+  }
+  for (int m = 0; m < micro_batches; ++m) {
+    if (number + 1 < count) script.receive("out", stages, number + 1, 10 + m);
+    script.reduce("split", parts, 5);
+    if (number > 0) script.send("in", stages, number - 1, 10 + m);
+  }
+  return script.reduce("bucket", data_axis, 1000, true).reduce("agree", stages, 2).wait("bucket");
+}
+
+}  // namespace
+
+TEST_CASE("a pipeline on thousands of ranks plays to the end, and the one wrong rank is named") {
+  const Mesh mesh{128, 8, 16};
+  std::vector<Script> scripts;
+  for (int s = 0; s < 8; ++s) scripts.push_back(stage(s, 8, 4));
+  const Script swapped = stage(5, 8, 4, true);
+  std::vector<const Program*> programs;
+  for (int r = 0; r < mesh.ranks(); ++r) {
+    programs.push_back(&scripts[static_cast<std::size_t>(mesh.position(r).pipeline)].program());
+  }
+  CHECK(problem_of(mesh, programs).text.empty());
+  const int wrong = mesh.rank({77, 5, 9});
+  programs[static_cast<std::size_t>(wrong)] = &swapped.program();
+  const std::string text = problem_of(mesh, programs).text;
+  CHECK(contains(text, "the sizes of what meets on the pipeline axis differ"));
+  CHECK(contains(text, "rank " + std::to_string(wrong) + " is at receive 'in' in forward of 'stage 5' (11 float32"));
+  CHECK(contains(text, "rank " + std::to_string(mesh.rank({77, 4, 9})) + " is at send 'out'"));
+}
+
+namespace {
+
+// What a rank of a random step does, for the script and for the reference.
+struct Action {
+  Kind kind = Kind::all_reduce;
+  MeshAxis axis = data_axis;
+  int peer = 0;
+  std::int64_t count = 0;
+  int number = 0;  // of the communication, whose end a wait is for
+  bool asynchronous = false;
+};
+using Actions = std::vector<Action>;
+
+// Steps of all ranks that fit together: communication after communication is given to all that take part.
+std::vector<Actions> random_step(std::mt19937& random, const Mesh& mesh) {
+  const auto below = [&](int n) { return static_cast<int>(random() % static_cast<unsigned>(n)); };
+  std::vector<Actions> ranks(static_cast<std::size_t>(mesh.ranks()));
+  std::vector<Actions> open(ranks.size());
+  const auto give = [&](int rank, Action action) {
+    action.asynchronous = below(3) == 0;
+    ranks[static_cast<std::size_t>(rank)].push_back(action);
+    if (action.asynchronous) open[static_cast<std::size_t>(rank)].push_back({Kind::wait, {}, 0, 0, action.number});
+  };
+  const auto wait_for_some = [&](std::size_t r, int keep) {
+    while (!open[r].empty() && below(3) >= keep) {
+      ranks[r].push_back(open[r].back());
+      open[r].pop_back();
+    }
+  };
+  for (int number = 0; number < 12; ++number) {
+    MeshAxis axis = all_mesh_axes[below(3)];
+    while (mesh.size(axis) == 1) axis = all_mesh_axes[below(3)];
+    const std::int64_t count = 1 + below(2);
+    const auto in_group = [&, first = mesh.position(below(mesh.ranks()))](int along) {
+      Mesh::Position position = first;
+      (axis == data_axis ? position.data : axis == stages ? position.pipeline : position.tensor) = along;
+      return mesh.rank(position);
+    };
+    if (below(2) == 0) {
+      for (int i = 0; i < mesh.size(axis); ++i) give(in_group(i), {Kind::all_reduce, axis, 0, count, number});
+    } else {
+      const int from = below(mesh.size(axis)), to = (from + 1 + below(mesh.size(axis) - 1)) % mesh.size(axis);
+      give(in_group(from), {Kind::send, axis, to, count, number});
+      give(in_group(to), {Kind::receive, axis, from, count, number});
+    }
+    for (std::size_t r = 0; r < ranks.size(); ++r) wait_for_some(r, 1);
+  }
+  for (std::size_t r = 0; r < ranks.size(); ++r) wait_for_some(r, 0);
+  return ranks;
+}
+
+Script script_of(const Actions& actions) {
+  Script script;
+  for (const Action& action : actions) {
+    const std::string name = "n" + std::to_string(action.number);
+    if (action.kind == Kind::wait) script.wait(name);
+    if (action.kind == Kind::all_reduce) script.reduce(name, action.axis, action.count, action.asynchronous);
+    if (action.kind == Kind::send) script.send(name, action.axis, action.peer, action.count, action.asynchronous);
+    if (action.kind == Kind::receive) {
+      script.receive(name, action.axis, action.peer, action.count, action.asynchronous);
+    }
+  }
+  return script;
+}
+
+// Whether all ranks come to their ends, played the slow way: whatever may happen next does, until nothing may. Only
+// equal communications of equal numbers match: an all_reduce by its name, sends and receives by count.
+bool plays_to_the_end(const Mesh& mesh, const std::vector<Actions>& ranks) {
+  const auto size = ranks.size();
+  std::vector<std::vector<bool>> ended(size);
+  for (std::size_t r = 0; r < size; ++r) ended[r].resize(ranks[r].size());
+  // Whether the rank has begun its action i and nothing before it on its axis is under way.
+  const auto runs = [&](std::size_t r, std::size_t i) {
+    if (ended[r][i] || ranks[r][i].kind == Kind::wait) return false;
+    for (std::size_t j = 0; j < i; ++j) {
+      if (ended[r][j]) continue;
+      if (!ranks[r][j].asynchronous || ranks[r][j].axis == ranks[r][i].axis) return false;
+    }
+    return true;
+  };
+  const auto same_group = [&](std::size_t a, std::size_t b, MeshAxis axis) {
+    for (MeshAxis other : all_mesh_axes) {
+      if (other == axis) continue;
+      if (mesh.position(static_cast<int>(a)).along(other) != mesh.position(static_cast<int>(b)).along(other)) {
+        return false;
+      }
+    }
+    return true;
+  };
+  for (bool moved = true; moved;) {
+    moved = false;
+    for (std::size_t r = 0; r < size; ++r) {
+      for (std::size_t i = 0; i < ranks[r].size(); ++i) {
+        const Action& mine = ranks[r][i];
+        if (mine.kind == Kind::wait && !ended[r][i]) {
+          bool reached = true, over = false;
+          for (std::size_t j = 0; j < i; ++j) {
+            reached = reached && (ended[r][j] || ranks[r][j].asynchronous);
+            over = over || (ranks[r][j].number == mine.number && ranks[r][j].asynchronous && ended[r][j]);
+          }
+          if (reached && over) ended[r][i] = moved = true;
+          continue;
+        }
+        if (!runs(r, i)) continue;
+        std::vector<std::pair<std::size_t, std::size_t>> partners;  // that run now
+        for (std::size_t o = 0; o < size; ++o) {
+          if (!same_group(r, o, mine.axis)) continue;
+          for (std::size_t k = 0; k < ranks[o].size(); ++k) {
+            const Action& other = ranks[o][k];
+            if (other.axis != mine.axis || !runs(o, k) || other.count != mine.count) continue;
+            const bool meets = mine.kind == Kind::all_reduce
+                                   ? other.kind == mine.kind && other.number == mine.number
+                                   : mine.kind == Kind::send && other.kind == Kind::receive &&
+                                         mesh.position(static_cast<int>(o)).along(mine.axis) == mine.peer &&
+                                         mesh.position(static_cast<int>(r)).along(mine.axis) == other.peer;
+            if (meets) partners.emplace_back(o, k);
+          }
+        }
+        const int needed = mine.kind == Kind::all_reduce ? mesh.size(mine.axis) : 1;
+        if (static_cast<int>(partners.size()) < needed) continue;
+        for (const auto& [o, k] : partners) ended[o][k] = true;
+        ended[r][i] = moved = true;
+      }
+    }
+  }
+  for (const std::vector<bool>& rank : ended) {
+    if (std::find(rank.begin(), rank.end(), false) != rank.end()) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+TEST_CASE("the verdict is that of the slow way, on random steps and on changed ones") {
+  std::mt19937 random(11);
+  int refused = 0, accepted = 0;
+  for (int round = 0; round < 300; ++round) {
+    const Mesh mesh = std::array{Mesh{2, 1, 2}, Mesh{3, 1, 1}, Mesh{2, 2, 1}, Mesh{2, 2, 2}}[round % 4];
+    std::vector<Actions> ranks = random_step(random, mesh);
+    const auto verdict = [&] {
+      std::vector<Script> scripts;
+      for (const Actions& actions : ranks) scripts.push_back(script_of(actions));
+      return problem_of(mesh, scripts).text.empty();
+    };
+    CAPTURE(round);
+    CHECK(plays_to_the_end(mesh, ranks));
+    CHECK(verdict());
+    // Two that follow each other change places on some ranks; a wait stays behind what it is for.
+    for (int change = 0; change < 2; ++change) {
+      Actions& actions = ranks[random() % ranks.size()];
+      if (actions.size() < 2) continue;
+      const std::size_t at = random() % (actions.size() - 1);
+      if (actions[at].number != actions[at + 1].number) std::swap(actions[at], actions[at + 1]);
+    }
+    const bool fits = plays_to_the_end(mesh, ranks);
+    CHECK(verdict() == fits);
+    ++(fits ? accepted : refused);
+  }
+  CHECK(refused > 60);
+  CHECK(accepted > 60);
+}
