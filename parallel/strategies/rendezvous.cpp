@@ -4,125 +4,18 @@
 #include <algorithm>
 #include <array>
 #include <deque>
-#include <map>
 
 #include "core/base/format.h"
-#include "parallel/strategies/communications.h"
+#include "parallel/strategies/rank_lists.h"
 
 namespace trainctl {
 namespace {
 
 using Kind = Communication::Kind;
 
-std::size_t index(int number) { return static_cast<std::size_t>(number); }
-std::size_t index(MeshAxis axis) { return static_cast<std::size_t>(axis); }
-
-// What one program communicates, as a whole and along each axis.
-struct List {
-  const Program* program = nullptr;
-  const List* alike = this;  // the first one that is equal
-  std::vector<Communication> all;
-  std::vector<int> number;                             // of each communication but waits: how many precede on its axis
-  std::array<std::vector<int>, mesh_axes> along_axis;  // places in `all`
-
-  explicit List(const Program& of) : program(&of), all(communications_of(of)), number(all.size(), 0) {
-    for (std::size_t i = 0; i < all.size(); ++i) {
-      if (all[i].kind == Kind::wait) continue;
-      std::vector<int>& axis = along_axis[index(all[i].axis)];
-      number[i] = static_cast<int>(axis.size());
-      axis.push_back(static_cast<int>(i));
-    }
-  }
-  List(const List&) = delete;
-  bool addresses_ranks(MeshAxis axis) const {
-    return std::any_of(along_axis[index(axis)].begin(), along_axis[index(axis)].end(),
-                       [this](int i) { return !all[index(i)].is_collective(); });
-  }
-};
-
-bool do_the_same(const Communication& a, const Communication& b) {
-  return a.kind == b.kind && a.axis == b.axis && a.ranks == b.ranks && a.peer == b.peer && a.count == b.count &&
-         a.dtype == b.dtype && a.asynchronous == b.asynchronous && a.awaited == b.awaited && a.op->name == b.op->name;
-}
-bool do_the_same(const List& a, const List& b) {
-  return std::equal(a.all.begin(), a.all.end(), b.all.begin(), b.all.end(),
-                    [](const Communication& x, const Communication& y) { return do_the_same(x, y); });
-}
-
-Mesh::Position moved(Mesh::Position position, MeshAxis axis, int along) {
-  (axis == MeshAxis::data ? position.data : axis == MeshAxis::pipeline ? position.pipeline : position.tensor) = along;
-  return position;
-}
-
-// The lists of all ranks, those of equal programs once.
-class Lists {
- public:
-  Lists(const Mesh& mesh, const std::vector<const Program*>& programs) : mesh_(mesh) {
-    require(static_cast<int>(programs.size()) == mesh.ranks(), "every rank of the mesh has a program");
-    std::map<const Program*, const List*> known;
-    for (const Program* program : programs) {
-      const List*& list = known[program];
-      if (list == nullptr) list = add(*program);
-      of_ranks_.push_back(list);
-    }
-  }
-
-  const List& of(int rank) const { return *of_ranks_[index(rank)]; }
-
-  // The ranks to play. Along an axis on which all ranks have equal lists and address nobody by number, each of them
-  // does what the first one does at the same time.
-  Mesh played() const {
-    const auto size = [this](MeshAxis axis) { return all_alike(axis) ? 1 : mesh_.size(axis); };
-    return {size(MeshAxis::data), size(MeshAxis::pipeline), size(MeshAxis::tensor)};
-  }
-
- private:
-  const List* add(const Program& program) {
-    List& list = lists_.emplace_back(program);
-    const auto first = std::find_if(different_.begin(), different_.end(),
-                                    [&](const List* other) { return do_the_same(*other, list); });
-    if (first != different_.end()) {
-      list.alike = *first;
-    } else {
-      check(list);
-      different_.push_back(&list);
-    }
-    return &list;
-  }
-
-  bool all_alike(MeshAxis axis) const {
-    const auto addresses = [axis](const List* list) { return list->addresses_ranks(axis); };
-    if (std::any_of(different_.begin(), different_.end(), addresses)) return false;
-    for (int rank = 0; rank < mesh_.ranks(); ++rank) {
-      const int first = mesh_.rank(moved(mesh_.position(rank), axis, 0));
-      if (of(rank).alike != of(first).alike) return false;
-    }
-    return true;
-  }
-
-  // The sizes and numbers of ranks that ops state.
-  void check(const List& list) const {
-    for (const Communication& c : list.all) {
-      const int size = mesh_.size(c.axis);
-      const auto fail = [&](const std::string& problem) {
-        throw Error(ErrorKind::internal, place_of(*list.program, c),
-                    format("{}: {}, and the {} axis has {}", describe(*list.program, c), problem, name_of(c.axis),
-                           size == 1 ? "one rank" : format("{} ranks", size)));
-      };
-      if (c.ranks != 0 && c.ranks != size) fail(format("it is made for {} ranks", c.ranks));
-      if (c.peer >= size) fail(format("it names rank {} along the axis", c.peer));
-    }
-  }
-
-  const Mesh& mesh_;
-  std::deque<List> lists_;
-  std::vector<const List*> different_;
-  std::vector<const List*> of_ranks_;
-};
-
 class Play {
  public:
-  Play(const Mesh& mesh, const Lists& lists) : whole_(mesh), mesh_(lists.played()) {
+  Play(const Mesh& mesh, const RankLists& lists) : whole_(mesh), mesh_(lists.different()) {
     for (int r = 0; r < mesh_.ranks(); ++r) {
       const int number = mesh.rank(mesh_.position(r));
       ranks_.push_back({number, &lists.of(number)});
@@ -143,7 +36,7 @@ class Play {
  private:
   struct Rank {
     int number = 0;  // in the whole mesh
-    const List* list = nullptr;
+    const RankList* list = nullptr;
     std::size_t next = 0;                   // what it has come to, and is held up by
     std::array<int, mesh_axes> done{};      // along each axis
     std::array<bool, mesh_axes> arrived{};  // whether what is next along the axis waits for others
@@ -332,7 +225,7 @@ class Play {
 }  // namespace
 
 void check_rendezvous(const Mesh& mesh, const std::vector<const Program*>& programs) {
-  const Lists lists(mesh, programs);
+  const RankLists lists(mesh, programs);
   Play(mesh, lists).run();
 }
 
