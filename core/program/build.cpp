@@ -21,16 +21,17 @@
 namespace trainctl {
 namespace {
 
-// A program under construction: segments and schedule, without what finish adds.
+// The program of one rank while it is built: segments and schedule. The functions of finish.h add the flat layout and
+// the update.
 class Builder {
  public:
-  // `network` has been cut and fused.
+  // The graph of `network` has been cut and fused.
   Builder(const ProgramSpec& spec, Network network);
 
   Program training(std::int64_t samples, int micro_batches);
   Program evaluation(std::int64_t samples);
   Program prediction(std::int64_t samples);
-  // What the update does beside the optimizer; after training().
+  // The running statistics that the update moves. Valid after training().
   std::vector<StatisticUpdate> statistics() const;
 
  private:
@@ -57,11 +58,11 @@ class Builder {
   std::vector<ResolvedOutput> outputs_;
   Graph graph_;
   Program program_;
-  std::vector<TensorId> statistic_sums_;        // for each of graph_.statistics; no_tensor where it stands still
-  std::vector<Op> prediction_ops_;              // from graph_.outputs to step.predictions
-  std::vector<TensorId> loss_gradients_;        // by output: what the backward pass starts from
-  std::vector<TensorId> unscaled_gradients_;    // by output: what the loss gives, where that is scaled
-  std::vector<std::vector<TensorId>> metrics_;  // by output: its part of step.metrics
+  std::vector<TensorId> statistic_sums_;  // by number in graph_.statistics; no_tensor where a statistic does not move
+  std::vector<Op> prediction_ops_;        // ops from graph_.outputs to step.predictions
+  std::vector<TensorId> loss_gradients_;  // by output: the gradient that the backward pass starts from
+  std::vector<TensorId> unscaled_gradients_;    // by output, with a loss scale: the gradient before it is scaled
+  std::vector<std::vector<TensorId>> metrics_;  // by output: its tensors of step.metrics
 };
 
 Builder::Builder(const ProgramSpec& spec, Network network)
@@ -77,7 +78,7 @@ Builder::Builder(const ProgramSpec& spec, Network network)
   add_tensors();
 }
 
-// Everything that losses, sums and host need beside the model's own tensors.
+// Adds the tensors that losses, sums and the host need beside those of the model.
 void Builder::add_tensors() {
   BatchTensors& batch = program_.batch;
   batch.inputs = graph_.inputs;
@@ -105,7 +106,7 @@ void Builder::add_tensors() {
   for (std::size_t i = 0; i < outputs_.size(); ++i) add_output(i);
 }
 
-// What the host tells a training step, and learns of it.
+// Adds the scalars that the host writes before a training step or reads after it.
 void Builder::add_host_values() {
   StepTensors& step = program_.step;
   if (step.step == no_tensor) step.step = add("step", {}, DType::int64, Role::scalar);
@@ -115,7 +116,7 @@ void Builder::add_host_values() {
   if (spec_.compute == DType::float16) step.loss_scale = add("loss_scale", {}, DType::float32, Role::scalar);
 }
 
-// The targets, metrics and gradient of an output.
+// Adds the targets, the metrics and, in training, the loss gradient of an output.
 void Builder::add_output(std::size_t number) {
   const ResolvedOutput& output = outputs_[number];
   const TensorType type = graph_.tensor(graph_.outputs[number]).type;
@@ -141,7 +142,8 @@ void Builder::add_output(std::size_t number) {
   if (!graph_.training || wanted) add_predictions(number);
 }
 
-// What stands at the end of an output and was left out for the loss, in float32.
+// Adds the ops that make an output's predictions: a cast to float32, and the softmax or sigmoid that was left out
+// because the loss takes logits.
 void Builder::add_predictions(std::size_t number) {
   const ResolvedOutput& output = outputs_[number];
   TensorId& predictions = program_.step.predictions[number];
@@ -162,7 +164,7 @@ void Builder::add_predictions(std::size_t number) {
   }
 }
 
-// Of all layers at once; without outputs where no statistic moves.
+// The op that adds the batch statistics of all layers to their sums; it has no outputs where no statistic moves.
 Op Builder::accumulate_statistics(bool accumulate) const {
   Op op{std::make_shared<AccumulateStatistics>(accumulate), {}, {}, "statistics", {}};
   for (std::size_t i = 0; i < graph_.statistics.size(); ++i) {
@@ -193,7 +195,7 @@ std::vector<Op> Builder::sums(bool accumulate) const {
   return ops;
 }
 
-// Of one output. The first one's loss counts the samples for all.
+// Appends the ops of one output's metrics and loss. The first output's loss counts the samples for all outputs.
 void Builder::append_sums(std::size_t number, bool accumulate, std::vector<Op>& ops) const {
   const ResolvedOutput& output = outputs_[number];
   const StepTensors& step = program_.step;
@@ -226,7 +228,7 @@ void Builder::append_sums(std::size_t number, bool accumulate, std::vector<Op>& 
   }
 }
 
-// The sums that are reduced behind the gradients, in their order.
+// The sums that are reduced over the ranks, in the order in which they lie behind the gradients.
 std::vector<TensorId> Builder::reduced() const {
   std::vector<TensorId> tensors = statistic_sums_;
   std::erase(tensors, no_tensor);
@@ -303,7 +305,7 @@ Program Builder::prediction(std::int64_t samples) {
   return take();
 }
 
-// A rank without samples reads nothing of the batch.
+// Makes a program for a rank without samples, which reads no tensor of the batch.
 void Builder::leave_batch() {
   program_.batch = {};
   program_.micro_batch_samples = 0;
@@ -315,7 +317,7 @@ Program Builder::take() {
   return std::move(program_);
 }
 
-// The network of this rank, its graph cut and fused.
+// Builds the network of this rank; its graph is cut by the strategies, then fused.
 Network cut_network(const ProgramSpec& spec, std::int64_t micro_batch, bool training, const Parallelism& parallelism,
                     Reader& reader) {
   Network network = build_network(spec, micro_batch, training, reader);
@@ -329,7 +331,7 @@ Program distributed(Program program, const Parallelism& parallelism) {
   return parallelism.distribute ? parallelism.distribute(std::move(program)) : program;
 }
 
-// A finished program, the placements of its tensors stated and checked.
+// States and checks the placements of a finished program's tensors.
 Program placed(Program program, const Parallelism& parallelism) {
   check_placements(program, parallelism.rank.mesh);
   return program;
