@@ -55,7 +55,7 @@ struct StepEvent {
 };
 
 struct EpochEvent {
-  double epoch = 0;  // epochs done, from 1; a fraction where the run ends within one
+  double epoch = 0;  // epochs done, from 1; a fraction where the run ends within an epoch
   std::int64_t step = 0;
   std::map<std::string, double> train;       // "loss", "accuracy", ...
   std::map<std::string, double> validation;  // empty without validation
