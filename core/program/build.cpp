@@ -374,8 +374,8 @@ Program prediction_program(const ProgramSpec& spec, std::int64_t samples, Reader
 
 int micro_batches_of(std::int64_t samples, std::int64_t largest) {
   require(largest >= 1, "micro-batches have samples");
-  std::int64_t best =
-      1;  // the most that divide with at least half of `largest` each, if none of the right size is found
+  // The most micro-batches with at least half of `largest` samples each, unless the loop finds the right size.
+  std::int64_t best = 1;
   for (std::int64_t count = 1; count <= samples && 2 * (samples / count) >= largest; ++count) {
     if (samples % count != 0) continue;
     best = count;

@@ -38,8 +38,7 @@ class AffineRow {
  private:
   std::int64_t channels_;
   bool uniform_, identity_;
-  std::vector<float> scale_,
-      offset_;  // one value each where uniform, otherwise the channels' values repeated along a row
+  std::vector<float> scale_, offset_;  // one value each where uniform, else those of the channels, repeated
 };
 
 }  // namespace trainctl

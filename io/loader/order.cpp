@@ -63,8 +63,8 @@ Subset::Split Subset::stratified(std::int64_t n, const std::function<std::int32_
   auto training = std::make_shared<std::vector<std::int64_t>>();
   auto validation = std::make_shared<std::vector<std::int64_t>>();
   const double share = static_cast<double>(validation_count(n, fraction)) / static_cast<double>(n);
-  std::int64_t seen =
-      0;  // samples of the classes so far; differences of its rounded shares are the classes' numbers of samples
+  // Samples of the classes so far. Each class gives the difference of the rounded shares after and before it.
+  std::int64_t seen = 0;
   for (const auto& [which, samples] : classes) {
     const auto size = static_cast<std::int64_t>(samples.size());
     const std::int64_t taken =

@@ -11,8 +11,8 @@
 
 namespace trainctl {
 
-// A permutation of [0, n), a function of the key: a generalized Feistel network on the smallest grid a x b of at least
-// n cells, with Philox as round function. Images outside [0, n) are mapped again until they are inside ("cycle
+// A permutation of [0, n), a function of the key: a generalized Feistel network on a grid a x b just large enough
+// for n, with Philox as round function. Images outside [0, n) are mapped again until they are inside ("cycle
 // walking", Black and Rogaway 2002).
 class Permutation {
  public:
