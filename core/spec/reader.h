@@ -29,7 +29,7 @@ class Reader {
   void error(const Place& place, std::string message) { error(place, std::move(message), {}, {}); }
   void error(const Place& place, std::string message, const Place& related_place, std::string related);
 
-  // Count files, and values with the bytes of their text (0 bytes for text counted before). False once the config
+  // Counts files, and values with the bytes of their text (0 bytes for text counted before). False once the config
   // exceeds ConfigLimits, which is reported once.
   bool take_file(const Place& place);
   bool take(const Place& place, std::size_t values, std::size_t bytes);
