@@ -13,7 +13,7 @@ bool is_gzip(const Bytes& bytes);
 enum class Deflate { gzip, raw };
 
 // Inflates at most the first `most` bytes; `path` is for error messages. Throws Error{data} where the stream is
-// damaged, Error{resource} without memory.
+// damaged, std::bad_alloc or Error{resource} without memory.
 Bytes inflate_prefix(const Bytes& compressed, Deflate format, std::int64_t most, const std::string& path);
 
 // Inflates all bytes, of which there must be exactly `expected`. Throws Error{data} where there are fewer or more, or
