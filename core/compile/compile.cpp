@@ -1,4 +1,4 @@
-// Compiling with a backend's kernels, and without any.
+// Compiles programs with a backend's kernels, or with assumed ones.
 #include "core/compile/compile.h"
 
 #include "core/compile/lower.h"

@@ -1,5 +1,5 @@
-// Static memory by greedy best fit: blocks in a fixed order, each into the smallest gap that is free while it lives.
-// Several orders are tried and the smallest arena is taken, since none is the best for every network.
+// Static memory by greedy best fit: blocks in a fixed order, each put into the smallest gap that is free throughout its
+// lifetime. Several orders are tried and the smallest arena is taken: no order is the best for every network.
 #include "core/compile/liveness.h"
 
 #include <algorithm>
@@ -15,14 +15,15 @@
 namespace trainctl {
 namespace {
 
-// Lifetimes that continue each other, as one.
+// The lifetimes that share one block of memory, since each continues the one before.
 struct Block {
-  std::int64_t bytes = 0;  // aligned
+  std::int64_t bytes = 0;  // rounded up to the alignment
   int first = 0;
   int last = 0;
 };
 
-// The block of each lifetime; lifetimes continue only earlier-born ones, but may stand in any order.
+// Joins lifetimes into blocks and writes the number of each lifetime's block. A lifetime continues only one that begins
+// earlier; the two may stand in either order.
 std::vector<Block> merge(std::span<const Lifetime> lifetimes, std::int64_t alignment, std::vector<int>& block_of) {
   std::vector<Block> blocks;
   block_of.assign(lifetimes.size(), -1);
@@ -68,7 +69,7 @@ Placed place(const std::vector<Block>& blocks, const std::vector<int>& order) {
     int first = 0, last = 0;
   };
   Placed result{std::vector<std::int64_t>(blocks.size()), 0};
-  std::vector<Taken> by_offset;  // placed so far; side by side, since every block looks at all of them
+  std::vector<Taken> by_offset;  // blocks placed so far; a vector, since each new block is compared with all of them
   for (int b : order) {
     const Block& block = blocks[static_cast<std::size_t>(b)];
     if (block.bytes == 0) continue;
@@ -114,12 +115,12 @@ ArenaPlan plan_arena(std::span<const Lifetime> lifetimes, std::int64_t alignment
       },
       [](const Block& b) {
         return Rank{b.first, -b.bytes, -b.last};
-      },  // as they come
+      },  // in the order of their first ops
       [](const Block& b) {
         return Rank{-b.last, -b.bytes, b.first};
-      },  // as they come, backwards
+      },  // in the reverse order of their last ops
   };
-  // Networks of thousands of layers are content with fewer orders: each takes the square of the blocks.
+  // Networks of thousands of layers try fewer orders: the time of each grows with the square of the number of blocks.
   constexpr double most_looks = 2e8;
   const double looks = static_cast<double>(blocks.size()) * static_cast<double>(blocks.size()) / 2;
   int orders = 0;

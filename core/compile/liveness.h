@@ -1,4 +1,4 @@
-// Static memory: which offsets in one arena tensors take, given when they live.
+// Static memory: the offsets of tensors in one arena, from their lifetimes.
 #pragma once
 
 #include <cstdint>
@@ -7,22 +7,23 @@
 
 namespace trainctl {
 
-// One need for memory over a linear order of ops: a tensor, or an op's workspace (first == last).
+// Memory that a tensor, or an op's workspace (first == last), needs for a time, counted in a linear order of ops.
 struct Lifetime {
   std::int64_t bytes = 0;
   int first = 0;  // the op that writes it
   int last = 0;   // the last op that reads it, at least `first`
-  int continues =
-      -1;  // in place: this one takes over the memory of an earlier lifetime that ends at `first`; equal bytes
+  // The number of an earlier lifetime, ending at `first` and of equal bytes, whose memory this one takes over in place.
+  int continues = -1;
 };
 
 struct ArenaPlan {
-  std::vector<std::int64_t> offsets;  // of each lifetime, multiples of the alignment
-  std::int64_t bytes = 0;             // of the arena
-  std::int64_t lower_bound = 0;       // the most bytes alive at once: no plan can do with less
+  std::vector<std::int64_t> offsets;  // by lifetime, in bytes: multiples of the alignment
+  std::int64_t bytes = 0;             // size of the arena
+  std::int64_t lower_bound = 0;       // the most bytes alive at once: no plan needs fewer
 };
 
-// Two lifetimes that overlap in time never overlap in memory, unless one continues the other. Deterministic.
+// Plans the offsets: two lifetimes that overlap in time never overlap in memory, unless one continues the other. Equal
+// lifetimes give an equal plan.
 ArenaPlan plan_arena(std::span<const Lifetime> lifetimes, std::int64_t alignment = 64);
 
 }  // namespace trainctl

@@ -1,4 +1,4 @@
-// Lowering: asks for the kernel of each op, and joins what does not fit by reorders and compute copies.
+// Lowering: asks for the kernel of each op, and inserts reorders and compute copies where an op wants another layout.
 #include "core/compile/lower.h"
 
 #include <algorithm>
@@ -67,7 +67,7 @@ class Lowerer {
     append(segment_, std::move(op), std::move(lowering));
   }
 
-  // Aliases and collectives take and give logical layouts.
+  // Gives an alias or a collective, which has no kernel, its inputs in logical layouts.
   void lower_without_kernel(Op op) {
     for (TensorId& input : op.inputs) input = in_layout(input, logical(input), op);
     if (op.def->output_is_input() && op.outputs[0] != op.inputs[0]) tensor(op.outputs[0]).alias_of = op.inputs[0];
@@ -78,7 +78,7 @@ class Lowerer {
     append(segment_, std::move(op), std::move(lowering));
   }
 
-  // A gradient that adds to another one, as two ops.
+  // Lowers an input gradient that adds to an earlier gradient as two ops: the gradient, and the addition.
   void lower_apart(const Conv2dGradInput& gradient, const Op& op) {
     Tensor part = program_.tensor(op.outputs[0]);
     part.name += "/part";
@@ -92,7 +92,8 @@ class Lowerer {
     lower_op({std::make_shared<Add>(), {op.inputs[2], made}, op.outputs, op.name, op.place});
   }
 
-  // An optimizer, which comes behind all that read parameters, gets their copies as further outputs.
+  // Makes the compute copies of the parameters further outputs of their optimizer, which runs after all ops that read
+  // parameters.
   void add_copies(Op& op) {
     const auto* optimizer = op.get_if<OptimizerUpdate>();
     if (optimizer == nullptr) return;
@@ -108,7 +109,7 @@ class Lowerer {
     op.def = def;
   }
 
-  // The tensor, or a copy of it in the wanted layout.
+  // Returns the tensor, or a copy of it in the wanted layout, which is made on first use.
   TensorId in_layout(TensorId id, const Layout& wanted, const Op& consumer) {
     if (layout(id) == wanted) return id;
     const Role role = program_.tensor(id).role;
@@ -132,7 +133,7 @@ class Lowerer {
     return target;
   }
 
-  // A tensor that is written again invalidates its reordered versions.
+  // Forgets the reordered versions of a tensor that an op writes again.
   void forget_reordered(TensorId id) {
     std::erase_if(reordered_, [id](const auto& entry) { return entry.first.first == id; });
   }
@@ -154,11 +155,11 @@ class Lowerer {
   using Known = std::map<std::pair<TensorId, std::string>, TensorId>;
 
   Kernels& kernels_;
-  Program program_;  // until all of its ops are lowered: a backend looks at what reads an op's outputs
+  Program program_;  // keeps its ops until all are lowered: a backend looks at the readers of an op's outputs
   PlacedProgram lowered_;
-  int segment_ = 0;  // that is being lowered
-  Known copies_;     // of parameters, for the whole program
-  Known reordered_;  // of activations, within one segment
+  int segment_ = 0;  // the segment that is being lowered
+  Known copies_;     // compute copies of parameters, for the whole program
+  Known reordered_;  // reordered activations, within one segment
 };
 
 }  // namespace

@@ -6,20 +6,20 @@
 
 namespace trainctl {
 
-// Who says how an op runs: a backend, or an assumption.
+// Chooses the kernels of ops: a backend, or an assumption without a device.
 class Kernels {
  public:
   virtual ~Kernels() = default;
 
-  // See Backend.
+  // The functions below are those of Backend.
   virtual void prepare(const Program& program) = 0;
   virtual Lowering lower(const Op& op, const Program& program, const std::vector<Layout>& inputs) = 0;
   virtual bool updates_copies() const = 0;
   virtual bool adds_gradients() const = 0;
 };
 
-// Lowers all segments in the order in which they first run; tensors and workspaces have no places yet. Throws what the
-// kernels throw.
+// Lowers all segments in the order in which they first run. The result's tensors and workspaces have no offsets yet.
+// Throws what the kernels throw.
 PlacedProgram lower(Program program, Kernels& kernels);
 
 }  // namespace trainctl

@@ -1,4 +1,4 @@
-// The memory plan: flat regions from the layout, compute copies and scalars by name, the slot by lifetimes.
+// The memory plan: flat regions from the layout, compute copies and scalars matched by name, the slot by lifetimes.
 #include "core/compile/memory_plan.h"
 
 #include <algorithm>
@@ -15,7 +15,7 @@ namespace {
 
 std::int64_t aligned(std::int64_t bytes) { return round_up(bytes, place_alignment); }
 
-// Offsets of tensors that all programs share by name.
+// Gives tensors of one name, in whatever program, one offset in a region.
 class SharedByName {
  public:
   std::int64_t place(const std::string& name, std::int64_t bytes) {
@@ -133,7 +133,7 @@ MemoryPlan least_memory(const std::vector<Program>& programs) {
             if (!alias && (role == Role::activation || role == Role::input)) tensors.insert(id);
           }
         }
-        // Outputs may lie where inputs did.
+        // Outputs that may be written in place of inputs take no memory of their own.
         for (const InPlace& pair : op.def->in_place()) tensors.erase(op.outputs[static_cast<std::size_t>(pair.output)]);
         std::int64_t bytes = 0;
         for (TensorId id : tensors) bytes = checked_add(bytes, program.tensor(id).type.bytes());

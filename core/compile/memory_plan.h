@@ -1,4 +1,4 @@
-// How many bytes each region of a run takes: known before anything is allocated.
+// The bytes that each region of a run takes, known before anything is allocated.
 #pragma once
 
 #include <array>
@@ -10,52 +10,53 @@
 
 namespace trainctl {
 
-// Where scalars and batch lie side by side on their way to a step, by the numbers of step_inputs.h: the inputs, which
-// may come from memory of their own, behind the rest.
+// The offsets of scalars and parts of a batch in a step's staging buffer, by the numbers of step_inputs.h. The inputs
+// come last: they may be copied from memory of their own instead.
 struct StagingPlan {
   std::vector<std::int64_t> offsets;
   std::int64_t bytes = 0;
 };
 
-// What memory depends on of a device.
+// The properties of a device that memory depends on.
 struct DeviceTraits {
-  bool on_host = true;        // its memory is the host's
-  bool asynchronous = false;  // it computes beside the host, so that batches wait in its memory for their steps
+  bool on_host = true;        // its memory is the host's memory
+  bool asynchronous = false;  // it computes beside the host: batches wait in its memory for their steps
 
-  // With how many buffers steps are under way: two where one is prepared while another runs.
+  // The number of steps that have buffers at once: two where one step is prepared while another runs.
   int step_buffers() const { return asynchronous ? 2 : 1; }
 };
 inline DeviceTraits traits_of(const Backend& backend) { return {backend.on_host(), backend.asynchronous()}; }
 
-// A line of what a rank takes.
+// A named part of a rank's memory, as `check` prints it.
 struct MemoryLine {
   std::string_view name;
   std::int64_t bytes = 0;
-  bool depends_on_kernels = false;  // other kernels would need other compute copies or another arena
+  bool depends_on_kernels = false;  // with other kernels the bytes may differ (compute copies, arena)
 };
 
 struct MemoryPlan {
-  std::array<std::int64_t, region_count> bytes{};  // of the slot region: all slots together
+  std::array<std::int64_t, region_count> bytes{};  // by region; the slot region counts all slots
   int slots = 1;
   std::int64_t slot_bytes = 0;
-  StagingPlan staging;          // of one of a step's buffers; of the scalars alone where a batch is read where it lies
-  std::int64_t sums = 0;        // bytes from the start of the gradient region to the sums behind the gradients
-  std::int64_t prefetched = 0;  // bytes of host memory for the batches that the sources of batches prepare ahead
-  bool on_host = true;          // the regions lie in host memory, too
+  // Of one of a step's staging buffers; of the scalars alone where kernels read a batch in the caller's memory.
+  StagingPlan staging;
+  std::int64_t sums = 0;        // offset in bytes of the sums from the start of the gradient region
+  std::int64_t prefetched = 0;  // bytes of host memory for the batches that batch sources prepare ahead
+  bool on_host = true;          // the regions lie in host memory as well
 
   std::int64_t of(Region region) const { return bytes[static_cast<std::size_t>(region)]; }
-  // Of the device's memory: with what is prefetched where that is the host's.
+  // Bytes of the device's memory, prefetched batches included where that is the host's memory.
   std::int64_t total() const;
-  // Every region, then the prefetched batches, by the names that users read.
+  // Every region, then the prefetched batches, under the names that users read.
   std::vector<MemoryLine> lines() const;
 };
 
-// What the programs need at least, before anything is known of kernels: the flat regions, and as arena the tensors of
-// the op that has most of them.
+// The least memory that the programs need with any kernels: the flat regions, and an arena that holds the tensors of
+// the op with the most bytes.
 MemoryPlan least_memory(const std::vector<Program>& programs);
 
-// Gives every tensor and workspace its place. The programs share parameters, gradients, states, statistics, scalars,
-// compute copies of equal layout, and the arena. Where none of them trains there are no gradients and no states.
+// Gives every tensor and workspace its region and offset. The programs share parameters, gradients, states, statistics,
+// scalars, compute copies of equal layout, and the arena. Programs of which none trains get no gradients and no states.
 MemoryPlan place_tensors(std::vector<PlacedProgram>& programs, const DeviceTraits& device);
 
 }  // namespace trainctl

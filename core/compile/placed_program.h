@@ -1,4 +1,4 @@
-// A program whose every op has a kernel and whose every tensor has a place: what the executor binds and runs.
+// A program in which every op has a kernel, and every tensor a region and an offset: what the executor binds and runs.
 #pragma once
 
 #include <cstdint>
@@ -10,15 +10,16 @@
 
 namespace trainctl {
 
-// What memory is for. States of all kinds share one region, one behind the other. The slot is the arena: inputs,
-// activations and workspace. Batches wait in theirs for their steps, on devices that compute beside the host.
+// The regions of a run's memory, by purpose. `states` holds the optimizer's states one behind the other. `slot` is the
+// arena: inputs, activations and workspace. `batches` holds batches that wait for their steps, on devices that compute
+// beside the host.
 enum class Region { parameters, gradients, states, statistics, copies, scalars, batches, slot };
 inline constexpr int region_count = 8;
 
-// "parameters", "gradients", "arena", ...: as `check` prints them.
+// "parameters", "gradients", "arena", ..., as `check` prints them.
 std::string_view name_of(Region region);
 
-// Places in regions begin at multiples of so many bytes: what cuBLASLt wants of a workspace.
+// Offsets in regions are multiples of this many bytes, which cuBLASLt asks of a workspace.
 inline constexpr std::int64_t place_alignment = 256;
 
 struct PlacedTensor {
@@ -29,7 +30,7 @@ struct PlacedTensor {
 
 struct PlacedOp {
   Op op;
-  Lowering lowering;            // layouts, workspace and kernel; without bind for ops that the executor runs itself
+  Lowering lowering;            // layouts, workspace and kernel; `bind` is empty for ops that the executor runs itself
   std::int64_t workspace = -1;  // bytes from the start of the slot; -1: none
 };
 
@@ -39,8 +40,8 @@ struct PlacedSegment {
   std::vector<PlacedOp> ops;
 };
 
-// A compute copy of a parameter, in the dtype and layout that kernels want; written by the op of the copies segment
-// that has the same number, and by the update itself where `updated`.
+// A compute copy of a parameter, in the dtype and layout that kernels want. The op of the same number in the copies
+// segment writes it; where `updated`, the update writes it as well.
 struct ComputeCopy {
   TensorId tensor = no_tensor;
   TensorId parameter = no_tensor;
@@ -48,11 +49,12 @@ struct ComputeCopy {
 };
 
 struct PlacedProgram {
-  Program program;  // with the tensors that lowering added (compute copies, reordered activations); its segments moved
-  std::vector<PlacedSegment> segments;  // with the reorders, and the copies segment
-  std::vector<PlacedTensor> tensors;    // as those of the program
+  // Its tensors include those of lowering (compute copies, reordered activations); its list of segments is empty.
+  Program program;
+  std::vector<PlacedSegment> segments;  // the program's segments with reorders, and the copies segment
+  std::vector<PlacedTensor> tensors;    // by TensorId
   std::vector<ComputeCopy> copies;
-  int copies_segment = -1;  // runs after the update, and before a program whose copies are stale
+  int copies_segment = -1;  // runs after the update, and before a program whose copies are stale; -1: none
 
   const PlacedSegment& segment(int number) const { return segments[static_cast<std::size_t>(number)]; }
   const PlacedOp& op(int segment_number, int number) const {
@@ -61,10 +63,10 @@ struct PlacedProgram {
   const PlacedTensor& tensor(TensorId id) const { return tensors[static_cast<std::size_t>(id)]; }
 };
 
-// What an op does in one run.
+// The cost of one run of an op.
 struct OpWork {
   double flops = 0;
-  std::int64_t bytes = 0;  // read and written, each tensor counted once, in their layouts
+  std::int64_t bytes = 0;  // read and written, in physical layouts, each tensor counted once
 };
 OpWork work_of(const PlacedProgram& program, const Op& op);
 

@@ -21,9 +21,9 @@ bool takes_moment(const Program& program, const Op& op) {
          std::any_of(op.outputs.begin(), op.outputs.end(), in_slot);
 }
 
-// The order of one slot's ops. Variants of the backward segment run at the same moments, since only one of them runs
-// for a micro-batch; collectives on flat regions, which variants have more or fewer of, take no moment. Moment 0 is
-// before the first op, when the batch arrives.
+// Numbers the ops of one slot in the order of time (moments). Variants of the backward segment share their moments,
+// since only one of them runs for a micro-batch; collectives on flat regions, whose number differs between variants,
+// take no moment. Moment 0, when the batch arrives, is before the first op.
 class Timeline {
  public:
   explicit Timeline(const PlacedProgram& placed) {
@@ -64,7 +64,7 @@ class Timeline {
   int end_ = 0;
 };
 
-// Lifetimes of the slot's tensors and workspaces of one program.
+// Finds the lifetimes of the tensors and workspaces of one program's slot.
 class SlotPlanner {
  public:
   explicit SlotPlanner(PlacedProgram& placed)
@@ -91,7 +91,7 @@ class SlotPlanner {
     }
   }
 
-  // The tensor whose memory this one is, or no_tensor where it does not lie in the slot.
+  // The tensor whose memory this one uses, itself or what it aliases; no_tensor outside the slot.
   TensorId owner(TensorId id) const {
     while (id != no_tensor && placed_.program.tensor(id).alias_of != no_tensor)
       id = placed_.program.tensor(id).alias_of;
@@ -123,14 +123,15 @@ class SlotPlanner {
     for (TensorId id : op.outputs) live_at(id, moment);
   }
 
-  // The network's outputs are read by the host after an evaluation.
+  // Keeps the predictions to the end of the program: the host reads them after an evaluation.
   void keep_predictions() {
     const Program& program = placed_.program;
     if (program.step.learning_rate != no_tensor) return;
     for (TensorId predictions : program.step.predictions) live_at(predictions, timeline_.end());
   }
 
-  // What an asynchronous collective reads stays until the Wait for its output, unless it works in place on a copy.
+  // Keeps the inputs of an asynchronous collective until the Wait for its output, unless the collective works in place
+  // on a copy.
   void keep_while_communicating() {
     std::map<TensorId, const Op*> running;
     for_each_op([&](std::size_t s, std::size_t o, const Op& op) {
@@ -147,7 +148,8 @@ class SlotPlanner {
     });
   }
 
-  // An output takes the memory of an input that ends here, where the op allows it and both lie alike.
+  // Lets an output take the memory of an input whose lifetime ends here, where the op allows it and the layouts are
+  // equal.
   void reuse(const Op& op, int moment) {
     for (const InPlace& pair : op.def->in_place()) {
       const TensorId from = owner(op.inputs[static_cast<std::size_t>(pair.input)]);
@@ -164,7 +166,7 @@ class SlotPlanner {
     }
   }
 
-  // Ops of variants at the same moment share one workspace.
+  // Adds the workspace of an op; ops of variants at the same moment share one.
   void add_workspace(std::size_t segment, std::size_t op) {
     const std::int64_t bytes = placed_.segments[segment].ops[op].lowering.workspace_bytes;
     if (bytes == 0) return;
@@ -191,12 +193,12 @@ class SlotPlanner {
 
   PlacedProgram& placed_;
   Timeline timeline_;
-  std::vector<int> lifetime_of_;  // by tensor: its lifetime, -1 where it has none
+  std::vector<int> lifetime_of_;  // by tensor: the number of its lifetime, -1 for none
   std::vector<Lifetime> lifetimes_;
   std::map<TensorId, bool> continued_;
-  std::map<int, int> workspace_at_;     // by moment
-  std::map<TensorId, int> started_at_;  // asynchronous collectives' moments, by output
-  std::map<int, int> waited_at_;        // the moment of the Wait, by the moment of the collective
+  std::map<int, int> workspace_at_;     // by moment: the number of the workspace's lifetime
+  std::map<TensorId, int> started_at_;  // by output of an asynchronous collective: its moment
+  std::map<int, int> waited_at_;        // by moment of an asynchronous collective: the moment of its Wait
 };
 
 }  // namespace

@@ -1,11 +1,11 @@
-// The slot of a program: where its inputs, activations and workspaces lie, by when they live.
+// The offsets of inputs, activations and workspaces in a program's slot, from their lifetimes.
 #pragma once
 
 #include "core/compile/placed_program.h"
 
 namespace trainctl {
 
-// Places the tensors and workspaces of one slot; returns its bytes.
+// Sets the offsets of the tensors and workspaces of one slot; returns the slot's bytes.
 std::int64_t place_slot(PlacedProgram& program);
 
 }  // namespace trainctl

@@ -1,4 +1,4 @@
-// What the host brings to a step: scalars and the parts of a batch, numbered.
+// The memory that the host fills for a step: the scalars and the parts of a batch, by number.
 #pragma once
 
 #include <cstddef>
@@ -8,13 +8,14 @@
 
 namespace trainctl {
 
-// Number 0 are the scalars. The parts of a batch follow: inputs, targets, weights, sample numbers.
+// The number of the scalars. The parts of a batch follow: inputs, targets, weights, sample numbers.
 inline constexpr std::size_t scalars_source = 0;
 
-// Where each of them lies, by number.
+// The address of each source, by number.
 using StepSources = std::vector<const std::byte*>;
 
-// The parts of BatchTensors (tensors), or of a Batch (views), and how many of these numbers there are with the scalars.
+// The number of sources, scalars included, and the source of a number from 1: of BatchTensors (tensors), or of a Batch
+// (views).
 template <class Parts>
 std::size_t source_count(const Parts& parts) {
   return 1 + parts.inputs.size() + parts.targets.size() + 2;

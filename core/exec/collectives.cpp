@@ -1,4 +1,4 @@
-// Collectives as kernels.
+// Kernels of collectives, made of a communicator's calls.
 #include "core/exec/collectives.h"
 
 #include <functional>
@@ -10,7 +10,7 @@
 namespace trainctl {
 namespace {
 
-// A tensor at its place.
+// The memory of a tensor: its address, dtype and number of elements.
 struct PlacedView {
   Address address;
   DType dtype = DType::float32;
@@ -21,7 +21,7 @@ struct PlacedView {
 
 using Call = std::function<void(Stream&, const Slot&)>;
 
-// What a collective does on the compute stream first, then with the communicator, and at last with what came.
+// The calls of a collective: on the compute stream first, then with the communicator, and at last on what was received.
 struct Calls {
   Call before;  // may be empty
   Call communicate;
@@ -29,9 +29,10 @@ struct Calls {
 
 class CollectiveKernel final : public Kernel {
  public:
-  // On the compute stream.
+  // For a collective that runs on the compute stream.
   explicit CollectiveKernel(Calls calls) : calls_(std::move(calls)) {}
-  // On a stream of its own. `ended` is recorded for a Wait; null: the compute stream waits at once.
+  // For a collective on a stream of its own. `ended` is recorded at its end for a Wait; where it is null, the compute
+  // stream waits for the collective at once.
   CollectiveKernel(Calls calls, Backend& backend, Stream& lane, Event* ended)
       : calls_(std::move(calls)), lane_(&lane), ready_(backend.event()), ended_(ended) {
     if (ended_ == nullptr) own_ended_ = backend.event();
@@ -65,7 +66,7 @@ class WaitKernel final : public Kernel {
   Event& ended_;
 };
 
-// Copies a tensor where it does not lie there already.
+// Copies a tensor, unless both places are the same.
 Call copy(Backend& backend, PlacedView from, PlacedView to) {
   if (from.address == to.address) return {};
   return [&backend, from, to](Stream& stream, const Slot& slot) {
@@ -74,7 +75,7 @@ Call copy(Backend& backend, PlacedView from, PlacedView to) {
   };
 }
 
-// Part `index` of `count` elements.
+// Part `index` of a tensor, `count` elements long.
 PlacedView part(const PlacedView& whole, int index, std::int64_t count) {
   return {whole.address + index * count * size_of(whole.dtype), whole.dtype, count};
 }
@@ -147,7 +148,8 @@ CollectiveBinder::CollectiveBinder(Backend& backend, const MeshCommunicators& co
   }
 }
 
-// The stream of an asynchronous collective, and the event of its end, which its Wait may be bound before.
+// Makes the stream of an asynchronous collective, and the event of its end: the Wait for its output may be bound before
+// the collective.
 void CollectiveBinder::prepare(const PlacedProgram& program, const Op& op, Lane& used) {
   require(used.communicator != nullptr, "a collective has a communicator along its axis");
   if (used.stream == nullptr) {

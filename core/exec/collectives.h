@@ -1,4 +1,4 @@
-// Collectives as kernels: what the executor runs with communicators instead of the backend.
+// The kernels of collectives, which the executor runs with communicators in place of the backend.
 #pragma once
 
 #include <array>
@@ -13,17 +13,17 @@
 
 namespace trainctl {
 
-// One rank's communicators, one for each axis of the mesh. They outlive what is made with them.
+// One rank's communicators, one for each axis of the mesh. They must outlive the objects made with them.
 class MeshCommunicators {
  public:
-  // Of a mesh whose only axis is data.
+  // A mesh whose only axis is data.
   MeshCommunicators(Communicator& data) : axes_{&data, nullptr, nullptr} {}
-  // Null where an axis has one rank.
+  // By axis; null where the axis has one rank.
   explicit MeshCommunicators(const std::array<Communicator*, mesh_axes>& axes) : axes_(axes) {}
 
-  // Null where the axis has one rank and no communicator was given.
+  // The communicator of an axis; null where the axis has one rank and no communicator was given.
   Communicator* find(MeshAxis axis) const { return axes_[static_cast<std::size_t>(axis)]; }
-  // Whether there is a peer on any axis.
+  // Whether any axis has more than one rank.
   bool has_peers() const;
 
  private:
@@ -31,17 +31,18 @@ class MeshCommunicators {
 };
 
 // Binds the collectives of a rank's programs. All calls on one communicator run on one stream, in the order of the
-// program: where a program has an asynchronous one, on a stream of its own, else on the compute stream.
+// program: a stream beside the compute stream where any program has an asynchronous collective on that axis, else the
+// compute stream.
 class CollectiveBinder {
  public:
   CollectiveBinder(Backend& backend, const MeshCommunicators& communicators,
                    const std::vector<PlacedProgram>& programs);
 
-  // The kernel of an op with trait collective.
+  // Returns the kernel of an op with trait collective.
   std::unique_ptr<Kernel> bind(const PlacedProgram& program, const Op& op, const Binding& places);
-  // Whether such an op can be part of a Recording.
+  // Whether the kernel of such an op can be part of a Recording.
   bool recordable(const PlacedProgram& program, const Op& op) const;
-  // The streams beside the compute stream.
+  // The streams of collectives, without the compute stream.
   const std::vector<Stream*>& streams() const { return streams_; }
 
  private:
@@ -49,7 +50,7 @@ class CollectiveBinder {
     Communicator* communicator = nullptr;
     std::unique_ptr<Stream> stream;  // null: the compute stream
   };
-  // The end of an asynchronous collective, for the Waits that name its output.
+  // The end of an asynchronous collective, on which the Wait for its output waits.
   struct Ended {
     std::unique_ptr<Event> event;
     Communicator* communicator = nullptr;
@@ -59,8 +60,8 @@ class CollectiveBinder {
 
   Backend& backend_;
   std::array<Lane, mesh_axes> lanes_;
-  std::vector<Stream*> streams_;                                      // those of the lanes
-  std::map<std::pair<const PlacedProgram*, TensorId>, Ended> ended_;  // by program and output
+  std::vector<Stream*> streams_;                                      // the streams of all lanes
+  std::map<std::pair<const PlacedProgram*, TensorId>, Ended> ended_;  // by program and output of the collective
 };
 
 }  // namespace trainctl

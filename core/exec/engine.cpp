@@ -1,5 +1,5 @@
-// Engine: brings a step's values to the device, runs it and takes the results. What is bound once is in
-// engine_bind.cpp.
+// Engine: copies a step's values to the device, runs the step and reads its results. engine_bind.cpp makes what is
+// bound once.
 #include "core/exec/engine.h"
 
 #include <algorithm>
@@ -13,13 +13,14 @@
 namespace trainctl {
 namespace {
 
-// What a rank without data adds to the sum of stop requests: more than all ranks' own requests come to.
+// The value that a rank without data adds to the sum of stop requests; larger than the requests of all ranks together.
 constexpr float abandon_request = 1 << 20;
 
-// From so many on, inputs are not copied on the host first, which takes longer than the wait for the device's copy.
+// From this many bytes on, inputs are copied to the device from the batch's own memory: a copy to the staging buffer
+// would take the host longer than waiting for the device's copy.
 constexpr std::int64_t direct_bytes = 256 << 10;
 
-// Of one step.
+// The bytes of one step's inputs, all micro-batches together.
 std::int64_t bytes_of_inputs(const Program& program) {
   std::int64_t bytes = 0;
   for (TensorId id : program.batch.inputs) bytes += program.tensor(id).type.bytes() * program.micro_batches;
@@ -29,14 +30,14 @@ std::int64_t bytes_of_inputs(const Program& program) {
 }  // namespace
 
 Engine::~Engine() {
-  // What is under way after an error still uses the memory.
+  // After an error, work that is still queued uses the memory: wait for it.
   std::vector<Stream*> streams{copies_.get(), compute_.get()};
   for (Stream* stream : collectives_->streams()) streams.push_back(stream);
   for (Stream* stream : streams) {
     if (stream == nullptr || under_way_ == 0) continue;
     try {
       stream->synchronize();
-    } catch (const std::exception&) {  // somebody else reports it
+    } catch (const std::exception&) {  // the error that ends the run is reported elsewhere
     }
   }
 }
@@ -73,15 +74,16 @@ void Engine::write_scalar(StepBuffers& buffers, int program, TensorId tensor, T 
   std::memcpy(buffers.host.get() + at.offset, &value, sizeof(T));
 }
 
-// The batch where the step's copies find it: as it lies in the host's memory, or in the step's own on the device. Large
-// inputs are copied there from where they lie, and the rest by way of the step's memory on the host.
+// Sets the sources of the step's copies. Where the copies run on the compute stream, a source is the batch in the
+// caller's memory. Else it is the step's buffer on the device: large inputs are copied there from the batch's memory,
+// the other parts by way of the step's staging buffer on the host.
 void Engine::stage_batch(StepBuffers& buffers, const Batch& batch) {
   const Program& program = programs_[static_cast<std::size_t>(buffers.program)].program;
   std::byte* const memory = buffers.device != nullptr ? buffers.device : buffers.host.get();
   buffers.sources[scalars_source] = memory;
   const std::size_t inputs = program.batch.inputs.size();
   buffers.direct = copies_ != nullptr && batch.host_memory && bytes_of_inputs(program) >= direct_bytes;
-  std::int64_t bytes = plan_.of(Region::scalars);  // that travel by way of the step's memory
+  std::int64_t bytes = plan_.of(Region::scalars);  // of the staging buffer, to be copied to the device
   for (std::size_t number = 1; number < source_count(program.batch); ++number) {
     const TensorId id = part_at(program.batch, number);
     if (id == no_tensor) continue;
@@ -108,7 +110,8 @@ void Engine::stage_batch(StepBuffers& buffers, const Batch& batch) {
   buffers.staged->wait(*compute_);
 }
 
-// Steps whose weights the update changed without writing the copies do so at their start, as part of their work.
+// Writes the compute copies that are stale. A training step whose update changes the weights without writing the copies
+// does so at its own start, as part of its work.
 void Engine::refresh_copies(int program) {
   const Bound& bound = *bound_[static_cast<std::size_t>(program)];
   if (bound.trains && !backend_.updates_copies()) return;
@@ -150,7 +153,8 @@ void Engine::start(int program, const Batch& batch, const StepInput& input) {
   queue(number);
   ++started_;
   ++under_way_;
-  if (buffers.direct) buffers.staged->synchronize();  // beside the step before: the batch's memory is free then
+  if (buffers.direct)
+    buffers.staged->synchronize();  // the batch's memory is free afterwards; the step before runs meanwhile
 }
 
 double Engine::read_sum(const StepBuffers& buffers, TensorId tensor, std::int64_t element) const {

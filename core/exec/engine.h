@@ -1,8 +1,8 @@
 // Engine: runs the programs of one rank on a backend.
 //
 // It owns the memory of all regions, binds every op once, and then runs steps without allocating. Programs of different
-// batch sizes share parameters, optimizer state and arena. On a device that computes beside the host the next step is
-// queued, and its batch copied, while one runs: there are buffers for two steps, in page-locked memory.
+// batch sizes share parameters, optimizer state and arena. On a device that computes beside the host, the next step is
+// queued and its batch copied while a step runs: there are buffers for two steps, in page-locked memory.
 #pragma once
 
 #include <cstdint>
@@ -21,19 +21,20 @@
 
 namespace trainctl {
 
-// What a step tells the host. Sums are over all ranks after a training step, over this rank after an evaluation step.
+// The results of a step. Sums are over all ranks after a training step, over this rank after an evaluation step.
 struct StepResult {
   double count = 0;          // sum of sample weights
-  std::vector<double> sums;  // of the losses by output, then of the metrics: as Program::results take them
+  std::vector<double> sums;  // of the losses by output, then of the metrics, in the order of Program::results
   double gradient_norm = 0;  // training only
   bool not_finite = false;   // a loss was NaN or Inf on some rank: the update was left out
   bool stop = false;         // some rank was asked to stop
-  bool abandoned = false;    // and some rank had no data for this step: the update was left out
+  bool abandoned = false;    // some rank was asked to stop and had no data for this step: the update was left out
 };
 
 class Engine {
  public:
-  // Allocates and binds everything. All ranks of the communicators construct together.
+  // Allocates all memory and binds all ops; throws what the backend and the communicators throw. All ranks of the
+  // communicators must construct their engines together.
   Engine(Backend& backend, const MeshCommunicators& communicators, Compiled compiled);
   ~Engine();
   Engine(const Engine&) = delete;
@@ -42,45 +43,45 @@ class Engine {
   const MemoryPlan& memory() const { return plan_; }
   const PlacedProgram& program(int index) const { return programs_[static_cast<std::size_t>(index)]; }
 
-  // What the host tells a step; evaluation programs ignore it.
+  // The scalars of a step; evaluation programs ignore them.
   struct StepInput {
     double learning_rate = 0;
-    std::int64_t step = 0;    // from 0
+    std::int64_t step = 0;    // number of the step, from 0
     bool stop = false;        // this rank was asked to stop
-    double loss_scale = 1.0;  // what gradients are multiplied with on their way, in float16
+    double loss_scale = 1.0;  // factor of the gradients in the backward pass, in float16
     bool abandons = false;    // this rank was asked to stop and has no data: the batch is not complete
   };
   // Queues a program's schedule on this rank's share of a batch (program.micro_batch_samples * micro_batches samples).
-  // The batch's memory must stay until the step is finished, or on asynchronous devices until start() returns. At most
-  // steps_at_once() steps are under way.
+  // The batch's memory must stay valid until the step is finished, on asynchronous devices until start() returns. At
+  // most steps_at_once() steps may be under way.
   void start(int program, const Batch& batch, const StepInput& input);
-  // Waits for the oldest step under way; fills `result` without allocating after the first call. Throws Error{peer}
-  // that says what the step had come to when a peer is lost.
+  // Waits for the oldest step under way; fills `result`, without allocating after the first call. When a peer is lost,
+  // throws Error{peer} that names the op which the device had reached.
   void finish(StepResult& result);
   int under_way() const { return under_way_; }
-  // More than one where a device computes beside the host, and nobody observes it.
+  // The most steps that may be under way: two where a device computes beside the host and no observer is set, else one.
   int steps_at_once() const { return backend_.asynchronous() && observer_ == nullptr ? 2 : 1; }
-  // Both, for a step on its own.
+  // start() and finish(), while no other step is under way.
   void run(int program, const Batch& batch, const StepInput& input, StepResult& result);
-  // A step once more, on the batch and the scalars that it had: the last one that was finished, or the one before where
-  // two may be under way (`back` = 1). None is under way.
+  // Runs a step again with the batch and the scalars that it had: the step that was finished last (`back` = 0), or the
+  // one before it where two may be under way (`back` = 1). No step may be under way.
   void repeat(int back, StepResult& result);
 
-  // Where the time of the step that was finished last went, in seconds, when timing is on. On devices with a clock of
-  // their own communication is what the computation had to wait for it.
+  // The seconds that the parts of the step finished last took; filled while timing is on. On devices with a clock of
+  // their own `communication` counts only the time that the computation waited for it.
   struct Parts {
     double forward = 0, backward = 0, communication = 0, update = 0, upload = 0;
   };
   void set_timing(bool on) { timing_ = on; }
   const Parts& parts() const { return parts_; }
-  // Null: none. Its steps run op by op.
+  // Sets the observer of all further steps, which then run op by op; null: none.
   void set_observer(OpObserver* observer) { observer_ = observer; }
 
-  // A tensor's bytes as they lie on the device now (with the physical layout's padding), copied to the host.
+  // Copies a tensor's bytes from the device to the host, in the physical layout with its padding.
   void read_tensor(int program, TensorId tensor, std::vector<std::byte>& bytes);
 
-  // Parameters and running statistics, or the optimizer's state, bytewise by name: views of host memory that upload()
-  // copies to the device. download() first brings the device's values.
+  // Parameters and running statistics, or the optimizer's state, bytewise by name: views of host memory. download()
+  // fills that memory from the device; upload() copies it to the device.
   void download();
   void upload();
   const std::vector<NamedTensor>& weights() const { return weights_; }
@@ -115,14 +116,14 @@ class Engine {
   MemoryPlan plan_;
   FreshCopies fresh_copies_;
   std::unique_ptr<Stream> compute_;
-  std::unique_ptr<Stream> copies_;  // null: copies of the batch run on the compute stream
+  std::unique_ptr<Stream> copies_;  // null: the batch is copied on the compute stream
   std::unique_ptr<CollectiveBinder> collectives_;
   std::vector<Memory> regions_;
   std::vector<std::unique_ptr<Bound>> bound_;
-  std::vector<std::unique_ptr<StepBuffers>> step_buffers_;  // steps take them one after the other
+  std::vector<std::unique_ptr<StepBuffers>> step_buffers_;  // used in turn by the steps
   std::int64_t started_ = 0;
   int under_way_ = 0;
-  std::vector<float> host_;  // parameters, statistics, states
+  std::vector<float> host_;  // memory of weights() and state(): parameters, statistics, states
   std::vector<NamedTensor> weights_;
   std::vector<NamedTensor> state_;
   OpObserver* observer_ = nullptr;

@@ -1,4 +1,4 @@
-// What an engine makes once: its memory, bound kernels, each program's work, and the buffers of steps.
+// The parts of an engine that are made once: memory, bound kernels, each program's work, the buffers of steps.
 #include <algorithm>
 
 #include "core/exec/engine_parts.h"
@@ -40,7 +40,7 @@ Address Engine::address(int program, TensorId tensor) const {
   return {base(at.region), at.offset};
 }
 
-// Two where a step is prepared while another runs.
+// Two buffers where a step is prepared while another runs, else one.
 void Engine::make_step_buffers() {
   const std::int64_t sums = plan_.of(Region::gradients) - plan_.sums;
   const int count = traits_of(backend_).step_buffers();
@@ -87,14 +87,14 @@ void Engine::bind(int program) {
   bound_.push_back(std::move(bound));
 }
 
-// What the host reads of a step: each value with its neighbours of the same 64 bytes, and one copy for all in a row.
+// The copies of the results that the host reads: each value with the rest of its 64 bytes, and one copy for neighbours.
 std::vector<CopyPart> Engine::results_of(int program, const StepBuffers& buffers) const {
   const PlacedProgram& placed = programs_[static_cast<std::size_t>(program)];
   const StepTensors& step = placed.program.step;
   std::vector<TensorId> read{step.count, step.gradient_norm, step.agree};
   read.insert(read.end(), step.losses.begin(), step.losses.end());
   read.insert(read.end(), step.metrics.begin(), step.metrics.end());
-  std::vector<std::pair<std::int64_t, std::int64_t>> ranges;  // of the results: first byte, end
+  std::vector<std::pair<std::int64_t, std::int64_t>> ranges;  // in the results' memory: first byte, end
   const std::int64_t tail = plan_.sums;
   const std::int64_t scalars = plan_.of(Region::scalars);
   const auto rounded = [](std::int64_t bytes) { return bytes / 64 * 64; };
@@ -127,7 +127,7 @@ std::vector<CopyPart> Engine::results_of(int program, const StepBuffers& buffers
   return parts;
 }
 
-// A micro-batch's part of the batch goes to its slot before the forward pass.
+// Adds the copies of a micro-batch's part of the batch to its slot; they run before the forward pass.
 void Engine::bind_batch(int program, const ScheduleItem& item, Bound& bound) {
   const PlacedProgram& placed = programs_[static_cast<std::size_t>(program)];
   const Program& described = placed.program;
@@ -144,7 +144,7 @@ void Engine::bind_batch(int program, const ScheduleItem& item, Bound& bound) {
   }
 }
 
-// Null where the op has nothing to run.
+// Returns null for an op that has nothing to run.
 std::unique_ptr<Kernel> Engine::bind_op(int program, const PlacedOp& placed) {
   const Op& op = placed.op;
   if (op.def->trait() == OpTrait::alias) return nullptr;

@@ -1,27 +1,27 @@
-// What an engine keeps for each program, and for each step that is under way.
+// The records that an engine keeps for each program, and for each step under way.
 #pragma once
 
 #include "core/exec/engine.h"
 
 namespace trainctl {
 
-// A program bound to its places.
+// A program with its bound kernels and its work.
 struct Engine::Bound {
   std::unique_ptr<StepWork> work;
   std::vector<std::unique_ptr<Kernel>> kernels;
-  std::vector<std::vector<StepUnit>> segments;  // what each runs, in slot 0
-  bool trains = false;                          // it changes the weights
-  std::vector<std::vector<CopyPart>> results;   // that the host reads, by the number of the buffers
+  std::vector<std::vector<StepUnit>> segments;  // by segment: the units that it runs, in slot 0
+  bool trains = false;                          // the program changes the weights
+  std::vector<std::vector<CopyPart>> results;   // copies of the results to the host, by step buffer
 };
 
-// Where the values of one step lie while it is under way.
+// The memory of one step under way, and its state.
 struct Engine::StepBuffers {
-  Memory host;                  // as the plan's staging says; page-locked
-  std::byte* device = nullptr;  // the same on the device; null where the host's memory is read
-  Memory results;               // in the host's memory: the scalars, then the reduced tail of the gradient region
+  Memory host;                  // staging buffer as MemoryPlan::staging lays it out; page-locked
+  std::byte* device = nullptr;  // the same buffer on the device; null where kernels read the host's memory
+  Memory results;               // host memory: the scalars, then the reduced tail of the gradient region
   StepSources sources;
-  bool direct = false;            // the inputs come from the batch's own memory
-  std::unique_ptr<Event> staged;  // the copy to the device is done
+  bool direct = false;            // inputs are copied from the batch's own memory
+  std::unique_ptr<Event> staged;  // recorded behind the copy to the device
   std::unique_ptr<Event> done;
   int program = 0;
   PartSeconds seconds{};

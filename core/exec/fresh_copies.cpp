@@ -1,4 +1,4 @@
-// Which compute copies hold what the weights are now.
+// Tracks which compute copies are equal to the present weights.
 #include "core/exec/fresh_copies.h"
 
 #include <algorithm>
@@ -16,7 +16,7 @@ bool trains(const FlatLayout& flat, TensorId parameter) {
 }  // namespace
 
 FreshCopies::FreshCopies(const std::vector<PlacedProgram>& programs) {
-  std::map<std::int64_t, std::size_t> places;  // by offset in the region
+  std::map<std::int64_t, std::size_t> places;  // by offset in the region: the copy's number in fresh_
   for (std::size_t i = 0; i < programs.size(); ++i) {
     auto& copies = copies_.emplace_back();
     for (const ComputeCopy& copy : programs[i].copies) {

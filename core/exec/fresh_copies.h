@@ -1,4 +1,5 @@
-// Which compute copies hold what the weights are now. Programs share copies of equal layout.
+// Tracks which compute copies are equal to the present weights (fresh) and which are stale. Programs share copies of
+// equal layout.
 #pragma once
 
 #include <cstddef>
@@ -10,20 +11,21 @@ namespace trainctl {
 
 class FreshCopies {
  public:
-  // All are stale.
+  // All copies are stale at first.
   FreshCopies(const std::vector<PlacedProgram>& programs);
 
-  // Of a program's copy, by its number in PlacedProgram::copies.
+  // Whether a copy of a program is fresh, and the report that it was written; by its number in PlacedProgram::copies.
   bool is_fresh(int program, std::size_t copy) const { return fresh_[at(program, copy).place]; }
   void written(int program, std::size_t copy) { fresh_[at(program, copy).place] = true; }
-  // The program ran a step: the weights that train have changed, and with them what its update writes.
+  // Reports that the program ran a training step: copies of trained parameters are stale, except those that its update
+  // writes.
   void trained(int program);
-  // All weights have changed.
+  // Reports that all weights have changed: all copies are stale.
   void changed();
 
  private:
   struct Copy {
-    std::size_t place = 0;  // equal where programs share it
+    std::size_t place = 0;  // number in fresh_, equal for programs that share the copy
     bool trains = false;
     bool updated = false;
   };

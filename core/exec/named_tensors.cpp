@@ -1,4 +1,4 @@
-// Names for what lies in flat regions.
+// Named views of the tensors in flat regions.
 #include "core/exec/named_tensors.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Names for what lies in flat regions: the tensors of checkpoints and hashes, bytewise by name.
+// Named views of the tensors in flat regions, bytewise by name, for checkpoints and hashes.
 #pragma once
 
 #include <vector>
@@ -8,10 +8,12 @@
 
 namespace trainctl {
 
-// Parameters and running statistics, as views of memory in the flat layout.
+// Parameters and running statistics, as views of memory in the flat layout: `parameters` and `statistics` are the
+// starts of their regions.
 std::vector<NamedTensor> name_weights(const Program& program, float* parameters, float* statistics);
 
-// Optimizer state of the trainable parameters, "momentum/conv1/kernel"; `states` holds one region behind the other.
+// The optimizer's state of the trainable parameters, "momentum/conv1/kernel"; `states` holds the regions of the
+// program's states one behind the other.
 std::vector<NamedTensor> name_state(const Program& program, float* states);
 
 }  // namespace trainctl

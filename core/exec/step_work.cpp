@@ -1,4 +1,4 @@
-// A step's work: units, marks, ranges and their recordings.
+// A step's units of work, their marks, and the ranges that are recorded.
 #include "core/exec/step_work.h"
 
 #include "core/base/clock.h"
@@ -8,7 +8,7 @@
 namespace trainctl {
 namespace {
 
-// An op that takes a GPU much longer than a mark does: it gets one of its own.
+// An op of this many FLOPs or more takes a GPU much longer than a mark does: it gets a mark of its own.
 constexpr double long_op_flops = 1e10;
 
 bool is_long(const PlacedProgram& program, const StepUnit& unit) {
@@ -43,7 +43,7 @@ void StepWork::complete(std::function<void(int buffer)> take_results) {
   if (!ranges_.back().recordable) ranges_.push_back({units_.size(), units_.size(), true, {}});
   for (Range& range : ranges_) range.recordings.resize(2 * static_cast<std::size_t>(buffers_));
   for (int buffer = 0; buffer < buffers_; ++buffer) {
-    // One more for the end of the step.
+    // The last mark is set at the end of the step.
     auto marks = backend_.marks(static_cast<int>(marks_.size()) + 1);
     if (marks != nullptr) set_.push_back(std::move(marks));
   }
@@ -55,7 +55,7 @@ std::size_t StepWork::queue(std::size_t unit, const StepSources& sources) {
     return unit + 1;
   }
   parts_.clear();
-  for (; unit < units_.size() && units_[unit].kernel == nullptr; ++unit) {  // no mark stands between them
+  for (; unit < units_.size() && units_[unit].kernel == nullptr; ++unit) {  // no mark is set between copies
     const StepUnit& copy = units_[unit];
     parts_.push_back({copy.to, sources[static_cast<std::size_t>(copy.source)] + copy.from, copy.bytes});
   }
@@ -82,7 +82,7 @@ void StepWork::queue(const Range& range, int buffer, const StepSources& sources)
 void StepWork::run(int buffer, const StepSources& sources, bool marked) {
   const auto t = static_cast<std::size_t>(buffer);
   marked_[t] = marked && !set_.empty() ? 1 : 0;
-  const bool known = runs_[t]++ > 0;  // the first run makes what is made once: loaded kernels, a peer's connections
+  const bool known = runs_[t]++ > 0;  // the first run is not recorded: it loads kernels and connects peers
   for (Range& range : ranges_) {
     std::unique_ptr<Recording>& recording = range.recordings[2 * t + static_cast<std::size_t>(marked_[t])];
     if (known && range.recordable && recording == nullptr) {
@@ -94,7 +94,7 @@ void StepWork::run(int buffer, const StepSources& sources, bool marked) {
 }
 
 void StepWork::run_observed(int buffer, const StepSources& sources, OpObserver& observer) {
-  const auto marks = backend_.marks(2);  // around each op: without what starting it costs
+  const auto marks = backend_.marks(2);  // set before and after each op, so that its launch is not counted
   for (std::size_t next = 0; next < units_.size();) {
     const StepUnit& unit = units_[next];
     const double start = seconds_now();

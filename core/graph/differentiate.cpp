@@ -83,7 +83,7 @@ class Tape final : public Differentiator {
  private:
   static std::size_t index(TensorId id) { return static_cast<std::size_t>(id); }
 
-  // What depends on a trainable parameter, parameters included.
+  // Marks the tensors that depend on a trainable parameter, parameters included.
   void find_wanted() {
     for (const GraphParameter& parameter : graph_.parameters) {
       if (parameter.trainable) wanted_.insert(parameter.tensor);
@@ -117,8 +117,8 @@ class Tape final : public Differentiator {
     return id;
   }
 
-  // A new tensor takes the name of what it is the gradient of: "c1/output/gradient"; further parts and sums are
-  // numbered.
+  // Names a new gradient after the tensor that it belongs to: "c1/output/gradient"; further gradients of that tensor
+  // and their sums are numbered.
   void rename(TensorId gradient, TensorId input) {
     if (unnamed_.erase(gradient) == 0) return;
     const int number = ++parts_[input];

@@ -1,4 +1,4 @@
-// Building a graph op by op.
+// Appends ops and their outputs to a graph.
 #include "core/graph/graph.h"
 
 #include "core/base/format.h"

@@ -9,13 +9,13 @@
 namespace trainctl {
 namespace {
 
-// Element e takes word e % 4 of block e / 4.
+// Random words of a block: element e takes word e % 4 of block e / 4.
 constexpr std::int64_t words = 4;
 constexpr std::int64_t chunk = 1 << 16;  // elements that a thread fills at once; a multiple of `words`
 
-// A standard normal number cut off at two standard deviations, by inverting its distribution function. The inverse is
-// x P(u) / Q(u) with u = 1 - x^2: our own minimax fit, relative error 1e-7; no call into libm, so that the bits are the
-// same on every machine.
+// A standard normal number truncated at two standard deviations, by the inverse of its distribution function: x P(u) /
+// Q(u) with u = 1 - x^2, a minimax fit of relative error 1e-7. It calls no function of libm, so that its bits are equal
+// on every machine.
 float truncated_normal(std::uint32_t word) {
   constexpr float within_two_deviations = 0.954499736f;  // erf(sqrt(2))
   const float x = (2 * (static_cast<float>(word >> 8) + 0.5f) * 0x1p-24f - 1) * within_two_deviations;
@@ -39,7 +39,7 @@ struct TruncatedNormal {
   }
 };
 
-// Box and Muller's transformation of pairs.
+// Two standard normal numbers from two words by the Box-Muller transform.
 struct Normal {
   float mean, stddev;
   void fill(const PhiloxBlock& block, float* values) const {
@@ -69,7 +69,7 @@ void draw(const RandomKey& key, std::int64_t count, float* values, const Distrib
   }
 }
 
-// The variance that keeps the scale of activations or gradients, after Glorot, He and LeCun.
+// The variance that keeps the scale of activations or gradients, by the rules of Glorot, He and LeCun.
 double scaled_variance(const Initializer& initializer) {
   if (initializer.name.starts_with("glorot_")) return 2 / std::max(1.0, initializer.fan_in + initializer.fan_out);
   if (initializer.name.starts_with("he_")) return 2 / std::max(1.0, initializer.fan_in);
@@ -97,7 +97,7 @@ void initialize(const GraphParameter& parameter, const Tensor& tensor, std::uint
     const auto limit = static_cast<float>(std::sqrt(3 * scaled_variance(how)));
     draw(key, count, values, Uniform{-limit, limit});
   } else {
-    // Cutting off at two standard deviations leaves this share of the deviation, which Keras makes up for.
+    // Truncation at two standard deviations multiplies the standard deviation by this factor; Keras divides by it.
     constexpr double kept = 0.87962566103423978;
     draw(key, count, values, TruncatedNormal{static_cast<float>(std::sqrt(scaled_variance(how)) / kept)});
   }

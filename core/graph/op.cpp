@@ -1,4 +1,4 @@
-// What ops do unless they say otherwise.
+// Default implementations of an op's rules.
 #include "core/graph/op.h"
 
 #include "core/base/format.h"

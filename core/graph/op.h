@@ -14,7 +14,7 @@ namespace trainctl {
 struct Op;
 class Differentiator;  // core/graph/graph.h
 
-// Output `output` may take the memory of input `input` when nothing reads the input afterwards.
+// Output `output` may take the memory of input `input` when no later op reads the input.
 struct InPlace {
   int input = 0;
   int output = 0;
@@ -22,46 +22,46 @@ struct InPlace {
 
 class OpDef;
 
-// What an op is to the executor: a kernel of the backend, another name for its input's memory, or a collective.
+// How the executor runs an op: a kernel of the backend, nothing (an alias of its input's memory), or a collective.
 enum class OpTrait { kernel, alias, collective };
 
-// One of several ops that together compute what another op does. Tensors are numbered: that op's inputs, its outputs,
-// and then, as they come, the outputs of parts that only later parts read.
+// One of several ops that together compute the same as another op. Tensors are numbered: the inputs of that op, its
+// outputs, then, in order of appearance, outputs of parts that only later parts read.
 struct OpPart {
   std::shared_ptr<const OpDef> def;
   std::vector<int> inputs, outputs;
 };
 
-// What an op is: its attributes and rules. Immutable and shared. One class per op in core/graph/ops/, whose comment
-// states inputs, outputs and shapes; one kernel file of the same base name in every backend.
+// The definition of an op: its attributes and rules, immutable and shared. core/graph/ops/ has one class for each op,
+// whose comment states inputs, outputs and shapes; every backend has a kernel file of the same base name.
 class OpDef {
  public:
   virtual ~OpDef() = default;
 
   // "conv2d": the key of kernel tables, dumps and `bench ops`.
   virtual std::string_view kind() const = 0;
-  // The attributes, readable: "strides=2x2 activation=relu". Equal kind and attributes mean the same computation.
+  // The attributes as text: "strides=2x2 activation=relu". Ops of equal kind and attributes compute the same.
   virtual std::string attributes() const { return {}; }
   virtual OpTrait trait() const { return OpTrait::kernel; }
-  // Whether the first output is another name for the first input's memory.
+  // Whether the first output is an alias of the first input.
   virtual bool output_is_input() const { return trait() == OpTrait::alias; }
-  // Shapes and dtypes of the outputs. Inputs were checked by the layer; a violation here is an internal error.
+  // The shapes and dtypes of the outputs. Layers check the inputs: wrong ones are an internal error here.
   virtual std::vector<TensorType> outputs(std::span<const TensorType> inputs) const = 0;
-  // How the outputs lie on one axis of the mesh, given how the inputs lie there: what every rank's op, on its parts,
-  // makes of the whole (core/graph/placement_rules.h).
+  // The placements of the outputs on one axis of the mesh, given those of the inputs, where every rank runs the op on
+  // its parts (core/graph/placement_rules.h).
   virtual OutputPlacements placements(const PlacementQuery& query) const = 0;
   // Floating-point operations, a multiply-add counting two. By default one for each element of the first output.
   virtual double flops(std::span<const TensorType> inputs, std::span<const TensorType> outputs) const;
   virtual std::vector<InPlace> in_place() const { return {}; }
-  // The ops that compute the same one after the other, but for the order in which sums are added: for devices that have
-  // no kernel for this op. By default none.
+  // Simpler ops that, run in order, compute the same apart from the order in which sums are added; used by devices that
+  // have no kernel for this op. By default none.
   virtual std::vector<OpPart> parts() const { return {}; }
-  // Emits the ops that compute the gradients of the inputs. Ops that only stand in the backward or update part have
-  // none.
+  // Emits the ops that compute the gradients of the inputs. Ops of the backward pass and the update cannot be
+  // differentiated: an internal error.
   virtual void differentiate(const Op& op, Differentiator& differentiator) const;
-  // Whether other ranks want the gradient by what this op brings from them, whatever this rank wants.
+  // Whether the op receives from other ranks that need its gradient even where this rank does not.
   virtual bool peers_want_gradient() const { return false; }
-  // Whether the gradient comes back from another rank, though nothing on this one reads the outputs.
+  // Whether the op's gradient comes from another rank, so that it exists where no op on this rank reads the outputs.
   virtual bool begins_gradient() const { return false; }
 };
 
@@ -77,7 +77,7 @@ struct Op {
   const Def& as() const {
     return static_cast<const Def&>(*def);
   }
-  // Null where it is another op.
+  // The definition as a Def; null where it is of another class.
   template <class Def>
   const Def* get_if() const {
     return dynamic_cast<const Def*>(def.get());

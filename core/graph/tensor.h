@@ -14,17 +14,17 @@ namespace trainctl {
 using TensorId = std::int32_t;
 inline constexpr TensorId no_tensor = -1;
 
-// What a tensor is for; decides the region that it lies in.
+// The purpose of a tensor, which decides the region that it lies in.
 enum class Role {
-  parameter,  // float32 master weights, flat region, logical layout
+  parameter,  // float32 master weights in logical layout, in a flat region
   statistic,  // running statistics that the update maintains (moving_mean, moving_variance), flat region
-  gradient,   // float32, same offsets as the parameters
+  gradient,   // float32, at the same offsets as the parameters
   reduced,    // float32 sums over samples behind the gradients, reduced with the last bucket: statistics' sums, losses,
               // metrics, the sample count, the agree flags
-  state,      // optimizer state: each kind a flat region with the parameters' offsets
+  state,      // optimizer state: for each kind a region with the parameters' offsets
   copy,       // compute copy of a parameter in the dtype and layout that a kernel wants, written by the update
   input,      // filled from the batch: images, labels, sample weights, sample numbers
-  activation,  // everything between, forward and backward; lives in the slot
+  activation,  // all other results of ops, forward and backward; in the slot
   scalar,      // learning rate, step, ...: written by the host once a step
 };
 
@@ -32,10 +32,10 @@ struct Tensor {
   std::string name;  // "conv1/kernel", "conv1/output", "conv1/output/gradient"
   TensorType type;
   Role role = Role::activation;
-  TensorId alias_of = no_tensor;      // this tensor is that one's memory under another shape (flatten)
-  std::vector<TensorId> members;      // these lie side by side in this tensor's memory, a bucket of a flat region
+  TensorId alias_of = no_tensor;      // the tensor whose memory this one is, under another shape (flatten)
+  std::vector<TensorId> members;      // of a bucket: the tensors side by side in its part of a flat region
   std::vector<Placement> placements;  // one for each mesh axis; empty: replicated on all
-  Place place;                        // the config line of the layer
+  Place place;                        // config line of the layer
 };
 
 }  // namespace trainctl

@@ -8,16 +8,16 @@
 namespace trainctl {
 
 struct ActivationOptions : Options {
-  double negative_slope = 0.3;  // leaky_relu only
+  double negative_slope = 0.3;  // read by leaky_relu only
 };
 
 const ChoiceTable& activation_choices();
 using ActivationChoice = ChoiceOf<activation_choices>;
 
-// The function of an element-wise activation; kind none for linear and for softmax, which is an op of its own.
+// The function of an element-wise activation; kind none for linear, and for softmax, which is not element-wise.
 ActivationFunction activation_function(const Choice& activation);
 
-// What a loss may take over: softmax, sigmoid or neither.
+// The activation as a loss sees it at the end of an output: softmax, sigmoid or neither.
 FinalActivation final_activation_of(const Choice& activation);
 
 }  // namespace trainctl

@@ -1,4 +1,4 @@
-// batch_normalization: over all dimensions but the last.
+// batch_normalization: normalizes each channel over the batch and all other dimensions.
 #pragma once
 
 #include "core/layers/initializers.h"

@@ -1,4 +1,4 @@
-// residual, repeat.
+// The layers residual and repeat.
 #include "core/layers/blocks.h"
 
 #include "core/base/format.h"

@@ -1,4 +1,5 @@
-// Layers made of layers: residual, repeat. Paths: `residual/conv2d`, `residual/shortcut/conv2d`, `repeat/0/conv2d`.
+// Layers that contain layers: residual and repeat. Paths: `residual/conv2d`, `residual/shortcut/conv2d`,
+// `repeat/0/conv2d`.
 #pragma once
 
 #include <variant>

@@ -26,7 +26,7 @@ Feature Conv2dOptions::expand(Layer& layer, const std::vector<Feature>& inputs) 
   if (x.rank() != 3) {
     return layer.error(format("input {} is no image (height, width, channels)", to_string(x)), inputs[0]);
   }
-  // Wrong groups leave the output's shape as it is: the layers behind are checked all the same.
+  // Wrong groups are reported, and do not change the output's shape: the layers behind are still checked.
   std::int64_t parts = groups;
   for (const auto& [count, what] : {std::pair{x[2], "input channels"}, {filters, "filters"}}) {
     if (count % groups == 0) continue;

@@ -1,4 +1,4 @@
-// dense: a fully connected layer.
+// dense: a fully connected layer over the last dimension.
 #pragma once
 
 #include "core/layers/activations.h"

@@ -1,4 +1,4 @@
-// embedding: embeddings (input_dim, output_dim).
+// embedding: maps each token to its row of a parameter embeddings (input_dim, output_dim).
 #include "core/graph/ops/embedding.h"
 
 #include "core/base/format.h"

@@ -1,4 +1,4 @@
-// Names, references and the walk through the layers.
+// Walks the layers of a model, names them and resolves their references.
 #include "core/layers/expansion.h"
 
 #include <algorithm>
@@ -13,7 +13,7 @@
 namespace trainctl {
 namespace {
 
-// The paths in which a name is looked up: the layer's own list, then those around it.
+// The paths in which a name is looked up: the list of the layer itself, then the lists around it.
 std::vector<std::string> scopes_of(std::string path) {
   std::vector<std::string> scopes{path};
   while (!path.empty()) {
@@ -26,9 +26,9 @@ std::vector<std::string> scopes_of(std::string path) {
 
 const LayerOptions& options_of(const Choice& choice) { return choice.as<LayerOptions>(); }
 
-// Of a network, those that `repeat` stands for counted each time.
+// The most layers of a network, each repetition of `repeat` counted.
 constexpr std::size_t most_layers = 5'000;
-// Of the forward pass: backward pass, gradients and optimizer state are a few times as many.
+// The most bytes of the forward pass; backward pass, gradients and optimizer state need a few times as many.
 constexpr std::int64_t most_bytes = Graph::most_bytes / 16;
 
 }  // namespace
@@ -126,7 +126,7 @@ Feature Expansion::expand_layer(const LayerOptions& layer_options, Layer& layer,
   return layer.error("its tensors are larger than any memory", inputs[0]);
 }
 
-// Replaces the inputs by what the references name. False when one is wrong, or an input is unknown.
+// Sets the inputs to the features that the references name. False where a reference is wrong, or an input unknown.
 bool Expansion::resolve(const std::vector<Reference>& references, const Layer& layer, const std::string& path,
                         std::vector<Feature>& inputs) {
   if (!references.empty()) inputs.clear();
@@ -163,7 +163,8 @@ std::vector<std::string> Expansion::visible_from(const std::string& path) const 
   return names;
 }
 
-// Names the output and writes the layer's line. A block whose output is one of its layers' has no line of its own.
+// Names the layer's output and adds its line to the table of layers. A block whose output is that of one of its own
+// layers gets no line.
 void Expansion::finish(Layer& layer, const Feature& output) {
   if (output.layer != layer.path()) return;
   Tensor& tensor = graph.tensors[static_cast<std::size_t>(output.tensor)];

@@ -1,4 +1,5 @@
-// The expansion of a whole model: walks the layers, names them, resolves references, keeps what they gave.
+// The expansion of a whole model: walks the layers, names them, resolves references, and collects their features and
+// table lines.
 #pragma once
 
 #include <map>
@@ -13,17 +14,17 @@ namespace trainctl {
 
 class Expansion {
  public:
-  // Begins with the model's inputs.
+  // Adds the model's inputs to the graph. The arguments must outlive the object.
   Expansion(const ModelOptions& model, const BuildOptions& options, Reader& reader);
 
-  // Expands all layers; the graph's outputs are then the model's.
+  // Expands all layers and sets the graph's outputs. Problems are reported to the reader.
   void run();
-  // Expands layers whose paths begin with `path` ("" for the model's own). `output`: that of the model which the last
-  // one gives, or no_output. `taken` are names that none may have. Returns the last output, unknown where an error
-  // stands in the way.
+  // Expands layers whose paths begin with `path` ("" for the model's own list). `output` is the model's output that the
+  // last layer gives, or no_output; `taken` are names that no layer may have. Returns the last layer's output, unknown
+  // after an error.
   Feature expand(const std::vector<Choice>& layers, const Feature& input, const std::string& path, int output,
                  const std::vector<std::string>& taken);
-  // Reports inputs and layers whose output nothing takes.
+  // Reports inputs and layers whose output no layer takes.
   void check_all_used();
 
   const ModelOptions& model;
@@ -34,23 +35,23 @@ class Expansion {
 
  private:
   void add_input(const ModelInput& input);
-  // Which of the model's outputs a layer gives; `otherwise`, what its list says.
+  // The number of the model's output that a layer gives; `otherwise` where the model's `outputs` do not name the layer.
   int output_of(const std::string& path, int otherwise) const;
   bool resolve(const std::vector<Reference>& references, const Layer& layer, const std::string& path,
                std::vector<Feature>& inputs);
-  // The feature of a name as seen from layers below a path; null where there is none.
+  // The feature of a name as seen from the layers below a path; null where no feature has that name.
   const Feature* find(const std::string& name, const std::string& path) const;
   std::vector<std::string> visible_from(const std::string& path) const;
-  // What the layer gives; unknown where its sizes overflow, which is reported.
+  // Expands one layer. Returns its output; unknown, after a report, where the layer's sizes overflow.
   Feature expand_layer(const LayerOptions& layer_options, Layer& layer, const std::vector<Feature>& inputs);
   void finish(Layer& layer, const Feature& output);
-  // Reports outputs whose softmax or sigmoid the loss takes over, and that other layers take too.
+  // Reports outputs whose softmax or sigmoid the loss takes over, while other layers take that output too.
   void check_logits();
 
   std::map<std::string, Feature> features_;  // by path
-  std::set<std::string> taken_;              // paths of layers whose output another one takes
-  std::size_t expanded_ = 0;                 // layers so far
-  bool too_large_ = false;                   // was reported
+  std::set<std::string> taken_;              // paths of layers whose output another layer takes
+  std::size_t expanded_ = 0;                 // number of layers so far
+  bool too_large_ = false;                   // the size of the network was reported
 };
 
 }  // namespace trainctl

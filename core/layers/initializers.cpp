@@ -55,7 +55,7 @@ Initializer make_initializer(const Choice& choice, const Shape& shape) {
   if (shape.rank() == 1) {
     initializer.fan_in = initializer.fan_out = static_cast<double>(shape[0]);
   } else {
-    // A convolution's window counts on both sides.
+    // The area of a convolution's window is a factor of both fans.
     const std::int64_t in = shape[shape.rank() - 2], out = shape.back();
     const double window = static_cast<double>(shape.count() / checked_multiply(in, out));
     initializer.fan_in = window * static_cast<double>(in);

@@ -1,4 +1,4 @@
-// What a layer may do to the graph while it expands.
+// What a layer appends to the graph while it expands.
 #include "core/layers/layer.h"
 
 #include "core/base/format.h"
@@ -63,7 +63,7 @@ TensorId Layer::statistic(const std::string& name, std::int64_t channels, float 
 std::vector<TensorId> Layer::op(std::shared_ptr<const OpDef> def, std::vector<TensorId> inputs,
                                 std::vector<std::string> further) {
   Graph& graph = expansion_.graph;
-  // Named by kind; the layer's output is renamed when the layer is done.
+  // Named after the op's kind; finish() renames the one that is the layer's output.
   std::string first(def->kind());
   if (const int number = kinds_[first]++; number > 0) first += format("_{}", number);
   further.insert(further.begin(), std::move(first));

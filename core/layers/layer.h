@@ -1,4 +1,4 @@
-// What every layer is: options that a user writes, and their expansion into ops.
+// The base of all layers: options that a user writes, and their expansion into ops.
 #pragma once
 
 #include <map>
@@ -13,14 +13,14 @@
 
 namespace trainctl {
 
-// Channels of a layer: libraries count them in 32 bits.
+// The most channels of a layer: libraries count channels in 32 bits.
 inline constexpr double most_channels = 2'147'483'647;
 
-// A value on its way from layer to layer. Unknown behind a layer that has an error: what takes it is not checked
-// further.
+// The output of a layer, or an input of the model. Unknown after an error in that layer; layers that take an unknown
+// feature are not checked further.
 struct Feature {
   TensorId tensor = no_tensor;
-  std::string layer;  // the path of the layer that produced it; "input" for the model's
+  std::string layer;  // path of the layer that produced it; "input" for the model's input
   Place place;
 
   bool known() const { return tensor != no_tensor; }
@@ -28,21 +28,21 @@ struct Feature {
 
 class Layer;
 
-// Of layers that give none of the model's outputs.
+// The output number of layers that give none of the model's outputs.
 inline constexpr int no_output = -1;
 
 // Base of all layers' options.
 struct LayerOptions : Options {
   Auto<std::string> name;
 
-  // The layers whose outputs it takes; none: the layer before.
+  // The layers whose outputs this layer takes; empty: the layer before it.
   virtual std::vector<Reference> references() const = 0;
-  // Appends the ops to the layer's graph. The inputs are known, and there is at least one. Returns the output, or
-  // an unknown feature after reporting an error.
+  // Appends the layer's ops to the graph. `inputs` has at least one feature; all are known. Returns the output, or an
+  // unknown feature after reporting an error.
   virtual Feature expand(Layer& layer, const std::vector<Feature>& inputs) const = 0;
-  // The activation that ends the layer; null where none does.
+  // The activation that ends the layer; null where none ends it.
   virtual const Choice* final_activation() const { return nullptr; }
-  // The number of tokens where it takes those, whole numbers below it; 0: it takes values.
+  // The number of tokens, for a layer that takes whole numbers from 0 to below it; 0 for layers that take values.
   virtual std::int64_t tokens() const { return 0; }
 };
 
@@ -55,7 +55,7 @@ struct ChainedLayer : LayerOptions {
   }
 };
 
-// The keys that all layers share, to go on from.
+// The keys that all layers share; a layer adds its own.
 template <class T>
 Keys<T> layer_keys(std::string kind, std::string meaning) {
   Keys<T> keys(std::move(kind), std::move(meaning));
@@ -68,42 +68,43 @@ Keys<T> layer_keys(std::string kind, std::string meaning) {
   return keys;
 }
 
-class Expansion;  // of the whole model (core/layers/expansion.h)
+class Expansion;  // the expansion of the whole model (core/layers/expansion.h)
 
-// A place in the model where a layer expands: its path, and the graph that grows.
+// One layer while it expands: its path in the model, and its access to the graph.
 class Layer {
  public:
-  // `output`: which of the model's it gives, or no_output.
+  // `output` is the number of the model's output that the layer gives, or no_output.
   Layer(Expansion& expansion, std::string kind, std::string path, Place place, int output);
 
   const std::string& path() const { return path_; }
   int model_output() const { return output_; }
   bool training() const;
   std::uint64_t seed() const;
-  // One sample's shape, and the batch's of a sample's.
+  // The shape of one sample, without the batch dimension.
   Shape shape(const Feature& feature) const;
-  const TensorType& type(const Feature& feature) const;  // of the batch
-  DType compute() const;                                 // of activations
+  const TensorType& type(const Feature& feature) const;  // of the whole batch
+  DType compute() const;                                 // dtype of activations
   Shape batch_of(const Shape& sample) const;
 
-  // "conv2d 'c3': <message> (from 'pool2' at 33:5)"; returns the unknown feature.
+  // Reports "conv2d 'c3': <message> (from 'pool2' at 33:5)", where `cause` is the feature of 'pool2'; returns an
+  // unknown feature.
   Feature error(const std::string& message, const Feature& cause) const;
 
-  // A float32 parameter `path/name`. Biases and what normalises do not decay.
+  // Adds a float32 parameter `path/name`. `decay`: whether weight decay may apply; false for biases and normalization.
   TensorId parameter(const std::string& name, const Shape& shape, Initializer initializer, bool decay);
-  // A running statistic `path/name` [channels].
+  // Adds a running statistic `path/name` of shape [channels], updated from `batch_value`.
   TensorId statistic(const std::string& name, std::int64_t channels, float momentum, float initial,
                      TensorId batch_value);
-  // Appends an op; `further` names its outputs behind the first. Returns them all.
+  // Appends an op; `further` names its outputs after the first. Returns all outputs.
   std::vector<TensorId> op(std::shared_ptr<const OpDef> def, std::vector<TensorId> inputs,
                            std::vector<std::string> further = {});
-  // Appends the activation, if there is one and the loss does not take it over.
+  // Appends an activation, unless it is linear or the loss takes it over. Returns the result.
   TensorId activate(TensorId x, const Choice& activation);
-  // The sample numbers and the step, which dropout needs.
+  // The inputs of dropout: the samples' numbers and the step.
   std::vector<TensorId> dropout_inputs();
-  // The feature that the layer gives.
+  // The feature of a tensor that this layer gives.
   Feature output(TensorId tensor) const { return {tensor, path_, place_}; }
-  // Expands layers below `path` (this layer's, or one beneath), which may not have the names `taken`.
+  // Expands layers below `path` (that of this layer, or one beneath it), none of which may have a name in `taken`.
   Feature expand(const std::vector<Choice>& layers, const Feature& input, const std::string& path,
                  int output = no_output, const std::vector<std::string>& taken = {});
 
@@ -115,9 +116,9 @@ class Layer {
   std::string path_;
   Place place_;
   int output_;
-  std::vector<TensorId> tensors_;     // that its ops produced
-  std::map<std::string, int> kinds_;  // of its ops, counted
-  LayerLine line_;                    // sums of its ops and parameters
+  std::vector<TensorId> tensors_;     // outputs of its ops
+  std::map<std::string, int> kinds_;  // by kind: the number of its ops
+  LayerLine line_;                    // the sums over its ops and parameters so far
 };
 
 }  // namespace trainctl

@@ -1,4 +1,4 @@
-// A layer as the user wrote it, in numbers: what tables of layers show.
+// A layer as the user wrote it, with its sizes, as tables of layers show it.
 #pragma once
 
 #include <cstdint>
@@ -10,12 +10,12 @@
 namespace trainctl {
 
 struct LayerLine {
-  std::string name;  // the path
+  std::string name;  // path of the layer
   std::string kind;
   Shape output;  // of one sample
   std::int64_t parameters = 0;
   std::int64_t trainable = 0;
-  double flops = 0;  // forward, one sample
+  double flops = 0;  // of the forward pass of one sample
   int ops = 0;
   Place place;
 };

@@ -1,4 +1,4 @@
-// layer_normalization: gamma and beta, of the last dimension.
+// layer_normalization: normalizes the last dimension; parameters gamma and beta (last dimension).
 #include "core/graph/ops/layer_norm.h"
 #include "core/layers/initializers.h"
 #include "core/layers/layer.h"

@@ -1,4 +1,4 @@
-// add, concatenate.
+// The layers add and concatenate.
 #include "core/layers/merging.h"
 
 #include "core/base/format.h"

@@ -1,4 +1,4 @@
-// Layers that merge the outputs of several: add, concatenate.
+// Layers that merge the outputs of several layers: add and concatenate.
 #pragma once
 
 #include "core/layers/layer.h"

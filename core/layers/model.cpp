@@ -21,7 +21,7 @@ std::vector<std::string> names_of(const std::vector<Reference>& references) {
   return names;
 }
 
-// The names that inputs have among the layers.
+// The names under which layers refer to the model's inputs.
 std::vector<std::string> feature_names(const ModelOptions& model) {
   return model.inputs.empty() ? std::vector<std::string>{"input"} : names_of(model.inputs);
 }
@@ -43,7 +43,7 @@ void check_list(const std::vector<Reference>& references, const char* what, Read
   }
 }
 
-// The number of the layer that an output names; nothing where there is none.
+// The number of the layer that an output names; nothing where no layer has that name.
 std::optional<std::size_t> layer_of(const ModelOptions& model, std::size_t output) {
   if (model.layers.empty()) return std::nullopt;
   if (model.outputs.empty()) return model.layers.size() - 1;

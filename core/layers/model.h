@@ -13,40 +13,41 @@
 
 namespace trainctl {
 
-// The `model` section after reading: layers with their options, presets resolved. Owned by core/layers.
+// The `model` section after reading: layers with their options, presets resolved. Defined in
+// core/layers/model_options.h.
 struct ModelOptions;
 
-// Inputs and outputs of a model are so many at most: kernels take a list of so many places.
+// The most inputs, and the most outputs, of a model: kernels take a list of at most this many tensors.
 inline constexpr std::size_t most_outputs = 16;
 
 struct BuildOptions {
   std::int64_t batch = 1;                           // samples of one micro-batch
-  std::vector<ModelInput> inputs = {ModelInput{}};  // as many as the model has, in its order
+  std::vector<ModelInput> inputs = {ModelInput{}};  // by the model's order of inputs
   bool training = true;
   DType compute = DType::float32;  // of activations: float32 or bfloat16
   std::uint64_t seed = 0;          // for dropout
-  // By output: leave out a softmax or sigmoid at its end, since the loss takes logits. Empty: of none.
+  // By output: whether the softmax or sigmoid at its end is left out because the loss takes logits. Empty: no output.
   std::vector<bool> logits;
 };
 
 struct BuiltModel {
   Graph graph;
-  std::vector<LayerLine> layers;  // as the user wrote them
+  std::vector<LayerLine> layers;  // one line for each layer that the user wrote
 };
 
-// Expands the layers. Impossible shapes and references are reported to the reader, each with the layer's line and the
-// producer's; the result is usable only when nothing was reported.
+// Expands the layers into a graph. Impossible shapes and references are reported to the reader, each with the lines of
+// the layer and of the layer whose output it takes. The result is usable only where nothing was reported.
 BuiltModel build_model(const ModelOptions& model, const BuildOptions& options, Reader& reader);
 
-// The names of inputs and outputs as the config states them; {""} for the only one that has no name.
+// The names of the model's inputs and outputs as the config states them; {""} for a single one without a name.
 std::vector<std::string> input_names(const ModelOptions& model);
 std::vector<std::string> output_names(const ModelOptions& model);
 
-// How many tokens there are where the network takes those from an input, samples of whole numbers below it; 0: it takes
+// The number of tokens, for a model whose input `input` is whole numbers from 0 to below it; 0 where the input is
 // values.
 std::int64_t token_count(const ModelOptions& model, const std::string& input);
 
-// Whether the last op of an output is a softmax or a sigmoid: what `from_logits: auto` looks at.
+// The activation at the end of an output, from which a loss resolves `from_logits: auto`.
 enum class FinalActivation { none, softmax, sigmoid };
 FinalActivation final_activation(const ModelOptions& model, std::size_t output);
 

@@ -1,4 +1,4 @@
-// An input of a model: its name, and what samples of it are.
+// An input of a model: its name, and the shape and format of its samples.
 #pragma once
 
 #include <string>
@@ -9,9 +9,9 @@
 namespace trainctl {
 
 struct ModelInput {
-  std::string name;     // as in `model.inputs`; empty: of the only one
-  Shape sample;         // of one sample: [28, 28, 1]
-  SampleFormat format;  // of samples in a batch
+  std::string name;     // as in `model.inputs`; empty: the only input
+  Shape sample;         // shape of one sample: [28, 28, 1]
+  SampleFormat format;  // format of the samples in a batch
 };
 
 }  // namespace trainctl

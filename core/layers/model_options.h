@@ -12,8 +12,8 @@ struct ModelOptions {
   Reference preset;
   Node with;
   LayerList layers;
-  std::vector<Reference> inputs;   // names; empty: one input, which the first layer takes
-  std::vector<Reference> outputs;  // layers; empty: the last one is the only output
+  std::vector<Reference> inputs;   // names of the inputs; empty: one input, which the first layer takes
+  std::vector<Reference> outputs;  // names of layers; empty: the last layer is the only output
 
   static Keys<ModelOptions> keys();
 };

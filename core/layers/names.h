@@ -9,14 +9,15 @@
 
 namespace trainctl {
 
-// "block/conv1", or the name alone where the path is empty.
+// "path/name", or the name alone where the path is empty.
 std::string below(const std::string& path, const std::string& name);
 
-// Whether it consists of letters, digits, '_', '-' and '.'.
+// Whether the name consists of letters, digits, '_', '-' and '.'.
 bool is_name(const std::string& name);
 
-// The names of the layers of one list: those that are stated, and for the others their kind, numbered from the second
-// one on. Reports names that are no names, that stand twice or among `taken`; `path` is that of the list.
+// The names of the layers of one list: a stated name, or the layer's kind, numbered from the second of its kind on.
+// Reports invalid names, and names that occur twice or are among `taken`. `path` is the path of the list, "" for the
+// model's.
 std::vector<std::string> layer_names(const std::vector<Choice>& layers, const std::string& path,
                                      const std::vector<std::string>& taken, Reader& reader);
 

@@ -1,4 +1,4 @@
-// Pooling over windows of an image, or over all of it.
+// Pooling over windows of an image, or over the whole image.
 #include "core/layers/pooling2d.h"
 
 #include "core/base/format.h"
@@ -6,7 +6,7 @@
 namespace trainctl {
 namespace {
 
-// The winner within a window is kept as one byte.
+// The most pixels of a max pooling window: the position of the maximum is kept in one byte.
 constexpr std::int64_t largest_max_window = 256;
 
 Feature no_image(Layer& layer, const Feature& input) {

@@ -49,7 +49,7 @@ Parameters parameters_of(const Node& file, const Node& preset, const Node* with,
   return parameters;
 }
 
-// `depth`: levels above the node.
+// Replaces `$name` below a node by the parameter's value. `depth` is the number of levels above the node.
 Node substitute(const Node& node, const Parameters& parameters, Reader& reader, std::size_t depth) {
   if (node.is_scalar() && node.text.starts_with('$')) {
     const std::string name = node.text.substr(1);
@@ -76,7 +76,7 @@ Node substitute(const Node& node, const Parameters& parameters, Reader& reader, 
   return result;
 }
 
-// What stands in the preset's file beside what belongs there.
+// Reports keys that a preset's file may not have.
 void check_file(const Node& file, Reader& reader) {
   if (!file.is_map()) return reader.expected(file, "a preset: a map with 'layers'");
   keys_are_unique(file, reader);
@@ -92,7 +92,7 @@ void check_file(const Node& file, Reader& reader) {
 
 Node expand_preset(const Node& model, const PresetLoader& load, Reader& reader) {
   const Node* preset = model.find("preset");
-  if (!preset || model.find("layers")) return model;  // both: the section's own rule
+  if (!preset || model.find("layers")) return model;  // where both are given, the section itself reports it
   const std::size_t before = reader.count();
   if (!preset->is_scalar()) {
     reader.error(preset->place, format("preset must be a name or a path, not {}", describe(*preset)));

@@ -13,13 +13,13 @@
 
 namespace trainctl {
 
-// Finds and reads the file that a preset names (a scalar: a name, or a path relative to the node's base_directory).
-// Reports a file that is not there or no YAML, and then gives null.
+// Finds and reads the file that a preset names: a scalar, the preset's name or a path relative to the node's
+// base_directory. Returns null after reporting a file that is missing or is not YAML.
 using PresetLoader = std::function<Node(const Node& preset, Reader& reader)>;
 
-// A `model` section with `preset` and `with` replaced by the preset's `layers`; without a preset, the section as it is.
-// Values keep their places: those that `with` gives point there, all others into the preset's file. Unknown, missing
-// and surplus names are reported, and the section then comes back as it was.
+// Returns a `model` section with `preset` and `with` replaced by the preset's `layers`; without a preset, the section
+// itself. Every value keeps its place: in `with`, or in the preset's file. Unknown, missing and surplus parameters are
+// reported, and the section is then returned unchanged.
 Node expand_preset(const Node& model, const PresetLoader& load, Reader& reader);
 
 }  // namespace trainctl

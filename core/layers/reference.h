@@ -1,4 +1,4 @@
-// A layer's name where another one takes its output: `from: c1`.
+// A reference to another layer's output by the layer's name: `from: c1`.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// dropout, activation, flatten.
+// The layers dropout, activation and flatten.
 #include "core/layers/simple.h"
 
 #include "core/base/random.h"

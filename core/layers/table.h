@@ -1,11 +1,11 @@
-// The layers that there are: one line each in table.cpp.
+// The table of layers; table.cpp has one line for each.
 #pragma once
 
 #include "core/spec/values.h"
 
 namespace trainctl {
 
-// Of layers that are a file alone.
+// Sections of layers that have no header.
 Section embedding();
 Section layer_normalization();
 Section zero_padding2d();

@@ -1,4 +1,4 @@
-// Padding: same, valid or a number.
+// Resolves padding (same, valid or pixels) against the size of an image.
 #include "core/layers/window.h"
 
 #include <algorithm>
@@ -9,7 +9,8 @@
 namespace trainctl {
 namespace {
 
-// Pixels of a side, of a window or between windows: libraries count them in 32 bits, sums of several too.
+// The most pixels of an image's side, of a window's side, or between windows: libraries count pixels, and sums of them,
+// in 32 bits.
 constexpr std::int64_t most_pixels = std::int64_t{1} << 24;
 
 }  // namespace

@@ -11,7 +11,8 @@
 
 namespace trainctl {
 
-// same: the output has ceil(input / stride) rows, padding at the end where it is odd, as in TensorFlow; valid: none.
+// same: the output has ceil(input / stride) rows, and where the padding is odd the bottom and the right get one more,
+// as in TensorFlow; valid: no padding.
 enum class PaddingMode { valid, same };
 
 template <>
@@ -20,11 +21,11 @@ struct EnumNames<PaddingMode> {
 };
 
 using Size2d = std::array<std::int64_t, 2>;  // height, width
-// A mode, or pixels above and below, left and right.
+// A mode, or the pixels on both sides: {above and below, left and right}.
 using Padding = std::variant<PaddingMode, Size2d>;
 
-// The window over images of `height` x `width`: sets the padding of `window`, whose other members are given.
-// Returns what is wrong ("kernel 5 exceeds input 4", `what` being "kernel"), or nothing.
+// Sets the padding of `window`, whose other members are given, for images of size `input` (height, width). Returns the
+// problem ("kernel 5 exceeds input 4", where `what` is "kernel"), or nothing.
 std::optional<std::string> resolve_padding(Window& window, const Padding& padding, const Size2d& input,
                                            const std::string& what);
 

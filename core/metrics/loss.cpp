@@ -1,4 +1,4 @@
-// Loss choices, and how they meet the network's output.
+// Resolves a loss against the network's output.
 #include "core/metrics/loss.h"
 
 #include <cmath>
@@ -21,7 +21,7 @@ constexpr const char* from_logits_meaning =
     "never "
     "formed in training: the loss is computed from the logits in front of them.";
 
-// The options of one rule: its members are keys.
+// The options of one loss rule; the rule's members are its keys.
 template <class Rule>
 struct RuleOptions final : LossOptions, Rule {
   LossRule rule() const override { return static_cast<const Rule&>(*this); }

@@ -1,4 +1,4 @@
-// Loss choices of the config, and what they become: a loss op that takes logits.
+// The losses of the config, and their resolution: a loss op that takes logits.
 #pragma once
 
 #include "core/graph/ops/losses.h"
@@ -7,35 +7,35 @@
 
 namespace trainctl {
 
-// Whether the network's output is logits, or probabilities out of a softmax or sigmoid. `automatic` looks at the
-// network.
+// Whether the network's output is logits, or probabilities from a softmax or sigmoid. `automatic` decides by the
+// network's last activation.
 enum class FromLogits { automatic, yes, no };
 
-// Options that all losses share; the others are those of the rule (core/graph/ops/losses/).
+// The options that all losses share. A loss adds the options of its rule (core/graph/ops/losses/).
 struct LossOptions : Options {
-  FromLogits from_logits = FromLogits::automatic;  // of losses that are linked by a softmax or sigmoid
+  FromLogits from_logits = FromLogits::automatic;  // for losses that apply a softmax or sigmoid
 
   virtual LossRule rule() const = 0;
 };
 
-// A choice for each rule: sparse_categorical_crossentropy, mean_squared_error, ...
+// The table of losses, one for each rule: sparse_categorical_crossentropy, mean_squared_error, ...
 const ChoiceTable& loss_choices();
 
-// A loss, resolved against the network that it is put behind.
+// A loss, resolved against the network's output.
 struct ResolvedLoss {
   LossRule rule;
-  // What stands at the end of the network and is left out in training, since the op takes logits
-  // (BuildOptions::logits); it turns the op's input into the network's output for people: predictions, mean absolute
-  // error.
+  // The activation at the end of the network that is left out in training because the loss op takes logits
+  // (BuildOptions::logits). Applied to the op's input, it gives the predictions that users and some metrics take.
   FinalActivation folded = FinalActivation::none;
   Place place;
 };
 
-// Reports: from_logits: false behind a network that ends in no probabilities, or in the wrong ones for the loss.
+// Resolves a loss for a network that ends in `network`. Reports `from_logits: false` where the network does not end in
+// probabilities, or in the wrong ones for the loss.
 ResolvedLoss resolve_loss(const Choice& choice, FinalActivation network, Reader& reader);
 
-// The mean loss of a network that knows nothing yet, with an output [n, K]: the logarithm of the number of outcomes; 0
-// where nothing can be said.
+// The expected mean loss before any training, for an output [n, K]: the logarithm of the number of outcomes; 0 where it
+// is not known.
 double chance_loss(const LossRule& loss, const Shape& output);
 
 }  // namespace trainctl

@@ -1,4 +1,4 @@
-// Exact values over an epoch: sums over samples, added in float64, and what they come to.
+// Exact values of losses and metrics over an epoch: a step's sums, added in float64, and the values computed from them.
 #pragma once
 
 #include <map>
@@ -11,24 +11,25 @@
 
 namespace trainctl {
 
-// The loss, which of several outputs is the weighted sum of their losses; these, where there are several; the metrics.
+// The results of a run with these outputs: the loss, which is the weighted sum of the outputs' losses; with several
+// outputs, the loss of each; the metrics.
 std::vector<MetricResult> metric_results(const std::vector<ResolvedOutput>& outputs);
 
 class MetricMeans {
  public:
   explicit MetricMeans(std::vector<MetricResult> results);
 
-  // Adds one batch: a step's sums over its samples, and the sum of their weights.
+  // Adds one batch: the sums of a step, and the sum of its sample weights.
   void add(std::span<const double> sums, double count);
-  // Adds what another one has gathered (of the same results).
+  // Adds the batches that another object has gathered, which must have the same results.
   void add(const MetricMeans& other) { add(other.sums_, other.count_); }
 
   const std::vector<MetricResult>& results() const { return results_; }
   const std::vector<double>& sums() const { return sums_; }
-  // The sums of one result.
+  // The sums that belong to one result.
   std::span<const double> sums(const MetricResult& result) const;
   double count() const { return count_; }
-  // What the results come to, by name. Empty when nothing was counted.
+  // The values of the results, by name. Empty where nothing was counted.
   std::map<std::string, double> values() const;
   void clear();
 

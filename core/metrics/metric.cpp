@@ -1,4 +1,4 @@
-// Metric choices, resolved by the loss.
+// Resolves metrics against the loss.
 #include "core/metrics/metric.h"
 
 #include <algorithm>
@@ -9,7 +9,7 @@
 namespace trainctl {
 namespace {
 
-// The options of one rule: its members are keys.
+// The options of one metric rule; the rule's members are its keys.
 template <class Rule>
 struct RuleOptions final : MetricOptions, Rule {
   MetricRule rule() const override { return static_cast<const Rule&>(*this); }

@@ -1,4 +1,4 @@
-// Metric choices of the config, resolved by the loss as Keras does.
+// The metrics of the config, resolved against the loss as Keras does.
 #pragma once
 
 #include <string>
@@ -9,22 +9,23 @@
 
 namespace trainctl {
 
-// The options of a metric are those of its rule (core/graph/ops/metrics/).
+// Base of all metrics' options, which are those of the metric's rule (core/graph/ops/metrics/).
 struct MetricOptions : Options {
   virtual MetricRule rule() const = 0;
 };
 
-// A choice for each rule: accuracy, top_k_categorical_accuracy, ...
+// The table of metrics, one for each rule: accuracy, top_k_categorical_accuracy, ...
 const ChoiceTable& metric_choices();
 
 struct ResolvedMetric {
   std::string name;             // as in the config: "accuracy"
   MetricRule rule;              // adapted to the loss
-  bool of_predictions = false;  // takes the network's output for people, not the loss's logits
+  bool of_predictions = false;  // its op takes the predictions, not the loss's logits
   Place place;
 };
 
-// Reports metrics that have no meaning with the loss, and repeated ones. `output` is [n, K].
+// Resolves the metrics of an output [n, K]. Reports metrics that have no meaning with the loss, and metrics named
+// twice.
 std::vector<ResolvedMetric> resolve_metrics(const std::vector<Choice>& choices, const ResolvedLoss& loss,
                                             const Shape& output, Reader& reader);
 

@@ -1,4 +1,4 @@
-// What is monitored for the best checkpoint and for early stopping, and which of two values is better.
+// The metric that is monitored for the best checkpoint and for early stopping, and the comparison of its values.
 #pragma once
 
 #include <string>
@@ -16,13 +16,14 @@ struct EnumNames<MonitorMode> {
   static constexpr EnumName<MonitorMode> names[] = {{MonitorMode::minimum, "min"}, {MonitorMode::maximum, "max"}};
 };
 
-// Why a run with these results ("loss", "accuracy", ...) cannot monitor the metric of this name; "" where it can.
+// Why a run with these results ("loss", "accuracy", ...) cannot monitor the metric `monitor`; "" where it can.
 std::string why_not_monitored(std::string_view monitor, const std::vector<std::string>& results, bool has_validation);
 
-// The mode that follows from a metric's name ("val_accuracy"): what its rule says; a loss shrinks.
+// The mode of a metric by its name ("val_accuracy"): that of its rule; minimum for losses.
 MonitorMode mode_of(std::string_view metric);
 
-// Whether `value` beats `best` by more than `min_delta`. NaN never does, and every number beats NaN.
+// Whether `value` is better than `best` by more than `min_delta`. NaN is never better, and every number is better than
+// NaN.
 bool is_better(double value, double best, MonitorMode mode, double min_delta = 0);
 
 }  // namespace trainctl

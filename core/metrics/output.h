@@ -11,14 +11,14 @@
 namespace trainctl {
 
 struct ResolvedOutput {
-  std::string name;  // of its layer; empty: of the only output
+  std::string name;  // of the output's layer; empty: the only output
   ResolvedLoss loss;
-  double weight = 1;                    // of its loss among those of the other outputs
+  double weight = 1;                    // of the loss in the weighted sum of all outputs' losses
   std::vector<ResolvedMetric> metrics;  // as in the config
   TargetForm target_form = TargetForm::values;
-  std::int64_t rows_each = 1;  // rows of the output that have a weight in common
+  std::int64_t rows_each = 1;  // rows of the output that share one weight
 
-  // "digit_loss", or "loss" of the only output: what results and their tensors are called, as Keras does.
+  // The name of a result and its tensor, as Keras names them: "digit_loss", or "loss" for the only output.
   std::string prefixed(const std::string& result) const { return name.empty() ? result : name + "_" + result; }
 };
 

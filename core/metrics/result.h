@@ -1,4 +1,4 @@
-// What a run reports of samples: the loss or a metric.
+// A result that a run reports: the loss or a metric.
 #pragma once
 
 #include <cstddef>
@@ -8,15 +8,16 @@
 
 namespace trainctl {
 
-// Its name, which of a step's sums are its own, and what these and the count, the sum of the weights, come to.
+// A result's name, its sums among those of a step, and the function that computes its value from these sums and the
+// count (the sum of the sample weights).
 struct MetricResult {
   std::string name;
-  std::size_t first = 0;  // of its sums: a step's are those of all losses, then those of all metrics
+  std::size_t first = 0;  // of its sums among those of a step: all losses, then all metrics
   std::size_t sums = 1;
   std::function<double(std::span<const double> sums, double count)> value;
-  bool derived = false;  // a result before it has the same sums, among others
+  bool derived = false;  // an earlier result has the same sums among its own
 
-  // What it comes to, given all sums of a step or an epoch.
+  // The value, given all sums of a step or an epoch.
   double of(std::span<const double> all, double count) const { return value(all.subspan(first, sums), count); }
 };
 

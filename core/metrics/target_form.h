@@ -1,4 +1,4 @@
-// What is known of targets, and the forms in which they reach a loss.
+// Facts about targets, and the forms in which targets reach a loss.
 #pragma once
 
 #include <cstdint>
@@ -9,11 +9,10 @@
 
 namespace trainctl {
 
-// What data.label_mode states. `integer` is no more than the class number, which takes the form that the loss wants;
-// the others are a form of their own.
+// The values of data.label_mode. `integer` leaves the form of class numbers to the loss; each other mode states a form.
 enum class LabelMode { integer, categorical, binary };
 
-// What a sample's target is in a batch.
+// The form of a sample's target in a batch.
 enum class TargetForm {
   class_number,  // int32
   one_hot,       // float32 [classes], 1 at the class
@@ -21,11 +20,11 @@ enum class TargetForm {
   values,        // float32 [K], as the data set has them
 };
 
-// What is known of a data set's targets.
+// Facts about the targets of a data set.
 struct TargetFacts {
-  std::int64_t classes = 0;  // 0: targets are values, or nothing is known
-  // Of one sample's target: [P...] of class numbers for positions P, of which there may be none, or of values; a count
-  // of 0: not known.
+  std::int64_t classes = 0;  // number of classes; 0: targets are values, or nothing is known
+  // Shape of one sample's target: [P...] of class numbers for positions P (a scalar without positions), or the shape of
+  // its values. A dimension of 0: not known.
   Shape shape;
   LabelMode label_mode = LabelMode::integer;
   std::vector<std::string> class_names = {};  // may be empty

@@ -1,4 +1,4 @@
-// Matching targets, loss and the network's output.
+// Matches targets, loss and the network's output.
 #include "core/metrics/targets.h"
 
 #include <optional>
@@ -10,7 +10,7 @@ namespace {
 
 std::string outputs_text(std::int64_t width) { return format("{} output{}", width, width == 1 ? "" : "s"); }
 
-// The form of class numbers for the loss, or nothing where the output has another width.
+// The form of class numbers that the loss takes; nothing where the output has another width.
 std::optional<TargetForm> form_of_classes(LossTargets loss, std::int64_t width, std::int64_t classes) {
   if (loss == LossTargets::class_numbers) {
     return width >= classes ? std::optional(TargetForm::class_number) : std::nullopt;
@@ -48,13 +48,13 @@ TargetForm match_classes(const ResolvedLoss& loss, std::int64_t width, const Tar
   return stated;
 }
 
-// The positions of a sample's output [n, P..., K].
+// The shape of positions, P..., of an output [n, P..., K].
 Shape positions(const Shape& output) {
   const std::vector<std::int64_t>& sizes = output.sizes();
   return Shape(std::vector<std::int64_t>(sizes.begin() + 1, sizes.end() - 1));
 }
 
-// Classes are those of samples, or of each of their positions.
+// Reports targets whose classes are not those of the output's samples or positions.
 void report_positions(const ResolvedLoss& loss, const Shape& output, const TargetFacts& targets, Reader& reader) {
   const std::string ends = to_string(output.without_front());
   if (targets.shape.rank() > 0) {

@@ -1,5 +1,4 @@
-// How the targets of a data set meet the loss: the one place that decides it, for `check`, training and evaluation
-// alike.
+// Decides how a data set's targets reach the loss, for `check`, training and evaluation alike.
 #pragma once
 
 #include <cstdint>
@@ -17,25 +16,26 @@ struct EnumNames<LabelMode> {
       {LabelMode::integer, "int"}, {LabelMode::categorical, "categorical"}, {LabelMode::binary, "binary"}};
 };
 
-// The form in which targets of a data set reach a loss behind an output [n, P..., K] of samples with positions P.
-// Reports what does not fit, with the remedy, at the loss's place.
+// The form in which the targets of a data set reach a loss behind an output [n, P..., K] with positions P. Reports
+// targets that do not fit, with the remedy, at the loss's line.
 TargetForm match_targets(const ResolvedLoss& loss, const Shape& output, const TargetFacts& targets, Reader& reader);
 
-// Reports weights of positions that an output [n, P..., K] does not have. `weight`: of one sample.
+// Reports weights of positions that an output [n, P..., K] does not have. `weight` is the shape of one sample's
+// weights.
 void match_weights(const ResolvedLoss& loss, const Shape& output, const Shape& weight, Reader& reader);
 
-// The form that label_mode alone stands for: of class numbers that no loss asks for.
+// The form that a label_mode states without a loss, for class numbers.
 TargetForm stated_form(LabelMode label_mode, std::int64_t classes);
 
-// The type of a micro-batch's targets behind an output [n, P..., K]: int32 [n, P...] or float32 [n, P..., K].
+// The type of a micro-batch's targets for an output [n, P..., K]: int32 [n, P...] or float32 [n, P..., K].
 TensorType target_type(TargetForm form, const Shape& output);
 
-// The type of one sample's target, of a data set with such targets.
+// The type of one sample's target in a form, for a data set with these targets.
 TensorType sample_target_type(TargetForm form, const TargetFacts& targets);
 
-// Whether the loss takes values, so that whole numbers are values too and not classes.
+// Whether a loss takes values: whole numbers in the targets are then values, not classes.
 bool takes_values(const Choice& loss);
-// Whether it takes class numbers, so that several whole numbers are those of positions.
+// Whether a loss takes class numbers: several whole numbers in a target are then the classes of positions.
 bool takes_class_numbers(const Choice& loss);
 
 }  // namespace trainctl

@@ -18,16 +18,17 @@
 namespace trainctl {
 namespace {
 
-// A program under construction: segments and schedule, without what finish adds.
+// The program of one rank while it is built: segments and schedule. The functions of finish.h add the flat layout and
+// the update.
 class Builder {
  public:
-  // `network` has been cut and fused.
+  // The graph of `network` has been cut and fused.
   Builder(const ProgramSpec& spec, Network network);
 
   Program training(std::int64_t samples, int micro_batches);
   Program evaluation(std::int64_t samples);
   Program prediction(std::int64_t samples);
-  // What the update does beside the optimizer; after training().
+  // The running statistics that the update moves. Valid after training().
   std::vector<StatisticUpdate> statistics() const;
 
  private:
@@ -70,7 +71,7 @@ Builder::Builder(const ProgramSpec& spec, Network network) : spec_(spec), graph_
   add_ends(std::move(network.outputs));
 }
 
-// What losses, sums and host need beside the model's own tensors and the ends of its outputs.
+// Adds the tensors that losses, sums and the host need beside those of the model and of the ends of its outputs.
 void Builder::add_tensors() {
   program_.batch.weights = add("weights", spec_.weight.with_front(graph_.batch), DType::float32, Role::input);
   for (const GraphStatistic& statistic : graph_.statistics) {
@@ -100,7 +101,7 @@ void Builder::add_ends(std::vector<ResolvedOutput> outputs) {
   }
 }
 
-// What the host tells a training step, and learns of it.
+// Adds the scalars that the host writes before a training step or reads after it.
 void Builder::add_host_values() {
   StepTensors& step = program_.step;
   if (step.step == no_tensor) step.step = add("step", {}, DType::int64, Role::scalar);
@@ -110,7 +111,7 @@ void Builder::add_host_values() {
   if (spec_.compute == DType::float16) step.loss_scale = add("loss_scale", {}, DType::float32, Role::scalar);
 }
 
-// Of all layers at once; without outputs where no statistic moves.
+// The sums of the batch's statistics of all layers at once; an op without outputs where no statistic moves.
 Op Builder::accumulate_statistics(bool accumulate) const {
   Op op{std::make_shared<AccumulateStatistics>(accumulate), {}, {}, "statistics", {}};
   for (std::size_t i = 0; i < graph_.statistics.size(); ++i) {
@@ -234,7 +235,7 @@ Program Builder::prediction(std::int64_t samples) {
   return take();
 }
 
-// A rank without samples reads nothing of the batch.
+// Makes a program for a rank without samples, which reads no tensor of the batch.
 void Builder::leave_batch() {
   program_.batch = {};
   program_.micro_batch_samples = 0;
@@ -246,7 +247,7 @@ Program Builder::take() {
   return std::move(program_);
 }
 
-// The network of this rank, its graph cut and fused.
+// Builds the network of this rank; its graph is cut by the strategies, then fused.
 Network cut_network(const ProgramSpec& spec, std::int64_t micro_batch, bool training, const Parallelism& parallelism,
                     Reader& reader) {
   Network network = build_network(spec, micro_batch, training, reader);
@@ -260,7 +261,7 @@ Program distributed(Program program, const Parallelism& parallelism) {
   return parallelism.distribute ? parallelism.distribute(std::move(program)) : program;
 }
 
-// A finished program, the placements of its tensors stated and checked.
+// States and checks the placements of a finished program's tensors.
 Program placed(Program program, const Parallelism& parallelism) {
   check_placements(program, parallelism.rank.mesh);
   return program;
@@ -303,8 +304,8 @@ Program prediction_program(const ProgramSpec& spec, std::int64_t samples, Reader
 
 int micro_batches_of(std::int64_t samples, std::int64_t largest) {
   require(largest >= 1, "micro-batches have samples");
-  std::int64_t best =
-      1;  // the most that divide with at least half of `largest` each, if none of the right size is found
+  // The most micro-batches with at least half of `largest` samples each, unless the loop finds the right size.
+  std::int64_t best = 1;
   for (std::int64_t count = 1; count <= samples && 2 * (samples / count) >= largest; ++count) {
     if (samples % count != 0) continue;
     best = count;

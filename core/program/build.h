@@ -9,31 +9,32 @@
 
 namespace trainctl {
 
-// The step of a rank that holds `samples` samples, cut into equal micro-batches whose gradients are summed. Segments:
-// forward; backward, which starts with loss, metrics and sums and overwrites the gradients; backward_accumulate for
-// later micro-batches, which adds to them; update. Without samples the rank contributes zeros: backward begins with
-// ZeroGradients. Collectives are those of the parallelism, and the agreement's. Compute copies of parameters come with
-// lowering. The flat layout is the same for every number of samples. Problems go to the reader, and the result is then
-// unusable. On a mesh of several ranks the placements of all tensors are stated and checked (placements.h), here and
-// below.
+// Builds the training step of a rank that holds `samples` samples, cut into `micro_batches` equal micro-batches whose
+// gradients are summed. Segments: forward; backward, which starts with loss, metrics and sums and overwrites the
+// gradients; backward_accumulate for later micro-batches, which adds to the gradients; update. A rank without samples
+// contributes zeros: its backward begins with ZeroGradients. The collectives are those of the parallelism and of the
+// agreement. Lowering adds the compute copies of parameters (core/compile). The flat layout is the same for every
+// number of samples. Problems are reported to the reader; the returned program is then unusable. On a mesh of several
+// ranks this function and those below state and check the placements of all tensors (placements.h) and throw its
+// Error{internal}.
 Program training_program(const ProgramSpec& spec, std::int64_t samples, int micro_batches, Reader& reader,
                          const Parallelism& parallelism = {});
 
-// One batch of evaluation: a single segment forward with losses, metrics and count, whose sums lie where the training
-// program's lie and are of this batch and rank only (the host adds them up in float64). step.predictions are the
-// network's outputs, softmax or sigmoid included, float32. Without samples the sums are zero, and there are no
-// predictions.
+// Builds the evaluation of one batch: a single segment forward with losses, metrics and count. Its sums lie where the
+// training program's sums lie, and cover this batch and this rank only (the host adds them up in float64).
+// step.predictions are the network's outputs, softmax or sigmoid included, float32. Without samples the sums are zero,
+// and there are no predictions.
 Program evaluation_program(const ProgramSpec& spec, std::int64_t samples, Reader& reader,
                            const Parallelism& parallelism = {});
 
-// One batch of prediction: a single segment forward that gives step.predictions alone, those of evaluation. It needs
-// neither loss, metrics and optimizer nor targets, and its flat layout is its own: weights go by their names.
+// Builds the prediction of one batch: a single segment forward whose step.predictions are those of evaluation. It needs
+// neither losses, metrics, targets nor an optimizer. Its flat layout is its own: weights are matched by name.
 Program prediction_program(const ProgramSpec& spec, std::int64_t samples, Reader& reader,
                            const Parallelism& parallelism = {});
 
-// How many equal micro-batches a share of `samples` is cut into where full shares have micro-batches of `largest`: the
-// fewest that are no larger; where these would be less than half as large (a prime number of samples), the most that
-// are at least half as large. 1 for no samples.
+// The number of equal micro-batches into which `samples` samples are cut, where full shares are cut into micro-batches
+// of `largest` samples: the fewest micro-batches no larger than `largest`; where these would be less than half as large
+// (a prime number of samples), the most micro-batches at least half as large. 1 for no samples.
 int micro_batches_of(std::int64_t samples, std::int64_t largest);
 
 }  // namespace trainctl

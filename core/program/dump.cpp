@@ -45,7 +45,7 @@ std::string list(const Program& program, const std::vector<TensorId>& ids) {
   return text;
 }
 
-// Tensors that an op reads or writes, in the order of their numbers.
+// One line for each tensor that an op reads or writes, in the order of tensor numbers.
 std::string tensors(const Program& program) {
   std::set<TensorId> used;
   for (const Segment& segment : program.segments) {

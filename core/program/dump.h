@@ -7,8 +7,8 @@
 
 namespace trainctl {
 
-// Segments with their ops (kind, attributes, layer, tensors with shape, dtype and placement), the flat layout and the
-// schedule. Stable: equal programs give equal text.
+// The segments with their ops (kind, attributes, layer; tensors with shape, dtype and placement), the flat layout and
+// the schedule. Equal programs give equal text.
 std::string dump(const Program& program);
 
 // One op as a line: "conv2d 3x3 activation=relu  c1: input 64x28x28x1, c1/kernel 3x3x1x32 -> c1/output 64x26x26x32".

@@ -14,13 +14,13 @@ namespace {
 
 bool is_without_samples(const Program& program) { return program.micro_batch_samples == 0; }
 
-// Reductions over an axis, in place.
+// An all-reduce of a tensor over an axis, in place.
 Op reduce(MeshAxis axis, TensorId tensor, std::string name) {
   return {std::make_shared<AllReduce>(axis), {tensor}, {tensor}, std::move(name), {}};
 }
 
-// The sums become the last members of the bucket that the update reduces over the data axis; where it reduces none, of
-// a bucket of their own, which is appended to `reductions`.
+// Makes the sums the last members of the bucket that the update reduces over the data axis. Where it reduces no bucket,
+// the sums become a bucket of their own, whose reduction is appended to `reductions`.
 void reduce_sums(Program& program, std::vector<Op>& reductions) {
   const auto in_update = [](const Op& op) {
     const auto* all_reduce = op.get_if<AllReduce>();
@@ -38,7 +38,7 @@ void reduce_sums(Program& program, std::vector<Op>& reductions) {
   for (const FlatPlace& place : program.flat.reduced) members.push_back(place.tensor);
 }
 
-// Buckets reach from their first member to the first one of the next bucket, gaps included.
+// Sets the shape of each bucket: from its first member to the first member of the next bucket, gaps included.
 void size_buckets(Program& program) {
   std::vector<std::pair<std::int64_t, TensorId>> buckets;
   for (std::size_t id = 0; id < program.tensors.size(); ++id) {
@@ -66,7 +66,7 @@ Op update_statistics(const Program& program, const std::vector<StatisticUpdate>&
   return op;
 }
 
-// Agreement, reductions, norm and optimizer, in the order in which they run.
+// The ops of the update in the order in which they run: agreement, reductions, norm, optimizer, statistics.
 std::vector<Op> update_ops(Program& program, const UpdateSpec& update, std::vector<Op> reductions) {
   const StepTensors& step = program.step;
   std::vector<Op> ops;
@@ -74,7 +74,7 @@ std::vector<Op> update_ops(Program& program, const UpdateSpec& update, std::vect
   judged.push_back(step.stop_request);
   ops.push_back({std::make_shared<Agree>(), std::move(judged), {step.agree}, "agree", {}});
   std::move(reductions.begin(), reductions.end(), std::back_inserter(ops));
-  TensorId divisor = step.count;  // of the summed gradient: the count, times the loss scale
+  TensorId divisor = step.count;  // divides the summed gradient: the count, times the loss scale
   if (step.loss_scale != no_tensor) {
     divisor = program.add("divisor", {}, DType::float32, Role::scalar);
     ops.push_back({std::make_shared<Scale>(), {step.count, step.loss_scale}, {divisor}, "divisor", {}});
@@ -117,7 +117,8 @@ Program finish_training(Program program, const UpdateSpec& update, const MeshRan
   Segment& segment = program.segments[static_cast<std::size_t>(program.find(Phase::update))];
   std::vector<Op> reductions = std::move(segment.ops);
   if (rank.size(MeshAxis::data) > 1) reduce_sums(program, reductions);
-  // The other axes' ranks have equal sums; only what one of them was asked for or found is news to the rest.
+  // Ranks along the other axes have equal sums, but only some of them may have a stop request or a loss that is not
+  // finite: the agreement's flags are reduced over these axes too.
   for (MeshAxis axis : {MeshAxis::pipeline, MeshAxis::tensor}) {
     if (rank.size(axis) > 1) reductions.push_back(reduce(axis, step.agree, "agree"));
   }

@@ -1,5 +1,4 @@
-// The last form of a program: what lies where in the flat regions, the agreement of all ranks, the gradient's norm and
-// the update.
+// The last pass over a program: the flat layout, the agreement of all ranks, the gradient's norm and the update.
 #pragma once
 
 #include <vector>
@@ -9,7 +8,7 @@
 
 namespace trainctl {
 
-// A running statistic that moves: moving = momentum * moving + (1 - momentum) * sum / count.
+// A running statistic and its update: moving = momentum * moving + (1 - momentum) * sum / count.
 struct StatisticUpdate {
   TensorId sum = no_tensor;
   TensorId moving = no_tensor;
@@ -18,21 +17,21 @@ struct StatisticUpdate {
 
 struct UpdateSpec {
   const OptimizerOptions& optimizer;
-  Place place;           // of the optimizer in the config
-  double clip_norm = 0;  // 0: none
+  Place place;           // the line of the optimizer in the config
+  double clip_norm = 0;  // largest norm of the gradient; 0: not clipped
   std::vector<StatisticUpdate> statistics;
 };
 
 // Completes a training program: assigns the flat layout; puts the sums into the last bucket that the update reduces
-// over the data axis, or, where there is none, reduces them by themselves; joins the flags of the agreement over the
-// other axes; and writes the update behind what strategies put there. A rank without samples gets zeros for gradients
-// and sums.
+// over the data axis or, without such a bucket, reduces the sums in one of their own; reduces the agreement's flags
+// over the other axes; appends the agreement, norm, optimizer and statistics to the update. On a rank without samples
+// gradients and sums are set to zero.
 Program finish_training(Program program, const UpdateSpec& update, const MeshRank& rank);
 
-// Completes an evaluation program with the layout of the training program; its sums are this rank's own.
+// Completes an evaluation program, with the flat layout of the training program. Its sums are not reduced over ranks.
 Program finish_evaluation(Program program, const Program& training);
 
-// Completes a prediction program, which has no sums, with a layout of its own.
+// Completes a prediction program, with a flat layout of its own and without sums.
 Program finish_prediction(Program program);
 
 }  // namespace trainctl

@@ -7,10 +7,10 @@
 namespace trainctl {
 namespace {
 
-// The next place where a parameter may begin.
+// The first offset at or behind `offset` at which a parameter may begin, in elements.
 std::int64_t aligned(std::int64_t offset) { return round_up(offset, flat_alignment); }
 
-// Parameters in the order in which the last op that writes their gradient runs.
+// The parameters, ordered by the last op that writes their gradient.
 std::vector<TensorId> backward_order(const Backward& backward) {
   std::map<TensorId, TensorId> parameter_of;
   for (const auto& [parameter, gradient] : backward.parameter_gradients) parameter_of[gradient] = parameter;

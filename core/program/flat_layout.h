@@ -9,20 +9,22 @@
 
 namespace trainctl {
 
-// What the flat regions of a training graph hold, in order and without offsets: trainable parameters in the order in
-// which the backward ops finish their gradients, frozen ones behind them, running statistics in the graph's order, and
-// the tensors `reduced` behind the gradients. `decays` says whether weight decay applies to a parameter.
+// The contents of a training graph's flat regions in their order, without offsets: trainable parameters in the order in
+// which the backward ops finish their gradients, then frozen parameters; running statistics in the graph's order; the
+// tensors `reduced`, which lie behind the gradients. `decays` says whether weight decay applies to a parameter;
+// `states` are the names of the optimizer's states.
 FlatLayout order_flat(const Graph& graph, const Backward& backward, std::vector<TensorId> reduced,
                       const std::function<bool(const GraphParameter&)>& decays, std::vector<std::string> states);
 
-// Gives everything in the layout its offset, parameters at multiples of flat_alignment.
+// Assigns the offset of every entry in the layout; parameters begin at multiples of flat_alignment elements.
 void assign_offsets(FlatLayout& layout, const std::vector<Tensor>& tensors);
 
-// The layout of a training program for another program's tensors, matched by name; sums and gradients that it lacks are
-// left out.
+// The layout of a training program with another program's tensors in place of its own, matched by name. Sums and
+// gradients that the other program lacks are left out.
 FlatLayout same_layout(const Program& training, const std::vector<Tensor>& tensors);
 
-// The trainable part, as runs that are updated alike, or, `by_parameter`, a range for each parameter.
+// The ranges of the trainable parameters that the optimizer updates alike; with `by_parameter` one range for each
+// parameter.
 std::vector<UpdateRange> update_ranges(const FlatLayout& layout, bool by_parameter = false);
 
 }  // namespace trainctl

@@ -4,7 +4,8 @@
 namespace trainctl {
 namespace {
 
-// The loss of an output, which may take over the softmax or sigmoid at its end.
+// Resolves the loss of an output. The loss may take logits: the softmax or sigmoid that ends the output is then left
+// out.
 ResolvedOutput resolve_output(const ProgramSpec& spec, std::size_t number, Reader& reader) {
   const ProgramSpec::Output& output = spec.outputs[number];
   ResolvedOutput resolved;
@@ -19,7 +20,7 @@ ResolvedOutput resolve_output(const ProgramSpec& spec, std::size_t number, Reade
   return resolved;
 }
 
-// What an output's shape [n, P..., K] decides.
+// Resolves the metrics, the form of the targets and the rows of an output of shape [n, P..., K].
 void match_output(const ProgramSpec& spec, const ProgramSpec::Output& output, const Shape& shape,
                   ResolvedOutput& resolved, Reader& reader) {
   const std::size_t before = reader.count();

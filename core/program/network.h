@@ -1,5 +1,5 @@
-// A model with its losses and metrics for one batch size: the forward graph that strategies cut, and what follows from
-// its outputs. Without a loss it predicts.
+// A model with its losses and metrics for one batch size: the forward graph that strategies cut, and the resolved
+// outputs. A network without losses serves prediction.
 #pragma once
 
 #include <string>
@@ -12,38 +12,39 @@
 
 namespace trainctl {
 
-// What all programs of a run have in common.
+// The options that all programs of a run share.
 struct ProgramSpec {
-  // What an output of the model is trained to.
+  // An output of the model, with the loss that trains it.
   struct Output {
-    std::string name;   // of its layer, for results; empty: of the only output
-    Choice loss;        // none: of prediction programs, which read neither targets and metrics nor the optimizer
-    double weight = 1;  // of its loss among those of the other outputs
+    std::string name;   // of the output's layer, as results name it; empty: the only output
+    Choice loss;        // empty in prediction programs, which have no targets, metrics and optimizer
+    double weight = 1;  // of the loss in the weighted sum of all outputs' losses
     std::vector<Choice> metrics;
-    TargetFacts target;  // of the data set
+    TargetFacts target;  // of this output's targets in the data set
   };
 
   const ModelOptions* model = nullptr;
-  std::vector<ModelInput> inputs = {ModelInput{}};  // after the transforms
+  std::vector<ModelInput> inputs = {ModelInput{}};  // formats and shapes after the transforms
   std::vector<Output> outputs = {Output{}};
-  Shape weight;  // of one sample's weights: scalar, or [P...] for a mask of its positions
+  Shape weight;  // shape of one sample's weights: scalar, or [P...] for a mask of its positions
   Choice optimizer;
-  double clip_norm = 0;            // 0: none
+  double clip_norm = 0;            // largest norm of the gradient; 0: not clipped
   DType compute = DType::float32;  // of activations: float32 or bfloat16
   std::uint64_t seed = 0;          // for dropout
 
-  // Whether its programs predict, and do nothing else.
+  // Whether the spec is for prediction programs, which have no loss.
   bool predicts() const { return !outputs.front().loss; }
 };
 
 struct Network {
   Graph graph;                          // forward, neither cut nor fused
   std::vector<ResolvedOutput> outputs;  // as in the spec
-  std::vector<LayerLine> layers;        // as the user wrote them
-  double chance_loss = 0;               // of a network that knows nothing yet; 0: not known
+  std::vector<LayerLine> layers;        // one line for each layer that the user wrote
+  double chance_loss = 0;               // expected loss before any training; 0: not known
 };
 
-// The network for micro-batches of so many samples. Problems go to the reader, and the result is then unusable.
+// Builds the network for micro-batches of `micro_batch` samples. Problems are reported to the reader; the returned
+// network is then unusable.
 Network build_network(const ProgramSpec& spec, std::int64_t micro_batch, bool training, Reader& reader);
 
 }  // namespace trainctl

@@ -7,15 +7,15 @@
 
 namespace trainctl {
 
-// Both are applied to training and evaluation alike; an empty function changes nothing.
+// The two functions are applied to training and evaluation alike; an empty function changes nothing.
 struct Parallelism {
   MeshRank rank;
-  // From the whole forward graph to this rank's: split weights, stages. Fusion and differentiation follow, so that no
-  // fusion crosses a cut and collectives bring their own backward pass.
+  // Makes this rank's forward graph from the whole one: splits weights, cuts stages. Fusion and differentiation follow,
+  // so that no fusion crosses a cut, and the backward pass of a collective follows from its gradient rule.
   std::function<Graph(Graph)> cut;
-  // From a program whose segments and schedule stand to one that shares its work with the other ranks. Its flat layout
-  // has an order but no offsets yet, and its update holds nothing but what this function puts there: reductions of
-  // gradients, which `finish` puts behind the agreement and in front of the optimizer.
+  // Makes a program that shares its work with the other ranks from one whose segments and schedule are built. The
+  // program's flat layout has an order but no offsets yet, and its update segment is empty: the function appends the
+  // reductions of gradients, which finish_training puts between the agreement and the optimizer.
   std::function<Program(Program)> distribute;
 };
 

@@ -10,7 +10,7 @@ namespace {
 
 std::size_t index(TensorId id) { return static_cast<std::size_t>(id); }
 
-// The tensors that lie within each tensor's memory: its members, or those of a flat region.
+// By tensor: the tensors that lie within its memory, the members of a bucket or of a flat region.
 std::vector<std::vector<TensorId>> members_of(const Program& program) {
   std::vector<std::vector<TensorId>> members;
   for (const Tensor& tensor : program.tensors) members.push_back(tensor.members);
@@ -33,7 +33,7 @@ std::vector<std::vector<TensorId>> members_of(const Program& program) {
   return members;
 }
 
-// A step as one axis sees it.
+// The placements of all tensors along one axis of the mesh, followed through a step.
 class AxisWalk {
  public:
   AxisWalk(const Program& program, MeshAxis axis) : program_(program), axis_(axis), members_(members_of(program)) {
@@ -45,7 +45,7 @@ class AxisWalk {
     std::vector<int> unchanged_at(program_.segments.size(), -1);
     for (const ScheduleItem& item : program_.schedule) {
       int& unchanged = unchanged_at[static_cast<std::size_t>(item.segment)];
-      if (unchanged == changes_) continue;  // another micro-batch, for which all lies as for the one before
+      if (unchanged == changes_) continue;  // a later micro-batch whose tensors are all placed as for the one before
       const int before = changes_;
       for (const Op& op : program_.segment(item.segment).ops) run(op);
       if (changes_ == before) unchanged = changes_;
@@ -54,7 +54,7 @@ class AxisWalk {
     check_results();
   }
 
-  // How a tensor lies where it is made; replicated where it never is, varying where its members differ.
+  // The placement of a tensor where it is written: replicated where no op writes it, varying where its members differ.
   Placement made(TensorId id) const {
     const std::vector<TensorId>& members = members_[index(id)];
     if (members.empty()) return made_[index(id)].value_or(replicated);
@@ -64,7 +64,7 @@ class AxisWalk {
   }
 
  private:
-  // How a tensor lies before the step; nothing where the step makes it.
+  // The placement of a tensor before the step; nothing where an op of the step writes it.
   std::optional<Placement> start_of(TensorId id) const {
     const Tensor& tensor = program_.tensor(id);
     if (id == program_.step.stop_request) return varying;
@@ -116,8 +116,8 @@ class AxisWalk {
     }
   }
 
-  // What a tensor's placements say, else what is given: for what comes from another rank or from nothing, whose
-  // placement follows from no input.
+  // The placement that the strategy stated on the tensor, or `otherwise` where it stated none. For outputs of ops
+  // without inputs or from another rank, whose placement follows from no input.
   Placement stated(TensorId id, const Placement& otherwise) const {
     const auto axis = static_cast<std::size_t>(axis_);
     const std::vector<Placement>& placements = program_.tensor(id).placements;
@@ -137,7 +137,7 @@ class AxisWalk {
     return *lies_[index(first)];
   }
 
-  // Nothing where members differ.
+  // The placement of a tensor at this moment; nothing where it is unwritten or its members differ.
   std::optional<Placement> held_by(TensorId id) const {
     const std::vector<TensorId>& members = members_[index(id)];
     if (members.empty()) return lies_[index(id)];
@@ -180,7 +180,7 @@ class AxisWalk {
     }
   }
 
-  // The config line of the op, else of a tensor that it reads or writes.
+  // The config line of the op or, without one, of a tensor that the op reads or writes.
   Place place_of(const Op& op) const {
     if (op.place.known()) return op.place;
     for (const auto* list : {&op.inputs, &op.outputs}) {
@@ -207,8 +207,8 @@ class AxisWalk {
   const Program& program_;
   MeshAxis axis_;
   std::vector<std::vector<TensorId>> members_;
-  std::vector<std::optional<Placement>> lies_, made_;  // now, and where each tensor was made
-  int changes_ = 0;                                    // of lies_
+  std::vector<std::optional<Placement>> lies_, made_;  // placements at this moment, and where each tensor was written
+  int changes_ = 0;                                    // how often an entry of lies_ has changed
 };
 
 }  // namespace

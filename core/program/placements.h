@@ -6,15 +6,15 @@
 
 namespace trainctl {
 
-// Follows the program's tensors in the order of its schedule, on each axis of the mesh with more than one rank, and
-// states in Tensor::placements how each lies where it is made. What is there before a step lies as its placements say
-// (replicated where they say nothing); of the batch each replica has its samples, of the stop request each rank its
-// own.
+// Follows the program's tensors in the order of its schedule, along each axis of the mesh with more than one rank, and
+// writes the placement of each tensor to Tensor::placements. Tensors that exist before the step are placed as their
+// placements state (replicated where they state nothing); each replica has its own samples of the batch, each rank its
+// own stop request.
 //
-// Throws Error{internal}, which names op, config line and axis, where placements cannot meet: a defect of the strategy
-// that made the program. After the step, parameters, running statistics and optimizer states lie as they lay before it,
-// and what the host reads is replicated; only the sums of an evaluation may be partial on the data axis, since the host
-// adds them up.
+// Throws Error{internal}, which names op, config line and axis, where an op cannot take the placements of its inputs: a
+// defect of the strategy that made the program. After the step, parameters, running statistics and optimizer states
+// must be placed as before it, and tensors that the host reads must be replicated; only the sums of an evaluation may
+// be partial along the data axis, since the host adds them up.
 void check_placements(Program& program, const Mesh& mesh);
 
 }  // namespace trainctl

@@ -1,4 +1,4 @@
-// Parts of a program: names of segments, and where things are.
+// The names of segments, and look-ups in a program.
 #include "core/program/program.h"
 
 #include <algorithm>

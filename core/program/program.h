@@ -13,52 +13,53 @@
 
 namespace trainctl {
 
-// What a segment is for.
+// The part of a step that a segment belongs to; `copies` makes compute copies of parameters.
 enum class Phase { forward, backward, update, copies };
 
-// Which micro-batches a backward segment is for: `first` writes the gradients, `accumulate` adds to them, and `last`
-// stands for either of them at the last micro-batch where that differs (it reduces gradients as they are complete).
-// Segments of other phases have no variants: `first`.
+// The micro-batches that a backward segment is for: `first` overwrites the gradients, `accumulate` adds to them, and
+// `last` takes the place of either at the last micro-batch where that micro-batch needs other ops (reducing each
+// gradient as soon as it is complete). Segments of other phases have the one variant `first`.
 enum class Variant { first, accumulate, last };
 
-// A list of ops that runs as a whole.
+// A list of ops that run in order.
 struct Segment {
   Phase phase = Phase::forward;
   Variant variant = Variant::first;
   std::vector<Op> ops;
 };
 
-// "forward", "backward", "backward_accumulate", ...: for dumps and messages.
+// "forward", "backward", "backward_accumulate", ..., as dumps and messages print them.
 std::string_view name_of(Phase phase, Variant variant);
 inline std::string_view name_of(const Segment& segment) { return name_of(segment.phase, segment.variant); }
 
-// Run `segment` for a micro-batch in a slot.
+// Runs the segment of this number for a micro-batch, in a slot: a copy of the arena, one for each micro-batch in
+// flight.
 struct ScheduleItem {
   int segment = 0;
   int micro_batch = 0;
   int slot = 0;
 };
 
-// Parameters begin at multiples of so many elements, 16 bytes, which kernels read and write at once; zeros fill the
-// gaps.
+// Parameters begin at multiples of this many float32 elements (16 bytes, which kernels read and write at once); zeros
+// fill the gaps.
 inline constexpr std::int64_t flat_alignment = 4;
 
 // One parameter in the flat layout that parameters, gradients and optimizer states share, in backward order.
 struct FlatEntry {
   TensorId parameter = no_tensor;
-  TensorId gradient = no_tensor;  // no_tensor where it does not train
+  TensorId gradient = no_tensor;  // no_tensor for a frozen parameter
   std::int64_t offset = 0;        // elements
   std::int64_t count = 0;
   bool decay = true;  // whether weight decay applies
 };
 
-// A tensor at its place in a flat region (running statistics; sums behind the gradients). Offset in elements.
+// A tensor in a flat region: running statistics, and the sums behind the gradients. The offset counts elements.
 struct FlatPlace {
   TensorId tensor = no_tensor;
   std::int64_t offset = 0;
 };
 
-// What the flat regions hold. Equal in all programs of a run, whatever their batch size.
+// The contents of the flat regions, equal in all programs of a run whatever their batch size.
 struct FlatLayout {
   std::vector<FlatEntry> parameters;  // trainable ones first, in backward order; then frozen ones
   std::int64_t parameter_count = 0;   // elements of the parameter region, gaps included
@@ -69,35 +70,35 @@ struct FlatLayout {
   std::int64_t gradient_count = 0;  // elements of the gradient region, reduced tail included
   std::vector<std::string> states;  // names of optimizer states: "momentum", or "m", "v"
 
-  // Where a gradient or a sum begins in the gradient region, in elements.
+  // The offset of a gradient or a sum from the start of the gradient region, in elements.
   std::int64_t gradient_offset(TensorId tensor) const;
 };
 
-// What the host reads and writes by name in every step; no_tensor where a program has none.
+// The tensors that the host writes before a step and reads after it; no_tensor where a program has none.
 struct StepTensors {
   TensorId learning_rate = no_tensor;  // float32
   TensorId step = no_tensor;           // int64
   TensorId stop_request = no_tensor;   // float32
   TensorId loss_scale = no_tensor;     // float32; float16 programs only
-  TensorId gradient_norm = no_tensor;  // float32, out
-  TensorId agree = no_tensor;          // float32 [agree_flags], out, reduced
-  TensorId count = no_tensor;          // float32, out, reduced
-  std::vector<TensorId> losses;        // float32, out, reduced: sums, by output
-  std::vector<TensorId> metrics;       // float32 scalars or vectors, out, reduced: sums; by output, as in the config
-  std::vector<TensorId> predictions;   // the network's outputs, for eval and predict; no_tensor where none is wanted
-  TensorId gradients = no_tensor;      // the whole regions; gradients and states of training programs only
+  TensorId gradient_norm = no_tensor;  // float32, read by the host
+  TensorId agree = no_tensor;          // float32 [agree_flags], reduced over the ranks, read by the host
+  TensorId count = no_tensor;          // float32, reduced, read by the host: sum of the sample weights
+  std::vector<TensorId> losses;        // float32, reduced, read by the host: by output, the sum of weighted losses
+  std::vector<TensorId> metrics;       // float32, reduced, read by the host: sums; by output, as in the config
+  std::vector<TensorId> predictions;   // by output: float32 predictions, for eval and predict; no_tensor where unused
+  TensorId gradients = no_tensor;      // the whole region, of training programs only, as `states` below
   TensorId sums = no_tensor;           // evaluation only: the sums, which lie behind the gradients in training
   TensorId parameters = no_tensor;
   std::vector<TensorId> states;
 };
 
-// What a micro-batch brings, by the model's inputs and outputs; role input. Weights are of samples, or of positions
-// that all outputs have.
+// The parts of a micro-batch, by the model's inputs and outputs; tensors of role input. Weights are those of samples,
+// or of positions that all outputs have.
 struct BatchTensors {
   std::vector<TensorId> inputs;   // [n, ...], float32, uint8 or int32
-  std::vector<TensorId> targets;  // int32 [n, P...] or float32 [n, P..., K]; empty in programs for prediction
+  std::vector<TensorId> targets;  // int32 [n, P...] or float32 [n, P..., K]; empty in prediction programs
   TensorId weights = no_tensor;   // float32 [n] or [n, P...]
-  TensorId samples = no_tensor;   // int64 [n]: sample numbers in the data set, for dropout
+  TensorId samples = no_tensor;   // int64 [n]: numbers of the samples in the data set, for dropout
 };
 
 struct Program {
@@ -111,10 +112,10 @@ struct Program {
   FlatLayout flat;
   StepTensors step;
   BatchTensors batch;
-  std::vector<TargetForm> target_forms;  // of batch.targets, equal in all programs of a run
-  std::vector<MetricResult> results;     // what the sums step.losses and step.metrics come to
-  double chance_loss = 0;                // of a network that knows nothing yet: ln(classes); 0: not known
-  std::vector<LayerLine> layers;         // as the user wrote them
+  std::vector<TargetForm> target_forms;  // of batch.targets; equal in all programs of a run
+  std::vector<MetricResult> results;     // results computed from the sums of step.losses and step.metrics
+  double chance_loss = 0;                // expected loss before any training: ln(classes); 0: not known
+  std::vector<LayerLine> layers;         // one line for each layer that the user wrote
 
   const Segment& segment(int number) const { return segments[static_cast<std::size_t>(number)]; }
   // The number of the first segment of a phase, or -1.

@@ -1,5 +1,5 @@
-// ByName<T>: a value for the only one of its kind, or one for each by name, as Keras takes losses: `loss: huber`, or
-// `loss: {digit: sparse_categorical_crossentropy, size: huber}`. T is anything but a map.
+// ByName<T>: a value for a single input or output, or one value for each by name, as Keras takes losses: `loss: huber`,
+// or `loss: {digit: sparse_categorical_crossentropy, size: huber}`. T must not be a map type.
 #pragma once
 
 #include <algorithm>
@@ -16,11 +16,11 @@ namespace trainctl {
 template <class T>
 struct ByName {
   struct Entry {
-    std::string name;  // empty: of the only one
-    Place place;       // of the name, or of the value that stands without one
+    std::string name;  // empty: the value was given without a name
+    Place place;       // of the name or, without a name, of the value
     T value;
   };
-  std::vector<Entry> entries;  // none: not given; either one without a name, or all with names
+  std::vector<Entry> entries;  // empty: not given; otherwise one without a name, or all with names
 
   bool empty() const { return entries.empty(); }
   void add(const std::string& name, T value) {
@@ -29,13 +29,13 @@ struct ByName {
     entry.value = std::move(value);
   }
   bool named() const { return !entries.empty() && !entries.front().name.empty(); }
-  // The value of that name, or one that is given without a name; null where there is none.
+  // The value under that name, or the one given without a name; null where there is neither.
   const T* find(std::string_view name) const {
     const auto found = std::find_if(entries.begin(), entries.end(),
                                     [&](const Entry& entry) { return entry.name.empty() || entry.name == name; });
     return found == entries.end() ? nullptr : &found->value;
   }
-  // The same, or the type's default.
+  // The value of find(), or T's default where there is none.
   const T& of(std::string_view name) const {
     static const T none{};
     const T* found = find(name);
@@ -73,11 +73,12 @@ struct Value<ByName<T>> {
   }
 };
 
-// Whether the values are for all of `names` or for some of them.
+// Whether values must be given for all names, or may be given for some.
 enum class Coverage { all, some };
 
-// Reports names that are none of `names`, one value for several, names without a value where all must have one, and a
-// name where there is only one ({""}). `what`: "output", for messages.
+// Reports names that are not among `names`; one value for several names; with Coverage::all, names without a value; and
+// any name where the model has a single one without a name ({""}). `what` is what the names name, for messages:
+// "output".
 template <class T>
 void check_names(const ByName<T>& values, const std::vector<std::string>& names, std::string_view what,
                  Coverage coverage, Reader& reader) {

@@ -21,7 +21,7 @@ const Section* find(const ChoiceTable& table, const std::string& name, const Pla
   return nullptr;
 }
 
-// Fills the choice with options read from a node: a map, the shorthand's value, or null for all defaults.
+// Reads a choice's options from a node: a map, the shorthand's value, or null for all defaults.
 bool fill(const Section& section, const Node& node, const Place& place, Reader& reader, Choice& choice,
           std::string_view ignored = {}) {
   const auto options = section.make();
@@ -31,7 +31,7 @@ bool fill(const Section& section, const Node& node, const Place& place, Reader& 
   return good;
 }
 
-// All defaults, at the place of a bare name.
+// A null node at the place of a bare name, which stands for all defaults.
 Node nothing_at(const Node& node) {
   Node nothing;
   nothing.place = node.place;
@@ -39,7 +39,7 @@ Node nothing_at(const Node& node) {
   return nothing;
 }
 
-// The form `{name: adam, learning_rate: 1e-3}`.
+// Reads the form `{name: adam, learning_rate: 1e-3}`.
 bool read_named(const ChoiceTable& table, const Node& node, Reader& reader, Choice& choice) {
   const OpenChoice open = open_choice(table, *node.find("name"), reader);
   if (!open.section) return false;

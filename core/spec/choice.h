@@ -1,5 +1,5 @@
-// A value taken from a table of alternatives: `adam`, `{name: adam, learning_rate: 1e-3}`, in a list `- dense: {units:
-// 10}`.
+// A choice: a value from a table of alternatives, with its options. Written as `adam`, `{name: adam, learning_rate:
+// 1e-3}`, or in a list `- dense: {units: 10}`.
 #pragma once
 
 #include <memory>
@@ -14,7 +14,7 @@ namespace trainctl {
 struct ChoiceTable;
 struct Section;
 
-// Base of options that a choice (a layer, an optimizer, a dataset) carries.
+// Base of the options that a choice (a layer, an optimizer, a dataset) carries.
 struct Options {
   virtual ~Options() = default;
 };
@@ -31,18 +31,19 @@ struct Choice {
   }
 };
 
-// Reads `adam` or `{name: adam, learning_rate: 1e-3}`.
+// Reads `adam` or `{name: adam, learning_rate: 1e-3}`. False after reporting an error.
 bool read_choice(const ChoiceTable& table, const Node& node, Reader& reader, Choice& choice);
-// Reads a list whose items are bare names, one-key maps `- dense: {units: 10}`, or maps with `name`.
-// An unknown one is reported, and empty in the list.
+// Reads a list whose items are bare names, one-key maps `- dense: {units: 10}`, or maps with `name`. False after
+// reporting an error; wrong items are then empty choices in the list.
 bool read_choices(const ChoiceTable& table, const Node& node, Reader& reader, std::vector<Choice>& choices);
-// What reads back equal: the name alone where it has no keys, otherwise `{name: adam, ...}`; in a list `- adam: {...}`.
+// Writes a choice so that reading gives an equal one: the bare name of options without keys, otherwise `{name: adam,
+// ...}`, and in a list `- adam: {...}`.
 Node write_choice(const ChoiceTable& table, const Choice& choice);
 Node write_choices(const ChoiceTable& table, const std::vector<Choice>& choices);
-// The choice of this name with all defaults.
+// The choice of this name with default options.
 Choice default_choice(const ChoiceTable& table, const std::string& name);
 
-// A choice whose name is read and whose options are not; the section is null after an unknown name was reported.
+// A choice whose name was read and whose options were not; `section` is null after an unknown name was reported.
 struct OpenChoice {
   const Section* section = nullptr;
   std::shared_ptr<Options> options;

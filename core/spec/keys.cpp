@@ -10,14 +10,16 @@
 namespace trainctl {
 namespace {
 
-// A section and the object that it fills: the section itself, or the choice that was flattened into it.
+// A section and the object that it fills: the map's own section, or that of a choice whose keys stand beside the map's
+// (a flattened choice).
 struct Target {
   const Section* section;
   void* object;
-  std::string what;  // of a choice: what its table holds
+  std::string what;  // for a choice: the noun of its table ("optimizer")
 };
 
-// Names of all keys that may stand in the map, also those of choices that were not taken when the choice is not known.
+// The names of all keys that the map may hold; where a flattened choice is unknown, the keys of all its alternatives
+// too.
 std::vector<std::string> known_keys(const Section& section, const std::vector<Target>& targets) {
   std::vector<std::string> names;
   for (const Target& target : targets) {
@@ -33,7 +35,7 @@ std::vector<std::string> known_keys(const Section& section, const std::vector<Ta
   return names;
 }
 
-// " in train", " in data with data set idx": what an unknown key is unknown to.
+// The end of a message about an unknown key: " in train", " in data with data set idx".
 std::string within(const std::vector<Target>& targets) {
   if (targets[0].section->name.empty()) return "";
   std::string text = " in " + targets[0].section->name;
@@ -48,12 +50,13 @@ bool contains(const std::vector<std::string>& names, const std::string& name) {
   return false;
 }
 
-// How reading went: `sound` while everything that rules across keys build on is there.
+// The result of reading a map: `sound` while all values that rules across keys need were read.
 struct Outcome {
   bool good = true;
   bool sound = true;
 
-  // `value` is null where the key is missing. Of a list of choices only items may be wrong.
+  // Records that a key could not be read; `value` is null where the key is missing. A list of choices stays usable when
+  // only items are wrong.
   void failed(const Key& key, const Node* value) {
     using Kind = TypeInfo::Kind;
     good = false;
@@ -68,7 +71,7 @@ void read_entries(const Section& section, const std::vector<Target>& targets, co
   const std::vector<std::string> names = known_keys(section, targets);
   std::unordered_set<std::string_view> seen;
   for (const Node::Entry& entry : map.entries) {
-    if (entry.key == ignored || !seen.insert(entry.key).second) continue;  // a repeated one was reported
+    if (entry.key == ignored || !seen.insert(entry.key).second) continue;  // repeated keys were reported before
     const Key* found = nullptr;
     for (const Target& target : targets) {
       const Key* key = target.section->find(entry.key);
@@ -95,7 +98,7 @@ void report_missing(const Section& section, const Node& map, Reader& reader, Out
   }
 }
 
-// The value of a key, or null where there is none.
+// The value of a key; null where the key is missing.
 const Node* value_of(const Node& map, const std::string& key) {
   const Node* value = map.find(key);
   if (!value || value->is_null() || is_word(*value, "none")) return nullptr;
@@ -143,7 +146,7 @@ std::string phrase(const Range& range) {
   return parts.size() < 2 ? parts.front() : parts.front() + " and " + parts.back();
 }
 
-// The number that a scalar begins with: "10 steps" is 10.
+// The number at the start of a scalar: 10 for "10 steps".
 std::optional<double> leading_number(const std::string& text) {
   if (const auto number = parse_number(text)) return number;
   if (const auto duration = parse_duration(text)) return duration->amount;

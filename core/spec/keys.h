@@ -34,7 +34,7 @@ namespace trainctl {
 template <class T>
 struct Value;
 
-// A key of a section, its member's type erased. Objects are what the section fills.
+// A key of a section, with its member's type erased: functions take the object that the section fills as void*.
 struct Key {
   std::string name;
   std::string meaning;  // one sentence, with units
@@ -44,7 +44,8 @@ struct Key {
   std::function<bool(const Node&, Reader&, void*)> read;
   std::function<Node(const void*)> write;
 
-  // A flattened choice only: takes the name, and gives the section whose keys stand beside this key, with its object.
+  // The section and the object of a flattened choice, whose keys stand beside this key; set by `flatten`, which reads
+  // the choice's name.
   struct Flattened {
     const Section* section = nullptr;
     void* object = nullptr;
@@ -52,30 +53,31 @@ struct Key {
   std::function<Flattened(const Node&, Reader&, void*)> flatten;
 };
 
-// A map's keys: what a section of the config, or the options of a choice, may hold.
+// The keys of a map: a section of the config, or the options of a choice.
 struct Section {
   std::string name;
   std::string meaning;
-  std::string shorthand;  // this key takes the value where it is no map: `resize: 256`
+  std::string shorthand;  // the key that takes the value where it is not a map: `resize: 256`
   std::vector<Key> keys;
   std::function<std::shared_ptr<Options>()> make;  // set where the struct derives from Options
-  // Keys of which at most one has a value, and keys of which one at least has: also for the schema.
+  // A group of keys: of `exclusive` at most one may have a value, of `needed` at least one must. The schema states
+  // both.
   struct Group {
     std::vector<std::string> keys;
     std::string meaning;  // what they state together
   };
   std::vector<Group> exclusive;
   std::vector<Group> needed;
-  // Rules across keys. They run when the section's own keys are there and were read well; a section or a choice below
-  // it may be wrong, and the choice then be empty.
+  // Rules across keys. They run only where the section's own keys are present and were read without error; a section or
+  // choice below it may have errors, and the choice is then empty.
   std::vector<std::function<void(const void*, const Node&, Reader&)>> checks;
 
   const Key* find(std::string_view key) const;
   // Reads a map (or the shorthand's value, or null for all defaults) into the object. Reports unknown keys (with a
-  // suggestion), repeated ones, missing ones, wrong types and ranges. False when something was reported. An `ignored`
-  // key is somebody else's.
+  // suggestion), repeated and missing keys, wrong types and values out of range. False when something was reported. The
+  // key `ignored` is skipped: the caller reads it.
   bool read(const Node& node, Reader& reader, void* object, std::string_view ignored = {}) const;
-  // A map with every key that has a value, defaults too; read() gives an equal object from it.
+  // Writes a map with every key that has a value, defaults included; read() gives an equal object from the map.
   Node write(const void* object) const;
 
  private:
@@ -106,8 +108,8 @@ class Keys {
     add(std::move(name), member, std::move(meaning), range, true);
     return std::move(*this);
   }
-  // A choice (a ChoiceOf) whose options' keys stand beside this key: `dataset: idx`, and idx's `images` next to it.
-  // Required unless the member has a default.
+  // Declares a choice (a ChoiceOf) whose options' keys stand beside this key: `dataset: idx`, with idx's `images` next
+  // to it. The key is required unless the member has a default.
   template <class Member, class Owner>
   Keys&& flattened(std::string name, Member Owner::*member, std::string meaning) && {
     const bool required = !(T{}.*member);
@@ -120,23 +122,23 @@ class Keys {
     };
     return std::move(*this);
   }
-  // The key that takes the value where the options are no map.
+  // Names the key that takes the value where the options are not a map.
   Keys&& shorthand(std::string name) && {
     section_.shorthand = std::move(name);
     return std::move(*this);
   }
-  // Of these keys at most one has a value ("none", and an empty list or map, are no value).
+  // At most one of these keys may have a value ("none", an empty list and an empty map are no value).
   Keys&& exclusive(std::vector<std::string> names) && {
     section_.exclusive.push_back({std::move(names), ""});
     return std::move(*this);
   }
-  // Of these keys one at least has a value.
+  // At least one of these keys must have a value.
   Keys&& one_of(std::vector<std::string> names, std::string meaning) && {
     section_.needed.push_back({std::move(names), std::move(meaning)});
     return std::move(*this);
   }
-  // A rule across keys (see Section::checks): check(options, node, reader) reports what is wrong. The node is the
-  // section's map.
+  // Adds a rule across keys (see Section::checks): check(options, node, reader) reports errors; `node` is the section's
+  // map.
   template <class Check>
   Keys&& check(Check rule) && {
     section_.checks.push_back([rule = std::move(rule)](const void* object, const Node& node, Reader& reader) {
@@ -173,9 +175,9 @@ class Keys {
   Section section_;
 };
 
-// The possible values of a choice: one line each. Names are unique.
+// The alternatives of a choice, one section each, with unique names.
 struct ChoiceTable {
-  std::string what;  // "optimizer": for messages
+  std::string what;  // noun for messages: "optimizer"
   std::vector<Section> choices;
 
   const Section* find(std::string_view name) const;

@@ -1,4 +1,4 @@
-// Messages of the reader: what was expected, what was meant.
+// Messages of the reader: what was expected, and names that are near.
 #include "core/spec/reader.h"
 
 #include <algorithm>
@@ -11,7 +11,7 @@
 namespace trainctl {
 namespace {
 
-// Edit distance with transpositions of neighbours; letters compare without case, '-' as '_'.
+// The edit distance, with transpositions of neighbours; upper and lower case are equal, and so are '-' and '_'.
 std::size_t distance(std::string_view a, std::string_view b) {
   auto fold = [](char c) { return c == '-' ? '_' : static_cast<char>(std::tolower(static_cast<unsigned char>(c))); };
   std::vector<std::vector<std::size_t>> rows(a.size() + 1, std::vector<std::size_t>(b.size() + 1));
@@ -84,7 +84,7 @@ std::string join_or(const std::vector<std::string>& words) {
 std::string describe(const TypeInfo& type) {
   std::vector<std::string> words = type.names;
   if (const std::string text = phrase(type); !text.empty()) words.push_back(text);
-  // Words that stand for no value of the kind come last: "a whole number or none".
+  // Words such as "none" go behind the kind's own name: "a whole number or none".
   std::stable_partition(words.begin(), words.end(),
                         [](const std::string& word) { return word != "none" && word != "auto"; });
   return join_or(words) + (type.by_name ? ", or a map of names to such" : "");

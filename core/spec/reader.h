@@ -1,4 +1,4 @@
-// Collects the findings of one config, so that all errors come at once.
+// Collects the errors of one config, so that all are reported at once.
 #pragma once
 
 #include <string>
@@ -13,40 +13,41 @@ namespace trainctl {
 
 struct TypeInfo;
 
-// The most that one config may come to, with all that it includes, repeats and refers to: enough for any network, and
-// read in less than a second.
+// The limits of one config with everything that it includes, repeats and refers to: enough for any network, and read in
+// less than a second.
 struct ConfigLimits {
   static constexpr std::size_t values = 200'000;
   static constexpr std::size_t bytes = 4'000'000;  // of the files, and of what aliases and variables add
   static constexpr std::size_t files = 100;
   static constexpr std::size_t levels = 100;
-  static constexpr std::size_t errors = 100;  // that are reported
+  static constexpr std::size_t errors = 100;  // the most that are reported
 };
 
 class Reader {
  public:
-  // Behind ConfigLimits::errors further ones are only counted.
+  // Reports an error at a place. Errors beyond ConfigLimits::errors are only counted.
   void error(const Place& place, std::string message) { error(place, std::move(message), {}, {}); }
   void error(const Place& place, std::string message, const Place& related_place, std::string related);
 
-  // Counts what the config is made of: files, and values with their text as far as it was not counted before. False
-  // where it is more than ConfigLimits allow, which is reported once.
+  // Counts files, and values with the bytes of their text (0 bytes for text counted before). False once the config
+  // exceeds ConfigLimits, which is reported once.
   bool take_file(const Place& place);
   bool take(const Place& place, std::size_t values, std::size_t bytes);
 
-  // "epochs must be a whole number or none, not 'ten'": the key being read, what is expected, what stands there.
+  // Reports "epochs must be a whole number or none, not 'ten'": the key being read, the expected value, the value of
+  // the node.
   void expected(const Node& node, std::string_view what);
   void expected(const Node& node, const TypeInfo& type);
 
   const std::vector<Diagnostic>& diagnostics() const { return diagnostics_; }
   bool ok() const { return diagnostics_.empty(); }
-  // How many errors there were so far, reported or only counted.
+  // The number of errors so far, those included that were only counted.
   std::size_t count() const { return diagnostics_.size() + unreported_; }
-  // Whether the config exceeds ConfigLimits: what follows from that is no news.
+  // Whether the config exceeds ConfigLimits; errors that follow from this need no report.
   bool refused() const { return refused_; }
-  // Whether something was reported about the value at this place already.
+  // Whether an error was reported at this place already.
   bool reported(const Place& place) const;
-  // Throws ConfigError with everything found, file by file, in the order of each file.
+  // Throws ConfigError with all errors, file by file, each file's in the order of its lines.
   void throw_if_failed() const;
 
   // The key being read, for messages; "the value" outside of any section.
@@ -69,7 +70,7 @@ class Reader {
   Context context_;
 };
 
-// While it lives, the reader reads this key; or: these words are accepted beside what is expected ("none").
+// During its lifetime the reader's messages name this key or, with words, list these words as accepted too ("none").
 class ReadingContext {
  public:
   ReadingContext(Reader& reader, std::string key) : reader_(reader), outer_(reader.context_) {
@@ -87,11 +88,11 @@ class ReadingContext {
   Reader::Context outer_;
 };
 
-// The only one of the names that begins so, or the nearest by edit distance; "" where none is near.
+// The single name that begins with `name`, else the nearest one by edit distance; "" where none is near.
 std::string nearest(std::string_view name, const std::vector<std::string>& names);
 // "; did you mean 'units'?", or "" where no name is near.
 std::string suggestion(std::string_view name, const std::vector<std::string>& names);
-// "a, b or c".
+// The words as text: "a, b or c".
 std::string join_or(const std::vector<std::string>& words);
 
 }  // namespace trainctl

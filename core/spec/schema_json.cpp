@@ -1,4 +1,5 @@
-// JSON Schema from the declarations of keys. Choice tables become definitions, since layers may hold layers.
+// Writes the JSON Schema from the declarations of keys. Choice tables become definitions, since layers may contain
+// layers.
 #include "core/spec/schema.h"
 
 #include <algorithm>
@@ -66,7 +67,8 @@ class Writer {
   }
 
  private:
-  // A map with the keys of a section. What is required is said by required_unless_included and by choices.
+  // The schema of a map with the keys of a section. Required keys are stated by required_unless_included and by
+  // choices.
   Json object(const Section& section, bool includes = true) {
     Json properties = Json::object();
     for (const Key& key : section.keys) {
@@ -86,7 +88,7 @@ class Writer {
     return schema;
   }
 
-  // No two of the keys have a value.
+  // Adds the rule that at most one of the keys has a value.
   static void add_exclusive(const std::vector<std::string>& keys, Json& rules) {
     const Json value = {{"not", {{"enum", Json::array({"none", nullptr, Json::object(), Json::array()})}}}};
     for (std::size_t i = 0; i < keys.size(); ++i) {
@@ -98,7 +100,7 @@ class Writer {
     }
   }
 
-  // A flattened choice: its name, its keys, and the section's.
+  // The alternative of a flattened choice: its name, its own keys, and the keys shared by the section.
   Json branch(const Key& key, const Section& choice, const Json& shared) {
     Json properties = {{key.name, one_of(choice.name)}};
     properties[key.name]["description"] = choice.meaning;
@@ -107,7 +109,7 @@ class Writer {
     return {{"type", "object"}, {"properties", properties}, {"additionalProperties", false}};
   }
 
-  // Keys that must be there unless an include may bring them.
+  // The rule that these keys are required, unless the config has an include that may set them.
   Json required_unless_included(const Section& section) {
     Json required = Json::array();
     Json below = Json::object();
@@ -152,7 +154,7 @@ class Writer {
     return alternatives.size() == 1 ? alternatives[0] : Json{{"anyOf", alternatives}};
   }
 
-  // Adds what the kind accepts; whether a variable may stand in its place.
+  // Adds the schemas of the values that a kind accepts. Returns whether a variable may stand in place of the value.
   bool add_kind(const TypeInfo& info, const Range& range, Json& alternatives) {
     switch (info.kind) {
       case Kind::boolean:
@@ -212,7 +214,7 @@ class Writer {
     return false;
   }
 
-  // The map, or the value of its shorthand.
+  // Adds the schemas of a section's value: a map, or the value of its shorthand.
   void add_section(const Section& section, Json& alternatives, bool includes) {
     alternatives.push_back(object(section, includes));
     if (section.shorthand.empty()) return;
@@ -228,7 +230,7 @@ class Writer {
     return required;
   }
 
-  // Names that may stand alone: no key of theirs is required.
+  // The names of choices that may stand alone, since they have no required key.
   static Json bare_names(const ChoiceTable& table) {
     Json names = Json::array();
     for (const Section& choice : table.choices) {
@@ -254,11 +256,11 @@ class Writer {
     return name;
   }
 
-  // The definition of one choice: its name, or a map with the name.
+  // Returns the name of the definition of a choice: its name, or a map with `name`.
   std::string single(const ChoiceTable& table) {
     const std::string name = definition_name(table);
     if (definitions_.contains(name)) return name;
-    definitions_[name] = Json::object();  // before what follows, which may refer to it
+    definitions_[name] = Json::object();  // entered first: the tables below may refer to this definition
     Json alternatives = Json::array({Json{{"enum", bare_names(table)}}});
     for (const Section& choice : table.choices) alternatives.push_back(named(choice));
     alternatives.push_back({{"$ref", "#/$defs/variable"}});
@@ -266,7 +268,8 @@ class Writer {
     return name;
   }
 
-  // The definition of an item of a list of choices: a name, `{dense: {units: 10}}`, or a map with the name.
+  // Returns the name of the definition of an item in a list of choices: a name, `{dense: {units: 10}}`, or a map with
+  // `name`.
   std::string listed(const ChoiceTable& table) {
     const std::string name = definition_name(table) + "_item";
     if (definitions_.contains(name)) return name;

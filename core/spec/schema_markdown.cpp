@@ -1,4 +1,4 @@
-// The reference of the config language, from the declarations of keys.
+// Writes the reference of the config language from the declarations of keys.
 #include "core/spec/schema.h"
 
 #include <algorithm>
@@ -45,7 +45,7 @@ std::string phrase(const Range& range) {
   return text;
 }
 
-// A heading's anchor, as GitHub makes it.
+// The anchor that GitHub gives to a heading.
 std::string anchor(const std::string& heading) {
   std::string text;
   for (char c : heading) {
@@ -72,7 +72,7 @@ class Writer {
     out_ = introduction;
     out_ += "## Top level\n\n";
     table(root, "");
-    // Sections and choices are met while tables are written; each is written once, in that order.
+    // Writing a table appends the sections and choices that it refers to; each is written once, in this order.
     for (std::size_t next = 0; next < sections_.size(); ++next) {
       const auto [section, path] = sections_[next];
       out_ += "## " + path + "\n\n" + section->meaning + "\n\n";
@@ -156,7 +156,7 @@ class Writer {
     return "";
   }
 
-  // Remembers what must be written; gives its heading.
+  // Adds a section to those that are written, once; returns its heading.
   std::string section(const Section& section, const std::string& path) {
     for (const auto& [known, heading] : sections_) {
       if (known == &section) return heading;

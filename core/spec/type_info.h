@@ -1,4 +1,4 @@
-// The description of a key's type, from which schema and reference are written; and the words of enums.
+// The description of a key's type, from which schema and reference are written, and the words of enums.
 #pragma once
 
 #include <cstddef>
@@ -44,7 +44,7 @@ struct Range {
 inline Range at_least(double bound) { return {bound, {}, {}, {}}; }
 inline Range more_than(double bound) { return {{}, bound, {}, {}}; }
 inline Range between(double low, double high) { return {low, {}, high, {}}; }
-// [0, bound): rates and the like.
+// The half-open range [0, bound), as for rates.
 inline Range from_zero_to_below(double bound) { return {0.0, {}, {}, bound}; }
 
 struct TypeInfo {
@@ -63,22 +63,23 @@ struct TypeInfo {
     section,      // a map with the keys of `section`
     choice,       // one of `table`
     choices,      // a list of choices of `table`
-    any,          // anything; described by the key's meaning
+    any,          // any value; the key's meaning describes it
   };
 
   Kind kind = Kind::any;
-  std::vector<std::string> names;        // enumeration; words accepted beside the kind: "none", "auto"
-  std::shared_ptr<const TypeInfo> item;  // list, map
-  std::size_t length = 0;                // list: how many items; 0: any number
-  bool single_item_allowed = false;      // list: one value stands for all (kernel_size: 3)
-  bool by_name = false;                  // or a map from names to values of this type (core/spec/by_name.h)
-  // Functions, so that a layer's options may hold layers: tables are asked for after all of them are built.
+  std::vector<std::string> names;  // of an enumeration; for other kinds words that are accepted as well: "none", "auto"
+  std::shared_ptr<const TypeInfo> item;  // of a list or map
+  std::size_t length = 0;                // of a list: the number of items; 0: any
+  bool single_item_allowed = false;      // of a list: one value stands for all items (kernel_size: 3)
+  bool by_name = false;  // a map from names to values of this type is accepted as well (core/spec/by_name.h)
+  // Functions instead of values, since a layer's options may contain layers: they are called after all tables are
+  // built.
   const Section& (*section)() = nullptr;
   const ChoiceTable& (*table)() = nullptr;
-  Range range;  // of a number, or of each in a list or map
+  Range range;  // of a number, or of each number in a list or map
 };
 
-// Describes what is expected, for messages: "a whole number", "same, valid or a whole number".
+// The expected value in words, for messages: "a whole number", "same, valid or a whole number".
 std::string describe(const TypeInfo& type);
 
 }  // namespace trainctl

@@ -33,7 +33,7 @@ struct Quantity {
   std::string_view unit;
 };
 
-// "25 MB" or "25MB": a number and a word, which may be empty.
+// Splits "25 MB" or "25MB" into a number and a word, which may be empty.
 std::optional<Quantity> split(std::string_view text) {
   std::size_t end = text.size();
   while (end > 0 && ((text[end - 1] | 32) >= 'a' && (text[end - 1] | 32) <= 'z')) --end;
@@ -72,7 +72,7 @@ std::optional<std::int64_t> parse_integer(std::string_view text) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), whole);
   if (error == std::errc() && end == text.data() + text.size()) return whole;
   const auto number = plain_number(text);
-  // Beyond 2^53 a double no longer holds every whole number.
+  // Above 2^53 a double does not hold every whole number.
   if (!number || std::floor(*number) != *number || std::abs(*number) > 0x1p53) return {};
   return static_cast<std::int64_t>(*number);
 }

@@ -8,7 +8,7 @@
 
 namespace trainctl {
 
-// "10 steps", "1 epoch", "30 s"; a bare number counts steps.
+// A duration: "10 steps", "1 epoch", "30 s"; a bare number counts steps.
 struct Duration {
   enum class Unit { steps, epochs, seconds };
 
@@ -21,14 +21,14 @@ struct Duration {
   bool operator==(const Duration&) const = default;
 };
 
-// "30 s", "5 min", "2 h", "1 d", "100 ms"; a bare number is in seconds.
+// A time: "30 s", "5 min", "2 h", "1 d", "100 ms"; a bare number counts seconds.
 struct Seconds {
   double value = 0;
 
   bool operator==(const Seconds&) const = default;
 };
 
-// "25 MB" (decimal), "16 MiB" (binary); a bare number is in bytes.
+// A size: "25 MB" (decimal), "16 MiB" (binary); a bare number counts bytes.
 struct Size {
   std::int64_t bytes = 0;
 
@@ -38,15 +38,15 @@ struct Size {
 
 std::string to_string(const Duration& duration);  // "10 steps"
 std::string to_string(const Seconds& time);       // "30 s"
-std::string to_string(const Size& size);          // "25 MB", or bytes where that is not exact
+std::string to_string(const Size& size);          // "25 MB"; plain bytes where no unit gives them exactly
 
 std::optional<Duration> parse_duration(std::string_view text);
 std::optional<Seconds> parse_seconds(std::string_view text);
 std::optional<Size> parse_size(std::string_view text);
 
-// A finite number: "0.1", "1e-3", "1/255". Nothing where the text is something else.
+// Parses a finite number: "0.1", "1e-3", "1/255". Nothing where the text is not a number.
 std::optional<double> parse_number(std::string_view text);
-// A whole number: "64", "1e6". Nothing where it is none or does not fit.
+// Parses a whole number: "64", "1e6". Nothing where the text is not a whole number, or exceeds the type.
 std::optional<std::int64_t> parse_integer(std::string_view text);
 
 }  // namespace trainctl

@@ -1,7 +1,7 @@
-// Value<T>: how each type of an option is read, described and written.
+// Value<T>: reads, describes and writes an option of each type.
 //
-// bool, int, int64, uint64, float, double (also fractions: 1/255), string, Path, Duration, Seconds, Size, Node
-// (anything); enums with an EnumNames (core/spec/type_info.h); std::optional<T> (`none`), Auto<T> (`auto`),
+// bool, int, int64, uint64, float, double (also fractions: 1/255), string, Path, Duration, Seconds, Size, Node (any
+// value); enums with an EnumNames (core/spec/type_info.h); std::optional<T> (`none`), Auto<T> (`auto`),
 // std::variant<Enum, T> (a word, or a T); std::vector<T>, std::array<T, n> (n items, or one for all),
 // std::map<std::string, T>; structs with keys(); ChoiceOf<table> and ChoicesOf<table>.
 #pragma once
@@ -22,7 +22,7 @@
 
 namespace trainctl {
 
-// A file or folder. Relative in the config, absolute once read: relative to the node's base_directory.
+// A file or folder: in the config relative to the node's base_directory, absolute once it is read.
 struct Path {
   std::string text;
 
@@ -30,7 +30,7 @@ struct Path {
   bool operator==(const Path&) const = default;
 };
 
-// A value that trainctl finds out by itself where the config says `auto`.
+// An option that trainctl determines itself where the config says `auto`.
 template <class T>
 struct Auto {
   std::optional<T> stated;  // empty: auto
@@ -47,7 +47,7 @@ const Section& section_of() {
   return section;
 }
 
-// A choice of a table that a function gives: `ChoiceOf<optimizer_table> optimizer{"sgd"};` has sgd as its default.
+// A choice of the table that a function returns: `ChoiceOf<optimizer_table> optimizer{"sgd"};` has the default sgd.
 template <const ChoiceTable& (*table)()>
 struct ChoiceOf : Choice {
   ChoiceOf() = default;
@@ -89,7 +89,7 @@ struct Value<Seconds> : ScalarValue<Seconds, TypeInfo::Kind::time> {};
 template <>
 struct Value<Size> : ScalarValue<Size, TypeInfo::Kind::size> {};
 
-// Kept as it stands, for values whose meaning depends on something else.
+// A node that is kept unread, for a value whose meaning depends on another one.
 template <>
 struct Value<Node> {
   static TypeInfo type() { return {}; }
@@ -100,7 +100,7 @@ struct Value<Node> {
   static Node write(const Node& value) { return value; }
 };
 
-// Of an enum: the index of the word, or -1; `report` says whether anything else is an error.
+// Reads a word of an enum: its index in `words`, or -1; with `report`, any other value is reported as an error.
 int read_word(const Node& node, Reader& reader, const std::vector<std::string>& words, bool report);
 
 template <class E>
@@ -128,7 +128,8 @@ struct Value<T> {
   static Node write(const T& value) { return section_of<T>().write(&value); }
 };
 
-// A word of its own beside the values of T: what optional and Auto share.
+// Words that are accepted beside the values of T, as optional and Auto have them: whether the node is the word, and T's
+// description with words added.
 bool is_word(const Node& node, std::string_view word);
 TypeInfo with_words(TypeInfo type, const std::vector<std::string>& words);
 
@@ -225,7 +226,7 @@ struct Value<std::array<T, count>> {
   }
 };
 
-// Reports keys of a map that occur twice; false when there are any.
+// Reports keys of a map that occur more than once; false where there are any.
 bool keys_are_unique(const Node& map, Reader& reader);
 
 template <class T>

@@ -1,4 +1,4 @@
-// Conversion of stored elements.
+// Converts the elements of stored arrays.
 #include "io/datasets/array.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Arrays as files hold them (idx, npy), and the data sets of them: samples, targets, or both.
+// Arrays as files store them (idx, npy), and data sets made of arrays: samples, targets, or both.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 
 namespace trainctl {
 
-// Element types of stored arrays, and their byte order.
+// The types of a stored array's elements.
 enum class ElementType { uint8, int8, uint16, int16, uint32, int32, uint64, int64, float32, float64 };
 
 std::int64_t size_of(ElementType type);
@@ -23,30 +23,32 @@ struct Array {
   Shape shape;
   ElementType type = ElementType::uint8;
   bool big_endian = false;
-  Bytes bytes;  // shape.count() elements, C order, of any alignment; large ones are read when they are asked for
+  Bytes bytes;  // shape.count() elements in C order, without alignment; those of large arrays are read from the file on
+                // demand
 
   std::int64_t element_bytes() const { return size_of(type); }
 };
 
-// Elements [first, first + count) as float32.
+// Converts elements [first, first + count) to float32.
 void convert(const Array& array, std::int64_t first, std::int64_t count, float* to);
-// The same as integers; the array holds integers.
+// Converts elements [first, first + count) of an array of integers.
 void convert(const Array& array, std::int64_t first, std::int64_t count, std::int64_t* to);
 
-// The product of the sizes times the element's bytes. Throws Error{data} where a size is negative or the product
-// overflows.
+// The bytes of an array: the product of the sizes times the element's bytes. Throws Error{data} where a size is
+// negative or the product overflows.
 std::int64_t checked_bytes(const Shape& shape, std::int64_t element_bytes, const std::string& path);
 
 // A data set of samples x [n, ...] and targets y [n], [n, 1] or [n, K]. Integer targets of one value each are classes,
-// unless the config states `classes: 0`, or states nothing and the loss takes values; of several values each they are
-// the classes of positions where the loss takes class numbers; others are values. Samples get the shape that the config
-// states where that has another rank and as many elements: 784 values are an image of 28x28x1. `class_names`, where the
-// classes have some, say how many there are. `weights` [n] or [n, ...] are of samples or of their positions. Throws
-// Error{data} where lengths differ, labels are out of range, or a weight is negative or not finite.
+// unless the config states `classes: 0`, or states nothing and the loss takes values. Integer targets of several values
+// each are the classes of positions where the loss takes class numbers. All other targets are values. Samples get the
+// shape that the config states where that has another rank and the same number of elements: 784 values become an image
+// of 28x28x1. `class_names`, if not empty, state the number of classes. `weights` [n] or [n, ...] belong to samples or
+// to their positions. Throws Error{data} where lengths differ, labels are out of range, or a weight is negative or not
+// finite.
 std::shared_ptr<const Dataset> array_dataset(Array x, Array y, const StatedFacts& stated,
                                              std::vector<std::string> class_names = {},
                                              std::optional<Array> weights = {});
-// The same of samples alone, and of targets alone: parts of a group.
+// A data set of samples without targets, and one of targets without samples, as members of a group.
 std::shared_ptr<const Dataset> array_inputs(Array x, const StatedFacts& stated);
 std::shared_ptr<const Dataset> array_targets(Array y, const StatedFacts& stated, std::optional<Array> weights = {});
 

@@ -1,4 +1,4 @@
-// The data set of arrays: samples, targets and weights.
+// Data sets made of arrays of samples, targets and weights.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -10,7 +10,7 @@
 namespace trainctl {
 namespace {
 
-// The classes of all samples, checked.
+// The classes of all samples; throws Error{data} for labels out of range.
 std::vector<std::int32_t> read_labels(const Array& y, const StatedFacts& stated) {
   const std::int64_t n = y.shape.count(), each = n / y.shape[0];
   std::vector<std::int64_t> wide(static_cast<std::size_t>(n));
@@ -30,7 +30,7 @@ std::vector<std::int32_t> read_labels(const Array& y, const StatedFacts& stated)
   return {wide.begin(), wide.end()};
 }
 
-// Shape, type and content, for fingerprints.
+// The shape, type and content of an array as text, for fingerprints.
 std::string describe(const Array& array) {
   return format("{} of {}{} {:016x}", to_string(array.shape), array.big_endian ? "big-endian type " : "type ",
                 static_cast<int>(array.type), content_hash(array.bytes));
@@ -38,7 +38,7 @@ std::string describe(const Array& array) {
 
 std::string sample_name(const Array& x, std::int64_t index) { return format("{}, sample {}", x.path, index); }
 
-// The samples of an array x.
+// The samples of an array x [n, ...].
 class ArrayInput {
  public:
   ArrayInput(Array x, const StatedFacts& stated, DatasetFacts& facts) : x_(std::move(x)) {
@@ -94,14 +94,14 @@ class ArrayInput {
 
   Array x_;
   std::int64_t count_ = 0;
-  std::int64_t tokens_ = 0;  // samples are tokens below this
-  bool direct_ = false;      // samples are used as they are stored
+  std::int64_t tokens_ = 0;  // samples are tokens, whole numbers below this; 0: values
+  bool direct_ = false;      // samples are used in the type in which they are stored
 };
 
 // The targets of an array y.
 class ArrayTarget {
  public:
-  // `samples`: the file of the samples, for messages.
+  // `samples` is the path of the samples, for messages.
   ArrayTarget(Array y, std::int64_t size, const std::string& samples, const StatedFacts& stated, DatasetFacts& facts)
       : y_(std::move(y)) {
     if (y_.shape.rank() == 0 || y_.shape[0] != size) {
@@ -131,7 +131,8 @@ class ArrayTarget {
   }
 
   const Array& array() const { return y_; }
-  // The class of a sample or of its first position, and those of all positions; only where there are classes.
+  // The class of a sample, or of its first position, and the classes of all its positions; for targets that are
+  // classes.
   std::int32_t label(std::int64_t index, const DatasetFacts& facts) const {
     return labels_[static_cast<std::size_t>(index * facts.target.count())];
   }
@@ -139,7 +140,7 @@ class ArrayTarget {
     const std::int64_t each = facts.target.count();
     std::copy_n(labels_.begin() + index * each, each, labels);
   }
-  // Only where there are none.
+  // Reads the values of a sample's target; for targets that are values.
   void read(std::int64_t index, const DatasetFacts& facts, Sample& sample) const {
     const std::int64_t values = facts.target.count();
     sample.target_buffer.resize(static_cast<std::size_t>(values));
@@ -228,13 +229,13 @@ class ArrayDataset final : public Dataset {
     facts_.fingerprint += ", " + describe(weights);
   }
 
-  std::string path_;  // for messages: of the samples, or of the targets where there are no samples
+  std::string path_;  // for messages: the samples' path, or the targets' path in a data set without samples
   std::int64_t size_ = 0;
   bool in_memory_ = false;
   DatasetFacts facts_;
   std::optional<ArrayInput> input_;
   std::optional<ArrayTarget> target_;
-  std::vector<float> weights_;  // empty: all are 1
+  std::vector<float> weights_;  // empty: all weights are 1
 };
 
 }  // namespace

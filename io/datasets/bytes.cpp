@@ -1,4 +1,4 @@
-// Bytes in memory and in files.
+// Reads bytes in memory and in files.
 #include "io/datasets/bytes.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Reading tables.
+// Reads tables of comma-separated values.
 #include "io/datasets/csv.h"
 
 #include <algorithm>
@@ -36,7 +36,7 @@ struct Value<ColumnNames> {
 
 namespace {
 
-// Goes through a file's fields, line by line.
+// Splits a file into fields, line by line.
 class CsvReader {
  public:
   CsvReader(const std::string& path, char delimiter) : path_(path), delimiter_(delimiter), bytes_(open_data(path)) {
@@ -46,7 +46,8 @@ class CsvReader {
     if (rest_.starts_with("\xEF\xBB\xBF")) rest_.remove_prefix(3);
   }
 
-  // The fields of the next line that is not empty; false at the end. The views hold until the next call.
+  // Gives the fields of the next line that is not empty; false at the end of the file. The views are valid until the
+  // next call.
   bool next(std::vector<std::string_view>& fields) {
     fields.clear();
     quoted_.clear();
@@ -69,7 +70,7 @@ class CsvReader {
     }
   }
 
-  // The line of the fields that were taken last, from 1.
+  // The number of the line that next() read last, from 1.
   std::int64_t line() const { return line_; }
 
  private:
@@ -114,7 +115,7 @@ class CsvReader {
   char delimiter_;
   Bytes bytes_;
   std::string_view rest_;
-  std::list<std::string> quoted_;  // fields of this line that stand in quotes
+  std::list<std::string> quoted_;  // quoted fields of this line, unescaped
   std::int64_t line_ = 0, next_line_ = 1;
 };
 
@@ -124,7 +125,7 @@ std::string_view trimmed(std::string_view text) {
   return text;
 }
 
-// The names of the columns, and which of them are taken.
+// The names of a table's columns, and the columns that are read.
 struct Columns {
   std::vector<std::string> names;
   std::vector<std::size_t> samples, targets;
@@ -180,7 +181,7 @@ std::optional<float> number_in(std::string_view text) {
   return narrow;
 }
 
-// A target of words: a number for each word, in the order in which they come, and that of each sample.
+// A target of words: each distinct word's number in order of appearance, and the number of each sample's word.
 struct Words {
   std::map<std::string, std::int32_t, std::less<>> numbers;
   std::vector<std::int32_t> of_samples;
@@ -195,10 +196,10 @@ struct Words {
 struct Table {
   std::int64_t rows = 0;
   std::vector<float> samples, targets;  // targets that are numbers
-  Words words;                          // the target, where it is one of words
+  Words words;                          // targets that are words
 };
 
-// The lines behind the header. Nothing, where the target shall be numbers and a line has a word.
+// Reads the lines behind the header. Returns nothing where the target should be numbers and a line has a word.
 std::optional<Table> read_table(const std::string& path, const CsvFormat& csv, const Columns& columns,
                                 bool target_of_words) {
   CsvReader reader(path, csv.delimiter[0]);
@@ -249,12 +250,12 @@ Bytes bytes_of(std::vector<T> values) {
 }
 
 bool are_whole(const std::vector<float>& values) {
-  constexpr float most = 1 << 24;  // beyond it not every whole number is one of float32
+  constexpr float most = 1 << 24;  // above this float32 does not hold every whole number
   return std::all_of(values.begin(), values.end(),
                      [](float value) { return value == std::floor(value) && std::abs(value) <= most; });
 }
 
-// Class numbers by the bytewise order of the words, or by that of the training part.
+// The class number of each sample: by the bytewise order of the words, or by the training part's class names.
 std::vector<std::int32_t> number_words(const Table& table, const StatedFacts& stated, const std::string& path,
                                        std::vector<std::string>& class_names) {
   for (const auto& [word, number] : table.words.numbers) class_names.push_back(word);

@@ -1,4 +1,4 @@
-// Errors of data sets, and groups of them.
+// Errors of data sets, and groups of data sets.
 #include "io/datasets/dataset.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// A data set: samples by number. No state, so that any thread may read any sample at any time.
+// A data set: samples by number. Reading has no side effects: any thread may read any sample at any time.
 #pragma once
 
 #include <cstddef>
@@ -14,31 +14,31 @@
 
 namespace trainctl {
 
-// The facts of a data set that need no sample to be read. One of inputs alone has the target [0], one of targets alone
-// the sample [0].
+// The facts of a data set that are known without reading a sample. A data set of inputs alone has the target shape [0],
+// one of targets alone the sample shape [0].
 struct DatasetFacts {
-  Shape sample;                // as stored: [28, 28, 1]; where images differ in size, of the first one
-  DType dtype = DType::uint8;  // of the values as they are read: uint8, float32, or int32 of tokens
-  std::int64_t classes = 0;    // 0: targets are values
-  Shape target;                // of one sample: scalar for a class number, [P...] for those of positions, or of values
-  Shape weight;                // of one sample's weights: scalar, or [P...] of its positions
+  Shape sample;                // as stored: [28, 28, 1]; where images differ in size, the shape of the first
+  DType dtype = DType::uint8;  // of the values that read() gives: uint8, float32, or int32 for tokens
+  std::int64_t classes = 0;    // number of classes; 0: targets are values
+  Shape target;  // of one sample: scalar for a class number, [P...] for those of positions, or the shape of its values
+  Shape weight;  // shape of one sample's weights: scalar, or [P...] for its positions
   std::vector<std::string> class_names;  // may be empty
-  std::string fingerprint;               // of what the samples are; the same for a copy of the data
-  std::string warning;                   // of what is not read; may be empty
+  std::string fingerprint;               // hash of the samples; equal for a copy of the data
+  std::string warning;                   // names data that is not read; may be empty
   double scale = 1, offset = 0;          // a stored value v stands for scale * v + offset
 };
 
-// One sample as it is stored. The memory is reused from read to read; `values` and `target` point into it or into the
-// data set.
+// One sample as it is stored. Its buffers are reused by the next read(); `values` and `target` point into them or into
+// the data set.
 struct Sample {
   Shape shape;
   DType dtype = DType::uint8;  // as facts().dtype
   const void* values = nullptr;
-  const float* target = nullptr;  // where it has values: as many as facts().target counts
+  const float* target = nullptr;  // facts().target.count() values; only where targets are values
 
-  std::vector<std::byte> buffer;  // float32 values made from other types, decoded images
+  std::vector<std::byte> buffer;  // float32 values converted from other types, or a decoded image
   std::vector<float> target_buffer;
-  std::vector<std::byte> scratch;  // a compressed file's bytes
+  std::vector<std::byte> scratch;  // the bytes of a compressed file
 };
 
 class Dataset {
@@ -47,75 +47,75 @@ class Dataset {
 
   virtual const DatasetFacts& facts() const = 0;
   virtual std::int64_t size() const = 0;
-  // Throws Error{data} that names the file.
+  // Reads sample `index` in [0, size()). Throws Error{data} that names the file.
   virtual void read(std::int64_t index, Sample& sample) const = 0;
-  // The class of a sample, without reading it; only where the data set has classes.
+  // The class of a sample, without reading the sample; only for data sets with classes.
   virtual std::int32_t label(std::int64_t index) const = 0;
-  // The classes of a sample's positions, as many as facts().target counts.
+  // Writes the classes of a sample's positions: facts().target.count() labels.
   virtual void read_labels(std::int64_t index, std::int32_t* labels) const { *labels = label(index); }
-  // The weights of a sample or its positions, as many as facts().weight counts.
+  // Writes the weights of a sample or of its positions: facts().weight.count() values.
   virtual void read_weights(std::int64_t, float* weights) const { *weights = 1; }
-  // For messages: "train/cat/0012.jpg", "x.npy, sample 12".
+  // The name of a sample for messages: "train/cat/0012.jpg", "x.npy, sample 12".
   virtual std::string name_of(std::int64_t index) const = 0;
-  // Whether reading costs next to nothing, since the values lie in memory.
+  // Whether the values lie in memory, so that reading a sample costs almost nothing.
   virtual bool in_memory() const = 0;
 };
 
-// What loss and network make of an array, where it does not tell.
+// The meaning of an array of whole numbers for loss and network, where the array does not tell it.
 struct ArrayUse {
-  bool target_values = false;  // whole-number targets are values, unless the config states classes
-  bool class_numbers = false;  // several whole numbers of a sample's target are the classes of its positions
-  std::int64_t tokens = 0;     // whole-number samples are tokens below this; 0: they are values
+  bool target_values = false;  // targets are values, unless the config states classes
+  bool class_numbers = false;  // several numbers in a sample's target are the classes of its positions
+  std::int64_t tokens = 0;     // samples are tokens, whole numbers below this; 0: values
 };
 
-// Statements of the config, and for validation and test the facts of the training part.
+// Statements of the config about a data set and, for validation and test, the facts of the training part.
 struct StatedFacts {
   std::optional<Shape> sample;
   std::optional<std::int64_t> classes;
   const DatasetFacts* training = nullptr;
   ArrayUse use;
-  bool skip_unreadable = false;  // a sample that cannot be read is not looked at, where others tell the shape
+  bool skip_unreadable = false;  // opening goes on where a sample cannot be read but another one can
 
-  // The number of classes that labels must lie below, where it is known.
+  // The number of classes, which labels must be below, where it is stated.
   std::optional<std::int64_t> known_classes() const {
     return training ? std::optional<std::int64_t>(training->classes) : classes;
   }
 };
 
-// What the network makes of the data, by its inputs and outputs; names are empty where there is only one.
+// The meaning of the data for the network, by its inputs and outputs; the name of a single one is empty.
 struct DataUse {
   struct Input {
     std::string name;
-    std::int64_t tokens = 0;  // as ArrayUse says
+    std::int64_t tokens = 0;  // as in ArrayUse
   };
   struct Target {
     std::string name;
-    bool values = false, class_numbers = false;  // as ArrayUse says
+    bool values = false, class_numbers = false;  // as target_values and class_numbers in ArrayUse
   };
   std::vector<Input> inputs = {Input{}};
   std::vector<Target> targets = {Target{}};
 
-  // Whether the model names neither inputs nor outputs, and has one of each.
+  // Whether the model has one input and one output, neither with a name.
   bool unnamed() const { return inputs[0].name.empty() && targets[0].name.empty(); }
 };
 
-// The data sets that a run's samples come from: one for each input of the network and one for each output, whose
-// samples of the same number belong together; the same one may be both. Weights are those of the first target.
+// The data sets of a part: one for each input and one for each output of the network. Equal sample numbers belong
+// together, and one data set may serve as both. The weights are those of the first target.
 struct DatasetGroup {
   std::vector<std::shared_ptr<const Dataset>> inputs, targets;
 
   std::int64_t size() const { return inputs[0]->size(); }
-  // Each of them once.
+  // The group's data sets, each listed once.
   std::vector<const Dataset*> distinct() const;
 };
 
-// Statements for each of a group's data sets.
+// The statements about each of a group's data sets.
 struct StatedGroup {
   std::vector<StatedFacts> inputs, targets;
-  DataUse use;  // by the same numbers
+  DataUse use;  // in the same order
 };
 
-// Throws Error{data} with the file in front; the remedy may be empty.
+// Throws Error{data} with the path before the message; the remedy may be empty.
 [[noreturn]] void data_error(const std::string& path, const std::string& message, const std::string& remedy = {});
 
 }  // namespace trainctl

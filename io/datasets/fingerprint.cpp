@@ -1,4 +1,4 @@
-// Hashes of contents, with a bound on what is read.
+// Hashes of contents; the bytes read are bounded.
 #include "io/datasets/fingerprint.h"
 
 #include <algorithm>
@@ -13,8 +13,8 @@ namespace {
 
 constexpr std::int64_t read_in_full = 256 << 20;  // bytes
 
-// Number i of `count` that lie in [0, range), one at a random place of each of as many equal stretches; all numbers
-// where there are no more than `count`. A function of its arguments.
+// Number i of `count` numbers in [0, range), one drawn from each of `count` equal intervals; all numbers where range is
+// at most `count`. A function of its arguments only.
 std::int64_t sampled(std::int64_t i, std::int64_t count, std::int64_t range) {
   if (range <= count) return i;
   const auto at = [&](std::int64_t k) { return static_cast<std::int64_t>(static_cast<__int128>(range) * k / count); };
@@ -56,7 +56,8 @@ std::uint64_t content_hash(const FileContents& files) {
   std::vector<std::uint64_t> hashes{static_cast<std::uint64_t>(files.count)};
   std::vector<std::byte> buffer;
   std::int64_t read = 0;
-  // Scattered, by steps that meet every file once: what the bound on bytes leaves out is then of all classes.
+  // Files are visited in steps that reach each once, scattered over all classes: the bytes left out by the bound then
+  // belong to all classes.
   std::int64_t step = std::max<std::int64_t>(1, looked_at * 5 / 8);
   while (std::gcd(step, looked_at) > 1) ++step;
   for (std::int64_t i = 0; i < looked_at; ++i) {

@@ -1,4 +1,4 @@
-// Reading IDX files.
+// Reads IDX files.
 #include "io/datasets/idx.h"
 
 #include <filesystem>
@@ -32,7 +32,7 @@ std::optional<ElementType> element_type(std::byte code) {
 
 constexpr std::int64_t longest_header = 4 + 4 * 8;
 
-// Fills type and shape; returns the header's length.
+// Sets type and shape; returns the length of the header in bytes.
 std::int64_t parse_header(const Bytes& head, Array& array) {
   const std::byte* bytes = head.in_memory();
   if (head.size() < 4) data_error(array.path, "is truncated: an IDX file begins with 4 bytes", "get the file again");
@@ -72,7 +72,7 @@ struct IdxOptions final : DatasetOptions {
   std::shared_ptr<const Dataset> open(const DataLocation& where, PartKind part, const StatedFacts& known,
                                       std::uint64_t) const override {
     StatedFacts stated = known;
-    stated.use.target_values = false;  // a file of labels holds classes
+    stated.use.target_values = false;  // a file of labels always holds classes
     IdxFiles files{where.images.text, where.labels.text};
     if (!where.path.empty()) files = find_mnist_files(where.path.text, part == PartKind::training ? "train" : "t10k");
     if (files.images.empty() || files.labels.empty())

@@ -8,14 +8,16 @@
 
 namespace trainctl {
 
-// Reads an .idx or .gz file. Throws Error{data}: wrong magic number, impossible or wrong sizes, truncated or damaged.
+// Reads an .idx file, which may be compressed with gzip. Throws Error{data}: wrong magic number, impossible or wrong
+// sizes, truncated or damaged content.
 Array read_idx(const std::string& path);
 
-// Images [n, h, w] become samples [h, w, 1]; [n, h, w, c] and rows [n, k] stay.
+// A data set of two IDX files. Images [n, h, w] become samples [h, w, 1]; images [n, h, w, c] and rows [n, k] keep
+// their shape.
 std::shared_ptr<const Dataset> idx_dataset(const std::string& images, const std::string& labels,
                                            const StatedFacts& stated);
 
-// The files of MNIST's naming in a folder: "train" or "t10k", with or without .gz.
+// The paths of MNIST's files in a folder; `prefix` is "train" or "t10k", files may end in .gz.
 struct IdxFiles {
   std::string images, labels;
 };

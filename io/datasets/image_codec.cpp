@@ -1,4 +1,4 @@
-// Telling image formats apart.
+// Recognizes image formats.
 #include "io/datasets/image_codec.h"
 
 #include <algorithm>
@@ -11,7 +11,7 @@
 namespace trainctl {
 namespace {
 
-// The name of an image format that is not read, or null where the bytes are of none that is known.
+// The name of a known image format that cannot be read; null for unknown formats.
 const char* other_format(std::string_view bytes) {
   const auto at = [&](std::size_t offset, std::string_view magic) {
     return bytes.substr(std::min(offset, bytes.size())).starts_with(magic);

@@ -1,4 +1,4 @@
-// The image folder: the list of files is read once, images when they are asked for.
+// The data set of an image folder: the list of files is read once, each image on demand.
 #include "io/datasets/image_folder.h"
 
 #include <algorithm>
@@ -18,7 +18,7 @@
 namespace trainctl {
 namespace {
 
-// ".jpg" of "cat.JPG".
+// The ending of a file name in lower case: ".jpg" for "cat.JPG".
 std::string ending_of(const std::string& name) {
   std::string ending = std::filesystem::path(name).extension().string();
   std::transform(ending.begin(), ending.end(), ending.begin(), [](unsigned char c) { return std::tolower(c); });
@@ -27,13 +27,13 @@ std::string ending_of(const std::string& name) {
 
 bool is_image(const std::string& ending) { return ending == ".jpg" || ending == ".jpeg" || ending == ".png"; }
 
-// Endings of images that are not read.
+// Whether the ending is that of an image format that is not read.
 bool is_other_image(const std::string& ending) {
   constexpr std::string_view endings[] = {".tif", ".tiff", ".gif", ".bmp", ".webp", ".avif", ".heic", ".jp2", ".jxl"};
   return std::find(std::begin(endings), std::end(endings), ending) != std::end(endings);
 }
 
-// The folders of a folder, and links to some, in bytewise order.
+// The folders in a folder, links to folders included, in bytewise order.
 std::vector<std::string> folders_in(const std::string& path) {
   std::vector<std::string> names;
   for (const FolderEntry& entry : list_folder(path, data_role)) {
@@ -48,10 +48,10 @@ std::vector<std::string> folders_in(const std::string& path) {
   return names;
 }
 
-// The images below a class folder by their names, relative to it; links to folders are not followed.
+// The images below a class folder by their paths relative to it; links to folders are not followed.
 struct Listing {
   std::vector<std::string> images;
-  std::map<std::string, std::int64_t> others;  // images of other formats: ending, how many
+  std::map<std::string, std::int64_t> others;  // images of other formats: number of files by ending
 };
 
 void list_images(const std::string& folder, const std::string& below, Listing& listing) {
@@ -67,7 +67,7 @@ void list_images(const std::string& folder, const std::string& below, Listing& l
   }
 }
 
-// "12 files of endings that are not read (.tif, .webp)", or empty.
+// "12 files of endings that are not read (.tif, .webp)", or an empty text.
 std::string text_of(const std::map<std::string, std::int64_t>& others) {
   std::int64_t count = 0;
   std::string endings;
@@ -133,7 +133,7 @@ class ImageFolder final : public Dataset {
   }
 
  private:
-  // The size of the first image that can be read.
+  // The shape of the first image that can be read.
   Shape first_shape() const {
     Sample sample;
     std::string problem;
@@ -149,7 +149,7 @@ class ImageFolder final : public Dataset {
     data_error(path_, format("none of its {} images can be read; the first: {}", size(), problem));
   }
 
-  // Classes are numbered as in the training part, which may have more of them.
+  // Numbers the classes as in the training part, which may have more classes.
   void match_training_classes(const DatasetFacts& training) {
     for (const std::string& name : facts_.class_names) {
       const auto& known = training.class_names;
@@ -182,8 +182,8 @@ class ImageFolder final : public Dataset {
 
   std::string path_;
   DatasetFacts facts_;
-  std::vector<std::string> names_;        // relative to the class folder, class by class
-  std::vector<std::int64_t> class_ends_;  // class c has samples [class_ends_[c - 1], class_ends_[c])
+  std::vector<std::string> names_;        // paths relative to the class folder, class by class
+  std::vector<std::int64_t> class_ends_;  // class c has the samples [class_ends_[c - 1], class_ends_[c])
   std::int64_t channels_ = 3;
   bool skip_unreadable_ = false;
   std::map<std::string, std::int64_t> others_;  // as in Listing

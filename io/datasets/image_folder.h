@@ -8,10 +8,10 @@
 
 namespace trainctl {
 
-// Classes are the folders in bytewise order of their names, or those of the training part; files with the endings .jpg,
-// .jpeg and .png, in any case, are its samples, in bytewise order too. Images are decoded to three channels, or to one
-// where the config states a shape of one. Throws Error{data}: no such folder, no class folders, a class without images,
-// a class that the training part lacks.
+// A data set of images. Its classes are the folders in bytewise order of their names, or the training part's classes;
+// its samples are the files with the endings .jpg, .jpeg and .png, in upper or lower case, in bytewise order too.
+// Images are decoded to three channels, or to one where the config states a shape with one channel. Throws Error{data}:
+// the folder is missing, has no class folders, a class without images, or a class that the training part lacks.
 std::shared_ptr<const Dataset> image_folder_dataset(const std::string& path, const StatedFacts& stated);
 
 }  // namespace trainctl

@@ -1,4 +1,4 @@
-// Inflating (the home of zlib for data sets).
+// Inflates compressed bytes with zlib.
 #include "io/datasets/inflate.h"
 
 #include <zlib.h>
@@ -15,12 +15,12 @@
 namespace trainctl {
 namespace {
 
-// A zlib stream that ends with its scope.
+// A zlib stream, which is closed at the end of its scope.
 struct Inflater {
   z_stream stream{};
 
   explicit Inflater(Deflate format) {
-    // 15: the largest window; +16: a gzip header, which carries a check sum; negative: bare deflate.
+    // 15: the largest window; +16: with a gzip header and its checksum; negative: bare deflate
     if (inflateInit2(&stream, format == Deflate::gzip ? 15 + 16 : -15) != Z_OK) {
       throw Error(ErrorKind::resource, "no memory to inflate a file");
     }
@@ -32,17 +32,17 @@ struct Inflater {
 
 struct Inflated {
   std::shared_ptr<std::vector<std::byte>> bytes;
-  bool ended = false;  // the compressed stream came to its end, its check sum right
+  bool ended = false;  // the end of the compressed stream was reached, and its checksum is right
 };
 
-// Inflates up to `most` bytes and one more, to see whether there are more. The buffer at most doubles what is really
-// there. Throws std::bad_alloc where that does not fit into the memory that is free.
+// Inflates at most `most` + 1 bytes: the last one shows that there are more. The buffer grows to at most twice the
+// inflated bytes. Throws std::bad_alloc where they do not fit into the free memory.
 Inflated inflate_up_to(const Bytes& compressed, Deflate format, std::int64_t most, const std::string& path) {
   constexpr std::int64_t chunk = 256 << 10;
   Inflater inflater(format);
   z_stream& stream = inflater.stream;
   Inflated result{std::make_shared<std::vector<std::byte>>(), false};
-  std::vector<std::byte> buffer;  // compressed bytes that lie in a file
+  std::vector<std::byte> buffer;  // part of the compressed bytes, when they are read from a file
   std::vector<std::byte>& out = *result.bytes;
   const std::int64_t limit = most == std::numeric_limits<std::int64_t>::max() ? most : most + 1;
   std::int64_t read = 0, written = 0;
@@ -72,7 +72,7 @@ Inflated inflate_up_to(const Bytes& compressed, Deflate format, std::int64_t mos
     } else if (status != Z_OK && status != Z_BUF_ERROR) {
       data_error(path, "the compressed data is damaged", "get the file again");
     } else if (input == 0 && stream.avail_out > 0) {
-      break;  // no more input, and zlib has nothing left to give
+      break;  // the input has ended, and zlib has no more output
     }
   }
   out.resize(static_cast<std::size_t>(written));

@@ -1,5 +1,4 @@
-// Decoding JPEG with libjpeg-turbo. Its errors leave through longjmp, so that no object with a destructor lives in
-// between.
+// Decodes JPEG with libjpeg-turbo. libjpeg reports errors by longjmp: no object with a destructor may live between.
 #include <csetjmp>
 #include <cstdio>
 
@@ -12,7 +11,7 @@ namespace trainctl {
 namespace {
 
 struct ErrorHandler {
-  jpeg_error_mgr manager;  // first: libjpeg hands out a pointer to it
+  jpeg_error_mgr manager;  // the first member: libjpeg gets a pointer to it
   std::jmp_buf leave;
   char message[JMSG_LENGTH_MAX];
 };
@@ -23,12 +22,14 @@ struct ErrorHandler {
   std::longjmp(handler->leave, 1);
 }
 
-// Warnings: of a damaged or truncated stream, since decoding would go on with grey. Others (level >= 0) are traces.
+// Treats warnings (level < 0), which report a damaged or truncated stream, as errors: decoding would go on with gray.
+// Traces (level >= 0) are ignored.
 void stop_at_warning(j_common_ptr info, int level) {
   if (level < 0) leave_on_error(info);
 }
 
-// CMYK pixels as RGB or gray. What Adobe's programs write, and mark, are the inks' complements.
+// Converts CMYK pixels to RGB or gray. With `complements` the values are complements of the inks, as Adobe's programs
+// write and mark them.
 void convert_cmyk(const JSAMPLE* inks, std::int64_t count, std::int64_t channels, bool complements, JSAMPLE* to) {
   for (std::int64_t i = 0; i < count; ++i, inks += 4, to += channels) {
     int light[3];
@@ -36,7 +37,7 @@ void convert_cmyk(const JSAMPLE* inks, std::int64_t count, std::int64_t channels
       const int color = complements ? inks[c] : 255 - inks[c], black = complements ? inks[3] : 255 - inks[3];
       light[c] = (color * black + 127) / 255;
     }
-    if (channels == 1) {  // the luminance of ITU-R BT.601, as in JPEG itself
+    if (channels == 1) {  // luminance by ITU-R BT.601, as in JPEG
       to[0] = static_cast<JSAMPLE>((299 * light[0] + 587 * light[1] + 114 * light[2] + 500) / 1000);
     } else {
       for (int c = 0; c < 3; ++c) to[c] = static_cast<JSAMPLE>(light[c]);
@@ -44,7 +45,7 @@ void convert_cmyk(const JSAMPLE* inks, std::int64_t count, std::int64_t channels
   }
 }
 
-// A decoder that is kept for a thread: making one costs as much as decoding a small image.
+// A decoder that a thread keeps: making one takes as long as decoding a small image.
 class Decoder {
  public:
   Decoder() {
@@ -61,7 +62,7 @@ class Decoder {
   std::int64_t height() const { return info_.output_height; }
   std::int64_t width() const { return info_.output_width; }
 
-  // False: message() says what is wrong.
+  // Reads the header. False where it is wrong; message() then says why.
   bool begin(const std::byte* file, std::int64_t bytes, std::int64_t channels) {
     if (setjmp(handler_.leave)) return jpeg_abort_decompress(&info_), false;
     jpeg_mem_src(&info_, reinterpret_cast<const unsigned char*>(file), static_cast<unsigned long>(bytes));
@@ -74,7 +75,7 @@ class Decoder {
   bool finish(std::byte* pixels, std::int64_t channels) {
     if (setjmp(handler_.leave)) return jpeg_abort_decompress(&info_), false;
     jpeg_start_decompress(&info_);
-    // The decoder frees this row with the image.
+    // libjpeg frees this row with the image.
     const JSAMPARRAY inks = !inks_ ? nullptr
                                    : info_.mem->alloc_sarray(reinterpret_cast<j_common_ptr>(&info_), JPOOL_IMAGE,
                                                              info_.output_width * 4, 1);
@@ -91,7 +92,7 @@ class Decoder {
  private:
   ErrorHandler handler_{};
   jpeg_decompress_struct info_{};
-  bool inks_ = false;  // CMYK or YCCK
+  bool inks_ = false;  // the file is CMYK or YCCK
 };
 
 [[noreturn]] void undecodable(const std::string& path, const char* message) {

@@ -1,4 +1,4 @@
-// Reading .npy files and the members of .npz archives.
+// Reads .npy files and the members of .npz archives.
 #include "io/datasets/npy.h"
 
 #include <algorithm>
@@ -25,7 +25,8 @@ constexpr std::pair<std::string_view, ElementType> element_types[] = {
     {"i8", ElementType::int64}, {"f4", ElementType::float32}, {"f8", ElementType::float64},
 };
 
-// The member of that name, or else the only one that differs from it by case alone: x is often called X.
+// The member of that name, or the only member whose name differs in case alone: x is often stored as X. Null where
+// there is none.
 const ZipMember* find(const std::vector<ZipMember>& members, const std::string& name) {
   std::vector<std::string> names;
   for (const ZipMember& member : members) names.push_back(member.name);
@@ -33,7 +34,7 @@ const ZipMember* find(const std::vector<ZipMember>& members, const std::string& 
   return found ? &members[*found] : nullptr;
 }
 
-// For messages; at most the first eight.
+// The names of at most eight members, for messages.
 std::string names_of(const std::vector<ZipMember>& members) {
   std::string names;
   for (std::size_t i = 0; i < std::min<std::size_t>(8, members.size()); ++i) {
@@ -42,7 +43,7 @@ std::string names_of(const std::vector<ZipMember>& members) {
   return names.empty() ? "none" : names;
 }
 
-// The text behind 'key': in the dictionary, up to the end of the header.
+// The text behind `'key':` in the header's dictionary, to the end of the header.
 std::string_view after_key(std::string_view header, std::string_view key, const std::string& path) {
   for (char quote : {'\'', '"'}) {
     const std::string pattern = format("{0}{1}{0}", quote, key);
@@ -93,7 +94,7 @@ void parse_shape(std::string_view text, Array& array) {
   array.shape = Shape(std::move(sizes));
 }
 
-// Fills type and shape from a file's first bytes; returns where the values begin.
+// Sets type and shape from the first bytes of a file; returns the offset of the values in bytes.
 std::int64_t parse_header(const Bytes& head, Array& array) {
   const auto* bytes = reinterpret_cast<const unsigned char*>(head.in_memory());
   if (head.size() < 12 || std::memcmp(bytes, "\x93NUMPY", 6) != 0) data_error(array.path, "is no .npy file");
@@ -157,8 +158,8 @@ struct NpyOptions final : DatasetOptions {
     return read_npy(where.weights.text);
   }
 
-  // The array of an input or target: of `key`, which is x or y, where the model has names for none. At a path it is
-  // called so, or by its name, with _train or _test where there is one of that name.
+  // Reads the array of an input or target. Its name is the model's name for the input or target, else `key` (x or y).
+  // Below `path` an array of that name with _train or _test, for the part, comes before one of the name alone.
   static Array read(const DataLocation& where, const ByName<Path>& files, const std::string& key,
                     const std::string& name, PartKind part) {
     if (where.path.empty()) {

@@ -1,4 +1,4 @@
-// The `dataset` of a config: where its samples lie and how they are opened.
+// The `dataset` of a config: the location of its samples, and how to open them.
 #pragma once
 
 #include <cstdint>
@@ -14,11 +14,11 @@ namespace trainctl {
 
 enum class PartKind { training, validation, test };
 
-// Parts of synthetic data lie so far from each other in the endless set.
+// The offset between the training, validation and test samples of a synthetic data set.
 inline constexpr std::int64_t most_synthetic_samples = std::int64_t{1} << 40;
 
-// Where the samples of a part lie; every data set has some of these keys, `validation` and `test` have those of the
-// data set.
+// The location of a part's samples. Each data set reads some of these keys; `validation` and `test` have the same keys
+// as the data set.
 struct DataLocation {
   Path path;
   Path images, labels;                  // idx
@@ -28,17 +28,18 @@ struct DataLocation {
 };
 
 struct DatasetOptions : Options, DataLocation {
-  // Opens a part, whose `where` may be other than that of the training part. Throws Error{data}.
+  // Opens a part at its location `where`. `seed` is the run's seed. Throws Error{data}.
   virtual std::shared_ptr<const Dataset> open(const DataLocation& where, PartKind part, const StatedFacts& stated,
                                               std::uint64_t seed) const = 0;
-  // Whether it opens what a model with several inputs or outputs needs.
+  // Whether open_group() supports models with several inputs or outputs.
   virtual bool holds_several() const { return false; }
-  // The same for all inputs and outputs of a model, which are one of each where the data set does not hold several.
+  // Opens the data sets for all inputs and outputs of a model; by default one data set for one input and one output.
+  // Throws Error{data}.
   virtual DatasetGroup open_group(const DataLocation& where, PartKind part, const StatedGroup& stated,
                                   std::uint64_t seed) const;
 };
 
-// The data sets that there are, each in a file with its options.
+// The choices of data sets, each in a file with its options.
 Section idx_choice();
 Section image_folder_choice();
 Section npy_choice();

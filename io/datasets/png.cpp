@@ -28,7 +28,7 @@ Shape decode_png(const std::byte* file, std::int64_t bytes, std::int64_t channel
   if (!png_image_begin_read_from_memory(&png.image, file, static_cast<std::size_t>(bytes))) undecodable(path, png);
   const Shape shape{png.image.height, png.image.width, channels};
   check_image_size(shape[0], shape[1], path);
-  // With the alpha channel kept and dropped afterwards: libpng would otherwise blend it with a background.
+  // The alpha channel is decoded and then dropped: without it libpng would blend the image with a background.
   const bool alpha = png.image.format & PNG_FORMAT_FLAG_ALPHA;
   png.image.format = (channels == 1 ? PNG_FORMAT_GRAY : PNG_FORMAT_RGB) | (alpha ? PNG_FORMAT_FLAG_ALPHA : 0);
   const std::int64_t stored = channels + (alpha ? 1 : 0), count = shape[0] * shape[1];

@@ -1,4 +1,4 @@
-// Samples made from Philox blocks.
+// Generates samples from Philox blocks.
 #include "io/datasets/synthetic.h"
 #include "io/datasets/options.h"
 
@@ -16,11 +16,11 @@ namespace {
 
 constexpr std::uint32_t of_pattern = 1, of_noise = 2;
 
-// Bytes b of patterns and of noise stand for byte_step * b - 1. A sample's bytes are half the sum of both, and stand
-// for the whole sum.
+// A byte b of a pattern or of noise means byte_step * b - 1. A sample's byte is half the sum of both bytes, and means
+// the sum of both values.
 constexpr double byte_step = 1.0 / 128;
 
-// Adds values in [-1, 1) to what is there.
+// Adds uniform values in [-1, 1) to `values`.
 void add_uniform(const RandomKey& key, std::uint64_t row, std::int64_t count, float* values) {
   for (std::int64_t i = 0; i < count; i += 4) {
     const PhiloxBlock block = key.block(row, static_cast<std::uint32_t>(i / 4));
@@ -112,7 +112,7 @@ class SyntheticValues final : public SyntheticDataset {
   }
 
  private:
-  // Made when it is wanted first: a data set that is only looked at takes no memory.
+  // Generated on first use: a data set whose facts alone are asked for takes no memory.
   struct Pattern {
     std::once_flag made;
     std::vector<float> values;
@@ -130,7 +130,7 @@ class SyntheticValues final : public SyntheticDataset {
   std::unique_ptr<Pattern[]> patterns_;
 };
 
-// Patterns are made anew for each sample, which takes no longer than its noise.
+// Generates a sample's pattern anew with each sample, which takes no longer than generating its noise.
 class SyntheticImages final : public SyntheticDataset {
  public:
   SyntheticImages(const Shape& shape, std::int64_t classes, std::int64_t first, std::int64_t size, std::uint64_t seed)
@@ -153,7 +153,7 @@ class SyntheticImages final : public SyntheticDataset {
       for (std::int64_t i = 0; i < count_; ++i) values[i] = half_sum(values[i], pattern[i]);
       return;
     }
-    constexpr int zero = 128;  // the byte that stands for it
+    constexpr int zero = 128;  // the byte that means 0
     double product = 0;
     for (std::int64_t i = 0; i < count_; ++i) {
       values[i] = half_sum(values[i], zero);
@@ -171,7 +171,7 @@ struct SyntheticOptions final : DatasetOptions {
     if (!stated.sample || !(stated.training || stated.classes)) {
       throw Error(ErrorKind::config, "synthetic data needs `shape` and `classes`");
     }
-    // Parts lie far from each other in the endless set.
+    // Offset of the part's samples in the endless sequence.
     const std::int64_t first = static_cast<std::int64_t>(part) * most_synthetic_samples;
     return synthetic_dataset(*stated.sample, *stated.known_classes(), first, where.samples.value_or(*samples), seed);
   }

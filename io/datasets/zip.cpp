@@ -1,4 +1,4 @@
-// Reading zip archives: the end record, the central directory, a member's local header.
+// Reads zip archives: the end record, the central directory, and the local headers of members.
 #include "io/datasets/zip.h"
 
 #include <zlib.h>
@@ -13,8 +13,8 @@
 namespace trainctl {
 namespace {
 
-// Little-endian fields of an archive, every access checked. What lies around the last field is kept, since fields are
-// read in their order.
+// The little-endian fields of an archive; every access is checked. The bytes around the last field are kept, since
+// fields are read mostly in order.
 class Fields {
  public:
   Fields(const Bytes& archive, const std::string& path) : archive_(archive), path_(path) {}
@@ -44,11 +44,11 @@ class Fields {
 
   const Bytes& archive_;
   const std::string& path_;
-  mutable std::vector<std::byte> kept_;  // archive's bytes from begin_ on
+  mutable std::vector<std::byte> kept_;  // the archive's bytes from begin_ on
   mutable std::int64_t begin_ = 0;
 };
 
-constexpr std::uint64_t unknown32 = 0xFFFFFFFF;  // the true value stands in a 64-bit record
+constexpr std::uint64_t unknown32 = 0xFFFFFFFF;  // the value is in a 64-bit record instead
 
 struct Directory {
   std::int64_t offset = 0, entries = 0;
@@ -61,7 +61,7 @@ Directory find_directory(const Fields& fields, const Bytes& archive, const std::
     if (fields.at(at, 4) != 0x06054b50) continue;
     Directory directory{static_cast<std::int64_t>(fields.at(at + 16, 4)),
                         static_cast<std::int64_t>(fields.at(at + 10, 2))};
-    if (at >= 20 && fields.at(at - 20, 4) == 0x07064b50) {  // a locator of the 64-bit end record
+    if (at >= 20 && fields.at(at - 20, 4) == 0x07064b50) {  // the locator of the 64-bit end record
       const auto end64 = static_cast<std::int64_t>(fields.at(at - 12, 8));
       if (fields.at(end64, 4) != 0x06064b50) fields.damaged();
       directory = {static_cast<std::int64_t>(fields.at(end64 + 48, 8)),
@@ -72,7 +72,7 @@ Directory find_directory(const Fields& fields, const Bytes& archive, const std::
   data_error(path, "is no zip archive, or a truncated one", "get the file again");
 }
 
-// Puts the 64-bit values of an extra field in the place of those that are marked unknown, in the order of the format.
+// Replaces the values marked unknown by the 64-bit values of an extra field, which are in the same order.
 void read_zip64(const Fields& fields, std::int64_t extra, std::int64_t length, std::uint64_t* values, int count) {
   for (std::int64_t at = extra; at + 4 <= extra + length; at += 4 + static_cast<std::int64_t>(fields.at(at + 2, 2))) {
     if (fields.at(at, 2) != 1) continue;
@@ -86,7 +86,7 @@ void read_zip64(const Fields& fields, std::int64_t extra, std::int64_t length, s
   }
 }
 
-// The member whose entry of the central directory begins at `at`.
+// The member whose entry in the central directory begins at offset `at`.
 ZipMember read_member(const Fields& fields, const Bytes& archive, std::int64_t at, std::int64_t name_length,
                       std::int64_t extra_length) {
   ZipMember member;

@@ -1,4 +1,5 @@
-// Loops that the compiler vectorises; the same bits on every instruction set, since nothing is contracted.
+// Loops that the compiler vectorizes. Products and sums are not contracted: the bits are equal on every instruction
+// set.
 #include "io/loader/affine.h"
 
 #include <algorithm>

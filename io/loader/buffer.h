@@ -1,4 +1,4 @@
-// The memory of one batch, and the two counters by which workers and the caller hand it to each other.
+// The memory of one batch, and the two counters by which workers and the caller of next() pass it to each other.
 #pragma once
 
 #include <linux/futex.h>
@@ -19,14 +19,15 @@
 
 namespace trainctl {
 
-// 64-byte aligned.
+// Memory aligned to 64 bytes. Throws std::bad_alloc.
 inline Memory aligned_memory(std::int64_t bytes) {
   auto* data = static_cast<std::byte*>(std::aligned_alloc(64, static_cast<std::size_t>(bytes + 64) / 64 * 64));
   if (data == nullptr) throw std::bad_alloc();
   return {std::shared_ptr<std::byte>(data, [](std::byte* memory) { std::free(memory); }), bytes};
 }
 
-// Atomic waits with a time limit, which std::atomic has none of; they also return without a cause.
+// Waits while `word` holds `value`, for some milliseconds at most, which std::atomic cannot limit; may also return
+// earlier.
 inline void wait_while(std::atomic<std::uint32_t>& word, std::uint32_t value, long milliseconds) {
   const timespec limit{milliseconds / 1000, milliseconds % 1000 * 1000000};
   syscall(SYS_futex, &word, FUTEX_WAIT_PRIVATE, value, &limit, nullptr, 0);
@@ -35,15 +36,15 @@ inline void wake_waiter(std::atomic<std::uint32_t>& word) {
   syscall(SYS_futex, &word, FUTEX_WAKE_PRIVATE, 1, nullptr, nullptr, 0);
 }
 
-// What the buffers of a loader are cut to: known before data is at hand.
+// The sizes of a loader's buffers, known before the data is open.
 struct BufferPlan {
-  std::int64_t rows = 0;                      // of each: the largest share that a rank has of a batch
-  std::vector<std::int64_t> inputs, targets;  // bytes of a row
-  std::int64_t weights = 1;                   // of a row
+  std::int64_t rows = 0;                      // of one buffer: the largest share that a rank has of a batch
+  std::vector<std::int64_t> inputs, targets;  // bytes of a row, by input or target
+  std::int64_t weights = 1;                   // number in a row
   int buffers = 1;
 
   std::int64_t bytes() const {
-    std::int64_t row = weights * size_of(DType::float32) + size_of(DType::int64);  // its number
+    std::int64_t row = weights * size_of(DType::float32) + size_of(DType::int64);  // the sample's number
     for (const auto* list : {&inputs, &targets}) {
       for (const std::int64_t part : *list) row = checked_add(row, part);
     }
@@ -51,7 +52,8 @@ struct BufferPlan {
   }
 };
 
-// `batch_size` of all ranks. Without workers one buffer is filled when its batch is asked for.
+// `batch_size` counts the samples of all ranks. Without workers there is one buffer, filled when its batch is asked
+// for.
 inline BufferPlan plan_buffers(const std::vector<TensorType>& inputs, const std::vector<TensorType>& targets,
                                std::int64_t weights, std::int64_t batch_size, int ranks, bool workers, int prefetch) {
   BufferPlan plan{divide_up(batch_size, ranks), {}, {}, weights, workers ? prefetch + 1 : 1};
@@ -73,7 +75,7 @@ struct BatchBuffer {
     for (const std::int64_t row : plan.targets) targets.push_back(aligned_memory(checked_multiply(plan.rows, row)));
   }
 
-  // Of batches: inputs, targets, weights and numbers of samples.
+  // Bytes of the inputs, targets, weights and sample numbers.
   std::int64_t bytes() const {
     std::int64_t sum = std::ssize(weights) * size_of(DType::float32) + std::ssize(samples) * size_of(DType::int64);
     for (const auto* list : {&inputs, &targets}) {
@@ -85,10 +87,10 @@ struct BatchBuffer {
   std::vector<Memory> inputs, targets;
   std::vector<float> weights;
   std::vector<std::int64_t> samples;
-  std::vector<std::exception_ptr> errors;  // of each chunk
-  // How often the buffer was used and given back: batch k may be filled in when this is k / buffers.
+  std::vector<std::exception_ptr> errors;  // by chunk; null where it was filled without error
+  // How often the buffer was used and given back: batch k may be filled in once this is k / buffers.
   std::atomic<std::uint32_t> round{0};
-  // Chunks still to be filled; 0: the batch is ready.
+  // The number of chunks still to be filled; 0: the batch is complete.
   std::atomic<std::uint32_t> pending;
 };
 

@@ -1,4 +1,4 @@
-// The cache's memory.
+// Allocates the cache's memory and tracks the state of its rows.
 #include "io/loader/cache.h"
 
 #include <sys/mman.h>

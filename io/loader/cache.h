@@ -1,4 +1,4 @@
-// `cache: memory`: prepared samples, kept from their first reading on.
+// `cache: memory`: keeps prepared samples from their first reading on.
 #pragma once
 
 #include <atomic>
@@ -8,16 +8,17 @@
 
 namespace trainctl {
 
-// Rows of equal size, one for each sample. Any thread may fill or find any row; memory is touched row by row.
+// Rows of equal size, one for each sample. Any thread may fill or find any row. The system provides memory as rows are
+// filled.
 class SampleCache {
  public:
-  // For samples [0, samples), of which `used` will be asked for. Throws Error{resource} where these do not fit into the
-  // memory that is free.
+  // For samples [0, samples), of which `used` are read. Throws Error{resource} where `used` rows do not fit into the
+  // free memory.
   SampleCache(std::int64_t samples, std::int64_t used, std::int64_t row_bytes);
 
-  // The row of a sample, or null where it is not filled yet.
+  // The row of a sample; null while it is not filled.
   const std::byte* find(std::int64_t sample) const;
-  // The row for the caller to fill, then publish(); null where another thread fills it or has filled it.
+  // The row for the caller to fill and then publish(); null where another thread fills it or has filled it.
   std::byte* claim(std::int64_t sample);
   void publish(std::int64_t sample);
 

@@ -1,4 +1,4 @@
-// What a model needs to know of the data, and its way into batches.
+// Opens the data of a run: the facts that a model needs, the transforms, and sources of batches.
 #include "io/loader/data.h"
 
 #include <sched.h>
@@ -21,7 +21,7 @@ int usable_cores() {
   return sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
 }
 
-// Measures the training part for `normalize: measured`, and keeps what was found.
+// Measures the training part for `normalize: measured`, and records the results.
 class TrainingStatistics final : public StatisticsSource {
  public:
   TrainingStatistics(const Dataset& dataset, const Subset& subset, int threads, OnError on_error, Data::Measure measure,
@@ -43,13 +43,14 @@ class TrainingStatistics final : public StatisticsSource {
   std::vector<Statistics>& found_;
 };
 
-// Throws Error{config} where the affine map is of another number of channels.
+// The format of bytes that the device scales. Throws Error{config} where the affine map has another number of channels.
 SampleFormat byte_format(const Affine& affine, const Shape& sample) {
   check_channels(affine, as_image(nullptr, DType::uint8, sample).channels);
   return {DType::uint8, {affine.scale.begin(), affine.scale.end()}, {affine.offset.begin(), affine.offset.end()}};
 }
 
-// That a held-out part has samples of the model's shape is known from its first one, before training begins.
+// Checks before training that the first sample of a held-out part has the training part's shape behind the transforms.
+// Throws Error{data}.
 void check_alike(const Dataset& held_out, const Dataset& training, const std::vector<GeometryStep>& fixed) {
   const Shape expected = shape_behind(training.facts().sample, fixed);
   Shape shape;
@@ -64,10 +65,10 @@ void check_alike(const Dataset& held_out, const Dataset& training, const std::ve
              "bring all to one shape, images by `resize: [height, width]` in `transform`");
 }
 
-// What the transforms do to the samples of an input.
+// The transforms of one input, put together.
 struct InputPlan {
   TransformPlan plan;
-  bool stored = true;  // samples stay as they are stored: bytes, which the device scales, or tokens
+  bool stored = true;  // samples stay in their stored type: bytes, which the device scales, or tokens
 };
 
 InputPlan plan_input(const DataOptions& options, const OpenedParts& parts, std::size_t input, const std::string& name,
@@ -103,7 +104,7 @@ DataPart::Input transformed(const DatasetGroup& group, const DatasetGroup& train
   return {dataset, std::move(transform)};
 }
 
-// Keeping samples saves nothing where all lie in memory as they are wanted.
+// Whether a cache saves time: not where all samples are in memory as batches need them.
 bool caching_pays(const DataOptions& options, const DatasetGroup& group, const std::vector<InputPlan>& inputs) {
   if (options.cache != CacheKind::memory) return false;
   for (std::size_t i = 0; i < inputs.size(); ++i) {
@@ -158,8 +159,8 @@ ModelInput model_input(const DataOptions& options, const std::string& name, cons
   return input;
 }
 
-// Few channels in front, a plane behind them, as PyTorch has images. One row of pixels in front is something else
-// where the plane is no square.
+// Whether a sample looks like an image with its channels in front, as PyTorch has images: few channels, then a plane. A
+// sample of one channel counts only where the plane is a square.
 bool looks_channels_first(const Shape& sample) {
   constexpr std::int64_t smallest_side = 8;
   if (sample.rank() != 3 || sample[1] < smallest_side || sample[2] < smallest_side) return false;
@@ -252,7 +253,7 @@ std::int64_t batch_bytes(const DataOptions& options, const DataInfo& info, std::
   return bytes;
 }
 
-// Whether the config states shapes and classes of all, so that files need not be read.
+// Whether the config states all shapes and classes, so that files need not be read.
 static bool states_all(const DataOptions& options, const DataUse& use) {
   return std::all_of(use.inputs.begin(), use.inputs.end(),
                      [&](const auto& input) { return stated_shape(options, input.name).has_value(); }) &&
@@ -273,7 +274,7 @@ DataInfo describe(const DataOptions& options, std::uint64_t seed, const DataUse&
   for (const DataUse::Target& target : use.targets) {
     TargetFacts facts{*stated_classes(options, target.name), {}, options.label_mode, {}};
     check_label_mode(options, facts.classes);
-    // What arrays hold for each sample is not known.
+    // Without reading an array the number of values in a target is not known.
     if (facts.classes == 0 || (target.class_numbers && options.dataset.name == "npy")) facts.shape = {0};
     info.targets.push_back(std::move(facts));
   }

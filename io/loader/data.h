@@ -1,4 +1,4 @@
-// The data of a run, opened: what a model needs to know of it, and sources of batches.
+// The opened data of a run: the facts that a model needs, and sources of batches.
 #pragma once
 
 #include <array>
@@ -15,29 +15,30 @@ namespace trainctl {
 
 class Data {
  public:
-  // Whether `normalize: measured` reads the training part; without it, samples are not to be read.
+  // Whether `normalize: measured` reads the training part; `no` where samples must not be read.
   enum class Measure { yes, no };
 
-  // Opens all parts that the config names, measures what `normalize: measured` asks for. `seed` is the run's: of the
-  // split, of augmentation, of synthetic data. `use`: what loss and network make of
-  // arrays. Throws Error{data}, {config} or {resource}.
+  // Opens all parts that the config names and measures what `normalize: measured` asks for. `seed` is the run's seed,
+  // for the split, augmentation and synthetic data; `use` is the meaning of arrays for loss and network. Throws
+  // Error{data}, {config} or {resource}.
   Data(const DataOptions& options, std::uint64_t seed, const DataUse& use = {}, Measure measure = Measure::yes);
 
   const DataInfo& info() const { return info_; }
   bool has(PartKind part) const { return parts_[static_cast<std::size_t>(part)] != nullptr; }
   std::int64_t samples(PartKind part) const { return has(part) ? parts_[static_cast<std::size_t>(part)]->size() : 0; }
-  // What was measured, one for each `normalize: measured` in their order: for the resolved config.
+  // The measured statistics, in the order of the `normalize: measured` items, for the resolved config.
   const std::vector<Statistics>& measured() const { return measured_; }
 
-  // Endless, from `start` on. `cores` of this rank bound the threads where `workers` is auto; 0: those that the process
-  // may use. Targets come in the forms that the program reads; without them as label_mode alone states it. Inputs lie
-  // in memory of `allocate`. `stop_requested`: see LoaderOptions.
+  // The training part's batches, endless, from position `start` on. `batch_size` counts the samples of all ranks.
+  // `cores` bounds this rank's threads where `workers` is auto; 0: the cores that the process may use. `targets` are
+  // the forms that the program reads; where empty, label_mode states the forms. The inputs lie in memory of `allocate`.
+  // `stop_requested` is that of LoaderOptions.
   std::unique_ptr<BatchSource> training(std::int64_t batch_size, const MeshRank& rank, const DataPosition& start,
                                         int cores = 0, const std::vector<TargetForm>& targets = {},
                                         const AllocateBatch& allocate = {},
                                         const std::function<bool()>& stop_requested = {}) const;
-  // A part from its first sample to its last, without augmentation, in the same order every time; begins again behind
-  // the batch that is the last of its epoch.
+  // The batches of a part from its first sample to its last, without augmentation, in the same order every time; begins
+  // again after the batch that is the last of its epoch. Arguments as in training().
   std::unique_ptr<BatchSource> evaluation(PartKind part, std::int64_t batch_size, const MeshRank& rank, int cores = 0,
                                           const std::vector<TargetForm>& targets = {},
                                           const AllocateBatch& allocate = {},
@@ -54,13 +55,14 @@ class Data {
   std::vector<Statistics> measured_;
 };
 
-// Bytes of host memory that the batches of a run lie in on one rank: what its sources of training and validation take
-// together, BatchSource::batch_bytes(). `batch_size` of all ranks; a part without samples has no source.
+// Bytes of host memory that the batches of a run take on one rank: the sum of BatchSource::batch_bytes() of its
+// training and validation sources. `batch_size` counts the samples of all ranks; a part without samples has no source.
 std::int64_t batch_bytes(const DataOptions& options, const DataInfo& info, std::int64_t batch_size, int ranks,
                          const std::vector<TargetForm>& forms);
 
-// What a model needs to know. Where the config states shape and classes of files these are not read: numbers of samples
-// are then 0, and the shape of targets that are values is [0]. Otherwise as the data is.
+// The facts of the data for a model. Where the config states the shapes and classes, files are not read: the numbers of
+// samples are then 0, and the shape of targets that are values is [0]. Otherwise the data is opened; throws as Data()
+// does.
 DataInfo describe(const DataOptions& options, std::uint64_t seed, const DataUse& use = {});
 
 }  // namespace trainctl

@@ -1,7 +1,7 @@
-// Workers take tickets, (batch, chunk) in order, and wait until the batch's buffer was given back; the caller waits
-// until all chunks of its batch are there. Without workers a thread takes their place that has one buffer, which is
-// given to it when its batch is asked for: no read can hold the caller. Atomics only: no lock, and nothing is allocated
-// once every buffer was used.
+// The loader. Workers take chunks of batches in order and wait until the batch's buffer is given back; the caller of
+// next() waits until all chunks of its batch are filled. Without workers one thread with one buffer fills each batch
+// when it is asked for, so that a read that hangs cannot hold the caller. Threads synchronize by atomics without locks,
+// and nothing is allocated once every buffer was used.
 #include "io/loader/loader.h"
 
 #include <chrono>
@@ -19,15 +19,15 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// Of a buffer whose first batch was not asked for yet.
+// The round of a buffer whose first batch was not asked for yet (no workers).
 constexpr std::uint32_t before_first_round = std::numeric_limits<std::uint32_t>::max();
 
-// The second for which a wait goes on after a request to stop.
+// Ends a wait one second after a request to stop.
 class GracePeriod {
  public:
   explicit GracePeriod(const std::function<bool()>& stop_requested) : stop_requested_(stop_requested) {}
 
-  // Whether a stop was requested, and the period is over.
+  // Whether a stop was requested more than a second ago.
   bool is_over() {
     if (!stop_requested_ || !stop_requested_()) return false;
     const Clock::time_point now = Clock::now();
@@ -40,7 +40,7 @@ class GracePeriod {
   Clock::time_point request_ = Clock::time_point::max();
 };
 
-// Its workers own it together with its user, so that one that a read holds for ever may be left behind.
+// The workers share its ownership with the user: a worker whose read never returns may outlive the user.
 class Loader : public std::enable_shared_from_this<Loader> {
  public:
   Loader(std::shared_ptr<const DataPart> part, const LoaderOptions& options)
@@ -113,7 +113,7 @@ class Loader : public std::enable_shared_from_this<Loader> {
   void stop_workers() {
     stopping_.store(true);
     for (const auto& buffer : buffers_) {
-      buffer->round.fetch_add(1u << 31);  // no round that anyone waits for; wakes those that wait
+      buffer->round.fetch_add(1u << 31);  // a round that no worker waits for: all waiting workers wake up
       buffer->round.notify_all();
     }
     GracePeriod grace(options_.stop_requested);
@@ -147,7 +147,7 @@ class Loader : public std::enable_shared_from_this<Loader> {
     }
   }
 
-  // Fills the rows of one chunk of this rank's share.
+  // Fills the rows of one chunk of this rank's share of a batch.
   void fill_chunk(BatchBuffer& buffer, std::int64_t batch, std::uint32_t chunk, DataPart::Scratch& scratch,
                   DataPart::Row& row) noexcept {
     try {
@@ -177,7 +177,7 @@ class Loader : public std::enable_shared_from_this<Loader> {
     row.weights = buffer.weights.data() + number * cut_.weights;
   }
 
-  // False where a stop is requested and the data does not come.
+  // Waits for a batch. False where a stop was requested and the data does not come.
   bool wait_for(BatchBuffer& buffer) {
     const Clock::time_point start = Clock::now();
     GracePeriod grace(options_.stop_requested);
@@ -190,7 +190,7 @@ class Loader : public std::enable_shared_from_this<Loader> {
     return true;
   }
 
-  // The batch that did not come, in memory that no worker writes.
+  // A batch that is not complete, in memory that no worker writes: zeros, with NaN for weights.
   const Batch& incomplete() {
     const DataPosition before = position_;
     if (!nothing_) nothing_ = std::make_unique<BatchBuffer>(cut_, 1, nullptr);
@@ -232,7 +232,7 @@ class Loader : public std::enable_shared_from_this<Loader> {
   std::shared_ptr<const DataPart> part_;
   LoaderOptions options_;
   BatchPlan plan_;
-  std::vector<TensorType> input_types_, target_types_;  // of one sample
+  std::vector<TensorType> input_types_, target_types_;  // types of one sample
   BufferPlan cut_;
   std::uint32_t chunks_ = 1;
   std::vector<std::unique_ptr<BatchBuffer>> buffers_;
@@ -241,7 +241,7 @@ class Loader : public std::enable_shared_from_this<Loader> {
   std::vector<std::thread> workers_;
   std::atomic<std::uint32_t> working_{0};  // workers that have not ended
 
-  // The caller's.
+  // The members below are used by the caller's thread only.
   std::int64_t used_ = -1;  // number of the batch that next() returned last
   DataPosition position_;
   Batch batch_;

@@ -1,5 +1,5 @@
-// The loader: worker threads fill batches ahead of the one that is used; batches come in order and are the same
-// whatever the number of workers, batches ahead and ranks.
+// The loader: worker threads fill batches ahead of the one in use. Batches come in order and are the same for any
+// number of workers, batches ahead and ranks.
 #pragma once
 
 #include <cstdint>
@@ -13,22 +13,22 @@
 namespace trainctl {
 
 struct LoaderOptions {
-  std::int64_t batch_size = 1;  // global
+  std::int64_t batch_size = 1;  // samples of all ranks
   MeshRank rank;
   DataPosition start;
-  bool training = true;  // augmentation; evaluation runs through the part in its order, again and again
-  bool shuffle = true;   // in training
-  int workers = 1;       // threads; 0: one, which reads a batch when next() asks for it, and nothing ahead
-  int prefetch = 2;      // batches ahead
+  bool training = true;  // with augmentation; otherwise the part is read in its order, again and again
+  bool shuffle = true;   // in training only
+  int workers = 1;       // threads; 0: one thread that reads a batch when next() asks for it, and none ahead
+  int prefetch = 2;      // batches filled ahead
   std::vector<TargetForm> targets = {TargetForm::class_number};  // by the part's targets
-  AllocateBatch allocate = {};                                   // of the inputs' memory
-  // Asked while next() waits: where a stop is requested and the data does not come for a second (a file
-  // system hangs), next() returns batches that are not complete. Empty: it waits.
+  AllocateBatch allocate = {};                                   // allocates the memory of the inputs
+  // Called while next() waits. Where it returns true and the data does not come within a second (a file system hangs),
+  // next() returns batches that are not complete. Empty: next() waits without limit.
   std::function<bool()> stop_requested = {};
 };
 
-// Throws Error{data} where the part is empty. Threads end with the source, at the latest after the sample that they
-// read; after an incomplete batch they are left to themselves.
+// Makes a loader of a part. Throws Error{data} where the part is empty. Its threads end with the source, after the
+// sample that they are reading; after an incomplete batch the source does not wait for them.
 std::unique_ptr<BatchSource> make_loader(std::shared_ptr<const DataPart> part, const LoaderOptions& options);
 
 }  // namespace trainctl

@@ -1,4 +1,4 @@
-// Sums over fixed blocks of samples, added up in their order.
+// Measures statistics from sums over fixed blocks of samples, which are added in their order.
 #include "io/loader/measure.h"
 
 #include <atomic>
@@ -11,8 +11,8 @@ namespace {
 
 constexpr std::int64_t block_size = 256;
 
-// Sums of x - shift and its square for each channel; the shift, a typical value, keeps digits where deviations are
-// small.
+// By channel the sums of x - shift and of its square; the shift, a typical value, avoids cancellation where deviations
+// are small.
 struct Sums {
   std::vector<double> first, second;
   std::int64_t samples = 0;
@@ -37,7 +37,7 @@ Statistics measure_statistics(const Dataset& dataset, const Subset& subset, cons
   const Transform transform(dataset.facts().sample, dataset.facts().dtype, so_far.fixed, {}, Affine{});
   const std::int64_t count = transform.output_shape().count();
   const auto channels = static_cast<std::size_t>(as_image(nullptr, DType::uint8, transform.output_shape()).channels);
-  // False: it is skipped.
+  // Reads a sample; false where it is skipped.
   const auto read = [&](std::int64_t position, Sample& sample, Transform::Scratch& scratch,
                         std::vector<float>& values) {
     values.resize(static_cast<std::size_t>(count));
@@ -99,7 +99,7 @@ Statistics measure_statistics(const Dataset& dataset, const Subset& subset, cons
     double first = 0, second = 0;
     for (const Sums& block : sums) first += block.first[c], second += block.second[c];
     const double mean = first / n, variance = second / n - mean * mean;
-    // In the units behind the transforms so far.
+    // Convert the result to the values behind the transforms so far.
     const std::size_t which = so_far.affine.uniform() ? 0 : c;
     const double scale = so_far.affine.scale[which];
     const double deviation = std::sqrt(std::max(0.0, variance)) * std::abs(scale);

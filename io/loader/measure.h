@@ -1,4 +1,4 @@
-// `normalize: measured`: mean and standard deviation of the training part.
+// `normalize: measured`: the mean and standard deviation of the training part.
 #pragma once
 
 #include "io/datasets/dataset.h"
@@ -8,9 +8,9 @@
 
 namespace trainctl {
 
-// Exactly those of all samples of the subset behind the transforms so far, for each channel, the same bits whatever the
-// number of threads. A channel that never changes gets a deviation of 1. Throws what reading throws; with on_error skip
-// samples that cannot be read do not count.
+// The mean and standard deviation by channel of all samples of the subset, behind the transforms `so_far`; the bits are
+// the same for any number of threads. A constant channel gets a deviation of 1. Throws what reading throws; with
+// on_error skip, samples that cannot be read are left out.
 Statistics measure_statistics(const Dataset& dataset, const Subset& subset, const TransformPlan& so_far, int threads,
                               OnError on_error);
 

@@ -1,4 +1,4 @@
-// Opening the parts of the data.
+// Opens the parts of the data.
 #include "io/loader/open_parts.h"
 
 #include <algorithm>
@@ -39,7 +39,7 @@ DatasetGroup open_held_out(const DataOptions& options, const DataLocation& where
     stated.inputs.push_back({facts.sample, {}, &facts, {.tokens = use.inputs[i].tokens}, skips});
   }
   for (std::size_t i = 0; i < use.targets.size(); ++i) {
-    // Whether whole numbers are values, the training part's classes say.
+    // The training part decides whether whole numbers are classes or values.
     const DatasetFacts& facts = training.targets[i]->facts();
     stated.targets.push_back({{}, {}, &facts, {.class_numbers = use.targets[i].class_numbers}, skips});
   }

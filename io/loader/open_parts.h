@@ -1,4 +1,4 @@
-// The parts of a run's data, opened: their data sets, and which samples each part has.
+// The opened parts of a run's data: their data sets, and the samples of each part.
 #pragma once
 
 #include <array>
@@ -11,19 +11,19 @@
 
 namespace trainctl {
 
-// A part of the data, opened: its data sets, and which of their samples it has.
+// An opened part of the data: its data sets, and the subset of their samples that it has.
 struct OpenedPart {
   DatasetGroup group;
   Subset subset;
 };
 
-// Training, validation and test, as far as the config names them.
+// By PartKind: training, validation and test; nothing for a part that the config does not name.
 using OpenedParts = std::array<std::optional<OpenedPart>, 3>;
 
-// Throws Error{data}, {config} or {resource}.
+// Opens all parts that the config names. Throws Error{data}, {config} or {resource}.
 OpenedParts open_parts(const DataOptions& options, std::uint64_t seed, const DataUse& use);
 
-// What the config states of an input's samples and of an output's targets, by the model's names.
+// The shape of an input's samples and the number of an output's classes that the config states, by the model's names.
 std::optional<Shape> stated_shape(const DataOptions& options, const std::string& input);
 std::optional<std::int64_t> stated_classes(const DataOptions& options, const std::string& output);
 

@@ -6,7 +6,7 @@
 namespace trainctl {
 namespace {
 
-// Reports the keys of a held-out part that its data set does not have.
+// Reports keys of a held-out part that its data set does not have.
 void check_keys(const DataOptions& options, const Node& node, const char* part, Reader& reader) {
   const Node* held_out = node.find(part);
   const Section* dataset = dataset_choices().find(options.dataset.name);
@@ -18,7 +18,7 @@ void check_keys(const DataOptions& options, const Node& node, const char* part, 
   }
 }
 
-// The keys that say where samples lie; which of them apply depends on the data set.
+// Declares the keys of a part's location; the data set decides which of them apply.
 template <class T>
 Keys<T> with_location(Keys<T> keys) {
   return std::move(keys)

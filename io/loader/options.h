@@ -15,7 +15,7 @@ namespace trainctl {
 
 enum class CacheKind { none, memory };
 
-// A part that is held out from training: samples of its own, or a share of the training part.
+// A validation part: samples of its own location, or a share of the training part.
 struct ValidationOptions : DataLocation {
   std::optional<double> split;
   bool stratify = false;
@@ -42,7 +42,7 @@ struct DataOptions {
   Auto<int> workers;
   OnError on_error = OnError::stop;
 
-  // Reports what does not go with the names of a model's inputs and outputs.
+  // Reports keys by name that do not match the names of the model's inputs and outputs.
   void check_names_of(const std::vector<std::string>& inputs, const std::vector<std::string>& outputs,
                       Reader& reader) const;
 

@@ -8,7 +8,7 @@
 namespace trainctl {
 namespace {
 
-// Rounds of the network: on grids as small as 2 x 2 fewer are visibly uneven.
+// Rounds of the Feistel network: with fewer, permutations of grids as small as 2 x 2 are visibly uneven.
 constexpr std::uint32_t rounds = 8;
 
 std::int64_t validation_count(std::int64_t n, double fraction) {
@@ -63,7 +63,8 @@ Subset::Split Subset::stratified(std::int64_t n, const std::function<std::int32_
   auto training = std::make_shared<std::vector<std::int64_t>>();
   auto validation = std::make_shared<std::vector<std::int64_t>>();
   const double share = static_cast<double>(validation_count(n, fraction)) / static_cast<double>(n);
-  std::int64_t seen = 0;  // samples of the classes so far; the rounded sums of their shares give each class's part
+  // Samples of the classes so far. Each class gives the difference of the rounded shares after and before it.
+  std::int64_t seen = 0;
   for (const auto& [which, samples] : classes) {
     const auto size = static_cast<std::int64_t>(samples.size());
     const std::int64_t taken =

@@ -1,4 +1,4 @@
-// The order of samples: permutations given by a key, which cost no memory, and the parts of a data set made with them.
+// The order of samples: permutations computed from a key without memory, and the parts of a data set made with them.
 #pragma once
 
 #include <cstdint>
@@ -11,9 +11,9 @@
 
 namespace trainctl {
 
-// A permutation of [0, n), a function of the key: a generalised Feistel network on a grid a x b that just holds n, its
-// round function Philox; images outside [0, n) are mapped again until they are inside ("cycle walking", Black and
-// Rogaway 2002).
+// A permutation of [0, n), a function of the key: a generalized Feistel network on a grid a x b just large enough
+// for n, with Philox as round function. Images outside [0, n) are mapped again until they are inside ("cycle
+// walking", Black and Rogaway 2002).
 class Permutation {
  public:
   Permutation(std::int64_t n, const RandomKey& key);
@@ -27,16 +27,16 @@ class Permutation {
   RandomKey key_;
 };
 
-// A part of a data set: position in the part -> number of the sample. Without stratification it costs no memory.
+// A part of a data set: maps a position in the part to a sample's number. Without stratification it takes no memory.
 class Subset {
  public:
   static Subset all(std::int64_t n);
 
   struct Split;
-  // Takes round(fraction * n) samples, at least one, for validation: a function of the seed only.
+  // Splits off round(fraction * n) samples, at least one, for validation: a function of the arguments only.
   static Split split(std::int64_t n, double fraction, std::uint64_t seed);
-  // The same, in proportion from each class to one sample; `label` gives the class of a sample. Either part keeps the
-  // data set's order.
+  // Splits in proportion from each class, to within one sample; `label` gives the class of a sample. Both parts keep
+  // the data set's order.
   static Split stratified(std::int64_t n, const std::function<std::int32_t(std::int64_t)>& label, double fraction,
                           std::uint64_t seed);
 
@@ -45,16 +45,16 @@ class Subset {
 
  private:
   std::int64_t size_ = 0;
-  std::int64_t first_ = 0;                                    // in the permutation
+  std::int64_t first_ = 0;                                    // first position in the permutation
   std::shared_ptr<const Permutation> permutation_;            // null: the identity
-  std::shared_ptr<const std::vector<std::int64_t>> samples_;  // set: the samples, listed
+  std::shared_ptr<const std::vector<std::int64_t>> samples_;  // of a stratified split: the samples' numbers; else null
 };
 
 struct Subset::Split {
   Subset training, validation;
 };
 
-// The order of an epoch of n samples.
+// The order of an epoch of n samples: a permutation by seed and epoch, or the identity without `shuffle`.
 class EpochOrder {
  public:
   EpochOrder(std::int64_t n, std::uint64_t seed, std::int64_t epoch, bool shuffle);

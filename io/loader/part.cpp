@@ -1,4 +1,4 @@
-// From the number of a sample to a row of a batch.
+// Reads a sample by its number into a row of a batch.
 #include "io/loader/part.h"
 
 #include <algorithm>
@@ -11,7 +11,7 @@
 namespace trainctl {
 namespace {
 
-// Rows of an image to one place, without gaps.
+// Copies the rows of an image to contiguous memory.
 void copy_image(const ImageView& image, std::byte* to) {
   const std::int64_t row = image.width * image.channels * size_of(image.dtype),
                      stride = image.stride * size_of(image.dtype);
@@ -20,7 +20,7 @@ void copy_image(const ImageView& image, std::byte* to) {
     std::memcpy(to + y * row, from + y * stride, static_cast<std::size_t>(row));
 }
 
-// Values of a target that the cache keeps: floats, of targets that are no classes.
+// Bytes of a target's values in the cache: floats, or 0 for targets that are classes.
 std::int64_t value_bytes(const DatasetFacts& facts) {
   return facts.classes > 0 ? 0 : facts.target.count() * size_of(DType::float32);
 }

@@ -1,4 +1,5 @@
-// A part of the data (training, validation, test): which samples it has and how one of them becomes a row of a batch.
+// A part of the data (training, validation, test): the samples that it has, and the reading of a sample into a row of a
+// batch.
 #pragma once
 
 #include <cstdint>
@@ -25,48 +26,48 @@ class DataPart {
     OnError on_error = OnError::stop;
     bool cache = false;
   };
-  // An input: where its samples are read, and what happens to them on their way into a batch.
+  // An input: the data set of its samples, and the transforms applied to them.
   struct Input {
     std::shared_ptr<const Dataset> dataset;
     std::shared_ptr<const Transform> transform;
   };
-  // Memory of one thread.
+  // The memory that one thread needs for read().
   struct Scratch {
     std::vector<Sample> samples;  // of each data set
     std::vector<Transform::Scratch> transforms;
   };
-  // Where one sample goes: inputs as input_type() says, targets as target_type() says of the forms.
+  // The memory that one sample is written to: inputs of the types input_type(), targets of the types target_type().
   struct Row {
     std::vector<std::byte*> inputs, targets;
-    float* weights = nullptr;  // as many as weight_count()
+    float* weights = nullptr;  // weight_count() values
   };
   using Datasets = std::vector<std::shared_ptr<const Dataset>>;
 
-  // Inputs and targets may share a data set, whose samples are then read once.
+  // Inputs and targets may share a data set; its samples are then read once.
   DataPart(std::vector<Input> inputs, Datasets targets, Subset subset, const Options& options);
 
   const Subset& subset() const { return subset_; }
   std::int64_t size() const { return subset_.size(); }
   std::size_t inputs() const { return inputs_.size(); }
   std::size_t targets() const { return targets_.size(); }
-  // Of one sample.
+  // The type of one sample in a batch.
   TensorType input_type(std::size_t input) const;
-  // Of one sample's target in a form that the data set's targets can have.
+  // The type of one sample's target, in a form that the data set's targets can have.
   TensorType target_type(std::size_t target, TargetForm form) const;
-  // Of one sample: 1, or one for each of its positions.
+  // The number of weights of one sample: 1, or one for each of its positions.
   std::int64_t weight_count() const { return targets_[0]->facts().weight.count(); }
 
-  // Memory for read().
+  // Allocates the memory that one thread needs for read().
   Scratch scratch() const;
-  // Reads sample `number` of the data sets. With on_error skip a sample that cannot be read gets weight 0, zeros, and
-  // the first time a warning.
+  // Reads sample `number` of the data sets into `row`; `forms` are the targets' forms. With on_error skip, a sample
+  // that cannot be read gets weight 0 and zeros, and the first time a warning; otherwise throws Error{data}.
   void read(std::int64_t number, bool training, std::int64_t epoch, Scratch& scratch, const Row& row,
             const std::vector<TargetForm>& forms) const;
 
  private:
   void read_whole(std::int64_t number, bool training, std::int64_t epoch, Scratch& scratch, const Row& row,
                   const std::vector<TargetForm>& forms) const;
-  // From what was prepared, in one piece of memory as the cache has it.
+  // Writes a row from prepared values that lie side by side, as the cache keeps them.
   void finish_cached(std::int64_t number, bool training, const RandomKey& key, const std::byte* cached, const Row& row,
                      const std::vector<TargetForm>& forms) const;
   void write_target(std::int64_t number, std::size_t target, const float* values, TargetForm form, std::byte* to) const;
@@ -76,15 +77,16 @@ class DataPart {
   std::vector<Input> inputs_;
   Datasets targets_;
   Datasets sources_;                                       // each data set once
-  std::vector<std::size_t> input_source_, target_source_;  // numbers among the sources
+  std::vector<std::size_t> input_source_, target_source_;  // by input or target: its data set's number in sources_
   Subset subset_;
   Options options_;
-  // In the cache's rows: where each input's prepared values and each target's values begin, and the bytes of a row.
+  // Offsets in bytes of each input's prepared values and each target's values in a row of the cache, and the bytes of a
+  // row.
   std::vector<std::int64_t> input_offset_, target_offset_;
   std::int64_t row_bytes_ = 0;
   std::unique_ptr<SampleCache> cache_;
   mutable std::mutex skipped_mutex_;
-  mutable std::set<std::int64_t> skipped_;  // samples that were warned of
+  mutable std::set<std::int64_t> skipped_;  // samples that a warning named
 };
 
 }  // namespace trainctl

@@ -1,4 +1,4 @@
-// Which samples every batch holds: arithmetic on (start, samples, batch size), shared by all ranks and workers.
+// The samples of every batch: arithmetic on (start, samples, batch size) that is the same on all ranks and workers.
 #pragma once
 
 #include <algorithm>
@@ -10,7 +10,7 @@ namespace trainctl {
 
 class BatchPlan {
  public:
-  // `start` may lie anywhere in an epoch; its first batch begins there.
+  // `start` may lie anywhere in an epoch; the first batch begins there.
   BatchPlan(std::int64_t samples, std::int64_t batch_size, const DataPosition& start)
       : samples_(samples), batch_(std::min(batch_size, samples)), start_(start) {
     if (start_.offset >= samples_) start_ = {start_.seed, start_.epoch + 1, 0};
@@ -18,11 +18,11 @@ class BatchPlan {
   }
 
   struct Entry {
-    DataPosition position;   // of its first sample
-    std::int64_t count = 0;  // of the global batch
+    DataPosition position;   // of the batch's first sample
+    std::int64_t count = 0;  // samples of all ranks
     bool last_of_epoch = false;
   };
-  // The k-th batch from the start.
+  // Batch k, counted from the start.
   Entry at(std::int64_t k) const {
     DataPosition position = start_;
     if (k < first_epoch_) {
@@ -35,7 +35,7 @@ class BatchPlan {
     const std::int64_t count = std::min(batch_, samples_ - position.offset);
     return {position, count, position.offset + count == samples_};
   }
-  // The position behind a batch: of the next sample.
+  // The position after a batch, that of the next sample.
   DataPosition behind(const Entry& entry) const {
     const DataPosition& at = entry.position;
     if (entry.last_of_epoch) return {at.seed, at.epoch + 1, 0};
@@ -51,7 +51,7 @@ class BatchPlan {
 
   std::int64_t samples_, batch_;
   DataPosition start_;
-  std::int64_t first_epoch_ = 0;  // batches of the epoch that `start` lies in
+  std::int64_t first_epoch_ = 0;  // number of batches from `start` to the end of its epoch
 };
 
 }  // namespace trainctl

@@ -1,4 +1,4 @@
-// Applying transforms: crops and flips only move a window, which the last pass reads.
+// Applies transforms: crops and flips only move a window over the image, through which the last pass reads.
 #include "io/loader/transform.h"
 
 #include <algorithm>
@@ -12,7 +12,7 @@ namespace {
 
 using Kind = GeometryStep::Kind;
 
-// One axis of the window: output i lies at source base + step * i, and is zero outside [begin, end).
+// One axis of the window: output i is source element base + step * i, or zero where that is outside [begin, end).
 struct Axis {
   std::int64_t base = 0, step = 1, size = 0, begin = 0, end = 0;
 
@@ -36,7 +36,7 @@ std::int64_t scaled(std::int64_t size, std::int64_t shorter, std::int64_t to) {
       1, std::llround(static_cast<double>(size) * static_cast<double>(to) / static_cast<double>(shorter)));
 }
 
-// The size of an image behind a step.
+// The shape of an image after a step.
 Shape size_behind(const Shape& image, const GeometryStep& step) {
   const std::int64_t shorter = std::min(image[0], image[1]);
   switch (step.kind) {
@@ -55,12 +55,12 @@ bool fits(const Shape& image, const GeometryStep& step) {
   return step.height <= image[0] + 2 * step.padding && step.width <= image[1] + 2 * step.padding;
 }
 
-// A number in [0, choices) from a random word.
+// A number in [0, choices), from a random word.
 std::int64_t pick(std::uint32_t word, std::int64_t choices) {
   return static_cast<std::int64_t>(std::uint64_t{word} * static_cast<std::uint64_t>(choices) >> 32);
 }
 
-// The last pass over values that stay as they are; as AffineRow.
+// Copies rows whose values stay as they are stored; has the interface of AffineRow.
 template <class T>
 struct StoredRow {
   std::int64_t channels;
@@ -181,7 +181,7 @@ void Transform::finish(const Rows& rows, const ImageView& prepared, bool trainin
                      y.size == prepared.height && prepared.stride == row && x.end - x.begin == x.size &&
                      y.end - y.begin == y.size;
   if (whole && (rows.uniform() || y.size == 1)) return rows.apply(pixels, prepared.dtype, y.size * row, to);
-  // Outputs [left, right) of each row lie in the image.
+  // Outputs [left, right) of each row lie in the image, the others are zero.
   const std::int64_t left = std::clamp<std::int64_t>(x.step > 0 ? x.begin - x.base : x.base - (x.end - 1), 0, x.size);
   const std::int64_t right = std::clamp<std::int64_t>(x.step > 0 ? x.end - x.base : x.base - x.begin + 1, left, x.size);
   for (std::int64_t i = 0; i < y.size; ++i, to += row) {

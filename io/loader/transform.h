@@ -1,5 +1,5 @@
-// What happens to a sample on its way into a batch: geometry that is the same every time, then augmentation, then one
-// pass that writes float32, scaled and shifted, or bytes as they are.
+// The transforms of a sample on its way into a batch: fixed geometry, then augmentation, then one pass that writes
+// float32 values, scaled and shifted, or stored values unchanged.
 #pragma once
 
 #include <cstdint>
@@ -15,13 +15,13 @@
 
 namespace trainctl {
 
-// One step of the geometry, in the order of the config.
+// One geometric step of `transform` or `augment`; heights, widths and paddings are in pixels.
 struct GeometryStep {
   enum class Kind {
-    resize,           // to height x width
-    resize_short,     // so that the shorter side becomes `height`, the other in proportion
-    center_crop,      // the rectangle height x width in the middle
-    random_crop,      // one anywhere in the image with `padding` zeros around; in evaluation the one in the middle
+    resize,        // to height x width
+    resize_short,  // scales the shorter side to `height`, the other in proportion
+    center_crop,   // the rectangle height x width in the middle
+    random_crop,   // a rectangle anywhere in the image with `padding` zeros around; in evaluation the one in the middle
     flip_horizontal,  // with probability 1/2; never in evaluation
     flip_vertical,
   };
@@ -30,35 +30,36 @@ struct GeometryStep {
   Place place;
 };
 
-// Whether samples can stay as they are stored: tokens, and bytes, which are scaled where they are used, if nothing
-// resizes them, and nothing adds zeros, which are zero behind the scaling.
+// Whether samples can keep their stored type: tokens, and bytes (which the device scales) that no step resizes or pads
+// with zeros, since these must be zero after the scaling.
 bool stays_as_stored(DType stored, const std::vector<GeometryStep>& fixed, const std::vector<GeometryStep>& augment);
 
-// The shape of samples behind steps. Throws Error{config} where a step cannot be done to them.
+// The shape of samples after steps. Throws Error{config} where a step cannot be applied to them.
 Shape shape_behind(Shape shape, const std::vector<GeometryStep>& steps);
 
 class Transform {
  public:
-  // Memory of one thread.
+  // The memory that one thread needs.
   struct Scratch {
-    ResizeScratch resize[2];  // in turn: the input of a resize may be the result of one
+    ResizeScratch resize[2];  // used in turn, since the input of a resize may be the result of another one
   };
 
-  // For samples of this stored shape and type. Throws Error{config} with a step's place where it cannot be applied.
-  // Without an affine map values stay as they are stored: only where they can.
+  // For samples of this stored shape and type. Without an affine map values keep their stored type. Throws
+  // Error{config} at the place of a step that cannot be applied.
   Transform(const Shape& stored, DType dtype, std::vector<GeometryStep> fixed, std::vector<GeometryStep> augment,
             const std::optional<Affine>& affine);
 
-  // Of a sample behind the fixed geometry, and behind everything.
+  // Shape and type of a sample after the fixed geometry (prepared), and after all transforms (output).
   const Shape& prepared_shape() const { return prepared_; }
   DType prepared_dtype() const { return prepared_dtype_; }
   const Shape& output_shape() const { return output_; }
   DType output_dtype() const { return row_ ? DType::float32 : prepared_dtype_; }
 
-  // The fixed geometry. The result points into the sample or into the scratch. Throws Error{data} that names the sample
-  // where its shape differs from that of the others.
+  // Applies the fixed geometry. The result points into the sample or into the scratch. Throws Error{data} that names
+  // the sample where its shape differs from that of the other samples.
   ImageView prepare(const Sample& sample, const Dataset& dataset, std::int64_t number, Scratch& scratch) const;
-  // Augmentation and the last pass; writes output_shape().count() values. Random numbers are those of (key, sample).
+  // Applies augmentation and the last pass; writes output_shape().count() values of output_dtype() to `to`. Random
+  // numbers are a function of (key, sample).
   void finish(const ImageView& prepared, bool training, const RandomKey& key, std::uint64_t sample,
               std::byte* to) const;
 
@@ -71,7 +72,7 @@ class Transform {
   std::vector<GeometryStep> fixed_, augment_;
   Shape prepared_, output_;
   DType prepared_dtype_;
-  std::optional<AffineRow> row_;  // none: values stay as they are stored
+  std::optional<AffineRow> row_;  // nothing where values keep their stored type
 };
 
 }  // namespace trainctl

@@ -1,4 +1,4 @@
-// The `transform` and `augment` lists of a config. One struct and one line in a table each.
+// The `transform` and `augment` lists of a config: one struct and one line in a table for each item.
 #pragma once
 
 #include <array>
@@ -11,7 +11,7 @@
 
 namespace trainctl {
 
-// A list that may be written as its only item.
+// A list whose only item may be written without brackets.
 template <class T>
 struct OneOrMore {
   std::vector<T> items;
@@ -35,19 +35,19 @@ struct Value<OneOrMore<T>> {
   }
 };
 
-// Mean and standard deviation of each channel, or one for all.
+// Mean and standard deviation by channel; lists of one element apply to all channels.
 struct Statistics {
   std::vector<double> mean, stddev;
 };
 
-// What is built up while the lists are gone through.
+// The transforms of an input, built up item by item.
 struct TransformPlan {
   std::vector<GeometryStep> fixed, augment;
-  Affine affine;  // of stored values
+  Affine affine;  // of the stored values
   bool rescaled = false;
 };
 
-// Measures what the fixed geometry so far leaves of the training part.
+// Measures the training part's statistics behind the transforms so far.
 class StatisticsSource {
  public:
   virtual ~StatisticsSource() = default;
@@ -55,7 +55,7 @@ class StatisticsSource {
 };
 
 struct TransformOptions : Options {
-  // Adds this item to the plan.
+  // Appends this item to the plan; `place` is its config line, for errors.
   virtual void add(const Place& place, TransformPlan& plan, StatisticsSource& source) const = 0;
 };
 

@@ -85,8 +85,7 @@ Keys<TrainOptions> TrainOptions::keys() {
            more_than(0))
       .key("steps_per_epoch", &TrainOptions::steps_per_epoch,
            "Steps that count as one epoch; none: one pass over the data.", between(1, 1e12))
-      .required("loss", &TrainOptions::loss,
-                "What training minimises; of several outputs one for each by name.")
+      .required("loss", &TrainOptions::loss, "What training minimises; of several outputs one for each by name.")
       .key("loss_weights", &TrainOptions::loss_weights,
            "Of several outputs: what each one's loss is multiplied with in the sum; 1 where none is stated.",
            at_least(0))

@@ -1,4 +1,4 @@
-// What training needs of data: a source of batches. Declared here, implemented by io/loader.
+// The interface from which training takes its data: a source of batches, implemented by io/loader.
 #pragma once
 
 #include <cstdint>
@@ -16,18 +16,18 @@
 
 namespace trainctl {
 
-// What the model needs to know of a data set: found out by io, or stated by the config.
+// The facts of a data set that the model needs, found by io or stated by the config.
 struct DataInfo {
   std::vector<ModelInput> inputs = {ModelInput{}};     // after the transforms
   std::vector<TargetFacts> targets = {TargetFacts{}};  // by the model's outputs
-  Shape weight;                                        // of one sample's weights: scalar, or [P...] of its positions
+  Shape weight;  // shape of one sample's weights: scalar, or [P...] for a mask of its positions
   std::int64_t training_samples = 0;
   std::int64_t validation_samples = 0;  // 0: no validation
-  std::string fingerprint;              // of what the samples are: warns on a resume with other data
-  std::vector<std::string> warnings;    // of what is not read, or likely a mistake, each with its remedy
+  std::string fingerprint;              // hash of the samples; a resume with another one warns
+  std::vector<std::string> warnings;    // of data that is not read or likely a mistake, each with its remedy
 };
 
-// The position in the data: with the seed all that a resume needs. `offset` counts samples of the epoch over all ranks.
+// The position in the data, all that a resume needs. `offset` counts the epoch's samples over all ranks.
 struct DataPosition {
   std::uint64_t seed = 0;
   std::int64_t epoch = 0;
@@ -38,44 +38,45 @@ struct DataPosition {
 
 // One rank's share of a global batch, in host memory that stays valid until the next call of next().
 struct Batch {
-  std::vector<View> inputs;   // [n, sample...], of the formats' dtypes that DataInfo states
-  std::vector<View> targets;  // int32 [n, P...] or float32 [n, P..., K] of positions P, of which there may be none: as
-                              // the TargetForms say that were asked for
-  View weights;               // float32 [n] or [n, P...]: 0 for a skipped sample, or one that a mask leaves out
-  View samples;               // int64 [n]: numbers in the data set
-  std::int64_t count = 0;     // n, of this rank; may be 0
+  std::vector<View> inputs;  // [n, sample...], in the dtypes of the formats that DataInfo states
+  // int32 [n, P...] or float32 [n, P..., K], of positions P (none for one target each), in the TargetForms asked for.
+  std::vector<View> targets;
+  View weights;            // float32 [n] or [n, P...]: 0 for a skipped sample, or one that a mask leaves out
+  View samples;            // int64 [n]: numbers of the samples in the data set
+  std::int64_t count = 0;  // n: samples of this rank; may be 0
   std::int64_t global_count = 0;
   DataPosition position;  // of the first sample of the global batch
   bool last_of_epoch = false;
   double waited_seconds = 0;  // how long next() waited for the data
   bool host_memory = false;   // the inputs lie in memory of Backend::allocate_host()
-  // False where the data did not come and a stop was requested: inputs and targets are zero, weights are NaN, so that a
-  // step with it is left out on all ranks. Every later batch of the source is so too.
+  // False where a stop was requested before the data came: inputs and targets are zero, weights are NaN, so that all
+  // ranks leave out a step with this batch. All later batches of the source are incomplete too.
   bool complete = true;
 };
 
-// Memory for batches: Backend::allocate_host(), from which devices copy beside their work. Null: any memory.
+// Allocates memory for batches with Backend::allocate_host(), from which devices copy beside their work. Null: batches
+// lie in ordinary memory.
 using AllocateBatch = std::function<Memory(std::int64_t bytes)>;
 
 class BatchSource {
  public:
   virtual ~BatchSource() = default;
 
-  // The next global batch's share. After the last batch of an epoch the next epoch begins, in its own order.
-  // Throws Error{data} that names the file or the sample.
+  // Returns this rank's share of the next global batch. After the last batch of an epoch the next epoch begins, in its
+  // own order. Throws Error{data} that names the file or the sample.
   virtual const Batch& next() = 0;
-  // The position after the batch that next() returned last: what a checkpoint keeps.
+  // The position after the batch that next() returned last, as checkpoints keep it.
   virtual DataPosition position() const = 0;
   virtual std::int64_t samples_per_epoch() const = 0;
-  // Global batch size of full batches, and of the last one of an epoch (equal where it is full).
+  // Samples of a full global batch, and of the last global batch of an epoch (equal where that one is full).
   virtual std::int64_t batch_size() const = 0;
   virtual std::int64_t last_batch_size() const = 0;
-  // Bytes of host memory that its batches lie in, of this rank: those that are prepared ahead included.
+  // Bytes of host memory that this rank's batches lie in, those prepared ahead included.
   virtual std::int64_t batch_bytes() const = 0;
 };
 
-// The share of a replica of a global batch of B samples: [r * B / replicas, (r + 1) * B / replicas), r being its place
-// along the data axis. Counts differ by one at most.
+// A replica's share of a global batch of B samples: [r * B / replicas, (r + 1) * B / replicas), where r is the rank's
+// position along the data axis. Counts differ by one at most.
 struct Share {
   std::int64_t first = 0;
   std::int64_t count = 0;

@@ -1,5 +1,4 @@
-// Where a run tells what happens: events of metrics.jsonl, progress, the summary. Implemented by io/metrics; rank 0
-// only.
+// The sink of a run's events: metrics.jsonl, progress, the summary. Implemented by io/metrics; used on rank 0 only.
 #pragma once
 
 #include <cstdint>
@@ -12,20 +11,20 @@
 
 namespace trainctl {
 
-// A rank's GPU at a step.
+// One reading of a rank's GPU.
 struct GpuSample {
   int rank = 0;
   GpuReading reading;
 };
 
-// What the GPUs of all ranks did in a run. NaN: not known.
+// The use of all ranks' GPUs during a run. NaN: not known.
 struct GpuSummary {
-  int gpus = 0;                                    // of which something is known
+  int gpus = 0;                                    // GPUs with at least one reading
   double utilization = 0;                          // mean over time and GPUs, 0 to 1
-  double power_watts = 0;                          // mean over time, of all together
-  double energy_joules = 0;                        // of all together
-  double peak_memory_bytes = GpuReading::unknown;  // the largest of one
-  std::uint64_t throttled = 0;                     // all reasons, for throttle_words()
+  double power_watts = 0;                          // mean over time, sum over GPUs
+  double energy_joules = 0;                        // sum over GPUs
+  double peak_memory_bytes = GpuReading::unknown;  // the largest of any GPU
+  std::uint64_t throttled = 0;                     // all reasons seen, as bits for throttle_words()
 };
 
 struct StartEvent {
@@ -40,8 +39,8 @@ struct StartEvent {
   std::int64_t steps_per_epoch = 0;
   std::int64_t total_steps = 0;
   std::int64_t first_step = 0;
-  double flops_per_sample = 0;  // of the layers in a training step: three times those of the forward pass
-  double peak_flops = 0;        // of all ranks' GPUs, a second, by their data sheets; 0: not known
+  double flops_per_sample = 0;  // of a training step's layers: three times those of the forward pass
+  double peak_flops = 0;        // FLOP/s of all ranks' GPUs by their data sheets; 0: not known
 };
 
 struct StepEvent {
@@ -51,15 +50,15 @@ struct StepEvent {
   double learning_rate = 0;
   double samples_per_second = 0;
   double gradient_norm = 0;
-  double data_wait_share = 0;       // part of the time since the last event spent waiting for data
-  std::span<const GpuSample> gpus;  // as seen last; empty: no GPUs, or nobody tells of them
+  double data_wait_share = 0;       // share of the time since the last event spent waiting for data, 0 to 1
+  std::span<const GpuSample> gpus;  // the latest readings; empty without GPUs or readings
 };
 
 struct EpochEvent {
-  double epoch = 0;  // epochs done, from 1; a fraction where the run ends within one
+  double epoch = 0;  // epochs done, from 1; a fraction where the run ends within an epoch
   std::int64_t step = 0;
   std::map<std::string, double> train;       // "loss", "accuracy", ...
-  std::map<std::string, double> validation;  // empty where there is none
+  std::map<std::string, double> validation;  // empty without validation
   double seconds = 0;
 };
 

@@ -1,4 +1,4 @@
-// The hash of a run's weights, and what a snapshot's facts hold.
+// The hash of a run's weights, and the facts of a snapshot as text.
 #include "core/exec/interfaces/snapshot.h"
 
 #include <algorithm>

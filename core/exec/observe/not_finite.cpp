@@ -9,7 +9,7 @@
 namespace trainctl {
 namespace {
 
-// Whether an element's exponent is all ones: Inf or NaN, in float32 and (its upper half) bfloat16 alike.
+// Whether an element is Inf or NaN, an exponent of all ones; float32 and bfloat16 (the upper half of a float32) alike.
 bool holds_not_finite(const std::vector<std::byte>& bytes, DType dtype) {
   if (dtype != DType::float32 && dtype != DType::bfloat16 && dtype != DType::float16) return false;
   const std::uint16_t exponent = dtype == DType::float16 ? 0x7C00 : 0x7F80;

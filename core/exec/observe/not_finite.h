@@ -9,15 +9,15 @@
 
 namespace trainctl {
 
-// Watches a run op by op; give it to Engine::set_observer and run the step again.
+// Searches a step op by op: set it with Engine::set_observer and repeat the step.
 class NotFiniteSearch final : public OpObserver {
  public:
   NotFiniteSearch(Engine& engine, int program) : engine_(engine), program_(program) {}
 
   void ran(const PlacedProgram& program, int segment, int op, double start_seconds, double end_seconds) override;
-  // The tensor and the op that wrote it, "" where all is finite.
+  // The name of the tensor and of the op that wrote it; "" where all values are finite.
   const std::string& found() const { return found_; }
-  // How early that op stands in the program, to compare ranks by; infinite where all is finite.
+  // The op's position in the program, by which ranks compare their findings; infinite where all values are finite.
   double place() const { return place_; }
 
  private:

@@ -1,4 +1,4 @@
-// Costs of ops from their recorded runs.
+// The costs of ops from their recorded runs.
 #include "core/exec/observe/op_recorder.h"
 
 #include <map>

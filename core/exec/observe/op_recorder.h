@@ -1,4 +1,4 @@
-// Records when every op ran: the raw material of `bench ops` and of timelines.
+// Records when every op ran, for `bench ops` and for timelines.
 #pragma once
 
 #include <vector>
@@ -19,7 +19,7 @@ struct OpRun {
   const Lowering& how() const { return placed().lowering; }
 };
 
-// Something else that took time: waiting for data, evaluation, a checkpoint.
+// A span of time outside ops: waiting for data, evaluation, a checkpoint.
 struct Mark {
   const char* name = "";
   double start_seconds = 0;
@@ -40,14 +40,14 @@ class OpRecorder final : public OpObserver {
   std::vector<Mark> marks_;
 };
 
-// One op of a step over several steps.
+// The cost of one op of a step, measured over several steps.
 struct OpCost {
   OpRun op;
   double median_seconds = 0;
   OpWork work;  // of one run
 };
 
-// The ops in the order of the first step, each with its median over the steps.
+// The costs of the ops, in the order of the first step, each with its median over the steps.
 std::vector<OpCost> op_costs(const std::vector<OpRun>& runs);
 
 }  // namespace trainctl
