@@ -8,17 +8,18 @@
 
 namespace trainctl {
 
+// Of programs for prediction the predictions alone.
 struct OutputEnd {
   ResolvedOutput output;
-  TensorId logits = no_tensor;  // the graph's output, which the loss takes
-  TensorId targets =
-      no_tensor;              // role input; no_tensor in programs for prediction, as all that follows but predictions
-  TensorId loss = no_tensor;  // float32 scalar, role reduced: a sum
-  std::vector<TensorId> metrics;           // role reduced, as in the config
-  TensorId loss_gradient = no_tensor;      // by the logits, in training
-  TensorId unscaled_gradient = no_tensor;  // float16: what the loss gives, before it is scaled to loss_gradient
-  TensorId predictions = no_tensor;        // float32, softmax or sigmoid included; no_tensor where nothing reads them
-  std::vector<Op> prediction_ops;          // from the logits to the predictions
+  TensorId logits = no_tensor;         // the graph's output, which the loss takes
+  TensorId targets = no_tensor;        // role input
+  TensorId loss = no_tensor;           // float32 scalar, role reduced: a sum
+  std::vector<TensorId> metrics;       // role reduced, as in the config
+  TensorId loss_gradient = no_tensor;  // by the logits, in training
+  // In float16: what the loss gives, before the loss scale multiplies it to loss_gradient.
+  TensorId unscaled_gradient = no_tensor;
+  TensorId predictions = no_tensor;  // float32, softmax or sigmoid included; no_tensor where nothing reads them
+  std::vector<Op> prediction_ops;    // from the logits to the predictions
 };
 
 // The scalars and the weights that the ends of all outputs share.
