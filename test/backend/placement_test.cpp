@@ -102,8 +102,8 @@ Answer ask(const PlacementCase& which, const std::vector<Placement>& inputs) {
   } catch (const Error&) {
     part = nullptr;
   }
-  const OpDef& asked = part ? *part : *which.make(whole);
-  return {asked.placements({MeshAxis::data, inputs, types, outputs, {}, {}, {}}), part};
+  const std::shared_ptr<const OpDef> asked = part ? part : which.make(whole);
+  return {asked->placements({MeshAxis::data, inputs, types, outputs, {}, {}, {}}), part};
 }
 
 std::string in_words(const std::vector<Placement>& placements) {
