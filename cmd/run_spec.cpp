@@ -34,8 +34,9 @@ void check_name(const RunSpec& spec, const Node& node, Reader& reader) {
 // The metric that decides on the best checkpoint must be one that the run reports.
 void check_monitor(const RunSpec& spec, const Node& node, Reader& reader) {
   const auto& monitor = spec.checkpoint.monitor.stated;
-  if (!monitor || !reader.ok()) return;
-  const std::vector<std::string> results = spec.train.result_names(output_names(spec.model));
+  const std::vector<std::string> outputs = output_names(spec.model);
+  if (!monitor || !spec.train.reads_choices_of(outputs)) return;  // what could not be read was reported
+  const std::vector<std::string> results = spec.train.result_names(outputs);
   const std::string problem = why_not_monitored(*monitor, results, spec.data.validation.has_value());
   if (!problem.empty()) reader.error(node.find("checkpoint")->find("monitor")->place, problem);
 }

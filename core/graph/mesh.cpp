@@ -13,6 +13,12 @@ int Mesh::Position::along(MeshAxis axis) const {
   return places[static_cast<int>(axis)];
 }
 
+Mesh::Position Mesh::Position::with(MeshAxis axis, int along) const {
+  Position other = *this;
+  (axis == MeshAxis::data ? other.data : axis == MeshAxis::pipeline ? other.pipeline : other.tensor) = along;
+  return other;
+}
+
 int Mesh::size(MeshAxis axis) const {
   const int sizes[] = {data, pipeline, tensor};
   return sizes[static_cast<int>(axis)];

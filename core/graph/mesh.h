@@ -24,6 +24,8 @@ struct Mesh {
     int tensor = 0;
 
     int along(MeshAxis axis) const;
+    // The position that differs from this one along the axis only, where it is `along`.
+    Position with(MeshAxis axis, int along) const;
     bool operator==(const Position&) const = default;
   };
 

@@ -36,6 +36,9 @@ void check_list(const std::vector<Reference>& references, const char* what, Read
       reader.error(references[i].place,
                    format("{} '{}': a name consists of letters, digits, '_', '-' and '.'", what, references[i].name));
     }
+    if (references[i].name == "name") {  // which a choice's own key would be taken for: `loss: {name: huber}`
+      reader.error(references[i].place, format("{} 'name': this name is taken", what));
+    }
     const auto same = [&](const Reference& other) { return other.name == references[i].name; };
     const auto end = references.begin() + static_cast<std::ptrdiff_t>(i);
     if (std::find_if(references.begin(), end, same) == end) continue;

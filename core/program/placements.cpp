@@ -180,23 +180,9 @@ class AxisWalk {
     }
   }
 
-  // The config line of the op or, without one, of a tensor that the op reads or writes.
-  Place place_of(const Op& op) const {
-    if (op.place.known()) return op.place;
-    for (const auto* list : {&op.inputs, &op.outputs}) {
-      for (TensorId id : *list) {
-        if (program_.tensor(id).place.known()) return program_.tensor(id).place;
-        for (TensorId member : members_[index(id)]) {
-          if (program_.tensor(member).place.known()) return program_.tensor(member).place;
-        }
-      }
-    }
-    return {};
-  }
-
   [[noreturn]] void fail(const Op& op, const std::string& problem) const {
     throw Error(
-        ErrorKind::internal, place_of(op),
+        ErrorKind::internal, place_of(program_, op),
         format("{} '{}' of '{}' on the {} axis: {}", op.def->kind(), op.name, program_.name, name_of(axis_), problem));
   }
   [[noreturn]] void fail(const Tensor& tensor, const std::string& problem) const {
@@ -212,6 +198,20 @@ class AxisWalk {
 };
 
 }  // namespace
+
+Place place_of(const Program& program, const Op& op) {
+  if (op.place.known()) return op.place;
+  const std::vector<std::vector<TensorId>> members = members_of(program);
+  for (const auto* list : {&op.inputs, &op.outputs}) {
+    for (TensorId id : *list) {
+      if (program.tensor(id).place.known()) return program.tensor(id).place;
+      for (TensorId member : members[index(id)]) {
+        if (program.tensor(member).place.known()) return program.tensor(member).place;
+      }
+    }
+  }
+  return {};
+}
 
 void check_placements(Program& program, const Mesh& mesh) {
   if (mesh.ranks() == 1) return;

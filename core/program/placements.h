@@ -17,4 +17,8 @@ namespace trainctl {
 // be partial along the data axis, since the host adds them up.
 void check_placements(Program& program, const Mesh& mesh);
 
+// The config line of an op, else of a tensor that it reads or writes or that lies within one; unknown where none has a
+// line. For errors.
+Place place_of(const Program& program, const Op& op);
+
 }  // namespace trainctl

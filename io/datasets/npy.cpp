@@ -121,8 +121,9 @@ std::string lower_case(std::string text) {
 struct NpyOptions final : DatasetOptions {
   std::shared_ptr<const Dataset> open(const DataLocation& where, PartKind part, const StatedFacts& stated,
                                       std::uint64_t) const override {
-    Array x = read(where, where.x, "x", "", part);
-    Array y = read(where, where.y, "y", "", part);
+    const std::string ending = ending_of(where, "x", part);
+    Array x = read(where, where.x, "x", "", ending);
+    Array y = read(where, where.y, "y", "", ending);
     return array_dataset(std::move(x), std::move(y), stated, {}, read_weights(where));
   }
 
@@ -132,13 +133,15 @@ struct NpyOptions final : DatasetOptions {
                           std::uint64_t seed) const override {
     if (stated.use.unnamed()) return DatasetOptions::open_group(where, part, stated, seed);
     DatasetGroup group;
+    const std::string& first = stated.use.inputs[0].name;
+    const std::string ending = ending_of(where, first.empty() ? "x" : first, part);
     std::optional<Array> weights = read_weights(where);
     for (std::size_t i = 0; i < stated.inputs.size(); ++i) {
-      Array x = read(where, where.x, "x", stated.use.inputs[i].name, part);
+      Array x = read(where, where.x, "x", stated.use.inputs[i].name, ending);
       group.inputs.push_back(array_inputs(std::move(x), stated.inputs[i]));
     }
     for (std::size_t i = 0; i < stated.targets.size(); ++i) {
-      Array y = read(where, where.y, "y", stated.use.targets[i].name, part);
+      Array y = read(where, where.y, "y", stated.use.targets[i].name, ending);
       group.targets.push_back(array_targets(std::move(y), stated.targets[i], std::exchange(weights, {})));
     }
     for (const auto* list : {&group.inputs, &group.targets}) {
@@ -158,23 +161,31 @@ struct NpyOptions final : DatasetOptions {
     return read_npy(where.weights.text);
   }
 
-  // Reads the array of an input or target. Its name is the model's name for the input or target, else `key` (x or y).
-  // Below `path` an array of that name with _train or _test, for the part, comes before one of the name alone.
+  // What the names of all arrays at a path end in: "_train" or "_test" where the first input has an array of the part,
+  // else nothing.
+  static std::string ending_of(const DataLocation& where, const std::string& first, PartKind part) {
+    if (where.path.empty()) return "";
+    const std::string ending = part == PartKind::training ? "_train" : "_test", &path = where.path.text;
+    const bool found =
+        is_folder(path) ? !npy_in_folder(path, first + ending).empty() : has_npz_array(path, first + ending);
+    return found ? ending : "";
+  }
+
+  // The array of an input or target: the file that `files` names, or at the path the array of its name, which is `key`
+  // (x or y) where the model has no name for it, with the ending.
   static Array read(const DataLocation& where, const ByName<Path>& files, const std::string& key,
-                    const std::string& name, PartKind part) {
+                    const std::string& name, const std::string& ending) {
     if (where.path.empty()) {
       const Path* file = files.find(name);
       if (!file || file->empty()) throw Error(ErrorKind::config, "npy needs `path`, or `x` and `y`");
       return read_npy(file->text);
     }
     const std::string& path = where.path.text;
-    const std::string plain = name.empty() ? key : name;
-    const std::string of_part = plain + (part == PartKind::training ? "_train" : "_test");
-    if (!is_folder(path)) return read_npz(path, has_npz_array(path, of_part) ? of_part : plain);
-    std::string file = npy_in_folder(path, of_part);
-    if (file.empty()) file = npy_in_folder(path, plain);
+    const std::string array = (name.empty() ? key : name) + ending;
+    if (!is_folder(path)) return read_npz(path, array);
+    const std::string file = npy_in_folder(path, array);
     if (file.empty()) {
-      data_error(path, format("has no file {}.npy", plain),
+      data_error(path, format("has no file {}.npy", array),
                  name.empty() ? "save samples as x.npy and targets as y.npy, or name the files with `x` and `y`"
                               : "save each input and target as NAME.npy, or name the files with `x` and `y`");
     }

@@ -122,19 +122,20 @@ void check_shape(const DataOptions& options, const ModelInput& input) {
               "state the right `shape`, or change `transform`");
 }
 
-void check_label_mode(const DataOptions& options, std::int64_t classes) {
-  if (options.label_mode == LabelMode::binary && classes != 2) {
+void check_label_mode(const DataOptions& options, LabelMode mode, std::int64_t classes) {
+  if (mode == LabelMode::binary && classes != 2) {
     throw Error(ErrorKind::config, options.dataset.place,
                 format("`label_mode: binary` needs 2 classes, not {}", classes));
   }
 }
 
-std::vector<TargetFacts> target_facts(const DataOptions& options, const DatasetGroup& training) {
+std::vector<TargetFacts> target_facts(const DataOptions& options, const DataUse& use, const DatasetGroup& training) {
   std::vector<TargetFacts> targets;
-  for (const auto& target : training.targets) {
-    const DatasetFacts& facts = target->facts();
-    check_label_mode(options, facts.classes);
-    targets.push_back({facts.classes, facts.target, options.label_mode, facts.class_names});
+  for (std::size_t i = 0; i < training.targets.size(); ++i) {
+    const DatasetFacts& facts = training.targets[i]->facts();
+    const LabelMode mode = options.label_mode.of(use.targets[i].name);
+    check_label_mode(options, mode, facts.classes);
+    targets.push_back({facts.classes, facts.target, mode, facts.class_names});
   }
   return targets;
 }
@@ -201,7 +202,7 @@ Data::Data(const DataOptions& options, std::uint64_t seed, const DataUse& use, M
                  to_string(facts.sample)));
     }
   }
-  info_.targets = target_facts(options, training);
+  info_.targets = target_facts(options, use, training);
   info_.weight = training.targets[0]->facts().weight;
   info_.training_samples = samples(PartKind::training);
   info_.validation_samples = samples(PartKind::validation);
@@ -272,8 +273,9 @@ DataInfo describe(const DataOptions& options, std::uint64_t seed, const DataUse&
     if (input.tokens > 0) info.inputs.back().format.dtype = DType::int32;
   }
   for (const DataUse::Target& target : use.targets) {
-    TargetFacts facts{*stated_classes(options, target.name), {}, options.label_mode, {}};
-    check_label_mode(options, facts.classes);
+    const LabelMode mode = options.label_mode.of(target.name);
+    TargetFacts facts{*stated_classes(options, target.name), {}, mode, {}};
+    check_label_mode(options, mode, facts.classes);
     // Without reading an array the number of values in a target is not known.
     if (facts.classes == 0 || (target.class_numbers && options.dataset.name == "npy")) facts.shape = {0};
     info.targets.push_back(std::move(facts));

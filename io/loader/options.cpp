@@ -58,6 +58,7 @@ void DataOptions::check_names_of(const std::vector<std::string>& inputs, const s
   check_names(augment, inputs, "input", Coverage::some, reader);
   if (shape) check_names(*shape, inputs, "input", Coverage::some, reader);
   if (classes) check_names(*classes, outputs, "output", Coverage::some, reader);
+  check_names(label_mode, outputs, "output", Coverage::some, reader);
   const auto check_files = [&](const DataLocation& where) {
     check_names(where.x, inputs, "input", Coverage::all, reader);
     check_names(where.y, outputs, "output", Coverage::all, reader);

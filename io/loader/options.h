@@ -33,8 +33,8 @@ struct DataOptions {
   std::optional<TestOptions> test;
   std::optional<ByName<std::vector<std::int64_t>>> shape;  // by input
   std::optional<ByName<std::int64_t>> classes;             // by output
-  LabelMode label_mode = LabelMode::integer;
-  ByName<ChoicesOf<transform_choices>> transform;  // by input
+  ByName<LabelMode> label_mode;                            // by output
+  ByName<ChoicesOf<transform_choices>> transform;          // by input
   ByName<ChoicesOf<augment_choices>> augment;
   bool shuffle = true;
   CacheKind cache = CacheKind::none;

@@ -16,10 +16,8 @@ MeshAxes::MeshAxes(Communicator& world, const Mesh& mesh) {
     }
     if (mesh.size(axis) == 1) continue;
     // Ranks that differ along this axis alone have the lowest of them as their color.
-    Mesh::Position first = mesh.position(world.rank());
-    const int along = first.along(axis);
-    (axis == MeshAxis::data ? first.data : axis == MeshAxis::pipeline ? first.pipeline : first.tensor) = 0;
-    owned_[a] = world.split(mesh.rank(first), along);
+    const Mesh::Position own = mesh.position(world.rank());
+    owned_[a] = world.split(mesh.rank(own.with(axis, 0)), own.along(axis));
     axes_[a] = owned_[a].get();
   }
 }

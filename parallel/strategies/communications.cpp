@@ -6,6 +6,7 @@
 
 #include "core/base/format.h"
 #include "core/graph/ops/collectives.h"
+#include "core/program/placements.h"
 
 namespace trainctl {
 namespace {
@@ -46,7 +47,7 @@ Communication communication(const Program& program, const Op& op, const Schedule
 }
 
 [[noreturn]] void fail(const Program& program, const Communication& of, std::string_view problem) {
-  throw Error(ErrorKind::internal, place_of(program, of), format("{}: {}", describe(program, of), problem));
+  throw Error(ErrorKind::internal, place_of(program, *of.op), format("{}: {}", describe(program, of), problem));
 }
 
 }  // namespace
@@ -86,21 +87,6 @@ std::string describe(const Program& program, const Communication& communication)
                             name_of(program.segment(communication.item.segment)));
   if (program.micro_batches > 1) text += format(" {}", communication.item.micro_batch);
   return text + format(" of '{}'", program.name);
-}
-
-Place place_of(const Program& program, const Communication& communication) {
-  const Op& op = *communication.op;
-  if (op.place.known()) return op.place;
-  for (const auto* tensors : {&op.inputs, &op.outputs}) {
-    for (TensorId id : *tensors) {
-      const Tensor& tensor = program.tensor(id);
-      if (tensor.place.known()) return tensor.place;
-      for (TensorId member : tensor.members) {
-        if (program.tensor(member).place.known()) return program.tensor(member).place;
-      }
-    }
-  }
-  return {};
 }
 
 }  // namespace trainctl

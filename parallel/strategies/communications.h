@@ -36,7 +36,4 @@ std::vector<Communication> communications_of(const Program& program);
 // "all_reduce 'bucket 1' in backward of 'train 64'", with the micro-batch where the program has several.
 std::string describe(const Program& program, const Communication& communication);
 
-// The config line of the op, else of a tensor that it reads or writes.
-Place place_of(const Program& program, const Communication& communication);
-
 }  // namespace trainctl

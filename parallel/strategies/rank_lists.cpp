@@ -5,6 +5,7 @@
 #include <map>
 
 #include "core/base/format.h"
+#include "core/program/placements.h"
 
 namespace trainctl {
 namespace {
@@ -26,11 +27,6 @@ bool addresses_ranks(const RankList& list, MeshAxis axis) {
 }
 
 }  // namespace
-
-Mesh::Position moved(Mesh::Position position, MeshAxis axis, int along) {
-  (axis == MeshAxis::data ? position.data : axis == MeshAxis::pipeline ? position.pipeline : position.tensor) = along;
-  return position;
-}
 
 RankList::RankList(const Program& of) : program(&of), all(communications_of(of)), number(all.size(), 0) {
   for (std::size_t i = 0; i < all.size(); ++i) {
@@ -73,7 +69,7 @@ bool RankLists::all_alike(MeshAxis axis) const {
   const auto addresses = [axis](const RankList* list) { return addresses_ranks(*list, axis); };
   if (std::any_of(different_.begin(), different_.end(), addresses)) return false;
   for (int rank = 0; rank < mesh_.ranks(); ++rank) {
-    const int first = mesh_.rank(moved(mesh_.position(rank), axis, 0));
+    const int first = mesh_.rank(mesh_.position(rank).with(axis, 0));
     if (of(rank).alike != of(first).alike) return false;
   }
   return true;
@@ -84,7 +80,7 @@ void RankLists::check(const RankList& list) const {
   for (const Communication& c : list.all) {
     const int size = mesh_.size(c.axis);
     const auto fail = [&](const std::string& problem) {
-      throw Error(ErrorKind::internal, place_of(*list.program, c),
+      throw Error(ErrorKind::internal, place_of(*list.program, *c.op),
                   format("{}: {}, and the {} axis has {}", describe(*list.program, c), problem, name_of(c.axis),
                          size == 1 ? "one rank" : format("{} ranks", size)));
     };

@@ -13,9 +13,6 @@ namespace trainctl {
 inline std::size_t index(int number) { return static_cast<std::size_t>(number); }
 inline std::size_t index(MeshAxis axis) { return static_cast<std::size_t>(axis); }
 
-// The position that differs along one axis.
-Mesh::Position moved(Mesh::Position position, MeshAxis axis, int along);
-
 // What one program communicates, as a whole and along each axis.
 struct RankList {
   const Program* program = nullptr;

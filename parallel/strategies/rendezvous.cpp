@@ -6,6 +6,7 @@
 #include <deque>
 
 #include "core/base/format.h"
+#include "core/program/placements.h"
 #include "parallel/strategies/rank_lists.h"
 
 namespace trainctl {
@@ -99,7 +100,7 @@ class Play {
     go_on_.push_back(r);
   }
 
-  int member(int r, MeshAxis axis, int along) const { return mesh_.rank(moved(mesh_.position(r), axis, along)); }
+  int member(int r, MeshAxis axis, int along) const { return mesh_.rank(mesh_.position(r).with(axis, along)); }
 
   // Whether a communication of the ranks that `r` waits for is of the kind that it waits for.
   bool answers(int r, MeshAxis axis, const Communication& other) const {
@@ -198,7 +199,7 @@ class Play {
     std::string text = format("{} ({} {}", describe(*rank.list->program, c), c.count, name_of(c.dtype));
     if (c.peer >= 0) {
       const std::string_view how = c.kind == Kind::send ? " to" : " from";
-      text += format("{} rank {}", how, whole_.rank(moved(whole_.position(rank.number), axis, c.peer)));
+      text += format("{} rank {}", how, whole_.rank(whole_.position(rank.number).with(axis, c.peer)));
     }
     return text + ")";
   }
@@ -212,7 +213,7 @@ class Play {
 
   [[noreturn]] void fail(int r, MeshAxis axis, const std::string& problem) const {
     const Rank& rank = ranks_[index(r)];
-    throw Error(ErrorKind::internal, place_of(*rank.list->program, rank.at(axis)), problem);
+    throw Error(ErrorKind::internal, place_of(*rank.list->program, *rank.at(axis).op), problem);
   }
 
   const Mesh& whole_;

@@ -46,6 +46,13 @@ DType TrainOptions::compute() const {
   return DType::float32;
 }
 
+bool TrainOptions::reads_choices_of(const std::vector<std::string>& outputs) const {
+  return std::all_of(outputs.begin(), outputs.end(), [this](const std::string& output) {
+    const std::vector<Choice>& own = metrics.of(output);
+    return loss.of(output) && std::all_of(own.begin(), own.end(), [](const Choice& metric) { return !!metric; });
+  });
+}
+
 std::vector<std::string> TrainOptions::result_names(const std::vector<std::string>& outputs) const {
   std::vector<std::string> names{"loss"};
   const bool several = outputs.size() > 1;
@@ -55,7 +62,7 @@ std::vector<std::string> TrainOptions::result_names(const std::vector<std::strin
   for (const std::string& output : outputs) {
     const std::string prefix = several ? output + "_" : "";
     for (const Choice& metric : metrics.of(output)) {
-      if (metric) names.push_back(prefix + metric.name);
+      names.push_back(prefix + metric.name);
     }
   }
   return names;

@@ -208,18 +208,26 @@ TEST_CASE("arrays by the names of inputs and outputs are read side by side, cach
   for (auto& value : kind) value = static_cast<std::int64_t>(random() % 4);
   kind[0] = 3;
   write_file(folder / "image.npy", npy("|u1", "(20, 2, 2, 3)", raw(image)));
-  write_file(folder / "table_train.npy", npy("<f4", "(20, 3)", raw(table)));
+  write_file(folder / "table.npy", npy("<f4", "(20, 3)", raw(table)));
   write_file(folder / "kind.npy", npy("<i8", "(20,)", raw(kind)));
   write_file(folder / "size.npy", npy("<f4", "(20, 2)", raw(size)));
+  // Of a part, where the first input has them: then all do.
+  for (const char* name : {"image", "table", "kind", "size"}) {
+    write_file(folder / format("parts/{}_train.npy", name), read_whole(folder / format("{}.npy", name)));
+    write_file(folder / format("mixed/{}.npy", name), read_whole(folder / format("{}.npy", name)));
+  }
+  write_file(folder / "mixed/image_train.npy", read_whole(folder / "image.npy"));
   DataUse use;
   use.inputs = {{"image"}, {"table"}};
   use.targets = {{"kind"}, {"size", true}};
   const std::string by_folder = "path: " + folder.text();
   const std::string by_file = format(
-      "x: {{image: {0}/image.npy, table: {0}/table_train.npy}}, y: {{kind: {0}/kind.npy, "
+      "x: {{image: {0}/image.npy, table: {0}/table.npy}}, y: {{kind: {0}/kind.npy, "
       "size: {0}/size.npy}}",
       folder.text());
-  for (const std::string& place : {by_folder, by_file}) {
+  CHECK_THROWS_WITH(Data(data_options(format("{{dataset: npy, path: {}/mixed}}", folder.text())), 1, use),
+                    Catch::Contains("has no file table_train.npy"));
+  for (const std::string& place : {by_folder, by_folder + "/parts", by_file}) {
     for (const char* cache : {"none", "memory"}) {
       const Data data(data_options(format("{{dataset: npy, {}, cache: {}, workers: 2, transform: {{table: [{{rescale: "
                                           "1/8}}]}}, augment: {{image: [{{random_flip: horizontal}}]}}}}",

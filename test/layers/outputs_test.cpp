@@ -92,6 +92,7 @@ TEST_CASE("inputs and outputs that are none are said with the place") {
   CHECK(has(errors_of("inputs: [a, b]\noutputs: [kind, sise]\n" + layers),
             "m.yaml:2:17: there is no layer 'sise' for this output; did you mean 'size'?"));
   CHECK(has(errors_of("inputs: [a, a]\n" + layers), "m.yaml:1:13: input 'a' is given twice"));
+  CHECK(has(errors_of("inputs: [a, name]\n" + layers), "input 'name': this name is taken"));
   CHECK(has(errors_of("inputs: [a, b/c]\n" + layers), "input 'b/c': a name consists of"));
   CHECK(has(errors_of("inputs: [a, b]\noutputs: [kind]\n" + layers), "dense 'size': nothing takes its output"));
   CHECK(has(errors_of("inputs: [a, b]\nlayers: [{dense: {units: 3}}]"),

@@ -89,6 +89,26 @@ TEST_CASE("gradients of several outputs are the slopes of the weighted sum of th
   check_slopes(job.training(Samples::count, 3), samples.batch(), 4e-3f);
 }
 
+TEST_CASE("outputs that are one tensor add their gradients") {
+  Job job(R"(outputs: [scores, kind]
+layers:
+  - dense: {units: 5, activation: tanh}
+  - dense: {name: scores, units: 3}
+  - activation: {name: kind, activation: softmax}
+)",
+          "sgd");
+  job.spec.inputs[0].sample = {4};
+  ProgramSpec::Output kind = job.spec.outputs[0];
+  kind.name = "kind";
+  kind.target.classes = 3;
+  job.spec.outputs = {Two::output("scores", "mean_squared_error", 0.5, {3}), kind};
+  Samples samples;
+  Batch batch = samples.batch();
+  batch.inputs = {{samples.table.data(), DType::float32, std::ssize(samples.table)}};
+  batch.targets = {{samples.trunk.data(), DType::float32, 3 * Samples::count}, {samples.kind.data(), DType::int32, 6}};
+  check_slopes(job.training(Samples::count), batch, 4e-3f);
+}
+
 TEST_CASE("several outputs report the loss, each its own, and their metrics by name") {
   const Two job;
   Samples samples;
@@ -102,10 +122,7 @@ TEST_CASE("several outputs report the loss, each its own, and their metrics by n
   KernelChoices choices;
   Engine engine(*backend, *communicator, compile({program}, *backend, choices));
   std::mt19937 random(5);
-  std::normal_distribution<float> normal;
-  for (const NamedTensor& tensor : engine.weights()) {
-    for (std::int64_t i = 0; i < tensor.view.count; ++i) tensor.view.as<float>()[i] = 0.3f * normal(random);
-  }
+  draw_weights(engine, random);
   engine.upload();
   StepResult result;
   engine.run(0, samples.batch(), {}, result);

@@ -13,6 +13,14 @@
 
 namespace trainctl {
 
+// Fills an engine's weights with random values, on the host.
+inline void draw_weights(Engine& engine, std::mt19937& random) {
+  std::normal_distribution<float> normal;
+  for (const NamedTensor& tensor : engine.weights()) {
+    for (std::int64_t i = 0; i < tensor.view.count; ++i) tensor.view.as<float>()[i] = 0.3f * normal(random);
+  }
+}
+
 // Fills the weights with random values, draws elements of every parameter and compares their gradients on the batch
 // with central differences of the loss over 2 * `step`.
 inline void check_slopes(const Program& program, const Batch& batch, float step) {
@@ -21,10 +29,7 @@ inline void check_slopes(const Program& program, const Batch& batch, float step)
   KernelChoices choices;
   Engine engine(*backend, *communicator, compile({program}, *backend, choices));
   std::mt19937 random(22);
-  std::normal_distribution<float> normal;
-  for (const NamedTensor& tensor : engine.weights()) {
-    for (std::int64_t i = 0; i < tensor.view.count; ++i) tensor.view.as<float>()[i] = 0.3f * normal(random);
-  }
+  draw_weights(engine, random);
   StepResult result;
   const auto loss = [&] {
     engine.upload();

@@ -28,8 +28,7 @@ std::string Loss::attributes() const {
   AttributeText text;
   std::visit([&](const auto& r) { text.rule(r); }, rule);
   if (scale != 1) text.value("scale", scale);
-  if (!counts) text.flag("uncounted", true);
-  return text.flag("training", training).flag("accumulate", accumulate).text();
+  return text.flag("uncounted", !counts).flag("training", training).flag("accumulate", accumulate).text();
 }
 
 std::vector<TensorType> Loss::outputs(std::span<const TensorType> inputs) const {
