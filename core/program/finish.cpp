@@ -20,8 +20,9 @@ Op reduce(MeshAxis axis, TensorId tensor, std::string name) {
 }
 
 // Makes the sums the last members of the bucket that the update reduces over the data axis. Where it reduces no bucket,
-// the sums become a bucket of their own, whose reduction is appended to `reductions`.
-void reduce_sums(Program& program, std::vector<Op>& reductions) {
+// the sums become a bucket of their own, whose reduction is appended to `reductions`. The gradient's squares are those
+// of the reduced gradient and stay out.
+void reduce_sums(Program& program, TensorId squares, std::vector<Op>& reductions) {
   const auto in_update = [](const Op& op) {
     const auto* all_reduce = op.get_if<AllReduce>();
     return all_reduce != nullptr && all_reduce->axis == MeshAxis::data;
@@ -35,10 +36,13 @@ void reduce_sums(Program& program, std::vector<Op>& reductions) {
     reductions.push_back(reduce(MeshAxis::data, bucket, "sums"));
   }
   std::vector<TensorId>& members = program.tensors[static_cast<std::size_t>(bucket)].members;
-  for (const FlatPlace& place : program.flat.reduced) members.push_back(place.tensor);
+  for (const FlatPlace& place : program.flat.reduced) {
+    if (place.tensor != squares) members.push_back(place.tensor);
+  }
 }
 
-// Sets the shape of each bucket: from its first member to the first member of the next bucket, gaps included.
+// Sets the shape of each bucket: from its first member to the first member of the next bucket, gaps included; of the
+// last one, to its end.
 void size_buckets(Program& program) {
   std::vector<std::pair<std::int64_t, TensorId>> buckets;
   for (std::size_t id = 0; id < program.tensors.size(); ++id) {
@@ -48,9 +52,31 @@ void size_buckets(Program& program) {
   }
   std::sort(buckets.begin(), buckets.end());
   for (std::size_t b = 0; b < buckets.size(); ++b) {
-    const std::int64_t end = b + 1 < buckets.size() ? buckets[b + 1].first : program.flat.gradient_count;
+    const TensorId last = program.tensor(buckets[b].second).members.back();
+    const std::int64_t end = b + 1 < buckets.size()
+                                 ? buckets[b + 1].first
+                                 : program.flat.gradient_offset(last) + program.tensor(last).type.shape.count();
     program.tensors[static_cast<std::size_t>(buckets[b].second)].type = {{end - buckets[b].first}, DType::float32};
   }
+}
+
+// The norm of the gradient as the root of a sum of squares that is reduced along the axes.
+void norm_of_parts(const Program& program, TensorId squares, TensorId divisor, const std::vector<MeshAxis>& axes,
+                   std::vector<Op>& ops) {
+  const StepTensors& step = program.step;
+  auto sum = std::make_shared<SumOfSquares>(std::vector<InputRange>{{0, 0, program.flat.trainable_count}}, axes);
+  ops.push_back({std::move(sum), {step.gradients}, {squares}, "gradient_squares", {}});
+  for (MeshAxis axis : axes) ops.push_back(reduce(axis, squares, "gradient_squares"));
+  ops.push_back({std::make_shared<NormOfSquares>(), {squares, divisor}, {step.gradient_norm}, "gradient_norm", {}});
+}
+
+// The axes along which ranks hold other parts of the model.
+std::vector<MeshAxis> model_axes(const MeshRank& rank) {
+  std::vector<MeshAxis> axes;
+  for (MeshAxis axis : {MeshAxis::pipeline, MeshAxis::tensor}) {
+    if (rank.size(axis) > 1) axes.push_back(axis);
+  }
+  return axes;
 }
 
 Op update_statistics(const Program& program, const std::vector<StatisticUpdate>& statistics) {
@@ -67,7 +93,9 @@ Op update_statistics(const Program& program, const std::vector<StatisticUpdate>&
 }
 
 // The ops of the update in the order in which they run: agreement, reductions, norm, optimizer, statistics.
-std::vector<Op> update_ops(Program& program, const UpdateSpec& update, std::vector<Op> reductions) {
+// `squares`: the tensor for the sum of squares where `axes` has any.
+std::vector<Op> update_ops(Program& program, const UpdateSpec& update, std::vector<Op> reductions, TensorId squares,
+                           const std::vector<MeshAxis>& axes) {
   const StepTensors& step = program.step;
   std::vector<Op> ops;
   std::vector<TensorId> judged = step.losses;
@@ -79,11 +107,15 @@ std::vector<Op> update_ops(Program& program, const UpdateSpec& update, std::vect
     divisor = program.add("divisor", {}, DType::float32, Role::scalar);
     ops.push_back({std::make_shared<Scale>(), {step.count, step.loss_scale}, {divisor}, "divisor", {}});
   }
-  ops.push_back({std::make_shared<GradientNorm>(program.flat.trainable_count),
-                 {step.gradients, divisor},
-                 {step.gradient_norm},
-                 "gradient_norm",
-                 {}});
+  if (axes.empty()) {
+    ops.push_back({std::make_shared<GradientNorm>(program.flat.trainable_count),
+                   {step.gradients, divisor},
+                   {step.gradient_norm},
+                   "gradient_norm",
+                   {}});
+  } else {
+    norm_of_parts(program, squares, divisor, axes, ops);
+  }
   std::vector<TensorId> updated{step.parameters};
   updated.insert(updated.end(), step.states.begin(), step.states.end());
   const OptimizerOptions& optimizer = update.optimizer;
@@ -102,6 +134,12 @@ Program finish_training(Program program, const UpdateSpec& update, const MeshRan
   StepTensors& step = program.step;
   step.agree = program.add("agree", {agree_flags}, DType::float32, Role::reduced);
   program.flat.reduced.push_back({step.agree, 0});
+  const std::vector<MeshAxis> axes = model_axes(rank);
+  TensorId squares = no_tensor;
+  if (!axes.empty()) {
+    squares = program.add("gradient_squares", {}, DType::float32, Role::reduced);
+    program.flat.reduced.push_back({squares, 0});
+  }
   assign_offsets(program.flat, program.tensors);
   const FlatLayout& flat = program.flat;
   step.parameters = program.add("parameters", {flat.parameter_count}, DType::float32, Role::parameter);
@@ -116,14 +154,12 @@ Program finish_training(Program program, const UpdateSpec& update, const MeshRan
   }
   Segment& segment = program.segments[static_cast<std::size_t>(program.find(Phase::update))];
   std::vector<Op> reductions = std::move(segment.ops);
-  if (rank.size(MeshAxis::data) > 1) reduce_sums(program, reductions);
+  if (rank.size(MeshAxis::data) > 1) reduce_sums(program, squares, reductions);
   // Ranks along the other axes have equal sums, but only some of them may have a stop request or a loss that is not
   // finite: the agreement's flags are reduced over these axes too.
-  for (MeshAxis axis : {MeshAxis::pipeline, MeshAxis::tensor}) {
-    if (rank.size(axis) > 1) reductions.push_back(reduce(axis, step.agree, "agree"));
-  }
+  for (MeshAxis axis : axes) reductions.push_back(reduce(axis, step.agree, "agree"));
   size_buckets(program);
-  segment.ops = update_ops(program, update, std::move(reductions));
+  segment.ops = update_ops(program, update, std::move(reductions), squares, axes);
   return program;
 }
 

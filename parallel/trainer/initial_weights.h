@@ -9,7 +9,8 @@
 
 namespace trainctl {
 
-// Writes those of all parameters and statistics into memory that has their names and sizes; the same on every rank.
+// Writes the initial values of the parameters and statistics that the rank holds, whole or in parts. Every element has
+// the same value on every rank and mesh.
 void initialize_weights(const ProgramSpec& spec, std::uint64_t seed, const std::vector<NamedTensor>& weights);
 
 }  // namespace trainctl

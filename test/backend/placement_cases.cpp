@@ -241,6 +241,11 @@ void add_update(Cases& cases) {
   cases.push_back({"lamb", inputs, optimizer(Lamb{}), 1});
   const auto norm = [](const Types& in) { return std::make_shared<GradientNorm>(in[0].shape[0]); };
   cases.push_back({"gradient_norm", {region, scalar}, norm, 1});
+  const auto squares = [](const Types& in) {
+    return std::make_shared<SumOfSquares>(std::vector<InputRange>{{0, 0, in[0].shape[0]}}, std::vector<MeshAxis>());
+  };
+  cases.push_back({"sum_of_squares", {region}, squares, 1});
+  cases.push_back({"norm_of_squares", {scalar, scalar}, always_a<NormOfSquares>(), 1});
   cases.push_back({"zero_gradients", {}, always_a<ZeroGradients>(std::int64_t{8}), 1});
 }
 

@@ -149,6 +149,27 @@ TEST_CASE("the gradient norm is in float64 and independent of the threads") {
   CHECK(run_op(*two, op, {gradient, scalar(8)})[0].values == got.values);
 }
 
+TEST_CASE("the norm of a gradient in parts is the root of its squares' sum") {
+  const auto one = backend_under_test({.threads = 1}), two = backend_under_test({.threads = 2});
+  const Value first = random_value({100003}, DType::float32, 1, -5, 5), second = random_value({777}, DType::float32, 2);
+  const auto op = std::make_shared<SumOfSquares>(std::vector<InputRange>{{0, 5, 90001}, {1, 0, 777}, {0, 95000, 2}},
+                                                 std::vector<MeshAxis>{MeshAxis::pipeline});
+  double sum = 0;
+  for (const InputRange& range : op->ranges) {
+    const Value& of = range.input == 0 ? first : second;
+    for (std::int64_t i = 0; i < range.count; ++i) {
+      const double value = of.values[static_cast<std::size_t>(range.offset + i)];
+      sum += value * value;
+    }
+  }
+  const Value got = run_op(*one, op, {first, second})[0];
+  CHECK(got.values[0] == Approx(sum).epsilon(1e-6));
+  CHECK(run_op(*two, op, {first, second})[0].values == got.values);
+  const auto norm = std::make_shared<NormOfSquares>();
+  CHECK(run_op(*one, norm, {got, scalar(8)})[0].values[0] == Approx(std::sqrt(sum) / 8).epsilon(1e-6));
+  CHECK(run_op(*one, norm, {got, scalar(0)})[0].values[0] == 0);
+}
+
 TEST_CASE("agree, zero gradients and running statistics") {
   const auto backend = backend_under_test({});
   const double nan = std::numeric_limits<double>::quiet_NaN();

@@ -48,6 +48,8 @@ constexpr std::array table{
     Entry{"zero_gradients", lower_zero_gradients},
     Entry{"agree", lower_agree},
     Entry{"gradient_norm", lower_gradient_norm},
+    Entry{"sum_of_squares", lower_sum_of_squares},
+    Entry{"norm_of_squares", lower_norm_of_squares},
     Entry{"update_statistics", lower_update_statistics},
     Entry{"accumulate_statistics", lower_accumulate_statistics},
     Entry{"concatenate", lower_concatenate},

@@ -45,4 +45,22 @@ OutputPlacements GradientNorm::placements(const PlacementQuery& query) const {
   return place_by({{".", ""}, {""}}, query);
 }
 
+std::string SumOfSquares::attributes() const {
+  AttributeText text;
+  for (const InputRange& range : ranges) text.value("elements", range.count);
+  for (MeshAxis axis : axes) text.word(std::string(name_of(axis)));
+  return text.text();
+}
+
+std::vector<TensorType> SumOfSquares::outputs(std::span<const TensorType>) const { return {floats({})}; }
+
+OutputPlacements SumOfSquares::placements(const PlacementQuery& query) const {
+  if (std::find(axes.begin(), axes.end(), query.axis) != axes.end()) return {{partial}, {}};
+  return place_by({std::vector<std::string>(query.inputs.size(), "."), {""}}, query);
+}
+
+OutputPlacements NormOfSquares::placements(const PlacementQuery& query) const {
+  return place_by({{"", ""}, {""}}, query);
+}
+
 }  // namespace trainctl

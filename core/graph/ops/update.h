@@ -4,6 +4,9 @@
 // whole region, and the tensors of single parameters are views of it. Counts and offsets are elements.
 #pragma once
 
+#include <utility>
+#include <vector>
+
 #include "core/graph/op.h"
 
 namespace trainctl {
@@ -49,6 +52,34 @@ struct GradientNorm final : OpDef {
   std::string_view kind() const override { return "gradient_norm"; }
   std::string attributes() const override;
   std::vector<TensorType> outputs(std::span<const TensorType> inputs) const override;
+  OutputPlacements placements(const PlacementQuery& query) const override;
+};
+
+// A range of one of an op's inputs.
+struct InputRange {
+  int input = 0;
+  std::int64_t offset = 0;
+  std::int64_t count = 0;
+};
+
+// The sum of the squares of a rank's own part of the gradient (in fixed order, float64 inside): the first half of a
+// norm whose parts lie on several ranks. Inputs: gradients, float32. Outputs: float32 scalar, partial along the axes.
+struct SumOfSquares final : OpDef {
+  std::vector<InputRange> ranges;  // what is summed
+  std::vector<MeshAxis> axes;      // along which other ranks hold other parts of the gradient
+
+  SumOfSquares(std::vector<InputRange> r, std::vector<MeshAxis> a) : ranges(std::move(r)), axes(std::move(a)) {}
+  std::string_view kind() const override { return "sum_of_squares"; }
+  std::string attributes() const override;
+  std::vector<TensorType> outputs(std::span<const TensorType> inputs) const override;
+  OutputPlacements placements(const PlacementQuery& query) const override;
+};
+
+// The second half of such a norm: the root of a sum of squares, divided by count; 0 where count is 0. Inputs: the sum
+// of squares, count (float32 scalars, reduced). Outputs: float32 scalar.
+struct NormOfSquares final : OpDef {
+  std::string_view kind() const override { return "norm_of_squares"; }
+  std::vector<TensorType> outputs(std::span<const TensorType> inputs) const override { return {inputs[0]}; }
   OutputPlacements placements(const PlacementQuery& query) const override;
 };
 

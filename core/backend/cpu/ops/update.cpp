@@ -10,7 +10,32 @@
 namespace trainctl::cpu {
 namespace {
 
-constexpr std::int64_t chunk = element_grain;  // elements of a partial sum of the gradient norm
+constexpr std::int64_t chunk = element_grain;  // elements of a partial sum of squares
+
+std::int64_t chunks_of(std::int64_t elements) { return (elements + chunk - 1) / chunk; }
+
+// Writes the sum of the squares of each chunk of `values`, in float64.
+void square_chunks(const float* values, std::int64_t elements, double* sums) {
+  parallel_ranges(chunks_of(elements), 1, [=](std::int64_t begin, std::int64_t end) {
+    simd([=]() TRAINCTL_INLINE {
+      for (std::int64_t c = begin; c < end; ++c) {
+        const float* part = values + c * chunk;
+        const auto square = [=](std::int64_t i) TRAINCTL_INLINE {
+          const double value = part[i];
+          return value * value;
+        };
+        sums[c] = lane_sum<double>(std::min(chunk, elements - c * chunk), square);
+      }
+    });
+  });
+}
+
+// Adds the sums of chunks in order, so that the whole has the same bits for any number of threads.
+double in_order(const double* sums, std::int64_t chunks) {
+  double sum = 0;
+  for (std::int64_t c = 0; c < chunks; ++c) sum += sums[c];
+  return sum;
+}
 
 }  // namespace
 
@@ -32,34 +57,42 @@ Lowering lower_agree(const LowerContext& context) {
   });
 }
 
-// Sums the chunks in float64, then adds these sums in order, so that the norm has the same bits for any number of
-// threads.
 Lowering lower_gradient_norm(const LowerContext& context) {
   const std::int64_t elements = context.op.as<GradientNorm>().elements;
-  const std::int64_t chunks = (elements + chunk - 1) / chunk;
+  const std::int64_t chunks = chunks_of(elements);
   return own_kernel(
       context,
       [elements, chunks](const Places& places) {
-        const float* gradient = places.in<float>(0);
         double* sums = places.workspace<double>();
-        parallel_ranges(chunks, 1, [=](std::int64_t begin, std::int64_t end) {
-          simd([=]() TRAINCTL_INLINE {
-            for (std::int64_t c = begin; c < end; ++c) {
-              const float* part = gradient + c * chunk;
-              const auto square = [=](std::int64_t i) TRAINCTL_INLINE {
-                const double value = part[i];
-                return value * value;
-              };
-              sums[c] = lane_sum<double>(std::min(chunk, elements - c * chunk), square);
-            }
-          });
-        });
-        double sum = 0;
-        for (std::int64_t c = 0; c < chunks; ++c) sum += sums[c];
+        square_chunks(places.in<float>(0), elements, sums);
         const double count = *places.in<float>(1);
-        *places.out<float>(0) = count > 0 ? static_cast<float>(std::sqrt(sum) / count) : 0.0f;
+        *places.out<float>(0) = count > 0 ? static_cast<float>(std::sqrt(in_order(sums, chunks)) / count) : 0.0f;
       },
       chunks * static_cast<std::int64_t>(sizeof(double)));
+}
+
+Lowering lower_sum_of_squares(const LowerContext& context) {
+  const auto& ranges = context.op.as<SumOfSquares>().ranges;
+  std::int64_t chunks = 0;
+  for (const InputRange& range : ranges) chunks += chunks_of(range.count);
+  return own_kernel(
+      context,
+      [ranges, chunks](const Places& places) {
+        double* next = places.workspace<double>();
+        for (const InputRange& range : ranges) {
+          square_chunks(places.in<float>(static_cast<std::size_t>(range.input)) + range.offset, range.count, next);
+          next += chunks_of(range.count);
+        }
+        *places.out<float>(0) = static_cast<float>(in_order(places.workspace<double>(), chunks));
+      },
+      chunks * static_cast<std::int64_t>(sizeof(double)));
+}
+
+Lowering lower_norm_of_squares(const LowerContext& context) {
+  return own_kernel(context, [](const Places& places) {
+    const float squares = *places.in<float>(0), count = *places.in<float>(1);
+    *places.out<float>(0) = count > 0 ? std::sqrt(squares) / count : 0.0f;
+  });
 }
 
 Lowering lower_update_statistics(const LowerContext& context) {

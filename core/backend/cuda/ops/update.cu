@@ -27,28 +27,52 @@ __global__ void agree(LossSums losses, const float* stop, float* flags) {
 
 constexpr int norm_blocks = 512;
 
-// Each block sums the squares of its own stripe, in float64; the last block adds the stripes in order, so that the norm
-// has the same bits every time.
-__global__ void gradient_norm(const float* gradient, std::int64_t elements, double* sums, unsigned* counter,
-                              const float* count, float* norm) {
+// The sum of the squares of a block's own stripe, in float64; valid in its first thread.
+__device__ double squares_of_block(const float* values, std::int64_t elements) {
   constexpr int width = 4;
-  const std::int64_t whole = is_aligned(gradient) ? elements / width : 0;
+  const std::int64_t whole = is_aligned(values) ? elements / width : 0;
   double sum = 0;
   for (std::int64_t i = first_element(); i < whole; i += element_stride()) {
-    for (float value : pack_at<width>(gradient + i * width).values) sum += static_cast<double>(value) * value;
+    for (float value : pack_at<width>(values + i * width).values) sum += static_cast<double>(value) * value;
   }
   for (std::int64_t i = whole * width + first_element(); i < elements; i += element_stride()) {
-    sum += static_cast<double>(gradient[i]) * gradient[i];
+    sum += static_cast<double>(values[i]) * values[i];
   }
   __shared__ double shared[32];
-  sum = block_sum(sum, shared);
+  return block_sum(sum, shared);
+}
+
+// The sum of the blocks' sums, in one order, so that it has the same bits every time; valid in the first thread of the
+// only block that calls it.
+__device__ double sum_in_order(const double* sums, unsigned count) {
+  double sum = 0;
+  for (unsigned i = threadIdx.x; i < count; i += blockDim.x) sum += fresh(sums + i);
+  __shared__ double shared[32];
+  return block_sum(sum, shared);
+}
+
+// Each block sums the squares of its own stripe; the last block adds the stripes.
+__global__ void gradient_norm(const float* gradient, std::int64_t elements, double* sums, unsigned* counter,
+                              const float* count, float* norm) {
+  double sum = squares_of_block(gradient, elements);
   if (threadIdx.x == 0) sums[blockIdx.x] = sum;
   if (!last_block(counter, gridDim.x)) return;
-
-  sum = 0;
-  for (unsigned i = threadIdx.x; i < gridDim.x; i += blockDim.x) sum += fresh(sums + i);
-  sum = block_sum(sum, shared);
+  sum = sum_in_order(sums, gridDim.x);
   if (threadIdx.x == 0) *norm = *count > 0 ? static_cast<float>(sqrt(sum) / *count) : 0.0f;
+}
+
+// The stripes of one range; of the last range, the last block adds the stripes of all ranges.
+__global__ void sum_of_squares(const float* values, std::int64_t elements, double* sums, unsigned* counter,
+                               const double* all, unsigned all_count, float* result) {
+  double sum = squares_of_block(values, elements);
+  if (threadIdx.x == 0) sums[blockIdx.x] = sum;
+  if (result == nullptr || !last_block(counter, gridDim.x)) return;
+  sum = sum_in_order(all, all_count);
+  if (threadIdx.x == 0) *result = static_cast<float>(sum);
+}
+
+__global__ void norm_of_squares(const float* squares, const float* count, float* norm) {
+  *norm = *count > 0 ? sqrtf(*squares) / *count : 0.0f;
 }
 
 }  // namespace
@@ -80,6 +104,32 @@ Lowering lower_gradient_norm(const LowerContext& context) {
                counter.get(), p.in<float>(1), p.out<float>(0));
       },
       blocks * static_cast<std::int64_t>(sizeof(double)));
+}
+
+Lowering lower_sum_of_squares(const LowerContext& context) {
+  const auto& ranges = context.op.as<SumOfSquares>().ranges;
+  std::vector<int> blocks;
+  int all = 0;
+  for (const InputRange& range : ranges) all += blocks.emplace_back(blocks_for(range.count, 8, norm_blocks));
+  return own_kernel(
+      context,
+      [ranges, blocks, all, counter = make_counters(1)](const Places& p) {
+        double* next = p.workspace<double>();
+        for (std::size_t i = 0; i < ranges.size(); ++i) {
+          const float* values = p.in<float>(static_cast<std::size_t>(ranges[i].input)) + ranges[i].offset;
+          launch(sum_of_squares, blocks[i], block_threads, p.stream, values, ranges[i].count, next, counter.get(),
+                 p.workspace<double>(), static_cast<unsigned>(all), i + 1 == ranges.size() ? p.out<float>(0) : nullptr);
+          next += blocks[i];
+        }
+        if (ranges.empty()) check(cudaMemsetAsync(p.out<void>(0), 0, sizeof(float), p.stream), "cudaMemsetAsync");
+      },
+      all * static_cast<std::int64_t>(sizeof(double)));
+}
+
+Lowering lower_norm_of_squares(const LowerContext& context) {
+  return own_kernel(context, [](const Places& p) {
+    launch(norm_of_squares, 1, 1, p.stream, p.in<float>(0), p.in<float>(1), p.out<float>(0));
+  });
 }
 
 }  // namespace trainctl::cuda
