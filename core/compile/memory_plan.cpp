@@ -32,44 +32,81 @@ class SharedByName {
 
 bool trains(const Program& program) { return program.step.learning_rate != no_tensor; }
 
-void place_flat_regions(PlacedProgram& placed, std::int64_t first_gradient) {
-  constexpr std::int64_t element = size_of(DType::float32);
-  const auto put = [&placed](TensorId id, Region region, std::int64_t offset) {
-    if (id == no_tensor) return;
-    PlacedTensor& tensor = placed.tensors[static_cast<std::size_t>(id)];
-    tensor.region = region;
-    tensor.offset = offset * element;
-  };
-  const Program& program = placed.program;
-  for (const FlatEntry& entry : program.flat.parameters) {
-    put(entry.parameter, Region::parameters, entry.offset);
-    put(entry.gradient, Region::gradients, entry.offset - first_gradient);
-  }
-  for (const FlatPlace& place : program.flat.statistics) put(place.tensor, Region::statistics, place.offset);
-  for (const FlatPlace& place : program.flat.reduced)
-    put(place.tensor, Region::gradients, place.offset - first_gradient);
-  for (std::size_t id = 0; id < program.tensors.size(); ++id) {
-    const std::vector<TensorId>& members = program.tensors[id].members;
-    if (members.empty()) continue;
-    put(static_cast<TensorId>(id), Region::gradients, program.flat.gradient_offset(members[0]) - first_gradient);
-  }
-  put(program.step.parameters, Region::parameters, 0);
-  put(program.step.gradients, Region::gradients, 0);
-  put(program.step.sums, Region::gradients, program.flat.trainable_count - first_gradient);
-  for (std::size_t k = 0; k < program.step.states.size(); ++k) {
-    put(program.step.states[k], Region::states, static_cast<std::int64_t>(k) * program.flat.trainable_count);
-  }
+// Where the rank's part of a bucket lies in a region that holds all of the bucket, or the rank's parts only; elements.
+std::int64_t part_place(const FlatLayout& flat, const FlatBucket& bucket, bool parts_only) {
+  return parts_only ? bucket.offset / flat.sharding.shards : flat.part_offset(bucket);
 }
+
+class FlatRegions {
+ public:
+  FlatRegions(PlacedProgram& placed, bool with_gradients)
+      : placed_(placed), program_(placed.program), flat_(program_.flat), with_gradients_(with_gradients) {}
+
+  void place() {
+    for (const FlatEntry& entry : flat_.parameters) {
+      if (!flat_.sharding.parameters) put(entry.parameter, Region::parameters, entry.offset);
+      if (flat_.sharding.parameters && entry.offset >= flat_.trainable_count) {
+        put(entry.parameter, Region::parameters, entry.offset - flat_.trainable_count + flat_.own_parameters());
+      }
+      if (!flat_.sharding.gradients) put(entry.gradient, Region::gradients, entry.offset);
+    }
+    for (const FlatPlace& place : flat_.statistics) put(place.tensor, Region::statistics, place.offset);
+    for (const FlatPlace& place : flat_.reduced) put(place.tensor, Region::gradients, sum_place(place.offset));
+    for (std::size_t id = 0; id < program_.tensors.size(); ++id) {
+      const Tensor& tensor = program_.tensors[id];
+      if (tensor.members.empty() || (tensor.role != Role::gradient && tensor.role != Role::reduced)) continue;
+      const std::int64_t offset = flat_.gradient_offset(tensor.members[0]);
+      put(static_cast<TensorId>(id), Region::gradients, offset < flat_.trainable_count ? offset : sum_place(offset));
+    }
+    place_buckets();
+    put(program_.step.parameters, Region::parameters, 0);
+    put(program_.step.gradients, Region::gradients, 0);
+    put(program_.step.sums, Region::gradients, sum_place(flat_.trainable_count));
+    for (std::size_t k = 0; k < program_.step.states.size(); ++k) {
+      put(program_.step.states[k], Region::states, static_cast<std::int64_t>(k) * flat_.own_states());
+    }
+  }
+
+ private:
+  void put(TensorId id, Region region, std::int64_t offset) {
+    if (id == no_tensor) return;
+    PlacedTensor& tensor = placed_.tensors[static_cast<std::size_t>(id)];
+    tensor.region = region;
+    tensor.offset = offset * size_of(DType::float32);
+  }
+
+  // The place of a sum, which the layout puts behind all gradients, behind those that the region holds.
+  std::int64_t sum_place(std::int64_t offset) const {
+    return offset - flat_.trainable_count + (with_gradients_ ? flat_.own_gradients() : 0);
+  }
+
+  void place_buckets() {
+    for (const FlatBucket& bucket : flat_.sharding.buckets) {
+      if (!flat_.sharding.parameters) put(bucket.parameters, Region::parameters, bucket.offset);
+      put(bucket.parameter, Region::parameters, part_place(flat_, bucket, flat_.sharding.parameters));
+      put(bucket.gradient, Region::gradients, part_place(flat_, bucket, flat_.sharding.gradients));
+      for (std::size_t k = 0; k < bucket.states.size(); ++k) {
+        const std::int64_t region = static_cast<std::int64_t>(k) * flat_.own_states();
+        put(bucket.states[k], Region::states, region + part_place(flat_, bucket, true));
+      }
+    }
+  }
+
+  PlacedProgram& placed_;
+  const Program& program_;
+  const FlatLayout& flat_;
+  const bool with_gradients_;
+};
 
 void size_flat_regions(const FlatLayout& flat, bool with_gradients, MemoryPlan& plan) {
   constexpr std::int64_t element = size_of(DType::float32);
   const auto set = [&plan](Region region, std::int64_t count) {
     plan.bytes[static_cast<std::size_t>(region)] = checked_multiply(count, element);
   };
-  const std::int64_t gradients = with_gradients ? flat.trainable_count : 0;
-  set(Region::parameters, flat.parameter_count);
+  const std::int64_t gradients = with_gradients ? flat.own_gradients() : 0;
+  set(Region::parameters, flat.own_parameters() + flat.parameter_count - flat.trainable_count);
   set(Region::gradients, gradients + flat.gradient_count - flat.trainable_count);
-  set(Region::states, checked_multiply(std::ssize(flat.states), gradients));
+  set(Region::states, with_gradients ? checked_multiply(std::ssize(flat.states), flat.own_states()) : 0);
   set(Region::statistics, flat.statistic_count);
   plan.sums = checked_multiply(gradients, element);
 }
@@ -155,7 +192,7 @@ MemoryPlan place_tensors(std::vector<PlacedProgram>& programs, const DeviceTrait
   SharedByName copies;
   SharedByName scalars;
   for (PlacedProgram& placed : programs) {
-    place_flat_regions(placed, training ? 0 : flat.trainable_count);
+    FlatRegions(placed, training).place();
     for (std::size_t id = 0; id < placed.tensors.size(); ++id) {
       const Tensor& tensor = placed.program.tensors[id];
       PlacedTensor& at = placed.tensors[id];

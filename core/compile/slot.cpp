@@ -33,6 +33,10 @@ class Timeline {
     int backward_start = -1;
     for (int s : order(placed)) {
       const PlacedSegment& segment = segments[static_cast<std::size_t>(s)];
+      if (segment.variant == Variant::empty) {  // writes what arrives with the batch otherwise
+        moments_[static_cast<std::size_t>(s)].assign(segment.ops.size(), 0);
+        continue;
+      }
       const bool variant = segment.phase == Phase::backward;
       if (variant && backward_start < 0) backward_start = next;
       int moment = variant ? backward_start : next;
@@ -97,6 +101,15 @@ class SlotPlanner {
       id = placed_.program.tensor(id).alias_of;
     if (id == no_tensor) return no_tensor;
     return lies_in_slot(placed_.program.tensor(id)) ? id : no_tensor;
+  }
+
+  // Where the tensor begins in its owner's memory, in bytes.
+  std::int64_t offset_in_owner(TensorId id) const {
+    std::int64_t bytes = 0;
+    for (; placed_.program.tensor(id).alias_of != no_tensor; id = placed_.program.tensor(id).alias_of) {
+      bytes += placed_.program.tensor(id).alias_offset * size_of(placed_.program.tensor(id).type.dtype);
+    }
+    return bytes;
   }
 
   Lifetime& lifetime(TensorId id) { return lifetimes_[static_cast<std::size_t>(index(id))]; }
@@ -182,7 +195,8 @@ class SlotPlanner {
     for (std::size_t id = 0; id < lifetime_of_.size(); ++id) {
       const TensorId memory = owner(static_cast<TensorId>(id));
       if (memory == no_tensor || index(memory) < 0) continue;
-      placed_.tensors[id].offset = arena.offsets[static_cast<std::size_t>(index(memory))];
+      const std::int64_t within = offset_in_owner(static_cast<TensorId>(id));
+      placed_.tensors[id].offset = arena.offsets[static_cast<std::size_t>(index(memory))] + within;
     }
     for_each_op([&](std::size_t s, std::size_t o, const Op&) {
       PlacedOp& op = placed_.segments[s].ops[o];

@@ -96,12 +96,12 @@ Calls calls_of(const Op& op, const std::vector<PlacedView>& x, const std::vector
     return {copy(backend, x[0], part(y[0], communicator.rank(), x[0].count)),
             in_place([](Communicator& ranks, View data, Stream& stream) { ranks.all_gather(data, stream); })};
   }
-  if (op.get_if<ReduceScatter>() != nullptr) {
-    const PlacedView all{workspace, x[0].dtype, x[0].count};
+  if (const auto* scatter = op.get_if<ReduceScatter>()) {
+    const PlacedView all = scatter->consumes ? x[0] : PlacedView{workspace, x[0].dtype, x[0].count};
     const Call take = copy(backend, part(all, communicator.rank(), y[0].count), y[0]);
     return {copy(backend, x[0], all), [&communicator, all, take](Stream& stream, const Slot& slot) {
               communicator.reduce_scatter(all.at(slot), Reduction::sum, stream);
-              take(stream, slot);
+              if (take) take(stream, slot);
             }};
   }
   if (op.get_if<AllToAll>() != nullptr) {

@@ -24,10 +24,12 @@ Engine::Engine(Backend& backend, const MeshCommunicators& communicators, Compile
   if (backend_.asynchronous()) copies_ = backend_.asynchronous_stream();
   collectives_ = std::make_unique<CollectiveBinder>(backend_, communicators_, programs_);
   Communicator* data = communicators_.find(MeshAxis::data);
+  const bool shares = programs_.front().program.flat.sharding.shares();
   for (int region = 0; region < region_count; ++region) {
     const std::int64_t bytes = plan_.bytes[static_cast<std::size_t>(region)];
-    const bool reduced = static_cast<Region>(region) == Region::gradients && data != nullptr;
-    regions_.push_back(bytes == 0 ? Memory{} : reduced ? data->allocate(bytes) : backend_.allocate(bytes));
+    const bool communicates = data != nullptr && (static_cast<Region>(region) == Region::gradients ||
+                                                  (static_cast<Region>(region) == Region::parameters && shares));
+    regions_.push_back(bytes == 0 ? Memory{} : communicates ? data->allocate(bytes) : backend_.allocate(bytes));
   }
   make_step_buffers();
   for (int program = 0; program < static_cast<int>(programs_.size()); ++program) bind(program);
@@ -131,7 +133,7 @@ std::vector<CopyPart> Engine::results_of(int program, const StepBuffers& buffers
 void Engine::bind_batch(int program, const ScheduleItem& item, Bound& bound) {
   const PlacedProgram& placed = programs_[static_cast<std::size_t>(program)];
   const Program& described = placed.program;
-  if (placed.segment(item.segment).phase != Phase::forward) return;
+  if (placed.segment(item.segment).phase != Phase::forward || item.micro_batch < 0) return;
   for (std::size_t number = 1; number < source_count(described.batch); ++number) {
     const TensorId id = part_at(described.batch, number);
     if (id == no_tensor) continue;
@@ -181,9 +183,10 @@ void Engine::name_tensors() {
   const Program& program = programs_.front().program;
   const FlatLayout& flat = program.flat;
   const std::int64_t states = plan_.of(Region::states) / size_of(DType::float32);
-  host_.resize(static_cast<std::size_t>(flat.parameter_count + flat.statistic_count + states));
+  const std::int64_t own_parameters = plan_.of(Region::parameters) / size_of(DType::float32);
+  host_.resize(static_cast<std::size_t>(own_parameters + flat.statistic_count + states));
   float* parameters = host_.data();
-  float* statistics = parameters + flat.parameter_count;
+  float* statistics = parameters + own_parameters;
   weights_ = name_weights(program, parameters, statistics);
   if (states > 0) state_ = name_state(program, statistics + flat.statistic_count);
 }

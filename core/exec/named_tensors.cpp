@@ -10,13 +10,49 @@ void sort_by_name(std::vector<NamedTensor>& tensors) {
   std::sort(tensors.begin(), tensors.end(), [](const NamedTensor& a, const NamedTensor& b) { return a.name < b.name; });
 }
 
+// Calls visit(entry, extent, memory) for each trainable parameter of which the rank's parts of the buckets hold
+// something. `memory` holds these parts.
+template <class Visit>
+void visit_parts(const Program& program, float* memory, const Visit& visit) {
+  const FlatLayout& flat = program.flat;
+  auto entry = flat.parameters.begin();
+  for (const FlatBucket& bucket : flat.sharding.buckets) {
+    const std::int64_t count = bucket.count / flat.sharding.shards, first = flat.part_offset(bucket);
+    for (int i = 0; i < bucket.entries; ++i, ++entry) {
+      const std::int64_t from = std::max(entry->offset, first);
+      const std::int64_t to = std::min(entry->offset + entry->count, first + count);
+      if (from >= to) continue;
+      const Shape& shape = program.tensor(entry->parameter).type.shape;
+      visit(*entry, TensorExtent::range(shape, from - entry->offset, to - from), memory + (from - first));
+    }
+    memory += count;
+  }
+}
+
+// Calls visit(entry, extent, memory) for each trainable parameter that the rank holds in `memory`, which is whole or
+// holds the rank's parts of the buckets.
+template <class Visit>
+void visit_trainable(const Program& program, bool in_parts, float* memory, const Visit& visit) {
+  if (in_parts) return visit_parts(program, memory, visit);
+  for (const FlatEntry& entry : program.flat.parameters) {
+    if (entry.offset < program.flat.trainable_count) visit(entry, TensorExtent(), memory + entry.offset);
+  }
+}
+
 }  // namespace
 
 std::vector<NamedTensor> name_weights(const Program& program, float* parameters, float* statistics) {
   std::vector<NamedTensor> named;
-  for (const FlatEntry& entry : program.flat.parameters) {
+  const FlatLayout& flat = program.flat;
+  const auto add = [&](const FlatEntry& entry, const TensorExtent& extent, float* memory) {
     const Tensor& tensor = program.tensor(entry.parameter);
-    named.push_back({tensor.name, tensor.type.shape, {parameters + entry.offset, DType::float32, entry.count}});
+    const Shape& shape = tensor.type.shape;
+    named.push_back({tensor.name, shape, {memory, DType::float32, extent.count(shape)}, extent});
+  };
+  visit_trainable(program, flat.sharding.parameters, parameters, add);
+  for (const FlatEntry& entry : flat.parameters) {
+    const std::int64_t frozen = entry.offset - flat.trainable_count;
+    if (frozen >= 0) add(entry, TensorExtent(), parameters + flat.own_parameters() + frozen);
   }
   for (const FlatPlace& place : program.flat.statistics) {
     const Tensor& tensor = program.tensor(place.tensor);
@@ -30,13 +66,13 @@ std::vector<NamedTensor> name_weights(const Program& program, float* parameters,
 std::vector<NamedTensor> name_state(const Program& program, float* states) {
   std::vector<NamedTensor> named;
   for (const std::string& state : program.flat.states) {
-    for (const FlatEntry& entry : program.flat.parameters) {
-      if (entry.gradient == no_tensor) continue;
+    const auto add = [&](const FlatEntry& entry, const TensorExtent& extent, float* memory) {
       const Tensor& tensor = program.tensor(entry.parameter);
-      named.push_back(
-          {state + "/" + tensor.name, tensor.type.shape, {states + entry.offset, DType::float32, entry.count}});
-    }
-    states += program.flat.trainable_count;
+      const Shape& shape = tensor.type.shape;
+      named.push_back({state + "/" + tensor.name, shape, {memory, DType::float32, extent.count(shape)}, extent});
+    };
+    visit_trainable(program, program.flat.sharding.shares(), states, add);
+    states += program.flat.own_states();
   }
   sort_by_name(named);
   return named;

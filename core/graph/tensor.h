@@ -32,8 +32,9 @@ struct Tensor {
   std::string name;  // "conv1/kernel", "conv1/output", "conv1/output/gradient"
   TensorType type;
   Role role = Role::activation;
-  TensorId alias_of = no_tensor;      // the tensor whose memory this one is, under another shape (flatten)
-  std::vector<TensorId> members;      // of a bucket: the tensors side by side in its part of a flat region
+  TensorId alias_of = no_tensor;      // the tensor whose memory this one is, under another shape (flatten), or lies in
+  std::int64_t alias_offset = 0;      // where it begins in that memory, in elements
+  std::vector<TensorId> members;      // of a bucket: the tensors that lie side by side in it
   std::vector<Placement> placements;  // one for each mesh axis; empty: replicated on all
   Place place;                        // config line of the layer
 };

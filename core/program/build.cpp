@@ -25,8 +25,9 @@ class Builder {
   // The graph of `network` has been cut and fused.
   Builder(const ProgramSpec& spec, Network network);
 
-  Program training(std::int64_t samples, int micro_batches);
-  Program evaluation(std::int64_t samples);
+  // The last `empty` micro-batches have no samples.
+  Program training(std::int64_t samples, int micro_batches, int empty, bool keeps_gradients);
+  Program evaluation(std::int64_t samples, bool runs_empty);
   Program prediction(std::int64_t samples);
   // The running statistics that the update moves. Valid after training().
   std::vector<StatisticUpdate> statistics() const;
@@ -40,6 +41,7 @@ class Builder {
   std::vector<Op> predictions() const;
   std::vector<TensorId> loss_gradients() const;
   std::vector<TensorId> reduced() const;
+  std::vector<Op> zero_inputs() const;
   void leave_batch();
   Program take();
 
@@ -169,54 +171,61 @@ std::vector<TensorId> Builder::reduced() const {
   return tensors;
 }
 
-Program Builder::training(std::int64_t samples, int micro_batches) {
+Program Builder::training(std::int64_t samples, int micro_batches, int empty, bool keeps_gradients) {
   const auto& optimizer = spec_.optimizer.as<OptimizerOptions>();
   // Both variants of the backward pass name the same tensors, since differentiation is a function of the graph.
   Graph again = graph_;
   Backward first = fuse(differentiate(graph_, loss_gradients(), false));
-  Backward later = fuse(differentiate(again, loss_gradients(), true));
+  Backward later = fuse(differentiate(again, loss_gradients(), keeps_gradients));
   require(graph_.tensors.size() == again.tensors.size(), "differentiation is deterministic");
   const auto decays = [&](const GraphParameter& parameter) { return optimizer.decays(parameter.decay); };
   program_.flat = order_flat(graph_, first, reduced(), decays, state_names(optimizer.rule()));
   program_.micro_batches = micro_batches;
-
+  program_.name =
+      micro_batches == 1 ? format("train {}", samples) : format("train {} in {} micro-batches", samples, micro_batches);
   const auto backward = [&](bool accumulate, Backward& gradients) {
     std::vector<Op> ops = sums(accumulate);
     std::move(gradients.ops.begin(), gradients.ops.end(), std::back_inserter(ops));
     return ops;
   };
-  if (samples == 0) {
-    leave_batch();
+  const int with_samples = samples == 0 ? 0 : micro_batches, all = with_samples + empty;
+  if (all == 0) {
     program_.segments.push_back({Phase::backward, {}, {}});
     program_.schedule.push_back({0, 0, 0});
-    program_.name = "train 0";
   } else {
-    program_.name = micro_batches == 1 ? format("train {}", samples)
-                                       : format("train {} in {} micro-batches", samples, micro_batches);
     program_.segments.push_back({Phase::forward, {}, graph_.ops});
     program_.segments.push_back({Phase::backward, Variant::first, backward(false, first)});
-    if (micro_batches > 1) program_.segments.push_back({Phase::backward, Variant::accumulate, backward(true, later)});
-    for (int i = 0; i < micro_batches; ++i) {
-      program_.schedule.push_back({0, i, 0});
-      program_.schedule.push_back({i == 0 ? 1 : 2, i, 0});
+    if (all > 1) program_.segments.push_back({Phase::backward, Variant::accumulate, backward(true, later)});
+    if (empty > 0) program_.segments.push_back({Phase::forward, Variant::empty, zero_inputs()});
+    const int zeros = static_cast<int>(program_.segments.size()) - 1;
+    for (int i = 0; i < all; ++i) {
+      const bool is_empty = i >= with_samples;
+      if (is_empty) program_.schedule.push_back({zeros, -1, 0});
+      program_.schedule.push_back({0, is_empty ? -1 : i, 0});
+      program_.schedule.push_back({i == 0 ? 1 : 2, is_empty ? -1 : i, 0});
     }
   }
+  if (samples == 0) leave_batch();
   program_.schedule.push_back({static_cast<int>(program_.segments.size()), 0, 0});
   program_.segments.push_back({Phase::update, {}, {}});
   return take();
 }
 
-Program Builder::evaluation(std::int64_t samples) {
+// Without samples the program has no ops, or, where it `runs_empty`, computes on zeros.
+Program Builder::evaluation(std::int64_t samples, bool runs_empty) {
   program_.name = format("evaluate {}", samples);
   std::vector<Op> ops;
-  if (samples == 0) {
-    leave_batch();
-  } else {
+  if (samples > 0 || runs_empty) {
     ops = graph_.ops;
     for (Op& op : sums(false)) ops.push_back(std::move(op));
   }
   program_.segments = {{Phase::forward, {}, std::move(ops)}};
   program_.schedule = {{0, 0, 0}};
+  if (samples == 0 && runs_empty) {
+    program_.segments.push_back({Phase::forward, Variant::empty, zero_inputs()});
+    program_.schedule = {{1, -1, 0}, {0, -1, 0}};
+  }
+  if (samples == 0) leave_batch();
   return take();
 }
 
@@ -235,7 +244,22 @@ Program Builder::prediction(std::int64_t samples) {
   return take();
 }
 
-// Makes a program for a rank without samples, which reads no tensor of the batch.
+// Zeroes all parts of a micro-batch.
+std::vector<Op> Builder::zero_inputs() const {
+  const BatchTensors& batch = program_.batch;
+  std::vector<TensorId> parts = batch.inputs;
+  parts.insert(parts.end(), batch.targets.begin(), batch.targets.end());
+  parts.insert(parts.end(), {batch.weights, batch.samples});
+  std::vector<Op> ops;
+  for (TensorId part : parts) {
+    if (part == no_tensor) continue;
+    const Tensor& tensor = graph_.tensor(part);
+    ops.push_back({std::make_shared<ZeroInput>(tensor.type), {}, {part}, tensor.name, {}});
+  }
+  return ops;
+}
+
+// Makes a program for a rank without samples, which is given no batch.
 void Builder::leave_batch() {
   program_.batch = {};
   program_.micro_batch_samples = 0;
@@ -270,13 +294,16 @@ Program placed(Program program, const Parallelism& parallelism) {
 }  // namespace
 
 Program training_program(const ProgramSpec& spec, std::int64_t samples, int micro_batches, Reader& reader,
-                         const Parallelism& parallelism) {
+                         const Parallelism& parallelism, int most_micro_batches) {
   require(micro_batches >= 1 && samples % micro_batches == 0, "micro-batches divide a rank's samples");
   const std::int64_t micro_batch = std::max<std::int64_t>(samples / micro_batches, 1);
   Network network = cut_network(spec, micro_batch, true, parallelism, reader);
   if (!reader.ok()) return {};
   Builder builder(spec, std::move(network));
-  Program program = distributed(builder.training(samples, micro_batches), parallelism);
+  const int own = samples == 0 ? 0 : micro_batches;
+  const int empty = parallelism.equal_micro_batches ? std::max(most_micro_batches, own) - own : 0;
+  Program program =
+      distributed(builder.training(samples, micro_batches, empty, parallelism.keeps_gradients), parallelism);
   const UpdateSpec update{spec.optimizer.as<OptimizerOptions>(), spec.optimizer.place, spec.clip_norm,
                           builder.statistics()};
   return placed(finish_training(std::move(program), update, parallelism.rank), parallelism);
@@ -288,7 +315,9 @@ Program evaluation_program(const ProgramSpec& spec, std::int64_t samples, Reader
   if (!reader.ok()) return {};
   Network network = cut_network(spec, std::max<std::int64_t>(samples, 1), false, parallelism, reader);
   if (!reader.ok()) return {};
-  Program program = distributed(Builder(spec, std::move(network)).evaluation(samples), parallelism);
+  Program program = Builder(spec, std::move(network)).evaluation(samples, parallelism.equal_micro_batches);
+  program.flat = same_layout(training, program.tensors);
+  program = distributed(std::move(program), parallelism);
   return placed(finish_evaluation(std::move(program), training), parallelism);
 }
 

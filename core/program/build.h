@@ -17,8 +17,11 @@ namespace trainctl {
 // number of samples. Problems are reported to the reader; the returned program is then unusable. On a mesh of several
 // ranks this function and those below state and check the placements of all tensors (placements.h) and throw its
 // Error{internal}.
+//
+// `most_micro_batches`: of the ranks of a step the one that has most; only looked at where all need as many
+// (Parallelism::equal_micro_batches). Those that this rank lacks compute on zeros with weight 0.
 Program training_program(const ProgramSpec& spec, std::int64_t samples, int micro_batches, Reader& reader,
-                         const Parallelism& parallelism = {});
+                         const Parallelism& parallelism = {}, int most_micro_batches = 1);
 
 // Builds the evaluation of one batch: a single segment forward with losses, metrics and count. Its sums lie where the
 // training program's sums lie, and cover this batch and this rank only (the host adds them up in float64).

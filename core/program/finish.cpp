@@ -20,9 +20,8 @@ Op reduce(MeshAxis axis, TensorId tensor, std::string name) {
 }
 
 // Makes the sums the last members of the bucket that the update reduces over the data axis. Where it reduces no bucket,
-// the sums become a bucket of their own, whose reduction is appended to `reductions`. The gradient's squares are those
-// of the reduced gradient and stay out.
-void reduce_sums(Program& program, TensorId squares, std::vector<Op>& reductions) {
+// the sums become a bucket of their own, whose reduction is appended to `reductions`.
+void reduce_sums(Program& program, std::vector<Op>& reductions) {
   const auto in_update = [](const Op& op) {
     const auto* all_reduce = op.get_if<AllReduce>();
     return all_reduce != nullptr && all_reduce->axis == MeshAxis::data;
@@ -36,47 +35,82 @@ void reduce_sums(Program& program, TensorId squares, std::vector<Op>& reductions
     reductions.push_back(reduce(MeshAxis::data, bucket, "sums"));
   }
   std::vector<TensorId>& members = program.tensors[static_cast<std::size_t>(bucket)].members;
-  for (const FlatPlace& place : program.flat.reduced) {
-    if (place.tensor != squares) members.push_back(place.tensor);
-  }
+  for (const FlatPlace& place : program.flat.reduced) members.push_back(place.tensor);
 }
 
-// Sets the shape of each bucket: from its first member to the first member of the next bucket, gaps included; of the
-// last one, to its end.
+// Sets the shape of each bucket in the region of gradients: from its first member to the first member of the next
+// bucket, gaps included.
 void size_buckets(Program& program) {
   std::vector<std::pair<std::int64_t, TensorId>> buckets;
   for (std::size_t id = 0; id < program.tensors.size(); ++id) {
-    const std::vector<TensorId>& members = program.tensors[id].members;
-    if (!members.empty())
-      buckets.emplace_back(program.flat.gradient_offset(members.front()), static_cast<TensorId>(id));
+    const Tensor& tensor = program.tensors[id];
+    if (tensor.members.empty() || (tensor.role != Role::gradient && tensor.role != Role::reduced)) continue;
+    buckets.emplace_back(program.flat.gradient_offset(tensor.members.front()), static_cast<TensorId>(id));
   }
   std::sort(buckets.begin(), buckets.end());
   for (std::size_t b = 0; b < buckets.size(); ++b) {
-    const TensorId last = program.tensor(buckets[b].second).members.back();
-    const std::int64_t end = b + 1 < buckets.size()
-                                 ? buckets[b + 1].first
-                                 : program.flat.gradient_offset(last) + program.tensor(last).type.shape.count();
+    const std::int64_t end = b + 1 < buckets.size() ? buckets[b + 1].first : program.flat.gradient_count;
     program.tensors[static_cast<std::size_t>(buckets[b].second)].type = {{end - buckets[b].first}, DType::float32};
   }
 }
 
-// The norm of the gradient as the root of a sum of squares that is reduced along the axes.
-void norm_of_parts(const Program& program, TensorId squares, TensorId divisor, const std::vector<MeshAxis>& axes,
-                   std::vector<Op>& ops) {
-  const StepTensors& step = program.step;
-  auto sum = std::make_shared<SumOfSquares>(std::vector<InputRange>{{0, 0, program.flat.trainable_count}}, axes);
-  ops.push_back({std::move(sum), {step.gradients}, {squares}, "gradient_squares", {}});
-  for (MeshAxis axis : axes) ops.push_back(reduce(axis, squares, "gradient_squares"));
-  ops.push_back({std::make_shared<NormOfSquares>(), {squares, divisor}, {step.gradient_norm}, "gradient_norm", {}});
-}
-
-// The axes along which ranks hold other parts of the model.
-std::vector<MeshAxis> model_axes(const MeshRank& rank) {
+// The axes along which ranks hold other parts of the gradient when it has been reduced.
+std::vector<MeshAxis> axes_of_parts(const FlatLayout& flat, const MeshRank& rank) {
   std::vector<MeshAxis> axes;
+  if (flat.sharding.shares()) axes.push_back(MeshAxis::data);
   for (MeshAxis axis : {MeshAxis::pipeline, MeshAxis::tensor}) {
     if (rank.size(axis) > 1) axes.push_back(axis);
   }
   return axes;
+}
+
+// Where this rank's part of the gradient has values: without the gaps between parameters, which are not always zero.
+std::vector<InputRange> own_gradients(const FlatLayout& flat) {
+  if (!flat.sharding.shares()) return {{0, 0, flat.trainable_count}};
+  std::vector<InputRange> ranges;
+  auto entry = flat.parameters.begin();
+  for (std::size_t b = 0; b < flat.sharding.buckets.size(); ++b) {
+    const FlatBucket& bucket = flat.sharding.buckets[b];
+    const std::int64_t first = flat.part_offset(bucket), end = first + bucket.count / flat.sharding.shards;
+    for (int i = 0; i < bucket.entries; ++i, ++entry) {
+      const std::int64_t from = std::max(entry->offset, first), to = std::min(entry->offset + entry->count, end);
+      if (from >= to) continue;
+      const int input = static_cast<int>(b);
+      const bool joins =
+          !ranges.empty() && ranges.back().input == input && ranges.back().offset + ranges.back().count == from - first;
+      if (!joins) ranges.push_back({input, from - first, 0});
+      ranges.back().count += to - from;
+    }
+  }
+  return ranges;
+}
+
+// The sum of the squares of this rank's part of the gradient.
+Op squares_of_parts(const Program& program, TensorId squares, const std::vector<MeshAxis>& axes) {
+  std::vector<TensorId> parts;
+  for (const FlatBucket& bucket : program.flat.sharding.buckets) parts.push_back(bucket.gradient);
+  if (parts.empty()) parts.push_back(program.step.gradients);
+  auto def = std::make_shared<SumOfSquares>(own_gradients(program.flat), axes);
+  return {std::move(def), std::move(parts), {squares}, "gradient_squares", {}};
+}
+
+// Appends the reductions of what all ranks decide by: the sums and the agreement's flags and, where ranks hold parts of
+// the gradient, the sum of its squares.
+void reduce_decisions(Program& program, const MeshRank& rank, TensorId squares, std::vector<Op>& reductions) {
+  const std::vector<MeshAxis> axes = axes_of_parts(program.flat, rank);
+  const bool shared = program.flat.sharding.shares();
+  if (shared) reductions.push_back(squares_of_parts(program, squares, axes));
+  if (rank.size(MeshAxis::data) > 1) reduce_sums(program, reductions);
+  // Ranks along the other axes have equal sums, but only some of them may have a stop request or a loss that is not
+  // finite: the agreement's flags are reduced over these axes too.
+  const auto reduce_along_others = [&](TensorId tensor, const char* name) {
+    for (MeshAxis axis : axes) {
+      if (axis != MeshAxis::data) reductions.push_back(reduce(axis, tensor, name));
+    }
+  };
+  reduce_along_others(program.step.agree, "agree");
+  if (!shared && !axes.empty()) reductions.push_back(squares_of_parts(program, squares, axes));
+  reduce_along_others(squares, "gradient_squares");
 }
 
 Op update_statistics(const Program& program, const std::vector<StatisticUpdate>& statistics) {
@@ -92,10 +126,72 @@ Op update_statistics(const Program& program, const std::vector<StatisticUpdate>&
   return op;
 }
 
+// What an optimizer's op changes, and the ranges of it.
+struct UpdateTarget {
+  TensorId gradient = no_tensor;
+  TensorId parameter = no_tensor;
+  std::vector<TensorId> states;
+  std::vector<UpdateRange> ranges;
+};
+
+Op update_op(const Program& program, const UpdateSpec& update, TensorId divisor, const UpdateTarget& target) {
+  const StepTensors& step = program.step;
+  std::vector<TensorId> changed{target.parameter};
+  changed.insert(changed.end(), target.states.begin(), target.states.end());
+  return {update.optimizer.update(target.ranges, update.clip_norm),
+          {target.gradient, step.learning_rate, step.step, divisor, step.agree, step.gradient_norm},
+          std::move(changed),
+          "update",
+          update.place};
+}
+
+// Adds the tensors of this rank's parts of a bucket's states, and of the bucket's parameters.
+void add_parts(Program& program, std::size_t number, std::size_t first_entry) {
+  FlatLayout& flat = program.flat;
+  FlatBucket& bucket = flat.sharding.buckets[number];
+  const std::string name = program.tensor(bucket.gradient).name;
+  const std::int64_t part = bucket.count / flat.sharding.shards;
+  for (const std::string& state : flat.states) {
+    bucket.states.push_back(program.add(name + "/" + state, {part}, DType::float32, Role::state));
+    program.tensors.back().placements = {split_along(0), replicated, replicated};
+  }
+  if (flat.sharding.parameters) return;
+  bucket.parameters = program.add(name + "/gathered", {bucket.count}, DType::float32, Role::parameter);
+  std::vector<TensorId>& members = program.tensors[static_cast<std::size_t>(bucket.parameters)].members;
+  for (int i = 0; i < bucket.entries; ++i) {
+    members.push_back(flat.parameters[first_entry + static_cast<std::size_t>(i)].parameter);
+  }
+}
+
+// The update of each bucket's part, behind which the ranks gather the bucket's parameters, if all ranks hold them.
+void update_parts(Program& program, const UpdateSpec& update, TensorId divisor, std::vector<Op>& ops) {
+  const std::vector<UpdateRange> ranges = update_ranges(program.flat);
+  const int shards = program.flat.sharding.shards;
+  const bool several = program.flat.sharding.buckets.size() > 1;
+  std::vector<Op> waits;
+  std::size_t entry = 0;
+  for (std::size_t b = 0; b < program.flat.sharding.buckets.size(); ++b) {
+    add_parts(program, b, entry);
+    const FlatBucket& bucket = program.flat.sharding.buckets[b];
+    const std::int64_t first = program.flat.part_offset(bucket);
+    ops.push_back(update_op(program, update, divisor,
+                            {bucket.gradient, bucket.parameter, bucket.states,
+                             ranges_within(ranges, first, first + bucket.count / shards)}));
+    entry += static_cast<std::size_t>(bucket.entries);
+    if (bucket.parameters == no_tensor) continue;
+    const std::string name = program.tensor(bucket.parameters).name;
+    ops.push_back({std::make_shared<AllGather>(MeshAxis::data, shards, several),
+                   {bucket.parameter},
+                   {bucket.parameters},
+                   name,
+                   {}});
+    if (several) waits.push_back({std::make_shared<Wait>(), {bucket.parameters}, {bucket.parameters}, name, {}});
+  }
+  std::move(waits.begin(), waits.end(), std::back_inserter(ops));
+}
+
 // The ops of the update in the order in which they run: agreement, reductions, norm, optimizer, statistics.
-// `squares`: the tensor for the sum of squares where `axes` has any.
-std::vector<Op> update_ops(Program& program, const UpdateSpec& update, std::vector<Op> reductions, TensorId squares,
-                           const std::vector<MeshAxis>& axes) {
+std::vector<Op> update_ops(Program& program, const UpdateSpec& update, std::vector<Op> reductions, TensorId squares) {
   const StepTensors& step = program.step;
   std::vector<Op> ops;
   std::vector<TensorId> judged = step.losses;
@@ -107,23 +203,20 @@ std::vector<Op> update_ops(Program& program, const UpdateSpec& update, std::vect
     divisor = program.add("divisor", {}, DType::float32, Role::scalar);
     ops.push_back({std::make_shared<Scale>(), {step.count, step.loss_scale}, {divisor}, "divisor", {}});
   }
-  if (axes.empty()) {
-    ops.push_back({std::make_shared<GradientNorm>(program.flat.trainable_count),
-                   {step.gradients, divisor},
-                   {step.gradient_norm},
-                   "gradient_norm",
-                   {}});
+  std::shared_ptr<const OpDef> norm = std::make_shared<NormOfSquares>();
+  if (squares == no_tensor) norm = std::make_shared<GradientNorm>(program.flat.trainable_count);
+  ops.push_back({std::move(norm),
+                 {squares == no_tensor ? step.gradients : squares, divisor},
+                 {step.gradient_norm},
+                 "gradient_norm",
+                 {}});
+  if (program.flat.sharding.shares()) {
+    update_parts(program, update, divisor, ops);
   } else {
-    norm_of_parts(program, squares, divisor, axes, ops);
+    ops.push_back(update_op(
+        program, update, divisor,
+        {step.gradients, step.parameters, step.states, update_ranges(program.flat, update.optimizer.by_parameter())}));
   }
-  std::vector<TensorId> updated{step.parameters};
-  updated.insert(updated.end(), step.states.begin(), step.states.end());
-  const OptimizerOptions& optimizer = update.optimizer;
-  ops.push_back({optimizer.update(update_ranges(program.flat, optimizer.by_parameter()), update.clip_norm),
-                 {step.gradients, step.learning_rate, step.step, divisor, step.agree, step.gradient_norm},
-                 std::move(updated),
-                 "update",
-                 update.place});
   if (!update.statistics.empty()) ops.push_back(update_statistics(program, update.statistics));
   return ops;
 }
@@ -134,41 +227,40 @@ Program finish_training(Program program, const UpdateSpec& update, const MeshRan
   StepTensors& step = program.step;
   step.agree = program.add("agree", {agree_flags}, DType::float32, Role::reduced);
   program.flat.reduced.push_back({step.agree, 0});
-  const std::vector<MeshAxis> axes = model_axes(rank);
   TensorId squares = no_tensor;
-  if (!axes.empty()) {
-    squares = program.add("gradient_squares", {}, DType::float32, Role::reduced);
-    program.flat.reduced.push_back({squares, 0});
+  if (!axes_of_parts(program.flat, rank).empty()) {
+    const bool is_sum = program.flat.sharding.shares();  // which the data axis reduces with the others
+    squares = program.add("gradient_squares", {}, DType::float32, is_sum ? Role::reduced : Role::scalar);
+    if (is_sum) program.flat.reduced.push_back({squares, 0});
   }
   assign_offsets(program.flat, program.tensors);
   const FlatLayout& flat = program.flat;
-  step.parameters = program.add("parameters", {flat.parameter_count}, DType::float32, Role::parameter);
-  step.gradients = program.add("gradients", {flat.gradient_count}, DType::float32, Role::gradient);
+  const std::int64_t sums = flat.gradient_count - flat.trainable_count;
+  const std::int64_t frozen = flat.parameter_count - flat.trainable_count;
+  step.parameters = program.add("parameters", {flat.own_parameters() + frozen}, DType::float32, Role::parameter);
+  step.gradients = program.add("gradients", {flat.own_gradients() + sums}, DType::float32, Role::gradient);
   for (const std::string& state : flat.states) {
-    step.states.push_back(program.add(state, {flat.trainable_count}, DType::float32, Role::state));
+    step.states.push_back(program.add(state, {flat.own_states()}, DType::float32, Role::state));
   }
   if (is_without_samples(program)) {
     std::vector<Op>& backward = program.segments[static_cast<std::size_t>(program.find(Phase::backward))].ops;
-    backward.insert(backward.begin(),
-                    {std::make_shared<ZeroGradients>(flat.gradient_count), {}, {step.gradients}, "no samples", {}});
+    auto zero = std::make_shared<ZeroGradients>(flat.own_gradients() + sums);
+    backward.insert(backward.begin(), {std::move(zero), {}, {step.gradients}, "no samples", {}});
   }
   Segment& segment = program.segments[static_cast<std::size_t>(program.find(Phase::update))];
   std::vector<Op> reductions = std::move(segment.ops);
-  if (rank.size(MeshAxis::data) > 1) reduce_sums(program, squares, reductions);
-  // Ranks along the other axes have equal sums, but only some of them may have a stop request or a loss that is not
-  // finite: the agreement's flags are reduced over these axes too.
-  for (MeshAxis axis : axes) reductions.push_back(reduce(axis, step.agree, "agree"));
+  reduce_decisions(program, rank, squares, reductions);
   size_buckets(program);
-  segment.ops = update_ops(program, update, std::move(reductions), squares, axes);
+  segment.ops = update_ops(program, update, std::move(reductions), squares);
   return program;
 }
 
 Program finish_evaluation(Program program, const Program& training) {
   StepTensors& step = program.step;
-  step.parameters = program.add("parameters", {training.flat.parameter_count}, DType::float32, Role::parameter);
+  step.parameters =
+      program.add("parameters", training.tensor(training.step.parameters).type.shape, DType::float32, Role::parameter);
   const std::int64_t sums = training.flat.gradient_count - training.flat.trainable_count;
   step.sums = program.add("sums", {sums}, DType::float32, Role::reduced);
-  program.flat = same_layout(training, program.tensors);
   if (is_without_samples(program)) {
     std::vector<Op>& forward = program.segments[static_cast<std::size_t>(program.find(Phase::forward))].ops;
     forward.push_back({std::make_shared<ZeroGradients>(sums), {}, {step.sums}, "no samples", {}});

@@ -28,7 +28,8 @@ struct UpdateSpec {
 // gradients and sums are set to zero.
 Program finish_training(Program program, const UpdateSpec& update, const MeshRank& rank);
 
-// Completes an evaluation program, with the flat layout of the training program. Its sums are not reduced over ranks.
+// Completes an evaluation program, whose flat layout is that of the training program (same_layout). Its sums are not
+// reduced over ranks.
 Program finish_evaluation(Program program, const Program& training);
 
 // Completes a prediction program, with a flat layout of its own and without sums.

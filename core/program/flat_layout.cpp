@@ -52,9 +52,20 @@ FlatLayout order_flat(const Graph& graph, const Backward& backward, std::vector<
 void assign_offsets(FlatLayout& layout, const std::vector<Tensor>& tensors) {
   const auto count = [&](TensorId id) { return tensors[static_cast<std::size_t>(id)].type.shape.count(); };
   layout.parameter_count = layout.trainable_count = layout.statistic_count = 0;
+  auto bucket = layout.sharding.buckets.begin();
+  int in_bucket = 0;
   for (FlatEntry& entry : layout.parameters) {
     entry.offset = layout.parameter_count;
     layout.parameter_count = aligned(checked_add(layout.parameter_count, entry.count));
+    if (bucket != layout.sharding.buckets.end()) {
+      if (in_bucket++ == 0) bucket->offset = entry.offset;
+      if (in_bucket == bucket->entries) {
+        layout.parameter_count = round_up(layout.parameter_count, flat_alignment * layout.sharding.shards);
+        bucket->count = layout.parameter_count - bucket->offset;
+        ++bucket;
+        in_bucket = 0;
+      }
+    }
     if (entry.gradient != no_tensor) layout.trainable_count = layout.parameter_count;
   }
   for (FlatPlace& place : layout.statistics) {
@@ -93,6 +104,10 @@ FlatLayout same_layout(const Program& training, const std::vector<Tensor>& tenso
   }
   for (FlatPlace& place : layout.reduced) place.tensor = find(place.tensor);
   std::erase_if(layout.reduced, [](const FlatPlace& place) { return place.tensor == no_tensor; });
+  for (FlatBucket& bucket : layout.sharding.buckets) {
+    bucket.gradient = bucket.parameters = bucket.parameter = no_tensor;
+    bucket.states.clear();
+  }
   return layout;
 }
 
@@ -105,6 +120,15 @@ std::vector<UpdateRange> update_ranges(const FlatLayout& layout, bool by_paramet
     ranges.back().count = aligned(entry.offset + entry.count) - ranges.back().offset;
   }
   return ranges;
+}
+
+std::vector<UpdateRange> ranges_within(const std::vector<UpdateRange>& ranges, std::int64_t first, std::int64_t end) {
+  std::vector<UpdateRange> within;
+  for (const UpdateRange& range : ranges) {
+    const std::int64_t from = std::max(range.offset, first), to = std::min(range.offset + range.count, end);
+    if (from < to) within.push_back({from - first, to - from, range.decay});
+  }
+  return within;
 }
 
 }  // namespace trainctl

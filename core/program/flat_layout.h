@@ -27,4 +27,7 @@ FlatLayout same_layout(const Program& training, const std::vector<Tensor>& tenso
 // parameter.
 std::vector<UpdateRange> update_ranges(const FlatLayout& layout, bool by_parameter = false);
 
+// The parts of ranges that lie in [first, end), with offsets from `first`.
+std::vector<UpdateRange> ranges_within(const std::vector<UpdateRange>& ranges, std::int64_t first, std::int64_t end);
+
 }  // namespace trainctl

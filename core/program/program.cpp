@@ -10,7 +10,7 @@ namespace trainctl {
 std::string_view name_of(Phase phase, Variant variant) {
   switch (phase) {
     case Phase::forward:
-      return "forward";
+      return variant == Variant::empty ? "forward_empty" : "forward";
     case Phase::backward:
       return variant == Variant::first        ? "backward"
              : variant == Variant::accumulate ? "backward_accumulate"

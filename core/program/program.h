@@ -18,8 +18,9 @@ enum class Phase { forward, backward, update, copies };
 
 // The micro-batches that a backward segment is for: `first` overwrites the gradients, `accumulate` adds to them, and
 // `last` takes the place of either at the last micro-batch where that micro-batch needs other ops (reducing each
-// gradient as soon as it is complete). Segments of other phases have the one variant `first`.
-enum class Variant { first, accumulate, last };
+// gradient as soon as it is complete). The forward segment `empty` zeroes the inputs of a micro-batch without samples.
+// Segments of other phases have the one variant `first`.
+enum class Variant { first, accumulate, last, empty };
 
 // A list of ops that run in order.
 struct Segment {
@@ -36,7 +37,7 @@ inline std::string_view name_of(const Segment& segment) { return name_of(segment
 // flight.
 struct ScheduleItem {
   int segment = 0;
-  int micro_batch = 0;
+  int micro_batch = 0;  // -1: one without samples
   int slot = 0;
 };
 
@@ -59,6 +60,31 @@ struct FlatPlace {
   std::int64_t offset = 0;
 };
 
+// A bucket of parameters that lie side by side in the flat layout, where the ranks of the data axis share the update:
+// each rank updates one of the bucket's equal parts. The tensors are no_tensor in programs that do not train.
+struct FlatBucket {
+  int entries = 0;                  // how many parameters of the layout, behind those of the bucket before
+  std::int64_t offset = 0;          // in the layout, in elements
+  std::int64_t count = 0;           // elements, gaps included: a multiple of shards * flat_alignment
+  TensorId gradient = no_tensor;    // the rank's part of the summed gradient
+  TensorId parameters = no_tensor;  // the whole bucket
+  TensorId parameter = no_tensor;   // the rank's part of it
+  std::vector<TensorId> states;     // the rank's parts
+};
+
+// How the ranks of the data axis share what each of them holds whole otherwise: the optimizer's states, and where
+// stated gradients and parameters (Rajbhandari et al., 2020: ZeRO stages 1 to 3). A region that is shared holds the
+// rank's parts of the buckets, one behind the other.
+struct Sharding {
+  int shards = 1;  // 1: nothing is shared
+  int shard = 0;   // the rank's number among them
+  bool gradients = false;
+  bool parameters = false;
+  std::vector<FlatBucket> buckets;  // of all trainable parameters
+
+  bool shares() const { return shards > 1; }
+};
+
 // The contents of the flat regions, equal in all programs of a run whatever their batch size.
 struct FlatLayout {
   std::vector<FlatEntry> parameters;  // trainable ones first, in backward order; then frozen ones
@@ -69,6 +95,17 @@ struct FlatLayout {
   std::vector<FlatPlace> reduced;   // behind the gradients: offsets count from the start of the gradient region
   std::int64_t gradient_count = 0;  // elements of the gradient region, reduced tail included
   std::vector<std::string> states;  // names of optimizer states: "momentum", or "m", "v"
+  Sharding sharding;
+
+  // Elements of trainable parameters that the rank holds in the region of each optimizer state, of gradients, and of
+  // parameters: all, or its parts.
+  std::int64_t own_states() const { return trainable_count / sharding.shards; }
+  std::int64_t own_gradients() const { return sharding.gradients ? own_states() : trainable_count; }
+  std::int64_t own_parameters() const { return sharding.parameters ? own_states() : trainable_count; }
+  // The offset of the rank's part of a bucket in the layout, in elements.
+  std::int64_t part_offset(const FlatBucket& bucket) const {
+    return bucket.offset + sharding.shard * (bucket.count / sharding.shards);
+  }
 
   // The offset of a gradient or a sum from the start of the gradient region, in elements.
   std::int64_t gradient_offset(TensorId tensor) const;

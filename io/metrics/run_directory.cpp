@@ -129,8 +129,9 @@ RunVerdict decide(const FoundRun& found, bool stated, bool may_resume, const std
 }
 
 std::vector<std::string> deciding_differences(const Node& before, const Node& now) {
+  // How the work is spread does not decide on what is learnt, but for rounding.
   const auto deciding = [](Node config) {
-    erase_keys(config, {"name", "cluster", "log", "checkpoint", "faults", "resolved"});
+    erase_keys(config, {"name", "strategy", "cluster", "log", "checkpoint", "faults", "resolved"});
     for (Node::Entry& entry : config.entries) {
       if (entry.key == "train") erase_keys(entry.value, ends);
     }

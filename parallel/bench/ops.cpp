@@ -35,7 +35,7 @@ std::string segment_of(const OpCost& cost) {
 
 OpBench bench_ops(const BenchedRun& run, double seconds) {
   const Batch& batch = run.source.next();
-  const int program = run.programs.training(batch.count);
+  const int program = run.programs.training(batch.global_count);
   StepResult result;
   std::vector<double> steps;
   std::int64_t number = 0;

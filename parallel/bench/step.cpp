@@ -37,7 +37,7 @@ StepBench bench_step(const BenchedRun& run, bool asynchronous, double seconds) {
   const auto steps_until = [&](double deadline, std::vector<StepTime>* counted) {
     run_steps_until(deadline, run, [&] {
       const Batch& samples = run.source.next();
-      engine.start(run.programs.training(samples.count), samples, {1e-6, number++, false});
+      engine.start(run.programs.training(samples.global_count), samples, {1e-6, number++, false});
       started.push_back({0, samples.global_count, samples.waited_seconds, {}});
       if (engine.under_way() < engine.steps_at_once()) return;
       engine.finish(result);

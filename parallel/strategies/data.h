@@ -1,24 +1,16 @@
 // Data parallelism: every rank holds all parameters and a share of each batch; gradients are summed over the ranks.
 #pragma once
 
-#include <cstdint>
-#include <vector>
-
 #include "core/program/program.h"
 #include "parallel/strategies/strategy.h"
 
 namespace trainctl {
 
-// The gradients in backward order, cut into buckets, each of which closes with the gradient that fills it. Sizes in
-// bytes.
-std::vector<std::vector<TensorId>> gradient_buckets(const FlatLayout& layout, std::int64_t first_bytes,
-                                                    std::int64_t bytes);
-
 // Sums the gradients over the data axis, in the order of the flat layout. With overlap, each bucket is reduced behind
 // the op that finishes its last gradient, in the last micro-batch's backward segment ("backward_last" where earlier
 // micro-batches run the same one), all but the last bucket, which the update reduces before it waits for all of them;
-// without, the update reduces one bucket that holds everything. Programs without an update and meshes with one replica
-// stay as they are.
+// without, the update reduces one bucket that holds everything. Programs without an update, meshes with one replica and
+// shared updates (sharded.h) stay as they are.
 Program reduce_gradients(Program program, const MeshRank& rank, const Strategy& strategy);
 
 }  // namespace trainctl

@@ -8,6 +8,10 @@ namespace trainctl {
 Keys<StrategyOptions> StrategyOptions::keys() {
   return Keys<StrategyOptions>("strategy", "How the work is spread over the ranks.")
       .key("data", &StrategyOptions::data, "Replicas of the network; auto: as many as there are ranks.", at_least(1))
+      .key("shard", &StrategyOptions::shard,
+           "What replicas share, each holding a part: optimizer (its states), gradients (and states), parameters (and "
+           "both; "
+           "PyTorch's full shard): stages 1, 2 and 3 of ZeRO. Less memory for each rank, the same results.")
       .key("bucket_size", &StrategyOptions::bucket_size,
            "Gradients are reduced in buckets of about this size where reduction overlaps the backward pass.",
            more_than(0))

@@ -4,6 +4,8 @@
 #include <utility>
 
 #include "parallel/strategies/data.h"
+#include "parallel/strategies/gathered.h"
+#include "parallel/strategies/sharded.h"
 
 namespace trainctl {
 namespace {
@@ -11,6 +13,8 @@ namespace {
 // In the order in which they act.
 constexpr StrategyEntry strategies[] = {
     {nullptr, reduce_gradients},  // data parallelism
+    {nullptr, share_update},      // sharding
+    {nullptr, gather_parameters},
 };
 
 }  // namespace
@@ -18,6 +22,8 @@ constexpr StrategyEntry strategies[] = {
 Parallelism parallelism(const Strategy& strategy, int rank) {
   Parallelism all;
   all.rank = MeshRank(strategy.mesh, rank);
+  all.keeps_gradients = strategy.mesh.data == 1 || keeps_gradients(strategy.options.shard);
+  all.equal_micro_batches = !all.keeps_gradients;
   all.cut = [strategy, where = all.rank](Graph graph) {
     for (const StrategyEntry& entry : strategies) {
       if (entry.cut != nullptr) graph = entry.cut(std::move(graph), where, strategy);

@@ -38,13 +38,22 @@ RunPrograms::RunPrograms(const ProgramSpec& spec, const Strategy& strategy, cons
   // Of ranks that have a share of a full batch: one sample at least.
   const std::int64_t micro_batch =
       std::max<std::int64_t>((full + sizes.gradient_accumulation - 1) / sizes.gradient_accumulation, 1);
+  const auto micro_batches = [&](std::int64_t global, std::int64_t samples) {
+    return global == sizes.training && samples > 0 ? sizes.gradient_accumulation
+                                                   : micro_batches_of(samples, micro_batch);
+  };
+  std::map<std::array<std::int64_t, 3>, int> known;  // by samples, micro-batches, and most micro-batches of a rank
   const auto add_training = [&](std::int64_t global) {
+    if (global == 0 || training_.contains(global) || !reader.ok()) return;
     const std::int64_t samples = share_of(global, rank_).count;
-    if (global == 0 || training_.contains(samples) || !reader.ok()) return;
-    training_[samples] = static_cast<int>(programs_.size());
-    const int micro_batches =
-        global == sizes.training && samples > 0 ? sizes.gradient_accumulation : micro_batches_of(samples, micro_batch);
-    programs_.push_back(training_program(spec, samples, micro_batches, reader, parallel));
+    int most = 0;
+    for (int r = 0; r < strategy.mesh.data && parallel.equal_micro_batches; ++r) {
+      most = std::max(most, micro_batches(global, share_of(global, replica(r, strategy.mesh.data)).count));
+    }
+    const int count = micro_batches(global, samples);
+    const auto [entry, added] = known.try_emplace({samples, count, most}, static_cast<int>(programs_.size()));
+    training_[global] = entry->second;
+    if (added) programs_.push_back(training_program(spec, samples, count, reader, parallel, most));
   };
   const auto add_evaluation = [&](std::int64_t global) {
     const std::int64_t samples = share_of(global, rank_).count;
@@ -59,7 +68,7 @@ RunPrograms::RunPrograms(const ProgramSpec& spec, const Strategy& strategy, cons
   add_evaluation(sizes.evaluation_last);
 }
 
-int RunPrograms::training(std::int64_t samples) const { return training_.at(samples); }
+int RunPrograms::training(std::int64_t global_samples) const { return training_.at(global_samples); }
 
 int RunPrograms::evaluation(std::int64_t samples) const { return evaluation_.at(samples); }
 
@@ -78,16 +87,18 @@ void check_steps(const std::vector<RunPrograms>& programs, const BatchSizes& siz
     std::vector<const Program*> step;
     for (int rank = 0; rank < mesh.ranks(); ++rank) {
       const RunPrograms& own = *of_ranks[static_cast<std::size_t>(rank)];
-      const std::int64_t samples = share_of(global, MeshRank(mesh, rank)).count;
-      step.push_back(&own.programs()[static_cast<std::size_t>((own.*number_of)(samples))]);
+      step.push_back(&own.programs()[static_cast<std::size_t>(number_of(own, MeshRank(mesh, rank)))]);
     }
     check_rendezvous(mesh, step);
   };
-  check_step(sizes.training, &RunPrograms::training);
-  check_step(sizes.training_last, &RunPrograms::training);
-  check_step(sizes.training_resumed_last, &RunPrograms::training);
-  check_step(sizes.evaluation, &RunPrograms::evaluation);
-  check_step(sizes.evaluation_last, &RunPrograms::evaluation);
+  for (const std::int64_t global : {sizes.training, sizes.training_last, sizes.training_resumed_last}) {
+    check_step(global, [&](const RunPrograms& own, const MeshRank&) { return own.training(global); });
+  }
+  for (const std::int64_t global : {sizes.evaluation, sizes.evaluation_last}) {
+    check_step(global, [&](const RunPrograms& own, const MeshRank& rank) {
+      return own.evaluation(share_of(global, rank).count);
+    });
+  }
 }
 
 }  // namespace trainctl

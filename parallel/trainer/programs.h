@@ -34,8 +34,9 @@ class RunPrograms {
   // The rank's place in the mesh.
   const MeshRank& rank() const { return rank_; }
   const std::vector<Program>& programs() const { return programs_; }
-  // Index of the program for this rank's number of samples, which may be 0.
-  int training(std::int64_t samples) const;
+  // Index of the program for a training batch of so many samples on all ranks together, and of that for an evaluation of
+  // so many samples on this rank, which may be 0.
+  int training(std::int64_t global_samples) const;
   int evaluation(std::int64_t samples) const;
 
  private:

@@ -35,6 +35,19 @@ void parse_exact(const std::string* text, int count, std::vector<double>& values
   }
 }
 
+// The weights of which every replica holds the same elements.
+std::vector<NamedTensor> replicated_weights(const TrainerParts& parts) {
+  std::vector<NamedTensor> weights = parts.engine.weights();
+  const Program& program = parts.programs.programs().front();
+  if (!program.flat.sharding.parameters) return weights;
+  std::set<std::string> shared;
+  for (const FlatEntry& entry : program.flat.parameters) {
+    if (entry.offset < program.flat.trainable_count) shared.insert(program.tensor(entry.parameter).name);
+  }
+  std::erase_if(weights, [&](const NamedTensor& tensor) { return shared.contains(tensor.name); });
+  return weights;
+}
+
 }  // namespace
 
 Trainer::Trainer(TrainerParts parts, TrainingPlan plan)
@@ -44,7 +57,7 @@ Trainer::Trainer(TrainerParts parts, TrainingPlan plan)
       epoch_means_(results_),
       data_position_(parts_.training.position()) {
   if (parts_.replicas == nullptr || parts_.replicas->size() == 1) return;
-  replicas_.emplace(parts_.engine.weights(), *parts_.replicas, parts_.world.rank(), parts_.stream);
+  replicas_.emplace(replicated_weights(parts_), *parts_.replicas, parts_.world.rank(), parts_.stream);
 }
 
 EndEvent Trainer::run() {
@@ -124,7 +137,7 @@ void Trainer::start_step() {
   step.start_seconds = seconds_now();
   const Batch& batch = parts_.training.next();
   const std::int64_t number = position_.step + static_cast<std::int64_t>(started_.size());
-  step.program = parts_.programs.training(batch.count);
+  step.program = parts_.programs.training(batch.global_count);
   step.input = {plan_.learning_rate(number), number, stop_wanted(), loss_scale_.value(), !batch.complete};
   step.behind = parts_.training.position();
   step.samples = batch.global_count;

@@ -246,6 +246,8 @@ void add_update(Cases& cases) {
   };
   cases.push_back({"sum_of_squares", {region}, squares, 1});
   cases.push_back({"norm_of_squares", {scalar, scalar}, always_a<NormOfSquares>(), 1});
+  const TensorType labels{{4, 3}, DType::int32};
+  cases.push_back({"zero_input", {}, always_a<ZeroInput>(labels), 1});
   cases.push_back({"zero_gradients", {}, always_a<ZeroGradients>(std::int64_t{8}), 1});
 }
 

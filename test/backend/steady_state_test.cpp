@@ -35,7 +35,7 @@ TEST_CASE("after the first steps a step of a whole network, data included, alloc
   const auto epoch = [&] {
     for (int i = 0; i < 6; ++i) {
       const Batch& batch = source->next();
-      job.engine().run(job.programs().training(batch.count), batch, {1e-3, number++, false}, result);
+      job.engine().run(job.programs().training(batch.global_count), batch, {1e-3, number++, false}, result);
     }
   };
   epoch();  // both sizes of batches, once

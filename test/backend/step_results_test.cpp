@@ -80,7 +80,7 @@ model:
   StepResult result;
   const Batch& batch = source->next();
   CHECK(batch.host_memory);
-  const int program = job.programs().training(batch.count);
+  const int program = job.programs().training(batch.global_count);
   REQUIRE(job.engine().program(program).program.flat.statistic_count == 1000);  // which the ranks average
   job.engine().run(program, batch, {1e-3, 0, false}, result);
   CHECK(result.count == 20);

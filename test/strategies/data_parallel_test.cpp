@@ -12,6 +12,7 @@
 #include "core/graph/ops/update.h"
 #include "core/program/finish.h"
 #include "io/yaml/yaml.h"
+#include "parallel/strategies/buckets.h"
 #include "test/catch.h"
 
 using namespace trainctl;

@@ -1,6 +1,7 @@
 // N ranks, with and without overlap and gradient accumulation, end with the weights of one rank on the whole batch.
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <random>
 #include <thread>
 
@@ -87,8 +88,42 @@ double evaluate_all(Engine& engine, const RunPrograms& programs, Samples& sample
   return evaluate(engine, programs, source, communicator, stream)->at("loss");
 }
 
+// The shapes of the parameters by name.
+std::map<std::string, Shape> shapes_of(const ProgramSpec& spec) {
+  Reader reader;
+  const Program program = evaluation_program(spec, 1, reader);
+  std::map<std::string, Shape> shapes;
+  for (const FlatEntry& entry : program.flat.parameters) {
+    shapes[program.tensor(entry.parameter).name] = program.tensor(entry.parameter).type.shape;
+  }
+  return shapes;
+}
+
+// All weights, from the ranks' parts where a rank has a part of them.
+std::vector<float> gathered(const ProgramSpec& spec, const std::vector<NamedTensor>& held, Communicator& communicator) {
+  const auto by = by_name(held);
+  ImmediateStream stream;
+  std::vector<float> all;
+  for (const auto& [name, shape] : shapes_of(spec)) {
+    std::vector<float> values(static_cast<std::size_t>(shape.count()));
+    const View view{values.data(), DType::float32, shape.count()};
+    const auto found = by.find(name);
+    const bool in_parts = found == by.end() || !found->second->extent.is_whole();
+    if (found != by.end()) {
+      copy_common(shape, found->second->extent, found->second->view, TensorExtent(), view);
+    }
+    // A part that happens to be the whole tensor is on one rank alone: the sum with the others' zeros.
+    double parts = in_parts ? 1 : 0;
+    communicator.all_reduce({&parts, DType::float64, 1}, Reduction::sum, stream);
+    if (parts > 0) communicator.all_reduce(view, Reduction::sum, stream);
+    stream.synchronize();
+    all.insert(all.end(), values.begin(), values.end());
+  }
+  return all;
+}
+
 // Where a rank is named it has no data, when it is asked to stop, for a step before the third.
-Outcome train(Communicator& communicator, int accumulation, bool overlap, int rank_without_data) {
+Outcome train(Communicator& communicator, int accumulation, bool overlap, int rank_without_data, Shard shard) {
   Job job(
       "layers: [flatten, {dense: {units: 16, activation: relu}}, {dropout: {rate: 0.3}}, "
       "{dense: {units: 3, activation: softmax}}]",
@@ -99,6 +134,7 @@ Outcome train(Communicator& communicator, int accumulation, bool overlap, int ra
   KernelChoices choices;
   StrategyOptions options;
   options.first_bucket_size.bytes = options.bucket_size.bytes = 100;
+  options.shard = shard;
   const BatchSizes sizes{.training = batches[0],
                          .training_last = batches[2],
                          .evaluation = batches[0],
@@ -112,8 +148,14 @@ Outcome train(Communicator& communicator, int accumulation, bool overlap, int ra
   Engine engine(*backend, communicator, std::move(compiled));
   std::mt19937 random(5);
   std::uniform_real_distribution<float> uniform(-0.3f, 0.3f);
-  for (const NamedTensor& tensor : engine.weights()) {
-    for (std::int64_t i = 0; i < tensor.view.count; ++i) tensor.view.as<float>()[i] = uniform(random);
+  for (const auto& [name, shape] : shapes_of(job.spec)) {
+    std::vector<float> values(static_cast<std::size_t>(shape.count()));
+    for (float& value : values) value = uniform(random);
+    const auto held = by_name(engine.weights());
+    const auto found = held.find(name);
+    if (found == held.end()) continue;
+    const View whole{values.data(), DType::float32, shape.count()};
+    copy_common(shape, TensorExtent(), whole, found->second->extent, found->second->view);
   }
   engine.upload();
 
@@ -134,26 +176,25 @@ Outcome train(Communicator& communicator, int accumulation, bool overlap, int ra
     }
     const Share share = share_of(batches[step], replica(rank, ranks));
     const Batch batch = samples.share(first + share.first, share.count);
-    engine.run(programs.training(share.count), batch, {0.2, step, false}, result);
+    engine.run(programs.training(batches[step]), batch, {0.2, step, false}, result);
     outcome.losses.push_back(result.sums[0] / result.count);
     outcome.norms.push_back(result.gradient_norm);
     first += batches[step];
   }
   outcome.evaluated = evaluate_all(engine, programs, samples, communicator);
   engine.download();
-  for (const NamedTensor& tensor : engine.weights()) {
-    const float* values = tensor.view.as<float>();
-    outcome.weights.insert(outcome.weights.end(), values, values + tensor.view.count);
-  }
+  outcome.weights = gathered(job.spec, engine.weights(), communicator);
   return outcome;
 }
 
-std::vector<Outcome> train_on(int ranks, int accumulation, bool overlap, int rank_without_data = -1) {
+std::vector<Outcome> train_on(int ranks, int accumulation, bool overlap, int rank_without_data = -1,
+                              Shard shard = Shard::none) {
   auto communicators = thread_communicators(ranks);
   std::vector<Outcome> outcomes(static_cast<std::size_t>(ranks));
   std::vector<std::thread> threads;
   for (std::size_t r = 0; r < outcomes.size(); ++r) {
-    threads.emplace_back([&, r] { outcomes[r] = train(*communicators[r], accumulation, overlap, rank_without_data); });
+    threads.emplace_back(
+        [&, r] { outcomes[r] = train(*communicators[r], accumulation, overlap, rank_without_data, shard); });
   }
   for (std::thread& thread : threads) thread.join();
   return outcomes;
@@ -166,10 +207,17 @@ TEST_CASE("ranks, overlap and accumulation do not change what is learnt") {
   REQUIRE(reference.weights.size() == width * 16 + 16 + 16 * 3 + 3);
   CHECK(reference.norms[0] > 0.5);  // clipping is at work
   for (const auto& [ranks, accumulation] : {std::pair{1, 3}, {2, 1}, {2, 2}, {3, 1}, {4, 3}, {16, 1}, {33, 1}}) {
-    for (const bool overlap : {false, true}) {
-      const auto outcomes = train_on(ranks, accumulation, overlap);
+    for (const auto& [overlap, shard] : {std::pair{false, Shard::none},
+                                         {true, Shard::none},
+                                         {false, Shard::optimizer},
+                                         {true, Shard::optimizer},
+                                         {false, Shard::gradients},
+                                         {true, Shard::gradients},
+                                         {false, Shard::parameters},
+                                         {true, Shard::parameters}}) {
+      const auto outcomes = train_on(ranks, accumulation, overlap, -1, shard);
       for (const Outcome& outcome : outcomes) {
-        CAPTURE(ranks, accumulation, overlap);
+        CAPTURE(ranks, accumulation, overlap, name_of(shard));
         CHECK(outcome.weights == outcomes[0].weights);  // replicas hold the same bits
         REQUIRE(outcome.weights.size() == reference.weights.size());
         double difference = 0;

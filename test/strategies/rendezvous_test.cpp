@@ -106,9 +106,9 @@ TEST_CASE("the list of a program holds its reductions and waits in their order")
   for (const int micro_batches : {1, 2, 3}) {
     const Program program = training(6, micro_batches, strategy_of({2, 1, 2}, true));
     const std::vector<Communication> list = communications_of(program);
-    const std::size_t buckets = reductions(program).size() - 1;  // and the agreement on the tensor axis
+    const std::size_t buckets = reductions(program).size() - 2;  // and agreement and norm on the tensor axis
     REQUIRE(buckets >= 3);
-    REQUIRE(list.size() == 2 * buckets + 1);
+    REQUIRE(list.size() == 2 * buckets + 2);
     std::int64_t elements = 0;
     for (std::size_t i = 0; i < buckets; ++i) {
       CHECK(list[i].kind == Kind::all_reduce);
@@ -121,8 +121,10 @@ TEST_CASE("the list of a program holds its reductions and waits in their order")
       elements += list[i].count;
     }
     CHECK(elements == program.flat.gradient_count);
+    CHECK(list[2 * buckets].axis == parts);
+    CHECK(list[2 * buckets].count == 2);
     CHECK(list.back().axis == parts);
-    CHECK(list.back().count == 2);
+    CHECK(list.back().op->name == "gradient_squares");
   }
 }
 

@@ -43,6 +43,7 @@ constexpr std::array table{
     Entry{"metric", lower_metric},
     Entry{"optimizer", lower_optimizer},
     Entry{"zero_gradients", lower_zero_gradients},
+    Entry{"zero_input", lower_zero_input},
     Entry{"agree", lower_agree},
     Entry{"gradient_norm", lower_gradient_norm},
     Entry{"sum_of_squares", lower_sum_of_squares},

@@ -51,16 +51,19 @@ struct Identity final : OpDef {
   void differentiate(const Op& op, Differentiator& differentiator) const override;
 };
 
-// y = this rank's part of the sum of x over the ranks. Inputs: x [ranks * n, ...]. Outputs: y [n, ...]. Its gradient
-// is an all_gather.
+// y = this rank's part of the sum of x over the ranks. Inputs: x [ranks * n, ...]. Outputs: y [n, ...], which may be
+// this rank's part of x's memory where the op consumes x. Its gradient is an all_gather.
 struct ReduceScatter final : Collective {
-  int ranks = 1;  // along the axis
+  int ranks = 1;          // along the axis
+  bool consumes = false;  // it works in the memory of x, whose values are lost, and needs no workspace
 
   ReduceScatter(MeshAxis a, int r, bool runs_beside = false) : Collective(a, runs_beside), ranks(r) {}
   std::string_view kind() const override { return "reduce_scatter"; }
   std::vector<TensorType> outputs(std::span<const TensorType> inputs) const override;
   OutputPlacements placements(const PlacementQuery& query) const override;
-  std::int64_t workspace_bytes(std::span<const TensorType> inputs) const override { return inputs[0].bytes(); }
+  std::int64_t workspace_bytes(std::span<const TensorType> inputs) const override {
+    return consumes ? 0 : inputs[0].bytes();
+  }
   void differentiate(const Op& op, Differentiator& differentiator) const override;
 };
 

@@ -22,6 +22,12 @@ OutputPlacements ZeroGradients::placements(const PlacementQuery& query) const {
   return {{query.axis == MeshAxis::data ? partial : replicated}, {}};
 }
 
+// Zeros are a share of no samples, as other inputs are a share of some.
+OutputPlacements ZeroInput::placements(const PlacementQuery& query) const {
+  const bool is_share = query.axis == MeshAxis::data && type.shape.rank() > 0;
+  return {{is_share ? split_along(0) : replicated}, {}};
+}
+
 std::vector<TensorType> Agree::outputs(std::span<const TensorType>) const { return {floats({agree_flags})}; }
 
 // Each rank states what it found in its own part of the tensors; the flags become equal when they are summed over

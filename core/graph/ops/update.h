@@ -23,6 +23,17 @@ struct ZeroGradients final : OpDef {
   double flops(std::span<const TensorType>, std::span<const TensorType>) const override { return 0; }
 };
 
+// Zeroes an input of a micro-batch without samples, whose weights are zero. Outputs: the tensor.
+struct ZeroInput final : OpDef {
+  TensorType type;
+
+  explicit ZeroInput(TensorType t) : type(std::move(t)) {}
+  std::string_view kind() const override { return "zero_input"; }
+  std::vector<TensorType> outputs(std::span<const TensorType>) const override { return {type}; }
+  OutputPlacements placements(const PlacementQuery& query) const override;
+  double flops(std::span<const TensorType>, std::span<const TensorType>) const override { return 0; }
+};
+
 // The flags that the ranks exchange in every step. Each is summed over the ranks: > 0 means "on at least one rank".
 enum AgreeFlag : int { agree_not_finite = 0, agree_stop = 1, agree_flags = 2 };
 

@@ -46,6 +46,12 @@ Lowering lower_zero_gradients(const LowerContext& context) {
   });
 }
 
+Lowering lower_zero_input(const LowerContext& context) {
+  const std::int64_t bytes = context.op.as<ZeroInput>().type.bytes();
+  return own_kernel(
+      context, [bytes](const Places& places) { std::memset(places.out<char>(0), 0, static_cast<std::size_t>(bytes)); });
+}
+
 Lowering lower_agree(const LowerContext& context) {
   return own_kernel(context, [losses = context.op.inputs.size() - 1](const Places& places) {
     float* flags = places.out<float>(0);

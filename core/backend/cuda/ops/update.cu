@@ -84,6 +84,13 @@ Lowering lower_zero_gradients(const LowerContext& context) {
   });
 }
 
+Lowering lower_zero_input(const LowerContext& context) {
+  const std::int64_t bytes = context.op.as<ZeroInput>().type.bytes();
+  return own_kernel(context, [bytes](const Places& p) {
+    check(cudaMemsetAsync(p.out<void>(0), 0, static_cast<std::size_t>(bytes), p.stream), "cudaMemsetAsync");
+  });
+}
+
 Lowering lower_agree(const LowerContext& context) {
   const std::size_t count = context.op.inputs.size() - 1;
   require(count <= LossSums::most, "agree looks at 16 losses at most");

@@ -1,0 +1,162 @@
+// Gathering as a function from program to program.
+#include "parallel/strategies/gathered.h"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "core/base/format.h"
+#include "core/graph/ops/collectives.h"
+#include "parallel/strategies/buckets.h"
+
+namespace trainctl {
+namespace {
+
+// A bucket's parameters in the slot.
+struct Gathered {
+  TensorId whole = no_tensor;
+  std::map<TensorId, TensorId> members;  // by parameter: the tensor that lies in `whole`
+};
+
+class Gatherer {
+ public:
+  Gatherer(Program program, bool ahead) : program_(std::move(program)), ahead_(ahead) {
+    int bucket = 0, in_bucket = 0;
+    const std::vector<FlatBucket>& buckets = program_.flat.sharding.buckets;
+    for (const FlatEntry& entry : program_.flat.parameters) {
+      if (bucket == static_cast<int>(buckets.size())) break;
+      bucket_of_[entry.parameter] = bucket;
+      if (++in_bucket < buckets[static_cast<std::size_t>(bucket)].entries) continue;
+      ++bucket;
+      in_bucket = 0;
+    }
+  }
+
+  Program run() {
+    const bool trains = program_.find(Phase::update) >= 0;
+    for (FlatBucket& bucket : program_.flat.sharding.buckets) {
+      if (!trains) bucket.parameter = add_parameter_part(program_, bucket);
+    }
+    std::map<Phase, std::vector<Gathered>> gathered;
+    for (Segment& segment : program_.segments) {
+      if (segment.phase != Phase::forward && segment.phase != Phase::backward) continue;
+      std::vector<Gathered>& of_phase = gathered[segment.phase];
+      if (of_phase.empty()) of_phase = add_tensors(segment.phase);
+      gather_in(segment, of_phase);
+    }
+    // The parameters themselves have no memory of their own: in the forward pass they are what is gathered for it.
+    for (const auto& [parameter, bucket] : bucket_of_) {
+      program_.tensors[static_cast<std::size_t>(parameter)].role = Role::activation;
+    }
+    return std::move(program_);
+  }
+
+ private:
+  // The tensors that a phase gathers, bucket by bucket. The forward pass takes the parameters' own tensors.
+  std::vector<Gathered> add_tensors(Phase phase) {
+    std::vector<Gathered> all;
+    auto entry = program_.flat.parameters.begin();
+    for (const FlatBucket& bucket : program_.flat.sharding.buckets) {
+      Gathered gathered;
+      const std::string name = format("bucket {}/{}", all.size(), name_of(phase, Variant::first));
+      gathered.whole = program_.add(name, {bucket.count}, DType::float32, Role::activation);
+      std::int64_t offset = 0;
+      std::vector<TensorId> members;
+      for (int i = 0; i < bucket.entries; ++i, ++entry) {
+        TensorId member = entry->parameter;
+        if (phase != Phase::forward) {
+          Tensor copy = program_.tensor(member);
+          copy.name += "/" + std::string(name_of(phase, Variant::first));
+          copy.role = Role::activation;
+          program_.tensors.push_back(std::move(copy));
+          member = static_cast<TensorId>(program_.tensors.size() - 1);
+        }
+        offset = round_up(offset, flat_alignment);
+        Tensor& tensor = program_.tensors[static_cast<std::size_t>(member)];
+        tensor.alias_of = gathered.whole;
+        tensor.alias_offset = offset;
+        offset += entry->count;
+        gathered.members[entry->parameter] = member;
+        members.push_back(member);
+      }
+      program_.tensors[static_cast<std::size_t>(gathered.whole)].members = std::move(members);
+      all.push_back(std::move(gathered));
+    }
+    return all;
+  }
+
+  // The number of the bucket that the op reads, -1 for none: an op reads the parameters of one layer, whose gradients
+  // may lie in two buckets, so that there may be several.
+  std::vector<int> buckets_read_by(const Op& op) const {
+    std::vector<int> found;
+    for (TensorId input : op.inputs) {
+      const auto bucket = bucket_of_.find(input);
+      if (bucket == bucket_of_.end()) continue;
+      if (std::find(found.begin(), found.end(), bucket->second) == found.end()) found.push_back(bucket->second);
+    }
+    return found;
+  }
+
+  // Gathers each bucket in front of the first op that reads it. Ahead: one bucket earlier, beside the ops that read the
+  // bucket before.
+  void gather_in(Segment& segment, const std::vector<Gathered>& gathered) {
+    std::vector<int> order;  // of the buckets, by first use
+    for (const Op& op : segment.ops) {
+      for (int bucket : buckets_read_by(op)) {
+        if (std::find(order.begin(), order.end(), bucket) == order.end()) order.push_back(bucket);
+      }
+    }
+    std::vector<Op> ops;
+    std::size_t begun = 0, there = 0;  // of `order`: gathers that were begun, and that have ended
+    const auto begin = [&] {
+      if (begun < order.size()) ops.push_back(gather(order[begun++], gathered));
+    };
+    for (Op& op : segment.ops) {
+      for (int bucket : buckets_read_by(op)) {
+        const auto place = static_cast<std::size_t>(std::find(order.begin(), order.end(), bucket) - order.begin());
+        if (place < there) continue;
+        there = place + 1;
+        if (begun < there) begin();
+        if (!ahead_) continue;
+        ops.push_back(wait_for(program_, gathered[static_cast<std::size_t>(bucket)].whole));
+        begin();
+      }
+      for (TensorId& input : op.inputs) {
+        const auto bucket = bucket_of_.find(input);
+        if (bucket != bucket_of_.end()) input = gathered[static_cast<std::size_t>(bucket->second)].members.at(input);
+      }
+      ops.push_back(std::move(op));
+    }
+    segment.ops = std::move(ops);
+  }
+
+  Op gather(int bucket, const std::vector<Gathered>& gathered) const {
+    const auto number = static_cast<std::size_t>(bucket);
+    const Sharding& sharding = program_.flat.sharding;
+    auto def = std::make_shared<AllGather>(MeshAxis::data, sharding.shards, ahead_);
+    const TensorId whole = gathered[number].whole;
+    return {std::move(def), {sharding.buckets[number].parameter}, {whole}, program_.tensor(whole).name, {}};
+  }
+
+  Program program_;
+  const bool ahead_;
+  std::map<TensorId, int> bucket_of_;  // by parameter
+};
+
+}  // namespace
+
+TensorId add_parameter_part(Program& program, const FlatBucket& bucket) {
+  const Sharding& sharding = program.flat.sharding;
+  const auto number = &bucket - sharding.buckets.data();
+  const TensorId part = program.add(format("bucket {}/parameters", number), {bucket.count / sharding.shards},
+                                    DType::float32, Role::parameter);
+  program.tensors[static_cast<std::size_t>(part)].placements = {split_along(0), replicated, replicated};
+  return part;
+}
+
+Program gather_parameters(Program program, const MeshRank&, const Strategy& strategy) {
+  if (!program.flat.sharding.shares() || !program.flat.sharding.parameters) return program;
+  return Gatherer(std::move(program), strategy.overlap).run();
+}
+
+}  // namespace trainctl

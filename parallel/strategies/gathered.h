@@ -1,0 +1,17 @@
+// Parameters of which each rank of the data axis keeps a part: they are gathered for the ops that read them.
+#pragma once
+
+#include "core/program/program.h"
+#include "parallel/strategies/strategy.h"
+
+namespace trainctl {
+
+// Adds the tensor for this rank's part of a bucket's parameters.
+TensorId add_parameter_part(Program& program, const FlatBucket& bucket);
+
+// Where the layout shares parameters (`shard: parameters`), gathers each bucket in front of the first op that reads it,
+// in the forward pass and again in the backward pass; between the two no rank holds it. With overlap the next bucket is
+// gathered while the ops run that read this one. Training and evaluation alike; other programs stay as they are.
+Program gather_parameters(Program program, const MeshRank& rank, const Strategy& strategy);
+
+}  // namespace trainctl
