@@ -162,6 +162,38 @@ log: {every: 1 steps}
         Approx(events(one, "epoch").back().at("validation").at("loss").get<double>()).epsilon(1e-3));
 }
 
+TEST_CASE("ranks on GPUs that share the update learn what one rank learns, by NCCL or staged, in either precision") {
+  const Folder folder;
+  const std::string config =
+      folder.write("shared.yaml", uneven_data + mlp_model +
+                                      train_section("batch_size: 20, epochs: 2, optimizer: {name: adam, "
+                                                    "learning_rate: 1e-3}") +
+                                      "strategy: {bucket_size: 4 kB, first_bucket_size: 1 kB}\n");
+  const auto train_on = [&](const std::string& name, const std::vector<std::string>& more) {
+    std::vector<std::string> arguments{"run", config, "--progress", "none", "--run-dir", folder / name};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    Command run(folder, arguments, ".", {"TRAINCTL_EMULATED_GPUS=2"});
+    const int code = run.wait();
+    INFO(tail(run.errors()));
+    REQUIRE(code == 0);
+    return losses(folder / name);
+  };
+  const std::vector<double> one = train_on("one", {"--ranks", "1", "--device", "cpu"});
+  REQUIRE(one.size() == 12);
+  for (const char* shard : {"optimizer", "gradients", "parameters"}) {
+    for (const auto& [communication, precision] : {std::pair{"nccl", "float32"}, {"staged", "bfloat16"}}) {
+      CAPTURE(shard, communication, precision);
+      const std::vector<double> two = train_on(
+          format("{}-{}", shard, communication),
+          {"--ranks", "2", "--device", "cuda", "--set", format("strategy.shard={}", shard), "--set",
+           format("cluster.communication={}", communication), "--set", format("train.precision={}", precision)});
+      REQUIRE(two.size() == one.size());
+      const double tolerance = std::string(precision) == "float32" ? 1e-3 : 0.02;
+      for (std::size_t i = 0; i < one.size(); ++i) CHECK(two[i] == Approx(one[i]).epsilon(tolerance));
+    }
+  }
+}
+
 // Large inputs are copied from the loader's own memory.
 TEST_CASE("large batches on a GPU are those that the CPU sees") {
   const Folder folder;
