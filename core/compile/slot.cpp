@@ -53,13 +53,21 @@ class Timeline {
   int end() const { return end_; }
 
  private:
-  // Segments in the order in which they first run; the copies segment, which may run on its own, last.
+  // Segments in the order in which a micro-batch first runs them, all variants of the backward segment together; the
+  // copies segment, which may run on its own, last.
   static std::vector<int> order(const PlacedProgram& placed) {
+    const auto is_backward = [&](int s) { return placed.segment(s).phase == Phase::backward; };
     std::vector<int> order;
     const auto add = [&order](int s) {
       if (std::find(order.begin(), order.end(), s) == order.end()) order.push_back(s);
     };
-    for (const ScheduleItem& item : placed.program.schedule) add(item.segment);
+    for (const ScheduleItem& item : placed.program.schedule) {
+      add(item.segment);
+      if (!is_backward(item.segment)) continue;
+      for (const ScheduleItem& other : placed.program.schedule) {
+        if (is_backward(other.segment)) add(other.segment);
+      }
+    }
     add(placed.copies_segment);
     return order;
   }

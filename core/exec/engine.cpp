@@ -13,9 +13,6 @@
 namespace trainctl {
 namespace {
 
-// The value that a rank without data adds to the sum of stop requests; larger than the requests of all ranks together.
-constexpr float abandon_request = 1 << 20;
-
 // From this many bytes on, inputs are copied to the device from the batch's own memory: a copy to the staging buffer
 // would take the host longer than waiting for the device's copy.
 constexpr std::int64_t direct_bytes = 256 << 10;
@@ -23,7 +20,9 @@ constexpr std::int64_t direct_bytes = 256 << 10;
 // The bytes of one step's inputs, all micro-batches together.
 std::int64_t bytes_of_inputs(const Program& program) {
   std::int64_t bytes = 0;
-  for (TensorId id : program.batch.inputs) bytes += program.tensor(id).type.bytes() * program.micro_batches;
+  for (TensorId id : program.batch.inputs) {
+    if (id != no_tensor) bytes += program.tensor(id).type.bytes() * program.micro_batches;
+  }
   return bytes;
 }
 
@@ -61,9 +60,10 @@ void Engine::upload() {
   fresh_copies_.changed();
 }
 
-void Engine::read_tensor(int program, TensorId tensor, std::vector<std::byte>& bytes) {
+void Engine::read_tensor(int program, TensorId tensor, std::vector<std::byte>& bytes, int from_slot) {
   bytes.resize(static_cast<std::size_t>(programs_[static_cast<std::size_t>(program)].tensor(tensor).layout.bytes));
-  backend_.copy(bytes.data(), address(program, tensor).at(slot(0)), static_cast<std::int64_t>(bytes.size()), *compute_);
+  backend_.copy(bytes.data(), address(program, tensor).at(slot(from_slot)), static_cast<std::int64_t>(bytes.size()),
+                *compute_);
   compute_->synchronize();
 }
 

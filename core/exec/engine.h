@@ -77,8 +77,9 @@ class Engine {
   // Sets the observer of all further steps, which then run op by op; null: none.
   void set_observer(OpObserver* observer) { observer_ = observer; }
 
-  // Copies a tensor's bytes from the device to the host, in the physical layout with its padding.
-  void read_tensor(int program, TensorId tensor, std::vector<std::byte>& bytes);
+  // Copies a tensor's bytes from the device to the host, in the physical layout with its padding; an activation's from
+  // a slot.
+  void read_tensor(int program, TensorId tensor, std::vector<std::byte>& bytes, int from_slot = 0);
 
   // Parameters and running statistics, or the optimizer's state, bytewise by name: views of host memory. download()
   // fills that memory from the device; upload() copies it to the device.

@@ -8,8 +8,16 @@ namespace trainctl {
 namespace {
 
 StepPart part_of(Phase phase) {
-  if (phase == Phase::forward) return StepPart::forward;
-  return phase == Phase::backward ? StepPart::backward : StepPart::update;
+  switch (phase) {
+    case Phase::forward:
+      return StepPart::forward;
+    case Phase::backward:
+      return StepPart::backward;
+    case Phase::exchange:
+      return StepPart::communication;
+    default:
+      return StepPart::update;
+  }
 }
 
 }  // namespace

@@ -106,7 +106,7 @@ void StepWork::run_observed(int buffer, const StepSources& sources, OpObserver& 
     if (marks != nullptr) marks->set(1, stream_);
     stream_.synchronize();
     const double end = marks == nullptr ? seconds_now() : start + marks->seconds(1) - marks->seconds(0);
-    if (unit.kernel != nullptr) observer.ran(program_, unit.segment, unit.op, start, end);
+    if (unit.kernel != nullptr) observer.ran(program_, unit.segment, unit.op, unit.slot.index, start, end);
   }
   take_results_(buffer);
 }

@@ -32,11 +32,13 @@ struct StepUnit {
   std::int64_t bytes = 0;
 };
 
-// Is called after every op that runs; for profiles and the search for NaNs. Costs one synchronisation for each op.
+// Is called after every op that runs, in a slot of the arena; for profiles and the search for NaNs. Costs one
+// synchronisation for each op.
 class OpObserver {
  public:
   virtual ~OpObserver() = default;
-  virtual void ran(const PlacedProgram& program, int segment, int op, double start_seconds, double end_seconds) = 0;
+  virtual void ran(const PlacedProgram& program, int segment, int op, int slot, double start_seconds,
+                   double end_seconds) = 0;
 };
 
 class StepWork {

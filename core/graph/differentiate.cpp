@@ -14,7 +14,9 @@ class Tape final : public Differentiator {
   Tape(Graph& graph, const std::vector<TensorId>& output_gradients, bool accumulate)
       : graph_(graph), accumulate_(accumulate), gradients_(graph.tensors.size(), no_tensor) {
     find_wanted();
-    for (std::size_t i = 0; i < output_gradients.size(); ++i) contribute(graph.outputs[i], output_gradients[i]);
+    for (std::size_t i = 0; i < output_gradients.size(); ++i) {
+      if (graph.outputs[i] != no_tensor) contribute(graph.outputs[i], output_gradients[i]);
+    }
   }
 
   Backward run() {

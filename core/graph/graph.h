@@ -45,7 +45,9 @@ struct Graph {
   std::vector<Op> ops;  // forward, in execution order
   std::vector<GraphParameter> parameters;
   std::vector<GraphStatistic> statistics;
-  std::vector<TensorId> inputs;   // [batch, ...], role input; float32, uint8 that a Normalize follows, or int32
+  // [batch, ...], role input; float32, uint8 that a Normalize follows, or int32. no_tensor for an input, and below for
+  // an output, that belongs to other stages of a pipeline.
+  std::vector<TensorId> inputs;
   TensorId samples = no_tensor;   // int64 [batch], role input; only where dropout needs it
   TensorId step = no_tensor;      // int64 scalar; only where dropout needs it
   std::vector<TensorId> outputs;  // the tensors that the losses take, by output
@@ -77,10 +79,10 @@ struct Backward {
 };
 
 // Reverse-mode differentiation; appends the new tensors to the graph. `output_gradients` are existing activations: by
-// graph.outputs, the gradients of the sum of losses; empty in a pipeline stage that only sends to another rank and
-// receives its gradient from there. Add sums the gradients of a tensor with several readers. Gradients that no
-// trainable parameter needs are not computed (those of the model's inputs, and before the first trainable layer). With
-// `accumulate`, ops that produce parameter gradients add to the gradients that are there.
+// graph.outputs, the gradients of the sum of losses; no_tensor where the output belongs to another stage of a pipeline,
+// which sends the gradients of what it received. Add sums the gradients of a tensor with several readers. Gradients
+// that no trainable parameter needs are not computed (those of the model's inputs, and before the first trainable
+// layer). With `accumulate`, ops that produce parameter gradients add to the gradients that are there.
 Backward differentiate(Graph& graph, const std::vector<TensorId>& output_gradients, bool accumulate);
 
 // The interface through which an op's differentiate() reads the gradients of its outputs and emits those of its inputs.

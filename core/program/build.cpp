@@ -2,6 +2,7 @@
 #include "core/program/build.h"
 
 #include <algorithm>
+#include <set>
 #include <utility>
 
 #include "core/base/format.h"
@@ -43,6 +44,7 @@ class Builder {
   std::vector<TensorId> reduced() const;
   std::vector<Op> zero_inputs() const;
   void leave_batch();
+  void leave_unread_batch();
   Program take();
 
   TensorId add(std::string name, Shape shape, DType dtype, Role role) {
@@ -91,6 +93,10 @@ void Builder::add_ends(std::vector<ResolvedOutput> outputs) {
   StepTensors& step = program_.step;
   for (std::size_t i = 0; i < outputs.size(); ++i) {
     const TensorId logits = graph_.outputs[i];
+    if (logits == no_tensor && spec_.predicts()) {  // of another stage of the pipeline
+      step.predictions.push_back(no_tensor);
+      continue;
+    }
     ends_.push_back(spec_.predicts() ? prediction_end(std::move(outputs[i]), logits, graph_)
                                      : loss_end(std::move(outputs[i]), logits, graph_));
     const OutputEnd& end = ends_.back();
@@ -147,7 +153,7 @@ std::vector<TensorId> Builder::loss_gradients() const {
 }
 
 // The ops that turn a micro-batch's outputs into sums, and in training into the gradients of the losses. The first
-// output's loss counts the samples for all.
+// output's loss counts the samples for all. Sums of outputs that other stages of a pipeline hold are set to zero.
 std::vector<Op> Builder::sums(bool accumulate) const {
   std::vector<Op> ops;
   if (Op statistics = accumulate_statistics(accumulate); !statistics.outputs.empty())
@@ -155,7 +161,11 @@ std::vector<Op> Builder::sums(bool accumulate) const {
   for (Op& op : predictions()) ops.push_back(std::move(op));
   const SharedSums shared{program_.batch.weights, program_.step.count, program_.step.loss_scale};
   for (std::size_t i = 0; i < ends_.size(); ++i) {
-    for (Op& op : sum_ops(ends_[i], shared, i == 0, graph_.training, accumulate)) ops.push_back(std::move(op));
+    const bool is_here = ends_[i].logits != no_tensor;
+    if (!is_here && accumulate) continue;
+    std::vector<Op> own = is_here ? sum_ops(ends_[i], shared, i == 0, graph_.training, accumulate)
+                                  : zero_sums(ends_[i], shared, i == 0, graph_);
+    std::move(own.begin(), own.end(), std::back_inserter(ops));
   }
   return ops;
 }
@@ -266,7 +276,24 @@ void Builder::leave_batch() {
   program_.step.predictions.clear();
 }
 
+// Leaves out the parts of the batch that no op reads, as on a stage of a pipeline.
+void Builder::leave_unread_batch() {
+  std::set<TensorId> read;
+  for (const Segment& segment : program_.segments) {
+    for (const Op& op : segment.ops) read.insert(op.inputs.begin(), op.inputs.end());
+  }
+  const auto leave = [&](TensorId& tensor) {
+    if (!read.contains(tensor)) tensor = no_tensor;
+  };
+  BatchTensors& batch = program_.batch;
+  std::for_each(batch.inputs.begin(), batch.inputs.end(), leave);
+  std::for_each(batch.targets.begin(), batch.targets.end(), leave);
+  leave(batch.weights);
+  leave(batch.samples);
+}
+
 Program Builder::take() {
+  leave_unread_batch();
   program_.tensors = graph_.tensors;
   return std::move(program_);
 }

@@ -2,6 +2,7 @@
 #include "core/program/finish.h"
 
 #include <algorithm>
+#include <set>
 
 #include "core/graph/ops/collectives.h"
 #include "core/graph/ops/optimizers.h"
@@ -38,19 +39,40 @@ void reduce_sums(Program& program, std::vector<Op>& reductions) {
   for (const FlatPlace& place : program.flat.reduced) members.push_back(place.tensor);
 }
 
+// Sums the results of a step, and the agreement's flags, over the stages of the pipeline: a stage holds those of its
+// own outputs, and zeros for all others. The sums of running statistics, which lie before the results, are the stage's
+// own.
+void reduce_results(Program& program, std::vector<Op>& reductions) {
+  const StepTensors& step = program.step;
+  std::vector<TensorId> results = step.losses;
+  results.insert(results.end(), step.metrics.begin(), step.metrics.end());
+  results.insert(results.end(), {step.count, step.agree});
+  for (TensorId id : results) {
+    program.tensors[static_cast<std::size_t>(id)].placements = {partial, partial, replicated};
+  }
+  const TensorId bucket = program.add("results", {}, DType::float32, Role::reduced);
+  program.tensors[static_cast<std::size_t>(bucket)].members = std::move(results);
+  reductions.push_back(reduce(MeshAxis::pipeline, bucket, "results"));
+}
+
 // Sets the shape of each bucket in the region of gradients: from its first member to the first member of the next
-// bucket, gaps included.
+// bucket behind its last one, gaps included; where there is none, to its end. The results lie within another bucket.
 void size_buckets(Program& program) {
-  std::vector<std::pair<std::int64_t, TensorId>> buckets;
+  std::vector<TensorId> buckets;
+  std::set<std::int64_t> starts;
   for (std::size_t id = 0; id < program.tensors.size(); ++id) {
     const Tensor& tensor = program.tensors[id];
     if (tensor.members.empty() || (tensor.role != Role::gradient && tensor.role != Role::reduced)) continue;
-    buckets.emplace_back(program.flat.gradient_offset(tensor.members.front()), static_cast<TensorId>(id));
+    buckets.push_back(static_cast<TensorId>(id));
+    starts.insert(program.flat.gradient_offset(tensor.members.front()));
   }
-  std::sort(buckets.begin(), buckets.end());
-  for (std::size_t b = 0; b < buckets.size(); ++b) {
-    const std::int64_t end = b + 1 < buckets.size() ? buckets[b + 1].first : program.flat.gradient_count;
-    program.tensors[static_cast<std::size_t>(buckets[b].second)].type = {{end - buckets[b].first}, DType::float32};
+  for (TensorId id : buckets) {
+    Tensor& bucket = program.tensors[static_cast<std::size_t>(id)];
+    const std::int64_t last = program.flat.gradient_offset(bucket.members.back());
+    const auto next = starts.upper_bound(last);
+    const std::int64_t end =
+        next != starts.end() ? *next : last + program.tensor(bucket.members.back()).type.shape.count();
+    bucket.type = {{end - program.flat.gradient_offset(bucket.members.front())}, DType::float32};
   }
 }
 
@@ -101,16 +123,14 @@ void reduce_decisions(Program& program, const MeshRank& rank, TensorId squares, 
   const bool shared = program.flat.sharding.shares();
   if (shared) reductions.push_back(squares_of_parts(program, squares, axes));
   if (rank.size(MeshAxis::data) > 1) reduce_sums(program, reductions);
-  // Ranks along the other axes have equal sums, but only some of them may have a stop request or a loss that is not
-  // finite: the agreement's flags are reduced over these axes too.
-  const auto reduce_along_others = [&](TensorId tensor, const char* name) {
-    for (MeshAxis axis : axes) {
-      if (axis != MeshAxis::data) reductions.push_back(reduce(axis, tensor, name));
-    }
-  };
-  reduce_along_others(program.step.agree, "agree");
+  if (rank.size(MeshAxis::pipeline) > 1) reduce_results(program, reductions);
+  // Ranks along the tensor axis have equal sums, but only some of them may have a stop request or a loss that is not
+  // finite: the agreement's flags are reduced over it too.
+  if (rank.size(MeshAxis::tensor) > 1) reductions.push_back(reduce(MeshAxis::tensor, program.step.agree, "agree"));
   if (!shared && !axes.empty()) reductions.push_back(squares_of_parts(program, squares, axes));
-  reduce_along_others(squares, "gradient_squares");
+  for (MeshAxis axis : axes) {
+    if (axis != MeshAxis::data) reductions.push_back(reduce(axis, squares, "gradient_squares"));
+  }
 }
 
 Op update_statistics(const Program& program, const std::vector<StatisticUpdate>& statistics) {

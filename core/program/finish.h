@@ -23,9 +23,9 @@ struct UpdateSpec {
 };
 
 // Completes a training program: assigns the flat layout; puts the sums into the last bucket that the update reduces
-// over the data axis or, without such a bucket, reduces the sums in one of their own; reduces the agreement's flags
-// over the other axes; appends the agreement, norm, optimizer and statistics to the update. On a rank without samples
-// gradients and sums are set to zero.
+// over the data axis or, without such a bucket, reduces the sums in one of their own; reduces the sums of outputs over
+// the stages of the pipeline, and the agreement's flags over all axes; appends the agreement, norm, optimizer and
+// statistics to the update. On a rank without samples gradients and sums are set to zero.
 Program finish_training(Program program, const UpdateSpec& update, const MeshRank& rank);
 
 // Completes an evaluation program, whose flat layout is that of the training program (same_layout). Its sums are not

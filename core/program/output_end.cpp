@@ -42,6 +42,17 @@ void add_predictions(OutputEnd& end, Graph& graph) {
   }
 }
 
+// The sums of an output.
+void add_sums(OutputEnd& end, Graph& graph) {
+  const ResolvedOutput& output = end.output;
+  end.loss = add(graph, output.prefixed("loss"), {}, Role::reduced);
+  for (const ResolvedMetric& metric : output.metrics) {
+    const int sums = sums_of(metric.rule);
+    const TensorType sum_type{sums == 1 ? Shape{} : Shape{sums}, DType::float32};
+    end.metrics.push_back(add(graph, output.prefixed(metric.name), sum_type, Role::reduced));
+  }
+}
+
 }  // namespace
 
 OutputEnd prediction_end(ResolvedOutput output, TensorId logits, Graph& graph) {
@@ -57,14 +68,13 @@ OutputEnd loss_end(ResolvedOutput resolved, TensorId logits, Graph& graph) {
   end.output = std::move(resolved);
   end.logits = logits;
   const ResolvedOutput& output = end.output;
+  if (logits == no_tensor) {
+    add_sums(end, graph);
+    return end;
+  }
   const TensorType type = graph.tensor(logits).type;
   end.targets = add(graph, output.prefixed("targets"), target_type(output.target_form, type.shape), Role::input);
-  end.loss = add(graph, output.prefixed("loss"), {}, Role::reduced);
-  for (const ResolvedMetric& metric : output.metrics) {
-    const int sums = sums_of(metric.rule);
-    const TensorType sum_type{sums == 1 ? Shape{} : Shape{sums}, DType::float32};
-    end.metrics.push_back(add(graph, output.prefixed(metric.name), sum_type, Role::reduced));
-  }
+  add_sums(end, graph);
   if (graph.training) {
     end.loss_gradient = add(graph, graph.tensor(logits).name + "/gradient", type, Role::activation);
     if (graph.compute == DType::float16) {
@@ -105,6 +115,18 @@ std::vector<Op> sum_ops(const OutputEnd& end, const SharedSums& shared, bool cou
                    {end.loss_gradient},
                    output.prefixed("loss_scale"),
                    output.loss.place});
+  }
+  return ops;
+}
+
+std::vector<Op> zero_sums(const OutputEnd& end, const SharedSums& shared, bool counts, const Graph& graph) {
+  std::vector<TensorId> sums{end.loss};
+  sums.insert(sums.end(), end.metrics.begin(), end.metrics.end());
+  if (counts) sums.push_back(shared.count);
+  std::vector<Op> ops;
+  for (TensorId sum : sums) {
+    const Tensor& tensor = graph.tensor(sum);
+    ops.push_back({std::make_shared<ZeroGradients>(tensor.type.shape.count()), {}, {sum}, tensor.name, {}});
   }
   return ops;
 }

@@ -8,7 +8,7 @@
 
 namespace trainctl {
 
-// Of programs for prediction the predictions alone.
+// Of programs for prediction the predictions alone; of an output that another stage of the pipeline holds, the sums.
 struct OutputEnd {
   ResolvedOutput output;
   TensorId logits = no_tensor;         // the graph's output, which the loss takes
@@ -31,11 +31,14 @@ struct SharedSums {
 
 // The end of an output of a network that predicts: predictions alone. The tensors are added to the graph.
 OutputEnd prediction_end(ResolvedOutput output, TensorId logits, Graph& graph);
-// The end of an output of a network that trains or is evaluated.
+// The end of an output of a network that trains or is evaluated; without `logits` the sums alone.
 OutputEnd loss_end(ResolvedOutput output, TensorId logits, Graph& graph);
 
 // The ops that turn a micro-batch's output into sums, and in training into the gradient of the loss; behind
 // prediction_ops. `counts`: whether this output's loss sums up the weights, which one of all outputs' does.
 std::vector<Op> sum_ops(const OutputEnd& end, const SharedSums& shared, bool counts, bool training, bool accumulate);
+
+// The ops that set the sums of an output to zero, on the stages of a pipeline that do not hold it; `counts` as above.
+std::vector<Op> zero_sums(const OutputEnd& end, const SharedSums& shared, bool counts, const Graph& graph);
 
 }  // namespace trainctl

@@ -134,7 +134,15 @@ class AxisWalk {
       fail(op, format("of what {} holds, {} is {} and {} is {}", program_.tensor(id).name, program_.tensor(first).name,
                       to_string(*lies_[index(first)]), program_.tensor(member).name, to_string(*placement)));
     }
-    return *lies_[index(first)];
+    const Placement& lies = *lies_[index(first)];
+    return lies == replicated && is_summand(op, first) ? partial : lies;
+  }
+
+  // Whether a collective reads a sum to which the other ranks along the axis add what they have: a stage of a pipeline
+  // computes the sums of its own outputs, and holds zeros for those of other stages.
+  bool is_summand(const Op& op, TensorId id) const {
+    return axis_ == MeshAxis::pipeline && op.def->trait() == OpTrait::collective &&
+           program_.tensor(id).role == Role::reduced && stated(id, replicated) == partial;
   }
 
   // The placement of a tensor at this moment; nothing where it is unwritten or its members differ.

@@ -9,7 +9,8 @@ namespace trainctl {
 // Follows the program's tensors in the order of its schedule, along each axis of the mesh with more than one rank, and
 // writes the placement of each tensor to Tensor::placements. Tensors that exist before the step are placed as their
 // placements state (replicated where they state nothing); each replica has its own samples of the batch, each rank its
-// own stop request.
+// own stop request. Along the pipeline every stage runs a program of its own: what it computes for itself counts as
+// replicated, and sums that are stated to be partial are so where a collective reads them.
 //
 // Throws Error{internal}, which names op, config line and axis, where an op cannot take the placements of its inputs: a
 // defect of the strategy that made the program. After the step, parameters, running statistics and optimizer states

@@ -15,6 +15,8 @@ std::string_view name_of(Phase phase, Variant variant) {
       return variant == Variant::first        ? "backward"
              : variant == Variant::accumulate ? "backward_accumulate"
                                               : "backward_last";
+    case Phase::exchange:
+      return "exchange";
     case Phase::update:
       return "update";
     case Phase::copies:

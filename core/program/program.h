@@ -13,8 +13,9 @@
 
 namespace trainctl {
 
-// The part of a step that a segment belongs to; `copies` makes compute copies of parameters.
-enum class Phase { forward, backward, update, copies };
+// The part of a step that a segment belongs to; `exchange` moves tensors of a micro-batch between stages of the
+// pipeline, `copies` makes compute copies of parameters.
+enum class Phase { forward, backward, exchange, update, copies };
 
 // The micro-batches that a backward segment is for: `first` overwrites the gradients, `accumulate` adds to them, and
 // `last` takes the place of either at the last micro-batch where that micro-batch needs other ops (reducing each
@@ -129,8 +130,8 @@ struct StepTensors {
   std::vector<TensorId> states;
 };
 
-// The parts of a micro-batch, by the model's inputs and outputs; tensors of role input. Weights are those of samples,
-// or of positions that all outputs have.
+// The parts of a micro-batch, by the model's inputs and outputs; tensors of role input, no_tensor for what the program
+// does not read. Weights are those of samples, or of positions that all outputs have.
 struct BatchTensors {
   std::vector<TensorId> inputs;   // [n, ...], float32, uint8 or int32
   std::vector<TensorId> targets;  // int32 [n, P...] or float32 [n, P..., K]; empty in prediction programs

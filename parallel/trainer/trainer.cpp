@@ -352,7 +352,7 @@ void Trainer::verify_replicas() {
 void Trainer::diverged(const Started& step, const std::string& cause) {
   const int later = static_cast<int>(started_.size());
   for (; !started_.empty(); started_.pop_front()) parts_.engine.finish(result_);
-  NotFiniteSearch search(parts_.engine, step.program);
+  NotFiniteSearch search(parts_.engine, step.program, parts_.programs.rank());
   parts_.engine.set_observer(&search);
   parts_.engine.repeat(later, result_);
   // What one rank's samples have spoiled reaches the others with the gradients: the earliest op is the cause.

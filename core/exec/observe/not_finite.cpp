@@ -9,6 +9,8 @@
 namespace trainctl {
 namespace {
 
+constexpr double most_ops = 1e6, most_stages = 1e4;  // of a segment; of a pipeline
+
 // Whether an element is Inf or NaN, an exponent of all ones; float32 and bfloat16 (the upper half of a float32) alike.
 bool holds_not_finite(const std::vector<std::byte>& bytes, DType dtype) {
   if (dtype != DType::float32 && dtype != DType::bfloat16 && dtype != DType::float16) return false;
@@ -24,17 +26,21 @@ bool holds_not_finite(const std::vector<std::byte>& bytes, DType dtype) {
 
 }  // namespace
 
-void NotFiniteSearch::ran(const PlacedProgram& program, int segment, int op, double, double) {
-  if (!found_.empty()) return;
+void NotFiniteSearch::ran(const PlacedProgram& program, int segment, int op, int slot, double, double) {
+  const Phase phase = program.segment(segment).phase;
+  if (!found_.empty() || phase == Phase::exchange) return;
   const Op& done = program.op(segment, op).op;
   for (TensorId output : done.outputs) {
     const Tensor& tensor = program.program.tensor(output);
     if (output == program.program.step.gradients || output == program.program.step.agree) continue;
-    engine_.read_tensor(program_, output, bytes_);
+    engine_.read_tensor(program_, output, bytes_, slot);
     if (!holds_not_finite(bytes_, program.tensor(output).layout.dtype)) continue;
     found_ = format("'{}', written by {} in {}", tensor.name, done.def->kind(),
-                    name_of(program.segment(segment).phase, program.segment(segment).variant));
-    place_ = segment + op / 1e6;
+                    name_of(phase, program.segment(segment).variant));
+    // Segments of one number are of one pass on all stages, which run it one after the other.
+    const int stage = rank_.along(MeshAxis::pipeline), last = rank_.size(MeshAxis::pipeline) - 1;
+    const int stages_before = phase == Phase::backward ? last - stage : stage;
+    place_ = segment + (stages_before + op / most_ops) / most_stages;
     return;
   }
 }

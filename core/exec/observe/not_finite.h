@@ -12,17 +12,21 @@ namespace trainctl {
 // Searches a step op by op: set it with Engine::set_observer and repeat the step.
 class NotFiniteSearch final : public OpObserver {
  public:
-  NotFiniteSearch(Engine& engine, int program) : engine_(engine), program_(program) {}
+  // `rank`: whose program it is, of the stages of a pipeline one.
+  NotFiniteSearch(Engine& engine, int program, const MeshRank& rank)
+      : engine_(engine), program_(program), rank_(rank) {}
 
-  void ran(const PlacedProgram& program, int segment, int op, double start_seconds, double end_seconds) override;
-  // The name of the tensor and of the op that wrote it; "" where all values are finite.
+  void ran(const PlacedProgram& program, int segment, int op, int slot, double start_seconds,
+           double end_seconds) override;
+  // The name of the tensor and of the op that wrote it, other than by receiving it; "" where all values are finite.
   const std::string& found() const { return found_; }
-  // The op's position in the program, by which ranks compare their findings; infinite where all values are finite.
+  // The op's position in the step, by which ranks compare their findings; infinite where all values are finite.
   double place() const { return place_; }
 
  private:
   Engine& engine_;
   int program_;
+  MeshRank rank_;
   std::vector<std::byte> bytes_;
   std::string found_;
   double place_ = std::numeric_limits<double>::infinity();

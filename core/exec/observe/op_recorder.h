@@ -28,7 +28,7 @@ struct Mark {
 
 class OpRecorder final : public OpObserver {
  public:
-  void ran(const PlacedProgram& program, int segment, int op, double start_seconds, double end_seconds) override {
+  void ran(const PlacedProgram& program, int segment, int op, int, double start_seconds, double end_seconds) override {
     runs_.push_back({&program, segment, op, start_seconds, end_seconds});
   }
   void mark(const Mark& mark) { marks_.push_back(mark); }

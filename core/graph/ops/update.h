@@ -11,7 +11,8 @@
 
 namespace trainctl {
 
-// Zeroes the gradients and sums of a rank that has no samples in this step. Outputs: the gradient region.
+// Zeroes the gradients and sums of a rank that has no samples in this step, or a sum to which this rank adds nothing.
+// Outputs: the gradient region, or the sum.
 struct ZeroGradients final : OpDef {
   std::int64_t count = 0;
 
@@ -37,8 +38,12 @@ struct ZeroInput final : OpDef {
 // The flags that the ranks exchange in every step. Each is summed over the ranks: > 0 means "on at least one rank".
 enum AgreeFlag : int { agree_not_finite = 0, agree_stop = 1, agree_flags = 2 };
 
+// The stop request of a rank that has no data for this step; larger than the requests of all ranks together.
+inline constexpr float abandon_request = 1 << 20;
+
 // Inputs: the losses' sums, at most 16, then the host's stop request (float32 scalars). Outputs: the flags
-// [agree_flags] (role reduced); a loss that is not finite raises agree_not_finite.
+// [agree_flags] (role reduced); a loss that is not finite raises agree_not_finite, and so does a rank without data,
+// whose stage of a pipeline may have no loss: either leaves out the update.
 struct Agree final : OpDef {
   std::string_view kind() const override { return "agree"; }
   std::vector<TensorType> outputs(std::span<const TensorType> inputs) const override;

@@ -60,6 +60,7 @@ Lowering lower_agree(const LowerContext& context) {
       if (!std::isfinite(*places.in<float>(i))) flags[agree_not_finite] = 1;
     }
     flags[agree_stop] = *places.in<float>(losses);
+    if (flags[agree_stop] >= abandon_request) flags[agree_not_finite] = 1;
   });
 }
 

@@ -17,7 +17,7 @@ struct LossSums {
 };
 
 __global__ void agree(LossSums losses, const float* stop, float* flags) {
-  float not_finite = 0;
+  float not_finite = *stop >= abandon_request ? 1 : 0;
   for (std::size_t i = 0; i < losses.count; ++i) {
     if (!isfinite(*losses.of[i])) not_finite = 1;
   }
