@@ -31,17 +31,27 @@ struct CheckOptions {
   bool measure = false;
 };
 
+// A stage of a pipeline: its layers, and the memory of the rank that needs most.
+struct CheckedStage {
+  std::vector<std::string> layers;
+  std::int64_t parameters = 0;
+  MemoryPlan memory;
+};
+
 // The layers, memory and programs of a config on so many ranks.
 struct Checked {
   int ranks = 1;
   std::int64_t batch = 0;
   std::vector<Program> programs;  // of the last rank: none has more samples
   MemoryPlan memory;              // of the rank that needs most
-  std::size_t assumed = 0;        // kernels that are not chosen yet: compute copies and arena may come out otherwise
-  bool data_at_hand = true;       // else the config was believed
-  std::int64_t share = 0;         // samples of the last rank in a full batch
-  std::optional<Error> unfit;     // why a run has too little memory on this machine
-  double flops_per_sample = 0;    // forward
+  Mesh mesh;
+  int micro_batches = 1;             // of a share of a full batch
+  std::vector<CheckedStage> stages;  // of a pipeline; one without
+  std::size_t assumed = 0;           // kernels that are not chosen yet: compute copies and arena may come out otherwise
+  bool data_at_hand = true;          // else the config was believed
+  std::int64_t share = 0;            // samples of the last rank in a full batch
+  std::optional<Error> unfit;        // why a run has too little memory on this machine
+  double flops_per_sample = 0;       // forward
   std::int64_t parameters = 0;
   std::int64_t trainable = 0;
 };
@@ -73,15 +83,30 @@ void measure_kernels(const std::vector<RunPrograms>& ranks, Backend& backend, Ke
   keep_kernel_choices(backend.fingerprint(), choices);
 }
 
-// The memory of the rank that needs most.
-MemoryPlan largest_memory(const std::vector<RunPrograms>& ranks, const RunSpec& spec, const DataInfo& info, int count,
-                          Backend& backend, KernelChoices& choices) {
-  MemoryPlan largest;
-  for (const RunPrograms& rank : ranks) {
-    const MemoryPlan memory = compile_rank(rank.programs(), spec, info, count, backend, choices).memory;
+// The memory of the rank that needs most, of all and of each stage.
+void find_memory(const std::vector<RunPrograms>& ranks, const RunSpec& spec, const DataInfo& info, Backend& backend,
+                 KernelChoices& choices, Checked& checked) {
+  const auto keep_larger = [](MemoryPlan& largest, const MemoryPlan& memory) {
     if (memory.total() >= largest.total()) largest = memory;
+  };
+  for (const RunPrograms& rank : ranks) {
+    const MemoryPlan memory = compile_rank(rank.programs(), spec, info, checked.ranks, backend, choices).memory;
+    keep_larger(checked.memory, memory);
+    keep_larger(checked.stages[static_cast<std::size_t>(rank.rank().along(MeshAxis::pipeline))].memory, memory);
   }
-  return largest;
+}
+
+// The layers of each stage, in the order of the table of layers.
+std::vector<CheckedStage> stages_of(const Strategy& strategy, const std::vector<LayerLine>& layers) {
+  std::vector<CheckedStage> stages(static_cast<std::size_t>(strategy.mesh.pipeline));
+  for (const LayerLine& layer : layers) {
+    const auto found = strategy.stages.find(layer.name);
+    if (found == strategy.stages.end()) continue;  // computes nothing, or there is no pipeline
+    CheckedStage& stage = stages[static_cast<std::size_t>(found->second)];
+    stage.layers.push_back(layer.name);
+    stage.parameters += layer.parameters;
+  }
+  return stages;
 }
 
 // Memory that is free to each rank on this host; 0: unknown, since ranks run elsewhere.
@@ -97,22 +122,24 @@ Checked check(const RunSpec& spec, const CheckOptions& options) {
   checked.batch = spec.train.global_batch(plan.ranks);
   const DataInfo info = data_info(spec, checked);
   const auto backend = make_backend(spec.cluster, spec.train, plan.threads, 0);
-  const BatchSizes sizes = batch_sizes(spec.train, info, plan.ranks);
-  const Strategy strategy = strategy_for(spec, plan.ranks, *backend);
+  const BatchSizes sizes = batch_sizes(spec.train, spec.strategy, info, plan.ranks);
+  const Strategy strategy = strategy_for(spec, info, plan.ranks, *backend);
   const MeshRank last(strategy.mesh, plan.ranks - 1);
   checked.share = share_of(sizes.training, last).count;
   const std::vector<RunPrograms> ranks = build_all_programs(spec, info, strategy, sizes);
   checked.programs = ranks.front().programs();
+  checked.mesh = strategy.mesh;
+  checked.micro_batches = sizes.gradient_accumulation;
+  checked.stages = stages_of(strategy, checked.programs.front().layers);
   const BatchCut cut = batch_cut(sizes, last);
   const std::int64_t free = memory_of_rank(plan, *backend);
-  const MemoryPlan least = least_memory(checked.programs);
-  require_fit(least, free, cut, Need::least);
+  for (const RunPrograms& rank : ranks) require_fit(least_memory(rank.programs()), free, cut, Need::least);
 
   KernelChoices choices = load_kernel_choices(backend->fingerprint());
   for (const std::string& warning : info.warnings) log::warning(warning);
   if (options.measure) measure_kernels(ranks, *backend, choices);
   choices.stop_timing();
-  checked.memory = largest_memory(ranks, spec, info, plan.ranks, *backend, choices);
+  find_memory(ranks, spec, info, *backend, choices, checked);
   checked.assumed = choices.assumed();
   try {
     if (checked.assumed == 0) require_fit(checked.memory, free, cut);
@@ -137,17 +164,27 @@ void print_json(const Checked& checked) {
   }
   Json memory;
   for (const MemoryLine& line : checked.memory.lines()) memory[std::string(line.name)] = line.bytes;
-  const Json json = {{"ok", true},
-                     {"errors", Json::array()},
-                     {"ranks", checked.ranks},
-                     {"parameters", checked.parameters},
-                     {"trainable_parameters", checked.trainable},
-                     {"flops_per_sample", checked.flops_per_sample},
-                     {"arena_bytes", checked.memory.of(Region::slot)},
-                     {"memory_bytes", memory},
-                     {"kernels_not_chosen", checked.assumed},
-                     {"data_at_hand", checked.data_at_hand},
-                     {"layers", layers}};
+  Json stages = Json::array();
+  for (const CheckedStage& stage : checked.stages) {
+    if (checked.stages.size() == 1) break;
+    stages.push_back(
+        {{"layers", stage.layers}, {"parameters", stage.parameters}, {"memory_bytes", stage.memory.total()}});
+  }
+  Json json = {{"ok", true},
+               {"errors", Json::array()},
+               {"ranks", checked.ranks},
+               {"parameters", checked.parameters},
+               {"trainable_parameters", checked.trainable},
+               {"flops_per_sample", checked.flops_per_sample},
+               {"arena_bytes", checked.memory.of(Region::slot)},
+               {"memory_bytes", memory},
+               {"kernels_not_chosen", checked.assumed},
+               {"data_at_hand", checked.data_at_hand},
+               {"layers", layers}};
+  if (!stages.empty()) {
+    json["stages"] = stages;
+    json["micro_batches"] = checked.micro_batches;
+  }
   answer(json_line(json));
 }
 
@@ -155,6 +192,25 @@ bool normalizes_batches(const Checked& checked) {
   const auto& layers = checked.programs.front().layers;
   return std::any_of(layers.begin(), layers.end(),
                      [](const auto& layer) { return layer.kind == "batch_normalization"; });
+}
+
+// Which layers lie on which rank, and what each needs.
+std::string stages_text(const Checked& checked) {
+  if (checked.mesh.pipeline == 1) return "";
+  using Align = Table::Align;
+  Table table({{"stage"}, {"ranks"}, {"layers"}, {"parameters", Align::right}, {"memory", Align::right}});
+  for (int s = 0; s < checked.mesh.pipeline; ++s) {
+    const CheckedStage& stage = checked.stages[static_cast<std::size_t>(s)];
+    std::string ranks;
+    for (int rank = 0; rank < checked.mesh.ranks(); ++rank) {
+      if (checked.mesh.position(rank).pipeline == s) ranks += (ranks.empty() ? "" : " ") + std::to_string(rank);
+    }
+    const std::string& first = stage.layers.front();
+    table.add({std::to_string(s), ranks, stage.layers.size() == 1 ? first : first + " ... " + stage.layers.back(),
+               grouped(stage.parameters), byte_text(stage.memory.total())});
+  }
+  return format("\n{}{} replicas of {} stages, {} micro-batches a step\n", table.text(), checked.mesh.data,
+                checked.mesh.pipeline, checked.micro_batches);
 }
 
 // Notes that explain the tables.
@@ -168,9 +224,10 @@ std::string notes(const Checked& checked) {
   }
   if (checked.ranks > 1 && normalizes_batches(checked)) {
     text += format(
-        "\nbatch normalization takes its statistics from the {} samples that a rank has of a batch: with another "
+        "\nbatch normalization takes its statistics from the {} samples that a rank has of a batch{}: with another "
         "number of ranks the network trains otherwise\n",
-        checked.share);
+        checked.share / (checked.mesh.pipeline > 1 ? checked.micro_batches : 1),
+        checked.mesh.pipeline > 1 ? " at once" : "");
   }
   if (!checked.data_at_hand) {
     text +=
@@ -205,7 +262,7 @@ void print_text(const RunSpec& spec, const Checked& checked) {
     add(line.name, line.bytes, all_chosen || !line.depends_on_kernels);
   }
   add(checked.memory.on_host ? "total" : "total on the GPU", checked.memory.total(), all_chosen);
-  answer(text + memory.text() + notes(checked));
+  answer(text + memory.text() + stages_text(checked) + notes(checked));
 }
 
 int run_check(CheckOptions& options) {

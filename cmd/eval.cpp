@@ -63,12 +63,14 @@ std::string chosen_checkpoint(const RunSpec& spec, const EvalOptions& options) {
   return path;
 }
 
-int evaluate_checkpoint(const RunSpec& spec, const EvalOptions& options, RankContext& context) {
+int evaluate_checkpoint(const RunSpec& stated, const EvalOptions& options, RankContext& context) {
   World& world = context.world;
+  RunSpec spec = stated;
+  if (world.size() == 1) spec.strategy = for_one_rank(spec.strategy);  // whatever mesh the network was trained on
   RankDevice device = open_device(spec.cluster, spec.train, context);
   std::optional<LoadedCheckpoint> checkpoint;
   if (world.rank() == 0) {
-    checkpoint = load_named_checkpoint(chosen_checkpoint(spec, options));
+    checkpoint = load_named_checkpoint(chosen_checkpoint(stated, options));
     log::info(format("evaluates {} (step {})", checkpoint->path, checkpoint->manifest.step));
   }
   const Data data(spec.data, spec.seed, data_use(spec));

@@ -35,10 +35,18 @@ ProgramSpec program_spec(const RunSpec& spec, const DataInfo& data) {
   return programs;
 }
 
-Strategy strategy_for(const RunSpec& spec, int ranks, const Backend& backend) {
+Strategy strategy_for(const RunSpec& spec, const DataInfo& data, int ranks, const Backend& backend) {
   // On the CPU a reduction takes the cores from the computation that it would hide behind: one after the other is
   // faster.
-  return {mesh_of(spec.strategy, ranks), spec.strategy, spec.strategy.overlap.or_else(!backend.on_host())};
+  Strategy strategy{mesh_of(spec.strategy, ranks), spec.strategy, spec.strategy.overlap.or_else(!backend.on_host())};
+  if (strategy.mesh.pipeline == 1) return strategy;
+  constexpr std::int64_t micro_batch = 8;  // for which stages are balanced: equal for all batches of all runs
+  Reader reader;
+  const Graph graph = build_model(spec.model, {.batch = micro_batch, .inputs = data.inputs}, reader).graph;
+  reader.throw_if_failed();
+  strategy.stages = assign_stages(graph, spec.strategy, strategy.mesh.pipeline, reader);
+  reader.throw_if_failed();
+  return strategy;
 }
 
 RunPrograms build_programs(const RunSpec& spec, const DataInfo& data, const Strategy& strategy, const BatchSizes& sizes,
@@ -76,7 +84,7 @@ KernelChoices choose_kernels(const RunSpec& spec, const DataInfo& data, const Ba
                              const std::string& known_choices, Backend& backend, World& world, Stream& stream) {
   const bool first = world.rank() == 0;
   std::vector<RunPrograms> programs;
-  if (first) programs = build_all_programs(spec, data, strategy_for(spec, world.size(), backend), sizes);
+  if (first) programs = build_all_programs(spec, data, strategy_for(spec, data, world.size(), backend), sizes);
   KernelChoices choices = first ? load_kernel_choices(backend.fingerprint()) : KernelChoices{};
   const KernelChoices kept = choices;
   if (first) choices.add(known_choices);
@@ -93,8 +101,8 @@ KernelChoices choose_kernels(const RunSpec& spec, const DataInfo& data, const Ba
 // The programs of this rank, where all ranks are about to do the same.
 RunPrograms agreed_programs(const RunSpec& spec, const DataInfo& data, RankDevice& device, World& world,
                             const DataPosition& start) {
-  const Strategy strategy = strategy_for(spec, world.size(), *device.backend);
-  const BatchSizes sizes = batch_sizes(spec.train, data, world.size(), start);
+  const Strategy strategy = strategy_for(spec, data, world.size(), *device.backend);
+  const BatchSizes sizes = batch_sizes(spec.train, spec.strategy, data, world.size(), start);
   if (world.size() > 1) {
     const RunPrograms first = build_programs(spec, data, strategy, sizes, 0);
     require_same_on_all(job_facts(data, *device.backend, first.programs()), world.hosts(), world.communicator(),
@@ -104,7 +112,7 @@ RunPrograms agreed_programs(const RunSpec& spec, const DataInfo& data, RankDevic
 }
 
 BatchCut cut_of(const RunSpec& spec, const DataInfo& data, const MeshRank& rank) {
-  return batch_cut(batch_sizes(spec.train, data, rank.mesh.ranks()), rank);
+  return batch_cut(batch_sizes(spec.train, spec.strategy, data, rank.mesh.ranks()), rank);
 }
 
 // Programs that may fit, or Error{resource}: before kernels are looked for, which want sizes that a machine can have.
@@ -133,8 +141,8 @@ Job::Job(const RunSpec& spec, const DataInfo& data, RankDevice& device, World& w
       program_spec_(trainctl::program_spec(spec, data)),
       programs_(
           require_least_memory(agreed_programs(spec, data, device, world, start), spec, data, *device.backend, world)),
-      choices_(choose_kernels(spec, data, batch_sizes(spec.train, data, world.size(), start), known_choices,
-                              *device.backend, world, device.host)),
+      choices_(choose_kernels(spec, data, batch_sizes(spec.train, spec.strategy, data, world.size(), start),
+                              known_choices, *device.backend, world, device.host)),
       axes_(device.communicator(world), rank().mesh),
       engine_(std::make_unique<Engine>(
           *device.backend, axes_.communicators(),

@@ -18,8 +18,9 @@ namespace trainctl {
 // The input from which programs are built. `data` as found out or stated.
 ProgramSpec program_spec(const RunSpec& spec, const DataInfo& data);
 
-// How the strategy applies on so many ranks of a device.
-Strategy strategy_for(const RunSpec& spec, int ranks, const Backend& backend);
+// How the strategy applies on so many ranks of a device. Throws ConfigError where the network cannot be cut as the
+// config says.
+Strategy strategy_for(const RunSpec& spec, const DataInfo& data, int ranks, const Backend& backend);
 
 // The programs of a rank; throws ConfigError with everything that is wrong.
 RunPrograms build_programs(const RunSpec& spec, const DataInfo& data, const Strategy& strategy, const BatchSizes& sizes,

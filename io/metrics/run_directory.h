@@ -30,7 +30,8 @@ enum class RunVerdict { start, start_anew, resume, look_elsewhere, is_finished }
 RunVerdict decide(const FoundRun& found, bool stated, bool may_resume, const std::string& path);
 
 // Where two resolved configs differ in what decides what a run has computed so far: all but name, cluster, log,
-// checkpoint, faults, what was found out (resolved), and when the run ends (train.epochs, max_steps, max_time).
+// checkpoint, faults, what was found out (resolved), when the run ends (train.epochs, max_steps, max_time), and which
+// rank holds what (strategy.data, pipeline, place, schedule).
 std::vector<std::string> deciding_differences(const Node& before, const Node& now);
 
 // Whether a resolved config lets a run go on longer than another one does.

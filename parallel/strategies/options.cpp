@@ -4,10 +4,67 @@
 #include "core/base/format.h"
 
 namespace trainctl {
+namespace {
+
+// The most stages: a network has no more layers.
+constexpr int most_stages = 5000;
+
+void check_verification(const StrategyOptions& options, const Node& node, Reader& reader) {
+  if (!options.verify_every) return;
+  if (options.verify_every->unit != Duration::Unit::seconds && options.verify_every->amount > 0) return;
+  const Node* value = node.find("verify_every");
+  reader.error(
+      value ? value->place : node.place,
+      format("verify_every must be none, or a number of steps or epochs, not '{}'", to_string(*options.verify_every)));
+}
+
+// Stages are numbered from 0 without a gap, and each has layers.
+void check_place(const StrategyOptions& options, const Node& node, Reader& reader) {
+  const Node* place = node.find("place");
+  if (place == nullptr) return;
+  const auto count = static_cast<int>(options.place.size());
+  for (const Node::Entry& entry : place->entries) {
+    const int stage = stage_number(entry.key);
+    if (stage < 0 || stage >= count) {
+      reader.error(entry.key_place,
+                   format("'{}' is no stage: {} stages are numbered from 0 to {}", entry.key, count, count - 1));
+    } else if (options.place.at(entry.key).empty()) {
+      reader.error(entry.value.place, format("stage {} has no layers", stage));
+    }
+  }
+  if (options.pipeline > 1 && count > 0 && options.pipeline != count) {
+    reader.error(options.pipeline.place,
+                 format("pipeline is {}, and place names {} stages", options.pipeline.count, count), place->place,
+                 "place");
+  }
+}
+
+void check_micro_batches(const StrategyOptions& options, const Node& node, Reader& reader) {
+  if (options.micro_batches.is_auto() || options.stages() > 1) return;
+  reader.error(node.find("micro_batches")->place,
+               "micro_batches cuts the batch for a pipeline, and there is none: state `pipeline` too, or "
+               "train.gradient_accumulation in its place");
+}
+
+}  // namespace
 
 Keys<StrategyOptions> StrategyOptions::keys() {
   return Keys<StrategyOptions>("strategy", "How the work is spread over the ranks.")
-      .key("data", &StrategyOptions::data, "Replicas of the network; auto: as many as there are ranks.", at_least(1))
+      .key("data", &StrategyOptions::data,
+           "Replicas of the network, each with its share of every batch; auto: as many as the ranks make.", at_least(1))
+      .key("pipeline", &StrategyOptions::pipeline,
+           "Stages: runs of consecutive layers, each on a rank of its own, cut so that all take equally long.",
+           between(1, most_stages))
+      .key("place", &StrategyOptions::place,
+           "Stages by hand: for each stage, from 0, patterns of layer names (`conv*`; a block's name stands for its "
+           "layers that are not named themselves). Every layer is in one stage.")
+      .key("schedule", &StrategyOptions::schedule,
+           "Order of a pipeline's micro-batches: 1f1b holds few in memory, gpipe runs all forward passes first.")
+      .key("micro_batches", &StrategyOptions::micro_batches,
+           "Equal parts of a replica's share of the batch, which follow each other through the pipeline; auto: about "
+           "four "
+           "for each stage.",
+           between(1, 65536))
       .key("shard", &StrategyOptions::shard,
            "What replicas share, each holding a part: optimizer (its states), gradients (and states), parameters (and "
            "both; "
@@ -21,24 +78,51 @@ Keys<StrategyOptions> StrategyOptions::keys() {
            "Whether buckets are reduced during the backward pass; auto: where communication takes no cores from it.")
       .key("verify_every", &StrategyOptions::verify_every,
            "How often the replicas are compared by hash, in steps or epochs.")
-      .check([](const StrategyOptions& options, const Node& node, Reader& reader) {
-        if (!options.verify_every) return;
-        if (options.verify_every->unit != Duration::Unit::seconds && options.verify_every->amount > 0) return;
-        const Node* value = node.find("verify_every");
-        reader.error(value ? value->place : node.place,
-                     format("verify_every must be none, or a number of steps or epochs, not '{}'",
-                            to_string(*options.verify_every)));
-      });
+      .check(check_place)
+      .check(check_micro_batches)
+      .check(check_verification);
+}
+
+StrategyOptions for_one_rank(StrategyOptions options) {
+  options.data = {};
+  options.pipeline = 1;
+  options.place.clear();
+  options.micro_batches = {};
+  return options;
+}
+
+int stage_number(const std::string& key) {
+  constexpr std::size_t most_digits = 4;
+  const bool is_number = !key.empty() && key.size() <= most_digits &&
+                         key.find_first_not_of("0123456789") == std::string::npos && (key == "0" || key.front() != '0');
+  return is_number ? std::stoi(key) : -1;
 }
 
 Mesh mesh_of(const StrategyOptions& options, int ranks) {
   require(ranks >= 1, "a run has ranks");
-  const int replicas = options.data.or_else(ranks);
-  if (replicas != ranks) {
-    throw Error(ErrorKind::config, format("strategy.data is {}, but there are {} ranks", replicas, ranks),
-                format("start {} ranks, or leave strategy.data at auto", replicas));
+  const int parts = options.stages();  // ranks of one replica
+  const auto refuse = [&](const Place& place, const std::string& problem, int replicas) {
+    const int below = std::max(replicas, 1) * parts, above = (replicas + 1) * parts;
+    const std::string numbers =
+        options.data.is_auto() && replicas > 0 ? format("{} or {}", below, above) : std::to_string(below);
+    throw Error(ErrorKind::config, place, problem, format("start {} ranks, or change the mesh", numbers));
+  };
+  if (options.data.is_auto()) {
+    if (ranks % parts != 0) {
+      refuse(options.stages_place(), format("{} ranks are no multiple of the {} stages of a pipeline", ranks, parts),
+             ranks / parts);
+    }
+    return {ranks / parts, parts, 1};
   }
-  return {replicas, 1, 1};
+  const PlacedCount& replicas = *options.data.stated;
+  if (static_cast<std::int64_t>(replicas.count) * parts != ranks) {
+    refuse(replicas.place,
+           parts == 1 ? format("strategy.data is {}, but there are {} ranks", replicas.count, ranks)
+                      : format("{} replicas of {} stages are {} ranks, but there are {}", replicas.count, parts,
+                               static_cast<std::int64_t>(replicas.count) * parts, ranks),
+           replicas.count);
+  }
+  return {replicas.count, parts, 1};
 }
 
 }  // namespace trainctl

@@ -5,6 +5,7 @@
 
 #include "parallel/strategies/data.h"
 #include "parallel/strategies/gathered.h"
+#include "parallel/strategies/pipeline.h"
 #include "parallel/strategies/sharded.h"
 
 namespace trainctl {
@@ -12,6 +13,7 @@ namespace {
 
 // In the order in which they act.
 constexpr StrategyEntry strategies[] = {
+    {cut_stage, schedule_stage},  // pipeline
     {nullptr, reduce_gradients},  // data parallelism
     {nullptr, share_update},      // sharding
     {nullptr, gather_parameters},

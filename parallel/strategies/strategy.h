@@ -3,6 +3,7 @@
 
 #include "core/program/parallelism.h"
 #include "parallel/strategies/options.h"
+#include "parallel/strategies/stages.h"
 
 namespace trainctl {
 
@@ -10,6 +11,7 @@ struct Strategy {
   Mesh mesh;
   StrategyOptions options;
   bool overlap = false;  // reductions run beside the backward pass
+  Stages stages = {};    // of a mesh with a pipeline
 };
 
 // One of the strategies, as two functions, either of which may be null; both change nothing where the mesh or the

@@ -2,6 +2,8 @@
 #include "parallel/trainer/batch_sizes.h"
 
 #include <algorithm>
+#include <cstdlib>
+#include <numeric>
 
 #include "core/base/error.h"
 #include "core/base/format.h"
@@ -9,22 +11,73 @@
 namespace trainctl {
 namespace {
 
-// Every rank's part of a full batch is cut into micro-batches of one size.
-void check_accumulation(const BatchSizes& sizes, int ranks) {
-  for (int rank = 0; rank < ranks; ++rank) {
-    const std::int64_t samples = share_of(sizes.training, replica(rank, ranks)).count;
-    if (samples % sizes.gradient_accumulation == 0) continue;
-    throw Error(ErrorKind::config,
-                format("train.gradient_accumulation: {} does not divide the {} samples that rank {} has of each batch "
-                       "of {}",
-                       sizes.gradient_accumulation, samples, rank, sizes.training),
-                "choose a batch size that is a multiple of ranks times gradient_accumulation");
+// A pipeline of p stages that m micro-batches run through idles for (p - 1) / (m + p - 1) of the time: with four for
+// each stage, for a fifth at most.
+constexpr int micro_batches_per_stage = 4;
+
+// The largest number that divides the shares of all replicas.
+std::int64_t common_divisor(std::int64_t batch, const Mesh& mesh) {
+  std::int64_t divisor = 0;
+  for (int r = 0; r < mesh.data; ++r) divisor = std::gcd(divisor, share_of(batch, replica(r, mesh.data)).count);
+  return std::max<std::int64_t>(divisor, 1);
+}
+
+// The divisor of `of` that is nearest to a number, and at least `least`; 0 where there is none.
+std::int64_t nearest_divisor(std::int64_t of, std::int64_t number, std::int64_t least = 1) {
+  std::int64_t best = 0;
+  for (std::int64_t d = 1; d <= of / d; ++d) {
+    if (of % d != 0) continue;
+    for (const std::int64_t divisor : {d, of / d}) {
+      if (divisor < least) continue;
+      if (best == 0 || std::abs(divisor - number) < std::abs(best - number)) best = divisor;
+    }
   }
+  return best;
+}
+
+// Every replica's share of a full batch is cut into micro-batches of one size. `key`: what states their number.
+void check_divides(std::int64_t batch, std::int64_t count, const Mesh& mesh, std::string_view key, const Place& place) {
+  const bool pipeline = mesh.pipeline > 1;
+  for (int r = 0; r < mesh.data; ++r) {
+    const std::int64_t samples = share_of(batch, replica(r, mesh.data)).count;
+    if (samples % count == 0) continue;
+    const std::string remedy = pipeline ? format("use {}, or a batch size that is a multiple of {}",
+                                                 nearest_divisor(common_divisor(batch, mesh), count), mesh.data * count)
+                                        : "choose a batch size that is a multiple of ranks times gradient_accumulation";
+    throw Error(ErrorKind::config, place,
+                format("{}: {} does not divide the {} samples that {} {} has of each batch of {}", key, count, samples,
+                       pipeline ? "replica" : "rank", r, batch),
+                remedy);
+  }
+}
+
+std::int64_t micro_batches(const TrainOptions& train, const StrategyOptions& strategy, const Mesh& mesh,
+                           std::int64_t batch) {
+  const std::int64_t least = train.gradient_accumulation;
+  if (mesh.pipeline == 1) {
+    check_divides(batch, least, mesh, "train.gradient_accumulation", {});
+    return least;
+  }
+  if (strategy.micro_batches.is_auto()) {
+    const std::int64_t wanted = micro_batches_per_stage * mesh.pipeline;
+    const std::int64_t found = nearest_divisor(common_divisor(batch, mesh), wanted, least);
+    if (found == 0) check_divides(batch, least, mesh, "train.gradient_accumulation", {});
+    return std::max(found, least);
+  }
+  const PlacedCount& stated = *strategy.micro_batches.stated;
+  if (least > 1) {
+    throw Error(ErrorKind::config, stated.place,
+                "strategy.micro_batches and train.gradient_accumulation both cut the batch",
+                "state one of them: micro_batches in a pipeline");
+  }
+  check_divides(batch, stated, mesh, "strategy.micro_batches", stated.place);
+  return stated;
 }
 
 }  // namespace
 
-BatchSizes batch_sizes(const TrainOptions& train, const DataInfo& data, int ranks, const DataPosition& start) {
+BatchSizes batch_sizes(const TrainOptions& train, const StrategyOptions& strategy, const DataInfo& data, int ranks,
+                       const DataPosition& start) {
   const std::int64_t batch = train.global_batch(ranks);
   BatchSizes sizes;
   sizes.training = std::min(batch, data.training_samples);
@@ -32,8 +85,8 @@ BatchSizes batch_sizes(const TrainOptions& train, const DataInfo& data, int rank
   sizes.training_resumed_last = std::max<std::int64_t>(data.training_samples - start.offset, 0) % batch;
   sizes.evaluation = std::min(batch, data.validation_samples);
   sizes.evaluation_last = data.validation_samples % batch;
-  sizes.gradient_accumulation = static_cast<int>(train.gradient_accumulation);
-  check_accumulation(sizes, ranks);
+  sizes.gradient_accumulation =
+      static_cast<int>(micro_batches(train, strategy, mesh_of(strategy, ranks), sizes.training));
   return sizes;
 }
 

@@ -19,11 +19,12 @@ struct BatchSizes {
   std::int64_t evaluation = 0;
   std::int64_t evaluation_last = 0;
   std::int64_t training_resumed_last = 0;  // the last one of the epoch that a resume goes on in, where it differs
-  int gradient_accumulation = 1;           // micro-batches of a full training batch
+  int gradient_accumulation = 1;           // micro-batches of a share of a full training batch
 };
 
-// One rank for each list of shares that replicas can have of these batches, in falling order: replicas with equal
-// shares have equal programs. The first is of the last replica; none has more samples of a batch.
+// One rank for each part of the network and each list of shares that replicas can have of these batches, in falling
+// order: ranks of one part in replicas with equal shares have equal programs. The first is of the last replica; none
+// has more samples of a batch.
 std::vector<int> ranks_with_own_programs(const BatchSizes& sizes, const Mesh& mesh);
 
 class RunPrograms {
@@ -34,8 +35,8 @@ class RunPrograms {
   // The rank's place in the mesh.
   const MeshRank& rank() const { return rank_; }
   const std::vector<Program>& programs() const { return programs_; }
-  // Index of the program for a training batch of so many samples on all ranks together, and of that for an evaluation of
-  // so many samples on this rank, which may be 0.
+  // Index of the program for a training batch of so many samples on all ranks together, and of that for an evaluation
+  // of so many samples on this rank, which may be 0.
   int training(std::int64_t global_samples) const;
   int evaluation(std::int64_t samples) const;
 

@@ -1,0 +1,134 @@
+// Cutting a graph into stages.
+#include "parallel/strategies/pipeline.h"
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "core/base/format.h"
+#include "core/graph/ops/collectives.h"
+
+namespace trainctl {
+namespace {
+
+constexpr MeshAxis axis = MeshAxis::pipeline;
+constexpr int no_stage = -1;
+
+// A whole graph and one of its stages.
+class StageCut {
+ public:
+  StageCut(Graph graph, int own, const Stages& stages) : graph_(std::move(graph)), own_(own) {
+    const std::size_t tensors = graph_.tensors.size();
+    maker_.assign(tensors, no_stage);
+    readers_.resize(tensors);
+    for (const Op& op : graph_.ops) {
+      const bool floats = prepares_input(graph_, op);
+      const int stage = floats ? no_stage : stages.at(op.name);
+      stage_of_.push_back(stage);
+      for (TensorId id : op.outputs) maker_[index(id)] = stage;
+      for (TensorId id : op.inputs) {
+        if (!floats) readers_[index(id)].insert(stage);
+        require(floats || maker_[index(id)] <= stage, format("stages follow the order of layers: '{}'", op.name));
+      }
+    }
+    find_trained();
+  }
+
+  Graph stage() {
+    std::vector<Op> ops;
+    for (std::size_t i = 0; i < graph_.ops.size(); ++i) {
+      const Op& op = graph_.ops[i];
+      if (stage_of_[i] == no_stage && is_read_here(op.outputs[0])) ops.push_back(op);
+    }
+    for (const Op& op : graph_.ops) {
+      for (TensorId id : op.outputs) {
+        if (maker_[index(id)] < own_ && maker_[index(id)] != no_stage && is_read_here(id))
+          ops.push_back(receive(id, op));
+      }
+    }
+    for (std::size_t i = 0; i < graph_.ops.size(); ++i) {
+      if (stage_of_[i] == own_) ops.push_back(graph_.ops[i]);
+    }
+    for (std::size_t i = 0; i < graph_.ops.size(); ++i) {
+      if (stage_of_[i] == own_) append_sends(graph_.ops[i], ops);
+    }
+    graph_.ops = std::move(ops);
+    leave_what_others_hold();
+    return std::move(graph_);
+  }
+
+ private:
+  static std::size_t index(TensorId id) { return static_cast<std::size_t>(id); }
+
+  bool is_read_here(TensorId id) const { return readers_[index(id)].contains(own_); }
+
+  // Marks the tensors that depend on trainable parameters, whose gradients travel back.
+  void find_trained() {
+    for (const GraphParameter& parameter : graph_.parameters) {
+      if (parameter.trainable) trained_.insert(parameter.tensor);
+    }
+    for (const Op& op : graph_.ops) {
+      const bool depends =
+          op.def->peers_want_gradient() ||
+          std::any_of(op.inputs.begin(), op.inputs.end(), [&](TensorId id) { return trained_.contains(id); });
+      if (depends) trained_.insert(op.outputs.begin(), op.outputs.end());
+    }
+  }
+
+  Op receive(TensorId id, const Op& made_by) {
+    Tensor& tensor = graph_.tensors[index(id)];
+    tensor.alias_of = no_tensor;
+    auto def = std::make_shared<Receive>(axis, maker_[index(id)], tensor.type, trained_.contains(id));
+    return {std::move(def), {}, {id}, made_by.name, made_by.place};
+  }
+
+  void append_sends(const Op& op, std::vector<Op>& ops) {
+    for (TensorId id : op.outputs) {
+      for (const int reader : std::set<int>(readers_[index(id)])) {
+        if (reader == own_) continue;
+        Tensor sent = graph_.tensor(id);
+        sent.name += format("/to_{}", reader);
+        sent.alias_of = id;
+        ops.push_back(
+            {std::make_shared<Send>(axis, reader), {id}, {graph_.add_tensor(std::move(sent))}, op.name, op.place});
+      }
+    }
+  }
+
+  void leave_what_others_hold() {
+    std::set<TensorId> held;
+    for (const Op& op : graph_.ops) {
+      held.insert(op.inputs.begin(), op.inputs.end());
+      if (op.get_if<Receive>() == nullptr) held.insert(op.outputs.begin(), op.outputs.end());
+    }
+    const auto leave = [&](TensorId& id) {
+      if (!held.contains(id)) id = no_tensor;
+    };
+    std::for_each(graph_.inputs.begin(), graph_.inputs.end(), leave);
+    leave(graph_.samples);
+    leave(graph_.step);
+    for (TensorId& output : graph_.outputs) {
+      if (maker_[index(output)] != own_) output = no_tensor;
+    }
+    std::erase_if(graph_.parameters, [&](const GraphParameter& parameter) { return !held.contains(parameter.tensor); });
+    std::erase_if(graph_.statistics, [&](const GraphStatistic& statistic) {
+      return !held.contains(statistic.batch_value == no_tensor ? statistic.moving : statistic.batch_value);
+    });
+  }
+
+  Graph graph_;
+  const int own_;
+  std::vector<int> stage_of_;  // by op; no_stage: of every stage that reads what it makes
+  std::vector<int> maker_;     // by tensor: the stage that makes it; no_stage: none, or every one that reads it
+  std::vector<std::set<int>> readers_;  // by tensor: stages
+  std::set<TensorId> trained_;
+};
+
+}  // namespace
+
+Graph cut_stage(Graph graph, const MeshRank& rank, const Strategy& strategy) {
+  if (rank.size(axis) == 1) return graph;
+  return StageCut(std::move(graph), rank.along(axis), strategy.stages).stage();
+}
+
+}  // namespace trainctl

@@ -1,0 +1,21 @@
+// Pipeline parallelism: every rank along the axis holds a stage, a run of consecutive layers; micro-batches follow each
+// other through the stages.
+#pragma once
+
+#include "parallel/strategies/strategy.h"
+
+namespace trainctl {
+
+// This rank's stage of a whole forward graph (Strategy::stages). A tensor that later stages read is sent straight to
+// each of them, which receives it in the place of the op that makes it; gradients return on the same ways. Inputs and
+// outputs of other stages become no_tensor; parameters and statistics are those of the stage. Without a pipeline the
+// graph stays as it is.
+Graph cut_stage(Graph graph, const MeshRank& rank, const Strategy& strategy);
+
+// Orders the micro-batches of a stage's program by the strategy's schedule. What the stage exchanges with others
+// becomes asynchronous and a segment of its own, between the passes of other micro-batches where the schedule says so.
+// A micro-batch lies in a slot of its own as long as it is in flight. Without a pipeline, or without samples, the
+// program stays as it is.
+Program schedule_stage(Program program, const MeshRank& rank, const Strategy& strategy);
+
+}  // namespace trainctl

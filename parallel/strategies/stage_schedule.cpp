@@ -1,0 +1,185 @@
+// Scheduling a stage's micro-batches, and what it exchanges in between. All exchanges are asynchronous: a send runs
+// beside the passes behind it, a receive beside those before its reader, and a pass waits for what its slot exchanges.
+#include <algorithm>
+#include <iterator>
+#include <optional>
+#include <utility>
+
+#include "core/graph/ops/collectives.h"
+#include "parallel/strategies/pipeline.h"
+#include "parallel/strategies/pipeline_schedule.h"
+
+namespace trainctl {
+namespace {
+
+constexpr MeshAxis axis = MeshAxis::pipeline;
+
+std::size_t index(int number) { return static_cast<std::size_t>(number); }
+
+// A stage's program, taken apart into passes and exchanges.
+class StageSchedule {
+ public:
+  StageSchedule(Program program, const MeshRank& rank)
+      : program_(std::move(program)), own_(rank.along(axis)), stages_(rank.size(axis)) {
+    const std::size_t passes = program_.segments.size();
+    for (std::size_t s = 0; s < passes; ++s) take_exchanges(program_.segments[s]);
+    for (Exchange& exchange : exchanges_) exchange.segment = add_segment(std::move(exchange.ops));
+    for (Exchange& exchange : exchanges_) exchange.wait_segment = add_segment(std::move(exchange.waits));
+  }
+
+  Program ordered(PipelineSchedule schedule) {
+    const std::vector<ScheduleItem> before = std::exchange(program_.schedule, {});
+    const bool training = program_.find(Phase::backward) >= 0;
+    const std::vector<Passes> passes = passes_of(before);
+    const auto count = static_cast<int>(passes.size());
+    std::vector<StageMessage> messages;
+    for (const Exchange& exchange : exchanges_) messages.push_back(exchange.message);
+    const auto events = pipeline_events(schedule, stages_, own_, count, training, messages);
+    std::vector<int> events_left(index(count));
+    for (const PipelineEvent& event : events) ++events_left[index(event.micro_batch)];
+    for (const PipelineEvent& event : events) {
+      const int slot = take_slot(event.micro_batch);
+      if (event.kind == PipelineEvent::Kind::message) {
+        begin(exchanges_[index(event.message)], passes[index(event.micro_batch)].number, slot);
+      } else {
+        await_all_of(slot);
+        const Passes& own = passes[index(event.micro_batch)];
+        for (ScheduleItem item : event.kind == PipelineEvent::Kind::forward ? own.forward : own.backward) {
+          item.slot = slot;
+          program_.schedule.push_back(item);
+        }
+      }
+      if (--events_left[index(event.micro_batch)] == 0) slots_[index(slot)] = -1;
+    }
+    for (Exchange& exchange : exchanges_) await(exchange);
+    program_.slots = static_cast<int>(slots_.size());
+    if (training) program_.schedule.push_back(before.back());  // the update
+    return std::move(program_);
+  }
+
+ private:
+  // The passes of a micro-batch in the schedule without a pipeline. Several that have no samples may have one number.
+  struct Passes {
+    int number = 0;
+    std::vector<ScheduleItem> forward, backward;
+  };
+  std::vector<Passes> passes_of(const std::vector<ScheduleItem>& schedule) const {
+    std::vector<Passes> all;
+    bool is_complete = true;  // the forward pass of the last one
+    for (const ScheduleItem& item : schedule) {
+      const Segment& segment = program_.segment(item.segment);
+      if (segment.phase == Phase::backward) all.back().backward.push_back(item);
+      if (segment.phase != Phase::forward) continue;
+      if (is_complete) all.push_back({item.micro_batch, {}, {}});
+      all.back().forward.push_back(item);
+      is_complete = segment.variant == Variant::first;  // zeros in the place of samples come before it
+    }
+    return all;
+  }
+
+  // What the stage sends another one, or receives from it, for a micro-batch.
+  struct Exchange {
+    StageMessage message;
+    std::vector<Op> ops, waits;
+    int segment = -1, wait_segment = -1;
+    std::optional<ScheduleItem> under_way;  // the wait for the one that was begun last
+  };
+
+  int add_segment(std::vector<Op> ops) {
+    program_.segments.push_back({Phase::exchange, {}, std::move(ops)});
+    return static_cast<int>(program_.segments.size()) - 1;
+  }
+
+  // Moves the sends and receives of a pass to their exchanges. The variants of the backward pass exchange the same.
+  void take_exchanges(Segment& segment) {
+    if (segment.phase != Phase::forward && segment.phase != Phase::backward) return;
+    const bool forward = segment.phase == Phase::forward;
+    std::vector<Op> kept;
+    for (Op& op : segment.ops) {
+      const auto* send = op.get_if<Send>();
+      const auto* receive = op.get_if<Receive>();
+      if ((send == nullptr || send->axis != axis) && (receive == nullptr || receive->axis != axis)) {
+        kept.push_back(std::move(op));
+      } else if (segment.variant == Variant::first && send != nullptr) {
+        add(exchange_of({forward, own_, send->peer}), op, std::make_shared<Send>(axis, send->peer, true));
+      } else if (segment.variant == Variant::first) {
+        place_received(op.outputs[0]);
+        add(exchange_of({forward, receive->peer, own_}), op,
+            std::make_shared<Receive>(axis, receive->peer, receive->type, receive->differentiable, true));
+      }
+    }
+    segment.ops = std::move(kept);
+  }
+
+  Exchange& exchange_of(const StageMessage& message) {
+    const auto known =
+        std::find_if(exchanges_.begin(), exchanges_.end(), [&](const Exchange& e) { return e.message == message; });
+    if (known != exchanges_.end()) return *known;
+    exchanges_.push_back({message, {}, {}});
+    return exchanges_.back();
+  }
+
+  static void add(Exchange& exchange, Op op, std::shared_ptr<const OpDef> asynchronous) {
+    op.def = std::move(asynchronous);
+    exchange.waits.push_back({std::make_shared<Wait>(), op.outputs, op.outputs, op.name, op.place});
+    exchange.ops.push_back(std::move(op));
+  }
+
+  // What is received is of a micro-batch: each replica has its own samples.
+  void place_received(TensorId id) {
+    std::vector<Placement>& placements = program_.tensors[static_cast<std::size_t>(id)].placements;
+    placements.resize(mesh_axes);
+    placements[static_cast<std::size_t>(MeshAxis::data)] = split_along(0);
+  }
+
+  // A receive begins before the passes of other slots that its event follows; no exchange passes another one.
+  void begin(Exchange& exchange, int micro_batch, int slot) {
+    await(exchange);
+    auto at = program_.schedule.end();
+    if (exchange.message.to == own_) {
+      await_all_of(slot, true);
+      at = program_.schedule.end();
+      const auto is_passed = [&](const ScheduleItem& item) {
+        return program_.segment(item.segment).phase != Phase::exchange && item.slot != slot;
+      };
+      while (at != program_.schedule.begin() && is_passed(*std::prev(at))) --at;
+    }
+    program_.schedule.insert(at, {exchange.segment, micro_batch, slot});
+    exchange.under_way = ScheduleItem{exchange.wait_segment, micro_batch, slot};
+  }
+
+  // Waits for the end of what was begun last, if it is still under way.
+  void await(Exchange& exchange) {
+    if (exchange.under_way) program_.schedule.push_back(*std::exchange(exchange.under_way, std::nullopt));
+  }
+  // Before the slot's tensors are read, or others take their memory; of sends alone where more is received for it.
+  void await_all_of(int slot, bool sends_alone = false) {
+    for (Exchange& exchange : exchanges_) {
+      const bool counts = !sends_alone || exchange.message.from == own_;
+      if (counts && exchange.under_way && exchange.under_way->slot == slot) await(exchange);
+    }
+  }
+
+  // The slot that the micro-batch lies in, else a free one.
+  int take_slot(int micro_batch) {
+    auto slot = std::find(slots_.begin(), slots_.end(), micro_batch);
+    if (slot == slots_.end()) slot = std::find(slots_.begin(), slots_.end(), -1);
+    if (slot == slots_.end()) slot = slots_.insert(slot, -1);
+    *slot = micro_batch;
+    return static_cast<int>(slot - slots_.begin());
+  }
+
+  Program program_;
+  const int own_, stages_;
+  std::vector<Exchange> exchanges_;
+  std::vector<int> slots_;  // the micro-batch in each; -1: none
+};
+
+}  // namespace
+
+Program schedule_stage(Program program, const MeshRank& rank, const Strategy& strategy) {
+  if (rank.size(axis) == 1 || program.find(Phase::forward) < 0) return program;
+  return StageSchedule(std::move(program), rank).ordered(strategy.options.schedule);
+}
+
+}  // namespace trainctl

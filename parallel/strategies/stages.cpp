@@ -1,0 +1,226 @@
+// Stages by hand, from patterns, and balanced, by dynamic programming over contiguous cuts.
+#include "parallel/strategies/stages.h"
+
+#include <algorithm>
+#include <limits>
+#include <set>
+#include <string_view>
+
+#include "core/base/format.h"
+
+namespace trainctl {
+namespace {
+
+// What moving a byte costs, in FLOPs: between a device's memory and its processor, and between two ranks. Rough figures
+// that hold for CPUs and GPUs alike.
+constexpr double flops_per_byte = 16;
+constexpr double flops_per_sent_byte = 100;
+// The backward pass computes gradients by inputs and by weights.
+constexpr double backward_costs = 2;
+
+// Whether the text matches a pattern, in which `*` stands for any characters.
+bool matches(std::string_view pattern, std::string_view text) {
+  if (pattern.empty()) return text.empty();
+  if (pattern.front() != '*') {
+    return !text.empty() && text.front() == pattern.front() && matches(pattern.substr(1), text.substr(1));
+  }
+  const std::string_view rest = pattern.substr(
+      pattern.find_first_not_of('*') == std::string_view::npos ? pattern.size() : pattern.find_first_not_of('*'));
+  if (rest.empty()) return true;
+  for (std::size_t skipped = 0; skipped <= text.size(); ++skipped) {
+    if (matches(rest, text.substr(skipped))) return true;
+  }
+  return false;
+}
+
+// How many blocks above a layer the one lies that a pattern names: 0 for the layer itself; -1 where it names none.
+int blocks_above(const std::string& pattern, std::string path) {
+  for (int above = 0;; ++above) {
+    if (matches(pattern, path)) return above;
+    const std::size_t slash = path.rfind('/');
+    if (slash == std::string::npos) return -1;
+    path.resize(slash);
+  }
+}
+
+// A layer with ops: its place in the order, its line and its cost.
+struct Unit {
+  std::string path;
+  Place place;
+  double cost = 0;        // of a stage that computes it
+  double sent_after = 0;  // of a cut behind it: what all later layers read of it and of those before it
+};
+
+std::vector<Unit> units_of(const Graph& graph) {
+  std::vector<Unit> units;
+  std::map<std::string, std::size_t> last;  // op of a layer
+  for (std::size_t i = 0; i < graph.ops.size(); ++i) {
+    if (!prepares_input(graph, graph.ops[i])) last[graph.ops[i].name] = i;
+  }
+  std::map<std::string, std::size_t> number;
+  for (std::size_t i = 0; i < graph.ops.size(); ++i) {
+    const Op& op = graph.ops[i];
+    if (!last.contains(op.name) || last.at(op.name) != i) continue;
+    number[op.name] = units.size();
+    units.push_back({op.name, op.place});
+  }
+  std::map<TensorId, std::size_t> maker;
+  std::map<TensorId, std::size_t> last_reader;
+  for (const Op& op : graph.ops) {
+    if (prepares_input(graph, op)) continue;
+    const std::size_t own = number.at(op.name);
+    std::vector<TensorType> inputs, outputs;
+    double bytes = 0;
+    for (TensorId id : op.inputs) {
+      inputs.push_back(graph.tensor(id).type);
+      bytes += static_cast<double>(inputs.back().bytes());
+      if (maker.contains(id)) last_reader[id] = std::max(last_reader[id], own);
+    }
+    for (TensorId id : op.outputs) {
+      outputs.push_back(graph.tensor(id).type);
+      bytes += static_cast<double>(outputs.back().bytes());
+      maker[id] = own;
+    }
+    const double work =
+        op.def->trait() == OpTrait::kernel ? op.def->flops(inputs, outputs) + flops_per_byte * bytes : 0;
+    units[own].cost += (1 + backward_costs) * work;
+  }
+  for (const auto& [tensor, reader] : last_reader) {
+    const double sent = 2 * flops_per_sent_byte * static_cast<double>(graph.tensor(tensor).type.bytes());
+    for (std::size_t cut = maker.at(tensor); cut < reader; ++cut) units[cut].sent_after += sent;
+  }
+  return units;
+}
+
+// The stage of each unit such that the costliest stage costs least.
+std::vector<int> balance(const std::vector<Unit>& units, int stages) {
+  const std::size_t count = units.size();
+  const auto ways = static_cast<std::size_t>(stages);
+  // The least cost of the costliest of the first k stages when these hold the first n units, and where the last begins.
+  std::vector<std::vector<double>> least(ways + 1, std::vector<double>(count + 1, std::numeric_limits<double>::max()));
+  std::vector<std::vector<std::size_t>> begin(ways + 1, std::vector<std::size_t>(count + 1));
+  least[0][0] = 0;
+  for (std::size_t k = 1; k <= ways; ++k) {
+    for (std::size_t end = k; end <= count; ++end) {
+      double computed = 0;
+      for (std::size_t first = end; first-- > k - 1;) {
+        computed += units[first].cost;
+        if (computed >= least[k][end]) break;  // a longer stage only costs more
+        const double sent =
+            (first > 0 ? units[first - 1].sent_after : 0) + (end < count ? units[end - 1].sent_after : 0);
+        const double most = std::max(least[k - 1][first], computed + sent);
+        if (most >= least[k][end]) continue;
+        least[k][end] = most;
+        begin[k][end] = first;
+      }
+    }
+  }
+  std::vector<int> stage_of(count);
+  std::size_t end = count;
+  for (std::size_t k = ways; k > 0; --k) {
+    const std::size_t first = begin[k][end];
+    std::fill(stage_of.begin() + static_cast<std::ptrdiff_t>(first),
+              stage_of.begin() + static_cast<std::ptrdiff_t>(end), static_cast<int>(k) - 1);
+    end = first;
+  }
+  return stage_of;
+}
+
+// The stage that the config gives each unit; -1 after a report. Of a layer and the blocks around it the innermost that
+// a pattern names decides.
+class PlacedByHand {
+ public:
+  PlacedByHand(const std::vector<Unit>& units, const StrategyOptions& options, Reader& reader)
+      : units_(units), options_(options), reader_(reader), stage_of_(units.size(), -1), found_(units.size()) {}
+
+  std::vector<int> run() {
+    const std::size_t before = reader_.count();
+    for (const auto& [stage, patterns] : options_.place) {
+      for (const Reference& pattern : patterns) take(pattern, stage_number(stage));
+    }
+    for (std::size_t i = 0; i < units_.size(); ++i) {
+      if (stage_of_[i] >= 0) continue;
+      reader_.error(units_[i].place, format("layer '{}' is in no stage of strategy.place", units_[i].path));
+    }
+    if (reader_.count() == before) check_order();
+    return std::move(stage_of_);
+  }
+
+ private:
+  struct Found {
+    const Reference* pattern = nullptr;
+    int above = 0;
+  };
+
+  void take(const Reference& pattern, int stage) {
+    bool found = false;
+    for (std::size_t i = 0; i < units_.size(); ++i) {
+      const int above = blocks_above(pattern.name, units_[i].path);
+      if (above < 0) continue;
+      found = true;
+      const Found& known = found_[i];
+      if (known.pattern != nullptr && known.above < above) continue;
+      if (known.pattern != nullptr && known.above == above && stage_of_[i] != stage) {
+        reader_.error(pattern.place,
+                      format("layer '{}' is in stage {} and in stage {}", units_[i].path, stage_of_[i], stage),
+                      known.pattern->place, format("'{}'", known.pattern->name));
+        return;
+      }
+      stage_of_[i] = stage;
+      found_[i] = {&pattern, above};
+    }
+    if (found) return;
+    std::vector<std::string> paths;
+    for (const Unit& unit : units_) paths.push_back(unit.path);
+    reader_.error(pattern.place, format("'{}' matches no layer{}", pattern.name, suggestion(pattern.name, paths)));
+  }
+
+  // Tensors travel forward, to later stages.
+  void check_order() {
+    for (std::size_t i = 1; i < units_.size(); ++i) {
+      if (stage_of_[i] >= stage_of_[i - 1]) continue;
+      reader_.error(
+          found_[i].pattern->place,
+          format("layer '{}' of stage {} comes behind '{}' of stage {}: a stage is a run of consecutive layers, "
+                 "and a block ends behind the layers in it",
+                 units_[i].path, stage_of_[i], units_[i - 1].path, stage_of_[i - 1]));
+      return;
+    }
+  }
+
+  const std::vector<Unit>& units_;
+  const StrategyOptions& options_;
+  Reader& reader_;
+  std::vector<int> stage_of_;
+  std::vector<Found> found_;  // by unit: what decides its stage
+};
+
+}  // namespace
+
+std::vector<std::string> layers_of(const Graph& graph) {
+  std::vector<std::string> paths;
+  for (const Unit& unit : units_of(graph)) paths.push_back(unit.path);
+  return paths;
+}
+
+bool prepares_input(const Graph& graph, const Op& op) {
+  if (op.inputs.size() != 1) return false;
+  const Tensor& input = graph.tensor(op.inputs[0]);
+  return input.role == Role::input && input.name == op.name;
+}
+
+Stages assign_stages(const Graph& graph, const StrategyOptions& options, int stages, Reader& reader) {
+  const std::vector<Unit> units = units_of(graph);
+  if (static_cast<int>(units.size()) < stages) {
+    reader.error(options.stages_place(), format("the network has {} layers, too few for {} stages: use at most {}",
+                                                units.size(), stages, units.size()));
+    return {};
+  }
+  const std::vector<int> stage_of =
+      options.place.empty() ? balance(units, stages) : PlacedByHand(units, options, reader).run();
+  Stages result;
+  for (std::size_t i = 0; i < units.size(); ++i) result[units[i].path] = stage_of[i];
+  return result;
+}
+
+}  // namespace trainctl

@@ -1,0 +1,29 @@
+// Which stage of a pipeline computes which layer: as the config places them, or balanced by what they cost.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "core/graph/graph.h"
+#include "core/spec/reader.h"
+#include "parallel/strategies/options.h"
+
+namespace trainctl {
+
+// The stage of each layer by its path, for every layer that has ops. A stage is a run of consecutive layers.
+using Stages = std::map<std::string, int>;
+
+// The layers of a forward graph that have ops, in the order in which they end: blocks come behind the layers in them.
+std::vector<std::string> layers_of(const Graph& graph);
+
+// Whether an op prepares an input of the model (casts or normalises it) and is no part of a layer: every stage that
+// takes the input runs the op itself.
+bool prepares_input(const Graph& graph, const Op& op);
+
+// Cuts a whole forward training graph into so many stages: by strategy.place, else so that the costliest stage costs
+// least, sending included. Problems go to the reader with their lines: a pattern that matches no layer, a layer in two
+// stages or in none, stages out of order, more stages than layers.
+Stages assign_stages(const Graph& graph, const StrategyOptions& options, int stages, Reader& reader);
+
+}  // namespace trainctl

@@ -1,0 +1,190 @@
+// Pipelines as a user runs them: the losses of one rank, checkpoints for any mesh, stops, evaluation and what check
+// says.
+#include <signal.h>
+
+#include <cmath>
+#include <filesystem>
+
+#include "core/base/format.h"
+#include "test/catch.h"
+#include "test/run/command.h"
+#include "test/run/configs.h"
+
+namespace trainctl::test {
+namespace {
+
+std::map<std::int64_t, double> losses(const std::string& run_directory) {
+  std::map<std::int64_t, double> found;
+  for (const Json& step : events(run_directory, "step")) found[step.at("step")] = step.at("loss");
+  return found;
+}
+
+// Trains into a folder of its own, on a mesh: "pipeline=2,schedule=gpipe" are keys of `strategy`.
+std::string train_on(const Folder& folder, const std::string& config, int ranks,
+                     const std::vector<std::string>& settings, const std::vector<std::string>& further = {}) {
+  static int number = 0;
+  const std::string directory = folder / format("run-{}", ++number);
+  std::vector<std::string> command = {"run",       config,    "--ranks",    std::to_string(ranks),
+                                      "--run-dir", directory, "--progress", "none"};
+  for (const std::string& setting : settings) command.insert(command.end(), {"--set", setting});
+  command.insert(command.end(), further.begin(), further.end());
+  const Finished run = trainctl(folder, command);
+  INFO(tail(run.errors));
+  REQUIRE(run.code == 0);
+  return directory;
+}
+
+void compare(const std::string& one, const std::string& stages) {
+  const auto expected = losses(one), found = losses(stages);
+  REQUIRE(expected.size() == 30);
+  REQUIRE(found.size() == 30);
+  for (const auto& [step, loss] : expected) {
+    CAPTURE(stages, step);
+    CHECK(found.at(step) == Approx(loss).epsilon(1e-4));
+  }
+  CHECK(found.at(1) != found.at(30));
+  const Json last = events(one, "epoch").back(), other = events(stages, "epoch").back();
+  for (const char* part : {"train", "validation"}) {
+    CHECK(other.at(part).at("loss").get<double>() == Approx(last.at(part).at("loss").get<double>()).epsilon(1e-4));
+  }
+}
+
+std::string skips_on(const Folder& folder, const std::string& further = "") {
+  return folder.write("skips.yaml", uneven_data + skip_model +
+                                        train_section("batch_size: 20, epochs: 5, optimizer: {name: adamw, "
+                                                      "learning_rate: 3e-3, weight_decay: 0.01}") +
+                                        further);
+}
+
+TEST_CASE("a CNN with skips and dropout learns in stages what it learns on one rank") {
+  const Folder folder;
+  const std::string config = skips_on(folder);
+  const std::string one = train_on(folder, config, 1, {});
+  compare(one, train_on(folder, config, 2, {"strategy.pipeline=2", "strategy.micro_batches=5"}));
+  compare(one, train_on(folder, config, 4, {"strategy.pipeline=4", "strategy.schedule=gpipe"}));
+  compare(one, train_on(folder, config, 4, {"strategy.pipeline=2", "strategy.micro_batches=5"}));
+  // The first stage feeds the last one past the second.
+  compare(one,
+          train_on(folder, config, 3,
+                   {"strategy.place={0: [first, residual, pooled], 1: [wide], 2: [concatenate, global*, dense]}"}));
+}
+
+TEST_CASE("with batch norm, stages learn what one rank learns on the same micro-batches") {
+  const Folder folder;
+  std::string data = uneven_data;
+  data.replace(data.find("103"), 3, "120");  // full batches only: a share's micro-batches divide it
+  const std::string config =
+      folder.write("norms.yaml", data + batch_norm_model +
+                                     train_section("batch_size: 24, epochs: 6, clip_norm: 1, optimizer: {name: sgd, "
+                                                   "learning_rate: 0.05, momentum: 0.9}"));
+  const std::string one = train_on(folder, config, 1, {"train.gradient_accumulation=6"});
+  compare(one, train_on(folder, config, 2, {"strategy.pipeline=2", "strategy.micro_batches=6"}));
+  compare(one, train_on(folder, config, 4, {"strategy.pipeline=2", "strategy.micro_batches=3"}));
+}
+
+TEST_CASE("a checkpoint of replicas in stages goes on on any mesh, and is evaluated on any") {
+  const Folder folder;
+  const std::string config = skips_on(folder, "checkpoint: {every: 8 steps, keep: 9}\n");
+  const std::string whole = train_on(folder, config, 4, {"strategy.pipeline=2"});
+  const auto expected = losses(whole);
+  struct Mesh {
+    int ranks;
+    std::string stages;
+  };
+  for (const Mesh& mesh : {Mesh{1, "1"}, Mesh{3, "1"}, Mesh{4, "1"}, Mesh{4, "4"}}) {
+    const std::string directory = train_on(folder, config, mesh.ranks, {"strategy.pipeline=" + mesh.stages},
+                                           {"--resume", whole + "/checkpoints/step-00000016"});
+    const auto found = losses(directory);
+    REQUIRE(found.size() == 14);
+    for (const auto& [step, loss] : found) {
+      CAPTURE(mesh.ranks, mesh.stages, step);
+      CHECK(loss == Approx(expected.at(step)).epsilon(1e-4));
+    }
+  }
+  const auto evaluated = [&](const std::string& ranks) {
+    const Finished eval =
+        trainctl(folder, {"eval", config, "--run", whole, "--ranks", ranks, "--json", "--set", "strategy.pipeline=2"});
+    INFO(tail(eval.errors));
+    REQUIRE(eval.code == 0);
+    return Json::parse(eval.out);
+  };
+  const Json one = evaluated("1");
+  for (const char* ranks : {"2", "4"}) {
+    CHECK(evaluated(ranks).at("loss").get<double>() == Approx(one.at("loss").get<double>()).epsilon(1e-5));
+    CHECK(evaluated(ranks).at("accuracy") == one.at("accuracy"));
+  }
+}
+
+TEST_CASE("stages stop together, and go on to the weights of a run that was not stopped") {
+  const Folder folder;
+  const std::string config = folder.write("stop.yaml", R"(
+data: {dataset: synthetic, samples: 1600, shape: [16, 16, 8], classes: 5}
+log: {every: 1 steps}
+strategy: {pipeline: 2}
+)" + skip_model + train_section("batch_size: 32, epochs: 3, optimizer: {name: adam, learning_rate: 2e-3}"));
+  const std::string whole = train_on(folder, config, 2, {});
+  const std::string directory = folder / "runs/stop";
+  Command run(folder, {"run", config, "--ranks", "2"});
+  REQUIRE(comes_true([&] { return events(directory, "step").size() > 10; }));
+  run.send(SIGINT);
+  REQUIRE(run.wait() == 75);
+  CHECK(run.left_no_process());
+  CHECK(trainctl(folder, {"inspect", directory + "/checkpoints/last"}).code == 0);
+  const Finished rest = trainctl(folder, {"run", config, "--ranks", "2"});
+  INFO(tail(rest.errors));
+  REQUIRE(rest.code == 0);
+  CHECK(events(directory, "end").back().at("weights_sha256") == events(whole, "end").back().at("weights_sha256"));
+}
+
+TEST_CASE("a stage that diverges ends the run on all, with the tensor that was the first") {
+  const Folder folder;
+  const std::string config =
+      folder.write("diverges.yaml", uneven_data + skip_model +
+                                        train_section("batch_size: 20, epochs: 9, optimizer: {name: sgd, "
+                                                      "learning_rate: 1e9}"));
+  const Finished run = trainctl(folder, {"run", config, "--ranks", "2", "--set", "strategy.pipeline=2"});
+  CHECK(run.code == 4);
+  CHECK(contains(run.errors, "the first tensor that is not finite is"));
+  CHECK_FALSE(contains(run.errors, "written by receive"));
+}
+
+TEST_CASE("check shows the stages of a pipeline, and refuses what does not go together with its line") {
+  const Folder folder;
+  const std::string config = skips_on(folder, "strategy:\n  pipeline: 2\n");
+  const Finished shown = trainctl(folder, {"check", config, "--ranks", "4"});
+  INFO(tail(shown.errors));
+  REQUIRE(shown.code == 0);
+  CHECK(contains(shown.out, "2 replicas of 2 stages, 10 micro-batches a step"));
+  CHECK(contains(shown.out, "0 2"));  // the ranks of stage 0
+  const Json json = Json::parse(trainctl(folder, {"check", config, "--ranks", "4", "--json"}).out);
+  REQUIRE(json.at("stages").size() == 2);
+  CHECK(json.at("stages").at(0).at("layers").at(0) == "first");
+  CHECK(json.at("stages").at(0).at("parameters").get<int>() + json.at("stages").at(1).at("parameters").get<int>() ==
+        json.at("parameters"));
+
+  struct Refused {
+    std::string ranks;
+    std::vector<std::string> settings;
+    std::string message;
+  };
+  const Refused refused[] = {
+      {"3", {}, "3 ranks are no multiple of the 2 stages of a pipeline; start 2 or 4 ranks"},
+      {"1", {}, "1 ranks are no multiple of the 2 stages of a pipeline; start 2 ranks"},
+      {"2", {"strategy.micro_batches=3"}, "strategy.micro_batches: 3 does not divide the 20 samples"},
+      {"2", {"strategy.micro_batches=4", "train.gradient_accumulation=2"}, "both cut the batch"},
+      {"11", {"strategy.pipeline=11"}, "too few for 11 stages: use at most 10"},
+      {"1", {"strategy.pipeline=1", "strategy.micro_batches=4"}, "there is none"},
+  };
+  for (const Refused& of : refused) {
+    std::vector<std::string> command = {"check", config, "--ranks", of.ranks};
+    for (const std::string& setting : of.settings) command.insert(command.end(), {"--set", setting});
+    const Finished check = trainctl(folder, command);
+    CAPTURE(of.message, check.errors);
+    CHECK(check.code == 2);
+    CHECK(contains(check.errors, of.message));
+    if (of.settings.empty()) CHECK(contains(check.errors, "skips.yaml:"));
+  }
+}
+
+}  // namespace
+}  // namespace trainctl::test
