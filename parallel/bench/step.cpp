@@ -26,6 +26,15 @@ NamedParts parts_of(const StepFigures& figures) {
           {"other", figures.other}};
 }
 
+// The share of forward and backward passes, of all ranks together, in which they wait for other stages and exchange
+// tensors with them. Collective.
+double measured_bubble(const BenchedRun& run, const Engine::Parts& parts) {
+  double seconds[] = {parts.communication, parts.communication + parts.forward + parts.backward};
+  run.world.all_reduce({seconds, DType::float64, 2}, Reduction::sum, run.host);
+  run.host.synchronize();
+  return seconds[1] > 0 ? seconds[0] / seconds[1] : 0;
+}
+
 }  // namespace
 
 StepBench bench_step(const BenchedRun& run, bool asynchronous, double seconds) {
@@ -70,13 +79,25 @@ StepBench bench_step(const BenchedRun& run, bool asynchronous, double seconds) {
   const StepFigures unmarked = figures_of(steps);
   figures.median = unmarked.median;
   figures.samples_per_second = unmarked.samples_per_second;
-  return {figures, steps.size(), run.world.size(), run.source.batch_size(), engine.memory().total(), asynchronous};
+  StepBench bench{figures,     steps.size(), run.world.size(), run.source.batch_size(), engine.memory().total(),
+                  asynchronous};
+  bench.stages = run.programs.rank().size(MeshAxis::pipeline);
+  bench.micro_batches = run.programs.programs().front().micro_batches;
+  if (bench.stages > 1) bench.bubble = measured_bubble(run, figures.parts);
+  return bench;
 }
 
 std::string to_json(const StepBench& bench) {
   const StepFigures& figures = bench.figures;
   Json parts;
   for (const auto& [name, seconds] : parts_of(figures)) parts[name] = seconds;
+  Json pipeline;
+  if (bench.stages > 1) {
+    pipeline = {{"stages", bench.stages},
+                {"micro_batches", bench.micro_batches},
+                {"bubble", bench.bubble},
+                {"least_bubble", bench.least_bubble()}};
+  }
   return json_line({{"ranks", bench.ranks},
                     {"median_seconds", figures.median},
                     {"mean_seconds", figures.mean},
@@ -86,7 +107,8 @@ std::string to_json(const StepBench& bench) {
                     {"parts", parts},
                     {"upload_seconds", figures.parts.upload},
                     {"waited_seconds", figures.waited},
-                    {"gpu_idle_seconds", bench.own_clock ? Json(figures.idle) : Json()}});
+                    {"gpu_idle_seconds", bench.own_clock ? Json(figures.idle) : Json()},
+                    {"pipeline", pipeline}});
 }
 
 std::string to_text(const StepBench& bench) {
@@ -98,6 +120,10 @@ std::string to_text(const StepBench& bench) {
   std::string text = table.text();
   text += format("{} ranks, {} samples a step, {:.0f} samples/s ({} steps, of which the median took {})\n", bench.ranks,
                  bench.batch, figures.samples_per_second, bench.steps, seconds_text(figures.median));
+  if (bench.stages > 1) {
+    text += format("bubble {:.1f} % of the passes; (stages - 1) / (micro-batches + stages - 1) is {:.1f} %\n",
+                   100 * bench.bubble, 100 * bench.least_bubble());
+  }
   if (bench.own_clock) {
     text += format("GPU idle {} a step ({}), gaps inside a replayed graph not seen; upload {}\n",
                    seconds_text(figures.idle), share(figures.idle), seconds_text(figures.parts.upload));
