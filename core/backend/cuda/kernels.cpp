@@ -36,6 +36,8 @@ constexpr std::array table{
     Entry{"activation", lower_activation},
     Entry{"activation_grad", lower_activation_grad},
     Entry{"add", lower_add},
+    Entry{"add_bias", lower_add_bias},
+    Entry{"bias_grad", lower_bias_grad},
     Entry{"softmax", lower_softmax},
     Entry{"softmax_grad", lower_softmax_grad},
     Entry{"dropout", lower_dropout},
@@ -54,6 +56,7 @@ constexpr std::array table{
     Entry{"accumulate_statistics", lower_accumulate_statistics},
     Entry{"concatenate", lower_concatenate},
     Entry{"split", lower_split},
+    Entry{"take_columns", lower_take_columns},
     Entry{"cast", lower_cast},
     Entry{"reorder", lower_reorder},
 };

@@ -3,6 +3,8 @@
 
 #include "core/graph/graph.h"
 #include "core/graph/ops/attributes.h"
+#include "core/graph/ops/columns.h"
+#include "core/graph/placement_rules.h"
 
 namespace trainctl {
 namespace {
@@ -14,8 +16,7 @@ TensorType part_of(TensorType type, int ranks, std::string_view kind) {
   return type;
 }
 
-// Contributes the gradient by an op's only input, which the collective `def` computes from the gradient by the op's
-// output.
+// Contributes the gradient by an op's only input, which `def` computes from the gradient by the op's output.
 void contribute_through(std::shared_ptr<const OpDef> def, const Op& op, Differentiator& differentiator) {
   const TensorId dy = differentiator.gradient_of(op.outputs[0]);
   differentiator.contribute(op.inputs[0], differentiator.emit(std::move(def), {dy}, op)[0]);
@@ -87,6 +88,23 @@ OutputPlacements AllGather::placements(const PlacementQuery& query) const {
 
 void AllGather::differentiate(const Op& op, Differentiator& differentiator) const {
   contribute_through(std::make_shared<ReduceScatter>(axis, ranks), op, differentiator);
+}
+
+std::vector<TensorType> AllGatherColumns::outputs(std::span<const TensorType> inputs) const {
+  const Shape& x = inputs[0].shape;
+  return {{x.with_back(checked_multiply(x.back(), ranks)), inputs[0].dtype}};
+}
+
+// On other axes only dimensions before the last may be split.
+OutputPlacements AllGatherColumns::placements(const PlacementQuery& query) const {
+  if (query.axis != axis) return place_rows(query, true);
+  const Placement own_part = split_along(static_cast<int>(query.input_types[0].shape.rank()) - 1);
+  if (query.inputs[0] == own_part) return {{replicated}, {}};
+  return {{}, format("{} is {} and not {}", query.input_name(0), to_string(query.inputs[0]), to_string(own_part))};
+}
+
+void AllGatherColumns::differentiate(const Op& op, Differentiator& differentiator) const {
+  contribute_through(std::make_shared<TakeColumns>(axis, ranks, index), op, differentiator);
 }
 
 std::vector<TensorType> AllToAll::outputs(std::span<const TensorType> inputs) const {
