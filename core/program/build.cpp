@@ -79,6 +79,9 @@ void Builder::add_tensors() {
     statistic_sums_.push_back(statistic.batch_value == no_tensor
                                   ? no_tensor
                                   : add(moving.name + "/sum", moving.type.shape, DType::float32, Role::reduced));
+    if (statistic_sums_.back() != no_tensor) {
+      graph_.tensors[static_cast<std::size_t>(statistic_sums_.back())].placements = moving.placements;
+    }
   }
   program_.step.count = add("count", {}, DType::float32, Role::reduced);
   program_.step.step = graph_.step;

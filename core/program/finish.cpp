@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "core/base/format.h"
 #include "core/graph/ops/collectives.h"
 #include "core/graph/ops/optimizers.h"
 #include "core/graph/ops/statistics.h"
@@ -60,11 +61,33 @@ void size_buckets(Program& program) {
   }
 }
 
+bool is_split_along(MeshAxis axis, const Tensor& tensor) {
+  const auto a = static_cast<std::size_t>(axis);
+  return a < tensor.placements.size() && tensor.placements[a].kind == Placement::Kind::split;
+}
+
+// The ranges of the gradient whose squares this rank adds up. Of gradients that all ranks along the tensor axis have,
+// the first of them does.
+std::vector<InputRange> counted_ranges(const Program& program, const MeshRank& rank) {
+  std::vector<InputRange> ranges;
+  const auto counts = [&](const FlatEntry& entry) {
+    return rank.along(MeshAxis::tensor) == 0 || is_split_along(MeshAxis::tensor, program.tensor(entry.parameter));
+  };
+  for (const FlatEntry& entry : program.flat.parameters) {
+    if (entry.gradient == no_tensor || !counts(entry)) continue;
+    const std::int64_t end = round_up(entry.offset + entry.count, flat_alignment);  // zeros fill the gap
+    const bool joins = !ranges.empty() && ranges.back().offset + ranges.back().count == entry.offset;
+    if (!joins) ranges.push_back({0, entry.offset, 0});
+    ranges.back().count = end - ranges.back().offset;
+  }
+  return ranges;
+}
+
 // The norm of the gradient as the root of a sum of squares that is reduced along the axes.
-void norm_of_parts(const Program& program, TensorId squares, TensorId divisor, const std::vector<MeshAxis>& axes,
-                   std::vector<Op>& ops) {
+void norm_of_parts(const Program& program, TensorId squares, TensorId divisor, const MeshRank& rank,
+                   const std::vector<MeshAxis>& axes, std::vector<Op>& ops) {
   const StepTensors& step = program.step;
-  auto sum = std::make_shared<SumOfSquares>(std::vector<InputRange>{{0, 0, program.flat.trainable_count}}, axes);
+  auto sum = std::make_shared<SumOfSquares>(counted_ranges(program, rank), axes);
   ops.push_back({std::move(sum), {step.gradients}, {squares}, "gradient_squares", {}});
   for (MeshAxis axis : axes) ops.push_back(reduce(axis, squares, "gradient_squares"));
   ops.push_back({std::make_shared<NormOfSquares>(), {squares, divisor}, {step.gradient_norm}, "gradient_norm", {}});
@@ -95,7 +118,7 @@ Op update_statistics(const Program& program, const std::vector<StatisticUpdate>&
 // The ops of the update in the order in which they run: agreement, reductions, norm, optimizer, statistics.
 // `squares`: the tensor for the sum of squares where `axes` has any.
 std::vector<Op> update_ops(Program& program, const UpdateSpec& update, std::vector<Op> reductions, TensorId squares,
-                           const std::vector<MeshAxis>& axes) {
+                           const MeshRank& rank, const std::vector<MeshAxis>& axes) {
   const StepTensors& step = program.step;
   std::vector<Op> ops;
   std::vector<TensorId> judged = step.losses;
@@ -114,7 +137,7 @@ std::vector<Op> update_ops(Program& program, const UpdateSpec& update, std::vect
                    "gradient_norm",
                    {}});
   } else {
-    norm_of_parts(program, squares, divisor, axes, ops);
+    norm_of_parts(program, squares, divisor, rank, axes, ops);
   }
   std::vector<TensorId> updated{step.parameters};
   updated.insert(updated.end(), step.states.begin(), step.states.end());
@@ -128,9 +151,22 @@ std::vector<Op> update_ops(Program& program, const UpdateSpec& update, std::vect
   return ops;
 }
 
+// An optimizer that looks at each parameter as a whole cannot update parts of them.
+void require_whole_parameters(const Program& program, const UpdateSpec& update) {
+  if (!update.optimizer.by_parameter()) return;
+  for (const FlatEntry& entry : program.flat.parameters) {
+    const Tensor& tensor = program.tensor(entry.parameter);
+    if (entry.gradient == no_tensor || !tensor.part) continue;
+    throw Error(ErrorKind::config, update.place,
+                format("the optimizer takes norms of whole parameters, and ranks hold parts of '{}'", tensor.name),
+                "use another optimizer, such as adamw, or strategy.data alone");
+  }
+}
+
 }  // namespace
 
 Program finish_training(Program program, const UpdateSpec& update, const MeshRank& rank) {
+  require_whole_parameters(program, update);
   StepTensors& step = program.step;
   step.agree = program.add("agree", {agree_flags}, DType::float32, Role::reduced);
   program.flat.reduced.push_back({step.agree, 0});
@@ -159,7 +195,7 @@ Program finish_training(Program program, const UpdateSpec& update, const MeshRan
   // finite: the agreement's flags are reduced over these axes too.
   for (MeshAxis axis : axes) reductions.push_back(reduce(axis, step.agree, "agree"));
   size_buckets(program);
-  segment.ops = update_ops(program, update, std::move(reductions), squares, axes);
+  segment.ops = update_ops(program, update, std::move(reductions), squares, rank, axes);
   return program;
 }
 

@@ -87,8 +87,40 @@ class AxisWalk {
     // A collective acts on each member of a bucket alone.
     if (op.inputs.size() == 1 && op.inputs == op.outputs && !members_[index(op.inputs[0])].empty()) {
       for (TensorId member : members_[index(op.inputs[0])]) run(op, {&member, 1}, {&member, 1});
+    } else if (works_on_mixed_regions(op)) {
+      run_by_parameter(op);
     } else {
       run(op, op.inputs, op.outputs);
+    }
+  }
+
+  // Whether the op works on the region of gradients or parameters, and what lies there is placed in several ways.
+  bool works_on_mixed_regions(const Op& op) const {
+    const auto is_mixed = [this](TensorId id) {
+      const bool region = id == program_.step.gradients || id == program_.step.parameters;
+      if (!region || id == no_tensor) return false;
+      const std::vector<TensorId>& members = members_[index(id)];
+      return std::any_of(members.begin(), members.end(),
+                         [&](TensorId member) { return lies_[index(member)] != lies_[index(members.front())]; });
+    };
+    return std::any_of(op.inputs.begin(), op.inputs.end(), is_mixed);
+  }
+
+  // Follows such an op as one op for each parameter that trains: its gradient and its values in the place of the
+  // regions. The optimizer's states lie as the parameters do.
+  void run_by_parameter(const Op& op) {
+    const StepTensors& step = program_.step;
+    for (const FlatEntry& entry : program_.flat.parameters) {
+      if (entry.gradient == no_tensor) continue;
+      const auto of_entry = [&](std::vector<TensorId> ids) {
+        for (TensorId& id : ids) {
+          const bool state = std::find(step.states.begin(), step.states.end(), id) != step.states.end();
+          if (id == step.gradients) id = entry.gradient;
+          if (state || id == step.parameters) id = entry.parameter;
+        }
+        return ids;
+      };
+      run(op, of_entry(op.inputs), of_entry(op.outputs));
     }
   }
 
@@ -112,7 +144,11 @@ class AxisWalk {
     if (!result.problem.empty()) fail(op, result.problem);
     require(result.outputs.size() == outputs.size(), format("{} places each of its outputs", op.def->kind()));
     for (std::size_t i = 0; i < outputs.size(); ++i) {
-      write(outputs[i], inputs.empty() ? stated(outputs[i], result.outputs[i]) : result.outputs[i]);
+      if (inputs.empty()) {
+        write_stated(outputs[i], result.outputs[i]);
+      } else {
+        write(outputs[i], result.outputs[i]);
+      }
     }
   }
 
@@ -145,6 +181,12 @@ class AxisWalk {
     const bool alike =
         std::all_of(members.begin(), members.end(), [&](TensorId m) { return lies_[index(m)] == first; });
     return alike ? first : std::nullopt;
+  }
+
+  // Of an op without inputs: what the strategy stated takes the place of `replicated`, since no input says otherwise.
+  void write_stated(TensorId id, const Placement& placement) {
+    for (TensorId member : members_[index(id)]) write_stated(member, placement);
+    if (members_[index(id)].empty()) write(id, placement == replicated ? stated(id, placement) : placement);
   }
 
   void write(TensorId id, const Placement& placement) {
