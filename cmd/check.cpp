@@ -97,7 +97,7 @@ Checked check(const RunSpec& spec, const CheckOptions& options) {
   checked.batch = spec.train.global_batch(plan.ranks);
   const DataInfo info = data_info(spec, checked);
   const auto backend = make_backend(spec.cluster, spec.train, plan.threads, 0);
-  const BatchSizes sizes = batch_sizes(spec.train, info, plan.ranks);
+  const BatchSizes sizes = batch_sizes(spec.train, spec.strategy, info, plan.ranks);
   const Strategy strategy = strategy_for(spec, plan.ranks, *backend);
   const MeshRank last(strategy.mesh, plan.ranks - 1);
   checked.share = share_of(sizes.training, last).count;

@@ -62,8 +62,9 @@ std::vector<RunPrograms> build_all_programs(const RunSpec& spec, const DataInfo&
 Compiled compile_rank(const std::vector<Program>& programs, const RunSpec& spec, const DataInfo& data, int ranks,
                       Backend& backend, KernelChoices& choices) {
   Compiled compiled = compile(programs, backend, choices);
+  const int replicas = mesh_of(spec.strategy, ranks).data;
   compiled.memory.prefetched =
-      batch_bytes(spec.data, data, spec.train.global_batch(ranks), ranks, programs.front().target_forms);
+      batch_bytes(spec.data, data, spec.train.global_batch(ranks), replicas, programs.front().target_forms);
   return compiled;
 }
 
@@ -94,7 +95,8 @@ KernelChoices choose_kernels(const RunSpec& spec, const DataInfo& data, const Ba
 RunPrograms agreed_programs(const RunSpec& spec, const DataInfo& data, RankDevice& device, World& world,
                             const DataPosition& start) {
   const Strategy strategy = strategy_for(spec, world.size(), *device.backend);
-  const BatchSizes sizes = batch_sizes(spec.train, data, world.size(), start);
+  require_layers_within_hosts(spec.strategy, strategy.mesh, world.hosts());
+  const BatchSizes sizes = batch_sizes(spec.train, spec.strategy, data, world.size(), start);
   if (world.size() > 1) {
     const RunPrograms first = build_programs(spec, data, strategy, sizes, 0);
     require_same_on_all(job_facts(data, *device.backend, first.programs()), world.hosts(), world.communicator(),
@@ -104,7 +106,7 @@ RunPrograms agreed_programs(const RunSpec& spec, const DataInfo& data, RankDevic
 }
 
 BatchCut cut_of(const RunSpec& spec, const DataInfo& data, const MeshRank& rank) {
-  return batch_cut(batch_sizes(spec.train, data, rank.mesh.ranks()), rank);
+  return batch_cut(batch_sizes(spec.train, spec.strategy, data, rank.mesh.ranks()), rank);
 }
 
 // Programs that may fit, or Error{resource}: before kernels are looked for, which want sizes that a machine can have.
@@ -133,8 +135,8 @@ Job::Job(const RunSpec& spec, const DataInfo& data, RankDevice& device, World& w
       program_spec_(trainctl::program_spec(spec, data)),
       programs_(
           require_least_memory(agreed_programs(spec, data, device, world, start), spec, data, *device.backend, world)),
-      choices_(choose_kernels(spec, data, batch_sizes(spec.train, data, world.size(), start), known_choices,
-                              *device.backend, world, device.host)),
+      choices_(choose_kernels(spec, data, batch_sizes(spec.train, spec.strategy, data, world.size(), start),
+                              known_choices, *device.backend, world, device.host)),
       axes_(device.communicator(world), rank().mesh),
       engine_(std::make_unique<Engine>(
           *device.backend, axes_.communicators(),

@@ -101,8 +101,10 @@ StartEvent start_event(const RunSpec& spec, const World& world, const Job& job, 
     if (std::find(event.hosts.begin(), event.hosts.end(), host) == event.hosts.end()) event.hosts.push_back(host);
   }
   event.device = job.backend().fingerprint();
-  for (const FlatEntry& entry : job.programs().programs().front().flat.parameters) event.parameters += entry.count;
-  for (const LayerLine& layer : job.programs().programs().front().layers) event.flops_per_sample += 3 * layer.flops;
+  for (const LayerLine& layer : job.programs().programs().front().layers) {
+    event.parameters += layer.parameters;
+    event.flops_per_sample += 3 * layer.flops;
+  }
   event.peak_flops = world.size() * datasheet_flops(job.backend().fingerprint(), spec.train.compute(), spec.train.tf32);
   event.resumed_from = files.resumed_from;
   event.steps_per_epoch = plan.steps_per_epoch;

@@ -4,12 +4,14 @@
 #include <utility>
 
 #include "parallel/strategies/data.h"
+#include "parallel/strategies/tensor.h"
 
 namespace trainctl {
 namespace {
 
 // In the order in which they act.
 constexpr StrategyEntry strategies[] = {
+    {split_layers, nullptr},      // tensor parallelism
     {nullptr, reduce_gradients},  // data parallelism
 };
 

@@ -9,10 +9,10 @@
 namespace trainctl {
 namespace {
 
-// Every rank's part of a full batch is cut into micro-batches of one size.
-void check_accumulation(const BatchSizes& sizes, int ranks) {
-  for (int rank = 0; rank < ranks; ++rank) {
-    const std::int64_t samples = share_of(sizes.training, replica(rank, ranks)).count;
+// Every replica's part of a full batch is cut into micro-batches of one size.
+void check_accumulation(const BatchSizes& sizes, int replicas) {
+  for (int rank = 0; rank < replicas; ++rank) {
+    const std::int64_t samples = share_of(sizes.training, replica(rank, replicas)).count;
     if (samples % sizes.gradient_accumulation == 0) continue;
     throw Error(ErrorKind::config,
                 format("train.gradient_accumulation: {} does not divide the {} samples that rank {} has of each batch "
@@ -24,7 +24,8 @@ void check_accumulation(const BatchSizes& sizes, int ranks) {
 
 }  // namespace
 
-BatchSizes batch_sizes(const TrainOptions& train, const DataInfo& data, int ranks, const DataPosition& start) {
+BatchSizes batch_sizes(const TrainOptions& train, const StrategyOptions& strategy, const DataInfo& data, int ranks,
+                       const DataPosition& start) {
   const std::int64_t batch = train.global_batch(ranks);
   BatchSizes sizes;
   sizes.training = std::min(batch, data.training_samples);
@@ -33,7 +34,7 @@ BatchSizes batch_sizes(const TrainOptions& train, const DataInfo& data, int rank
   sizes.evaluation = std::min(batch, data.validation_samples);
   sizes.evaluation_last = data.validation_samples % batch;
   sizes.gradient_accumulation = static_cast<int>(train.gradient_accumulation);
-  check_accumulation(sizes, ranks);
+  check_accumulation(sizes, mesh_of(strategy, ranks).data);
   return sizes;
 }
 

@@ -11,12 +11,12 @@
 namespace trainctl {
 namespace {
 
-// What the programs of a rank follow from.
-using Shares = std::array<std::int64_t, 5>;
+// What the programs of a rank follow from: its shares of batches, and which part of the layers it holds.
+using Shares = std::array<std::int64_t, 6>;
 Shares shares_of(const BatchSizes& sizes, const MeshRank& rank) {
   const auto part = [&](std::int64_t global) { return share_of(global, rank).count; };
-  return {part(sizes.training), part(sizes.training_last), part(sizes.training_resumed_last), part(sizes.evaluation),
-          part(sizes.evaluation_last)};
+  return {part(sizes.training),   part(sizes.training_last),   part(sizes.training_resumed_last),
+          part(sizes.evaluation), part(sizes.evaluation_last), rank.along(MeshAxis::tensor)};
 }
 
 }  // namespace

@@ -22,8 +22,9 @@ struct BatchSizes {
   int gradient_accumulation = 1;           // micro-batches of a full training batch
 };
 
-// One rank for each list of shares that replicas can have of these batches, in falling order: replicas with equal
-// shares have equal programs. The first is of the last replica; none has more samples of a batch.
+// One rank for each part of the layers and each list of shares that replicas can have of these batches, in falling
+// order: ranks with one part in replicas with equal shares have equal programs. The first is of the last replica; none
+// has more samples of a batch.
 std::vector<int> ranks_with_own_programs(const BatchSizes& sizes, const Mesh& mesh);
 
 class RunPrograms {
