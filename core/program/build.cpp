@@ -23,7 +23,7 @@ namespace {
 class Builder {
  public:
   // The graph of `network` has been cut and fused.
-  Builder(const ProgramSpec& spec, Network network);
+  Builder(const ProgramSpec& spec, Network network, const MeshRank& rank);
 
   Program training(std::int64_t samples, int micro_batches);
   Program evaluation(std::int64_t samples);
@@ -33,7 +33,7 @@ class Builder {
 
  private:
   void add_tensors();
-  void add_ends(std::vector<ResolvedOutput> outputs);
+  void add_ends(std::vector<ResolvedOutput> outputs, const MeshRank& rank);
   void add_host_values();
   Op accumulate_statistics(bool accumulate) const;
   std::vector<Op> sums(bool accumulate) const;
@@ -58,7 +58,8 @@ class Builder {
   std::vector<TensorId> statistic_sums_;  // for each of graph_.statistics; no_tensor where it stands still
 };
 
-Builder::Builder(const ProgramSpec& spec, Network network) : spec_(spec), graph_(std::move(network.graph)) {
+Builder::Builder(const ProgramSpec& spec, Network network, const MeshRank& rank)
+    : spec_(spec), graph_(std::move(network.graph)) {
   program_.layers = std::move(network.layers);
   program_.micro_batch_samples = graph_.batch;
   program_.chance_loss = network.chance_loss;
@@ -68,7 +69,7 @@ Builder::Builder(const ProgramSpec& spec, Network network) : spec_(spec), graph_
     program_.results = metric_results(network.outputs);
     add_tensors();
   }
-  add_ends(std::move(network.outputs));
+  add_ends(std::move(network.outputs), rank);
 }
 
 // Adds the tensors that losses, sums and the host need beside those of the model and of the ends of its outputs.
@@ -88,12 +89,12 @@ void Builder::add_tensors() {
   if (graph_.training) add_host_values();
 }
 
-void Builder::add_ends(std::vector<ResolvedOutput> outputs) {
+void Builder::add_ends(std::vector<ResolvedOutput> outputs, const MeshRank& rank) {
   StepTensors& step = program_.step;
   for (std::size_t i = 0; i < outputs.size(); ++i) {
     const TensorId logits = graph_.outputs[i];
     ends_.push_back(spec_.predicts() ? prediction_end(std::move(outputs[i]), logits, graph_)
-                                     : loss_end(std::move(outputs[i]), logits, graph_));
+                                     : loss_end(std::move(outputs[i]), logits, graph_, rank));
     const OutputEnd& end = ends_.back();
     step.predictions.push_back(end.predictions);
     if (spec_.predicts()) continue;
@@ -255,7 +256,10 @@ Network cut_network(const ProgramSpec& spec, std::int64_t micro_batch, bool trai
                     Reader& reader) {
   Network network = build_network(spec, micro_batch, training, reader);
   if (!reader.ok()) return network;
-  if (parallelism.cut) network.graph = parallelism.cut(std::move(network.graph));
+  if (parallelism.cut) {
+    network.graph = parallelism.cut(std::move(network.graph));
+    gather_outputs(network.graph, network.outputs, parallelism.rank, spec.predicts());
+  }
   network.graph = fuse(std::move(network.graph), training);
   return network;
 }
@@ -278,7 +282,7 @@ Program training_program(const ProgramSpec& spec, std::int64_t samples, int micr
   const std::int64_t micro_batch = std::max<std::int64_t>(samples / micro_batches, 1);
   Network network = cut_network(spec, micro_batch, true, parallelism, reader);
   if (!reader.ok()) return {};
-  Builder builder(spec, std::move(network));
+  Builder builder(spec, std::move(network), parallelism.rank);
   Program program = distributed(builder.training(samples, micro_batches), parallelism);
   const UpdateSpec update{spec.optimizer.as<OptimizerOptions>(), spec.optimizer.place, spec.clip_norm,
                           builder.statistics()};
@@ -291,7 +295,7 @@ Program evaluation_program(const ProgramSpec& spec, std::int64_t samples, Reader
   if (!reader.ok()) return {};
   Network network = cut_network(spec, std::max<std::int64_t>(samples, 1), false, parallelism, reader);
   if (!reader.ok()) return {};
-  Program program = distributed(Builder(spec, std::move(network)).evaluation(samples), parallelism);
+  Program program = distributed(Builder(spec, std::move(network), parallelism.rank).evaluation(samples), parallelism);
   return placed(finish_evaluation(std::move(program), training), parallelism);
 }
 
@@ -301,7 +305,8 @@ Program prediction_program(const ProgramSpec& spec, std::int64_t samples, Reader
   for (ProgramSpec::Output& output : of_network.outputs) output.loss = {};
   Network network = cut_network(of_network, std::max<std::int64_t>(samples, 1), false, parallelism, reader);
   if (!reader.ok()) return {};
-  Program program = distributed(Builder(of_network, std::move(network)).prediction(samples), parallelism);
+  Program program =
+      distributed(Builder(of_network, std::move(network), parallelism.rank).prediction(samples), parallelism);
   return placed(finish_prediction(std::move(program)), parallelism);
 }
 

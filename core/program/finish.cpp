@@ -9,6 +9,7 @@
 #include "core/graph/ops/statistics.h"
 #include "core/graph/ops/update.h"
 #include "core/program/flat_layout.h"
+#include "core/program/placements.h"
 
 namespace trainctl {
 namespace {
@@ -61,17 +62,12 @@ void size_buckets(Program& program) {
   }
 }
 
-bool is_split_along(MeshAxis axis, const Tensor& tensor) {
-  const auto a = static_cast<std::size_t>(axis);
-  return a < tensor.placements.size() && tensor.placements[a].kind == Placement::Kind::split;
-}
-
 // The ranges of the gradient whose squares this rank adds up. Of gradients that all ranks along the tensor axis have,
 // the first of them does.
 std::vector<InputRange> counted_ranges(const Program& program, const MeshRank& rank) {
   std::vector<InputRange> ranges;
   const auto counts = [&](const FlatEntry& entry) {
-    return rank.along(MeshAxis::tensor) == 0 || is_split_along(MeshAxis::tensor, program.tensor(entry.parameter));
+    return rank.along(MeshAxis::tensor) == 0 || states_split(program.tensor(entry.parameter), MeshAxis::tensor);
   };
   for (const FlatEntry& entry : program.flat.parameters) {
     if (entry.gradient == no_tensor || !counts(entry)) continue;

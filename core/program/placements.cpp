@@ -241,6 +241,11 @@ class AxisWalk {
 
 }  // namespace
 
+bool states_split(const Tensor& tensor, MeshAxis axis) {
+  const auto a = static_cast<std::size_t>(axis);
+  return a < tensor.placements.size() && tensor.placements[a].kind == Placement::Kind::split;
+}
+
 Place place_of(const Program& program, const Op& op) {
   if (op.place.known()) return op.place;
   const std::vector<std::vector<TensorId>> members = members_of(program);

@@ -50,7 +50,7 @@ class Cutter {
 
   void run() {
     for (std::size_t i = 0; i < from_.ops.size(); ++i) cut(from_.ops[i], i);
-    for (TensorId output : from_.outputs) to_.outputs.push_back(whole(output));
+    for (TensorId output : from_.outputs) to_.outputs.push_back(end_with(output));
     finish();
   }
 
@@ -200,6 +200,17 @@ class Cutter {
     forms.whole = emit(gather, {forms.part}, maker_of(id), "/gathered")[0];
     to_.tensors[index(forms.whole)].name = from_.tensor(id).name + "/gathered";
     return forms.whole;
+  }
+
+  // An output, in parts where it is split: what follows takes it so, or gathers it, as is assumed here.
+  TensorId end_with(TensorId id) {
+    if (!is_split(id)) return whole(id);
+    Forms& forms = forms_[index(id)];
+    group_of(forms.group).exchanged += static_cast<double>(from_.tensor(id).type.shape.count());
+    Tensor& part = to_.tensors[index(forms.part)];
+    part.placements.assign(mesh_axes, replicated);
+    part.placements[static_cast<std::size_t>(axis)] = last_dimension(part.type);
+    return forms.part;
   }
 
   // The same as the input of layers of which each rank computes a part: the ranks' gradients by it add up.

@@ -211,6 +211,7 @@ void add_sums(Cases& cases, DType dtype) {
       cases.push_back({std::string(name_of(rule)), {predictions, targets, weights}, always_a<Metric>(rule, add), 2});
     }
   }
+  cases.push_back({"class_sums", {predictions, labels}, always_a<ClassSums>(classes, ColumnPart{0, 4}), 2});
   // Of sequences: a weight for each sample, or for each position.
   const CaseInput sequences{{{4, 6, 4}, dtype}}, tokens{{{4, 6}, DType::int32}, 0, 4};
   for (const Shape& shape : {Shape{4}, Shape{4, 6}}) {

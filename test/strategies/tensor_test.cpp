@@ -74,6 +74,13 @@ constexpr const char* sequence = R"(layers:
   - dense: {units: 11, activation: softmax}
 )";
 
+// The classes of the last layer are split, and the loss works on parts.
+constexpr const char* classes = R"(layers:
+  - flatten
+  - dense: {name: hidden, units: 127, activation: tanh}
+  - dense: {name: last, units: 80, activation: softmax}
+)";
+
 // What is trained: a network, and random samples of its inputs' shapes.
 struct Network {
   Job job;
@@ -153,10 +160,15 @@ const Case cases[] = {
      0.003},
     {"sequence", [] { return Network(sequence, {input_of("", {6}, DType::int32)}, "{name: rmsprop, epsilon: 1e-2}"); },
      0.01},
+    {"classes",
+     [] {
+       return Network(classes, {input_of("", {8, 8, 2})}, "{name: sgd, momentum: 0.9}");
+     },
+     0.005},
 };
 
 struct Outcome {
-  std::vector<double> losses, norms;
+  std::vector<double> losses, accuracies, norms;
   std::map<std::string, std::vector<float>> weights, state;  // whole
   std::map<std::string, int> parts;                          // how many ranks of a replica hold parts of it
 };
@@ -199,16 +211,18 @@ Outcome train(const Case& which, const Mesh& mesh, int micro_batches = 1) {
     engine.upload();
     const Batch part = network.share(programs.rank());
     StepResult result;
-    std::vector<double> losses, norms;
+    std::vector<double> losses, accuracies, norms;
     for (int step = 0; step < steps; ++step) {
       engine.run(programs.training(part.count), part, {which.learning_rate, step, false}, result);
       losses.push_back(result.sums[0] / result.count);
+      accuracies.push_back(result.sums[1]);
       norms.push_back(result.gradient_norm);
     }
     engine.download();
     const std::lock_guard lock(one_at_a_time);
     require(outcome.losses.empty() || outcome.losses == losses, "all ranks know the same losses");
     outcome.losses = losses;
+    outcome.accuracies = accuracies;
     outcome.norms = norms;
     if (programs.rank().along(MeshAxis::data) != 0) return;
     gather(engine.weights(), outcome.weights, outcome.parts);
@@ -268,6 +282,7 @@ TEST_CASE("ranks that share layers learn what one rank learns") {
       for (std::size_t step = 0; step < steps; ++step) {
         CAPTURE(step);
         CHECK(outcome.losses[step] == Approx(reference.losses[step]).epsilon(1e-4));
+        CHECK(outcome.accuracies[step] == reference.accuracies[step]);
         CHECK(outcome.norms[step] == Approx(reference.norms[step]).epsilon(1e-3));
       }
       CHECK(reference.parts.empty());
@@ -313,6 +328,27 @@ TEST_CASE("what needs all channels gathers them, once") {
 )";
   // The convolution's input needs no gradient; that of what was gathered is its own part.
   CHECK(exchanges(training_of(layers, 4)) == std::vector<std::string>{"forward all_gather_columns mean"});
+}
+
+TEST_CASE("a cross-entropy of split classes gathers sums of each row and no logits") {
+  const Program program = training_of(classes, 4);
+  CHECK(shape_of(program, "last/kernel") == "127x20");
+  CHECK(exchanges(program) ==
+        std::vector<std::string>{"backward all_gather_columns class_sums", "backward all_reduce last"});
+  CHECK(shape_of(program, "class_sums/gathered") == "4x20");
+  CHECK(shape_of(program, "last/output/gathered") == "none");
+  // What is not computed from sums gathers the logits: another metric, and predictions.
+  const Job job(classes, "adam", "categorical_crossentropy", "{name: top_k_categorical_accuracy, k: 3}");
+  Reader reader;
+  const Parallelism half = parallelism(strategy_of({1, 1, 2}), 1);
+  const Program top_k = training_program(job.spec, 4, 1, reader, half);
+  const Program evaluated = evaluation_program(job.spec, 4, reader, half);
+  const Program predicted = prediction_program(job.spec, 4, reader, half);
+  reader.throw_if_failed();
+  CHECK(shape_of(top_k, "last/output/gathered") == "4x80");
+  CHECK(shape_of(evaluated, "last/output/gathered") == "4x80");
+  CHECK(shape_of(predicted, "last/gathered") == "4x80");
+  CHECK(predicted.tensor(predicted.step.predictions[0]).type.shape == Shape{4, 80});
 }
 
 TEST_CASE("layers that are not worth it, or that the ranks do not divide, are whole on every rank") {

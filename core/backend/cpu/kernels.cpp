@@ -42,6 +42,7 @@ constexpr std::array table{
     Entry{"embedding", lower_embedding},
     Entry{"embedding_grad", lower_embedding_grad},
     Entry{"loss", lower_loss},
+    Entry{"class_sums", lower_class_sums},
     Entry{"metric", lower_metric},
     Entry{"optimizer", lower_optimizer},
     Entry{"zero_gradients", lower_zero_gradients},

@@ -47,6 +47,7 @@ Lowering lower_embedding(const LowerContext& context);
 Lowering lower_embedding_grad(const LowerContext& context);
 // losses.cpp
 Lowering lower_loss(const LowerContext& context);
+Lowering lower_class_sums(const LowerContext& context);
 // metrics.cpp
 Lowering lower_metric(const LowerContext& context);
 // optimizers.cpp

@@ -44,6 +44,7 @@ constexpr std::array table{
     Entry{"embedding", lower_embedding},
     Entry{"embedding_grad", lower_embedding_grad},
     Entry{"loss", lower_loss},
+    Entry{"class_sums", lower_class_sums},
     Entry{"metric", lower_metric},
     Entry{"scale", lower_scale},
     Entry{"optimizer", lower_optimizer},

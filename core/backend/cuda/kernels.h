@@ -51,6 +51,7 @@ Lowering lower_embedding(const LowerContext& context);
 Lowering lower_embedding_grad(const LowerContext& context);
 // losses.cu
 Lowering lower_loss(const LowerContext& context);
+Lowering lower_class_sums(const LowerContext& context);
 // metrics.cu
 Lowering lower_metric(const LowerContext& context);
 // scale.cu

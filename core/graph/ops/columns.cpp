@@ -6,6 +6,8 @@
 
 namespace trainctl {
 
+std::string to_string(const ColumnPart& part) { return format("[{}..] of {}", part.first, part.of); }
+
 std::string TakeColumns::attributes() const {
   return AttributeText().word(std::string(name_of(axis))).word(format("{}/{}", index, ranks)).text();
 }

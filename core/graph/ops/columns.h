@@ -1,9 +1,22 @@
-// A rank's own part of a tensor along the last dimension.
+// Parts of tensors along the last dimension.
 #pragma once
+
+#include <cstdint>
+#include <string>
 
 #include "core/graph/op.h"
 
 namespace trainctl {
+
+// Which part of the last dimension a rank has: elements from `first` on, of `of`.
+struct ColumnPart {
+  std::int64_t first = 0;
+  std::int64_t of = 0;
+
+  bool operator==(const ColumnPart&) const = default;
+};
+// "[8..] of 32".
+std::string to_string(const ColumnPart& part);
 
 // y = this rank's part of x along the last dimension: the gradient of all_gather_columns. Inputs: x [..., ranks * C],
 // equal on all ranks of the axis. Outputs: y [..., C].

@@ -10,7 +10,7 @@ namespace trainctl {
 std::string Dropout::attributes() const {
   AttributeText text;
   text.value("rate", rate).value("seed", seed).value("layer", layer);
-  if (part) text.word(format("[{}..] of {}", part->first, part->of));
+  if (part) text.word(to_string(*part));
   return text.text();
 }
 

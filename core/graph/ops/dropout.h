@@ -4,22 +4,14 @@
 #include <cstdint>
 #include <optional>
 
-#include "core/graph/op.h"
+#include "core/graph/ops/columns.h"
 
 namespace trainctl {
 
-// The part of the last dimension that a rank has: elements [first, first + x's size) of `of`.
-struct ColumnPart {
-  std::int64_t first = 0;
-  std::int64_t of = 0;
-
-  bool operator==(const ColumnPart&) const = default;
-};
-
 // y = x * mask / (1 - rate), the mask a function of (seed, step, sample number, layer, element): element e of a sample
 // uses word e % 4 of RandomKey{seed, Purpose::dropout, step, layer}.block(sample, e / 4), kept when uniform01(word) >=
-// rate. Elements are numbered as in whole samples, whatever part of them x is. Inputs: x [N, ...], sample numbers int64 [N], step int64 scalar. Outputs: y, like x. In place. Its gradient is
-// itself on dy.
+// rate. Elements are numbered as in whole samples, whatever part of them x is. Inputs: x [N, ...], sample numbers int64
+// [N], step int64 scalar. Outputs: y, like x. In place. Its gradient is itself on dy.
 struct Dropout final : OpDef {
   float rate = 0;
   std::uint64_t seed = 0;
