@@ -2,7 +2,6 @@
 #include "parallel/strategies/tensor.h"
 
 #include <algorithm>
-#include <map>
 #include <set>
 #include <utility>
 
@@ -13,29 +12,16 @@
 #include "core/graph/ops/dense.h"
 #include "core/graph/ops/dropout.h"
 #include "core/graph/ops/shaping.h"
+#include "parallel/strategies/split_groups.h"
 
 namespace trainctl {
 namespace {
 
 constexpr MeshAxis axis = MeshAxis::tensor;
 
-// Multiply-adds for each exchanged value from which on a split saves time: a core computes about so many values' worth
-// while a host's memory moves one between ranks.
-constexpr double least_work = 32;
-
 std::size_t index(TensorId id) { return static_cast<std::size_t>(id); }
 
 Placement last_dimension(const TensorType& type) { return split_along(static_cast<int>(type.shape.rank()) - 1); }
-
-// Layers that are split together, since split tensors join them.
-struct Group {
-  int joined = -1;                  // to which other group it was joined; -1: none
-  double work = 0;                  // multiply-adds
-  double exchanged = 0;             // values, forward and backward
-  std::vector<std::size_t> begins;  // numbers of the ops that are split by columns
-
-  bool pays() const { return work >= least_work * exchanged; }
-};
 
 // Walks a forward graph and writes this rank's part of it.
 class Cutter {
@@ -55,13 +41,7 @@ class Cutter {
   }
 
   // The column-split ops of groups that do not pay.
-  std::vector<std::size_t> unpaid() const {
-    std::vector<std::size_t> ops;
-    for (const Group& group : groups_) {
-      if (group.joined < 0 && !group.pays()) ops.insert(ops.end(), group.begins.begin(), group.begins.end());
-    }
-    return ops;
-  }
+  std::vector<std::size_t> unpaid() const { return groups_.unpaid(); }
   bool splits() const { return !groups_.empty(); }
   Graph take() { return std::move(to_); }
 
@@ -95,7 +75,7 @@ class Cutter {
 
   void split_columns(const Op& op, std::size_t number) {
     const TensorId x = shared(op.inputs[0], op);
-    Group& group = group_of(forms_[index(op.inputs[0])].group);
+    SplitGroup& group = groups_[forms_[index(op.inputs[0])].group];
     group.work += multiply_adds(op);
     group.begins.push_back(number);
     std::vector<TensorId> inputs{x};
@@ -110,7 +90,7 @@ class Cutter {
   // The bias is added to the sum, once.
   void split_rows(const Op& op) {
     const Tensor& y = from_.tensor(op.outputs[0]);
-    Group& group = group_of(forms_[index(op.inputs[0])].group);
+    SplitGroup& group = groups_[forms_[index(op.inputs[0])].group];
     group.work += multiply_adds(op);
     group.exchanged += static_cast<double>(y.type.shape.count());
     const TensorId kernel = parameter_part(op.inputs[1], from_.tensor(op.inputs[1]).type.shape.rank() - 2);
@@ -149,7 +129,7 @@ class Cutter {
     std::vector<TensorId> inputs;
     for (std::size_t i = 0; i < op.inputs.size(); ++i) {
       const TensorId input = op.inputs[i];
-      if (is_split(input)) join(group, forms_[index(input)].group);
+      if (is_split(input)) groups_.join(group, forms_[index(input)].group);
       inputs.push_back(!parts[i]         ? whole(input)
                        : is_split(input) ? forms_[index(input)].part
                                          : parameter_part(input, 0));
@@ -195,7 +175,7 @@ class Cutter {
     Forms& forms = forms_[index(id)];
     if (forms.whole != no_tensor) return forms.whole;
     if (forms.part == no_tensor) return forms.whole = to_.add_tensor(from_.tensor(id));
-    group_of(forms.group).exchanged += static_cast<double>(from_.tensor(id).type.shape.count());
+    groups_[forms.group].exchanged += static_cast<double>(from_.tensor(id).type.shape.count());
     const auto gather = std::make_shared<AllGatherColumns>(axis, ranks_, place_);
     forms.whole = emit(gather, {forms.part}, maker_of(id), "/gathered")[0];
     to_.tensors[index(forms.whole)].name = from_.tensor(id).name + "/gathered";
@@ -206,7 +186,7 @@ class Cutter {
   TensorId end_with(TensorId id) {
     if (!is_split(id)) return whole(id);
     Forms& forms = forms_[index(id)];
-    group_of(forms.group).exchanged += static_cast<double>(from_.tensor(id).type.shape.count());
+    groups_[forms.group].exchanged += static_cast<double>(from_.tensor(id).type.shape.count());
     Tensor& part = to_.tensors[index(forms.part)];
     part.placements.assign(mesh_axes, replicated);
     part.placements[static_cast<std::size_t>(axis)] = last_dimension(part.type);
@@ -219,9 +199,8 @@ class Cutter {
     Forms& forms = forms_[index(id)];
     if (forms.shared == no_tensor) {
       forms.shared = emit(std::make_shared<Identity>(axis), {x}, reader, "/input")[0];
-      forms.group = static_cast<int>(groups_.size());
-      groups_.emplace_back();
-      groups_.back().exchanged = static_cast<double>(from_.tensor(id).type.shape.count());
+      forms.group = groups_.add();
+      groups_[forms.group].exchanged = static_cast<double>(from_.tensor(id).type.shape.count());
     }
     return forms.shared;
   }
@@ -271,22 +250,6 @@ class Cutter {
     return op.def->flops(inputs, outputs) / 2;
   }
 
-  int root_of(int group) const {
-    while (groups_[static_cast<std::size_t>(group)].joined >= 0)
-      group = groups_[static_cast<std::size_t>(group)].joined;
-    return group;
-  }
-  Group& group_of(int number) { return groups_[static_cast<std::size_t>(root_of(number))]; }
-  void join(int one, int other) {
-    one = root_of(one), other = root_of(other);
-    if (one == other) return;
-    Group &into = group_of(one), &from = group_of(other);
-    into.work += from.work;
-    into.exchanged += from.exchanged;
-    into.begins.insert(into.begins.end(), from.begins.begin(), from.begins.end());
-    from.joined = one;
-  }
-
   // Everything of the graph but tensors, ops and outputs.
   void finish() {
     to_.batch = from_.batch;
@@ -314,7 +277,7 @@ class Cutter {
   const int ranks_, place_;  // along the axis
   Graph to_;
   std::vector<Forms> forms_;  // by tensor of the graph
-  std::vector<Group> groups_;
+  SplitGroups groups_;
 };
 
 }  // namespace

@@ -91,16 +91,16 @@ Lowering lower_dropout(const LowerContext& context) {
       const std::int64_t* numbers = places.in<std::int64_t>(1);
       const T* x = places.in<T>(0);
       T* y = places.out<T>(0);
-      parallel_ranges(
-          samples, std::max<std::int64_t>(1, element_grain / count), [=](std::int64_t begin, std::int64_t end) {
-            for (std::int64_t n = begin; n < end; ++n) {
-              for (std::int64_t r = 0; r < count / run; ++r) {
-                const std::int64_t at = n * count + r * run;
-                drop_elements(key, static_cast<std::uint64_t>(numbers[n]), rate, x + at, y + at, first + r * stride,
-                              run);
-              }
-            }
-          });
+      parallel_ranges(samples, std::max<std::int64_t>(1, element_grain / count),
+                      [=](std::int64_t begin, std::int64_t end) {
+                        for (std::int64_t n = begin; n < end; ++n) {
+                          for (std::int64_t r = 0; r < count / run; ++r) {
+                            const std::int64_t at = n * count + r * run;
+                            drop_elements(key, static_cast<std::uint64_t>(numbers[n]), rate, x + at, y + at,
+                                          first + r * stride, run);
+                          }
+                        }
+                      });
     });
   });
 }

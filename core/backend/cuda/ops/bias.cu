@@ -22,9 +22,7 @@ Lowering lower_bias_grad(const LowerContext& context) {
   const ColumnSums sums(dy.dtype, dy.shape.rows(), dy.shape.back());
   return own_kernel(
       context,
-      [=](const Places& p) {
-        sums.run(p.in<void>(0), accumulate, p.out<float>(0), p.workspace<void>(), p.stream);
-      },
+      [=](const Places& p) { sums.run(p.in<void>(0), accumulate, p.out<float>(0), p.workspace<void>(), p.stream); },
       sums.workspace_bytes());
 }
 

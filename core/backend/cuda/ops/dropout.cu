@@ -17,7 +17,9 @@ struct DropoutSetting {
   std::uint32_t run, stride, first;
   bool scattered;  // whether packs are no whole numbers of Philox blocks
 
-  __device__ std::uint32_t number(std::uint32_t element) const { return element / run * stride + first + element % run; }
+  __device__ std::uint32_t number(std::uint32_t element) const {
+    return element / run * stride + first + element % run;
+  }
 };
 
 // Processes packs of `width` elements, a whole number of Philox blocks; a sample has `packs` of them, of which the last
@@ -79,7 +81,8 @@ Lowering lower_dropout(const LowerContext& context) {
   }
   return with_type(context.input(0).dtype, [&](auto type) {
     using T = decltype(type);
-    setting.scattered = def.part && (setting.run % widest<T> != 0 || setting.stride % words != 0 || setting.first % words != 0);
+    setting.scattered =
+        def.part && (setting.run % widest<T> != 0 || setting.stride % words != 0 || setting.first % words != 0);
     const std::uint32_t packs = narrow((elements + widest<T> - 1) / widest<T>), all_packs = narrow(samples * packs);
     return own_kernel(context, [=](const Places& p) {
       launch(dropout<T>, blocks_for(all_packs), block_threads, p.stream, setting, p.in<T>(0), p.in<std::int64_t>(1),
