@@ -70,8 +70,9 @@ std::vector<RunPrograms> build_all_programs(const RunSpec& spec, const DataInfo&
 Compiled compile_rank(const std::vector<Program>& programs, const RunSpec& spec, const DataInfo& data, int ranks,
                       Backend& backend, KernelChoices& choices) {
   Compiled compiled = compile(programs, backend, choices);
+  const int replicas = mesh_of(spec.strategy, ranks).data;
   compiled.memory.prefetched =
-      batch_bytes(spec.data, data, spec.train.global_batch(ranks), ranks, programs.front().target_forms);
+      batch_bytes(spec.data, data, spec.train.global_batch(ranks), replicas, programs.front().target_forms);
   return compiled;
 }
 
@@ -102,6 +103,7 @@ KernelChoices choose_kernels(const RunSpec& spec, const DataInfo& data, const Ba
 RunPrograms agreed_programs(const RunSpec& spec, const DataInfo& data, RankDevice& device, World& world,
                             const DataPosition& start) {
   const Strategy strategy = strategy_for(spec, data, world.size(), *device.backend);
+  require_layers_within_hosts(spec.strategy, strategy.mesh, world.hosts());
   const BatchSizes sizes = batch_sizes(spec.train, spec.strategy, data, world.size(), start);
   if (world.size() > 1) {
     const RunPrograms first = build_programs(spec, data, strategy, sizes, 0);

@@ -112,6 +112,9 @@ class Backend {
   virtual Memory allocate_host(std::int64_t bytes) = 0;
   // Copies between host and device memory, in the stream's order. Either side may be host memory.
   virtual void copy(void* to, const void* from, std::int64_t bytes, Stream& stream) = 0;
+  // Copies `rows` rows of `width` bytes within the device's memory; the strides are the bytes from one row to the next.
+  virtual void copy_rows(void* to, std::int64_t to_stride, const void* from, std::int64_t from_stride,
+                         std::int64_t width, std::int64_t rows, Stream& stream) = 0;
   // Copies several parts as one piece of work. No part may write where another part reads or writes, and host memory
   // must come from allocate_host().
   virtual void copy_all(std::span<const CopyPart> parts, Stream& stream) = 0;

@@ -10,11 +10,13 @@
 namespace trainctl {
 namespace {
 
-// The memory of a tensor: its address, dtype and number of elements.
+// The memory of a tensor: its address, dtype, number of elements, and how many of them are in a row along the last
+// dimension.
 struct PlacedView {
   Address address;
   DType dtype = DType::float32;
   std::int64_t count = 0;
+  std::int64_t width = 1;
 
   View at(const Slot& slot) const { return {address.at(slot), dtype, count}; }
 };
@@ -80,6 +82,18 @@ PlacedView part(const PlacedView& whole, int index, std::int64_t count) {
   return {whole.address + index * count * size_of(whole.dtype), whole.dtype, count};
 }
 
+// Puts the parts of all ranks, each like `one` and all one behind the other, side by side along the last dimension.
+void join_columns(Backend& backend, const View& parts, const PlacedView& one, const PlacedView& joined, Stream& stream,
+                  const Slot& slot) {
+  const std::int64_t bytes = size_of(one.dtype), width = one.width * bytes, stride = joined.width * bytes;
+  const std::int64_t ranks = joined.width / one.width, rows = one.count / one.width;
+  auto* const to = static_cast<std::byte*>(joined.at(slot).data);
+  for (std::int64_t rank = 0; rank < ranks; ++rank) {
+    const View from = parts.part(rank * one.count, one.count);
+    backend.copy_rows(to + rank * width, stride, from.data, width, width, rows, stream);
+  }
+}
+
 Calls calls_of(const Op& op, const std::vector<PlacedView>& x, const std::vector<PlacedView>& y,
                const Address& workspace, Backend& backend, Communicator& communicator) {
   const auto in_place = [&](auto call) -> Call {
@@ -95,6 +109,14 @@ Calls calls_of(const Op& op, const std::vector<PlacedView>& x, const std::vector
   if (op.get_if<AllGather>() != nullptr) {
     return {copy(backend, x[0], part(y[0], communicator.rank(), x[0].count)),
             in_place([](Communicator& ranks, View data, Stream& stream) { ranks.all_gather(data, stream); })};
+  }
+  if (const auto* columns = op.get_if<AllGatherColumns>()) {
+    const PlacedView all{workspace, x[0].dtype, y[0].count};
+    return {copy(backend, x[0], part(all, columns->index, x[0].count)),
+            [&backend, &communicator, all, from = x[0], to = y[0]](Stream& stream, const Slot& slot) {
+              communicator.all_gather(all.at(slot), stream);
+              join_columns(backend, all.at(slot), from, to, stream, slot);
+            }};
   }
   if (const auto* scatter = op.get_if<ReduceScatter>()) {
     const PlacedView all = scatter->consumes ? x[0] : PlacedView{workspace, x[0].dtype, x[0].count};
@@ -173,7 +195,8 @@ std::unique_ptr<Kernel> CollectiveBinder::bind(const PlacedProgram& program, con
     std::vector<PlacedView> tensors;
     for (std::size_t i = 0; i < ids.size(); ++i) {
       const TensorType& type = program.program.tensor(ids[i]).type;
-      tensors.push_back({addresses[i], type.dtype, type.shape.count()});
+      const std::int64_t width = type.shape.rank() > 0 ? type.shape.back() : 1;
+      tensors.push_back({addresses[i], type.dtype, type.shape.count(), width});
     }
     return tensors;
   };

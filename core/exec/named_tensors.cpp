@@ -2,9 +2,19 @@
 #include "core/exec/named_tensors.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace trainctl {
 namespace {
+
+// The tensor under a name, whose elements begin at `values`: those of `extent` where it is whole, else those of its
+// part, which then is not cut further.
+NamedTensor named(std::string name, const Tensor& tensor, const TensorExtent& extent, float* values) {
+  const Shape& shape = tensor.type.shape;
+  if (!tensor.part) return {std::move(name), shape, {values, DType::float32, extent.count(shape)}, extent};
+  require(extent.is_whole(), "a part of a tensor is not cut further");
+  return {std::move(name), tensor.part->whole, {values, DType::float32, shape.count()}, tensor.part->extent};
+}
 
 void sort_by_name(std::vector<NamedTensor>& tensors) {
   std::sort(tensors.begin(), tensors.end(), [](const NamedTensor& a, const NamedTensor& b) { return a.name < b.name; });
@@ -42,12 +52,11 @@ void visit_trainable(const Program& program, bool in_parts, float* memory, const
 }  // namespace
 
 std::vector<NamedTensor> name_weights(const Program& program, float* parameters, float* statistics) {
-  std::vector<NamedTensor> named;
+  std::vector<NamedTensor> tensors;
   const FlatLayout& flat = program.flat;
   const auto add = [&](const FlatEntry& entry, const TensorExtent& extent, float* memory) {
     const Tensor& tensor = program.tensor(entry.parameter);
-    const Shape& shape = tensor.type.shape;
-    named.push_back({tensor.name, shape, {memory, DType::float32, extent.count(shape)}, extent});
+    tensors.push_back(named(tensor.name, tensor, extent, memory));
   };
   visit_trainable(program, flat.sharding.parameters, parameters, add);
   for (const FlatEntry& entry : flat.parameters) {
@@ -56,26 +65,24 @@ std::vector<NamedTensor> name_weights(const Program& program, float* parameters,
   }
   for (const FlatPlace& place : program.flat.statistics) {
     const Tensor& tensor = program.tensor(place.tensor);
-    named.push_back(
-        {tensor.name, tensor.type.shape, {statistics + place.offset, DType::float32, tensor.type.shape.count()}});
+    tensors.push_back(named(tensor.name, tensor, TensorExtent(), statistics + place.offset));
   }
-  sort_by_name(named);
-  return named;
+  sort_by_name(tensors);
+  return tensors;
 }
 
 std::vector<NamedTensor> name_state(const Program& program, float* states) {
-  std::vector<NamedTensor> named;
+  std::vector<NamedTensor> tensors;
   for (const std::string& state : program.flat.states) {
     const auto add = [&](const FlatEntry& entry, const TensorExtent& extent, float* memory) {
       const Tensor& tensor = program.tensor(entry.parameter);
-      const Shape& shape = tensor.type.shape;
-      named.push_back({state + "/" + tensor.name, shape, {memory, DType::float32, extent.count(shape)}, extent});
+      tensors.push_back(named(state + "/" + tensor.name, tensor, extent, memory));
     };
     visit_trainable(program, program.flat.sharding.shares(), states, add);
     states += program.flat.own_states();
   }
-  sort_by_name(named);
-  return named;
+  sort_by_name(tensors);
+  return tensors;
 }
 
 }  // namespace trainctl

@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "core/graph/ops/batch_norm_pool.h"
+#include "core/graph/ops/bias.h"
 #include "core/graph/ops/conv2d.h"
 #include "core/graph/ops/dense.h"
 
@@ -76,6 +77,7 @@ std::shared_ptr<const OpDef> with_activation(const Op& op, const ActivationFunct
   if (const auto* dense = op.get_if<Dense>()) return taken(*dense);
   if (const auto* conv = op.get_if<Conv2d>()) return taken(*conv);
   if (const auto* add = op.get_if<Add>()) return taken(*add);
+  if (const auto* add = op.get_if<AddBias>()) return taken(*add);
   if (const auto* norm = op.get_if<BatchNorm>()) return normalised(*norm);
   if (const auto* norm = op.get_if<BatchNormInference>()) return normalised(*norm);
   return nullptr;

@@ -10,7 +10,7 @@
 namespace trainctl {
 
 // Fuses the forward graph, before differentiation. Where no other op reads the tensor between the two ops: - dense and
-// conv2d, where `into_products` says so, and add take the activation behind them, if its gradient needs
+// conv2d, where `into_products` says so, add and add_bias take the activation behind them, if its gradient needs
 //   the output alone;
 // - batch normalisation takes an add behind it (the other summand becomes its residual) and a relu; with both it gets
 //   the mask that its gradient reads as a further output;

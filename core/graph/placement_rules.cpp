@@ -104,6 +104,8 @@ OutputPlacements kept_if(bool accumulate, OutputPlacements result, const Placeme
 
 std::string every_dimension(const TensorType& type) { return letters_for(type.shape.rank()); }
 
+std::string none_split(const TensorType& type) { return std::string(static_cast<std::size_t>(type.shape.rank()), '.'); }
+
 std::string rows(const TensorType& type) { return letters_for(type.shape.rank() - 1); }
 
 std::string samples(const TensorType& type) {

@@ -33,6 +33,8 @@ OutputPlacements kept_if(bool accumulate, OutputPlacements result, const Placeme
 
 // A letter for each dimension: "abcd".
 std::string every_dimension(const TensorType& type);
+// "." for each dimension: "....".
+std::string none_split(const TensorType& type);
 // A letter for each dimension but the last, for which the caller adds a name: "abc".
 std::string rows(const TensorType& type);
 // A letter for the first dimension, "." for the others: "a...".

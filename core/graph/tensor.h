@@ -2,12 +2,14 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "core/base/error.h"
 #include "core/graph/placement.h"
 #include "core/graph/tensor_type.h"
+#include "core/tensor/extent.h"
 
 namespace trainctl {
 
@@ -28,6 +30,12 @@ enum class Role {
   scalar,      // learning rate, step, ...: written by the host once a step
 };
 
+// The part of a parameter or running statistic that a rank holds.
+struct TensorPart {
+  Shape whole;          // shape of the whole tensor
+  TensorExtent extent;  // as large as the shape of the Tensor
+};
+
 struct Tensor {
   std::string name;  // "conv1/kernel", "conv1/output", "conv1/output/gradient"
   TensorType type;
@@ -35,6 +43,7 @@ struct Tensor {
   TensorId alias_of = no_tensor;      // the tensor whose memory this one is, under another shape (flatten), or lies in
   std::int64_t alias_offset = 0;      // where it begins in that memory, in elements
   std::vector<TensorId> members;      // of a bucket: the tensors that lie side by side in it
+  std::optional<TensorPart> part;     // nothing: the tensor is whole
   std::vector<Placement> placements;  // one for each mesh axis; empty: replicated on all
   Place place;                        // config line of the layer
 };

@@ -24,7 +24,7 @@ namespace {
 class Builder {
  public:
   // The graph of `network` has been cut and fused.
-  Builder(const ProgramSpec& spec, Network network);
+  Builder(const ProgramSpec& spec, Network network, const MeshRank& rank);
 
   // The last `empty` micro-batches have no samples.
   Program training(std::int64_t samples, int micro_batches, int empty, bool keeps_gradients);
@@ -35,7 +35,7 @@ class Builder {
 
  private:
   void add_tensors();
-  void add_ends(std::vector<ResolvedOutput> outputs);
+  void add_ends(std::vector<ResolvedOutput> outputs, const MeshRank& rank);
   void add_host_values();
   Op accumulate_statistics(bool accumulate) const;
   std::vector<Op> sums(bool accumulate) const;
@@ -62,7 +62,8 @@ class Builder {
   std::vector<TensorId> statistic_sums_;  // for each of graph_.statistics; no_tensor where it stands still
 };
 
-Builder::Builder(const ProgramSpec& spec, Network network) : spec_(spec), graph_(std::move(network.graph)) {
+Builder::Builder(const ProgramSpec& spec, Network network, const MeshRank& rank)
+    : spec_(spec), graph_(std::move(network.graph)) {
   program_.layers = std::move(network.layers);
   program_.micro_batch_samples = graph_.batch;
   program_.chance_loss = network.chance_loss;
@@ -72,7 +73,7 @@ Builder::Builder(const ProgramSpec& spec, Network network) : spec_(spec), graph_
     program_.results = metric_results(network.outputs);
     add_tensors();
   }
-  add_ends(std::move(network.outputs));
+  add_ends(std::move(network.outputs), rank);
 }
 
 // Adds the tensors that losses, sums and the host need beside those of the model and of the ends of its outputs.
@@ -83,13 +84,16 @@ void Builder::add_tensors() {
     statistic_sums_.push_back(statistic.batch_value == no_tensor
                                   ? no_tensor
                                   : add(moving.name + "/sum", moving.type.shape, DType::float32, Role::reduced));
+    if (statistic_sums_.back() != no_tensor) {
+      graph_.tensors[static_cast<std::size_t>(statistic_sums_.back())].placements = moving.placements;
+    }
   }
   program_.step.count = add("count", {}, DType::float32, Role::reduced);
   program_.step.step = graph_.step;
   if (graph_.training) add_host_values();
 }
 
-void Builder::add_ends(std::vector<ResolvedOutput> outputs) {
+void Builder::add_ends(std::vector<ResolvedOutput> outputs, const MeshRank& rank) {
   StepTensors& step = program_.step;
   for (std::size_t i = 0; i < outputs.size(); ++i) {
     const TensorId logits = graph_.outputs[i];
@@ -98,7 +102,7 @@ void Builder::add_ends(std::vector<ResolvedOutput> outputs) {
       continue;
     }
     ends_.push_back(spec_.predicts() ? prediction_end(std::move(outputs[i]), logits, graph_)
-                                     : loss_end(std::move(outputs[i]), logits, graph_));
+                                     : loss_end(std::move(outputs[i]), logits, graph_, rank));
     const OutputEnd& end = ends_.back();
     step.predictions.push_back(end.predictions);
     if (spec_.predicts()) continue;
@@ -303,7 +307,10 @@ Network cut_network(const ProgramSpec& spec, std::int64_t micro_batch, bool trai
                     Reader& reader) {
   Network network = build_network(spec, micro_batch, training, reader);
   if (!reader.ok()) return network;
-  if (parallelism.cut) network.graph = parallelism.cut(std::move(network.graph));
+  if (parallelism.cut) {
+    network.graph = parallelism.cut(std::move(network.graph));
+    gather_outputs(network.graph, network.outputs, parallelism.rank, spec.predicts());
+  }
   network.graph = fuse(std::move(network.graph), training);
   return network;
 }
@@ -326,7 +333,7 @@ Program training_program(const ProgramSpec& spec, std::int64_t samples, int micr
   const std::int64_t micro_batch = std::max<std::int64_t>(samples / micro_batches, 1);
   Network network = cut_network(spec, micro_batch, true, parallelism, reader);
   if (!reader.ok()) return {};
-  Builder builder(spec, std::move(network));
+  Builder builder(spec, std::move(network), parallelism.rank);
   const int own = samples == 0 ? 0 : micro_batches;
   const int empty = parallelism.equal_micro_batches ? std::max(most_micro_batches, own) - own : 0;
   Program program =
@@ -342,7 +349,8 @@ Program evaluation_program(const ProgramSpec& spec, std::int64_t samples, Reader
   if (!reader.ok()) return {};
   Network network = cut_network(spec, std::max<std::int64_t>(samples, 1), false, parallelism, reader);
   if (!reader.ok()) return {};
-  Program program = Builder(spec, std::move(network)).evaluation(samples, parallelism.equal_micro_batches);
+  Builder builder(spec, std::move(network), parallelism.rank);
+  Program program = builder.evaluation(samples, parallelism.equal_micro_batches);
   program.flat = same_layout(training, program.tensors);
   program = distributed(std::move(program), parallelism);
   return placed(finish_evaluation(std::move(program), training), parallelism);
@@ -354,7 +362,8 @@ Program prediction_program(const ProgramSpec& spec, std::int64_t samples, Reader
   for (ProgramSpec::Output& output : of_network.outputs) output.loss = {};
   Network network = cut_network(of_network, std::max<std::int64_t>(samples, 1), false, parallelism, reader);
   if (!reader.ok()) return {};
-  Program program = distributed(Builder(of_network, std::move(network)).prediction(samples), parallelism);
+  Program program =
+      distributed(Builder(of_network, std::move(network), parallelism.rank).prediction(samples), parallelism);
   return placed(finish_prediction(std::move(program)), parallelism);
 }
 

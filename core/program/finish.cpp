@@ -1,14 +1,13 @@
-// Flat layout, agreement, norm and update.
+// Flat layout, and the reductions of what all ranks decide by.
 #include "core/program/finish.h"
 
 #include <algorithm>
 #include <set>
 
 #include "core/graph/ops/collectives.h"
-#include "core/graph/ops/optimizers.h"
-#include "core/graph/ops/statistics.h"
 #include "core/graph/ops/update.h"
 #include "core/program/flat_layout.h"
+#include "core/program/placements.h"
 
 namespace trainctl {
 namespace {
@@ -56,7 +55,7 @@ void reduce_results(Program& program, std::vector<Op>& reductions) {
 }
 
 // Sets the shape of each bucket in the region of gradients: from its first member to the first member of the next
-// bucket behind its last one, gaps included; where there is none, to its end. The results lie within another bucket.
+// bucket behind its last one, gaps included; where there is none, to its end. The results lie within the last bucket.
 void size_buckets(Program& program) {
   std::vector<TensorId> buckets;
   std::set<std::int64_t> starts;
@@ -86,9 +85,25 @@ std::vector<MeshAxis> axes_of_parts(const FlatLayout& flat, const MeshRank& rank
   return axes;
 }
 
+// The ranges of the gradient whose squares this rank adds up. Of gradients that all ranks along the tensor axis have,
+// the first of them does.
+std::vector<InputRange> counted_ranges(const Program& program, const MeshRank& rank) {
+  std::vector<InputRange> ranges;
+  const auto counts = [&](const FlatEntry& entry) {
+    return rank.along(MeshAxis::tensor) == 0 || states_split(program.tensor(entry.parameter), MeshAxis::tensor);
+  };
+  for (const FlatEntry& entry : program.flat.parameters) {
+    if (entry.gradient == no_tensor || !counts(entry)) continue;
+    const std::int64_t end = round_up(entry.offset + entry.count, flat_alignment);  // zeros fill the gap
+    const bool joins = !ranges.empty() && ranges.back().offset + ranges.back().count == entry.offset;
+    if (!joins) ranges.push_back({0, entry.offset, 0});
+    ranges.back().count = end - ranges.back().offset;
+  }
+  return ranges;
+}
+
 // Where this rank's part of the gradient has values: without the gaps between parameters, which are not always zero.
-std::vector<InputRange> own_gradients(const FlatLayout& flat) {
-  if (!flat.sharding.shares()) return {{0, 0, flat.trainable_count}};
+std::vector<InputRange> ranges_of_parts(const FlatLayout& flat) {
   std::vector<InputRange> ranges;
   auto entry = flat.parameters.begin();
   for (std::size_t b = 0; b < flat.sharding.buckets.size(); ++b) {
@@ -108,11 +123,13 @@ std::vector<InputRange> own_gradients(const FlatLayout& flat) {
 }
 
 // The sum of the squares of this rank's part of the gradient.
-Op squares_of_parts(const Program& program, TensorId squares, const std::vector<MeshAxis>& axes) {
+Op squares_of_parts(const Program& program, const MeshRank& rank, TensorId squares, const std::vector<MeshAxis>& axes) {
   std::vector<TensorId> parts;
   for (const FlatBucket& bucket : program.flat.sharding.buckets) parts.push_back(bucket.gradient);
   if (parts.empty()) parts.push_back(program.step.gradients);
-  auto def = std::make_shared<SumOfSquares>(own_gradients(program.flat), axes);
+  const bool shared = program.flat.sharding.shares();
+  auto def =
+      std::make_shared<SumOfSquares>(shared ? ranges_of_parts(program.flat) : counted_ranges(program, rank), axes);
   return {std::move(def), std::move(parts), {squares}, "gradient_squares", {}};
 }
 
@@ -121,129 +138,22 @@ Op squares_of_parts(const Program& program, TensorId squares, const std::vector<
 void reduce_decisions(Program& program, const MeshRank& rank, TensorId squares, std::vector<Op>& reductions) {
   const std::vector<MeshAxis> axes = axes_of_parts(program.flat, rank);
   const bool shared = program.flat.sharding.shares();
-  if (shared) reductions.push_back(squares_of_parts(program, squares, axes));
+  if (shared) reductions.push_back(squares_of_parts(program, rank, squares, axes));
   if (rank.size(MeshAxis::data) > 1) reduce_sums(program, reductions);
   if (rank.size(MeshAxis::pipeline) > 1) reduce_results(program, reductions);
   // Ranks along the tensor axis have equal sums, but only some of them may have a stop request or a loss that is not
   // finite: the agreement's flags are reduced over it too.
   if (rank.size(MeshAxis::tensor) > 1) reductions.push_back(reduce(MeshAxis::tensor, program.step.agree, "agree"));
-  if (!shared && !axes.empty()) reductions.push_back(squares_of_parts(program, squares, axes));
+  if (!shared && !axes.empty()) reductions.push_back(squares_of_parts(program, rank, squares, axes));
   for (MeshAxis axis : axes) {
     if (axis != MeshAxis::data) reductions.push_back(reduce(axis, squares, "gradient_squares"));
   }
 }
 
-Op update_statistics(const Program& program, const std::vector<StatisticUpdate>& statistics) {
-  std::vector<float> momenta;
-  Op op{nullptr, {}, {}, "statistics", {}};
-  for (const StatisticUpdate& statistic : statistics) {
-    momenta.push_back(statistic.momentum);
-    op.inputs.push_back(statistic.sum);
-    op.outputs.push_back(statistic.moving);
-  }
-  op.def = std::make_shared<UpdateStatistics>(std::move(momenta));
-  op.inputs.insert(op.inputs.end(), {program.step.count, program.step.agree});
-  return op;
-}
-
-// What an optimizer's op changes, and the ranges of it.
-struct UpdateTarget {
-  TensorId gradient = no_tensor;
-  TensorId parameter = no_tensor;
-  std::vector<TensorId> states;
-  std::vector<UpdateRange> ranges;
-};
-
-Op update_op(const Program& program, const UpdateSpec& update, TensorId divisor, const UpdateTarget& target) {
-  const StepTensors& step = program.step;
-  std::vector<TensorId> changed{target.parameter};
-  changed.insert(changed.end(), target.states.begin(), target.states.end());
-  return {update.optimizer.update(target.ranges, update.clip_norm),
-          {target.gradient, step.learning_rate, step.step, divisor, step.agree, step.gradient_norm},
-          std::move(changed),
-          "update",
-          update.place};
-}
-
-// Adds the tensors of this rank's parts of a bucket's states, and of the bucket's parameters.
-void add_parts(Program& program, std::size_t number, std::size_t first_entry) {
-  FlatLayout& flat = program.flat;
-  FlatBucket& bucket = flat.sharding.buckets[number];
-  const std::string name = program.tensor(bucket.gradient).name;
-  const std::int64_t part = bucket.count / flat.sharding.shards;
-  for (const std::string& state : flat.states) {
-    bucket.states.push_back(program.add(name + "/" + state, {part}, DType::float32, Role::state));
-    program.tensors.back().placements = {split_along(0), replicated, replicated};
-  }
-  if (flat.sharding.parameters) return;
-  bucket.parameters = program.add(name + "/gathered", {bucket.count}, DType::float32, Role::parameter);
-  std::vector<TensorId>& members = program.tensors[static_cast<std::size_t>(bucket.parameters)].members;
-  for (int i = 0; i < bucket.entries; ++i) {
-    members.push_back(flat.parameters[first_entry + static_cast<std::size_t>(i)].parameter);
-  }
-}
-
-// The update of each bucket's part, behind which the ranks gather the bucket's parameters, if all ranks hold them.
-void update_parts(Program& program, const UpdateSpec& update, TensorId divisor, std::vector<Op>& ops) {
-  const std::vector<UpdateRange> ranges = update_ranges(program.flat);
-  const int shards = program.flat.sharding.shards;
-  const bool several = program.flat.sharding.buckets.size() > 1;
-  std::vector<Op> waits;
-  std::size_t entry = 0;
-  for (std::size_t b = 0; b < program.flat.sharding.buckets.size(); ++b) {
-    add_parts(program, b, entry);
-    const FlatBucket& bucket = program.flat.sharding.buckets[b];
-    const std::int64_t first = program.flat.part_offset(bucket);
-    ops.push_back(update_op(program, update, divisor,
-                            {bucket.gradient, bucket.parameter, bucket.states,
-                             ranges_within(ranges, first, first + bucket.count / shards)}));
-    entry += static_cast<std::size_t>(bucket.entries);
-    if (bucket.parameters == no_tensor) continue;
-    const std::string name = program.tensor(bucket.parameters).name;
-    ops.push_back({std::make_shared<AllGather>(MeshAxis::data, shards, several),
-                   {bucket.parameter},
-                   {bucket.parameters},
-                   name,
-                   {}});
-    if (several) waits.push_back({std::make_shared<Wait>(), {bucket.parameters}, {bucket.parameters}, name, {}});
-  }
-  std::move(waits.begin(), waits.end(), std::back_inserter(ops));
-}
-
-// The ops of the update in the order in which they run: agreement, reductions, norm, optimizer, statistics.
-std::vector<Op> update_ops(Program& program, const UpdateSpec& update, std::vector<Op> reductions, TensorId squares) {
-  const StepTensors& step = program.step;
-  std::vector<Op> ops;
-  std::vector<TensorId> judged = step.losses;
-  judged.push_back(step.stop_request);
-  ops.push_back({std::make_shared<Agree>(), std::move(judged), {step.agree}, "agree", {}});
-  std::move(reductions.begin(), reductions.end(), std::back_inserter(ops));
-  TensorId divisor = step.count;  // divides the summed gradient: the count, times the loss scale
-  if (step.loss_scale != no_tensor) {
-    divisor = program.add("divisor", {}, DType::float32, Role::scalar);
-    ops.push_back({std::make_shared<Scale>(), {step.count, step.loss_scale}, {divisor}, "divisor", {}});
-  }
-  std::shared_ptr<const OpDef> norm = std::make_shared<NormOfSquares>();
-  if (squares == no_tensor) norm = std::make_shared<GradientNorm>(program.flat.trainable_count);
-  ops.push_back({std::move(norm),
-                 {squares == no_tensor ? step.gradients : squares, divisor},
-                 {step.gradient_norm},
-                 "gradient_norm",
-                 {}});
-  if (program.flat.sharding.shares()) {
-    update_parts(program, update, divisor, ops);
-  } else {
-    ops.push_back(update_op(
-        program, update, divisor,
-        {step.gradients, step.parameters, step.states, update_ranges(program.flat, update.optimizer.by_parameter())}));
-  }
-  if (!update.statistics.empty()) ops.push_back(update_statistics(program, update.statistics));
-  return ops;
-}
-
 }  // namespace
 
 Program finish_training(Program program, const UpdateSpec& update, const MeshRank& rank) {
+  require_whole_parameters(program, update);
   StepTensors& step = program.step;
   step.agree = program.add("agree", {agree_flags}, DType::float32, Role::reduced);
   program.flat.reduced.push_back({step.agree, 0});

@@ -3,24 +3,10 @@
 
 #include <vector>
 
-#include "core/optim/optimizer.h"
 #include "core/program/program.h"
+#include "core/program/update_ops.h"
 
 namespace trainctl {
-
-// A running statistic and its update: moving = momentum * moving + (1 - momentum) * sum / count.
-struct StatisticUpdate {
-  TensorId sum = no_tensor;
-  TensorId moving = no_tensor;
-  float momentum = 0;
-};
-
-struct UpdateSpec {
-  const OptimizerOptions& optimizer;
-  Place place;           // the line of the optimizer in the config
-  double clip_norm = 0;  // largest norm of the gradient; 0: not clipped
-  std::vector<StatisticUpdate> statistics;
-};
 
 // Completes a training program: assigns the flat layout; puts the sums into the last bucket that the update reduces
 // over the data axis or, without such a bucket, reduces the sums in one of their own; reduces the sums of outputs over

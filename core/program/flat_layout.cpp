@@ -97,6 +97,8 @@ FlatLayout same_layout(const Program& training, const std::vector<Tensor>& tenso
     entry.parameter = find(entry.parameter);
     entry.gradient = no_tensor;
     require(entry.parameter != no_tensor, "programs of a run share their parameters");
+    require(tensors[static_cast<std::size_t>(entry.parameter)].type.shape.count() == entry.count,
+            "programs of a run have equal parts of their parameters");
   }
   for (FlatPlace& place : layout.statistics) {
     place.tensor = find(place.tensor);

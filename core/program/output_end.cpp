@@ -5,11 +5,14 @@
 #include <utility>
 
 #include "core/graph/ops/activations.h"
+#include "core/graph/ops/collectives.h"
+#include "core/graph/ops/losses.h"
 #include "core/graph/ops/metrics.h"
 #include "core/graph/ops/shaping.h"
 #include "core/graph/ops/softmax.h"
 #include "core/graph/ops/update.h"
 #include "core/metrics/targets.h"
+#include "core/program/placements.h"
 
 namespace trainctl {
 namespace {
@@ -24,15 +27,15 @@ TensorId add(Graph& graph, std::string name, TensorType type, Role role) {
 
 // What stands at the end of an output and was left out for the loss, in float32.
 void add_predictions(OutputEnd& end, Graph& graph) {
-  end.predictions = end.logits;
+  end.predictions = end.whole_logits;
   const std::string name = end.output.prefixed("predictions");
   const auto append = [&](std::shared_ptr<const OpDef> def, const char* suffix) {
-    const TensorType type{graph.tensor(end.logits).type.shape, DType::float32};
+    const TensorType type{graph.tensor(end.whole_logits).type.shape, DType::float32};
     const TensorId next = add(graph, name + suffix, type, Role::activation);
     end.prediction_ops.push_back({std::move(def), {end.predictions}, {next}, name, {}});
     end.predictions = next;
   };
-  if (graph.tensor(end.logits).type.dtype != DType::float32) {
+  if (graph.tensor(end.whole_logits).type.dtype != DType::float32) {
     append(std::make_shared<Cast>(DType::float32), "/float32");
   }
   const FinalActivation folded = end.output.loss.folded;
@@ -53,17 +56,49 @@ void add_sums(OutputEnd& end, Graph& graph) {
   }
 }
 
+std::shared_ptr<const OpDef> gather_columns(const MeshRank& rank) {
+  return std::make_shared<AllGatherColumns>(MeshAxis::tensor, rank.size(MeshAxis::tensor),
+                                            rank.along(MeshAxis::tensor));
+}
+
+Op gather(TensorId part, TensorId whole, std::string name, const MeshRank& rank) {
+  return {gather_columns(rank), {part}, {whole}, std::move(name), {}};
+}
+
+// The ops by which ranks that have parts of the classes find what the loss needs to know of all.
+void add_class_sums(OutputEnd& end, Graph& graph, const MeshRank& rank) {
+  const Shape logits = graph.tensor(end.logits).type.shape;
+  const int ranks = rank.size(MeshAxis::tensor);
+  end.classes = ColumnPart{logits.back() * rank.along(MeshAxis::tensor), logits.back() * ranks};
+  const std::string name = end.output.prefixed("class_sums");
+  const TensorType own{logits.with_back(class_sums), DType::float32},
+      all{logits.with_back(class_sums * ranks), own.dtype};
+  end.class_sums = add(graph, name, own, Role::activation);
+  end.all_class_sums = add(graph, name + "/gathered", all, Role::activation);
+  end.class_ops = {{std::make_shared<ClassSums>(end.output.loss.rule, *end.classes),
+                    {end.logits, end.targets},
+                    {end.class_sums},
+                    name,
+                    end.output.loss.place},
+                   gather(end.class_sums, end.all_class_sums, name, rank)};
+}
+
+// Whether a metric of an output whose classes are split can be computed from class sums.
+bool takes_class_sums(const ResolvedMetric& metric, const ResolvedOutput& output) {
+  return std::holds_alternative<Accuracy>(metric.rule) && output.target_form == TargetForm::class_number;
+}
+
 }  // namespace
 
 OutputEnd prediction_end(ResolvedOutput output, TensorId logits, Graph& graph) {
   OutputEnd end;
   end.output = std::move(output);
-  end.logits = logits;
+  end.logits = end.whole_logits = logits;
   add_predictions(end, graph);
   return end;
 }
 
-OutputEnd loss_end(ResolvedOutput resolved, TensorId logits, Graph& graph) {
+OutputEnd loss_end(ResolvedOutput resolved, TensorId logits, Graph& graph, const MeshRank& rank) {
   OutputEnd end;
   end.output = std::move(resolved);
   end.logits = logits;
@@ -73,7 +108,9 @@ OutputEnd loss_end(ResolvedOutput resolved, TensorId logits, Graph& graph) {
     return end;
   }
   const TensorType type = graph.tensor(logits).type;
-  end.targets = add(graph, output.prefixed("targets"), target_type(output.target_form, type.shape), Role::input);
+  const int ranks = states_split(graph.tensor(logits), MeshAxis::tensor) ? rank.size(MeshAxis::tensor) : 1;
+  const TensorType whole{type.shape.with_back(type.shape.back() * ranks), type.dtype};
+  end.targets = add(graph, output.prefixed("targets"), target_type(output.target_form, whole.shape), Role::input);
   add_sums(end, graph);
   if (graph.training) {
     end.loss_gradient = add(graph, graph.tensor(logits).name + "/gradient", type, Role::activation);
@@ -82,19 +119,41 @@ OutputEnd loss_end(ResolvedOutput resolved, TensorId logits, Graph& graph) {
       end.loss_gradient = add(graph, output.prefixed("loss") + "/gradient/scaled", type, Role::activation);
     }
   }
-  const bool wanted = std::any_of(output.metrics.begin(), output.metrics.end(),
-                                  [](const ResolvedMetric& metric) { return metric.of_predictions; });
-  if (!graph.training || wanted) add_predictions(end, graph);
+  const auto any_metric = [&](const auto& is) { return std::any_of(output.metrics.begin(), output.metrics.end(), is); };
+  const bool predicts = !graph.training || any_metric([](const ResolvedMetric& m) { return m.of_predictions; });
+  if (ranks == 1) {
+    end.whole_logits = logits;
+  } else {
+    add_class_sums(end, graph, rank);
+    if (predicts || any_metric([&](const ResolvedMetric& m) { return !takes_class_sums(m, output); })) {
+      end.whole_logits = add(graph, graph.tensor(logits).name + "/gathered", whole, Role::activation);
+      end.prediction_ops.push_back(gather(logits, end.whole_logits, output.prefixed("predictions"), rank));
+    }
+  }
+  if (predicts) add_predictions(end, graph);
   return end;
+}
+
+void gather_outputs(Graph& graph, const std::vector<ResolvedOutput>& outputs, const MeshRank& rank, bool predicts) {
+  for (std::size_t i = 0; i < graph.outputs.size(); ++i) {
+    TensorId& output = graph.outputs[i];
+    if (output == no_tensor || !states_split(graph.tensor(output), MeshAxis::tensor)) continue;
+    if (!predicts && is_over_classes(outputs[i].loss.rule)) continue;
+    const auto makes = [&](const Op& op) { return std::ranges::find(op.outputs, output) != op.outputs.end(); };
+    const std::string layer = std::ranges::find_if(graph.ops, makes)->name;
+    output = graph.add_op(gather_columns(rank), {output}, layer, graph.tensor(output).place, {"gathered"})[0];
+  }
 }
 
 std::vector<Op> sum_ops(const OutputEnd& end, const SharedSums& shared, bool counts, bool training, bool accumulate) {
   const ResolvedOutput& output = end.output;
-  std::vector<Op> ops;
+  std::vector<Op> ops = end.class_ops;
   for (std::size_t i = 0; i < output.metrics.size(); ++i) {
     const ResolvedMetric& metric = output.metrics[i];
-    ops.push_back({std::make_shared<Metric>(metric.rule, accumulate),
-                   {metric.of_predictions ? end.predictions : end.logits, end.targets, shared.weights},
+    const bool of_sums = end.classes && takes_class_sums(metric, output);
+    const TensorId taken = of_sums ? end.all_class_sums : metric.of_predictions ? end.predictions : end.whole_logits;
+    ops.push_back({std::make_shared<Metric>(metric.rule, accumulate, of_sums),
+                   {taken, end.targets, shared.weights},
                    {end.metrics[i]},
                    output.prefixed(metric.name),
                    metric.place});
@@ -104,11 +163,10 @@ std::vector<Op> sum_ops(const OutputEnd& end, const SharedSums& shared, bool cou
   if (counts) results.push_back(shared.count);
   if (training) results.push_back(scales ? end.unscaled_gradient : end.loss_gradient);
   const auto scale = static_cast<float>(output.weight / static_cast<double>(output.rows_each));
-  ops.push_back({std::make_shared<Loss>(output.loss.rule, training, accumulate, scale, counts),
-                 {end.logits, end.targets, shared.weights},
-                 std::move(results),
-                 output.prefixed("loss"),
-                 output.loss.place});
+  std::vector<TensorId> taken{end.logits, end.targets, shared.weights};
+  if (end.classes) taken.push_back(end.all_class_sums);
+  ops.push_back({std::make_shared<Loss>(output.loss.rule, training, accumulate, scale, counts, end.classes),
+                 std::move(taken), std::move(results), output.prefixed("loss"), output.loss.place});
   if (scales) {
     ops.push_back({std::make_shared<Scale>(),
                    {end.unscaled_gradient, shared.loss_scale},

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "core/base/format.h"
+#include "core/graph/ops/collectives.h"
 
 namespace trainctl {
 namespace {
@@ -87,8 +88,40 @@ class AxisWalk {
     // A collective acts on each member of a bucket alone.
     if (op.inputs.size() == 1 && op.inputs == op.outputs && !members_[index(op.inputs[0])].empty()) {
       for (TensorId member : members_[index(op.inputs[0])]) run(op, {&member, 1}, {&member, 1});
+    } else if (works_on_mixed_regions(op)) {
+      run_by_parameter(op);
     } else {
       run(op, op.inputs, op.outputs);
+    }
+  }
+
+  // Whether the op works on the region of gradients or parameters, and what lies there is placed in several ways.
+  bool works_on_mixed_regions(const Op& op) const {
+    const auto is_mixed = [this](TensorId id) {
+      const bool region = id == program_.step.gradients || id == program_.step.parameters;
+      if (!region || id == no_tensor) return false;
+      const std::vector<TensorId>& members = members_[index(id)];
+      return std::any_of(members.begin(), members.end(),
+                         [&](TensorId member) { return lies_[index(member)] != lies_[index(members.front())]; });
+    };
+    return std::any_of(op.inputs.begin(), op.inputs.end(), is_mixed);
+  }
+
+  // Follows such an op as one op for each parameter that trains: its gradient and its values in the place of the
+  // regions. The optimizer's states lie as the parameters do.
+  void run_by_parameter(const Op& op) {
+    const StepTensors& step = program_.step;
+    for (const FlatEntry& entry : program_.flat.parameters) {
+      if (entry.gradient == no_tensor) continue;
+      const auto of_entry = [&](std::vector<TensorId> ids) {
+        for (TensorId& id : ids) {
+          const bool state = std::find(step.states.begin(), step.states.end(), id) != step.states.end();
+          if (id == step.gradients) id = entry.gradient;
+          if (state || id == step.parameters) id = entry.parameter;
+        }
+        return ids;
+      };
+      run(op, of_entry(op.inputs), of_entry(op.outputs));
     }
   }
 
@@ -112,7 +145,11 @@ class AxisWalk {
     if (!result.problem.empty()) fail(op, result.problem);
     require(result.outputs.size() == outputs.size(), format("{} places each of its outputs", op.def->kind()));
     for (std::size_t i = 0; i < outputs.size(); ++i) {
-      write(outputs[i], inputs.empty() ? stated(outputs[i], result.outputs[i]) : result.outputs[i]);
+      if (inputs.empty()) {
+        write_stated(outputs[i], result.outputs[i]);
+      } else {
+        write(outputs[i], result.outputs[i]);
+      }
     }
   }
 
@@ -138,10 +175,11 @@ class AxisWalk {
     return lies == replicated && is_summand(op, first) ? partial : lies;
   }
 
-  // Whether a collective reads a sum to which the other ranks along the axis add what they have: a stage of a pipeline
+  // Whether a collective along this axis reads a sum to which the other ranks add what they have: a stage of a pipeline
   // computes the sums of its own outputs, and holds zeros for those of other stages.
   bool is_summand(const Op& op, TensorId id) const {
-    return axis_ == MeshAxis::pipeline && op.def->trait() == OpTrait::collective &&
+    const auto* collective = op.get_if<Collective>();
+    return axis_ == MeshAxis::pipeline && collective != nullptr && collective->axis == axis_ &&
            program_.tensor(id).role == Role::reduced && stated(id, replicated) == partial;
   }
 
@@ -153,6 +191,12 @@ class AxisWalk {
     const bool alike =
         std::all_of(members.begin(), members.end(), [&](TensorId m) { return lies_[index(m)] == first; });
     return alike ? first : std::nullopt;
+  }
+
+  // Of an op without inputs: what the strategy stated takes the place of `replicated`, since no input says otherwise.
+  void write_stated(TensorId id, const Placement& placement) {
+    for (TensorId member : members_[index(id)]) write_stated(member, placement);
+    if (members_[index(id)].empty()) write(id, placement == replicated ? stated(id, placement) : placement);
   }
 
   void write(TensorId id, const Placement& placement) {
@@ -206,6 +250,11 @@ class AxisWalk {
 };
 
 }  // namespace
+
+bool states_split(const Tensor& tensor, MeshAxis axis) {
+  const auto a = static_cast<std::size_t>(axis);
+  return a < tensor.placements.size() && tensor.placements[a].kind == Placement::Kind::split;
+}
 
 Place place_of(const Program& program, const Op& op) {
   if (op.place.known()) return op.place;

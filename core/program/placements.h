@@ -18,6 +18,9 @@ namespace trainctl {
 // be partial along the data axis, since the host adds them up.
 void check_placements(Program& program, const Mesh& mesh);
 
+// Whether the strategy states that the ranks along the axis hold parts of the tensor.
+bool states_split(const Tensor& tensor, MeshAxis axis);
+
 // The config line of an op, else of a tensor that it reads or writes or that lies within one; unknown where none has a
 // line. For errors.
 Place place_of(const Program& program, const Op& op);

@@ -2,7 +2,7 @@
 //
 // bool, int, int64, uint64, float, double (also fractions: 1/255), string, Path, Duration, Seconds, Size, Node (any
 // value); enums with an EnumNames (core/spec/type_info.h); std::optional<T> (`none`), Auto<T> (`auto`),
-// std::variant<Enum, T> (a word, or a T); std::vector<T>, std::array<T, n> (n items, or one for all),
+// Placed<T>, std::variant<Enum, T> (a word, or a T); std::vector<T>, std::array<T, n> (n items, or one for all),
 // std::map<std::string, T>; structs with keys(); ChoiceOf<table> and ChoicesOf<table>.
 #pragma once
 
@@ -38,6 +38,16 @@ struct Auto {
   bool is_auto() const { return !stated; }
   T or_else(T found) const { return stated ? *stated : std::move(found); }
   bool operator==(const Auto&) const = default;
+};
+
+// An option with the place in the config where its value stands, for errors that come to light later.
+template <class T>
+struct Placed {
+  T value;
+  Place place;  // unknown where the value is the default
+
+  Placed(T v = {}, Place p = {}) : value(std::move(v)), place(std::move(p)) {}
+  bool operator==(const Placed& other) const { return value == other.value; }
 };
 
 // The section of a struct that declares keys(), built once.
@@ -132,6 +142,16 @@ struct Value<T> {
 // description with words added.
 bool is_word(const Node& node, std::string_view word);
 TypeInfo with_words(TypeInfo type, const std::vector<std::string>& words);
+
+template <class T>
+struct Value<Placed<T>> {
+  static TypeInfo type() { return Value<T>::type(); }
+  static bool read(const Node& node, Reader& reader, Placed<T>& value) {
+    value.place = node.place;
+    return Value<T>::read(node, reader, value.value);
+  }
+  static Node write(const Placed<T>& value) { return Value<T>::write(value.value); }
+};
 
 template <class T>
 struct Value<std::optional<T>> {

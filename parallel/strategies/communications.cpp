@@ -27,6 +27,9 @@ Communication communication(const Program& program, const Op& op, const Schedule
   } else if (const auto* gather = op.get_if<AllGather>()) {
     result.kind = Kind::all_gather;
     result.ranks = gather->ranks;
+  } else if (const auto* columns = op.get_if<AllGatherColumns>()) {
+    result.kind = Kind::all_gather;
+    result.ranks = columns->ranks;
   } else if (const auto* exchange = op.get_if<AllToAll>()) {
     result.kind = Kind::all_to_all;
     result.ranks = exchange->ranks;

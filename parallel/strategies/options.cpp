@@ -1,6 +1,8 @@
 // The strategy section's keys, and the mesh they describe.
 #include "parallel/strategies/options.h"
 
+#include <algorithm>
+
 #include "core/base/format.h"
 
 namespace trainctl {
@@ -8,6 +10,8 @@ namespace {
 
 // The most stages: a network has no more layers.
 constexpr int most_stages = 5000;
+// The most ranks that share a layer: no host has more.
+constexpr int most_parts = 1024;
 
 void check_verification(const StrategyOptions& options, const Node& node, Reader& reader) {
   if (!options.verify_every) return;
@@ -32,9 +36,9 @@ void check_place(const StrategyOptions& options, const Node& node, Reader& reade
       reader.error(entry.value.place, format("stage {} has no layers", stage));
     }
   }
-  if (options.pipeline > 1 && count > 0 && options.pipeline != count) {
+  if (options.pipeline.value > 1 && count > 0 && options.pipeline.value != count) {
     reader.error(options.pipeline.place,
-                 format("pipeline is {}, and place names {} stages", options.pipeline.count, count), place->place,
+                 format("pipeline is {}, and place names {} stages", options.pipeline.value, count), place->place,
                  "place");
   }
 }
@@ -44,6 +48,16 @@ void check_micro_batches(const StrategyOptions& options, const Node& node, Reade
   reader.error(node.find("micro_batches")->place,
                "micro_batches cuts the batch for a pipeline, and there is none: state `pipeline` too, or "
                "train.gradient_accumulation in its place");
+}
+
+// A part of a part is no range of a parameter.
+void check_shard(const StrategyOptions& options, const Node& node, Reader& reader) {
+  if (options.tensor.value == 1 || options.shard == Shard::none) return;
+  reader.error(
+      node.find("shard")->place,
+      format("`shard: {}` cuts whole parameters, and `tensor` leaves a rank parts of them; state one of the two",
+             name_of(options.shard)),
+      options.tensor.place, "tensor");
 }
 
 }  // namespace
@@ -62,13 +76,14 @@ Keys<StrategyOptions> StrategyOptions::keys() {
            "Order of a pipeline's micro-batches: 1f1b holds few in memory, gpipe runs all forward passes first.")
       .key("micro_batches", &StrategyOptions::micro_batches,
            "Equal parts of a replica's share of the batch, which follow each other through the pipeline; auto: about "
-           "four "
-           "for each stage.",
+           "four for each stage.",
            between(1, 65536))
+      .key("tensor", &StrategyOptions::tensor,
+           "Ranks of one host that share each layer: each holds and computes a part of its units or filters.",
+           between(1, most_parts))
       .key("shard", &StrategyOptions::shard,
            "What replicas share, each holding a part: optimizer (its states), gradients (and states), parameters (and "
-           "both; "
-           "PyTorch's full shard): stages 1, 2 and 3 of ZeRO. Less memory for each rank, the same results.")
+           "both; PyTorch's full shard): stages 1, 2 and 3 of ZeRO. Less memory for each rank, the same results.")
       .key("bucket_size", &StrategyOptions::bucket_size,
            "Gradients are reduced in buckets of about this size where reduction overlaps the backward pass.",
            more_than(0))
@@ -80,13 +95,15 @@ Keys<StrategyOptions> StrategyOptions::keys() {
            "How often the replicas are compared by hash, in steps or epochs.")
       .check(check_place)
       .check(check_micro_batches)
+      .check(check_shard)
       .check(check_verification);
 }
 
 StrategyOptions for_one_rank(StrategyOptions options) {
   options.data = {};
-  options.pipeline = 1;
+  options.pipeline.value = options.tensor.value = 1;
   options.place.clear();
+  options.shard = Shard::none;
   options.micro_batches = {};
   return options;
 }
@@ -100,29 +117,48 @@ int stage_number(const std::string& key) {
 
 Mesh mesh_of(const StrategyOptions& options, int ranks) {
   require(ranks >= 1, "a run has ranks");
-  const int parts = options.stages();  // ranks of one replica
+  const int stages = options.stages(), tensor = options.tensor.value, parts = stages * tensor;  // ranks of a replica
   const auto refuse = [&](const Place& place, const std::string& problem, int replicas) {
     const int below = std::max(replicas, 1) * parts, above = (replicas + 1) * parts;
     const std::string numbers =
         options.data.is_auto() && replicas > 0 ? format("{} or {}", below, above) : std::to_string(below);
     throw Error(ErrorKind::config, place, problem, format("start {} ranks, or change the mesh", numbers));
   };
+  const std::string of_replica = tensor == 1   ? format("the {} stages of a pipeline", stages)
+                                 : stages == 1 ? format("the {} ranks that share each layer", tensor)
+                                               : format("the {} stages times {} ranks of a replica", stages, tensor);
   if (options.data.is_auto()) {
     if (ranks % parts != 0) {
-      refuse(options.stages_place(), format("{} ranks are no multiple of the {} stages of a pipeline", ranks, parts),
-             ranks / parts);
+      refuse(tensor == 1 ? options.stages_place() : options.tensor.place,
+             format("{} ranks are no multiple of {}", ranks, of_replica), ranks / parts);
     }
-    return {ranks / parts, parts, 1};
+    return {ranks / parts, stages, tensor};
   }
-  const PlacedCount& replicas = *options.data.stated;
-  if (static_cast<std::int64_t>(replicas.count) * parts != ranks) {
+  const Placed<int>& replicas = *options.data.stated;
+  if (static_cast<std::int64_t>(replicas.value) * parts != ranks) {
     refuse(replicas.place,
-           parts == 1 ? format("strategy.data is {}, but there are {} ranks", replicas.count, ranks)
-                      : format("{} replicas of {} stages are {} ranks, but there are {}", replicas.count, parts,
-                               static_cast<std::int64_t>(replicas.count) * parts, ranks),
-           replicas.count);
+           parts == 1 ? format("strategy.data is {}, but there are {} ranks", replicas.value, ranks)
+                      : format("{} replicas of {} are {} ranks, but there are {}", replicas.value,
+                               tensor == 1 ? format("{} stages", stages) : format("{} ranks", parts),
+                               static_cast<std::int64_t>(replicas.value) * parts, ranks),
+           replicas.value);
   }
-  return {replicas.count, parts, 1};
+  return {replicas.value, stages, tensor};
+}
+
+void require_layers_within_hosts(const StrategyOptions& options, const Mesh& mesh,
+                                 const std::vector<std::string>& hosts) {
+  for (int rank = 0; rank < mesh.ranks(); ++rank) {
+    const int first = mesh.rank(mesh.position(rank).with(MeshAxis::tensor, 0));
+    const std::string &here = hosts.at(static_cast<std::size_t>(rank)),
+                      &there = hosts.at(static_cast<std::size_t>(first));
+    if (here == there) continue;
+    throw CollectiveError(
+        ErrorKind::config, options.tensor.place,
+        format("strategy.tensor is {}: ranks {} and {} would share layers, and lie on the hosts {} and {}", mesh.tensor,
+               first, rank, there, here),
+        "choose a strategy.tensor that divides the ranks of each host: layers are shared within a host");
+  }
 }
 
 }  // namespace trainctl

@@ -39,31 +39,13 @@ struct EnumNames<PipelineSchedule> {
                                                          {PipelineSchedule::gpipe, "gpipe"}};
 };
 
-// A number that knows its line, for errors that come to light when ranks and layers are known.
-struct PlacedCount {
-  int count = 1;
-  Place place;  // unknown where the config states none
-
-  PlacedCount(int c = 1) : count(c) {}  // NOLINT: it is a number
-  operator int() const { return count; }
-};
-
-template <>
-struct Value<PlacedCount> {
-  static TypeInfo type() { return Value<int>::type(); }
-  static bool read(const Node& node, Reader& reader, PlacedCount& value) {
-    value.place = node.place;
-    return Value<int>::read(node, reader, value.count);
-  }
-  static Node write(const PlacedCount& value) { return Value<int>::write(value.count); }
-};
-
 struct StrategyOptions {
-  Auto<PlacedCount> data;
-  PlacedCount pipeline;                                 // stages, where `place` names none
+  Auto<Placed<int>> data;
+  Placed<int> pipeline{1, {}};                          // stages, where `place` names none
   std::map<std::string, std::vector<Reference>> place;  // by stage: patterns of layer names
   PipelineSchedule schedule = PipelineSchedule::one_forward_one_backward;
-  Auto<PlacedCount> micro_batches;
+  Auto<Placed<int>> micro_batches;
+  Placed<int> tensor{1, {}};  // ranks that share each layer
   Shard shard = Shard::none;
   Size bucket_size = Size::megabytes(25);
   Size first_bucket_size = Size::megabytes(1);
@@ -73,7 +55,7 @@ struct StrategyOptions {
   static Keys<StrategyOptions> keys();
 
   // The stages of the pipeline, and the line that states them.
-  int stages() const { return place.empty() ? pipeline.count : static_cast<int>(place.size()); }
+  int stages() const { return place.empty() ? pipeline.value : static_cast<int>(place.size()); }
   const Place& stages_place() const { return place.empty() ? pipeline.place : place.begin()->second.front().place; }
 };
 
@@ -86,5 +68,9 @@ int stage_number(const std::string& key);
 // The mesh of so many ranks, data x pipeline x tensor. Throws Error{config} with the line where the sizes that the
 // config states do not multiply to the ranks.
 Mesh mesh_of(const StrategyOptions& options, int ranks);
+
+// Throws CollectiveError{config} where ranks that share layers lie on several hosts. `hosts`: of each rank of the mesh.
+void require_layers_within_hosts(const StrategyOptions& options, const Mesh& mesh,
+                                 const std::vector<std::string>& hosts);
 
 }  // namespace trainctl

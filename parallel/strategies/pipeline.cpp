@@ -79,6 +79,7 @@ class StageCut {
     Tensor& tensor = graph_.tensors[index(id)];
     tensor.alias_of = no_tensor;
     auto def = std::make_shared<Receive>(axis, maker_[index(id)], tensor.type, trained_.contains(id));
+    def->placed = tensor.placements;
     return {std::move(def), {}, {id}, made_by.name, made_by.place};
   }
 

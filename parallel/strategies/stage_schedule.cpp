@@ -104,8 +104,9 @@ class StageSchedule {
         add(exchange_of({forward, own_, send->peer}), op, std::make_shared<Send>(axis, send->peer, true));
       } else if (segment.variant == Variant::first) {
         place_received(op.outputs[0]);
-        add(exchange_of({forward, receive->peer, own_}), op,
-            std::make_shared<Receive>(axis, receive->peer, receive->type, receive->differentiable, true));
+        auto beside = std::make_shared<Receive>(*receive);
+        beside->asynchronous = true;
+        add(exchange_of({forward, receive->peer, own_}), op, std::move(beside));
       }
     }
     segment.ops = std::move(kept);

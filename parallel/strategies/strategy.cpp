@@ -7,12 +7,14 @@
 #include "parallel/strategies/gathered.h"
 #include "parallel/strategies/pipeline.h"
 #include "parallel/strategies/sharded.h"
+#include "parallel/strategies/tensor.h"
 
 namespace trainctl {
 namespace {
 
 // In the order in which they act.
 constexpr StrategyEntry strategies[] = {
+    {split_layers, nullptr},      // tensor parallelism
     {cut_stage, schedule_stage},  // pipeline
     {nullptr, reduce_gradients},  // data parallelism
     {nullptr, share_update},      // sharding

@@ -64,14 +64,14 @@ std::int64_t micro_batches(const TrainOptions& train, const StrategyOptions& str
     if (found == 0) check_divides(batch, least, mesh, "train.gradient_accumulation", {});
     return std::max(found, least);
   }
-  const PlacedCount& stated = *strategy.micro_batches.stated;
+  const Placed<int>& stated = *strategy.micro_batches.stated;
   if (least > 1) {
     throw Error(ErrorKind::config, stated.place,
                 "strategy.micro_batches and train.gradient_accumulation both cut the batch",
                 "state one of them: micro_batches in a pipeline");
   }
-  check_divides(batch, stated, mesh, "strategy.micro_batches", stated.place);
-  return stated;
+  check_divides(batch, stated.value, mesh, "strategy.micro_batches", stated.place);
+  return stated.value;
 }
 
 }  // namespace

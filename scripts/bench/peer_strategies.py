@@ -2,7 +2,8 @@
 
 Usage: peer_strategies.py NETWORK MODE RANKS SECONDS
 NETWORK: wide-mlp or resnet20; MODE: ddp, zero1 (ZeroRedundancyOptimizer), fsdp2 (fully_shard that keeps parameters between
-forward and backward), fsdp3 (fully_shard), pipeline (torch.distributed.pipelining, 1F1B, 8 micro-batches). 128 samples a step.
+forward and backward), fsdp3 (fully_shard), pipeline (torch.distributed.pipelining, 1F1B, 8 micro-batches) or tensor (wide-mlp only:
+parallelize_module, by columns, then by rows). 128 samples a step.
 Prints one JSON line: {"samples_per_second", "version"}.
 """
 import json
@@ -19,6 +20,7 @@ from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.fsdp import fully_shard
 from torch.distributed.optim import ZeroRedundancyOptimizer
 from torch.distributed.pipelining import PipelineStage, Schedule1F1B
+from torch.distributed.tensor.parallel import ColwiseParallel, RowwiseParallel, parallelize_module
 from torch.nn import functional as F
 
 from peer import Block, ResNet20
@@ -56,10 +58,19 @@ def sharded(model, mode):
 def replica_step(network, mode, rank, ranks):
     make, shape = NETWORKS[network]
     model = make()
-    model = sharded(model, mode) if mode.startswith("fsdp") else nn.parallel.DistributedDataParallel(model)
+    share = BATCH // ranks
+    if mode == "tensor":
+        share = BATCH
+        mesh = init_device_mesh("cpu", (ranks,))
+        linear = [name for name, module in model.named_children() if isinstance(module, nn.Linear)]
+        model = parallelize_module(model, mesh, {name: RowwiseParallel() if i % 2 else ColwiseParallel() for i, name in enumerate(linear)})
+    elif mode.startswith("fsdp"):
+        model = sharded(model, mode)
+    else:
+        model = nn.parallel.DistributedDataParallel(model)
     optimizer = optimizer_of(network, model, mode)
-    images = torch.randn(BATCH // ranks, *shape)
-    labels = torch.randint(0, 10, (BATCH // ranks,))
+    images = torch.randn(share, *shape)
+    labels = torch.randint(0, 10, (share,))
 
     def step():
         optimizer.zero_grad(set_to_none=True)

@@ -1,7 +1,11 @@
 // Element-wise ops, softmax, dropout and shaping against their definitions in float64.
+#include <array>
 #include <cmath>
+
 #include "core/base/random.h"
 #include "core/graph/ops/activations.h"
+#include "core/graph/ops/bias.h"
+#include "core/graph/ops/columns.h"
 #include "core/graph/ops/dropout.h"
 #include "core/graph/ops/normalize.h"
 #include "core/graph/ops/shaping.h"
@@ -132,6 +136,62 @@ TEST_CASE("dropout draws exactly the mask that its comment states") {
     y.push_back(kept ? x.values[i] / (1 - static_cast<double>(rate)) : 0);
   }
   CHECK(largest_error(got, y) < tolerance(dtype));
+}
+
+TEST_CASE("a part of the columns is dropped as in the whole") {
+  const auto backend = backend_under_test({.threads = GENERATE(1, 2)});
+  const DType dtype = GENERATE(DType::float32, DType::bfloat16);
+  const auto [columns, first, of] = GENERATE(std::array{8, 16, 48}, std::array{5, 5, 15}, std::array{150, 150, 300});
+  CAPTURE(name_of(dtype), columns);
+  const Value x = random_value({3, 7, of}, dtype, 1, 0.5, 1), samples = random_integers({3}, DType::int64, 2, 1000);
+  Value part{{{3, 7, columns}, dtype}, {}};
+  const auto own = [&, from = first, width = columns, stride = of](const Value& whole) {
+    std::vector<double> values;
+    for (std::ptrdiff_t row = 0; row < 21; ++row) {
+      const auto begin = whole.values.begin() + row * stride + from;
+      values.insert(values.end(), begin, begin + width);
+    }
+    return values;
+  };
+  part.values = own(x);
+  const auto dropped = [&](const Value& value, std::optional<ColumnPart> columns_of) {
+    const auto op = std::make_shared<Dropout>(0.4f, 99u, 7u, columns_of);
+    return run_op(*backend, op, {value, samples, scalar(3, DType::int64)})[0];
+  };
+  CHECK(dropped(part, ColumnPart{first, of}).values == own(dropped(x, {})));
+}
+
+TEST_CASE("a bias is added once, and its gradient is a sum over rows") {
+  const auto backend = backend_under_test({.threads = 2});
+  const DType dtype = GENERATE(DType::float32, DType::bfloat16);
+  const std::int64_t channels = GENERATE(1, 7, 64);
+  CAPTURE(name_of(dtype), channels);
+  const Value x = random_value({5, 9, channels}, dtype, 1), bias = random_value({channels}, DType::float32, 2);
+  std::vector<double> y, sums(static_cast<std::size_t>(channels), 0.25);
+  for (std::size_t i = 0; i < x.values.size(); ++i) {
+    y.push_back(std::max(x.values[i] + bias.values[i % sums.size()], 0.0));
+    sums[i % sums.size()] += x.values[i];
+  }
+  const auto add = std::make_shared<AddBias>(ActivationFunction{ActivationKind::relu});
+  for (const OutputPlaces places : {OutputPlaces::apart, OutputPlaces::in_place}) {
+    const auto got = run_op(*backend, add, {x, bias}, {}, nullptr, nullptr, places);
+    CHECK(largest_error(got[0], y) < tolerance(dtype));
+  }
+  const Value before{bias.type, std::vector<double>(sums.size(), 0.25)};
+  CHECK(largest_error(run_op(*backend, std::make_shared<BiasGrad>(true), {x}, {before})[0], sums) < 1e-5);
+  for (double& sum : sums) sum -= 0.25;
+  CHECK(largest_error(run_op(*backend, std::make_shared<BiasGrad>(false), {x})[0], sums) < 1e-5);
+}
+
+TEST_CASE("a rank takes its own columns") {
+  const auto backend = backend_under_test({.threads = 2});
+  const DType dtype = GENERATE(DType::float32, DType::bfloat16);
+  const Value x = random_value({2, 5, 12}, dtype, 1);
+  const auto parts = run_op(*backend, std::make_shared<Split>(std::vector<std::int64_t>{4, 4, 4}), {x});
+  for (const int index : {0, 1, 2}) {
+    const auto take = std::make_shared<TakeColumns>(MeshAxis::tensor, 3, index);
+    CHECK(run_op(*backend, take, {x})[0].values == parts[static_cast<std::size_t>(index)].values);
+  }
 }
 
 TEST_CASE("casts round to nearest even") {

@@ -1,6 +1,10 @@
 // Losses against their definitions in float64.
 #include "core/graph/ops/losses.h"
+
 #include <cmath>
+
+#include "core/graph/ops/metrics.h"
+#include "core/graph/ops/shaping.h"
 #include "test/backend/run_op.h"
 #include "test/catch.h"
 
@@ -160,4 +164,40 @@ TEST_CASE("a skipped sample may hold anything, and a counted one that is not fin
   for (double v : skipped[2].values) CHECK(std::isfinite(v));
   w.values[3] = 1;
   CHECK(std::isnan(run_op(*backend, op, {x, targets, w})[0].values[0]));
+}
+
+TEST_CASE("a cross-entropy of parts of the classes is that of the whole") {
+  const auto backend = backend_under_test({.threads = 2});
+  const DType dtype = GENERATE(DType::float32, DType::bfloat16);
+  constexpr std::int64_t rows = 9, of = 12, ranks = 3, each = of / ranks;
+  const Value x = random_value({rows, of}, dtype, 1, -4, 4), labels = random_integers({rows}, DType::int32, 2, of);
+  const Value distributions = random_value({rows, of}, DType::float32, 3, 0, 1);
+  Value weights = random_value({rows}, DType::float32, 4, 0.25, 1);
+  weights.values[2] = 0;
+  SparseCategoricalCrossentropy sparse;
+  sparse.label_smoothing = 0.1f;
+  for (const LossRule& rule : {LossRule(sparse), LossRule(CategoricalCrossentropy{})}) {
+    const Value& targets = targets_of(rule) == LossTargets::class_numbers ? labels : distributions;
+    const auto whole = run_op(*backend, std::make_shared<Loss>(rule, true, false, 0.5f), {x, targets, weights});
+    const auto right = run_op(*backend, std::make_shared<Metric>(Accuracy{}, false), {x, targets, weights})[0];
+    std::vector<Value> parts = run_op(*backend, std::make_shared<Split>(std::vector<std::int64_t>(ranks, each)), {x});
+    std::vector<Value> sums;
+    for (std::int64_t rank = 0; rank < ranks; ++rank) {
+      const auto def = std::make_shared<ClassSums>(rule, ColumnPart{rank * each, of});
+      sums.push_back(run_op(*backend, def, {parts[static_cast<std::size_t>(rank)], targets})[0]);
+    }
+    const Value all = run_op(*backend, std::make_shared<Concatenate>(), sums)[0];
+    const auto slopes = run_op(*backend, std::make_shared<Split>(std::vector<std::int64_t>(ranks, each)), {whole[2]});
+    for (std::int64_t rank = 0; rank < ranks; ++rank) {
+      CAPTURE(name_of(dtype), std::string(name_of(rule)), rank);
+      const auto def = std::make_shared<Loss>(rule, true, false, 0.5f, true, ColumnPart{rank * each, of});
+      const auto r = static_cast<std::size_t>(rank);
+      const auto got = run_op(*backend, def, {parts[r], targets, weights, all});
+      CHECK(largest_error(got[0], whole[0].values) < 1e-5);
+      CHECK(got[1].values == whole[1].values);
+      CHECK(largest_error(got[2], slopes[r].values) < (dtype == DType::float32 ? 1e-6 : 4e-3));
+    }
+    const auto of_sums = run_op(*backend, std::make_shared<Metric>(Accuracy{}, false, true), {all, labels, weights})[0];
+    if (&targets == &labels) CHECK(of_sums.values == right.values);
+  }
 }

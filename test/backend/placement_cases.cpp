@@ -4,6 +4,8 @@
 #include <cmath>
 
 #include "core/graph/ops/batch_norm_pool.h"
+#include "core/graph/ops/bias.h"
+#include "core/graph/ops/columns.h"
 #include "core/graph/ops/conv2d.h"
 #include "core/graph/ops/dropout.h"
 #include "core/graph/ops/embedding.h"
@@ -73,6 +75,7 @@ void add_elementwise(Cases& cases, DType dtype) {
 void add_shaping(Cases& cases, DType dtype) {
   const CaseInput x{{{4, 2, 6}, dtype}};
   cases.push_back({"concatenate", {x, x}, always_a<Concatenate>(), 4});
+  cases.push_back({"take_columns", {x}, always_a<TakeColumns>(MeshAxis::tensor, 2, 1), 4});
   cases.push_back({"split", {x}, always_a<Split>(std::vector<std::int64_t>{2, 4}), 4});
   const auto flatten = [](const Types& in) {
     return std::make_shared<Reshape>(Shape{in[0].shape[0], in[0].shape[1] * in[0].shape[2]});
@@ -98,6 +101,8 @@ void add_dense(Cases& cases, DType dtype) {
   for (const bool add : {false, true}) {
     cases.push_back({"dense_grad_weights", {x, dy}, always_a<DenseGradWeights>(true, add), 5});
   }
+  cases.push_back({"add_bias", {dy, bias}, always_a<AddBias>(relu), 3});
+  for (const bool add : {false, true}) cases.push_back({"bias_grad", {dy}, always_a<BiasGrad>(add), 4});
   const CaseInput sequence{{{4, 2, 6}, dtype}}, dsequence{{{4, 2, 8}, dtype}};
   cases.push_back({"dense of sequences", {sequence, kernel, bias}, always_a<Dense>(), 6});
   cases.push_back({"dense_grad_input of sequences", {dsequence, kernel}, always_a<DenseGradInput>(), 6});
@@ -206,6 +211,7 @@ void add_sums(Cases& cases, DType dtype) {
       cases.push_back({std::string(name_of(rule)), {predictions, targets, weights}, always_a<Metric>(rule, add), 2});
     }
   }
+  cases.push_back({"class_sums", {predictions, labels}, always_a<ClassSums>(classes, ColumnPart{0, 4}), 2});
   // Of sequences: a weight for each sample, or for each position.
   const CaseInput sequences{{{4, 6, 4}, dtype}}, tokens{{{4, 6}, DType::int32}, 0, 4};
   for (const Shape& shape : {Shape{4}, Shape{4, 6}}) {

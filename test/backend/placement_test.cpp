@@ -273,4 +273,8 @@ TEST_CASE("a reshape keeps a split of the outermost dimension of what it merges 
   CHECK(asked({1, 4, 6}, {4, 6}, 0) == split_along(0));
   CHECK(asked({1, 4, 6}, {4, 6}, 2) == split_along(1));
   CHECK(asked({5, 1}, {5}, 1) == replicated);
+  // Of the last dimension, where both hold the same rows.
+  CHECK(asked({8, 1, 1, 6}, {8, 6}, 3) == split_along(1));
+  CHECK(asked({8, 6}, {2, 4, 6}, 1) == split_along(2));
+  CHECK(asked({8, 6}, {8, 1, 1, 6}, 1) == split_along(3));
 }

@@ -31,6 +31,10 @@ class Counting final : public Backend {
   void copy(void* to, const void* from, std::int64_t bytes, Stream& stream) override {
     inner_->copy(to, from, bytes, stream);
   }
+  void copy_rows(void* to, std::int64_t to_stride, const void* from, std::int64_t from_stride, std::int64_t width,
+                 std::int64_t rows, Stream& stream) override {
+    inner_->copy_rows(to, to_stride, from, from_stride, width, rows, stream);
+  }
   void copy_all(std::span<const CopyPart> parts, Stream& stream) override {
     last_copied = 0;
     for (const CopyPart& part : parts) last_copied += part.bytes;

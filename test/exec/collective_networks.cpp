@@ -225,6 +225,34 @@ void gathered_and_scattered(Backend& backend, const MeshRank& rank, const MeshCo
                 {{"w", transposed(c[i]) * part(dx, r * rows, rows)}, {"a", transposed(input) * y}});
 }
 
+// Each rank computes some columns, which are gathered and go through a product that is the same on all.
+void gathered_columns(Backend& backend, const MeshRank& rank, const MeshCommunicators& communicators) {
+  const int ranks = rank.size(tensor_axis), r = rank.along(tensor_axis);
+  const Matrix c = drawn("c", rows, rows), w = drawn("w", rows, width), b = drawn("b", ranks * width, width);
+  const auto a = drawn_by_all("a", ranks, width, width);
+  Network network;
+  TensorId x = network.begin("w", c, w);
+  x = network.op("f", std::make_shared<Identity>(tensor_axis), {x});
+  x = network.product("a", x, a[static_cast<std::size_t>(r)]);
+  x = network.op("gather", std::make_shared<AllGatherColumns>(tensor_axis, ranks, r), {x});
+  network.product("b", x, b);
+
+  const Matrix input = c * w;
+  std::vector<Matrix> columns;
+  for (const Matrix& weights : a) columns.push_back(transposed(input * weights));
+  const Matrix gathered = transposed(stacked(columns)), y = gathered * b, dgathered = transposed(y * transposed(b));
+  std::vector<Matrix> dcolumns;
+  Matrix dx(rows, width);
+  for (std::size_t k = 0; k < a.size(); ++k) {
+    dcolumns.push_back(transposed(part(dgathered, static_cast<std::int64_t>(k) * width, width)));
+    dx = dx + dcolumns[k] * transposed(a[k]);
+  }
+  network.check(backend, communicators,
+                {{"w", transposed(c) * dx},
+                 {"a", transposed(input) * dcolumns[static_cast<std::size_t>(r)]},
+                 {"b", transposed(gathered) * y}});
+}
+
 // A product on each rank, one after the other.
 void stages(Backend& backend, const MeshRank& rank, const MeshCommunicators& communicators) {
   constexpr MeshAxis axis = MeshAxis::pipeline;
@@ -332,6 +360,7 @@ struct Case {
 const Case all_cases[] = {
     {"columns then rows", along_tensor, columns_then_rows},
     {"gathered and scattered rows", along_tensor, gathered_and_scattered},
+    {"gathered columns", along_tensor, gathered_columns},
     {"stages",
      [](int ranks) {
        return Mesh{1, ranks, 1};

@@ -104,10 +104,11 @@ TEST_CASE("the programs of data parallelism are accepted") {
   const auto network =
       GENERATE(as<std::string>{}, every_layer, pooled, "preset: mlp", "preset: lenet5", "preset: resnet20");
   const DType compute = GENERATE(DType::float32, DType::bfloat16, DType::float16);
-  Job job(network, compute == DType::float16 ? "lamb" : "adam");
-  if (network != every_layer && network != pooled) job.spec.inputs[0].sample = {32, 32, 3};
-  job.spec.compute = compute;
   for (const Mesh& mesh : {Mesh{2, 1, 1}, Mesh{5, 1, 1}, Mesh{2, 1, 2}}) {
+    if (mesh.tensor > 1 && network == pooled) continue;  // it cannot be split
+    Job job(network, compute == DType::float16 && mesh.tensor == 1 ? "lamb" : "adam");
+    if (network != every_layer && network != pooled) job.spec.inputs[0].sample = {32, 32, 3};
+    job.spec.compute = compute;
     for (const bool overlap : {false, true}) {
       const Strategy strategy = mesh_of(mesh, overlap);
       check_accepted(training(job, 6, 1, strategy), mesh);
@@ -129,13 +130,13 @@ TEST_CASE("several inputs and outputs are accepted") {
   Job job(R"(inputs: [a, b]
 outputs: [kind, size]
 layers:
-  - dense: {name: left, from: a, units: 4}
-  - dense: {name: right, from: b, units: 4}
+  - dense: {name: left, from: a, units: 40}
+  - dense: {name: right, from: b, units: 40}
   - add: {name: both, from: [left, right]}
   - dense: {name: kind, units: 3, activation: softmax}
   - dense: {name: size, from: both, units: 3}
 )");
-  job.spec.inputs = {{"a", {5}, {}}, {"b", {6}, {}}};
+  job.spec.inputs = {{"a", {50}, {}}, {"b", {60}, {}}};
   job.spec.outputs.push_back(job.spec.outputs[0]);
   job.spec.outputs[0].name = "kind";
   job.spec.outputs[1].name = "size";
@@ -199,7 +200,8 @@ TEST_CASE("a reduction left out, doubled or early is refused") {
     Problem problem = broken(ops);
     CHECK(contains(problem.text, "gradient_norm 'gradient_norm' of 'train 6"));
     CHECK(contains(problem.text, "on the data axis"));
-    CHECK(contains(problem.text, gradient));
+    // The sums are members of the last bucket, the count among them.
+    CHECK((contains(problem.text, gradient) || contains(problem.text, "count cannot be partial")));
     CHECK(problem.place.known());
     // Doubled: what all ranks have is no summand.
     ops = program.segments[segment].ops;
@@ -254,7 +256,6 @@ TEST_CASE("what the host reads is the same everywhere") {
   // A stop that only one rank was asked for.
   program = training(Job(every_layer), 6, 1, mesh_of({1, 1, 2}, false));
   CHECK(problem_of(program, {1, 1, 2}).text.empty());
-  const auto [segment, at] = reductions(program).at(0);
-  program.segments[segment].ops.erase(program.segments[segment].ops.begin() + at);
+  std::erase_if(program.segments.back().ops, [](const Op& op) { return op.name == "agree" && op.get_if<AllReduce>(); });
   CHECK(contains(problem_of(program, {1, 1, 2}).text, "agree"));
 }

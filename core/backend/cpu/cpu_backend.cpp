@@ -62,6 +62,14 @@ class CpuBackend final : public Backend {
     if (dynamic_cast<ThreadStream*>(&stream) != nullptr) stream.synchronize();
     if (bytes > 0) std::memcpy(to, from, static_cast<std::size_t>(bytes));
   }
+  void copy_rows(void* to, std::int64_t to_stride, const void* from, std::int64_t from_stride, std::int64_t width,
+                 std::int64_t rows, Stream& stream) override {
+    if (dynamic_cast<ThreadStream*>(&stream) != nullptr) stream.synchronize();
+    for (std::int64_t row = 0; row < rows; ++row) {
+      std::memcpy(static_cast<std::byte*>(to) + row * to_stride,
+                  static_cast<const std::byte*>(from) + row * from_stride, static_cast<std::size_t>(width));
+    }
+  }
   void copy_all(std::span<const CopyPart> parts, Stream& stream) override {
     for (const CopyPart& part : parts) copy(part.to, part.from, part.bytes, stream);
   }

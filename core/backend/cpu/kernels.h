@@ -34,6 +34,9 @@ Lowering lower_normalize(const LowerContext& context);
 Lowering lower_activation(const LowerContext& context);
 Lowering lower_activation_grad(const LowerContext& context);
 Lowering lower_add(const LowerContext& context);
+// bias.cpp
+Lowering lower_add_bias(const LowerContext& context);
+Lowering lower_bias_grad(const LowerContext& context);
 // softmax.cpp
 Lowering lower_softmax(const LowerContext& context);
 Lowering lower_softmax_grad(const LowerContext& context);
@@ -44,6 +47,7 @@ Lowering lower_embedding(const LowerContext& context);
 Lowering lower_embedding_grad(const LowerContext& context);
 // losses.cpp
 Lowering lower_loss(const LowerContext& context);
+Lowering lower_class_sums(const LowerContext& context);
 // metrics.cpp
 Lowering lower_metric(const LowerContext& context);
 // optimizers.cpp
@@ -60,6 +64,7 @@ Lowering lower_accumulate_statistics(const LowerContext& context);
 // shaping.cpp
 Lowering lower_concatenate(const LowerContext& context);
 Lowering lower_split(const LowerContext& context);
+Lowering lower_take_columns(const LowerContext& context);
 Lowering lower_cast(const LowerContext& context);
 Lowering lower_reorder(const LowerContext& context);
 

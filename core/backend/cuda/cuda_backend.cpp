@@ -70,6 +70,14 @@ class CudaBackend final : public Backend {
     check(cudaMemcpyAsync(to, from, static_cast<std::size_t>(bytes), cudaMemcpyDefault, stream_of(stream)),
           "cudaMemcpyAsync");
   }
+  void copy_rows(void* to, std::int64_t to_stride, const void* from, std::int64_t from_stride, std::int64_t width,
+                 std::int64_t rows, Stream& stream) override {
+    if (width == 0 || rows == 0) return;
+    check(cudaMemcpy2DAsync(to, static_cast<std::size_t>(to_stride), from, static_cast<std::size_t>(from_stride),
+                            static_cast<std::size_t>(width), static_cast<std::size_t>(rows), cudaMemcpyDeviceToDevice,
+                            stream_of(stream)),
+          "cudaMemcpy2DAsync");
+  }
   void copy_all(std::span<const CopyPart> parts, Stream& stream) override { copy_parts(parts, stream_of(stream)); }
 
   std::unique_ptr<Stream> compute_stream() override {

@@ -38,6 +38,9 @@ Lowering lower_normalize(const LowerContext& context);
 Lowering lower_activation(const LowerContext& context);
 Lowering lower_activation_grad(const LowerContext& context);
 Lowering lower_add(const LowerContext& context);
+// bias.cu
+Lowering lower_add_bias(const LowerContext& context);
+Lowering lower_bias_grad(const LowerContext& context);
 // softmax.cu
 Lowering lower_softmax(const LowerContext& context);
 Lowering lower_softmax_grad(const LowerContext& context);
@@ -48,6 +51,7 @@ Lowering lower_embedding(const LowerContext& context);
 Lowering lower_embedding_grad(const LowerContext& context);
 // losses.cu
 Lowering lower_loss(const LowerContext& context);
+Lowering lower_class_sums(const LowerContext& context);
 // metrics.cu
 Lowering lower_metric(const LowerContext& context);
 // scale.cu
@@ -67,6 +71,7 @@ Lowering lower_accumulate_statistics(const LowerContext& context);
 // shaping.cu
 Lowering lower_concatenate(const LowerContext& context);
 Lowering lower_split(const LowerContext& context);
+Lowering lower_take_columns(const LowerContext& context);
 Lowering lower_cast(const LowerContext& context);
 Lowering lower_reorder(const LowerContext& context);
 

@@ -3,6 +3,8 @@
 
 #include "core/graph/graph.h"
 #include "core/graph/ops/attributes.h"
+#include "core/graph/ops/columns.h"
+#include "core/graph/placement_rules.h"
 
 namespace trainctl {
 namespace {
@@ -14,8 +16,7 @@ TensorType part_of(TensorType type, int ranks, std::string_view kind) {
   return type;
 }
 
-// Contributes the gradient by an op's only input, which the collective `def` computes from the gradient by the op's
-// output.
+// Contributes the gradient by an op's only input, which `def` computes from the gradient by the op's output.
 void contribute_through(std::shared_ptr<const OpDef> def, const Op& op, Differentiator& differentiator) {
   const TensorId dy = differentiator.gradient_of(op.outputs[0]);
   differentiator.contribute(op.inputs[0], differentiator.emit(std::move(def), {dy}, op)[0]);
@@ -89,6 +90,23 @@ void AllGather::differentiate(const Op& op, Differentiator& differentiator) cons
   contribute_through(std::make_shared<ReduceScatter>(axis, ranks), op, differentiator);
 }
 
+std::vector<TensorType> AllGatherColumns::outputs(std::span<const TensorType> inputs) const {
+  const Shape& x = inputs[0].shape;
+  return {{x.with_back(checked_multiply(x.back(), ranks)), inputs[0].dtype}};
+}
+
+// On other axes only dimensions before the last may be split.
+OutputPlacements AllGatherColumns::placements(const PlacementQuery& query) const {
+  if (query.axis != axis) return place_rows(query, true);
+  const Placement own_part = split_along(static_cast<int>(query.input_types[0].shape.rank()) - 1);
+  if (query.inputs[0] == own_part) return {{replicated}, {}};
+  return {{}, format("{} is {} and not {}", query.input_name(0), to_string(query.inputs[0]), to_string(own_part))};
+}
+
+void AllGatherColumns::differentiate(const Op& op, Differentiator& differentiator) const {
+  contribute_through(std::make_shared<TakeColumns>(axis, ranks, index), op, differentiator);
+}
+
 std::vector<TensorType> AllToAll::outputs(std::span<const TensorType> inputs) const {
   part_of(inputs[0], ranks, kind());
   return {inputs[0]};
@@ -117,13 +135,18 @@ std::string Send::attributes() const { return text_of(*this).value("peer", peer)
 OutputPlacements Send::placements(const PlacementQuery& query) const { return pass(query); }
 
 void Send::differentiate(const Op& op, Differentiator& differentiator) const {
-  auto receive = std::make_shared<Receive>(axis, peer, differentiator.tensor(op.inputs[0]).type);
+  const Tensor& x = differentiator.tensor(op.inputs[0]);
+  auto receive = std::make_shared<Receive>(axis, peer, x.type);
+  receive->placed = x.placements;
   differentiator.contribute(op.inputs[0], differentiator.emit(std::move(receive), {}, op)[0]);
 }
 
 std::string Receive::attributes() const { return text_of(*this).value("peer", peer).text(); }
 
-OutputPlacements Receive::placements(const PlacementQuery& query) const { return pass(query); }
+OutputPlacements Receive::placements(const PlacementQuery& query) const {
+  const auto a = static_cast<std::size_t>(query.axis);
+  return {{a < placed.size() ? placed[a] : replicated}, {}};
+}
 
 void Receive::differentiate(const Op& op, Differentiator& differentiator) const {
   differentiator.emit(std::make_shared<Send>(axis, peer), {differentiator.gradient_of(op.outputs[0])}, op);

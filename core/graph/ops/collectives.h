@@ -79,6 +79,22 @@ struct AllGather final : Collective {
   void differentiate(const Op& op, Differentiator& differentiator) const override;
 };
 
+// y = the parts of all ranks side by side along the last dimension, in their order. Inputs: x [..., C]. Outputs: y
+// [..., ranks * C]. The ops behind y are the same on all ranks (behind all_gather, each rank does a part of the work),
+// and so is the gradient by y, of which each rank takes its part: take_columns.
+struct AllGatherColumns final : Collective {
+  int ranks = 1;  // along the axis
+  int index = 0;  // of this rank among them
+
+  AllGatherColumns(MeshAxis a, int r, int i) : Collective(a), ranks(r), index(i) {}
+  std::string_view kind() const override { return "all_gather_columns"; }
+  std::vector<TensorType> outputs(std::span<const TensorType> inputs) const override;
+  OutputPlacements placements(const PlacementQuery& query) const override;
+  // The parts one behind the other, as they arrive.
+  std::int64_t workspace_bytes(std::span<const TensorType> inputs) const override { return ranks * inputs[0].bytes(); }
+  void differentiate(const Op& op, Differentiator& differentiator) const override;
+};
+
 // Part i of y = the part of rank i's x that is for this rank. Inputs: x [ranks * n, ...]. Outputs: y, like x. Its
 // gradient is an all_to_all.
 struct AllToAll final : Collective {
@@ -127,7 +143,8 @@ struct Send final : Collective {
 struct Receive final : Collective {
   int peer = 0;
   TensorType type;
-  bool differentiable = true;  // whether the peer wants the gradient, which it then receives
+  bool differentiable = true;     // whether the peer wants the gradient, which it then receives
+  std::vector<Placement> placed;  // of y, which is that of the peer's x, one for each axis; empty: replicated on all
 
   Receive(MeshAxis a, int p, TensorType t, bool d = true, bool runs_beside = false)
       : Collective(a, runs_beside), peer(p), type(std::move(t)), differentiable(d) {}

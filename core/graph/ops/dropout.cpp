@@ -8,13 +8,18 @@
 namespace trainctl {
 
 std::string Dropout::attributes() const {
-  return AttributeText().value("rate", rate).value("seed", seed).value("layer", layer).text();
+  AttributeText text;
+  text.value("rate", rate).value("seed", seed).value("layer", layer);
+  if (part) text.word(to_string(*part));
+  return text.text();
 }
 
 std::vector<TensorType> Dropout::outputs(std::span<const TensorType> inputs) const { return {inputs[0]}; }
 
 OutputPlacements Dropout::placements(const PlacementQuery& query) const {
-  const std::string x = samples(query.input_types[0]) + "+S";  // the mask counts elements within whole samples
+  // The mask counts elements within whole samples, of which the op knows its part.
+  const TensorType& type = query.input_types[0];
+  const std::string x = (part ? samples_and_channels(type) : samples(type)) + "+S";
   return place_by({{x, "a", ""}, {x}}, query);
 }
 

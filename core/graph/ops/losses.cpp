@@ -7,6 +7,12 @@
 #include "core/graph/placement_rules.h"
 
 namespace trainctl {
+namespace {
+
+// The name of classes of which the op knows the rank's part, that along the tensor axis.
+const char* classes_of_part(const PlacementQuery& query) { return query.axis == MeshAxis::tensor ? "c" : "."; }
+
+}  // namespace
 
 std::string_view name_of(const LossRule& rule) {
   return std::visit([](const auto& r) -> std::string_view { return r.name; }, rule);
@@ -20,14 +26,37 @@ LossLink link_of(const LossRule& rule) {
   return std::visit([](const auto& r) { return r.link; }, rule);
 }
 
+bool is_over_classes(const LossRule& rule) { return link_of(rule) == LossLink::softmax; }
+
 std::int64_t rows_per_weight(const Shape& predictions, const Shape& weights) {
   return predictions.rows() / std::max<std::int64_t>(weights.count(), 1);
+}
+
+std::string ClassSums::attributes() const {
+  AttributeText text;
+  std::visit([&](const auto& r) { text.rule(r); }, rule);
+  return text.word(to_string(part)).text();
+}
+
+std::vector<TensorType> ClassSums::outputs(std::span<const TensorType> inputs) const {
+  return {{inputs[0].shape.with_back(class_sums), DType::float32}};
+}
+
+OutputPlacements ClassSums::placements(const PlacementQuery& query) const {
+  const std::string row = rows(query.input_types[0]), last = classes_of_part(query);
+  const bool numbers = query.input_types[1].shape.rank() < query.input_types[0].shape.rank();
+  return place_by({{row + last, numbers ? row : row + "."}, {row + last}}, query);
+}
+
+double ClassSums::flops(std::span<const TensorType> inputs, std::span<const TensorType>) const {
+  return 3.0 * static_cast<double>(inputs[0].shape.count());
 }
 
 std::string Loss::attributes() const {
   AttributeText text;
   std::visit([&](const auto& r) { text.rule(r); }, rule);
   if (scale != 1) text.value("scale", scale);
+  if (part) text.word(to_string(*part));
   return text.flag("uncounted", !counts).flag("training", training).flag("accumulate", accumulate).text();
 }
 
@@ -46,9 +75,11 @@ OutputPlacements Loss::placements(const PlacementQuery& query) const {
   const std::string row = rows(query.input_types[0]);
   const std::string weights = row.substr(0, static_cast<std::size_t>(query.input_types[2].shape.rank()));
   const bool numbers = query.input_types[1].shape.rank() < query.input_types[0].shape.rank();
-  PlacementRule rule{{row + ".", numbers ? row : row + ".", weights}, {"+" + row}};
+  const std::string last = part ? classes_of_part(query) : ".";
+  PlacementRule rule{{row + last, numbers ? row : row + ".", weights}, {"+" + row}};
+  if (part) rule.inputs.push_back(row + ".");
   if (counts) rule.outputs.push_back("+" + weights);
-  if (training) rule.outputs.push_back(row + ".");
+  if (training) rule.outputs.push_back(row + last);
   OutputPlacements result = place_by(rule, query);
   return accumulate ? kept(std::move(result), query, 0, static_cast<std::size_t>(sums())) : result;
 }

@@ -7,10 +7,11 @@
 // positions, each with its own weight or that of its sample. Sums are taken in float32 over one micro-batch.
 #pragma once
 
+#include <optional>
 #include <utility>
 #include <variant>
 
-#include "core/graph/op.h"
+#include "core/graph/ops/columns.h"
 #include "core/graph/ops/losses/binary_crossentropy.h"
 #include "core/graph/ops/losses/categorical_crossentropy.h"
 #include "core/graph/ops/losses/huber.h"
@@ -30,18 +31,40 @@ LossLink link_of(const LossRule& rule);
 // weight of its own.
 std::int64_t rows_per_weight(const Shape& predictions, const Shape& weights);
 
-// Inputs: predictions, targets, weights. Outputs: the weighted sum of losses, float32 scalar (role reduced); where it
-// counts, the sum of the weights, likewise; in training the gradient by the predictions, like these, of the sum of
-// losses times `scale`.
+// What class_sums finds in a row of one rank's classes: the largest prediction and its class (the first of equals), and
+// with it the sums of SoftmaxCrossentropy::class_sums().
+enum ClassSum : int { class_largest, class_best, class_exponentials, class_targets, class_products, class_sums };
+
+// Whether the loss is a softmax cross-entropy, which can be computed from class_sums.
+bool is_over_classes(const LossRule& rule);
+
+// Inputs: predictions of a part of the classes [N, P..., C], targets of all. Outputs: float32 [N, P..., class_sums].
+struct ClassSums final : OpDef {
+  LossRule rule;
+  ColumnPart part;  // of the classes
+
+  ClassSums(LossRule r, ColumnPart p) : rule(std::move(r)), part(p) {}
+  std::string_view kind() const override { return "class_sums"; }
+  std::string attributes() const override;
+  std::vector<TensorType> outputs(std::span<const TensorType> inputs) const override;
+  OutputPlacements placements(const PlacementQuery& query) const override;
+  double flops(std::span<const TensorType> inputs, std::span<const TensorType> outputs) const override;
+};
+
+// Inputs: predictions, targets, weights; where each rank has predictions of a part of the classes also the class sums
+// of all ranks [N, P..., ranks * class_sums], targets being those of all classes. Outputs: the weighted sum of losses,
+// float32 scalar (role reduced); where it counts, the sum of the weights, likewise; in training the gradient by the
+// predictions, like these, of the sum of losses times `scale`.
 struct Loss final : OpDef {
   LossRule rule;
   bool training = false;
-  bool accumulate = false;  // add to what the sums hold
-  float scale = 1;          // of the gradient alone
-  bool counts = true;       // of several losses of the same samples, one counts them
+  bool accumulate = false;         // add to what the sums hold
+  float scale = 1;                 // of the gradient alone
+  bool counts = true;              // of several losses of the same samples, one counts them
+  std::optional<ColumnPart> part;  // of the classes; nothing: predictions are of all
 
-  Loss(LossRule r, bool t, bool a, float s = 1, bool c = true)
-      : rule(std::move(r)), training(t), accumulate(a), scale(s), counts(c) {}
+  Loss(LossRule r, bool t, bool a, float s = 1, bool c = true, std::optional<ColumnPart> p = {})
+      : rule(std::move(r)), training(t), accumulate(a), scale(s), counts(c), part(p) {}
   // The number of sums, which stand in front of the gradient.
   int sums() const { return counts ? 2 : 1; }
   std::string_view kind() const override { return "loss"; }

@@ -26,7 +26,7 @@ std::string Metric::attributes() const {
         r.adapted([&](const char* name, bool set) { text.flag(name, set); });
       },
       rule);
-  return text.flag("accumulate", accumulate).text();
+  return text.flag("of_sums", of_sums).flag("accumulate", accumulate).text();
 }
 
 std::vector<TensorType> Metric::outputs(std::span<const TensorType>) const {

@@ -19,12 +19,14 @@ int sums_of(const MetricRule& rule);
 // The metric, from its sums over all samples and the sum `count` of the samples' weights.
 double value_of(const MetricRule& rule, std::span<const double> sums, double count);
 
-// Inputs: predictions, targets, weights. Outputs: the rule's sums, weighted, a float32 scalar or vector (role reduced).
+// Inputs: predictions, or where it takes them the class sums of all ranks [N, P..., ranks * class_sums], then targets
+// and weights. Outputs: the rule's sums, weighted, a float32 scalar or vector (role reduced).
 struct Metric final : OpDef {
   MetricRule rule;
   bool accumulate = false;  // add to what the sums hold
+  bool of_sums = false;     // takes class sums (core/graph/ops/losses.h) in the place of predictions: accuracy alone
 
-  Metric(MetricRule r, bool a) : rule(std::move(r)), accumulate(a) {}
+  Metric(MetricRule r, bool a, bool sums = false) : rule(std::move(r)), accumulate(a), of_sums(sums) {}
   std::string_view kind() const override { return "metric"; }
   std::string attributes() const override;
   std::vector<TensorType> outputs(std::span<const TensorType> inputs) const override;

@@ -51,10 +51,11 @@ std::vector<TensorType> OptimizerUpdate::outputs(std::span<const TensorType>) co
 OutputPlacements OptimizerUpdate::placements(const PlacementQuery& query) const {
   // A rule with norms per parameter needs whole parameters.
   const bool by_parameter = std::visit([](const auto& r) { return r.by_parameter; }, rule);
-  const std::string region = by_parameter ? "." : "a";
+  const TensorType& type = query.input_types[0];
+  const std::string region = by_parameter ? none_split(type) : every_dimension(type);
   const std::size_t regions = 1 + state_names(rule).size();
   PlacementRule placement{{region, "", "", "", ".", ""}, std::vector<std::string>(regions, region)};
-  if (!copies.empty()) placement.inputs[0] = ".";  // copies are of whole parameters
+  if (!copies.empty()) placement.inputs[0] = none_split(type);  // copies are of whole parameters
   placement.outputs.resize(regions + copies.size());
   return kept(place_by(placement, query), query, 0, regions);
 }

@@ -10,10 +10,12 @@
 namespace trainctl {
 namespace {
 
+using Names = std::pair<std::string, std::string>;
+
 // Names the dimensions of two shapes with equally many elements. Walking both from the outside, runs of dimensions with
 // equal products hold the same elements, so that a part of a run's outermost dimension is a part of the other run's
 // outermost dimension: the outermost dimensions of a pair of runs get the same letter.
-std::pair<std::string, std::string> common_dimensions(const Shape& a, const Shape& b) {
+Names common_dimensions(const Shape& a, const Shape& b) {
   std::string names_a(static_cast<std::size_t>(a.rank()), '.'), names_b(static_cast<std::size_t>(b.rank()), '.');
   std::int64_t i = 0, j = 0;
   for (char letter = 'a'; i < a.rank() && j < b.rank(); ++letter) {
@@ -24,6 +26,13 @@ std::pair<std::string, std::string> common_dimensions(const Shape& a, const Shap
       (extends_a ? product_a : product_b) *= extends_a ? a[i++] : b[j++];
     }
   }
+  return {names_a, names_b};
+}
+
+// Names the last dimensions, of equal size: the shapes then hold the same rows.
+Names common_rows(const Shape& a, const Shape& b) {
+  std::string names_a(static_cast<std::size_t>(a.rank()), '.'), names_b(static_cast<std::size_t>(b.rank()), '.');
+  names_a.back() = names_b.back() = 'a';
   return {names_a, names_b};
 }
 
@@ -84,8 +93,13 @@ std::vector<TensorType> Reshape::outputs(std::span<const TensorType> inputs) con
 }
 
 OutputPlacements Reshape::placements(const PlacementQuery& query) const {
-  auto [before, after] = common_dimensions(query.input_types[0].shape, shape);
-  return place_by({{before + "+S"}, {after + "+S"}}, query);
+  const Shape& from = query.input_types[0].shape;
+  const auto by = [&](const Names& names) { return place_by({{names.first + "+S"}, {names.second + "+S"}}, query); };
+  if (from.rank() > 0 && shape.rank() > 0 && from.back() == shape.back()) {
+    const OutputPlacements of_rows = by(common_rows(from, shape));
+    if (of_rows.problem.empty()) return of_rows;
+  }
+  return by(common_dimensions(from, shape));
 }
 
 void Reshape::differentiate(const Op& op, Differentiator& differentiator) const {

@@ -48,7 +48,7 @@ std::string GradientNorm::attributes() const { return AttributeText().value("ele
 std::vector<TensorType> GradientNorm::outputs(std::span<const TensorType>) const { return {floats({})}; }
 
 OutputPlacements GradientNorm::placements(const PlacementQuery& query) const {
-  return place_by({{".", ""}, {""}}, query);
+  return place_by({{none_split(query.input_types[0]), ""}, {""}}, query);
 }
 
 std::string SumOfSquares::attributes() const {
@@ -62,7 +62,9 @@ std::vector<TensorType> SumOfSquares::outputs(std::span<const TensorType>) const
 
 OutputPlacements SumOfSquares::placements(const PlacementQuery& query) const {
   if (std::find(axes.begin(), axes.end(), query.axis) != axes.end()) return {{partial}, {}};
-  return place_by({std::vector<std::string>(query.inputs.size(), "."), {""}}, query);
+  PlacementRule rule{{}, {""}};
+  for (const TensorType& type : query.input_types) rule.inputs.push_back(none_split(type));
+  return place_by(rule, query);
 }
 
 OutputPlacements NormOfSquares::placements(const PlacementQuery& query) const {

@@ -54,17 +54,21 @@ TRAINCTL_INLINE inline void drop(const std::uint32_t* drawn, float rate, float s
   }
 }
 
+// Elements [first, first + count) of a sample.
 template <class T>
-void drop_sample(const RandomKey& key, std::uint64_t sample, float rate, const T* x, T* y, std::int64_t count) {
+void drop_elements(const RandomKey& key, std::uint64_t sample, float rate, const T* x, T* y, std::int64_t first,
+                   std::int64_t count) {
   simd([=]() TRAINCTL_INLINE {
     const float scale = 1.0f / (1.0f - rate);
+    const std::int64_t last = first + count;
     std::uint32_t drawn[words];
-    for (std::int64_t start = 0; start < count; start += words) {
+    for (std::int64_t start = first - first % 4; start < last; start += words) {
       draw(key, sample, static_cast<std::uint32_t>(start / 4), drawn);
-      if (start + words <= count) {
-        drop(drawn, rate, scale, x + start, y + start, words);
+      if (start >= first && start + words <= last) {
+        drop(drawn, rate, scale, x + (start - first), y + (start - first), words);
       } else {
-        drop(drawn, rate, scale, x + start, y + start, count - start);
+        const std::int64_t begin = std::max(start, first), end = std::min(start + words, last);
+        drop(drawn + (begin - start), rate, scale, x + (begin - first), y + (begin - first), end - begin);
       }
     }
   });
@@ -74,7 +78,11 @@ void drop_sample(const RandomKey& key, std::uint64_t sample, float rate, const T
 
 Lowering lower_dropout(const LowerContext& context) {
   const auto& def = context.op.as<Dropout>();
-  const std::int64_t samples = context.input(0).shape[0], count = context.input(0).shape.count() / samples;
+  const Shape& x_shape = context.input(0).shape;
+  const std::int64_t samples = x_shape[0], count = x_shape.count() / samples;
+  // Runs of neighbouring elements of a sample: all of it, or the rows of a part.
+  const std::int64_t run = def.part ? x_shape.back() : count, first = def.part ? def.part->first : 0;
+  const std::int64_t stride = def.part ? def.part->of : 0;
   return with_type(context.input(0).dtype, [&, seed = def.seed, layer = def.layer, rate = def.rate](auto type) {
     using T = decltype(type);
     return own_kernel(context, [=](const Places& places) {
@@ -83,12 +91,16 @@ Lowering lower_dropout(const LowerContext& context) {
       const std::int64_t* numbers = places.in<std::int64_t>(1);
       const T* x = places.in<T>(0);
       T* y = places.out<T>(0);
-      parallel_ranges(
-          samples, std::max<std::int64_t>(1, element_grain / count), [=](std::int64_t begin, std::int64_t end) {
-            for (std::int64_t n = begin; n < end; ++n) {
-              drop_sample(key, static_cast<std::uint64_t>(numbers[n]), rate, x + n * count, y + n * count, count);
-            }
-          });
+      parallel_ranges(samples, std::max<std::int64_t>(1, element_grain / count),
+                      [=](std::int64_t begin, std::int64_t end) {
+                        for (std::int64_t n = begin; n < end; ++n) {
+                          for (std::int64_t r = 0; r < count / run; ++r) {
+                            const std::int64_t at = n * count + r * run;
+                            drop_elements(key, static_cast<std::uint64_t>(numbers[n]), rate, x + at, y + at,
+                                          first + r * stride, run);
+                          }
+                        }
+                      });
     });
   });
 }

@@ -66,9 +66,45 @@ struct Row {
   }
 };
 
+// A rank's part of a row of classes, with the class sums of the `ranks` that have parts of it.
+template <class T>
+struct PartOfRow {
+  Row<T> own;
+  const float* of_all;
+  std::int64_t ranks;
+
+  TRAINCTL_INLINE bool trains() const { return own.trains(); }
+  TRAINCTL_INLINE static float exp(float value) { return exp_approx(value); }
+  TRAINCTL_INLINE static float log(float value) { return std::log(value); }
+  TRAINCTL_INLINE const float* of(std::int64_t rank) const { return of_all + rank * class_sums; }
+  TRAINCTL_INLINE float largest() const {
+    float top = of(0)[class_largest];
+    for (std::int64_t r = 1; r < ranks; ++r) top = of(r)[class_largest] > top ? of(r)[class_largest] : top;
+    return top;
+  }
+  // Those of SoftmaxCrossentropy::class_sums(), from each rank's, which have its own largest value in the place of top.
+  template <int n, class Term>
+  TRAINCTL_INLINE Sums<n> sums(const Term&) const {
+    static_assert(n == 3);
+    const float top = largest();
+    Sums<n> all = {};
+    for (std::int64_t r = 0; r < ranks; ++r) {
+      const float below = of(r)[class_largest] - top;
+      all.of[0] += of(r)[class_exponentials] * exp(below);
+      all.of[1] += of(r)[class_targets];
+      all.of[2] += of(r)[class_products] + of(r)[class_targets] * below;
+    }
+    return all;
+  }
+  template <class Value>
+  TRAINCTL_INLINE void write(const Value& value) const {
+    own.write(value);
+  }
+};
+
 // The loss of a row. In training also writes the row's gradient times the weight.
-template <class Rule, class T, class Target>
-TRAINCTL_INLINE inline float row_loss(const Rule& rule, const Row<T>& row, const Target& target, float weight) {
+template <class Rule, class R, class Target>
+TRAINCTL_INLINE inline float row_loss(const Rule& rule, const R& row, const Target& target, float weight) {
   if constexpr (Rule::by_element) {
     const auto count = static_cast<float>(row.values);
     const auto element = [=](std::int64_t k, float x)
@@ -85,21 +121,22 @@ TRAINCTL_INLINE inline float row_loss(const Rule& rule, const Row<T>& row, const
   }
 }
 
-// The same for the row with this number, whose target is read in the form that the rule states. A class number outside
-// of the classes makes the loss NaN.
-template <class Rule, class T>
-float row_loss(const Rule& rule, const Row<T>& row, const void* targets, std::int64_t number, float weight) {
-  float loss = 0;
-  const Smoothing smoothing = rule.smoothing(row.values);
+// Calls compute(target) with the target of the row with this number, in the form that the rule states, from the part's
+// first value on. Returns the result, or NaN where a class number is outside of the classes.
+template <class Rule, class Compute>
+float with_target(const Rule& rule, const void* targets, std::int64_t number, const ColumnPart& part,
+                  const Compute& compute) {
+  float result = 0;
+  const Smoothing smoothing = rule.smoothing(part.of);
   if constexpr (Rule::targets == LossTargets::class_numbers) {
     const std::int64_t label = static_cast<const std::int32_t*>(targets)[number];
-    if (label < 0 || label >= row.values) return std::numeric_limits<float>::quiet_NaN();
-    simd([=, &loss]() TRAINCTL_INLINE { loss = row_loss(rule, row, ClassTarget{label, smoothing}, weight); });
+    if (label < 0 || label >= part.of) return std::numeric_limits<float>::quiet_NaN();
+    simd([=, &result]() TRAINCTL_INLINE { result = compute(ClassTarget{label - part.first, smoothing}); });
   } else {
-    const float* values = static_cast<const float*>(targets) + number * row.values;
-    simd([=, &loss]() TRAINCTL_INLINE { loss = row_loss(rule, row, RowTarget{values, smoothing}, weight); });
+    const float* values = static_cast<const float*>(targets) + number * part.of + part.first;
+    simd([=, &result]() TRAINCTL_INLINE { result = compute(RowTarget{values, smoothing}); });
   }
-  return loss;
+  return result;
 }
 
 template <class T, class Rule>
@@ -107,12 +144,15 @@ Lowering lower_rule(const LowerContext& context, const Loss& def, const Rule& ru
   const Shape& shape = context.input(0).shape;
   const std::int64_t rows = shape.rows(), n = shape.back();
   const std::int64_t rows_each = rows_per_weight(shape, context.input(2).shape);
+  const ColumnPart part = def.part.value_or(ColumnPart{0, n});
+  const std::int64_t ranks = def.part ? context.input(3).shape.back() / class_sums : 0;
   const auto run = [=, training = def.training, accumulate = def.accumulate, scale = def.scale, counts = def.counts,
                     gradient = static_cast<std::size_t>(def.sums())](const Places& places) {
     const T* x = places.in<T>(0);
     const void* targets = places.in<void>(1);
     const float* weights = places.in<float>(2);
     T* dx = training ? places.out<T>(gradient) : nullptr;
+    const float* of_all = ranks > 0 ? places.in<float>(3) : nullptr;
     float* losses = places.workspace<float>();
     const std::int64_t grain = std::max<std::int64_t>(1, element_grain / 8 / n);
     parallel_ranges(rows, grain, [=](std::int64_t begin, std::int64_t end) {
@@ -123,7 +163,13 @@ Lowering lower_rule(const LowerContext& context, const Loss& def, const Rule& ru
           losses[r] = 0;
           if (dx) std::fill(row.dx, row.dx + n, T{});
         } else {
-          losses[r] = weight * row_loss(rule, row, targets, r, weight * scale);
+          losses[r] = weight * with_target(rule, targets, r, part, [&](const auto& target) TRAINCTL_INLINE {
+                        if constexpr (!Rule::by_element) {
+                          const PartOfRow<T> split{row, of_all + r * ranks * class_sums, ranks};
+                          if (ranks > 0) return row_loss(rule, split, target, weight * scale);
+                        }
+                        return row_loss(rule, row, target, weight * scale);
+                      });
         }
       }
     });
@@ -138,7 +184,46 @@ Lowering lower_rule(const LowerContext& context, const Loss& def, const Rule& ru
   return own_kernel(context, run, rows * size_of(DType::float32));
 }
 
+template <class T, class Rule>
+Lowering lower_sums(const LowerContext& context, const ColumnPart& part, const Rule& rule) {
+  const std::int64_t rows = context.input(0).shape.rows(), n = context.input(0).shape.back();
+  return own_kernel(context, [=](const Places& places) {
+    const T* x = places.in<T>(0);
+    const void* targets = places.in<void>(1);
+    float* sums = places.out<float>(0);
+    parallel_ranges(rows, std::max<std::int64_t>(1, element_grain / 8 / n), [=](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t r = begin; r < end; ++r) {
+        const Row<T> row{x + r * n, n, nullptr};
+        float* const own = sums + r * class_sums;
+        const float top = row.largest();
+        std::int64_t best = 0;
+        while (best + 1 < n && load(row.x[best]) != top) ++best;
+        own[class_largest] = top;
+        own[class_best] = static_cast<float>(part.first + best);
+        with_target(rule, targets, r, part, [&](const auto& target) TRAINCTL_INLINE {
+          const Sums<3> found = Rule::class_sums(row, target, top);
+          std::copy(found.of, found.of + 3, own + class_exponentials);
+          return 0.0f;
+        });
+      }
+    });
+  });
+}
+
 }  // namespace
+
+Lowering lower_class_sums(const LowerContext& context) {
+  const auto& def = context.op.as<ClassSums>();
+  return with_type(context.input(0).dtype, [&](auto type) {
+    return std::visit(
+        [&]<class Rule>(const Rule& rule) -> Lowering {
+          if constexpr (Rule::link == LossLink::softmax) return lower_sums<decltype(type)>(context, def.part, rule);
+          require(false, "class_sums are of a softmax cross-entropy");
+          return {};
+        },
+        def.rule);
+  });
+}
 
 Lowering lower_loss(const LowerContext& context) {
   const auto& def = context.op.as<Loss>();

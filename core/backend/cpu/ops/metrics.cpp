@@ -35,9 +35,17 @@ template <class T>
 struct Row {
   const T* x;
   std::int64_t values;
+  bool of_sums = false;  // x are the class sums of all ranks
 
   float at(std::int64_t k) const { return load(x[k]); }
-  std::int64_t first_largest() const { return cpu::first_largest(x, values); }
+  std::int64_t first_largest() const {
+    if (!of_sums) return cpu::first_largest(x, values);
+    const T* best = x;
+    for (const T* rank = x; rank < x + values; rank += class_sums) {
+      if (load(rank[class_largest]) > load(best[class_largest])) best = rank;
+    }
+    return static_cast<std::int64_t>(load(best[class_best]));
+  }
   template <class Term>
   TRAINCTL_INLINE float sum(const Term& term) const {
     float sum = 0;
@@ -54,10 +62,11 @@ struct Rows {
   bool class_numbers;
   const float* weights;
   std::int64_t rows, values, rows_each;  // rows_each: rows that share a weight
+  bool of_sums = false;                  // x are class sums
 
   float weight(std::int64_t row) const { return weights[rows_each == 1 ? row : row / rows_each]; }
 
-  Row<T> row(std::int64_t row) const { return {x + row * values, values}; }
+  Row<T> row(std::int64_t row) const { return {x + row * values, values, of_sums}; }
   Target target(std::int64_t row) const {
     if (class_numbers) return {static_cast<const std::int32_t*>(targets) + row, nullptr, values};
     return {nullptr, static_cast<const float*>(targets) + row * values, values};
@@ -86,10 +95,11 @@ Lowering lower_rule(const LowerContext& context, const Metric& def, const Rule& 
   const std::int64_t rows = shape.rows(), values = shape.back();
   const std::int64_t rows_each = rows_per_weight(shape, context.input(2).shape);
   const bool class_numbers = context.input(1).dtype == DType::int32;
-  return own_kernel(context, [=, accumulate = def.accumulate](const Places& places) {
+  return own_kernel(context, [=, accumulate = def.accumulate, of_sums = def.of_sums](const Places& places) {
     float* sums = places.out<float>(0);
     if (!accumulate) std::fill_n(sums, rule.sums(), 0.0f);
-    const Rows<T> all{places.in<T>(0), places.in<void>(1), class_numbers, places.in<float>(2), rows, values, rows_each};
+    const Rows<T> all{places.in<T>(0), places.in<void>(1), class_numbers, places.in<float>(2), rows,
+                      values,          rows_each,          of_sums};
     add_up(rule, all, sums);
   });
 }

@@ -1,10 +1,11 @@
-// Ops that move values without computing: casts and changes of layout.
+// Ops that move values without computing: parts along the last dimension, casts and changes of layout.
 #include "core/graph/ops/shaping.h"
 
 #include <cstring>
 
 #include "core/backend/cpu/kernels.h"
 #include "core/backend/cpu/onednn/dnnl_kernel.h"
+#include "core/graph/ops/columns.h"
 
 namespace trainctl::cpu {
 namespace {
@@ -113,6 +114,16 @@ Lowering lower_split(const LowerContext& context) {
     for (std::size_t i = 0; i < parts; ++i) {
       at = columns.copy(i, at, places.in<std::byte>(0), places.out<std::byte>(i), false);
     }
+  });
+}
+
+Lowering lower_take_columns(const LowerContext& context) {
+  const TensorType& part = context.output(0);
+  const std::int64_t width = part.shape.back();
+  const Columns columns(context.input(0), {width});
+  const std::int64_t first = context.op.as<TakeColumns>().index * width * size_of(part.dtype);
+  return own_kernel(context, [columns, first](const Places& places) {
+    columns.copy(0, first, places.in<std::byte>(0), places.out<std::byte>(0), false);
   });
 }
 

@@ -7,13 +7,20 @@
 namespace trainctl::cuda {
 namespace {
 
+constexpr int words = 4;  // in a Philox block
+
 struct DropoutSetting {
   std::uint64_t seed;
   std::uint32_t layer;
   float rate;
-};
+  // Element e of a sample's part is element e / run * stride + first + e % run of the sample.
+  std::uint32_t run, stride, first;
+  bool scattered;  // whether packs are no whole numbers of Philox blocks
 
-constexpr int words = 4;  // in a Philox block
+  __device__ std::uint32_t number(std::uint32_t element) const {
+    return element / run * stride + first + element % run;
+  }
+};
 
 // Processes packs of `width` elements, a whole number of Philox blocks; a sample has `packs` of them, of which the last
 // may be incomplete. y may be x.
@@ -27,15 +34,23 @@ __global__ void dropout(DropoutSetting setting, const T* x, const std::int64_t* 
   for (auto i = static_cast<std::uint32_t>(first_element()); i < all_packs; i += element_stride()) {
     const std::uint32_t sample = i / packs, pack = i % packs;
     bool keeps[width];
-#pragma unroll
-    for (int block = 0; block < width / words; ++block) {
-      const PhiloxBlock drawn =
-          key.block(static_cast<std::uint64_t>(numbers[sample]), pack * (width / words) + static_cast<unsigned>(block));
-#pragma unroll
-      for (int w = 0; w < words; ++w) keeps[words * block + w] = uniform01(drawn[w]) >= setting.rate;
-    }
+    const auto number = static_cast<std::uint64_t>(numbers[sample]);
     const std::int64_t first = static_cast<std::int64_t>(pack) * width,
                        place = static_cast<std::int64_t>(sample) * elements + first;
+    if (setting.scattered) {
+      for (int k = 0; k < width; ++k) {
+        const std::uint32_t word = setting.number(static_cast<std::uint32_t>(first) + static_cast<unsigned>(k));
+        keeps[k] = uniform01(key.block(number, word / words)[word % words]) >= setting.rate;
+      }
+    } else {
+      const std::uint32_t begin = setting.number(static_cast<std::uint32_t>(first)) / words;
+#pragma unroll
+      for (int block = 0; block < width / words; ++block) {
+        const PhiloxBlock drawn = key.block(number, begin + static_cast<unsigned>(block));
+#pragma unroll
+        for (int w = 0; w < words; ++w) keeps[words * block + w] = uniform01(drawn[w]) >= setting.rate;
+      }
+    }
     if (whole) {
       Pack<T, width> values = pack_at<width>(x + place);
 #pragma unroll
@@ -56,11 +71,18 @@ __global__ void dropout(DropoutSetting setting, const T* x, const std::int64_t* 
 
 Lowering lower_dropout(const LowerContext& context) {
   const auto& def = context.op.as<Dropout>();
-  const DropoutSetting setting{def.seed, def.layer, def.rate};
   const std::int64_t samples = context.input(0).shape[0];
   const std::int64_t elements = context.input(0).shape.count() / std::max<std::int64_t>(samples, 1);
+  DropoutSetting setting{def.seed, def.layer, def.rate, narrow(elements), 0, 0, false};
+  if (def.part) {
+    setting.run = narrow(context.input(0).shape.back());
+    setting.stride = narrow(def.part->of);
+    setting.first = narrow(def.part->first);
+  }
   return with_type(context.input(0).dtype, [&](auto type) {
     using T = decltype(type);
+    setting.scattered =
+        def.part && (setting.run % widest<T> != 0 || setting.stride % words != 0 || setting.first % words != 0);
     const std::uint32_t packs = narrow((elements + widest<T> - 1) / widest<T>), all_packs = narrow(samples * packs);
     return own_kernel(context, [=](const Places& p) {
       launch(dropout<T>, blocks_for(all_packs), block_threads, p.stream, setting, p.in<T>(0), p.in<std::int64_t>(1),

@@ -55,9 +55,61 @@ struct Row {
   }
 };
 
+// A rank's part of a row of classes, with the class sums of the `ranks` that have parts of it.
+template <class T>
+struct PartOfRow {
+  const Row<T>& own;
+  const float* of_all;
+  int ranks;
+
+  __device__ bool trains() const { return own.trains(); }
+  __device__ static float exp(float value) { return expf(value); }
+  __device__ static float log(float value) { return logf(value); }
+  __device__ const float* of(int rank) const { return of_all + rank * class_sums; }
+  __device__ float largest() const {
+    float top = of(0)[class_largest];
+    for (int r = 1; r < ranks; ++r) top = fmaxf(top, of(r)[class_largest]);
+    return top;
+  }
+  // Those of SoftmaxCrossentropy::class_sums(), from each rank's, which have its own largest value in the place of top.
+  template <int n, class Term>
+  __device__ Sums<n> sums(const Term&) const {
+    static_assert(n == 3);
+    const float top = largest();
+    Sums<n> all = {};
+    for (int r = 0; r < ranks; ++r) {
+      const float below = of(r)[class_largest] - top;
+      all.of[0] += of(r)[class_exponentials] * exp(below);
+      all.of[1] += of(r)[class_targets];
+      all.of[2] += of(r)[class_products] + of(r)[class_targets] * below;
+    }
+    return all;
+  }
+  template <class Value>
+  __device__ void write(const Value& value) const {
+    own.write(value);
+  }
+};
+
+// The target of a row with this number, from the part's first value on. Sets `valid` to false where a class number is
+// outside of the classes.
+template <class Rule>
+__device__ Target target_of(const void* targets, std::int64_t row, const ColumnPart& part, const Smoothing& smoothing,
+                            bool& valid) {
+  Target target{nullptr, 0, smoothing};
+  if constexpr (Rule::targets == LossTargets::class_numbers) {
+    const int label = static_cast<const std::int32_t*>(targets)[row];
+    valid = label >= 0 && label < part.of;
+    target.label = label - static_cast<int>(part.first);
+  } else {
+    target.row = static_cast<const float*>(targets) + row * part.of + part.first;
+  }
+  return target;
+}
+
 // The loss of a row. In training also writes the row's gradient times the weight.
-template <class Rule, class T>
-__device__ float row_loss(const Rule& rule, const Row<T>& row, int values, const Target& target, float weight) {
+template <class Rule, class R>
+__device__ float row_loss(const Rule& rule, const R& row, int values, const Target& target, float weight) {
   if constexpr (Rule::by_element) {
     const auto count = static_cast<float>(values);
     const Sums<1> sum =
@@ -72,12 +124,14 @@ __device__ float row_loss(const Rule& rule, const Row<T>& row, int values, const
   }
 }
 
-// dx is null in evaluation, count where another loss counts the samples. A row of weight 0 may hold any values; a label
+// dx is null in evaluation, count where another loss counts the samples, of_all where predictions are of all classes. A
+// row of weight 0 may hold any values; a label
 // outside of the classes makes the loss NaN.
 template <class T, class Rule>
-__global__ void losses(RowGrid grid, Rule rule, Smoothing smoothing, bool accumulate, float scale,
-                       std::int64_t rows_each, const T* x, const void* targets, const float* weights, T* dx,
-                       float* of_rows, unsigned* counter, float* sum, float* count) {
+__global__ void losses(RowGrid grid, Rule rule, Smoothing smoothing, ColumnPart part, bool accumulate, float scale,
+                       std::int64_t rows_each, const T* x, const void* targets, const float* weights,
+                       const float* of_all, int ranks, T* dx, float* of_rows, unsigned* counter, float* sum,
+                       float* count) {
   const RowTeam team(grid);
   for (std::int64_t row = team.first(); row < grid.rows; row += team.step()) {
     const Row<T> own{team, x + row * grid.values, dx != nullptr ? dx + row * grid.values : nullptr};
@@ -85,14 +139,17 @@ __global__ void losses(RowGrid grid, Rule rule, Smoothing smoothing, bool accumu
     if (weight == 0) {
       if (own.trains()) team.fill(own.dx, [](int) { return 0.0f; });
     } else {
-      Target target{nullptr, 0, smoothing};
-      if constexpr (Rule::targets == LossTargets::class_numbers) {
-        target.label = static_cast<const std::int32_t*>(targets)[row];
-        if (target.label < 0 || target.label >= grid.values) weight = NAN;
+      bool valid = true;
+      const Target target = target_of<Rule>(targets, row, part, smoothing, valid);
+      if (!valid) weight = NAN;
+      if constexpr (Rule::by_element) {
+        loss = weight * row_loss(rule, own, grid.values, target, weight * scale);
+      } else if (of_all != nullptr) {
+        const PartOfRow<T> split{own, of_all + row * ranks * class_sums, ranks};
+        loss = weight * row_loss(rule, split, grid.values, target, weight * scale);
       } else {
-        target.row = static_cast<const float*>(targets) + row * grid.values;
+        loss = weight * row_loss(rule, own, grid.values, target, weight * scale);
       }
-      loss = weight * row_loss(rule, own, grid.values, target, weight * scale);
     }
     if (team.leads()) of_rows[row] = loss;
   }
@@ -106,17 +163,65 @@ Lowering lower_rule(const LowerContext& context, const Loss& def, const Rule& ru
   const Shape& shape = context.input(0).shape;
   const RowGrid grid(shape.rows(), shape.back());
   const std::int64_t rows_each = rows_per_weight(shape, context.input(2).shape);
-  const auto run = [=, smoothing = rule.smoothing(grid.values), training = def.training, accumulate = def.accumulate,
+  const ColumnPart part = def.part.value_or(ColumnPart{0, grid.values});
+  const int ranks = def.part ? static_cast<int>(context.input(3).shape.back()) / class_sums : 0;
+  const auto run = [=, smoothing = rule.smoothing(part.of), training = def.training, accumulate = def.accumulate,
                     scale = def.scale, counts = def.counts, gradient = static_cast<std::size_t>(def.sums()),
                     counter = make_counters(1)](const Places& p) {
-    launch(losses<T, Rule>, grid.blocks, block_threads, p.stream, grid, rule, smoothing, accumulate, scale, rows_each,
-           p.in<T>(0), p.in<void>(1), p.in<float>(2), training ? p.out<T>(gradient) : nullptr, p.workspace<float>(),
-           counter.get(), p.out<float>(0), counts ? p.out<float>(1) : nullptr);
+    launch(losses<T, Rule>, grid.blocks, block_threads, p.stream, grid, rule, smoothing, part, accumulate, scale,
+           rows_each, p.in<T>(0), p.in<void>(1), p.in<float>(2), ranks > 0 ? p.in<float>(3) : nullptr, ranks,
+           training ? p.out<T>(gradient) : nullptr, p.workspace<float>(), counter.get(), p.out<float>(0),
+           counts ? p.out<float>(1) : nullptr);
   };
   return own_kernel(context, run, grid.rows * size_of(DType::float32));
 }
 
+template <class T, class Rule>
+__global__ void sum_classes(RowGrid grid, Smoothing smoothing, ColumnPart part, const T* x, const void* targets,
+                            float* sums) {
+  const RowTeam team(grid);
+  for (std::int64_t row = team.first(); row < grid.rows; row += team.step()) {
+    const Row<T> own{team, x + row * grid.values, nullptr};
+    const float top = own.largest();
+    int best = INT_MAX;
+    team.each(own.x, [&](int k, float value) {
+      if (value == top && k < best) best = k;
+    });
+    best = team.smallest(best);
+    bool valid = true;
+    const Sums<3> found = Rule::class_sums(own, target_of<Rule>(targets, row, part, smoothing, valid), top);
+    if (!team.leads()) continue;
+    float* const to = sums + row * class_sums;
+    to[class_largest] = top;
+    to[class_best] = static_cast<float>(part.first + (best == INT_MAX ? 0 : best));
+    for (int i = 0; i < 3; ++i) to[class_exponentials + i] = found.of[i];
+  }
+}
+
+template <class T, class Rule>
+Lowering lower_sums(const LowerContext& context, const ColumnPart& part, const Rule& rule) {
+  const Shape& shape = context.input(0).shape;
+  const RowGrid grid(shape.rows(), shape.back());
+  return own_kernel(context, [=, smoothing = rule.smoothing(part.of)](const Places& p) {
+    launch(sum_classes<T, Rule>, grid.blocks, block_threads, p.stream, grid, smoothing, part, p.in<T>(0), p.in<void>(1),
+           p.out<float>(0));
+  });
+}
+
 }  // namespace
+
+Lowering lower_class_sums(const LowerContext& context) {
+  const auto& def = context.op.as<ClassSums>();
+  return with_type(context.input(0).dtype, [&](auto type) {
+    return std::visit(
+        [&]<class Rule>(const Rule& rule) -> Lowering {
+          if constexpr (Rule::link == LossLink::softmax) return lower_sums<decltype(type)>(context, def.part, rule);
+          require(false, "class_sums are of a softmax cross-entropy");
+          return {};
+        },
+        def.rule);
+  });
+}
 
 Lowering lower_loss(const LowerContext& context) {
   const auto& def = context.op.as<Loss>();

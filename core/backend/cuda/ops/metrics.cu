@@ -40,9 +40,17 @@ struct Row {
   const RowTeam& team;
   const T* x;
   int values;
+  bool of_sums;  // x are the class sums of all ranks
 
   __device__ float at(std::int64_t k) const { return load(x[k]); }
-  __device__ int first_largest() const { return first_largest_of(team, x); }
+  __device__ int first_largest() const {
+    if (!of_sums) return first_largest_of(team, x);
+    const T* best = x;
+    for (const T* rank = x; rank < x + values; rank += class_sums) {
+      if (load(rank[class_largest]) > load(best[class_largest])) best = rank;
+    }
+    return static_cast<int>(load(best[class_best]));
+  }
   template <class Term>
   __device__ float sum(const Term& term) const {
     float sum = 0;
@@ -52,9 +60,9 @@ struct Row {
 };
 
 template <class T, class Rule>
-__global__ void sum_rows(RowGrid grid, Rule rule, bool class_numbers, bool accumulate, std::int64_t rows_each,
-                         const T* x, const void* targets, const float* weights, float* of_rows, unsigned* counter,
-                         float* sum) {
+__global__ void sum_rows(RowGrid grid, Rule rule, bool class_numbers, bool of_sums, bool accumulate,
+                         std::int64_t rows_each, const T* x, const void* targets, const float* weights, float* of_rows,
+                         unsigned* counter, float* sum) {
   const RowTeam team(grid);
   for (std::int64_t row = team.first(); row < grid.rows; row += team.step()) {
     float value = 0;
@@ -65,7 +73,7 @@ __global__ void sum_rows(RowGrid grid, Rule rule, bool class_numbers, bool accum
       } else {
         target.row = static_cast<const float*>(targets) + row * grid.values;
       }
-      value = weight * rule.row(Row<T>{team, x + row * grid.values, grid.values}, target);
+      value = weight * rule.row(Row<T>{team, x + row * grid.values, grid.values, of_sums}, target);
     }
     if (team.leads()) of_rows[row] = value;
   }
@@ -111,7 +119,7 @@ Lowering lower_rule(const LowerContext& context, const Metric& def, const Rule& 
   const Shape& shape = context.input(0).shape;
   const std::int64_t rows = shape.rows(), count = shape.count(), values = shape.back();
   const std::int64_t rows_each = rows_per_weight(shape, context.input(2).shape);
-  const bool accumulate = def.accumulate;
+  const bool accumulate = def.accumulate, of_sums = def.of_sums;
   if constexpr (Rule::by_element) {
     const int blocks = blocks_for(count, 4, 256);
     const auto run = [=, counter = make_counters(1)](const Places& p) {
@@ -123,8 +131,9 @@ Lowering lower_rule(const LowerContext& context, const Metric& def, const Rule& 
     const RowGrid grid(rows, values);
     const bool class_numbers = context.input(1).dtype == DType::int32;
     const auto run = [=, counter = make_counters(1)](const Places& p) {
-      launch(sum_rows<T, Rule>, grid.blocks, block_threads, p.stream, grid, rule, class_numbers, accumulate, rows_each,
-             p.in<T>(0), p.in<void>(1), p.in<float>(2), p.workspace<float>(), counter.get(), p.out<float>(0));
+      launch(sum_rows<T, Rule>, grid.blocks, block_threads, p.stream, grid, rule, class_numbers, of_sums, accumulate,
+             rows_each, p.in<T>(0), p.in<void>(1), p.in<float>(2), p.workspace<float>(), counter.get(),
+             p.out<float>(0));
     };
     return own_kernel(context, run, rows * size_of(DType::float32));
   }

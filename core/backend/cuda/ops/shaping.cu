@@ -1,9 +1,10 @@
-// Ops that move values without computing: concatenation, splitting, and changes of dtype.
+// Ops that move values without computing: concatenation, parts along the last dimension, and changes of dtype.
 #include "core/graph/ops/shaping.h"
 
 #include "core/backend/cuda/device/pack.h"
 #include "core/backend/cuda/device/transpose.h"
 #include "core/backend/cuda/kernels.h"
+#include "core/graph/ops/columns.h"
 
 namespace trainctl::cuda {
 namespace {
@@ -82,6 +83,19 @@ Lowering lower_split(const LowerContext& context) {
                             width, static_cast<std::size_t>(columns.rows), cudaMemcpyDeviceToDevice, p.stream),
           "cudaMemcpy2DAsync");
     });
+  });
+}
+
+Lowering lower_take_columns(const LowerContext& context) {
+  const TensorType &whole = context.input(0), &part = context.output(0);
+  const auto rows = static_cast<std::size_t>(whole.shape.rows());
+  const auto row_bytes = static_cast<std::size_t>(whole.shape.back() * size_of(whole.dtype));
+  const auto width = static_cast<std::size_t>(part.shape.back() * size_of(part.dtype));
+  const std::size_t first = static_cast<std::size_t>(context.op.as<TakeColumns>().index) * width;
+  return own_kernel(context, [=](const Places& p) {
+    check(cudaMemcpy2DAsync(p.out<void>(0), width, p.in<std::byte>(0) + first, row_bytes, width, rows,
+                            cudaMemcpyDeviceToDevice, p.stream),
+          "cudaMemcpy2DAsync");
   });
 }
 

@@ -22,13 +22,19 @@ struct SoftmaxCrossentropy {
   }
   static double chance(std::int64_t values) { return std::log(static_cast<double>(values)); }
 
+  // Of e^(x - top), of the targets, and of the targets times x - top.
   template <class Row, class Target>
-  TRAINCTL_KERNEL_FUNCTION float row(const Row& row, const Target& target, float weight) const {
-    const float top = row.largest();
-    const Sums<3> sums = row.template sums<3>([=](std::int64_t k, float x) TRAINCTL_KERNEL_LAMBDA {
+  TRAINCTL_KERNEL_FUNCTION static Sums<3> class_sums(const Row& row, const Target& target, float top) {
+    return row.template sums<3>([=](std::int64_t k, float x) TRAINCTL_KERNEL_LAMBDA {
       const float t = target(k);
       return Sums<3>{{Row::exp(x - top), t, t * (x - top)}};
     });
+  }
+
+  template <class Row, class Target>
+  TRAINCTL_KERNEL_FUNCTION float row(const Row& row, const Target& target, float weight) const {
+    const float top = row.largest();
+    const Sums<3> sums = class_sums(row, target, top);
     if (row.trains()) {
       const float scale = sums.of[1] / sums.of[0];
       row.write([=](std::int64_t k, float x)

@@ -1,0 +1,36 @@
+// Parts of tensors along the last dimension.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "core/graph/op.h"
+
+namespace trainctl {
+
+// Which part of the last dimension a rank has: elements from `first` on, of `of`.
+struct ColumnPart {
+  std::int64_t first = 0;
+  std::int64_t of = 0;
+
+  bool operator==(const ColumnPart&) const = default;
+};
+// "[8..] of 32".
+std::string to_string(const ColumnPart& part);
+
+// y = this rank's part of x along the last dimension: the gradient of all_gather_columns. Inputs: x [..., ranks * C],
+// equal on all ranks of the axis. Outputs: y [..., C].
+struct TakeColumns final : OpDef {
+  MeshAxis axis = MeshAxis::data;
+  int ranks = 1;  // along the axis
+  int index = 0;  // of this rank among them
+
+  TakeColumns(MeshAxis a, int r, int i) : axis(a), ranks(r), index(i) {}
+  std::string_view kind() const override { return "take_columns"; }
+  std::string attributes() const override;
+  std::vector<TensorType> outputs(std::span<const TensorType> inputs) const override;
+  OutputPlacements placements(const PlacementQuery& query) const override;
+  double flops(std::span<const TensorType>, std::span<const TensorType>) const override { return 0; }
+};
+
+}  // namespace trainctl

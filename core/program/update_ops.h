@@ -1,0 +1,34 @@
+// The update segment of a training program: agreement, norm, optimizer, running statistics.
+#pragma once
+
+#include <vector>
+
+#include "core/optim/optimizer.h"
+#include "core/program/program.h"
+
+namespace trainctl {
+
+// A running statistic and its update: moving = momentum * moving + (1 - momentum) * sum / count.
+struct StatisticUpdate {
+  TensorId sum = no_tensor;
+  TensorId moving = no_tensor;
+  float momentum = 0;
+};
+
+struct UpdateSpec {
+  const OptimizerOptions& optimizer;
+  Place place;           // the line of the optimizer in the config
+  double clip_norm = 0;  // largest norm of the gradient; 0: not clipped
+  std::vector<StatisticUpdate> statistics;
+};
+
+// The ops of the update in the order in which they run: agreement, `reductions`, norm, optimizer, statistics.
+// `squares`: the reduced sum of the gradient's squares; no_tensor where this rank takes the norm of the whole gradient.
+// Adds the tensors of this rank's parts where the layout is shared: then each bucket's part is updated, and the bucket
+// gathered behind it if all ranks hold all parameters.
+std::vector<Op> update_ops(Program& program, const UpdateSpec& update, std::vector<Op> reductions, TensorId squares);
+
+// Throws Error{config} with the optimizer's line where it needs norms of whole parameters and ranks hold parts of some.
+void require_whole_parameters(const Program& program, const UpdateSpec& update);
+
+}  // namespace trainctl

@@ -1,0 +1,66 @@
+// Groups of layers that are split together, since split tensors join them, and whether splitting them pays.
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+namespace trainctl {
+
+// Multiply-adds for each exchanged value from which on a split saves time: a core computes about so many while a host's
+// memory moves a value from rank to rank.
+inline constexpr double least_work = 32;
+
+struct SplitGroup {
+  double work = 0;                  // multiply-adds of its layers
+  double exchanged = 0;             // values that the ranks exchange on its account, forward and backward
+  std::vector<std::size_t> begins;  // numbers of the ops at which tensors become split
+
+  bool pays() const { return work >= least_work * exchanged; }
+};
+
+class SplitGroups {
+ public:
+  bool empty() const { return entries_.empty(); }
+  // Returns the number of a new group.
+  int add() {
+    entries_.push_back({});
+    return static_cast<int>(entries_.size()) - 1;
+  }
+  // The group with this number, or the one that it was joined to; valid until the next add().
+  SplitGroup& operator[](int number) { return entry(root_of(number)).group; }
+
+  void join(int one, int other) {
+    one = root_of(one), other = root_of(other);
+    if (one == other) return;
+    SplitGroup &into = entry(one).group, &from = entry(other).group;
+    into.work += from.work;
+    into.exchanged += from.exchanged;
+    into.begins.insert(into.begins.end(), from.begins.begin(), from.begins.end());
+    entry(other).joined = one;
+  }
+
+  // Where the groups begin that do not pay.
+  std::vector<std::size_t> unpaid() const {
+    std::vector<std::size_t> ops;
+    for (const Entry& entry : entries_) {
+      const std::vector<std::size_t>& begins = entry.group.begins;
+      if (entry.joined < 0 && !entry.group.pays()) ops.insert(ops.end(), begins.begin(), begins.end());
+    }
+    return ops;
+  }
+
+ private:
+  struct Entry {
+    SplitGroup group;
+    int joined = -1;  // to which other group it was joined; -1: none
+  };
+  Entry& entry(int number) { return entries_[static_cast<std::size_t>(number)]; }
+  int root_of(int number) {
+    while (entry(number).joined >= 0) number = entry(number).joined;
+    return number;
+  }
+
+  std::vector<Entry> entries_;
+};
+
+}  // namespace trainctl

@@ -1,0 +1,311 @@
+// Tensor parallelism as a function from graph to graph.
+#include "parallel/strategies/tensor.h"
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "core/base/format.h"
+#include "core/graph/ops/bias.h"
+#include "core/graph/ops/collectives.h"
+#include "core/graph/ops/conv2d.h"
+#include "core/graph/ops/dense.h"
+#include "core/graph/ops/dropout.h"
+#include "core/graph/ops/shaping.h"
+#include "parallel/strategies/split_groups.h"
+
+namespace trainctl {
+namespace {
+
+constexpr MeshAxis axis = MeshAxis::tensor;
+
+std::size_t index(TensorId id) { return static_cast<std::size_t>(id); }
+
+Placement last_dimension(const TensorType& type) { return split_along(static_cast<int>(type.shape.rank()) - 1); }
+
+// Walks a forward graph and writes this rank's part of it.
+class Cutter {
+ public:
+  // The ops with the numbers `left` are not split by columns.
+  Cutter(const Graph& graph, const MeshRank& rank, const std::set<std::size_t>& left)
+      : from_(graph), left_(left), ranks_(rank.size(axis)), place_(rank.along(axis)), forms_(graph.tensors.size()) {
+    for (const Op& op : graph.ops) {
+      for (TensorId input : op.inputs) ++forms_[index(input)].readers;
+    }
+  }
+
+  void run() {
+    for (std::size_t i = 0; i < from_.ops.size(); ++i) cut(from_.ops[i], i);
+    for (TensorId output : from_.outputs) to_.outputs.push_back(end_with(output));
+    finish();
+  }
+
+  // The column-split ops of groups that do not pay.
+  std::vector<std::size_t> unpaid() const { return groups_.unpaid(); }
+  bool splits() const { return !groups_.empty(); }
+  Graph take() { return std::move(to_); }
+
+ private:
+  // How a tensor of the graph appears in the part.
+  struct Forms {
+    TensorId whole = no_tensor;   // equal on all ranks
+    TensorId shared = no_tensor;  // the same as the input of layers that are split by columns
+    TensorId part = no_tensor;    // this rank's part, of an activation along the last dimension
+    int group = -1;               // of the layers that the split form joins
+    int readers = 0;
+  };
+
+  void cut(const Op& op, std::size_t number) {
+    if (is_splittable(op)) {
+      if (is_split(op.inputs[0])) return split_rows(op);
+      if (units(op) % ranks_ == 0 && !left_.contains(number)) return split_columns(op, number);
+    }
+    if (!work_on_parts(op)) keep(op);
+  }
+
+  // A dense layer or convolution whose parameters no other op reads.
+  bool is_splittable(const Op& op) const {
+    const auto* convolution = op.get_if<Conv2d>();
+    if (op.get_if<Dense>() == nullptr && (convolution == nullptr || convolution->groups != 1)) return false;
+    return std::all_of(op.inputs.begin() + 1, op.inputs.end(),
+                       [this](TensorId parameter) { return forms_[index(parameter)].readers == 1; });
+  }
+  std::int64_t units(const Op& op) const { return from_.tensor(op.inputs[1]).type.shape.back(); }
+  bool is_split(TensorId id) const { return forms_[index(id)].part != no_tensor; }
+
+  void split_columns(const Op& op, std::size_t number) {
+    const TensorId x = shared(op.inputs[0], op);
+    SplitGroup& group = groups_[forms_[index(op.inputs[0])].group];
+    group.work += multiply_adds(op);
+    group.begins.push_back(number);
+    std::vector<TensorId> inputs{x};
+    for (std::size_t i = 1; i < op.inputs.size(); ++i) {
+      inputs.push_back(parameter_part(op.inputs[i], from_.tensor(op.inputs[i]).type.shape.rank() - 1));
+    }
+    Forms& y = forms_[index(op.outputs[0])];
+    y.part = in_parts(emit(op.def, std::move(inputs), op, "")[0]);
+    y.group = forms_[index(op.inputs[0])].group;
+  }
+
+  // The bias is added to the sum, once.
+  void split_rows(const Op& op) {
+    const Tensor& y = from_.tensor(op.outputs[0]);
+    SplitGroup& group = groups_[forms_[index(op.inputs[0])].group];
+    group.work += multiply_adds(op);
+    group.exchanged += static_cast<double>(y.type.shape.count());
+    const TensorId kernel = parameter_part(op.inputs[1], from_.tensor(op.inputs[1]).type.shape.rank() - 2);
+    const TensorId summand = emit(op.def, {forms_[index(op.inputs[0])].part, kernel}, op, "/summand")[0];
+    const bool bias = op.inputs.size() > 2;
+    TensorId sum = emit(std::make_shared<AllReduce>(axis), {summand}, op, bias ? "/sum" : "")[0];
+    if (bias) sum = emit(std::make_shared<AddBias>(), {sum, whole(op.inputs[2])}, op, "")[0];
+    forms_[index(op.outputs[0])].whole = sum;
+  }
+
+  // Lets the op work on parts along the last dimension, where all of its activations are split and its rule of
+  // placement has it work on each part alone. False where it needs whole ones.
+  bool work_on_parts(const Op& op) {
+    if (op.inputs.empty() || !is_split(op.inputs[0])) return false;
+    std::vector<Placement> placements;
+    std::vector<TensorType> types;
+    std::vector<bool> parts;
+    for (TensorId input : op.inputs) {
+      const Tensor& tensor = from_.tensor(input);
+      const bool part = is_split(input) || is_of_channels(input, op);
+      if (!part && (tensor.type.shape.rank() > 1 || tensor.role == Role::parameter)) return false;
+      parts.push_back(part);
+      types.push_back(part ? part_of(tensor.type) : tensor.type);
+      placements.push_back(part ? last_dimension(tensor.type) : replicated);
+    }
+    const auto def = on_part(op);
+    if (def == nullptr) return false;
+    const std::vector<TensorType> outputs = def->outputs(types);
+    const OutputPlacements result = def->placements({axis, placements, types, outputs, {}, {}, {}});
+    if (!result.problem.empty()) return false;
+    for (std::size_t i = 0; i < outputs.size(); ++i) {
+      if (result.outputs[i] != last_dimension(outputs[i])) return false;
+    }
+
+    int group = forms_[index(op.inputs[0])].group;
+    std::vector<TensorId> inputs;
+    for (std::size_t i = 0; i < op.inputs.size(); ++i) {
+      const TensorId input = op.inputs[i];
+      if (is_split(input)) groups_.join(group, forms_[index(input)].group);
+      inputs.push_back(!parts[i]         ? whole(input)
+                       : is_split(input) ? forms_[index(input)].part
+                                         : parameter_part(input, 0));
+    }
+    const std::vector<TensorId> made = emit(def, std::move(inputs), op, "");
+    for (std::size_t i = 0; i < made.size(); ++i) {
+      forms_[index(op.outputs[i])].part = in_parts(made[i]);
+      forms_[index(op.outputs[i])].group = group;
+    }
+    return true;
+  }
+
+  // The op that does the same on a part; null where there is none.
+  std::shared_ptr<const OpDef> on_part(const Op& op) const {
+    const Shape& x = from_.tensor(op.inputs[0]).type.shape;
+    if (const auto* dropout = op.get_if<Dropout>()) {
+      const ColumnPart part{x.back() / ranks_ * place_, x.back()};
+      return std::make_shared<Dropout>(dropout->rate, dropout->seed, dropout->layer, part);
+    }
+    if (const auto* reshape = op.get_if<Reshape>()) {
+      if (reshape->shape.back() != x.back()) return nullptr;
+      return std::make_shared<Reshape>(reshape->shape.with_back(x.back() / ranks_));
+    }
+    return op.def;
+  }
+
+  // Whether the tensor is a parameter or statistic with a value for each channel of the op's input.
+  bool is_of_channels(TensorId id, const Op& op) const {
+    const Tensor& tensor = from_.tensor(id);
+    if (tensor.role != Role::parameter && tensor.role != Role::statistic) return false;
+    return tensor.type.shape == Shape{from_.tensor(op.inputs[0]).type.shape.back()} && forms_[index(id)].readers == 1;
+  }
+
+  void keep(const Op& op) {
+    std::vector<TensorId> inputs;
+    for (TensorId input : op.inputs) inputs.push_back(whole(input));
+    const std::vector<TensorId> made = emit(op.def, std::move(inputs), op, "");
+    for (std::size_t i = 0; i < made.size(); ++i) forms_[index(op.outputs[i])].whole = made[i];
+  }
+
+  // A tensor that all ranks have, gathered where each has a part.
+  TensorId whole(TensorId id) {
+    Forms& forms = forms_[index(id)];
+    if (forms.whole != no_tensor) return forms.whole;
+    if (forms.part == no_tensor) return forms.whole = to_.add_tensor(from_.tensor(id));
+    groups_[forms.group].exchanged += static_cast<double>(from_.tensor(id).type.shape.count());
+    const auto gather = std::make_shared<AllGatherColumns>(axis, ranks_, place_);
+    forms.whole = emit(gather, {forms.part}, maker_of(id), "/gathered")[0];
+    to_.tensors[index(forms.whole)].name = from_.tensor(id).name + "/gathered";
+    return forms.whole;
+  }
+
+  // An output, in parts where it is split: what follows takes it so, or gathers it, as is assumed here.
+  TensorId end_with(TensorId id) {
+    if (!is_split(id)) return whole(id);
+    Forms& forms = forms_[index(id)];
+    groups_[forms.group].exchanged += static_cast<double>(from_.tensor(id).type.shape.count());
+    return forms.part;
+  }
+
+  // States that the ranks have parts of an activation along its last dimension. Where another stage receives it,
+  // nothing else tells.
+  TensorId in_parts(TensorId id) {
+    Tensor& part = to_.tensors[index(id)];
+    part.placements.assign(mesh_axes, replicated);
+    part.placements[static_cast<std::size_t>(axis)] = last_dimension(part.type);
+    return id;
+  }
+
+  // The same as the input of layers of which each rank computes a part: the ranks' gradients by it add up.
+  TensorId shared(TensorId id, const Op& reader) {
+    const TensorId x = whole(id);
+    Forms& forms = forms_[index(id)];
+    if (forms.shared == no_tensor) {
+      forms.shared = emit(std::make_shared<Identity>(axis), {x}, reader, "/input")[0];
+      forms.group = groups_.add();
+      groups_[forms.group].exchanged = static_cast<double>(from_.tensor(id).type.shape.count());
+    }
+    return forms.shared;
+  }
+
+  TensorId parameter_part(TensorId id, std::int64_t dimension) {
+    Forms& forms = forms_[index(id)];
+    if (forms.part != no_tensor) return forms.part;
+    Tensor tensor = from_.tensor(id);
+    const Shape whole = tensor.type.shape;
+    std::vector<std::int64_t> offsets(whole.sizes().size(), 0), sizes = whole.sizes();
+    const auto along = static_cast<std::size_t>(dimension);
+    sizes[along] /= ranks_;
+    offsets[along] = sizes[along] * place_;
+    tensor.type.shape = Shape(sizes);
+    tensor.part = TensorPart{whole, TensorExtent::box(whole, std::move(offsets), std::move(sizes))};
+    tensor.placements.assign(mesh_axes, replicated);
+    tensor.placements[static_cast<std::size_t>(axis)] = split_along(static_cast<int>(dimension));
+    return forms.part = to_.add_tensor(std::move(tensor));
+  }
+
+  // Appends an op of a layer. Its outputs are called like those of the layer's op in the graph, with `suffix` behind.
+  std::vector<TensorId> emit(std::shared_ptr<const OpDef> def, std::vector<TensorId> inputs, const Op& like,
+                             const std::string& suffix) {
+    std::vector<std::string> names(suffix.empty() ? like.outputs.size() : 1, "output");
+    const auto made = to_.add_op(std::move(def), std::move(inputs), like.name, like.place, std::move(names));
+    for (std::size_t i = 0; i < made.size(); ++i) {
+      to_.tensors[index(made[i])].name = from_.tensor(like.outputs[i]).name + suffix;
+    }
+    return made;
+  }
+
+  const Op& maker_of(TensorId id) const {
+    const auto makes = [id](const Op& op) {
+      return std::find(op.outputs.begin(), op.outputs.end(), id) != op.outputs.end();
+    };
+    return *std::find_if(from_.ops.begin(), from_.ops.end(), makes);
+  }
+
+  TensorType part_of(const TensorType& type) const {
+    return {type.shape.with_back(type.shape.back() / ranks_), type.dtype};
+  }
+
+  double multiply_adds(const Op& op) const {
+    std::vector<TensorType> inputs, outputs;
+    for (TensorId input : op.inputs) inputs.push_back(from_.tensor(input).type);
+    for (TensorId output : op.outputs) outputs.push_back(from_.tensor(output).type);
+    return op.def->flops(inputs, outputs) / 2;
+  }
+
+  // Everything of the graph but tensors, ops and outputs.
+  void finish() {
+    to_.batch = from_.batch;
+    to_.training = from_.training;
+    to_.compute = from_.compute;
+    const auto present = [this](TensorId id) { return is_split(id) ? forms_[index(id)].part : whole(id); };
+    for (TensorId input : from_.inputs) to_.inputs.push_back(whole(input));
+    if (from_.samples != no_tensor) to_.samples = whole(from_.samples);
+    if (from_.step != no_tensor) to_.step = whole(from_.step);
+    for (GraphParameter parameter : from_.parameters) {
+      parameter.tensor = present(parameter.tensor);
+      to_.parameters.push_back(std::move(parameter));
+    }
+    for (GraphStatistic statistic : from_.statistics) {
+      const TensorId batch = statistic.batch_value;
+      const bool of_part = batch != no_tensor && is_split(batch);
+      statistic.moving = of_part ? parameter_part(statistic.moving, 0) : present(statistic.moving);
+      if (batch != no_tensor) statistic.batch_value = present(batch);
+      to_.statistics.push_back(statistic);
+    }
+  }
+
+  const Graph& from_;
+  const std::set<std::size_t>& left_;
+  const int ranks_, place_;  // along the axis
+  Graph to_;
+  std::vector<Forms> forms_;  // by tensor of the graph
+  SplitGroups groups_;
+};
+
+}  // namespace
+
+Graph split_layers(Graph graph, const MeshRank& rank, const Strategy& strategy) {
+  if (rank.size(axis) == 1) return graph;
+  std::set<std::size_t> left;
+  for (;;) {
+    Cutter cutter(graph, rank, left);
+    cutter.run();
+    if (!cutter.splits()) {
+      throw Error(ErrorKind::config, strategy.options.tensor.place,
+                  format("strategy.tensor is {}, and no layer of this network can be split among {} ranks",
+                         rank.size(axis), rank.size(axis)),
+                  format("layers are split where {} divides their units or filters and where they do at least {} "
+                         "multiply-adds for each value that the ranks would exchange: use strategy.data",
+                         rank.size(axis), least_work));
+    }
+    const std::vector<std::size_t> unpaid = cutter.unpaid();
+    if (unpaid.empty()) return cutter.take();
+    left.insert(unpaid.begin(), unpaid.end());
+  }
+}
+
+}  // namespace trainctl
