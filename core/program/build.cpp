@@ -1,16 +1,11 @@
-// From a network to the program of one rank: segments and schedule.
+// From a network to the program of one rank: cut, built, distributed, finished.
 #include "core/program/build.h"
 
 #include <algorithm>
-#include <set>
 #include <utility>
 
-#include "core/base/format.h"
 #include "core/graph/fuse.h"
-#include "core/graph/ops/statistics.h"
-#include "core/graph/ops/update.h"
-#include "core/metrics/means.h"
-#include "core/optim/optimizer.h"
+#include "core/program/builder.h"
 #include "core/program/finish.h"
 #include "core/program/flat_layout.h"
 #include "core/program/output_end.h"
@@ -18,289 +13,6 @@
 
 namespace trainctl {
 namespace {
-
-// The program of one rank while it is built: segments and schedule. The functions of finish.h add the flat layout and
-// the update.
-class Builder {
- public:
-  // The graph of `network` has been cut and fused.
-  Builder(const ProgramSpec& spec, Network network, const MeshRank& rank);
-
-  // The last `empty` micro-batches have no samples.
-  Program training(std::int64_t samples, int micro_batches, int empty, bool keeps_gradients);
-  Program evaluation(std::int64_t samples, bool runs_empty);
-  Program prediction(std::int64_t samples);
-  // The running statistics that the update moves. Valid after training().
-  std::vector<StatisticUpdate> statistics() const;
-
- private:
-  void add_tensors();
-  void add_ends(std::vector<ResolvedOutput> outputs, const MeshRank& rank);
-  void add_host_values();
-  Op accumulate_statistics(bool accumulate) const;
-  std::vector<Op> sums(bool accumulate) const;
-  std::vector<Op> predictions() const;
-  std::vector<TensorId> loss_gradients() const;
-  std::vector<TensorId> reduced() const;
-  std::vector<Op> zero_inputs() const;
-  void leave_batch();
-  void leave_unread_batch();
-  Program take();
-
-  TensorId add(std::string name, Shape shape, DType dtype, Role role) {
-    Tensor tensor;
-    tensor.name = std::move(name);
-    tensor.type = {std::move(shape), dtype};
-    tensor.role = role;
-    return graph_.add_tensor(std::move(tensor));
-  }
-
-  const ProgramSpec& spec_;
-  Graph graph_;
-  Program program_;
-  std::vector<OutputEnd> ends_;           // by output
-  std::vector<TensorId> statistic_sums_;  // for each of graph_.statistics; no_tensor where it stands still
-};
-
-Builder::Builder(const ProgramSpec& spec, Network network, const MeshRank& rank)
-    : spec_(spec), graph_(std::move(network.graph)) {
-  program_.layers = std::move(network.layers);
-  program_.micro_batch_samples = graph_.batch;
-  program_.chance_loss = network.chance_loss;
-  program_.batch.inputs = graph_.inputs;
-  program_.batch.samples = graph_.samples;
-  if (!spec.predicts()) {
-    program_.results = metric_results(network.outputs);
-    add_tensors();
-  }
-  add_ends(std::move(network.outputs), rank);
-}
-
-// Adds the tensors that losses, sums and the host need beside those of the model and of the ends of its outputs.
-void Builder::add_tensors() {
-  program_.batch.weights = add("weights", spec_.weight.with_front(graph_.batch), DType::float32, Role::input);
-  for (const GraphStatistic& statistic : graph_.statistics) {
-    const Tensor moving = graph_.tensor(statistic.moving);
-    statistic_sums_.push_back(statistic.batch_value == no_tensor
-                                  ? no_tensor
-                                  : add(moving.name + "/sum", moving.type.shape, DType::float32, Role::reduced));
-    if (statistic_sums_.back() != no_tensor) {
-      graph_.tensors[static_cast<std::size_t>(statistic_sums_.back())].placements = moving.placements;
-    }
-  }
-  program_.step.count = add("count", {}, DType::float32, Role::reduced);
-  program_.step.step = graph_.step;
-  if (graph_.training) add_host_values();
-}
-
-void Builder::add_ends(std::vector<ResolvedOutput> outputs, const MeshRank& rank) {
-  StepTensors& step = program_.step;
-  for (std::size_t i = 0; i < outputs.size(); ++i) {
-    const TensorId logits = graph_.outputs[i];
-    if (logits == no_tensor && spec_.predicts()) {  // of another stage of the pipeline
-      step.predictions.push_back(no_tensor);
-      continue;
-    }
-    ends_.push_back(spec_.predicts() ? prediction_end(std::move(outputs[i]), logits, graph_)
-                                     : loss_end(std::move(outputs[i]), logits, graph_, rank));
-    const OutputEnd& end = ends_.back();
-    step.predictions.push_back(end.predictions);
-    if (spec_.predicts()) continue;
-    program_.target_forms.push_back(end.output.target_form);
-    program_.batch.targets.push_back(end.targets);
-    step.losses.push_back(end.loss);
-    step.metrics.insert(step.metrics.end(), end.metrics.begin(), end.metrics.end());
-  }
-}
-
-// Adds the scalars that the host writes before a training step or reads after it.
-void Builder::add_host_values() {
-  StepTensors& step = program_.step;
-  if (step.step == no_tensor) step.step = add("step", {}, DType::int64, Role::scalar);
-  step.learning_rate = add("learning_rate", {}, DType::float32, Role::scalar);
-  step.stop_request = add("stop_request", {}, DType::float32, Role::scalar);
-  step.gradient_norm = add("gradient_norm", {}, DType::float32, Role::scalar);
-  if (spec_.compute == DType::float16) step.loss_scale = add("loss_scale", {}, DType::float32, Role::scalar);
-}
-
-// The sums of the batch's statistics of all layers at once; an op without outputs where no statistic moves.
-Op Builder::accumulate_statistics(bool accumulate) const {
-  Op op{std::make_shared<AccumulateStatistics>(accumulate), {}, {}, "statistics", {}};
-  for (std::size_t i = 0; i < graph_.statistics.size(); ++i) {
-    if (statistic_sums_[i] == no_tensor) continue;
-    op.inputs.push_back(graph_.statistics[i].batch_value);
-    op.outputs.push_back(statistic_sums_[i]);
-  }
-  op.inputs.push_back(program_.batch.weights);
-  return op;
-}
-
-std::vector<StatisticUpdate> Builder::statistics() const {
-  std::vector<StatisticUpdate> updates;
-  for (std::size_t i = 0; i < graph_.statistics.size(); ++i) {
-    const GraphStatistic& statistic = graph_.statistics[i];
-    if (statistic_sums_[i] != no_tensor) updates.push_back({statistic_sums_[i], statistic.moving, statistic.momentum});
-  }
-  return updates;
-}
-
-std::vector<Op> Builder::predictions() const {
-  std::vector<Op> ops;
-  for (const OutputEnd& end : ends_) ops.insert(ops.end(), end.prediction_ops.begin(), end.prediction_ops.end());
-  return ops;
-}
-
-std::vector<TensorId> Builder::loss_gradients() const {
-  std::vector<TensorId> gradients;
-  for (const OutputEnd& end : ends_) gradients.push_back(end.loss_gradient);
-  return gradients;
-}
-
-// The ops that turn a micro-batch's outputs into sums, and in training into the gradients of the losses. The first
-// output's loss counts the samples for all. Sums of outputs that other stages of a pipeline hold are set to zero.
-std::vector<Op> Builder::sums(bool accumulate) const {
-  std::vector<Op> ops;
-  if (Op statistics = accumulate_statistics(accumulate); !statistics.outputs.empty())
-    ops.push_back(std::move(statistics));
-  for (Op& op : predictions()) ops.push_back(std::move(op));
-  const SharedSums shared{program_.batch.weights, program_.step.count, program_.step.loss_scale};
-  for (std::size_t i = 0; i < ends_.size(); ++i) {
-    const bool is_here = ends_[i].logits != no_tensor;
-    if (!is_here && accumulate) continue;
-    std::vector<Op> own = is_here ? sum_ops(ends_[i], shared, i == 0, graph_.training, accumulate)
-                                  : zero_sums(ends_[i], shared, i == 0, graph_);
-    std::move(own.begin(), own.end(), std::back_inserter(ops));
-  }
-  return ops;
-}
-
-// The sums that are reduced behind the gradients, in their order.
-std::vector<TensorId> Builder::reduced() const {
-  std::vector<TensorId> tensors = statistic_sums_;
-  std::erase(tensors, no_tensor);
-  const StepTensors& step = program_.step;
-  tensors.insert(tensors.end(), step.losses.begin(), step.losses.end());
-  tensors.insert(tensors.end(), step.metrics.begin(), step.metrics.end());
-  tensors.push_back(step.count);
-  return tensors;
-}
-
-Program Builder::training(std::int64_t samples, int micro_batches, int empty, bool keeps_gradients) {
-  const auto& optimizer = spec_.optimizer.as<OptimizerOptions>();
-  // Both variants of the backward pass name the same tensors, since differentiation is a function of the graph.
-  Graph again = graph_;
-  Backward first = fuse(differentiate(graph_, loss_gradients(), false));
-  Backward later = fuse(differentiate(again, loss_gradients(), keeps_gradients));
-  require(graph_.tensors.size() == again.tensors.size(), "differentiation is deterministic");
-  const auto decays = [&](const GraphParameter& parameter) { return optimizer.decays(parameter.decay); };
-  program_.flat = order_flat(graph_, first, reduced(), decays, state_names(optimizer.rule()));
-  program_.micro_batches = micro_batches;
-  program_.name =
-      micro_batches == 1 ? format("train {}", samples) : format("train {} in {} micro-batches", samples, micro_batches);
-  const auto backward = [&](bool accumulate, Backward& gradients) {
-    std::vector<Op> ops = sums(accumulate);
-    std::move(gradients.ops.begin(), gradients.ops.end(), std::back_inserter(ops));
-    return ops;
-  };
-  const int with_samples = samples == 0 ? 0 : micro_batches, all = with_samples + empty;
-  if (all == 0) {
-    program_.segments.push_back({Phase::backward, {}, {}});
-    program_.schedule.push_back({0, 0, 0});
-  } else {
-    program_.segments.push_back({Phase::forward, {}, graph_.ops});
-    program_.segments.push_back({Phase::backward, Variant::first, backward(false, first)});
-    if (all > 1) program_.segments.push_back({Phase::backward, Variant::accumulate, backward(true, later)});
-    if (empty > 0) program_.segments.push_back({Phase::forward, Variant::empty, zero_inputs()});
-    const int zeros = static_cast<int>(program_.segments.size()) - 1;
-    for (int i = 0; i < all; ++i) {
-      const bool is_empty = i >= with_samples;
-      if (is_empty) program_.schedule.push_back({zeros, -1, 0});
-      program_.schedule.push_back({0, is_empty ? -1 : i, 0});
-      program_.schedule.push_back({i == 0 ? 1 : 2, is_empty ? -1 : i, 0});
-    }
-  }
-  if (samples == 0) leave_batch();
-  program_.schedule.push_back({static_cast<int>(program_.segments.size()), 0, 0});
-  program_.segments.push_back({Phase::update, {}, {}});
-  return take();
-}
-
-// Without samples the program has no ops, or, where it `runs_empty`, computes on zeros.
-Program Builder::evaluation(std::int64_t samples, bool runs_empty) {
-  program_.name = format("evaluate {}", samples);
-  std::vector<Op> ops;
-  if (samples > 0 || runs_empty) {
-    ops = graph_.ops;
-    for (Op& op : sums(false)) ops.push_back(std::move(op));
-  }
-  program_.segments = {{Phase::forward, {}, std::move(ops)}};
-  program_.schedule = {{0, 0, 0}};
-  if (samples == 0 && runs_empty) {
-    program_.segments.push_back({Phase::forward, Variant::empty, zero_inputs()});
-    program_.schedule = {{1, -1, 0}, {0, -1, 0}};
-  }
-  if (samples == 0) leave_batch();
-  return take();
-}
-
-Program Builder::prediction(std::int64_t samples) {
-  program_.name = format("predict {}", samples);
-  program_.flat = order_flat(graph_, {}, {}, [](const GraphParameter&) { return false; }, {});
-  std::vector<Op> ops;
-  if (samples == 0) {
-    leave_batch();
-  } else {
-    ops = graph_.ops;
-    for (Op& op : predictions()) ops.push_back(std::move(op));
-  }
-  program_.segments = {{Phase::forward, {}, std::move(ops)}};
-  program_.schedule = {{0, 0, 0}};
-  return take();
-}
-
-// Zeroes all parts of a micro-batch.
-std::vector<Op> Builder::zero_inputs() const {
-  const BatchTensors& batch = program_.batch;
-  std::vector<TensorId> parts = batch.inputs;
-  parts.insert(parts.end(), batch.targets.begin(), batch.targets.end());
-  parts.insert(parts.end(), {batch.weights, batch.samples});
-  std::vector<Op> ops;
-  for (TensorId part : parts) {
-    if (part == no_tensor) continue;
-    const Tensor& tensor = graph_.tensor(part);
-    ops.push_back({std::make_shared<ZeroInput>(tensor.type), {}, {part}, tensor.name, {}});
-  }
-  return ops;
-}
-
-// Makes a program for a rank without samples, which is given no batch.
-void Builder::leave_batch() {
-  program_.batch = {};
-  program_.micro_batch_samples = 0;
-  program_.step.predictions.clear();
-}
-
-// Leaves out the parts of the batch that no op reads, as on a stage of a pipeline.
-void Builder::leave_unread_batch() {
-  std::set<TensorId> read;
-  for (const Segment& segment : program_.segments) {
-    for (const Op& op : segment.ops) read.insert(op.inputs.begin(), op.inputs.end());
-  }
-  const auto leave = [&](TensorId& tensor) {
-    if (!read.contains(tensor)) tensor = no_tensor;
-  };
-  BatchTensors& batch = program_.batch;
-  std::for_each(batch.inputs.begin(), batch.inputs.end(), leave);
-  std::for_each(batch.targets.begin(), batch.targets.end(), leave);
-  leave(batch.weights);
-  leave(batch.samples);
-}
-
-Program Builder::take() {
-  leave_unread_batch();
-  program_.tensors = graph_.tensors;
-  return std::move(program_);
-}
 
 // Builds the network of this rank; its graph is cut by the strategies, then fused.
 Network cut_network(const ProgramSpec& spec, std::int64_t micro_batch, bool training, const Parallelism& parallelism,
@@ -333,7 +45,7 @@ Program training_program(const ProgramSpec& spec, std::int64_t samples, int micr
   const std::int64_t micro_batch = std::max<std::int64_t>(samples / micro_batches, 1);
   Network network = cut_network(spec, micro_batch, true, parallelism, reader);
   if (!reader.ok()) return {};
-  Builder builder(spec, std::move(network), parallelism.rank);
+  ProgramBuilder builder(spec, std::move(network), parallelism.rank);
   const int own = samples == 0 ? 0 : micro_batches;
   const int empty = parallelism.equal_micro_batches ? std::max(most_micro_batches, own) - own : 0;
   Program program =
@@ -349,7 +61,7 @@ Program evaluation_program(const ProgramSpec& spec, std::int64_t samples, Reader
   if (!reader.ok()) return {};
   Network network = cut_network(spec, std::max<std::int64_t>(samples, 1), false, parallelism, reader);
   if (!reader.ok()) return {};
-  Builder builder(spec, std::move(network), parallelism.rank);
+  ProgramBuilder builder(spec, std::move(network), parallelism.rank);
   Program program = builder.evaluation(samples, parallelism.equal_micro_batches);
   program.flat = same_layout(training, program.tensors);
   program = distributed(std::move(program), parallelism);
@@ -363,7 +75,7 @@ Program prediction_program(const ProgramSpec& spec, std::int64_t samples, Reader
   Network network = cut_network(of_network, std::max<std::int64_t>(samples, 1), false, parallelism, reader);
   if (!reader.ok()) return {};
   Program program =
-      distributed(Builder(of_network, std::move(network), parallelism.rank).prediction(samples), parallelism);
+      distributed(ProgramBuilder(of_network, std::move(network), parallelism.rank).prediction(samples), parallelism);
   return placed(finish_prediction(std::move(program)), parallelism);
 }
 

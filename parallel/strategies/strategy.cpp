@@ -5,7 +5,7 @@
 
 #include "parallel/strategies/data.h"
 #include "parallel/strategies/gathered.h"
-#include "parallel/strategies/pipeline.h"
+#include "parallel/strategies/pipeline/pipeline.h"
 #include "parallel/strategies/sharded.h"
 #include "parallel/strategies/tensor.h"
 

@@ -3,7 +3,7 @@
 
 #include "core/program/parallelism.h"
 #include "parallel/strategies/options.h"
-#include "parallel/strategies/stages.h"
+#include "parallel/strategies/pipeline/stages.h"
 
 namespace trainctl {
 

@@ -6,7 +6,7 @@
 #include <set>
 
 #include "core/base/error.h"
-#include "parallel/strategies/rendezvous.h"
+#include "parallel/strategies/rendezvous/rendezvous.h"
 
 namespace trainctl {
 namespace {

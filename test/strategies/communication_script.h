@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "core/graph/ops/collectives.h"
-#include "parallel/strategies/rendezvous.h"
+#include "parallel/strategies/rendezvous/rendezvous.h"
 #include "test/catch.h"
 
 namespace trainctl {

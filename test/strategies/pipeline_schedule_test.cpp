@@ -1,6 +1,6 @@
 // Schedules of pipelines: every pass and message once and in time, few micro-batches in flight, and no deadlock, even
 // where a send ends with its receive.
-#include "parallel/strategies/pipeline_schedule.h"
+#include "parallel/strategies/pipeline/events.h"
 
 #include <algorithm>
 #include <map>

@@ -1,5 +1,5 @@
 // Stages on several ranks learn what one rank learns on the same micro-batches.
-#include "parallel/strategies/pipeline.h"
+#include "parallel/strategies/pipeline/pipeline.h"
 
 #include <algorithm>
 #include <cmath>

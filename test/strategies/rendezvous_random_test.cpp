@@ -3,7 +3,7 @@
 #include <array>
 #include <random>
 
-#include "parallel/strategies/communications.h"
+#include "parallel/strategies/rendezvous/communications.h"
 #include "test/strategies/communication_script.h"
 
 using namespace trainctl;

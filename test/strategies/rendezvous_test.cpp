@@ -1,9 +1,9 @@
 // The communications of all ranks fit together, and each kind of mismatch is refused with its ranks and ops.
-#include "parallel/strategies/rendezvous.h"
+#include "parallel/strategies/rendezvous/rendezvous.h"
 
 #include <algorithm>
 
-#include "parallel/strategies/communications.h"
+#include "parallel/strategies/rendezvous/communications.h"
 #include "parallel/trainer/programs.h"
 #include "test/program/job.h"
 #include "test/strategies/communication_script.h"

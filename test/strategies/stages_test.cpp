@@ -1,13 +1,13 @@
 // Stages: the costliest is as cheap as any cut can make it, by hand they are what the config says, and what cannot be
 // is refused with its line.
-#include "parallel/strategies/stages.h"
+#include "parallel/strategies/pipeline/stages.h"
 
 #include <algorithm>
 #include <random>
 
 #include "core/base/format.h"
 #include "core/graph/ops/collectives.h"
-#include "parallel/strategies/pipeline.h"
+#include "parallel/strategies/pipeline/pipeline.h"
 #include "test/catch.h"
 #include "test/program/job.h"
 

@@ -1,5 +1,5 @@
 // GPipe (Huang et al., 2019) and 1F1B (Narayanan et al., 2019), and the one order of all messages.
-#include "parallel/strategies/pipeline_schedule.h"
+#include "parallel/strategies/pipeline/events.h"
 
 #include <algorithm>
 #include <tuple>

@@ -1,5 +1,5 @@
 // Communications of all ranks, played under rendezvous semantics.
-#include "parallel/strategies/rendezvous.h"
+#include "parallel/strategies/rendezvous/rendezvous.h"
 
 #include <algorithm>
 #include <array>
@@ -7,7 +7,7 @@
 
 #include "core/base/format.h"
 #include "core/program/placements.h"
-#include "parallel/strategies/rank_lists.h"
+#include "parallel/strategies/rendezvous/rank_lists.h"
 
 namespace trainctl {
 namespace {

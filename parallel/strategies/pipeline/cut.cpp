@@ -1,5 +1,5 @@
 // Cutting a graph into stages.
-#include "parallel/strategies/pipeline.h"
+#include "parallel/strategies/pipeline/pipeline.h"
 
 #include <algorithm>
 #include <set>

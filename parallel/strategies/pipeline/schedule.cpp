@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "core/graph/ops/collectives.h"
-#include "parallel/strategies/pipeline.h"
-#include "parallel/strategies/pipeline_schedule.h"
+#include "parallel/strategies/pipeline/events.h"
+#include "parallel/strategies/pipeline/pipeline.h"
 
 namespace trainctl {
 namespace {

@@ -1,5 +1,5 @@
 // Communications of a program, read off its schedule.
-#include "parallel/strategies/communications.h"
+#include "parallel/strategies/rendezvous/communications.h"
 
 #include <map>
 #include <set>

@@ -6,7 +6,7 @@
 #include <deque>
 #include <vector>
 
-#include "parallel/strategies/communications.h"
+#include "parallel/strategies/rendezvous/communications.h"
 
 namespace trainctl {
 

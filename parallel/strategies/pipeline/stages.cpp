@@ -1,5 +1,5 @@
 // Stages by hand, from patterns, and balanced, by dynamic programming over contiguous cuts.
-#include "parallel/strategies/stages.h"
+#include "parallel/strategies/pipeline/stages.h"
 
 #include <algorithm>
 #include <limits>

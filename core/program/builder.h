@@ -1,0 +1,58 @@
+// Segments and schedule of one rank's program, from its graph.
+#pragma once
+
+#include <vector>
+
+#include "core/program/finish.h"
+#include "core/program/network.h"
+#include "core/program/output_end.h"
+#include "core/program/program.h"
+
+namespace trainctl {
+
+// The program of one rank while it is built: segments and schedule. The functions of finish.h add the flat layout and
+// the update.
+class ProgramBuilder {
+ public:
+  // The graph of `network` has been cut and fused.
+  ProgramBuilder(const ProgramSpec& spec, Network network, const MeshRank& rank);
+
+  // Of so many samples in equal micro-batches; `empty` further ones have no samples and compute on zeros. Without
+  // `keeps_gradients` each micro-batch's backward pass overwrites the gradients of the one before.
+  Program training(std::int64_t samples, int micro_batches, int empty, bool keeps_gradients);
+  // Without samples the program has no ops or, where it `runs_empty`, computes on zeros.
+  Program evaluation(std::int64_t samples, bool runs_empty);
+  Program prediction(std::int64_t samples);
+  // The running statistics that the update moves. Valid after training().
+  std::vector<StatisticUpdate> statistics() const;
+
+ private:
+  void add_tensors();
+  void add_ends(std::vector<ResolvedOutput> outputs, const MeshRank& rank);
+  void add_host_values();
+  Op accumulate_statistics(bool accumulate) const;
+  std::vector<Op> sums(bool accumulate) const;
+  std::vector<Op> predictions() const;
+  std::vector<TensorId> loss_gradients() const;
+  std::vector<TensorId> reduced() const;
+  std::vector<Op> zero_inputs() const;
+  void leave_batch();
+  void leave_unread_batch();
+  Program take();
+
+  TensorId add(std::string name, Shape shape, DType dtype, Role role) {
+    Tensor tensor;
+    tensor.name = std::move(name);
+    tensor.type = {std::move(shape), dtype};
+    tensor.role = role;
+    return graph_.add_tensor(std::move(tensor));
+  }
+
+  const ProgramSpec& spec_;
+  Graph graph_;
+  Program program_;
+  std::vector<OutputEnd> ends_;           // by output
+  std::vector<TensorId> statistic_sums_;  // for each of graph_.statistics; no_tensor where it stands still
+};
+
+}  // namespace trainctl
