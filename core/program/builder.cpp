@@ -2,6 +2,7 @@
 #include "core/program/builder.h"
 
 #include <algorithm>
+#include <set>
 #include <utility>
 
 #include "core/base/format.h"

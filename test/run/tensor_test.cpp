@@ -90,6 +90,22 @@ TEST_CASE("ranks that share layers learn as one rank does, and evaluate alike") 
   }
 }
 
+TEST_CASE("stages whose layers ranks share learn as one rank does, and one rank goes on from them") {
+  const Folder folder;
+  const std::string config = folder.write("mlp.yaml", mlp), directory = folder / "stages";
+  const std::string one = train_on(folder, config, {1, 1});
+  std::vector<std::string> arguments = command("run", config, {4, 2});
+  arguments.insert(arguments.end(), {"--set", "strategy.pipeline=2", "--set", "strategy.micro_batches=2", "--run-dir",
+                                     directory, "--progress", "none"});
+  const Finished run = trainctl(folder, arguments);
+  INFO(tail(run.errors));
+  REQUIRE(run.code == 0);
+  CHECK(events(directory, "start").at(0).at("mesh") == Json({1, 2, 2}));
+  compare_steps(one, directory, 30);
+  compare_epochs(one, directory);
+  compare_steps(one, train_on(folder, config, {1, 1}, directory + "/checkpoints/step-00000016"), 14);
+}
+
 TEST_CASE("a checkpoint of ranks that share layers is one of all meshes") {
   const Folder folder;
   const std::string config = folder.write("mlp.yaml", mlp);
@@ -109,7 +125,11 @@ TEST_CASE("what cannot be shared is refused before anything starts, with the lin
   const Finished odd = trainctl(folder, {"run", config, "--ranks", "3", "--run-dir", "odd"});
   CHECK(odd.code == 2);
   CHECK(contains(odd.errors, "mlp.yaml:"));
-  CHECK(contains(odd.errors, "strategy.tensor is 2"));
+  CHECK(contains(odd.errors, "3 ranks are no multiple of the 2 ranks that share each layer; start 2 or 4 ranks"));
+  const Finished sharded =
+      trainctl(folder, {"run", config, "--ranks", "4", "--run-dir", "sharded", "--set", "strategy.shard=optimizer"});
+  CHECK(sharded.code == 2);
+  CHECK(contains(sharded.errors, "`shard: optimizer` cuts whole parameters"));
   const Finished lamb =
       trainctl(folder, {"run", config, "--ranks", "2", "--run-dir", "lamb", "--set", "train.optimizer=lamb"});
   CHECK(lamb.code == 2);

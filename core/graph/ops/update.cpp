@@ -22,10 +22,9 @@ OutputPlacements ZeroGradients::placements(const PlacementQuery& query) const {
   return {{query.axis == MeshAxis::data ? partial : replicated}, {}};
 }
 
-// Zeros are a share of no samples, as other inputs are a share of some.
+// Zeros lie as what arrives with the batch does.
 OutputPlacements ZeroInput::placements(const PlacementQuery& query) const {
-  const bool is_share = query.axis == MeshAxis::data && type.shape.rank() > 0;
-  return {{is_share ? split_along(0) : replicated}, {}};
+  return {{query.held.empty() ? replicated : query.held[0].value_or(replicated)}, {}};
 }
 
 std::vector<TensorType> Agree::outputs(std::span<const TensorType>) const { return {floats({agree_flags})}; }
