@@ -85,8 +85,7 @@ class Gatherer {
     return all;
   }
 
-  // The number of the bucket that the op reads, -1 for none: an op reads the parameters of one layer, whose gradients
-  // may lie in two buckets, so that there may be several.
+  // The numbers of the buckets that the op reads: none, or those of one layer's parameters, which may lie in several.
   std::vector<int> buckets_read_by(const Op& op) const {
     std::vector<int> found;
     for (TensorId input : op.inputs) {

@@ -14,8 +14,8 @@ Graph cut_stage(Graph graph, const MeshRank& rank, const Strategy& strategy);
 
 // Orders the micro-batches of a stage's program by the strategy's schedule. What the stage exchanges with others
 // becomes asynchronous and a segment of its own, between the passes of other micro-batches where the schedule says so.
-// A micro-batch lies in a slot of its own as long as it is in flight. Without a pipeline, or without samples, the
-// program stays as it is.
+// A micro-batch lies in a slot of its own as long as it is in flight. Without a pipeline, or without a
+// forward pass, the program stays as it is.
 Program schedule_stage(Program program, const MeshRank& rank, const Strategy& strategy);
 
 }  // namespace trainctl

@@ -1,10 +1,10 @@
 // Stages by hand, from patterns, and balanced, by dynamic programming over contiguous cuts.
 #include "parallel/strategies/pipeline/stages.h"
 
+#include <fnmatch.h>
+
 #include <algorithm>
 #include <limits>
-#include <set>
-#include <string_view>
 
 #include "core/base/format.h"
 
@@ -18,25 +18,10 @@ constexpr double flops_per_sent_byte = 100;
 // The backward pass computes gradients by inputs and by weights.
 constexpr double backward_costs = 2;
 
-// Whether the text matches a pattern, in which `*` stands for any characters.
-bool matches(std::string_view pattern, std::string_view text) {
-  if (pattern.empty()) return text.empty();
-  if (pattern.front() != '*') {
-    return !text.empty() && text.front() == pattern.front() && matches(pattern.substr(1), text.substr(1));
-  }
-  const std::string_view rest = pattern.substr(
-      pattern.find_first_not_of('*') == std::string_view::npos ? pattern.size() : pattern.find_first_not_of('*'));
-  if (rest.empty()) return true;
-  for (std::size_t skipped = 0; skipped <= text.size(); ++skipped) {
-    if (matches(rest, text.substr(skipped))) return true;
-  }
-  return false;
-}
-
 // How many blocks above a layer the one lies that a pattern names: 0 for the layer itself; -1 where it names none.
 int blocks_above(const std::string& pattern, std::string path) {
   for (int above = 0;; ++above) {
-    if (matches(pattern, path)) return above;
+    if (fnmatch(pattern.c_str(), path.c_str(), 0) == 0) return above;
     const std::size_t slash = path.rfind('/');
     if (slash == std::string::npos) return -1;
     path.resize(slash);
