@@ -2,24 +2,15 @@
 // runs no kernel, and takes no memory for the network.
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <optional>
 
-#include "cmd/job.h"
+#include "cmd/checked.h"
+#include "cmd/mesh_table.h"
 #include "cmd/subcommands.h"
 #include "core/base/format.h"
 #include "core/base/json.h"
 #include "core/base/json_fwd.h"
-#include "core/base/log.h"
 #include "core/base/table.h"
-#include "core/compile/memory_fit.h"
-#include "core/compile/memory_plan.h"
 #include "core/program/dump.h"
-#include "io/kernels/kernel_cache.h"
-#include "io/loader/data.h"
-#include "io/metrics/count_progress.h"
-#include "parallel/launch/report.h"
-#include "parallel/trainer/batch_sizes.h"
-#include "parallel/trainer/device.h"
 
 namespace trainctl {
 namespace {
@@ -27,136 +18,14 @@ namespace {
 struct CheckOptions {
   CommonOptions common;
   LaunchFlags launch;
-  std::string dump;
+  std::string dump;         // program, dot, or empty
+  std::optional<int> rank;  // whose programs are dumped
   bool measure = false;
 };
 
-// A stage of a pipeline: its layers, and the memory of the rank that needs most.
-struct CheckedStage {
-  std::vector<std::string> layers;
-  std::int64_t parameters = 0;
-  MemoryPlan memory;
-};
-
-// The layers, memory and programs of a config on so many ranks.
-struct Checked {
-  int ranks = 1;
-  std::int64_t batch = 0;
-  std::vector<Program> programs;  // of the last rank: none has more samples
-  MemoryPlan memory;              // of the rank that needs most
-  Mesh mesh;
-  int micro_batches = 1;             // of a share of a full batch
-  std::vector<CheckedStage> stages;  // of a pipeline; one without
-  std::size_t assumed = 0;           // kernels that are not chosen yet: compute copies and arena may come out otherwise
-  bool data_at_hand = true;          // else the config was believed
-  std::int64_t share = 0;            // samples of the last rank in a full batch
-  std::optional<Error> unfit;        // why a run has too little memory on this machine
-  double flops_per_sample = 0;       // forward
-  std::int64_t parameters = 0;
-  std::int64_t trainable = 0;
-};
-
-// The data as it is; where it is not at hand, as far as the config states it, and one full batch stands for the
-// samples.
-DataInfo data_info(const RunSpec& spec, Checked& checked) {
-  try {
-    return Data(spec.data, spec.seed, data_use(spec), Data::Measure::no).info();
-  } catch (const Error& error) {
-    if (error.kind() != ErrorKind::data) throw;
-  }
-  DataInfo info = describe(spec.data, spec.seed, data_use(spec));
-  checked.data_at_hand = false;
-  if (info.training_samples == 0) info.training_samples = checked.batch;
-  if (info.validation_samples == 0 && (spec.data.validation || spec.data.test)) info.validation_samples = checked.batch;
-  return info;
-}
-
-// Times what is not chosen yet, and keeps it.
-void measure_kernels(const std::vector<RunPrograms>& ranks, Backend& backend, KernelChoices& choices) {
-  KernelChoices unmeasured = choices;
-  unmeasured.stop_timing();
-  for (const RunPrograms& rank : ranks) compile(rank.programs(), backend, unmeasured);
-  if (unmeasured.assumed() == 0) return;
-  CountProgress progress("timing kernels", unmeasured.assumed());
-  choices.watch_timing([&progress](const std::string&) { progress.next(); });
-  for (const RunPrograms& rank : ranks) compile(rank.programs(), backend, choices);
-  keep_kernel_choices(backend.fingerprint(), choices);
-}
-
-// The memory of the rank that needs most, of all and of each stage.
-void find_memory(const std::vector<RunPrograms>& ranks, const RunSpec& spec, const DataInfo& info, Backend& backend,
-                 KernelChoices& choices, Checked& checked) {
-  const auto keep_larger = [](MemoryPlan& largest, const MemoryPlan& memory) {
-    if (memory.total() >= largest.total()) largest = memory;
-  };
-  for (const RunPrograms& rank : ranks) {
-    const MemoryPlan memory = compile_rank(rank.programs(), spec, info, checked.ranks, backend, choices).memory;
-    keep_larger(checked.memory, memory);
-    keep_larger(checked.stages[static_cast<std::size_t>(rank.rank().along(MeshAxis::pipeline))].memory, memory);
-  }
-}
-
-// The layers of each stage, in the order of the table of layers.
-std::vector<CheckedStage> stages_of(const Strategy& strategy, const std::vector<LayerLine>& layers) {
-  std::vector<CheckedStage> stages(static_cast<std::size_t>(strategy.mesh.pipeline));
-  for (const LayerLine& layer : layers) {
-    const auto found = strategy.stages.find(layer.name);
-    if (found == strategy.stages.end()) continue;  // computes nothing, or there is no pipeline
-    CheckedStage& stage = stages[static_cast<std::size_t>(found->second)];
-    stage.layers.push_back(layer.name);
-    stage.parameters += layer.parameters;
-  }
-  return stages;
-}
-
-// Memory that is free to each rank on this host; 0: unknown, since ranks run elsewhere.
-std::int64_t memory_of_rank(const LaunchPlan& plan, const Backend& backend) {
-  if (!plan.one_host) return 0;
-  return backend.on_host() ? backend.free_memory() / plan.ranks : backend.free_memory();
-}
-
-Checked check(const RunSpec& spec, const CheckOptions& options) {
-  Checked checked;
-  const LaunchPlan plan = plan_launch(launch_request(spec.cluster, options.launch));
-  checked.ranks = plan.ranks;
-  checked.batch = spec.train.global_batch(plan.ranks);
-  const DataInfo info = data_info(spec, checked);
-  const auto backend = make_backend(spec.cluster, spec.train, plan.threads, 0);
-  const BatchSizes sizes = batch_sizes(spec.train, spec.strategy, info, plan.ranks);
-  const Strategy strategy = strategy_for(spec, info, plan.ranks, *backend);
-  const MeshRank last(strategy.mesh, plan.ranks - 1);
-  checked.share = share_of(sizes.training, last).count;
-  const std::vector<RunPrograms> ranks = build_all_programs(spec, info, strategy, sizes);
-  checked.programs = ranks.front().programs();
-  checked.mesh = strategy.mesh;
-  checked.micro_batches = sizes.gradient_accumulation;
-  checked.stages = stages_of(strategy, checked.programs.front().layers);
-  const BatchCut cut = batch_cut(sizes, last);
-  const std::int64_t free = memory_of_rank(plan, *backend);
-  for (const RunPrograms& rank : ranks) require_fit(least_memory(rank.programs()), free, cut, Need::least);
-
-  KernelChoices choices = load_kernel_choices(backend->fingerprint());
-  for (const std::string& warning : info.warnings) log::warning(warning);
-  if (options.measure) measure_kernels(ranks, *backend, choices);
-  choices.stop_timing();
-  find_memory(ranks, spec, info, *backend, choices, checked);
-  checked.assumed = choices.assumed();
-  try {
-    if (checked.assumed == 0) require_fit(checked.memory, free, cut);
-  } catch (const Error& error) {
-    checked.unfit = error;
-  }
-  for (const LayerLine& layer : checked.programs.front().layers) {
-    checked.flops_per_sample += layer.flops;
-    checked.parameters += layer.parameters;
-    checked.trainable += layer.trainable;
-  }
-  return checked;
-}
-
 void print_json(const Checked& checked) {
   Json layers = Json::array();
-  for (const LayerLine& layer : checked.programs.front().layers) {
+  for (const LayerLine& layer : checked.layers()) {
     layers.push_back({{"name", layer.name},
                       {"kind", layer.kind},
                       {"output", layer.output.sizes()},
@@ -164,11 +33,14 @@ void print_json(const Checked& checked) {
   }
   Json memory;
   for (const MemoryLine& line : checked.memory.lines()) memory[std::string(line.name)] = line.bytes;
-  Json stages = Json::array();
-  for (const CheckedStage& stage : checked.stages) {
-    if (checked.stages.size() == 1) break;
-    stages.push_back(
-        {{"layers", stage.layers}, {"parameters", stage.parameters}, {"memory_bytes", stage.memory.total()}});
+  Json mesh = Json::array();
+  for (const CheckedPart& part : checked.parts) {
+    mesh.push_back({{"stage", part.rank.along(MeshAxis::pipeline)},
+                    {"part", part.rank.along(MeshAxis::tensor)},
+                    {"ranks", ranks_of(part)},
+                    {"layers", part.layers},
+                    {"parameters", part.parameters},
+                    {"memory_bytes", part.memory.total()}});
   }
   Json json = {{"ok", true},
                {"errors", Json::array()},
@@ -180,37 +52,16 @@ void print_json(const Checked& checked) {
                {"memory_bytes", memory},
                {"kernels_not_chosen", checked.assumed},
                {"data_at_hand", checked.data_at_hand},
+               {"micro_batches", checked.micro_batches()},
+               {"mesh", mesh},
                {"layers", layers}};
-  if (!stages.empty()) {
-    json["stages"] = stages;
-    json["micro_batches"] = checked.micro_batches;
-  }
   answer(json_line(json));
 }
 
 bool normalizes_batches(const Checked& checked) {
-  const auto& layers = checked.programs.front().layers;
+  const auto& layers = checked.layers();
   return std::any_of(layers.begin(), layers.end(),
                      [](const auto& layer) { return layer.kind == "batch_normalization"; });
-}
-
-// Which layers lie on which rank, and what each needs.
-std::string stages_text(const Checked& checked) {
-  if (checked.mesh.pipeline == 1) return "";
-  using Align = Table::Align;
-  Table table({{"stage"}, {"ranks"}, {"layers"}, {"parameters", Align::right}, {"memory", Align::right}});
-  for (int s = 0; s < checked.mesh.pipeline; ++s) {
-    const CheckedStage& stage = checked.stages[static_cast<std::size_t>(s)];
-    std::string ranks;
-    for (int rank = 0; rank < checked.mesh.ranks(); ++rank) {
-      if (checked.mesh.position(rank).pipeline == s) ranks += (ranks.empty() ? "" : " ") + std::to_string(rank);
-    }
-    const std::string& first = stage.layers.front();
-    table.add({std::to_string(s), ranks, stage.layers.size() == 1 ? first : first + " ... " + stage.layers.back(),
-               grouped(stage.parameters), byte_text(stage.memory.total())});
-  }
-  return format("\n{}{} replicas of {} stages, {} micro-batches a step\n", table.text(), checked.mesh.data,
-                checked.mesh.pipeline, checked.micro_batches);
 }
 
 // Notes that explain the tables.
@@ -226,7 +77,7 @@ std::string notes(const Checked& checked) {
     text += format(
         "\nbatch normalization takes its statistics from the {} samples that a rank has of a batch{}: with another "
         "number of ranks the network trains otherwise\n",
-        checked.share / (checked.mesh.pipeline > 1 ? checked.micro_batches : 1),
+        checked.share / (checked.mesh.pipeline > 1 ? checked.micro_batches() : 1),
         checked.mesh.pipeline > 1 ? " at once" : "");
   }
   if (!checked.data_at_hand) {
@@ -245,7 +96,7 @@ void print_text(const RunSpec& spec, const Checked& checked) {
                 {"parameters", Align::right},
                 {"FLOPs/sample", Align::right},
                 {"ops", Align::right}});
-  for (const LayerLine& layer : checked.programs.front().layers) {
+  for (const LayerLine& layer : checked.layers()) {
     layers.add({layer.name, layer.kind, to_string(layer.output), grouped(layer.parameters), flops_text(layer.flops),
                 std::to_string(layer.ops)});
   }
@@ -262,19 +113,30 @@ void print_text(const RunSpec& spec, const Checked& checked) {
     add(line.name, line.bytes, all_chosen || !line.depends_on_kernels);
   }
   add(checked.memory.on_host ? "total" : "total on the GPU", checked.memory.total(), all_chosen);
-  answer(text + memory.text() + stages_text(checked) + notes(checked));
+  answer(text + memory.text() + mesh_text(checked) + notes(checked));
+}
+
+// The programs of the rank that was asked for; as a graph only the one of a full training batch.
+std::string dumped(const Checked& checked, const CheckOptions& options) {
+  const int rank = options.rank.value_or(checked.ranks - 1);
+  if (rank >= checked.ranks) {
+    throw Error(ErrorKind::config, format("there is no rank {}: {} ranks are numbered from 0", rank, checked.ranks));
+  }
+  const auto& programs = programs_of(checked.programs, checked.sizes, MeshRank(checked.mesh, rank)).programs();
+  if (options.dump == "dot") return dump_dot(programs.front());
+  std::string text;
+  for (const Program& program : programs) text += dump(program) + "\n";
+  return text;
 }
 
 int run_check(CheckOptions& options) {
   const RunSpec spec = load_run_spec(options.common, options.launch);
-  const Checked checked = check(spec, options);
+  const Checked checked = check_config(spec, options.launch, options.measure);
   if (checked.unfit && options.common.json) throw *checked.unfit;
   if (options.common.json) {
     print_json(checked);
-  } else if (options.dump == "program") {
-    std::string text;
-    for (const Program& program : checked.programs) text += dump(program) + "\n";
-    answer(text);
+  } else if (!options.dump.empty()) {
+    answer(dumped(checked, options));
   } else if (!options.common.quiet) {
     print_text(spec, checked);
   }
@@ -293,8 +155,12 @@ Subcommand check_subcommand() {
             add_launch_options(app, options->launch);
             app.add_flag("--measure", options->measure,
                          "Times the kernels that are not chosen yet, as the first run would: then memory is exact");
-            app.add_option("--dump", options->dump, "Shows what the last rank executes, op by op")
-                ->check(CLI::IsMember({"program"}));
+            app.add_option(
+                   "--dump", options->dump,
+                   "Shows what a rank executes, op by op: as text, or its training step as a graph for Graphviz")
+                ->check(CLI::IsMember({"program", "dot"}));
+            app.add_option("--dump-rank", options->rank, "The rank that --dump shows; without it the last one")
+                ->check(CLI::NonNegativeNumber);
             return [options] { return run_check(*options); };
           }};
 }

@@ -73,15 +73,20 @@ int RunPrograms::training(std::int64_t global_samples) const { return training_.
 
 int RunPrograms::evaluation(std::int64_t samples) const { return evaluation_.at(samples); }
 
+const RunPrograms& programs_of(const std::vector<RunPrograms>& programs, const BatchSizes& sizes,
+                               const MeshRank& rank) {
+  const auto found = std::find_if(programs.begin(), programs.end(), [&](const RunPrograms& own) {
+    return shares_of(sizes, own.rank()) == shares_of(sizes, rank);
+  });
+  require(found != programs.end(), "the programs of every rank are given");
+  return *found;
+}
+
 void check_steps(const std::vector<RunPrograms>& programs, const BatchSizes& sizes, const Mesh& mesh) {
   if (mesh.ranks() == 1) return;
-  std::map<Shares, const RunPrograms*> with_shares;
-  for (const RunPrograms& own : programs) with_shares[shares_of(sizes, own.rank())] = &own;
   std::vector<const RunPrograms*> of_ranks;
   for (int rank = 0; rank < mesh.ranks(); ++rank) {
-    const auto found = with_shares.find(shares_of(sizes, MeshRank(mesh, rank)));
-    require(found != with_shares.end(), "the programs of every rank are given");
-    of_ranks.push_back(found->second);
+    of_ranks.push_back(&programs_of(programs, sizes, MeshRank(mesh, rank)));
   }
   const auto check_step = [&](std::int64_t global, auto number_of) {
     if (global == 0) return;

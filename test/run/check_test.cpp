@@ -136,5 +136,33 @@ TEST_CASE("numbers on the command line are bounded, in few words") {
   }
 }
 
+TEST_CASE("Graphviz draws what a rank executes: every op once, and every tensor between two of them") {
+  const Folder folder;
+  const std::string config = folder.write("config.yaml", config_text);
+  for (const char* rank : {"0", "1"}) {
+    const std::vector<std::string> command = {"check",  config, "--ranks",     "2", "--set", "strategy.pipeline=2",
+                                              "--dump", "dot",  "--dump-rank", rank};
+    const Finished dumped = trainctl(folder, command);
+    INFO(dumped.errors);
+    REQUIRE(dumped.code == 0);
+    const std::string graph = folder.write("graph.dot", dumped.out), drawn = folder / "graph.txt";
+    REQUIRE(std::system(format("dot -Tplain -o '{}' '{}'", drawn, graph).c_str()) == 0);
+    const std::string plain = read_file(drawn);
+    const int nodes = count(plain, "\nnode "), edges = count(plain, "\nedge ");
+    std::vector<std::string> as_text = command;
+    as_text[7] = "program";
+    const std::string program = trainctl(folder, as_text).out;
+    const int ops = count(program.substr(0, program.find("schedule\n")), "\n  ");
+    CHECK(ops > 20);
+    CHECK(nodes > ops);  // inputs of the batch are nodes, too
+    CHECK(nodes < ops + 5);
+    CHECK(edges > nodes);
+    CHECK(contains(plain, rank == std::string("0") ? "send" : "receive"));
+  }
+  const Finished beyond = trainctl(folder, {"check", config, "--ranks", "2", "--dump", "dot", "--dump-rank", "2"});
+  CHECK(beyond.code == 2);
+  CHECK(contains(beyond.errors, "there is no rank 2: 2 ranks are numbered from 0"));
+}
+
 }  // namespace
 }  // namespace trainctl::test

@@ -167,6 +167,12 @@ std::vector<Json> events(const std::string& run_directory, const std::string& ev
   return found;
 }
 
+std::map<std::int64_t, double> step_losses(const std::string& run_directory) {
+  std::map<std::int64_t, double> losses;
+  for (const Json& step : events(run_directory, "step")) losses[step.at("step")] = step.at("loss");
+  return losses;
+}
+
 std::string tail(const std::string& text) {
   std::size_t at = text.size();
   for (int lines = 0; lines < 12 && at != std::string::npos && at > 0; ++lines) at = text.rfind('\n', at - 1);

@@ -78,6 +78,9 @@ Finished trainctl(const Folder& folder, const std::vector<std::string>& argument
 // The lines of a metrics.jsonl, all or those of one event.
 std::vector<Json> events(const std::string& run_directory, const std::string& event = "");
 
+// The losses of a metrics.jsonl by step, as far as they were logged.
+std::map<std::int64_t, double> step_losses(const std::string& run_directory);
+
 // The last lines of an output.
 std::string tail(const std::string& text);
 bool contains(const std::string& text, const std::string& part);

@@ -13,12 +13,6 @@
 namespace trainctl::test {
 namespace {
 
-std::map<std::int64_t, double> losses(const std::string& run_directory) {
-  std::map<std::int64_t, double> found;
-  for (const Json& step : events(run_directory, "step")) found[step.at("step")] = step.at("loss");
-  return found;
-}
-
 // Trains into a folder of its own, on a mesh: "pipeline=2,schedule=gpipe" are keys of `strategy`.
 std::string train_on(const Folder& folder, const std::string& config, int ranks,
                      const std::vector<std::string>& settings, const std::vector<std::string>& further = {}) {
@@ -35,7 +29,7 @@ std::string train_on(const Folder& folder, const std::string& config, int ranks,
 }
 
 void compare(const std::string& one, const std::string& stages) {
-  const auto expected = losses(one), found = losses(stages);
+  const auto expected = step_losses(one), found = step_losses(stages);
   REQUIRE(expected.size() == 30);
   REQUIRE(found.size() == 30);
   for (const auto& [step, loss] : expected) {
@@ -86,7 +80,7 @@ TEST_CASE("a checkpoint of replicas in stages goes on on any mesh, and is evalua
   const Folder folder;
   const std::string config = skips_on(folder, "checkpoint: {every: 8 steps, keep: 9}\n");
   const std::string whole = train_on(folder, config, 4, {"strategy.pipeline=2"});
-  const auto expected = losses(whole);
+  const auto expected = step_losses(whole);
   struct Mesh {
     int ranks;
     std::string stages;
@@ -94,7 +88,7 @@ TEST_CASE("a checkpoint of replicas in stages goes on on any mesh, and is evalua
   for (const Mesh& mesh : {Mesh{1, "1"}, Mesh{3, "1"}, Mesh{4, "1"}, Mesh{4, "4"}}) {
     const std::string directory = train_on(folder, config, mesh.ranks, {"strategy.pipeline=" + mesh.stages},
                                            {"--resume", whole + "/checkpoints/step-00000016"});
-    const auto found = losses(directory);
+    const auto found = step_losses(directory);
     REQUIRE(found.size() == 14);
     for (const auto& [step, loss] : found) {
       CAPTURE(mesh.ranks, mesh.stages, step);
@@ -157,10 +151,12 @@ TEST_CASE("check shows the stages of a pipeline, and refuses what does not go to
   CHECK(contains(shown.out, "2 replicas of 2 stages, 10 micro-batches a step"));
   CHECK(contains(shown.out, "0 2"));  // the ranks of stage 0
   const Json json = Json::parse(trainctl(folder, {"check", config, "--ranks", "4", "--json"}).out);
-  REQUIRE(json.at("stages").size() == 2);
-  CHECK(json.at("stages").at(0).at("layers").at(0) == "first");
-  CHECK(json.at("stages").at(0).at("parameters").get<int>() + json.at("stages").at(1).at("parameters").get<int>() ==
-        json.at("parameters"));
+  const Json& mesh = json.at("mesh");
+  REQUIRE(mesh.size() == 2);
+  CHECK(mesh.at(0).at("layers").at(0) == "first");
+  CHECK(mesh.at(0).at("ranks") == Json({0, 2}));
+  CHECK(mesh.at(0).at("parameters").get<int>() + mesh.at(1).at("parameters").get<int>() == json.at("parameters"));
+  CHECK(mesh.at(0).at("memory_bytes").get<int>() > 0);
 
   struct Refused {
     std::string ranks;

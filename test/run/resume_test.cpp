@@ -101,12 +101,6 @@ TEST_CASE("a run that was stopped twice in the middle of epochs ends with the bi
 }
 
 // What a resume has done: steps, and their losses.
-std::map<std::int64_t, double> losses(const std::string& directory) {
-  std::map<std::int64_t, double> found;
-  for (const Json& step : events(directory, "step")) found[step.at("step")] = step.at("loss");
-  return found;
-}
-
 TEST_CASE("a run goes on at the exact step on other numbers of ranks") {
   const Folder folder;
   const std::string config = folder.write(
@@ -121,7 +115,7 @@ TEST_CASE("a run goes on at the exact step on other numbers of ranks") {
                                            whole + "/checkpoints/step-00000016"});
     INFO(tail(run.errors));
     REQUIRE(run.code == 0);
-    const auto expected = losses(whole), found = losses(directory);
+    const auto expected = step_losses(whole), found = step_losses(directory);
     REQUIRE(found.size() == 14);
     for (const auto& [step, loss] : found) {
       CAPTURE(ranks, step);
@@ -167,7 +161,7 @@ TEST_CASE("batch_size_per_rank is resolved once, and kept on a resume with other
   CHECK(events(directory, "start").back().at("first_step") == 16);
   CHECK(events(directory, "start").back().at("steps_per_epoch") == 6);
   CHECK(events(directory, "end").back().at("step") == 30);
-  const auto expected = losses(whole), found = losses(directory);
+  const auto expected = step_losses(whole), found = step_losses(directory);
   REQUIRE(found.size() == 30);
   for (const auto& [step, loss] : found) CHECK(loss == Approx(expected.at(step)).epsilon(1e-4));
   CHECK(contains(run.errors, "the batch stays 20 samples"));

@@ -18,12 +18,6 @@ std::vector<std::string> command(const char* subcommand, const std::string& conf
       subcommand, config, "--ranks", std::to_string(mesh.ranks), "--set", format("strategy.tensor={}", mesh.tensor)};
 }
 
-std::map<std::int64_t, double> losses(const std::string& directory) {
-  std::map<std::int64_t, double> found;
-  for (const Json& step : events(directory, "step")) found[step.at("step")] = step.at("loss");
-  return found;
-}
-
 // Runs the config, from a checkpoint where one is named; returns the run directory.
 std::string train_on(const Folder& folder, const std::string& config, const Ranks& mesh, const std::string& from = "") {
   static int number = 0;
@@ -38,7 +32,7 @@ std::string train_on(const Folder& folder, const std::string& config, const Rank
 }
 
 void compare_steps(const std::string& whole, const std::string& other, std::size_t steps) {
-  const auto expected = losses(whole), found = losses(other);
+  const auto expected = step_losses(whole), found = step_losses(other);
   REQUIRE(found.size() == steps);
   for (const auto& [step, loss] : found) {
     CAPTURE(other, step);
@@ -88,6 +82,30 @@ TEST_CASE("ranks that share layers learn as one rank does, and evaluate alike") 
       CHECK(Json::parse(evaluated.out)["loss"].get<double>() > 0);
     }
   }
+}
+
+TEST_CASE("check draws the mesh: which ranks hold which part of which layers") {
+  const Folder folder;
+  const std::string config = folder.write("mlp.yaml", mlp);
+  const std::vector<std::string> command = {
+      "check", config, "--ranks", "8", "--set", "strategy.tensor=2", "--set", "strategy.pipeline=2"};
+  const Finished check = trainctl(folder, command);
+  INFO(tail(check.errors) << check.out);
+  REQUIRE(check.code == 0);
+  CHECK(contains(check.out, "2 replicas of 2 stages of 2 ranks that share layers"));
+  // The 192 inputs of the first layer, 48 units of which each rank has a half.
+  CHECK(contains(check.out, "[0:192, 0:24]"));
+  CHECK(contains(check.out, "[0:192, 24:48]"));
+  std::vector<std::string> as_json = command;
+  as_json.push_back("--json");
+  const Json mesh = Json::parse(trainctl(folder, as_json).out).at("mesh");
+  REQUIRE(mesh.size() == 4);
+  std::vector<int> ranks;
+  for (const Json& part : mesh) {
+    for (const Json& rank : part.at("ranks")) ranks.push_back(rank);
+  }
+  CHECK(ranks == std::vector<int>{0, 4, 1, 5, 2, 6, 3, 7});
+  CHECK(mesh.at(0).at("parameters") == 192 * 24 + 24);
 }
 
 TEST_CASE("stages whose layers ranks share learn as one rank does, and one rank goes on from them") {

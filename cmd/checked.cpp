@@ -1,0 +1,132 @@
+// What `check` finds out of a config.
+#include "cmd/checked.h"
+
+#include <algorithm>
+
+#include "core/base/log.h"
+#include "core/compile/memory_fit.h"
+#include "io/kernels/kernel_cache.h"
+#include "io/loader/data.h"
+#include "io/metrics/count_progress.h"
+#include "parallel/trainer/batch_sizes.h"
+#include "parallel/trainer/device.h"
+
+namespace trainctl {
+namespace {
+
+// The data as it is; where it is not at hand, as far as the config states it, and one full batch stands for the
+// samples.
+DataInfo data_info(const RunSpec& spec, Checked& checked) {
+  try {
+    return Data(spec.data, spec.seed, data_use(spec), Data::Measure::no).info();
+  } catch (const Error& error) {
+    if (error.kind() != ErrorKind::data) throw;
+  }
+  DataInfo info = describe(spec.data, spec.seed, data_use(spec));
+  checked.data_at_hand = false;
+  if (info.training_samples == 0) info.training_samples = checked.batch;
+  if (info.validation_samples == 0 && (spec.data.validation || spec.data.test)) info.validation_samples = checked.batch;
+  return info;
+}
+
+// Times what is not chosen yet, and keeps it.
+void measure_kernels(const std::vector<RunPrograms>& ranks, Backend& backend, KernelChoices& choices) {
+  KernelChoices unmeasured = choices;
+  unmeasured.stop_timing();
+  for (const RunPrograms& rank : ranks) compile(rank.programs(), backend, unmeasured);
+  if (unmeasured.assumed() == 0) return;
+  CountProgress progress("timing kernels", unmeasured.assumed());
+  choices.watch_timing([&progress](const std::string&) { progress.next(); });
+  for (const RunPrograms& rank : ranks) compile(rank.programs(), backend, choices);
+  keep_kernel_choices(backend.fingerprint(), choices);
+}
+
+// The layers and parameters of the replica's ranks. `programs`: of one rank for each that has its own.
+std::vector<CheckedPart> parts_of(const Strategy& strategy, const std::vector<RunPrograms>& programs) {
+  const Mesh& mesh = strategy.mesh;
+  std::vector<CheckedPart> parts;
+  for (int i = 0; i < mesh.pipeline * mesh.tensor; ++i) {
+    CheckedPart part;
+    part.rank = MeshRank(mesh, mesh.ranks() - mesh.pipeline * mesh.tensor + i);
+    const auto own = std::find_if(programs.begin(), programs.end(),
+                                  [&part](const RunPrograms& of) { return of.rank() == part.rank; });
+    require(own != programs.end(), "every rank of the last replica has programs of its own");
+    const Program& program = own->programs().front();
+    for (const LayerLine& layer : program.layers) {
+      const auto stage = strategy.stages.find(layer.name);
+      const bool computes =
+          mesh.pipeline == 1 ? layer.ops > 0
+                             : stage != strategy.stages.end() && stage->second == part.rank.along(MeshAxis::pipeline);
+      if (computes) part.layers.push_back(layer.name);
+    }
+    for (const FlatEntry& entry : program.flat.parameters) {
+      const Tensor& tensor = program.tensor(entry.parameter);
+      part.parameters += entry.count;
+      if (tensor.part) part.split.push_back(tensor);
+    }
+    if (program.flat.sharding.parameters) part.parameters = program.flat.own_parameters();
+    parts.push_back(std::move(part));
+  }
+  return parts;
+}
+
+// The memory of the rank that needs most, of all and of each part.
+void find_memory(const RunSpec& spec, const DataInfo& info, Backend& backend, KernelChoices& choices,
+                 Checked& checked) {
+  const auto keep_larger = [](MemoryPlan& largest, const MemoryPlan& memory) {
+    if (memory.total() >= largest.total()) largest = memory;
+  };
+  for (const RunPrograms& rank : checked.programs) {
+    const MemoryPlan memory = compile_rank(rank.programs(), spec, info, checked.ranks, backend, choices).memory;
+    const int part = rank.rank().along(MeshAxis::pipeline) * checked.mesh.tensor + rank.rank().along(MeshAxis::tensor);
+    keep_larger(checked.memory, memory);
+    keep_larger(checked.parts[static_cast<std::size_t>(part)].memory, memory);
+  }
+}
+
+// Memory that is free to each rank on this host; 0: unknown, since ranks run elsewhere.
+std::int64_t memory_of_rank(const LaunchPlan& plan, const Backend& backend) {
+  if (!plan.one_host) return 0;
+  return backend.on_host() ? backend.free_memory() / plan.ranks : backend.free_memory();
+}
+
+}  // namespace
+
+Checked check_config(const RunSpec& spec, const LaunchFlags& launch, bool measure) {
+  Checked checked;
+  const LaunchPlan plan = plan_launch(launch_request(spec.cluster, launch));
+  checked.ranks = plan.ranks;
+  checked.batch = spec.train.global_batch(plan.ranks);
+  const DataInfo info = data_info(spec, checked);
+  const auto backend = make_backend(spec.cluster, spec.train, plan.threads, 0);
+  checked.sizes = batch_sizes(spec.train, spec.strategy, info, plan.ranks);
+  const Strategy strategy = strategy_for(spec, info, plan.ranks, *backend);
+  const MeshRank last(strategy.mesh, plan.ranks - 1);
+  checked.share = share_of(checked.sizes.training, last).count;
+  checked.programs = build_all_programs(spec, info, strategy, checked.sizes);
+  checked.mesh = strategy.mesh;
+  checked.parts = parts_of(strategy, checked.programs);
+  const BatchCut cut = batch_cut(checked.sizes, last);
+  const std::int64_t free = memory_of_rank(plan, *backend);
+  for (const RunPrograms& rank : checked.programs) require_fit(least_memory(rank.programs()), free, cut, Need::least);
+
+  KernelChoices choices = load_kernel_choices(backend->fingerprint());
+  for (const std::string& warning : info.warnings) log::warning(warning);
+  if (measure) measure_kernels(checked.programs, *backend, choices);
+  choices.stop_timing();
+  find_memory(spec, info, *backend, choices, checked);
+  checked.assumed = choices.assumed();
+  try {
+    if (checked.assumed == 0) require_fit(checked.memory, free, cut);
+  } catch (const Error& error) {
+    checked.unfit = error;
+  }
+  for (const LayerLine& layer : checked.layers()) {
+    checked.flops_per_sample += layer.flops;
+    checked.parameters += layer.parameters;
+    checked.trainable += layer.trainable;
+  }
+  return checked;
+}
+
+}  // namespace trainctl

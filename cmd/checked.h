@@ -1,0 +1,51 @@
+// What `check` finds out of a config: layers, the parts of them on each rank, memory and programs.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cmd/job.h"
+#include "cmd/subcommand.h"
+
+namespace trainctl {
+
+// What of the network one rank holds, and the memory that it needs. Replicas hold the same.
+struct CheckedPart {
+  MeshRank rank;                    // of the last replica: none has more samples
+  std::vector<std::string> layers;  // paths of the layers that it computes, or computes a part of
+  std::int64_t parameters = 0;      // elements that it holds; its part of those that replicas share
+  std::vector<Tensor> split;        // its parts of parameters that the ranks along the tensor axis share
+  MemoryPlan memory;                // of the replica's rank that needs most
+};
+
+// The layers, memory and programs of a config on so many ranks.
+struct Checked {
+  int ranks = 1;
+  std::int64_t batch = 0;
+  std::vector<RunPrograms> programs;  // of one rank for each that has its own, the last rank first
+  MemoryPlan memory;                  // of the rank that needs most
+  Mesh mesh;
+  BatchSizes sizes;
+  std::vector<CheckedPart> parts;  // of a replica: stage by stage, in each the ranks along the tensor axis
+  std::size_t assumed = 0;         // kernels that are not chosen yet: compute copies and arena may come out otherwise
+  bool data_at_hand = true;        // else the config was believed
+  std::int64_t share = 0;          // samples of the last rank in a full batch
+  std::optional<Error> unfit;      // why a run has too little memory on this machine
+  double flops_per_sample = 0;     // forward
+  std::int64_t parameters = 0;
+  std::int64_t trainable = 0;
+
+  // Of a share of a full batch.
+  int micro_batches() const { return sizes.gradient_accumulation; }
+  // The layers of the whole network.
+  const std::vector<LayerLine>& layers() const { return programs.front().programs().front().layers; }
+};
+
+// Checks a config for the ranks that config and flags ask for. Starts nothing, and takes no memory for the network;
+// runs kernels only to `measure` those that are not chosen yet. Throws ConfigError with everything that is wrong, and
+// Error{resource} where no choice of kernels would make a rank fit.
+Checked check_config(const RunSpec& spec, const LaunchFlags& launch, bool measure);
+
+}  // namespace trainctl
