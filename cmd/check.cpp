@@ -11,6 +11,7 @@
 #include "core/base/json_fwd.h"
 #include "core/base/table.h"
 #include "core/program/dump.h"
+#include "parallel/launch/report.h"
 
 namespace trainctl {
 namespace {

@@ -158,16 +158,24 @@ bool MeshCommunicators::has_peers() const {
 CollectiveBinder::CollectiveBinder(Backend& backend, const MeshCommunicators& communicators,
                                    const std::vector<PlacedProgram>& programs)
     : backend_(backend) {
-  for (MeshAxis axis : all_mesh_axes) lane(axis).communicator = communicators.find(axis);
+  for (MeshAxis axis : all_mesh_axes) {
+    lanes_[static_cast<std::size_t>(axis)].communicator = communicators.find(axis);
+  }
+  backward_.communicator = communicators.backward();
   for (const PlacedProgram& program : programs) {
     for (const PlacedSegment& segment : program.segments) {
       for (const PlacedOp& op : segment.ops) {
         if (const auto* collective = op.op.get_if<Collective>(); collective != nullptr && collective->asynchronous) {
-          prepare(program, op.op, lane(collective->axis));
+          prepare(program, op.op, lane(*collective));
         }
       }
     }
   }
+}
+
+CollectiveBinder::Lane& CollectiveBinder::lane(const Collective& collective) {
+  const bool backward = collective.axis == MeshAxis::pipeline && collective.on_channel() == Channel::backward;
+  return backward && backward_.communicator != nullptr ? backward_ : lanes_[static_cast<std::size_t>(collective.axis)];
 }
 
 // Makes the stream of an asynchronous collective, and the event of its end: the Wait for its output may be bound before
@@ -189,7 +197,7 @@ std::unique_ptr<Kernel> CollectiveBinder::bind(const PlacedProgram& program, con
     return std::make_unique<WaitKernel>(*found->second.event);
   }
   const auto& collective = op.as<Collective>();
-  Lane& used = lane(collective.axis);
+  Lane& used = lane(collective);
   require(used.communicator != nullptr, "a collective has a communicator along its axis");
   const auto placed = [&](const std::vector<TensorId>& ids, const std::vector<Address>& addresses) {
     std::vector<PlacedView> tensors;
@@ -207,9 +215,9 @@ std::unique_ptr<Kernel> CollectiveBinder::bind(const PlacedProgram& program, con
   return std::make_unique<CollectiveKernel>(std::move(calls), backend_, *used.stream, ended);
 }
 
-bool CollectiveBinder::recordable(const PlacedProgram& program, const Op& op) const {
+bool CollectiveBinder::recordable(const PlacedProgram& program, const Op& op) {
   if (op.get_if<Wait>() != nullptr) return ended_.at({&program, op.inputs[0]}).communicator->recordable();
-  return lanes_[static_cast<std::size_t>(op.as<Collective>().axis)].communicator->recordable();
+  return lane(op.as<Collective>()).communicator->recordable();
 }
 
 }  // namespace trainctl

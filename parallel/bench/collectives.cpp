@@ -20,7 +20,7 @@ class Bench {
         stream_(stream),
         options_(options),
         memory_(communicator.allocate(options.last_bytes)),
-        received_(options.collective == Collective::all_to_all ? communicator.allocate(options.last_bytes) : Memory{}),
+        received_(options.collective == CallKind::all_to_all ? communicator.allocate(options.last_bytes) : Memory{}),
         scalar_(communicator.allocate(sizeof(double))),
         values_(static_cast<std::size_t>(options.last_bytes / size_of(DType::float32))) {}
 
@@ -49,19 +49,19 @@ class Bench {
 
   void run(View data) {
     switch (options_.collective) {
-      case Collective::all_reduce:
+      case CallKind::all_reduce:
         return communicator_.all_reduce(data, Reduction::sum, stream_);
-      case Collective::reduce_scatter:
+      case CallKind::reduce_scatter:
         return communicator_.reduce_scatter(data, Reduction::sum, stream_);
-      case Collective::all_gather:
+      case CallKind::all_gather:
         return communicator_.all_gather(data, stream_);
-      case Collective::broadcast:
+      case CallKind::broadcast:
         return communicator_.broadcast(data, 0, stream_);
-      case Collective::all_to_all:
+      case CallKind::all_to_all:
         return communicator_.all_to_all(data, result(data), stream_);
-      case Collective::send:
-      case Collective::receive:
-      case Collective::barrier:
+      case CallKind::send:
+      case CallKind::receive:
+      case CallKind::barrier:
         break;
     }
     require(false, "this collective has no benchmark");
@@ -103,18 +103,18 @@ class Bench {
 
   double bus_factor() const {
     const double ranks = communicator_.size();
-    if (options_.collective == Collective::all_reduce) return 2 * (ranks - 1) / ranks;
-    return options_.collective == Collective::broadcast ? 1 : (ranks - 1) / ranks;
+    if (options_.collective == CallKind::all_reduce) return 2 * (ranks - 1) / ranks;
+    return options_.collective == CallKind::broadcast ? 1 : (ranks - 1) / ranks;
   }
 
   float expected(std::int64_t index, std::int64_t part) const {
     const int ranks = communicator_.size();
     switch (options_.collective) {
-      case Collective::all_gather:
+      case CallKind::all_gather:
         return value_of(static_cast<int>(index / part), index);
-      case Collective::broadcast:
+      case CallKind::broadcast:
         return value_of(0, index);
-      case Collective::all_to_all:
+      case CallKind::all_to_all:
         return value_of(static_cast<int>(index / part), communicator_.rank() * part + index % part);
       default:
         return static_cast<float>(ranks) * value_of(0, index) +
@@ -128,7 +128,7 @@ class Bench {
     backend_.copy(values_.data(), result(data).data, data.bytes(), stream_);
     stream_.synchronize();
     const std::int64_t part = data.count / communicator_.size();
-    const bool only_own = options_.collective == Collective::reduce_scatter;
+    const bool only_own = options_.collective == CallKind::reduce_scatter;
     const std::int64_t first = only_own ? communicator_.rank() * part : 0;
     std::int64_t wrong = 0;
     for (std::int64_t i = first; i < (only_own ? first + part : data.count); ++i) {
@@ -196,7 +196,7 @@ std::string to_table(const std::vector<CommBenchRow>& rows) {
   std::string text = format("{:<16}{:>12}{:>14}{:>9}{:>7}{:>12}{:>15}{:>15}{:>8}\n", "collective", "size (B)", "count",
                             "type", "redop", "time (us)", "algbw (GB/s)", "busbw (GB/s)", "#wrong");
   for (const CommBenchRow& row : rows) {
-    const bool sums = row.collective == Collective::all_reduce || row.collective == Collective::reduce_scatter;
+    const bool sums = row.collective == CallKind::all_reduce || row.collective == CallKind::reduce_scatter;
     text += format("{:<16}{:>12}{:>14}{:>9}{:>7}{:>12.2f}{:>15.2f}{:>15.2f}{:>8}\n", name_of(row.collective), row.bytes,
                    row.count, name_of(DType::float32), sums ? "sum" : "none", row.seconds * 1e6,
                    row.algorithm_bandwidth / 1e9, row.bus_bandwidth / 1e9, row.wrong);

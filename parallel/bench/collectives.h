@@ -10,7 +10,7 @@
 namespace trainctl {
 
 struct CommBenchOptions {
-  Collective collective = Collective::all_reduce;  // or reduce_scatter, all_gather, broadcast, all_to_all; float32, sum
+  CallKind collective = CallKind::all_reduce;  // or reduce_scatter, all_gather, broadcast, all_to_all; float32, sum
   std::int64_t first_bytes = 4 << 10;
   std::int64_t last_bytes = 64 << 20;
   double last_seconds = 3;  // nor larger than a size of which one call takes longer
@@ -20,7 +20,7 @@ struct CommBenchOptions {
 };
 
 struct CommBenchRow {
-  Collective collective = Collective::all_reduce;
+  CallKind collective = CallKind::all_reduce;
   std::int64_t bytes = 0;          // the whole buffer, all parts together
   std::int64_t count = 0;          // elements
   double seconds = 0;              // of one call, on the slowest rank

@@ -7,30 +7,30 @@
 
 namespace trainctl {
 
-std::string_view name_of(Collective kind) {
+std::string_view name_of(CallKind kind) {
   switch (kind) {
-    case Collective::all_reduce:
+    case CallKind::all_reduce:
       return "all_reduce";
-    case Collective::reduce_scatter:
+    case CallKind::reduce_scatter:
       return "reduce_scatter";
-    case Collective::all_gather:
+    case CallKind::all_gather:
       return "all_gather";
-    case Collective::all_to_all:
+    case CallKind::all_to_all:
       return "all_to_all";
-    case Collective::broadcast:
+    case CallKind::broadcast:
       return "broadcast";
-    case Collective::send:
+    case CallKind::send:
       return "send";
-    case Collective::receive:
+    case CallKind::receive:
       return "receive";
-    case Collective::barrier:
+    case CallKind::barrier:
       return "barrier";
   }
   return "?";
 }
 
 std::string describe(const Call& call) {
-  if (call.kind == Collective::barrier) return "barrier";
+  if (call.kind == CallKind::barrier) return "barrier";
   return format("{} of {} bytes", name_of(call.kind), call.data.bytes());
 }
 

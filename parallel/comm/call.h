@@ -7,7 +7,7 @@
 
 namespace trainctl {
 
-enum class Collective : std::uint8_t {
+enum class CallKind : std::uint8_t {
   all_reduce,
   reduce_scatter,
   all_gather,
@@ -19,7 +19,7 @@ enum class Collective : std::uint8_t {
 };
 
 struct Call {
-  Collective kind = Collective::barrier;
+  CallKind kind = CallKind::barrier;
   Reduction reduction = Reduction::sum;
   int peer = 0;  // broadcast: root; send and receive: the other rank
   View data;
@@ -27,7 +27,7 @@ struct Call {
 };
 
 // "all_reduce".
-std::string_view name_of(Collective kind);
+std::string_view name_of(CallKind kind);
 // "all_reduce of 4096 bytes", for messages.
 std::string describe(const Call& call);
 

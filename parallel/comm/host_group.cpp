@@ -49,21 +49,21 @@ void HostGroup::run(const Call& call, std::chrono::milliseconds deadline) {
 
 void HostGroup::dispatch(const Call& call) {
   switch (call.kind) {
-    case Collective::all_reduce:
+    case CallKind::all_reduce:
       return all_reduce(call);
-    case Collective::reduce_scatter:
+    case CallKind::reduce_scatter:
       return reduce_scatter(call);
-    case Collective::all_gather:
+    case CallKind::all_gather:
       return all_gather(call);
-    case Collective::all_to_all:
+    case CallKind::all_to_all:
       return all_to_all(call);
-    case Collective::broadcast:
+    case CallKind::broadcast:
       return broadcast(call);
-    case Collective::barrier:
+    case CallKind::barrier:
       exchange_calls(call);
       return;
-    case Collective::send:
-    case Collective::receive:
+    case CallKind::send:
+    case CallKind::receive:
       break;
   }
   require(false, "a host group has no send and receive");

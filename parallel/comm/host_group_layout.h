@@ -15,7 +15,7 @@ inline constexpr std::int64_t staging_bytes = 2 * half_staging_bytes;
 
 // A call as the others see it.
 struct HostGroup::CallRecord {
-  Collective kind;
+  CallKind kind;
   Reduction reduction;
   DType dtype;
   std::int32_t peer;

@@ -10,6 +10,7 @@
 #include "core/base/format.h"
 #include "core/base/log.h"
 #include "parallel/comm/host_memory.h"
+#include "parallel/comm/host_messages.h"
 #include "parallel/comm/mpi_peers.h"
 #include "parallel/comm/queued.h"
 #include "parallel/comm/shared_segment.h"
@@ -82,7 +83,9 @@ class Mpi final : public QueuedCommunicator {
  private:
   void run(const Call& call) override;
   void share_base();
+  void share_messages();
   void build_bridge(const std::vector<int>& world_ranks);
+  void send_or_receive(const Call& call);
 
   MPI_Comm ranks_;
   MpiOptions options_;
@@ -96,6 +99,8 @@ class Mpi final : public QueuedCommunicator {
   std::unique_ptr<MpiPeers> peers_;
   std::unique_ptr<MpiBridge> bridge_;  // null: one host
   std::unique_ptr<HostGroup> group_;
+  std::unique_ptr<HostMessages> messages_;  // null: this rank shares memory with no other
+  std::vector<int> on_host_;                // by rank: its number on this host, -1 elsewhere
 };
 
 Mpi::Mpi(MPI_Comm ranks, const MpiOptions& options)
@@ -109,11 +114,22 @@ Mpi::Mpi(MPI_Comm ranks, const MpiOptions& options)
   const AddressMap& addresses = regions_ ? static_cast<const AddressMap&>(*regions_) : own_addresses_;
   group_ = std::make_unique<HostGroup>(rank_of(host_), bases_, gather(host_, rank_of(MPI_COMM_WORLD)), addresses,
                                        is_oversubscribed(host_), bridge_.get());
+  if (regions_) share_messages();
+}
+
+// Finds the ranks of this host, and the memory for messages between them, which lies behind that of their group.
+void Mpi::share_messages() {
+  std::vector<std::byte*> bases;
+  for (std::byte* base : bases_) bases.push_back(base + HostGroup::base_bytes());
+  messages_ = std::make_unique<HostMessages>(rank_of(host_), std::move(bases), gather(host_, rank_of(MPI_COMM_WORLD)));
+  on_host_.assign(static_cast<std::size_t>(size_), -1);
+  const std::vector<int> numbers = gather(host_, rank_);
+  for (std::size_t i = 0; i < numbers.size(); ++i) on_host_[static_cast<std::size_t>(numbers[i])] = static_cast<int>(i);
 }
 
 // The memory that the host's ranks meet in. Where they cannot share any, each goes on as a host of its own.
 void Mpi::share_base() {
-  const std::int64_t bytes = HostGroup::base_bytes();
+  const std::int64_t bytes = HostGroup::base_bytes() + HostMessages::base_bytes(count_of(host_));
   if (count_of(host_) > 1) {
     std::string why;
     if (const auto segment = SharedSegment::create(host_, bytes, why)) {
@@ -157,21 +173,28 @@ Memory Mpi::allocate(std::int64_t bytes) {
 
 void Mpi::run(const Call& call) {
   switch (call.kind) {
-    case Collective::send:
-    case Collective::receive:
-      return peers_->run(call, deadline());
-    case Collective::all_reduce:
+    case CallKind::send:
+    case CallKind::receive:
+      return send_or_receive(call);
+    case CallKind::all_reduce:
       return group_->run(call, deadline());
-    case Collective::reduce_scatter: {
+    case CallKind::reduce_scatter: {
       if (!bridge_) return group_->run(call, deadline());
       // Summing within each host first sends less across than a reduce_scatter of single ranks would.
       Call whole = call;
-      whole.kind = Collective::all_reduce;
+      whole.kind = CallKind::all_reduce;
       return group_->run(whole, deadline());
     }
     default:
       return bridge_ ? peers_->run(call, deadline()) : group_->run(call, deadline());
   }
+}
+
+void Mpi::send_or_receive(const Call& call) {
+  const int on_host = messages_ ? on_host_[static_cast<std::size_t>(call.peer)] : -1;
+  if (on_host < 0) return peers_->run(call, deadline());
+  return call.kind == CallKind::send ? messages_->send(call, on_host, deadline())
+                                     : messages_->receive(call, on_host, deadline());
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstring>
 #include <string>
+#include <thread>
 
 #include "core/base/format.h"
 #include "parallel/comm/host_memory.h"
@@ -19,6 +20,8 @@ constexpr std::int64_t scratch_bytes = 4 << 20;
 constexpr std::int64_t message_bytes = 1 << 30;  // MPI counts in int
 // Up to this size everybody sends everything to everybody, in one step.
 constexpr std::int64_t whole_bytes = 16 << 10;
+constexpr int looks_before_sleep = 200;
+constexpr std::chrono::microseconds nap{50};
 
 template <class Message>
 void for_messages(View data, Message message) {
@@ -47,9 +50,9 @@ void MpiPeers::run(const Call& call, std::chrono::milliseconds deadline) {
   const View data = call.data;
   const std::int64_t part = data.count / size();
   switch (call.kind) {
-    case Collective::all_reduce:
+    case CallKind::all_reduce:
       return all_reduce(data, call.reduction, call, deadline);
-    case Collective::all_gather:
+    case CallKind::all_gather:
       for (int step = 1; step < size(); ++step) {
         const int to = (rank_ + step) % size();
         const int from = (rank_ + size() - step) % size();
@@ -57,7 +60,7 @@ void MpiPeers::run(const Call& call, std::chrono::milliseconds deadline) {
         post_send(data.part(rank_ * part, part), to);
       }
       return complete();
-    case Collective::all_to_all:
+    case CallKind::all_to_all:
       for (int step = 1; step < size(); ++step) {
         const int to = (rank_ + step) % size();
         const int from = (rank_ + size() - step) % size();
@@ -69,23 +72,23 @@ void MpiPeers::run(const Call& call, std::chrono::milliseconds deadline) {
         std::memcpy(call.result.part(rank_ * part, part).data, own.data, static_cast<std::size_t>(own.bytes()));
       }
       return complete();
-    case Collective::broadcast:
+    case CallKind::broadcast:
       for_messages(data, [&](std::byte* begin, int bytes) {
         waited_for_.push_back(-1);
         check_mpi(MPI_Ibcast(begin, bytes, MPI_BYTE, call.peer, ranks_, &requests_.emplace_back()), "MPI_Ibcast");
       });
       return complete();
-    case Collective::send:
+    case CallKind::send:
       post_send(data, call.peer);
       return complete();
-    case Collective::receive:
+    case CallKind::receive:
       post_receive(data, call.peer);
       return complete();
-    case Collective::barrier:
+    case CallKind::barrier:
       waited_for_.push_back(-1);
       check_mpi(MPI_Ibarrier(ranks_, &requests_.emplace_back()), "MPI_Ibarrier");
       return complete();
-    case Collective::reduce_scatter:
+    case CallKind::reduce_scatter:
       break;
   }
   require(false, "reduce_scatter does not go by messages alone");
@@ -167,12 +170,16 @@ void MpiPeers::post_receive(View data, int peer) {
 
 void MpiPeers::complete() {
   SpinWait waiting(deadline_, true);  // MPI_Testall looks at every connection: dear enough to yield in between
-  int done = 0;
+  // A message may wait for long, beside this rank's own computation: then it sleeps, since several threads that yield
+  // to each other would keep the core from the computation.
+  const bool is_message = call_->kind == CallKind::send || call_->kind == CallKind::receive;
+  int looks = 0, done = 0;
   while (true) {
     const int code = MPI_Testall(static_cast<int>(requests_.size()), requests_.data(), &done, MPI_STATUSES_IGNORE);
     if (code != MPI_SUCCESS) check_mpi(code, describe(*call_));
     if (done) break;
     if (!waiting.wait()) report_missing();
+    if (is_message && ++looks > looks_before_sleep) std::this_thread::sleep_for(nap);
   }
   requests_.clear();
   waited_for_.clear();

@@ -11,41 +11,41 @@
 namespace trainctl {
 
 void QueuedCommunicator::all_reduce(View data, Reduction reduction, Stream& stream) {
-  submit({.kind = Collective::all_reduce, .reduction = reduction, .data = data}, stream);
+  submit({.kind = CallKind::all_reduce, .reduction = reduction, .data = data}, stream);
 }
 
 void QueuedCommunicator::reduce_scatter(View data, Reduction reduction, Stream& stream) {
   require(data.count % size() == 0, "reduce_scatter needs size() equal parts");
-  submit({.kind = Collective::reduce_scatter, .reduction = reduction, .data = data}, stream);
+  submit({.kind = CallKind::reduce_scatter, .reduction = reduction, .data = data}, stream);
 }
 
 void QueuedCommunicator::all_gather(View data, Stream& stream) {
   require(data.count % size() == 0, "all_gather needs size() equal parts");
-  submit({.kind = Collective::all_gather, .data = data}, stream);
+  submit({.kind = CallKind::all_gather, .data = data}, stream);
 }
 
 void QueuedCommunicator::all_to_all(View send, View receive, Stream& stream) {
   require(send.count % size() == 0 && send.count == receive.count && send.dtype == receive.dtype,
           "all_to_all needs size() equal parts on both sides");
-  submit({.kind = Collective::all_to_all, .data = send, .result = receive}, stream);
+  submit({.kind = CallKind::all_to_all, .data = send, .result = receive}, stream);
 }
 
 void QueuedCommunicator::broadcast(View data, int root, Stream& stream) {
   require(root >= 0 && root < size(), "broadcast from a rank that does not exist");
-  submit({.kind = Collective::broadcast, .peer = root, .data = data}, stream);
+  submit({.kind = CallKind::broadcast, .peer = root, .data = data}, stream);
 }
 
 void QueuedCommunicator::send(View data, int peer, Stream& stream) {
   require(peer >= 0 && peer < size() && peer != rank(), "send to a rank that does not exist, or to oneself");
-  submit({.kind = Collective::send, .peer = peer, .data = data}, stream);
+  submit({.kind = CallKind::send, .peer = peer, .data = data}, stream);
 }
 
 void QueuedCommunicator::receive(View data, int peer, Stream& stream) {
   require(peer >= 0 && peer < size() && peer != rank(), "receive from a rank that does not exist, or from oneself");
-  submit({.kind = Collective::receive, .peer = peer, .data = data}, stream);
+  submit({.kind = CallKind::receive, .peer = peer, .data = data}, stream);
 }
 
-void QueuedCommunicator::barrier(Stream& stream) { submit({.kind = Collective::barrier}, stream); }
+void QueuedCommunicator::barrier(Stream& stream) { submit({.kind = CallKind::barrier}, stream); }
 
 void QueuedCommunicator::set_deadline(std::chrono::milliseconds deadline) { deadline_.store(deadline.count()); }
 

@@ -29,7 +29,7 @@ class Solo final : public QueuedCommunicator {
 
  private:
   void run(const Call& call) override {
-    if (call.kind == Collective::all_to_all && call.data.count > 0) {
+    if (call.kind == CallKind::all_to_all && call.data.count > 0) {
       std::memmove(call.result.data, call.data.data, static_cast<std::size_t>(call.data.bytes()));
     }
   }

@@ -37,31 +37,30 @@ class Staged final : public Communicator {
   Memory allocate(std::int64_t bytes) override { return backend_.allocate(bytes); }
 
   void all_reduce(View data, Reduction reduction, Stream& stream) override {
-    submit({.kind = Collective::all_reduce, .reduction = reduction, .data = data, .result = data}, Parts::all,
-           Parts::all, 1, stream);
+    submit({.kind = CallKind::all_reduce, .reduction = reduction, .data = data, .result = data}, Parts::all, Parts::all,
+           1, stream);
   }
   void reduce_scatter(View data, Reduction reduction, Stream& stream) override {
-    submit({.kind = Collective::reduce_scatter, .reduction = reduction, .data = data, .result = data}, Parts::all,
+    submit({.kind = CallKind::reduce_scatter, .reduction = reduction, .data = data, .result = data}, Parts::all,
            Parts::own, size(), stream);
   }
   void all_gather(View data, Stream& stream) override {
-    submit({.kind = Collective::all_gather, .data = data, .result = data}, Parts::own, Parts::all, size(), stream);
+    submit({.kind = CallKind::all_gather, .data = data, .result = data}, Parts::own, Parts::all, size(), stream);
   }
   void all_to_all(View send, View receive, Stream& stream) override {
     require(send.count == receive.count && send.dtype == receive.dtype, "all_to_all needs as many parts on both sides");
-    submit({.kind = Collective::all_to_all, .data = send, .result = receive}, Parts::all, Parts::all, size(), stream);
+    submit({.kind = CallKind::all_to_all, .data = send, .result = receive}, Parts::all, Parts::all, size(), stream);
   }
   void broadcast(View data, int root, Stream& stream) override {
     const bool sends = root == rank();
-    submit({.kind = Collective::broadcast, .peer = root, .data = data, .result = data},
-           sends ? Parts::all : Parts::none, sends ? Parts::none : Parts::all, 1, stream);
+    submit({.kind = CallKind::broadcast, .peer = root, .data = data, .result = data}, sends ? Parts::all : Parts::none,
+           sends ? Parts::none : Parts::all, 1, stream);
   }
   void send(View data, int peer, Stream& stream) override {
-    submit({.kind = Collective::send, .peer = peer, .data = data, .result = data}, Parts::all, Parts::none, 1, stream);
+    submit({.kind = CallKind::send, .peer = peer, .data = data, .result = data}, Parts::all, Parts::none, 1, stream);
   }
   void receive(View data, int peer, Stream& stream) override {
-    submit({.kind = Collective::receive, .peer = peer, .data = data, .result = data}, Parts::none, Parts::all, 1,
-           stream);
+    submit({.kind = CallKind::receive, .peer = peer, .data = data, .result = data}, Parts::none, Parts::all, 1, stream);
   }
   void barrier(Stream& stream) override {
     StagingBuffer& buffer = buffers_.front();
@@ -133,7 +132,7 @@ void Staged::submit(const Call& call, Parts reads, Parts writes, int parts, Stre
   };
   const auto copy_back = [&](const Chunk& chunk, StagingBuffer& buffer) {
     buffer.done->wait(stream);
-    const Memory& from = call.kind == Collective::all_to_all ? buffer.received : buffer.sent;
+    const Memory& from = call.kind == CallKind::all_to_all ? buffer.received : buffer.sent;
     each_part(writes, parts, [&](int part) {
       backend_.copy(call.result.part(part * part_count + chunk.first, chunk.count).data,
                     from.get() + part * chunk.count * width, chunk.count * width, stream);
@@ -153,21 +152,21 @@ void Staged::submit(const Call& call, Parts reads, Parts writes, int parts, Stre
 void Staged::run_on_hosts(const Call& call, StagingBuffer& buffer, std::int64_t count) {
   const View data{buffer.sent.get(), call.data.dtype, count};
   switch (call.kind) {
-    case Collective::all_reduce:
+    case CallKind::all_reduce:
       return host_->all_reduce(data, call.reduction, *hosts_);
-    case Collective::reduce_scatter:
+    case CallKind::reduce_scatter:
       return host_->reduce_scatter(data, call.reduction, *hosts_);
-    case Collective::all_gather:
+    case CallKind::all_gather:
       return host_->all_gather(data, *hosts_);
-    case Collective::all_to_all:
+    case CallKind::all_to_all:
       return host_->all_to_all(data, {buffer.received.get(), data.dtype, count}, *hosts_);
-    case Collective::broadcast:
+    case CallKind::broadcast:
       return host_->broadcast(data, call.peer, *hosts_);
-    case Collective::send:
+    case CallKind::send:
       return host_->send(data, call.peer, *hosts_);
-    case Collective::receive:
+    case CallKind::receive:
       return host_->receive(data, call.peer, *hosts_);
-    case Collective::barrier:
+    case CallKind::barrier:
       return host_->barrier(*hosts_);
   }
 }

@@ -76,8 +76,8 @@ class ThreadRank final : public QueuedCommunicator {
 
  private:
   void run(const Call& call) override {
-    if (call.kind == Collective::send) return send_now(call);
-    if (call.kind == Collective::receive) return receive_now(call);
+    if (call.kind == CallKind::send) return send_now(call);
+    if (call.kind == CallKind::receive) return receive_now(call);
     group_.run(call, deadline());
   }
 
@@ -121,7 +121,7 @@ void ThreadRank::receive_now(const Call& call) {
 }
 
 std::unique_ptr<Communicator> ThreadRank::split(int color, int key) {
-  const auto synchronize = [this] { group_.run({.kind = Collective::barrier}, deadline()); };
+  const auto synchronize = [this] { group_.run({.kind = CallKind::barrier}, deadline()); };
   SharedState& shared = *shared_;
   shared.members[rank_] = {color, key};
   synchronize();

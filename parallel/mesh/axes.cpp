@@ -5,6 +5,16 @@
 
 namespace trainctl {
 
+namespace {
+
+// The ranks that differ from this one along the axis alone, which have the lowest of them as their color.
+std::unique_ptr<Communicator> along(Communicator& world, const Mesh& mesh, MeshAxis axis) {
+  const Mesh::Position own = mesh.position(world.rank());
+  return world.split(mesh.rank(own.with(axis, 0)), own.along(axis));
+}
+
+}  // namespace
+
 MeshAxes::MeshAxes(Communicator& world, const Mesh& mesh) {
   require(mesh.ranks() == world.size(), "the mesh holds all ranks");
   for (MeshAxis axis : all_mesh_axes) {
@@ -15,11 +25,10 @@ MeshAxes::MeshAxes(Communicator& world, const Mesh& mesh) {
       continue;
     }
     if (mesh.size(axis) == 1) continue;
-    // Ranks that differ along this axis alone have the lowest of them as their color.
-    const Mesh::Position own = mesh.position(world.rank());
-    owned_[a] = world.split(mesh.rank(own.with(axis, 0)), own.along(axis));
+    owned_[a] = along(world, mesh, axis);
     axes_[a] = owned_[a].get();
   }
+  if (mesh.pipeline > 1) backward_ = along(world, mesh, MeshAxis::pipeline);
 }
 
 }  // namespace trainctl

@@ -11,14 +11,15 @@ namespace trainctl {
 class MeshAxes {
  public:
   // Collective over the world, which outlives this: each axis with several ranks becomes a communicator of its own,
-  // but for one that joins all ranks, which is the world's.
+  // but for one that joins all ranks, which is the world's. The pipeline axis has a second one for gradients.
   MeshAxes(Communicator& world, const Mesh& mesh);
 
-  MeshCommunicators communicators() const { return MeshCommunicators(axes_); }
+  MeshCommunicators communicators() const { return MeshCommunicators(axes_, backward_.get()); }
 
  private:
   std::array<std::unique_ptr<Communicator>, mesh_axes> owned_;
   std::array<Communicator*, mesh_axes> axes_{};
+  std::unique_ptr<Communicator> backward_;  // of the pipeline; null without one
 };
 
 }  // namespace trainctl

@@ -10,8 +10,8 @@
 using namespace trainctl;
 
 TEST_CASE("the benchmark measures every collective and finds no wrong value") {
-  const auto collective = GENERATE(Collective::all_reduce, Collective::reduce_scatter, Collective::all_gather,
-                                   Collective::broadcast, Collective::all_to_all);
+  const auto collective = GENERATE(CallKind::all_reduce, CallKind::reduce_scatter, CallKind::all_gather,
+                                   CallKind::broadcast, CallKind::all_to_all);
   const auto errors = on_threads(4, [&](Communicator& communicator) {
     ImmediateStream stream;
     const auto backend = make_backend("cpu", {.threads = 1});
@@ -28,8 +28,8 @@ TEST_CASE("the benchmark measures every collective and finds no wrong value") {
       conformance::expect(row.seconds > 0 && row.count * 4 == row.bytes, "a time and a count");
     }
     const double factor = rows[2].bus_bandwidth / (static_cast<double>(rows[2].bytes) / rows[2].seconds);
-    const double expected = collective == Collective::all_reduce  ? 1.5
-                            : collective == Collective::broadcast ? 1.0
+    const double expected = collective == CallKind::all_reduce  ? 1.5
+                            : collective == CallKind::broadcast ? 1.0
                                                                   : 0.75;
     conformance::expect(std::abs(factor - expected) < 1e-9, "the bus factor");
     conformance::expect(to_table(rows).find("65536") != std::string::npos, "a table");

@@ -289,6 +289,36 @@ void send_and_receive(const Subject& subject) {
   }
 }
 
+// Messages of many sizes behind each other, one of them larger than any memory between the ranks: each rank passes on
+// what it has received.
+void many_messages(const Subject& subject) {
+  const std::unique_ptr<Stream> stream = subject.backend.asynchronous_stream();
+  const Rank self({subject.communicator, subject.backend, *stream});
+  const int rank = self.rank();
+  constexpr std::int64_t counts[] = {3, 70'001, 1, 5'000'003, 0, 200'000, 12, 900'007, 900'007, 900'007, 2, 33};
+  std::int64_t total = 0;
+  for (const std::int64_t count : counts) total += count;
+  const Memory memory = self.backend.allocate(total * 4);
+  const View all{memory.get(), DType::float32, total};
+  const auto exchange = [&](auto call) {
+    std::int64_t first = 0;
+    for (const std::int64_t count : counts) {
+      call(all.part(first, count));
+      first += count;
+    }
+    stream->synchronize();
+  };
+  self.fill(all, [&](std::int64_t i) { return rank == 0 ? value_of(0, i) : -1; });
+  if (rank > 0) {
+    exchange([&](View message) { self.communicator.receive(message, rank - 1, *stream); });
+    self.compare(
+        all, [](std::int64_t i) { return value_of(0, i); }, "many messages");
+  }
+  if (rank + 1 < self.size()) {
+    exchange([&](View message) { self.communicator.send(message, rank + 1, *stream); });
+  }
+}
+
 // Many calls queued at once beside the host: more than the communicator keeps descriptors for.
 void asynchronous(const Subject& subject) {
   const std::unique_ptr<Stream> stream = subject.backend.asynchronous_stream();
@@ -385,6 +415,7 @@ const std::vector<Case>& cases() {
                                          {"all_to_all", all_to_all},
                                          {"broadcast", broadcast},
                                          {"send and receive", send_and_receive},
+                                         {"many messages", many_messages},
                                          {"asynchronous", asynchronous},
                                          {"recorded", recorded},
                                          {"split", split},

@@ -138,6 +138,7 @@ void Send::differentiate(const Op& op, Differentiator& differentiator) const {
   const Tensor& x = differentiator.tensor(op.inputs[0]);
   auto receive = std::make_shared<Receive>(axis, peer, x.type);
   receive->placed = x.placements;
+  receive->channel = opposite(channel);
   differentiator.contribute(op.inputs[0], differentiator.emit(std::move(receive), {}, op)[0]);
 }
 
@@ -149,7 +150,9 @@ OutputPlacements Receive::placements(const PlacementQuery& query) const {
 }
 
 void Receive::differentiate(const Op& op, Differentiator& differentiator) const {
-  differentiator.emit(std::make_shared<Send>(axis, peer), {differentiator.gradient_of(op.outputs[0])}, op);
+  auto send = std::make_shared<Send>(axis, peer);
+  send->channel = opposite(channel);
+  differentiator.emit(std::move(send), {differentiator.gradient_of(op.outputs[0])}, op);
 }
 
 OutputPlacements Wait::placements(const PlacementQuery& query) const { return pass(query); }

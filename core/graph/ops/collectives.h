@@ -10,6 +10,12 @@
 
 namespace trainctl {
 
+// Along an axis, messages of one channel follow each other, and those of different channels do not wait for each other:
+// gradients travel back on a channel of their own, while activations wait for their reader.
+enum class Channel { forward, backward };
+inline constexpr int channels = 2;
+inline Channel opposite(Channel channel) { return channel == Channel::forward ? Channel::backward : Channel::forward; }
+
 // The base of all collectives. An asynchronous collective runs beside the ops that follow it until a Wait for its
 // output; before that Wait no op may read its output or write its input. Gradients are emitted as synchronous
 // collectives.
@@ -21,6 +27,8 @@ struct Collective : OpDef {
   OpTrait trait() const override { return OpTrait::collective; }
   std::string attributes() const override;
   double flops(std::span<const TensorType>, std::span<const TensorType>) const override { return 0; }
+  // The channel of a message; all other collectives use the first.
+  virtual Channel on_channel() const { return Channel::forward; }
   // Bytes of workspace that the collective needs beside its tensors.
   virtual std::int64_t workspace_bytes(std::span<const TensorType>) const { return 0; }
 };
@@ -125,12 +133,14 @@ struct Broadcast final : Collective {
 };
 
 // Sends x to the rank `peer` along the axis. Inputs: x. Outputs: an alias of x, for a Wait: no op may change x before
-// it. Its gradient is a Receive.
+// it. Its gradient is a Receive on the other channel.
 struct Send final : Collective {
   int peer = 0;
+  Channel channel = Channel::forward;
 
   Send(MeshAxis a, int p, bool runs_beside = false) : Collective(a, runs_beside), peer(p) {}
   std::string_view kind() const override { return "send"; }
+  Channel on_channel() const override { return channel; }
   std::string attributes() const override;
   bool output_is_input() const override { return true; }
   std::vector<TensorType> outputs(std::span<const TensorType> inputs) const override { return {inputs[0]}; }
@@ -139,9 +149,11 @@ struct Send final : Collective {
   void differentiate(const Op& op, Differentiator& differentiator) const override;
 };
 
-// Receives y from the rank `peer` along the axis. No inputs. Outputs: y, of the type. Its gradient is a Send.
+// Receives y from the rank `peer` along the axis. No inputs. Outputs: y, of the type. Its gradient is a Send on the
+// other channel.
 struct Receive final : Collective {
   int peer = 0;
+  Channel channel = Channel::forward;
   TensorType type;
   bool differentiable = true;     // whether the peer wants the gradient, which it then receives
   std::vector<Placement> placed;  // of y, which is that of the peer's x, one for each axis; empty: replicated on all
@@ -149,6 +161,7 @@ struct Receive final : Collective {
   Receive(MeshAxis a, int p, TensorType t, bool d = true, bool runs_beside = false)
       : Collective(a, runs_beside), peer(p), type(std::move(t)), differentiable(d) {}
   std::string_view kind() const override { return "receive"; }
+  Channel on_channel() const override { return channel; }
   std::string attributes() const override;
   std::vector<TensorType> outputs(std::span<const TensorType>) const override { return {type}; }
   OutputPlacements placements(const PlacementQuery& query) const override;

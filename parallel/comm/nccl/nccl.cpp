@@ -188,7 +188,7 @@ Nccl::~Nccl() {
 }
 
 void Nccl::all_reduce(View data, Reduction reduction, Stream& stream) {
-  submit({.kind = Collective::all_reduce, .reduction = reduction, .data = data}, stream,
+  submit({.kind = CallKind::all_reduce, .reduction = reduction, .data = data}, stream,
          [&](ncclComm_t ranks, cudaStream_t on) {
            return library_->all_reduce(data.data, data.data, static_cast<std::size_t>(data.count), type_of(data.dtype),
                                        operation_of(reduction), ranks, on);
@@ -198,7 +198,7 @@ void Nccl::all_reduce(View data, Reduction reduction, Stream& stream) {
 void Nccl::reduce_scatter(View data, Reduction reduction, Stream& stream) {
   require(data.count % size() == 0, "reduce_scatter needs size() equal parts");
   const std::int64_t part = data.count / size();
-  submit({.kind = Collective::reduce_scatter, .reduction = reduction, .data = data}, stream,
+  submit({.kind = CallKind::reduce_scatter, .reduction = reduction, .data = data}, stream,
          [&](ncclComm_t ranks, cudaStream_t on) {
            return library_->reduce_scatter(data.data, data.part(rank() * part, part).data,
                                            static_cast<std::size_t>(part), type_of(data.dtype), operation_of(reduction),
@@ -209,7 +209,7 @@ void Nccl::reduce_scatter(View data, Reduction reduction, Stream& stream) {
 void Nccl::all_gather(View data, Stream& stream) {
   require(data.count % size() == 0, "all_gather needs size() equal parts");
   const std::int64_t part = data.count / size();
-  submit({.kind = Collective::all_gather, .data = data}, stream, [&](ncclComm_t ranks, cudaStream_t on) {
+  submit({.kind = CallKind::all_gather, .data = data}, stream, [&](ncclComm_t ranks, cudaStream_t on) {
     return library_->all_gather(data.part(rank() * part, part).data, data.data, static_cast<std::size_t>(part),
                                 type_of(data.dtype), ranks, on);
   });
@@ -222,7 +222,7 @@ void Nccl::all_to_all(View send, View receive, Stream& stream) {
   const std::int64_t part = send.count / size();
   const auto count = static_cast<std::size_t>(part);
   const ncclDataType_t type = type_of(send.dtype);
-  submit({.kind = Collective::all_to_all, .data = send, .result = receive}, stream,
+  submit({.kind = CallKind::all_to_all, .data = send, .result = receive}, stream,
          [&](ncclComm_t ranks, cudaStream_t on) {
            // The group goes on where a call is only under way: it starts with its end.
            ncclResult_t result = library_->group_start();
@@ -239,7 +239,7 @@ void Nccl::all_to_all(View send, View receive, Stream& stream) {
 
 void Nccl::broadcast(View data, int root, Stream& stream) {
   require(root >= 0 && root < size(), "broadcast from a rank that does not exist");
-  submit({.kind = Collective::broadcast, .peer = root, .data = data}, stream, [&](ncclComm_t ranks, cudaStream_t on) {
+  submit({.kind = CallKind::broadcast, .peer = root, .data = data}, stream, [&](ncclComm_t ranks, cudaStream_t on) {
     return library_->broadcast(data.data, data.data, static_cast<std::size_t>(data.count), type_of(data.dtype), root,
                                ranks, on);
   });
@@ -247,20 +247,20 @@ void Nccl::broadcast(View data, int root, Stream& stream) {
 
 void Nccl::send(View data, int peer, Stream& stream) {
   require(peer >= 0 && peer < size() && peer != rank(), "send to a rank that does not exist, or to oneself");
-  submit({.kind = Collective::send, .peer = peer, .data = data}, stream, [&](ncclComm_t ranks, cudaStream_t on) {
+  submit({.kind = CallKind::send, .peer = peer, .data = data}, stream, [&](ncclComm_t ranks, cudaStream_t on) {
     return library_->send(data.data, static_cast<std::size_t>(data.count), type_of(data.dtype), peer, ranks, on);
   });
 }
 
 void Nccl::receive(View data, int peer, Stream& stream) {
   require(peer >= 0 && peer < size() && peer != rank(), "receive from a rank that does not exist, or from oneself");
-  submit({.kind = Collective::receive, .peer = peer, .data = data}, stream, [&](ncclComm_t ranks, cudaStream_t on) {
+  submit({.kind = CallKind::receive, .peer = peer, .data = data}, stream, [&](ncclComm_t ranks, cudaStream_t on) {
     return library_->receive(data.data, static_cast<std::size_t>(data.count), type_of(data.dtype), peer, ranks, on);
   });
 }
 
 void Nccl::barrier(Stream& stream) {
-  submit({.kind = Collective::barrier}, stream, [&](ncclComm_t ranks, cudaStream_t on) {
+  submit({.kind = CallKind::barrier}, stream, [&](ncclComm_t ranks, cudaStream_t on) {
     return library_->all_reduce(barrier_value_.get(), barrier_value_.get(), 1, ncclInt32, ncclSum, ranks, on);
   });
 }
@@ -268,7 +268,7 @@ void Nccl::barrier(Stream& stream) {
 template <class Queue>
 void Nccl::submit(const Call& call, Stream& stream, Queue queue) {
   if (ranks_ == nullptr) throw Error(ErrorKind::peer, format("the communicator is dead: {}", reason_));
-  if (call.kind != Collective::barrier && call.data.count == 0) return;
+  if (call.kind != CallKind::barrier && call.data.count == 0) return;
   auto& on = static_cast<cuda::CudaStream&>(stream);
   if (!waits_) {
     waits_ = on.waits();

@@ -101,7 +101,9 @@ class StageSchedule {
       if ((send == nullptr || send->axis != axis) && (receive == nullptr || receive->axis != axis)) {
         kept.push_back(std::move(op));
       } else if (segment.variant == Variant::first && send != nullptr) {
-        add(exchange_of({forward, own_, send->peer}), op, std::make_shared<Send>(axis, send->peer, true));
+        auto beside = std::make_shared<Send>(*send);
+        beside->asynchronous = true;
+        add(exchange_of({forward, own_, send->peer}), op, std::move(beside));
       } else if (segment.variant == Variant::first) {
         place_received(op.outputs[0]);
         auto beside = std::make_shared<Receive>(*receive);

@@ -1,0 +1,263 @@
+// Rings in memfd files, opened through /proc, with futexes for those who wait.
+#include "parallel/comm/host_messages.h"
+
+#include <fcntl.h>
+#include <linux/futex.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <bit>
+#include <cerrno>
+#include <climits>
+#include <cstring>
+
+#include "core/base/error.h"
+#include "core/base/format.h"
+
+namespace trainctl {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr std::int64_t smallest_ring = 64 << 10, largest_ring = 16 << 20;
+// A ring holds so many messages of the size that it was made for: those of one micro-batch, and of the next one.
+constexpr std::int64_t messages_in_ring = 4;
+// How long a wait sleeps before it looks whether the peer is still there.
+constexpr std::chrono::milliseconds look_after{100};
+
+// Sleeps while the word has this value, no longer than `look_after`.
+void sleep_while(const std::atomic<std::uint32_t>& word, std::uint32_t value) {
+  const timespec limit{0, std::chrono::nanoseconds(look_after).count()};
+  syscall(SYS_futex, &word, FUTEX_WAIT, value, &limit, nullptr, 0);
+}
+
+// Changes the word and wakes whoever sleeps while it has its old value.
+void pulse(std::atomic<std::uint32_t>& word) {
+  word.fetch_add(1, std::memory_order_release);
+  syscall(SYS_futex, &word, FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);
+}
+
+}  // namespace
+
+// The ring of messages from one rank to another, in the memory of the sender. Counters never go back: byte n lies at
+// place (n - start) % capacity of the file.
+struct alignas(128) HostMessages::Ring {
+  std::atomic<std::uint64_t> written;
+  std::atomic<std::uint32_t> write_pulse;
+  std::int64_t capacity;  // of the present file, as what follows; written before `written` grows
+  std::uint64_t start;
+  std::int32_t process, file;
+  std::uint32_t files;  // how many there have been
+  alignas(128) std::atomic<std::uint64_t> read;
+  std::atomic<std::uint32_t> read_pulse;
+};
+
+struct alignas(128) HostMessages::Block {
+  std::atomic<bool> gone;
+};
+
+// A ring's file in this process.
+struct HostMessages::Mapped {
+  std::byte* memory = nullptr;
+  std::int64_t capacity = 0;
+  std::uint64_t start = 0;
+  std::uint32_t files = 0;
+  int file = -1;  // of the sender, which holds it open
+
+  Mapped() = default;
+  Mapped(const Mapped&) = delete;
+  Mapped& operator=(const Mapped&) = delete;
+  Mapped(Mapped&&) = delete;
+  ~Mapped() { release(); }
+  void release() {
+    if (memory != nullptr) munmap(memory, static_cast<std::size_t>(capacity));
+    if (file >= 0) close(file);
+    memory = nullptr;
+    file = -1;
+  }
+  // The bytes that follow byte `position` in the file, no more than `most`.
+  std::int64_t run(std::uint64_t position, std::int64_t most) const {
+    return std::min(most,
+                    capacity - static_cast<std::int64_t>((position - start) % static_cast<std::uint64_t>(capacity)));
+  }
+  std::byte* at(std::uint64_t position) const {
+    return memory + (position - start) % static_cast<std::uint64_t>(capacity);
+  }
+};
+
+// Waiting for the peer of one message.
+class HostMessages::Wait {
+ public:
+  Wait(const Call& call, const Block& peer, int world_rank, std::chrono::milliseconds deadline)
+      : call_(call), peer_(peer), world_rank_(world_rank), deadline_(deadline), begin_(Clock::now()) {}
+
+  // Sleeps while the word has the value, which was read before the look in vain.
+  void sleep(const std::atomic<std::uint32_t>& word, std::uint32_t value) {
+    if (peer_.gone.load(std::memory_order_relaxed)) {
+      throw Error(ErrorKind::peer, format("{}: rank {} has given up", describe(call_), world_rank_));
+    }
+    if (deadline_.count() > 0 && Clock::now() - begin_ > deadline_) {
+      throw Error(ErrorKind::peer,
+                  format("{}: rank {} did not answer within {} s", describe(call_), world_rank_,
+                         static_cast<double>(deadline_.count()) / 1000),
+                  "find out on that rank's host why it is stuck or gone");
+    }
+    sleep_while(word, value);
+  }
+
+ private:
+  const Call& call_;
+  const Block& peer_;
+  int world_rank_;
+  std::chrono::milliseconds deadline_;
+  Clock::time_point begin_;
+};
+
+std::int64_t HostMessages::base_bytes(int ranks) {
+  return static_cast<std::int64_t>(sizeof(Block) + static_cast<std::size_t>(ranks) * sizeof(Ring));
+}
+
+HostMessages::HostMessages(int rank, std::vector<std::byte*> bases, std::vector<int> world_ranks)
+    : rank_(rank),
+      bases_(std::move(bases)),
+      world_ranks_(std::move(world_ranks)),
+      sending_(bases_.size()),
+      receiving_(bases_.size()) {}
+
+HostMessages::~HostMessages() = default;
+
+HostMessages::Block& HostMessages::block(int rank) const {
+  return *reinterpret_cast<Block*>(bases_[static_cast<std::size_t>(rank)]);
+}
+
+HostMessages::Ring& HostMessages::ring(int from, int to) const {
+  return reinterpret_cast<Ring*>(bases_[static_cast<std::size_t>(from)] + sizeof(Block))[to];
+}
+
+void HostMessages::leave() { block(rank_).gone.store(true, std::memory_order_release); }
+
+void HostMessages::send(const Call& call, int peer, std::chrono::milliseconds deadline) {
+  Ring& to = ring(rank_, peer);
+  Mapped& mapped = sending_[static_cast<std::size_t>(peer)];
+  const auto p = static_cast<std::size_t>(peer);
+  Wait wait(call, block(peer), world_ranks_[p], deadline);
+  try {
+    const std::int64_t bytes = call.data.bytes();
+    const bool is_empty = to.read.load(std::memory_order_acquire) == to.written.load(std::memory_order_relaxed);
+    if (mapped.memory == nullptr || (bytes > mapped.capacity / messages_in_ring && is_empty)) {
+      make_ring(to, mapped, bytes);
+    }
+    write(to, mapped, &bytes, sizeof bytes, wait);
+    write(to, mapped, call.data.data, bytes, wait);
+  } catch (...) {
+    leave();
+    throw;
+  }
+}
+
+void HostMessages::receive(const Call& call, int peer, std::chrono::milliseconds deadline) {
+  Ring& from = ring(peer, rank_);
+  Mapped& mapped = receiving_[static_cast<std::size_t>(peer)];
+  Wait wait(call, block(peer), world_ranks_[static_cast<std::size_t>(peer)], deadline);
+  try {
+    std::int64_t bytes = 0;
+    read(from, mapped, &bytes, sizeof bytes, wait);
+    if (bytes != call.data.bytes()) {
+      throw Error(ErrorKind::internal, format("{}: rank {} sends {} bytes", describe(call),
+                                              world_ranks_[static_cast<std::size_t>(peer)], bytes));
+    }
+    read(from, mapped, call.data.data, bytes, wait);
+  } catch (...) {
+    leave();
+    throw;
+  }
+}
+
+// Makes a file for messages of so many bytes, where there is none or an empty one for smaller messages.
+void HostMessages::make_ring(Ring& ring, Mapped& mapped, std::int64_t bytes) {
+  const auto wanted = std::bit_ceil(static_cast<std::uint64_t>(std::min(messages_in_ring * bytes, largest_ring)));
+  const std::int64_t capacity = std::clamp(static_cast<std::int64_t>(wanted), smallest_ring, largest_ring);
+  if (capacity <= mapped.capacity) return;
+  mapped.release();
+  mapped.file = memfd_create("trainctl-messages", MFD_CLOEXEC);
+  const int shortage = mapped.file < 0 ? errno : posix_fallocate(mapped.file, 0, capacity);
+  void* memory = shortage != 0 ? MAP_FAILED
+                               : mmap(nullptr, static_cast<std::size_t>(capacity), PROT_READ | PROT_WRITE,
+                                      MAP_SHARED | MAP_POPULATE, mapped.file, 0);
+  if (memory == MAP_FAILED) {
+    throw Error(ErrorKind::resource, format("cannot allocate {} bytes of shared memory for messages: {}", capacity,
+                                            std::strerror(shortage != 0 ? shortage : errno)));
+  }
+  mapped.memory = static_cast<std::byte*>(memory);
+  mapped.capacity = ring.capacity = capacity;
+  mapped.start = ring.start = ring.written.load(std::memory_order_relaxed);
+  ring.process = getpid();
+  ring.file = mapped.file;
+  ++ring.files;
+}
+
+// Maps the sender's present file.
+void HostMessages::open_ring(const Ring& ring, Mapped& mapped) const {
+  if (mapped.files == ring.files) return;
+  mapped.release();
+  const int file = open(format("/proc/{}/fd/{}", ring.process, ring.file).c_str(), O_RDWR | O_CLOEXEC);
+  void* memory =
+      file < 0 ? MAP_FAILED
+               : mmap(nullptr, static_cast<std::size_t>(ring.capacity), PROT_READ, MAP_SHARED | MAP_POPULATE, file, 0);
+  const int why = errno;
+  if (file >= 0) close(file);
+  if (memory == MAP_FAILED) {
+    throw Error(ErrorKind::resource, format("cannot open another rank's memory of messages: {}", std::strerror(why)));
+  }
+  mapped.memory = static_cast<std::byte*>(memory);
+  mapped.capacity = ring.capacity;
+  mapped.start = ring.start;
+  mapped.files = ring.files;
+}
+
+void HostMessages::write(Ring& ring, Mapped& mapped, const void* data, std::int64_t bytes, Wait& wait) {
+  const auto* from = static_cast<const std::byte*>(data);
+  std::uint64_t position = ring.written.load(std::memory_order_relaxed);
+  while (bytes > 0) {
+    const std::uint32_t seen = ring.read_pulse.load(std::memory_order_acquire);
+    const auto held = static_cast<std::int64_t>(position - ring.read.load(std::memory_order_acquire));
+    const std::int64_t now = mapped.run(position, std::min(bytes, mapped.capacity - held));
+    if (now == 0) {
+      wait.sleep(ring.read_pulse, seen);
+      continue;
+    }
+    std::memcpy(mapped.at(position), from, static_cast<std::size_t>(now));
+    from += now;
+    bytes -= now;
+    position += static_cast<std::uint64_t>(now);
+    ring.written.store(position, std::memory_order_release);
+    pulse(ring.write_pulse);
+  }
+}
+
+void HostMessages::read(Ring& ring, Mapped& mapped, void* data, std::int64_t bytes, Wait& wait) {
+  auto* to = static_cast<std::byte*>(data);
+  std::uint64_t position = ring.read.load(std::memory_order_relaxed);
+  while (bytes > 0) {
+    const std::uint32_t seen = ring.write_pulse.load(std::memory_order_acquire);
+    const auto there = static_cast<std::int64_t>(ring.written.load(std::memory_order_acquire) - position);
+    if (there == 0) {
+      wait.sleep(ring.write_pulse, seen);
+      continue;
+    }
+    open_ring(ring, mapped);
+    const std::int64_t now = mapped.run(position, std::min(bytes, there));
+    std::memcpy(to, mapped.at(position), static_cast<std::size_t>(now));
+    to += now;
+    bytes -= now;
+    position += static_cast<std::uint64_t>(now);
+    ring.read.store(position, std::memory_order_release);
+    pulse(ring.read_pulse);
+  }
+}
+
+}  // namespace trainctl
