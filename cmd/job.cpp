@@ -44,7 +44,8 @@ Strategy strategy_for(const RunSpec& spec, const DataInfo& data, int ranks, cons
   Reader reader;
   const Graph graph = build_model(spec.model, {.batch = micro_batch, .inputs = data.inputs}, reader).graph;
   reader.throw_if_failed();
-  strategy.stages = assign_stages(graph, spec.strategy, strategy.mesh.pipeline, reader);
+  strategy.stages = assign_stages(graph, spec.strategy, strategy.mesh.pipeline,
+                                  backend.on_host() ? byte_costs_of_processor : byte_costs_of_gpu, reader);
   reader.throw_if_failed();
   return strategy;
 }

@@ -194,6 +194,38 @@ TEST_CASE("ranks on GPUs that share the update learn what one rank learns, by NC
   }
 }
 
+TEST_CASE(
+    "stages on GPUs, and GPUs that share layers, learn what one rank learns, by NCCL or staged, in either precision") {
+  const Folder folder;
+  const std::string config = folder.write(
+      "skips.yaml", uneven_data + skip_model +
+                        train_section("batch_size: 20, epochs: 2, optimizer: {name: adam, learning_rate: 1e-3}"));
+  const auto train_on = [&](const std::string& name, const std::vector<std::string>& more) {
+    std::vector<std::string> arguments{"run", config, "--progress", "none", "--run-dir", folder / name};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    Command run(folder, arguments, ".", {"TRAINCTL_EMULATED_GPUS=2"});
+    const int code = run.wait();
+    INFO(tail(run.errors()));
+    REQUIRE(code == 0);
+    return losses(folder / name);
+  };
+  const std::vector<double> one = train_on("one", {"--ranks", "1", "--device", "cpu"});
+  REQUIRE(one.size() == 12);
+  for (const char* mesh : {"strategy.pipeline", "strategy.tensor"}) {
+    for (const auto& [communication, precision] :
+         {std::pair{"nccl", "float32"}, {"staged", "float32"}, {"nccl", "bfloat16"}, {"staged", "float16"}}) {
+      CAPTURE(mesh, communication, precision);
+      const std::vector<double> two = train_on(
+          format("{}-{}-{}", mesh, communication, precision),
+          {"--ranks", "2", "--device", "cuda", "--set", format("{}=2", mesh), "--set",
+           format("cluster.communication={}", communication), "--set", format("train.precision={}", precision)});
+      REQUIRE(two.size() == one.size());
+      const double tolerance = std::string(precision) == "float32" ? 1e-3 : 0.02;
+      for (std::size_t i = 0; i < one.size(); ++i) CHECK(two[i] == Approx(one[i]).epsilon(tolerance));
+    }
+  }
+}
+
 // Large inputs are copied from the loader's own memory.
 TEST_CASE("large batches on a GPU are those that the CPU sees") {
   const Folder folder;

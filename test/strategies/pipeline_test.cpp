@@ -222,7 +222,7 @@ Strategy strategy_of(const Job& job, const Setup& setup) {
     section_of<StrategyOptions>().read(parse_yaml("place: " + setup.place, "", ".", reader), reader, &strategy.options);
   }
   const Graph graph = build_model(job.model, {.inputs = job.spec.inputs}, reader).graph;
-  strategy.stages = assign_stages(graph, strategy.options, setup.mesh.pipeline, reader);
+  strategy.stages = assign_stages(graph, strategy.options, setup.mesh.pipeline, byte_costs_of_processor, reader);
   reader.throw_if_failed();
   return strategy;
 }

@@ -44,7 +44,7 @@ Graph graph_of(const Job& job) {
 std::string errors_of(const std::string& text) {
   Reader reader;
   const StrategyOptions options = options_of(text, reader);
-  if (reader.ok()) assign_stages(graph_of(Job(network)), options, options.stages(), reader);
+  if (reader.ok()) assign_stages(graph_of(Job(network)), options, options.stages(), byte_costs_of_processor, reader);
   std::string errors;
   for (const Diagnostic& diagnostic : reader.diagnostics()) errors += to_string(diagnostic) + "\n";
   return errors;
@@ -53,7 +53,8 @@ std::string errors_of(const std::string& text) {
 Stages stages_of(const std::string& text) {
   Reader reader;
   const StrategyOptions options = options_of(text, reader);
-  const Stages stages = assign_stages(graph_of(Job(network)), options, options.stages(), reader);
+  const Stages stages =
+      assign_stages(graph_of(Job(network)), options, options.stages(), byte_costs_of_processor, reader);
   reader.throw_if_failed();
   return stages;
 }
@@ -147,7 +148,7 @@ TEST_CASE("balanced stages are cut where the costliest stage is cheapest") {
         if (best == 0 || found < best) best = found;
       }
     }
-    CHECK(cost(assign_stages(graph, {}, 3, reader)) == Approx(best));
+    CHECK(cost(assign_stages(graph, {}, 3, byte_costs_of_processor, reader)) == Approx(best));
   }
 }
 

@@ -205,7 +205,7 @@ Outcome train(const Case& which, const Mesh& mesh, int micro_batches = 1) {
     Strategy strategy = strategy_of(mesh);
     if (mesh.pipeline > 1) {
       const Graph graph = build_model(network.job.model, {.inputs = network.job.spec.inputs}, reader).graph;
-      strategy.stages = assign_stages(graph, strategy.options, mesh.pipeline, reader);
+      strategy.stages = assign_stages(graph, strategy.options, mesh.pipeline, byte_costs_of_processor, reader);
     }
     const RunPrograms programs(network.job.spec, strategy, sizes, world.rank(), reader);
     reader.throw_if_failed();

@@ -11,10 +11,6 @@
 namespace trainctl {
 namespace {
 
-// What moving a byte costs, in FLOPs: between a device's memory and its processor, and between two ranks. Rough figures
-// that hold for CPUs and GPUs alike.
-constexpr double flops_per_byte = 16;
-constexpr double flops_per_sent_byte = 100;
 // The backward pass computes gradients by inputs and by weights.
 constexpr double backward_costs = 2;
 
@@ -36,7 +32,7 @@ struct Unit {
   double sent_after = 0;  // of a cut behind it: what all later layers read of it and of those before it
 };
 
-std::vector<Unit> units_of(const Graph& graph) {
+std::vector<Unit> units_of(const Graph& graph, const ByteCosts& bytes_cost) {
   std::vector<Unit> units;
   std::map<std::string, std::size_t> last;  // op of a layer
   for (std::size_t i = 0; i < graph.ops.size(); ++i) {
@@ -67,11 +63,11 @@ std::vector<Unit> units_of(const Graph& graph) {
       maker[id] = own;
     }
     const double work =
-        op.def->trait() == OpTrait::kernel ? op.def->flops(inputs, outputs) + flops_per_byte * bytes : 0;
+        op.def->trait() == OpTrait::kernel ? op.def->flops(inputs, outputs) + bytes_cost.in_memory * bytes : 0;
     units[own].cost += (1 + backward_costs) * work;
   }
   for (const auto& [tensor, reader] : last_reader) {
-    const double sent = 2 * flops_per_sent_byte * static_cast<double>(graph.tensor(tensor).type.bytes());
+    const double sent = 2 * bytes_cost.to_rank * static_cast<double>(graph.tensor(tensor).type.bytes());
     for (std::size_t cut = maker.at(tensor); cut < reader; ++cut) units[cut].sent_after += sent;
   }
   return units;
@@ -184,7 +180,7 @@ class PlacedByHand {
 
 std::vector<std::string> layers_of(const Graph& graph) {
   std::vector<std::string> paths;
-  for (const Unit& unit : units_of(graph)) paths.push_back(unit.path);
+  for (const Unit& unit : units_of(graph, {})) paths.push_back(unit.path);
   return paths;
 }
 
@@ -194,8 +190,9 @@ bool prepares_input(const Graph& graph, const Op& op) {
   return input.role == Role::input && input.name == op.name;
 }
 
-Stages assign_stages(const Graph& graph, const StrategyOptions& options, int stages, Reader& reader) {
-  const std::vector<Unit> units = units_of(graph);
+Stages assign_stages(const Graph& graph, const StrategyOptions& options, int stages, const ByteCosts& bytes,
+                     Reader& reader) {
+  const std::vector<Unit> units = units_of(graph, bytes);
   if (static_cast<int>(units.size()) < stages) {
     reader.error(options.stages_place(), format("the network has {} layers, too few for {} stages: use at most {}",
                                                 units.size(), stages, units.size()));
