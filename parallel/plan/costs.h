@@ -26,6 +26,7 @@ struct Traffic {
 struct TrafficSeconds {
   double latency = 0;
   double transfer = 0;
+  double share = 1;  // of its links' capacity, which the transfer takes up when alone
 
   double alone() const { return latency + transfer; }
 };
