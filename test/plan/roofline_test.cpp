@@ -85,8 +85,7 @@ TEST_CASE("across nodes the fastest of rings, stages and trees is taken") {
     for (const double bytes : {1e3, 1e5, 1e7, 1e9}) {
       const double stages =
           2 * (nodes - 1) * 10e-6 + 14 * 4e-6 + 2 * 7.0 / 8 * bytes / 100e9 + 2 * (nodes - 1.0) / nodes * bytes / 40e9;
-      const double trees =
-          2 * std::ceil(std::log2(nodes)) * 10e-6 + 14 * 4e-6 + 2 * 7.0 / 8 * bytes / 100e9 + 2 * bytes / 40e9;
+      const double trees = 2 * std::ceil(std::log2(nodes)) * 10e-6 + 14 * 4e-6 + 2 * bytes / 40e9;
       CHECK(reduce(nodes, bytes).alone() <= std::min(stages, trees) * (1 + 1e-9));
     }
   }

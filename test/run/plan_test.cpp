@@ -32,14 +32,14 @@ std::string refusal(const Folder& folder, const std::string& config, std::vector
 
 TEST_CASE("the memory of a plan is that of check, to the byte") {
   const Folder folder;
-  const std::string model = GENERATE(mlp_model, skip_model, batch_norm_model);
-  const std::vector<std::string> strategy =
-      GENERATE(values<std::vector<std::string>>({{"--ranks", "1"},
-                                                 {"--ranks", "3"},
-                                                 {"--ranks", "2", "--set", "strategy.pipeline=2"},
-                                                 {"--ranks", "2", "--set", "strategy.tensor=2"},
-                                                 {"--ranks", "4", "--set", "strategy.pipeline=2"},
-                                                 {"--ranks", "2", "--set", "strategy.shard=parameters"}}));
+  using Case = std::pair<std::string, std::vector<std::string>>;
+  const auto [model, strategy] = GENERATE(values<Case>({
+      {skip_model, {"--ranks", "1"}},
+      {batch_norm_model, {"--ranks", "2", "--set", "strategy.pipeline=2"}},
+      {skip_model, {"--ranks", "2", "--set", "strategy.tensor=2"}},
+      {mlp_model, {"--ranks", "2", "--set", "strategy.shard=parameters"}},
+      {mlp_model, {"--ranks", "3"}},
+  }));
   const std::string config = folder.write("config.yaml", uneven_data + model + sections);
   const Json planned = plan(folder, config, strategy);
   std::vector<std::string> arguments{"check", config, "--json", "--device", "cpu"};
