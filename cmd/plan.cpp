@@ -114,21 +114,40 @@ Prediction predict(const RunSpec& spec, const DataInfo& info, const Site& site, 
   return predict(program_spec(spec, info), strategy, sizes, site.target, timeline);
 }
 
-// The alternatives that the network takes, without evaluation and the last batch of an epoch, which take no more.
-std::vector<Alternative> find_alternatives(const RunSpec& spec, const DataInfo& info, const Site& site) {
+// One of them, without evaluation and the last batch of an epoch, which take no more; nothing where the network does
+// not take it.
+std::optional<Alternative> try_alternative(const RunSpec& other, const DataInfo& info, const Site& site) {
+  try {
+    BatchSizes sizes = batch_sizes(other.train, other.strategy, info, site.ranks);
+    sizes.training_last = sizes.training_resumed_last = sizes.evaluation = sizes.evaluation_last = 0;
+    const Prediction prediction = predict(other, info, site, sizes, false);
+    return Alternative{other.strategy,
+                       prediction.mesh(),
+                       prediction.micro_batches(),
+                       other.train.gradient_accumulation,
+                       prediction.memory(),
+                       prediction.fits(site.target),
+                       prediction.step.seconds,
+                       prediction.samples_per_second()};
+  } catch (const Error& error) {
+    if (error.kind() != ErrorKind::config && error.kind() != ErrorKind::internal) throw;
+    log::debug(format("no alternative: {}", error.what()));
+    return {};
+  }
+}
+
+// The alternatives that the network takes; where what is stated does not fit, also with smaller micro-batches.
+std::vector<Alternative> find_alternatives(const RunSpec& spec, const DataInfo& info, const Site& site, bool fits) {
+  constexpr int most_parts = 16;
   std::vector<Alternative> found;
   for (const StrategyOptions& options : alternatives(spec.strategy, site.ranks, site.target.nodes.ranks_per_node)) {
-    RunSpec other = spec;
-    other.strategy = options;
-    try {
-      BatchSizes sizes = batch_sizes(other.train, other.strategy, info, site.ranks);
-      sizes.training_last = sizes.training_resumed_last = sizes.evaluation = sizes.evaluation_last = 0;
-      const Prediction prediction = predict(other, info, site, sizes, false);
-      found.push_back({options, prediction.mesh(), prediction.micro_batches(), prediction.memory(),
-                       prediction.fits(site.target), prediction.step.seconds, prediction.samples_per_second()});
-    } catch (const Error& error) {
-      if (error.kind() != ErrorKind::config && error.kind() != ErrorKind::internal) throw;
-      log::debug(format("no alternative: {}", error.what()));
+    for (int parts = 1; parts <= (fits || options.stages() > 1 ? 1 : most_parts); parts *= 2) {
+      RunSpec other = spec;
+      other.strategy = options;
+      other.train.gradient_accumulation *= parts;
+      const std::optional<Alternative> alternative = try_alternative(other, info, site);
+      if (alternative) found.push_back(*alternative);
+      if (!alternative || alternative->fits) break;
     }
   }
   return found;
@@ -147,8 +166,7 @@ int run_plan(PlanOptions& options) {
   }
   Plan plan;
   const DataInfo info = known_data(spec, spec.train.global_batch(launch.ranks), plan.data_at_hand);
-  Site site =
-      machine ? described_site(spec, options, launch.ranks, *machine, info) : this_site(spec, options, launch);
+  Site site = machine ? described_site(spec, options, launch.ranks, *machine, info) : this_site(spec, options, launch);
   site.target.costs = site.costs.get();
   if (!machine) {
     site.target.compile = with_batches(spec, info, site.ranks, [&site](const std::vector<Program>& programs) {
@@ -157,13 +175,14 @@ int run_plan(PlanOptions& options) {
   }
   plan.name = spec.name;
   plan.compute = spec.train.compute();
+  plan.gradient_accumulation = spec.train.gradient_accumulation;
   const BatchSizes sizes = batch_sizes(spec.train, spec.strategy, info, site.ranks);
   plan.prediction = predict(spec, info, site, sizes, !options.timeline.empty());
   if (!options.timeline.empty()) write_file(options.timeline, timeline_of(plan.prediction));
   if (site.choices.assumed() > 0) site.target.exact = false;
   plan.target = site.target;
   plan.length = training_length(plan.prediction, spec.train, info.training_samples);
-  plan.alternatives = find_alternatives(spec, info, site);
+  plan.alternatives = find_alternatives(spec, info, site, plan.prediction.fits(site.target));
   rank_alternatives(plan);
   if (options.common.json) {
     answer(to_json(plan));

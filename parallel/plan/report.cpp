@@ -111,6 +111,14 @@ std::string alternatives_text(const Plan& plan) {
   return text;
 }
 
+// What the config would say in the place of what it says.
+std::string yaml_of(const Plan& plan, const Alternative& alternative) {
+  const std::string strategy = strategy_yaml(alternative.options);
+  if (alternative.gradient_accumulation == plan.gradient_accumulation) return strategy;
+  const std::string train = format("train:\n  gradient_accumulation: {}\n", alternative.gradient_accumulation);
+  return strategy == strategy_yaml(plan.prediction.strategy.options) ? train : train + strategy;
+}
+
 Json parts_json(const StepSeconds& parts) {
   return {{"compute", parts.compute},
           {"communication", parts.communication},
@@ -134,14 +142,15 @@ void rank_alternatives(Plan& plan) {
   if (!fits && best.fits) {
     plan.advice = format("it does not fit; this does, with {} a rank and {} a step", byte_text(best.memory),
                          seconds_text(best.step_seconds));
-    plan.yaml = strategy_yaml(best.options);
+    plan.yaml = yaml_of(plan, best);
   } else if (fits && best.fits && gain > 0.01) {
     plan.advice = format("{:.0f} % more samples a second, with {} a rank", 100 * gain, byte_text(best.memory));
-    plan.yaml = strategy_yaml(best.options);
+    plan.yaml = yaml_of(plan, best);
   } else if (!fits) {
-    plan.advice = "nothing fits as it is; smaller micro-batches, and activations of half the size, would take less";
-    plan.yaml = format("train:\n  gradient_accumulation: {}\n  precision: bfloat16\n",
-                       2 * std::max(plan.prediction.micro_batches(), 1));
+    const bool halves = plan.compute == DType::float32;
+    plan.advice = format("none of these fits: {}use a smaller batch_size, or more ranks",
+                         halves ? "halve the activations as below, " : "");
+    plan.yaml = halves ? "train:\n  precision: bfloat16\n" : "";
   }
 }
 
@@ -165,7 +174,7 @@ std::string to_json(const Plan& plan) {
                             {"fits", a.fits},
                             {"step_seconds", a.step_seconds},
                             {"samples_per_second", a.samples_per_second},
-                            {"yaml", strategy_yaml(a.options)}});
+                            {"yaml", yaml_of(plan, a)}});
   }
   const Json json = {
       {"ranks", prediction.mesh().ranks()},

@@ -13,7 +13,8 @@ struct Alternative {
   StrategyOptions options;
   Mesh mesh;
   int micro_batches = 1;
-  std::int64_t memory = 0;  // bytes of the rank that needs most, for training alone
+  std::int64_t gradient_accumulation = 1;  // as train.gradient_accumulation
+  std::int64_t memory = 0;                 // bytes of the rank that needs most, for training alone
   bool fits = true;
   double step_seconds = 0;
   double samples_per_second = 0;
@@ -24,7 +25,8 @@ struct Plan {
   PlanTarget target;
   Prediction prediction;
   DType compute = DType::float32;
-  bool data_at_hand = true;  // else the number of samples is not known
+  std::int64_t gradient_accumulation = 1;  // as stated
+  bool data_at_hand = true;                // else the number of samples is not known
   TrainingLength length;
   std::vector<Alternative> alternatives;  // those that fit first, the fastest first
   std::string advice;                     // why the YAML below would be better; empty: nothing is known to be

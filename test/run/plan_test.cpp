@@ -100,6 +100,21 @@ host: {samples: 1000, storage: 1}
   CHECK(plan(folder, pasted, {"--ranks", "4", "--machine", machine}).at("fits") == true);
 }
 
+TEST_CASE("smaller micro-batches are tried where nothing else has to change") {
+  const Folder folder;
+  const std::string config =
+      folder.write("config.yaml", images + "model: {preset: resnet50}\n" +
+                                      train_section("batch_size: 8192, epochs: 1, optimizer: sgd"));
+  const std::vector<std::string> arguments{"--ranks", "8", "--machine", "h100-node"};
+  const Json json = plan(folder, config, arguments);
+  CHECK(json.at("fits") == false);  // 1,024 samples a rank with float32 activations
+  CHECK(json.at("alternatives").front().at("fits") == true);
+  CHECK(contains(json.at("yaml").get<std::string>(), "gradient_accumulation: 2"));
+  std::vector<std::string> pasted = arguments;
+  pasted.insert(pasted.end(), {"--set", "train.gradient_accumulation=2"});
+  CHECK(plan(folder, config, pasted).at("fits") == true);
+}
+
 TEST_CASE("16,384 ranks are planned by those that differ") {
   const Folder folder;
   const std::string network = GENERATE("vgg16", "resnet50");
