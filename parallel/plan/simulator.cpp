@@ -17,10 +17,15 @@ namespace {
 
 using Kind = Communication::Kind;
 
+// The communications of one lane run one after the other: those along one axis.
+constexpr int lane_count = mesh_axes;
+int lane_of(const Communication& communication) { return static_cast<int>(communication.axis); }
+const std::vector<int>& in_lane(const RankList& list, int lane) { return list.along_axis[index(lane)]; }
+
 class Play {
  public:
   Play(const std::vector<StageRank>& ranks, const Nodes& nodes, const Costs& costs, bool timeline)
-      : nodes_(nodes), costs_(costs), keeps_timeline_(timeline), work_(capacities(ranks, nodes)) {
+      : nodes_(nodes), costs_(costs), keeps_timeline_(timeline), work_(5 * static_cast<int>(ranks.size())) {
     for (const StageRank& rank : ranks) stages_.emplace_back(rank, costs);
     for (const StageRank& rank : ranks) node_of_stage_.push_back(node_number(rank.rank));
   }
@@ -50,12 +55,12 @@ class Play {
     OpSeconds op_seconds;
     RankList list;
     std::vector<StageAction> actions;
-    std::size_t next = 0;                 // the action that it is at
-    bool computes = false;                // else it waits, or has ended
-    int reached = -1;                     // the last communication that it has come to, waits not counted
-    std::array<int, mesh_axes> done{};    // communications that have ended, along each axis
-    std::array<bool, mesh_axes> flies{};  // whether the next one along the axis is under way
-    double settled = 0;                   // until when the parts below count
+    std::size_t next = 0;                  // the action that it is at
+    bool computes = false;                 // else it waits, or has ended
+    int reached = -1;                      // the last communication that it has come to, waits not counted
+    std::array<int, lane_count> done{};    // communications that have ended, in each lane
+    std::array<bool, lane_count> flies{};  // whether the next one of the lane is under way
+    double settled = 0;                    // until when the parts below count
     double busy = 0;
     double began = 0;  // its present stretch of ops
     StepSeconds parts;
@@ -65,11 +70,11 @@ class Play {
       actions = stage_actions(*of.placed, list, op_seconds);
     }
     const Communication& communication(int number) const { return list.all[index(number)]; }
-    bool is_done(int number) const { return list.number[index(number)] < done[index(communication(number).axis)]; }
-    // The communication that is next along an axis; -1: none is left.
-    int head(MeshAxis axis) const {
-      const std::vector<int>& all = list.along_axis[index(axis)];
-      const auto number = index(done[index(axis)]);
+    bool is_done(int number) const { return list.number[index(number)] < done[index(lane_of(communication(number)))]; }
+    // The communication that is next in a lane; -1: none is left.
+    int head(int lane) const {
+      const std::vector<int>& all = in_lane(list, lane);
+      const auto number = index(done[index(lane)]);
       return number < all.size() ? all[number] : -1;
     }
     // What it waits for at its present action, which is a communication: itself, or what a wait is for.
@@ -79,10 +84,11 @@ class Play {
     }
   };
 
-  // A communication under way between the stages that stand for its ranks.
+  // A communication under way between the stages that stand for its ranks; of a message the sender is the first.
   struct Flight {
-    MeshAxis axis = MeshAxis::data;
+    int lane = 0;
     std::vector<int> stages;
+    Traffic traffic;
     TrafficSeconds seconds;
     bool transfers = false;
     double began = 0;
@@ -90,13 +96,12 @@ class Play {
 
   int count() const { return static_cast<int>(stages_.size()); }
 
-  // Of each stage its processor and its link, then the networks of the nodes that stages lie on.
-  static int capacities(const std::vector<StageRank>& ranks, const Nodes&) {
-    return static_cast<int>(3 * ranks.size());
-  }
+  // What work runs on: of each stage its processor and its link, out and in, then the networks of the nodes that stages
+  // lie on, out and in.
+  enum class Way { out, in };
   int processor(int stage) const { return stage; }
-  int link(int stage) const { return count() + stage; }
-  int network(int stage) const { return 2 * count() + node_of_stage_[index(stage)]; }
+  int link(int stage, Way way) const { return (way == Way::out ? 1 : 2) * count() + stage; }
+  int network(int stage, Way way) const { return (way == Way::out ? 3 : 4) * count() + node_of_stage_[index(stage)]; }
   int node_number(const MeshRank& rank) {
     const int node = nodes_.of(rank.mesh.rank(rank.position));
     return node_numbers_.try_emplace(node, static_cast<int>(node_numbers_.size())).first->second;
@@ -122,57 +127,72 @@ class Play {
     meet(s);
   }
 
-  // Begins what is next along each axis where all that take part have come to it.
+  // Begins what is next in each lane where all that take part have come to it.
   void meet(int s) {
-    for (const MeshAxis axis : all_mesh_axes) {
-      if (!waits_along(s, axis)) continue;
-      const Communication& at = stages_[index(s)].communication(stages_[index(s)].head(axis));
-      std::vector<int> members{s};
+    for (int lane = 0; lane < lane_count; ++lane) {
+      if (!waits_in(s, lane)) continue;
+      const Communication& at = head_of(s, lane);
       if (!at.is_collective()) {
-        if (!waits_along(at.peer, axis) || !answers(at, s, at.peer)) continue;
-        members.push_back(at.peer);
-      } else if (axis == MeshAxis::pipeline) {
+        if (waits_in(at.peer, lane) && answers(at, s, at.peer, lane)) {
+          begin(lane, at.kind == Kind::send ? std::vector<int>{s, at.peer} : std::vector<int>{at.peer, s});
+        }
+        continue;
+      }
+      std::vector<int> members{s};
+      if (at.axis == MeshAxis::pipeline) {
         members.clear();
         for (int other = 0; other < count(); ++other) {
-          if (waits_along(other, axis)) members.push_back(other);
+          if (waits_in(other, lane)) members.push_back(other);
         }
         if (std::ssize(members) < count()) continue;
       }
-      begin(at, axis, members);
+      begin(lane, members);
     }
   }
 
-  bool waits_along(int s, MeshAxis axis) const {
-    const Stage& stage = stages_[index(s)];
-    const int head = stage.head(axis);
-    return head >= 0 && head <= stage.reached && !stage.flies[index(axis)];
+  const Communication& head_of(int s, int lane) const {
+    return stages_[index(s)].communication(stages_[index(s)].head(lane));
   }
-  bool answers(const Communication& mine, int s, int peer) const {
-    const Stage& other = stages_[index(peer)];
-    const Communication& theirs = other.communication(other.head(mine.axis));
+  bool waits_in(int s, int lane) const {
+    const Stage& stage = stages_[index(s)];
+    const int head = stage.head(lane);
+    return head >= 0 && head <= stage.reached && !stage.flies[index(lane)];
+  }
+  bool answers(const Communication& mine, int s, int peer, int lane) const {
+    const Communication& theirs = head_of(peer, lane);
     return theirs.kind == (mine.kind == Kind::send ? Kind::receive : Kind::send) && theirs.peer == s;
   }
 
-  void begin(const Communication& communication, MeshAxis axis, const std::vector<int>& members) {
-    const Traffic traffic = traffic_of(communication, stages_[index(members.front())].rank.rank, nodes_);
-    Flight flight{axis, members, costs_.communication_seconds(traffic), false, work_.now()};
+  void begin(int lane, const std::vector<int>& members) {
+    const int first = members.front();
+    const Traffic traffic = traffic_of(head_of(first, lane), stages_[index(first)].rank.rank, nodes_);
+    Flight flight{lane, members, traffic, costs_.communication_seconds(traffic), false, work_.now()};
     for (const int s : members) {
       Stage& stage = stages_[index(s)];
       settle(stage);
-      stage.flies[index(axis)] = true;
-      if (stage.communication(stage.head(axis)).kind != Kind::receive)
-        stage.bytes_sent += trainctl::bytes_sent(traffic);
+      stage.flies[index(lane)] = true;
+      if (head_of(s, lane).kind != Kind::receive) stage.bytes_sent += trainctl::bytes_sent(traffic);
     }
     flight.transfers = flight.seconds.latency == 0;
-    continue_flight(std::move(flight), traffic);
+    continue_flight(std::move(flight));
+  }
+
+  // What a transfer runs on.
+  std::vector<int> ways_of(const Flight& flight) const {
+    std::vector<int> ways;
+    for (const int s : flight.stages) {
+      for (const Way way : {Way::out, Way::in}) {
+        const bool sends = s == flight.stages.front();
+        if (flight.traffic.kind == Kind::send && sends != (way == Way::out)) continue;
+        ways.push_back(flight.traffic.within_node() ? link(s, way) : network(s, way));
+      }
+    }
+    return ways;
   }
 
   // Begins the latency of a flight, or its transfer.
-  void continue_flight(Flight flight, const Traffic& traffic) {
-    std::vector<int> used;
-    if (flight.transfers) {
-      for (const int s : flight.stages) used.push_back(traffic.within_node() ? link(s) : network(s));
-    }
+  void continue_flight(Flight flight) {
+    std::vector<int> used = flight.transfers ? ways_of(flight) : std::vector<int>{};
     if (costs_.communication_takes_cores()) {
       for (const int s : flight.stages) used.push_back(processor(s));
     }
@@ -181,7 +201,7 @@ class Play {
     const double share = flight.transfers ? std::clamp(flight.seconds.share, 1e-9, 1.0) : 1;
     const double seconds = flight.transfers ? flight.seconds.transfer : flight.seconds.latency;
     const int piece = work_.begin(seconds, costs_.communication_takes_cores() ? 1 : share, used);
-    flights_[piece] = {std::move(flight), traffic};
+    flights_[piece] = std::move(flight);
   }
 
   void end_of(int piece) {
@@ -197,17 +217,17 @@ class Play {
       go_on_.push_back(s);
       return;
     }
-    auto [flight, traffic] = std::move(flights_.extract(piece).mapped());
+    Flight flight = std::move(flights_.extract(piece).mapped());
     if (!flight.transfers) {
       flight.transfers = true;
-      return continue_flight(std::move(flight), traffic);
+      return continue_flight(std::move(flight));
     }
     for (const int s : flight.stages) {
       Stage& stage = stages_[index(s)];
       settle(stage);
       keep(s, flight);
-      ++stage.done[index(flight.axis)];
-      stage.flies[index(flight.axis)] = false;
+      ++stage.done[index(flight.lane)];
+      stage.flies[index(flight.lane)] = false;
       go_on_.push_back(s);
     }
   }
@@ -219,7 +239,7 @@ class Play {
     if (stage.computes) {
       stage.busy += passed;
     } else if (stage.next < stage.actions.size() && stage.actions[stage.next].kind == StageAction::Kind::communicate &&
-               stage.flies[index(stage.awaited().axis)]) {
+               stage.flies[index(lane_of(stage.awaited()))]) {
       stage.parts.communication += passed;
     } else {
       stage.parts.bubble += passed;
@@ -243,8 +263,8 @@ class Play {
   void keep(int s, const Flight& flight) {
     if (!keeps_timeline_) return;
     const Stage& stage = stages_[index(s)];
-    const Communication& ended = stage.communication(stage.head(flight.axis));
-    timeline_.push_back({s, flight.axis, flight.began, work_.now(), ended.op, ended.item});
+    const Communication& ended = stage.communication(stage.head(flight.lane));
+    timeline_.push_back({s, ended.axis, flight.began, work_.now(), ended.op, ended.item});
   }
 
   SimulatedStep result() {
@@ -283,9 +303,9 @@ class Play {
   std::deque<Stage> stages_;
   std::map<int, int> node_numbers_;  // by node: the number of its network
   std::vector<int> node_of_stage_;
-  std::map<int, int> computing_;  // by piece of work: the stage
-  std::map<int, std::pair<Flight, Traffic>> flights_;
-  std::deque<int> go_on_;  // stages for which something has ended
+  std::map<int, int> computing_;   // by piece of work: the stage
+  std::map<int, Flight> flights_;  // by piece of work
+  std::deque<int> go_on_;          // stages for which something has ended
   std::vector<SimulatedEvent> timeline_;
 };
 

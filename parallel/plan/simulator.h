@@ -51,9 +51,10 @@ struct SimulatedStep {
 // other; communications along one axis follow each other in the order of the program, begin when all ranks that take
 // part have come to them, and hold the compute stream up at once, or where they are asynchronous at their wait. A
 // transfer within a node occupies the links of the ranks that take part, one between nodes the network of their nodes,
-// which all ranks of a node share; transfers that together want more than a link has share it. Where communication
-// takes cores, an op and a communication beside it share them. The time of it grows with the stages and their
-// micro-batches, not with the ranks. Throws Error{internal} where ranks wait for each other for ever.
+// which all ranks of a node share; each carries as much out as in, a message one way. Transfers that together want more
+// than there is share it. Where communication takes cores, an op and a communication beside it share them. The time
+// that the simulation takes grows with the stages and their micro-batches, not with the ranks. Throws Error{internal}
+// where ranks wait for each other for ever.
 SimulatedStep simulate_step(const std::vector<StageRank>& stages, const Nodes& nodes, const Costs& costs,
                             bool timeline = false);
 

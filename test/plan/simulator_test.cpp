@@ -94,6 +94,16 @@ TEST_CASE("transfers share a link, where together they want more than it has") {
   CHECK(simulate({2, 1, 2}, {step}, with_traffic(1, 0)).seconds == Approx(1));  // latencies do not add up
 }
 
+TEST_CASE("messages in opposite directions do not share a link, those in one direction do") {
+  // On nodes of two ranks: stages 0 and 1 send to 2 and 3 at once, out of one node and into another.
+  const HandWrittenStep a = HandWrittenStep().send("a", 2, false), c = HandWrittenStep().receive("a", 0, false);
+  const HandWrittenStep b = HandWrittenStep().send("b", 3, false), d = HandWrittenStep().receive("b", 1, false);
+  CHECK(simulate({1, 4, 1}, {a, b, c, d}, with_traffic(0, 1), 2).seconds == Approx(2));
+  // The other way round for one of them.
+  const HandWrittenStep e = HandWrittenStep().receive("b", 3, false), f = HandWrittenStep().send("b", 1, false);
+  CHECK(simulate({1, 4, 1}, {a, e, c, f}, with_traffic(0, 1), 2).seconds == Approx(1));
+}
+
 TEST_CASE("stages on one node share its network, stages on nodes of their own do not") {
   const HandWrittenStep step = HandWrittenStep().reduce("a", true, MeshAxis::data).wait("a");
   // Of two replicas of two stages, on nodes of two ranks, or of one.
