@@ -109,9 +109,10 @@ Site this_site(const RunSpec& spec, const PlanOptions& options, const LaunchPlan
   return site;
 }
 
-Prediction predict(const RunSpec& spec, const DataInfo& info, const Site& site, BatchSizes sizes, bool timeline) {
+Prediction predict(const RunSpec& spec, const DataInfo& info, const Site& site, BatchSizes sizes,
+                   const PredictionDetails& details = {}) {
   const Strategy strategy = strategy_for(spec, info, site.ranks, site.target.traits);
-  return predict(program_spec(spec, info), strategy, sizes, site.target, timeline);
+  return predict(program_spec(spec, info), strategy, sizes, site.target, details);
 }
 
 // One of them, without evaluation and the last batch of an epoch, which take no more; nothing where the network does
@@ -120,7 +121,7 @@ std::optional<Alternative> try_alternative(const RunSpec& other, const DataInfo&
   try {
     BatchSizes sizes = batch_sizes(other.train, other.strategy, info, site.ranks);
     sizes.training_last = sizes.training_resumed_last = sizes.evaluation = sizes.evaluation_last = 0;
-    const Prediction prediction = predict(other, info, site, sizes, false);
+    const Prediction prediction = predict(other, info, site, sizes);
     return Alternative{other.strategy,
                        prediction.mesh(),
                        prediction.micro_batches(),
@@ -177,7 +178,7 @@ int run_plan(PlanOptions& options) {
   plan.compute = spec.train.compute();
   plan.gradient_accumulation = spec.train.gradient_accumulation;
   const BatchSizes sizes = batch_sizes(spec.train, spec.strategy, info, site.ranks);
-  plan.prediction = predict(spec, info, site, sizes, !options.timeline.empty());
+  plan.prediction = predict(spec, info, site, sizes, {.lines = true, .timeline = !options.timeline.empty()});
   if (!options.timeline.empty()) write_file(options.timeline, timeline_of(plan.prediction));
   if (site.choices.assumed() > 0) site.target.exact = false;
   plan.target = site.target;

@@ -33,7 +33,7 @@ std::vector<StrategyOptions> alternatives(const StrategyOptions& stated, int ran
         options.shard = shard;
         all.push_back(options);
       }
-      if (stages == 1) continue;
+      if (stages == 1 || tensor > 1) continue;
       options.shard = Shard::none;
       options.micro_batches.stated = Placed<int>(8 * stages, stated.pipeline.place);  // twice as many as `auto` takes
       all.push_back(options);

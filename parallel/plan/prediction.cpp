@@ -52,13 +52,13 @@ std::vector<MemoryLine> divided(const Compiled& compiled) {
 }
 
 PlannedStage plan_stage(const ProgramSpec& spec, const Strategy& strategy, const BatchSizes& sizes, int stage,
-                        const PlanTarget& target) {
+                        const PlanTarget& target, bool with_lines) {
   const Mesh& mesh = strategy.mesh;
   Reader reader;
   RunPrograms programs(spec, strategy, sizes, mesh.rank({mesh.data - 1, stage, mesh.tensor - 1}), reader);
   reader.throw_if_failed();
   Compiled compiled = target.compile(programs.programs(), mesh.data);
-  std::vector<MemoryLine> lines = divided(compiled);
+  std::vector<MemoryLine> lines = with_lines ? divided(compiled) : std::vector<MemoryLine>{};
   PlacedProgram& training = compiled.programs[static_cast<std::size_t>(programs.training(sizes.training))];
   return {std::move(programs), std::move(training), std::move(compiled.memory), std::move(lines)};
 }
@@ -88,16 +88,16 @@ const PlannedStage& Prediction::largest() const {
 double Prediction::bytes_sent() const { return *std::max_element(step.bytes_sent.begin(), step.bytes_sent.end()); }
 
 Prediction predict(const ProgramSpec& spec, const Strategy& strategy, const BatchSizes& sizes, const PlanTarget& target,
-                   bool timeline) {
+                   const PredictionDetails& details) {
   Prediction prediction{.strategy = strategy, .sizes = sizes};
   for (int s = 0; s < strategy.mesh.pipeline; ++s) {
-    prediction.stages.push_back(plan_stage(spec, strategy, sizes, s, target));
+    prediction.stages.push_back(plan_stage(spec, strategy, sizes, s, target, details.lines));
   }
   std::vector<StageRank> ranks;
   for (const PlannedStage& stage : prediction.stages) {
     ranks.push_back({&training_program(stage, sizes), &stage.training, stage.programs.rank()});
   }
-  prediction.step = simulate_step(ranks, target.nodes, *target.costs, timeline);
+  prediction.step = simulate_step(ranks, target.nodes, *target.costs, details.timeline);
   prediction.checkpoint_bytes = checkpoint_bytes(prediction);
   return prediction;
 }

@@ -30,7 +30,14 @@ struct PlannedStage {
   RunPrograms programs;
   PlacedProgram training;  // of a full batch
   MemoryPlan memory;
-  std::vector<MemoryLine> lines;  // of the memory, the arena divided by what lies in it
+  // Of the memory, the arena divided by what lies in it; empty unless it was asked for.
+  std::vector<MemoryLine> lines;
+};
+
+// What a prediction is to hold beside figures: more work.
+struct PredictionDetails {
+  bool lines = false;     // of memory
+  bool timeline = false;  // of the simulated step
 };
 
 struct Prediction {
@@ -56,7 +63,7 @@ struct Prediction {
 // Programs are built and compiled for one rank of each stage, the last replica's, which has no fewer samples than
 // others; `sizes` states for which batches. Throws ConfigError where the network does not take the strategy.
 Prediction predict(const ProgramSpec& spec, const Strategy& strategy, const BatchSizes& sizes, const PlanTarget& target,
-                   bool timeline = false);
+                   const PredictionDetails& details = {});
 
 // How a run ends: after so many steps.
 struct TrainingLength {
