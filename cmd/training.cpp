@@ -257,7 +257,7 @@ int train(const RunSpec& stated, const TrainingRequest& request, RankContext& co
   SnapshotSaver saver(snapshots,
                       {shares_directory ? &writer : nullptr, files.store.get(), spec.checkpoint.weights_only},
                       world.communicator(), device.host);
-  const MeshAxes axes(world.communicator(), job.rank().mesh);
+  const MeshAxes axes(world.communicator(), job.rank().mesh, false);
   Communicator* const replicas = axes.communicators().find(MeshAxis::data);
   Trainer trainer(
       {job.engine(), world.communicator(), replicas, device.host, job.programs(), saver, *training, validation.get(),

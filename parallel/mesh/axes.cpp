@@ -15,7 +15,7 @@ std::unique_ptr<Communicator> along(Communicator& world, const Mesh& mesh, MeshA
 
 }  // namespace
 
-MeshAxes::MeshAxes(Communicator& world, const Mesh& mesh) {
+MeshAxes::MeshAxes(Communicator& world, const Mesh& mesh, bool own_backward) {
   require(mesh.ranks() == world.size(), "the mesh holds all ranks");
   for (MeshAxis axis : all_mesh_axes) {
     const auto a = static_cast<std::size_t>(axis);
@@ -28,7 +28,7 @@ MeshAxes::MeshAxes(Communicator& world, const Mesh& mesh) {
     owned_[a] = along(world, mesh, axis);
     axes_[a] = owned_[a].get();
   }
-  if (mesh.pipeline > 1) backward_ = along(world, mesh, MeshAxis::pipeline);
+  if (own_backward && mesh.pipeline > 1) backward_ = along(world, mesh, MeshAxis::pipeline);
 }
 
 }  // namespace trainctl

@@ -381,7 +381,7 @@ void run_all(Backend& backend, Communicator& world) {
   for (const Case& one : all_cases) {
     if (world.size() % one.multiple_of != 0) continue;
     const Mesh mesh = one.mesh(world.size());
-    const MeshAxes axes(world, mesh);
+    const MeshAxes axes(world, mesh, false);
     try {
       one.run(backend, MeshRank(mesh, world.rank()), axes.communicators());
     } catch (const std::exception& error) {

@@ -82,7 +82,7 @@ TEST_CASE("several tensors and ranks are named together") {
 TEST_CASE("replicas are the ranks of the data axis, named by their places in the world") {
   const Mesh mesh{3, 1, 2};
   const auto errors = on_threads(mesh.ranks(), [&](Communicator& world) {
-    const MeshAxes axes(world, mesh);
+    const MeshAxes axes(world, mesh, false);
     Replica replica;
     if (mesh.position(world.rank()).tensor == 1) replica.kernel[7] += 1;  // the other half of the layer
     ImmediateStream stream;

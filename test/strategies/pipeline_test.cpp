@@ -242,7 +242,7 @@ Outcome train(const Task& task, const Setup& setup, Communicator& world) {
   const auto backend = make_cpu_backend({});
   KernelChoices choices;
   choices.stop_timing();  // all ranks, and one alone, run the same kernels
-  const MeshAxes axes(world, setup.mesh);
+  const MeshAxes axes(world, setup.mesh, true);
   Engine engine(*backend, axes.communicators(), compile(programs.programs(), *backend, choices));
   initialize_weights(job.spec, 5, engine.weights());
   engine.upload();

@@ -212,7 +212,7 @@ Outcome train(const Case& which, const Mesh& mesh, int micro_batches = 1) {
     const auto backend = make_cpu_backend({});
     KernelChoices choices;
     choices.stop_timing();  // the same kernels in every run
-    const MeshAxes axes(world, mesh);
+    const MeshAxes axes(world, mesh, true);
     Engine engine(*backend, axes.communicators(), compile(programs.programs(), *backend, choices));
     initialize_weights(network.job.spec, network.job.spec.seed, engine.weights());
     engine.upload();

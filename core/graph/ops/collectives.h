@@ -10,10 +10,9 @@
 
 namespace trainctl {
 
-// Along an axis, messages of one channel follow each other, and those of different channels do not wait for each other:
-// gradients travel back on a channel of their own, while activations wait for their reader.
+// Gradients travel back on a channel of their own. Where the channels have communicators of their own, messages of one
+// do not wait for those of the other; the order of the program allows for one communicator.
 enum class Channel { forward, backward };
-inline constexpr int channels = 2;
 inline Channel opposite(Channel channel) { return channel == Channel::forward ? Channel::backward : Channel::forward; }
 
 // The base of all collectives. An asynchronous collective runs beside the ops that follow it until a Wait for its

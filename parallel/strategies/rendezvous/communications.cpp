@@ -13,16 +13,10 @@ namespace {
 
 using Kind = Communication::Kind;
 
-// Only the pipeline axis keeps its channels apart.
-Channel channel_of(const Collective& def) {
-  return def.axis == MeshAxis::pipeline ? def.on_channel() : Channel::forward;
-}
-
 // Of a collective, send or receive.
 Communication communication(const Program& program, const Op& op, const ScheduleItem& item) {
   const auto& def = op.as<Collective>();
-  Communication result{
-      .axis = def.axis, .channel = channel_of(def), .asynchronous = def.asynchronous, .op = &op, .item = item};
+  Communication result{.axis = def.axis, .asynchronous = def.asynchronous, .op = &op, .item = item};
   TensorId whole = op.outputs[0];
   if (op.get_if<AllReduce>() != nullptr) {
     result.kind = Kind::all_reduce;
@@ -80,7 +74,6 @@ std::vector<Communication> communications_of(const Program& program) {
       if (found == latest.end()) fail(program, wait, "no asynchronous communication before it makes what it waits for");
       wait.awaited = found->second;
       wait.axis = list[static_cast<std::size_t>(wait.awaited)].axis;
-      wait.channel = list[static_cast<std::size_t>(wait.awaited)].channel;
       list.push_back(wait);
       unawaited.erase(op.inputs[0]);
     }

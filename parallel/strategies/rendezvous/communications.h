@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "core/graph/mesh.h"
-#include "core/graph/ops/collectives.h"
 #include "core/program/program.h"
 
 namespace trainctl {
@@ -15,9 +14,8 @@ namespace trainctl {
 struct Communication {
   enum class Kind { all_reduce, reduce_scatter, all_gather, all_to_all, broadcast, send, receive, wait };
   Kind kind = Kind::all_reduce;
-  MeshAxis axis = MeshAxis::data;  // of a wait: that of what it waits for, as the channel
-  Channel channel = Channel::forward;
-  int ranks = 0;           // along the axis, as the op states them; 0 where it states none
+  MeshAxis axis = MeshAxis::data;  // of a wait: that of what it waits for
+  int ranks = 0;                   // along the axis, as the op states them; 0 where it states none
   int peer = -1;           // along the axis: to or from whom a send or receive is, the root of a broadcast; else -1
   std::int64_t count = 0;  // elements that the communicator is given: the whole of what is gathered or scattered
   DType dtype = DType::float32;
@@ -27,12 +25,7 @@ struct Communication {
   ScheduleItem item;  // in which it runs
 
   bool is_collective() const { return kind < Kind::send; }
-  // The communications of one lane, an axis and a channel, run one after the other.
-  int lane() const { return channels * static_cast<int>(axis) + static_cast<int>(channel); }
 };
-
-inline constexpr int lanes = mesh_axes * channels;
-inline MeshAxis axis_of(int lane) { return all_mesh_axes[lane / channels]; }
 
 // The communications of a program in the order of its schedule. The program outlives them. As in the executor, a wait
 // is for the latest communication before it that has made its input. Throws Error{internal}, which names op and config

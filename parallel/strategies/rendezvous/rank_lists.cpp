@@ -13,7 +13,7 @@ namespace {
 using Kind = Communication::Kind;
 
 bool do_the_same(const Communication& a, const Communication& b) {
-  return a.kind == b.kind && a.lane() == b.lane() && a.ranks == b.ranks && a.peer == b.peer && a.count == b.count &&
+  return a.kind == b.kind && a.axis == b.axis && a.ranks == b.ranks && a.peer == b.peer && a.count == b.count &&
          a.dtype == b.dtype && a.asynchronous == b.asynchronous && a.awaited == b.awaited && a.op->name == b.op->name;
 }
 bool do_the_same(const RankList& a, const RankList& b) {
@@ -22,9 +22,8 @@ bool do_the_same(const RankList& a, const RankList& b) {
 }
 
 bool addresses_ranks(const RankList& list, MeshAxis axis) {
-  return std::any_of(list.all.begin(), list.all.end(), [axis](const Communication& c) {
-    return c.axis == axis && (c.kind == Kind::send || c.kind == Kind::receive);
-  });
+  return std::any_of(list.along_axis[index(axis)].begin(), list.along_axis[index(axis)].end(),
+                     [&](int i) { return !list.all[index(i)].is_collective(); });
 }
 
 }  // namespace
@@ -32,9 +31,9 @@ bool addresses_ranks(const RankList& list, MeshAxis axis) {
 RankList::RankList(const Program& of) : program(&of), all(communications_of(of)), number(all.size(), 0) {
   for (std::size_t i = 0; i < all.size(); ++i) {
     if (all[i].kind == Kind::wait) continue;
-    std::vector<int>& lane = in_lane[index(all[i].lane())];
-    number[i] = static_cast<int>(lane.size());
-    lane.push_back(static_cast<int>(i));
+    std::vector<int>& axis = along_axis[index(all[i].axis)];
+    number[i] = static_cast<int>(axis.size());
+    axis.push_back(static_cast<int>(i));
   }
 }
 

@@ -11,14 +11,15 @@
 namespace trainctl {
 
 inline std::size_t index(int number) { return static_cast<std::size_t>(number); }
+inline std::size_t index(MeshAxis axis) { return static_cast<std::size_t>(axis); }
 
 // What one program communicates, as a whole and along each axis.
 struct RankList {
   const Program* program = nullptr;
   const RankList* alike = this;  // the first one that is equal
   std::vector<Communication> all;
-  std::vector<int> number;                      // of each communication but waits: how many precede on its lane
-  std::array<std::vector<int>, lanes> in_lane;  // places in `all`
+  std::vector<int> number;                             // of each communication but waits: how many precede on its axis
+  std::array<std::vector<int>, mesh_axes> along_axis;  // places in `all`
 
   explicit RankList(const Program& of);
   RankList(const RankList&) = delete;

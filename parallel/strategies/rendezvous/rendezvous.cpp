@@ -38,17 +38,17 @@ class Play {
   struct Rank {
     int number = 0;  // in the whole mesh
     const RankList* list = nullptr;
-    std::size_t next = 0;               // what it has come to, and is held up by
-    std::array<int, lanes> done{};      // in each lane
-    std::array<bool, lanes> arrived{};  // whether what is next in the lane waits for others
+    std::size_t next = 0;                   // what it has come to, and is held up by
+    std::array<int, mesh_axes> done{};      // along each axis
+    std::array<bool, mesh_axes> arrived{};  // whether what is next along the axis waits for others
 
     bool ended() const { return next == list->all.size(); }
     bool is_done(int communication) const {
-      return list->number[index(communication)] < done[index(list->all[index(communication)].lane())];
+      return list->number[index(communication)] < done[index(list->all[index(communication)].axis)];
     }
-    // What is next in a lane.
-    const Communication& at(int lane) const {
-      return list->all[index(list->in_lane[index(lane)][index(done[index(lane)])])];
+    // What is next along an axis.
+    const Communication& at(MeshAxis axis) const {
+      return list->all[index(list->along_axis[index(axis)][index(done[index(axis)])])];
     }
   };
   // The ranks along an axis, by the first of them.
@@ -64,54 +64,54 @@ class Play {
       if (c.asynchronous) continue;
       if (!rank.is_done(c.kind == Kind::wait ? c.awaited : static_cast<int>(rank.next))) break;
     }
-    for (int lane = 0; lane < lanes; ++lane) {
-      const std::vector<int>& all = rank.list->in_lane[index(lane)];
-      const auto next = index(rank.done[index(lane)]);
-      if (rank.arrived[index(lane)] || next == all.size() || index(all[next]) > rank.next) continue;
-      rank.arrived[index(lane)] = true;
-      if (rank.at(lane).is_collective()) {
-        meet_group(r, lane);
+    for (MeshAxis axis : all_mesh_axes) {
+      const std::vector<int>& all = rank.list->along_axis[index(axis)];
+      const auto next = index(rank.done[index(axis)]);
+      if (rank.arrived[index(axis)] || next == all.size() || index(all[next]) > rank.next) continue;
+      rank.arrived[index(axis)] = true;
+      if (rank.at(axis).is_collective()) {
+        meet_group(r, axis);
       } else {
-        meet_peer(r, lane);
+        meet_peer(r, axis);
       }
     }
   }
 
-  void meet_group(int r, int lane) {
-    Group& group = groups_[index(lane)][index(member(r, lane, 0))];
+  void meet_group(int r, MeshAxis axis) {
+    Group& group = groups_[index(axis)][index(member(r, axis, 0))];
     if (group.arrived++ == 0) group.first = r;
-    check_match(group.first, r, lane);
-    if (group.arrived < mesh_.size(axis_of(lane))) return;
+    check_match(group.first, r, axis);
+    if (group.arrived < mesh_.size(axis)) return;
     group.arrived = 0;
-    for (int i = 0; i < mesh_.size(axis_of(lane)); ++i) finish(member(r, lane, i), lane);
+    for (int i = 0; i < mesh_.size(axis); ++i) finish(member(r, axis, i), axis);
   }
 
-  void meet_peer(int r, int lane) {
-    const int peer = member(r, lane, ranks_[index(r)].at(lane).peer);
-    if (!ranks_[index(peer)].arrived[index(lane)] || !answers(r, lane, ranks_[index(peer)].at(lane))) return;
-    check_match(std::min(r, peer), std::max(r, peer), lane);
-    finish(r, lane);
-    finish(peer, lane);
+  void meet_peer(int r, MeshAxis axis) {
+    const int peer = member(r, axis, ranks_[index(r)].at(axis).peer);
+    if (!ranks_[index(peer)].arrived[index(axis)] || !answers(r, axis, ranks_[index(peer)].at(axis))) return;
+    check_match(std::min(r, peer), std::max(r, peer), axis);
+    finish(r, axis);
+    finish(peer, axis);
   }
 
-  void finish(int r, int lane) {
-    ++ranks_[index(r)].done[index(lane)];
-    ranks_[index(r)].arrived[index(lane)] = false;
+  void finish(int r, MeshAxis axis) {
+    ++ranks_[index(r)].done[index(axis)];
+    ranks_[index(r)].arrived[index(axis)] = false;
     go_on_.push_back(r);
   }
 
-  int member(int r, int lane, int along) const { return mesh_.rank(mesh_.position(r).with(axis_of(lane), along)); }
+  int member(int r, MeshAxis axis, int along) const { return mesh_.rank(mesh_.position(r).with(axis, along)); }
 
   // Whether a communication of the ranks that `r` waits for is of the kind that it waits for.
-  bool answers(int r, int lane, const Communication& other) const {
-    const Communication& mine = ranks_[index(r)].at(lane);
+  bool answers(int r, MeshAxis axis, const Communication& other) const {
+    const Communication& mine = ranks_[index(r)].at(axis);
     if (mine.is_collective()) return other.is_collective();
     return other.kind == (mine.kind == Kind::send ? Kind::receive : Kind::send) &&
-           other.peer == mesh_.position(r).along(axis_of(lane));
+           other.peer == mesh_.position(r).along(axis);
   }
 
-  void check_match(int a, int b, int lane) const {
-    const Communication &x = ranks_[index(a)].at(lane), &y = ranks_[index(b)].at(lane);
+  void check_match(int a, int b, MeshAxis axis) const {
+    const Communication &x = ranks_[index(a)].at(axis), &y = ranks_[index(b)].at(axis);
     const bool collective = x.is_collective();
     const std::string_view differs = collective && x.kind != y.kind           ? "kinds"
                                      : x.count != y.count                     ? "sizes"
@@ -120,9 +120,9 @@ class Play {
                                      : collective && x.op->name != y.op->name ? "names"
                                                                               : "";
     if (differs.empty()) return;
-    fail(a, lane,
-         format("the {} of what meets on the {} axis differ: {}, and {}", differs, name_of(axis_of(lane)),
-                stand(a, lane), stand(b, lane)));
+    fail(a, axis,
+         format("the {} of what meets on the {} axis differ: {}, and {}", differs, name_of(axis), stand(a, axis),
+                stand(b, axis)));
   }
 
   void check_nothing_is_left() const {
@@ -137,37 +137,37 @@ class Play {
     if (held_up >= 0) fail_deadlock(held_up);
   }
 
-  int lane_of_hold(int r) const { return ranks_[index(r)].list->all[ranks_[index(r)].next].lane(); }
+  MeshAxis axis_of_hold(int r) const { return ranks_[index(r)].list->all[ranks_[index(r)].next].axis; }
 
   // The ranks that one which is held up waits for.
   std::vector<int> awaited(int r) const {
-    const int lane = lane_of_hold(r);
-    const Communication& mine = ranks_[index(r)].at(lane);
-    if (!mine.is_collective()) return {member(r, lane, mine.peer)};
+    const MeshAxis axis = axis_of_hold(r);
+    const Communication& mine = ranks_[index(r)].at(axis);
+    if (!mine.is_collective()) return {member(r, axis, mine.peer)};
     std::vector<int> missing;
-    for (int i = 0; i < mesh_.size(axis_of(lane)); ++i) {
-      const Rank& other = ranks_[index(member(r, lane, i))];
-      if (!other.arrived[index(lane)] || !other.at(lane).is_collective()) missing.push_back(member(r, lane, i));
+    for (int i = 0; i < mesh_.size(axis); ++i) {
+      const Rank& other = ranks_[index(member(r, axis, i))];
+      if (!other.arrived[index(axis)] || !other.at(axis).is_collective()) missing.push_back(member(r, axis, i));
     }
     return missing;
   }
 
   // Whether the rest of a rank's list has something for what `r` waits for.
   bool ever_answers(int r, int other) const {
-    const int lane = lane_of_hold(r);
+    const MeshAxis axis = axis_of_hold(r);
     const Rank& rank = ranks_[index(other)];
-    const std::vector<int>& all = rank.list->in_lane[index(lane)];
-    return std::any_of(all.begin() + rank.done[index(lane)], all.end(),
-                       [&](int i) { return answers(r, lane, rank.list->all[index(i)]); });
+    const std::vector<int>& all = rank.list->along_axis[index(axis)];
+    return std::any_of(all.begin() + rank.done[index(axis)], all.end(),
+                       [&](int i) { return answers(r, axis, rank.list->all[index(i)]); });
   }
 
   [[noreturn]] void fail_left_over(int r, int other) const {
-    const int lane = lane_of_hold(r);
-    const Communication& mine = ranks_[index(r)].at(lane);
+    const MeshAxis axis = axis_of_hold(r);
+    const Communication& mine = ranks_[index(r)].at(axis);
     const std::string_view answer = mine.is_collective() ? "collective" : mine.kind == Kind::send ? "receive" : "send";
-    fail(r, lane,
+    fail(r, axis,
          format("{} and waits for rank {}, whose '{}' has no {} for it on the {} axis", hold(r),
-                ranks_[index(other)].number, ranks_[index(other)].list->program->name, answer, name_of(axis_of(lane))));
+                ranks_[index(other)].number, ranks_[index(other)].list->program->name, answer, name_of(axis)));
   }
 
   // Everyone waits for somebody who is held up as well: whoever follows that comes back.
@@ -186,20 +186,20 @@ class Play {
                      ranks_[index(path[(i + 1) % path.size()])].number);
     }
     if (path.size() > most_shown) text += format("; and so on around {} ranks", path.size());
-    fail(path.front(), lane_of_hold(path.front()), text);
+    fail(path.front(), axis_of_hold(path.front()), text);
   }
 
   // "rank 1 is at send 'cut' in forward of 'train 8' (100 float32 to rank 2)".
-  std::string stand(int r, int lane) const {
-    return format("rank {} is at {}", ranks_[index(r)].number, full(r, lane));
+  std::string stand(int r, MeshAxis axis) const {
+    return format("rank {} is at {}", ranks_[index(r)].number, full(r, axis));
   }
-  std::string full(int r, int lane) const {
+  std::string full(int r, MeshAxis axis) const {
     const Rank& rank = ranks_[index(r)];
-    const Communication& c = rank.at(lane);
+    const Communication& c = rank.at(axis);
     std::string text = format("{} ({} {}", describe(*rank.list->program, c), c.count, name_of(c.dtype));
     if (c.peer >= 0) {
       const std::string_view how = c.kind == Kind::send ? " to" : " from";
-      text += format("{} rank {}", how, whole_.rank(whole_.position(rank.number).with(axis_of(lane), c.peer)));
+      text += format("{} rank {}", how, whole_.rank(whole_.position(rank.number).with(axis, c.peer)));
     }
     return text + ")";
   }
@@ -207,19 +207,19 @@ class Play {
   std::string hold(int r) const {
     const Rank& rank = ranks_[index(r)];
     const Communication& at = rank.list->all[rank.next];
-    if (at.kind != Kind::wait) return stand(r, at.lane());
-    return format("rank {} is at {} for {}", rank.number, describe(*rank.list->program, at), full(r, at.lane()));
+    if (at.kind != Kind::wait) return stand(r, at.axis);
+    return format("rank {} is at {} for {}", rank.number, describe(*rank.list->program, at), full(r, at.axis));
   }
 
-  [[noreturn]] void fail(int r, int lane, const std::string& problem) const {
+  [[noreturn]] void fail(int r, MeshAxis axis, const std::string& problem) const {
     const Rank& rank = ranks_[index(r)];
-    throw Error(ErrorKind::internal, place_of(*rank.list->program, *rank.at(lane).op), problem);
+    throw Error(ErrorKind::internal, place_of(*rank.list->program, *rank.at(axis).op), problem);
   }
 
   const Mesh& whole_;
   const Mesh mesh_;  // of the ranks that are played
   std::vector<Rank> ranks_;
-  std::array<std::vector<Group>, lanes> groups_;
+  std::array<std::vector<Group>, mesh_axes> groups_;
   std::deque<int> go_on_;  // ranks for which something has ended
 };
 
