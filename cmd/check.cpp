@@ -13,6 +13,7 @@
 #include "core/base/table.h"
 #include "core/compile/memory_fit.h"
 #include "core/compile/memory_plan.h"
+#include "core/graph/ops/batch_norm_pool.h"
 #include "core/program/dump.h"
 #include "io/kernels/kernel_cache.h"
 #include "io/loader/data.h"
@@ -49,9 +50,10 @@ struct Checked {
   std::vector<CheckedStage> stages;  // of a pipeline; one without
   std::size_t assumed = 0;           // kernels that are not chosen yet: compute copies and arena may come out otherwise
   bool data_at_hand = true;          // else the config was believed
-  std::int64_t share = 0;            // samples of the last rank in a full batch
-  std::optional<Error> unfit;        // why a run has too little memory on this machine
-  double flops_per_sample = 0;       // forward
+  bool normalizes_own_samples = false;  // each replica, in batch normalization
+  std::int64_t share = 0;               // samples of the last rank in a full batch
+  std::optional<Error> unfit;           // why a run has too little memory on this machine
+  double flops_per_sample = 0;          // forward
   std::int64_t parameters = 0;
   std::int64_t trainable = 0;
 };
@@ -115,6 +117,16 @@ std::int64_t memory_of_rank(const LaunchPlan& plan, const Backend& backend) {
   return backend.on_host() ? backend.free_memory() / plan.ranks : backend.free_memory();
 }
 
+// Whether a replica normalizes its samples by their own statistics.
+bool normalizes_own_samples(const Program& program) {
+  const auto normalizes = [](const Op& op) {
+    return op.get_if<BatchNorm>() != nullptr || op.get_if<BatchNormPool>() != nullptr;
+  };
+  return std::any_of(program.segments.begin(), program.segments.end(), [&](const Segment& segment) {
+    return std::any_of(segment.ops.begin(), segment.ops.end(), normalizes);
+  });
+}
+
 Checked check(const RunSpec& spec, const CheckOptions& options) {
   Checked checked;
   const LaunchPlan plan = plan_launch(launch_request(spec.cluster, options.launch));
@@ -129,6 +141,9 @@ Checked check(const RunSpec& spec, const CheckOptions& options) {
   const std::vector<RunPrograms> ranks = build_all_programs(spec, info, strategy, sizes);
   checked.programs = ranks.front().programs();
   checked.mesh = strategy.mesh;
+  checked.normalizes_own_samples = std::any_of(ranks.begin(), ranks.end(), [](const RunPrograms& rank) {
+    return normalizes_own_samples(rank.programs().front());
+  });
   checked.micro_batches = sizes.gradient_accumulation;
   checked.stages = stages_of(strategy, checked.programs.front().layers);
   const BatchCut cut = batch_cut(sizes, last);
@@ -188,12 +203,6 @@ void print_json(const Checked& checked) {
   answer(json_line(json));
 }
 
-bool normalizes_batches(const Checked& checked) {
-  const auto& layers = checked.programs.front().layers;
-  return std::any_of(layers.begin(), layers.end(),
-                     [](const auto& layer) { return layer.kind == "batch_normalization"; });
-}
-
 // Which layers lie on which rank, and what each needs.
 std::string stages_text(const Checked& checked) {
   if (checked.mesh.pipeline == 1) return "";
@@ -222,7 +231,7 @@ std::string notes(const Checked& checked) {
         "times them, or --measure\n",
         checked.assumed);
   }
-  if (checked.ranks > 1 && normalizes_batches(checked)) {
+  if (checked.ranks > 1 && checked.normalizes_own_samples) {
     text += format(
         "\nbatch normalization takes its statistics from the {} samples that a rank has of a batch{}: with another "
         "number of ranks the network trains otherwise\n",

@@ -48,7 +48,7 @@ RunPrograms::RunPrograms(const ProgramSpec& spec, const Strategy& strategy, cons
     if (global == 0 || training_.contains(global) || !reader.ok()) return;
     const std::int64_t samples = share_of(global, rank_).count;
     int most = 0;
-    for (int r = 0; r < strategy.mesh.data && parallel.equal_micro_batches; ++r) {
+    for (int r = 0; r < strategy.mesh.data && strategy.mesh.data > 1; ++r) {
       most = std::max(most, micro_batches(global, share_of(global, replica(r, strategy.mesh.data)).count));
     }
     const int count = micro_batches(global, samples);

@@ -22,6 +22,12 @@ Lowering lower_global_average_pool2d_grad(const LowerContext& context);
 Lowering lower_batch_norm(const LowerContext& context);
 Lowering lower_batch_norm_grad(const LowerContext& context);
 Lowering lower_batch_norm_inference(const LowerContext& context);
+// synchronized_batch_norm.cpp
+Lowering lower_batch_moments(const LowerContext& context);
+Lowering lower_merge_moments(const LowerContext& context);
+Lowering lower_synchronized_batch_norm(const LowerContext& context);
+Lowering lower_synchronized_batch_norm_sums(const LowerContext& context);
+Lowering lower_synchronized_batch_norm_grad(const LowerContext& context);
 // layer_norm.cpp
 Lowering lower_layer_norm(const LowerContext& context);
 Lowering lower_layer_norm_grad(const LowerContext& context);

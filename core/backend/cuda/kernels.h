@@ -26,6 +26,12 @@ Lowering lower_batch_norm_grad(const LowerContext& context);
 // batch_norm_pool.cu
 Lowering lower_batch_norm_pool(const LowerContext& context);
 Lowering lower_batch_norm_pool_grad(const LowerContext& context);
+// synchronized_batch_norm.cu
+Lowering lower_batch_moments(const LowerContext& context);
+Lowering lower_merge_moments(const LowerContext& context);
+Lowering lower_synchronized_batch_norm(const LowerContext& context);
+Lowering lower_synchronized_batch_norm_sums(const LowerContext& context);
+Lowering lower_synchronized_batch_norm_grad(const LowerContext& context);
 // layer_norm.cu
 Lowering lower_layer_norm(const LowerContext& context);
 Lowering lower_layer_norm_grad(const LowerContext& context);

@@ -83,6 +83,7 @@ std::vector<TensorType> AllGather::outputs(std::span<const TensorType> inputs) c
 }
 
 OutputPlacements AllGather::placements(const PlacementQuery& query) const {
+  if (query.axis == axis && query.inputs[0] == varying) return {{replicated}, {}};
   return from_to(axis, query, split_along(0), replicated);
 }
 

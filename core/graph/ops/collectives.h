@@ -67,8 +67,8 @@ struct ReduceScatter final : Collective {
   void differentiate(const Op& op, Differentiator& differentiator) const override;
 };
 
-// y = the parts of all ranks, in their order. Inputs: x [n, ...]. Outputs: y [ranks * n, ...]. Its gradient is a
-// reduce_scatter.
+// y = the parts of all ranks, or values of their own, in their order. Inputs: x [n, ...]. Outputs: y [ranks * n, ...].
+// Its gradient is a reduce_scatter.
 struct AllGather final : Collective {
   int ranks = 1;  // along the axis
 
