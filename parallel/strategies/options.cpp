@@ -84,6 +84,10 @@ Keys<StrategyOptions> StrategyOptions::keys() {
       .key("shard", &StrategyOptions::shard,
            "What replicas share, each holding a part: optimizer (its states), gradients (and states), parameters (and "
            "both; PyTorch's full shard): stages 1, 2 and 3 of ZeRO. Less memory for each rank, the same results.")
+      .key(
+          "gradient_dtype", &StrategyOptions::gradient_dtype,
+          "Element type in which gradients travel between replicas; bfloat16 halves the bytes: each replica's gradient "
+          "is rounded, sums are taken in float32 and rounded once more.")
       .key("bucket_size", &StrategyOptions::bucket_size,
            "Gradients are reduced in buckets of about this size where reduction overlaps the backward pass.",
            more_than(0))

@@ -14,6 +14,7 @@
 #include "core/graph/ops/metrics.h"
 #include "core/graph/ops/normalize.h"
 #include "core/graph/ops/padding.h"
+#include "core/graph/ops/rounded_sum.h"
 #include "core/graph/ops/statistics.h"
 #include "core/graph/ops/synchronized_batch_norm.h"
 
@@ -279,6 +280,10 @@ void add_update(Cases& cases) {
   };
   cases.push_back({"sum_of_squares", {region}, squares, 1});
   cases.push_back({"norm_of_squares", {scalar, scalar}, always_a<NormOfSquares>(), 1});
+  cases.push_back({"round_summands", {region}, always_a<RoundSummands>(MeshAxis::data, 2), 1});
+  const CaseInput summands{{{8}, DType::bfloat16}};
+  cases.push_back({"add_summands", {summands}, always_a<AddSummands>(MeshAxis::data, 2, floats), 1, floats, false});
+  cases.push_back({"widen_sums", {summands}, always_a<WidenSums>(MeshAxis::data, 2, std::int64_t{7}), 1});
   const TensorType labels{{4, 3}, DType::int32};
   cases.push_back({"zero_input", {}, always_a<ZeroInput>(labels), 1});
   cases.push_back({"zero_gradients", {}, always_a<ZeroGradients>(std::int64_t{8}), 1});

@@ -67,6 +67,10 @@ Lowering lower_sum_of_squares(const LowerContext& context);
 Lowering lower_norm_of_squares(const LowerContext& context);
 Lowering lower_update_statistics(const LowerContext& context);
 Lowering lower_accumulate_statistics(const LowerContext& context);
+// rounded_sum.cpp
+Lowering lower_round_summands(const LowerContext& context);
+Lowering lower_add_summands(const LowerContext& context);
+Lowering lower_widen_sums(const LowerContext& context);
 // shaping.cpp
 Lowering lower_concatenate(const LowerContext& context);
 Lowering lower_split(const LowerContext& context);

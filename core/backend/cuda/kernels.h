@@ -74,6 +74,10 @@ Lowering lower_norm_of_squares(const LowerContext& context);
 // statistics.cu
 Lowering lower_update_statistics(const LowerContext& context);
 Lowering lower_accumulate_statistics(const LowerContext& context);
+// rounded_sum.cu
+Lowering lower_round_summands(const LowerContext& context);
+Lowering lower_add_summands(const LowerContext& context);
+Lowering lower_widen_sums(const LowerContext& context);
 // shaping.cu
 Lowering lower_concatenate(const LowerContext& context);
 Lowering lower_split(const LowerContext& context);

@@ -114,6 +114,7 @@ std::vector<TensorType> AllToAll::outputs(std::span<const TensorType> inputs) co
 }
 
 OutputPlacements AllToAll::placements(const PlacementQuery& query) const {
+  if (query.axis == axis && query.inputs[0] == partial) return {{varying}, {}};
   return from_to(axis, query, split_along(0), split_along(0));
 }
 
