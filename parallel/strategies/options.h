@@ -57,6 +57,7 @@ struct StrategyOptions {
   Placed<int> tensor{1, {}};  // ranks that share each layer
   Shard shard = Shard::none;
   GradientDType gradient_dtype = GradientDType::float32;
+  Placed<int> sync_every{1, {}};  // steps that replicas take alone before they are averaged
   Size bucket_size = Size::megabytes(25);
   Size first_bucket_size = Size::megabytes(1);
   Auto<bool> overlap;

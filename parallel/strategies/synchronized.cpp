@@ -3,6 +3,7 @@
 
 #include <utility>
 
+#include "core/base/format.h"
 #include "core/graph/ops/collectives.h"
 #include "core/graph/ops/synchronized_batch_norm.h"
 
@@ -31,9 +32,22 @@ void append_synchronized(Graph& graph, const Op& op, int ranks) {
   graph.ops.push_back({std::move(def), std::move(inputs), {op.outputs[0]}, op.name, op.place});
 }
 
+// Replicas that take steps alone exchange no moments.
+void refuse_local_steps(const Graph& graph, const StrategyOptions& options) {
+  for (const Op& op : graph.ops) {
+    const auto* norm = op.get_if<BatchNorm>();
+    if (norm == nullptr || !norm->synchronized) continue;
+    throw Error(ErrorKind::config, op.place,
+                format("batch_normalization '{}' is synchronized in every step, and strategy.sync_every is {}", op.name,
+                       options.sync_every.value),
+                "use `sync_every: 1`, or leave `synchronized` out");
+  }
+}
+
 }  // namespace
 
-Graph synchronize_statistics(Graph graph, const MeshRank& rank, const Strategy&) {
+Graph synchronize_statistics(Graph graph, const MeshRank& rank, const Strategy& strategy) {
+  if (strategy.options.sync_every.value > 1) refuse_local_steps(graph, strategy.options);
   if (rank.size(axis) == 1) return graph;
   for (Op& op : std::exchange(graph.ops, {})) {
     const auto* norm = op.get_if<BatchNorm>();
