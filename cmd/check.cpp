@@ -59,12 +59,6 @@ void print_json(const Checked& checked) {
   answer(json_line(json));
 }
 
-bool normalizes_batches(const Checked& checked) {
-  const auto& layers = checked.layers();
-  return std::any_of(layers.begin(), layers.end(),
-                     [](const auto& layer) { return layer.kind == "batch_normalization"; });
-}
-
 // Notes that explain the tables.
 std::string notes(const Checked& checked) {
   std::string text;
@@ -74,7 +68,7 @@ std::string notes(const Checked& checked) {
         "times them, or --measure\n",
         checked.assumed);
   }
-  if (checked.ranks > 1 && normalizes_batches(checked)) {
+  if (checked.ranks > 1 && checked.normalizes_own_samples) {
     text += format(
         "\nbatch normalization takes its statistics from the {} samples that a rank has of a batch{}: with another "
         "number of ranks the network trains otherwise\n",

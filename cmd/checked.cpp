@@ -5,6 +5,7 @@
 
 #include "core/base/log.h"
 #include "core/compile/memory_fit.h"
+#include "core/graph/ops/batch_norm_pool.h"
 #include "io/kernels/kernel_cache.h"
 #include "io/metrics/count_progress.h"
 #include "parallel/trainer/batch_sizes.h"
@@ -74,6 +75,16 @@ std::int64_t memory_of_rank(const LaunchPlan& plan, const Backend& backend) {
   return backend.on_host() ? backend.free_memory() / plan.ranks : backend.free_memory();
 }
 
+// Whether a replica normalizes its samples by their own statistics.
+bool normalizes_own_samples(const Program& program) {
+  const auto normalizes = [](const Op& op) {
+    return op.get_if<BatchNorm>() != nullptr || op.get_if<BatchNormPool>() != nullptr;
+  };
+  return std::any_of(program.segments.begin(), program.segments.end(), [&](const Segment& segment) {
+    return std::any_of(segment.ops.begin(), segment.ops.end(), normalizes);
+  });
+}
+
 }  // namespace
 
 Checked check_config(const RunSpec& spec, const LaunchFlags& launch, bool measure) {
@@ -89,6 +100,9 @@ Checked check_config(const RunSpec& spec, const LaunchFlags& launch, bool measur
   checked.share = share_of(checked.sizes.training, last).count;
   checked.programs = build_all_programs(spec, info, strategy, checked.sizes);
   checked.mesh = strategy.mesh;
+  checked.normalizes_own_samples =
+      std::any_of(checked.programs.begin(), checked.programs.end(),
+                  [](const RunPrograms& rank) { return normalizes_own_samples(rank.programs().front()); });
   checked.parts = parts_of(strategy, checked.programs);
   const BatchCut cut = batch_cut(checked.sizes, last);
   const std::int64_t free = memory_of_rank(plan, *backend);

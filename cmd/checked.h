@@ -31,9 +31,10 @@ struct Checked {
   std::vector<CheckedPart> parts;  // of a replica: stage by stage, in each the ranks along the tensor axis
   std::size_t assumed = 0;         // kernels that are not chosen yet: compute copies and arena may come out otherwise
   bool data_at_hand = true;        // else the config was believed
-  std::int64_t share = 0;          // samples of the last rank in a full batch
-  std::optional<Error> unfit;      // why a run has too little memory on this machine
-  double flops_per_sample = 0;     // forward
+  bool normalizes_own_samples = false;  // each replica, in batch normalization
+  std::int64_t share = 0;               // samples of the last rank in a full batch
+  std::optional<Error> unfit;           // why a run has too little memory on this machine
+  double flops_per_sample = 0;          // forward
   std::int64_t parameters = 0;
   std::int64_t trainable = 0;
 

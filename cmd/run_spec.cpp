@@ -62,6 +62,14 @@ void check_shard(const RunSpec& spec, const Node& node, Reader& reader) {
                       spec.train.optimizer.name, name_of(spec.strategy.shard)));
 }
 
+// Loss scales follow from the gradients of all replicas.
+void check_sync_every(const RunSpec& spec, const Node&, Reader& reader) {
+  if (spec.strategy.sync_every.value == 1 || spec.train.precision != Precision::float16) return;
+  reader.error(spec.strategy.sync_every.place,
+               "in float16 replicas scale their losses alike, and with `sync_every` they would do so alone: use "
+               "precision bfloat16, or `sync_every: 1`");
+}
+
 // A preset holds a network alone.
 void refuse_preset(const Node& document, Reader& reader) {
   if (!document.find("layers") || document.find("data") || document.find("model") || document.find("train")) return;
@@ -93,6 +101,7 @@ Keys<RunSpec> RunSpec::keys() {
       .check(check_name)
       .check(check_inputs_and_outputs)
       .check(check_shard)
+      .check(check_sync_every)
       .check(check_monitor);
 }
 

@@ -225,8 +225,10 @@ int train(const RunSpec& stated, const TrainingRequest& request, RankContext& co
   plan.facts = run_facts(job, data.info(), world.size(), batch, plan.total_steps);
   const StopRequest stop;  // until here there was nothing to save
   const auto stop_requested = [&stop] { return stop.pending(); };
+  // A replica that takes steps alone finishes those up to the next average, where all ranks know of a stop.
+  const auto waits_until = plan.sync_every == 1 ? std::function<bool()>(stop_requested) : nullptr;
   const auto training =
-      data.training(batch, job.rank(), start, context.threads, job.target_forms(), job.batch_memory(), stop_requested);
+      data.training(batch, job.rank(), start, context.threads, job.target_forms(), job.batch_memory(), waits_until);
   std::unique_ptr<BatchSource> validation;
   if (data.has(PartKind::validation))
     validation = data.evaluation(PartKind::validation, batch, job.rank(), context.threads, job.target_forms(),

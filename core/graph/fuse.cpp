@@ -9,6 +9,7 @@
 #include "core/graph/ops/bias.h"
 #include "core/graph/ops/conv2d.h"
 #include "core/graph/ops/dense.h"
+#include "core/graph/ops/synchronized_batch_norm.h"
 
 namespace trainctl {
 namespace {
@@ -79,6 +80,7 @@ std::shared_ptr<const OpDef> with_activation(const Op& op, const ActivationFunct
   if (const auto* add = op.get_if<Add>()) return taken(*add);
   if (const auto* add = op.get_if<AddBias>()) return taken(*add);
   if (const auto* norm = op.get_if<BatchNorm>()) return normalised(*norm);
+  if (const auto* norm = op.get_if<SynchronizedBatchNorm>()) return normalised(*norm);
   if (const auto* norm = op.get_if<BatchNormInference>()) return normalised(*norm);
   return nullptr;
 }
@@ -94,6 +96,7 @@ std::shared_ptr<const OpDef> with_residual(const Op& op, const ActivationFunctio
     return std::make_shared<decltype(def)>(std::move(def));
   };
   if (const auto* norm = op.get_if<BatchNorm>()) return added(*norm);
+  if (const auto* norm = op.get_if<SynchronizedBatchNorm>()) return added(*norm);
   if (const auto* norm = op.get_if<BatchNormInference>()) return added(*norm);
   return nullptr;
 }
@@ -132,12 +135,13 @@ void fuse_add(OpList& ops, Op& op) {
 // Adds the mask that a batch normalisation with residual and relu passes to its gradient as a further output.
 void add_mask(Graph& graph, Op& op) {
   const auto* norm = op.get_if<BatchNorm>();
-  if (!norm || !norm->a.masks_by_bits(graph.tensor(op.inputs[0]).type.shape.back())) return;
-  std::vector<TensorType> types;
-  for (TensorId input : op.inputs) types.push_back(graph.tensor(input).type);
-  Tensor mask = graph.tensor(op.outputs[1]);
+  const auto* synchronized = op.get_if<SynchronizedBatchNorm>();
+  if (!norm && !synchronized) return;
+  const TensorType& x = graph.tensor(op.inputs[0]).type;
+  if (!(norm ? norm->a : synchronized->a).masks_by_bits(x.shape.back())) return;
+  Tensor mask = graph.tensor(op.outputs[0]);
   mask.name = op.name + "/mask";
-  mask.type = norm->outputs(types).back();
+  mask.type = batch_norm_mask(x);
   op.outputs.push_back(graph.add_tensor(std::move(mask)));
 }
 

@@ -48,6 +48,7 @@ struct Graph {
   // [batch, ...], role input; float32, uint8 that a Normalize follows, or int32. no_tensor for an input, and below for
   // an output, that belongs to other stages of a pipeline.
   std::vector<TensorId> inputs;
+  TensorId weights = no_tensor;   // float32 [batch, ...], role input: of samples or positions; in programs with losses
   TensorId samples = no_tensor;   // int64 [batch], role input; only where dropout needs it
   TensorId step = no_tensor;      // int64 scalar; only where dropout needs it
   std::vector<TensorId> outputs;  // the tensors that the losses take, by output

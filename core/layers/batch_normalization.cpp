@@ -14,6 +14,9 @@ Keys<BatchNormalizationOptions> BatchNormalizationOptions::keys() {
       .key("epsilon", &O::epsilon, "Added to the variance.", more_than(0))
       .key("center", &O::center, "Whether beta is added.")
       .key("scale", &O::scale, "Whether gamma scales.")
+      .key("synchronized", &O::synchronized,
+           "Whether statistics in training are those of a micro-batch on all replicas together; else each replica "
+           "normalizes its own samples by theirs.")
       .key("beta_initializer", &O::beta_initializer, "How beta begins.")
       .key("gamma_initializer", &O::gamma_initializer, "How gamma begins.");
 }
@@ -30,7 +33,9 @@ Feature BatchNormalizationOptions::expand(Layer& layer, const std::vector<Featur
   }
   TensorId mean = no_tensor, variance = no_tensor, y = no_tensor;
   if (layer.training()) {
-    const auto outputs = layer.op(std::make_shared<BatchNorm>(attributes), operands, {"mean", "variance"});
+    auto norm = std::make_shared<BatchNorm>(attributes);
+    norm->synchronized = synchronized;
+    const auto outputs = layer.op(std::move(norm), operands, {"mean", "variance"});
     y = outputs[0], mean = outputs[1], variance = outputs[2];
   }
   const auto keep = static_cast<float>(momentum);

@@ -11,6 +11,7 @@ struct BatchNormalizationOptions final : ChainedLayer {
   double epsilon = 1e-3;
   bool center = true;
   bool scale = true;
+  bool synchronized = false;
   InitializerChoice beta_initializer{"zeros"};
   InitializerChoice gamma_initializer{"ones"};
 

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "core/graph/fuse.h"
+#include "core/graph/ops/collectives.h"
 #include "core/program/builder.h"
 #include "core/program/finish.h"
 #include "core/program/flat_layout.h"
@@ -27,6 +28,15 @@ Network cut_network(const ProgramSpec& spec, std::int64_t micro_batch, bool trai
   return network;
 }
 
+// Whether replicas exchange values within micro-batches, so that each of them runs as many as the others.
+bool needs_equal_micro_batches(const Graph& graph, const Parallelism& parallelism) {
+  const auto exchanges = [](const Op& op) {
+    const auto* collective = op.get_if<Collective>();
+    return collective != nullptr && collective->axis == MeshAxis::data;
+  };
+  return parallelism.equal_micro_batches || std::any_of(graph.ops.begin(), graph.ops.end(), exchanges);
+}
+
 Program distributed(Program program, const Parallelism& parallelism) {
   return parallelism.distribute ? parallelism.distribute(std::move(program)) : program;
 }
@@ -45,9 +55,10 @@ Program training_program(const ProgramSpec& spec, std::int64_t samples, int micr
   const std::int64_t micro_batch = std::max<std::int64_t>(samples / micro_batches, 1);
   Network network = cut_network(spec, micro_batch, true, parallelism, reader);
   if (!reader.ok()) return {};
+  const bool equal = needs_equal_micro_batches(network.graph, parallelism);
   ProgramBuilder builder(spec, std::move(network), parallelism.rank);
   const int own = samples == 0 ? 0 : micro_batches;
-  const int empty = parallelism.equal_micro_batches ? std::max(most_micro_batches, own) - own : 0;
+  const int empty = equal ? std::max(most_micro_batches, own) - own : 0;
   Program program =
       distributed(builder.training(samples, micro_batches, empty, parallelism.keeps_gradients), parallelism);
   const UpdateSpec update{spec.optimizer.as<OptimizerOptions>(), spec.optimizer.place, spec.clip_norm,
@@ -61,8 +72,9 @@ Program evaluation_program(const ProgramSpec& spec, std::int64_t samples, Reader
   if (!reader.ok()) return {};
   Network network = cut_network(spec, std::max<std::int64_t>(samples, 1), false, parallelism, reader);
   if (!reader.ok()) return {};
+  const bool runs_empty = needs_equal_micro_batches(network.graph, parallelism);
   ProgramBuilder builder(spec, std::move(network), parallelism.rank);
-  Program program = builder.evaluation(samples, parallelism.equal_micro_batches);
+  Program program = builder.evaluation(samples, runs_empty);
   program.flat = same_layout(training, program.tensors);
   program = distributed(std::move(program), parallelism);
   return placed(finish_evaluation(std::move(program), training), parallelism);

@@ -19,7 +19,8 @@ namespace trainctl {
 // Error{internal}.
 //
 // `most_micro_batches`: of the ranks of a step the one that has most; only looked at where all need as many
-// (Parallelism::equal_micro_batches). Those that this rank lacks compute on zeros with weight 0.
+// (Parallelism::equal_micro_batches, and collectives of the data axis in the cut graph). Those that this rank lacks
+// compute on zeros with weight 0.
 Program training_program(const ProgramSpec& spec, std::int64_t samples, int micro_batches, Reader& reader,
                          const Parallelism& parallelism = {}, int most_micro_batches = 1);
 

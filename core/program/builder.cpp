@@ -31,7 +31,7 @@ ProgramBuilder::ProgramBuilder(const ProgramSpec& spec, Network network, const M
 
 // Adds the tensors that losses, sums and the host need beside those of the model and of the ends of its outputs.
 void ProgramBuilder::add_tensors() {
-  program_.batch.weights = add("weights", spec_.weight.with_front(graph_.batch), DType::float32, Role::input);
+  program_.batch.weights = graph_.weights;
   for (const GraphStatistic& statistic : graph_.statistics) {
     const Tensor moving = graph_.tensor(statistic.moving);
     statistic_sums_.push_back(statistic.batch_value == no_tensor

@@ -49,6 +49,11 @@ Network build_network(const ProgramSpec& spec, std::int64_t micro_batch, bool tr
   network.graph = std::move(built.graph);
   network.layers = std::move(built.layers);
   if (spec.predicts()) return network;
+  Tensor weights;
+  weights.name = "weights";
+  weights.type.shape = spec.weight.with_front(micro_batch);
+  weights.role = Role::input;
+  network.graph.weights = network.graph.add_tensor(std::move(weights));
   bool known = true;
   for (std::size_t i = 0; i < spec.outputs.size(); ++i) {
     const Shape& shape = network.graph.tensor(network.graph.outputs[i]).type.shape;

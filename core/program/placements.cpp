@@ -5,6 +5,7 @@
 
 #include "core/base/format.h"
 #include "core/graph/ops/collectives.h"
+#include "core/graph/ops/rounded_sum.h"
 
 namespace trainctl {
 namespace {
@@ -168,6 +169,7 @@ class AxisWalk {
       const std::optional<Placement>& placement = lies_[index(member)];
       if (!placement) fail(op, format("nothing has written {}", program_.tensor(member).name));
       if (placement == lies_[index(first)]) continue;
+      if (op.get_if<RoundSummands>() != nullptr) return varying;  // which another axis carries as it is
       fail(op, format("of what {} holds, {} is {} and {} is {}", program_.tensor(id).name, program_.tensor(first).name,
                       to_string(*lies_[index(first)]), program_.tensor(member).name, to_string(*placement)));
     }
@@ -200,6 +202,7 @@ class AxisWalk {
   }
 
   void write(TensorId id, const Placement& placement) {
+    if (placement == varying && !members_[index(id)].empty()) return;  // each member lies as before
     for (TensorId member : members_[index(id)]) write(member, placement);
     std::optional<Placement>& lies = lies_[index(id)];
     if (lies == placement) return;

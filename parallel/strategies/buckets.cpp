@@ -52,6 +52,14 @@ TensorId add_bucket(Program& program, std::vector<TensorId> gradients, std::size
   return bucket;
 }
 
+std::int64_t elements_of(const Program& program, const std::vector<TensorId>& gradients) {
+  std::int64_t count = 0;
+  for (TensorId gradient : gradients) {
+    count = round_up(count + program.tensor(gradient).type.shape.count(), flat_alignment);
+  }
+  return count;
+}
+
 Segment& last_backward(Program& program) {
   std::vector<ScheduleItem>& schedule = program.schedule;
   const auto is_backward = [&](const ScheduleItem& item) {

@@ -21,6 +21,9 @@ std::vector<std::vector<TensorId>> gradient_buckets(const FlatLayout& layout, co
 // and size.
 TensorId add_bucket(Program& program, std::vector<TensorId> gradients, std::size_t number);
 
+// The elements of a bucket with these gradients, gaps between them and behind the last one included.
+std::int64_t elements_of(const Program& program, const std::vector<TensorId>& gradients);
+
 // The segment of the last micro-batch's backward pass, a copy of its own where earlier micro-batches run it too.
 Segment& last_backward(Program& program);
 

@@ -6,6 +6,7 @@
 
 #include "core/graph/ops/collectives.h"
 #include "parallel/strategies/buckets.h"
+#include "parallel/strategies/rounded.h"
 
 namespace trainctl {
 namespace {
@@ -15,10 +16,55 @@ Op all_reduce(const Program& program, TensorId bucket, bool asynchronous) {
   return {std::move(def), {bucket}, {bucket}, program.tensor(bucket).name, {}};
 }
 
+std::vector<TensorId> add_buckets(Program& program, std::vector<std::vector<TensorId>> gradients) {
+  std::vector<TensorId> buckets;
+  for (std::vector<TensorId>& members : gradients) {
+    buckets.push_back(add_bucket(program, std::move(members), buckets.size()));
+  }
+  return buckets;
+}
+
 std::vector<std::vector<TensorId>> buckets_of(const Program& program, const Strategy& strategy) {
   constexpr std::int64_t unlimited = std::numeric_limits<std::int64_t>::max();
   return strategy.overlap ? gradient_buckets(program.flat, strategy.options)
                           : gradient_buckets(program.flat, unlimited, unlimited);
+}
+
+void append(std::vector<Op> more, std::vector<Op>& ops) {
+  std::move(more.begin(), more.end(), std::back_inserter(ops));
+}
+
+// With gradients that travel as bfloat16. Buckets bound the memory of what is in between, also without overlap. With
+// it, the backward pass has two buckets under way: the summands of one, and the sums of the one before.
+Program reduce_rounded(Program program, int ranks, const Strategy& strategy) {
+  const std::vector<TensorId> buckets = add_buckets(program, gradient_buckets(program.flat, strategy.options));
+  if (buckets.empty()) return program;
+  std::vector<RoundedSum> sums;
+  for (TensorId bucket : buckets) {
+    Tensor& tensor = program.tensors[static_cast<std::size_t>(bucket)];
+    tensor.type.shape = {elements_of(program, tensor.members)};
+    sums.emplace_back(program, bucket, ranks, strategy.overlap);
+  }
+  if (!strategy.overlap) {
+    std::vector<Op>& ops = program.segments[static_cast<std::size_t>(program.find(Phase::update))].ops;
+    for (const RoundedSum& sum : sums) {
+      for (auto part : {&RoundedSum::begin, &RoundedSum::gather, &RoundedSum::end}) append((sum.*part)(), ops);
+    }
+    return program;
+  }
+  const auto reduction = [&](std::size_t b) {
+    std::vector<Op> ops;
+    if (b > 1) append(sums[b - 2].end(), ops);
+    if (b > 0) append(sums[b - 1].gather(), ops);
+    append(sums[b].begin(), ops);
+    return ops;
+  };
+  Segment& segment = last_backward(program);
+  insert_behind(program, buckets, reduction, segment);
+  if (sums.size() > 1) append(sums[sums.size() - 2].end(), segment.ops);
+  append(sums.back().gather(), segment.ops);
+  append(sums.back().end(), segment.ops);
+  return program;
 }
 
 }  // namespace
@@ -26,10 +72,10 @@ std::vector<std::vector<TensorId>> buckets_of(const Program& program, const Stra
 Program reduce_gradients(Program program, const MeshRank& rank, const Strategy& strategy) {
   const int update = program.find(Phase::update);
   if (rank.size(MeshAxis::data) == 1 || update < 0 || strategy.options.shard != Shard::none) return program;
-  std::vector<TensorId> buckets;
-  for (std::vector<TensorId>& gradients : buckets_of(program, strategy)) {
-    buckets.push_back(add_bucket(program, std::move(gradients), buckets.size()));
+  if (strategy.options.gradient_dtype == GradientDType::bfloat16) {
+    return reduce_rounded(std::move(program), rank.size(MeshAxis::data), strategy);
   }
+  const std::vector<TensorId> buckets = add_buckets(program, buckets_of(program, strategy));
   if (buckets.empty()) return program;  // nothing trains
   const bool several = buckets.size() > 1;
   if (several) {

@@ -60,6 +60,23 @@ void check_shard(const StrategyOptions& options, const Node& node, Reader& reade
       options.tensor.place, "tensor");
 }
 
+// Between averages replicas exchange nothing and differ.
+void check_sync_every(const StrategyOptions& options, const Node& node, Reader& reader) {
+  if (options.sync_every.value == 1) return;
+  if (options.shard != Shard::none) {
+    reader.error(node.find("shard")->place,
+                 format("`shard: {}` leaves a replica parts, and with `sync_every` each holds all that it learns by "
+                        "between averages; state one of the two",
+                        name_of(options.shard)),
+                 options.sync_every.place, "sync_every");
+  }
+  if (options.gradient_dtype != GradientDType::float32) {
+    reader.error(node.find("gradient_dtype")->place,
+                 "with `sync_every` replicas are averaged and no gradients travel: state one of the two",
+                 options.sync_every.place, "sync_every");
+  }
+}
+
 }  // namespace
 
 Keys<StrategyOptions> StrategyOptions::keys() {
@@ -84,6 +101,17 @@ Keys<StrategyOptions> StrategyOptions::keys() {
       .key("shard", &StrategyOptions::shard,
            "What replicas share, each holding a part: optimizer (its states), gradients (and states), parameters (and "
            "both; PyTorch's full shard): stages 1, 2 and 3 of ZeRO. Less memory for each rank, the same results.")
+      .key(
+          "gradient_dtype", &StrategyOptions::gradient_dtype,
+          "Element type in which gradients travel between replicas; bfloat16 halves the bytes: each replica's gradient "
+          "is rounded, sums are taken in float32 and rounded once more.")
+      .key(
+          "sync_every", &StrategyOptions::sync_every,
+          "Replicas take so many steps alone, by their own gradients, before parameters, running statistics and the "
+          "optimizer's states are averaged by samples seen (local SGD): for slow networks. Also averaged at the end of "
+          "an epoch and of the run; checkpoints, log lines and stops that are due wait for the next average. 1: "
+          "gradients are summed in every step.",
+          between(1, 1000000))
       .key("bucket_size", &StrategyOptions::bucket_size,
            "Gradients are reduced in buckets of about this size where reduction overlaps the backward pass.",
            more_than(0))
@@ -96,6 +124,7 @@ Keys<StrategyOptions> StrategyOptions::keys() {
       .check(check_place)
       .check(check_micro_batches)
       .check(check_shard)
+      .check(check_sync_every)
       .check(check_verification);
 }
 
@@ -104,6 +133,7 @@ StrategyOptions for_one_rank(StrategyOptions options) {
   options.pipeline.value = options.tensor.value = 1;
   options.place.clear();
   options.shard = Shard::none;
+  options.sync_every.value = 1;
   options.micro_batches = {};
   return options;
 }

@@ -27,6 +27,15 @@ struct EnumNames<Shard> {
 // Whether whole gradients stay in memory from one micro-batch to the next.
 inline bool keeps_gradients(Shard shard) { return shard <= Shard::optimizer; }
 
+// The element type in which gradients travel between replicas.
+enum class GradientDType { float32, bfloat16 };
+
+template <>
+struct EnumNames<GradientDType> {
+  static constexpr EnumName<GradientDType> names[] = {{GradientDType::float32, "float32"},
+                                                      {GradientDType::bfloat16, "bfloat16"}};
+};
+
 // The order of a pipeline's micro-batches.
 enum class PipelineSchedule {
   one_forward_one_backward,  // backward passes as early as possible: few micro-batches are in flight (PipeDream-Flush)
@@ -47,6 +56,8 @@ struct StrategyOptions {
   Auto<Placed<int>> micro_batches;
   Placed<int> tensor{1, {}};  // ranks that share each layer
   Shard shard = Shard::none;
+  GradientDType gradient_dtype = GradientDType::float32;
+  Placed<int> sync_every{1, {}};  // steps that replicas take alone before they are averaged
   Size bucket_size = Size::megabytes(25);
   Size first_bucket_size = Size::megabytes(1);
   Auto<bool> overlap;

@@ -9,6 +9,7 @@
 #include "core/graph/ops/collectives.h"
 #include "parallel/strategies/buckets.h"
 #include "parallel/strategies/gathered.h"
+#include "parallel/strategies/rounded.h"
 
 namespace trainctl {
 namespace {
@@ -16,14 +17,17 @@ namespace {
 class Sharder {
  public:
   Sharder(Program program, const MeshRank& rank, const Strategy& strategy)
-      : program_(std::move(program)), overlap_(strategy.overlap), sharding_(program_.flat.sharding) {
+      : program_(std::move(program)),
+        overlap_(strategy.overlap),
+        rounds_(strategy.options.gradient_dtype == GradientDType::bfloat16),
+        sharding_(program_.flat.sharding) {
     sharding_.shards = rank.size(MeshAxis::data);
     sharding_.shard = rank.along(MeshAxis::data);
     sharding_.gradients = strategy.options.shard != Shard::optimizer;
     sharding_.parameters = strategy.options.shard == Shard::parameters;
     // One bucket, where nothing is gained by more: neither time nor memory.
     constexpr std::int64_t unlimited = std::numeric_limits<std::int64_t>::max();
-    const bool cuts = overlap_ || sharding_.gradients;
+    const bool cuts = overlap_ || sharding_.gradients || rounds_;
     for (std::vector<TensorId>& gradients : cuts ? gradient_buckets(program_.flat, strategy.options)
                                                  : gradient_buckets(program_.flat, unlimited, unlimited)) {
       add(std::move(gradients));
@@ -35,6 +39,8 @@ class Sharder {
       for (Segment& segment : program_.segments) {
         if (segment.phase == Phase::backward) reduce_in(segment);
       }
+    } else if (rounds_) {
+      reduce_rounded_at_end();
     } else {
       reduce_at_end();
     }
@@ -63,6 +69,7 @@ class Sharder {
     bucket.gradient = program_.add(format("bucket {}/part", number), {bucket.count / sharding_.shards}, DType::float32,
                                    Role::gradient);
     wholes_.push_back(whole);
+    if (rounds_) sums_.emplace_back(program_, whole, sharding_.shards, overlap_);
     sharding_.buckets.push_back(std::move(bucket));
     sharding_.buckets.back().parameter = add_parameter_part(program_, sharding_.buckets.back());
   }
@@ -91,6 +98,21 @@ class Sharder {
     for (std::size_t b = 0; b < count && several; ++b) ops.push_back(wait_for(program_, part(b)));
   }
 
+  // The same for gradients that travel as bfloat16: with overlap in the last micro-batch, without in the update.
+  void reduce_rounded_at_end() {
+    const auto reduction = [&](std::size_t b) {
+      std::vector<Op> ops;
+      if (b > 0) ops = sums_[b - 1].add_into(sharding_.buckets[b - 1].gradient);
+      for (Op& op : sums_[b].begin()) ops.push_back(std::move(op));
+      return ops;
+    };
+    Segment& segment =
+        overlap_ ? last_backward(program_) : program_.segments[static_cast<std::size_t>(program_.find(Phase::update))];
+    insert_behind(program_, wholes_, reduction, segment);
+    if (sums_.empty()) return;
+    for (Op& op : sums_.back().add_into(sharding_.buckets.back().gradient)) segment.ops.push_back(std::move(op));
+  }
+
   // Reduces each bucket in a micro-batch's backward pass. With overlap, a bucket is waited for when the next one is
   // complete, so that two of them are there at once.
   void reduce_in(Segment& segment) {
@@ -102,8 +124,16 @@ class Sharder {
                                             DType::float32, Role::activation)
                              : bucket.gradient);
     }
+    const auto begin = [&](std::size_t b, std::vector<Op>& ops) {
+      if (!rounds_) return ops.push_back(scatter(b, reduced[b], overlap_));
+      for (Op& op : sums_[b].begin()) ops.push_back(std::move(op));
+    };
     const auto end = [&](std::size_t b, std::vector<Op>& ops) {
-      if (overlap_) ops.push_back(wait_for(program_, reduced[b]));
+      if (rounds_) {
+        for (Op& op : sums_[b].add_into(reduced[b])) ops.push_back(std::move(op));
+      } else if (overlap_) {
+        ops.push_back(wait_for(program_, reduced[b]));
+      }
       if (!adds) return;
       const TensorId sum = sharding_.buckets[b].gradient;
       ops.push_back({std::make_shared<Add>(), {sum, reduced[b]}, {sum}, program_.tensor(sum).name, {}});
@@ -111,7 +141,7 @@ class Sharder {
     const auto reduction = [&](std::size_t b) {
       std::vector<Op> ops;
       if (overlap_ && b > 0) end(b - 1, ops);
-      ops.push_back(scatter(b, reduced[b], overlap_));
+      begin(b, ops);
       if (!overlap_ || b + 1 == wholes_.size()) end(b, ops);
       return ops;
     };
@@ -120,8 +150,10 @@ class Sharder {
 
   Program program_;
   const bool overlap_;
+  const bool rounds_;  // gradients travel as bfloat16
   Sharding& sharding_;
   std::vector<TensorId> wholes_;  // by bucket
+  std::vector<RoundedSum> sums_;  // by bucket, where they are rounded
 };
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include "parallel/strategies/gathered.h"
 #include "parallel/strategies/pipeline/pipeline.h"
 #include "parallel/strategies/sharded.h"
+#include "parallel/strategies/synchronized.h"
 #include "parallel/strategies/tensor.h"
 
 namespace trainctl {
@@ -14,10 +15,10 @@ namespace {
 
 // In the order in which they act.
 constexpr StrategyEntry strategies[] = {
-    {split_layers, nullptr},      // tensor parallelism
-    {cut_stage, schedule_stage},  // pipeline
-    {nullptr, reduce_gradients},  // data parallelism
-    {nullptr, share_update},      // sharding
+    {split_layers, nullptr},                                         // tensor parallelism
+    {cut_stage, schedule_stage},                                     // pipeline
+    {synchronize_statistics, nullptr}, {nullptr, reduce_gradients},  // data parallelism
+    {nullptr, share_update},                                         // sharding
     {nullptr, gather_parameters},
 };
 

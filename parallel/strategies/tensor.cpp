@@ -263,6 +263,7 @@ class Cutter {
     to_.compute = from_.compute;
     const auto present = [this](TensorId id) { return is_split(id) ? forms_[index(id)].part : whole(id); };
     for (TensorId input : from_.inputs) to_.inputs.push_back(whole(input));
+    if (from_.weights != no_tensor) to_.weights = whole(from_.weights);
     if (from_.samples != no_tensor) to_.samples = whole(from_.samples);
     if (from_.step != no_tensor) to_.step = whole(from_.step);
     for (GraphParameter parameter : from_.parameters) {

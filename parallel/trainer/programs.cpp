@@ -20,6 +20,13 @@ Shares shares_of(const BatchSizes& sizes, const MeshRank& rank) {
           rank.along(MeshAxis::tensor)};
 }
 
+// What a replica does in a step: by its own gradients alone, or with the others.
+Parallelism parallelism_of_step(Strategy strategy, const MeshRank& rank) {
+  if (strategy.options.sync_every.value == 1) return parallelism(strategy, rank.mesh.rank(rank.position));
+  strategy.mesh.data = 1;
+  return parallelism(strategy, strategy.mesh.rank(rank.position.with(MeshAxis::data, 0)));
+}
+
 }  // namespace
 
 std::vector<int> ranks_with_own_programs(const BatchSizes& sizes, const Mesh& mesh) {
@@ -33,8 +40,8 @@ std::vector<int> ranks_with_own_programs(const BatchSizes& sizes, const Mesh& me
 
 RunPrograms::RunPrograms(const ProgramSpec& spec, const Strategy& strategy, const BatchSizes& sizes, int rank,
                          Reader& reader) {
-  const Parallelism parallel = parallelism(strategy, rank);
-  rank_ = parallel.rank;
+  rank_ = MeshRank(strategy.mesh, rank);
+  const Parallelism parallel = parallelism_of_step(strategy, rank_);
   const std::int64_t full = share_of(sizes.training, rank_).count;
   // Of ranks that have a share of a full batch: one sample at least.
   const std::int64_t micro_batch =
@@ -48,7 +55,7 @@ RunPrograms::RunPrograms(const ProgramSpec& spec, const Strategy& strategy, cons
     if (global == 0 || training_.contains(global) || !reader.ok()) return;
     const std::int64_t samples = share_of(global, rank_).count;
     int most = 0;
-    for (int r = 0; r < strategy.mesh.data && parallel.equal_micro_batches; ++r) {
+    for (int r = 0; r < strategy.mesh.data && parallel.rank.size(MeshAxis::data) > 1; ++r) {
       most = std::max(most, micro_batches(global, share_of(global, replica(r, strategy.mesh.data)).count));
     }
     const int count = micro_batches(global, samples);

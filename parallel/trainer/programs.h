@@ -29,7 +29,8 @@ std::vector<int> ranks_with_own_programs(const BatchSizes& sizes, const Mesh& me
 
 class RunPrograms {
  public:
-  // Builds the programs of a rank of the strategy's mesh. Problems go to the reader.
+  // Builds the programs of a rank of the strategy's mesh. Problems go to the reader. Where replicas take steps alone
+  // (`sync_every`), programs are those of one replica, and the trainer averages them.
   RunPrograms(const ProgramSpec& spec, const Strategy& strategy, const BatchSizes& sizes, int rank, Reader& reader);
 
   // The rank's place in the mesh.

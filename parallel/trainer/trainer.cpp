@@ -58,6 +58,7 @@ Trainer::Trainer(TrainerParts parts, TrainingPlan plan)
       data_position_(parts_.training.position()) {
   if (parts_.replicas == nullptr || parts_.replicas->size() == 1) return;
   replicas_.emplace(replicated_weights(parts_), *parts_.replicas, parts_.world.rank(), parts_.stream);
+  if (plan_.sync_every > 1) local_.emplace(parts_.engine, *parts_.replicas, parts_.stream);
 }
 
 EndEvent Trainer::run() {
@@ -75,9 +76,10 @@ EndEvent Trainer::run() {
   }
   while (!finished() && !stop_) {
     const std::int64_t before = position_.step;
-    run_step();
+    run_steps();
     const bool trained = position_.step > before;
-    if (trained && plan_.verify_every > 0 && position_.step % plan_.verify_every == 0) verify_replicas();
+    const auto passed = [&](std::int64_t every) { return every > 0 && position_.step / every > before / every; };
+    if (trained && passed(plan_.verify_every)) verify_replicas();
     const bool epoch_ends = trained && position_.step % plan_.steps_per_epoch == 0;
     // A run that its own time limit ended is complete; one that was asked to stop leaves at once.
     const bool asked = stop_ && any_rank(parts_.stop_requested(), parts_.world, parts_.stream);
@@ -85,8 +87,7 @@ EndEvent Trainer::run() {
     const bool evaluated = (epoch_ends || completed) && evaluate_weights();
     if (!evaluated) completed = false;  // its evaluation was stopped
     if (epoch_ends && evaluated) epoch_means_.clear();
-    const bool due = plan_.checkpoint_every > 0 && position_.step % plan_.checkpoint_every == 0;
-    const bool saves = due || is_best_ || stop_ || finished();
+    const bool saves = passed(plan_.checkpoint_every) || is_best_ || stop_ || finished();
     if (saves) save();
     if (epoch_ends || saves) restart_window();  // speeds are those of steps alone
   }
@@ -108,6 +109,13 @@ EndEvent Trainer::run() {
   return end;
 }
 
+// Finishes the steps to the next one after which ranks agree on anything: one, unless replicas take steps alone.
+void Trainer::run_steps() {
+  do {
+    run_step();
+  } while (!stop_ && !averages_after(position_.step));
+}
+
 // Finishes one step. Devices that compute beside the host get the next one before, but none beyond what is looked at or
 // stored in between.
 void Trainer::run_step() {
@@ -123,8 +131,16 @@ void Trainer::run_step() {
   while (stop_ && !started_.empty()) finish_step();
 }
 
+// The first step count behind `step` at which replicas that take steps alone are averaged.
+std::int64_t Trainer::next_average(std::int64_t step) const {
+  const auto next_multiple = [step](std::int64_t every) { return (step / every + 1) * every; };
+  const std::int64_t next = std::min(next_multiple(plan_.sync_every), next_multiple(plan_.steps_per_epoch));
+  return plan_.total_steps > step ? std::min(next, plan_.total_steps) : next;
+}
+
 // The next step count at which no later step may have begun.
 std::int64_t Trainer::next_synchronous_step() const {
+  if (local_) return next_average(position_.step);
   const auto next_multiple = [this](std::int64_t every) { return (position_.step / every + 1) * every; };
   std::int64_t last = next_multiple(plan_.steps_per_epoch);
   if (plan_.checkpoint_every > 0) last = std::min(last, next_multiple(plan_.checkpoint_every));
@@ -150,9 +166,14 @@ void Trainer::finish_step() {
   parts_.engine.finish(result_);
   const Started step = started_.front();
   started_.pop_front();
-  stop_ = stop_ || result_.stop;
-  if (result_.abandoned) return;
-  check_finite(step);
+  const bool averages = averages_after(position_.step + 1);
+  if (local_) local_->add(result_);
+  if (local_ && averages) local_->average(result_);
+  if (averages) {
+    stop_ = stop_ || result_.stop;
+    if (result_.abandoned) return;
+    check_finite(step);
+  }
   if (records(position_.step)) {
     parts_.profiler->mark({"step", step.start_seconds, seconds_now()});
     parts_.profiler->mark({"wait for data", step.start_seconds, step.start_seconds + step.waited_seconds});
@@ -161,8 +182,11 @@ void Trainer::finish_step() {
   data_position_ = step.behind;
   is_best_ = false;
 
+  window_samples_ += step.samples;
+  window_waited_ += step.waited_seconds;
+  if (!averages) return;
   epoch_means_.add(result_.sums, result_.count);
-  if (position_.step == 1) hint_at_scale();
+  if (position_.step <= plan_.sync_every) hint_at_scale();
   report_step(step);
 }
 
@@ -183,8 +207,6 @@ void Trainer::check_finite(const Started& step) {
 }
 
 void Trainer::report_step(const Started& step) {
-  window_samples_ += step.samples;
-  window_waited_ += step.waited_seconds;
   if (parts_.gpus != nullptr) parts_.gpus->step(position_.step);
   if (parts_.sink == nullptr) return;
   const double seconds = std::max(seconds_now() - window_start_, 1e-9);
@@ -194,7 +216,8 @@ void Trainer::report_step(const Started& step) {
   if (position_.step % plan_.log_every == 0) restart_window();
 }
 
-// The mean over the global batch of the step that was finished last.
+// The mean over the global batch of the step that was finished last; over those of all steps since the replicas were
+// averaged, where they take steps alone.
 double Trainer::step_loss() const { return results_[0].of(result_.sums, result_.count > 0 ? result_.count : 1.0); }
 
 bool Trainer::finished() const { return plan_.total_steps > 0 && position_.step >= plan_.total_steps; }

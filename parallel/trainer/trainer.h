@@ -19,6 +19,7 @@
 #include "core/metrics/means.h"
 #include "parallel/health/gpus.h"
 #include "parallel/health/replicas.h"
+#include "parallel/trainer/local_steps.h"
 #include "parallel/trainer/loss_scale.h"
 #include "parallel/trainer/programs.h"
 #include "parallel/trainer/snapshot_saver.h"
@@ -32,6 +33,10 @@ struct TrainingPlan {
   double max_seconds = 0;
   std::int64_t checkpoint_every = 0;
   std::int64_t verify_every = 0;
+  // Replicas take so many steps alone before they are averaged (local_steps.h), which they are at the end of an epoch
+  // and of the run, too. What is due in between comes with the next average: reports, checkpoints, comparisons of
+  // replicas, and a stop. 1: gradients are summed in every step.
+  std::int64_t sync_every = 1;
   std::string monitor;  // "val_accuracy"; empty: nothing is compared, the last checkpoint is the best
   bool monitor_maximum = true;
   std::int64_t log_every = 10;  // speeds are means since the last multiple
@@ -93,9 +98,12 @@ class Trainer {
     DataPosition behind;        // the position after its data
   };
 
+  void run_steps();
   void run_step();
   void start_step();
   void finish_step();
+  std::int64_t next_average(std::int64_t step) const;
+  bool averages_after(std::int64_t step) const { return !local_ || next_average(step - 1) == step; }
   std::int64_t next_synchronous_step() const;
   bool records(std::int64_t step) const;
   void report_step(const Started& step);
@@ -125,6 +133,7 @@ class Trainer {
   std::map<std::string, double> train_;  // of the last epoch
   std::map<std::string, double> validation_;
   std::optional<ReplicaCheck> replicas_;  // none: this rank alone has its weights
+  std::optional<LocalSteps> local_;       // where replicas take steps alone
   std::set<std::string> warned_;          // metrics that were not finite
   bool is_best_ = false;                  // the last evaluation was the best, and nothing was trained since
   bool stop_ = false;                     // the ranks agreed to stop

@@ -14,7 +14,9 @@
 #include "core/graph/ops/metrics.h"
 #include "core/graph/ops/normalize.h"
 #include "core/graph/ops/padding.h"
+#include "core/graph/ops/rounded_sum.h"
 #include "core/graph/ops/statistics.h"
+#include "core/graph/ops/synchronized_batch_norm.h"
 
 namespace trainctl::test {
 namespace {
@@ -199,6 +201,32 @@ void add_normalisation(Cases& cases, DType dtype) {
       {"layer_norm_grad", {rows, rows, six, row, spread}, always_a<LayerNormGrad>(LayerNormAttributes{}, true), 4});
 }
 
+void add_synchronized_normalisation(Cases& cases, DType dtype) {
+  const CaseInput x{{{4, 2, 4, 16}, dtype}}, channel{{{16}, floats}}, variance{{{16}, floats}, 0.5};
+  const CaseInput bits{{{4, 2, 4, 2}, DType::uint8}, 0, 256}, weights{{{4}, floats}, 0.25};
+  const CaseInput all{{{6, 16}, floats}, 1}, own{{{3, 16}, floats}, 1}, share{{{}, floats}, 0.25},
+      sums{{{2, 16}, floats}};
+  const BatchNormAttributes plain{}, relu{.relu = true}, residual{.residual = true, .relu = true};
+  cases.push_back({"batch_moments", {x, weights}, always_a<BatchMoments>(), 3, floats, false});
+  cases.push_back({"merge_moments", {all, own}, always_a<MergeMoments>(), 3});
+  const auto norm = always_a<SynchronizedBatchNorm>(residual, MeshAxis::data, 2);
+  cases.push_back({"synchronized_batch_norm", {x, channel, channel, channel, variance, share, x}, norm, 3});
+  for (const bool add : {false, true}) {
+    cases.push_back({"synchronized_batch_norm_sums",
+                     {x, x, channel, channel, variance},
+                     always_a<SynchronizedBatchNormSums>(plain, add),
+                     4});
+  }
+  cases.push_back({"synchronized_batch_norm_sums bits",
+                   {x, x, bits, channel, channel, variance},
+                   always_a<SynchronizedBatchNormSums>(residual, true),
+                   4});
+  cases.push_back({"synchronized_batch_norm_grad",
+                   {x, x, channel, channel, channel, variance, share, sums},
+                   always_a<SynchronizedBatchNormGrad>(relu),
+                   4});
+}
+
 void add_sums(Cases& cases, DType dtype) {
   const CaseInput predictions{{{6, 4}, dtype}}, labels{{{6}, DType::int32}, 0, 4}, values{{{6, 4}, floats}, 0},
       weights{{{6}, floats}, 0.25};
@@ -252,6 +280,10 @@ void add_update(Cases& cases) {
   };
   cases.push_back({"sum_of_squares", {region}, squares, 1});
   cases.push_back({"norm_of_squares", {scalar, scalar}, always_a<NormOfSquares>(), 1});
+  cases.push_back({"round_summands", {region}, always_a<RoundSummands>(MeshAxis::data, 2), 1});
+  const CaseInput summands{{{8}, DType::bfloat16}};
+  cases.push_back({"add_summands", {summands}, always_a<AddSummands>(MeshAxis::data, 2, floats), 1, floats, false});
+  cases.push_back({"widen_sums", {summands}, always_a<WidenSums>(MeshAxis::data, 2, std::int64_t{7}), 1});
   const TensorType labels{{4, 3}, DType::int32};
   cases.push_back({"zero_input", {}, always_a<ZeroInput>(labels), 1});
   cases.push_back({"zero_gradients", {}, always_a<ZeroGradients>(std::int64_t{8}), 1});
@@ -280,6 +312,7 @@ Cases placement_cases(DType dtype) {
   add_convolutions(cases, dtype);
   add_pooling(cases, dtype);
   add_normalisation(cases, dtype);
+  add_synchronized_normalisation(cases, dtype);
   add_sums(cases, dtype);
   add_update(cases);
   for (PlacementCase& which : cases) which.computes_in = dtype;

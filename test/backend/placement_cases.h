@@ -36,6 +36,7 @@ struct PlacementCase {
   std::function<std::shared_ptr<const OpDef>(const std::vector<TensorType>&)> make;
   int ways = 1;  // how many combinations of placements its rule accepts
   DType computes_in = DType::float32;
+  bool compares = true;  // false: its outputs count what a rank has, of which each has half
 };
 
 std::vector<PlacementCase> placement_cases(DType dtype);

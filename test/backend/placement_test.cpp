@@ -152,6 +152,7 @@ void check_values(Backend& backend, KernelChoices& choices, const PlacementCase&
   }
   const std::vector<Value> expected = compute(backend, choices, def, whole, held);
   for (std::size_t i = 0; i < expected.size(); ++i) {
+    if (!which.compares && (varies(inputs) || varies(outputs))) continue;
     CAPTURE(i, to_string(outputs[i]));
     check_whole(expected[i], parts[0][i], parts[1][i], outputs[i], tolerance(which.computes_in));
   }

@@ -13,6 +13,7 @@
 #include "core/graph/ops/pool2d.h"
 #include "core/graph/ops/shaping.h"
 #include "core/graph/ops/softmax.h"
+#include "core/graph/ops/synchronized_batch_norm.h"
 #include "core/layers/window.h"
 
 namespace trainctl::test {
@@ -186,6 +187,26 @@ OpCase batch_norm(std::string name, std::string inputs, BatchNormAttributes attr
           }};
 }
 
+// The same normalisation in the steps that ranks take together, with one rank. Values that are not all 0 do for the
+// weights of its samples.
+OpCase synchronized_batch_norm(std::string name, std::string inputs, BatchNormAttributes attributes, bool residual,
+                               bool relu) {
+  return {std::move(name), std::move(inputs), [=](Graph& graph, const Ids& ids) {
+            const TensorId own = append(graph, std::make_shared<BatchMoments>(), {ids[0], ids[1]}, "moments");
+            const auto merged =
+                graph.add_op(std::make_shared<MergeMoments>(), {own, own}, "merged", {}, {"mean", "variance", "share"});
+            for (int i : {0, 1}) graph.statistics.push_back({no_tensor, merged[static_cast<std::size_t>(i)]});
+            Ids operands(ids.begin(), ids.end() - (residual ? 1 : 0));
+            operands.insert(operands.end(), merged.begin(), merged.end());
+            const auto def = std::make_shared<SynchronizedBatchNorm>(attributes, MeshAxis::data, 1);
+            TensorId y = append(graph, def, operands, "norm");
+            if (residual) y = append(graph, std::make_shared<Add>(), {ids.back(), y}, "sum");
+            y = append(graph, relu ? ActivationKind::relu : ActivationKind::none, y);
+            graph.outputs[0] = y;
+            return Ids{y, merged[0], merged[1]};
+          }};
+}
+
 void add_normalisation(std::vector<OpCase>& cases) {
   cases.push_back(batch_norm("batch_norm", "xpp", {}, false, false));
   cases.push_back(batch_norm("batch_norm_no_scale", "xp", {.scale = false}, false, false));
@@ -194,6 +215,12 @@ void add_normalisation(std::vector<OpCase>& cases) {
   cases.push_back(batch_norm("batch_norm_rows", "xpp", {.epsilon = 1e-5f}, false, false));
   cases.push_back(batch_norm("batch_norm_relu", "xpp", {}, false, true));
   cases.push_back(batch_norm("batch_norm_residual_relu", "xppx", {}, true, true));
+  cases.push_back(synchronized_batch_norm("batch_norm", "xpp", {}, false, false));
+  cases.push_back(synchronized_batch_norm("batch_norm_no_scale", "xp", {.scale = false}, false, false));
+  cases.push_back(synchronized_batch_norm("batch_norm_no_center", "xp", {.center = false}, false, false));
+  cases.push_back(synchronized_batch_norm("batch_norm_rows", "xpp", {.epsilon = 1e-5f}, false, false));
+  cases.push_back(synchronized_batch_norm("batch_norm_relu", "xpp", {}, false, true));
+  cases.push_back(synchronized_batch_norm("batch_norm_residual_relu", "xppx", {}, true, true));
 }
 
 OpCase layer_norm(std::string name, std::string inputs, LayerNormAttributes attributes) {

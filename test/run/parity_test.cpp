@@ -84,5 +84,41 @@ TEST_CASE("with batch norm, N ranks learn what one rank learns on the same micro
   }
 }
 
+TEST_CASE("with synchronized batch norm, N ranks learn what one rank learns on whole batches") {
+  const Folder folder;
+  std::string model = batch_norm_model;
+  model.replace(model.find("momentum: 0.9"), 13, "momentum: 0.9, synchronized: true");
+  const std::string config =
+      folder.write("synchronized.yaml", uneven_data + model +
+                                            train_section("batch_size: 20, epochs: 5, optimizer: {name: sgd, "
+                                                          "learning_rate: 0.05, momentum: 0.9}") +
+                                            "strategy: {verify_every: 1 steps}\n");
+  const std::string one = train_on(folder, config, 1);
+  for (int ranks : {2, 3, 4}) compare(one, train_on(folder, config, ranks));
+  const Finished check = trainctl(folder, {"check", config, "--ranks", "2"});
+  CHECK_FALSE(contains(check.out, "batch normalization takes its statistics from"));
+}
+
+TEST_CASE("gradients in bfloat16 train replicas that hold the same bits") {
+  const Folder folder;
+  const std::string config =
+      folder.write("rounded.yaml", uneven_data + skip_model +
+                                       train_section("batch_size: 20, epochs: 5, optimizer: {name: sgd, "
+                                                     "learning_rate: 0.05, momentum: 0.9}") +
+                                       "strategy: {gradient_dtype: bfloat16, verify_every: 1 steps}\n");
+  const std::vector<double> expected = losses(train_on(folder, config, 1));
+  for (int ranks : {2, 4}) {
+    for (const char* overlap : {"false", "true"}) {
+      const Folder other;
+      const std::vector<double> found = losses(train_on(other, config, ranks, format("strategy.overlap={}", overlap)));
+      REQUIRE(found.size() == expected.size());
+      CHECK(found[0] == Approx(expected[0]).epsilon(1e-5));
+      for (std::size_t step = 0; step < found.size(); ++step) {
+        CHECK(found[step] == Approx(expected[step]).epsilon(0.02));
+      }
+    }
+  }
+}
+
 }  // namespace
 }  // namespace trainctl::test

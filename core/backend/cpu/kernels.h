@@ -22,6 +22,12 @@ Lowering lower_global_average_pool2d_grad(const LowerContext& context);
 Lowering lower_batch_norm(const LowerContext& context);
 Lowering lower_batch_norm_grad(const LowerContext& context);
 Lowering lower_batch_norm_inference(const LowerContext& context);
+// synchronized_batch_norm.cpp
+Lowering lower_batch_moments(const LowerContext& context);
+Lowering lower_merge_moments(const LowerContext& context);
+Lowering lower_synchronized_batch_norm(const LowerContext& context);
+Lowering lower_synchronized_batch_norm_sums(const LowerContext& context);
+Lowering lower_synchronized_batch_norm_grad(const LowerContext& context);
 // layer_norm.cpp
 Lowering lower_layer_norm(const LowerContext& context);
 Lowering lower_layer_norm_grad(const LowerContext& context);
@@ -61,6 +67,10 @@ Lowering lower_sum_of_squares(const LowerContext& context);
 Lowering lower_norm_of_squares(const LowerContext& context);
 Lowering lower_update_statistics(const LowerContext& context);
 Lowering lower_accumulate_statistics(const LowerContext& context);
+// rounded_sum.cpp
+Lowering lower_round_summands(const LowerContext& context);
+Lowering lower_add_summands(const LowerContext& context);
+Lowering lower_widen_sums(const LowerContext& context);
 // shaping.cpp
 Lowering lower_concatenate(const LowerContext& context);
 Lowering lower_split(const LowerContext& context);

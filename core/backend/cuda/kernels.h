@@ -26,6 +26,12 @@ Lowering lower_batch_norm_grad(const LowerContext& context);
 // batch_norm_pool.cu
 Lowering lower_batch_norm_pool(const LowerContext& context);
 Lowering lower_batch_norm_pool_grad(const LowerContext& context);
+// synchronized_batch_norm.cu
+Lowering lower_batch_moments(const LowerContext& context);
+Lowering lower_merge_moments(const LowerContext& context);
+Lowering lower_synchronized_batch_norm(const LowerContext& context);
+Lowering lower_synchronized_batch_norm_sums(const LowerContext& context);
+Lowering lower_synchronized_batch_norm_grad(const LowerContext& context);
 // layer_norm.cu
 Lowering lower_layer_norm(const LowerContext& context);
 Lowering lower_layer_norm_grad(const LowerContext& context);
@@ -68,6 +74,10 @@ Lowering lower_norm_of_squares(const LowerContext& context);
 // statistics.cu
 Lowering lower_update_statistics(const LowerContext& context);
 Lowering lower_accumulate_statistics(const LowerContext& context);
+// rounded_sum.cu
+Lowering lower_round_summands(const LowerContext& context);
+Lowering lower_add_summands(const LowerContext& context);
+Lowering lower_widen_sums(const LowerContext& context);
 // shaping.cu
 Lowering lower_concatenate(const LowerContext& context);
 Lowering lower_split(const LowerContext& context);

@@ -17,21 +17,20 @@ AttributeText describe(const BatchNormAttributes& a) {
 
 TensorType per_channel(const TensorType& x) { return {{x.shape.back()}, DType::float32}; }
 
-// The type of a mask with a bit for each element of x.
-TensorType mask_of(const TensorType& x) {
+}  // namespace
+
+TensorType batch_norm_mask(const TensorType& x) {
   std::vector<std::int64_t> sizes = x.shape.sizes();
   sizes.back() /= 8;
   return {Shape(std::move(sizes)), DType::uint8};
 }
-
-}  // namespace
 
 std::string BatchNorm::attributes() const { return describe(a).text(); }
 
 std::vector<TensorType> BatchNorm::outputs(std::span<const TensorType> inputs) const {
   require(inputs.size() == std::size_t{1} + a.scale + a.center + a.residual, "batch_norm: wrong number of inputs");
   std::vector<TensorType> types{inputs[0], per_channel(inputs[0]), per_channel(inputs[0])};
-  if (a.masks_by_bits(inputs[0].shape.back())) types.push_back(mask_of(inputs[0]));
+  if (a.masks_by_bits(inputs[0].shape.back())) types.push_back(batch_norm_mask(inputs[0]));
   return types;
 }
 

@@ -30,6 +30,8 @@ struct BatchNormAttributes {
 // [C], [mask, where masks_by_bits(C): uint8, C / 8 for each C of x; bit k of byte i is y > 0 of element 8 i + k].
 struct BatchNorm final : OpDef {
   BatchNormAttributes a;
+  bool synchronized = false;  // by the statistics of all replicas, whose ops take the place of this one where there are
+                              // several (parallel/strategies/synchronized.h)
 
   explicit BatchNorm(BatchNormAttributes attributes) : a(attributes) {}
   std::string_view kind() const override { return "batch_norm"; }
@@ -39,6 +41,9 @@ struct BatchNorm final : OpDef {
   double flops(std::span<const TensorType> inputs, std::span<const TensorType> outputs) const override;
   void differentiate(const Op& op, Differentiator& differentiator) const override;
 };
+
+// The type of the mask of x.
+TensorType batch_norm_mask(const TensorType& x);
 
 // Inputs: dy, x, [mask or y, where masks_by_bits(C) or masks_by_y(C)], [gamma], [beta, where center and masks_by_x()],
 // mean, variance. Outputs: dx, [dgamma], [dbeta] (float32 [C], sums over samples), [dresidual, where residual; like

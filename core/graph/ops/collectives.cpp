@@ -83,6 +83,7 @@ std::vector<TensorType> AllGather::outputs(std::span<const TensorType> inputs) c
 }
 
 OutputPlacements AllGather::placements(const PlacementQuery& query) const {
+  if (query.axis == axis && query.inputs[0] == varying) return {{replicated}, {}};
   return from_to(axis, query, split_along(0), replicated);
 }
 
@@ -113,6 +114,7 @@ std::vector<TensorType> AllToAll::outputs(std::span<const TensorType> inputs) co
 }
 
 OutputPlacements AllToAll::placements(const PlacementQuery& query) const {
+  if (query.axis == axis && query.inputs[0] == partial) return {{varying}, {}};
   return from_to(axis, query, split_along(0), split_along(0));
 }
 

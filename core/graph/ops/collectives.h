@@ -74,8 +74,8 @@ struct ReduceScatter final : Collective {
   void differentiate(const Op& op, Differentiator& differentiator) const override;
 };
 
-// y = the parts of all ranks, in their order. Inputs: x [n, ...]. Outputs: y [ranks * n, ...]. Its gradient is a
-// reduce_scatter.
+// y = the parts of all ranks, or values of their own, in their order. Inputs: x [n, ...]. Outputs: y [ranks * n, ...].
+// Its gradient is a reduce_scatter.
 struct AllGather final : Collective {
   int ranks = 1;  // along the axis
 
@@ -102,8 +102,8 @@ struct AllGatherColumns final : Collective {
   void differentiate(const Op& op, Differentiator& differentiator) const override;
 };
 
-// Part i of y = the part of rank i's x that is for this rank. Inputs: x [ranks * n, ...]. Outputs: y, like x. Its
-// gradient is an all_to_all.
+// Part i of y = the part of rank i's x that is for this rank: where x are summands, all summands of this rank's part of
+// the sum. Inputs: x [ranks * n, ...]. Outputs: y, like x. Its gradient is an all_to_all.
 struct AllToAll final : Collective {
   int ranks = 1;  // along the axis
 

@@ -6,44 +6,6 @@
 #include "core/backend/cuda/ops/normalisation.h"
 
 namespace trainctl::cuda {
-namespace {
-
-// y = f((x - mean) * scale + beta [+ residual]); y may be x. Packs of 8 write the mask, y > 0, where it is not null.
-template <class T, int width>
-__global__ void __launch_bounds__(channel_threads, 2)
-    normalise(ChannelGrid grid, Normalisation n, const T* x, const T* residual, T* y, std::uint8_t* mask) {
-  const ChannelThread at(grid);
-  if (!at.inside) return;
-  const Factors<width> factors(n, at.channel);
-  struct Pair {
-    Pack<T, width> x, residual;
-  };
-  const std::int64_t mirror = (grid.rows - 1) * grid.channels + 2 * at.channel;  // from the last row to the first
-  const auto read = [&](std::int64_t mirrored) {
-    const std::int64_t place = mirror - mirrored;
-    const Pack<T, width> xs = pack_at<width>(x + place);
-    return Pair{xs, residual != nullptr ? pack_at<width>(residual + place) : xs};
-  };
-  each_place<in_flight(width)>(grid, at, read, [&](std::int64_t mirrored, const Pair& pair) {
-    const std::int64_t place = mirror - mirrored;
-    Pack<T, width> ys;
-    unsigned bits = 0;
-#pragma unroll
-    for (int k = 0; k < width; ++k) {
-      float value = factors.normalised(load(pair.x.values[k]), k);
-      if (residual != nullptr) value += load(pair.residual.values[k]);
-      ys.values[k] = store<T>(n.relu && value < 0 ? 0.0f : value);
-      if constexpr (width == bits_of_byte) bits |= load(ys.values[k]) > 0 ? 1u << k : 0u;
-    }
-    pack_at<width>(y + place) = ys;
-    if constexpr (width == bits_of_byte) {
-      if (mask != nullptr) mask[place / bits_of_byte] = static_cast<std::uint8_t>(bits);
-    }
-  });
-}
-
-}  // namespace
-
 Lowering lower_batch_norm(const LowerContext& context) {
   const BatchNormAttributes a = context.op.as<BatchNorm>().a;
   const std::int64_t channels = context.input(0).shape.back();

@@ -24,6 +24,7 @@ struct Backward {
   T* dresidual;
   float *dgamma, *dbeta;
   bool accumulate;
+  float* sums;  // [2][channels]; null where `means` follow from the sums of this rank alone
 };
 
 // The source that reads dy from memory.
@@ -61,7 +62,7 @@ struct Row {
 };
 
 // Sums of dy f' and of dy f' (x - mean) by channel, which become dbeta, dgamma and `means`, the (dy_mean, slope) of
-// each channel for dx. Writes dy f' to dresidual where there is one.
+// each channel for dx, or are written as they are (Backward::sums). Writes dy f' to dresidual where there is one.
 template <class T, int width, ReluMask mask, class Source>
 __global__ void __launch_bounds__(channel_threads, 2)
     gradient_sums(ChannelGrid grid, Normalisation n, Backward<T> b, Source source, Partials partials,
@@ -104,7 +105,12 @@ __global__ void __launch_bounds__(channel_threads, 2)
   if (channel < 0) return;
   const double inverse = 1.0 / sqrt(static_cast<double>(n.variance[channel]) + n.epsilon);
   const auto rows = static_cast<double>(grid.rows);
-  means[channel] = {static_cast<float>(totals[0] / rows), static_cast<float>(totals[1] / rows * inverse * inverse)};
+  if (b.sums == nullptr) {
+    means[channel] = {static_cast<float>(totals[0] / rows), static_cast<float>(totals[1] / rows * inverse * inverse)};
+  } else {
+    b.sums[channel] = static_cast<float>(totals[0]);
+    b.sums[grid.channels + channel] = static_cast<float>(totals[1]);
+  }
   const auto add = [&](float* sum, double value) {
     if (sum != nullptr) sum[channel] = static_cast<float>((b.accumulate ? sum[channel] : 0.0) + value);
   };

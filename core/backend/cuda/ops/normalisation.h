@@ -1,4 +1,5 @@
-// Device functions and grids that the kernels of batch normalisation share: statistics, a channel's factors.
+// Device functions, kernels and grids that the ops of batch normalisation share: statistics, a channel's factors, the
+// pass over elements.
 //
 // Statistics are taken by stripes of rows about the stripe's first row (shifted sums), and the stripes' means and sums
 // of squares are combined in float64, so that a large mean costs no digits of the variance. The passes after the sums
@@ -105,6 +106,40 @@ template <int widest_pack>
 inline constexpr int narrower = widest_pack == 1 ? 1 : 4;
 
 constexpr int bits_of_byte = 8;  // pack width of kernels that write or read a mask
+
+// y = f((x - mean) * scale + beta [+ residual]); y may be x. Packs of 8 write the mask, y > 0, where it is not null.
+template <class T, int width>
+__global__ void __launch_bounds__(channel_threads, 2)
+    normalise(ChannelGrid grid, Normalisation n, const T* x, const T* residual, T* y, std::uint8_t* mask) {
+  const ChannelThread at(grid);
+  if (!at.inside) return;
+  const Factors<width> factors(n, at.channel);
+  struct Pair {
+    Pack<T, width> x, residual;
+  };
+  const std::int64_t mirror = (grid.rows - 1) * grid.channels + 2 * at.channel;  // from the last row to the first
+  const auto read = [&](std::int64_t mirrored) {
+    const std::int64_t place = mirror - mirrored;
+    const Pack<T, width> xs = pack_at<width>(x + place);
+    return Pair{xs, residual != nullptr ? pack_at<width>(residual + place) : xs};
+  };
+  each_place<in_flight(width)>(grid, at, read, [&](std::int64_t mirrored, const Pair& pair) {
+    const std::int64_t place = mirror - mirrored;
+    Pack<T, width> ys;
+    unsigned bits = 0;
+#pragma unroll
+    for (int k = 0; k < width; ++k) {
+      float value = factors.normalised(load(pair.x.values[k]), k);
+      if (residual != nullptr) value += load(pair.residual.values[k]);
+      ys.values[k] = store<T>(n.relu && value < 0 ? 0.0f : value);
+      if constexpr (width == bits_of_byte) bits |= load(ys.values[k]) > 0 ? 1u << k : 0u;
+    }
+    pack_at<width>(y + place) = ys;
+    if constexpr (width == bits_of_byte) {
+      if (mask != nullptr) mask[place / bits_of_byte] = static_cast<std::uint8_t>(bits);
+    }
+  });
+}
 
 // The grids of an op: one for its sums, whose blocks all run at the same time and whose results one block adds up, and
 // one for the pass over elements after the sums.

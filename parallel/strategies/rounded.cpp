@@ -1,0 +1,65 @@
+// The ops of a bucket's sum that travels as bfloat16.
+#include "parallel/strategies/rounded.h"
+
+#include <utility>
+
+#include "core/graph/ops/collectives.h"
+#include "core/graph/ops/rounded_sum.h"
+
+namespace trainctl {
+namespace {
+
+constexpr MeshAxis axis = MeshAxis::data;
+constexpr DType half = DType::bfloat16;
+
+}  // namespace
+
+RoundedSum::RoundedSum(Program& program, TensorId whole, int ranks, bool asynchronous)
+    : name_(program.tensor(whole).name),
+      whole_(whole),
+      count_(program.tensor(whole).type.shape.count()),
+      ranks_(ranks),
+      asynchronous_(asynchronous) {
+  const std::int64_t all = round_up(count_, ranks);
+  summands_ = program.add(name_ + "/summands", {all}, half, Role::activation);
+  received_ = program.add(name_ + "/received", {all}, half, Role::activation);
+  part_ = program.add(name_ + "/sum", {all / ranks}, half, Role::activation);
+  gathered_ = program.add(name_ + "/gathered", {all}, half, Role::activation);
+}
+
+std::vector<Op> RoundedSum::begin() const {
+  return {op(std::make_shared<RoundSummands>(axis, ranks_), whole_, summands_),
+          op(std::make_shared<AllToAll>(axis, ranks_, asynchronous_), summands_, received_)};
+}
+
+std::vector<Op> RoundedSum::add_into(TensorId part) const {
+  std::vector<Op> ops;
+  wait_for(received_, ops);
+  ops.push_back(op(std::make_shared<AddSummands>(axis, ranks_, DType::float32), received_, part));
+  return ops;
+}
+
+std::vector<Op> RoundedSum::gather() const {
+  std::vector<Op> ops;
+  wait_for(received_, ops);
+  ops.push_back(op(std::make_shared<AddSummands>(axis, ranks_, half), received_, part_));
+  ops.push_back(op(std::make_shared<AllGather>(axis, ranks_, asynchronous_), part_, gathered_));
+  return ops;
+}
+
+std::vector<Op> RoundedSum::end() const {
+  std::vector<Op> ops;
+  wait_for(gathered_, ops);
+  ops.push_back(op(std::make_shared<WidenSums>(axis, ranks_, count_), gathered_, whole_));
+  return ops;
+}
+
+Op RoundedSum::op(std::shared_ptr<const OpDef> def, TensorId input, TensorId output) const {
+  return {std::move(def), {input}, {output}, name_, {}};
+}
+
+void RoundedSum::wait_for(TensorId tensor, std::vector<Op>& ops) const {
+  if (asynchronous_) ops.push_back(op(std::make_shared<Wait>(), tensor, tensor));
+}
+
+}  // namespace trainctl

@@ -1,0 +1,63 @@
+// Synchronised batch normalisation as a function from graph to graph.
+#include "parallel/strategies/synchronized.h"
+
+#include <utility>
+
+#include "core/base/format.h"
+#include "core/graph/ops/collectives.h"
+#include "core/graph/ops/synchronized_batch_norm.h"
+
+namespace trainctl {
+namespace {
+
+constexpr MeshAxis axis = MeshAxis::data;
+
+// Appends the ops that compute the outputs of a BatchNorm from the samples of all replicas.
+void append_synchronized(Graph& graph, const Op& op, int ranks) {
+  const auto append = [&](std::shared_ptr<const OpDef> def, std::vector<TensorId> inputs, const std::string& name) {
+    return graph.add_op(std::move(def), std::move(inputs), op.name, op.place, {name})[0];
+  };
+  const TensorId own = append(std::make_shared<BatchMoments>(), {op.inputs[0], graph.weights}, "moments");
+  const TensorId all = append(std::make_shared<AllGather>(axis, ranks), {own}, "moments_of_all");
+  Tensor share;
+  share.name = op.name + "/share";
+  share.place = op.place;
+  const TensorId of_one = graph.add_tensor(std::move(share));
+  const TensorId mean = op.outputs[1], variance = op.outputs[2];
+  graph.ops.push_back({std::make_shared<MergeMoments>(), {all, own}, {mean, variance, of_one}, op.name, op.place});
+
+  std::vector<TensorId> inputs = op.inputs;
+  inputs.insert(inputs.end(), {mean, variance, of_one});
+  auto def = std::make_shared<SynchronizedBatchNorm>(op.as<BatchNorm>().a, axis, ranks);
+  graph.ops.push_back({std::move(def), std::move(inputs), {op.outputs[0]}, op.name, op.place});
+}
+
+// Replicas that take steps alone exchange no moments.
+void refuse_local_steps(const Graph& graph, const StrategyOptions& options) {
+  for (const Op& op : graph.ops) {
+    const auto* norm = op.get_if<BatchNorm>();
+    if (norm == nullptr || !norm->synchronized) continue;
+    throw Error(ErrorKind::config, op.place,
+                format("batch_normalization '{}' is synchronized in every step, and strategy.sync_every is {}", op.name,
+                       options.sync_every.value),
+                "use `sync_every: 1`, or leave `synchronized` out");
+  }
+}
+
+}  // namespace
+
+Graph synchronize_statistics(Graph graph, const MeshRank& rank, const Strategy& strategy) {
+  if (strategy.options.sync_every.value > 1) refuse_local_steps(graph, strategy.options);
+  if (rank.size(axis) == 1) return graph;
+  for (Op& op : std::exchange(graph.ops, {})) {
+    const auto* norm = op.get_if<BatchNorm>();
+    if (norm != nullptr && norm->synchronized) {
+      append_synchronized(graph, op, rank.size(axis));
+    } else {
+      graph.ops.push_back(std::move(op));
+    }
+  }
+  return graph;
+}
+
+}  // namespace trainctl

@@ -1,0 +1,90 @@
+// Averages replicas that have taken steps alone.
+#include "parallel/trainer/local_steps.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "core/base/error.h"
+
+namespace trainctl {
+namespace {
+
+// What lies in front of the sums.
+enum Flag : std::size_t { not_finite, stop, count, flags };
+
+// The most values that are averaged at once: memory beside the engine's.
+constexpr std::size_t most_values = 4 << 20;
+
+}  // namespace
+
+LocalSteps::LocalSteps(Engine& engine, Communicator& replicas, Stream& stream)
+    : engine_(engine), replicas_(replicas), stream_(stream), since_(flags) {}
+
+void LocalSteps::add(const StepResult& step) {
+  require(!step.abandoned, "a replica that is alone waits for its data");
+  since_.resize(flags + step.sums.size());
+  const bool finite = !step.not_finite && std::isfinite(step.gradient_norm);
+  since_[not_finite] += finite ? 0 : 1;
+  since_[stop] += step.stop ? 1 : 0;
+  since_[count] += step.count;
+  for (std::size_t i = 0; i < step.sums.size(); ++i) since_[flags + i] += step.sums[i];
+  norm_ = step.gradient_norm;
+}
+
+void LocalSteps::average(StepResult& result) {
+  std::vector<double> all = since_;
+  replicas_.all_reduce({all.data(), DType::float64, static_cast<std::int64_t>(all.size())}, Reduction::sum, stream_);
+  stream_.synchronize();
+  result.not_finite = all[not_finite] > 0;
+  result.stop = all[stop] > 0;
+  result.count = all[count];
+  result.sums.assign(all.begin() + flags, all.end());
+  result.gradient_norm = norm_;
+  if (!result.not_finite && result.count > 0) average_values(since_[count] / all[count]);
+  std::fill(since_.begin(), since_.end(), 0.0);
+}
+
+// Every value becomes the sum over the replicas of its values times their shares.
+void LocalSteps::average_values(double share) {
+  engine_.download();
+  std::vector<NamedTensor> tensors = engine_.weights();
+  tensors.insert(tensors.end(), engine_.state().begin(), engine_.state().end());
+  struct Part {
+    float* values;
+    std::size_t count;
+  };
+  std::vector<Part> parts;  // that are packed
+  std::vector<float> packed;
+  const auto flush = [&] {
+    reduce(packed, share);
+    auto from = packed.begin();
+    for (const Part& part : parts) {
+      std::copy_n(from, part.count, part.values);
+      from += static_cast<std::ptrdiff_t>(part.count);
+    }
+    parts.clear();
+    packed.clear();
+  };
+  for (const NamedTensor& tensor : tensors) {
+    auto* const values = tensor.view.as<float>();
+    const auto elements = static_cast<std::size_t>(tensor.view.count);
+    for (std::size_t first = 0; first < elements;) {
+      const std::size_t some = std::min(elements - first, most_values - packed.size());
+      packed.insert(packed.end(), values + first, values + first + some);
+      parts.push_back({values + first, some});
+      first += some;
+      if (packed.size() == most_values) flush();
+    }
+  }
+  if (!packed.empty()) flush();
+  engine_.upload();
+}
+
+void LocalSteps::reduce(std::vector<float>& values, double share) {
+  for (float& value : values) value = static_cast<float>(value * share);
+  replicas_.all_reduce({values.data(), DType::float32, static_cast<std::int64_t>(values.size())}, Reduction::sum,
+                       stream_);
+  stream_.synchronize();
+}
+
+}  // namespace trainctl

@@ -1,0 +1,38 @@
+// Local SGD (Stich, 2019): replicas take steps alone, by their own gradients, and are averaged now and then.
+//
+// Averaged is everything that a replica learns by: parameters, running statistics and the optimizer's states (Yu et
+// al., 2019), each replica weighted by the samples that it has seen since the last time. Steps in between have no
+// communication over the data axis; what all ranks decide together they decide where they are averaged.
+#pragma once
+
+#include <vector>
+
+#include "core/backend/communicator.h"
+#include "core/exec/engine.h"
+
+namespace trainctl {
+
+class LocalSteps {
+ public:
+  // `replicas`: along the data axis. All of it outlives the object.
+  LocalSteps(Engine& engine, Communicator& replicas, Stream& stream);
+
+  // Adds the results of a step that this replica took alone.
+  void add(const StepResult& step);
+  // Averages the replicas, unless one had a loss or a gradient that was not finite. Writes the sums over all replicas'
+  // steps since the last call, and what any of them reported; the norm is that of this replica's last gradient.
+  // Collective, on all ranks of the mesh.
+  void average(StepResult& result);
+
+ private:
+  void average_values(double share);
+  void reduce(std::vector<float>& values, double share);
+
+  Engine& engine_;
+  Communicator& replicas_;
+  Stream& stream_;
+  std::vector<double> since_;  // the flags, the sum of sample weights, then the sums of losses and metrics
+  double norm_ = 0;            // of the last step
+};
+
+}  // namespace trainctl
