@@ -109,10 +109,10 @@ std::vector<CheckedStage> stages_of(const Strategy& strategy, const std::vector<
   return stages;
 }
 
-// Memory that is free to each rank on this host; 0: unknown, since ranks run elsewhere.
-std::int64_t memory_of_rank(const LaunchPlan& plan, const Backend& backend) {
-  if (!plan.one_host) return 0;
-  return backend.on_host() ? backend.free_memory() / plan.ranks : backend.free_memory();
+// Not known where ranks run elsewhere and the config states nothing.
+MemoryLimit memory_limit(const ClusterOptions& cluster, const LaunchPlan& plan, const Backend& backend) {
+  if (cluster.memory.is_auto() && !plan.one_host) return {};
+  return memory_of_rank(cluster, backend, plan.ranks);
 }
 
 Checked check(const RunSpec& spec, const CheckOptions& options) {
@@ -132,8 +132,8 @@ Checked check(const RunSpec& spec, const CheckOptions& options) {
   checked.micro_batches = sizes.gradient_accumulation;
   checked.stages = stages_of(strategy, checked.programs.front().layers);
   const BatchCut cut = batch_cut(sizes, last);
-  const std::int64_t free = memory_of_rank(plan, *backend);
-  for (const RunPrograms& rank : ranks) require_fit(least_memory(rank.programs()), free, cut, Need::least);
+  const MemoryLimit limit = memory_limit(spec.cluster, plan, *backend);
+  for (const RunPrograms& rank : ranks) require_fit(least_memory(rank.programs()), limit, cut, Need::least);
 
   KernelChoices choices = load_kernel_choices(backend->fingerprint());
   for (const std::string& warning : info.warnings) log::warning(warning);
@@ -142,7 +142,7 @@ Checked check(const RunSpec& spec, const CheckOptions& options) {
   find_memory(ranks, spec, info, *backend, choices, checked);
   checked.assumed = choices.assumed();
   try {
-    if (checked.assumed == 0) require_fit(checked.memory, free, cut);
+    if (checked.assumed == 0) require_fit(checked.memory, limit, cut);
   } catch (const Error& error) {
     checked.unfit = error;
   }

@@ -49,6 +49,15 @@ TEST_CASE("check of a large network takes no memory") {
         1'000'000);  // kB; 4 GB with its kernels timed; of the largest command of this test program so far
 }
 
+TEST_CASE("check compares the memory of a rank with what the config lets it use") {
+  const Folder folder;
+  const std::string config = folder.write("config.yaml", config_text);
+  const Finished little = trainctl(folder, {"check", config, "--ranks", "1", "--set", "cluster.memory=1 kB"});
+  CHECK(little.code == 6);
+  CHECK(contains(little.errors, "and cluster.memory is 1"));
+  CHECK(trainctl(folder, {"check", config, "--ranks", "1", "--set", "cluster.memory=4 GB"}).code == 0);
+}
+
 TEST_CASE("check says that batch normalization is a matter of the ranks") {
   const Folder folder;
   const std::string config = folder.write(
