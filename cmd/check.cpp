@@ -3,6 +3,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <optional>
+#include <set>
 
 #include "cmd/job.h"
 #include "cmd/subcommands.h"
@@ -47,6 +48,7 @@ struct Checked {
   Mesh mesh;
   int micro_batches = 1;             // of a share of a full batch
   std::vector<CheckedStage> stages;  // of a pipeline; one without
+  std::set<std::string> recomputed;  // blocks that `recompute: auto` computes again
   std::size_t assumed = 0;           // kernels that are not chosen yet: compute copies and arena may come out otherwise
   bool data_at_hand = true;          // else the config was believed
   std::int64_t share = 0;            // samples of the last rank in a full batch
@@ -123,10 +125,10 @@ Checked check(const RunSpec& spec, const CheckOptions& options) {
   const DataInfo info = data_info(spec, checked);
   const auto backend = make_backend(spec.cluster, spec.train, plan.threads, 0);
   const BatchSizes sizes = batch_sizes(spec.train, spec.strategy, info, plan.ranks);
-  const Strategy strategy = strategy_for(spec, info, plan.ranks, *backend);
+  Strategy strategy = strategy_for(spec, info, plan.ranks, *backend);
   const MeshRank last(strategy.mesh, plan.ranks - 1);
   checked.share = share_of(sizes.training, last).count;
-  const std::vector<RunPrograms> ranks = build_all_programs(spec, info, strategy, sizes);
+  std::vector<RunPrograms> ranks = build_all_programs(spec, info, strategy, sizes);
   checked.programs = ranks.front().programs();
   checked.mesh = strategy.mesh;
   checked.micro_batches = sizes.gradient_accumulation;
@@ -139,6 +141,12 @@ Checked check(const RunSpec& spec, const CheckOptions& options) {
   for (const std::string& warning : info.warnings) log::warning(warning);
   if (options.measure) measure_kernels(ranks, *backend, choices);
   choices.stop_timing();
+  checked.recomputed = recomputed_blocks(spec, info, strategy, sizes, limit.bytes, *backend, choices);
+  if (!checked.recomputed.empty()) {
+    strategy.recomputed = checked.recomputed;
+    ranks = build_all_programs(spec, info, strategy, sizes);
+    checked.programs = ranks.front().programs();
+  }
   find_memory(ranks, spec, info, *backend, choices, checked);
   checked.assumed = choices.assumed();
   try {
@@ -181,6 +189,7 @@ void print_json(const Checked& checked) {
                {"kernels_not_chosen", checked.assumed},
                {"data_at_hand", checked.data_at_hand},
                {"layers", layers}};
+  if (!checked.recomputed.empty()) json["recomputed"] = checked.recomputed;
   if (!stages.empty()) {
     json["stages"] = stages;
     json["micro_batches"] = checked.micro_batches;
@@ -216,6 +225,11 @@ std::string stages_text(const Checked& checked) {
 // Notes that explain the tables.
 std::string notes(const Checked& checked) {
   std::string text;
+  if (!checked.recomputed.empty()) {
+    std::string names;
+    for (const std::string& name : checked.recomputed) names += (names.empty() ? "" : ", ") + name;
+    text += format("\ncomputed again for the backward pass, to save memory: {}\n", names);
+  }
   if (checked.assumed > 0) {
     text += format(
         "\n{} kernels are not chosen yet for this machine, which compute copies and arena depend on; the first run "

@@ -84,6 +84,11 @@ Keys<StrategyOptions> StrategyOptions::keys() {
       .key("shard", &StrategyOptions::shard,
            "What replicas share, each holding a part: optimizer (its states), gradients (and states), parameters (and "
            "both; PyTorch's full shard): stages 1, 2 and 3 of ZeRO. Less memory for each rank, the same results.")
+      .key(
+          "recompute", &StrategyOptions::recompute,
+          "Activations that are computed again for the backward pass instead of being kept, for less memory and the "
+          "same results: blocks, those inside residual blocks, bodies of `repeat`, and segments of other layers; auto: "
+          "as few of these as fit into a rank's memory (cluster.memory) with the least time.")
       .key("bucket_size", &StrategyOptions::bucket_size,
            "Gradients are reduced in buckets of about this size where reduction overlaps the backward pass.",
            more_than(0))

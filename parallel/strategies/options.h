@@ -39,6 +39,15 @@ struct EnumNames<PipelineSchedule> {
                                                          {PipelineSchedule::gpipe, "gpipe"}};
 };
 
+// The blocks whose activations are computed again for the backward pass instead of being kept.
+enum class Recompute { none, blocks, automatic };
+
+template <>
+struct EnumNames<Recompute> {
+  static constexpr EnumName<Recompute> names[] = {
+      {Recompute::none, "none"}, {Recompute::blocks, "blocks"}, {Recompute::automatic, "auto"}};
+};
+
 struct StrategyOptions {
   Auto<Placed<int>> data;
   Placed<int> pipeline{1, {}};                          // stages, where `place` names none
@@ -47,6 +56,7 @@ struct StrategyOptions {
   Auto<Placed<int>> micro_batches;
   Placed<int> tensor{1, {}};  // ranks that share each layer
   Shard shard = Shard::none;
+  Recompute recompute = Recompute::none;
   Size bucket_size = Size::megabytes(25);
   Size first_bucket_size = Size::megabytes(1);
   Auto<bool> overlap;

@@ -6,6 +6,7 @@
 #include "parallel/strategies/data.h"
 #include "parallel/strategies/gathered.h"
 #include "parallel/strategies/pipeline/pipeline.h"
+#include "parallel/strategies/recompute/recompute.h"
 #include "parallel/strategies/sharded.h"
 #include "parallel/strategies/tensor.h"
 
@@ -14,10 +15,10 @@ namespace {
 
 // In the order in which they act.
 constexpr StrategyEntry strategies[] = {
-    {split_layers, nullptr},      // tensor parallelism
-    {cut_stage, schedule_stage},  // pipeline
-    {nullptr, reduce_gradients},  // data parallelism
-    {nullptr, share_update},      // sharding
+    {split_layers, nullptr},                                        // tensor parallelism
+    {cut_stage, schedule_stage},                                    // pipeline
+    {nullptr, recompute_activations}, {nullptr, reduce_gradients},  // data parallelism
+    {nullptr, share_update},                                        // sharding
     {nullptr, gather_parameters},
 };
 

@@ -40,8 +40,8 @@ TEST_CASE("what no machine has is refused where free memory is not known") {
 }
 
 TEST_CASE("what does not fit is told whether the limit is the config's or the machine's") {
-  CHECK(holds(message(plan_of(2000, 900), 1000, {64, 1, 64}), "and 1000 B are free"));
-  CHECK(holds(message(plan_of(2000, 900), 1000, {64, 1, 64}, true), "and cluster.memory is 1000 B"));
+  CHECK(holds(message(plan_of(2000, 900), 1000, {64, 1, 64}), "and 1.0 kB are free"));
+  CHECK(holds(message(plan_of(2000, 900), 1000, {64, 1, 64}, true), "and cluster.memory is 1.0 kB"));
 }
 
 TEST_CASE("what does not fit is told which accumulation and which batch would") {

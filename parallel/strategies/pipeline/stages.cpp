@@ -7,13 +7,12 @@
 #include <limits>
 
 #include "core/base/format.h"
+#include "parallel/strategies/op_cost.h"
 
 namespace trainctl {
 namespace {
 
-// What moving a byte costs, in FLOPs: between a device's memory and its processor, and between two ranks. Rough figures
-// that hold for CPUs and GPUs alike.
-constexpr double flops_per_byte = 16;
+// What moving a byte between two ranks costs, in FLOPs: a rough figure, as that of cost_of().
 constexpr double flops_per_sent_byte = 100;
 // The backward pass computes gradients by inputs and by weights.
 constexpr double backward_costs = 2;
@@ -54,21 +53,11 @@ std::vector<Unit> units_of(const Graph& graph) {
   for (const Op& op : graph.ops) {
     if (prepares_input(graph, op)) continue;
     const std::size_t own = number.at(op.name);
-    std::vector<TensorType> inputs, outputs;
-    double bytes = 0;
     for (TensorId id : op.inputs) {
-      inputs.push_back(graph.tensor(id).type);
-      bytes += static_cast<double>(inputs.back().bytes());
       if (maker.contains(id)) last_reader[id] = std::max(last_reader[id], own);
     }
-    for (TensorId id : op.outputs) {
-      outputs.push_back(graph.tensor(id).type);
-      bytes += static_cast<double>(outputs.back().bytes());
-      maker[id] = own;
-    }
-    const double work =
-        op.def->trait() == OpTrait::kernel ? op.def->flops(inputs, outputs) + flops_per_byte * bytes : 0;
-    units[own].cost += (1 + backward_costs) * work;
+    for (TensorId id : op.outputs) maker[id] = own;
+    units[own].cost += (1 + backward_costs) * cost_of(op, graph.tensors);
   }
   for (const auto& [tensor, reader] : last_reader) {
     const double sent = 2 * flops_per_sent_byte * static_cast<double>(graph.tensor(tensor).type.bytes());
