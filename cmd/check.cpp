@@ -56,12 +56,18 @@ void print_json(const Checked& checked) {
                {"micro_batches", checked.micro_batches()},
                {"mesh", mesh},
                {"layers", layers}};
+  if (!checked.recomputed.empty()) json["recomputed"] = checked.recomputed;
   answer(json_line(json));
 }
 
 // Notes that explain the tables.
 std::string notes(const Checked& checked) {
   std::string text;
+  if (!checked.recomputed.empty()) {
+    std::string names;
+    for (const std::string& name : checked.recomputed) names += (names.empty() ? "" : ", ") + name;
+    text += format("\ncomputed again for the backward pass, to save memory: {}\n", names);
+  }
   if (checked.assumed > 0) {
     text += format(
         "\n{} kernels are not chosen yet for this machine, which compute copies and arena depend on; the first run "

@@ -69,10 +69,10 @@ void find_memory(const RunSpec& spec, const DataInfo& info, Backend& backend, Ke
   }
 }
 
-// Memory that is free to each rank on this host; 0: unknown, since ranks run elsewhere.
-std::int64_t memory_of_rank(const LaunchPlan& plan, const Backend& backend) {
-  if (!plan.one_host) return 0;
-  return backend.on_host() ? backend.free_memory() / plan.ranks : backend.free_memory();
+// Not known where ranks run elsewhere and the config states nothing.
+MemoryLimit memory_limit(const ClusterOptions& cluster, const LaunchPlan& plan, const Backend& backend) {
+  if (cluster.memory.is_auto() && !plan.one_host) return {};
+  return memory_of_rank(cluster, backend, plan.ranks);
 }
 
 // Whether a replica normalizes its samples by their own statistics.
@@ -95,7 +95,7 @@ Checked check_config(const RunSpec& spec, const LaunchFlags& launch, bool measur
   const DataInfo info = known_data(spec, checked.batch, checked.data_at_hand);
   const auto backend = make_backend(spec.cluster, spec.train, plan.threads, 0);
   checked.sizes = batch_sizes(spec.train, spec.strategy, info, plan.ranks);
-  const Strategy strategy = strategy_for(spec, info, plan.ranks, *backend);
+  Strategy strategy = strategy_for(spec, info, plan.ranks, *backend);
   const MeshRank last(strategy.mesh, plan.ranks - 1);
   checked.share = share_of(checked.sizes.training, last).count;
   checked.programs = build_all_programs(spec, info, strategy, checked.sizes);
@@ -105,17 +105,22 @@ Checked check_config(const RunSpec& spec, const LaunchFlags& launch, bool measur
                   [](const RunPrograms& rank) { return normalizes_own_samples(rank.programs().front()); });
   checked.parts = parts_of(strategy, checked.programs);
   const BatchCut cut = batch_cut(checked.sizes, last);
-  const std::int64_t free = memory_of_rank(plan, *backend);
-  for (const RunPrograms& rank : checked.programs) require_fit(least_memory(rank.programs()), free, cut, Need::least);
+  const MemoryLimit limit = memory_limit(spec.cluster, plan, *backend);
+  for (const RunPrograms& rank : checked.programs) require_fit(least_memory(rank.programs()), limit, cut, Need::least);
 
   KernelChoices choices = load_kernel_choices(backend->fingerprint());
   for (const std::string& warning : info.warnings) log::warning(warning);
   if (measure) measure_kernels(checked.programs, *backend, choices);
   choices.stop_timing();
+  checked.recomputed = recomputed_blocks(spec, info, strategy, checked.sizes, limit.bytes, *backend, choices);
+  if (!checked.recomputed.empty()) {
+    strategy.recomputed = checked.recomputed;
+    checked.programs = build_all_programs(spec, info, strategy, checked.sizes);
+  }
   find_memory(spec, info, *backend, choices, checked);
   checked.assumed = choices.assumed();
   try {
-    if (checked.assumed == 0) require_fit(checked.memory, free, cut);
+    if (checked.assumed == 0) require_fit(checked.memory, limit, cut);
   } catch (const Error& error) {
     checked.unfit = error;
   }

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -28,9 +29,10 @@ struct Checked {
   MemoryPlan memory;                  // of the rank that needs most
   Mesh mesh;
   BatchSizes sizes;
-  std::vector<CheckedPart> parts;  // of a replica: stage by stage, in each the ranks along the tensor axis
-  std::size_t assumed = 0;         // kernels that are not chosen yet: compute copies and arena may come out otherwise
-  bool data_at_hand = true;        // else the config was believed
+  std::vector<CheckedPart> parts;    // of a replica: stage by stage, in each the ranks along the tensor axis
+  std::set<std::string> recomputed;  // blocks that `recompute: auto` computes again
+  std::size_t assumed = 0;           // kernels that are not chosen yet: compute copies and arena may come out otherwise
+  bool data_at_hand = true;          // else the config was believed
   bool normalizes_own_samples = false;  // each replica, in batch normalization
   std::int64_t share = 0;               // samples of the last rank in a full batch
   std::optional<Error> unfit;           // why a run has too little memory on this machine

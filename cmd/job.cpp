@@ -7,9 +7,11 @@
 #include "io/kernels/kernel_cache.h"
 #include "io/loader/data.h"
 #include "io/metrics/count_progress.h"
+#include "parallel/comm/text.h"
 #include "parallel/trainer/agreement.h"
 #include "parallel/trainer/batch_sizes.h"
 #include "parallel/trainer/initial_weights.h"
+#include "parallel/trainer/recompute_choice.h"
 
 namespace trainctl {
 
@@ -91,16 +93,27 @@ Compiled compile_rank(const std::vector<Program>& programs, const RunSpec& spec,
   return compiled;
 }
 
+std::set<std::string> recomputed_blocks(const RunSpec& spec, const DataInfo& data, const Strategy& strategy,
+                                        const BatchSizes& sizes, std::int64_t limit, Backend& backend,
+                                        KernelChoices choices) {
+  if (spec.strategy.recompute != Recompute::automatic) return {};
+  choices.stop_timing();
+  return choose_recomputed(program_spec(spec, data), strategy, sizes, limit, [&](const std::vector<Program>& programs) {
+    return compile_rank(programs, spec, data, strategy.mesh.ranks(), backend, choices).memory.total();
+  });
+}
+
 namespace {
 
 // Rank 0 chooses implementations: those of the checkpoint, those kept for this hardware, and timed ones for what is
 // new, also for the batch sizes that only other ranks have. Before that it checks that all ranks' programs fit
 // together.
-KernelChoices choose_kernels(const RunSpec& spec, const DataInfo& data, const BatchSizes& sizes,
-                             const std::string& known_choices, Backend& backend, World& world, Stream& stream) {
+KernelChoices choose_kernels(const RunSpec& spec, const DataInfo& data, const Strategy& strategy,
+                             const BatchSizes& sizes, const std::string& known_choices, Backend& backend, World& world,
+                             Stream& stream) {
   const bool first = world.rank() == 0;
   std::vector<RunPrograms> programs;
-  if (first) programs = build_all_programs(spec, data, strategy_for(spec, data, world.size(), backend), sizes);
+  if (first) programs = build_all_programs(spec, data, strategy, sizes);
   KernelChoices choices = first ? load_kernel_choices(backend.fingerprint()) : KernelChoices{};
   const KernelChoices kept = choices;
   if (first) choices.add(known_choices);
@@ -115,9 +128,8 @@ KernelChoices choose_kernels(const RunSpec& spec, const DataInfo& data, const Ba
 }
 
 // The programs of this rank, where all ranks are about to do the same.
-RunPrograms agreed_programs(const RunSpec& spec, const DataInfo& data, RankDevice& device, World& world,
-                            const DataPosition& start) {
-  const Strategy strategy = strategy_for(spec, data, world.size(), *device.backend);
+RunPrograms agreed_programs(const RunSpec& spec, const DataInfo& data, const Strategy& strategy, RankDevice& device,
+                            World& world, const DataPosition& start) {
   require_layers_within_hosts(spec.strategy, strategy.mesh, world.hosts());
   const BatchSizes sizes = batch_sizes(spec.train, spec.strategy, data, world.size(), start);
   if (world.size() > 1) {
@@ -135,18 +147,41 @@ BatchCut cut_of(const RunSpec& spec, const DataInfo& data, const MeshRank& rank)
 // Programs that may fit, or Error{resource}: before kernels are looked for, which want sizes that a machine can have.
 RunPrograms require_least_memory(RunPrograms programs, const RunSpec& spec, const DataInfo& data,
                                  const Backend& backend, const World& world) {
-  // The host's memory is for all its ranks, none of which has taken any yet.
-  const std::int64_t free = backend.free_memory() / (backend.on_host() ? world.local_size() : 1);
+  const MemoryLimit limit = memory_of_rank(spec.cluster, backend, world.local_size());  // no rank has taken any yet
   const BatchCut cut = cut_of(spec, data, programs.rank());
-  require_fit(least_memory(programs.programs()), free, cut, Need::least);
+  require_fit(least_memory(programs.programs()), limit, cut, Need::least);
   return programs;
 }
 
 // All of it, or Error{resource} with what would fit.
 Compiled require_memory(Compiled compiled, const RunSpec& spec, const DataInfo& data, const Backend& backend,
                         const MeshRank& rank) {
-  require_fit(compiled.memory, backend.free_memory(), cut_of(spec, data, rank));
+  // Other ranks of this host may have taken theirs already.
+  require_fit(compiled.memory, memory_of_rank(spec.cluster, backend, 1), cut_of(spec, data, rank));
   return compiled;
+}
+
+// The blocks to compute again, which rank 0 finds for the rank with least memory and tells the others. One line each.
+std::set<std::string> agreed_blocks(const RunSpec& spec, const DataInfo& data, const Strategy& strategy,
+                                    const BatchSizes& sizes, RankDevice& device, World& world,
+                                    const KernelChoices& choices) {
+  if (spec.strategy.recompute != Recompute::automatic) return {};
+  std::int64_t limit = memory_of_rank(spec.cluster, *device.backend, world.local_size()).bytes;
+  world.communicator().all_reduce({&limit, DType::int64, 1}, Reduction::minimum, device.host);
+  device.host.synchronize();
+  std::string text;
+  if (world.rank() == 0) {
+    for (const std::string& name : recomputed_blocks(spec, data, strategy, sizes, limit, *device.backend, choices))
+      text += name + "\n";
+  }
+  text = broadcast_text(text, 0, world.communicator(), device.host);
+  std::set<std::string> blocks;
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t end = text.find('\n', at);
+    blocks.insert(text.substr(at, end - at));
+    at = end + 1;
+  }
+  return blocks;
 }
 
 }  // namespace
@@ -156,15 +191,24 @@ Job::Job(const RunSpec& spec, const DataInfo& data, RankDevice& device, World& w
     : device_(device),
       world_(world),
       program_spec_(trainctl::program_spec(spec, data)),
-      programs_(
-          require_least_memory(agreed_programs(spec, data, device, world, start), spec, data, *device.backend, world)),
-      choices_(choose_kernels(spec, data, batch_sizes(spec.train, spec.strategy, data, world.size(), start),
-                              known_choices, *device.backend, world, device.host)),
-      axes_(device.communicator(world), rank().mesh, device.backend->on_host()),
-      engine_(std::make_unique<Engine>(
-          *device.backend, axes_.communicators(),
-          require_memory(compile_rank(programs_.programs(), spec, data, world.size(), *device.backend, choices_), spec,
-                         data, *device.backend, rank()))) {}
+      strategy_(strategy_for(spec, data, world.size(), *device.backend)),
+      programs_(require_least_memory(agreed_programs(spec, data, strategy_, device, world, start), spec, data,
+                                     *device.backend, world)),
+      axes_(device.communicator(world), rank().mesh, device.backend->on_host()) {
+  const BatchSizes sizes = batch_sizes(spec.train, spec.strategy, data, world.size(), start);
+  const auto choose = [&] {
+    choices_ = choose_kernels(spec, data, strategy_, sizes, known_choices, *device.backend, world, device.host);
+  };
+  choose();
+  strategy_.recomputed = agreed_blocks(spec, data, strategy_, sizes, device, world, choices_);
+  if (!strategy_.recomputed.empty()) {
+    programs_ = build_programs(spec, data, strategy_, sizes, world.rank());
+    choose();
+  }
+  Compiled compiled = compile_rank(programs_.programs(), spec, data, world.size(), *device.backend, choices_);
+  engine_ = std::make_unique<Engine>(*device.backend, axes_.communicators(),
+                                     require_memory(std::move(compiled), spec, data, *device.backend, rank()));
+}
 
 void initialize_engine(const RunSpec& spec, Job& job) {
   job.engine().download();

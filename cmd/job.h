@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -38,6 +39,12 @@ RunPrograms build_programs(const RunSpec& spec, const DataInfo& data, const Stra
 std::vector<RunPrograms> build_all_programs(const RunSpec& spec, const DataInfo& data, const Strategy& strategy,
                                             const BatchSizes& sizes);
 
+// The blocks that `recompute: auto` computes again where each rank may use so much memory (choose_recomputed());
+// nothing with other options. Kernels that are not chosen yet are assumed.
+std::set<std::string> recomputed_blocks(const RunSpec& spec, const DataInfo& data, const Strategy& strategy,
+                                        const BatchSizes& sizes, std::int64_t limit, Backend& backend,
+                                        KernelChoices choices);
+
 // The programs of a rank, compiled, with the memory of its sources of batches.
 Compiled compile_rank(const std::vector<Program>& programs, const RunSpec& spec, const DataInfo& data, int ranks,
                       Backend& backend, KernelChoices& choices);
@@ -63,11 +70,14 @@ class Job {
   const ProgramSpec& program_spec() const { return program_spec_; }
   const std::vector<TargetForm>& target_forms() const { return programs_.programs().front().target_forms; }
   const MeshRank& rank() const { return programs_.rank(); }
+  // What all ranks do, the blocks found for `recompute: auto` included.
+  const Strategy& strategy() const { return strategy_; }
 
  private:
   RankDevice& device_;
   World& world_;
   ProgramSpec program_spec_;
+  Strategy strategy_;
   RunPrograms programs_;
   KernelChoices choices_;
   MeshAxes axes_;

@@ -115,7 +115,7 @@ StartEvent start_event(const RunSpec& spec, const World& world, const Job& job, 
 
 // The run directory's config with what was found out since.
 Node with_findings(Node config, const Data& opened, const std::vector<std::string>& outputs, int ranks,
-                   std::int64_t batch) {
+                   std::int64_t batch, const std::set<std::string>& recomputed) {
   const DataInfo& data = opened.info();
   std::erase_if(config.entries, [](const Node::Entry& entry) { return entry.key == "resolved"; });
   Node found = map_node();
@@ -140,6 +140,9 @@ Node with_findings(Node config, const Data& opened, const std::vector<std::strin
       measured.items.push_back(std::move(values));
     }
     append(found, "normalize", std::move(measured));
+  }
+  if (!recomputed.empty()) {
+    append(found, "recompute", Value<std::vector<std::string>>::write({recomputed.begin(), recomputed.end()}));
   }
   append(config, "resolved", std::move(found));
   return config;
@@ -234,8 +237,9 @@ int train(const RunSpec& stated, const TrainingRequest& request, RankContext& co
     validation = data.evaluation(PartKind::validation, batch, job.rank(), context.threads, job.target_forms(),
                                  job.batch_memory(), stop_requested);
   if (files.directory)
-    claim_directory(files, spec, request,
-                    with_findings(request.config, data, output_names(spec.model), world.size(), batch));
+    claim_directory(
+        files, spec, request,
+        with_findings(request.config, data, output_names(spec.model), world.size(), batch, job.strategy().recomputed));
   const bool shares_directory = join_log(files.directory ? files.directory->path() : "", context, device.host);
   log_memory(job.engine().memory(), *training, validation.get());
   if (world.rank() == 0) {

@@ -43,16 +43,17 @@ std::string advice(const MemoryPlan& plan, std::int64_t free, const BatchCut& cu
 
 }  // namespace
 
-void require_fit(const MemoryPlan& plan, std::int64_t free, const BatchCut& cut, Need need) {
-  const bool known = free > 0;
-  if (!known) free = most_memory;
-  if (plan.total() <= free) return;
-  const std::string limit =
-      known ? byte_text(free) + " are free" : "no machine has more than " + byte_text(most_memory);
+void require_fit(const MemoryPlan& plan, const MemoryLimit& limit, const BatchCut& cut, Need need) {
+  const bool known = limit.bytes > 0;
+  const std::int64_t most = known ? limit.bytes : most_memory;
+  if (plan.total() <= most) return;
+  const std::string allowed = !known         ? "no machine has more than " + byte_text(most)
+                              : limit.stated ? "cluster.memory is " + byte_text(most)
+                                             : byte_text(most) + " are free";
   throw Error(ErrorKind::resource,
               format("a rank of this run needs {}{} of memory ({}), and {}", need == Need::least ? "at least " : "",
-                     byte_text(plan.total()), parts_of(plan), limit),
-              advice(plan, free, cut));
+                     byte_text(plan.total()), parts_of(plan), allowed),
+              advice(plan, most, cut));
 }
 
 }  // namespace trainctl

@@ -14,15 +14,21 @@ struct BatchCut {
   std::int64_t samples = 1;  // of a rank's share of a full batch
 };
 
+// The memory that a rank may use, in bytes; 0: not known.
+struct MemoryLimit {
+  std::int64_t bytes = 0;
+  bool stated = false;  // by cluster.memory; else it is what is free
+};
+
 // What a plan counts: all bytes of a run, or the least that it needs whatever kernels are chosen.
 enum class Need { exact, least };
 
-// In bytes: more than the memory of any machine. A plan above this is refused even where the free memory is not known.
+// In bytes: more than the memory of any machine. A plan above this is refused even where the limit is not known.
 inline constexpr std::int64_t most_memory = std::int64_t{1} << 47;
 
-// Throws Error{resource} where the plan needs more than `free` bytes. The message lists the regions; the advice names a
+// Throws Error{resource} where the plan needs more than the limit. The message lists the regions; the advice names a
 // gradient_accumulation or a batch that would fit, an estimate: activations and workspace (the arena) shrink with the
-// micro-batch, prefetched batches with the batch. `free` of 0 stands for unknown: the limit is then most_memory.
-void require_fit(const MemoryPlan& plan, std::int64_t free, const BatchCut& cut, Need need = Need::exact);
+// micro-batch, prefetched batches with the batch. Where the limit is not known, it is most_memory.
+void require_fit(const MemoryPlan& plan, const MemoryLimit& limit, const BatchCut& cut, Need need = Need::exact);
 
 }  // namespace trainctl

@@ -22,6 +22,7 @@ struct ClusterOptions {
   Auto<int> ranks;
   DeviceChoice device = DeviceChoice::automatic;
   Transport communication = Transport::automatic;
+  Auto<Size> memory;  // that one rank may use
   Seconds timeout{600};
   std::map<std::string, int> hosts;  // slots by name
   Path hostfile;

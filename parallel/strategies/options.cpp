@@ -112,6 +112,11 @@ Keys<StrategyOptions> StrategyOptions::keys() {
           "an epoch and of the run; checkpoints, log lines and stops that are due wait for the next average. 1: "
           "gradients are summed in every step.",
           between(1, 1000000))
+      .key(
+          "recompute", &StrategyOptions::recompute,
+          "Activations that are computed again for the backward pass instead of being kept, for less memory and the "
+          "same results: blocks, those inside residual blocks, bodies of `repeat`, and segments of other layers; auto: "
+          "as few of these as fit into a rank's memory (cluster.memory) with the least time.")
       .key("bucket_size", &StrategyOptions::bucket_size,
            "Gradients are reduced in buckets of about this size where reduction overlaps the backward pass.",
            more_than(0))

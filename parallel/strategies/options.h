@@ -48,6 +48,15 @@ struct EnumNames<PipelineSchedule> {
                                                          {PipelineSchedule::gpipe, "gpipe"}};
 };
 
+// The blocks whose activations are computed again for the backward pass instead of being kept.
+enum class Recompute { none, blocks, automatic };
+
+template <>
+struct EnumNames<Recompute> {
+  static constexpr EnumName<Recompute> names[] = {
+      {Recompute::none, "none"}, {Recompute::blocks, "blocks"}, {Recompute::automatic, "auto"}};
+};
+
 struct StrategyOptions {
   Auto<Placed<int>> data;
   Placed<int> pipeline{1, {}};                          // stages, where `place` names none
@@ -58,6 +67,7 @@ struct StrategyOptions {
   Shard shard = Shard::none;
   GradientDType gradient_dtype = GradientDType::float32;
   Placed<int> sync_every{1, {}};  // steps that replicas take alone before they are averaged
+  Recompute recompute = Recompute::none;
   Size bucket_size = Size::megabytes(25);
   Size first_bucket_size = Size::megabytes(1);
   Auto<bool> overlap;

@@ -6,6 +6,7 @@
 #include "parallel/strategies/data.h"
 #include "parallel/strategies/gathered.h"
 #include "parallel/strategies/pipeline/pipeline.h"
+#include "parallel/strategies/recompute/recompute.h"
 #include "parallel/strategies/sharded.h"
 #include "parallel/strategies/synchronized.h"
 #include "parallel/strategies/tensor.h"
@@ -17,7 +18,8 @@ namespace {
 constexpr StrategyEntry strategies[] = {
     {split_layers, nullptr},                                         // tensor parallelism
     {cut_stage, schedule_stage},                                     // pipeline
-    {synchronize_statistics, nullptr}, {nullptr, reduce_gradients},  // data parallelism
+    {synchronize_statistics, nullptr},                               // batch normalization over the data axis
+    {nullptr, recompute_activations},  {nullptr, reduce_gradients},  // data parallelism
     {nullptr, share_update},                                         // sharding
     {nullptr, gather_parameters},
 };

@@ -1,6 +1,9 @@
 // Strategies: how the work of a network is spread over the ranks of a mesh. One table of them.
 #pragma once
 
+#include <set>
+#include <string>
+
 #include "core/program/parallelism.h"
 #include "parallel/strategies/options.h"
 #include "parallel/strategies/pipeline/stages.h"
@@ -12,6 +15,8 @@ struct Strategy {
   StrategyOptions options;
   bool overlap = false;  // reductions run beside the backward pass
   Stages stages = {};    // of a mesh with a pipeline
+  // With recompute: auto, the names of the blocks that are computed again, of all stages (recomputable_blocks()).
+  std::set<std::string> recomputed = {};
 };
 
 // One of the strategies, as two functions, either of which may be null; both change nothing where the mesh or the

@@ -59,6 +59,11 @@ std::unique_ptr<Backend> make_backend(const ClusterOptions& cluster, const Train
   return make_backend(name_of(cluster.device), train, threads, local_rank);
 }
 
+MemoryLimit memory_of_rank(const ClusterOptions& cluster, const Backend& backend, int ranks_on_host) {
+  if (!cluster.memory.is_auto()) return {cluster.memory.stated->bytes, true};
+  return {backend.free_memory() / (backend.on_host() ? ranks_on_host : 1)};
+}
+
 RankDevice open_device(const ClusterOptions& cluster, const TrainOptions& train, RankContext& context) {
   World& world = context.world;
   world.communicator().set_deadline(cluster.deadline());

@@ -6,6 +6,7 @@
 
 #include "core/backend/backend.h"
 #include "core/backend/immediate_stream.h"
+#include "core/compile/memory_fit.h"
 #include "parallel/launch/options.h"
 #include "parallel/launch/run_rank.h"
 #include "parallel/trainer/options.h"
@@ -29,5 +30,9 @@ RankDevice open_device(const ClusterOptions& cluster, const TrainOptions& train,
 // The backend alone. Throws Error{config} where the device does not compute in the config's precision.
 std::unique_ptr<Backend> make_backend(const ClusterOptions& cluster, const TrainOptions& train, int threads,
                                       int local_rank);
+
+// The memory that each of so many ranks on this host may use: what the config states, else what is free now. On the CPU
+// ranks share the host's memory.
+MemoryLimit memory_of_rank(const ClusterOptions& cluster, const Backend& backend, int ranks_on_host);
 
 }  // namespace trainctl

@@ -16,9 +16,9 @@ MemoryPlan plan_of(std::int64_t parameters, std::int64_t arena) {
   return plan;
 }
 
-std::string message(const MemoryPlan& plan, std::int64_t free, const BatchCut& cut) {
+std::string message(const MemoryPlan& plan, std::int64_t limit, const BatchCut& cut, bool stated = false) {
   try {
-    require_fit(plan, free, cut);
+    require_fit(plan, {limit, stated}, cut);
   } catch (const Error& error) {
     CHECK(error.kind() == ErrorKind::resource);
     return error.what();
@@ -37,6 +37,11 @@ TEST_CASE("what no machine has is refused where free memory is not known") {
   const std::string text = message(plan_of(most_memory, 900), 0, {64, 1, 64});
   CAPTURE(text);
   CHECK(holds(text, "no machine has more than 140.7 TB"));
+}
+
+TEST_CASE("what does not fit is told whether the limit is the config's or the machine's") {
+  CHECK(holds(message(plan_of(2000, 900), 1000, {64, 1, 64}), "and 1.0 kB are free"));
+  CHECK(holds(message(plan_of(2000, 900), 1000, {64, 1, 64}, true), "and cluster.memory is 1.0 kB"));
 }
 
 TEST_CASE("what does not fit is told which accumulation and which batch would") {

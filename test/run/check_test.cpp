@@ -49,6 +49,43 @@ TEST_CASE("check of a large network takes no memory") {
         1'000'000);  // kB; 4 GB with its kernels timed; of the largest command of this test program so far
 }
 
+TEST_CASE("check compares the memory of a rank with what the config lets it use") {
+  const Folder folder;
+  const std::string config = folder.write("config.yaml", config_text);
+  const Finished little = trainctl(folder, {"check", config, "--ranks", "1", "--set", "cluster.memory=1 kB"});
+  CHECK(little.code == 6);
+  CHECK(contains(little.errors, "and cluster.memory is 1"));
+  CHECK(trainctl(folder, {"check", config, "--ranks", "1", "--set", "cluster.memory=4 GB"}).code == 0);
+}
+
+TEST_CASE("check tells which blocks are computed again to fit, and when even all do not") {
+  const Folder folder;
+  const std::string config = folder.write("net.yaml",
+                                          "data: {dataset: synthetic, samples: 256, shape: [32, 32, 3], classes: 10}\n"
+                                          "model: {preset: resnet20}\n" +
+                                              train_section("batch_size: 64, epochs: 1, optimizer: sgd"));
+  const auto check = [&](const std::string& recompute, const std::string& memory) {
+    return trainctl(folder, {"check", config, "--ranks", "1", "--json", "--measure", "--set",
+                             "strategy.recompute=" + recompute, "--set", "cluster.memory=" + memory});
+  };
+  const auto total = [](const Json& checked) {
+    std::int64_t bytes = 0;
+    for (const auto& [name, part] : checked.at("memory_bytes").items()) bytes += part.get<std::int64_t>();
+    return bytes;
+  };
+  const Json kept = Json::parse(check("none", "auto").out), least = Json::parse(check("blocks", "auto").out);
+  CHECK(2 * least.at("arena_bytes").get<std::int64_t>() < kept.at("arena_bytes"));
+  CHECK_FALSE(Json::parse(check("auto", std::to_string(total(kept))).out).contains("recomputed"));
+  const std::int64_t middle = (total(kept) + total(least)) / 2;
+  CHECK(check("none", std::to_string(middle)).code == 6);
+  const Json some = Json::parse(check("auto", std::to_string(middle)).out);
+  CHECK(some.at("recomputed").size() < 9);
+  CHECK(total(some) <= middle);
+  const Finished all = check("auto", std::to_string(total(least) / 2));
+  CHECK(all.code == 6);
+  CHECK(contains(all.out, "and cluster.memory is"));
+}
+
 TEST_CASE("check says that batch normalization is a matter of the ranks") {
   const Folder folder;
   const std::string config = folder.write(

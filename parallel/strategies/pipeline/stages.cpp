@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "core/base/format.h"
+#include "parallel/strategies/op_cost.h"
 
 namespace trainctl {
 namespace {
@@ -50,21 +51,11 @@ std::vector<Unit> units_of(const Graph& graph, const ByteCosts& bytes_cost) {
   for (const Op& op : graph.ops) {
     if (prepares_input(graph, op)) continue;
     const std::size_t own = number.at(op.name);
-    std::vector<TensorType> inputs, outputs;
-    double bytes = 0;
     for (TensorId id : op.inputs) {
-      inputs.push_back(graph.tensor(id).type);
-      bytes += static_cast<double>(inputs.back().bytes());
       if (maker.contains(id)) last_reader[id] = std::max(last_reader[id], own);
     }
-    for (TensorId id : op.outputs) {
-      outputs.push_back(graph.tensor(id).type);
-      bytes += static_cast<double>(outputs.back().bytes());
-      maker[id] = own;
-    }
-    const double work =
-        op.def->trait() == OpTrait::kernel ? op.def->flops(inputs, outputs) + bytes_cost.in_memory * bytes : 0;
-    units[own].cost += (1 + backward_costs) * work;
+    for (TensorId id : op.outputs) maker[id] = own;
+    units[own].cost += (1 + backward_costs) * cost_of(op, graph.tensors, bytes_cost.in_memory);
   }
   for (const auto& [tensor, reader] : last_reader) {
     const double sent = 2 * bytes_cost.to_rank * static_cast<double>(graph.tensor(tensor).type.bytes());

@@ -1,0 +1,219 @@
+// Blocks from the paths of layers, and their activations from who reads them.
+#include "parallel/strategies/recompute/blocks.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "parallel/strategies/op_cost.h"
+
+namespace trainctl {
+namespace {
+
+constexpr int no_block = -1;
+// An output beside an op's first one is kept where it has less than this part of the first one's bytes.
+constexpr std::int64_t small_part = 16;
+
+std::size_t index(std::int64_t id) { return static_cast<std::size_t>(id); }
+
+// The innermost residual block or body of a `repeat` that the op lies in; "" for none. Bodies are numbered:
+// `repeat/0/conv2d`.
+std::string enclosing_block(std::string path, const std::set<std::string>& residuals) {
+  bool is_layer = true;  // not a block around it
+  for (;;) {
+    const std::size_t slash = path.rfind('/');
+    const std::string last = slash == std::string::npos ? path : path.substr(slash + 1);
+    const bool is_body = !is_layer && last.find_first_not_of("0123456789") == std::string::npos;
+    if (is_body || residuals.contains(path)) return path;
+    if (slash == std::string::npos) return "";
+    path.resize(slash);
+    is_layer = false;
+  }
+}
+
+class BlockFinder {
+ public:
+  BlockFinder(const Program& program, const Segment& forward) : program_(program), ops_(forward.ops) {
+    const std::size_t tensors = program.tensors.size();
+    maker_.assign(tensors, no_block);
+    reads_.resize(tensors);
+    for (std::size_t i = 0; i < ops_.size(); ++i) {
+      for (TensorId id : ops_[i].outputs) maker_[index(id)] = static_cast<int>(i);
+    }
+    for (const Segment& segment : program.segments) {
+      for (const Op& op : segment.ops) {
+        for (TensorId id : op.inputs) {
+          Reads& reads = reads_[index(owner(id))];
+          if (&segment == &forward) reads.forward.push_back(static_cast<int>(&op - ops_.data()));
+          if (segment.phase == Phase::backward) reads.backward.insert(op.name);
+          if (&segment != &forward && segment.phase != Phase::backward) reads.otherwise = true;
+        }
+      }
+    }
+    cut();
+  }
+
+  std::vector<RecomputableBlock> run() {
+    std::vector<RecomputableBlock> blocks;
+    for (std::size_t first = 0, end = 0; first < ops_.size(); first = end) {
+      while (end < ops_.size() && block_of_[end] == block_of_[first]) ++end;
+      if (block_of_[first] == no_block) continue;
+      RecomputableBlock block = examine(first, end);
+      if (block.saved > 0) blocks.push_back(std::move(block));
+    }
+    return blocks;
+  }
+
+ private:
+  // Who reads a tensor, or an alias of it.
+  struct Reads {
+    std::vector<int> forward;        // ops of the forward pass
+    std::set<std::string> backward;  // names of ops of the backward pass
+    bool otherwise = false;          // others: what is sent to other stages, say
+  };
+
+  const Tensor& tensor(TensorId id) const { return program_.tensor(id); }
+  TensorId owner(TensorId id) const {
+    while (tensor(id).alias_of != no_tensor) id = tensor(id).alias_of;
+    return id;
+  }
+  std::int64_t bytes_of(TensorId id) const { return tensor(id).type.bytes(); }
+
+  // Collectives stay as they are: all ranks of an axis would have to run them again. What is made of a batch alone,
+  // such as normalized images, is kept as the batch is.
+  bool can_run_again(const Op& op) const {
+    const auto is_input = [this](TensorId id) { return tensor(id).role == Role::input; };
+    return op.def->trait() != OpTrait::collective && !std::all_of(op.inputs.begin(), op.inputs.end(), is_input);
+  }
+
+  // Gives each op the number of its block.
+  void cut() {
+    std::set<std::string> residuals;
+    for (const LayerLine& layer : program_.layers) {
+      if (layer.kind == "residual") residuals.insert(layer.name);
+    }
+    std::vector<std::string> around;
+    for (const Op& op : ops_) around.push_back(enclosing_block(op.name, residuals));
+    block_of_.assign(ops_.size(), no_block);
+    for (std::size_t first = 0, end = 0; first < ops_.size(); first = end) {
+      if (!can_run_again(ops_[first]) && around[first].empty()) {
+        ++end;
+        continue;
+      }
+      while (end < ops_.size() && around[end] == around[first]) ++end;
+      if (around[first].empty()) {
+        cut_plain(first, end);
+      } else {
+        names_.push_back(around[first]);
+        std::fill(block_of_.begin() + static_cast<std::ptrdiff_t>(first),
+                  block_of_.begin() + static_cast<std::ptrdiff_t>(end), static_cast<int>(names_.size()) - 1);
+      }
+    }
+  }
+
+  // The bytes that an op leaves for the backward pass.
+  std::int64_t left_by(const Op& op) const {
+    std::int64_t bytes = 0;
+    for (TensorId id : op.outputs) {
+      if (owner(id) == id && !reads_[index(id)].backward.empty()) bytes += bytes_of(id);
+    }
+    return bytes;
+  }
+
+  // Cuts ops outside of blocks into segments: a segment ends with the op that fills it (Chen et al., algorithm 3). Of
+  // segments of a k-th of all bytes, for each k, those are taken that take least memory.
+  void cut_plain(std::size_t first, std::size_t end) {
+    std::vector<std::int64_t> left;
+    std::int64_t all = 0;
+    for (std::size_t i = first; i < end; ++i) all += left.emplace_back(left_by(ops_[i]));
+    std::vector<std::size_t> best;
+    std::int64_t least = std::numeric_limits<std::int64_t>::max();
+    for (std::int64_t k = 1; k <= std::ssize(left); ++k) {
+      std::vector<std::size_t> ends;
+      std::int64_t inside = 0, largest = 0, kept = 0;
+      for (std::size_t i = 0; i < left.size(); ++i) {
+        inside += left[i];
+        if (inside * k < all && i + 1 < left.size()) continue;
+        ends.push_back(first + i + 1);
+        kept += left[i];
+        largest = std::max(largest, inside - left[i]);
+        inside = 0;
+      }
+      if (kept + largest >= least) continue;
+      least = kept + largest;
+      best = std::move(ends);
+    }
+    for (std::size_t i = first; const std::size_t segment_end : best) {
+      names_.push_back(ops_[i].name);
+      for (; i < segment_end; ++i) block_of_[i] = static_cast<int>(names_.size()) - 1;
+    }
+  }
+
+  // Whether the tensor, which an op of the block makes, stays in memory: an output beside the first one that is small,
+  // or one that others than the block's ops and their gradients read.
+  bool is_kept(TensorId id, int block, const std::set<std::string>& layers) const {
+    const TensorId memory = owner(id);
+    const int made_by = maker_[index(memory)];
+    if (made_by < 0 || block_of_[index(made_by)] != block) return true;
+    const Op& op = ops_[index(made_by)];
+    if (tensor(memory).role != Role::activation || !can_run_again(op)) return true;
+    if (memory != op.outputs[0] && bytes_of(memory) * small_part <= bytes_of(op.outputs[0])) return true;
+    const Reads& reads = reads_[index(memory)];
+    const auto is_outside = [&](int reader) { return block_of_[index(reader)] != block; };
+    const auto is_other = [&](const std::string& name) { return !layers.contains(name); };
+    return reads.otherwise || std::any_of(reads.forward.begin(), reads.forward.end(), is_outside) ||
+           std::any_of(reads.backward.begin(), reads.backward.end(), is_other);
+  }
+
+  RecomputableBlock examine(std::size_t first, std::size_t end) const {
+    RecomputableBlock block;
+    const int number = block_of_[first];
+    block.name = names_[index(number)];
+    std::set<std::string> layers;
+    for (std::size_t i = first; i < end; ++i) layers.insert(ops_[i].name);
+    for (std::size_t i = first; i < end; ++i) {
+      for (TensorId id : ops_[i].outputs) {
+        if (reads_[index(owner(id))].backward.empty() || is_kept(id, number, layers)) continue;
+        block.activations.insert(id);
+        if (owner(id) == id) block.inside += bytes_of(id);
+      }
+    }
+    std::set<TensorId> read;  // of what is kept
+    for (std::size_t i = end; i-- > first;) {
+      const Op& op = ops_[i];
+      const auto is_wanted = [&](TensorId id) { return block.activations.contains(id); };
+      if (std::none_of(op.outputs.begin(), op.outputs.end(), is_wanted)) continue;
+      for (TensorId id : op.inputs) {
+        if (is_kept(id, number, layers)) {
+          read.insert(owner(id));
+        } else {
+          block.activations.insert(id);
+        }
+      }
+      block.ops.insert(block.ops.begin(), op);
+      block.cost += cost_of(op, program_.tensors);
+    }
+    block.saved = block.inside;
+    for (TensorId id : read) {
+      const bool in_slot = tensor(id).role == Role::activation || tensor(id).role == Role::input;
+      if (in_slot && reads_[index(id)].backward.empty()) block.saved -= bytes_of(id);
+    }
+    return block;
+  }
+
+  const Program& program_;
+  const std::vector<Op>& ops_;  // of the forward pass
+  std::vector<int> maker_;      // by tensor: the op that makes it
+  std::vector<Reads> reads_;    // by tensor that has memory of its own
+  std::vector<int> block_of_;   // by op
+  std::vector<std::string> names_;
+};
+
+}  // namespace
+
+std::vector<RecomputableBlock> recomputable_blocks(const Program& program) {
+  const int forward = program.find(Phase::forward);
+  if (forward < 0 || program.find(Phase::backward) < 0) return {};
+  return BlockFinder(program, program.segment(forward)).run();
+}
+
+}  // namespace trainctl

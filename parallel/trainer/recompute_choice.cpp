@@ -1,0 +1,69 @@
+// Blocks in the order of what they save for what they cost.
+#include "parallel/trainer/recompute_choice.h"
+
+#include <algorithm>
+#include <iterator>
+
+#include "core/base/error.h"
+#include "parallel/strategies/recompute/blocks.h"
+
+namespace trainctl {
+namespace {
+
+RunPrograms programs_of(const ProgramSpec& spec, const Strategy& strategy, const BatchSizes& sizes, int rank) {
+  Reader reader;
+  RunPrograms programs(spec, strategy, sizes, rank, reader);
+  reader.throw_if_failed();
+  return programs;
+}
+
+// The blocks of a rank's step of a full batch, the best first.
+std::vector<RecomputableBlock> blocks_of(const ProgramSpec& spec, Strategy strategy, const BatchSizes& sizes,
+                                         int rank) {
+  strategy.options.recompute = Recompute::none;
+  strategy.options.shard = Shard::none;  // whose programs gather and reduce within a pass
+  const RunPrograms programs = programs_of(
+      spec, strategy, {.training = sizes.training, .gradient_accumulation = sizes.gradient_accumulation}, rank);
+  std::vector<RecomputableBlock> blocks = recomputable_blocks(programs.programs().front());
+  const auto bytes_for_cost = [](const RecomputableBlock& block) {
+    return static_cast<double>(block.saved) / std::max(block.cost, 1.0);
+  };
+  std::ranges::stable_sort(blocks, std::greater(), bytes_for_cost);
+  return blocks;
+}
+
+}  // namespace
+
+std::set<std::string> choose_recomputed(const ProgramSpec& spec, Strategy strategy, const BatchSizes& sizes,
+                                        std::int64_t limit,
+                                        const std::function<std::int64_t(const std::vector<Program>&)>& memory_of) {
+  if (limit == 0 || sizes.training == 0) return {};
+  std::set<std::string> chosen;  // by the ranks so far
+  for (const int rank : ranks_with_own_programs(sizes, strategy.mesh)) {
+    const auto fits = [&](const std::set<std::string>& names) {
+      strategy.recomputed = names;
+      return memory_of(programs_of(spec, strategy, sizes, rank).programs()) <= limit;
+    };
+    if (fits(chosen)) continue;
+    const std::vector<RecomputableBlock> blocks = blocks_of(spec, strategy, sizes, rank);
+    const auto with_best = [&](std::size_t count) {
+      std::set<std::string> names = chosen;
+      for (std::size_t i = 0; i < count; ++i) names.insert(blocks[i].name);
+      return names;
+    };
+    std::size_t too_few = 0, enough = blocks.size();  // of the best blocks
+    while (too_few + 1 < enough) {
+      const std::size_t middle = (too_few + enough) / 2;
+      (fits(with_best(middle)) ? enough : too_few) = middle;
+    }
+    std::set<std::string> names = with_best(enough);
+    for (std::size_t i = enough; i-- > 0;) {
+      std::set<std::string> fewer = names;
+      if (!chosen.contains(blocks[i].name) && fewer.erase(blocks[i].name) > 0 && fits(fewer)) names = std::move(fewer);
+    }
+    chosen = std::move(names);
+  }
+  return chosen;
+}
+
+}  // namespace trainctl
