@@ -91,7 +91,7 @@ RunPrograms programs_of(const Job& job, const Setting& setting, Strategy strateg
   Reader reader;
   if (setting.mesh.pipeline > 1) {
     const Graph graph = build_model(job.model, {.inputs = job.spec.inputs}, reader).graph;
-    strategy.stages = assign_stages(graph, strategy.options, setting.mesh.pipeline, reader);
+    strategy.stages = assign_stages(graph, strategy.options, setting.mesh.pipeline, byte_costs_of_processor, reader);
   }
   const BatchSizes sizes{.training = setting.batch, .gradient_accumulation = setting.accumulation};
   RunPrograms programs(job.spec, strategy, sizes, rank, reader);
@@ -178,7 +178,7 @@ Weights trained(const Job& job, const Setting& setting) {
     const auto backend = make_cpu_backend({});
     KernelChoices choices;
     choices.stop_timing();
-    const MeshAxes axes(world, setting.mesh);
+    const MeshAxes axes(world, setting.mesh, true);
     Engine engine(*backend, axes.communicators(), compile(programs.programs(), *backend, choices));
     initialize_weights(job.spec, 5, engine.weights());
     engine.upload();

@@ -135,14 +135,14 @@ Outcome train(const Setting& setting) {
     Strategy strategy{setting.mesh, options, setting.overlap};
     if (setting.mesh.pipeline > 1) {
       const Graph graph = build_model(job.model, {.inputs = job.spec.inputs}, reader).graph;
-      strategy.stages = assign_stages(graph, options, setting.mesh.pipeline, reader);
+      strategy.stages = assign_stages(graph, options, setting.mesh.pipeline, byte_costs_of_processor, reader);
     }
     const RunPrograms programs(job.spec, strategy, sizes, world.rank(), reader);
     reader.throw_if_failed();
     const auto backend = make_cpu_backend({});
     KernelChoices choices;
     choices.stop_timing();
-    const MeshAxes axes(world, setting.mesh);
+    const MeshAxes axes(world, setting.mesh, true);
     Engine engine(*backend, axes.communicators(), compile(programs.programs(), *backend, choices));
     initialize_weights(job.spec, 3, engine.weights());
     engine.upload();
