@@ -1,0 +1,16 @@
+// A communicator without peers that stands for one of many: the ops of a rank can be timed without the others.
+#pragma once
+
+#include <memory>
+
+#include "core/backend/backend.h"
+#include "core/backend/communicator.h"
+
+namespace trainctl {
+
+// Rank `rank` of `size`, whose calls return at once: nothing is reduced, every part that is gathered is the rank's own,
+// and what is received is random (numbers around 0; whole ones 0 or 1), so that no op works on zeros or on values that
+// overflow. Memory comes from `memory`, as in a run that reduces in place there; both arguments outlive it.
+std::unique_ptr<Communicator> silent_communicator(int rank, int size, Backend& backend, Communicator& memory);
+
+}  // namespace trainctl
