@@ -2,10 +2,8 @@
 #include "parallel/plan/measured/measure_step.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <map>
-#include <memory>
 
 #include "core/backend/immediate_stream.h"
 #include "core/base/clock.h"
@@ -14,9 +12,9 @@
 #include "core/compile/step_inputs.h"
 #include "core/exec/engine.h"
 #include "core/exec/observe/op_recorder.h"
-#include "parallel/comm/silent.h"
 #include "parallel/plan/measured/op_signature.h"
 #include "parallel/plan/measured/random_batch.h"
+#include "parallel/plan/measured/silent_axes.h"
 #include "parallel/trainer/initial_weights.h"
 
 namespace trainctl {
@@ -46,31 +44,12 @@ std::int64_t batch_bytes(const Program& program) {
   return bytes;
 }
 
-// The communicators along the axes of a mesh whose other ranks are not there.
-class SilentAxes {
- public:
-  SilentAxes(const MeshRank& rank, Backend& backend, Communicator& memory) {
-    for (const MeshAxis axis : all_mesh_axes) {
-      const auto a = static_cast<std::size_t>(axis);
-      const bool alone = rank.mesh.ranks() == 1 && axis == MeshAxis::data;
-      if (rank.size(axis) == 1 && !alone) continue;
-      owned_[a] = silent_communicator(rank.along(axis), rank.size(axis), backend, memory);
-      axes_[a] = owned_[a].get();
-    }
-  }
-  MeshCommunicators communicators() const { return MeshCommunicators(axes_); }
-
- private:
-  std::array<std::unique_ptr<Communicator>, mesh_axes> owned_;
-  std::array<Communicator*, mesh_axes> axes_{};
-};
-
 class StepTimer {
  public:
   StepTimer(const MeasuredRank& measured, Backend& backend, Communicator& together, Communicator& devices)
       : measured_(measured),
         together_(together),
-        axes_(measured.rank, backend, devices),
+        axes_(measured.rank, measured.compiled.programs[static_cast<std::size_t>(measured.program)], backend, devices),
         engine_(backend, axes_.communicators(), measured.compiled),
         batch_(program().program, backend) {
     engine_.download();

@@ -7,10 +7,10 @@
 #include "core/base/clock.h"
 #include "core/base/median.h"
 #include "core/exec/engine.h"
-#include "parallel/comm/silent.h"
 #include "parallel/comm/solo.h"
 #include "parallel/plan/measured/measured_costs.h"
 #include "parallel/plan/measured/random_batch.h"
+#include "parallel/plan/measured/silent_axes.h"
 #include "parallel/strategies/strategy.h"
 #include "parallel/trainer/initial_weights.h"
 #include "test/catch.h"
@@ -111,15 +111,13 @@ TEST_CASE("under silent communicators a step computes on finite values that are 
     const auto backend = make_cpu_backend({});
     const auto memory = solo_communicator();
     const RankOf of(setup);
-    std::array<std::unique_ptr<Communicator>, mesh_axes> silent;
-    std::array<Communicator*, mesh_axes> axes{};
+    const Compiled ready = compiled(of, *backend);
+    const SilentAxes axes(of.rank, ready.programs[0], *backend, *memory);
     for (const MeshAxis axis : all_mesh_axes) {
-      const auto a = static_cast<std::size_t>(axis);
-      silent[a] = silent_communicator(of.rank.along(axis), of.rank.size(axis), *backend, *memory);
-      CHECK(silent[a]->size() == setup.mesh.size(axis));
-      axes[a] = silent[a].get();
+      const Communicator* silent = axes.communicators().find(axis);
+      CHECK((silent == nullptr ? 1 : silent->size()) == setup.mesh.size(axis));
     }
-    Engine engine(*backend, MeshCommunicators(axes), compiled(of, *backend));
+    Engine engine(*backend, axes.communicators(), ready);
     engine.download();
     initialize_weights(of.job.spec, 1, engine.weights());
     engine.upload();
