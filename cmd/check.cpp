@@ -15,7 +15,6 @@
 #include "core/compile/memory_plan.h"
 #include "core/program/dump.h"
 #include "io/kernels/kernel_cache.h"
-#include "io/loader/data.h"
 #include "io/metrics/count_progress.h"
 #include "parallel/launch/report.h"
 #include "parallel/trainer/batch_sizes.h"
@@ -55,21 +54,6 @@ struct Checked {
   std::int64_t parameters = 0;
   std::int64_t trainable = 0;
 };
-
-// The data as it is; where it is not at hand, as far as the config states it, and one full batch stands for the
-// samples.
-DataInfo data_info(const RunSpec& spec, Checked& checked) {
-  try {
-    return Data(spec.data, spec.seed, data_use(spec), Data::Measure::no).info();
-  } catch (const Error& error) {
-    if (error.kind() != ErrorKind::data) throw;
-  }
-  DataInfo info = describe(spec.data, spec.seed, data_use(spec));
-  checked.data_at_hand = false;
-  if (info.training_samples == 0) info.training_samples = checked.batch;
-  if (info.validation_samples == 0 && (spec.data.validation || spec.data.test)) info.validation_samples = checked.batch;
-  return info;
-}
 
 // Times what is not chosen yet, and keeps it.
 void measure_kernels(const std::vector<RunPrograms>& ranks, Backend& backend, KernelChoices& choices) {
@@ -120,7 +104,7 @@ Checked check(const RunSpec& spec, const CheckOptions& options) {
   const LaunchPlan plan = plan_launch(launch_request(spec.cluster, options.launch));
   checked.ranks = plan.ranks;
   checked.batch = spec.train.global_batch(plan.ranks);
-  const DataInfo info = data_info(spec, checked);
+  const DataInfo info = known_data(spec, checked.batch, checked.data_at_hand);
   const auto backend = make_backend(spec.cluster, spec.train, plan.threads, 0);
   const BatchSizes sizes = batch_sizes(spec.train, spec.strategy, info, plan.ranks);
   const Strategy strategy = strategy_for(spec, info, plan.ranks, *backend);

@@ -35,10 +35,24 @@ ProgramSpec program_spec(const RunSpec& spec, const DataInfo& data) {
   return programs;
 }
 
-Strategy strategy_for(const RunSpec& spec, const DataInfo& data, int ranks, const Backend& backend) {
+DataInfo known_data(const RunSpec& spec, std::int64_t batch, bool& at_hand) {
+  at_hand = true;
+  try {
+    return Data(spec.data, spec.seed, data_use(spec), Data::Measure::no).info();
+  } catch (const Error& error) {
+    if (error.kind() != ErrorKind::data) throw;
+  }
+  DataInfo info = describe(spec.data, spec.seed, data_use(spec));
+  at_hand = false;
+  if (info.training_samples == 0) info.training_samples = batch;
+  if (info.validation_samples == 0 && (spec.data.validation || spec.data.test)) info.validation_samples = batch;
+  return info;
+}
+
+Strategy strategy_for(const RunSpec& spec, const DataInfo& data, int ranks, const DeviceTraits& device) {
   // On the CPU a reduction takes the cores from the computation that it would hide behind: one after the other is
   // faster.
-  Strategy strategy{mesh_of(spec.strategy, ranks), spec.strategy, spec.strategy.overlap.or_else(!backend.on_host())};
+  Strategy strategy{mesh_of(spec.strategy, ranks), spec.strategy, spec.strategy.overlap.or_else(!device.on_host)};
   if (strategy.mesh.pipeline == 1) return strategy;
   constexpr std::int64_t micro_batch = 8;  // for which stages are balanced: equal for all batches of all runs
   Reader reader;

@@ -18,9 +18,16 @@ namespace trainctl {
 // The input from which programs are built. `data` as found out or stated.
 ProgramSpec program_spec(const RunSpec& spec, const DataInfo& data);
 
+// The data as it is; where it is not at hand, as far as the config states it, and one full batch of so many samples
+// stands for the samples. Reads no samples.
+DataInfo known_data(const RunSpec& spec, std::int64_t batch, bool& at_hand);
+
 // How the strategy applies on so many ranks of a device. Throws ConfigError where the network cannot be cut as the
 // config says.
-Strategy strategy_for(const RunSpec& spec, const DataInfo& data, int ranks, const Backend& backend);
+Strategy strategy_for(const RunSpec& spec, const DataInfo& data, int ranks, const DeviceTraits& device);
+inline Strategy strategy_for(const RunSpec& spec, const DataInfo& data, int ranks, const Backend& backend) {
+  return strategy_for(spec, data, ranks, traits_of(backend));
+}
 
 // The programs of a rank; throws ConfigError with everything that is wrong.
 RunPrograms build_programs(const RunSpec& spec, const DataInfo& data, const Strategy& strategy, const BatchSizes& sizes,

@@ -7,6 +7,7 @@ namespace trainctl {
 
 Subcommand run_subcommand();
 Subcommand check_subcommand();
+Subcommand plan_subcommand();
 Subcommand eval_subcommand();
 Subcommand bench_subcommand();
 Subcommand inspect_subcommand();

@@ -195,6 +195,7 @@ struct ImageFolderOptions final : DatasetOptions {
     if (where.path.empty()) throw Error(ErrorKind::config, "image_folder needs `path`");
     return image_folder_dataset(where.path.text, stated);
   }
+  bool holds_image_files() const override { return true; }
 };
 
 }  // namespace

@@ -33,6 +33,8 @@ struct DatasetOptions : Options, DataLocation {
                                               std::uint64_t seed) const = 0;
   // Whether open_group() supports models with several inputs or outputs.
   virtual bool holds_several() const { return false; }
+  // Whether samples are image files, which cost time to decode.
+  virtual bool holds_image_files() const { return false; }
   // Opens the data sets for all inputs and outputs of a model; by default one data set for one input and one output.
   // Throws Error{data}.
   virtual DatasetGroup open_group(const DataLocation& where, PartKind part, const StatedGroup& stated,

@@ -1,0 +1,202 @@
+// trainctl plan: what a run would take on ranks that need not be there: memory, time by part, alternatives. Starts
+// nothing.
+#include <CLI/CLI.hpp>
+#include <memory>
+#include <optional>
+
+#include "cmd/job.h"
+#include "cmd/machine_file.h"
+#include "cmd/subcommands.h"
+#include "core/base/format.h"
+#include "core/base/log.h"
+#include "io/checkpoint/atomic_file.h"
+#include "io/kernels/kernel_cache.h"
+#include "io/loader/data.h"
+#include "parallel/launch/report.h"
+#include "parallel/plan/alternatives.h"
+#include "parallel/plan/report.h"
+#include "parallel/plan/roofline.h"
+#include "parallel/plan/this_machine.h"
+#include "parallel/plan/timeline.h"
+#include "parallel/trainer/batch_sizes.h"
+
+namespace trainctl {
+namespace {
+
+struct PlanOptions {
+  CommonOptions common;
+  LaunchFlags launch;
+  int nodes = 0;  // 0: as few as hold the ranks
+  std::string machine;
+  std::string timeline;
+};
+
+// What a plan is for; owns what the target refers to.
+struct Site {
+  int ranks = 1;
+  PlanTarget target;
+  std::unique_ptr<Backend> backend;  // of this machine
+  KernelChoices choices;
+  std::unique_ptr<Costs> costs;
+};
+
+// Adds the memory of prefetched batches.
+std::function<Compiled(const std::vector<Program>&, int)> with_batches(
+    const RunSpec& spec, const DataInfo& info, int ranks,
+    std::function<Compiled(const std::vector<Program>&)> compile_programs) {
+  return [&spec, &info, ranks, compile_programs = std::move(compile_programs)](const std::vector<Program>& programs,
+                                                                               int replicas) {
+    Compiled compiled = compile_programs(programs);
+    compiled.memory.prefetched =
+        batch_bytes(spec.data, info, spec.train.global_batch(ranks), replicas, programs.front().target_forms);
+    return compiled;
+  };
+}
+
+int ranks_per_node(int ranks, int nodes, const Machine& machine, const std::string& name) {
+  const int devices = machine.node.devices;
+  const int least = (ranks + devices - 1) / devices;
+  if (nodes != 0 && nodes < least) {
+    throw Error(ErrorKind::config,
+                format("{} nodes of '{}' have {} devices, fewer than {} ranks", nodes, name, nodes * devices, ranks),
+                format("state at least {} nodes", least));
+  }
+  const int used = nodes == 0 ? least : nodes;
+  if (used > 1 && !machine.network) {
+    throw Error(ErrorKind::config,
+                format("'{}' is one node of {} devices, and has no network to others", name, devices),
+                format("plan for at most {} ranks, or add `network` to the machine's file", devices));
+  }
+  return nodes == 0 ? std::min(ranks, devices) : (ranks + used - 1) / used;
+}
+
+Site described_site(const RunSpec& spec, const PlanOptions& options, int ranks, const Machine& machine,
+                    const DataInfo& info) {
+  Site site;
+  site.ranks = ranks;
+  PlanTarget& target = site.target;
+  target.nodes.ranks_per_node = ranks_per_node(ranks, options.nodes, machine, options.machine);
+  target.about = machine.about.empty() ? options.machine : machine.about;
+  target.traits = machine.traits();
+  target.memory = machine.device.memory.bytes;
+  target.storage = machine.host.storage * 1e9;
+  site.costs = std::make_unique<RooflineCosts>(
+      machine, RooflineUse{spec.train.tf32, spec.data.dataset.as<DatasetOptions>().holds_image_files(),
+                           target.nodes.ranks_per_node});
+  target.compile = with_batches(spec, info, ranks, [traits = target.traits](const std::vector<Program>& programs) {
+    return compile_without_kernels(programs, traits);
+  });
+  return site;
+}
+
+Site this_site(const RunSpec& spec, const PlanOptions& options, const LaunchPlan& launch) {
+  if (options.nodes > 1) {
+    throw Error(ErrorKind::config, "several nodes are planned for a machine that is described",
+                "state it: --machine h100-node");
+  }
+  Site site;
+  site.ranks = launch.ranks;
+  site.backend = make_backend(spec.cluster, spec.train, launch.threads, 0);
+  site.choices = load_kernel_choices(site.backend->fingerprint());
+  site.choices.stop_timing();
+  PlanTarget& target = site.target;
+  target.nodes.ranks_per_node = launch.ranks;
+  target.about = site.backend->fingerprint();
+  target.traits = traits_of(*site.backend);
+  target.memory = site.backend->free_memory() / (site.backend->on_host() ? launch.ranks : 1);
+  target.exact = true;
+  site.costs = costs_of_this_machine(*site.backend, launch.threads, spec.train.tf32);
+  return site;
+}
+
+Prediction predict(const RunSpec& spec, const DataInfo& info, const Site& site, BatchSizes sizes, bool timeline) {
+  const Strategy strategy = strategy_for(spec, info, site.ranks, site.target.traits);
+  return predict(program_spec(spec, info), strategy, sizes, site.target, timeline);
+}
+
+// The alternatives that the network takes, without evaluation and the last batch of an epoch, which take no more.
+std::vector<Alternative> find_alternatives(const RunSpec& spec, const DataInfo& info, const Site& site) {
+  std::vector<Alternative> found;
+  for (const StrategyOptions& options : alternatives(spec.strategy, site.ranks, site.target.nodes.ranks_per_node)) {
+    RunSpec other = spec;
+    other.strategy = options;
+    try {
+      BatchSizes sizes = batch_sizes(other.train, other.strategy, info, site.ranks);
+      sizes.training_last = sizes.training_resumed_last = sizes.evaluation = sizes.evaluation_last = 0;
+      const Prediction prediction = predict(other, info, site, sizes, false);
+      found.push_back({options, prediction.mesh(), prediction.micro_batches(), prediction.memory(),
+                       prediction.fits(site.target), prediction.step.seconds, prediction.samples_per_second()});
+    } catch (const Error& error) {
+      if (error.kind() != ErrorKind::config) throw;
+      log::debug(format("no alternative: {}", error.what()));
+    }
+  }
+  return found;
+}
+
+int run_plan(PlanOptions& options) {
+  const RunSpec spec = load_run_spec(options.common, options.launch);
+  const std::optional<Machine> machine =
+      options.machine.empty() ? std::nullopt : std::make_optional(load_machine(options.machine));
+  LaunchPlan launch;
+  if (machine) {
+    launch.ranks =
+        stated_ranks(spec.cluster, options.launch.ranks).value_or(std::max(options.nodes, 1) * machine->node.devices);
+  } else {
+    launch = plan_launch(launch_request(spec.cluster, options.launch));
+  }
+  Plan plan;
+  const DataInfo info = known_data(spec, spec.train.global_batch(launch.ranks), plan.data_at_hand);
+  Site site =
+      machine ? described_site(spec, options, launch.ranks, *machine, info) : this_site(spec, options, launch);
+  site.target.costs = site.costs.get();
+  if (!machine) {
+    site.target.compile = with_batches(spec, info, site.ranks, [&site](const std::vector<Program>& programs) {
+      return compile(programs, *site.backend, site.choices);
+    });
+  }
+  plan.name = spec.name;
+  plan.compute = spec.train.compute();
+  const BatchSizes sizes = batch_sizes(spec.train, spec.strategy, info, site.ranks);
+  plan.prediction = predict(spec, info, site, sizes, !options.timeline.empty());
+  if (!options.timeline.empty()) write_file(options.timeline, timeline_of(plan.prediction));
+  if (site.choices.assumed() > 0) site.target.exact = false;
+  plan.target = site.target;
+  plan.length = training_length(plan.prediction, spec.train, info.training_samples);
+  plan.alternatives = find_alternatives(spec, info, site);
+  rank_alternatives(plan);
+  if (options.common.json) {
+    answer(to_json(plan));
+  } else if (!options.common.quiet) {
+    answer(to_text(plan));
+  }
+  return 0;
+}
+
+// A check for CLI11: returns why the text is refused, or "".
+std::string check_nodes(const std::string& text) {
+  const auto nodes = parse_integer(text);
+  return nodes && *nodes >= 1 && *nodes <= most_slots ? "" : format("wants a number from 1 to {}", most_slots);
+}
+
+}  // namespace
+
+Subcommand plan_subcommand() {
+  return {
+      "plan", "Predicts a run's memory, time and traffic on any number of ranks, and ranks the alternatives",
+      "trainctl plan configs/cifar10-resnet20.yaml --ranks 64 --machine h100-node", [](CLI::App& app) {
+        auto options = std::make_shared<PlanOptions>();
+        add_config_options(app, options->common);
+        add_output_options(app, options->common);
+        add_launch_options(app, options->launch);
+        app.add_option("--machine", options->machine,
+                       "A machine of configs/machines by name, or a file like them; default: this machine")
+            ->type_name("FILE");
+        app.add_option("--nodes", options->nodes, "On how many nodes the ranks lie; default: as few as hold them")
+            ->check(check_nodes);
+        app.add_option("--timeline", options->timeline, "Writes the simulated step for Perfetto")->type_name("FILE");
+        return [options] { return run_plan(*options); };
+      }};
+}
+
+}  // namespace trainctl

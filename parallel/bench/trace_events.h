@@ -1,0 +1,28 @@
+// Chrome's trace event format, which Perfetto and chrome://tracing open: complete events ("ph": "X") on the threads of
+// processes, times in microseconds.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace trainctl {
+
+struct TraceEvent {
+  std::string name;
+  std::string category;
+  int process = 0;
+  int thread = 0;
+  double start = 0, end = 0;                                      // seconds
+  std::vector<std::pair<std::string, std::string>> details = {};  // shown with the event
+};
+
+// Each as the text of one element of a trace.
+std::string to_trace(const TraceEvent& event);
+std::string trace_process_name(int process, const std::string& name);
+std::string trace_thread_name(int process, int thread, const std::string& name);
+
+// The document of elements, each of which may be several, comma-separated.
+std::string trace_document(const std::vector<std::string>& elements);
+
+}  // namespace trainctl

@@ -1,0 +1,112 @@
+// Programs of the ranks that differ, compiled and simulated.
+#include "parallel/plan/prediction.h"
+
+#include <algorithm>
+
+#include "core/compile/slot.h"
+
+namespace trainctl {
+namespace {
+
+// What lies in a program's slot: tensors, what collectives work in, and the workspaces of kernels.
+struct SlotBytes {
+  std::int64_t activations = 0, communication = 0, workspace = 0;
+};
+
+// Each part is what the slot needs more with it than without.
+SlotBytes slot_bytes(PlacedProgram program, std::int64_t all) {
+  const auto without = [&program](auto leaves_out) {
+    for (PlacedSegment& segment : program.segments) {
+      for (PlacedOp& op : segment.ops) {
+        if (leaves_out(op)) op.lowering.workspace_bytes = 0;
+      }
+    }
+    return place_slot(program);
+  };
+  const std::int64_t no_kernels = without([](const PlacedOp& op) { return op.op.def->trait() != OpTrait::collective; });
+  const std::int64_t tensors = without([](const PlacedOp&) { return true; });
+  return {tensors, std::max<std::int64_t>(no_kernels - tensors, 0), all - std::max(no_kernels, tensors)};
+}
+
+std::vector<MemoryLine> divided(const MemoryPlan& memory, const PlacedProgram& training) {
+  std::vector<MemoryLine> lines;
+  for (const MemoryLine& line : memory.lines()) {
+    if (line.name != name_of(Region::slot)) {
+      lines.push_back(line);
+      continue;
+    }
+    const SlotBytes slot = slot_bytes(training, memory.slot_bytes);
+    lines.push_back({"activations", memory.slots * slot.activations, true});
+    lines.push_back({"workspace", memory.slots * slot.workspace, true});
+    lines.push_back({"communication", memory.slots * slot.communication, true});
+  }
+  return lines;
+}
+
+PlannedStage plan_stage(const ProgramSpec& spec, const Strategy& strategy, const BatchSizes& sizes, int stage,
+                        const PlanTarget& target) {
+  const Mesh& mesh = strategy.mesh;
+  Reader reader;
+  RunPrograms programs(spec, strategy, sizes, mesh.rank({mesh.data - 1, stage, mesh.tensor - 1}), reader);
+  reader.throw_if_failed();
+  Compiled compiled = target.compile(programs.programs(), mesh.data);
+  PlacedProgram& training = compiled.programs[static_cast<std::size_t>(programs.training(sizes.training))];
+  std::vector<MemoryLine> lines = divided(compiled.memory, training);
+  return {std::move(programs), std::move(training), std::move(compiled.memory), std::move(lines)};
+}
+
+const Program& training_program(const PlannedStage& stage, const BatchSizes& sizes) {
+  return stage.programs.programs()[static_cast<std::size_t>(stage.programs.training(sizes.training))];
+}
+
+// All parameters, running statistics and optimizer states of the network, each once.
+std::int64_t checkpoint_bytes(const Prediction& prediction) {
+  const Program& first = training_program(prediction.stages.front(), prediction.sizes);
+  std::int64_t elements = 0;
+  for (const LayerLine& layer : first.layers) {
+    elements += layer.parameters + static_cast<std::int64_t>(first.flat.states.size()) * layer.trainable;
+  }
+  return elements * size_of(DType::float32);
+}
+
+}  // namespace
+
+const PlannedStage& Prediction::largest() const {
+  return *std::max_element(stages.begin(), stages.end(), [](const PlannedStage& a, const PlannedStage& b) {
+    return a.memory.total() < b.memory.total();
+  });
+}
+
+double Prediction::bytes_sent() const { return *std::max_element(step.bytes_sent.begin(), step.bytes_sent.end()); }
+
+Prediction predict(const ProgramSpec& spec, const Strategy& strategy, const BatchSizes& sizes, const PlanTarget& target,
+                   bool timeline) {
+  Prediction prediction{.strategy = strategy, .sizes = sizes};
+  for (int s = 0; s < strategy.mesh.pipeline; ++s) {
+    prediction.stages.push_back(plan_stage(spec, strategy, sizes, s, target));
+  }
+  std::vector<StageRank> ranks;
+  for (const PlannedStage& stage : prediction.stages) {
+    ranks.push_back({&training_program(stage, sizes), &stage.training, stage.programs.rank()});
+  }
+  prediction.step = simulate_step(ranks, target.nodes, *target.costs, timeline);
+  prediction.checkpoint_bytes = checkpoint_bytes(prediction);
+  return prediction;
+}
+
+TrainingLength training_length(const Prediction& prediction, const TrainOptions& train,
+                               std::int64_t samples_per_epoch) {
+  const std::int64_t batch = prediction.sizes.training;
+  const std::int64_t in_epoch = train.steps_per_epoch.value_or((samples_per_epoch + batch - 1) / batch);
+  TrainingLength length;
+  if (train.epochs) length.steps = *train.epochs * in_epoch;
+  if (train.max_steps) length.steps = length.steps == 0 ? *train.max_steps : std::min(length.steps, *train.max_steps);
+  length.seconds = static_cast<double>(length.steps) * prediction.step.seconds;
+  if (train.max_time && (length.steps == 0 || length.seconds > train.max_time->value)) {
+    length.seconds = train.max_time->value;
+    length.steps = static_cast<std::int64_t>(length.seconds / prediction.step.seconds);
+  }
+  return length;
+}
+
+}  // namespace trainctl

@@ -1,0 +1,212 @@
+// The tables and the document of a plan.
+#include "parallel/plan/report.h"
+
+#include <algorithm>
+
+#include "core/base/format.h"
+#include "core/base/json.h"
+#include "core/base/table.h"
+#include "parallel/plan/alternatives.h"
+
+namespace trainctl {
+namespace {
+
+using Align = Table::Align;
+
+// Of alternatives, those that are shown to people.
+constexpr std::size_t most_shown = 12;
+
+std::string percent(double part, double whole) { return whole > 0 ? format("{:.1f} %", 100 * part / whole) : "-"; }
+
+// "3 h 20 min", "45 min", "12 s".
+std::string long_time(double seconds) {
+  if (seconds < 120) return seconds_text(seconds);
+  const auto minutes = static_cast<long long>(seconds / 60 + 0.5);
+  if (minutes < 120) return format("{} min", minutes);
+  if (minutes < 48 * 60) return format("{} h {} min", minutes / 60, minutes % 60);
+  return format("{} d {} h", minutes / (24 * 60), minutes / 60 % 24);
+}
+
+std::string memory_text(const Plan& plan) {
+  const PlannedStage& stage = plan.prediction.largest();
+  Table memory({{plan.prediction.stages.size() > 1 ? "memory of the rank that needs most" : "memory of a rank"},
+                {"bytes", Align::right},
+                {""}});
+  const auto add = [&](std::string_view name, std::int64_t bytes, bool sure) {
+    memory.add({std::string(name), (sure ? "" : "about ") + grouped(bytes), byte_text(bytes)});
+  };
+  for (const MemoryLine& line : stage.lines) {
+    if (line.bytes > 0) add(line.name, line.bytes, plan.target.exact || !line.depends_on_kernels);
+  }
+  add(stage.memory.on_host ? "total" : "total on the device", stage.memory.total(), plan.target.exact);
+  std::string text = memory.text();
+  if (plan.target.memory > 0) {
+    text += format("{} {} that a rank may use\n", plan.prediction.fits(plan.target) ? "of" : "MORE THAN THE",
+                   byte_text(plan.target.memory));
+  }
+  return text;
+}
+
+std::string step_text(const Plan& plan) {
+  const Prediction& prediction = plan.prediction;
+  const double whole = prediction.step.seconds;
+  const StepSeconds parts = prediction.step.parts();
+  Table step({{"a step"}, {"time", Align::right}, {"share", Align::right}});
+  const auto add = [&](std::string_view name, double seconds) {
+    step.add({std::string(name), seconds_text(seconds), percent(seconds, whole)});
+  };
+  add("compute", parts.compute);
+  add("communication that nothing hides", parts.communication);
+  if (prediction.mesh().pipeline > 1) add("bubble", parts.bubble);
+  add("waiting for data", parts.data);
+  if (parts.host > 0) add("host", parts.host);
+  add("total", whole);
+  std::string text = step.text();
+  if (prediction.mesh().pipeline > 1) {
+    text += format("the bubble of {} equal stages and {} micro-batches is {}\n", prediction.mesh().pipeline,
+                   prediction.micro_batches(), percent(prediction.least_bubble(), 1));
+  }
+  return text;
+}
+
+std::string summary_text(const Plan& plan) {
+  const Prediction& prediction = plan.prediction;
+  std::string text = format("{} samples/s; a rank sends {} in a step\n",
+                            grouped(static_cast<long long>(prediction.samples_per_second())),
+                            byte_text(static_cast<std::int64_t>(prediction.bytes_sent())));
+  if (plan.data_at_hand && plan.length.steps > 0) {
+    text +=
+        format("{} steps take {}, without evaluation\n", grouped(plan.length.steps), long_time(plan.length.seconds));
+  } else if (!plan.data_at_hand) {
+    text += "the data is not at hand: how many steps an epoch has is not known\n";
+  }
+  text += format("a checkpoint holds {}", byte_text(prediction.checkpoint_bytes));
+  if (plan.target.storage > 0) {
+    text +=
+        format(", written in {}", seconds_text(static_cast<double>(prediction.checkpoint_bytes) / plan.target.storage));
+  }
+  return text + "\n";
+}
+
+std::string alternatives_text(const Plan& plan) {
+  if (plan.alternatives.empty()) return "";
+  Table table({{"alternatives: data x pipeline x tensor"},
+               {"shard"},
+               {"micro-batches", Align::right},
+               {"memory", Align::right},
+               {"step", Align::right},
+               {"samples/s", Align::right},
+               {""}});
+  for (std::size_t i = 0; i < std::min(plan.alternatives.size(), most_shown); ++i) {
+    const Alternative& a = plan.alternatives[i];
+    table.add({format("{} x {} x {}", a.mesh.data, a.mesh.pipeline, a.mesh.tensor),
+               std::string(name_of(a.options.shard)), std::to_string(a.micro_batches), byte_text(a.memory),
+               seconds_text(a.step_seconds), grouped(static_cast<long long>(a.samples_per_second)),
+               a.fits ? "" : "does not fit"});
+  }
+  std::string text = "\n" + table.text();
+  if (plan.alternatives.size() > most_shown) {
+    text += format("and {} more, which --json lists\n", plan.alternatives.size() - most_shown);
+  }
+  return text;
+}
+
+Json parts_json(const StepSeconds& parts) {
+  return {{"compute", parts.compute},
+          {"communication", parts.communication},
+          {"bubble", parts.bubble},
+          {"data", parts.data},
+          {"host", parts.host}};
+}
+
+Json mesh_json(const Mesh& mesh) { return {{"data", mesh.data}, {"pipeline", mesh.pipeline}, {"tensor", mesh.tensor}}; }
+
+}  // namespace
+
+void rank_alternatives(Plan& plan) {
+  std::stable_sort(plan.alternatives.begin(), plan.alternatives.end(), [](const Alternative& a, const Alternative& b) {
+    return a.fits != b.fits ? a.fits : a.fits ? a.step_seconds < b.step_seconds : a.memory < b.memory;
+  });
+  if (plan.alternatives.empty()) return;
+  const Alternative& best = plan.alternatives.front();
+  const bool fits = plan.prediction.fits(plan.target);
+  const double gain = plan.prediction.step.seconds / best.step_seconds - 1;
+  if (!fits && best.fits) {
+    plan.advice = format("it does not fit; this does, with {} a rank and {} a step", byte_text(best.memory),
+                         seconds_text(best.step_seconds));
+    plan.yaml = strategy_yaml(best.options);
+  } else if (fits && best.fits && gain > 0.01) {
+    plan.advice = format("{:.0f} % more samples a second, with {} a rank", 100 * gain, byte_text(best.memory));
+    plan.yaml = strategy_yaml(best.options);
+  } else if (!fits) {
+    plan.advice = "nothing fits as it is; smaller micro-batches, and activations of half the size, would take less";
+    plan.yaml = format("train:\n  gradient_accumulation: {}\n  precision: bfloat16\n",
+                       2 * std::max(plan.prediction.micro_batches(), 1));
+  }
+}
+
+std::string to_json(const Plan& plan) {
+  const Prediction& prediction = plan.prediction;
+  Json memory;
+  for (const MemoryLine& line : prediction.largest().lines) memory[std::string(line.name)] = line.bytes;
+  memory["total"] = prediction.memory();
+  Json stages = Json::array();
+  for (std::size_t s = 0; s < prediction.stages.size(); ++s) {
+    stages.push_back({{"memory_bytes", prediction.stages[s].memory.total()},
+                      {"communication_bytes", prediction.step.bytes_sent[s]},
+                      {"parts", parts_json(prediction.step.stages[s])}});
+  }
+  Json alternatives = Json::array();
+  for (const Alternative& a : plan.alternatives) {
+    alternatives.push_back({{"mesh", mesh_json(a.mesh)},
+                            {"shard", name_of(a.options.shard)},
+                            {"micro_batches", a.micro_batches},
+                            {"memory_bytes", a.memory},
+                            {"fits", a.fits},
+                            {"step_seconds", a.step_seconds},
+                            {"samples_per_second", a.samples_per_second},
+                            {"yaml", strategy_yaml(a.options)}});
+  }
+  const Json json = {
+      {"ranks", prediction.mesh().ranks()},
+      {"ranks_per_node", plan.target.nodes.ranks_per_node},
+      {"machine", plan.target.about},
+      {"mesh", mesh_json(prediction.mesh())},
+      {"micro_batches", prediction.micro_batches()},
+      {"batch", prediction.sizes.training},
+      {"step_seconds", prediction.step.seconds},
+      {"parts", parts_json(prediction.step.parts())},
+      {"samples_per_second", prediction.samples_per_second()},
+      {"memory_bytes", memory},
+      {"memory_exact", plan.target.exact},
+      {"memory_limit", plan.target.memory},
+      {"fits", prediction.fits(plan.target)},
+      {"communication_bytes", prediction.bytes_sent()},
+      {"stages", stages},
+      {"data_at_hand", plan.data_at_hand},
+      {"steps", plan.length.steps},
+      {"training_seconds", plan.length.seconds},
+      {"checkpoint_bytes", prediction.checkpoint_bytes},
+      {"checkpoint_seconds",
+       plan.target.storage > 0 ? Json(static_cast<double>(prediction.checkpoint_bytes) / plan.target.storage) : Json()},
+      {"simulated_events", prediction.step.events},
+      {"alternatives", alternatives},
+      {"advice", plan.advice},
+      {"yaml", plan.yaml}};
+  return json.dump() + "\n";
+}
+
+std::string to_text(const Plan& plan) {
+  const Prediction& prediction = plan.prediction;
+  const int ranks = prediction.mesh().ranks(), per_node = plan.target.nodes.ranks_per_node;
+  std::string text = format("{} on {} ranks of {}", plan.name, ranks, plan.target.about);
+  if (ranks > per_node) text += format(", {} on a node", per_node);
+  text += format("\n{}, {} samples a step in {} micro-batches, {}\n\n",
+                 describe(prediction.strategy.options, prediction.mesh()), grouped(prediction.sizes.training),
+                 prediction.micro_batches(), name_of(plan.compute));
+  text += memory_text(plan) + "\n" + step_text(plan) + "\n" + summary_text(plan) + alternatives_text(plan);
+  if (!plan.advice.empty()) text += format("\n{}:\n\n{}", plan.advice, plan.yaml);
+  return text;
+}
+
+}  // namespace trainctl

@@ -1,0 +1,312 @@
+// The play of a step: stages advance through their actions, communications begin where their ranks meet.
+#include "parallel/plan/simulator.h"
+
+#include <algorithm>
+#include <array>
+#include <deque>
+#include <map>
+#include <utility>
+
+#include "core/base/format.h"
+#include "core/program/placements.h"
+#include "parallel/plan/shared_work.h"
+#include "parallel/plan/stage_actions.h"
+
+namespace trainctl {
+namespace {
+
+using Kind = Communication::Kind;
+
+class Play {
+ public:
+  Play(const std::vector<StageRank>& ranks, const Nodes& nodes, const Costs& costs, bool timeline)
+      : nodes_(nodes), costs_(costs), keeps_timeline_(timeline), work_(capacities(ranks, nodes)) {
+    for (const StageRank& rank : ranks) stages_.emplace_back(rank, costs);
+    for (const StageRank& rank : ranks) node_of_stage_.push_back(node_number(rank.rank));
+  }
+
+  SimulatedStep run() {
+    for (int s = 0; s < count(); ++s) go_on_.push_back(s);
+    for (;;) {
+      while (!go_on_.empty()) {
+        const int s = go_on_.front();
+        go_on_.pop_front();
+        advance(s);
+      }
+      const int piece = work_.next();
+      if (piece < 0) break;
+      end_of(piece);
+    }
+    for (Stage& stage : stages_) {
+      if (stage.next < stage.actions.size()) fail(stage);
+      settle(stage);
+    }
+    return result();
+  }
+
+ private:
+  struct Stage {
+    const StageRank& rank;
+    OpSeconds op_seconds;
+    RankList list;
+    std::vector<StageAction> actions;
+    std::size_t next = 0;                 // the action that it is at
+    bool computes = false;                // else it waits, or has ended
+    int reached = -1;                     // the last communication that it has come to, waits not counted
+    std::array<int, mesh_axes> done{};    // communications that have ended, along each axis
+    std::array<bool, mesh_axes> flies{};  // whether the next one along the axis is under way
+    double settled = 0;                   // until when the parts below count
+    double busy = 0;
+    double began = 0;  // its present stretch of ops
+    StepSeconds parts;
+    double bytes_sent = 0;
+
+    Stage(const StageRank& of, const Costs& costs) : rank(of), op_seconds(*of.placed, costs), list(*of.program) {
+      actions = stage_actions(*of.placed, list, op_seconds);
+    }
+    const Communication& communication(int number) const { return list.all[index(number)]; }
+    bool is_done(int number) const { return list.number[index(number)] < done[index(communication(number).axis)]; }
+    // The communication that is next along an axis; -1: none is left.
+    int head(MeshAxis axis) const {
+      const std::vector<int>& all = list.along_axis[index(axis)];
+      const auto number = index(done[index(axis)]);
+      return number < all.size() ? all[number] : -1;
+    }
+    // What it waits for at its present action, which is a communication: itself, or what a wait is for.
+    const Communication& awaited() const {
+      const Communication& at = communication(actions[next].communication);
+      return at.kind == Kind::wait ? communication(at.awaited) : at;
+    }
+  };
+
+  // A communication under way between the stages that stand for its ranks.
+  struct Flight {
+    MeshAxis axis = MeshAxis::data;
+    std::vector<int> stages;
+    TrafficSeconds seconds;
+    bool transfers = false;
+    double began = 0;
+  };
+
+  int count() const { return static_cast<int>(stages_.size()); }
+
+  // Of each stage its processor and its link, then the networks of the nodes that stages lie on.
+  static int capacities(const std::vector<StageRank>& ranks, const Nodes&) {
+    return static_cast<int>(3 * ranks.size());
+  }
+  int processor(int stage) const { return stage; }
+  int link(int stage) const { return count() + stage; }
+  int network(int stage) const { return 2 * count() + node_of_stage_[index(stage)]; }
+  int node_number(const MeshRank& rank) {
+    const int node = nodes_.of(rank.mesh.rank(rank.position));
+    return node_numbers_.try_emplace(node, static_cast<int>(node_numbers_.size())).first->second;
+  }
+
+  void advance(int s) {
+    Stage& stage = stages_[index(s)];
+    if (stage.computes) return meet(s);
+    settle(stage);
+    for (; stage.next < stage.actions.size(); ++stage.next) {
+      const StageAction& action = stage.actions[stage.next];
+      if (action.kind == StageAction::Kind::compute) {
+        stage.computes = true;
+        stage.began = work_.now();
+        computing_[work_.begin(action.seconds, 1, {processor(s)})] = s;
+        break;
+      }
+      const Communication& at = stage.communication(action.communication);
+      if (at.kind != Kind::wait) stage.reached = std::max(stage.reached, action.communication);
+      if (at.asynchronous) continue;
+      if (!stage.is_done(at.kind == Kind::wait ? at.awaited : action.communication)) break;
+    }
+    meet(s);
+  }
+
+  // Begins what is next along each axis where all that take part have come to it.
+  void meet(int s) {
+    for (const MeshAxis axis : all_mesh_axes) {
+      if (!waits_along(s, axis)) continue;
+      const Communication& at = stages_[index(s)].communication(stages_[index(s)].head(axis));
+      std::vector<int> members{s};
+      if (!at.is_collective()) {
+        if (!waits_along(at.peer, axis) || !answers(at, s, at.peer)) continue;
+        members.push_back(at.peer);
+      } else if (axis == MeshAxis::pipeline) {
+        members.clear();
+        for (int other = 0; other < count(); ++other) {
+          if (waits_along(other, axis)) members.push_back(other);
+        }
+        if (std::ssize(members) < count()) continue;
+      }
+      begin(at, axis, members);
+    }
+  }
+
+  bool waits_along(int s, MeshAxis axis) const {
+    const Stage& stage = stages_[index(s)];
+    const int head = stage.head(axis);
+    return head >= 0 && head <= stage.reached && !stage.flies[index(axis)];
+  }
+  bool answers(const Communication& mine, int s, int peer) const {
+    const Stage& other = stages_[index(peer)];
+    const Communication& theirs = other.communication(other.head(mine.axis));
+    return theirs.kind == (mine.kind == Kind::send ? Kind::receive : Kind::send) && theirs.peer == s;
+  }
+
+  void begin(const Communication& communication, MeshAxis axis, const std::vector<int>& members) {
+    const Traffic traffic = traffic_of(communication, stages_[index(members.front())].rank.rank, nodes_);
+    Flight flight{axis, members, costs_.communication_seconds(traffic), false, work_.now()};
+    for (const int s : members) {
+      Stage& stage = stages_[index(s)];
+      settle(stage);
+      stage.flies[index(axis)] = true;
+      if (stage.communication(stage.head(axis)).kind != Kind::receive)
+        stage.bytes_sent += trainctl::bytes_sent(traffic);
+    }
+    flight.transfers = flight.seconds.latency == 0;
+    continue_flight(std::move(flight), traffic);
+  }
+
+  // Begins the latency of a flight, or its transfer.
+  void continue_flight(Flight flight, const Traffic& traffic) {
+    std::vector<int> used;
+    if (flight.transfers) {
+      for (const int s : flight.stages) used.push_back(traffic.within_node() ? link(s) : network(s));
+    }
+    if (costs_.communication_takes_cores()) {
+      for (const int s : flight.stages) used.push_back(processor(s));
+    }
+    std::sort(used.begin(), used.end());
+    used.erase(std::unique(used.begin(), used.end()), used.end());
+    const double share = flight.transfers ? std::clamp(flight.seconds.share, 1e-9, 1.0) : 1;
+    const double seconds = flight.transfers ? flight.seconds.transfer : flight.seconds.latency;
+    const int piece = work_.begin(seconds, costs_.communication_takes_cores() ? 1 : share, used);
+    flights_[piece] = {std::move(flight), traffic};
+  }
+
+  void end_of(int piece) {
+    if (const auto computing = computing_.find(piece); computing != computing_.end()) {
+      const int s = computing->second;
+      computing_.erase(computing);
+      Stage& stage = stages_[index(s)];
+      settle(stage);
+      stage.parts.compute += stage.actions[stage.next].seconds;
+      keep(s, stage.actions[stage.next]);
+      stage.computes = false;
+      ++stage.next;
+      go_on_.push_back(s);
+      return;
+    }
+    auto [flight, traffic] = std::move(flights_.extract(piece).mapped());
+    if (!flight.transfers) {
+      flight.transfers = true;
+      return continue_flight(std::move(flight), traffic);
+    }
+    for (const int s : flight.stages) {
+      Stage& stage = stages_[index(s)];
+      settle(stage);
+      keep(s, flight);
+      ++stage.done[index(flight.axis)];
+      stage.flies[index(flight.axis)] = false;
+      go_on_.push_back(s);
+    }
+  }
+
+  // Counts the time since it was settled last to what the stage has done in it.
+  void settle(Stage& stage) {
+    const double passed = work_.now() - stage.settled;
+    stage.settled = work_.now();
+    if (stage.computes) {
+      stage.busy += passed;
+    } else if (stage.next < stage.actions.size() && stage.actions[stage.next].kind == StageAction::Kind::communicate &&
+               stage.flies[index(stage.awaited().axis)]) {
+      stage.parts.communication += passed;
+    } else {
+      stage.parts.bubble += passed;
+    }
+  }
+
+  // A stretch of ops, each with its part of the time that the stretch took.
+  void keep(int s, const StageAction& action) {
+    if (!keeps_timeline_) return;
+    const Stage& stage = stages_[index(s)];
+    const double stretched = (work_.now() - stage.began) / action.seconds;
+    double start = stage.began;
+    for (int o = action.first; o < action.end; ++o) {
+      const double seconds = stage.op_seconds.of(action.item.segment, o) * stretched;
+      if (seconds == 0) continue;
+      const Op& op = stage.rank.placed->op(action.item.segment, o).op;
+      timeline_.push_back({s, {}, start, start + seconds, &op, action.item});
+      start += seconds;
+    }
+  }
+  void keep(int s, const Flight& flight) {
+    if (!keeps_timeline_) return;
+    const Stage& stage = stages_[index(s)];
+    const Communication& ended = stage.communication(stage.head(flight.axis));
+    timeline_.push_back({s, flight.axis, flight.began, work_.now(), ended.op, ended.item});
+  }
+
+  SimulatedStep result() {
+    SimulatedStep step;
+    const HostSeconds host = costs_.host_seconds();
+    double samples = 0;
+    for (const Stage& stage : stages_) {
+      const Program& program = *stage.rank.program;
+      samples = std::max(samples, static_cast<double>(program.micro_batch_samples * program.micro_batches));
+    }
+    const double busy = work_.now() + host.step, loading = samples * host.sample;
+    const double data = host.loads_beside ? std::max(loading - busy, 0.0) : loading;
+    for (Stage& stage : stages_) {
+      stage.parts.communication += std::max(stage.busy - stage.parts.compute, 0.0);
+      stage.parts.host = host.step;
+      stage.parts.data = data;
+      step.stages.push_back(stage.parts);
+      step.bytes_sent.push_back(stage.bytes_sent);
+    }
+    step.seconds = busy + data;
+    step.events = work_.ended();
+    step.timeline = std::move(timeline_);
+    return step;
+  }
+
+  [[noreturn]] static void fail(const Stage& stage) {
+    const Communication& at = stage.communication(stage.actions[stage.next].communication);
+    throw Error(ErrorKind::internal, place_of(*stage.rank.program, *at.op),
+                format("{} waits for ever in the simulated step", describe(*stage.rank.program, at)));
+  }
+
+  const Nodes nodes_;
+  const Costs& costs_;
+  const bool keeps_timeline_;
+  SharedWork work_;
+  std::deque<Stage> stages_;
+  std::map<int, int> node_numbers_;  // by node: the number of its network
+  std::vector<int> node_of_stage_;
+  std::map<int, int> computing_;  // by piece of work: the stage
+  std::map<int, std::pair<Flight, Traffic>> flights_;
+  std::deque<int> go_on_;  // stages for which something has ended
+  std::vector<SimulatedEvent> timeline_;
+};
+
+}  // namespace
+
+StepSeconds SimulatedStep::parts() const {
+  StepSeconds mean;
+  for (const StepSeconds& stage : stages) {
+    mean.compute += stage.compute / static_cast<double>(stages.size());
+    mean.communication += stage.communication / static_cast<double>(stages.size());
+    mean.bubble += stage.bubble / static_cast<double>(stages.size());
+    mean.data += stage.data / static_cast<double>(stages.size());
+    mean.host += stage.host / static_cast<double>(stages.size());
+  }
+  return mean;
+}
+
+SimulatedStep simulate_step(const std::vector<StageRank>& stages, const Nodes& nodes, const Costs& costs,
+                            bool timeline) {
+  require(!stages.empty() && std::ssize(stages) == stages.front().rank.mesh.pipeline, "one rank stands for each stage");
+  return Play(stages, nodes, costs, timeline).run();
+}
+
+}  // namespace trainctl

@@ -1,0 +1,68 @@
+// Groups of communications, counted by node.
+#include "parallel/plan/traffic.h"
+
+#include <algorithm>
+#include <set>
+
+namespace trainctl {
+namespace {
+
+using Kind = Communication::Kind;
+
+// How many of a rank's group along an axis lie on its node.
+int group_on_node(const MeshRank& rank, MeshAxis axis, const Nodes& nodes) {
+  const int own = nodes.of(rank.mesh.rank(rank.position));
+  int count = 0;
+  for (int i = 0; i < rank.size(axis); ++i) {
+    count += nodes.of(rank.mesh.rank(rank.position.with(axis, i))) == own ? 1 : 0;
+  }
+  return count;
+}
+
+// The groups along an axis that have ranks of this rank's stage on its node.
+int groups_alike(const MeshRank& rank, MeshAxis axis, const Nodes& nodes) {
+  const int first = nodes.of(rank.mesh.rank(rank.position)) * nodes.ranks_per_node;
+  std::set<int> groups;  // by their first rank
+  for (int r = first; r < std::min(first + nodes.ranks_per_node, rank.mesh.ranks()); ++r) {
+    const Mesh::Position position = rank.mesh.position(r);
+    if (axis != MeshAxis::pipeline && position.pipeline != rank.position.pipeline) continue;
+    groups.insert(rank.mesh.rank(position.with(axis, 0)));
+  }
+  return static_cast<int>(groups.size());
+}
+
+}  // namespace
+
+Traffic traffic_of(const Communication& communication, const MeshRank& rank, const Nodes& nodes) {
+  Traffic traffic{.kind = communication.kind, .axis = communication.axis, .dtype = communication.dtype};
+  traffic.bytes = communication.count * size_of(communication.dtype);
+  traffic.alike = groups_alike(rank, communication.axis, nodes);
+  if (communication.is_collective()) {
+    traffic.ranks = rank.size(communication.axis);
+    traffic.ranks_per_node = group_on_node(rank, communication.axis, nodes);
+    return traffic;
+  }
+  traffic.kind = Kind::send;
+  traffic.ranks = 2;
+  const Mesh::Position peer = rank.position.with(communication.axis, communication.peer);
+  const bool beside = nodes.of(rank.mesh.rank(peer)) == nodes.of(rank.mesh.rank(rank.position));
+  traffic.ranks_per_node = beside ? 2 : 1;
+  return traffic;
+}
+
+double bytes_sent(const Traffic& traffic) {
+  const auto bytes = static_cast<double>(traffic.bytes);
+  const double others = (traffic.ranks - 1.0) / traffic.ranks;
+  switch (traffic.kind) {
+    case Kind::all_reduce:
+      return 2 * others * bytes;
+    case Kind::reduce_scatter:
+    case Kind::all_gather:
+    case Kind::all_to_all:
+      return others * bytes;
+    default:
+      return bytes;
+  }
+}
+
+}  // namespace trainctl

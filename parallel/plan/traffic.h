@@ -1,0 +1,22 @@
+// Who takes part in a communication, and on how many nodes they lie.
+#pragma once
+
+#include "parallel/plan/costs.h"
+
+namespace trainctl {
+
+// Ranks on nodes of equal size, in the order of their numbers: neighbours lie on one node.
+struct Nodes {
+  int ranks_per_node = 1;
+
+  int of(int rank) const { return rank / ranks_per_node; }
+};
+
+// A communication of a rank, as costs see it. `alike` counts the groups whose ranks on this rank's node are of the same
+// stage, and so do the same at the same time.
+Traffic traffic_of(const Communication& communication, const MeshRank& rank, const Nodes& nodes);
+
+// The bytes that a rank sends for it with the algorithms that send least: of a ring for collectives.
+double bytes_sent(const Traffic& traffic);
+
+}  // namespace trainctl
