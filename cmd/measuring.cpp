@@ -12,21 +12,31 @@
 #include "parallel/comm/solo.h"
 #include "parallel/comm/text.h"
 #include "parallel/launch/report.h"
+#include "parallel/plan/alternatives.h"
 #include "parallel/plan/measured/measure_communication.h"
 #include "parallel/plan/measured/measure_loading.h"
 #include "parallel/plan/measured/measure_step.h"
+#include "parallel/plan/measured/measured_costs.h"
+#include "parallel/plan/this_machine.h"
 #include "parallel/trainer/agreement.h"
 #include "parallel/trainer/batch_sizes.h"
 
 namespace trainctl {
 namespace {
 
-// Seconds of measuring steps: for each program, and for all of them where there are many.
-constexpr double program_seconds = 2, least_seconds = 0.2, all_seconds = 40;
+// Seconds of measuring steps: for each program of the stated strategy, for each of an alternative, and for all of them
+// where there are many.
+constexpr double stated_seconds = 2, other_seconds = 0.6, least_seconds = 0.1, all_seconds = 30;
 constexpr double loading_seconds = 0.5;
 
 CachedFile file_of(const std::string& fingerprint) {
   return {"measurements", fingerprint, "measurements", "this machine is measured again"};
+}
+
+Measurements load_measurements(const std::string& fingerprint) {
+  Measurements measurements;
+  load_cached(file_of(fingerprint), [&](const std::string& text) { measurements.add_file(text); });
+  return measurements;
 }
 
 // What loading depends on, beside the samples of a batch.
@@ -115,7 +125,7 @@ class Measuring {
     KernelChoices known;
     known.add(broadcast_text(choices_.text(), 0, together_.hosts, host_));
     const Missing missing = find_missing(runs_, at_once(), backend_, known, measurements_);
-    seconds_ = std::clamp(all_seconds / std::max(missing.programs, 1), least_seconds, program_seconds);
+    seconds_ = std::max(all_seconds / std::max(missing.programs, 1), least_seconds);
     if (missing.communication) {
       measurements_.add(measure_communication(together_.devices, backend_, [this] { progress_.next(); }));
     }
@@ -142,8 +152,9 @@ class Measuring {
     if (any_rank(unfit, together_.hosts, host_)) return;
     progress_.next();
     const ProgramSpec programs = program_spec(spec, runs_.info);
+    const double most = &spec == &runs_.specs.front() ? stated_seconds : other_seconds;
     measurements_.add(measure_step({compiled, program, stage.rank(), programs}, backend_, together_.hosts,
-                                   together_.devices, seconds_));
+                                   together_.devices, std::min(seconds_, most)));
   }
 
   // Nothing where the data is not at hand.
@@ -174,23 +185,38 @@ class Measuring {
   CountProgress progress_;
   KernelChoices choices_;  // of rank 0
   Measurements measurements_;
-  double seconds_ = program_seconds;
+  double seconds_ = stated_seconds;  // of measuring a program, at most
 };
 
-}  // namespace
-
-Measurements load_measurements(const std::string& fingerprint) {
-  Measurements measurements;
-  load_cached(file_of(fingerprint), [&](const std::string& text) { measurements.add_file(text); });
-  return measurements;
-}
-
+// How the ranks of a plan would lie on this machine.
 MeasuredUse measured_use(const PlannedRuns& runs, const LaunchPlan& launch, const Backend& backend) {
   MeasuredUse use{.ranks = launch.ranks, .data = data_text(runs.specs.front()), .on_host = backend.on_host()};
   const int places = backend.on_host() ? find_cores(Variables::of_process()).usable
                                        : std::max(1, static_cast<int>(find_gpus("auto").gpus.size()));
   use.at_once = std::min(launch.ranks, places);
   return use;
+}
+
+}  // namespace
+
+PlannedRuns planned_runs(const RunSpec& spec, int ranks, const DataInfo& info) {
+  PlannedRuns runs{{spec}, ranks, info};
+  for (const StrategyOptions& options : alternatives(spec.strategy, ranks, ranks)) {
+    runs.specs.push_back(spec);
+    runs.specs.back().strategy = options;
+  }
+  return runs;
+}
+
+std::unique_ptr<Costs> measured_costs(const PlannedRuns& runs, const LaunchPlan& launch, Backend& backend) {
+  const MeasuredUse use = measured_use(runs, launch, backend);
+  Measurements measurements = load_measurements(backend.fingerprint());
+  std::unique_ptr<Costs> estimate;
+  const KernelChoices choices = load_kernel_choices(backend.fingerprint());
+  if (find_missing(runs, use.at_once, backend, choices, measurements).programs > 0) {
+    estimate = costs_of_this_machine(backend, launch.threads, runs.specs.front().train.tf32);
+  }
+  return std::make_unique<MeasuredCosts>(std::move(measurements), use, std::move(estimate));
 }
 
 int complete_measurements(const PlannedRuns& runs, const LaunchPlan& launch, Backend& backend,

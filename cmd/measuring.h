@@ -1,28 +1,28 @@
 // This machine measured for a plan: by ranks that are started for it and compute as those of the planned run would.
 #pragma once
 
-#include <optional>
+#include <memory>
 #include <vector>
 
 #include "cmd/job.h"
 #include "cmd/subcommand.h"
 #include "io/loader/data.h"
-#include "parallel/plan/measured/measured_costs.h"
+#include "parallel/plan/costs.h"
 
 namespace trainctl {
 
-// What a plan asks for: a config under one strategy or several, the stated one first.
+// What a plan asks for: a config under several strategies, the stated one first.
 struct PlannedRuns {
   std::vector<RunSpec> specs;
   int ranks = 1;
   DataInfo info;
 };
 
-// The measurements that are kept for the user, of the hardware with this fingerprint.
-Measurements load_measurements(const std::string& fingerprint);
+// The stated strategy and its alternatives on this machine.
+PlannedRuns planned_runs(const RunSpec& spec, int ranks, const DataInfo& info);
 
-// How the ranks of such a plan would lie on this machine.
-MeasuredUse measured_use(const PlannedRuns& runs, const LaunchPlan& launch, const Backend& backend);
+// What was measured, for ranks that lie on this machine as the launch says.
+std::unique_ptr<Costs> measured_costs(const PlannedRuns& runs, const LaunchPlan& launch, Backend& backend);
 
 // Sees to it that all that the plan needs of this machine is measured, kernel choices included, and kept: what is not
 // there yet ranks find out, which this process starts with its own command line, or is itself where one computes at

@@ -24,12 +24,13 @@ double median_of_largest(int values) {
 
 }  // namespace
 
-MeasuredCosts::MeasuredCosts(Measurements measurements, const MeasuredUse& use)
-    : measurements_(std::move(measurements)), use_(use) {}
+MeasuredCosts::MeasuredCosts(Measurements measurements, const MeasuredUse& use, std::unique_ptr<Costs> estimate)
+    : measurements_(std::move(measurements)), use_(use), estimate_(std::move(estimate)) {}
 
 double MeasuredCosts::op_seconds(const PlacedProgram& program, int segment, int op) const {
   const auto* measured = measurements_.find(op_key(use_.at_once, program, program.op(segment, op)));
-  return measured == nullptr ? 0 : slower() * measured->front();
+  if (measured != nullptr) return slower() * measured->front();
+  return estimate_ == nullptr ? 0 : slower() * estimate_->op_seconds(program, segment, op);
 }
 
 TrafficSeconds MeasuredCosts::communication_seconds(const Traffic& traffic) const {

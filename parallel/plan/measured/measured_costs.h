@@ -1,6 +1,7 @@
 // Costs of this machine from what was measured on it.
 #pragma once
 
+#include <memory>
 #include <string>
 
 #include "parallel/plan/costs.h"
@@ -18,9 +19,10 @@ struct MeasuredUse {
 
 class MeasuredCosts final : public Costs {
  public:
-  MeasuredCosts(Measurements measurements, const MeasuredUse& use);
+  // `estimate`, which may be null, gives the times of ops that were not measured: their network found too little memory.
+  MeasuredCosts(Measurements measurements, const MeasuredUse& use, std::unique_ptr<Costs> estimate = {});
 
-  // 0 for an op that no step runs: only those are measured.
+  // Without an estimate 0 for an op that was not measured: no step runs it.
   double op_seconds(const PlacedProgram& program, int segment, int op) const override;
   // Between numbers of ranks that were not measured: those of the nearest that was, with a transfer that grows as a
   // ring's does, and a latency that grows as a tree's.
@@ -36,6 +38,7 @@ class MeasuredCosts final : public Costs {
 
   Measurements measurements_;
   MeasuredUse use_;
+  std::unique_ptr<Costs> estimate_;
 };
 
 }  // namespace trainctl
