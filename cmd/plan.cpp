@@ -124,7 +124,7 @@ std::vector<Alternative> find_alternatives(const RunSpec& spec, const DataInfo& 
       found.push_back({options, prediction.mesh(), prediction.micro_batches(), prediction.memory(),
                        prediction.fits(site.target), prediction.step.seconds, prediction.samples_per_second()});
     } catch (const Error& error) {
-      if (error.kind() != ErrorKind::config) throw;
+      if (error.kind() != ErrorKind::config && error.kind() != ErrorKind::internal) throw;
       log::debug(format("no alternative: {}", error.what()));
     }
   }

@@ -45,7 +45,6 @@ std::vector<StrategyOptions> alternatives(const StrategyOptions& stated, int ran
 std::string describe(const StrategyOptions& options, const Mesh& mesh) {
   std::string text = format("data {} x pipeline {} x tensor {}", mesh.data, mesh.pipeline, mesh.tensor);
   if (options.shard != Shard::none) text += format(", shard {}", name_of(options.shard));
-  if (options.micro_batches.stated) text += format(", {} micro-batches", options.micro_batches.stated->value);
   return text;
 }
 

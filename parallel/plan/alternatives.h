@@ -13,7 +13,7 @@ namespace trainctl {
 // are none of these stay as they are. Some are such that a network does not take them.
 std::vector<StrategyOptions> alternatives(const StrategyOptions& stated, int ranks, int ranks_per_node);
 
-// "data 8 x pipeline 4 x tensor 2, shard optimizer, 16 micro-batches": what distinguishes them.
+// "data 8 x pipeline 4 x tensor 2, shard optimizer".
 std::string describe(const StrategyOptions& options, const Mesh& mesh);
 
 // The strategy section of a config that asks for these options, two or more lines.

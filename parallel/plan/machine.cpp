@@ -28,7 +28,9 @@ Keys<MachineDevice> MachineDevice::keys() {
       .key("bfloat16", &MachineDevice::bfloat16,
            "Peak of bfloat16 and float16 products without sparsity, in TFLOP/s; none: as float32.", between(0.001, 1e5))
       .key("compute_efficiency", &MachineDevice::compute_efficiency,
-           "What products and convolutions attain of the peaks.", between(0.01, 1))
+           "What products and convolutions attain of the peaks; more than 1 where Winograd's algorithm saves "
+           "multiplications.",
+           between(0.01, 2))
       .key("memory_efficiency", &MachineDevice::memory_efficiency, "What other ops attain of memory_bandwidth.",
            between(0.01, 1))
       .key("kernel_overhead", &MachineDevice::kernel_overhead, "Microseconds between two kernels.",

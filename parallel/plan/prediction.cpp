@@ -28,14 +28,22 @@ SlotBytes slot_bytes(PlacedProgram program, std::int64_t all) {
   return {tensors, std::max<std::int64_t>(no_kernels - tensors, 0), all - std::max(no_kernels, tensors)};
 }
 
-std::vector<MemoryLine> divided(const MemoryPlan& memory, const PlacedProgram& training) {
+// The lines of the memory, the arena divided by what lies in that of the program whose slot is the largest.
+std::vector<MemoryLine> divided(const Compiled& compiled) {
+  const MemoryPlan& memory = compiled.memory;
+  SlotBytes slot;
+  for (const PlacedProgram& program : compiled.programs) {
+    PlacedProgram copy = program;
+    if (place_slot(copy) < memory.slot_bytes) continue;
+    slot = slot_bytes(std::move(copy), memory.slot_bytes);
+    break;
+  }
   std::vector<MemoryLine> lines;
   for (const MemoryLine& line : memory.lines()) {
     if (line.name != name_of(Region::slot)) {
       lines.push_back(line);
       continue;
     }
-    const SlotBytes slot = slot_bytes(training, memory.slot_bytes);
     lines.push_back({"activations", memory.slots * slot.activations, true});
     lines.push_back({"workspace", memory.slots * slot.workspace, true});
     lines.push_back({"communication", memory.slots * slot.communication, true});
@@ -50,8 +58,8 @@ PlannedStage plan_stage(const ProgramSpec& spec, const Strategy& strategy, const
   RunPrograms programs(spec, strategy, sizes, mesh.rank({mesh.data - 1, stage, mesh.tensor - 1}), reader);
   reader.throw_if_failed();
   Compiled compiled = target.compile(programs.programs(), mesh.data);
+  std::vector<MemoryLine> lines = divided(compiled);
   PlacedProgram& training = compiled.programs[static_cast<std::size_t>(programs.training(sizes.training))];
-  std::vector<MemoryLine> lines = divided(compiled.memory, training);
   return {std::move(programs), std::move(training), std::move(compiled.memory), std::move(lines)};
 }
 

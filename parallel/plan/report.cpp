@@ -201,9 +201,10 @@ std::string to_text(const Plan& plan) {
   const int ranks = prediction.mesh().ranks(), per_node = plan.target.nodes.ranks_per_node;
   std::string text = format("{} on {} ranks of {}", plan.name, ranks, plan.target.about);
   if (ranks > per_node) text += format(", {} on a node", per_node);
-  text += format("\n{}, {} samples a step in {} micro-batches, {}\n\n",
-                 describe(prediction.strategy.options, prediction.mesh()), grouped(prediction.sizes.training),
-                 prediction.micro_batches(), name_of(plan.compute));
+  text += format("\n{}, {} samples a step{}, {}\n\n", describe(prediction.strategy.options, prediction.mesh()),
+                 grouped(prediction.sizes.training),
+                 prediction.micro_batches() > 1 ? format(" in {} micro-batches", prediction.micro_batches()) : "",
+                 name_of(plan.compute));
   text += memory_text(plan) + "\n" + step_text(plan) + "\n" + summary_text(plan) + alternatives_text(plan);
   if (!plan.advice.empty()) text += format("\n{}:\n\n{}", plan.advice, plan.yaml);
   return text;

@@ -80,8 +80,9 @@ TrafficSeconds RooflineCosts::across_nodes(const Traffic& traffic) const {
   const double within = inside / local * bytes / link;
   const TrafficSeconds stages{hops * latency + inside * link_latency, within + hops / nodes * bytes / own, share};
   if (traffic.kind != Kind::all_reduce) return faster(ring, stages);
+  // All bytes go up the trees and down again, through the nodes' ranks and cards in one stream.
   const TrafficSeconds trees{2 * std::ceil(std::log2(nodes)) * latency + inside * link_latency,
-                             within + 2 * bytes / own, share};
+                             2 * bytes / std::min(own, link), share};
   return faster(faster(ring, stages), trees);
 }
 

@@ -1,0 +1,172 @@
+// trainctl plan: memory is that of check, the document has what it promises, wrong requests are refused with what
+// works.
+#include <algorithm>
+#include <chrono>
+#include <map>
+
+#include "core/base/format.h"
+#include "test/catch.h"
+#include "test/run/command.h"
+#include "test/run/configs.h"
+
+namespace trainctl::test {
+namespace {
+
+const std::string sections = train_section("batch_size: 24, epochs: 2, optimizer: {name: sgd, momentum: 0.9}");
+const std::string images = "data: {dataset: synthetic, samples: 1281167, shape: [224, 224, 3], classes: 1000}\n";
+
+Json plan(const Folder& folder, const std::string& config, std::vector<std::string> arguments) {
+  arguments.insert(arguments.begin(), {"plan", config, "--json"});
+  const Finished finished = trainctl(folder, arguments);
+  CAPTURE(arguments, finished.errors);
+  REQUIRE(finished.code == 0);
+  return Json::parse(finished.out);
+}
+
+std::string refusal(const Folder& folder, const std::string& config, std::vector<std::string> arguments) {
+  arguments.insert(arguments.begin(), {"plan", config});
+  const Finished finished = trainctl(folder, arguments);
+  CHECK(finished.code == 2);
+  return finished.errors;
+}
+
+TEST_CASE("the memory of a plan is that of check, to the byte") {
+  const Folder folder;
+  using Case = std::pair<std::string, std::vector<std::string>>;
+  const auto [model, strategy] = GENERATE(values<Case>({
+      {skip_model, {"--ranks", "1"}},
+      {batch_norm_model, {"--ranks", "2", "--set", "strategy.pipeline=2"}},
+      {skip_model, {"--ranks", "2", "--set", "strategy.tensor=2"}},
+      {mlp_model, {"--ranks", "2", "--set", "strategy.shard=parameters"}},
+      {mlp_model, {"--ranks", "3"}},
+  }));
+  const std::string config = folder.write("config.yaml", uneven_data + model + sections);
+  const Json planned = plan(folder, config, strategy);
+  std::vector<std::string> arguments{"check", config, "--json", "--device", "cpu"};
+  arguments.insert(arguments.end(), strategy.begin(), strategy.end());
+  const Json checked = Json::parse(trainctl(folder, arguments).out);
+  std::int64_t total = 0, slot = 0;
+  for (const auto& [name, bytes] : checked.at("memory_bytes").items()) {
+    total += bytes.get<std::int64_t>();
+    if (name != "arena") CHECK(planned.at("memory_bytes").at(name) == bytes);
+  }
+  for (const char* part : {"activations", "workspace", "communication"}) {
+    slot += planned.at("memory_bytes").at(part).get<std::int64_t>();
+  }
+  CHECK(slot == checked.at("arena_bytes"));
+  CHECK(planned.at("memory_bytes").at("total") == total);
+}
+
+TEST_CASE("a plan's document adds up") {
+  const Folder folder;
+  const std::string config = folder.write("config.yaml", uneven_data + skip_model + sections);
+  const Json json = plan(folder, config, {"--ranks", "8", "--machine", "h100-node", "--set", "strategy.pipeline=2"});
+  CHECK(json.at("mesh") == Json::parse(R"({"data": 4, "pipeline": 2, "tensor": 1})"));
+  double parts = 0;
+  for (const auto& [name, seconds] : json.at("parts").items()) parts += seconds.get<double>();
+  CHECK(parts == Approx(json.at("step_seconds").get<double>()));
+  CHECK(json.at("parts").at("bubble") > 0);
+  CHECK(json.at("communication_bytes") > 0);
+  CHECK(json.at("stages").size() == 2);
+  CHECK(json.at("steps") == 2 * 5);  // 103 samples in batches of 24
+  CHECK(json.at("training_seconds").get<double>() == Approx(10 * json.at("step_seconds").get<double>()));
+  // The alternatives that fit come first, the fastest first; pasted, each is planned as it was listed.
+  const Json& alternatives = json.at("alternatives");
+  REQUIRE(alternatives.size() > 5);
+  CHECK(std::is_sorted(alternatives.begin(), alternatives.end(),
+                       [](const Json& a, const Json& b) { return a.at("step_seconds") < b.at("step_seconds"); }));
+  for (std::size_t i = 0; i < 3; ++i) {
+    const std::string pasted = folder.write(
+        "pasted.yaml", uneven_data + skip_model + sections + alternatives[i].at("yaml").get<std::string>());
+    const Json again = plan(folder, pasted, {"--ranks", "8", "--machine", "h100-node"});
+    CHECK(again.at("mesh") == alternatives[i].at("mesh"));
+    CHECK(again.at("step_seconds") == alternatives[i].at("step_seconds"));
+  }
+}
+
+TEST_CASE("what does not fit is said, with what does") {
+  const Folder folder;
+  const std::string config = folder.write(
+      "config.yaml", images + "model: {preset: vgg16}\n" + train_section("batch_size: 4, epochs: 1, optimizer: adam"));
+  const std::string machine = folder.write("small.yaml", R"(device: {memory: 2 GB, memory_bandwidth: 500, float32: 10}
+node: {devices: 4, link: 50, link_latency: 5}
+host: {samples: 1000, storage: 1}
+)");
+  const Json json = plan(folder, config, {"--ranks", "4", "--machine", machine});
+  CHECK(json.at("fits") == false);
+  CHECK(json.at("alternatives").front().at("fits") == true);
+  CHECK(contains(json.at("advice").get<std::string>(), "it does not fit; this does"));
+  const std::string pasted = folder.write("pasted.yaml", read_file(config) + json.at("yaml").get<std::string>());
+  CHECK(plan(folder, pasted, {"--ranks", "4", "--machine", machine}).at("fits") == true);
+}
+
+TEST_CASE("16,384 ranks are planned by those that differ") {
+  const Folder folder;
+  const std::string network = GENERATE("vgg16", "resnet50");
+  const std::string config =
+      folder.write("config.yaml", images + "model: {preset: " + network + "}\n" +
+                                      train_section("batch_size_per_rank: 16, epochs: 90, optimizer: sgd"));
+  const std::vector<std::string> hybrid{"--machine",           "h100-node", "--set",
+                                        "strategy.pipeline=4", "--set",     "strategy.tensor=8"};
+  const auto of_ranks = [&](const std::string& ranks) {
+    std::vector<std::string> arguments{"--ranks", ranks};
+    arguments.insert(arguments.end(), hybrid.begin(), hybrid.end());
+    return plan(folder, config, arguments);
+  };
+  const auto start = std::chrono::steady_clock::now();
+  const Json many = of_ranks("16384");
+  CHECK(std::chrono::steady_clock::now() - start < std::chrono::seconds(60));  // a second where nothing else runs
+  CHECK(many.at("mesh").at("data") == 512);
+  const Json few = of_ranks("64");
+  CHECK(many.at("simulated_events") <= 2 * few.at("simulated_events").get<std::int64_t>());
+  CHECK(many.at("simulated_events") < 100'000);
+  CHECK(many.at("step_seconds") >= few.at("step_seconds"));
+}
+
+TEST_CASE("a timeline holds all streams of each kind of rank") {
+  const Folder folder;
+  const std::string config = folder.write("config.yaml", uneven_data + skip_model + sections);
+  const Json json = plan(folder, config,
+                         {"--ranks", "16", "--machine", "h100-node", "--set", "strategy.pipeline=2", "--timeline",
+                          folder / "timeline.json"});
+  const Json trace = Json::parse(read_file(folder / "timeline.json"));
+  std::map<std::pair<int, int>, double> streams;  // ends, by process and thread
+  double end = 0;
+  for (const Json& event : trace.at("traceEvents")) {
+    if (event.at("ph") != "X") continue;
+    CHECK(event.at("dur") >= 0);
+    end = std::max(end, event.at("ts").get<double>() + event.at("dur").get<double>());
+    ++streams[{event.at("pid"), event.at("tid")}];
+  }
+  CHECK(end == Approx(1e6 * json.at("step_seconds").get<double>()));
+  CHECK(streams.size() == 2 * 3);  // of two stages: computation, the data axis, the pipeline axis
+}
+
+TEST_CASE("plans that cannot be are refused with what can") {
+  const Folder folder;
+  const std::string config = folder.write("config.yaml", uneven_data + skip_model + sections);
+  CHECK(contains(refusal(folder, config, {"--machine", "h100-nod"}), "did you mean 'h100-node'?"));
+  CHECK(contains(refusal(folder, config, {"--machine", "h100-node", "--ranks", "64", "--nodes", "4"}),
+                 "state at least 8 nodes"));
+  CHECK(
+      contains(refusal(folder, config, {"--machine", "pcie-workstation", "--ranks", "4"}), "has no network to others"));
+  CHECK(contains(refusal(folder, config, {"--nodes", "2"}), "--machine"));
+  CHECK(contains(refusal(folder, config, {"--machine", "h100-node", "--ranks", "9", "--set", "strategy.pipeline=2"}),
+                 "start 8 or 10 ranks"));
+  const std::string machine = folder.write("machine.yaml", "device: {memory: 80 GB, float32: 20}\n");
+  const std::string errors = refusal(folder, config, {"--machine", machine});
+  CHECK(contains(errors, "memory_bandwidth"));
+  CHECK(contains(errors, "machine.yaml:1"));
+}
+
+TEST_CASE("all machines that come with trainctl can be planned for") {
+  const Folder folder;
+  const std::string config = folder.write("config.yaml", uneven_data + skip_model + sections);
+  for (const char* machine :
+       {"h100-node", "h200-node", "a100-node", "pcie-workstation", "cpu-host", "p100-cluster", "p100-winograd"}) {
+    CHECK(plan(folder, config, {"--ranks", "2", "--machine", machine}).at("step_seconds") > 0);
+  }
+}
+
+}  // namespace
+}  // namespace trainctl::test
