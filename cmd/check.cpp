@@ -47,6 +47,7 @@ struct Checked {
   int micro_batches = 1;             // of a share of a full batch
   std::vector<CheckedStage> stages;  // of a pipeline; one without
   std::size_t assumed = 0;           // kernels that are not chosen yet: compute copies and arena may come out otherwise
+  bool automatic = false;            // the strategy is not chosen yet
   bool data_at_hand = true;          // else the config was believed
   std::int64_t share = 0;            // samples of the last rank in a full batch
   std::optional<Error> unfit;        // why a run has too little memory on this machine
@@ -93,10 +94,10 @@ std::vector<CheckedStage> stages_of(const Strategy& strategy, const std::vector<
   return stages;
 }
 
-// Memory that is free to each rank on this host; 0: unknown, since ranks run elsewhere.
-std::int64_t memory_of_rank(const LaunchPlan& plan, const Backend& backend) {
-  if (!plan.one_host) return 0;
-  return backend.on_host() ? backend.free_memory() / plan.ranks : backend.free_memory();
+// Memory that each rank may use; 0: unknown, since ranks run elsewhere.
+std::int64_t memory_of_rank(const RunSpec& spec, const LaunchPlan& plan, const Backend& backend) {
+  if (plan.one_host) return memory_of_rank(spec.cluster, backend, plan.ranks);
+  return spec.cluster.memory.is_auto() ? 0 : spec.cluster.memory.stated->bytes;
 }
 
 Checked check(const RunSpec& spec, const CheckOptions& options) {
@@ -114,9 +115,10 @@ Checked check(const RunSpec& spec, const CheckOptions& options) {
   checked.programs = ranks.front().programs();
   checked.mesh = strategy.mesh;
   checked.micro_batches = sizes.gradient_accumulation;
+  checked.automatic = spec.strategy.automatic && plan.ranks > 1;
   checked.stages = stages_of(strategy, checked.programs.front().layers);
   const BatchCut cut = batch_cut(sizes, last);
-  const std::int64_t free = memory_of_rank(plan, *backend);
+  const std::int64_t free = memory_of_rank(spec, plan, *backend);
   for (const RunPrograms& rank : ranks) require_fit(least_memory(rank.programs()), free, cut, Need::least);
 
   KernelChoices choices = load_kernel_choices(backend->fingerprint());
@@ -212,6 +214,11 @@ std::string notes(const Checked& checked) {
         "number of ranks the network trains otherwise\n",
         checked.share / (checked.mesh.pipeline > 1 ? checked.micro_batches : 1),
         checked.mesh.pipeline > 1 ? " at once" : "");
+  }
+  if (checked.automatic) {
+    text +=
+        "\n`strategy: auto` is chosen when a run starts; this is data parallelism, and `trainctl plan` shows the "
+        "rest\n";
   }
   if (!checked.data_at_hand) {
     text +=

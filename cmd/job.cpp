@@ -135,7 +135,7 @@ BatchCut cut_of(const RunSpec& spec, const DataInfo& data, const MeshRank& rank)
 RunPrograms require_least_memory(RunPrograms programs, const RunSpec& spec, const DataInfo& data,
                                  const Backend& backend, const World& world) {
   // The host's memory is for all its ranks, none of which has taken any yet.
-  const std::int64_t free = backend.free_memory() / (backend.on_host() ? world.local_size() : 1);
+  const std::int64_t free = memory_of_rank(spec.cluster, backend, world.local_size());
   const BatchCut cut = cut_of(spec, data, programs.rank());
   require_fit(least_memory(programs.programs()), free, cut, Need::least);
   return programs;
@@ -144,7 +144,7 @@ RunPrograms require_least_memory(RunPrograms programs, const RunSpec& spec, cons
 // All of it, or Error{resource} with what would fit.
 Compiled require_memory(Compiled compiled, const RunSpec& spec, const DataInfo& data, const Backend& backend,
                         const MeshRank& rank) {
-  require_fit(compiled.memory, backend.free_memory(), cut_of(spec, data, rank));
+  require_fit(compiled.memory, memory_of_rank(spec.cluster, backend, 1), cut_of(spec, data, rank));
   return compiled;
 }
 

@@ -53,7 +53,8 @@ std::vector<RunPrograms> stage_programs(const PlannedRuns& runs, const RunSpec& 
   std::vector<RunPrograms> stages;
   const Mesh& mesh = strategy.mesh;
   for (int stage = 0; stage < mesh.pipeline; ++stage) {
-    stages.push_back(build_programs(spec, runs.info, strategy, sizes, mesh.rank({mesh.data - 1, stage, mesh.tensor - 1})));
+    stages.push_back(
+        build_programs(spec, runs.info, strategy, sizes, mesh.rank({mesh.data - 1, stage, mesh.tensor - 1})));
   }
   return stages;
 }
@@ -67,7 +68,7 @@ void for_runs(const PlannedRuns& runs, const Backend& backend, Body body) {
     try {
       stages = stage_programs(runs, spec, backend, sizes);
     } catch (const Error& error) {
-      if (error.kind() != ErrorKind::config) throw;
+      if (error.kind() != ErrorKind::config && error.kind() != ErrorKind::internal) throw;
       continue;
     }
     body(spec, stages, sizes);
@@ -95,8 +96,7 @@ Missing find_missing(const PlannedRuns& runs, int at_once, Backend& backend, Ker
       const bool known = choices.assumed() == before && has_step(measurements, at_once, compiled.programs[training]);
       missing.programs += known ? 0 : 1;
       const std::int64_t samples = share_of(sizes.training, stage.rank()).count;
-      missing.loading =
-          missing.loading || measurements.find(loading_key(at_once, data_text(spec), samples)) == nullptr;
+      missing.loading = missing.loading || measurements.find(loading_key(at_once, data_text(spec), samples)) == nullptr;
     }
   });
   return missing;
@@ -129,10 +129,11 @@ class Measuring {
     if (missing.communication) {
       measurements_.add(measure_communication(together_.devices, backend_, [this] { progress_.next(); }));
     }
-    for_runs(runs_, backend_, [&](const RunSpec& spec, const std::vector<RunPrograms>& stages, const BatchSizes& sizes) {
-      KernelChoices agreed = agree_on_choices(choices_, stages, backend_, together_.hosts, host_);
-      for (const RunPrograms& stage : stages) measure(spec, stage, sizes, agreed);
-    });
+    for_runs(runs_, backend_,
+             [&](const RunSpec& spec, const std::vector<RunPrograms>& stages, const BatchSizes& sizes) {
+               KernelChoices agreed = agree_on_choices(choices_, stages, backend_, together_.hosts, host_);
+               for (const RunPrograms& stage : stages) measure(spec, stage, sizes, agreed);
+             });
     if (missing.loading) measure_data();
     if (!is_first()) return;
     keep_kernel_choices(backend_.fingerprint(), choices_);
@@ -147,7 +148,7 @@ class Measuring {
     const Compiled compiled = compile(stage.programs(), backend_, choices);
     const int program = stage.training(sizes.training);
     if (has_step(measurements_, at_once(), compiled.programs[static_cast<std::size_t>(program)])) return;
-    const std::int64_t free = backend_.free_memory() / (backend_.on_host() ? at_once() : 1);
+    const std::int64_t free = memory_of_rank(spec.cluster, backend_, at_once());
     const bool unfit = free > 0 && compiled.memory.total() > free;
     if (any_rank(unfit, together_.hosts, host_)) return;
     progress_.next();
@@ -167,15 +168,16 @@ class Measuring {
       if (error.kind() != ErrorKind::data) throw;
     }
     if (any_rank(!data, together_.hosts, host_)) return;
-    for_runs(runs_, backend_, [&](const RunSpec& spec, const std::vector<RunPrograms>& stages, const BatchSizes& sizes) {
-      const RunPrograms& stage = stages.front();
-      const std::string key = loading_key(at_once(), data_text(spec), share_of(sizes.training, stage.rank()).count);
-      if (measurements_.find(key) != nullptr) return;
-      progress_.next();
-      const auto source = data->training(sizes.training, stage.rank(), {spec.seed, 0, 0}, together_.threads,
-                                         stage.programs().front().target_forms);
-      measurements_.record(key, {measure_loading(*source, together_.hosts, loading_seconds)});
-    });
+    for_runs(
+        runs_, backend_, [&](const RunSpec& spec, const std::vector<RunPrograms>& stages, const BatchSizes& sizes) {
+          const RunPrograms& stage = stages.front();
+          const std::string key = loading_key(at_once(), data_text(spec), share_of(sizes.training, stage.rank()).count);
+          if (measurements_.find(key) != nullptr) return;
+          progress_.next();
+          const auto source = data->training(sizes.training, stage.rank(), {spec.seed, 0, 0}, together_.threads,
+                                             stage.programs().front().target_forms);
+          measurements_.record(key, {measure_loading(*source, together_.hosts, loading_seconds)});
+        });
   }
 
   const PlannedRuns& runs_;
@@ -188,40 +190,39 @@ class Measuring {
   double seconds_ = stated_seconds;  // of measuring a program, at most
 };
 
-// How the ranks of a plan would lie on this machine.
-MeasuredUse measured_use(const PlannedRuns& runs, const LaunchPlan& launch, const Backend& backend) {
-  MeasuredUse use{.ranks = launch.ranks, .data = data_text(runs.specs.front()), .on_host = backend.on_host()};
-  const int places = backend.on_host() ? find_cores(Variables::of_process()).usable
-                                       : std::max(1, static_cast<int>(find_gpus("auto").gpus.size()));
-  use.at_once = std::min(launch.ranks, places);
-  return use;
-}
-
 }  // namespace
 
 PlannedRuns planned_runs(const RunSpec& spec, int ranks, const DataInfo& info) {
   PlannedRuns runs{{spec}, ranks, info};
-  for (const StrategyOptions& options : alternatives(spec.strategy, ranks, ranks)) {
+  runs.specs.front().strategy.automatic = false;
+  for (const StrategyOptions& options : alternatives(runs.specs.front().strategy, ranks, ranks)) {
     runs.specs.push_back(spec);
     runs.specs.back().strategy = options;
   }
   return runs;
 }
 
-std::unique_ptr<Costs> measured_costs(const PlannedRuns& runs, const LaunchPlan& launch, Backend& backend) {
-  const MeasuredUse use = measured_use(runs, launch, backend);
+int measured_at_once(int ranks, const Backend& backend) {
+  const int places = backend.on_host() ? find_cores(Variables::of_process()).usable
+                                       : std::max(1, static_cast<int>(find_gpus("auto").gpus.size()));
+  return std::min(ranks, places);
+}
+
+std::unique_ptr<Costs> measured_costs(const PlannedRuns& runs, int at_once, Backend& backend, int threads) {
+  const RunSpec& stated = runs.specs.front();
+  const MeasuredUse use{runs.ranks, at_once, data_text(stated), backend.on_host()};
   Measurements measurements = load_measurements(backend.fingerprint());
   std::unique_ptr<Costs> estimate;
   const KernelChoices choices = load_kernel_choices(backend.fingerprint());
-  if (find_missing(runs, use.at_once, backend, choices, measurements).programs > 0) {
-    estimate = costs_of_this_machine(backend, launch.threads, runs.specs.front().train.tf32);
+  if (find_missing(runs, at_once, backend, choices, measurements).programs > 0) {
+    estimate = costs_of_this_machine(backend, threads, stated.train.tf32);
   }
   return std::make_unique<MeasuredCosts>(std::move(measurements), use, std::move(estimate));
 }
 
 int complete_measurements(const PlannedRuns& runs, const LaunchPlan& launch, Backend& backend,
                           const CommonOptions& common, const LaunchFlags& flags, const Situation& situation) {
-  const int at_once = measured_use(runs, launch, backend).at_once;
+  const int at_once = measured_at_once(runs.ranks, backend);
   const std::string fingerprint = backend.fingerprint();
   if (!find_missing(runs, at_once, backend, load_kernel_choices(fingerprint), load_measurements(fingerprint)).any()) {
     return 0;
@@ -239,13 +240,9 @@ int complete_measurements(const PlannedRuns& runs, const LaunchPlan& launch, Bac
   return 0;
 }
 
-int measure_as_rank(const PlannedRuns& runs, RankContext& context) {
-  const RunSpec& spec = runs.specs.front();
-  RankDevice device = open_device(spec.cluster, spec.train, context);
-  Measuring(runs, *device.backend,
-            {context.world.communicator(), device.communicator(context.world), context.threads})
-      .run();
-  return 0;
+void measure_together(const PlannedRuns& runs, RankDevice& device, RankContext& context) {
+  World& world = context.world;
+  Measuring(runs, *device.backend, {world.communicator(), device.communicator(world), context.threads}).run();
 }
 
 }  // namespace trainctl

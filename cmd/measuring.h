@@ -21,8 +21,11 @@ struct PlannedRuns {
 // The stated strategy and its alternatives on this machine.
 PlannedRuns planned_runs(const RunSpec& spec, int ranks, const DataInfo& info);
 
-// What was measured, for ranks that lie on this machine as the launch says.
-std::unique_ptr<Costs> measured_costs(const PlannedRuns& runs, const LaunchPlan& launch, Backend& backend);
+// What was measured while so many ranks computed at once. `threads`: of a rank.
+std::unique_ptr<Costs> measured_costs(const PlannedRuns& runs, int at_once, Backend& backend, int threads);
+
+// How many of the ranks can compute at once on this machine, and do while they are measured.
+int measured_at_once(int ranks, const Backend& backend);
 
 // Sees to it that all that the plan needs of this machine is measured, kernel choices included, and kept: what is not
 // there yet ranks find out, which this process starts with its own command line, or is itself where one computes at
@@ -31,7 +34,7 @@ std::unique_ptr<Costs> measured_costs(const PlannedRuns& runs, const LaunchPlan&
 int complete_measurements(const PlannedRuns& runs, const LaunchPlan& launch, Backend& backend,
                           const CommonOptions& common, const LaunchFlags& flags, const Situation& situation);
 
-// What such a rank does. Collective; returns the exit code.
-int measure_as_rank(const PlannedRuns& runs, RankContext& context);
+// What such a rank does, and ranks of a run that wants to know the same. Collective.
+void measure_together(const PlannedRuns& runs, RankDevice& device, RankContext& context);
 
 }  // namespace trainctl

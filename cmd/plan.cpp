@@ -101,7 +101,7 @@ Site this_site(const RunSpec& spec, const PlanOptions& options, const LaunchPlan
   target.nodes.ranks_per_node = launch.ranks;
   target.about = site.backend->fingerprint();
   target.traits = traits_of(*site.backend);
-  target.memory = site.backend->free_memory() / (site.backend->on_host() ? launch.ranks : 1);
+  target.memory = memory_of_rank(spec.cluster, *site.backend, launch.ranks);
   target.exact = true;
   return site;
 }
@@ -138,7 +138,10 @@ int measure(const RunSpec& spec, const PlanOptions& options, const Situation& si
   return run_as_rank(situation, options.common.json, command, [&](RankContext& context) {
     const int ranks = stated_ranks(spec.cluster, options.launch.ranks).value_or(context.world.size());
     bool at_hand = true;
-    return measure_as_rank(planned_runs(spec, ranks, known_data(spec, spec.train.global_batch(ranks), at_hand)), context);
+    RankDevice device = open_device(spec.cluster, spec.train, context);
+    measure_together(planned_runs(spec, ranks, known_data(spec, spec.train.global_batch(ranks), at_hand)), device,
+                     context);
+    return 0;
   });
 }
 
@@ -157,13 +160,12 @@ int run_plan(PlanOptions& options) {
   }
   Plan plan;
   const DataInfo info = known_data(spec, spec.train.global_batch(launch.ranks), plan.data_at_hand);
-  Site site =
-      machine ? described_site(spec, options, launch.ranks, *machine, info) : this_site(spec, options, launch);
+  Site site = machine ? described_site(spec, options, launch.ranks, *machine, info) : this_site(spec, options, launch);
   if (!machine) {
     const PlannedRuns runs = planned_runs(spec, launch.ranks, info);
     const int code = complete_measurements(runs, launch, *site.backend, options.common, options.launch, situation);
     if (code != 0) return code;
-    site.costs = measured_costs(runs, launch, *site.backend);
+    site.costs = measured_costs(runs, measured_at_once(launch.ranks, *site.backend), *site.backend, launch.threads);
     site.choices = load_kernel_choices(site.backend->fingerprint());
     site.choices.stop_timing();
     site.target.compile = with_batches(spec, info, site.ranks, [&site](const std::vector<Program>& programs) {

@@ -13,9 +13,9 @@ constexpr std::int64_t words_of_block = 4;
 // A word of random bits for each element.
 std::uint32_t word_at(std::uint64_t key, std::int64_t element) {
   const auto at = static_cast<std::uint64_t>(element);
-  const PhiloxBlock block = philox({static_cast<std::uint32_t>(at / words_of_block),
-                                    static_cast<std::uint32_t>(at / words_of_block >> 32), 0, 0},
-                                   {static_cast<std::uint32_t>(key), static_cast<std::uint32_t>(key >> 32)});
+  const PhiloxBlock block = philox(
+      {static_cast<std::uint32_t>(at / words_of_block), static_cast<std::uint32_t>(at / words_of_block >> 32), 0, 0},
+      {static_cast<std::uint32_t>(key), static_cast<std::uint32_t>(key >> 32)});
   return block[at % words_of_block];
 }
 

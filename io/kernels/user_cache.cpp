@@ -25,8 +25,7 @@ std::filesystem::path path_of(const CachedFile& file) {
   } else {
     return {};
   }
-  return folder / "trainctl" /
-         format("{}-{:016x}", file.kind, xxh3(file.fingerprint.data(), file.fingerprint.size()));
+  return folder / "trainctl" / format("{}-{:016x}", file.kind, xxh3(file.fingerprint.data(), file.fingerprint.size()));
 }
 
 }  // namespace

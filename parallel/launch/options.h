@@ -23,6 +23,7 @@ struct ClusterOptions {
   DeviceChoice device = DeviceChoice::automatic;
   Transport communication = Transport::automatic;
   Seconds timeout{600};
+  Auto<Size> memory;
   std::map<std::string, int> hosts;  // slots by name
   Path hostfile;
 

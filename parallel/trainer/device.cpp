@@ -1,6 +1,7 @@
 // Opening a rank's device.
 #include "parallel/trainer/device.h"
 
+#include <algorithm>
 #include <chrono>
 
 #include "core/backend/select.h"
@@ -53,6 +54,13 @@ std::unique_ptr<Communicator> join_gpus(const ClusterOptions& cluster, const std
 }
 
 }  // namespace
+
+std::int64_t memory_of_rank(const ClusterOptions& cluster, const Backend& backend, int ranks) {
+  const std::int64_t free = backend.free_memory() / (backend.on_host() ? ranks : 1);
+  if (cluster.memory.is_auto()) return free;
+  const std::int64_t stated = cluster.memory.stated->bytes;
+  return free == 0 ? stated : std::min(free, stated);
+}
 
 std::unique_ptr<Backend> make_backend(const ClusterOptions& cluster, const TrainOptions& train, int threads,
                                       int local_rank) {

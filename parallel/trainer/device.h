@@ -26,6 +26,10 @@ struct RankDevice {
 // ranks do not go together.
 RankDevice open_device(const ClusterOptions& cluster, const TrainOptions& train, RankContext& context);
 
+// Bytes that a rank may use: of what is free on its device, or of the host's memory, which it shares with so many
+// ranks, as many as cluster.memory states at most. 0: not known.
+std::int64_t memory_of_rank(const ClusterOptions& cluster, const Backend& backend, int ranks);
+
 // The backend alone. Throws Error{config} where the device does not compute in the config's precision.
 std::unique_ptr<Backend> make_backend(const ClusterOptions& cluster, const TrainOptions& train, int threads,
                                       int local_rank);

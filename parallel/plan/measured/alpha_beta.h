@@ -24,8 +24,8 @@ class AlphaBeta {
   // Of no bytes.
   double latency() const { return seconds(0); }
 
-  // A line for sizes from `begin` to `end`, in bytes; between two pieces another line joins their ends, and the last one
-  // goes on.
+  // A line for sizes from `begin` to `end`, in bytes; between two pieces another line joins their ends, and the last
+  // one goes on.
   struct Piece {
     double begin = 0, end = 0;
     double alpha = 0, beta = 0;

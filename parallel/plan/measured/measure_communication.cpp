@@ -1,7 +1,6 @@
 // Timing every kind of communication by `bench comm`'s means.
 #include "parallel/plan/measured/measure_communication.h"
 
-
 #include "core/base/error.h"
 #include "core/base/format.h"
 #include "parallel/bench/collectives.h"
@@ -55,14 +54,14 @@ Measurements measure_communication(Communicator& ranks, Backend& backend, const 
       std::vector<double> sizes;
       for (const CommBenchRow& row : bench_collective(ranks, backend, *stream,
                                                       {.collective = collective_of(kind),
-                                                       .first_bytes = 64,
-                                                       .last_bytes = 64 << 20,
-                                                       .last_seconds = 0.05,
-                                                       .factor = 4,
-                                                       .iterations = 20,
-                                                       .batches = 15,
-                                                       .batch_seconds = 0.02,
-                                                       .ordinary_memory = !in_place})) {
+                                                      .first_bytes = 64,
+                                                      .last_bytes = 64 << 20,
+                                                      .last_seconds = 0.05,
+                                                      .factor = 4,
+                                                      .iterations = 20,
+                                                      .batches = 15,
+                                                      .batch_seconds = 0.02,
+                                                      .ordinary_memory = !in_place})) {
         require(row.wrong == 0, "a measured collective gives wrong values");
         sizes.push_back(static_cast<double>(row.bytes));
         sizes.push_back(row.seconds);

@@ -9,8 +9,8 @@
 
 namespace trainctl {
 
-// The key of batches of which each of the ranks has so many samples, {seconds}; `data` tells their data from other data:
-// what the config says of it.
+// The key of batches of which each of the ranks has so many samples, {seconds}; `data` tells their data from other
+// data: what the config says of it.
 std::string loading_key(int ranks, const std::string& data, std::int64_t samples);
 
 // Seconds for one sample of a rank's share, its loading threads together, while it does nothing else: takes batches for

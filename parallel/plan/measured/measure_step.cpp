@@ -20,7 +20,7 @@
 namespace trainctl {
 namespace {
 
-constexpr int rounds = 4;  // of steps as they are and steps with their ops observed, in turn
+constexpr int rounds = 4;                          // of steps as they are and steps with their ops observed, in turn
 constexpr int fewest_steps = 2, most_steps = 250;  // of each kind in a round
 
 // Calls the body for every kernel op that a step runs, in order, the refreshing of compute copies first.
@@ -165,14 +165,13 @@ std::string step_key(int ranks, const PlacedProgram& program) {
 
 bool has_step(const Measurements& measurements, int ranks, const PlacedProgram& program) {
   bool all = measurements.find(step_key(ranks, program)) != nullptr;
-  for_kernels(program, [&](const PlacedOp& op) {
-    all = all && measurements.find(op_key(ranks, program, op)) != nullptr;
-  });
+  for_kernels(program,
+              [&](const PlacedOp& op) { all = all && measurements.find(op_key(ranks, program, op)) != nullptr; });
   return all;
 }
 
-Measurements measure_step(const MeasuredRank& measured, Backend& backend, Communicator& together,
-                          Communicator& devices, double seconds) {
+Measurements measure_step(const MeasuredRank& measured, Backend& backend, Communicator& together, Communicator& devices,
+                          double seconds) {
   StepTimer timer(measured, backend, together, devices);
   timer.run(seconds);
   return timer.results();

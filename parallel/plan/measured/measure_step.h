@@ -13,8 +13,8 @@ namespace trainctl {
 // A rank's programs of a run that is planned.
 struct MeasuredRank {
   const Compiled& compiled;
-  int program = 0;  // of a full training batch
-  MeshRank rank;    // in the planned mesh
+  int program = 0;          // of a full training batch
+  MeshRank rank;            // in the planned mesh
   const ProgramSpec& spec;  // for the initial weights
 };
 
@@ -33,7 +33,7 @@ bool has_step(const Measurements& measurements, int ranks, const PlacedProgram& 
 // Runs steps on random data for about so many seconds, half of them with their ops observed. All ranks of `together`
 // do so at the same time with equal programs, and take the mean of what they found; the memory in which a run reduces
 // comes from `devices`, the communicator between their devices. Collective.
-Measurements measure_step(const MeasuredRank& measured, Backend& backend, Communicator& together,
-                          Communicator& devices, double seconds);
+Measurements measure_step(const MeasuredRank& measured, Backend& backend, Communicator& together, Communicator& devices,
+                          double seconds);
 
 }  // namespace trainctl

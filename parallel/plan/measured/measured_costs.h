@@ -11,15 +11,16 @@ namespace trainctl {
 
 // How a planned run would lie on this machine, and how it was measured.
 struct MeasuredUse {
-  int ranks = 1;    // of the planned run, on this machine
-  int at_once = 1;  // of them that computed at once while they were measured; the others wait for a core meanwhile
+  int ranks = 1;        // of the planned run, on this machine
+  int at_once = 1;      // of them that computed at once while they were measured; the others wait for a core meanwhile
   std::string data;     // of loading_key(); empty: batches cost nothing
   bool on_host = true;  // ranks compute on the cores that they communicate and load data with
 };
 
 class MeasuredCosts final : public Costs {
  public:
-  // `estimate`, which may be null, gives the times of ops that were not measured: their network found too little memory.
+  // `estimate`, which may be null, gives the times of ops that were not measured: their network found too little
+  // memory.
   MeasuredCosts(Measurements measurements, const MeasuredUse& use, std::unique_ptr<Costs> estimate = {});
 
   // Without an estimate 0 for an op that was not measured: no step runs it.

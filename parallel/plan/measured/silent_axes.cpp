@@ -23,8 +23,7 @@ std::function<void(View)> count_of_last_stage(const PlacedProgram& program, Back
         const std::int64_t offset = place.offset - bucket.offset;
         if (bucket.region != place.region || offset < 0 || offset >= results.bytes()) continue;
         if (program.program.tensor(op.op.outputs[0]).type.shape.count() != results.count) continue;
-        const auto samples =
-            static_cast<float>(program.program.micro_batch_samples * program.program.micro_batches);
+        const auto samples = static_cast<float>(program.program.micro_batch_samples * program.program.micro_batches);
         const auto stream = backend.compute_stream();
         backend.copy(results.as<std::byte>() + offset, &samples, sizeof samples, *stream);
         stream->synchronize();

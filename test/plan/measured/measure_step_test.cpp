@@ -178,14 +178,17 @@ TEST_CASE("every kernel op of a measured step has a time") {
 TEST_CASE("the ops of a step and what is outside of them take as long as the step") {
   // Large enough that a clock sees its ops well, and timed without any of measure_step()'s means.
   Setup setup = setups[0];
-  setup.network = "layers: [flatten, {dense: {units: 2048, activation: relu}}, {dense: {units: 2048, activation: relu}}, {dense: {units: 4}}]";
+  setup.network =
+      "layers: [flatten, {dense: {units: 2048, activation: relu}}, {dense: {units: 2048, activation: relu}}, {dense: "
+      "{units: 4}}]";
   const auto backend = make_cpu_backend({});
   const auto alone = solo_communicator();
   const RankOf of(setup);
   const Compiled ready = compiled(of, *backend);
   const MeasuredCosts costs(measure_step({ready, 0, of.rank, of.job.spec}, *backend, *alone, *alone, 1), {});
   double predicted = costs.host_seconds(ready.programs[0]).step;
-  for_kernels(ready.programs[0], [&](int segment, int op) { predicted += costs.op_seconds(ready.programs[0], segment, op); });
+  for_kernels(ready.programs[0],
+              [&](int segment, int op) { predicted += costs.op_seconds(ready.programs[0], segment, op); });
 
   Engine engine(*backend, MeshCommunicators(*alone), ready);
   engine.download();
