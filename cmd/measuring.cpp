@@ -195,7 +195,9 @@ class Measuring {
 PlannedRuns planned_runs(const RunSpec& spec, int ranks, const DataInfo& info) {
   PlannedRuns runs{{spec}, ranks, info};
   runs.specs.front().strategy.automatic = false;
+  const bool shares = !spec.train.optimizer.as<OptimizerOptions>().by_parameter();  // else it wants whole parameters
   for (const StrategyOptions& options : alternatives(runs.specs.front().strategy, ranks, ranks)) {
+    if (options.shard != Shard::none && !shares) continue;
     runs.specs.push_back(spec);
     runs.specs.back().strategy = options;
   }
