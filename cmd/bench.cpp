@@ -1,8 +1,10 @@
 // trainctl bench: what is measured, and how its ranks start.
 #include <CLI/CLI.hpp>
 
+#include "cmd/auto_strategy.h"
 #include "cmd/job.h"
 #include "cmd/subcommands.h"
+#include "core/base/log.h"
 #include "core/spec/units.h"
 #include "io/loader/data.h"
 #include "parallel/bench/communication.h"
@@ -27,7 +29,7 @@ void show(const RankContext& context, bool json, const Result&... result) {
 }
 
 // Measures the config's step, ops or communication, and shows the result. Collective.
-int measure(const RunSpec& spec, const BenchOptions& options, RankContext& context) {
+int measure(RunSpec spec, const BenchOptions& options, RankContext& context) {
   const bool json = options.common.json;
   World& world = context.world;
   RankDevice device = open_device(spec.cluster, spec.train, context);
@@ -39,6 +41,11 @@ int measure(const RunSpec& spec, const BenchOptions& options, RankContext& conte
   std::optional<Ceilings> ceilings;  // before the run takes the device's memory
   if (options.what == "ops") ceilings = measure_ceilings(*device.backend, context.threads);
   const Data data(spec.data, spec.seed, data_use(spec));
+  if (spec.strategy.automatic && world.size() > 1) {
+    const ChosenStrategy chosen = choose_strategy(spec, data.info(), device, context);
+    log::info(chosen.why);
+    spec.strategy = chosen.options;
+  }
   Job job(spec, data.info(), device, world, {}, "");
   initialize_engine(spec, job);
   const auto source = data.training(spec.train.global_batch(world.size()), job.rank(), {spec.seed, 0, 0},

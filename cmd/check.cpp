@@ -81,6 +81,11 @@ std::string notes(const Checked& checked) {
         checked.share / (checked.mesh.pipeline > 1 ? checked.micro_batches() : 1),
         checked.mesh.pipeline > 1 ? " at once" : "");
   }
+  if (checked.automatic) {
+    text +=
+        "\n`strategy: auto` is chosen when a run starts; this is data parallelism, and `trainctl plan` shows the "
+        "rest\n";
+  }
   if (!checked.data_at_hand) {
     text +=
         "\nthe data is not at hand: shape and classes are as the config states them, the number of samples is not "

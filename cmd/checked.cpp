@@ -100,6 +100,7 @@ Checked check_config(const RunSpec& spec, const LaunchFlags& launch, bool measur
   checked.share = share_of(checked.sizes.training, last).count;
   checked.programs = build_all_programs(spec, info, strategy, checked.sizes);
   checked.mesh = strategy.mesh;
+  checked.automatic = spec.strategy.automatic && plan.ranks > 1;
   checked.normalizes_own_samples =
       std::any_of(checked.programs.begin(), checked.programs.end(),
                   [](const RunPrograms& rank) { return normalizes_own_samples(rank.programs().front()); });

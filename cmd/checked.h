@@ -32,6 +32,7 @@ struct Checked {
   std::vector<CheckedPart> parts;    // of a replica: stage by stage, in each the ranks along the tensor axis
   std::set<std::string> recomputed;  // blocks that `recompute: auto` computes again
   std::size_t assumed = 0;           // kernels that are not chosen yet: compute copies and arena may come out otherwise
+  bool automatic = false;            // the strategy is not chosen yet
   bool data_at_hand = true;          // else the config was believed
   bool normalizes_own_samples = false;  // each replica, in batch normalization
   std::int64_t share = 0;               // samples of the last rank in a full batch

@@ -1,11 +1,12 @@
 // trainctl plan: what a run would take on ranks that need not be there: memory, time by part, alternatives. Starts
-// nothing.
+// ranks only to measure this machine.
 #include <CLI/CLI.hpp>
 #include <memory>
 #include <optional>
 
 #include "cmd/job.h"
 #include "cmd/machine_file.h"
+#include "cmd/measuring.h"
 #include "cmd/subcommands.h"
 #include "core/base/format.h"
 #include "core/base/log.h"
@@ -16,7 +17,6 @@
 #include "parallel/plan/alternatives.h"
 #include "parallel/plan/report.h"
 #include "parallel/plan/roofline.h"
-#include "parallel/plan/this_machine.h"
 #include "parallel/plan/timeline.h"
 #include "parallel/trainer/batch_sizes.h"
 
@@ -97,15 +97,12 @@ Site this_site(const RunSpec& spec, const PlanOptions& options, const LaunchPlan
   Site site;
   site.ranks = launch.ranks;
   site.backend = make_backend(spec.cluster, spec.train, launch.threads, 0);
-  site.choices = load_kernel_choices(site.backend->fingerprint());
-  site.choices.stop_timing();
   PlanTarget& target = site.target;
   target.nodes.ranks_per_node = launch.ranks;
   target.about = site.backend->fingerprint();
   target.traits = traits_of(*site.backend);
-  target.memory = site.backend->free_memory() / (site.backend->on_host() ? launch.ranks : 1);
+  target.memory = memory_of_rank(spec.cluster, *site.backend, launch.ranks).bytes;
   target.exact = true;
-  site.costs = costs_of_this_machine(*site.backend, launch.threads, spec.train.tf32);
   return site;
 }
 
@@ -154,8 +151,24 @@ std::vector<Alternative> find_alternatives(const RunSpec& spec, const DataInfo& 
   return found;
 }
 
+// As a rank that the plan has started: measures.
+int measure(const RunSpec& spec, const PlanOptions& options, const Situation& situation) {
+  RankCommand command = rank_command("plan", Value<RunSpec>::write(spec), spec.cluster, options.launch);
+  command.stated_ranks.reset();  // fewer measure where not all could compute at once
+  return run_as_rank(situation, options.common.json, command, [&](RankContext& context) {
+    const int ranks = stated_ranks(spec.cluster, options.launch.ranks).value_or(context.world.size());
+    bool at_hand = true;
+    RankDevice device = open_device(spec.cluster, spec.train, context);
+    measure_together(planned_runs(spec, ranks, known_data(spec, spec.train.global_batch(ranks), at_hand)), device,
+                     context);
+    return 0;
+  });
+}
+
 int run_plan(PlanOptions& options) {
   const RunSpec spec = load_run_spec(options.common, options.launch);
+  const Situation situation = find_situation(Variables::of_process());
+  if (situation.supervised) return measure(spec, options, situation);
   const std::optional<Machine> machine =
       options.machine.empty() ? std::nullopt : std::make_optional(load_machine(options.machine));
   LaunchPlan launch;
@@ -168,12 +181,18 @@ int run_plan(PlanOptions& options) {
   Plan plan;
   const DataInfo info = known_data(spec, spec.train.global_batch(launch.ranks), plan.data_at_hand);
   Site site = machine ? described_site(spec, options, launch.ranks, *machine, info) : this_site(spec, options, launch);
-  site.target.costs = site.costs.get();
   if (!machine) {
+    const PlannedRuns runs = planned_runs(spec, launch.ranks, info);
+    const int code = complete_measurements(runs, launch, *site.backend, options.common, options.launch, situation);
+    if (code != 0) return code;
+    site.costs = measured_costs(runs, measured_at_once(launch.ranks, *site.backend), *site.backend, launch.threads);
+    site.choices = load_kernel_choices(site.backend->fingerprint());
+    site.choices.stop_timing();
     site.target.compile = with_batches(spec, info, site.ranks, [&site](const std::vector<Program>& programs) {
       return compile(programs, *site.backend, site.choices);
     });
   }
+  site.target.costs = site.costs.get();
   plan.name = spec.name;
   plan.compute = spec.train.compute();
   plan.gradient_accumulation = spec.train.gradient_accumulation;

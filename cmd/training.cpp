@@ -3,6 +3,7 @@
 
 #include <filesystem>
 
+#include "cmd/auto_strategy.h"
 #include "cmd/job.h"
 #include "core/backend/gpu_peaks.h"
 #include "core/base/format.h"
@@ -115,12 +116,13 @@ StartEvent start_event(const RunSpec& spec, const World& world, const Job& job, 
 
 // The run directory's config with what was found out since.
 Node with_findings(Node config, const Data& opened, const std::vector<std::string>& outputs, int ranks,
-                   std::int64_t batch, const std::set<std::string>& recomputed) {
+                   std::int64_t batch, bool chose_strategy, const std::set<std::string>& recomputed) {
   const DataInfo& data = opened.info();
   std::erase_if(config.entries, [](const Node::Entry& entry) { return entry.key == "resolved"; });
   Node found = map_node();
   append(found, "ranks", scalar_node(std::to_string(ranks)));
   append(found, "batch_size", scalar_node(std::to_string(batch)));
+  if (chose_strategy) append(found, "strategy", scalar_node("auto"));  // what it stood for is in its place
   ByName<std::vector<std::int64_t>> shapes;
   for (const ModelInput& input : data.inputs) shapes.add(input.name, input.sample.sizes());
   ByName<std::int64_t> classes;
@@ -146,6 +148,36 @@ Node with_findings(Node config, const Data& opened, const std::vector<std::strin
   }
   append(config, "resolved", std::move(found));
   return config;
+}
+
+// The strategy that a run which goes on was begun with, where that was chosen for as many ranks; "" where there is
+// none. On rank 0.
+std::string chosen_before(const RunFiles& files, int ranks) {
+  if (!files.directory || !files.directory->resumes()) return "";
+  const Node before = load_run_config(files.directory->path());
+  const Node *strategy = before.find("strategy"), *resolved = before.find("resolved");
+  const Node* then = resolved == nullptr ? nullptr : resolved->find("ranks");
+  const bool same = then != nullptr && then->is_scalar() && then->text == std::to_string(ranks);
+  return same && strategy != nullptr && !strategy->is_scalar() ? to_yaml(*strategy) : "";
+}
+
+// Puts the strategy that `auto` stands for into the spec and the config that is kept. Collective.
+void resolve_strategy(RunSpec& spec, Node& config, const RunFiles& files, const DataInfo& data, RankDevice& device,
+                      RankContext& context) {
+  World& world = context.world;
+  const std::string before = broadcast_text(chosen_before(files, world.size()), 0, world.communicator(), device.host);
+  if (!before.empty()) {
+    spec.strategy = read_strategy(before);
+  } else if (world.size() == 1) {
+    spec.strategy.automatic = false;
+  } else {
+    const ChosenStrategy chosen = choose_strategy(spec, data, device, context);
+    log::info(chosen.why);
+    spec.strategy = chosen.options;
+  }
+  for (Node::Entry& entry : config.entries) {
+    if (entry.key == "strategy") entry.value = Value<StrategyOptions>::write(spec.strategy);
+  }
 }
 
 // What is kept with every checkpoint, and compared on a resume.
@@ -216,6 +248,8 @@ int train(const RunSpec& stated, const TrainingRequest& request, RankContext& co
   const DataPosition start = resumed ? resumed->position : DataPosition{spec.seed, 0, 0};
 
   const Data data(spec.data, spec.seed, data_use(spec));
+  Node config = request.config;
+  if (spec.strategy.automatic) resolve_strategy(spec, config, files, data.info(), device, context);
   Job job(spec, data.info(), device, world, start, fact(resumed, "kernel_choices"));
   const SnapshotPlan snapshots =
       plan_snapshot(job.engine().weights(), job.engine().state(), world.communicator(), device.host);
@@ -237,9 +271,9 @@ int train(const RunSpec& stated, const TrainingRequest& request, RankContext& co
     validation = data.evaluation(PartKind::validation, batch, job.rank(), context.threads, job.target_forms(),
                                  job.batch_memory(), stop_requested);
   if (files.directory)
-    claim_directory(
-        files, spec, request,
-        with_findings(request.config, data, output_names(spec.model), world.size(), batch, job.strategy().recomputed));
+    claim_directory(files, spec, request,
+                    with_findings(config, data, output_names(spec.model), world.size(), batch,
+                                  stated.strategy.automatic, job.strategy().recomputed));
   const bool shares_directory = join_log(files.directory ? files.directory->path() : "", context, device.host);
   log_memory(job.engine().memory(), *training, validation.get());
   if (world.rank() == 0) {

@@ -1,16 +1,14 @@
 // KernelChoices: look-up and text form.
 #include "core/backend/choices.h"
 
+#include "core/base/checksum.h"
 #include "core/base/error.h"
 #include "core/base/format.h"
-#include "core/base/hash.h"
 
 namespace trainctl {
 namespace {
 
-std::string head_of(std::string_view lines) {
-  return format("trainctl kernel choices 1 {:016x}\n", xxh3(lines.data(), lines.size()));
-}
+constexpr const char* file_kind = "kernel choices";
 
 }  // namespace
 
@@ -52,18 +50,8 @@ void KernelChoices::add(std::string_view text) {
   }
 }
 
-std::string KernelChoices::file_text() const {
-  const std::string lines = text();
-  return head_of(lines) + lines;
-}
+std::string KernelChoices::file_text() const { return with_checksum(file_kind, text()); }
 
-void KernelChoices::add_file(std::string_view text) {
-  const std::size_t head = std::min(text.find('\n'), text.size() - 1) + 1;
-  const std::string_view lines = text.substr(head);
-  if (text.substr(0, head) != head_of(lines)) {
-    throw Error(ErrorKind::data, "its first line is not the checksum of the others");
-  }
-  add(lines);
-}
+void KernelChoices::add_file(std::string_view text) { add(checked_lines(file_kind, text)); }
 
 }  // namespace trainctl

@@ -7,10 +7,8 @@
 
 namespace trainctl {
 
-// Reads the choices that are kept for this hardware; empty where there are none. They lie in $XDG_CACHE_HOME/trainctl
-// or
-// ~/.cache/trainctl.
-// A damaged file is set aside, and one that cannot be read left where it is, with a warning.
+// Reads the choices that are kept for this hardware; empty where there are none, or where the file is damaged
+// (io/kernels/user_cache.h).
 KernelChoices load_kernel_choices(const std::string& fingerprint);
 
 // Keeps them. A cache that cannot be written is no error: the choices are timed again next time.

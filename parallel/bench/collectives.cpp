@@ -19,8 +19,8 @@ class Bench {
         backend_(backend),
         stream_(stream),
         options_(options),
-        memory_(communicator.allocate(options.last_bytes)),
-        received_(options.collective == CallKind::all_to_all ? communicator.allocate(options.last_bytes) : Memory{}),
+        memory_(allocate(options.last_bytes)),
+        received_(options.collective == CallKind::all_to_all ? allocate(options.last_bytes) : Memory{}),
         scalar_(communicator.allocate(sizeof(double))),
         values_(static_cast<std::size_t>(options.last_bytes / size_of(DType::float32))) {}
 
@@ -30,7 +30,8 @@ class Bench {
     const View data{memory_.get(), DType::float32, count};
     CommBenchRow row{.collective = options_.collective, .bytes = data.bytes(), .count = count};
     run(data);
-    const int iterations = std::clamp(static_cast<int>(batch_seconds / time_batch(data, 1)), 1, options_.iterations);
+    const int iterations =
+        std::clamp(static_cast<int>(options_.batch_seconds / time_batch(data, 1)), 1, options_.iterations);
     std::vector<double> times;
     for (int batch = 0; batch < options_.batches; ++batch) times.push_back(time_batch(data, iterations));
     std::nth_element(times.begin(), times.begin() + options_.batches / 2, times.end());
@@ -44,8 +45,16 @@ class Bench {
  private:
   // Values of the timed runs: small enough not to overflow in a batch of sums, far from denormals.
   static constexpr float scale = 0x1p-90f;
-  // A slow communicator's batches need not be longer.
-  static constexpr double batch_seconds = 0.25;
+
+  Memory allocate(std::int64_t bytes) {
+    return options_.ordinary_memory ? backend_.allocate(bytes) : communicator_.allocate(bytes);
+  }
+
+  // The other rank of a message; -1 where there is none.
+  int neighbour() const {
+    const int peer = communicator_.rank() ^ 1;
+    return peer < communicator_.size() ? peer : -1;
+  }
 
   void run(View data) {
     switch (options_.collective) {
@@ -60,6 +69,9 @@ class Bench {
       case CallKind::all_to_all:
         return communicator_.all_to_all(data, result(data), stream_);
       case CallKind::send:
+        if (neighbour() < 0) return;
+        return communicator_.rank() % 2 == 0 ? communicator_.send(data, neighbour(), stream_)
+                                             : communicator_.receive(data, neighbour(), stream_);
       case CallKind::receive:
       case CallKind::barrier:
         break;
@@ -104,7 +116,8 @@ class Bench {
   double bus_factor() const {
     const double ranks = communicator_.size();
     if (options_.collective == CallKind::all_reduce) return 2 * (ranks - 1) / ranks;
-    return options_.collective == CallKind::broadcast ? 1 : (ranks - 1) / ranks;
+    const bool whole = options_.collective == CallKind::broadcast || options_.collective == CallKind::send;
+    return whole ? 1 : (ranks - 1) / ranks;
   }
 
   float expected(std::int64_t index, std::int64_t part) const {
@@ -116,6 +129,8 @@ class Bench {
         return value_of(0, index);
       case CallKind::all_to_all:
         return value_of(static_cast<int>(index / part), communicator_.rank() * part + index % part);
+      case CallKind::send:
+        return value_of(neighbour() < 0 ? communicator_.rank() : communicator_.rank() & ~1, index);
       default:
         return static_cast<float>(ranks) * value_of(0, index) +
                static_cast<float>(ranks) * static_cast<float>(ranks - 1) / 2;

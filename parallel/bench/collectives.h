@@ -10,13 +10,17 @@
 namespace trainctl {
 
 struct CommBenchOptions {
-  CallKind collective = CallKind::all_reduce;  // or reduce_scatter, all_gather, broadcast, all_to_all; float32, sum
+  // Or reduce_scatter, all_gather, broadcast, all_to_all, send (messages from even ranks to the next ones); float32,
+  // sum.
+  CallKind collective = CallKind::all_reduce;
   std::int64_t first_bytes = 4 << 10;
   std::int64_t last_bytes = 64 << 20;
-  double last_seconds = 3;  // nor larger than a size of which one call takes longer
-  int factor = 4;           // from one size to the next
-  int iterations = 20;      // in a batch; fewer where they would take long
-  int batches = 7;          // the median counts
+  double last_seconds = 3;       // nor larger than a size of which one call takes longer
+  int factor = 4;                // from one size to the next
+  int iterations = 20;           // in a batch; fewer where they would take long
+  int batches = 7;               // the median counts
+  double batch_seconds = 0.25;   // with fewer iterations where a batch would take longer
+  bool ordinary_memory = false;  // the backend's, as activations have it, in the place of the communicator's own
 };
 
 struct CommBenchRow {

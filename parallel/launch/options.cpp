@@ -27,11 +27,11 @@ Keys<ClusterOptions> ClusterOptions::keys() {
            "How GPUs reach each other: nccl wants one for each rank, staged goes through the hosts' memory, which is "
            "slow "
            "but always possible; auto takes nccl where it can.")
-      .key("memory", &ClusterOptions::memory,
-           "Memory that one rank may use; auto: what its device has free, or its part of the host's.", more_than(0))
       .key("timeout", &ClusterOptions::timeout,
            "How long a rank waits for the others, or for its GPU, before the run ends with an error; 0 s: for ever.",
            at_least(0))
+      .key("memory", &ClusterOptions::memory,
+           "Memory that one rank may use; auto: what its device has free, or its part of the host's.", more_than(0))
       .key("hosts", &ClusterOptions::hosts,
            "Hosts and how many ranks each takes at most; empty: this host, or what SLURM gave. --hosts wins.",
            between(1, most_slots))

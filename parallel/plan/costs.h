@@ -46,7 +46,8 @@ class Costs {
   // segment of number `segment`.
   virtual double op_seconds(const PlacedProgram& program, int segment, int op) const = 0;
   virtual TrafficSeconds communication_seconds(const Traffic& traffic) const = 0;
-  virtual HostSeconds host_seconds() const = 0;
+  // Of a rank that runs a step of this program.
+  virtual HostSeconds host_seconds(const PlacedProgram& program) const = 0;
   // Whether asynchronous communication computes on the cores that ops run on (a CPU), so that either slows the other;
   // else it runs beside them (a GPU with links of its own).
   virtual bool communication_takes_cores() const = 0;

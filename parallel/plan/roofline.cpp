@@ -86,7 +86,7 @@ TrafficSeconds RooflineCosts::across_nodes(const Traffic& traffic) const {
   return faster(faster(ring, stages), trees);
 }
 
-HostSeconds RooflineCosts::host_seconds() const {
+HostSeconds RooflineCosts::host_seconds(const PlacedProgram&) const {
   HostSeconds host;
   if (use_.decodes) host.sample = use_.ranks_per_node / machine_.host.samples;
   host.loads_beside = machine_.device.kind == MachineKind::gpu;

@@ -25,7 +25,7 @@ class RooflineCosts final : public Costs {
   // across them; and for a sum of trees over the nodes (Sanders et al., 2009), as NCCL chooses. Ranks of a group on one
   // node use the node's cards side by side, with all groups that are alike.
   TrafficSeconds communication_seconds(const Traffic& traffic) const override;
-  HostSeconds host_seconds() const override;
+  HostSeconds host_seconds(const PlacedProgram&) const override;
   bool communication_takes_cores() const override { return machine_.device.kind == MachineKind::cpu; }
 
  private:

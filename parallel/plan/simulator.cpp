@@ -269,13 +269,16 @@ class Play {
 
   SimulatedStep result() {
     SimulatedStep step;
-    const HostSeconds host = costs_.host_seconds();
-    double samples = 0;
+    HostSeconds host;  // of the stage whose host needs longest
+    double loading = 0;
     for (const Stage& stage : stages_) {
       const Program& program = *stage.rank.program;
-      samples = std::max(samples, static_cast<double>(program.micro_batch_samples * program.micro_batches));
+      const HostSeconds own = costs_.host_seconds(*stage.rank.placed);
+      host = {std::max(host.step, own.step), std::max(host.sample, own.sample), own.loads_beside};
+      const auto samples = static_cast<double>(program.micro_batch_samples * program.micro_batches);
+      loading = std::max(loading, samples * own.sample);
     }
-    const double busy = work_.now() + host.step, loading = samples * host.sample;
+    const double busy = work_.now() + host.step;
     const double data = host.loads_beside ? std::max(loading - busy, 0.0) : loading;
     for (Stage& stage : stages_) {
       stage.parts.communication += std::max(stage.busy - stage.parts.compute, 0.0);

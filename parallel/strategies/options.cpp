@@ -133,7 +133,21 @@ Keys<StrategyOptions> StrategyOptions::keys() {
       .check(check_verification);
 }
 
+TypeInfo Value<StrategyOptions>::type() {
+  return with_words({.kind = TypeInfo::Kind::section, .section = &section_of<StrategyOptions>}, {"auto"});
+}
+
+bool Value<StrategyOptions>::read(const Node& node, Reader& reader, StrategyOptions& value) {
+  value.automatic = is_word(node, "auto");
+  return value.automatic || section_of<StrategyOptions>().read(node, reader, &value);
+}
+
+Node Value<StrategyOptions>::write(const StrategyOptions& value) {
+  return value.automatic ? scalar_node("auto") : section_of<StrategyOptions>().write(&value);
+}
+
 StrategyOptions for_one_rank(StrategyOptions options) {
+  options.automatic = false;
   options.data = {};
   options.pipeline.value = options.tensor.value = 1;
   options.place.clear();

@@ -72,12 +72,22 @@ struct StrategyOptions {
   Size first_bucket_size = Size::megabytes(1);
   Auto<bool> overlap;
   std::optional<Duration> verify_every = Duration::steps(100);
+  bool automatic =
+      false;  // `strategy: auto`: the ranks take the best of what a plan finds; the other options are defaults
 
   static Keys<StrategyOptions> keys();
 
   // The stages of the pipeline, and the line that states them.
   int stages() const { return place.empty() ? pipeline.value : static_cast<int>(place.size()); }
   const Place& stages_place() const { return place.empty() ? pipeline.place : place.begin()->second.front().place; }
+};
+
+// The section, or `auto` in its place.
+template <>
+struct Value<StrategyOptions> {
+  static TypeInfo type();
+  static bool read(const Node& node, Reader& reader, StrategyOptions& value);
+  static Node write(const StrategyOptions& value);
 };
 
 // The options without what asks for several ranks, for what one rank does alone.

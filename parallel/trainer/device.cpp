@@ -1,6 +1,7 @@
 // Opening a rank's device.
 #include "parallel/trainer/device.h"
 
+#include <algorithm>
 #include <chrono>
 
 #include "core/backend/select.h"

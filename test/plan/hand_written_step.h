@@ -84,7 +84,7 @@ struct StatedCosts final : Costs {
   TrafficSeconds communication_seconds(const Traffic& of) const override {
     return traffic ? traffic(of) : TrafficSeconds{};
   }
-  HostSeconds host_seconds() const override { return host; }
+  HostSeconds host_seconds(const PlacedProgram&) const override { return host; }
   bool communication_takes_cores() const override { return takes_cores; }
 };
 

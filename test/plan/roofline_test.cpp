@@ -122,9 +122,9 @@ TEST_CASE("the peak is that of the dtype") {
 }
 
 TEST_CASE("the ranks of a node share the processors that decode") {
-  const HostSeconds host = RooflineCosts(good_machine(), {.decodes = true, .ranks_per_node = 8}).host_seconds();
+  const HostSeconds host = RooflineCosts(good_machine(), {.decodes = true, .ranks_per_node = 8}).host_seconds({});
   CHECK(host.sample == Approx(8.0 / 1000));
-  CHECK(RooflineCosts(good_machine(), {.ranks_per_node = 8}).host_seconds().sample == 0);
+  CHECK(RooflineCosts(good_machine(), {.ranks_per_node = 8}).host_seconds({}).sample == 0);
 }
 
 TEST_CASE("a machine's file with a missing, misspelt or absurd figure is refused with its line") {

@@ -1,0 +1,81 @@
+// Collectives of a rank whose peers are not there.
+#include "parallel/comm/silent.h"
+
+#include <cstdio>
+#include <cstdlib>
+#include <map>
+
+#include "core/base/error.h"
+#include "core/tensor/random_values.h"
+
+namespace trainctl {
+namespace {
+
+class Silent final : public Communicator {
+ public:
+  Silent(int rank, int size, Backend& backend, Communicator& memory, std::function<void(View)> reduced)
+      : rank_(rank), size_(size), backend_(backend), memory_(memory), reduced_(std::move(reduced)) {}
+
+  int rank() const override { return rank_; }
+  int size() const override { return size_; }
+  std::string_view name() const override { return "silent"; }
+  bool recordable() const override { return true; }
+  Memory allocate(std::int64_t bytes) override { return memory_.allocate(bytes); }
+
+  void all_reduce(View data, Reduction, Stream&) override {
+    if (reduced_) reduced_(data);
+  }
+  void reduce_scatter(View, Reduction, Stream&) override {}
+  void all_gather(View data, Stream& stream) override {
+    const std::int64_t count = data.count / size_;
+    const View own = data.part(rank_ * count, count);
+    for (int rank = 0; rank < size_; ++rank) {
+      if (rank != rank_) backend_.copy(data.part(rank * count, count).data, own.data, own.bytes(), stream);
+    }
+  }
+  void all_to_all(View send, View receive, Stream& stream) override {
+    backend_.copy(receive.data, send.data, send.bytes(), stream);
+  }
+  void broadcast(View, int, Stream&) override {}
+  void send(View, int, Stream&) override {}
+  void receive(View data, int, Stream& stream) override {
+    backend_.copy(data.data, received(data), data.bytes(), stream);
+  }
+  void barrier(Stream&) override {}
+
+  std::unique_ptr<Communicator> split(int, int) override {
+    require(false, "ranks that are not there do not part");
+    return nullptr;
+  }
+  void set_deadline(std::chrono::milliseconds) override {}
+  [[noreturn]] void abort(int exit_code) override {
+    std::fflush(nullptr);
+    std::_Exit(exit_code);
+  }
+
+ private:
+  // Random values in host memory: allocated when the first message of a dtype comes, and for longer ones.
+  const void* received(View data) {
+    Memory& values = received_[data.dtype];
+    if (values.bytes < data.bytes()) {
+      values = backend_.allocate_host(data.bytes());
+      fill_random({values.get(), data.dtype, data.count}, 1, 2);
+    }
+    return values.get();
+  }
+
+  int rank_, size_;
+  Backend& backend_;
+  Communicator& memory_;
+  std::function<void(View)> reduced_;
+  std::map<DType, Memory> received_;
+};
+
+}  // namespace
+
+std::unique_ptr<Communicator> silent_communicator(int rank, int size, Backend& backend, Communicator& memory,
+                                                  std::function<void(View)> reduced) {
+  return std::make_unique<Silent>(rank, size, backend, memory, std::move(reduced));
+}
+
+}  // namespace trainctl

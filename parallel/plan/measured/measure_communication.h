@@ -1,0 +1,34 @@
+// The communication between ranks of this machine timed, and the alpha-beta model of it.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "core/backend/backend.h"
+#include "core/backend/communicator.h"
+#include "parallel/plan/costs.h"
+#include "parallel/plan/measured/alpha_beta.h"
+#include "parallel/plan/measured/measurements.h"
+
+namespace trainctl {
+
+// Whether a communication reduces in place, in memory that all its ranks see: that of gradients and parameters, which
+// the communicator of the data axis allocates. Activations lie elsewhere and are copied.
+inline bool is_in_place(MeshAxis axis) { return axis == MeshAxis::data; }
+
+// The key of a kind of communication between so many ranks of one host: {bytes, seconds, bytes, seconds, ...}.
+std::string communication_key(int ranks, Communication::Kind kind, bool in_place);
+
+// Whether the measurements have every kind between so many ranks.
+bool has_communication(const Measurements& measurements, int ranks);
+
+// Times every kind for growing sizes up to the largest, a few seconds in all. `beat` is called before each kind.
+// Collective; equal on all ranks.
+Measurements measure_communication(Communicator& ranks, Backend& backend, const std::function<void()>& beat);
+
+// The model of a kind; nothing where it was not measured.
+std::optional<AlphaBeta> communication_model(const Measurements& measurements, int ranks, Communication::Kind kind,
+                                             bool in_place);
+
+}  // namespace trainctl

@@ -1,0 +1,180 @@
+// Timing the ops of a step under silent communicators.
+#include "parallel/plan/measured/measure_step.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "core/backend/immediate_stream.h"
+#include "core/base/clock.h"
+#include "core/base/format.h"
+#include "core/base/median.h"
+#include "core/compile/step_inputs.h"
+#include "core/exec/engine.h"
+#include "core/exec/observe/op_recorder.h"
+#include "parallel/plan/measured/op_signature.h"
+#include "parallel/plan/measured/random_batch.h"
+#include "parallel/plan/measured/silent_axes.h"
+#include "parallel/trainer/initial_weights.h"
+
+namespace trainctl {
+namespace {
+
+constexpr int rounds = 4;                          // of steps as they are and steps with their ops observed, in turn
+constexpr int fewest_steps = 2, most_steps = 250;  // of each kind in a round
+
+// Calls the body for every kernel op that a step runs, in order, the refreshing of compute copies first.
+template <class Body>
+void for_kernels(const PlacedProgram& program, Body body) {
+  const auto all_of = [&](int segment) {
+    for (const PlacedOp& op : program.segment(segment).ops) {
+      if (op.op.def->trait() == OpTrait::kernel) body(op);
+    }
+  };
+  if (program.copies_segment >= 0) all_of(program.copies_segment);
+  for (const ScheduleItem& item : program.program.schedule) all_of(item.segment);
+}
+
+std::int64_t batch_bytes(const Program& program) {
+  std::int64_t bytes = 0;
+  for (std::size_t number = 1; number < source_count(program.batch); ++number) {
+    const TensorId id = part_at(program.batch, number);
+    if (id != no_tensor) bytes += program.tensor(id).type.bytes() * program.micro_batches;
+  }
+  return bytes;
+}
+
+class StepTimer {
+ public:
+  StepTimer(const MeasuredRank& measured, Backend& backend, Communicator& together, Communicator& devices)
+      : measured_(measured),
+        together_(together),
+        axes_(measured.rank, measured.compiled.programs[static_cast<std::size_t>(measured.program)], backend, devices),
+        engine_(backend, axes_.communicators(), measured.compiled),
+        batch_(program().program, backend) {
+    engine_.download();
+    initialize_weights(measured.spec, measured.spec.seed, engine_.weights());
+    engine_.upload();
+  }
+
+  void run(double seconds) {
+    constexpr int warm_up = 3;
+    double one = 0;
+    for (int i = 0; i < warm_up; ++i) one = step();
+    const double of_round = reduced(one, Reduction::maximum) * 2 * rounds;
+    const int count = static_cast<int>(std::clamp(seconds / of_round, 1.0 * fewest_steps, 1.0 * most_steps));
+    for (int round = 0; round < rounds; ++round) {
+      meet();
+      for (int i = 0; i < count; ++i) steps_.push_back(step());
+      meet();
+      engine_.set_observer(&recorder_);
+      for (int i = 0; i < count; ++i) step();
+      engine_.set_observer(nullptr);
+    }
+  }
+
+  // Collective: means over the ranks.
+  Measurements results() {
+    std::map<std::string, std::pair<double, int>> ops;  // by key: the sum of the medians, and of how many ops
+    std::map<std::pair<int, int>, double> medians;
+    for (const OpCost& cost : op_costs(recorder_.runs())) {
+      if (cost.op.placed().op.def->trait() != OpTrait::kernel) continue;
+      auto& [sum, count] = ops[op_key(together_.size(), program(), cost.op.placed())];
+      sum += cost.median_seconds;
+      ++count;
+    }
+    std::vector<std::string> keys;
+    std::vector<double> values;
+    for (const auto& [key, of] : ops) {
+      keys.push_back(key);
+      values.push_back(of.first / of.second);
+    }
+    // A communication's copies are its own: in a run they are a part of what it takes.
+    double in_ops = 0;
+    for (const OpCost& cost : op_costs(recorder_.runs())) in_ops += cost.median_seconds * runs_of(cost.op);
+    const double of_step = median(steps_);
+    values.push_back(std::max(of_step - in_ops, 0.0));
+    values.push_back(quantile(std::sqrt(0.5)) - of_step);
+    for (double& value : values) value = reduced(value, Reduction::sum) / together_.size();
+
+    Measurements found;
+    for (std::size_t i = 0; i < keys.size(); ++i) found.record(keys[i], {values[i]});
+    found.record(step_key(together_.size(), program()), {values[keys.size()], values[keys.size() + 1]});
+    return found;
+  }
+
+ private:
+  const PlacedProgram& program() const { return engine_.program(measured_.program); }
+
+  double step() {
+    const double start = seconds_now();
+    engine_.run(measured_.program, batch_.batch(), {1e-6, number_++, false}, result_);
+    return seconds_now() - start;
+  }
+
+  void meet() {
+    together_.barrier(host_);
+    host_.synchronize();
+  }
+
+  double reduced(double value, Reduction reduction) {
+    together_.all_reduce({&value, DType::float64, 1}, reduction, host_);
+    host_.synchronize();
+    return value;
+  }
+
+  double quantile(double part) const {
+    std::vector<double> sorted = steps_;
+    std::sort(sorted.begin(), sorted.end());
+    return sorted[static_cast<std::size_t>(part * static_cast<double>(sorted.size() - 1) + 0.5)];
+  }
+
+  // How often a step runs an op: once for each item of the schedule that names its segment. The step's own refreshing
+  // of compute copies comes on top where it runs outside of the schedule; the recorder has seen that, too.
+  double runs_of(const OpRun& op) const {
+    double count = 0;
+    for (const ScheduleItem& item : program().program.schedule) count += item.segment == op.segment ? 1 : 0;
+    return std::max(count, 1.0);
+  }
+
+  const MeasuredRank& measured_;
+  Communicator& together_;
+  ImmediateStream host_;
+  SilentAxes axes_;
+  Engine engine_;
+  RandomBatch batch_;
+  OpRecorder recorder_;
+  StepResult result_;
+  std::int64_t number_ = 0;
+  std::vector<double> steps_;  // seconds of those that were not observed
+};
+
+}  // namespace
+
+std::string measured_beside(int ranks) { return format("{} at once: ", ranks); }
+
+std::string op_key(int ranks, const PlacedProgram& program, const PlacedOp& op) {
+  return measured_beside(ranks) + "op " + op_signature(program, op);
+}
+
+std::string step_key(int ranks, const PlacedProgram& program) {
+  std::int64_t ops = 0;
+  for_kernels(program, [&](const PlacedOp&) { ++ops; });
+  return measured_beside(ranks) + format("step {} ops, {} bytes", ops, batch_bytes(program.program));
+}
+
+bool has_step(const Measurements& measurements, int ranks, const PlacedProgram& program) {
+  bool all = measurements.find(step_key(ranks, program)) != nullptr;
+  for_kernels(program,
+              [&](const PlacedOp& op) { all = all && measurements.find(op_key(ranks, program, op)) != nullptr; });
+  return all;
+}
+
+Measurements measure_step(const MeasuredRank& measured, Backend& backend, Communicator& together, Communicator& devices,
+                          double seconds) {
+  StepTimer timer(measured, backend, together, devices);
+  timer.run(seconds);
+  return timer.results();
+}
+
+}  // namespace trainctl
