@@ -13,20 +13,20 @@ using Kind = Communication::Kind;
 constexpr Kind kinds[] = {Kind::all_reduce, Kind::reduce_scatter, Kind::all_gather,
                           Kind::all_to_all, Kind::broadcast,      Kind::send};
 
-Collective collective_of(Kind kind) {
+CallKind collective_of(Kind kind) {
   switch (kind) {
     case Kind::all_reduce:
-      return Collective::all_reduce;
+      return CallKind::all_reduce;
     case Kind::reduce_scatter:
-      return Collective::reduce_scatter;
+      return CallKind::reduce_scatter;
     case Kind::all_gather:
-      return Collective::all_gather;
+      return CallKind::all_gather;
     case Kind::all_to_all:
-      return Collective::all_to_all;
+      return CallKind::all_to_all;
     case Kind::broadcast:
-      return Collective::broadcast;
+      return CallKind::broadcast;
     default:
-      return Collective::send;
+      return CallKind::send;
   }
 }
 
