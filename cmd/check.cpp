@@ -43,7 +43,7 @@ struct CheckedStage {
 struct Checked {
   int ranks = 1;
   std::int64_t batch = 0;
-  std::vector<Program> programs;  // of the last rank: none has more samples
+  std::vector<Program> programs;  // of the last rank
   MemoryPlan memory;              // of the rank that needs most
   Mesh mesh;
   int micro_batches = 1;             // of a share of a full batch
@@ -51,9 +51,11 @@ struct Checked {
   std::set<std::string> recomputed;  // blocks that `recompute: auto` computes again
   std::size_t assumed = 0;           // kernels that are not chosen yet: compute copies and arena may come out otherwise
   bool data_at_hand = true;          // else the config was believed
-  std::int64_t share = 0;            // samples of the last rank in a full batch
-  std::optional<Error> unfit;        // why a run has too little memory on this machine
-  double flops_per_sample = 0;       // forward
+  std::int64_t least_share = 0;      // samples of a replica in a full batch
+  std::int64_t largest_share = 0;
+  bool measures_shares = false;  // before training begins: here shares are equal
+  std::optional<Error> unfit;    // why a run has too little memory on this machine
+  double flops_per_sample = 0;   // forward
   std::int64_t parameters = 0;
   std::int64_t trainable = 0;
 };
@@ -126,14 +128,16 @@ Checked check(const RunSpec& spec, const CheckOptions& options) {
   const auto backend = make_backend(spec.cluster, spec.train, plan.threads, 0);
   const BatchSizes sizes = batch_sizes(spec.train, spec.strategy, info, plan.ranks);
   Strategy strategy = strategy_for(spec, info, plan.ranks, *backend);
-  const MeshRank last(strategy.mesh, plan.ranks - 1);
-  checked.share = share_of(sizes.training, last).count;
   std::vector<RunPrograms> ranks = build_all_programs(spec, info, strategy, sizes);
+  const auto samples_of = [&sizes](const RunPrograms& rank) { return batch_cut(sizes, rank.rank()).samples; };
+  checked.least_share = samples_of(*std::ranges::min_element(ranks, {}, samples_of));
+  checked.largest_share = samples_of(*std::ranges::max_element(ranks, {}, samples_of));
+  checked.measures_shares = spec.strategy.shares_by_measuring() && strategy.mesh.data > 1;
   checked.programs = ranks.front().programs();
   checked.mesh = strategy.mesh;
   checked.micro_batches = sizes.gradient_accumulation;
   checked.stages = stages_of(strategy, checked.programs.front().layers);
-  const BatchCut cut = batch_cut(sizes, last);
+  const BatchCut cut{sizes.training, sizes.gradient_accumulation, checked.largest_share};
   const MemoryLimit limit = memory_limit(spec.cluster, plan, *backend);
   for (const RunPrograms& rank : ranks) require_fit(least_memory(rank.programs()), limit, cut, Need::least);
 
@@ -236,11 +240,16 @@ std::string notes(const Checked& checked) {
         "times them, or --measure\n",
         checked.assumed);
   }
+  if (checked.measures_shares) {
+    text += "\nreplicas' shares of a batch are measured when training begins; here they are equal\n";
+  }
   if (checked.ranks > 1 && normalizes_batches(checked)) {
+    const int cut = checked.mesh.pipeline > 1 ? checked.micro_batches : 1;
+    const std::int64_t least = checked.least_share / cut, largest = checked.largest_share / cut;
     text += format(
         "\nbatch normalization takes its statistics from the {} samples that a rank has of a batch{}: with another "
         "number of ranks the network trains otherwise\n",
-        checked.share / (checked.mesh.pipeline > 1 ? checked.micro_batches : 1),
+        least == largest ? std::to_string(largest) : format("{} to {}", least, largest),
         checked.mesh.pipeline > 1 ? " at once" : "");
   }
   if (!checked.data_at_hand) {

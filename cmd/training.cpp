@@ -4,6 +4,7 @@
 #include <filesystem>
 
 #include "cmd/job.h"
+#include "cmd/shares.h"
 #include "core/backend/gpu_peaks.h"
 #include "core/base/format.h"
 #include "core/base/log.h"
@@ -114,16 +115,19 @@ StartEvent start_event(const RunSpec& spec, const World& world, const Job& job, 
 }
 
 // The run directory's config with what was found out since.
-Node with_findings(Node config, const Data& opened, const std::vector<std::string>& outputs, int ranks,
-                   std::int64_t batch, const std::set<std::string>& recomputed) {
+Node with_findings(Node config, const RunSpec& spec, const Data& opened, Job& job) {
   const DataInfo& data = opened.info();
   std::erase_if(config.entries, [](const Node::Entry& entry) { return entry.key == "resolved"; });
   Node found = map_node();
-  append(found, "ranks", scalar_node(std::to_string(ranks)));
-  append(found, "batch_size", scalar_node(std::to_string(batch)));
+  append(found, "ranks", scalar_node(std::to_string(job.world().size())));
+  append(found, "batch_size", scalar_node(std::to_string(*spec.train.batch_size)));
+  if (const std::vector<double> speeds = job.sharer().speeds; !speeds.empty()) {
+    append(found, "share", Value<std::vector<double>>::write(speeds));
+  }
   ByName<std::vector<std::int64_t>> shapes;
   for (const ModelInput& input : data.inputs) shapes.add(input.name, input.sample.sizes());
   ByName<std::int64_t> classes;
+  const std::vector<std::string> outputs = output_names(spec.model);
   for (std::size_t i = 0; i < outputs.size(); ++i) classes.add(outputs[i], data.targets[i].classes);
   append(found, "shape", Value<ByName<std::vector<std::int64_t>>>::write(shapes));
   append(found, "classes", Value<ByName<std::int64_t>>::write(classes));
@@ -141,7 +145,7 @@ Node with_findings(Node config, const Data& opened, const std::vector<std::strin
     }
     append(found, "normalize", std::move(measured));
   }
-  if (!recomputed.empty()) {
+  if (const std::set<std::string>& recomputed = job.strategy().recomputed; !recomputed.empty()) {
     append(found, "recompute", Value<std::vector<std::string>>::write({recomputed.begin(), recomputed.end()}));
   }
   append(config, "resolved", std::move(found));
@@ -150,12 +154,13 @@ Node with_findings(Node config, const Data& opened, const std::vector<std::strin
 
 // What is kept with every checkpoint, and compared on a resume.
 std::map<std::string, std::string> run_facts(const Job& job, const DataInfo& data, int ranks, std::int64_t batch,
-                                             std::int64_t total_steps) {
+                                             std::int64_t total_steps, const std::string& shares) {
   std::map<std::string, std::string> facts{
       {"kernel_choices", job.choices().text()}, {"batch_size", std::to_string(batch)},
       {"device", job.backend().fingerprint()},  {"data", data.fingerprint},
       {"ranks", std::to_string(ranks)},         {"total_steps", std::to_string(total_steps)}};
   const std::vector<std::string>& class_names = data.targets[0].class_names;
+  if (!shares.empty()) facts[share_fact] = shares;
   if (!class_names.empty()) facts[class_names_fact] = write_class_names(class_names);
   return facts;
 }
@@ -216,6 +221,7 @@ int train(const RunSpec& stated, const TrainingRequest& request, RankContext& co
   const DataPosition start = resumed ? resumed->position : DataPosition{spec.seed, 0, 0};
 
   const Data data(spec.data, spec.seed, data_use(spec));
+  spec = with_shares(std::move(spec), data, device, context, resumed);
   Job job(spec, data.info(), device, world, start, fact(resumed, "kernel_choices"));
   const SnapshotPlan snapshots =
       plan_snapshot(job.engine().weights(), job.engine().state(), world.communicator(), device.host);
@@ -225,19 +231,17 @@ int train(const RunSpec& stated, const TrainingRequest& request, RankContext& co
   TrainingPlan plan = training_plan(
       spec.train, spec.strategy, {spec.checkpoint.every, spec.log.every, spec.checkpoint.monitor, spec.checkpoint.mode},
       data.info(), world.size());
-  plan.facts = run_facts(job, data.info(), world.size(), batch, plan.total_steps);
+  plan.facts = run_facts(job, data.info(), world.size(), batch, plan.total_steps,
+                         stated.strategy.shares_by_measuring() ? text_of_shares(spec.strategy) : "");
   const StopRequest stop;  // until here there was nothing to save
   const auto stop_requested = [&stop] { return stop.pending(); };
-  const auto training =
-      data.training(batch, job.rank(), start, context.threads, job.target_forms(), job.batch_memory(), stop_requested);
+  const auto training = data.training(batch, job.sharer(), start, context.threads, job.target_forms(),
+                                      job.batch_memory(), stop_requested);
   std::unique_ptr<BatchSource> validation;
   if (data.has(PartKind::validation))
-    validation = data.evaluation(PartKind::validation, batch, job.rank(), context.threads, job.target_forms(),
+    validation = data.evaluation(PartKind::validation, batch, job.sharer(), context.threads, job.target_forms(),
                                  job.batch_memory(), stop_requested);
-  if (files.directory)
-    claim_directory(
-        files, spec, request,
-        with_findings(request.config, data, output_names(spec.model), world.size(), batch, job.strategy().recomputed));
+  if (files.directory) claim_directory(files, spec, request, with_findings(request.config, spec, data, job));
   const bool shares_directory = join_log(files.directory ? files.directory->path() : "", context, device.host);
   log_memory(job.engine().memory(), *training, validation.get());
   if (world.rank() == 0) {
