@@ -48,14 +48,18 @@ std::vector<double> measure(const RunSpec& spec, const Mesh& mesh, const Data& d
                         *own_hosts, world.communicator(), device.host);
 }
 
-// The shares of the run's checkpoint; nothing where it is of other ranks or another batch.
-std::vector<std::int64_t> known_shares(const std::optional<Snapshot>& resumed, const Mesh& mesh, std::int64_t batch) {
+// The shares of the run's checkpoint; nothing where it is of other ranks, another batch or other micro-batches.
+std::vector<std::int64_t> known_shares(const std::optional<Snapshot>& resumed, const Mesh& mesh,
+                                       const BatchSizes& sizes) {
   if (fact(resumed, "ranks") != std::to_string(mesh.ranks())) return {};
   std::istringstream text(fact(resumed, share_fact));
   std::vector<std::int64_t> shares;
   std::int64_t sum = 0;
-  for (std::int64_t share = 0; text >> share; sum += share) shares.push_back(share);
-  return sum == batch && std::ssize(shares) == mesh.data ? shares : std::vector<std::int64_t>{};
+  for (std::int64_t share = 0; text >> share; sum += share) {
+    if (share % sizes.gradient_accumulation != 0) return {};
+    shares.push_back(share);
+  }
+  return sum == sizes.training && std::ssize(shares) == mesh.data ? shares : std::vector<std::int64_t>{};
 }
 
 }  // namespace
@@ -68,7 +72,7 @@ RunSpec with_shares(RunSpec spec, const Data& data, RankDevice& device, RankCont
   const Mesh mesh = mesh_of(spec.strategy, world.size());
   const BatchSizes sizes = batch_sizes(spec.train, spec.strategy, data.info(), world.size());
   if (mesh.data == 1 || sizes.training < mesh.data) return spec;
-  std::vector<std::int64_t> shares = known_shares(resumed, mesh, sizes.training);
+  std::vector<std::int64_t> shares = known_shares(resumed, mesh, sizes);
   const bool known = !shares.empty();
   if (!known) {
     const std::vector<double> speeds = measure(spec, mesh, data, device, context);
