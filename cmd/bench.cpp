@@ -3,6 +3,7 @@
 
 #include "cmd/auto_strategy.h"
 #include "cmd/job.h"
+#include "cmd/shares.h"
 #include "cmd/subcommands.h"
 #include "core/base/log.h"
 #include "core/spec/units.h"
@@ -29,10 +30,10 @@ void show(const RankContext& context, bool json, const Result&... result) {
 }
 
 // Measures the config's step, ops or communication, and shows the result. Collective.
-int measure(RunSpec spec, const BenchOptions& options, RankContext& context) {
+int measure(const RunSpec& stated, const BenchOptions& options, RankContext& context) {
   const bool json = options.common.json;
   World& world = context.world;
-  RankDevice device = open_device(spec.cluster, spec.train, context);
+  RankDevice device = open_device(stated.cluster, stated.train, context);
   if (options.what == "comm") {  // between GPUs also messages; on a host's shared memory an all-reduce is faster
     show(context, json,
          bench_communication(device.communicator(world), *device.backend, device.peers != nullptr, options.seconds));
@@ -40,15 +41,17 @@ int measure(RunSpec spec, const BenchOptions& options, RankContext& context) {
   }
   std::optional<Ceilings> ceilings;  // before the run takes the device's memory
   if (options.what == "ops") ceilings = measure_ceilings(*device.backend, context.threads);
-  const Data data(spec.data, spec.seed, data_use(spec));
+  const Data data(stated.data, stated.seed, data_use(stated));
+  RunSpec spec = stated;
   if (spec.strategy.automatic && world.size() > 1) {
     const ChosenStrategy chosen = choose_strategy(spec, data.info(), device, context);
     log::info(chosen.why);
     spec.strategy = chosen.options;
   }
+  spec = with_shares(std::move(spec), data, device, context, {});
   Job job(spec, data.info(), device, world, {}, "");
   initialize_engine(spec, job);
-  const auto source = data.training(spec.train.global_batch(world.size()), job.rank(), {spec.seed, 0, 0},
+  const auto source = data.training(spec.train.global_batch(world.size()), job.sharer(), {spec.seed, 0, 0},
                                     context.threads, job.target_forms(), job.batch_memory());
   const BenchedRun run{job.engine(), job.programs(), *source, world.communicator(), device.host};
   if (ceilings) {

@@ -74,11 +74,16 @@ std::string notes(const Checked& checked) {
         "times them, or --measure\n",
         checked.assumed);
   }
+  if (checked.measures_shares) {
+    text += "\nreplicas' shares of a batch are measured when training begins; here they are equal\n";
+  }
   if (checked.ranks > 1 && checked.normalizes_own_samples) {
+    const int cut = checked.mesh.pipeline > 1 ? checked.micro_batches() : 1;
+    const std::int64_t least = checked.least_share / cut, largest = checked.largest_share / cut;
     text += format(
         "\nbatch normalization takes its statistics from the {} samples that a rank has of a batch{}: with another "
         "number of ranks the network trains otherwise\n",
-        checked.share / (checked.mesh.pipeline > 1 ? checked.micro_batches() : 1),
+        least == largest ? std::to_string(largest) : format("{} to {}", least, largest),
         checked.mesh.pipeline > 1 ? " at once" : "");
   }
   if (checked.automatic) {

@@ -96,16 +96,20 @@ Checked check_config(const RunSpec& spec, const LaunchFlags& launch, bool measur
   const auto backend = make_backend(spec.cluster, spec.train, plan.threads, 0);
   checked.sizes = batch_sizes(spec.train, spec.strategy, info, plan.ranks);
   Strategy strategy = strategy_for(spec, info, plan.ranks, *backend);
-  const MeshRank last(strategy.mesh, plan.ranks - 1);
-  checked.share = share_of(checked.sizes.training, last).count;
   checked.programs = build_all_programs(spec, info, strategy, checked.sizes);
+  const auto samples_of = [&sizes = checked.sizes](const RunPrograms& rank) {
+    return batch_cut(sizes, rank.rank()).samples;
+  };
+  checked.least_share = samples_of(*std::ranges::min_element(checked.programs, {}, samples_of));
+  checked.largest_share = samples_of(*std::ranges::max_element(checked.programs, {}, samples_of));
+  checked.measures_shares = spec.strategy.shares_by_measuring() && strategy.mesh.data > 1;
   checked.mesh = strategy.mesh;
   checked.automatic = spec.strategy.automatic && plan.ranks > 1;
   checked.normalizes_own_samples =
       std::any_of(checked.programs.begin(), checked.programs.end(),
                   [](const RunPrograms& rank) { return normalizes_own_samples(rank.programs().front()); });
   checked.parts = parts_of(strategy, checked.programs);
-  const BatchCut cut = batch_cut(checked.sizes, last);
+  const BatchCut cut{checked.sizes.training, checked.sizes.gradient_accumulation, checked.largest_share};
   const MemoryLimit limit = memory_limit(spec.cluster, plan, *backend);
   for (const RunPrograms& rank : checked.programs) require_fit(least_memory(rank.programs()), limit, cut, Need::least);
 

@@ -35,9 +35,11 @@ struct Checked {
   bool automatic = false;            // the strategy is not chosen yet
   bool data_at_hand = true;          // else the config was believed
   bool normalizes_own_samples = false;  // each replica, in batch normalization
-  std::int64_t share = 0;               // samples of the last rank in a full batch
-  std::optional<Error> unfit;           // why a run has too little memory on this machine
-  double flops_per_sample = 0;          // forward
+  std::int64_t least_share = 0;         // samples of a replica in a full batch
+  std::int64_t largest_share = 0;
+  bool measures_shares = false;  // before training begins: here shares are equal
+  std::optional<Error> unfit;    // why a run has too little memory on this machine
+  double flops_per_sample = 0;   // forward
   std::int64_t parameters = 0;
   std::int64_t trainable = 0;
 

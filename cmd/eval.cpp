@@ -89,7 +89,8 @@ int evaluate_checkpoint(const RunSpec& stated, const EvalOptions& options, RankC
   engine.upload();
 
   const std::int64_t batch = spec.train.global_batch(world.size());
-  const auto source = data.evaluation(part, batch, job.rank(), context.threads, job.target_forms(), job.batch_memory());
+  const auto source =
+      data.evaluation(part, batch, job.sharer(), context.threads, job.target_forms(), job.batch_memory());
   const std::map<std::string, double> metrics =
       *evaluate(engine, job.programs(), *source, world.communicator(), device.host);
   if (world.rank() != 0) return 0;

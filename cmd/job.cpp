@@ -84,12 +84,17 @@ std::vector<RunPrograms> build_all_programs(const RunSpec& spec, const DataInfo&
   return ranks;
 }
 
+// A rank that shares batches as the config says.
+static Sharer sharer_of(const RunSpec& spec, int ranks) {
+  const Mesh mesh = mesh_of(spec.strategy, ranks);
+  return {MeshRank(mesh, 0), speeds_of(spec.strategy, mesh)};
+}
+
 Compiled compile_rank(const std::vector<Program>& programs, const RunSpec& spec, const DataInfo& data, int ranks,
                       Backend& backend, KernelChoices& choices) {
   Compiled compiled = compile(programs, backend, choices);
-  const int replicas = mesh_of(spec.strategy, ranks).data;
-  compiled.memory.prefetched =
-      batch_bytes(spec.data, data, spec.train.global_batch(ranks), replicas, programs.front().target_forms);
+  compiled.memory.prefetched = batch_bytes(spec.data, data, spec.train.global_batch(ranks), sharer_of(spec, ranks),
+                                           programs.front().target_forms);
   return compiled;
 }
 
@@ -103,11 +108,6 @@ std::set<std::string> recomputed_blocks(const RunSpec& spec, const DataInfo& dat
   });
 }
 
-namespace {
-
-// Rank 0 chooses implementations: those of the checkpoint, those kept for this hardware, and timed ones for what is
-// new, also for the batch sizes that only other ranks have. Before that it checks that all ranks' programs fit
-// together.
 KernelChoices choose_kernels(const RunSpec& spec, const DataInfo& data, const Strategy& strategy,
                              const BatchSizes& sizes, const std::string& known_choices, Backend& backend, World& world,
                              Stream& stream) {
@@ -126,6 +126,8 @@ KernelChoices choose_kernels(const RunSpec& spec, const DataInfo& data, const St
   if (first && !(choices == kept)) keep_kernel_choices(backend.fingerprint(), choices);
   return agreed;
 }
+
+namespace {
 
 // The programs of this rank, where all ranks are about to do the same.
 RunPrograms agreed_programs(const RunSpec& spec, const DataInfo& data, const Strategy& strategy, RankDevice& device,
@@ -192,6 +194,7 @@ Job::Job(const RunSpec& spec, const DataInfo& data, RankDevice& device, World& w
       world_(world),
       program_spec_(trainctl::program_spec(spec, data)),
       strategy_(strategy_for(spec, data, world.size(), *device.backend)),
+      speeds_(speeds_of(spec.strategy, strategy_.mesh)),
       programs_(require_least_memory(agreed_programs(spec, data, strategy_, device, world, start), spec, data,
                                      *device.backend, world)),
       axes_(device.communicator(world), rank().mesh, device.backend->on_host()) {

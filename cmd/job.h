@@ -45,6 +45,13 @@ std::set<std::string> recomputed_blocks(const RunSpec& spec, const DataInfo& dat
                                         const BatchSizes& sizes, std::int64_t limit, Backend& backend,
                                         KernelChoices choices);
 
+// Rank 0 chooses implementations: those of the checkpoint (`known_choices`), those kept for this hardware, and timed
+// ones for what is new, also for the batch sizes that only other ranks have. Before that it checks that all ranks'
+// programs fit together. Collective.
+KernelChoices choose_kernels(const RunSpec& spec, const DataInfo& data, const Strategy& strategy,
+                             const BatchSizes& sizes, const std::string& known_choices, Backend& backend, World& world,
+                             Stream& stream);
+
 // The programs of a rank, compiled, with the memory of its sources of batches.
 Compiled compile_rank(const std::vector<Program>& programs, const RunSpec& spec, const DataInfo& data, int ranks,
                       Backend& backend, KernelChoices& choices);
@@ -70,6 +77,8 @@ class Job {
   const ProgramSpec& program_spec() const { return program_spec_; }
   const std::vector<TargetForm>& target_forms() const { return programs_.programs().front().target_forms; }
   const MeshRank& rank() const { return programs_.rank(); }
+  // Whose share of batches this rank computes.
+  Sharer sharer() const { return {rank(), speeds_}; }
   // What all ranks do, the blocks found for `recompute: auto` included.
   const Strategy& strategy() const { return strategy_; }
 
@@ -78,6 +87,7 @@ class Job {
   World& world_;
   ProgramSpec program_spec_;
   Strategy strategy_;
+  std::vector<double> speeds_;  // of the replicas
   RunPrograms programs_;
   KernelChoices choices_;
   MeshAxes axes_;

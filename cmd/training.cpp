@@ -5,6 +5,7 @@
 
 #include "cmd/auto_strategy.h"
 #include "cmd/job.h"
+#include "cmd/shares.h"
 #include "core/backend/gpu_peaks.h"
 #include "core/base/format.h"
 #include "core/base/log.h"
@@ -115,17 +116,20 @@ StartEvent start_event(const RunSpec& spec, const World& world, const Job& job, 
 }
 
 // The run directory's config with what was found out since.
-Node with_findings(Node config, const Data& opened, const std::vector<std::string>& outputs, int ranks,
-                   std::int64_t batch, bool chose_strategy, const std::set<std::string>& recomputed) {
+Node with_findings(Node config, const RunSpec& spec, const Data& opened, Job& job, bool chose_strategy) {
   const DataInfo& data = opened.info();
   std::erase_if(config.entries, [](const Node::Entry& entry) { return entry.key == "resolved"; });
   Node found = map_node();
-  append(found, "ranks", scalar_node(std::to_string(ranks)));
-  append(found, "batch_size", scalar_node(std::to_string(batch)));
+  append(found, "ranks", scalar_node(std::to_string(job.world().size())));
+  append(found, "batch_size", scalar_node(std::to_string(*spec.train.batch_size)));
   if (chose_strategy) append(found, "strategy", scalar_node("auto"));  // what it stood for is in its place
+  if (const std::vector<double> speeds = job.sharer().speeds; !speeds.empty()) {
+    append(found, "share", Value<std::vector<double>>::write(speeds));
+  }
   ByName<std::vector<std::int64_t>> shapes;
   for (const ModelInput& input : data.inputs) shapes.add(input.name, input.sample.sizes());
   ByName<std::int64_t> classes;
+  const std::vector<std::string> outputs = output_names(spec.model);
   for (std::size_t i = 0; i < outputs.size(); ++i) classes.add(outputs[i], data.targets[i].classes);
   append(found, "shape", Value<ByName<std::vector<std::int64_t>>>::write(shapes));
   append(found, "classes", Value<ByName<std::int64_t>>::write(classes));
@@ -143,7 +147,7 @@ Node with_findings(Node config, const Data& opened, const std::vector<std::strin
     }
     append(found, "normalize", std::move(measured));
   }
-  if (!recomputed.empty()) {
+  if (const std::set<std::string>& recomputed = job.strategy().recomputed; !recomputed.empty()) {
     append(found, "recompute", Value<std::vector<std::string>>::write({recomputed.begin(), recomputed.end()}));
   }
   append(config, "resolved", std::move(found));
@@ -182,12 +186,13 @@ void resolve_strategy(RunSpec& spec, Node& config, const RunFiles& files, const 
 
 // What is kept with every checkpoint, and compared on a resume.
 std::map<std::string, std::string> run_facts(const Job& job, const DataInfo& data, int ranks, std::int64_t batch,
-                                             std::int64_t total_steps) {
+                                             std::int64_t total_steps, const std::string& shares) {
   std::map<std::string, std::string> facts{
       {"kernel_choices", job.choices().text()}, {"batch_size", std::to_string(batch)},
       {"device", job.backend().fingerprint()},  {"data", data.fingerprint},
       {"ranks", std::to_string(ranks)},         {"total_steps", std::to_string(total_steps)}};
   const std::vector<std::string>& class_names = data.targets[0].class_names;
+  if (!shares.empty()) facts[share_fact] = shares;
   if (!class_names.empty()) facts[class_names_fact] = write_class_names(class_names);
   return facts;
 }
@@ -250,6 +255,7 @@ int train(const RunSpec& stated, const TrainingRequest& request, RankContext& co
   const Data data(spec.data, spec.seed, data_use(spec));
   Node config = request.config;
   if (spec.strategy.automatic) resolve_strategy(spec, config, files, data.info(), device, context);
+  spec = with_shares(std::move(spec), data, device, context, resumed);
   Job job(spec, data.info(), device, world, start, fact(resumed, "kernel_choices"));
   const SnapshotPlan snapshots =
       plan_snapshot(job.engine().weights(), job.engine().state(), world.communicator(), device.host);
@@ -259,21 +265,21 @@ int train(const RunSpec& stated, const TrainingRequest& request, RankContext& co
   TrainingPlan plan = training_plan(
       spec.train, spec.strategy, {spec.checkpoint.every, spec.log.every, spec.checkpoint.monitor, spec.checkpoint.mode},
       data.info(), world.size());
-  plan.facts = run_facts(job, data.info(), world.size(), batch, plan.total_steps);
+  plan.facts = run_facts(job, data.info(), world.size(), batch, plan.total_steps,
+                         stated.strategy.shares_by_measuring() ? text_of_shares(spec.strategy) : "");
   const StopRequest stop;  // until here there was nothing to save
   const auto stop_requested = [&stop] { return stop.pending(); };
   // A replica that takes steps alone finishes those up to the next average, where all ranks know of a stop.
   const auto waits_until = plan.sync_every == 1 ? std::function<bool()>(stop_requested) : nullptr;
   const auto training =
-      data.training(batch, job.rank(), start, context.threads, job.target_forms(), job.batch_memory(), waits_until);
+      data.training(batch, job.sharer(), start, context.threads, job.target_forms(), job.batch_memory(), waits_until);
   std::unique_ptr<BatchSource> validation;
   if (data.has(PartKind::validation))
-    validation = data.evaluation(PartKind::validation, batch, job.rank(), context.threads, job.target_forms(),
+    validation = data.evaluation(PartKind::validation, batch, job.sharer(), context.threads, job.target_forms(),
                                  job.batch_memory(), stop_requested);
-  if (files.directory)
-    claim_directory(files, spec, request,
-                    with_findings(config, data, output_names(spec.model), world.size(), batch,
-                                  stated.strategy.automatic, job.strategy().recomputed));
+  if (files.directory) {
+    claim_directory(files, spec, request, with_findings(config, spec, data, job, stated.strategy.automatic));
+  }
   const bool shares_directory = join_log(files.directory ? files.directory->path() : "", context, device.host);
   log_memory(job.engine().memory(), *training, validation.get());
   if (world.rank() == 0) {

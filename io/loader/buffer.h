@@ -55,8 +55,9 @@ struct BufferPlan {
 // `batch_size` counts the samples of all ranks. Without workers there is one buffer, filled when its batch is asked
 // for.
 inline BufferPlan plan_buffers(const std::vector<TensorType>& inputs, const std::vector<TensorType>& targets,
-                               std::int64_t weights, std::int64_t batch_size, int ranks, bool workers, int prefetch) {
-  BufferPlan plan{divide_up(batch_size, ranks), {}, {}, weights, workers ? prefetch + 1 : 1};
+                               std::int64_t weights, std::int64_t batch_size, const Sharer& who, bool workers,
+                               int prefetch) {
+  BufferPlan plan{largest_share(batch_size, who), {}, {}, weights, workers ? prefetch + 1 : 1};
   for (const TensorType& input : inputs) plan.inputs.push_back(input.bytes());
   for (const TensorType& target : targets) plan.targets.push_back(target.bytes());
   return plan;

@@ -221,7 +221,7 @@ std::vector<TargetForm> Data::forms_of(const std::vector<TargetForm>& wanted) co
   return forms;
 }
 
-std::unique_ptr<BatchSource> Data::training(std::int64_t batch_size, const MeshRank& rank, const DataPosition& start,
+std::unique_ptr<BatchSource> Data::training(std::int64_t batch_size, const Sharer& rank, const DataPosition& start,
                                             int cores, const std::vector<TargetForm>& targets,
                                             const AllocateBatch& allocate,
                                             const std::function<bool()>& stop_requested) const {
@@ -229,7 +229,7 @@ std::unique_ptr<BatchSource> Data::training(std::int64_t batch_size, const MeshR
                                  forms_of(targets), allocate, stop_requested});
 }
 
-std::unique_ptr<BatchSource> Data::evaluation(PartKind part, std::int64_t batch_size, const MeshRank& rank, int cores,
+std::unique_ptr<BatchSource> Data::evaluation(PartKind part, std::int64_t batch_size, const Sharer& rank, int cores,
                                               const std::vector<TargetForm>& targets, const AllocateBatch& allocate,
                                               const std::function<bool()>& stop_requested) const {
   require(has(part), "a part that is evaluated");
@@ -239,7 +239,7 @@ std::unique_ptr<BatchSource> Data::evaluation(PartKind part, std::int64_t batch_
                       allocate, stop_requested});
 }
 
-std::int64_t batch_bytes(const DataOptions& options, const DataInfo& info, std::int64_t batch_size, int ranks,
+std::int64_t batch_bytes(const DataOptions& options, const DataInfo& info, std::int64_t batch_size, const Sharer& who,
                          const std::vector<TargetForm>& forms) {
   std::vector<TensorType> inputs, targets;
   for (const ModelInput& input : info.inputs) inputs.push_back({input.sample, input.format.dtype});
@@ -247,7 +247,7 @@ std::int64_t batch_bytes(const DataOptions& options, const DataInfo& info, std::
   const bool workers = options.workers.or_else(1) > 0;
   std::int64_t bytes = 0;
   for (const std::int64_t samples : {info.training_samples, info.validation_samples}) {
-    const BufferPlan plan = plan_buffers(inputs, targets, info.weight.count(), std::min(batch_size, samples), ranks,
+    const BufferPlan plan = plan_buffers(inputs, targets, info.weight.count(), std::min(batch_size, samples), who,
                                          workers, options.prefetch);
     if (samples > 0) bytes = checked_add(bytes, plan.bytes());
   }

@@ -33,13 +33,13 @@ class Data {
   // `cores` bounds this rank's threads where `workers` is auto; 0: the cores that the process may use. `targets` are
   // the forms that the program reads; where empty, label_mode states the forms. The inputs lie in memory of `allocate`.
   // `stop_requested` is that of LoaderOptions.
-  std::unique_ptr<BatchSource> training(std::int64_t batch_size, const MeshRank& rank, const DataPosition& start,
+  std::unique_ptr<BatchSource> training(std::int64_t batch_size, const Sharer& rank, const DataPosition& start,
                                         int cores = 0, const std::vector<TargetForm>& targets = {},
                                         const AllocateBatch& allocate = {},
                                         const std::function<bool()>& stop_requested = {}) const;
   // The batches of a part from its first sample to its last, without augmentation, in the same order every time; begins
   // again after the batch that is the last of its epoch. Arguments as in training().
-  std::unique_ptr<BatchSource> evaluation(PartKind part, std::int64_t batch_size, const MeshRank& rank, int cores = 0,
+  std::unique_ptr<BatchSource> evaluation(PartKind part, std::int64_t batch_size, const Sharer& rank, int cores = 0,
                                           const std::vector<TargetForm>& targets = {},
                                           const AllocateBatch& allocate = {},
                                           const std::function<bool()>& stop_requested = {}) const;
@@ -56,8 +56,9 @@ class Data {
 };
 
 // Bytes of host memory that the batches of a run take on one rank: the sum of BatchSource::batch_bytes() of its
-// training and validation sources. `batch_size` counts the samples of all ranks; a part without samples has no source.
-std::int64_t batch_bytes(const DataOptions& options, const DataInfo& info, std::int64_t batch_size, int ranks,
+// training and validation sources, where that is most. `batch_size` counts the samples of all ranks; a part
+// without samples has no source.
+std::int64_t batch_bytes(const DataOptions& options, const DataInfo& info, std::int64_t batch_size, const Sharer& who,
                          const std::vector<TargetForm>& forms);
 
 // The facts of the data for a model. Where the config states the shapes and classes, files are not read: the numbers of

@@ -54,8 +54,8 @@ class Loader : public std::enable_shared_from_this<Loader> {
     }
     batch_.inputs.resize(input_types_.size());
     batch_.targets.resize(target_types_.size());
-    cut_ = plan_buffers(input_types_, target_types_, part_->weight_count(), plan_.batch_size(),
-                        options.rank.size(MeshAxis::data), options.workers > 0, options.prefetch);
+    cut_ = plan_buffers(input_types_, target_types_, part_->weight_count(), plan_.batch_size(), options.rank,
+                        options.workers > 0, options.prefetch);
     chunks_ =
         static_cast<std::uint32_t>(std::clamp<std::int64_t>(options.workers, 1, std::max<std::int64_t>(1, cut_.rows)));
     for (int i = 0; i < cut_.buffers; ++i) {

@@ -14,7 +14,7 @@ namespace trainctl {
 
 struct LoaderOptions {
   std::int64_t batch_size = 1;  // samples of all ranks
-  MeshRank rank;
+  Sharer rank;
   DataPosition start;
   bool training = true;  // with augmentation; otherwise the part is read in its order, again and again
   bool shuffle = true;   // in training only

@@ -2,6 +2,7 @@
 #include "parallel/strategies/options.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "core/base/format.h"
 
@@ -48,6 +49,17 @@ void check_micro_batches(const StrategyOptions& options, const Node& node, Reade
   reader.error(node.find("micro_batches")->place,
                "micro_batches cuts the batch for a pipeline, and there is none: state `pipeline` too, or "
                "train.gradient_accumulation in its place");
+}
+
+void check_share(const StrategyOptions& options, const Node& node, Reader& reader) {
+  const auto* speeds = std::get_if<std::vector<double>>(&options.share.value);
+  if (speeds == nullptr) return;
+  const Node& list = *node.find("share");
+  if (speeds->empty()) reader.error(list.place, "share states no speed: one figure for each replica");
+  for (std::size_t i = 0; i < speeds->size(); ++i) {
+    if ((*speeds)[i] > 0 && std::isfinite((*speeds)[i])) continue;
+    reader.error(list.items[i].place, format("the speed of replica {} must be more than 0", i));
+  }
 }
 
 // A part of a part is no range of a parameter.
@@ -124,12 +136,17 @@ Keys<StrategyOptions> StrategyOptions::keys() {
            "Size of the first bucket, smaller so that reduction starts early.", more_than(0))
       .key("overlap", &StrategyOptions::overlap,
            "Whether buckets are reduced during the backward pass; auto: where communication takes no cores from it.")
+      .key(
+          "share", &StrategyOptions::share,
+          "Each replica's share of a batch: equal; auto: in proportion to its speed, which is measured before training "
+          "begins; or a list of relative speeds, one for each replica.")
       .key("verify_every", &StrategyOptions::verify_every,
            "How often the replicas are compared by hash, in steps or epochs.")
       .check(check_place)
       .check(check_micro_batches)
       .check(check_shard)
       .check(check_sync_every)
+      .check(check_share)
       .check(check_verification);
 }
 
@@ -154,6 +171,7 @@ StrategyOptions for_one_rank(StrategyOptions options) {
   options.shard = Shard::none;
   options.sync_every.value = 1;
   options.micro_batches = {};
+  options.share = ShareValue(ShareMode::equal);
   return options;
 }
 
@@ -193,6 +211,15 @@ Mesh mesh_of(const StrategyOptions& options, int ranks) {
            replicas.value);
   }
   return {replicas.value, stages, tensor};
+}
+
+std::vector<double> speeds_of(const StrategyOptions& options, const Mesh& mesh) {
+  const auto* speeds = std::get_if<std::vector<double>>(&options.share.value);
+  if (speeds == nullptr) return {};
+  if (std::ssize(*speeds) == mesh.data) return *speeds;
+  throw Error(ErrorKind::config, options.share.place,
+              format("strategy.share states {} speeds, and there are {} replicas", speeds->size(), mesh.data),
+              "state one for each replica, or auto");
 }
 
 void require_layers_within_hosts(const StrategyOptions& options, const Mesh& mesh,

@@ -4,6 +4,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <variant>
 #include <vector>
 
 #include "core/graph/mesh.h"
@@ -57,6 +58,16 @@ struct EnumNames<Recompute> {
       {Recompute::none, "none"}, {Recompute::blocks, "blocks"}, {Recompute::automatic, "auto"}};
 };
 
+// How a batch is shared among the replicas, where the config states no speeds.
+enum class ShareMode { equal, automatic };
+
+template <>
+struct EnumNames<ShareMode> {
+  static constexpr EnumName<ShareMode> names[] = {{ShareMode::equal, "equal"}, {ShareMode::automatic, "auto"}};
+};
+
+using ShareValue = std::variant<ShareMode, std::vector<double>>;
+
 struct StrategyOptions {
   Auto<Placed<int>> data;
   Placed<int> pipeline{1, {}};                          // stages, where `place` names none
@@ -71,12 +82,14 @@ struct StrategyOptions {
   Size bucket_size = Size::megabytes(25);
   Size first_bucket_size = Size::megabytes(1);
   Auto<bool> overlap;
+  Placed<ShareValue> share{ShareMode::equal, {}};  // or speeds, by replica
   std::optional<Duration> verify_every = Duration::steps(100);
   bool automatic =
       false;  // `strategy: auto`: the ranks take the best of what a plan finds; the other options are defaults
 
   static Keys<StrategyOptions> keys();
 
+  bool shares_by_measuring() const { return share.value == ShareValue(ShareMode::automatic); }
   // The stages of the pipeline, and the line that states them.
   int stages() const { return place.empty() ? pipeline.value : static_cast<int>(place.size()); }
   const Place& stages_place() const { return place.empty() ? pipeline.place : place.begin()->second.front().place; }
@@ -99,6 +112,10 @@ int stage_number(const std::string& key);
 // The mesh of so many ranks, data x pipeline x tensor. Throws Error{config} with the line where the sizes that the
 // config states do not multiply to the ranks.
 Mesh mesh_of(const StrategyOptions& options, int ranks);
+
+// The speeds of the replicas that the config states; empty where it states none. Throws Error{config} with the line
+// where it states another number of them than there are replicas.
+std::vector<double> speeds_of(const StrategyOptions& options, const Mesh& mesh);
 
 // Throws CollectiveError{config} where ranks that share layers lie on several hosts. `hosts`: of each rank of the mesh.
 void require_layers_within_hosts(const StrategyOptions& options, const Mesh& mesh,

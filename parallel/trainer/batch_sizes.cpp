@@ -15,10 +15,16 @@ namespace {
 // each stage, for a fifth at most.
 constexpr int micro_batches_per_stage = 4;
 
+using Speeds = std::vector<double>;
+
+std::int64_t samples_of(std::int64_t batch, const Mesh& mesh, const Speeds& speeds, int replica) {
+  return share_of(batch, {MeshRank(mesh, mesh.rank({replica, 0, 0})), speeds}).count;
+}
+
 // The largest number that divides the shares of all replicas.
-std::int64_t common_divisor(std::int64_t batch, const Mesh& mesh) {
+std::int64_t common_divisor(std::int64_t batch, const Mesh& mesh, const Speeds& speeds) {
   std::int64_t divisor = 0;
-  for (int r = 0; r < mesh.data; ++r) divisor = std::gcd(divisor, share_of(batch, replica(r, mesh.data)).count);
+  for (int r = 0; r < mesh.data; ++r) divisor = std::gcd(divisor, samples_of(batch, mesh, speeds, r));
   return std::max<std::int64_t>(divisor, 1);
 }
 
@@ -36,14 +42,17 @@ std::int64_t nearest_divisor(std::int64_t of, std::int64_t number, std::int64_t 
 }
 
 // Every replica's share of a full batch is cut into micro-batches of one size. `key`: what states their number.
-void check_divides(std::int64_t batch, std::int64_t count, const Mesh& mesh, std::string_view key, const Place& place) {
+void check_divides(std::int64_t batch, std::int64_t count, const Mesh& mesh, const Speeds& speeds, std::string_view key,
+                   const Place& place) {
   const bool pipeline = mesh.pipeline > 1;
   for (int r = 0; r < mesh.data; ++r) {
-    const std::int64_t samples = share_of(batch, replica(r, mesh.data)).count;
+    const std::int64_t samples = samples_of(batch, mesh, speeds, r);
     if (samples % count == 0) continue;
-    const std::string remedy = pipeline ? format("use {}, or a batch size that is a multiple of {}",
-                                                 nearest_divisor(common_divisor(batch, mesh), count), mesh.data * count)
-                                        : "choose a batch size that is a multiple of ranks times gradient_accumulation";
+    const std::string remedy =
+        !speeds.empty() ? format("choose strategy.share such that {} divides each replica's samples", count)
+        : pipeline      ? format("use {}, or a batch size that is a multiple of {}",
+                                 nearest_divisor(common_divisor(batch, mesh, speeds), count), mesh.data * count)
+                        : "choose a batch size that is a multiple of ranks times gradient_accumulation";
     throw Error(ErrorKind::config, place,
                 format("{}: {} does not divide the {} samples that {} {} has of each batch of {}", key, count, samples,
                        pipeline ? "replica" : "rank", r, batch),
@@ -52,16 +61,16 @@ void check_divides(std::int64_t batch, std::int64_t count, const Mesh& mesh, std
 }
 
 std::int64_t micro_batches(const TrainOptions& train, const StrategyOptions& strategy, const Mesh& mesh,
-                           std::int64_t batch) {
+                           const Speeds& speeds, std::int64_t batch) {
   const std::int64_t least = train.gradient_accumulation;
   if (mesh.pipeline == 1) {
-    check_divides(batch, least, mesh, "train.gradient_accumulation", {});
+    check_divides(batch, least, mesh, speeds, "train.gradient_accumulation", {});
     return least;
   }
   if (strategy.micro_batches.is_auto()) {
     const std::int64_t wanted = micro_batches_per_stage * mesh.pipeline;
-    const std::int64_t found = nearest_divisor(common_divisor(batch, mesh), wanted, least);
-    if (found == 0) check_divides(batch, least, mesh, "train.gradient_accumulation", {});
+    const std::int64_t found = nearest_divisor(common_divisor(batch, mesh, speeds), wanted, least);
+    if (found == 0) check_divides(batch, least, mesh, speeds, "train.gradient_accumulation", {});
     return std::max(found, least);
   }
   const Placed<int>& stated = *strategy.micro_batches.stated;
@@ -70,7 +79,7 @@ std::int64_t micro_batches(const TrainOptions& train, const StrategyOptions& str
                 "strategy.micro_batches and train.gradient_accumulation both cut the batch",
                 "state one of them: micro_batches in a pipeline");
   }
-  check_divides(batch, stated.value, mesh, "strategy.micro_batches", stated.place);
+  check_divides(batch, stated.value, mesh, speeds, "strategy.micro_batches", stated.place);
   return stated.value;
 }
 
@@ -85,13 +94,14 @@ BatchSizes batch_sizes(const TrainOptions& train, const StrategyOptions& strateg
   sizes.training_resumed_last = std::max<std::int64_t>(data.training_samples - start.offset, 0) % batch;
   sizes.evaluation = std::min(batch, data.validation_samples);
   sizes.evaluation_last = data.validation_samples % batch;
-  sizes.gradient_accumulation =
-      static_cast<int>(micro_batches(train, strategy, mesh_of(strategy, ranks), sizes.training));
+  const Mesh mesh = mesh_of(strategy, ranks);
+  sizes.speeds = speeds_of(strategy, mesh);
+  sizes.gradient_accumulation = static_cast<int>(micro_batches(train, strategy, mesh, sizes.speeds, sizes.training));
   return sizes;
 }
 
 BatchCut batch_cut(const BatchSizes& sizes, const MeshRank& rank) {
-  return {sizes.training, sizes.gradient_accumulation, share_of(sizes.training, rank).count};
+  return {sizes.training, sizes.gradient_accumulation, share_of(sizes.training, {rank, sizes.speeds}).count};
 }
 
 }  // namespace trainctl

@@ -5,6 +5,7 @@
 #include <array>
 #include <set>
 
+#include "core/base/checked.h"
 #include "core/base/error.h"
 #include "parallel/strategies/rendezvous/rendezvous.h"
 
@@ -14,7 +15,7 @@ namespace {
 // What the programs of a rank follow from: its shares of batches, and which part of the network it holds.
 using Shares = std::array<std::int64_t, 7>;
 Shares shares_of(const BatchSizes& sizes, const MeshRank& rank) {
-  const auto part = [&](std::int64_t global) { return share_of(global, rank).count; };
+  const auto part = [&](std::int64_t global) { return share_of(global, {rank, sizes.speeds}).count; };
   return {part(sizes.training),        part(sizes.training_last),   part(sizes.training_resumed_last),
           part(sizes.evaluation),      part(sizes.evaluation_last), rank.along(MeshAxis::pipeline),
           rank.along(MeshAxis::tensor)};
@@ -42,29 +43,28 @@ RunPrograms::RunPrograms(const ProgramSpec& spec, const Strategy& strategy, cons
                          Reader& reader) {
   rank_ = MeshRank(strategy.mesh, rank);
   const Parallelism parallel = parallelism_of_step(strategy, rank_);
-  const std::int64_t full = share_of(sizes.training, rank_).count;
-  // Of ranks that have a share of a full batch: one sample at least.
-  const std::int64_t micro_batch =
-      std::max<std::int64_t>((full + sizes.gradient_accumulation - 1) / sizes.gradient_accumulation, 1);
-  const auto micro_batches = [&](std::int64_t global, std::int64_t samples) {
-    return global == sizes.training && samples > 0 ? sizes.gradient_accumulation
-                                                   : micro_batches_of(samples, micro_batch);
+  // Of the share that a replica has of a batch. Shares of a full batch make micro-batches of one sample at least.
+  const auto micro_batches = [&](std::int64_t global, const MeshRank& who) {
+    const std::int64_t samples = share_of(global, {who, sizes.speeds}).count;
+    if (global == sizes.training && samples > 0) return sizes.gradient_accumulation;
+    const std::int64_t full = share_of(sizes.training, {who, sizes.speeds}).count;
+    return micro_batches_of(samples, std::max<std::int64_t>(divide_up(full, sizes.gradient_accumulation), 1));
   };
   std::map<std::array<std::int64_t, 3>, int> known;  // by samples, micro-batches, and most micro-batches of a rank
   const auto add_training = [&](std::int64_t global) {
     if (global == 0 || training_.contains(global) || !reader.ok()) return;
-    const std::int64_t samples = share_of(global, rank_).count;
+    const std::int64_t samples = share_of(global, {rank_, sizes.speeds}).count;
     int most = 0;
     for (int r = 0; r < strategy.mesh.data && parallel.rank.size(MeshAxis::data) > 1; ++r) {
-      most = std::max(most, micro_batches(global, share_of(global, replica(r, strategy.mesh.data)).count));
+      most = std::max(most, micro_batches(global, MeshRank(strategy.mesh, strategy.mesh.rank({r, 0, 0}))));
     }
-    const int count = micro_batches(global, samples);
+    const int count = micro_batches(global, rank_);
     const auto [entry, added] = known.try_emplace({samples, count, most}, static_cast<int>(programs_.size()));
     training_[global] = entry->second;
     if (added) programs_.push_back(training_program(spec, samples, count, reader, parallel, most));
   };
   const auto add_evaluation = [&](std::int64_t global) {
-    const std::int64_t samples = share_of(global, rank_).count;
+    const std::int64_t samples = share_of(global, {rank_, sizes.speeds}).count;
     if (global == 0 || evaluation_.contains(samples) || !reader.ok()) return;
     evaluation_[samples] = static_cast<int>(programs_.size());
     programs_.push_back(evaluation_program(spec, samples, reader, parallel));
@@ -109,7 +109,7 @@ void check_steps(const std::vector<RunPrograms>& programs, const BatchSizes& siz
   }
   for (const std::int64_t global : {sizes.evaluation, sizes.evaluation_last}) {
     check_step(global, [&](const RunPrograms& own, const MeshRank& rank) {
-      return own.evaluation(share_of(global, rank).count);
+      return own.evaluation(share_of(global, {rank, sizes.speeds}).count);
     });
   }
 }

@@ -20,11 +20,12 @@ struct BatchSizes {
   std::int64_t evaluation_last = 0;
   std::int64_t training_resumed_last = 0;  // the last one of the epoch that a resume goes on in, where it differs
   int gradient_accumulation = 1;           // micro-batches of a share of a full training batch
+  std::vector<double> speeds = {};         // by which replicas share batches (Sharer)
 };
 
 // One rank for each part of the network and each list of shares that replicas can have of these batches, in falling
-// order: ranks of one part in replicas with equal shares have equal programs. The first is of the last replica; none
-// has more samples of a batch.
+// order: ranks of one part in replicas with equal shares have equal programs. The first is of the last replica; unless
+// replicas have speeds, none has more samples of a batch.
 std::vector<int> ranks_with_own_programs(const BatchSizes& sizes, const Mesh& mesh);
 
 class RunPrograms {

@@ -91,12 +91,13 @@ void append(Copy& to, const Copy& from) {
 }
 
 // The next global batch of all ranks, put together.
-Copy next_of(std::vector<std::unique_ptr<BatchSource>>& ranks) {
+Copy next_of(std::vector<std::unique_ptr<BatchSource>>& ranks, const std::vector<double>& speeds = {}) {
   Copy all;
   for (std::size_t r = 0; r < ranks.size(); ++r) {
     const Batch& batch = ranks[r]->next();
     const Copy copy = copy_of(batch, *ranks[r]);
-    const Share share = share_of(batch.global_count, replica(static_cast<int>(r), static_cast<int>(ranks.size())));
+    const Sharer who(replica(static_cast<int>(r), static_cast<int>(ranks.size())), speeds);
+    const Share share = share_of(batch.global_count, who);
     CHECK(batch.count == share.count);
     if (r == 0) {
       all = copy;
@@ -110,10 +111,10 @@ Copy next_of(std::vector<std::unique_ptr<BatchSource>>& ranks) {
 }
 
 std::vector<std::unique_ptr<BatchSource>> sources(const std::shared_ptr<const DataPart>& part, LoaderOptions options,
-                                                  int ranks) {
+                                                  int ranks, const std::vector<double>& speeds = {}) {
   std::vector<std::unique_ptr<BatchSource>> result;
   for (int rank = 0; rank < ranks; ++rank) {
-    options.rank = replica(rank, ranks);
+    options.rank = {replica(rank, ranks), speeds};
     result.push_back(make_loader(part, options));
   }
   return result;
@@ -150,11 +151,13 @@ TEST_CASE("every epoch has every sample exactly once, in an order of its own, on
     options.prefetch = static_cast<int>(random() % 3) + 1;
     const int ranks = static_cast<int>(random() % 5) + 1;
     const auto part = part_of(std::make_shared<Numbers>(n), OnError::stop, trial % 3 == 0);
-    auto all = sources(part, options, ranks);
+    std::vector<double> speeds;  // of every other trial
+    for (int r = 0; r < ranks && trial % 2 == 1; ++r) speeds.push_back(1.0 + static_cast<double>(random() % 40) / 7);
+    auto all = sources(part, options, ranks, speeds);
     std::vector<std::vector<std::int64_t>> epochs(3);
     for (auto& epoch : epochs) {
       for (bool last = false; !last;) {
-        const Copy batch = next_of(all);
+        const Copy batch = next_of(all, speeds);
         CHECK(static_cast<std::int64_t>(batch.samples.size()) == batch.global_count);
         epoch.insert(epoch.end(), batch.samples.begin(), batch.samples.end());
         last = batch.last;

@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/backend/memory.h"
@@ -75,16 +76,24 @@ class BatchSource {
   virtual std::int64_t batch_bytes() const = 0;
 };
 
+// Whose share of every batch: a rank's, which is its replica's. A rank alone stands for equal shares.
+struct Sharer {
+  MeshRank rank;
+  std::vector<double> speeds;  // of each replica, more than 0, in proportion to its share; empty: all are equal
+
+  Sharer(MeshRank r = {}, std::vector<double> s = {}) : rank(r), speeds(std::move(s)) {}
+};
+
 // A replica's share of a global batch of B samples: [r * B / replicas, (r + 1) * B / replicas), where r is the rank's
-// position along the data axis. Counts differ by one at most.
+// position along the data axis; counts differ by one at most. With speeds the share ends at B * (speeds up to r) / (all
+// speeds), rounded down. The shares of all replicas make the batch.
 struct Share {
   std::int64_t first = 0;
   std::int64_t count = 0;
 };
-inline Share share_of(std::int64_t batch, const MeshRank& who) {
-  const std::int64_t replica = who.along(MeshAxis::data), replicas = who.size(MeshAxis::data);
-  const std::int64_t first = batch * replica / replicas;
-  return {first, batch * (replica + 1) / replicas - first};
-}
+Share share_of(std::int64_t batch, const Sharer& who);
+
+// The samples of the largest share of a batch: no share of a smaller batch has more.
+std::int64_t largest_share(std::int64_t batch, const Sharer& anyone);
 
 }  // namespace trainctl
