@@ -97,8 +97,8 @@ ChosenStrategy choose_strategy(const RunSpec& spec, const DataInfo& data, RankDe
     choices.stop_timing();
     target.compile = [&](const std::vector<Program>& programs, int replicas) {
       Compiled compiled = compile(programs, backend, choices);
-      compiled.memory.prefetched =
-          batch_bytes(spec.data, data, spec.train.global_batch(runs.ranks), replicas, programs.front().target_forms);
+      compiled.memory.prefetched = batch_bytes(spec.data, data, spec.train.global_batch(runs.ranks),
+                                               replica(0, replicas), programs.front().target_forms);
       return compiled;
     };
     const auto [best, reason] = choose(predict_all(runs, target), target.memory);

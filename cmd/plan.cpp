@@ -47,8 +47,8 @@ std::function<Compiled(const std::vector<Program>&, int)> with_batches(
   return [&spec, &info, ranks, compile_programs = std::move(compile_programs)](const std::vector<Program>& programs,
                                                                                int replicas) {
     Compiled compiled = compile_programs(programs);
-    compiled.memory.prefetched =
-        batch_bytes(spec.data, info, spec.train.global_batch(ranks), replicas, programs.front().target_forms);
+    compiled.memory.prefetched = batch_bytes(spec.data, info, spec.train.global_batch(ranks), replica(0, replicas),
+                                             programs.front().target_forms);
     return compiled;
   };
 }

@@ -36,7 +36,7 @@ std::vector<double> measure(const RunSpec& spec, const Mesh& mesh, const Data& d
   const KernelChoices chosen =
       choose_kernels(alone, data.info(), strategy, sizes, "", *device.backend, world, device.host);
   KernelChoices choices = chosen;
-  const MeshAxes axes(*own, strategy.mesh);
+  const MeshAxes axes(*own, strategy.mesh, device.backend->on_host());
   Engine engine(*device.backend, axes.communicators(), compile(programs.programs(), *device.backend, choices));
   engine.download();
   initialize_weights(program_spec(alone, data.info()), spec.seed, engine.weights());
