@@ -9,6 +9,7 @@
 
 #include "core/base/format.h"
 #include "core/program/placements.h"
+#include "parallel/plan/lanes.h"
 #include "parallel/plan/shared_work.h"
 #include "parallel/plan/stage_actions.h"
 
@@ -16,11 +17,6 @@ namespace trainctl {
 namespace {
 
 using Kind = Communication::Kind;
-
-// The communications of one lane run one after the other: those along one axis.
-constexpr int lane_count = mesh_axes;
-int lane_of(const Communication& communication) { return static_cast<int>(communication.axis); }
-const std::vector<int>& in_lane(const RankList& list, int lane) { return list.along_axis[index(lane)]; }
 
 class Play {
  public:
@@ -54,6 +50,7 @@ class Play {
     const StageRank& rank;
     OpSeconds op_seconds;
     RankList list;
+    Lanes lanes;
     std::vector<StageAction> actions;
     std::size_t next = 0;                  // the action that it is at
     bool computes = false;                 // else it waits, or has ended
@@ -66,21 +63,23 @@ class Play {
     StepSeconds parts;
     double bytes_sent = 0;
 
-    Stage(const StageRank& of, const Costs& costs) : rank(of), op_seconds(*of.placed, costs), list(*of.program) {
+    Stage(const StageRank& of, const Costs& costs)
+        : rank(of), op_seconds(*of.placed, costs), list(*of.program), lanes(list, costs.communication_takes_cores()) {
       actions = stage_actions(*of.placed, list, op_seconds);
     }
     const Communication& communication(int number) const { return list.all[index(number)]; }
-    bool is_done(int number) const { return list.number[index(number)] < done[index(lane_of(communication(number)))]; }
+    bool is_done(int place) const { return lanes.number[index(place)] < done[index(lanes.lane[index(place)])]; }
     // The communication that is next in a lane; -1: none is left.
-    int head(int lane) const {
-      const std::vector<int>& all = in_lane(list, lane);
-      const auto number = index(done[index(lane)]);
-      return number < all.size() ? all[number] : -1;
+    int head(int of) const {
+      const std::vector<int>& all = lanes.places[index(of)];
+      const auto next_one = index(done[index(of)]);
+      return next_one < all.size() ? all[next_one] : -1;
     }
-    // What it waits for at its present action, which is a communication: itself, or what a wait is for.
-    const Communication& awaited() const {
-      const Communication& at = communication(actions[next].communication);
-      return at.kind == Kind::wait ? communication(at.awaited) : at;
+    // The lane of what it waits for at its present action, which is a communication: itself, or what a wait is for.
+    int awaited_lane() const {
+      const int place = actions[next].communication;
+      const Communication& at = communication(place);
+      return lanes.lane[index(at.kind == Kind::wait ? at.awaited : place)];
     }
   };
 
@@ -239,7 +238,7 @@ class Play {
     if (stage.computes) {
       stage.busy += passed;
     } else if (stage.next < stage.actions.size() && stage.actions[stage.next].kind == StageAction::Kind::communicate &&
-               stage.flies[index(lane_of(stage.awaited()))]) {
+               stage.flies[index(stage.awaited_lane())]) {
       stage.parts.communication += passed;
     } else {
       stage.parts.bubble += passed;
