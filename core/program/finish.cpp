@@ -122,8 +122,15 @@ std::vector<InputRange> ranges_of_parts(const FlatLayout& flat) {
   return ranges;
 }
 
-// The sum of the squares of this rank's part of the gradient.
-Op squares_of_parts(const Program& program, const MeshRank& rank, TensorId squares, const std::vector<MeshAxis>& axes) {
+// The sum of the squares of this rank's part of the gradient. A stage in which nothing trains has no part to share: it
+// adds zero.
+Op squares_of_parts(Program& program, const MeshRank& rank, TensorId squares, const std::vector<MeshAxis>& axes) {
+  if (program.flat.sharding.shares() && program.flat.trainable_count == 0) {
+    std::vector<Placement>& placements = program.tensors[static_cast<std::size_t>(squares)].placements;
+    placements.assign(mesh_axes, replicated);
+    for (const MeshAxis axis : axes) placements[static_cast<std::size_t>(axis)] = partial;
+    return {std::make_shared<ZeroGradients>(1), {}, {squares}, "gradient_squares", {}};
+  }
   std::vector<TensorId> parts;
   for (const FlatBucket& bucket : program.flat.sharding.buckets) parts.push_back(bucket.gradient);
   if (parts.empty()) parts.push_back(program.step.gradients);

@@ -26,9 +26,14 @@ Placement last_dimension(const TensorType& type) { return split_along(static_cas
 // Walks a forward graph and writes this rank's part of it.
 class Cutter {
  public:
-  // The ops with the numbers `left` are not split by columns.
-  Cutter(const Graph& graph, const MeshRank& rank, const std::set<std::size_t>& left)
-      : from_(graph), left_(left), ranks_(rank.size(axis)), place_(rank.along(axis)), forms_(graph.tensors.size()) {
+  // The ops with the numbers `left` are not split by columns. `stages`: of a pipeline that the graph will be cut into.
+  Cutter(const Graph& graph, const MeshRank& rank, const std::set<std::size_t>& left, const Stages& stages)
+      : from_(graph),
+        left_(left),
+        stages_(stages),
+        ranks_(rank.size(axis)),
+        place_(rank.along(axis)),
+        forms_(graph.tensors.size()) {
     for (const Op& op : graph.ops) {
       for (TensorId input : op.inputs) ++forms_[index(input)].readers;
     }
@@ -50,6 +55,7 @@ class Cutter {
   struct Forms {
     TensorId whole = no_tensor;   // equal on all ranks
     TensorId shared = no_tensor;  // the same as the input of layers that are split by columns
+    int shared_in = 0;            // the stage of these layers
     TensorId part = no_tensor;    // this rank's part, of an activation along the last dimension
     int group = -1;               // of the layers that the split form joins
     int readers = 0;
@@ -199,11 +205,19 @@ class Cutter {
     return id;
   }
 
-  // The same as the input of layers of which each rank computes a part: the ranks' gradients by it add up.
+  int stage_of(const Op& op) const {
+    const auto stage = stages_.find(op.name);
+    return stage == stages_.end() ? 0 : stage->second;
+  }
+
+  // The same as the input of layers of which each rank computes a part: the ranks' gradients by it add up. Each stage
+  // that has such layers adds up its own, since a whole gradient travels between stages.
   TensorId shared(TensorId id, const Op& reader) {
     const TensorId x = whole(id);
     Forms& forms = forms_[index(id)];
-    if (forms.shared == no_tensor) {
+    const int stage = stage_of(reader);
+    if (forms.shared == no_tensor || forms.shared_in != stage) {
+      forms.shared_in = stage;
       forms.shared = emit(std::make_shared<Identity>(axis), {x}, reader, "/input")[0];
       forms.group = groups_.add();
       groups_[forms.group].exchanged = static_cast<double>(from_.tensor(id).type.shape.count());
@@ -281,6 +295,7 @@ class Cutter {
 
   const Graph& from_;
   const std::set<std::size_t>& left_;
+  const Stages& stages_;
   const int ranks_, place_;  // along the axis
   Graph to_;
   std::vector<Forms> forms_;  // by tensor of the graph
@@ -293,7 +308,7 @@ Graph split_layers(Graph graph, const MeshRank& rank, const Strategy& strategy) 
   if (rank.size(axis) == 1) return graph;
   std::set<std::size_t> left;
   for (;;) {
-    Cutter cutter(graph, rank, left);
+    Cutter cutter(graph, rank, left, strategy.stages);
     cutter.run();
     if (!cutter.splits()) {
       throw Error(ErrorKind::config, strategy.options.tensor.place,

@@ -63,6 +63,44 @@ TEST_CASE("a CNN with skips and dropout learns in stages what it learns on one r
                    {"strategy.place={0: [first, residual, pooled], 1: [wide], 2: [concatenate, global*, dense]}"}));
 }
 
+TEST_CASE("layers of two stages that share an input are split on each") {
+  const Folder folder;
+  const std::string config = folder.write("projection.yaml", uneven_data + R"(
+model:
+  layers:
+    - conv2d: {name: first, filters: 15, kernel_size: 3, padding: same, activation: relu}  # no two ranks share it
+    - residual:
+        name: block
+        layers:
+          - conv2d: {name: inner, filters: 32, kernel_size: 3, padding: same, activation: relu}
+          - conv2d: {filters: 32, kernel_size: 3, padding: same}
+        shortcut: [{conv2d: {name: projection, filters: 32, kernel_size: 3, padding: same}}]
+        activation: relu
+    - flatten
+    - dense: {units: 5}
+)" + train_section("batch_size: 20, epochs: 5, optimizer: {name: sgd, learning_rate: 0.02, momentum: 0.9}"));
+  const std::vector<std::string> stages{"strategy.place={0: [first, block/inner], 1: [block, flatten, dense]}",
+                                        "strategy.tensor=2"};
+  const Finished check = trainctl(folder, {"check", config, "--ranks", "4", "--set", stages[0], "--set", stages[1]});
+  for (const char* kernel : {"block/inner/kernel", "block/shortcut/projection/kernel"})
+    CHECK(contains(check.out, kernel));
+  compare(train_on(folder, config, 1, {}), train_on(folder, config, 4, stages));
+}
+
+TEST_CASE("a stage in which nothing trains has nothing to share") {
+  const Folder folder;
+  const std::string config =
+      folder.write("mlp.yaml", uneven_data + mlp_model +
+                                   train_section("batch_size: 20, epochs: 5, clip_norm: 0.1, optimizer: {name: adam, "
+                                                 "learning_rate: 3e-3}"));
+  const std::string one = train_on(folder, config, 1, {});
+  for (const char* shard : {"optimizer", "gradients", "parameters"}) {
+    compare(one,
+            train_on(folder, config, 4,
+                     {"strategy.place={0: [flatten], 1: [dense*, dropout*]}", std::string("strategy.shard=") + shard}));
+  }
+}
+
 TEST_CASE("with batch norm, stages learn what one rank learns on the same micro-batches") {
   const Folder folder;
   std::string data = uneven_data;
