@@ -126,7 +126,7 @@ void require_whole_parameters(const Program& program, const UpdateSpec& update) 
   if (!update.optimizer.by_parameter()) return;
   for (const FlatEntry& entry : program.flat.parameters) {
     const Tensor& tensor = program.tensor(entry.parameter);
-    if (entry.gradient == no_tensor || !tensor.part) continue;
+    if (entry.gradient == no_tensor || (!tensor.part && !program.flat.sharding.shares())) continue;
     throw Error(ErrorKind::config, update.place,
                 format("the optimizer takes norms of whole parameters, and ranks hold parts of '{}'", tensor.name),
                 "use another optimizer, such as adamw, or strategy.data alone");

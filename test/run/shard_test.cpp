@@ -107,14 +107,15 @@ TEST_CASE("a checkpoint of sharded ranks is gone on from by any number of ranks,
   REQUIRE(eval.code == 0);
 }
 
-TEST_CASE("lamb and shard are refused together with the line") {
+TEST_CASE("lamb and shard are refused together with the optimizer's line") {
   const Folder folder;
   const std::string config =
       folder.write("lamb.yaml", uneven_data + mlp_model + train_section("batch_size: 20, epochs: 1, optimizer: lamb") +
                                     "strategy: {shard: optimizer}\n");
-  const Finished check = trainctl(folder, {"check", config});
+  const Finished check = trainctl(folder, {"check", config, "--ranks", "2"});
   CHECK(check.code == 2);
-  CHECK(contains(check.out + check.errors, ":19: lamb needs norms over whole parameters"));
+  CHECK(contains(check.out + check.errors, "lamb.yaml:12:"));
+  CHECK(contains(check.out + check.errors, "the optimizer takes norms of whole parameters, and ranks hold parts of"));
 }
 
 }  // namespace
