@@ -72,6 +72,7 @@ int evaluate_checkpoint(const RunSpec& stated, const EvalOptions& options, RankC
   if (world.rank() == 0) {
     checkpoint = load_named_checkpoint(chosen_checkpoint(stated, options));
     log::info(format("evaluates {} (step {})", checkpoint->path, checkpoint->manifest.step));
+    if (spec.strategy.automatic) log::info("`strategy: auto` is for training: evaluates with data parallelism");
   }
   const Data data(spec.data, spec.seed, data_use(spec));
   const PartKind part = part_of(options.part, data);

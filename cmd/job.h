@@ -52,9 +52,12 @@ KernelChoices choose_kernels(const RunSpec& spec, const DataInfo& data, const St
                              const BatchSizes& sizes, const std::string& known_choices, Backend& backend, World& world,
                              Stream& stream);
 
+// Adds the memory of a rank's sources of batches.
+Compiled with_batches(Compiled compiled, const RunSpec& spec, const DataInfo& data, const Sharer& who);
+
 // The programs of a rank, compiled, with the memory of its sources of batches.
-Compiled compile_rank(const std::vector<Program>& programs, const RunSpec& spec, const DataInfo& data, int ranks,
-                      Backend& backend, KernelChoices& choices);
+Compiled compile_rank(const std::vector<Program>& programs, const RunSpec& spec, const DataInfo& data,
+                      const Sharer& who, Backend& backend, KernelChoices& choices);
 
 class Job {
  public:

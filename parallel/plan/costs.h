@@ -17,6 +17,9 @@ struct Traffic {
   int alike = 1;           // groups that have ranks on this node and do the same at the same time, this one included
   std::int64_t bytes = 0;  // of the whole buffer, as Communication::count counts: all that is gathered or scattered
   DType dtype = DType::float32;
+  // Whether it is reduced in place, in memory that all its ranks see: that of gradients and parameters, which the
+  // communicator of the data axis allocates. Activations lie elsewhere and are copied.
+  bool in_place = false;
 
   bool within_node() const { return ranks <= ranks_per_node; }
 };

@@ -2,6 +2,7 @@
 #include "parallel/plan/traffic.h"
 
 #include <algorithm>
+#include <numeric>
 #include <set>
 
 namespace trainctl {
@@ -33,8 +34,18 @@ int groups_alike(const MeshRank& rank, MeshAxis axis, const Nodes& nodes) {
 
 }  // namespace
 
+int ranks_per_node(const std::vector<std::string>& hosts) {
+  int common = 0;
+  for (std::size_t first = 0, end = 0; first < hosts.size(); first = end) {
+    while (end < hosts.size() && hosts[end] == hosts[first]) ++end;
+    common = std::gcd(common, static_cast<int>(end - first));
+  }
+  return common;
+}
+
 Traffic traffic_of(const Communication& communication, const MeshRank& rank, const Nodes& nodes) {
   Traffic traffic{.kind = communication.kind, .axis = communication.axis, .dtype = communication.dtype};
+  traffic.in_place = communication.axis == MeshAxis::data;
   traffic.bytes = communication.count * size_of(communication.dtype);
   traffic.alike = groups_alike(rank, communication.axis, nodes);
   if (communication.is_collective()) {

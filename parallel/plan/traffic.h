@@ -1,6 +1,9 @@
 // Who takes part in a communication, and on how many nodes they lie.
 #pragma once
 
+#include <string>
+#include <vector>
+
 #include "parallel/plan/costs.h"
 
 namespace trainctl {
@@ -11,6 +14,10 @@ struct Nodes {
 
   int of(int rank) const { return rank / ranks_per_node; }
 };
+
+// The most neighbours that lie on one node each, wherever ranks of a mesh are divided into groups of so many. `hosts`:
+// of each rank.
+int ranks_per_node(const std::vector<std::string>& hosts);
 
 // A communication of a rank, as costs see it. `alike` counts the groups whose ranks on this rank's node are of the same
 // stage, and so do the same at the same time.

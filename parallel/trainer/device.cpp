@@ -60,9 +60,25 @@ std::unique_ptr<Backend> make_backend(const ClusterOptions& cluster, const Train
   return make_backend(name_of(cluster.device), train, threads, local_rank);
 }
 
+MemoryLimit memory_of_rank(const ClusterOptions& cluster, std::int64_t available) {
+  if (cluster.memory.is_auto()) return {available};
+  const std::int64_t stated = cluster.memory.stated->bytes;
+  return available > 0 && available < stated ? MemoryLimit{available} : MemoryLimit{stated, true};
+}
+
 MemoryLimit memory_of_rank(const ClusterOptions& cluster, const Backend& backend, int ranks_on_host) {
-  if (!cluster.memory.is_auto()) return {cluster.memory.stated->bytes, true};
-  return {backend.free_memory() / (backend.on_host() ? ranks_on_host : 1)};
+  return memory_of_rank(cluster, backend.free_memory() / (backend.on_host() ? ranks_on_host : 1));
+}
+
+std::int64_t memory_of_every_rank(const ClusterOptions& cluster, RankDevice& device, World& world) {
+  std::int64_t bytes = memory_of_rank(cluster, *device.backend, world.local_size()).bytes;
+  world.communicator().all_reduce({&bytes, DType::int64, 1}, Reduction::minimum, device.host);
+  device.host.synchronize();
+  return bytes;
+}
+
+MemoryLimit memory_of_rank(const ClusterOptions& cluster, const Backend& backend, const LaunchPlan& plan) {
+  return plan.one_host ? memory_of_rank(cluster, backend, plan.ranks) : memory_of_rank(cluster, 0);
 }
 
 RankDevice open_device(const ClusterOptions& cluster, const TrainOptions& train, RankContext& context) {

@@ -76,6 +76,13 @@ RunPrograms::RunPrograms(const ProgramSpec& spec, const Strategy& strategy, cons
   add_evaluation(sizes.evaluation_last);
 }
 
+RunPrograms build_run_programs(const ProgramSpec& spec, const Strategy& strategy, const BatchSizes& sizes, int rank) {
+  Reader reader;
+  RunPrograms programs(spec, strategy, sizes, rank, reader);
+  reader.throw_if_failed();
+  return programs;
+}
+
 int RunPrograms::training(std::int64_t global_samples) const { return training_.at(global_samples); }
 
 int RunPrograms::evaluation(std::int64_t samples) const { return evaluation_.at(samples); }

@@ -49,6 +49,9 @@ class RunPrograms {
   std::map<std::int64_t, int> evaluation_;
 };
 
+// The same; throws ConfigError with everything that is wrong.
+RunPrograms build_run_programs(const ProgramSpec& spec, const Strategy& strategy, const BatchSizes& sizes, int rank);
+
 // The programs of a rank among `programs`, which are those of ranks_with_own_programs().
 const RunPrograms& programs_of(const std::vector<RunPrograms>& programs, const BatchSizes& sizes, const MeshRank& rank);
 

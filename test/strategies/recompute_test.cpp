@@ -400,7 +400,7 @@ TEST_CASE("auto computes as little again as the memory asks for") {
         return bytes;
       };
       const auto choose = [&](std::int64_t limit) {
-        return choose_recomputed(job.spec, strategy, sizes, limit, memory_of);
+        return choose_recomputed(job.spec, strategy, sizes, limit, byte_costs_of_processor, memory_of);
       };
       CAPTURE(task.name, mesh.data, mesh.pipeline);
       const std::int64_t whole = most({});

@@ -13,10 +13,6 @@
 
 namespace trainctl {
 
-// Whether a communication reduces in place, in memory that all its ranks see: that of gradients and parameters, which
-// the communicator of the data axis allocates. Activations lie elsewhere and are copied.
-inline bool is_in_place(MeshAxis axis) { return axis == MeshAxis::data; }
-
 // The key of a kind of communication between so many ranks of one host: {bytes, seconds, bytes, seconds, ...}.
 std::string communication_key(int ranks, Communication::Kind kind, bool in_place);
 

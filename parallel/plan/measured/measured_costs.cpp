@@ -37,7 +37,7 @@ TrafficSeconds MeasuredCosts::communication_seconds(const Traffic& traffic) cons
   if (traffic.ranks < 2) return {};
   const auto bytes = static_cast<double>(traffic.bytes);
   for (int measured = std::max(use_.at_once, traffic.ranks); measured >= 2; --measured) {
-    const auto model = communication_model(measurements_, measured, traffic.kind, is_in_place(traffic.axis));
+    const auto model = communication_model(measurements_, measured, traffic.kind, traffic.in_place);
     if (!model) continue;
     const double ring = (1 - 1.0 / traffic.ranks) / (1 - 1.0 / measured);
     const double tree = std::log2(traffic.ranks) / std::log2(measured);

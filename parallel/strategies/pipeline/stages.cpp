@@ -7,7 +7,6 @@
 #include <limits>
 
 #include "core/base/format.h"
-#include "parallel/strategies/op_cost.h"
 
 namespace trainctl {
 namespace {
@@ -55,7 +54,7 @@ std::vector<Unit> units_of(const Graph& graph, const ByteCosts& bytes_cost) {
       if (maker.contains(id)) last_reader[id] = std::max(last_reader[id], own);
     }
     for (TensorId id : op.outputs) maker[id] = own;
-    units[own].cost += (1 + backward_costs) * cost_of(op, graph.tensors, bytes_cost.in_memory);
+    units[own].cost += (1 + backward_costs) * cost_of(op, graph.tensors, bytes_cost);
   }
   for (const auto& [tensor, reader] : last_reader) {
     const double sent = 2 * bytes_cost.to_rank * static_cast<double>(graph.tensor(tensor).type.bytes());
