@@ -7,13 +7,15 @@
 namespace trainctl {
 namespace {
 
-// The tensor under a name, whose elements begin at `values`: those of `extent` where it is whole, else those of its
-// part, which then is not cut further.
+// The tensor under a name, whose elements begin at `values`: those of `extent`, which is a range of what the program's
+// tensor holds, or all of it. That may be a part of the whole tensor.
 NamedTensor named(std::string name, const Tensor& tensor, const TensorExtent& extent, float* values) {
   const Shape& shape = tensor.type.shape;
   if (!tensor.part) return {std::move(name), shape, {values, DType::float32, extent.count(shape)}, extent};
-  require(extent.is_whole(), "a part of a tensor is not cut further");
-  return {std::move(name), tensor.part->whole, {values, DType::float32, shape.count()}, tensor.part->extent};
+  const TensorPart& part = *tensor.part;
+  TensorExtent held = part.extent;
+  if (!extent.is_whole()) held = TensorExtent::range(part.whole, held, extent.offsets()[0], extent.sizes()[0]);
+  return {std::move(name), part.whole, {values, DType::float32, extent.count(shape)}, std::move(held)};
 }
 
 void sort_by_name(std::vector<NamedTensor>& tensors) {

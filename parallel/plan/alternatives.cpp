@@ -27,7 +27,7 @@ std::vector<StrategyOptions> alternatives(const StrategyOptions& stated, int ran
       options.micro_batches = {};
       for (const Shard shard : all_shards) {
         const bool shares = shard != Shard::none;
-        if (shares && (tensor > 1 || ranks == stages)) continue;
+        if (shares && ranks == stages * tensor) continue;  // one replica
         // Gradients and parameters that are shared travel with every micro-batch.
         if (shares && stages > 1 && shard != Shard::optimizer) continue;
         options.shard = shard;

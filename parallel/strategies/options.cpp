@@ -62,16 +62,6 @@ void check_share(const StrategyOptions& options, const Node& node, Reader& reade
   }
 }
 
-// A part of a part is no range of a parameter.
-void check_shard(const StrategyOptions& options, const Node& node, Reader& reader) {
-  if (options.tensor.value == 1 || options.shard == Shard::none) return;
-  reader.error(
-      node.find("shard")->place,
-      format("`shard: {}` cuts whole parameters, and `tensor` leaves a rank parts of them; state one of the two",
-             name_of(options.shard)),
-      options.tensor.place, "tensor");
-}
-
 // Between averages replicas exchange nothing and differ.
 void check_sync_every(const StrategyOptions& options, const Node& node, Reader& reader) {
   if (options.sync_every.value == 1) return;
@@ -144,7 +134,6 @@ Keys<StrategyOptions> StrategyOptions::keys() {
            "How often the replicas are compared by hash, in steps or epochs.")
       .check(check_place)
       .check(check_micro_batches)
-      .check(check_shard)
       .check(check_sync_every)
       .check(check_share)
       .check(check_verification);
