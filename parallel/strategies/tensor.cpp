@@ -10,8 +10,7 @@
 #include "core/graph/ops/collectives.h"
 #include "core/graph/ops/conv2d.h"
 #include "core/graph/ops/dense.h"
-#include "core/graph/ops/dropout.h"
-#include "core/graph/ops/shaping.h"
+#include "parallel/strategies/parts.h"
 #include "parallel/strategies/split_groups.h"
 
 namespace trainctl {
@@ -116,7 +115,7 @@ class Cutter {
       types.push_back(part ? part_of(tensor.type) : tensor.type);
       placements.push_back(part ? last_dimension(tensor.type) : replicated);
     }
-    const auto def = on_part(op);
+    const auto def = on_part(op, from_.tensor(op.inputs[0]).type.shape, ranks_, place_);
     if (def == nullptr) return false;
     const std::vector<TensorType> outputs = def->outputs(types);
     const OutputPlacements result = def->placements({axis, placements, types, outputs, {}, {}, {}});
@@ -140,20 +139,6 @@ class Cutter {
       forms_[index(op.outputs[i])].group = group;
     }
     return true;
-  }
-
-  // The op that does the same on a part; null where there is none.
-  std::shared_ptr<const OpDef> on_part(const Op& op) const {
-    const Shape& x = from_.tensor(op.inputs[0]).type.shape;
-    if (const auto* dropout = op.get_if<Dropout>()) {
-      const ColumnPart part{x.back() / ranks_ * place_, x.back()};
-      return std::make_shared<Dropout>(dropout->rate, dropout->seed, dropout->layer, part);
-    }
-    if (const auto* reshape = op.get_if<Reshape>()) {
-      if (reshape->shape.back() != x.back()) return nullptr;
-      return std::make_shared<Reshape>(reshape->shape.with_back(x.back() / ranks_));
-    }
-    return op.def;
   }
 
   // Whether the tensor is a parameter or statistic with a value for each channel of the op's input.
@@ -214,17 +199,7 @@ class Cutter {
   TensorId parameter_part(TensorId id, std::int64_t dimension) {
     Forms& forms = forms_[index(id)];
     if (forms.part != no_tensor) return forms.part;
-    Tensor tensor = from_.tensor(id);
-    const Shape whole = tensor.type.shape;
-    std::vector<std::int64_t> offsets(whole.sizes().size(), 0), sizes = whole.sizes();
-    const auto along = static_cast<std::size_t>(dimension);
-    sizes[along] /= ranks_;
-    offsets[along] = sizes[along] * place_;
-    tensor.type.shape = Shape(sizes);
-    tensor.part = TensorPart{whole, TensorExtent::box(whole, std::move(offsets), std::move(sizes))};
-    tensor.placements.assign(mesh_axes, replicated);
-    tensor.placements[static_cast<std::size_t>(axis)] = split_along(static_cast<int>(dimension));
-    return forms.part = to_.add_tensor(std::move(tensor));
+    return forms.part = to_.add_tensor(part_along(from_.tensor(id), dimension, ranks_, place_));
   }
 
   // Appends an op of a layer. Its outputs are called like those of the layer's op in the graph, with `suffix` behind.
