@@ -85,15 +85,20 @@ std::vector<MeshAxis> axes_of_parts(const FlatLayout& flat, const MeshRank& rank
   return axes;
 }
 
+// Whether this rank adds up the squares of a gradient: of those that several stages hold, the first of them does.
+bool counts(const FlatEntry& entry, const MeshRank& rank) {
+  return entry.stages.empty() || entry.stages.front() == rank.along(MeshAxis::pipeline);
+}
+
 // The ranges of the gradient whose squares this rank adds up. Of gradients that all ranks along the tensor axis have,
 // the first of them does.
 std::vector<InputRange> counted_ranges(const Program& program, const MeshRank& rank) {
   std::vector<InputRange> ranges;
-  const auto counts = [&](const FlatEntry& entry) {
+  const auto is_own = [&](const FlatEntry& entry) {
     return rank.along(MeshAxis::tensor) == 0 || states_split(program.tensor(entry.parameter), MeshAxis::tensor);
   };
   for (const FlatEntry& entry : program.flat.parameters) {
-    if (entry.gradient == no_tensor || !counts(entry)) continue;
+    if (entry.gradient == no_tensor || !is_own(entry) || !counts(entry, rank)) continue;
     const std::int64_t end = round_up(entry.offset + entry.count, flat_alignment);  // zeros fill the gap
     const bool joins = !ranges.empty() && ranges.back().offset + ranges.back().count == entry.offset;
     if (!joins) ranges.push_back({0, entry.offset, 0});
@@ -103,7 +108,7 @@ std::vector<InputRange> counted_ranges(const Program& program, const MeshRank& r
 }
 
 // Where this rank's part of the gradient has values: without the gaps between parameters, which are not always zero.
-std::vector<InputRange> ranges_of_parts(const FlatLayout& flat) {
+std::vector<InputRange> ranges_of_parts(const FlatLayout& flat, const MeshRank& rank) {
   std::vector<InputRange> ranges;
   auto entry = flat.parameters.begin();
   for (std::size_t b = 0; b < flat.sharding.buckets.size(); ++b) {
@@ -111,7 +116,7 @@ std::vector<InputRange> ranges_of_parts(const FlatLayout& flat) {
     const std::int64_t first = flat.part_offset(bucket), end = first + bucket.count / flat.sharding.shards;
     for (int i = 0; i < bucket.entries; ++i, ++entry) {
       const std::int64_t from = std::max(entry->offset, first), to = std::min(entry->offset + entry->count, end);
-      if (from >= to) continue;
+      if (from >= to || !counts(*entry, rank)) continue;
       const int input = static_cast<int>(b);
       const bool joins =
           !ranges.empty() && ranges.back().input == input && ranges.back().offset + ranges.back().count == from - first;
@@ -128,8 +133,8 @@ Op squares_of_parts(const Program& program, const MeshRank& rank, TensorId squar
   for (const FlatBucket& bucket : program.flat.sharding.buckets) parts.push_back(bucket.gradient);
   if (parts.empty()) parts.push_back(program.step.gradients);
   const bool shared = program.flat.sharding.shares();
-  auto def =
-      std::make_shared<SumOfSquares>(shared ? ranges_of_parts(program.flat) : counted_ranges(program, rank), axes);
+  auto def = std::make_shared<SumOfSquares>(
+      shared ? ranges_of_parts(program.flat, rank) : counted_ranges(program, rank), axes);
   return {std::move(def), std::move(parts), {squares}, "gradient_squares", {}};
 }
 

@@ -46,13 +46,15 @@ struct ScheduleItem {
 // fill the gaps.
 inline constexpr std::int64_t flat_alignment = 4;
 
-// One parameter in the flat layout that parameters, gradients and optimizer states share, in backward order.
+// One parameter in the flat layout that parameters, gradients and optimizer states share, in backward order; those that
+// several stages of a pipeline hold come last, in an order that these stages have in common.
 struct FlatEntry {
   TensorId parameter = no_tensor;
   TensorId gradient = no_tensor;  // no_tensor for a frozen parameter
   std::int64_t offset = 0;        // elements
   std::int64_t count = 0;
-  bool decay = true;  // whether weight decay applies
+  bool decay = true;             // whether weight decay applies
+  std::vector<int> stages = {};  // of the pipeline, that hold the parameter, ascending, where several do
 };
 
 // A tensor in a flat region: running statistics, and the sums behind the gradients. The offset counts elements.

@@ -100,7 +100,7 @@ Keys<StrategyOptions> StrategyOptions::keys() {
            between(1, most_stages))
       .key("place", &StrategyOptions::place,
            "Stages by hand: for each stage, from 0, patterns of layer names (`conv*`; a block's name stands for its "
-           "layers that are not named themselves). Every layer is in one stage.")
+           "layers that are not named themselves; `c1@2` is the second use of c1). Every layer is in one stage.")
       .key("schedule", &StrategyOptions::schedule,
            "Order of a pipeline's micro-batches: 1f1b holds few in memory, gpipe runs all forward passes first.")
       .key("micro_batches", &StrategyOptions::micro_batches,

@@ -108,6 +108,22 @@ layers:
      .inputs = {{"image", {6, 6, 2}, {}}, {"table", {4}, {}}},
      .two_outputs = true,
      .optimizer = "{name: adam, learning_rate: 0.01}"},
+    {"shared weights", R"(
+layers:
+  - conv2d: {name: first, filters: 6, kernel_size: 3, padding: same}
+  - batch_normalization: {name: norm, momentum: 0.9}
+  - conv2d: {name: again, filters: 6, kernel_size: 3, padding: same, activation: relu}
+  - batch_normalization: {name: norm, momentum: 0.9}
+  - conv2d: {name: again, filters: 6, kernel_size: 3, padding: same, activation: relu}
+  - max_pooling2d: {pool_size: 2}
+  - dropout: {name: drop, rate: 0.2}
+  - conv2d: {name: again, filters: 6, kernel_size: 3, padding: same, activation: relu}
+  - global_average_pooling2d
+  - dense: {name: mix, units: 6, activation: tanh}
+  - dropout: {name: drop, rate: 0.2}
+  - dense: {name: mix, units: 6, activation: tanh}
+  - dense: {units: 3, activation: softmax}
+)"},
     {.name = "sequence",
      .network = "layers: [{embedding: {input_dim: 9, output_dim: 6}}, {dense: {units: 10, activation: tanh}}, "
                 "{dense: {units: 8, activation: relu}}, {dense: {units: 3, activation: softmax}}]",

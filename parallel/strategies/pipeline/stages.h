@@ -33,7 +33,8 @@ inline constexpr ByteCosts byte_costs_of_gpu{16, 100};
 
 // Cuts a whole forward training graph into so many stages: by strategy.place, else so that the costliest stage costs
 // least, sending included. Problems go to the reader with their lines: a pattern that matches no layer, a layer in two
-// stages or in none, stages out of order, more stages than layers.
+// stages or in none, stages out of order, more stages than layers, uses of a batch normalization in several stages.
+// Balanced stages are not cut between these.
 Stages assign_stages(const Graph& graph, const StrategyOptions& options, int stages, const ByteCosts& bytes,
                      Reader& reader);
 
