@@ -111,6 +111,14 @@ TEST_CASE("a CNN with skips learns the same on every mesh") {
           1e-4);
 }
 
+TEST_CASE("layers that share weights learn the same on every mesh") {
+  const Folder folder;
+  compare(folder,
+          folder.write("shared.yaml", uneven_data + shared_model +
+                                          train_section("batch_size: 20, epochs: 5, clip_norm: 1, " + momentum)),
+          1e-4);
+}
+
 TEST_CASE("a network of two inputs and two outputs learns the same on every mesh") {
   const Folder folder;
   std::mt19937 random(3);

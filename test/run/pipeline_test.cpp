@@ -142,6 +142,71 @@ TEST_CASE("a stage that diverges ends the run on all, with the tensor that was t
   CHECK_FALSE(contains(run.errors, "written by receive"));
 }
 
+TEST_CASE("stages that share weights save them once, and any mesh goes on from them") {
+  const Folder folder;
+  const std::string config = folder.write(
+      "shared.yaml", uneven_data + shared_model +
+                         train_section("batch_size: 20, epochs: 5, optimizer: {name: adamw, learning_rate: "
+                                       "3e-3, weight_decay: 0.01}") +
+                         "checkpoint: {every: 8 steps, keep: 9}\n");
+  const std::string whole = train_on(folder, config, 2, {"strategy.pipeline=2"});
+  compare(train_on(folder, config, 1, {}), whole);
+  const auto expected = step_losses(whole);
+  const std::vector<std::pair<int, std::vector<std::string>>> meshes = {
+      {1, {}},
+      {4, {"strategy.pipeline=4", "strategy.schedule=gpipe"}},
+      {4, {"strategy.pipeline=2", "strategy.shard=parameters"}},
+      {4, {"strategy.pipeline=2", "strategy.tensor=2"}}};
+  for (const auto& [ranks, settings] : meshes) {
+    const std::string directory =
+        train_on(folder, config, ranks, settings, {"--resume", whole + "/checkpoints/step-00000016"});
+    const auto found = step_losses(directory);
+    REQUIRE(found.size() == 14);
+    for (const auto& [step, loss] : found) {
+      CAPTURE(ranks, settings, step);
+      CHECK(loss == Approx(expected.at(step)).epsilon(1e-4));
+    }
+  }
+  const std::int64_t parameters = 3 * 9 * 16 + 16 + 16 * 9 * 16 + 16 + 16 * 16 + 16 + 16 * 5 + 5;
+  CHECK(events(whole, "start").back().at("parameters") == parameters);
+  const Json json =
+      Json::parse(trainctl(folder, {"check", config, "--ranks", "2", "--json", "--set", "strategy.pipeline=2"}).out);
+  CHECK(json.at("parameters") == parameters);
+  const Json& mesh = json.at("mesh");
+  CHECK(mesh.at(0).at("parameters").get<int>() + mesh.at(1).at("parameters").get<int>() > parameters);
+}
+
+TEST_CASE("check refuses what stages that share weights cannot keep equal") {
+  const Folder folder;
+  const std::string config = folder.write("shared.yaml", uneven_data + R"(
+model:
+  layers:
+    - conv2d: {name: c, filters: 3, kernel_size: 3, padding: same}
+    - batch_normalization: {name: n}
+    - conv2d: {name: c, filters: 3, kernel_size: 3, padding: same}
+    - batch_normalization: {name: n}
+    - flatten
+    - dense: 5
+)" + train_section("batch_size: 20, epochs: 1, optimizer: sgd"));
+  const auto refuses = [&](const std::string& place, const std::string& further, const std::string& message) {
+    const Finished check = trainctl(folder, {"check", config, "--ranks", "4", "--set", "strategy.place=" + place,
+                                             "--set", "strategy.sync_every=" + further});
+    INFO(check.errors);
+    CHECK(check.code == 2);
+    CHECK(contains(check.errors, message));
+    CHECK(contains(check.errors, "shared.yaml:"));
+  };
+  refuses("{0: [c, n], 1: ['c@2', 'n@2', flatten, dense]}", "1",
+          "layer 'n@2' moves 'n/moving_mean' in stage 1, and 'n' does in stage 0: let one stage hold all uses");
+  refuses("{0: [c, n], 1: [flatten, dense]}", "1", "layer 'c@2' is in no stage of strategy.place");
+  refuses("{0: [c], 1: [n, 'c@2', 'n@2', flatten, dense]}", "2",
+          "'c' and 'c@2', which share 'c/kernel', lie in stages 0 and 1");
+  const Finished check = trainctl(folder, {"check", config, "--ranks", "5", "--set", "strategy.pipeline=5"});
+  CHECK(contains(check.errors,
+                 "cannot be cut between the uses of a batch normalization, which one stage holds: use at "
+                 "most 4 stages"));
+}
+
 TEST_CASE("check shows the stages of a pipeline, and refuses what does not go together with its line") {
   const Folder folder;
   const std::string config = skips_on(folder, "strategy:\n  pipeline: 2\n");

@@ -130,6 +130,22 @@ layers:
      .inputs = {{"", {7}, {}}},
      .positions = {7},
      .tokens = 9},
+    {.name = "shared embedding",
+     .network = R"(
+layers:
+  - embedding: {name: words, input_dim: 9, output_dim: 5}
+  - dense: {name: half, units: 5, activation: tanh}
+  - layer_normalization: {name: norm}
+  - embedding: {name: words, from: input, input_dim: 9, output_dim: 5}
+  - dense: {name: half, units: 5, activation: tanh}
+  - layer_normalization: {name: norm}
+  - concatenate: {from: [norm@1, norm@2]}
+  - dense: {units: 3, activation: softmax}
+)",
+     .inputs = {{"", {7}, {}}},
+     .positions = {7},
+     .tokens = 9,
+     .optimizer = "{name: lamb, learning_rate: 0.1}"},
 };
 
 // Random batches, equal wherever they are drawn.
