@@ -145,7 +145,7 @@ layers:
      .inputs = {{"", {7}, {}}},
      .positions = {7},
      .tokens = 9,
-     .optimizer = "{name: lamb, learning_rate: 0.1}"},
+     .optimizer = "{name: adam, learning_rate: 0.01}"},
 };
 
 // Random batches, equal wherever they are drawn.
