@@ -156,6 +156,7 @@ TypeInfo Value<StrategyOptions>::type() {
 
 bool Value<StrategyOptions>::read(const Node& node, Reader& reader, StrategyOptions& value) {
   value.automatic = is_word(node, "auto");
+  const ReadingContext context(reader, std::vector<std::string>{"auto"});
   return value.automatic || section_of<StrategyOptions>().read(node, reader, &value);
 }
 
