@@ -61,6 +61,10 @@ int ranks_per_node(int ranks, int nodes, const Machine& machine, const std::stri
                 format("{} nodes of '{}' have {} devices, fewer than {} ranks", nodes, name, nodes * devices, ranks),
                 format("state at least {} nodes", least));
   }
+  if (nodes > ranks) {
+    throw Error(ErrorKind::config, format("{} nodes are more than the {} ranks that would lie on them", nodes, ranks),
+                "state more ranks (--ranks), or fewer nodes");
+  }
   const int used = nodes == 0 ? least : nodes;
   if (used > 1 && !machine.network) {
     throw Error(ErrorKind::config,
@@ -70,12 +74,21 @@ int ranks_per_node(int ranks, int nodes, const Machine& machine, const std::stri
   return nodes == 0 ? std::min(ranks, devices) : (ranks + used - 1) / used;
 }
 
+// Throws Error{config} where ranks that share layers would lie on several nodes: such a run does not start.
+void require_layers_within_nodes(const StrategyOptions& strategy, int ranks, int ranks_per_node) {
+  if (strategy.tensor.value == 1) return;
+  std::vector<std::string> nodes;
+  for (int rank = 0; rank < ranks; ++rank) nodes.push_back(format("node {}", rank / ranks_per_node));
+  require_layers_within_hosts(strategy, mesh_of(strategy, ranks), nodes);
+}
+
 Site described_site(const RunSpec& spec, const PlanOptions& options, int ranks, const Machine& machine,
                     const DataInfo& info) {
   Site site;
   site.ranks = ranks;
   PlanTarget& target = site.target;
   target.nodes.ranks_per_node = ranks_per_node(ranks, options.nodes, machine, options.machine);
+  require_layers_within_nodes(spec.strategy, ranks, target.nodes.ranks_per_node);
   target.about = machine.about.empty() ? options.machine : machine.about;
   target.traits = machine.traits();
   target.memory = machine.device.memory.bytes;

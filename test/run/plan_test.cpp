@@ -163,6 +163,15 @@ TEST_CASE("plans that cannot be are refused with what can") {
   CHECK(contains(refusal(folder, config, {"--machine", "h100-nod"}), "did you mean 'h100-node'?"));
   CHECK(contains(refusal(folder, config, {"--machine", "h100-node", "--ranks", "64", "--nodes", "4"}),
                  "state at least 8 nodes"));
+  CHECK(contains(refusal(folder, config, {"--machine", "h100-node", "--ranks", "4", "--nodes", "5"}),
+                 "5 nodes are more than the 4 ranks"));
+  const std::string apart =
+      refusal(folder, config, {"--machine", "h100-node", "--ranks", "16", "--set", "strategy.tensor=16"});
+  CHECK(contains(apart, "--set strategy.tensor: strategy.tensor is 16: ranks 0 and 8 would share layers"));
+  const Finished unwritable = trainctl(
+      folder, {"plan", config, "--machine", "h100-node", "--ranks", "2", "--timeline", folder / "none/t.json"});
+  CHECK(unwritable.code == 6);
+  CHECK(contains(unwritable.errors, "none/t.json: cannot write: No such file or directory; choose a place"));
   CHECK(
       contains(refusal(folder, config, {"--machine", "pcie-workstation", "--ranks", "4"}), "has no network to others"));
   CHECK(contains(refusal(folder, config, {"--nodes", "2"}), "--machine"));
