@@ -5,6 +5,7 @@
 
 #include "cmd/auto_strategy.h"
 #include "cmd/job.h"
+#include "cmd/scaling_watch.h"
 #include "cmd/shares.h"
 #include "core/backend/gpu_peaks.h"
 #include "core/base/format.h"
@@ -274,7 +275,7 @@ int train(const RunSpec& stated, const TrainingRequest& request, RankContext& co
   const auto training =
       data.training(batch, job.sharer(), start, context.threads, job.target_forms(), job.batch_memory(), waits_until);
   std::unique_ptr<BatchSource> validation;
-  if (data.has(PartKind::validation))
+  if (data.has(PartKind::validation) && request.scaling == nullptr)
     validation = data.evaluation(PartKind::validation, batch, job.sharer(), context.threads, job.target_forms(),
                                  job.batch_memory(), stop_requested);
   if (files.directory) {
@@ -305,14 +306,22 @@ int train(const RunSpec& stated, const TrainingRequest& request, RankContext& co
                       world.communicator(), device.host);
   const MeshAxes axes(world.communicator(), job.rank().mesh, false);
   Communicator* const replicas = axes.communicators().find(MeshAxis::data);
+  std::unique_ptr<ScalingWatch> scaling;
+  if (request.scaling != nullptr) {
+    scaling = std::make_unique<ScalingWatch>(*request.scaling, job, device, saver, *training);
+    scaling->shorten(plan);
+  }
   Trainer trainer(
-      {job.engine(), world.communicator(), replicas, device.host, job.programs(), saver, *training, validation.get(),
-       files.sink.get(), stop_requested, request.profile_end > 0 ? &profiler : nullptr, gpus.get()},
+      {job.engine(), world.communicator(), replicas, device.host, job.programs(), saver, scaling ? *scaling : *training,
+       validation.get(), files.sink.get(), stop_requested, request.profile_end > 0 ? &profiler : nullptr, gpus.get(),
+       scaling ? scaling->after_step() : nullptr},
       plan);
   if (resumed) trainer.resume(*resumed, !names_a_checkpoint(request.resume));
   try {
     EndEvent end = trainer.run();
     if (gpus) end.gpus = gpus->summary();
+    if (scaling)
+      scaling->save_trace(files.directory ? files.directory->path() : "", shares_directory ? &writer : nullptr);
     if (request.profile_end > 0) {
       const std::string timeline = gather_timeline(profiler, world.communicator(), device.host);
       if (files.directory) write_file(files.directory->path() + "/timeline.json", timeline);
