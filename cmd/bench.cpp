@@ -33,7 +33,7 @@ void show(const RankContext& context, bool json, const Result&... result) {
 int measure(const RunSpec& stated, const BenchOptions& options, RankContext& context) {
   const bool json = options.common.json;
   World& world = context.world;
-  RankDevice device = open_device(stated.cluster, stated.train, context);
+  RankDevice device = open_device(stated.cluster, stated.train, stated.strategy, context);
   if (options.what == "comm") {  // between GPUs also messages; on a host's shared memory an all-reduce is faster
     show(context, json,
          bench_communication(device.communicator(world), *device.backend, device.peers != nullptr, options.seconds));

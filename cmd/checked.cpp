@@ -93,7 +93,7 @@ Checked check_config(const RunSpec& spec, const LaunchFlags& launch, bool measur
   checked.ranks = plan.ranks;
   checked.batch = spec.train.global_batch(plan.ranks);
   const DataInfo info = known_data(spec, checked.batch, checked.data_at_hand);
-  const auto backend = make_backend(spec.cluster, spec.train, plan.threads, 0);
+  const auto backend = make_backend(spec.cluster, spec.train, spec.strategy, plan.threads, 0);
   checked.sizes = batch_sizes(spec.train, spec.strategy, info, plan.ranks);
   Strategy strategy = strategy_for(spec, info, plan.ranks, *backend);
   checked.programs = build_all_programs(spec, info, strategy, checked.sizes);

@@ -87,7 +87,7 @@ std::vector<RunPrograms> build_all_programs(const RunSpec& spec, const DataInfo&
 // A rank that shares batches as the config says.
 static Sharer sharer_of(const RunSpec& spec, int ranks) {
   const Mesh mesh = mesh_of(spec.strategy, ranks);
-  return {MeshRank(mesh, 0), speeds_of(spec.strategy, mesh)};
+  return {MeshRank(mesh, 0), speeds_of(spec.strategy, mesh), shards_of(spec.train, spec.strategy, ranks)};
 }
 
 Compiled compile_rank(const std::vector<Program>& programs, const RunSpec& spec, const DataInfo& data, int ranks,
@@ -195,6 +195,7 @@ Job::Job(const RunSpec& spec, const DataInfo& data, RankDevice& device, World& w
       program_spec_(trainctl::program_spec(spec, data)),
       strategy_(strategy_for(spec, data, world.size(), *device.backend)),
       speeds_(speeds_of(spec.strategy, strategy_.mesh)),
+      shards_(shards_of(spec.train, spec.strategy, world.size())),
       programs_(require_least_memory(agreed_programs(spec, data, strategy_, device, world, start), spec, data,
                                      *device.backend, world)),
       axes_(device.communicator(world), rank().mesh, device.backend->on_host()) {

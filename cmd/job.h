@@ -77,8 +77,9 @@ class Job {
   const ProgramSpec& program_spec() const { return program_spec_; }
   const std::vector<TargetForm>& target_forms() const { return programs_.programs().front().target_forms; }
   const MeshRank& rank() const { return programs_.rank(); }
-  // Whose share of batches this rank computes.
-  Sharer sharer() const { return {rank(), speeds_}; }
+  // Whose share of training batches this rank computes, and of batches of evaluation.
+  Sharer sharer() const { return {rank(), speeds_, shards_}; }
+  Sharer evaluation_sharer() const { return {rank(), speeds_}; }
   // What all ranks do, the blocks found for `recompute: auto` included.
   const Strategy& strategy() const { return strategy_; }
 
@@ -88,6 +89,7 @@ class Job {
   ProgramSpec program_spec_;
   Strategy strategy_;
   std::vector<double> speeds_;  // of the replicas
+  LogicalShards shards_;        // of training batches
   RunPrograms programs_;
   KernelChoices choices_;
   MeshAxes axes_;

@@ -96,7 +96,7 @@ Site this_site(const RunSpec& spec, const PlanOptions& options, const LaunchPlan
   }
   Site site;
   site.ranks = launch.ranks;
-  site.backend = make_backend(spec.cluster, spec.train, launch.threads, 0);
+  site.backend = make_backend(spec.cluster, spec.train, spec.strategy, launch.threads, 0);
   PlanTarget& target = site.target;
   target.nodes.ranks_per_node = launch.ranks;
   target.about = site.backend->fingerprint();
@@ -158,7 +158,7 @@ int measure(const RunSpec& spec, const PlanOptions& options, const Situation& si
   return run_as_rank(situation, options.common.json, command, [&](RankContext& context) {
     const int ranks = stated_ranks(spec.cluster, options.launch.ranks).value_or(context.world.size());
     bool at_hand = true;
-    RankDevice device = open_device(spec.cluster, spec.train, context);
+    RankDevice device = open_device(spec.cluster, spec.train, spec.strategy, context);
     measure_together(planned_runs(spec, ranks, known_data(spec, spec.train.global_batch(ranks), at_hand)), device,
                      context);
     return 0;

@@ -235,7 +235,7 @@ void record_failure(MetricsSink& sink, const Error& error, const Trainer& traine
 
 int train(const RunSpec& stated, const TrainingRequest& request, RankContext& context) {
   World& world = context.world;
-  RankDevice device = open_device(stated.cluster, stated.train, context);
+  RankDevice device = open_device(stated.cluster, stated.train, stated.strategy, context);
   RunFiles files = world.rank() == 0 ? open_run_files(stated, request) : RunFiles{};
   if (any_rank(files.directory && files.directory->is_finished(), world.communicator(), device.host)) {
     if (files.directory) {
@@ -275,8 +275,8 @@ int train(const RunSpec& stated, const TrainingRequest& request, RankContext& co
       data.training(batch, job.sharer(), start, context.threads, job.target_forms(), job.batch_memory(), waits_until);
   std::unique_ptr<BatchSource> validation;
   if (data.has(PartKind::validation))
-    validation = data.evaluation(PartKind::validation, batch, job.sharer(), context.threads, job.target_forms(),
-                                 job.batch_memory(), stop_requested);
+    validation = data.evaluation(PartKind::validation, batch, job.evaluation_sharer(), context.threads,
+                                 job.target_forms(), job.batch_memory(), stop_requested);
   if (files.directory) {
     claim_directory(files, spec, request, with_findings(config, spec, data, job, stated.strategy.automatic));
   }

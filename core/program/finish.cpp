@@ -20,8 +20,9 @@ Op reduce(MeshAxis axis, TensorId tensor, std::string name) {
 }
 
 // Makes the sums the last members of the bucket that the update reduces over the data axis. Where it reduces no bucket,
-// the sums become a bucket of their own, whose reduction is appended to `reductions`.
-void reduce_sums(Program& program, std::vector<Op>& reductions) {
+// the sums become a bucket of their own, whose reduction is appended to `reductions`. Sums that the strategy reduces
+// are left out.
+void reduce_sums(Program& program, const std::vector<TensorId>& sums, std::vector<Op>& reductions) {
   const auto in_update = [](const Op& op) {
     const auto* all_reduce = op.get_if<AllReduce>();
     return all_reduce != nullptr && all_reduce->axis == MeshAxis::data;
@@ -35,7 +36,7 @@ void reduce_sums(Program& program, std::vector<Op>& reductions) {
     reductions.push_back(reduce(MeshAxis::data, bucket, "sums"));
   }
   std::vector<TensorId>& members = program.tensors[static_cast<std::size_t>(bucket)].members;
-  for (const FlatPlace& place : program.flat.reduced) members.push_back(place.tensor);
+  members.insert(members.end(), sums.begin(), sums.end());
 }
 
 // Sums the results of a step, and the agreement's flags, over the stages of the pipeline: a stage holds those of its
@@ -86,7 +87,7 @@ std::vector<MeshAxis> axes_of_parts(const FlatLayout& flat, const MeshRank& rank
 }
 
 // The ranges of the gradient whose squares this rank adds up. Of gradients that all ranks along the tensor axis have,
-// the first of them does.
+// the first of them does. Zeros fill the gaps between gradients, unless other sums have lain in their memory.
 std::vector<InputRange> counted_ranges(const Program& program, const MeshRank& rank) {
   std::vector<InputRange> ranges;
   const auto counts = [&](const FlatEntry& entry) {
@@ -94,10 +95,11 @@ std::vector<InputRange> counted_ranges(const Program& program, const MeshRank& r
   };
   for (const FlatEntry& entry : program.flat.parameters) {
     if (entry.gradient == no_tensor || !counts(entry)) continue;
-    const std::int64_t end = round_up(entry.offset + entry.count, flat_alignment);  // zeros fill the gap
+    const std::int64_t end = entry.offset + entry.count;
+    const std::int64_t counted_end = program.flat.gradient_slots > 1 ? end : round_up(end, flat_alignment);
     const bool joins = !ranges.empty() && ranges.back().offset + ranges.back().count == entry.offset;
     if (!joins) ranges.push_back({0, entry.offset, 0});
-    ranges.back().count = end - ranges.back().offset;
+    ranges.back().count = counted_end - ranges.back().offset;
   }
   return ranges;
 }
@@ -135,16 +137,17 @@ Op squares_of_parts(const Program& program, const MeshRank& rank, TensorId squar
 
 // Appends the reductions of what all ranks decide by: the sums and the agreement's flags and, where ranks hold parts of
 // the gradient, the sum of its squares.
-void reduce_decisions(Program& program, const MeshRank& rank, TensorId squares, std::vector<Op>& reductions) {
+void reduce_decisions(Program& program, const MeshRank& rank, TensorId squares, const std::vector<TensorId>& sums,
+                      std::vector<Op>& reductions) {
   const std::vector<MeshAxis> axes = axes_of_parts(program.flat, rank);
   const bool shared = program.flat.sharding.shares();
   if (shared) reductions.push_back(squares_of_parts(program, rank, squares, axes));
-  if (rank.size(MeshAxis::data) > 1) reduce_sums(program, reductions);
+  if (rank.size(MeshAxis::data) > 1) reduce_sums(program, sums, reductions);
   if (rank.size(MeshAxis::pipeline) > 1) reduce_results(program, reductions);
   // Ranks along the tensor axis have equal sums, but only some of them may have a stop request or a loss that is not
   // finite: the agreement's flags are reduced over it too.
   if (rank.size(MeshAxis::tensor) > 1) reductions.push_back(reduce(MeshAxis::tensor, program.step.agree, "agree"));
-  if (!shared && !axes.empty()) reductions.push_back(squares_of_parts(program, rank, squares, axes));
+  if (!shared && squares != no_tensor) reductions.push_back(squares_of_parts(program, rank, squares, axes));
   for (MeshAxis axis : axes) {
     if (axis != MeshAxis::data) reductions.push_back(reduce(axis, squares, "gradient_squares"));
   }
@@ -155,10 +158,11 @@ void reduce_decisions(Program& program, const MeshRank& rank, TensorId squares, 
 Program finish_training(Program program, const UpdateSpec& update, const MeshRank& rank) {
   require_whole_parameters(program, update);
   StepTensors& step = program.step;
+  const std::size_t reduced_before = program.flat.sums_are_reduced ? program.flat.reduced.size() : 0;
   step.agree = program.add("agree", {agree_flags}, DType::float32, Role::reduced);
   program.flat.reduced.push_back({step.agree, 0});
   TensorId squares = no_tensor;
-  if (!axes_of_parts(program.flat, rank).empty()) {
+  if (!axes_of_parts(program.flat, rank).empty() || program.shards.any()) {
     const bool is_sum = program.flat.sharding.shares();  // which the data axis reduces with the others
     squares = program.add("gradient_squares", {}, DType::float32, is_sum ? Role::reduced : Role::scalar);
     if (is_sum) program.flat.reduced.push_back({squares, 0});
@@ -179,7 +183,9 @@ Program finish_training(Program program, const UpdateSpec& update, const MeshRan
   }
   Segment& segment = program.segments[static_cast<std::size_t>(program.find(Phase::update))];
   std::vector<Op> reductions = std::move(segment.ops);
-  reduce_decisions(program, rank, squares, reductions);
+  std::vector<TensorId> unreduced;
+  for (std::size_t i = reduced_before; i < flat.reduced.size(); ++i) unreduced.push_back(flat.reduced[i].tensor);
+  reduce_decisions(program, rank, squares, unreduced, reductions);
   size_buckets(program);
   segment.ops = update_ops(program, update, std::move(reductions), squares);
   return program;

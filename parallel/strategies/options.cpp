@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "core/base/format.h"
+#include "core/graph/ops/tree_sum.h"
 
 namespace trainctl {
 namespace {
@@ -72,6 +73,27 @@ void check_shard(const StrategyOptions& options, const Node& node, Reader& reade
       options.tensor.place, "tensor");
 }
 
+// The order of the sums is that of the logical shards: what computes them in parts that follow from the ranks, or sums
+// in another order, is refused.
+void check_reproducible(const StrategyOptions& options, const Node& node, Reader& reader) {
+  if (!options.reproducible) return;
+  const Place& mode = node.find("reproducible")->place;
+  const auto refuse = [&](bool stated, const std::string& key, std::string_view why) {
+    if (!stated) return;
+    const Node* other = node.find(key);
+    reader.error(other == nullptr ? mode : other->place, format("`{}` does not go with `reproducible`: {}", key, why),
+                 mode, "reproducible");
+  };
+  refuse(options.tensor.value > 1, "tensor", "the sums within a layer follow from its ranks");
+  refuse(options.sync_every.value > 1, "sync_every", "replicas that step alone learn by their own shares of the batch");
+  refuse(options.share.value != ShareValue(ShareMode::equal), "share",
+         "replicas hold whole logical shards, as many each as their number allows");
+  refuse(options.gradient_dtype != GradientDType::float32, "gradient_dtype",
+         "each replica would round the sum of its own shards");
+  refuse(!options.micro_batches.is_auto(), "micro_batches", "the logical shards are the micro-batches");
+  refuse(options.shard != Shard::none, "shard", "norms of parts are not yet added in one order");
+}
+
 // Between averages replicas exchange nothing and differ.
 void check_sync_every(const StrategyOptions& options, const Node& node, Reader& reader) {
   if (options.sync_every.value == 1) return;
@@ -90,6 +112,14 @@ void check_sync_every(const StrategyOptions& options, const Node& node, Reader& 
 }
 
 }  // namespace
+
+Keys<ReproducibleOptions> ReproducibleOptions::keys() {
+  return Keys<ReproducibleOptions>("reproducible", "The same bits in the weights for any number of ranks.")
+      .key("shards", &ReproducibleOptions::shards,
+           "Equal parts of every batch, at least one for each rank. Results depend on their number, not on that of "
+           "ranks, threads or workers.",
+           between(1, most_summands));
+}
 
 Keys<StrategyOptions> StrategyOptions::keys() {
   return Keys<StrategyOptions>("strategy", "How the work is spread over the ranks.")
@@ -140,12 +170,17 @@ Keys<StrategyOptions> StrategyOptions::keys() {
           "share", &StrategyOptions::share,
           "Each replica's share of a batch: equal; auto: in proportion to its speed, which is measured before training "
           "begins; or a list of relative speeds, one for each replica.")
+      .key("reproducible", &StrategyOptions::reproducible,
+           "Computes the same bits for any number of ranks: batches are cut into logical shards, whose gradients, "
+           "losses "
+           "and metrics are added in one order. none: the fast order of the ranks.")
       .key("verify_every", &StrategyOptions::verify_every,
            "How often the replicas are compared by hash, in steps or epochs.")
       .check(check_place)
       .check(check_micro_batches)
       .check(check_shard)
       .check(check_sync_every)
+      .check(check_reproducible)
       .check(check_share)
       .check(check_verification);
 }
@@ -172,6 +207,7 @@ StrategyOptions for_one_rank(StrategyOptions options) {
   options.sync_every.value = 1;
   options.micro_batches = {};
   options.share = ShareValue(ShareMode::equal);
+  options.reproducible.reset();
   return options;
 }
 

@@ -9,6 +9,7 @@
 #include "core/compile/memory_fit.h"
 #include "parallel/launch/options.h"
 #include "parallel/launch/run_rank.h"
+#include "parallel/strategies/options.h"
 #include "parallel/trainer/options.h"
 
 namespace trainctl {
@@ -25,11 +26,12 @@ struct RankDevice {
 // The device that the config asks for, and the ranks' way to each other from there; all ranks together. On a GPU the
 // rank moves to the cores close to it. Throws Error{resource} where the device is not there, and CollectiveError where
 // ranks do not go together.
-RankDevice open_device(const ClusterOptions& cluster, const TrainOptions& train, RankContext& context);
+RankDevice open_device(const ClusterOptions& cluster, const TrainOptions& train, const StrategyOptions& strategy,
+                       RankContext& context);
 
 // The backend alone. Throws Error{config} where the device does not compute in the config's precision.
-std::unique_ptr<Backend> make_backend(const ClusterOptions& cluster, const TrainOptions& train, int threads,
-                                      int local_rank);
+std::unique_ptr<Backend> make_backend(const ClusterOptions& cluster, const TrainOptions& train,
+                                      const StrategyOptions& strategy, int threads, int local_rank);
 
 // The memory that each of so many ranks on this host may use: what the config states, else what is free now. On the CPU
 // ranks share the host's memory.

@@ -21,6 +21,11 @@ struct BatchSizes {
   std::int64_t training_resumed_last = 0;  // the last one of the epoch that a resume goes on in, where it differs
   int gradient_accumulation = 1;           // micro-batches of a share of a full training batch
   std::vector<double> speeds = {};         // by which replicas share batches (Sharer)
+  LogicalShards shards = {};               // of training batches
+
+  // Whose share of training batches, and of batches of evaluation.
+  Sharer training_sharer(const MeshRank& rank) const { return {rank, speeds, shards}; }
+  Sharer evaluation_sharer(const MeshRank& rank) const { return {rank, speeds}; }
 };
 
 // One rank for each part of the network and each list of shares that replicas can have of these batches, in falling

@@ -22,9 +22,12 @@ std::vector<RecomputableBlock> blocks_of(const ProgramSpec& spec, Strategy strat
                                          int rank) {
   strategy.options.recompute = Recompute::none;
   strategy.options.shard = Shard::none;  // whose programs gather and reduce within a pass
-  const RunPrograms programs = programs_of(
-      spec, strategy,
-      {.training = sizes.training, .gradient_accumulation = sizes.gradient_accumulation, .speeds = sizes.speeds}, rank);
+  const RunPrograms programs = programs_of(spec, strategy,
+                                           {.training = sizes.training,
+                                            .gradient_accumulation = sizes.gradient_accumulation,
+                                            .speeds = sizes.speeds,
+                                            .shards = sizes.shards},
+                                           rank);
   std::vector<RecomputableBlock> blocks = recomputable_blocks(programs.programs().front());
   const auto bytes_for_cost = [](const RecomputableBlock& block) {
     return static_cast<double>(block.saved) / std::max(block.cost, 1.0);
