@@ -52,6 +52,7 @@ class Play {
     RankList list;
     Lanes lanes;
     std::vector<StageAction> actions;
+    std::vector<const Op*> placed;         // the ops of the communications of the list
     std::size_t next = 0;                  // the action that it is at
     bool computes = false;                 // else it waits, or has ended
     int reached = -1;                      // the last communication that it has come to, waits not counted
@@ -66,6 +67,10 @@ class Play {
     Stage(const StageRank& of, const Costs& costs)
         : rank(of), op_seconds(*of.placed, costs), list(*of.program), lanes(list, costs.communication_takes_cores()) {
       actions = stage_actions(*of.placed, list, op_seconds);
+      for (const StageAction& action : actions) {
+        if (action.kind != StageAction::Kind::communicate) continue;
+        placed.push_back(&of.placed->op(action.item.segment, action.first).op);
+      }
     }
     const Communication& communication(int number) const { return list.all[index(number)]; }
     bool is_done(int place) const { return lanes.number[index(place)] < done[index(lanes.lane[index(place)])]; }
@@ -162,9 +167,16 @@ class Play {
     return theirs.kind == (mine.kind == Kind::send ? Kind::receive : Kind::send) && theirs.peer == s;
   }
 
+  Traffic traffic_at(int s, int lane) const {
+    const Stage& stage = stages_[index(s)];
+    Traffic traffic = traffic_of(head_of(s, lane), stage.rank.rank, nodes_);
+    place_traffic(*stage.rank.placed, *stage.placed[index(stage.head(lane))], stage.rank.rank, traffic);
+    return traffic;
+  }
+
   void begin(int lane, const std::vector<int>& members) {
     const int first = members.front();
-    const Traffic traffic = traffic_of(head_of(first, lane), stages_[index(first)].rank.rank, nodes_);
+    const Traffic traffic = traffic_at(first, lane);
     Flight flight{lane, members, traffic, costs_.communication_seconds(traffic), false, work_.now()};
     for (const int s : members) {
       Stage& stage = stages_[index(s)];

@@ -16,6 +16,10 @@ struct Nodes {
 // stage, and so do the same at the same time.
 Traffic traffic_of(const Communication& communication, const MeshRank& rank, const Nodes& nodes);
 
+// Sets where the communication that an op of the rank's program stands for works, as core/exec/collectives.cpp calls
+// it.
+void place_traffic(const PlacedProgram& program, const Op& op, const MeshRank& rank, Traffic& traffic);
+
 // The bytes that a rank sends for it with the algorithms that send least: of a ring for collectives.
 double bytes_sent(const Traffic& traffic);
 
