@@ -64,19 +64,19 @@ class Noting final : public Communicator {
 
 struct Case {
   Setup setup;
-  bool shared;         // what reduces and gathers parameters or gradients
-  bool copies_gather;  // whether a rank's own part is copied to what is gathered
+  bool scatters_shared = true;  // whether gradients are reduced in memory that ranks share
+  bool gathers_shared = true;   // likewise parameters; else a rank's own part is copied to what is gathered
 };
 
 }  // namespace
 
 TEST_CASE("a collective works in the memory that its traffic states, and copies what it states") {
   const Case cases[] = {
-      {{"replicas", convolutions, {4, 1, 1}, 3}, true, false},
-      {{"shared states", convolutions, {2, 1, 1}, 1, Shard::optimizer}, true, false},
-      {{"shared gradients", convolutions, {2, 1, 1}, 1, Shard::gradients}, false, false},
-      {{"shared parameters", convolutions, {2, 1, 1}, 1, Shard::parameters}, false, true},
-      {{"parts of layers", convolutions, {1, 1, 2}, 1}, false, false},
+      {{"replicas", convolutions, {4, 1, 1}, 3}},
+      {{"shared states", convolutions, {2, 1, 1}, 1, Shard::optimizer}},
+      {{"shared gradients", convolutions, {2, 1, 1}, 1, Shard::gradients}, false},
+      {{"shared parameters", convolutions, {2, 1, 1}, 1, Shard::parameters}, false, false},
+      {{"parts of layers", convolutions, {1, 1, 2}, 1}},
   };
   for (const Case& of_case : cases) {
     CAPTURE(of_case.setup.what);
@@ -108,9 +108,9 @@ TEST_CASE("a collective works in the memory that its traffic states, and copies 
         const bool gathers = op.op.def->kind() == "all_gather", scatters = op.op.def->kind() == "reduce_scatter";
         if (gathers || scatters) {
           const TensorId part = gathers ? op.op.inputs[0] : op.op.outputs[0];
-          const bool copies = gathers ? of_case.copies_gather : of_case.setup.shard != Shard::optimizer;
-          CHECK(traffic.copied == (copies ? placed.program.tensor(part).type.bytes() : 0));
-          CHECK(traffic.shared == of_case.shared);
+          const bool is_shared = gathers ? of_case.gathers_shared : of_case.scatters_shared;
+          CHECK(traffic.shared == is_shared);
+          CHECK(traffic.copied == (is_shared ? 0 : placed.program.tensor(part).type.bytes()));
           large = true;
         }
       }
