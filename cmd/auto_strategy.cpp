@@ -7,64 +7,31 @@
 #include "cmd/measuring.h"
 #include "core/base/format.h"
 #include "core/base/log.h"
-#include "io/kernels/kernel_cache.h"
-#include "io/loader/data.h"
 #include "parallel/comm/text.h"
 #include "parallel/plan/alternatives.h"
-#include "parallel/plan/prediction.h"
-#include "parallel/trainer/batch_sizes.h"
 
 namespace trainctl {
 namespace {
 
-struct Candidate {
-  StrategyOptions options;
-  Mesh mesh;
-  double step_seconds = 0;
-  std::int64_t memory = 0;
-};
-
-std::string seconds_of(const Candidate& candidate) {
-  return format("{} {:.4g} ms", describe(candidate.options, candidate.mesh), 1e3 * candidate.step_seconds);
-}
-
-// Predictions for all strategies that the network takes, the fastest first.
-std::vector<Candidate> predict_all(const PlannedRuns& runs, const PlanTarget& target) {
-  std::vector<Candidate> candidates;
-  for (auto spec = runs.specs.begin() + 1; spec != runs.specs.end(); ++spec) {
-    try {
-      const Strategy strategy = strategy_for(*spec, runs.info, runs.ranks, target.traits);
-      const BatchSizes sizes = batch_sizes(spec->train, spec->strategy, runs.info, runs.ranks);
-      const Prediction found = predict(program_spec(*spec, runs.info), strategy, sizes, target);
-      candidates.push_back({spec->strategy, found.mesh(), found.step.seconds, found.memory()});
-    } catch (const Error& error) {
-      if (error.kind() != ErrorKind::config && error.kind() != ErrorKind::internal) throw;
-      log::debug(format("no alternative: {}", error.what()));
-    }
-  }
-  std::stable_sort(candidates.begin(), candidates.end(),
-                   [](const Candidate& a, const Candidate& b) { return a.step_seconds < b.step_seconds; });
-  return candidates;
+std::string seconds_of(const Alternative& alternative) {
+  return format("{} {:.4g} ms", describe(alternative.options, alternative.mesh), 1e3 * alternative.step_seconds);
 }
 
 // On rank 0. Nothing fits: no choice, and why.
-std::pair<std::optional<Candidate>, std::string> choose(const std::vector<Candidate>& candidates, std::int64_t memory) {
-  const auto fits = [memory](const Candidate& candidate) { return memory == 0 || candidate.memory <= memory; };
-  const auto best = std::find_if(candidates.begin(), candidates.end(), fits);
-  if (best == candidates.end()) {
-    const auto least = std::min_element(candidates.begin(), candidates.end(),
-                                        [](const Candidate& a, const Candidate& b) { return a.memory < b.memory; });
+std::pair<std::optional<Alternative>, std::string> choose(std::vector<Alternative> alternatives, std::int64_t memory) {
+  if (alternatives.empty()) return {{}, std::string(takes_no_strategy)};
+  std::ranges::stable_sort(alternatives, is_preferred);
+  const Alternative& best = alternatives.front();
+  if (!best.fits) {
     return {{},
-            least == candidates.end()
-                ? "the network takes no strategy on these ranks"
-                : format("no strategy fits into {} of memory a rank; {} needs least, {}", byte_text(memory),
-                         describe(least->options, least->mesh), byte_text(least->memory))};
+            format("no strategy fits into {} of memory a rank; {} needs least, {}", byte_text(memory),
+                   describe(best.options, best.mesh), byte_text(best.memory))};
   }
-  std::string why = format("strategy: auto takes {} a step", seconds_of(*best));
-  const auto next = std::find_if(best + 1, candidates.end(), fits);
-  if (next != candidates.end()) why += format("; next {}", seconds_of(*next));
-  if (best != candidates.begin()) why += format("; {} does not fit", seconds_of(candidates.front()));
-  return {*best, why};
+  std::string why = format("strategy: auto takes {} a step", seconds_of(best));
+  if (alternatives.size() > 1 && alternatives[1].fits) why += format("; next {}", seconds_of(alternatives[1]));
+  const Alternative& fastest = *std::ranges::min_element(alternatives, {}, &Alternative::step_seconds);
+  if (!fastest.fits) why += format("; {} does not fit", seconds_of(fastest));
+  return {best, why};
 }
 
 }  // namespace
@@ -79,29 +46,18 @@ StrategyOptions read_strategy(const std::string& text) {
   return options;
 }
 
-ChosenStrategy choose_strategy(const RunSpec& spec, const DataInfo& data, RankDevice& device, RankContext& context) {
+StrategyOptions choose_strategy(const RunSpec& spec, const DataInfo& data, RankDevice& device, RankContext& context) {
   World& world = context.world;
+  if (world.size() == 1) return for_one_rank(spec.strategy);
   Backend& backend = *device.backend;
-  const PlannedRuns runs = planned_runs(spec, world.size(), data);
-  measure_together(runs, device, context);
+  const PlanRequest request{spec, data, world.size(), ranks_per_node(world.hosts()), traits_of(backend)};
+  measure_together(request, device, context);
+  const std::int64_t memory = memory_of_every_rank(spec.cluster, device, world);
 
   std::string chosen, why;
   if (world.rank() == 0) {
-    PlanTarget target;
-    target.nodes.ranks_per_node = world.local_size();
-    target.traits = traits_of(backend);
-    target.memory = memory_of_rank(spec.cluster, backend, world.local_size()).bytes;
-    const std::unique_ptr<Costs> costs = measured_costs(runs, world.size(), backend, context.threads);
-    target.costs = costs.get();
-    KernelChoices choices = load_kernel_choices(backend.fingerprint());
-    choices.stop_timing();
-    target.compile = [&](const std::vector<Program>& programs, int replicas) {
-      Compiled compiled = compile(programs, backend, choices);
-      compiled.memory.prefetched = batch_bytes(spec.data, data, spec.train.global_batch(runs.ranks),
-                                               replica(0, replicas), programs.front().target_forms);
-      return compiled;
-    };
-    const auto [best, reason] = choose(predict_all(runs, target), target.memory);
+    const PlanTarget target = measured_target(request, world.size(), memory, backend, context.threads).target;
+    const auto [best, reason] = choose(predict_alternatives(request, target, 1), memory);
     if (best) chosen = strategy_text(best->options);
     why = reason;
   }
@@ -111,7 +67,8 @@ ChosenStrategy choose_strategy(const RunSpec& spec, const DataInfo& data, RankDe
     throw CollectiveError(ErrorKind::resource, why,
                           "use a smaller batch or network, more ranks, or state more memory (cluster.memory)");
   }
-  return {read_strategy(chosen), why};
+  log::info(why);
+  return read_strategy(chosen);
 }
 
 }  // namespace trainctl

@@ -7,14 +7,10 @@
 
 namespace trainctl {
 
-struct ChosenStrategy {
-  StrategyOptions options;
-  std::string why;  // in a line, with predicted times; the same on all ranks
-};
-
-// The alternative whose step is predicted to take least, of those that fit into the memory of a rank. The ranks measure
-// what is not known of this machine; rank 0 chooses. Throws CollectiveError{resource} where none fits. Collective.
-ChosenStrategy choose_strategy(const RunSpec& spec, const DataInfo& data, RankDevice& device, RankContext& context);
+// The alternative whose step is predicted to take least, of those that fit into the memory of every rank; it is logged
+// in a line, with predicted times. The ranks measure what is not known of this machine; rank 0 chooses. One rank alone
+// has no choice. Throws CollectiveError{resource} where none fits. Collective.
+StrategyOptions choose_strategy(const RunSpec& spec, const DataInfo& data, RankDevice& device, RankContext& context);
 
 // The section as a text of one document, and back.
 std::string strategy_text(const StrategyOptions& options);

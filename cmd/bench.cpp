@@ -5,7 +5,6 @@
 #include "cmd/job.h"
 #include "cmd/shares.h"
 #include "cmd/subcommands.h"
-#include "core/base/log.h"
 #include "core/spec/units.h"
 #include "io/loader/data.h"
 #include "parallel/bench/communication.h"
@@ -33,7 +32,7 @@ void show(const RankContext& context, bool json, const Result&... result) {
 int measure(const RunSpec& stated, const BenchOptions& options, RankContext& context) {
   const bool json = options.common.json;
   World& world = context.world;
-  RankDevice device = open_device(stated.cluster, stated.train, context);
+  RankDevice device = open_device(stated.cluster, stated.train, stated.strategy, context);
   if (options.what == "comm") {  // between GPUs also messages; on a host's shared memory an all-reduce is faster
     show(context, json,
          bench_communication(device.communicator(world), *device.backend, device.peers != nullptr, options.seconds));
@@ -43,11 +42,7 @@ int measure(const RunSpec& stated, const BenchOptions& options, RankContext& con
   if (options.what == "ops") ceilings = measure_ceilings(*device.backend, context.threads);
   const Data data(stated.data, stated.seed, data_use(stated));
   RunSpec spec = stated;
-  if (spec.strategy.automatic && world.size() > 1) {
-    const ChosenStrategy chosen = choose_strategy(spec, data.info(), device, context);
-    log::info(chosen.why);
-    spec.strategy = chosen.options;
-  }
+  if (spec.strategy.automatic) spec.strategy = choose_strategy(spec, data.info(), device, context);
   spec = with_shares(std::move(spec), data, device, context, {});
   Job job(spec, data.info(), device, world, {}, "");
   initialize_engine(spec, job);

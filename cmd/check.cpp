@@ -57,6 +57,7 @@ void print_json(const Checked& checked) {
                {"mesh", mesh},
                {"layers", layers}};
   if (!checked.recomputed.empty()) json["recomputed"] = checked.recomputed;
+  if (checked.automatic) json["strategy"] = "auto";  // not chosen yet: the mesh is that of data parallelism
   answer(json_line(json));
 }
 

@@ -62,17 +62,12 @@ void find_memory(const RunSpec& spec, const DataInfo& info, Backend& backend, Ke
     if (memory.total() >= largest.total()) largest = memory;
   };
   for (const RunPrograms& rank : checked.programs) {
-    const MemoryPlan memory = compile_rank(rank.programs(), spec, info, checked.ranks, backend, choices).memory;
+    const MemoryPlan memory =
+        compile_rank(rank.programs(), spec, info, checked.sizes.training_sharer(rank.rank()), backend, choices).memory;
     const int part = rank.rank().along(MeshAxis::pipeline) * checked.mesh.tensor + rank.rank().along(MeshAxis::tensor);
     keep_larger(checked.memory, memory);
     keep_larger(checked.parts[static_cast<std::size_t>(part)].memory, memory);
   }
-}
-
-// Not known where ranks run elsewhere and the config states nothing.
-MemoryLimit memory_limit(const ClusterOptions& cluster, const LaunchPlan& plan, const Backend& backend) {
-  if (cluster.memory.is_auto() && !plan.one_host) return {};
-  return memory_of_rank(cluster, backend, plan.ranks);
 }
 
 // Whether a replica normalizes its samples by their own statistics.
@@ -93,7 +88,7 @@ Checked check_config(const RunSpec& spec, const LaunchFlags& launch, bool measur
   checked.ranks = plan.ranks;
   checked.batch = spec.train.global_batch(plan.ranks);
   const DataInfo info = known_data(spec, checked.batch, checked.data_at_hand);
-  const auto backend = make_backend(spec.cluster, spec.train, plan.threads, 0);
+  const auto backend = make_backend(spec.cluster, spec.train, spec.strategy, plan.threads, 0);
   checked.sizes = batch_sizes(spec.train, spec.strategy, info, plan.ranks);
   Strategy strategy = strategy_for(spec, info, plan.ranks, *backend);
   checked.programs = build_all_programs(spec, info, strategy, checked.sizes);
@@ -110,7 +105,7 @@ Checked check_config(const RunSpec& spec, const LaunchFlags& launch, bool measur
                   [](const RunPrograms& rank) { return normalizes_own_samples(rank.programs().front()); });
   checked.parts = parts_of(strategy, checked.programs);
   const BatchCut cut{checked.sizes.training, checked.sizes.gradient_accumulation, checked.largest_share};
-  const MemoryLimit limit = memory_limit(spec.cluster, plan, *backend);
+  const MemoryLimit limit = memory_of_rank(spec.cluster, *backend, plan);
   for (const RunPrograms& rank : checked.programs) require_fit(least_memory(rank.programs()), limit, cut, Need::least);
 
   KernelChoices choices = load_kernel_choices(backend->fingerprint());

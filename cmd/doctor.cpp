@@ -49,7 +49,7 @@ std::string why_no_run_directory(const DoctorOptions& options, const RunSpec& sp
 // All that a run does before its first step: devices, communicators, and with a config data, kernels and memory;
 // without one a try of the GPU.
 void set_up_run(const RunSpec& spec, bool has_config, RankContext& context) {
-  RankDevice device = open_device(spec.cluster, spec.train, context);
+  RankDevice device = open_device(spec.cluster, spec.train, spec.strategy, context);
   if (!has_config && !device.backend->on_host()) try_kernels(*device.backend);
   if (!has_config) return;
   const Data data(spec.data, spec.seed, data_use(spec));

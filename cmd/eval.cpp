@@ -67,11 +67,12 @@ int evaluate_checkpoint(const RunSpec& stated, const EvalOptions& options, RankC
   World& world = context.world;
   RunSpec spec = stated;
   if (world.size() == 1) spec.strategy = for_one_rank(spec.strategy);  // whatever mesh the network was trained on
-  RankDevice device = open_device(spec.cluster, spec.train, context);
+  RankDevice device = open_device(spec.cluster, spec.train, spec.strategy, context);
   std::optional<LoadedCheckpoint> checkpoint;
   if (world.rank() == 0) {
     checkpoint = load_named_checkpoint(chosen_checkpoint(stated, options));
     log::info(format("evaluates {} (step {})", checkpoint->path, checkpoint->manifest.step));
+    if (spec.strategy.automatic) log::info("`strategy: auto` is for training: evaluates with data parallelism");
   }
   const Data data(spec.data, spec.seed, data_use(spec));
   const PartKind part = part_of(options.part, data);
@@ -90,7 +91,7 @@ int evaluate_checkpoint(const RunSpec& stated, const EvalOptions& options, RankC
 
   const std::int64_t batch = spec.train.global_batch(world.size());
   const auto source =
-      data.evaluation(part, batch, job.sharer(), context.threads, job.target_forms(), job.batch_memory());
+      data.evaluation(part, batch, job.evaluation_sharer(), context.threads, job.target_forms(), job.batch_memory());
   const std::map<std::string, double> metrics =
       *evaluate(engine, job.programs(), *source, world.communicator(), device.host);
   if (world.rank() != 0) return 0;

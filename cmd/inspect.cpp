@@ -1,4 +1,4 @@
-// trainctl inspect: what a checkpoint holds, and whether it is whole.
+// trainctl inspect: what a checkpoint holds, and whether it is whole; or where two checkpoints differ.
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <filesystem>
@@ -9,22 +9,45 @@
 #include "cmd/subcommands.h"
 #include "core/base/error.h"
 #include "core/base/json.h"
+#include "core/base/json_fwd.h"
 #include "core/base/log.h"
+#include "io/checkpoint/comparison.h"
 #include "io/checkpoint/inspection.h"
 #include "io/checkpoint/load.h"
 #include "io/metrics/find_run.h"
+#include "parallel/launch/report.h"
 
 namespace trainctl {
 namespace {
 
-int inspect(const std::string& path, const CommonOptions& options) {
-  std::string where = path;
+struct InspectOptions {
+  CommonOptions common;
+  std::string path;
+  std::string other;  // empty: one is shown
+};
+
+// A run or checkpoint as it is; of a config its newest run.
+std::string run_of(const std::string& path) {
   std::error_code ignored;
-  if (std::filesystem::is_regular_file(path, ignored)) {
-    const RunSpec spec = load_run_spec(path);
-    where = newest_run(spec.name, Value<RunSpec>::write(spec), path).path;
+  if (!std::filesystem::is_regular_file(path, ignored)) return path;
+  const RunSpec spec = load_run_spec(path);
+  return newest_run(spec.name, Value<RunSpec>::write(spec), path).path;
+}
+
+// Both verified while they are read.
+int compare(const InspectOptions& options) {
+  const CheckpointComparison comparison =
+      compare(load_named_checkpoint(run_of(options.path)), load_named_checkpoint(run_of(options.other)));
+  if (options.common.json) {
+    answer(json_line(to_json(comparison)));
+  } else if (!options.common.quiet) {
+    answer(to_text(comparison));
   }
-  const std::vector<Inspection> found = inspect_all(where);
+  return comparison.equal() ? 0 : exit_code(ErrorKind::answer_is_no);
+}
+
+int inspect(const std::string& path, const CommonOptions& options) {
+  const std::vector<Inspection> found = inspect_all(run_of(path));
   const bool ok = std::all_of(found.begin(), found.end(), [](const auto& one) { return one.problem.empty(); });
   if (options.json) {
     Json json{{"ok", ok}, {"checkpoints", Json::array()}};
@@ -42,17 +65,21 @@ int inspect(const std::string& path, const CommonOptions& options) {
 }  // namespace
 
 Subcommand inspect_subcommand() {
-  return {"inspect", "Shows what a checkpoint holds, and verifies it",
-          "trainctl inspect runs/mnist\n  trainctl inspect runs/mnist/checkpoints/best --json", [](CLI::App& app) {
-            auto options = std::make_shared<CommonOptions>();
-            auto path = std::make_shared<std::string>();
-            app.add_option("path", *path,
+  return {"inspect", "Shows what a checkpoint holds, and verifies it, or where two checkpoints differ",
+          "trainctl inspect runs/mnist\n  trainctl inspect runs/mnist runs/mnist-2 --json", [](CLI::App& app) {
+            auto options = std::make_shared<InspectOptions>();
+            app.add_option("path", options->path,
                            "A checkpoint; a run directory: its newest in detail, all verified; or a config: its newest "
                            "run's")
                 ->required()
                 ->type_name("RUN_DIR|CHECKPOINT|CONFIG");
-            add_output_options(app, *options);
-            return [options, path] { return inspect(*path, *options); };
+            app.add_option("other", options->other,
+                           "Another one: both are compared tensor by tensor, and the exit code is 1 where they differ")
+                ->type_name("RUN_DIR|CHECKPOINT|CONFIG");
+            add_output_options(app, options->common);
+            return [options] {
+              return options->other.empty() ? inspect(options->path, options->common) : compare(*options);
+            };
           }};
 }
 

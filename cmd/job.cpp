@@ -60,18 +60,14 @@ Strategy strategy_for(const RunSpec& spec, const DataInfo& data, int ranks, cons
   Reader reader;
   const Graph graph = build_model(spec.model, {.batch = micro_batch, .inputs = data.inputs}, reader).graph;
   reader.throw_if_failed();
-  strategy.stages = assign_stages(graph, spec.strategy, strategy.mesh.pipeline,
-                                  device.on_host ? byte_costs_of_processor : byte_costs_of_gpu, reader);
+  strategy.stages = assign_stages(graph, spec.strategy, strategy.mesh.pipeline, byte_costs(device.on_host), reader);
   reader.throw_if_failed();
   return strategy;
 }
 
 RunPrograms build_programs(const RunSpec& spec, const DataInfo& data, const Strategy& strategy, const BatchSizes& sizes,
                            int rank) {
-  Reader reader;
-  RunPrograms programs(program_spec(spec, data), strategy, sizes, rank, reader);
-  reader.throw_if_failed();
-  return programs;
+  return build_run_programs(program_spec(spec, data), strategy, sizes, rank);
 }
 
 std::vector<RunPrograms> build_all_programs(const RunSpec& spec, const DataInfo& data, const Strategy& strategy,
@@ -84,18 +80,15 @@ std::vector<RunPrograms> build_all_programs(const RunSpec& spec, const DataInfo&
   return ranks;
 }
 
-// A rank that shares batches as the config says.
-static Sharer sharer_of(const RunSpec& spec, int ranks) {
-  const Mesh mesh = mesh_of(spec.strategy, ranks);
-  return {MeshRank(mesh, 0), speeds_of(spec.strategy, mesh)};
+Compiled with_batches(Compiled compiled, const RunSpec& spec, const DataInfo& data, const Sharer& who) {
+  compiled.memory.prefetched = batch_bytes(spec.data, data, spec.train.global_batch(who.rank.mesh.ranks()), who,
+                                           compiled.programs.front().program.target_forms);
+  return compiled;
 }
 
-Compiled compile_rank(const std::vector<Program>& programs, const RunSpec& spec, const DataInfo& data, int ranks,
-                      Backend& backend, KernelChoices& choices) {
-  Compiled compiled = compile(programs, backend, choices);
-  compiled.memory.prefetched = batch_bytes(spec.data, data, spec.train.global_batch(ranks), sharer_of(spec, ranks),
-                                           programs.front().target_forms);
-  return compiled;
+Compiled compile_rank(const std::vector<Program>& programs, const RunSpec& spec, const DataInfo& data,
+                      const Sharer& who, Backend& backend, KernelChoices& choices) {
+  return with_batches(compile(programs, backend, choices), spec, data, who);
 }
 
 std::set<std::string> recomputed_blocks(const RunSpec& spec, const DataInfo& data, const Strategy& strategy,
@@ -103,9 +96,11 @@ std::set<std::string> recomputed_blocks(const RunSpec& spec, const DataInfo& dat
                                         KernelChoices choices) {
   if (spec.strategy.recompute != Recompute::automatic) return {};
   choices.stop_timing();
-  return choose_recomputed(program_spec(spec, data), strategy, sizes, limit, [&](const std::vector<Program>& programs) {
-    return compile_rank(programs, spec, data, strategy.mesh.ranks(), backend, choices).memory.total();
-  });
+  const Sharer anyone = sizes.training_sharer(MeshRank(strategy.mesh, 0));
+  return choose_recomputed(program_spec(spec, data), strategy, sizes, limit, byte_costs(backend.on_host()),
+                           [&](const std::vector<Program>& programs) {
+                             return compile_rank(programs, spec, data, anyone, backend, choices).memory.total();
+                           });
 }
 
 KernelChoices choose_kernels(const RunSpec& spec, const DataInfo& data, const Strategy& strategy,
@@ -168,9 +163,7 @@ std::set<std::string> agreed_blocks(const RunSpec& spec, const DataInfo& data, c
                                     const BatchSizes& sizes, RankDevice& device, World& world,
                                     const KernelChoices& choices) {
   if (spec.strategy.recompute != Recompute::automatic) return {};
-  std::int64_t limit = memory_of_rank(spec.cluster, *device.backend, world.local_size()).bytes;
-  world.communicator().all_reduce({&limit, DType::int64, 1}, Reduction::minimum, device.host);
-  device.host.synchronize();
+  const std::int64_t limit = memory_of_every_rank(spec.cluster, device, world);
   std::string text;
   if (world.rank() == 0) {
     for (const std::string& name : recomputed_blocks(spec, data, strategy, sizes, limit, *device.backend, choices))
@@ -195,6 +188,7 @@ Job::Job(const RunSpec& spec, const DataInfo& data, RankDevice& device, World& w
       program_spec_(trainctl::program_spec(spec, data)),
       strategy_(strategy_for(spec, data, world.size(), *device.backend)),
       speeds_(speeds_of(spec.strategy, strategy_.mesh)),
+      shards_(shards_of(spec.train, spec.strategy, world.size())),
       programs_(require_least_memory(agreed_programs(spec, data, strategy_, device, world, start), spec, data,
                                      *device.backend, world)),
       axes_(device.communicator(world), rank().mesh, device.backend->on_host()) {
@@ -208,7 +202,7 @@ Job::Job(const RunSpec& spec, const DataInfo& data, RankDevice& device, World& w
     programs_ = build_programs(spec, data, strategy_, sizes, world.rank());
     choose();
   }
-  Compiled compiled = compile_rank(programs_.programs(), spec, data, world.size(), *device.backend, choices_);
+  Compiled compiled = compile_rank(programs_.programs(), spec, data, sharer(), *device.backend, choices_);
   engine_ = std::make_unique<Engine>(*device.backend, axes_.communicators(),
                                      require_memory(std::move(compiled), spec, data, *device.backend, rank()));
 }

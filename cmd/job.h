@@ -52,9 +52,12 @@ KernelChoices choose_kernels(const RunSpec& spec, const DataInfo& data, const St
                              const BatchSizes& sizes, const std::string& known_choices, Backend& backend, World& world,
                              Stream& stream);
 
+// Adds the memory of a rank's sources of batches.
+Compiled with_batches(Compiled compiled, const RunSpec& spec, const DataInfo& data, const Sharer& who);
+
 // The programs of a rank, compiled, with the memory of its sources of batches.
-Compiled compile_rank(const std::vector<Program>& programs, const RunSpec& spec, const DataInfo& data, int ranks,
-                      Backend& backend, KernelChoices& choices);
+Compiled compile_rank(const std::vector<Program>& programs, const RunSpec& spec, const DataInfo& data,
+                      const Sharer& who, Backend& backend, KernelChoices& choices);
 
 class Job {
  public:
@@ -77,8 +80,9 @@ class Job {
   const ProgramSpec& program_spec() const { return program_spec_; }
   const std::vector<TargetForm>& target_forms() const { return programs_.programs().front().target_forms; }
   const MeshRank& rank() const { return programs_.rank(); }
-  // Whose share of batches this rank computes.
-  Sharer sharer() const { return {rank(), speeds_}; }
+  // Whose share of training batches this rank computes, and of batches of evaluation.
+  Sharer sharer() const { return {rank(), speeds_, shards_}; }
+  Sharer evaluation_sharer() const { return {rank(), speeds_}; }
   // What all ranks do, the blocks found for `recompute: auto` included.
   const Strategy& strategy() const { return strategy_; }
 
@@ -88,6 +92,7 @@ class Job {
   ProgramSpec program_spec_;
   Strategy strategy_;
   std::vector<double> speeds_;  // of the replicas
+  LogicalShards shards_;        // of training batches
   RunPrograms programs_;
   KernelChoices choices_;
   MeshAxes axes_;

@@ -8,18 +8,17 @@
 #include "core/base/log.h"
 #include "io/kernels/kernel_cache.h"
 #include "io/kernels/user_cache.h"
+#include "io/loader/data.h"
 #include "io/metrics/count_progress.h"
 #include "parallel/comm/solo.h"
 #include "parallel/comm/text.h"
 #include "parallel/launch/report.h"
-#include "parallel/plan/alternatives.h"
 #include "parallel/plan/measured/measure_communication.h"
 #include "parallel/plan/measured/measure_loading.h"
 #include "parallel/plan/measured/measure_step.h"
 #include "parallel/plan/measured/measured_costs.h"
 #include "parallel/plan/this_machine.h"
 #include "parallel/trainer/agreement.h"
-#include "parallel/trainer/batch_sizes.h"
 
 namespace trainctl {
 namespace {
@@ -42,37 +41,15 @@ Measurements load_measurements(const std::string& fingerprint) {
 // What loading depends on, beside the samples of a batch.
 std::string data_text(const RunSpec& spec) { return to_yaml(Value<DataOptions>::write(spec.data)); }
 
-// One rank of each stage of a planned run, as parallel/plan/prediction.h takes them.
-std::vector<RunPrograms> stage_programs(const PlannedRuns& runs, const RunSpec& spec, const Backend& backend,
-                                        BatchSizes& sizes) {
-  const Strategy strategy = strategy_for(spec, runs.info, runs.ranks, backend);
-  sizes = batch_sizes(spec.train, spec.strategy, runs.info, runs.ranks);
-  if (&spec != &runs.specs.front()) {  // an alternative is compared by its full step
-    sizes.training_last = sizes.training_resumed_last = sizes.evaluation = sizes.evaluation_last = 0;
-  }
-  std::vector<RunPrograms> stages;
-  const Mesh& mesh = strategy.mesh;
-  for (int stage = 0; stage < mesh.pipeline; ++stage) {
-    stages.push_back(
-        build_programs(spec, runs.info, strategy, sizes, mesh.rank({mesh.data - 1, stage, mesh.tensor - 1})));
-  }
-  return stages;
+// The samples of a full batch that the stage's rank has.
+std::int64_t samples_of(const PlannedRun& run, const RunPrograms& stage) {
+  return share_of(run.sizes.training, run.sizes.training_sharer(stage.rank())).count;
 }
 
-// Calls body(spec, stages, sizes) for every planned run that the network takes.
-template <class Body>
-void for_runs(const PlannedRuns& runs, const Backend& backend, Body body) {
-  for (const RunSpec& spec : runs.specs) {
-    BatchSizes sizes;
-    std::vector<RunPrograms> stages;
-    try {
-      stages = stage_programs(runs, spec, backend, sizes);
-    } catch (const Error& error) {
-      if (error.kind() != ErrorKind::config && error.kind() != ErrorKind::internal) throw;
-      continue;
-    }
-    body(spec, stages, sizes);
-  }
+// Calls body(run, stated) for the run that the config states, where it states a strategy, and for each alternative.
+void for_runs(const PlanRequest& request, const std::function<void(const PlannedRun& run, bool stated)>& body) {
+  if (!request.spec.strategy.automatic) body(stated_run(request), true);
+  for_alternatives(request, [&body](const PlanRequest&, const PlannedRun& run) { body(run, false); });
 }
 
 // What is to be measured, beside so many ranks at once.
@@ -84,19 +61,19 @@ struct Missing {
   bool any() const { return programs > 0 || communication || loading; }
 };
 
-Missing find_missing(const PlannedRuns& runs, int at_once, Backend& backend, KernelChoices choices,
+Missing find_missing(const PlanRequest& request, int at_once, Backend& backend, KernelChoices choices,
                      const Measurements& measurements) {
   choices.stop_timing();
   Missing missing{.communication = at_once > 1 && !has_communication(measurements, at_once)};
-  for_runs(runs, backend, [&](const RunSpec& spec, const std::vector<RunPrograms>& stages, const BatchSizes& sizes) {
-    for (const RunPrograms& stage : stages) {
+  for_runs(request, [&](const PlannedRun& run, bool) {
+    for (const RunPrograms& stage : run.stages) {
       const std::size_t before = choices.assumed();
       const Compiled compiled = compile(stage.programs(), backend, choices);
-      const auto training = static_cast<std::size_t>(stage.training(sizes.training));
+      const auto training = static_cast<std::size_t>(stage.training(run.sizes.training));
       const bool known = choices.assumed() == before && has_step(measurements, at_once, compiled.programs[training]);
       missing.programs += known ? 0 : 1;
-      const std::int64_t samples = share_of(sizes.training, stage.rank()).count;
-      missing.loading = missing.loading || measurements.find(loading_key(at_once, data_text(spec), samples)) == nullptr;
+      const std::string loading = loading_key(at_once, data_text(request.spec), samples_of(run, stage));
+      missing.loading = missing.loading || measurements.find(loading) == nullptr;
     }
   });
   return missing;
@@ -111,8 +88,8 @@ struct Together {
 
 class Measuring {
  public:
-  Measuring(const PlannedRuns& runs, Backend& backend, const Together& together)
-      : runs_(runs), backend_(backend), together_(together), progress_("measuring this machine", 0) {
+  Measuring(const PlanRequest& request, Backend& backend, const Together& together)
+      : request_(request), backend_(backend), together_(together), progress_("measuring this machine", 0) {
     const std::string fingerprint = backend.fingerprint();
     if (is_first()) choices_ = load_kernel_choices(fingerprint);
     if (is_first()) measurements_ = load_measurements(fingerprint);
@@ -124,16 +101,17 @@ class Measuring {
   void run() {
     KernelChoices known;
     known.add(broadcast_text(choices_.text(), 0, together_.hosts, host_));
-    const Missing missing = find_missing(runs_, at_once(), backend_, known, measurements_);
+    const Missing missing = find_missing(request_, at_once(), backend_, known, measurements_);
     seconds_ = std::max(all_seconds / std::max(missing.programs, 1), least_seconds);
     if (missing.communication) {
       measurements_.add(measure_communication(together_.devices, backend_, [this] { progress_.next(); }));
     }
-    for_runs(runs_, backend_,
-             [&](const RunSpec& spec, const std::vector<RunPrograms>& stages, const BatchSizes& sizes) {
-               KernelChoices agreed = agree_on_choices(choices_, stages, backend_, together_.hosts, host_);
-               for (const RunPrograms& stage : stages) measure(spec, stage, sizes, agreed);
-             });
+    for_runs(request_, [&](const PlannedRun& run, bool stated) {
+      KernelChoices agreed = agree_on_choices(choices_, run.stages, backend_, together_.hosts, host_);
+      for (const RunPrograms& stage : run.stages) {
+        measure(stage, run.sizes, agreed, std::min(seconds_, stated ? stated_seconds : other_seconds));
+      }
+    });
     if (missing.loading) measure_data();
     if (!is_first()) return;
     keep_kernel_choices(backend_.fingerprint(), choices_);
@@ -144,43 +122,41 @@ class Measuring {
   bool is_first() const { return together_.hosts.rank() == 0; }
   int at_once() const { return together_.hosts.size(); }
 
-  void measure(const RunSpec& spec, const RunPrograms& stage, const BatchSizes& sizes, KernelChoices& choices) {
+  void measure(const RunPrograms& stage, const BatchSizes& sizes, KernelChoices& choices, double seconds) {
     const Compiled compiled = compile(stage.programs(), backend_, choices);
     const int program = stage.training(sizes.training);
     if (has_step(measurements_, at_once(), compiled.programs[static_cast<std::size_t>(program)])) return;
-    const std::int64_t free = memory_of_rank(spec.cluster, backend_, at_once()).bytes;
+    const std::int64_t free = memory_of_rank(request_.spec.cluster, backend_, at_once()).bytes;
     const bool unfit = free > 0 && compiled.memory.total() > free;
     if (any_rank(unfit, together_.hosts, host_)) return;
     progress_.next();
-    const ProgramSpec programs = program_spec(spec, runs_.info);
-    const double most = &spec == &runs_.specs.front() ? stated_seconds : other_seconds;
+    const ProgramSpec programs = program_spec(request_.spec, request_.data);
     measurements_.add(measure_step({compiled, program, stage.rank(), programs}, backend_, together_.hosts,
-                                   together_.devices, std::min(seconds_, most)));
+                                   together_.devices, seconds));
   }
 
   // Nothing where the data is not at hand.
   void measure_data() {
-    const RunSpec& stated = runs_.specs.front();
+    const RunSpec& spec = request_.spec;
     std::optional<Data> data;
     try {
-      data.emplace(stated.data, stated.seed, data_use(stated));
+      data.emplace(spec.data, spec.seed, data_use(spec));
     } catch (const Error& error) {
       if (error.kind() != ErrorKind::data) throw;
     }
     if (any_rank(!data, together_.hosts, host_)) return;
-    for_runs(
-        runs_, backend_, [&](const RunSpec& spec, const std::vector<RunPrograms>& stages, const BatchSizes& sizes) {
-          const RunPrograms& stage = stages.front();
-          const std::string key = loading_key(at_once(), data_text(spec), share_of(sizes.training, stage.rank()).count);
-          if (measurements_.find(key) != nullptr) return;
-          progress_.next();
-          const auto source = data->training(sizes.training, stage.rank(), {spec.seed, 0, 0}, together_.threads,
-                                             stage.programs().front().target_forms);
-          measurements_.record(key, {measure_loading(*source, together_.hosts, loading_seconds)});
-        });
+    for_runs(request_, [&](const PlannedRun& run, bool) {
+      const RunPrograms& stage = run.stages.front();
+      const std::string key = loading_key(at_once(), data_text(spec), samples_of(run, stage));
+      if (measurements_.find(key) != nullptr) return;
+      progress_.next();
+      const auto source = data->training(run.sizes.training, run.sizes.training_sharer(stage.rank()), {spec.seed, 0, 0},
+                                         together_.threads, stage.programs().front().target_forms);
+      measurements_.record(key, {measure_loading(*source, together_.hosts, loading_seconds)});
+    });
   }
 
-  const PlannedRuns& runs_;
+  const PlanRequest& request_;
   Backend& backend_;
   Together together_;
   ImmediateStream host_;
@@ -192,59 +168,55 @@ class Measuring {
 
 }  // namespace
 
-PlannedRuns planned_runs(const RunSpec& spec, int ranks, const DataInfo& info) {
-  PlannedRuns runs{{spec}, ranks, info};
-  runs.specs.front().strategy.automatic = false;
-  const bool shares = !spec.train.optimizer.as<OptimizerOptions>().by_parameter();  // else it wants whole parameters
-  for (const StrategyOptions& options : alternatives(runs.specs.front().strategy, ranks, ranks)) {
-    if (options.shard != Shard::none && !shares) continue;
-    runs.specs.push_back(spec);
-    runs.specs.back().strategy = options;
-  }
-  return runs;
-}
-
 int measured_at_once(int ranks, const Backend& backend) {
   const int places = backend.on_host() ? find_cores(Variables::of_process()).usable
                                        : std::max(1, static_cast<int>(find_gpus("auto").gpus.size()));
   return std::min(ranks, places);
 }
 
-std::unique_ptr<Costs> measured_costs(const PlannedRuns& runs, int at_once, Backend& backend, int threads) {
-  const RunSpec& stated = runs.specs.front();
-  const MeasuredUse use{runs.ranks, at_once, data_text(stated), backend.on_host()};
-  Measurements measurements = load_measurements(backend.fingerprint());
+MeasuredTarget measured_target(const PlanRequest& request, int at_once, std::int64_t memory, Backend& backend,
+                               int threads) {
+  const std::string fingerprint = backend.fingerprint();
+  const auto choices = std::make_shared<KernelChoices>(load_kernel_choices(fingerprint));
+  choices->stop_timing();
+  Measurements measurements = load_measurements(fingerprint);
   std::unique_ptr<Costs> estimate;
-  const KernelChoices choices = load_kernel_choices(backend.fingerprint());
-  if (find_missing(runs, at_once, backend, choices, measurements).programs > 0) {
-    estimate = costs_of_this_machine(backend, threads, stated.train.tf32);
+  if (find_missing(request, at_once, backend, *choices, measurements).programs > 0) {
+    estimate = costs_of_this_machine(backend, threads, request.spec.train.tf32);
   }
-  return std::make_unique<MeasuredCosts>(std::move(measurements), use, std::move(estimate));
+  const MeasuredUse use{request.ranks, at_once, data_text(request.spec), backend.on_host()};
+  PlanTarget target;
+  target.about = fingerprint;
+  target.nodes.ranks_per_node = request.ranks_per_node;
+  target.memory = memory;
+  target.costs = std::make_shared<MeasuredCosts>(std::move(measurements), use, std::move(estimate));
+  target.compile = [&request, &backend, choices](const std::vector<Program>& programs, const Sharer& who) {
+    return compile_rank(programs, request.spec, request.data, who, backend, *choices);
+  };
+  return {std::move(target), choices};
 }
 
-int complete_measurements(const PlannedRuns& runs, const LaunchPlan& launch, Backend& backend,
+int complete_measurements(const PlanRequest& request, const LaunchPlan& launch, Backend& backend,
                           const CommonOptions& common, const LaunchFlags& flags, const Situation& situation) {
-  const int at_once = measured_at_once(runs.ranks, backend);
+  const int at_once = measured_at_once(request.ranks, backend);
   const std::string fingerprint = backend.fingerprint();
-  if (!find_missing(runs, at_once, backend, load_kernel_choices(fingerprint), load_measurements(fingerprint)).any()) {
-    return 0;
-  }
+  const KernelChoices choices = load_kernel_choices(fingerprint);
+  if (!find_missing(request, at_once, backend, choices, load_measurements(fingerprint)).any()) return 0;
   LaunchFlags own = flags;
   own.ranks = std::to_string(at_once);
-  const std::optional<LaunchPlan> plan =
-      plan_ranks(runs.specs.front().cluster, own, launched_config(common), situation);
+  const std::optional<LaunchPlan> plan = plan_ranks(request.spec.cluster, own, launched_config(common), situation);
   if (plan) {
     const Supervised ranks = run_ranks(*plan, {false, true});
     return ranks.end.exit_code == 0 ? 0 : report(ranks.end, common.json, situation);
   }
   const auto hosts = solo_communicator(), devices = solo_communicator(backend);
-  Measuring(runs, backend, {*hosts, *devices, launch.threads}).run();
+  Measuring(request, backend, {*hosts, *devices, launch.threads}).run();
   return 0;
 }
 
-void measure_together(const PlannedRuns& runs, RankDevice& device, RankContext& context) {
+void measure_together(const PlanRequest& request, RankDevice& device, RankContext& context) {
   World& world = context.world;
-  Measuring(runs, *device.backend, {world.communicator(), device.communicator(world), context.threads}).run();
+  Measuring(request, *device.backend, {world.communicator(), device.communicator(world), context.threads}).run();
 }
 
 }  // namespace trainctl

@@ -1,6 +1,9 @@
 // The mesh as `check` shows it.
 #include "cmd/mesh_table.h"
 
+#include <set>
+#include <string>
+
 #include "core/base/format.h"
 #include "core/base/table.h"
 
@@ -53,11 +56,13 @@ std::string split_table(const Checked& checked) {
   if (checked.mesh.tensor == 1) return "";
   const auto title = [](int part) { return format("on part {}", part); };
   Table table({{"split parameter"}, {"whole"}, {title(0)}, {title(checked.mesh.tensor - 1)}});
+  std::set<std::string> shown;  // stages may share parameters
   for (const CheckedPart& first : checked.parts) {
     if (first.rank.along(MeshAxis::tensor) != 0) continue;
     const CheckedPart& last = *(&first + checked.mesh.tensor - 1);
     for (std::size_t i = 0; i < first.split.size(); ++i) {
       const Tensor& tensor = first.split[i];
+      if (!shown.insert(tensor.name).second) continue;
       table.add({tensor.name, to_string(tensor.part->whole), to_string(tensor.part->extent),
                  to_string(last.split.at(i).part->extent)});
     }

@@ -1,24 +1,22 @@
 // trainctl plan: what a run would take on ranks that need not be there: memory, time by part, alternatives. Starts
 // ranks only to measure this machine.
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <memory>
-#include <optional>
 
 #include "cmd/job.h"
 #include "cmd/machine_file.h"
 #include "cmd/measuring.h"
+#include "cmd/planned_runs.h"
 #include "cmd/subcommands.h"
 #include "core/base/format.h"
-#include "core/base/log.h"
 #include "io/checkpoint/atomic_file.h"
-#include "io/kernels/kernel_cache.h"
 #include "io/loader/data.h"
 #include "parallel/launch/report.h"
 #include "parallel/plan/alternatives.h"
 #include "parallel/plan/report.h"
 #include "parallel/plan/roofline.h"
 #include "parallel/plan/timeline.h"
-#include "parallel/trainer/batch_sizes.h"
 
 namespace trainctl {
 namespace {
@@ -31,28 +29,6 @@ struct PlanOptions {
   std::string timeline;
 };
 
-// What a plan is for; owns what the target refers to.
-struct Site {
-  int ranks = 1;
-  PlanTarget target;
-  std::unique_ptr<Backend> backend;  // of this machine
-  KernelChoices choices;
-  std::unique_ptr<Costs> costs;
-};
-
-// Adds the memory of prefetched batches.
-std::function<Compiled(const std::vector<Program>&, int)> with_batches(
-    const RunSpec& spec, const DataInfo& info, int ranks,
-    std::function<Compiled(const std::vector<Program>&)> compile_programs) {
-  return [&spec, &info, ranks, compile_programs = std::move(compile_programs)](const std::vector<Program>& programs,
-                                                                               int replicas) {
-    Compiled compiled = compile_programs(programs);
-    compiled.memory.prefetched = batch_bytes(spec.data, info, spec.train.global_batch(ranks), replica(0, replicas),
-                                             programs.front().target_forms);
-    return compiled;
-  };
-}
-
 int ranks_per_node(int ranks, int nodes, const Machine& machine, const std::string& name) {
   const int devices = machine.node.devices;
   const int least = (ranks + devices - 1) / devices;
@@ -60,6 +36,10 @@ int ranks_per_node(int ranks, int nodes, const Machine& machine, const std::stri
     throw Error(ErrorKind::config,
                 format("{} nodes of '{}' have {} devices, fewer than {} ranks", nodes, name, nodes * devices, ranks),
                 format("state at least {} nodes", least));
+  }
+  if (nodes > ranks) {
+    throw Error(ErrorKind::config, format("{} nodes are more than the {} ranks that would lie on them", nodes, ranks),
+                "state more ranks (--ranks), or fewer nodes");
   }
   const int used = nodes == 0 ? least : nodes;
   if (used > 1 && !machine.network) {
@@ -70,85 +50,27 @@ int ranks_per_node(int ranks, int nodes, const Machine& machine, const std::stri
   return nodes == 0 ? std::min(ranks, devices) : (ranks + used - 1) / used;
 }
 
-Site described_site(const RunSpec& spec, const PlanOptions& options, int ranks, const Machine& machine,
-                    const DataInfo& info) {
-  Site site;
-  site.ranks = ranks;
-  PlanTarget& target = site.target;
-  target.nodes.ranks_per_node = ranks_per_node(ranks, options.nodes, machine, options.machine);
-  target.about = machine.about.empty() ? options.machine : machine.about;
-  target.traits = machine.traits();
-  target.memory = machine.device.memory.bytes;
+// Throws Error{config} where ranks that share layers would lie on several nodes: such a run does not start.
+void require_layers_within_nodes(const StrategyOptions& strategy, int ranks, int ranks_per_node) {
+  if (strategy.tensor.value == 1) return;
+  std::vector<std::string> nodes;
+  for (int rank = 0; rank < ranks; ++rank) nodes.push_back(format("node {}", rank / ranks_per_node));
+  require_layers_within_hosts(strategy, mesh_of(strategy, ranks), nodes);
+}
+
+PlanTarget described_target(const PlanRequest& request, const Machine& machine, const std::string& name) {
+  PlanTarget target;
+  target.about = machine.about.empty() ? name : machine.about;
+  target.nodes.ranks_per_node = request.ranks_per_node;
+  target.memory = memory_of_rank(request.spec.cluster, machine.device.memory.bytes).bytes;
   target.storage = machine.host.storage * 1e9;
-  site.costs = std::make_unique<RooflineCosts>(
-      machine, RooflineUse{spec.train.tf32, spec.data.dataset.as<DatasetOptions>().holds_image_files(),
-                           target.nodes.ranks_per_node});
-  target.compile = with_batches(spec, info, ranks, [traits = target.traits](const std::vector<Program>& programs) {
-    return compile_without_kernels(programs, traits);
-  });
-  return site;
-}
-
-Site this_site(const RunSpec& spec, const PlanOptions& options, const LaunchPlan& launch) {
-  if (options.nodes > 1) {
-    throw Error(ErrorKind::config, "several nodes are planned for a machine that is described",
-                "state it: --machine h100-node");
-  }
-  Site site;
-  site.ranks = launch.ranks;
-  site.backend = make_backend(spec.cluster, spec.train, launch.threads, 0);
-  PlanTarget& target = site.target;
-  target.nodes.ranks_per_node = launch.ranks;
-  target.about = site.backend->fingerprint();
-  target.traits = traits_of(*site.backend);
-  target.memory = memory_of_rank(spec.cluster, *site.backend, launch.ranks).bytes;
-  target.exact = true;
-  return site;
-}
-
-Prediction predict(const RunSpec& spec, const DataInfo& info, const Site& site, BatchSizes sizes,
-                   const PredictionDetails& details = {}) {
-  const Strategy strategy = strategy_for(spec, info, site.ranks, site.target.traits);
-  return predict(program_spec(spec, info), strategy, sizes, site.target, details);
-}
-
-// One of them, without evaluation and the last batch of an epoch, which take no more; nothing where the network does
-// not take it.
-std::optional<Alternative> try_alternative(const RunSpec& other, const DataInfo& info, const Site& site) {
-  try {
-    BatchSizes sizes = batch_sizes(other.train, other.strategy, info, site.ranks);
-    sizes.training_last = sizes.training_resumed_last = sizes.evaluation = sizes.evaluation_last = 0;
-    const Prediction prediction = predict(other, info, site, sizes);
-    return Alternative{other.strategy,
-                       prediction.mesh(),
-                       prediction.micro_batches(),
-                       other.train.gradient_accumulation,
-                       prediction.memory(),
-                       prediction.fits(site.target),
-                       prediction.step.seconds,
-                       prediction.samples_per_second()};
-  } catch (const Error& error) {
-    if (error.kind() != ErrorKind::config && error.kind() != ErrorKind::internal) throw;
-    log::debug(format("no alternative: {}", error.what()));
-    return {};
-  }
-}
-
-// The alternatives that the network takes; where what is stated does not fit, also with smaller micro-batches.
-std::vector<Alternative> find_alternatives(const RunSpec& spec, const DataInfo& info, const Site& site, bool fits) {
-  constexpr int most_parts = 16;
-  std::vector<Alternative> found;
-  for (const StrategyOptions& options : alternatives(spec.strategy, site.ranks, site.target.nodes.ranks_per_node)) {
-    for (int parts = 1; parts <= (fits || options.stages() > 1 ? 1 : most_parts); parts *= 2) {
-      RunSpec other = spec;
-      other.strategy = options;
-      other.train.gradient_accumulation *= parts;
-      const std::optional<Alternative> alternative = try_alternative(other, info, site);
-      if (alternative) found.push_back(*alternative);
-      if (!alternative || alternative->fits) break;
-    }
-  }
-  return found;
+  target.costs = std::make_shared<RooflineCosts>(
+      machine, RooflineUse{request.spec.train.tf32, request.spec.data.dataset.as<DatasetOptions>().holds_image_files(),
+                           request.ranks_per_node});
+  target.compile = [&request](const std::vector<Program>& programs, const Sharer& who) {
+    return with_batches(compile_without_kernels(programs, request.device), request.spec, request.data, who);
+  };
+  return target;
 }
 
 // As a rank that the plan has started: measures.
@@ -158,51 +80,35 @@ int measure(const RunSpec& spec, const PlanOptions& options, const Situation& si
   return run_as_rank(situation, options.common.json, command, [&](RankContext& context) {
     const int ranks = stated_ranks(spec.cluster, options.launch.ranks).value_or(context.world.size());
     bool at_hand = true;
-    RankDevice device = open_device(spec.cluster, spec.train, context);
-    measure_together(planned_runs(spec, ranks, known_data(spec, spec.train.global_batch(ranks), at_hand)), device,
-                     context);
+    RankDevice device = open_device(spec.cluster, spec.train, spec.strategy, context);
+    const DataInfo data = known_data(spec, spec.train.global_batch(ranks), at_hand);
+    measure_together({spec, data, ranks, ranks, traits_of(*device.backend)}, device, context);
     return 0;
   });
 }
 
-int run_plan(PlanOptions& options) {
-  const RunSpec spec = load_run_spec(options.common, options.launch);
-  const Situation situation = find_situation(Variables::of_process());
-  if (situation.supervised) return measure(spec, options, situation);
-  const std::optional<Machine> machine =
-      options.machine.empty() ? std::nullopt : std::make_optional(load_machine(options.machine));
-  LaunchPlan launch;
-  if (machine) {
-    launch.ranks =
-        stated_ranks(spec.cluster, options.launch.ranks).value_or(std::max(options.nodes, 1) * machine->node.devices);
-  } else {
-    launch = plan_launch(launch_request(spec.cluster, options.launch));
-  }
-  Plan plan;
-  const DataInfo info = known_data(spec, spec.train.global_batch(launch.ranks), plan.data_at_hand);
-  Site site = machine ? described_site(spec, options, launch.ranks, *machine, info) : this_site(spec, options, launch);
-  if (!machine) {
-    const PlannedRuns runs = planned_runs(spec, launch.ranks, info);
-    const int code = complete_measurements(runs, launch, *site.backend, options.common, options.launch, situation);
-    if (code != 0) return code;
-    site.costs = measured_costs(runs, measured_at_once(launch.ranks, *site.backend), *site.backend, launch.threads);
-    site.choices = load_kernel_choices(site.backend->fingerprint());
-    site.choices.stop_timing();
-    site.target.compile = with_batches(spec, info, site.ranks, [&site](const std::vector<Program>& programs) {
-      return compile(programs, *site.backend, site.choices);
-    });
-  }
-  site.target.costs = site.costs.get();
+// Of alternatives without a pipeline that do not fit: with up to so many times as many micro-batches.
+constexpr int most_parts = 16;
+
+// Predicts the run and its alternatives, and shows them; what `strategy: auto` would take is the run. `choices`: of the
+// kernels that the target compiles with; null: none are known.
+int show_plan(Plan plan, PlanRequest& request, const PlanOptions& options, const KernelChoices* choices) {
+  RunSpec& spec = request.spec;
   plan.name = spec.name;
   plan.compute = spec.train.compute();
   plan.gradient_accumulation = spec.train.gradient_accumulation;
-  const BatchSizes sizes = batch_sizes(spec.train, spec.strategy, info, site.ranks);
-  plan.prediction = predict(spec, info, site, sizes, {.lines = true, .timeline = !options.timeline.empty()});
+  plan.automatic = spec.strategy.automatic && request.ranks > 1;
+  if (spec.strategy.automatic) {
+    plan.alternatives = predict_alternatives(request, plan.target, 1);
+    if (plan.alternatives.empty()) throw Error(ErrorKind::config, takes_no_strategy, "use other ranks");
+    spec.strategy = std::ranges::min_element(plan.alternatives, is_preferred)->options;
+  }
+  plan.prediction = predict(stated_run(request), plan.target, {.lines = true, .timeline = !options.timeline.empty()});
+  plan.target.exact = choices != nullptr && choices->assumed() == 0;
   if (!options.timeline.empty()) write_file(options.timeline, timeline_of(plan.prediction));
-  if (site.choices.assumed() > 0) site.target.exact = false;
-  plan.target = site.target;
-  plan.length = training_length(plan.prediction, spec.train, info.training_samples);
-  plan.alternatives = find_alternatives(spec, info, site, plan.prediction.fits(site.target));
+  plan.length = training_length(plan.prediction, spec.train, request.data.training_samples);
+  const bool fits = plan.prediction.fits(plan.target);
+  if (!plan.automatic || !fits) plan.alternatives = predict_alternatives(request, plan.target, fits ? 1 : most_parts);
   rank_alternatives(plan);
   if (options.common.json) {
     answer(to_json(plan));
@@ -210,6 +116,46 @@ int run_plan(PlanOptions& options) {
     answer(to_text(plan));
   }
   return 0;
+}
+
+int plan_for_machine(const PlanOptions& options, const RunSpec& spec) {
+  const Machine machine = load_machine(options.machine);
+  const int ranks =
+      stated_ranks(spec.cluster, options.launch.ranks).value_or(std::max(options.nodes, 1) * machine.node.devices);
+  Plan plan;
+  const DataInfo data = known_data(spec, spec.train.global_batch(ranks), plan.data_at_hand);
+  const int per_node = ranks_per_node(ranks, options.nodes, machine, options.machine);
+  require_layers_within_nodes(spec.strategy, ranks, per_node);
+  PlanRequest request{spec, data, ranks, per_node, machine.traits()};
+  plan.target = described_target(request, machine, options.machine);
+  return show_plan(std::move(plan), request, options, nullptr);
+}
+
+// Measures this machine where that is wanted.
+int plan_for_this_machine(const PlanOptions& options, const RunSpec& spec, const Situation& situation) {
+  const LaunchPlan launch = plan_launch(launch_request(spec.cluster, options.launch));
+  Plan plan;
+  const DataInfo data = known_data(spec, spec.train.global_batch(launch.ranks), plan.data_at_hand);
+  if (options.nodes > 1) {
+    throw Error(ErrorKind::config, "several nodes are planned for a machine that is described",
+                "state it: --machine h100-node");
+  }
+  const auto backend = make_backend(spec.cluster, spec.train, spec.strategy, launch.threads, 0);
+  PlanRequest request{spec, data, launch.ranks, launch.ranks, traits_of(*backend)};
+  const int code = complete_measurements(request, launch, *backend, options.common, options.launch, situation);
+  if (code != 0) return code;
+  const MemoryLimit memory = memory_of_rank(spec.cluster, *backend, launch);
+  const int at_once = measured_at_once(launch.ranks, *backend);
+  const MeasuredTarget measured = measured_target(request, at_once, memory.bytes, *backend, launch.threads);
+  plan.target = measured.target;
+  return show_plan(std::move(plan), request, options, measured.choices.get());
+}
+
+int run_plan(PlanOptions& options) {
+  const RunSpec spec = load_run_spec(options.common, options.launch);
+  const Situation situation = find_situation(Variables::of_process());
+  if (situation.supervised) return measure(spec, options, situation);
+  return options.machine.empty() ? plan_for_this_machine(options, spec, situation) : plan_for_machine(options, spec);
 }
 
 // A check for CLI11: returns why the text is refused, or "".

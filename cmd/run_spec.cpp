@@ -52,16 +52,6 @@ void check_inputs_and_outputs(const RunSpec& spec, const Node& node, Reader& rea
   spec.data.check_names_of(input_names(spec.model), outputs, reader);
 }
 
-// An optimizer that needs norms over whole parameters cannot update parts of them.
-void check_shard(const RunSpec& spec, const Node& node, Reader& reader) {
-  const bool shares = spec.strategy.shard != Shard::none;
-  if (!shares || !spec.train.optimizer || !spec.train.optimizer.as<OptimizerOptions>().by_parameter()) return;
-  reader.error(node.find("strategy")->find("shard")->place,
-               format("{} needs norms over whole parameters, of which `shard: {}` leaves each rank a part; use another "
-                      "optimizer, such as adamw, or `shard: none`",
-                      spec.train.optimizer.name, name_of(spec.strategy.shard)));
-}
-
 // Loss scales follow from the gradients of all replicas.
 void check_sync_every(const RunSpec& spec, const Node&, Reader& reader) {
   if (spec.strategy.sync_every.value == 1 || spec.train.precision != Precision::float16) return;
@@ -100,7 +90,6 @@ Keys<RunSpec> RunSpec::keys() {
       .key("resolved", &RunSpec::resolved, "Added to a run's own config: what was measured or found out. Never read.")
       .check(check_name)
       .check(check_inputs_and_outputs)
-      .check(check_shard)
       .check(check_sync_every)
       .check(check_monitor);
 }

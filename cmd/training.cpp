@@ -1,10 +1,10 @@
 // Training on one rank.
 #include "cmd/training.h"
 
-#include <filesystem>
-
 #include "cmd/auto_strategy.h"
 #include "cmd/job.h"
+#include "cmd/run_files.h"
+#include "cmd/scaling_watch.h"
 #include "cmd/shares.h"
 #include "core/backend/gpu_peaks.h"
 #include "core/base/format.h"
@@ -12,17 +12,12 @@
 #include "core/base/version.h"
 #include "core/spec/units.h"
 #include "io/checkpoint/atomic_file.h"
-#include "io/checkpoint/load.h"
-#include "io/checkpoint/store.h"
 #include "io/checkpoint/writer.h"
 #include "io/loader/data.h"
-#include "io/metrics/fan_out.h"
 #include "io/metrics/metrics_jsonl.h"
-#include "io/metrics/run_directory.h"
 #include "parallel/bench/timeline.h"
 #include "parallel/comm/text.h"
 #include "parallel/launch/report.h"
-#include "parallel/launch/status.h"
 #include "parallel/launch/stop.h"
 #include "parallel/trainer/initial_weights.h"
 #include "parallel/trainer/restore.h"
@@ -33,64 +28,6 @@
 
 namespace trainctl {
 namespace {
-
-// What rank 0 alone has: the run directory, what it tells, and the checkpoint to go on from.
-struct RunFiles {
-  std::unique_ptr<RunDirectory> directory;
-  std::optional<LoadedCheckpoint> checkpoint;
-  std::string resumed_from;  // its path
-  std::unique_ptr<CheckpointStore> store;
-  std::unique_ptr<MetricsFanOut> sink;
-};
-
-bool names_a_checkpoint(const std::string& resume) { return resume != "auto" && resume != "never"; }
-
-// Finds the run directory and loads the checkpoint to go on from; nothing is written yet.
-RunFiles open_run_files(const RunSpec& spec, const TrainingRequest& request) {
-  RunFiles files;
-  files.directory = std::make_unique<RunDirectory>(
-      RunRequest{spec.name, request.run_directory, request.resume != "never", request.config});
-  if (files.directory->is_finished()) return files;
-  if (names_a_checkpoint(request.resume)) {
-    files.checkpoint = load_named_checkpoint(request.resume);
-  } else if (files.directory->resumes()) {
-    files.checkpoint = load_newest_checkpoint(files.directory->path());
-  }
-  if (files.checkpoint) files.resumed_from = files.checkpoint->path;
-  return files;
-}
-
-// Makes the run directory this run's, when everything else is accepted.
-void claim_directory(RunFiles& files, const RunSpec& spec, const TrainingRequest& request, const Node& config) {
-  files.directory->claim(config);
-  if (!files.directory->notice().empty()) log::info(files.directory->notice());
-  files.store = std::make_unique<CheckpointStore>(files.directory->path(), StorePolicy{spec.checkpoint.keep});
-  files.sink = std::make_unique<MetricsFanOut>();
-  files.sink->add(std::make_unique<MetricsJsonl>(files.directory->metrics_path(), spec.log.every));
-  const ProgressStyle style = request.quiet ? ProgressStyle::none : request.progress;
-  files.sink->add(std::make_unique<Progress>(style, spec.log.every, request.terminal));
-}
-
-// Where a rank that shares the run directory with rank 0 logs: all its lines go to logs/rank-N.log, what matters of
-// them to log.txt. The supervisor learns where that is. `path` is rank 0's run directory, "" on the others. Returns
-// whether this rank shares it.
-bool join_log(const std::string& path, RankContext& context, Stream& stream) {
-  namespace fs = std::filesystem;
-  World& world = context.world;
-  const std::string absolute = path.empty() ? "" : fs::absolute(path).string();
-  const std::string own = path.empty() ? "" : lock_holder(absolute);
-  const std::string directory = broadcast_text(absolute, 0, world.communicator(), stream);
-  const std::string holder = broadcast_text(own, 0, world.communicator(), stream);
-  if (world.rank() == 0) {
-    if (context.situation.supervised) write_log_path(context.situation.status_file, directory + "/log.txt");
-    return true;
-  }
-  if (holder.empty() || lock_holder(directory) != holder) return false;  // another host, with folders of its own
-  create_folders(directory + "/logs");
-  log::add_file(directory + format("/logs/rank-{}.log", world.rank()), log::Level::debug);
-  log::add_file(directory + "/log.txt", log::Level::warning);
-  return true;
-}
 
 StartEvent start_event(const RunSpec& spec, const World& world, const Job& job, const TrainingPlan& plan,
                        const std::optional<Snapshot>& resumed, const RunFiles& files) {
@@ -115,70 +52,12 @@ StartEvent start_event(const RunSpec& spec, const World& world, const Job& job, 
   return event;
 }
 
-// The run directory's config with what was found out since.
-Node with_findings(Node config, const RunSpec& spec, const Data& opened, Job& job, bool chose_strategy) {
-  const DataInfo& data = opened.info();
-  std::erase_if(config.entries, [](const Node::Entry& entry) { return entry.key == "resolved"; });
-  Node found = map_node();
-  append(found, "ranks", scalar_node(std::to_string(job.world().size())));
-  append(found, "batch_size", scalar_node(std::to_string(*spec.train.batch_size)));
-  if (chose_strategy) append(found, "strategy", scalar_node("auto"));  // what it stood for is in its place
-  if (const std::vector<double> speeds = job.sharer().speeds; !speeds.empty()) {
-    append(found, "share", Value<std::vector<double>>::write(speeds));
-  }
-  ByName<std::vector<std::int64_t>> shapes;
-  for (const ModelInput& input : data.inputs) shapes.add(input.name, input.sample.sizes());
-  ByName<std::int64_t> classes;
-  const std::vector<std::string> outputs = output_names(spec.model);
-  for (std::size_t i = 0; i < outputs.size(); ++i) classes.add(outputs[i], data.targets[i].classes);
-  append(found, "shape", Value<ByName<std::vector<std::int64_t>>>::write(shapes));
-  append(found, "classes", Value<ByName<std::int64_t>>::write(classes));
-  const std::vector<std::string>& class_names = data.targets[0].class_names;
-  if (!class_names.empty()) append(found, "class_names", Value<std::vector<std::string>>::write(class_names));
-  append(found, "training_samples", scalar_node(std::to_string(data.training_samples)));
-  append(found, "validation_samples", scalar_node(std::to_string(data.validation_samples)));
-  if (!opened.measured().empty()) {
-    Node measured = sequence_node();
-    for (const Statistics& statistics : opened.measured()) {
-      Node values = map_node();
-      append(values, "mean", Value<std::vector<double>>::write(statistics.mean));
-      append(values, "std", Value<std::vector<double>>::write(statistics.stddev));
-      measured.items.push_back(std::move(values));
-    }
-    append(found, "normalize", std::move(measured));
-  }
-  if (const std::set<std::string>& recomputed = job.strategy().recomputed; !recomputed.empty()) {
-    append(found, "recompute", Value<std::vector<std::string>>::write({recomputed.begin(), recomputed.end()}));
-  }
-  append(config, "resolved", std::move(found));
-  return config;
-}
-
-// The strategy that a run which goes on was begun with, where that was chosen for as many ranks; "" where there is
-// none. On rank 0.
-std::string chosen_before(const RunFiles& files, int ranks) {
-  if (!files.directory || !files.directory->resumes()) return "";
-  const Node before = load_run_config(files.directory->path());
-  const Node *strategy = before.find("strategy"), *resolved = before.find("resolved");
-  const Node* then = resolved == nullptr ? nullptr : resolved->find("ranks");
-  const bool same = then != nullptr && then->is_scalar() && then->text == std::to_string(ranks);
-  return same && strategy != nullptr && !strategy->is_scalar() ? to_yaml(*strategy) : "";
-}
-
 // Puts the strategy that `auto` stands for into the spec and the config that is kept. Collective.
 void resolve_strategy(RunSpec& spec, Node& config, const RunFiles& files, const DataInfo& data, RankDevice& device,
                       RankContext& context) {
   World& world = context.world;
   const std::string before = broadcast_text(chosen_before(files, world.size()), 0, world.communicator(), device.host);
-  if (!before.empty()) {
-    spec.strategy = read_strategy(before);
-  } else if (world.size() == 1) {
-    spec.strategy.automatic = false;
-  } else {
-    const ChosenStrategy chosen = choose_strategy(spec, data, device, context);
-    log::info(chosen.why);
-    spec.strategy = chosen.options;
-  }
+  spec.strategy = before.empty() ? choose_strategy(spec, data, device, context) : read_strategy(before);
   for (Node::Entry& entry : config.entries) {
     if (entry.key == "strategy") entry.value = Value<StrategyOptions>::write(spec.strategy);
   }
@@ -235,7 +114,7 @@ void record_failure(MetricsSink& sink, const Error& error, const Trainer& traine
 
 int train(const RunSpec& stated, const TrainingRequest& request, RankContext& context) {
   World& world = context.world;
-  RankDevice device = open_device(stated.cluster, stated.train, context);
+  RankDevice device = open_device(stated.cluster, stated.train, stated.strategy, context);
   RunFiles files = world.rank() == 0 ? open_run_files(stated, request) : RunFiles{};
   if (any_rank(files.directory && files.directory->is_finished(), world.communicator(), device.host)) {
     if (files.directory) {
@@ -274,9 +153,9 @@ int train(const RunSpec& stated, const TrainingRequest& request, RankContext& co
   const auto training =
       data.training(batch, job.sharer(), start, context.threads, job.target_forms(), job.batch_memory(), waits_until);
   std::unique_ptr<BatchSource> validation;
-  if (data.has(PartKind::validation))
-    validation = data.evaluation(PartKind::validation, batch, job.sharer(), context.threads, job.target_forms(),
-                                 job.batch_memory(), stop_requested);
+  if (data.has(PartKind::validation) && request.scaling == nullptr)
+    validation = data.evaluation(PartKind::validation, batch, job.evaluation_sharer(), context.threads,
+                                 job.target_forms(), job.batch_memory(), stop_requested);
   if (files.directory) {
     claim_directory(files, spec, request, with_findings(config, spec, data, job, stated.strategy.automatic));
   }
@@ -305,14 +184,22 @@ int train(const RunSpec& stated, const TrainingRequest& request, RankContext& co
                       world.communicator(), device.host);
   const MeshAxes axes(world.communicator(), job.rank().mesh, false);
   Communicator* const replicas = axes.communicators().find(MeshAxis::data);
+  std::unique_ptr<ScalingWatch> scaling;
+  if (request.scaling != nullptr) {
+    scaling = std::make_unique<ScalingWatch>(*request.scaling, job, device, saver, *training);
+    scaling->shorten(plan);
+  }
   Trainer trainer(
-      {job.engine(), world.communicator(), replicas, device.host, job.programs(), saver, *training, validation.get(),
-       files.sink.get(), stop_requested, request.profile_end > 0 ? &profiler : nullptr, gpus.get()},
+      {job.engine(), world.communicator(), replicas, device.host, job.programs(), saver, scaling ? *scaling : *training,
+       validation.get(), files.sink.get(), stop_requested, request.profile_end > 0 ? &profiler : nullptr, gpus.get(),
+       scaling ? scaling->after_step() : nullptr},
       plan);
   if (resumed) trainer.resume(*resumed, !names_a_checkpoint(request.resume));
   try {
     EndEvent end = trainer.run();
     if (gpus) end.gpus = gpus->summary();
+    if (scaling)
+      scaling->save_trace(files.directory ? files.directory->path() : "", shares_directory ? &writer : nullptr);
     if (request.profile_end > 0) {
       const std::string timeline = gather_timeline(profiler, world.communicator(), device.host);
       if (files.directory) write_file(files.directory->path() + "/timeline.json", timeline);

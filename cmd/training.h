@@ -11,6 +11,8 @@
 
 namespace trainctl {
 
+struct ScalingRequest;  // cmd/scaling_watch.h
+
 struct TrainingRequest {
   Node config;                  // resolved: what the run directory keeps
   std::string config_file;      // where it was read from
@@ -22,6 +24,7 @@ struct TrainingRequest {
   bool json = false;               // the end event goes to stdout
   std::int64_t profile_first = 0;  // steps [first, end), from 0, go into timeline.json
   std::int64_t profile_end = 0;
+  const ScalingRequest* scaling = nullptr;  // a run of verify-scaling
 };
 
 // Returns the exit code: 0 when the run is complete, 75 when it was stopped on request. Collective; throws as the parts

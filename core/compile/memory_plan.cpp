@@ -37,6 +37,12 @@ std::int64_t part_place(const FlatLayout& flat, const FlatBucket& bucket, bool p
   return parts_only ? bucket.offset / flat.sharding.shards : flat.part_offset(bucket);
 }
 
+// Elements of one slot of the gradients: of one set of gradients and sums, and the gap to the next.
+std::int64_t elements_of_slot(const FlatLayout& flat, bool with_gradients) {
+  const std::int64_t gradients = with_gradients ? flat.own_gradients() : 0;
+  return round_up(gradients + flat.gradient_count - flat.trainable_count, place_alignment / size_of(DType::float32));
+}
+
 class FlatRegions {
  public:
   FlatRegions(PlacedProgram& placed, bool with_gradients)
@@ -55,9 +61,9 @@ class FlatRegions {
     for (std::size_t id = 0; id < program_.tensors.size(); ++id) {
       const Tensor& tensor = program_.tensors[id];
       if (tensor.members.empty() || (tensor.role != Role::gradient && tensor.role != Role::reduced)) continue;
-      const std::int64_t offset = flat_.gradient_offset(tensor.members[0]);
-      put(static_cast<TensorId>(id), Region::gradients, offset < flat_.trainable_count ? offset : sum_place(offset));
+      put_in_slot(static_cast<TensorId>(id), tensor.members[0], flat_.gradient_slot(tensor.members[0]));
     }
+    for (const SlotPlace& place : flat_.in_slots) put_in_slot(place.tensor, place.tensor, place.slot);
     place_buckets();
     put(program_.step.parameters, Region::parameters, 0);
     put(program_.step.gradients, Region::gradients, 0);
@@ -73,6 +79,14 @@ class FlatRegions {
     PlacedTensor& tensor = placed_.tensors[static_cast<std::size_t>(id)];
     tensor.region = region;
     tensor.offset = offset * size_of(DType::float32);
+  }
+
+  // Puts a tensor where `like` lies, a gradient or a sum, or part of either, in a slot of the gradients.
+  void put_in_slot(TensorId id, TensorId like, int slot) {
+    const std::int64_t offset = flat_.gradient_offset(like);
+    const std::int64_t place = offset < flat_.trainable_count ? offset : sum_place(offset);
+    if (slot == 0) return put(id, Region::gradients, place);
+    put(id, Region::gradient_slots, (slot - 1) * elements_of_slot(flat_, with_gradients_) + place);
   }
 
   // The place of a sum, which the layout puts behind all gradients, behind those that the region holds.
@@ -98,7 +112,8 @@ class FlatRegions {
   const bool with_gradients_;
 };
 
-void size_flat_regions(const FlatLayout& flat, bool with_gradients, MemoryPlan& plan) {
+// `gradient_slots`: the most of any program.
+void size_flat_regions(const FlatLayout& flat, bool with_gradients, int gradient_slots, MemoryPlan& plan) {
   constexpr std::int64_t element = size_of(DType::float32);
   const auto set = [&plan](Region region, std::int64_t count) {
     plan.bytes[static_cast<std::size_t>(region)] = checked_multiply(count, element);
@@ -106,6 +121,8 @@ void size_flat_regions(const FlatLayout& flat, bool with_gradients, MemoryPlan& 
   const std::int64_t gradients = with_gradients ? flat.own_gradients() : 0;
   set(Region::parameters, flat.own_parameters() + flat.parameter_count - flat.trainable_count);
   set(Region::gradients, gradients + flat.gradient_count - flat.trainable_count);
+  set(Region::gradient_slots,
+      with_gradients ? checked_multiply(gradient_slots - 1, elements_of_slot(flat, with_gradients)) : 0);
   set(Region::states, with_gradients ? checked_multiply(std::ssize(flat.states), flat.own_states()) : 0);
   set(Region::statistics, flat.statistic_count);
   plan.sums = checked_multiply(gradients, element);
@@ -119,10 +136,7 @@ StagingPlan plan_staging(const std::vector<PlacedProgram>& programs, std::int64_
     inputs = std::max(inputs, batch.inputs.size());
     largest.resize(std::max(largest.size(), source_count(batch)));
     for (std::size_t number = 1; number < source_count(batch) && with_batch; ++number) {
-      const TensorId id = part_at(batch, number);
-      if (id == no_tensor) continue;
-      const std::int64_t bytes = checked_multiply(placed.program.tensor(id).type.bytes(), placed.program.micro_batches);
-      largest[number] = std::max(largest[number], bytes);
+      largest[number] = std::max(largest[number], part_bytes(placed.program, number));
     }
   }
   StagingPlan staging;
@@ -158,7 +172,9 @@ std::vector<MemoryLine> MemoryPlan::lines() const {
 MemoryPlan least_memory(const std::vector<Program>& programs) {
   MemoryPlan plan;
   const bool training = std::any_of(programs.begin(), programs.end(), trains);
-  size_flat_regions(programs.front().flat, training, plan);
+  int slots = 1;
+  for (const Program& program : programs) slots = std::max(slots, program.flat.gradient_slots);
+  size_flat_regions(programs.front().flat, training, slots, plan);
   for (const Program& program : programs) {
     for (const Segment& segment : program.segments) {
       for (const Op& op : segment.ops) {
@@ -188,7 +204,11 @@ MemoryPlan place_tensors(std::vector<PlacedProgram>& programs, const DeviceTrait
   const FlatLayout& flat = programs.front().program.flat;
   const bool training =
       std::any_of(programs.begin(), programs.end(), [](const PlacedProgram& placed) { return trains(placed.program); });
-  size_flat_regions(flat, training, plan);
+  int gradient_slots = 1;
+  for (const PlacedProgram& placed : programs) {
+    gradient_slots = std::max(gradient_slots, placed.program.flat.gradient_slots);
+  }
+  size_flat_regions(flat, training, gradient_slots, plan);
   SharedByName copies;
   SharedByName scalars;
   for (PlacedProgram& placed : programs) {

@@ -10,11 +10,12 @@
 
 namespace trainctl {
 
-// The regions of a run's memory, by purpose. `states` holds the optimizer's states one behind the other. `slot` is the
+// The regions of a run's memory, by purpose. `gradient_slots` holds further sets of gradients and sums, like that of
+// `gradients`. `states` holds the optimizer's states one behind the other. `slot` is the
 // arena: inputs, activations and workspace. `batches` holds batches that wait for their steps, on devices that compute
 // beside the host.
-enum class Region { parameters, gradients, states, statistics, copies, scalars, batches, slot };
-inline constexpr int region_count = 8;
+enum class Region { parameters, gradients, gradient_slots, states, statistics, copies, scalars, batches, slot };
+inline constexpr int region_count = 9;
 
 // "parameters", "gradients", "arena", ..., as `check` prints them.
 std::string_view name_of(Region region);

@@ -14,16 +14,19 @@ namespace {
 
 bool lies_in_slot(const Tensor& tensor) { return tensor.role == Role::activation || tensor.role == Role::input; }
 
-bool takes_moment(const Program& program, const Op& op) {
-  if (op.def->trait() != OpTrait::collective) return op.def->trait() == OpTrait::kernel;
+bool takes_moment(const Program& program, const PlacedOp& placed) {
+  const Op& op = placed.op;
+  if (op.def->trait() == OpTrait::alias) return false;
+  if (op.def->trait() == OpTrait::kernel && placed.lowering.workspace_bytes > 0) return true;
   const auto in_slot = [&](TensorId id) { return lies_in_slot(program.tensor(id)); };
   return std::any_of(op.inputs.begin(), op.inputs.end(), in_slot) ||
          std::any_of(op.outputs.begin(), op.outputs.end(), in_slot);
 }
 
 // Numbers the ops of one slot in the order of time (moments). Variants of the backward segment share their moments,
-// since only one of them runs for a micro-batch; collectives on flat regions, whose number differs between variants,
-// take no moment. Moment 0, when the batch arrives, is before the first op.
+// since only one of them runs for a micro-batch; ops on flat regions alone, whose number differs between variants, take
+// no moment. The passes of the micro-batch of rest_samples, which come last, have moments of their own. Moment 0, when
+// the batch arrives, is before the first op.
 class Timeline {
  public:
   explicit Timeline(const PlacedProgram& placed) {
@@ -38,11 +41,12 @@ class Timeline {
         continue;
       }
       const bool variant = segment.phase == Phase::backward;
+      if (!variant) backward_start = -1;
       if (variant && backward_start < 0) backward_start = next;
       int moment = variant ? backward_start : next;
       for (const PlacedOp& placed_op : segment.ops) {
         moments_[static_cast<std::size_t>(s)].push_back(moment);
-        if (takes_moment(placed.program, placed_op.op)) ++moment;
+        if (takes_moment(placed.program, placed_op)) ++moment;
       }
       next = std::max(next, moment);
     }
@@ -65,7 +69,8 @@ class Timeline {
       add(item.segment);
       if (!is_backward(item.segment)) continue;
       for (const ScheduleItem& other : placed.program.schedule) {
-        if (is_backward(other.segment)) add(other.segment);
+        if (is_backward(other.segment) && placed.program.is_rest(other) == placed.program.is_rest(item))
+          add(other.segment);
       }
     }
     add(placed.copies_segment);
@@ -135,8 +140,9 @@ class SlotPlanner {
   }
 
   void arrive_inputs() {
-    const BatchTensors& batch = placed_.program.batch;
-    for (std::size_t number = 1; number < source_count(batch); ++number) live_at(part_at(batch, number), 0);
+    for (const BatchTensors* batch : {&placed_.program.batch, &placed_.program.rest}) {
+      for (std::size_t number = 1; number < source_count(*batch); ++number) live_at(part_at(*batch, number), 0);
+    }
   }
 
   void touch(const Op& op, int moment) {

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <vector>
 
+#include "core/base/checked.h"
 #include "core/program/program.h"
 
 namespace trainctl {
@@ -26,6 +27,16 @@ const auto& part_at(const Parts& parts, std::size_t number) {
   if (number <= inputs) return parts.inputs[number - 1];
   if (number <= inputs + targets) return parts.targets[number - 1 - inputs];
   return number == inputs + targets + 1 ? parts.weights : parts.samples;
+}
+
+// Bytes of a part of a step's batch, all micro-batches together; 0 where the program does not read it.
+inline std::int64_t part_bytes(const Program& program, std::size_t number) {
+  const auto bytes = [&](const BatchTensors& batch) {
+    const TensorId id = part_at(batch, number);
+    return id == no_tensor ? 0 : program.tensor(id).type.bytes();
+  };
+  const std::int64_t equal = checked_multiply(bytes(program.batch), program.micro_batches);
+  return program.rest_samples > 0 ? checked_add(equal, bytes(program.rest)) : equal;
 }
 
 }  // namespace trainctl

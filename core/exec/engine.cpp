@@ -20,9 +20,7 @@ constexpr std::int64_t direct_bytes = 256 << 10;
 // The bytes of one step's inputs, all micro-batches together.
 std::int64_t bytes_of_inputs(const Program& program) {
   std::int64_t bytes = 0;
-  for (TensorId id : program.batch.inputs) {
-    if (id != no_tensor) bytes += program.tensor(id).type.bytes() * program.micro_batches;
-  }
+  for (std::size_t number = 1; number <= program.batch.inputs.size(); ++number) bytes += part_bytes(program, number);
   return bytes;
 }
 
@@ -88,14 +86,13 @@ void Engine::stage_batch(StepBuffers& buffers, const Batch& batch) {
     const TensorId id = part_at(program.batch, number);
     if (id == no_tensor) continue;
     const View& view = part_at(batch, number);
-    const TensorType& type = program.tensor(id).type;
-    require(view.dtype == type.dtype && type.shape.count() * program.micro_batches <= view.count,
-            "a batch does not fit its program");
+    const std::int64_t size = part_bytes(program, number);
+    require(view.dtype == program.tensor(id).type.dtype && size <= view.bytes(), "a batch does not fit its program");
     if (copies_ == nullptr) {
       buffers.sources[number] = static_cast<const std::byte*>(view.data);
       continue;
     }
-    const std::int64_t size = type.bytes() * program.micro_batches, offset = plan_.staging.offsets[number];
+    const std::int64_t offset = plan_.staging.offsets[number];
     buffers.sources[number] = memory + offset;
     if (buffers.direct && number <= inputs) {
       backend_.copy(buffers.device + offset, view.data, size, *copies_);

@@ -51,7 +51,7 @@ class Engine {
     double loss_scale = 1.0;  // factor of the gradients in the backward pass, in float16
     bool abandons = false;    // this rank was asked to stop and has no data: the batch is not complete
   };
-  // Queues a program's schedule on this rank's share of a batch (program.micro_batch_samples * micro_batches samples).
+  // Queues a program's schedule on this rank's share of a batch (program.samples() samples).
   // The batch's memory must stay valid until the step is finished, on asynchronous devices until start() returns. At
   // most steps_at_once() steps may be under way.
   void start(int program, const Batch& batch, const StepInput& input);

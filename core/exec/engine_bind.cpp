@@ -142,13 +142,14 @@ void Engine::bind_batch(int program, const ScheduleItem& item, Bound& bound) {
   const PlacedProgram& placed = programs_[static_cast<std::size_t>(program)];
   const Program& described = placed.program;
   if (placed.segment(item.segment).phase != Phase::forward || item.micro_batch < 0) return;
-  for (std::size_t number = 1; number < source_count(described.batch); ++number) {
-    const TensorId id = part_at(described.batch, number);
+  const BatchTensors& batch = described.batch_of(item);
+  for (std::size_t number = 1; number < source_count(batch); ++number) {
+    const TensorId id = part_at(batch, number);
     if (id == no_tensor) continue;
     StepUnit unit;
     unit.source = number;
     unit.bytes = described.tensor(id).type.bytes();
-    unit.from = item.micro_batch * unit.bytes;
+    unit.from = item.micro_batch * described.tensor(part_at(described.batch, number)).type.bytes();
     unit.to = address(program, id).at(slot(item.slot));
     bound.work->add(unit);
   }

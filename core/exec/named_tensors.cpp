@@ -7,13 +7,15 @@
 namespace trainctl {
 namespace {
 
-// The tensor under a name, whose elements begin at `values`: those of `extent` where it is whole, else those of its
-// part, which then is not cut further.
+// The tensor under a name, whose elements begin at `values`: those of `extent`, which is a range of what the program's
+// tensor holds, or all of it. That may be a part of the whole tensor.
 NamedTensor named(std::string name, const Tensor& tensor, const TensorExtent& extent, float* values) {
   const Shape& shape = tensor.type.shape;
   if (!tensor.part) return {std::move(name), shape, {values, DType::float32, extent.count(shape)}, extent};
-  require(extent.is_whole(), "a part of a tensor is not cut further");
-  return {std::move(name), tensor.part->whole, {values, DType::float32, shape.count()}, tensor.part->extent};
+  const TensorPart& part = *tensor.part;
+  TensorExtent held = part.extent;
+  if (!extent.is_whole()) held = TensorExtent::range(part.whole, held, extent.offsets()[0], extent.sizes()[0]);
+  return {std::move(name), part.whole, {values, DType::float32, extent.count(shape)}, std::move(held)};
 }
 
 void sort_by_name(std::vector<NamedTensor>& tensors) {
@@ -49,19 +51,26 @@ void visit_trainable(const Program& program, bool in_parts, float* memory, const
   }
 }
 
+// Appends what the rank holds in `memory` of each trainable parameter, under its name behind a prefix.
+void add_trainable(const Program& program, const std::string& prefix, bool in_parts, float* memory,
+                   std::vector<NamedTensor>& tensors) {
+  visit_trainable(program, in_parts, memory, [&](const FlatEntry& entry, const TensorExtent& extent, float* values) {
+    const Tensor& tensor = program.tensor(entry.parameter);
+    tensors.push_back(named(prefix + tensor.name, tensor, extent, values));
+  });
+}
+
 }  // namespace
 
 std::vector<NamedTensor> name_weights(const Program& program, float* parameters, float* statistics) {
   std::vector<NamedTensor> tensors;
   const FlatLayout& flat = program.flat;
-  const auto add = [&](const FlatEntry& entry, const TensorExtent& extent, float* memory) {
-    const Tensor& tensor = program.tensor(entry.parameter);
-    tensors.push_back(named(tensor.name, tensor, extent, memory));
-  };
-  visit_trainable(program, flat.sharding.parameters, parameters, add);
+  add_trainable(program, "", flat.sharding.parameters, parameters, tensors);
   for (const FlatEntry& entry : flat.parameters) {
     const std::int64_t frozen = entry.offset - flat.trainable_count;
-    if (frozen >= 0) add(entry, TensorExtent(), parameters + flat.own_parameters() + frozen);
+    if (frozen < 0) continue;
+    const Tensor& tensor = program.tensor(entry.parameter);
+    tensors.push_back(named(tensor.name, tensor, TensorExtent(), parameters + flat.own_parameters() + frozen));
   }
   for (const FlatPlace& place : program.flat.statistics) {
     const Tensor& tensor = program.tensor(place.tensor);
@@ -74,13 +83,16 @@ std::vector<NamedTensor> name_weights(const Program& program, float* parameters,
 std::vector<NamedTensor> name_state(const Program& program, float* states) {
   std::vector<NamedTensor> tensors;
   for (const std::string& state : program.flat.states) {
-    const auto add = [&](const FlatEntry& entry, const TensorExtent& extent, float* memory) {
-      const Tensor& tensor = program.tensor(entry.parameter);
-      tensors.push_back(named(state + "/" + tensor.name, tensor, extent, memory));
-    };
-    visit_trainable(program, program.flat.sharding.shares(), states, add);
+    add_trainable(program, state + "/", program.flat.sharding.shares(), states, tensors);
     states += program.flat.own_states();
   }
+  sort_by_name(tensors);
+  return tensors;
+}
+
+std::vector<NamedTensor> name_gradients(const Program& program, float* gradients) {
+  std::vector<NamedTensor> tensors;
+  add_trainable(program, "", program.flat.sharding.shares(), gradients, tensors);
   sort_by_name(tensors);
   return tensors;
 }

@@ -16,4 +16,8 @@ std::vector<NamedTensor> name_weights(const Program& program, float* parameters,
 // program's states one behind the other.
 std::vector<NamedTensor> name_state(const Program& program, float* states);
 
+// The reduced gradients, by the names of their parameters. `gradients` holds those that the rank has: all in the flat
+// layout or, where replicas share the update, its parts of the buckets one behind the other.
+std::vector<NamedTensor> name_gradients(const Program& program, float* gradients);
+
 }  // namespace trainctl

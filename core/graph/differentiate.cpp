@@ -22,7 +22,9 @@ class Tape final : public Differentiator {
   Backward run() {
     for (std::size_t i = graph_.ops.size(); i-- > 0;) {
       const Op& op = graph_.ops[i];
-      if (reached(op) && wanted_by(op)) op.def->differentiate(op, *this);
+      if (!reached(op) || !wanted_by(op)) continue;
+      op_accumulates_ = accumulate_ || adds_to_gradients(op);
+      op.def->differentiate(op, *this);
     }
     return std::move(backward_);
   }
@@ -30,11 +32,15 @@ class Tape final : public Differentiator {
   const Tensor& tensor(TensorId id) const override { return graph_.tensor(id); }
   TensorId gradient_of(TensorId output) const override { return gradients_[index(output)]; }
   bool wants(TensorId input) const override { return wanted_.contains(input); }
-  bool accumulate() const override { return accumulate_; }
+  bool accumulate() const override { return op_accumulates_; }
 
   TensorId parameter_gradient(TensorId parameter) override {
-    require(wants(parameter) && !backward_.parameter_gradients.contains(parameter),
-            format("the gradient of {} was asked for twice or is not wanted", tensor(parameter).name));
+    require(wants(parameter), format("the gradient of {} is not wanted", tensor(parameter).name));
+    const auto known = backward_.parameter_gradients.find(parameter);
+    if (known != backward_.parameter_gradients.end()) {
+      require(op_accumulates_, format("an op overwrites the gradient of {}", tensor(parameter).name));
+      return known->second;
+    }
     Tensor gradient = tensor(parameter);
     gradient.name += "/gradient";
     gradient.role = Role::gradient;
@@ -96,6 +102,17 @@ class Tape final : public Differentiator {
     const auto wanted = [this](TensorId input) { return wants(input); };
     return op.def->peers_want_gradient() || std::any_of(op.inputs.begin(), op.inputs.end(), wanted);
   }
+  // Whether a later op of the forward pass, which shares the op's parameters, has begun their gradients.
+  bool adds_to_gradients(const Op& op) const {
+    const auto begun = [this](TensorId input) { return backward_.parameter_gradients.contains(input); };
+    const auto is_new = [&](TensorId input) {
+      return tensor(input).role == Role::parameter && wants(input) && !begun(input);
+    };
+    const bool adds = std::any_of(op.inputs.begin(), op.inputs.end(), begun);
+    require(!adds || std::none_of(op.inputs.begin(), op.inputs.end(), is_new),
+            format("'{}' shares all of its parameters with another op, or none", op.name));
+    return adds;
+  }
   bool reached(const Op& op) const {
     const auto has_gradient = [this](TensorId output) { return gradient_of(output) != no_tensor; };
     return op.def->begins_gradient() || std::any_of(op.outputs.begin(), op.outputs.end(), has_gradient);
@@ -127,7 +144,8 @@ class Tape final : public Differentiator {
   }
 
   Graph& graph_;
-  bool accumulate_;
+  const bool accumulate_;            // all ops add to the gradients of parameters
+  bool op_accumulates_ = false;      // the op that is being differentiated does
   std::vector<TensorId> gradients_;  // by forward tensor
   std::set<TensorId> wanted_;
   std::set<TensorId> unnamed_;

@@ -27,11 +27,13 @@ struct GraphParameter {
   Initializer initializer;
   bool trainable = true;
   bool decay = true;  // whether weight decay may apply; false for biases and normalization parameters
+  // The stages of a pipeline that hold the parameter, ascending, where several do: layers on each of them share it.
+  std::vector<int> stages = {};
 };
 
 // A running statistic and the batch's statistic that updates it: moving = momentum * moving + (1 - momentum) * value.
 struct GraphStatistic {
-  TensorId moving = no_tensor;
+  TensorId moving = no_tensor;       // of a layer that is used several times, several batch values move it in turn
   TensorId batch_value = no_tensor;  // no_tensor in evaluation
   float momentum = 0.99f;
   float initial = 0;
@@ -83,7 +85,8 @@ struct Backward {
 // graph.outputs, the gradients of the sum of losses; no_tensor where the output belongs to another stage of a pipeline,
 // which sends the gradients of what it received. Add sums the gradients of a tensor with several readers. Gradients
 // that no trainable parameter needs are not computed (those of the model's inputs, and before the first trainable
-// layer). With `accumulate`, ops that produce parameter gradients add to the gradients that are there.
+// layer). With `accumulate`, ops that produce parameter gradients add to the gradients that are there; of several ops
+// that share a parameter all but the last one of the forward pass do in any case.
 Backward differentiate(Graph& graph, const std::vector<TensorId>& output_gradients, bool accumulate);
 
 // The interface through which an op's differentiate() reads the gradients of its outputs and emits those of its inputs.
@@ -96,6 +99,7 @@ class Differentiator {
   virtual TensorId gradient_of(TensorId output) const = 0;
   // Whether the gradient by this input is needed.
   virtual bool wants(TensorId input) const = 0;
+  // Whether the op's gradients of parameters are added to what is there.
   virtual bool accumulate() const = 0;
   // The tensor that a trainable parameter's gradient is written to.
   virtual TensorId parameter_gradient(TensorId parameter) = 0;

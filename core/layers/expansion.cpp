@@ -9,6 +9,7 @@
 #include "core/graph/ops/normalize.h"
 #include "core/graph/ops/shaping.h"
 #include "core/layers/names.h"
+#include "core/layers/table.h"
 
 namespace trainctl {
 namespace {
@@ -25,6 +26,13 @@ std::vector<std::string> scopes_of(std::string path) {
 }
 
 const LayerOptions& options_of(const Choice& choice) { return choice.as<LayerOptions>(); }
+
+// What makes a layer, apart from its name and its place in the network.
+Node nature_of(const Choice& choice) {
+  Node node = layer_choices().find(choice.name)->write(dynamic_cast<const void*>(choice.options.get()));
+  std::erase_if(node.entries, [](const Node::Entry& entry) { return entry.key == "name" || entry.key == "from"; });
+  return node;
+}
 
 // The most layers of a network, each repetition of `repeat` counted.
 constexpr std::size_t most_layers = 5'000;
@@ -61,23 +69,32 @@ void Expansion::run() {
   std::vector<std::string> inputs;
   for (const auto& [name, feature] : features_) inputs.push_back(name);
   const Feature first = inputs.size() == 1 ? features_.begin()->second : Feature{};
+  find_outputs(inputs);
   const Feature last = expand(model.layers, first, "", model.outputs.empty() ? 0 : no_output, inputs);
   if (model.outputs.empty()) graph.outputs = {last.tensor};
-  for (const Reference& output : model.outputs) graph.outputs.push_back(features_[output.name].tensor);
+  for (const std::string& path : output_paths_) graph.outputs.push_back(features_[path].tensor);
   if (reader.ok()) check_logits();
 }
 
-int Expansion::output_of(const std::string& path, int otherwise) const {
-  for (std::size_t i = 0; i < model.outputs.size(); ++i) {
-    if (model.outputs[i].name == path) return static_cast<int>(i);
+void Expansion::find_outputs(const std::vector<std::string>& inputs) {
+  Reader ignored;
+  const std::vector<std::string> names = layer_names(model.layers, "", inputs, ignored);
+  for (const Reference& output : model.outputs) {
+    const auto is_use = [&](const std::string& name) { return without_uses(name) == output.name; };
+    const auto last = std::find_if(names.rbegin(), names.rend(), is_use);
+    output_paths_.push_back(last == names.rend() ? output.name : *last);
   }
-  return otherwise;
+}
+
+int Expansion::output_of(const std::string& path, int otherwise) const {
+  const auto found = std::find(output_paths_.begin(), output_paths_.end(), path);
+  return found == output_paths_.end() ? otherwise : static_cast<int>(found - output_paths_.begin());
 }
 
 void Expansion::check_logits() {
   for (std::size_t i = 0; i < model.outputs.size() && i < options.logits.size(); ++i) {
     if (!options.logits[i]) continue;
-    const std::string& name = model.outputs[i].name;
+    const std::string& name = output_paths_[i];
     if (!taken_.contains(features_.at(name).layer)) continue;
     reader.error(model.outputs[i].place,
                  format("the loss takes over the activation that ends '{}', and another layer takes its output: end it "
@@ -97,7 +114,8 @@ Feature Expansion::expand(const std::vector<Choice>& layers, const Feature& inpu
     std::vector<Feature> inputs{previous};
     const LayerOptions& layer_options = options_of(layers[i]);
     previous = {};
-    if (resolve(layer_options.references(), layer, path, inputs)) {
+    const bool admitted = admit(layers[i], layer);
+    if (resolve(layer_options.references(), layer, path, inputs) && admitted) {
       for (const Feature& taken_input : inputs) taken_.insert(taken_input.layer);
       previous = expand_layer(layer_options, layer, inputs);
       if (previous.known()) finish(layer, previous);
@@ -105,6 +123,26 @@ Feature Expansion::expand(const std::vector<Choice>& layers, const Feature& inpu
     features_[layer.path()] = previous;
   }
   return previous;
+}
+
+bool Expansion::admit(const Choice& choice, const Layer& layer) {
+  const auto [found, is_first] = first_uses_.emplace(without_uses(layer.path()), &choice);
+  if (is_first || found->second == &choice) return true;
+  const Choice& first = *found->second;
+  std::string difference;
+  if (first.name != choice.name) {
+    difference = format("{} before, {} now", first.name, choice.name);
+  } else {
+    const std::vector<std::string> all = differences(nature_of(first), nature_of(choice));
+    if (all.empty()) return true;
+    difference = all.front();
+  }
+  reader.error(choice.place,
+               format("{} '{}': a name that is used again is the same layer, with the same weights and options ({}): "
+                      "give this one another name, or equal options",
+                      choice.name, found->first, difference),
+               first.place, "first use");
+  return false;
 }
 
 Feature Expansion::expand_layer(const LayerOptions& layer_options, Layer& layer, const std::vector<Feature>& inputs) {
@@ -144,9 +182,18 @@ bool Expansion::resolve(const std::vector<Reference>& references, const Layer& l
 }
 
 const Feature* Expansion::find(const std::string& name, const std::string& path) const {
+  constexpr std::string_view first_use = "@1";
   for (const std::string& scope : scopes_of(path)) {
-    const auto feature = features_.find(below(scope, name));
-    if (feature != features_.end()) return &feature->second;
+    std::string stated = below(scope, name);
+    if (stated.ends_with(first_use)) stated.resize(stated.size() - first_use.size());
+    auto feature = features_.find(stated);
+    if (feature == features_.end()) continue;
+    for (int use = 2; name.find('@') == std::string::npos; ++use) {
+      const auto next = features_.find(use_of(stated, use));
+      if (next == features_.end()) break;
+      feature = next;
+    }
+    return &feature->second;
   }
   return nullptr;
 }

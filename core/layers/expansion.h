@@ -34,12 +34,19 @@ class Expansion {
   std::vector<LayerLine> lines;
 
  private:
+  friend class Layer;
+
   void add_input(const ModelInput& input);
+  // Finds the layers that the model's `outputs` name: of a layer with several uses the last one.
+  void find_outputs(const std::vector<std::string>& inputs);
   // The number of the model's output that a layer gives; `otherwise` where the model's `outputs` do not name the layer.
   int output_of(const std::string& path, int otherwise) const;
   bool resolve(const std::vector<Reference>& references, const Layer& layer, const std::string& path,
                std::vector<Feature>& inputs);
-  // The feature of a name as seen from the layers below a path; null where no feature has that name.
+  // Whether the layer may have this path: its first use, or one with the options of the first. Reports other options.
+  bool admit(const Choice& choice, const Layer& layer);
+  // The feature of a name as seen from the layers below a path, of several uses so far the last one; null where no
+  // feature has that name.
   const Feature* find(const std::string& name, const std::string& path) const;
   std::vector<std::string> visible_from(const std::string& path) const;
   // Expands one layer. Returns its output; unknown, after a report, where the layer's sizes overflow.
@@ -48,10 +55,13 @@ class Expansion {
   // Reports outputs whose softmax or sigmoid the loss takes over, while other layers take that output too.
   void check_logits();
 
-  std::map<std::string, Feature> features_;  // by path
-  std::set<std::string> taken_;              // paths of layers whose output another layer takes
-  std::size_t expanded_ = 0;                 // number of layers so far
-  bool too_large_ = false;                   // the size of the network was reported
+  std::map<std::string, Feature> features_;          // by path
+  std::map<std::string, const Choice*> first_uses_;  // by path of a layer's weights
+  std::map<std::string, TensorId> weights_;          // parameters and running statistics by name
+  std::vector<std::string> output_paths_;            // of the model's `outputs`
+  std::set<std::string> taken_;                      // paths of layers whose output another layer takes
+  std::size_t expanded_ = 0;                         // number of layers so far
+  bool too_large_ = false;                           // the size of the network was reported
 };
 
 }  // namespace trainctl

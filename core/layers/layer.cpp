@@ -1,10 +1,13 @@
 // What a layer appends to the graph while it expands.
 #include "core/layers/layer.h"
 
+#include <utility>
+
 #include "core/base/format.h"
 #include "core/graph/ops/softmax.h"
 #include "core/layers/activations.h"
 #include "core/layers/expansion.h"
+#include "core/layers/names.h"
 
 namespace trainctl {
 
@@ -36,27 +39,45 @@ Feature Layer::error(const std::string& message, const Feature& cause) const {
 }
 
 TensorId Layer::parameter(const std::string& name, const Shape& shape, Initializer initializer, bool decay) {
-  Tensor tensor;
-  tensor.name = path_ + "/" + name;
-  tensor.type.shape = shape;
-  tensor.role = Role::parameter;
-  tensor.place = place_;
+  const auto [id, is_first] = weights(name, shape, Role::parameter);
+  if (!is_first) return id;
   line_.parameters = checked_add(line_.parameters, shape.count());
   line_.trainable = line_.parameters;
-  const TensorId id = expansion_.graph.add_tensor(std::move(tensor));
   expansion_.graph.parameters.push_back({id, std::move(initializer), true, decay});
   return id;
 }
 
+std::pair<TensorId, bool> Layer::weights(const std::string& name, const Shape& shape, Role role) {
+  Tensor tensor;
+  tensor.name = without_uses(path_) + "/" + name;
+  tensor.type.shape = shape;
+  tensor.role = role;
+  tensor.place = place_;
+  Graph& graph = expansion_.graph;
+  const auto known = expansion_.weights_.find(tensor.name);
+  if (known == expansion_.weights_.end()) {
+    const std::string full_name = tensor.name;
+    return {expansion_.weights_[full_name] = graph.add_tensor(std::move(tensor)), true};
+  }
+  const Tensor& first = graph.tensor(known->second);
+  if (first.type.shape == shape) return {known->second, false};
+  if (!std::exchange(is_other_shape_, true)) {
+    expansion_.reader.error(
+        place_,
+        format("{} '{}': a name that is used again is the same layer, with the same weights, and with this input its "
+               "{} is {}, with that of its first use {}: give this one another name",
+               kind_, without_uses(path_), name, to_string(shape), to_string(first.type.shape)),
+        first.place, "first use");
+  }
+  return {graph.add_tensor(std::move(tensor)), false};  // for what follows to be checked
+}
+
 TensorId Layer::statistic(const std::string& name, std::int64_t channels, float momentum, float initial,
                           TensorId batch_value) {
-  Tensor tensor;
-  tensor.name = path_ + "/" + name;
-  tensor.type.shape = {channels};
-  tensor.role = Role::statistic;
-  tensor.place = place_;
-  const TensorId id = expansion_.graph.add_tensor(std::move(tensor));
-  expansion_.graph.statistics.push_back({id, batch_value, momentum, initial});
+  const auto [id, is_first] = weights(name, {channels}, Role::statistic);
+  if (is_first || batch_value != no_tensor) {
+    expansion_.graph.statistics.push_back({id, batch_value, momentum, initial});
+  }
   return id;
 }
 

@@ -4,6 +4,7 @@
 #include <map>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "core/graph/graph.h"
@@ -59,9 +60,15 @@ struct ChainedLayer : LayerOptions {
 template <class T>
 Keys<T> layer_keys(std::string kind, std::string meaning) {
   Keys<T> keys(std::move(kind), std::move(meaning));
-  std::move(keys).key("name", &T::name, "Prefix of its tensors' names; auto: its kind, numbered.");
+  std::move(keys).key("name", &T::name,
+                      "Prefix of its tensors' names; auto: its kind, numbered. "
+                      "A name that comes again in the same list is the same layer used again, with the same "
+                      "weights: its options must be equal. Its second use is called NAME@2.");
   if constexpr (std::is_base_of_v<ChainedLayer, T>) {
-    std::move(keys).key("from", &T::from, "The layer whose output it takes; absent: the one before.");
+    std::move(keys).key("from", &T::from,
+                        "The layer whose output it takes; absent: the one before. Of a layer "
+                        "used several times NAME is the last use before this layer, "
+                        "NAME@1, NAME@2, ... each of them.");
   } else {
     std::move(keys).required("from", &T::from, "The layers whose outputs it takes, at least two.");
   }
@@ -70,7 +77,7 @@ Keys<T> layer_keys(std::string kind, std::string meaning) {
 
 class Expansion;  // the expansion of the whole model (core/layers/expansion.h)
 
-// One layer while it expands: its path in the model, and its access to the graph.
+// One layer, or one use of a layer, while it expands: its path in the model, and its access to the graph.
 class Layer {
  public:
   // `output` is the number of the model's output that the layer gives, or no_output.
@@ -90,9 +97,11 @@ class Layer {
   // unknown feature.
   Feature error(const std::string& message, const Feature& cause) const;
 
-  // Adds a float32 parameter `path/name`. `decay`: whether weight decay may apply; false for biases and normalization.
+  // The layer's float32 parameter `path/name`, which its first use adds. `decay`: whether weight decay may apply; false
+  // for biases and normalization.
   TensorId parameter(const std::string& name, const Shape& shape, Initializer initializer, bool decay);
-  // Adds a running statistic `path/name` of shape [channels], updated from `batch_value`.
+  // The layer's running statistic `path/name` of shape [channels], which its first use adds and each use updates from
+  // its own `batch_value`.
   TensorId statistic(const std::string& name, std::int64_t channels, float momentum, float initial,
                      TensorId batch_value);
   // Appends an op; `further` names its outputs after the first. Returns all outputs.
@@ -111,6 +120,10 @@ class Layer {
  private:
   friend class Expansion;
 
+  // The layer's parameter or statistic of this name, and whether it is new. Reports a shape other than at its first
+  // use.
+  std::pair<TensorId, bool> weights(const std::string& name, const Shape& shape, Role role);
+
   Expansion& expansion_;
   std::string kind_;
   std::string path_;
@@ -119,6 +132,7 @@ class Layer {
   std::vector<TensorId> tensors_;     // outputs of its ops
   std::map<std::string, int> kinds_;  // by kind: the number of its ops
   LayerLine line_;                    // the sums over its ops and parameters so far
+  bool is_other_shape_ = false;       // that its weights do not fit was reported
 };
 
 }  // namespace trainctl

@@ -90,7 +90,7 @@ Keys<ModelOptions> ModelOptions::keys() {
            "layer takes.")
       .key("outputs", &ModelOptions::outputs,
            "The layers that are outputs, where there are several; each has a loss of its own (`train.loss`). At most "
-           "16. Absent: the last layer.")
+           "16. Of a layer that is used several times the last use is the output. Absent: the last layer.")
       .exclusive({"preset", "layers"})
       .one_of({"layers", "preset"}, "the network")
       .check(check_model);

@@ -12,8 +12,9 @@ struct ModelOptions {
   Reference preset;
   Node with;
   LayerList layers;
-  std::vector<Reference> inputs;   // names of the inputs; empty: one input, which the first layer takes
-  std::vector<Reference> outputs;  // names of layers; empty: the last layer is the only output
+  std::vector<Reference> inputs;  // names of the inputs; empty: one input, which the first layer takes
+  std::vector<Reference>
+      outputs;  // names of layers, of several uses the last; empty: the last layer is the only output
 
   static Keys<ModelOptions> keys();
 };

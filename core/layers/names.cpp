@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include "core/base/format.h"
 #include "core/layers/layer.h"
@@ -16,12 +17,24 @@ bool is_name(const std::string& name) {
 
 std::string below(const std::string& path, const std::string& name) { return path.empty() ? name : path + "/" + name; }
 
+std::string use_of(const std::string& name, int number) { return number == 1 ? name : format("{}@{}", name, number); }
+
+std::string without_uses(const std::string& path) {
+  std::string result;
+  bool is_number = false;  // of a use, which ends with the name
+  for (const char c : path) {
+    is_number = c == '@' || (is_number && c != '/');
+    if (!is_number) result += c;
+  }
+  return result;
+}
+
 std::vector<std::string> layer_names(const std::vector<Choice>& layers, const std::string& path,
                                      const std::vector<std::string>& taken, Reader& reader) {
   const auto is_taken = [&](const std::string& name) {
     return std::find(taken.begin(), taken.end(), name) != taken.end();
   };
-  std::map<std::string, Place> stated;
+  std::set<std::string> stated;
   for (const Choice& choice : layers) {
     const auto& name = choice.as<LayerOptions>().name.stated;
     if (!name) continue;
@@ -30,14 +43,14 @@ std::vector<std::string> layer_names(const std::vector<Choice>& layers, const st
       reader.error(choice.place, what + ": a name consists of letters, digits, '_', '-' and '.'");
     } else if (is_taken(*name)) {
       reader.error(choice.place, what + ": this name is taken");
-    } else if (const auto [other, is_new] = stated.emplace(*name, choice.place); !is_new) {
-      reader.error(choice.place, what + ": this name is taken", other->second, "by the layer");
     }
+    stated.insert(*name);
   }
   std::vector<std::string> names;
-  std::map<std::string, int> numbers;
+  std::map<std::string, int> numbers, uses;
   for (const Choice& choice : layers) {
     std::string name = choice.as<LayerOptions>().name.stated.value_or("");
+    if (!name.empty()) name = use_of(name, ++uses[name]);
     while (name.empty()) {
       const int number = numbers[choice.name]++;
       std::string next = number == 0 ? choice.name : format("{}_{}", choice.name, number);

@@ -9,6 +9,7 @@
 #include "core/program/builder.h"
 #include "core/program/finish.h"
 #include "core/program/flat_layout.h"
+#include "core/program/join.h"
 #include "core/program/output_end.h"
 #include "core/program/placements.h"
 
@@ -50,7 +51,7 @@ Program placed(Program program, const Parallelism& parallelism) {
 }  // namespace
 
 Program training_program(const ProgramSpec& spec, std::int64_t samples, int micro_batches, Reader& reader,
-                         const Parallelism& parallelism, int most_micro_batches) {
+                         const Parallelism& parallelism, int most_micro_batches, const ShardedStep& shards) {
   require(micro_batches >= 1 && samples % micro_batches == 0, "micro-batches divide a rank's samples");
   const std::int64_t micro_batch = std::max<std::int64_t>(samples / micro_batches, 1);
   Network network = cut_network(spec, micro_batch, true, parallelism, reader);
@@ -59,8 +60,15 @@ Program training_program(const ProgramSpec& spec, std::int64_t samples, int micr
   ProgramBuilder builder(spec, std::move(network), parallelism.rank);
   const int own = samples == 0 ? 0 : micro_batches;
   const int empty = equal ? std::max(most_micro_batches, own) - own : 0;
-  Program program =
-      distributed(builder.training(samples, micro_batches, empty, parallelism.keeps_gradients), parallelism);
+  Program program = builder.training(samples, micro_batches, empty, parallelism.keeps_gradients);
+  if (shards.rest > 0) {
+    Network of_rest = cut_network(spec, shards.rest, true, parallelism, reader);
+    if (!reader.ok()) return {};
+    program = with_rest(std::move(program), ProgramBuilder(spec, std::move(of_rest), parallelism.rank)
+                                                .training(shards.rest, 1, 0, parallelism.keeps_gradients));
+  }
+  program.shards = shards;
+  program = distributed(std::move(program), parallelism);
   const UpdateSpec update{spec.optimizer.as<OptimizerOptions>(), spec.optimizer.place, spec.clip_norm,
                           builder.statistics()};
   return placed(finish_training(std::move(program), update, parallelism.rank), parallelism);

@@ -21,8 +21,11 @@ namespace trainctl {
 // `most_micro_batches`: of the ranks of a step the one that has most; only looked at where all need as many
 // (Parallelism::equal_micro_batches, and collectives of the data axis in the cut graph). Those that this rank lacks
 // compute on zeros with weight 0.
+//
+// With `shards`, micro-batches are logical shards; behind those of `samples` samples comes one of shards.rest samples.
 Program training_program(const ProgramSpec& spec, std::int64_t samples, int micro_batches, Reader& reader,
-                         const Parallelism& parallelism = {}, int most_micro_batches = 1);
+                         const Parallelism& parallelism = {}, int most_micro_batches = 1,
+                         const ShardedStep& shards = {});
 
 // Builds the evaluation of one batch: a single segment forward with losses, metrics and count. Its sums lie where the
 // training program's sums lie, and cover this batch and this rank only (the host adds them up in float64).

@@ -2,6 +2,7 @@
 #include "core/program/builder.h"
 
 #include <algorithm>
+#include <map>
 #include <set>
 #include <utility>
 
@@ -9,6 +10,7 @@
 #include "core/graph/fuse.h"
 #include "core/graph/ops/statistics.h"
 #include "core/graph/ops/update.h"
+#include "core/layers/names.h"
 #include "core/metrics/means.h"
 #include "core/optim/optimizer.h"
 #include "core/program/flat_layout.h"
@@ -32,11 +34,12 @@ ProgramBuilder::ProgramBuilder(const ProgramSpec& spec, Network network, const M
 // Adds the tensors that losses, sums and the host need beside those of the model and of the ends of its outputs.
 void ProgramBuilder::add_tensors() {
   program_.batch.weights = graph_.weights;
+  std::map<TensorId, int> uses;  // by moving statistic
   for (const GraphStatistic& statistic : graph_.statistics) {
     const Tensor moving = graph_.tensor(statistic.moving);
-    statistic_sums_.push_back(statistic.batch_value == no_tensor
-                                  ? no_tensor
-                                  : add(moving.name + "/sum", moving.type.shape, DType::float32, Role::reduced));
+    const std::string name = use_of(moving.name + "/sum", ++uses[statistic.moving]);
+    statistic_sums_.push_back(
+        statistic.batch_value == no_tensor ? no_tensor : add(name, moving.type.shape, DType::float32, Role::reduced));
     if (statistic_sums_.back() != no_tensor) {
       graph_.tensors[static_cast<std::size_t>(statistic_sums_.back())].placements = moving.placements;
     }

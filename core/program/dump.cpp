@@ -80,7 +80,10 @@ std::string flat(const Program& program) {
   };
   for (const FlatEntry& entry : layout.parameters) {
     const bool trains = entry.offset < layout.trainable_count;
-    line(entry.offset, entry.parameter, !trains ? "  frozen" : entry.decay ? "" : "  without decay");
+    std::string note = !trains ? "  frozen" : entry.decay ? "" : "  without decay";
+    for (const int stage : entry.stages)
+      note += format("{} {}", stage == entry.stages.front() ? "  of stages" : "", stage);
+    line(entry.offset, entry.parameter, note);
   }
   for (const FlatPlace& place : layout.reduced) line(place.offset, place.tensor, "  reduced");
   for (const FlatPlace& place : layout.statistics) line(place.offset, place.tensor, "  running statistic");

@@ -20,8 +20,9 @@ Op reduce(MeshAxis axis, TensorId tensor, std::string name) {
 }
 
 // Makes the sums the last members of the bucket that the update reduces over the data axis. Where it reduces no bucket,
-// the sums become a bucket of their own, whose reduction is appended to `reductions`.
-void reduce_sums(Program& program, std::vector<Op>& reductions) {
+// the sums become a bucket of their own, whose reduction is appended to `reductions`. Sums that the strategy reduces
+// are left out.
+void reduce_sums(Program& program, const std::vector<TensorId>& sums, std::vector<Op>& reductions) {
   const auto in_update = [](const Op& op) {
     const auto* all_reduce = op.get_if<AllReduce>();
     return all_reduce != nullptr && all_reduce->axis == MeshAxis::data;
@@ -35,7 +36,7 @@ void reduce_sums(Program& program, std::vector<Op>& reductions) {
     reductions.push_back(reduce(MeshAxis::data, bucket, "sums"));
   }
   std::vector<TensorId>& members = program.tensors[static_cast<std::size_t>(bucket)].members;
-  for (const FlatPlace& place : program.flat.reduced) members.push_back(place.tensor);
+  members.insert(members.end(), sums.begin(), sums.end());
 }
 
 // Sums the results of a step, and the agreement's flags, over the stages of the pipeline: a stage holds those of its
@@ -46,8 +47,12 @@ void reduce_results(Program& program, std::vector<Op>& reductions) {
   std::vector<TensorId> results = step.losses;
   results.insert(results.end(), step.metrics.begin(), step.metrics.end());
   results.insert(results.end(), {step.count, step.agree});
-  for (TensorId id : results) {
+  const auto state = [&](TensorId id) {
     program.tensors[static_cast<std::size_t>(id)].placements = {partial, partial, replicated};
+  };
+  std::for_each(results.begin(), results.end(), state);
+  for (const SlotPlace& place : program.flat.in_slots) {
+    if (std::find(results.begin(), results.end(), place.like) != results.end()) state(place.tensor);
   }
   const TensorId bucket = program.add("results", {}, DType::float32, Role::reduced);
   program.tensors[static_cast<std::size_t>(bucket)].members = std::move(results);
@@ -85,15 +90,18 @@ std::vector<MeshAxis> axes_of_parts(const FlatLayout& flat, const MeshRank& rank
   return axes;
 }
 
-// The ranges of the gradient whose squares this rank adds up. Of gradients that all ranks along the tensor axis have,
-// the first of them does.
+// Whether this rank adds up the squares of a parameter's gradient: of one that several stages hold, or all ranks along
+// the tensor axis, the first of them does.
+bool counts(const Program& program, const MeshRank& rank, const FlatEntry& entry) {
+  if (!entry.stages.empty() && entry.stages.front() != rank.along(MeshAxis::pipeline)) return false;
+  return rank.along(MeshAxis::tensor) == 0 || states_split(program.tensor(entry.parameter), MeshAxis::tensor);
+}
+
+// The ranges of the gradient whose squares this rank adds up.
 std::vector<InputRange> counted_ranges(const Program& program, const MeshRank& rank) {
   std::vector<InputRange> ranges;
-  const auto counts = [&](const FlatEntry& entry) {
-    return rank.along(MeshAxis::tensor) == 0 || states_split(program.tensor(entry.parameter), MeshAxis::tensor);
-  };
   for (const FlatEntry& entry : program.flat.parameters) {
-    if (entry.gradient == no_tensor || !counts(entry)) continue;
+    if (entry.gradient == no_tensor || !counts(program, rank, entry)) continue;
     const std::int64_t end = round_up(entry.offset + entry.count, flat_alignment);  // zeros fill the gap
     const bool joins = !ranges.empty() && ranges.back().offset + ranges.back().count == entry.offset;
     if (!joins) ranges.push_back({0, entry.offset, 0});
@@ -102,8 +110,10 @@ std::vector<InputRange> counted_ranges(const Program& program, const MeshRank& r
   return ranges;
 }
 
-// Where this rank's part of the gradient has values: without the gaps between parameters, which are not always zero.
-std::vector<InputRange> ranges_of_parts(const FlatLayout& flat) {
+// The same where the rank has parts of buckets: where its parts have values, without the gaps between parameters, which
+// are not always zero.
+std::vector<InputRange> ranges_of_parts(const Program& program, const MeshRank& rank) {
+  const FlatLayout& flat = program.flat;
   std::vector<InputRange> ranges;
   auto entry = flat.parameters.begin();
   for (std::size_t b = 0; b < flat.sharding.buckets.size(); ++b) {
@@ -111,7 +121,7 @@ std::vector<InputRange> ranges_of_parts(const FlatLayout& flat) {
     const std::int64_t first = flat.part_offset(bucket), end = first + bucket.count / flat.sharding.shards;
     for (int i = 0; i < bucket.entries; ++i, ++entry) {
       const std::int64_t from = std::max(entry->offset, first), to = std::min(entry->offset + entry->count, end);
-      if (from >= to) continue;
+      if (from >= to || !counts(program, rank, *entry)) continue;
       const int input = static_cast<int>(b);
       const bool joins =
           !ranges.empty() && ranges.back().input == input && ranges.back().offset + ranges.back().count == from - first;
@@ -122,24 +132,32 @@ std::vector<InputRange> ranges_of_parts(const FlatLayout& flat) {
   return ranges;
 }
 
-// The sum of the squares of this rank's part of the gradient.
-Op squares_of_parts(const Program& program, const MeshRank& rank, TensorId squares, const std::vector<MeshAxis>& axes) {
+// The sum of the squares of this rank's part of the gradient. A stage in which nothing trains has no part to share: it
+// adds zero.
+Op squares_of_parts(Program& program, const MeshRank& rank, TensorId squares, const std::vector<MeshAxis>& axes) {
+  if (program.flat.sharding.shares() && program.flat.trainable_count == 0) {
+    std::vector<Placement>& placements = program.tensors[static_cast<std::size_t>(squares)].placements;
+    placements.assign(mesh_axes, replicated);
+    for (const MeshAxis axis : axes) placements[static_cast<std::size_t>(axis)] = partial;
+    return {std::make_shared<ZeroGradients>(1), {}, {squares}, "gradient_squares", {}};
+  }
   std::vector<TensorId> parts;
   for (const FlatBucket& bucket : program.flat.sharding.buckets) parts.push_back(bucket.gradient);
   if (parts.empty()) parts.push_back(program.step.gradients);
   const bool shared = program.flat.sharding.shares();
   auto def =
-      std::make_shared<SumOfSquares>(shared ? ranges_of_parts(program.flat) : counted_ranges(program, rank), axes);
+      std::make_shared<SumOfSquares>(shared ? ranges_of_parts(program, rank) : counted_ranges(program, rank), axes);
   return {std::move(def), std::move(parts), {squares}, "gradient_squares", {}};
 }
 
 // Appends the reductions of what all ranks decide by: the sums and the agreement's flags and, where ranks hold parts of
 // the gradient, the sum of its squares.
-void reduce_decisions(Program& program, const MeshRank& rank, TensorId squares, std::vector<Op>& reductions) {
+void reduce_decisions(Program& program, const MeshRank& rank, TensorId squares, const std::vector<TensorId>& sums,
+                      std::vector<Op>& reductions) {
   const std::vector<MeshAxis> axes = axes_of_parts(program.flat, rank);
   const bool shared = program.flat.sharding.shares();
   if (shared) reductions.push_back(squares_of_parts(program, rank, squares, axes));
-  if (rank.size(MeshAxis::data) > 1) reduce_sums(program, reductions);
+  if (rank.size(MeshAxis::data) > 1) reduce_sums(program, sums, reductions);
   if (rank.size(MeshAxis::pipeline) > 1) reduce_results(program, reductions);
   // Ranks along the tensor axis have equal sums, but only some of them may have a stop request or a loss that is not
   // finite: the agreement's flags are reduced over it too.
@@ -155,6 +173,7 @@ void reduce_decisions(Program& program, const MeshRank& rank, TensorId squares, 
 Program finish_training(Program program, const UpdateSpec& update, const MeshRank& rank) {
   require_whole_parameters(program, update);
   StepTensors& step = program.step;
+  const std::size_t reduced_before = program.flat.sums_are_reduced ? program.flat.reduced.size() : 0;
   step.agree = program.add("agree", {agree_flags}, DType::float32, Role::reduced);
   program.flat.reduced.push_back({step.agree, 0});
   TensorId squares = no_tensor;
@@ -179,7 +198,9 @@ Program finish_training(Program program, const UpdateSpec& update, const MeshRan
   }
   Segment& segment = program.segments[static_cast<std::size_t>(program.find(Phase::update))];
   std::vector<Op> reductions = std::move(segment.ops);
-  reduce_decisions(program, rank, squares, reductions);
+  std::vector<TensorId> unreduced;
+  for (std::size_t i = reduced_before; i < flat.reduced.size(); ++i) unreduced.push_back(flat.reduced[i].tensor);
+  reduce_decisions(program, rank, squares, unreduced, reductions);
   size_buckets(program);
   segment.ops = update_ops(program, update, std::move(reductions), squares);
   return program;

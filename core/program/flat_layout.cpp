@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
+#include <tuple>
 
 namespace trainctl {
 namespace {
@@ -27,6 +29,15 @@ std::vector<TensorId> backward_order(const Backward& backward) {
   return order;
 }
 
+// Moves parameters that several stages hold behind all others: those of the same stages side by side, by name.
+void order_shared(std::vector<FlatEntry>& entries, const Graph& graph) {
+  const auto first = std::stable_partition(entries.begin(), entries.end(),
+                                           [](const FlatEntry& entry) { return entry.stages.empty(); });
+  std::sort(first, entries.end(), [&](const FlatEntry& a, const FlatEntry& b) {
+    return std::tie(a.stages, graph.tensor(a.parameter).name) < std::tie(b.stages, graph.tensor(b.parameter).name);
+  });
+}
+
 }  // namespace
 
 FlatLayout order_flat(const Graph& graph, const Backward& backward, std::vector<TensorId> reduced,
@@ -38,13 +49,18 @@ FlatLayout order_flat(const Graph& graph, const Backward& backward, std::vector<
   layout.states = std::move(states);
   const auto append = [&](TensorId parameter, TensorId gradient) {
     const std::int64_t count = graph.tensor(parameter).type.shape.count();
-    layout.parameters.push_back({parameter, gradient, 0, count, decays(*parameters.at(parameter))});
+    const GraphParameter& of_graph = *parameters.at(parameter);
+    layout.parameters.push_back({parameter, gradient, 0, count, decays(of_graph), of_graph.stages});
   };
   for (TensorId parameter : backward_order(backward)) append(parameter, backward.parameter_gradients.at(parameter));
+  order_shared(layout.parameters, graph);
   for (const GraphParameter& parameter : graph.parameters) {
     if (!backward.parameter_gradients.contains(parameter.tensor)) append(parameter.tensor, no_tensor);
   }
-  for (const GraphStatistic& statistic : graph.statistics) layout.statistics.push_back({statistic.moving, 0});
+  std::set<TensorId> moving;
+  for (const GraphStatistic& statistic : graph.statistics) {
+    if (moving.insert(statistic.moving).second) layout.statistics.push_back({statistic.moving, 0});
+  }
   for (TensorId sum : reduced) layout.reduced.push_back({sum, 0});
   return layout;
 }

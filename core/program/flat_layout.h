@@ -10,9 +10,9 @@
 namespace trainctl {
 
 // The contents of a training graph's flat regions in their order, without offsets: trainable parameters in the order in
-// which the backward ops finish their gradients, then frozen parameters; running statistics in the graph's order; the
-// tensors `reduced`, which lie behind the gradients. `decays` says whether weight decay applies to a parameter;
-// `states` are the names of the optimizer's states.
+// which the backward ops finish their gradients, those last that several stages hold, then frozen parameters; running
+// statistics in the graph's order; the tensors `reduced`, which lie behind the gradients. `decays` says whether weight
+// decay applies to a parameter; `states` are the names of the optimizer's states.
 FlatLayout order_flat(const Graph& graph, const Backward& backward, std::vector<TensorId> reduced,
                       const std::function<bool(const GraphParameter&)>& decays, std::vector<std::string> states);
 

@@ -5,43 +5,18 @@
 
 #include "core/base/format.h"
 #include "core/graph/ops/collectives.h"
-#include "core/graph/ops/rounded_sum.h"
+#include "core/graph/ops/update.h"
+#include "core/program/members.h"
 
 namespace trainctl {
 namespace {
 
 std::size_t index(TensorId id) { return static_cast<std::size_t>(id); }
 
-// By tensor: the tensors that lie within its memory, the members of a bucket or of a flat region.
-std::vector<std::vector<TensorId>> members_of(const Program& program) {
-  std::vector<std::vector<TensorId>> members;
-  for (const Tensor& tensor : program.tensors) members.push_back(tensor.members);
-  const auto add = [&](TensorId region, auto list) {
-    if (region != no_tensor && program.tensor(region).members.empty()) list(members[index(region)]);
-  };
-  const auto reduced = [&](std::vector<TensorId>& list) {
-    for (const FlatPlace& place : program.flat.reduced) list.push_back(place.tensor);
-  };
-  add(program.step.gradients, [&](std::vector<TensorId>& list) {
-    for (const FlatEntry& entry : program.flat.parameters) {
-      if (entry.gradient != no_tensor) list.push_back(entry.gradient);
-    }
-    reduced(list);
-  });
-  add(program.step.sums, reduced);
-  add(program.step.parameters, [&](std::vector<TensorId>& list) {
-    for (const FlatEntry& entry : program.flat.parameters) list.push_back(entry.parameter);
-  });
-  return members;
-}
-
 // The placements of all tensors along one axis of the mesh, followed through a step.
 class AxisWalk {
  public:
-  AxisWalk(const Program& program, MeshAxis axis) : program_(program), axis_(axis), members_(members_of(program)) {
-    for (std::size_t i = 0; i < program.tensors.size(); ++i) lies_.push_back(start_of(static_cast<TensorId>(i)));
-    made_ = lies_;
-  }
+  AxisWalk(const Program& program, MeshAxis axis) : program_(program), axis_(axis), members_(program) { begin(); }
 
   void run() {
     std::vector<int> unchanged_at(program_.segments.size(), -1);
@@ -58,7 +33,7 @@ class AxisWalk {
 
   // The placement of a tensor where it is written: replicated where no op writes it, varying where its members differ.
   Placement made(TensorId id) const {
-    const std::vector<TensorId>& members = members_[index(id)];
+    const std::vector<TensorId>& members = members_.of(id);
     if (members.empty()) return made_[index(id)].value_or(replicated);
     const Placement first = made(members.front());
     const bool alike = std::all_of(members.begin(), members.end(), [&](TensorId m) { return made(m) == first; });
@@ -66,14 +41,23 @@ class AxisWalk {
   }
 
  private:
+  const Tensor& tensor(TensorId id) const { return members_.tensor(id); }
+
+  // Places the tensors that have come since: all of them, or the members of a part.
+  void begin() {
+    while (lies_.size() < members_.count()) {
+      lies_.push_back(start_of(static_cast<TensorId>(lies_.size())));
+      made_.push_back(lies_.back());
+    }
+  }
+
   // The placement of a tensor before the step; nothing where an op of the step writes it.
   std::optional<Placement> start_of(TensorId id) const {
-    const Tensor& tensor = program_.tensor(id);
     if (id == program_.step.stop_request) return varying;
-    switch (tensor.role) {
+    switch (tensor(id).role) {
       case Role::input:
         if (axis_ != MeshAxis::data) return stated(id, replicated);
-        return tensor.type.shape.rank() > 0 ? split_along(0) : replicated;
+        return tensor(id).type.shape.rank() > 0 ? split_along(0) : replicated;
       case Role::parameter:
       case Role::statistic:
       case Role::state:
@@ -86,11 +70,11 @@ class AxisWalk {
   }
 
   void run(const Op& op) {
-    // A collective acts on each member of a bucket alone.
-    if (op.inputs.size() == 1 && op.inputs == op.outputs && !members_[index(op.inputs[0])].empty()) {
-      for (TensorId member : members_[index(op.inputs[0])]) run(op, {&member, 1}, {&member, 1});
-    } else if (works_on_mixed_regions(op)) {
+    if (works_on_mixed_regions(op)) {
       run_by_parameter(op);
+    } else if (std::any_of(op.inputs.begin(), op.inputs.end(),
+                           [this](TensorId id) { return members_.is_bucket(id); })) {
+      run_by_member(op);
     } else {
       run(op, op.inputs, op.outputs);
     }
@@ -99,9 +83,8 @@ class AxisWalk {
   // Whether the op works on the region of gradients or parameters, and what lies there is placed in several ways.
   bool works_on_mixed_regions(const Op& op) const {
     const auto is_mixed = [this](TensorId id) {
-      const bool region = id == program_.step.gradients || id == program_.step.parameters;
-      if (!region || id == no_tensor) return false;
-      const std::vector<TensorId>& members = members_[index(id)];
+      if (!members_.is_region(id) || id == no_tensor) return false;
+      const std::vector<TensorId>& members = members_.of(id);
       return std::any_of(members.begin(), members.end(),
                          [&](TensorId member) { return lies_[index(member)] != lies_[index(members.front())]; });
     };
@@ -126,6 +109,48 @@ class AxisWalk {
     }
   }
 
+  // Ops on buckets work element by element, and are followed as one op for each member. What such an op makes out of a
+  // bucket lies as the bucket does, and has members of its own.
+  void run_by_member(const Op& op) {
+    if (op.get_if<SumOfSquares>() != nullptr) {  // of all members of all inputs
+      for (TensorId input : op.inputs) {
+        const std::vector<TensorId>& members = members_.of(input);
+        for (TensorId id : members.empty() ? std::span(&input, 1) : std::span(members)) run(op, {&id, 1}, op.outputs);
+      }
+      return;
+    }
+    const TensorId bucket =
+        *std::find_if(op.inputs.begin(), op.inputs.end(), [this](TensorId id) { return members_.is_bucket(id); });
+    const std::size_t count = members_.of(bucket).size();
+    for (TensorId output : op.outputs) {
+      if (members_.of(output).empty()) members_.add_like(output, bucket);
+    }
+    begin();
+    for (TensorId input : op.inputs) lie_like(bucket, input);
+    for (std::size_t m = 0; m < count; ++m) {
+      const auto of_member = [&](std::vector<TensorId> ids) {
+        for (TensorId& id : ids) {
+          if (!members_.is_bucket(id)) continue;
+          require(members_.of(id).size() == count, format("{} works on buckets with equal members", op.def->kind()));
+          id = members_.of(id)[m];
+        }
+        return ids;
+      };
+      run(op, of_member(op.inputs), of_member(op.outputs));
+    }
+  }
+
+  // What another stage sent of such a bucket has members that lie as the bucket's own do.
+  void lie_like(TensorId bucket, TensorId received) {
+    const bool is_alike = tensor(received).type == tensor(bucket).type && tensor(received).role == Role::activation;
+    if (!is_alike || members_.is_bucket(received)) return;
+    members_.add_like(received, bucket);
+    begin();
+    for (std::size_t m = 0; m < members_.of(bucket).size(); ++m) {
+      lies_[index(members_.of(received)[m])] = lies_[index(members_.of(bucket)[m])];
+    }
+  }
+
   void run(const Op& op, std::span<const TensorId> inputs, std::span<const TensorId> outputs) {
     std::vector<Placement> given;
     std::vector<std::optional<Placement>> held;
@@ -133,13 +158,13 @@ class AxisWalk {
     std::vector<std::string_view> input_names, output_names;
     for (TensorId input : inputs) {
       given.push_back(read(op, input));
-      input_types.push_back(program_.tensor(input).type);
-      input_names.emplace_back(program_.tensor(input).name);
+      input_types.push_back(tensor(input).type);
+      input_names.emplace_back(tensor(input).name);
     }
     for (TensorId output : outputs) {
       held.push_back(held_by(output));
-      output_types.push_back(program_.tensor(output).type);
-      output_names.emplace_back(program_.tensor(output).name);
+      output_types.push_back(tensor(output).type);
+      output_names.emplace_back(tensor(output).name);
     }
     const OutputPlacements result =
         op.def->placements({axis_, given, input_types, output_types, held, input_names, output_names});
@@ -158,20 +183,19 @@ class AxisWalk {
   // without inputs or from another rank, whose placement follows from no input.
   Placement stated(TensorId id, const Placement& otherwise) const {
     const auto axis = static_cast<std::size_t>(axis_);
-    const std::vector<Placement>& placements = program_.tensor(id).placements;
+    const std::vector<Placement>& placements = tensor(id).placements;
     return axis < placements.size() ? placements[axis] : otherwise;
   }
 
   Placement read(const Op& op, TensorId id) const {
-    const std::vector<TensorId>& members = members_[index(id)];
+    const std::vector<TensorId>& members = members_.of(id);
     const TensorId first = members.empty() ? id : members.front();
     for (TensorId member : members.empty() ? std::span(&id, 1) : std::span(members)) {
       const std::optional<Placement>& placement = lies_[index(member)];
-      if (!placement) fail(op, format("nothing has written {}", program_.tensor(member).name));
+      if (!placement) fail(op, format("nothing has written {}", tensor(member).name));
       if (placement == lies_[index(first)]) continue;
-      if (op.get_if<RoundSummands>() != nullptr) return varying;  // which another axis carries as it is
-      fail(op, format("of what {} holds, {} is {} and {} is {}", program_.tensor(id).name, program_.tensor(first).name,
-                      to_string(*lies_[index(first)]), program_.tensor(member).name, to_string(*placement)));
+      fail(op, format("of what {} holds, {} is {} and {} is {}", tensor(id).name, tensor(first).name,
+                      to_string(*lies_[index(first)]), tensor(member).name, to_string(*placement)));
     }
     const Placement& lies = *lies_[index(first)];
     return lies == replicated && is_summand(op, first) ? partial : lies;
@@ -182,12 +206,12 @@ class AxisWalk {
   bool is_summand(const Op& op, TensorId id) const {
     const auto* collective = op.get_if<Collective>();
     return axis_ == MeshAxis::pipeline && collective != nullptr && collective->axis == axis_ &&
-           program_.tensor(id).role == Role::reduced && stated(id, replicated) == partial;
+           tensor(id).role == Role::reduced && stated(id, replicated) == partial;
   }
 
   // The placement of a tensor at this moment; nothing where it is unwritten or its members differ.
   std::optional<Placement> held_by(TensorId id) const {
-    const std::vector<TensorId>& members = members_[index(id)];
+    const std::vector<TensorId>& members = members_.of(id);
     if (members.empty()) return lies_[index(id)];
     const std::optional<Placement>& first = lies_[index(members.front())];
     const bool alike =
@@ -197,13 +221,12 @@ class AxisWalk {
 
   // Of an op without inputs: what the strategy stated takes the place of `replicated`, since no input says otherwise.
   void write_stated(TensorId id, const Placement& placement) {
-    for (TensorId member : members_[index(id)]) write_stated(member, placement);
-    if (members_[index(id)].empty()) write(id, placement == replicated ? stated(id, placement) : placement);
+    for (TensorId member : members_.of(id)) write_stated(member, placement);
+    if (members_.of(id).empty()) write(id, placement == replicated ? stated(id, placement) : placement);
   }
 
   void write(TensorId id, const Placement& placement) {
-    if (placement == varying && !members_[index(id)].empty()) return;  // each member lies as before
-    for (TensorId member : members_[index(id)]) write(member, placement);
+    for (TensorId member : members_.of(id)) write(member, placement);
     std::optional<Placement>& lies = lies_[index(id)];
     if (lies == placement) return;
     if (!made_[index(id)]) made_[index(id)] = placement;
@@ -212,11 +235,11 @@ class AxisWalk {
   }
 
   void check_kept() const {
-    for (std::size_t i = 0; i < program_.tensors.size(); ++i) {
-      const Tensor& tensor = program_.tensors[i];
-      const bool stays = tensor.role == Role::parameter || tensor.role == Role::statistic || tensor.role == Role::state;
-      if (!stays || !members_[i].empty() || lies_[i] == made_[i]) continue;
-      fail(tensor, format("is {} before a step and {} after it", to_string(*made_[i]), to_string(*lies_[i])));
+    for (std::size_t i = 0; i < lies_.size(); ++i) {
+      const Tensor& kept = tensor(static_cast<TensorId>(i));
+      const bool stays = kept.role == Role::parameter || kept.role == Role::statistic || kept.role == Role::state;
+      if (!stays || !members_.of(static_cast<TensorId>(i)).empty() || lies_[i] == made_[i]) continue;
+      fail(kept, format("is {} before a step and {} after it", to_string(*made_[i]), to_string(*lies_[i])));
     }
   }
 
@@ -230,8 +253,8 @@ class AxisWalk {
       if (id == no_tensor) continue;
       const std::optional<Placement>& placement = lies_[index(id)];
       if (placement == replicated || (host_adds && placement == partial)) continue;
-      fail(program_.tensor(id), placement ? format("is {} where the host reads it", to_string(*placement))
-                                          : "is read by the host, and nothing has written it");
+      fail(tensor(id), placement ? format("is {} where the host reads it", to_string(*placement))
+                                 : "is read by the host, and nothing has written it");
     }
   }
 
@@ -240,14 +263,14 @@ class AxisWalk {
         ErrorKind::internal, place_of(program_, op),
         format("{} '{}' of '{}' on the {} axis: {}", op.def->kind(), op.name, program_.name, name_of(axis_), problem));
   }
-  [[noreturn]] void fail(const Tensor& tensor, const std::string& problem) const {
-    throw Error(ErrorKind::internal, tensor.place,
-                format("'{}' of '{}' on the {} axis {}", tensor.name, program_.name, name_of(axis_), problem));
+  [[noreturn]] void fail(const Tensor& of, const std::string& problem) const {
+    throw Error(ErrorKind::internal, of.place,
+                format("'{}' of '{}' on the {} axis {}", of.name, program_.name, name_of(axis_), problem));
   }
 
   const Program& program_;
   MeshAxis axis_;
-  std::vector<std::vector<TensorId>> members_;
+  Members members_;
   std::vector<std::optional<Placement>> lies_, made_;  // placements at this moment, and where each tensor was written
   int changes_ = 0;                                    // how often an entry of lies_ has changed
 };
@@ -261,11 +284,11 @@ bool states_split(const Tensor& tensor, MeshAxis axis) {
 
 Place place_of(const Program& program, const Op& op) {
   if (op.place.known()) return op.place;
-  const std::vector<std::vector<TensorId>> members = members_of(program);
+  const Members members(program);
   for (const auto* list : {&op.inputs, &op.outputs}) {
     for (TensorId id : *list) {
       if (program.tensor(id).place.known()) return program.tensor(id).place;
-      for (TensorId member : members[index(id)]) {
+      for (TensorId member : members.of(id)) {
         if (program.tensor(member).place.known()) return program.tensor(member).place;
       }
     }

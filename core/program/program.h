@@ -10,6 +10,7 @@
 #include "core/layers/layer_line.h"
 #include "core/metrics/result.h"
 #include "core/metrics/target_form.h"
+#include "core/program/logical_shards.h"
 
 namespace trainctl {
 
@@ -38,7 +39,7 @@ inline std::string_view name_of(const Segment& segment) { return name_of(segment
 // flight.
 struct ScheduleItem {
   int segment = 0;
-  int micro_batch = 0;  // -1: one without samples
+  int micro_batch = 0;  // Program::micro_batches: the rest; -1: one without samples
   int slot = 0;
 };
 
@@ -46,19 +47,29 @@ struct ScheduleItem {
 // fill the gaps.
 inline constexpr std::int64_t flat_alignment = 4;
 
-// One parameter in the flat layout that parameters, gradients and optimizer states share, in backward order.
+// One parameter in the flat layout that parameters, gradients and optimizer states share, in backward order; those that
+// several stages of a pipeline hold come last, in an order that these stages have in common.
 struct FlatEntry {
   TensorId parameter = no_tensor;
   TensorId gradient = no_tensor;  // no_tensor for a frozen parameter
   std::int64_t offset = 0;        // elements
   std::int64_t count = 0;
-  bool decay = true;  // whether weight decay applies
+  bool decay = true;             // whether weight decay applies
+  std::vector<int> stages = {};  // of the pipeline, that hold the parameter, ascending, where several do
 };
 
 // A tensor in a flat region: running statistics, and the sums behind the gradients. The offset counts elements.
 struct FlatPlace {
   TensorId tensor = no_tensor;
   std::int64_t offset = 0;
+};
+
+// A tensor that lies in another slot of the gradients as `like` lies in slot 0, from an element of it on.
+struct SlotPlace {
+  TensorId tensor = no_tensor;
+  TensorId like = no_tensor;
+  int slot = 0;
+  std::int64_t offset = 0;  // elements
 };
 
 // A bucket of parameters that lie side by side in the flat layout, where the ranks of the data axis share the update:
@@ -97,6 +108,10 @@ struct FlatLayout {
   std::int64_t gradient_count = 0;  // elements of the gradient region, reduced tail included
   std::vector<std::string> states;  // names of optimizer states: "momentum", or "m", "v"
   Sharding sharding;
+  // Memory for several sets of gradients and sums, each like the gradient region, which is slot 0.
+  int gradient_slots = 1;
+  std::vector<SlotPlace> in_slots;
+  bool sums_are_reduced = false;  // a strategy reduces `reduced`, apart from what finish_training adds to it
 
   // Elements of trainable parameters that the rank holds in the region of each optimizer state, of gradients, and of
   // parameters: all, or its parts.
@@ -108,8 +123,9 @@ struct FlatLayout {
     return bucket.offset + sharding.shard * (bucket.count / sharding.shards);
   }
 
-  // The offset of a gradient or a sum from the start of the gradient region, in elements.
+  // The offset of a gradient or a sum from the start of its slot, in elements, and its slot.
   std::int64_t gradient_offset(TensorId tensor) const;
+  int gradient_slot(TensorId tensor) const;
 };
 
 // The tensors that the host writes before a step and reads after it; no_tensor where a program has none.
@@ -143,6 +159,7 @@ struct Program {
   std::string name;                      // "train 64", "train 32 (last)", "evaluate 100"
   std::int64_t micro_batch_samples = 0;  // samples of one micro-batch on this rank
   int micro_batches = 1;
+  std::int64_t rest_samples = 0;  // of one more micro-batch, behind the others and smaller; 0: there is none
   std::vector<Tensor> tensors;
   std::vector<Segment> segments;
   std::vector<ScheduleItem> schedule;
@@ -150,11 +167,17 @@ struct Program {
   FlatLayout flat;
   StepTensors step;
   BatchTensors batch;
+  BatchTensors rest;  // of the micro-batch of rest_samples
+  ShardedStep shards;
   std::vector<TargetForm> target_forms;  // of batch.targets; equal in all programs of a run
   std::vector<MetricResult> results;     // results computed from the sums of step.losses and step.metrics
   double chance_loss = 0;                // expected loss before any training: ln(classes); 0: not known
   std::vector<LayerLine> layers;         // one line for each layer that the user wrote
 
+  // The samples of this rank in a step.
+  std::int64_t samples() const { return micro_batch_samples * micro_batches + rest_samples; }
+  bool is_rest(const ScheduleItem& item) const { return rest_samples > 0 && item.micro_batch == micro_batches; }
+  const BatchTensors& batch_of(const ScheduleItem& item) const { return is_rest(item) ? rest : batch; }
   const Segment& segment(int number) const { return segments[static_cast<std::size_t>(number)]; }
   // The number of the first segment of a phase, or -1.
   int find(Phase phase) const;

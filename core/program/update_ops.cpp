@@ -1,6 +1,7 @@
 // Ops of the update.
 #include "core/program/update_ops.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "core/base/format.h"
@@ -13,17 +14,26 @@
 namespace trainctl {
 namespace {
 
-Op update_statistics(const Program& program, const std::vector<StatisticUpdate>& statistics) {
-  std::vector<float> momenta;
-  Op op{nullptr, {}, {}, "statistics", {}};
-  for (const StatisticUpdate& statistic : statistics) {
-    momenta.push_back(statistic.momentum);
-    op.inputs.push_back(statistic.sum);
-    op.outputs.push_back(statistic.moving);
+// Appends the updates of running statistics: one op, or as many as a layer has uses, which move its statistics in turn.
+void update_statistics(const Program& program, std::vector<StatisticUpdate> statistics, std::vector<Op>& ops) {
+  while (!statistics.empty()) {
+    std::vector<float> momenta;
+    std::vector<StatisticUpdate> later;
+    Op op{nullptr, {}, {}, "statistics", {}};
+    for (const StatisticUpdate& statistic : statistics) {
+      if (std::find(op.outputs.begin(), op.outputs.end(), statistic.moving) != op.outputs.end()) {
+        later.push_back(statistic);
+        continue;
+      }
+      momenta.push_back(statistic.momentum);
+      op.inputs.push_back(statistic.sum);
+      op.outputs.push_back(statistic.moving);
+    }
+    op.def = std::make_shared<UpdateStatistics>(std::move(momenta));
+    op.inputs.insert(op.inputs.end(), {program.step.count, program.step.agree});
+    ops.push_back(std::move(op));
+    statistics = std::move(later);
   }
-  op.def = std::make_shared<UpdateStatistics>(std::move(momenta));
-  op.inputs.insert(op.inputs.end(), {program.step.count, program.step.agree});
-  return op;
 }
 
 // What an optimizer's op changes, and the ranges of it.
@@ -118,7 +128,7 @@ std::vector<Op> update_ops(Program& program, const UpdateSpec& update, std::vect
         program, update, divisor,
         {step.gradients, step.parameters, step.states, update_ranges(program.flat, update.optimizer.by_parameter())}));
   }
-  if (!update.statistics.empty()) ops.push_back(update_statistics(program, update.statistics));
+  update_statistics(program, update.statistics, ops);
   return ops;
 }
 
@@ -126,7 +136,7 @@ void require_whole_parameters(const Program& program, const UpdateSpec& update) 
   if (!update.optimizer.by_parameter()) return;
   for (const FlatEntry& entry : program.flat.parameters) {
     const Tensor& tensor = program.tensor(entry.parameter);
-    if (entry.gradient == no_tensor || !tensor.part) continue;
+    if (entry.gradient == no_tensor || (!tensor.part && !program.flat.sharding.shares())) continue;
     throw Error(ErrorKind::config, update.place,
                 format("the optimizer takes norms of whole parameters, and ranks hold parts of '{}'", tensor.name),
                 "use another optimizer, such as adamw, or strategy.data alone");

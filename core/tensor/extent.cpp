@@ -16,12 +16,11 @@ namespace {
 // Goes in ascending order through the runs of an extent: elements that lie one behind the other in the tensor.
 class Runs {
  public:
-  Runs(const Shape& tensor, const TensorExtent& extent) : extent_(&extent) {
-    const std::int64_t held = extent.count(tensor);
-    if (held == 0) return;
-    if (extent.kind() != TensorExtent::Kind::box) {
+  Runs(const Shape& tensor, const TensorExtent& extent) : extent_(&extent), left_(extent.count(tensor)) {
+    if (left_ == 0) return;
+    if (extent.is_whole() || extent.kind() == TensorExtent::Kind::range) {
       first_ = extent.is_whole() ? 0 : extent.offsets()[0];
-      count_ = held;
+      length_ = count_ = left_;
       return;
     }
     strides_.resize(static_cast<std::size_t>(tensor.rank()));
@@ -34,33 +33,44 @@ class Runs {
     std::size_t inner = strides_.size() - 1;
     while (inner > 0 && extent.sizes()[inner] == tensor[static_cast<std::int64_t>(inner)]) --inner;
     index_.resize(inner);
-    count_ = extent.sizes()[inner] * strides_[inner];
+    length_ = extent.sizes()[inner] * strides_[inner];
     for (std::size_t axis = 0; axis < strides_.size(); ++axis) first_ += extent.offsets()[axis] * strides_[axis];
+    const std::int64_t skipped = extent.in_box() ? extent.in_box()->first : 0;  // elements of the box
+    std::int64_t run = skipped / length_;
+    for (std::size_t axis = inner; axis-- > 0; run /= extent.sizes()[axis]) {
+      index_[axis] = run % extent.sizes()[axis];
+      first_ += index_[axis] * strides_[axis];
+    }
+    first_ += skipped % length_;
+    count_ = std::min(length_ - skipped % length_, left_);
   }
 
-  bool done() const { return count_ == 0; }
+  bool done() const { return left_ == 0; }
   std::int64_t first() const { return first_; }         // in the flattened tensor
   std::int64_t end() const { return first_ + count_; }  // behind its last element
   std::int64_t before() const { return before_; }       // elements of the extent before the run
 
   void next() {
     before_ += count_;
+    left_ -= count_;
+    first_ -= length_ - std::exchange(count_, std::min(length_, left_));  // to the start of the box's run
     for (std::size_t axis = index_.size(); axis-- > 0;) {
       first_ += strides_[axis];
       if (++index_[axis] < extent_->sizes()[axis]) return;
       first_ -= index_[axis] * strides_[axis];
       index_[axis] = 0;
     }
-    count_ = 0;
   }
 
  private:
   const TensorExtent* extent_;
   std::vector<std::int64_t> strides_;
   std::vector<std::int64_t> index_;  // along the dimensions outside a run
+  std::int64_t length_ = 0;          // of the box's runs, whole ones
   std::int64_t first_ = 0;
   std::int64_t count_ = 0;
   std::int64_t before_ = 0;
+  std::int64_t left_ = 0;  // elements of the extent from the run on
 };
 
 }  // namespace
@@ -86,13 +96,42 @@ TensorExtent TensorExtent::range(const Shape& shape, std::int64_t offset, std::i
   return {Kind::range, {offset}, {count}};
 }
 
+TensorExtent TensorExtent::range(const Shape& shape, const TensorExtent& outer, std::int64_t offset,
+                                 std::int64_t count) {
+  require(offset >= 0 && count >= 0 && offset + count <= outer.count(shape), "a range lies within its extent");
+  if (outer.kind_ == Kind::whole) return range(shape, offset, count);
+  if (outer.kind_ == Kind::range) return range(shape, outer.offsets_[0] + offset, count);
+  if (count == 0) return range(shape, 0, 0);
+  if (outer.in_box_) offset += outer.in_box_->first;
+  // The smallest box that holds the elements: one place along the first dimensions, a few along the next one, and what
+  // the outer box has along the rest.
+  std::vector<std::int64_t> offsets = outer.offsets_, sizes = outer.sizes_;
+  std::int64_t inside = Shape(sizes).count();  // elements of the outer box at one place of the dimensions before `axis`
+  for (std::size_t axis = 0; axis < sizes.size(); ++axis) {
+    inside /= sizes[axis];
+    const std::int64_t first = offset / inside, last = (offset + count - 1) / inside;
+    offset -= first * inside;
+    offsets[axis] += first;
+    sizes[axis] = last - first + 1;
+    if (last > first) break;
+  }
+  TensorExtent part(Kind::box_range, std::move(offsets), std::move(sizes));
+  part.in_box_ = InBox{offset, count};
+  const Runs runs(shape, part);
+  if (runs.end() - runs.first() == count) return range(shape, runs.first(), count);
+  return count == Shape(part.sizes_).count() ? box(shape, part.offsets_, part.sizes_) : part;
+}
+
 std::string to_string(const TensorExtent& extent) {
   if (extent.is_whole()) return "whole";
   std::string text;
   for (std::size_t i = 0; i < extent.offsets().size(); ++i) {
     text += format("{}{}:{}", i > 0 ? ", " : "", extent.offsets()[i], extent.offsets()[i] + extent.sizes()[i]);
   }
-  return (extent.kind() == TensorExtent::Kind::range ? "elements [" : "[") + text + "]";
+  text = (extent.kind() == TensorExtent::Kind::range ? "elements [" : "[") + text + "]";
+  if (!extent.in_box()) return text;
+  return format("elements [{}:{}] of {}", extent.in_box()->first, extent.in_box()->first + extent.in_box()->count,
+                text);
 }
 
 std::int64_t copy_common(const Shape& tensor, const TensorExtent& from, const View& source, const TensorExtent& to,

@@ -1,4 +1,5 @@
-// The part of a tensor that a rank holds: all of it, a box of it, or a range of the flattened tensor.
+// The part of a tensor that a rank holds: all of it, a box of it, a range of the flattened tensor, or a range of a
+// box's elements.
 #pragma once
 
 #include <cstddef>
@@ -14,11 +15,12 @@
 namespace trainctl {
 
 // An extent's elements lie in memory one behind the other, in the tensor's row-major order. Extents that hold the same
-// elements in the same shape are equal: a box or range that holds everything is the whole tensor, and a box of a vector
-// is a range.
+// elements in the same shape are equal: a box or range that holds everything is the whole tensor, a box of a vector is
+// a range, and a range of a box is the box where it holds all of it, or a range of the tensor where its elements lie
+// side by side there.
 class TensorExtent {
  public:
-  enum class Kind { whole, box, range };
+  enum class Kind { whole, box, range, box_range };
 
   TensorExtent() = default;  // the whole tensor, whatever its shape
 
@@ -26,15 +28,29 @@ class TensorExtent {
   static TensorExtent box(const Shape& shape, std::vector<std::int64_t> offsets, std::vector<std::int64_t> sizes);
   // Elements [offset, offset + count) of the flattened tensor, all within it.
   static TensorExtent range(const Shape& shape, std::int64_t offset, std::int64_t count);
+  // Elements [offset, offset + count) of those that `outer` holds, in their order.
+  static TensorExtent range(const Shape& shape, const TensorExtent& outer, std::int64_t offset, std::int64_t count);
 
   Kind kind() const { return kind_; }
   bool is_whole() const { return kind_ == Kind::whole; }
-  // One entry for each dimension of a box, one entry for a range, none for the whole tensor.
+  // One entry for each dimension of a box, that of which a range is held included; one entry for a range of the
+  // tensor, none for the whole tensor.
   const std::vector<std::int64_t>& offsets() const { return offsets_; }
   const std::vector<std::int64_t>& sizes() const { return sizes_; }
 
+  // Of a range of a box: elements [first, first + count) of the box in row-major order.
+  struct InBox {
+    std::int64_t first = 0;
+    std::int64_t count = 0;
+    bool operator==(const InBox&) const = default;
+  };
+  const std::optional<InBox>& in_box() const { return in_box_; }
+
   // Shape of what the extent holds of a tensor of this shape: a box's sizes, or [count] for a range.
-  Shape shape(const Shape& tensor) const { return is_whole() ? tensor : Shape(sizes_); }
+  Shape shape(const Shape& tensor) const {
+    if (in_box_) return {in_box_->count};
+    return is_whole() ? tensor : Shape(sizes_);
+  }
   std::int64_t count(const Shape& tensor) const { return shape(tensor).count(); }
 
   bool operator==(const TensorExtent&) const = default;
@@ -45,9 +61,10 @@ class TensorExtent {
   Kind kind_ = Kind::whole;
   std::vector<std::int64_t> offsets_;
   std::vector<std::int64_t> sizes_;
+  std::optional<InBox> in_box_;
 };
 
-// "whole", "[0:3, 8:16]" for a box, "elements [100:200]" for a range.
+// "whole", "[0:3, 8:16]" for a box, "elements [100:200]" for a range, "elements [5:9] of [0:3, 8:16]".
 std::string to_string(const TensorExtent& extent);
 
 // Copies the elements that two extents of one tensor have in common from `source` to `target`; returns how many

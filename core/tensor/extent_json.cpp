@@ -15,30 +15,33 @@ std::optional<std::int64_t> number_within(const Json& json, std::int64_t most) {
   return json.get<std::int64_t>();
 }
 
+Json range_json(std::int64_t offset, std::int64_t count) { return {{"offset", offset}, {"count", count}}; }
+
+// A range of what `outer` holds of the tensor.
+std::optional<TensorExtent> range_from_json(const Json& json, const Shape& tensor, const TensorExtent& outer) {
+  if (!json.is_object()) return std::nullopt;
+  const std::int64_t most = outer.count(tensor);
+  const auto offset = number_within(json.value("offset", Json()), most);
+  const auto count = number_within(json.value("count", Json()), most);
+  if (!offset || !count || *count > most - *offset) return std::nullopt;
+  return TensorExtent::range(tensor, outer, *offset, *count);
+}
+
 }  // namespace
 
 Json to_json(const TensorExtent& extent) {
-  switch (extent.kind()) {
-    case TensorExtent::Kind::whole:
-      break;
-    case TensorExtent::Kind::box:
-      return {{"offsets", extent.offsets()}, {"sizes", extent.sizes()}};
-    case TensorExtent::Kind::range:
-      return {{"offset", extent.offsets()[0]}, {"count", extent.sizes()[0]}};
-  }
-  return nullptr;
+  if (extent.is_whole()) return nullptr;
+  if (extent.kind() == TensorExtent::Kind::range) return range_json(extent.offsets()[0], extent.sizes()[0]);
+  Json json = {{"offsets", extent.offsets()}, {"sizes", extent.sizes()}};
+  if (extent.in_box()) json["range"] = range_json(extent.in_box()->first, extent.in_box()->count);
+  return json;
 }
 
 std::optional<TensorExtent> extent_from_json(const Json& json, const Shape& tensor) {
   if (json.is_null()) return TensorExtent();
   if (!json.is_object()) return std::nullopt;
   const auto member = [&json](const char* name) { return json.value(name, Json()); };
-  if (json.contains("offset")) {
-    const auto offset = number_within(member("offset"), tensor.count());
-    const auto count = number_within(member("count"), tensor.count());
-    if (!offset || !count || *count > tensor.count() - *offset) return std::nullopt;
-    return TensorExtent::range(tensor, *offset, *count);
-  }
+  if (json.contains("offset")) return range_from_json(json, tensor, TensorExtent());
   const Json all_offsets = member("offsets"), all_sizes = member("sizes");
   const auto rank = static_cast<std::size_t>(tensor.rank());
   if (!all_offsets.is_array() || !all_sizes.is_array()) return std::nullopt;
@@ -51,7 +54,8 @@ std::optional<TensorExtent> extent_from_json(const Json& json, const Shape& tens
     offsets.push_back(*offset);
     sizes.push_back(*size);
   }
-  return TensorExtent::box(tensor, std::move(offsets), std::move(sizes));
+  const TensorExtent box = TensorExtent::box(tensor, std::move(offsets), std::move(sizes));
+  return json.contains("range") ? range_from_json(member("range"), tensor, box) : box;
 }
 
 }  // namespace trainctl

@@ -8,7 +8,8 @@
 
 namespace trainctl {
 
-// null for the whole tensor, {"offsets": [...], "sizes": [...]} for a box, {"offset": ..., "count": ...} for a range.
+// null for the whole tensor, {"offsets": [...], "sizes": [...]} for a box, {"offset": ..., "count": ...} for a range;
+// a box and "range": {"offset": ..., "count": ...} for a range of the box.
 Json to_json(const TensorExtent& extent);
 
 // Reads what to_json() wrote; empty where the JSON holds no extent that lies within a tensor of this shape.

@@ -48,7 +48,7 @@ std::string shortage(const std::string& folder, std::int64_t need) {
 
 [[noreturn]] void throw_resource(const std::string& path, int error, std::int64_t need = 0) {
   std::string message = "cannot write: " + std::generic_category().message(error);
-  std::string remedy = "choose a run directory that can be written (--run-dir)";
+  std::string remedy = "choose a place that can be written (for a run: --run-dir)";
   if (error == ENOSPC || error == EDQUOT || error == EFBIG) {
     message += shortage(folder_of(path), need);
     remedy = "make room there, or choose another run directory (--run-dir), then run again";

@@ -142,8 +142,8 @@ void HostMessages::leave() { block(rank_).gone.store(true, std::memory_order_rel
 
 void HostMessages::send(const Call& call, int peer, std::chrono::milliseconds deadline) {
   Ring& to = ring(rank_, peer);
-  Mapped& mapped = sending_[static_cast<std::size_t>(peer)];
   const auto p = static_cast<std::size_t>(peer);
+  Mapped& mapped = sending_[p];
   Wait wait(call, block(peer), world_ranks_[p], deadline);
   try {
     const std::int64_t bytes = call.data.bytes();

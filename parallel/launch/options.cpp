@@ -30,8 +30,10 @@ Keys<ClusterOptions> ClusterOptions::keys() {
       .key("timeout", &ClusterOptions::timeout,
            "How long a rank waits for the others, or for its GPU, before the run ends with an error; 0 s: for ever.",
            at_least(0))
-      .key("memory", &ClusterOptions::memory,
-           "Memory that one rank may use; auto: what its device has free, or its part of the host's.", more_than(0))
+      .key(
+          "memory", &ClusterOptions::memory,
+          "The most memory that one rank may use of what its device has free, or of its part of the host's; auto: all.",
+          more_than(0))
       .key("hosts", &ClusterOptions::hosts,
            "Hosts and how many ranks each takes at most; empty: this host, or what SLURM gave. --hosts wins.",
            between(1, most_slots))

@@ -19,7 +19,9 @@ std::vector<StrategyOptions> alternatives(const StrategyOptions& stated, int ran
   for (int stages = 1; stages <= std::min(most_stages, ranks); ++stages) {
     for (int tensor = 1; stages * tensor <= ranks && tensor <= ranks_per_node; ++tensor) {
       if (ranks % (stages * tensor) != 0 || ranks_per_node % tensor != 0) continue;
+      if (stated.reproducible && tensor > 1) continue;  // which changes bits, as sharding would
       StrategyOptions options = stated;
+      options.automatic = false;
       options.data = {};
       options.place.clear();
       options.pipeline = {stages, stated.pipeline.place};
@@ -27,13 +29,15 @@ std::vector<StrategyOptions> alternatives(const StrategyOptions& stated, int ran
       options.micro_batches = {};
       for (const Shard shard : all_shards) {
         const bool shares = shard != Shard::none;
-        if (shares && (tensor > 1 || ranks == stages)) continue;
+        if (shares && (stated.reproducible || ranks == stages * tensor)) continue;  // one replica
+        if (shares && stated.sync_every.value > 1)
+          continue;  // between averages each replica holds all that it learns by
         // Gradients and parameters that are shared travel with every micro-batch.
         if (shares && stages > 1 && shard != Shard::optimizer) continue;
         options.shard = shard;
         all.push_back(options);
       }
-      if (stages == 1 || tensor > 1) continue;
+      if (stages == 1 || tensor > 1 || stated.reproducible) continue;
       options.shard = Shard::none;
       options.micro_batches.stated = Placed<int>(8 * stages, stated.pipeline.place);  // twice as many as `auto` takes
       all.push_back(options);
@@ -49,11 +53,13 @@ std::string describe(const StrategyOptions& options, const Mesh& mesh) {
 }
 
 std::string strategy_yaml(const StrategyOptions& options) {
+  const Node usual = Value<StrategyOptions>::write({});
   std::string text;
-  if (options.stages() > 1) text += format("  pipeline: {}\n", options.stages());
-  if (options.micro_batches.stated) text += format("  micro_batches: {}\n", options.micro_batches.stated->value);
-  if (options.tensor.value > 1) text += format("  tensor: {}\n", options.tensor.value);
-  if (options.shard != Shard::none) text += format("  shard: {}\n", name_of(options.shard));
+  for (const Node::Entry& entry : Value<StrategyOptions>::write(options).entries) {
+    const std::string value = flow_text(entry.value);
+    const Node* other = usual.find(entry.key);
+    if (other == nullptr || value != flow_text(*other)) text += format("  {}: {}\n", entry.key, value);
+  }
   return "strategy:\n" + (text.empty() ? "  data: auto\n" : text);
 }
 

@@ -17,6 +17,8 @@ struct Traffic {
   int alike = 1;           // groups that have ranks on this node and do the same at the same time, this one included
   std::int64_t bytes = 0;  // of the whole buffer, as Communication::count counts: all that is gathered or scattered
   DType dtype = DType::float32;
+  bool shared = false;      // whether it works in memory that all ranks of a host see, else the data travels in copies
+  std::int64_t copied = 0;  // bytes that each rank copies within its own memory, to where it works and from there
 
   bool within_node() const { return ranks <= ranks_per_node; }
 };

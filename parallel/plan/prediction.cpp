@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "core/compile/slot.h"
+#include "parallel/plan/averaging.h"
 
 namespace trainctl {
 namespace {
@@ -51,13 +52,8 @@ std::vector<MemoryLine> divided(const Compiled& compiled) {
   return lines;
 }
 
-PlannedStage plan_stage(const ProgramSpec& spec, const Strategy& strategy, const BatchSizes& sizes, int stage,
-                        const PlanTarget& target, bool with_lines) {
-  const Mesh& mesh = strategy.mesh;
-  Reader reader;
-  RunPrograms programs(spec, strategy, sizes, mesh.rank({mesh.data - 1, stage, mesh.tensor - 1}), reader);
-  reader.throw_if_failed();
-  Compiled compiled = target.compile(programs.programs(), mesh.data);
+PlannedStage plan_stage(RunPrograms programs, const BatchSizes& sizes, const PlanTarget& target, bool with_lines) {
+  Compiled compiled = target.compile(programs.programs(), sizes.training_sharer(programs.rank()));
   std::vector<MemoryLine> lines = with_lines ? divided(compiled) : std::vector<MemoryLine>{};
   PlacedProgram& training = compiled.programs[static_cast<std::size_t>(programs.training(sizes.training))];
   return {std::move(programs), std::move(training), std::move(compiled.memory), std::move(lines)};
@@ -87,17 +83,35 @@ const PlannedStage& Prediction::largest() const {
 
 double Prediction::bytes_sent() const { return *std::max_element(step.bytes_sent.begin(), step.bytes_sent.end()); }
 
-Prediction predict(const ProgramSpec& spec, const Strategy& strategy, const BatchSizes& sizes, const PlanTarget& target,
-                   const PredictionDetails& details) {
-  Prediction prediction{.strategy = strategy, .sizes = sizes};
-  for (int s = 0; s < strategy.mesh.pipeline; ++s) {
-    prediction.stages.push_back(plan_stage(spec, strategy, sizes, s, target, details.lines));
+PlannedRun plan_run(const ProgramSpec& spec, const Strategy& strategy, const BatchSizes& sizes) {
+  const Mesh& mesh = strategy.mesh;
+  const auto samples_of = [&](int replica) {
+    return share_of(sizes.training, sizes.training_sharer(MeshRank(mesh, mesh.rank({replica, 0, 0})))).count;
+  };
+  int replica = 0;
+  for (int r = 1; r < mesh.data; ++r) {
+    if (samples_of(r) >= samples_of(replica)) replica = r;
+  }
+  PlannedRun run{strategy, sizes, {}};
+  for (int stage = 0; stage < mesh.pipeline; ++stage) {
+    run.stages.push_back(build_run_programs(spec, strategy, sizes, mesh.rank({replica, stage, mesh.tensor - 1})));
+  }
+  return run;
+}
+
+Prediction predict(PlannedRun run, const PlanTarget& target, const PredictionDetails& details) {
+  Prediction prediction{.strategy = std::move(run.strategy), .sizes = std::move(run.sizes)};
+  const BatchSizes& sizes = prediction.sizes;
+  for (RunPrograms& programs : run.stages) {
+    prediction.stages.push_back(plan_stage(std::move(programs), sizes, target, details.lines));
   }
   std::vector<StageRank> ranks;
   for (const PlannedStage& stage : prediction.stages) {
     ranks.push_back({&training_program(stage, sizes), &stage.training, stage.programs.rank()});
   }
   prediction.step = simulate_step(ranks, target.nodes, *target.costs, details.timeline);
+  const int every = prediction.strategy.options.sync_every.value;
+  if (every > 1) prediction.averaging = add_average(prediction.step, every, ranks, target.nodes, *target.costs);
   prediction.checkpoint_bytes = checkpoint_bytes(prediction);
   return prediction;
 }

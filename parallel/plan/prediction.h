@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -16,14 +17,25 @@ namespace trainctl {
 struct PlanTarget {
   std::string about;  // in a line
   Nodes nodes;
-  DeviceTraits traits;
-  std::int64_t memory = 0;       // bytes that a rank may use; 0: not known
-  bool exact = false;            // memory is that of the kernels which will run, else as with assumed kernels
-  double storage = 0;            // bytes a second of a checkpoint that is written; 0: not known
-  const Costs* costs = nullptr;  // outlives the target
-  // Compiles the programs of a rank of a mesh with so many replicas.
-  std::function<Compiled(const std::vector<Program>& programs, int replicas)> compile;
+  std::int64_t memory = 0;  // bytes that a rank may use; 0: not known
+  bool exact = false;       // memory is that of the kernels which will run, else as with assumed kernels
+  double storage = 0;       // bytes a second of a checkpoint that is written; 0: not known
+  std::shared_ptr<const Costs> costs;
+  // Compiles the programs of a rank, with the memory of its sources of batches.
+  std::function<Compiled(const std::vector<Program>& programs, const Sharer& who)> compile;
 };
+
+// A job cut for the ranks of a mesh. One rank stands for each stage: of the replica that has the most samples of a full
+// batch, the last of these.
+struct PlannedRun {
+  Strategy strategy;
+  BatchSizes sizes;
+  std::vector<RunPrograms> stages;
+};
+
+// `sizes` states for which batches programs are built. Throws Error{config} where the network does not take the
+// strategy.
+PlannedRun plan_run(const ProgramSpec& spec, const Strategy& strategy, const BatchSizes& sizes);
 
 // A rank that stands for its stage.
 struct PlannedStage {
@@ -44,7 +56,8 @@ struct Prediction {
   Strategy strategy;
   BatchSizes sizes;
   std::vector<PlannedStage> stages;
-  SimulatedStep step;
+  SimulatedStep step;    // of replicas that take steps alone, with its part of the next average
+  double averaging = 0;  // seconds that such an average takes (strategy.sync_every)
   std::int64_t checkpoint_bytes = 0;
 
   const Mesh& mesh() const { return strategy.mesh; }
@@ -60,10 +73,8 @@ struct Prediction {
   double least_bubble() const { return (mesh().pipeline - 1.0) / (micro_batches() + mesh().pipeline - 1.0); }
 };
 
-// Programs are built and compiled for one rank of each stage, the last replica's, which has no fewer samples than
-// others; `sizes` states for which batches. Throws ConfigError where the network does not take the strategy.
-Prediction predict(const ProgramSpec& spec, const Strategy& strategy, const BatchSizes& sizes, const PlanTarget& target,
-                   const PredictionDetails& details = {});
+// Compiles the run's programs and simulates a step of a full batch on ranks of equal speed.
+Prediction predict(PlannedRun run, const PlanTarget& target, const PredictionDetails& details = {});
 
 // How a run ends: after so many steps.
 struct TrainingLength {

@@ -7,6 +7,7 @@
 #include "core/base/json.h"
 #include "core/base/table.h"
 #include "parallel/plan/alternatives.h"
+#include "parallel/trainer/batch_sizes.h"
 
 namespace trainctl {
 namespace {
@@ -43,6 +44,27 @@ std::string memory_text(const Plan& plan) {
   if (plan.target.memory > 0) {
     text += format("{} {} that a rank may use\n", plan.prediction.fits(plan.target) ? "of" : "MORE THAN THE",
                    byte_text(plan.target.memory));
+  }
+  return text;
+}
+
+// What else there is to know of the strategy.
+std::string strategy_notes(const Plan& plan) {
+  const Prediction& prediction = plan.prediction;
+  const StrategyOptions& options = prediction.strategy.options;
+  std::string text;
+  if (plan.automatic) text += "`strategy: auto` takes this\n";
+  if (prediction.mesh().data == 1) return text;
+  if (options.shares_by_measuring()) {
+    text += "replicas' shares of a batch are measured when training begins; here they are equal\n";
+  } else if (!prediction.sizes.speeds.empty()) {
+    const MeshRank& rank = prediction.stages.front().programs.rank();
+    text += format("replica {} has most of a batch, {} samples: the step is its, on ranks of equal speed\n",
+                   rank.along(MeshAxis::data), batch_cut(prediction.sizes, rank).samples);
+  }
+  if (options.sync_every.value > 1) {
+    text += format("replicas are averaged after every {} steps, in {}: each step has its part of that\n",
+                   options.sync_every.value, seconds_text(prediction.averaging));
   }
   return text;
 }
@@ -131,10 +153,12 @@ Json mesh_json(const Mesh& mesh) { return {{"data", mesh.data}, {"pipeline", mes
 
 }  // namespace
 
+bool is_preferred(const Alternative& a, const Alternative& b) {
+  return a.fits != b.fits ? a.fits : a.fits ? a.step_seconds < b.step_seconds : a.memory < b.memory;
+}
+
 void rank_alternatives(Plan& plan) {
-  std::stable_sort(plan.alternatives.begin(), plan.alternatives.end(), [](const Alternative& a, const Alternative& b) {
-    return a.fits != b.fits ? a.fits : a.fits ? a.step_seconds < b.step_seconds : a.memory < b.memory;
-  });
+  std::ranges::stable_sort(plan.alternatives, is_preferred);
   if (plan.alternatives.empty()) return;
   const Alternative& best = plan.alternatives.front();
   const bool fits = plan.prediction.fits(plan.target);
@@ -210,11 +234,12 @@ std::string to_text(const Plan& plan) {
   const int ranks = prediction.mesh().ranks(), per_node = plan.target.nodes.ranks_per_node;
   std::string text = format("{} on {} ranks of {}", plan.name, ranks, plan.target.about);
   if (ranks > per_node) text += format(", {} on a node", per_node);
-  text += format("\n{}, {} samples a step{}, {}\n\n", describe(prediction.strategy.options, prediction.mesh()),
+  text += format("\n{}, {} samples a step{}, {}\n", describe(prediction.strategy.options, prediction.mesh()),
                  grouped(prediction.sizes.training),
                  prediction.micro_batches() > 1 ? format(" in {} micro-batches", prediction.micro_batches()) : "",
                  name_of(plan.compute));
-  text += memory_text(plan) + "\n" + step_text(plan) + "\n" + summary_text(plan) + alternatives_text(plan);
+  text += strategy_notes(plan) + "\n" + memory_text(plan) + "\n" + step_text(plan) + "\n" + summary_text(plan) +
+          alternatives_text(plan);
   if (!plan.advice.empty()) text += format("\n{}:\n\n{}", plan.advice, plan.yaml);
   return text;
 }

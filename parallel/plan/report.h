@@ -20,8 +20,12 @@ struct Alternative {
   double samples_per_second = 0;
 };
 
+// Whether an alternative is to be preferred: it fits, or is faster, or needs less memory where neither fits.
+bool is_preferred(const Alternative& a, const Alternative& b);
+
 struct Plan {
-  std::string name;  // of the run
+  std::string name;        // of the run
+  bool automatic = false;  // its strategy is the one that `strategy: auto` takes
   PlanTarget target;
   Prediction prediction;
   DType compute = DType::float32;

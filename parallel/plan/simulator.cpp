@@ -2,16 +2,14 @@
 #include "parallel/plan/simulator.h"
 
 #include <algorithm>
-#include <array>
 #include <deque>
 #include <map>
 #include <utility>
 
 #include "core/base/format.h"
 #include "core/program/placements.h"
-#include "parallel/plan/lanes.h"
 #include "parallel/plan/shared_work.h"
-#include "parallel/plan/stage_actions.h"
+#include "parallel/plan/simulated_stage.h"
 
 namespace trainctl {
 namespace {
@@ -38,51 +36,14 @@ class Play {
       if (piece < 0) break;
       end_of(piece);
     }
-    for (Stage& stage : stages_) {
+    for (SimulatedStage& stage : stages_) {
       if (stage.next < stage.actions.size()) fail(stage);
-      settle(stage);
+      stage.settle(work_.now());
     }
     return result();
   }
 
  private:
-  struct Stage {
-    const StageRank& rank;
-    OpSeconds op_seconds;
-    RankList list;
-    Lanes lanes;
-    std::vector<StageAction> actions;
-    std::size_t next = 0;                  // the action that it is at
-    bool computes = false;                 // else it waits, or has ended
-    int reached = -1;                      // the last communication that it has come to, waits not counted
-    std::array<int, lane_count> done{};    // communications that have ended, in each lane
-    std::array<bool, lane_count> flies{};  // whether the next one of the lane is under way
-    double settled = 0;                    // until when the parts below count
-    double busy = 0;
-    double began = 0;  // its present stretch of ops
-    StepSeconds parts;
-    double bytes_sent = 0;
-
-    Stage(const StageRank& of, const Costs& costs)
-        : rank(of), op_seconds(*of.placed, costs), list(*of.program), lanes(list, costs.communication_takes_cores()) {
-      actions = stage_actions(*of.placed, list, op_seconds);
-    }
-    const Communication& communication(int number) const { return list.all[index(number)]; }
-    bool is_done(int place) const { return lanes.number[index(place)] < done[index(lanes.lane[index(place)])]; }
-    // The communication that is next in a lane; -1: none is left.
-    int head(int of) const {
-      const std::vector<int>& all = lanes.places[index(of)];
-      const auto next_one = index(done[index(of)]);
-      return next_one < all.size() ? all[next_one] : -1;
-    }
-    // The lane of what it waits for at its present action, which is a communication: itself, or what a wait is for.
-    int awaited_lane() const {
-      const int place = actions[next].communication;
-      const Communication& at = communication(place);
-      return lanes.lane[index(at.kind == Kind::wait ? at.awaited : place)];
-    }
-  };
-
   // A communication under way between the stages that stand for its ranks; of a message the sender is the first.
   struct Flight {
     int lane = 0;
@@ -107,9 +68,9 @@ class Play {
   }
 
   void advance(int s) {
-    Stage& stage = stages_[index(s)];
+    SimulatedStage& stage = stages_[index(s)];
     if (stage.computes) return meet(s);
-    settle(stage);
+    stage.settle(work_.now());
     for (; stage.next < stage.actions.size(); ++stage.next) {
       const StageAction& action = stage.actions[stage.next];
       if (action.kind == StageAction::Kind::compute) {
@@ -152,23 +113,26 @@ class Play {
   const Communication& head_of(int s, int lane) const {
     return stages_[index(s)].communication(stages_[index(s)].head(lane));
   }
-  bool waits_in(int s, int lane) const {
-    const Stage& stage = stages_[index(s)];
-    const int head = stage.head(lane);
-    return head >= 0 && head <= stage.reached && !stage.flies[index(lane)];
-  }
+  bool waits_in(int s, int lane) const { return stages_[index(s)].waits_in(lane); }
   bool answers(const Communication& mine, int s, int peer, int lane) const {
     const Communication& theirs = head_of(peer, lane);
     return theirs.kind == (mine.kind == Kind::send ? Kind::receive : Kind::send) && theirs.peer == s;
   }
 
+  Traffic traffic_at(int s, int lane) const {
+    const SimulatedStage& stage = stages_[index(s)];
+    Traffic traffic = traffic_of(head_of(s, lane), stage.rank.rank, nodes_);
+    place_traffic(*stage.rank.placed, *stage.placed[index(stage.head(lane))], stage.rank.rank, traffic);
+    return traffic;
+  }
+
   void begin(int lane, const std::vector<int>& members) {
     const int first = members.front();
-    const Traffic traffic = traffic_of(head_of(first, lane), stages_[index(first)].rank.rank, nodes_);
+    const Traffic traffic = traffic_at(first, lane);
     Flight flight{lane, members, traffic, costs_.communication_seconds(traffic), false, work_.now()};
     for (const int s : members) {
-      Stage& stage = stages_[index(s)];
-      settle(stage);
+      SimulatedStage& stage = stages_[index(s)];
+      stage.settle(work_.now());
       stage.flies[index(lane)] = true;
       if (head_of(s, lane).kind != Kind::receive) stage.bytes_sent += trainctl::bytes_sent(traffic);
     }
@@ -207,8 +171,8 @@ class Play {
     if (const auto computing = computing_.find(piece); computing != computing_.end()) {
       const int s = computing->second;
       computing_.erase(computing);
-      Stage& stage = stages_[index(s)];
-      settle(stage);
+      SimulatedStage& stage = stages_[index(s)];
+      stage.settle(work_.now());
       stage.parts.compute += stage.actions[stage.next].seconds;
       keep(s, stage.actions[stage.next]);
       stage.computes = false;
@@ -222,8 +186,8 @@ class Play {
       return continue_flight(std::move(flight));
     }
     for (const int s : flight.stages) {
-      Stage& stage = stages_[index(s)];
-      settle(stage);
+      SimulatedStage& stage = stages_[index(s)];
+      stage.settle(work_.now());
       keep(s, flight);
       ++stage.done[index(flight.lane)];
       stage.flies[index(flight.lane)] = false;
@@ -231,24 +195,10 @@ class Play {
     }
   }
 
-  // Counts the time since it was settled last to what the stage has done in it.
-  void settle(Stage& stage) {
-    const double passed = work_.now() - stage.settled;
-    stage.settled = work_.now();
-    if (stage.computes) {
-      stage.busy += passed;
-    } else if (stage.next < stage.actions.size() && stage.actions[stage.next].kind == StageAction::Kind::communicate &&
-               stage.flies[index(stage.awaited_lane())]) {
-      stage.parts.communication += passed;
-    } else {
-      stage.parts.bubble += passed;
-    }
-  }
-
   // A stretch of ops, each with its part of the time that the stretch took.
   void keep(int s, const StageAction& action) {
     if (!keeps_timeline_) return;
-    const Stage& stage = stages_[index(s)];
+    const SimulatedStage& stage = stages_[index(s)];
     const double stretched = (work_.now() - stage.began) / action.seconds;
     double start = stage.began;
     for (int o = action.first; o < action.end; ++o) {
@@ -261,7 +211,7 @@ class Play {
   }
   void keep(int s, const Flight& flight) {
     if (!keeps_timeline_) return;
-    const Stage& stage = stages_[index(s)];
+    const SimulatedStage& stage = stages_[index(s)];
     const Communication& ended = stage.communication(stage.head(flight.lane));
     timeline_.push_back({s, ended.axis, flight.began, work_.now(), ended.op, ended.item});
   }
@@ -270,7 +220,7 @@ class Play {
     SimulatedStep step;
     HostSeconds host;  // of the stage whose host needs longest
     double loading = 0;
-    for (const Stage& stage : stages_) {
+    for (const SimulatedStage& stage : stages_) {
       const Program& program = *stage.rank.program;
       const HostSeconds own = costs_.host_seconds(*stage.rank.placed);
       host = {std::max(host.step, own.step), std::max(host.sample, own.sample), own.loads_beside};
@@ -279,7 +229,7 @@ class Play {
     }
     const double busy = work_.now() + host.step;
     const double data = host.loads_beside ? std::max(loading - busy, 0.0) : loading;
-    for (Stage& stage : stages_) {
+    for (SimulatedStage& stage : stages_) {
       stage.parts.communication += std::max(stage.busy - stage.parts.compute, 0.0);
       stage.parts.host = host.step;
       stage.parts.data = data;
@@ -292,7 +242,7 @@ class Play {
     return step;
   }
 
-  [[noreturn]] static void fail(const Stage& stage) {
+  [[noreturn]] static void fail(const SimulatedStage& stage) {
     const Communication& at = stage.communication(stage.actions[stage.next].communication);
     throw Error(ErrorKind::internal, place_of(*stage.rank.program, *at.op),
                 format("{} waits for ever in the simulated step", describe(*stage.rank.program, at)));
@@ -302,7 +252,7 @@ class Play {
   const Costs& costs_;
   const bool keeps_timeline_;
   SharedWork work_;
-  std::deque<Stage> stages_;
+  std::deque<SimulatedStage> stages_;
   std::map<int, int> node_numbers_;  // by node: the number of its network
   std::vector<int> node_of_stage_;
   std::map<int, int> computing_;   // by piece of work: the stage

@@ -20,7 +20,8 @@ std::vector<StageAction> cut(const PlacedProgram& program, int number, const OpS
   for (int o = 0; o < static_cast<int>(ops.size()); ++o) {
     if (ops[static_cast<std::size_t>(o)].op.def->trait() == OpTrait::collective) {
       close(o);
-      parts.push_back({.kind = StageAction::Kind::communicate, .communication = communications++});
+      parts.push_back(
+          {.kind = StageAction::Kind::communicate, .first = o, .end = o + 1, .communication = communications++});
     } else {
       stretch.seconds += seconds.of(number, o);
     }

@@ -12,7 +12,7 @@ struct StageAction {
   enum class Kind { compute, communicate };
   Kind kind = Kind::compute;
   double seconds = 0;      // of a stretch of ops
-  int first = 0, end = 0;  // its ops in the segment of the item
+  int first = 0, end = 0;  // its ops in the segment of the item; of a communication its own
   int communication = -1;  // its place in the rank's list; waits are in that list, too
   ScheduleItem item;
 };

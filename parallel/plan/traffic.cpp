@@ -2,7 +2,10 @@
 #include "parallel/plan/traffic.h"
 
 #include <algorithm>
+#include <numeric>
 #include <set>
+
+#include "core/graph/ops/collectives.h"
 
 namespace trainctl {
 namespace {
@@ -31,7 +34,29 @@ int groups_alike(const MeshRank& rank, MeshAxis axis, const Nodes& nodes) {
   return static_cast<int>(groups.size());
 }
 
+// Whether a tensor lies in memory that the communicator of the data axis allocates (core/exec/engine_bind.cpp).
+bool is_shared(const PlacedProgram& program, TensorId id) {
+  const Region region = program.tensor(id).region;
+  return region == Region::gradients || (region == Region::parameters && program.program.flat.sharding.shares());
+}
+
+// Bytes of copying a tensor to the part of another that begins so many bytes behind its start; 0: it lies there.
+std::int64_t bytes_to_part(const PlacedProgram& program, TensorId part, TensorId whole, std::int64_t begin) {
+  const PlacedTensor &from = program.tensor(part), &to = program.tensor(whole);
+  const bool lies_there = from.region == to.region && from.offset == to.offset + begin;
+  return lies_there ? 0 : program.program.tensor(part).type.bytes();
+}
+
 }  // namespace
+
+int ranks_per_node(const std::vector<std::string>& hosts) {
+  int common = 0;
+  for (std::size_t first = 0, end = 0; first < hosts.size(); first = end) {
+    while (end < hosts.size() && hosts[end] == hosts[first]) ++end;
+    common = std::gcd(common, static_cast<int>(end - first));
+  }
+  return common;
+}
 
 Traffic traffic_of(const Communication& communication, const MeshRank& rank, const Nodes& nodes) {
   Traffic traffic{.kind = communication.kind, .axis = communication.axis, .dtype = communication.dtype};
@@ -48,6 +73,27 @@ Traffic traffic_of(const Communication& communication, const MeshRank& rank, con
   const bool beside = nodes.of(rank.mesh.rank(peer)) == nodes.of(rank.mesh.rank(rank.position));
   traffic.ranks_per_node = beside ? 2 : 1;
   return traffic;
+}
+
+void place_traffic(const PlacedProgram& program, const Op& op, const MeshRank& rank, Traffic& traffic) {
+  const auto bytes_of = [&](TensorId id) { return program.program.tensor(id).type.bytes(); };
+  const auto own_part = [&](TensorId part) { return rank.along(traffic.axis) * bytes_of(part); };
+  TensorId works_in = no_tensor;  // none: the workspace of the op
+  if (const auto* scatter = op.get_if<ReduceScatter>()) {
+    const TensorId whole = op.inputs[0], part = op.outputs[0];
+    if (scatter->consumes) works_in = whole;
+    traffic.copied =
+        scatter->consumes ? bytes_to_part(program, part, whole, own_part(part)) : bytes_of(whole) + bytes_of(part);
+  } else if (op.get_if<AllGather>() != nullptr) {
+    works_in = op.outputs[0];
+    traffic.copied = bytes_to_part(program, op.inputs[0], works_in, own_part(op.inputs[0]));
+  } else if (op.get_if<AllGatherColumns>() != nullptr) {
+    traffic.copied = bytes_of(op.inputs[0]) + bytes_of(op.outputs[0]);
+  } else if (op.get_if<AllReduce>() != nullptr) {
+    works_in = op.outputs[0];
+    traffic.copied = bytes_to_part(program, op.inputs[0], works_in, 0);
+  }
+  traffic.shared = traffic.axis == MeshAxis::data && works_in != no_tensor && is_shared(program, works_in);
 }
 
 double bytes_sent(const Traffic& traffic) {

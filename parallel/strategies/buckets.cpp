@@ -28,16 +28,19 @@ std::vector<std::vector<TensorId>> gradient_buckets(const FlatLayout& layout, st
                                                     std::int64_t bytes) {
   std::vector<std::vector<TensorId>> buckets;
   bool full = true;
-  std::int64_t filled = 0;  // elements of the last bucket, gaps between its gradients included
+  std::int64_t filled = 0;                   // elements of the last bucket, gaps between its gradients included
+  const std::vector<int>* stages = nullptr;  // that hold the bucket's parameters
   for (const FlatEntry& entry : layout.parameters) {
     if (entry.gradient == no_tensor) continue;
+    full = full || entry.stages != *stages;
+    stages = &entry.stages;
     if (std::exchange(full, false)) {
       buckets.emplace_back();
       filled = 0;
     }
     buckets.back().push_back(entry.gradient);
     filled = round_up(filled, flat_alignment) + entry.count;
-    full = filled * size_of(DType::float32) >= (buckets.size() == 1 ? first_bytes : bytes);
+    full = stages->empty() && filled * size_of(DType::float32) >= (buckets.size() == 1 ? first_bytes : bytes);
   }
   return buckets;
 }

@@ -10,8 +10,8 @@
 
 namespace trainctl {
 
-// The gradients in backward order, cut into buckets, each of which closes with the gradient that fills it. Sizes in
-// bytes.
+// The gradients in backward order, cut into buckets, each of which closes with the gradient that fills it. Those of
+// parameters that the same stages of a pipeline share are one bucket, equal on all of these stages. Sizes in bytes.
 std::vector<std::vector<TensorId>> gradient_buckets(const FlatLayout& layout, std::int64_t first_bytes,
                                                     std::int64_t bytes);
 // With the sizes of the strategy's options.

@@ -72,20 +72,23 @@ Program reduce_rounded(Program program, int ranks, const Strategy& strategy) {
 Program reduce_gradients(Program program, const MeshRank& rank, const Strategy& strategy) {
   const int update = program.find(Phase::update);
   if (rank.size(MeshAxis::data) == 1 || update < 0 || strategy.options.shard != Shard::none) return program;
+  if (program.shards.any()) return program;  // add_in_tree() reduces
   if (strategy.options.gradient_dtype == GradientDType::bfloat16) {
     return reduce_rounded(std::move(program), rank.size(MeshAxis::data), strategy);
   }
   const std::vector<TensorId> buckets = add_buckets(program, buckets_of(program, strategy));
   if (buckets.empty()) return program;  // nothing trains
-  const bool several = buckets.size() > 1;
-  if (several) {
+  const bool beside = strategy.overlap && buckets.size() > 1;
+  if (beside) {
     const std::vector<TensorId> early(buckets.begin(), buckets.end() - 1);
     const auto reduction = [&](std::size_t b) { return std::vector<Op>{all_reduce(program, early[b], true)}; };
     insert_behind(program, early, reduction, last_backward(program));
   }
   std::vector<Op>& ops = program.segments[static_cast<std::size_t>(update)].ops;
-  ops.push_back(all_reduce(program, buckets.back(), several));
-  if (!several) return program;
+  for (std::size_t b = beside ? buckets.size() - 1 : 0; b < buckets.size(); ++b) {
+    ops.push_back(all_reduce(program, buckets[b], beside));
+  }
+  if (!beside) return program;
   for (TensorId bucket : buckets) ops.push_back(wait_for(program, bucket));
   return program;
 }

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "core/base/format.h"
+#include "core/graph/ops/tree_sum.h"
 
 namespace trainctl {
 namespace {
@@ -62,14 +63,25 @@ void check_share(const StrategyOptions& options, const Node& node, Reader& reade
   }
 }
 
-// A part of a part is no range of a parameter.
-void check_shard(const StrategyOptions& options, const Node& node, Reader& reader) {
-  if (options.tensor.value == 1 || options.shard == Shard::none) return;
-  reader.error(
-      node.find("shard")->place,
-      format("`shard: {}` cuts whole parameters, and `tensor` leaves a rank parts of them; state one of the two",
-             name_of(options.shard)),
-      options.tensor.place, "tensor");
+// The order of the sums is that of the logical shards: what computes them in parts that follow from the ranks, or sums
+// in another order, is refused.
+void check_reproducible(const StrategyOptions& options, const Node& node, Reader& reader) {
+  if (!options.reproducible) return;
+  const Place& mode = node.find("reproducible")->place;
+  const auto refuse = [&](bool stated, const std::string& key, std::string_view why) {
+    if (!stated) return;
+    const Node* other = node.find(key);
+    reader.error(other == nullptr ? mode : other->place, format("`{}` does not go with `reproducible`: {}", key, why),
+                 mode, "reproducible");
+  };
+  refuse(options.tensor.value > 1, "tensor", "the sums within a layer follow from its ranks");
+  refuse(options.sync_every.value > 1, "sync_every", "replicas that step alone learn by their own shares of the batch");
+  refuse(options.share.value != ShareValue(ShareMode::equal), "share",
+         "replicas hold whole logical shards, as many each as their number allows");
+  refuse(options.gradient_dtype != GradientDType::float32, "gradient_dtype",
+         "each replica would round the sum of its own shards");
+  refuse(!options.micro_batches.is_auto(), "micro_batches", "the logical shards are the micro-batches");
+  refuse(options.shard != Shard::none, "shard", "norms of parts are not yet added in one order");
 }
 
 // Between averages replicas exchange nothing and differ.
@@ -91,6 +103,14 @@ void check_sync_every(const StrategyOptions& options, const Node& node, Reader& 
 
 }  // namespace
 
+Keys<ReproducibleOptions> ReproducibleOptions::keys() {
+  return Keys<ReproducibleOptions>("reproducible", "The same bits in the weights for any number of ranks.")
+      .key("shards", &ReproducibleOptions::shards,
+           "Equal parts of every batch, at least one for each rank. Results depend on their number, not on that of "
+           "ranks, threads or workers.",
+           between(1, most_summands));
+}
+
 Keys<StrategyOptions> StrategyOptions::keys() {
   return Keys<StrategyOptions>("strategy", "How the work is spread over the ranks.")
       .key("data", &StrategyOptions::data,
@@ -100,7 +120,7 @@ Keys<StrategyOptions> StrategyOptions::keys() {
            between(1, most_stages))
       .key("place", &StrategyOptions::place,
            "Stages by hand: for each stage, from 0, patterns of layer names (`conv*`; a block's name stands for its "
-           "layers that are not named themselves). Every layer is in one stage.")
+           "layers that are not named themselves; `c1@2` is the second use of c1). Every layer is in one stage.")
       .key("schedule", &StrategyOptions::schedule,
            "Order of a pipeline's micro-batches: 1f1b holds few in memory, gpipe runs all forward passes first.")
       .key("micro_batches", &StrategyOptions::micro_batches,
@@ -140,12 +160,16 @@ Keys<StrategyOptions> StrategyOptions::keys() {
           "share", &StrategyOptions::share,
           "Each replica's share of a batch: equal; auto: in proportion to its speed, which is measured before training "
           "begins; or a list of relative speeds, one for each replica.")
+      .key("reproducible", &StrategyOptions::reproducible,
+           "Computes the same bits for any number of ranks: batches are cut into logical shards, whose gradients, "
+           "losses "
+           "and metrics are added in one order. none: the fast order of the ranks.")
       .key("verify_every", &StrategyOptions::verify_every,
            "How often the replicas are compared by hash, in steps or epochs.")
       .check(check_place)
       .check(check_micro_batches)
-      .check(check_shard)
       .check(check_sync_every)
+      .check(check_reproducible)
       .check(check_share)
       .check(check_verification);
 }
@@ -156,6 +180,7 @@ TypeInfo Value<StrategyOptions>::type() {
 
 bool Value<StrategyOptions>::read(const Node& node, Reader& reader, StrategyOptions& value) {
   value.automatic = is_word(node, "auto");
+  const ReadingContext context(reader, std::vector<std::string>{"auto"});
   return value.automatic || section_of<StrategyOptions>().read(node, reader, &value);
 }
 
@@ -172,6 +197,7 @@ StrategyOptions for_one_rank(StrategyOptions options) {
   options.sync_every.value = 1;
   options.micro_batches = {};
   options.share = ShareValue(ShareMode::equal);
+  options.reproducible.reset();
   return options;
 }
 

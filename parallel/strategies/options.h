@@ -66,6 +66,13 @@ struct EnumNames<ShareMode> {
   static constexpr EnumName<ShareMode> names[] = {{ShareMode::equal, "equal"}, {ShareMode::automatic, "auto"}};
 };
 
+// Reproducible mode: the same bits for any number of ranks.
+struct ReproducibleOptions {
+  Placed<int> shards{8, {}};  // parts of every batch that are computed alike, whichever rank holds them
+
+  static Keys<ReproducibleOptions> keys();
+};
+
 using ShareValue = std::variant<ShareMode, std::vector<double>>;
 
 struct StrategyOptions {
@@ -83,6 +90,7 @@ struct StrategyOptions {
   Size first_bucket_size = Size::megabytes(1);
   Auto<bool> overlap;
   Placed<ShareValue> share{ShareMode::equal, {}};  // or speeds, by replica
+  std::optional<ReproducibleOptions> reproducible;
   std::optional<Duration> verify_every = Duration::steps(100);
   bool automatic =
       false;  // `strategy: auto`: the ranks take the best of what a plan finds; the other options are defaults

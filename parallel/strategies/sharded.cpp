@@ -80,22 +80,22 @@ class Sharder {
     return {std::move(def), {wholes_[bucket]}, {part}, program_.tensor(wholes_[bucket]).name, {}};
   }
 
-  // Reduces whole gradients once: in the last micro-batch all buckets but the last one, which the update reduces before
-  // it waits for all of them.
+  // Reduces whole gradients once: with overlap in the last micro-batch all buckets but the last one, which the update
+  // reduces before it waits for all of them; without in the update.
   void reduce_at_end() {
     const std::size_t count = wholes_.size();
     if (count == 0) return;
-    const bool several = count > 1;
+    const bool beside = overlap_ && count > 1;
     const auto part = [this](std::size_t b) { return sharding_.buckets[b].gradient; };
-    if (several) {
+    if (beside) {
       const std::vector<TensorId> early(wholes_.begin(), wholes_.end() - 1);
       const auto reduction = [&](std::size_t b) { return std::vector<Op>{scatter(b, part(b), true)}; };
       Segment& segment = last_backward(program_);
       insert_behind(program_, early, reduction, segment);
     }
     std::vector<Op>& ops = program_.segments[static_cast<std::size_t>(program_.find(Phase::update))].ops;
-    ops.push_back(scatter(count - 1, part(count - 1), several));
-    for (std::size_t b = 0; b < count && several; ++b) ops.push_back(wait_for(program_, part(b)));
+    for (std::size_t b = beside ? count - 1 : 0; b < count; ++b) ops.push_back(scatter(b, part(b), beside));
+    for (std::size_t b = 0; b < count && beside; ++b) ops.push_back(wait_for(program_, part(b)));
   }
 
   // The same for gradients that travel as bfloat16: with overlap in the last micro-batch, without in the update.

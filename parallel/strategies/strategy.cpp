@@ -7,6 +7,7 @@
 #include "parallel/strategies/gathered.h"
 #include "parallel/strategies/pipeline/pipeline.h"
 #include "parallel/strategies/recompute/recompute.h"
+#include "parallel/strategies/reproducible/reproducible.h"
 #include "parallel/strategies/sharded.h"
 #include "parallel/strategies/synchronized.h"
 #include "parallel/strategies/tensor.h"
@@ -16,12 +17,13 @@ namespace {
 
 // In the order in which they act.
 constexpr StrategyEntry strategies[] = {
-    {split_layers, nullptr},                                         // tensor parallelism
-    {cut_stage, schedule_stage},                                     // pipeline
-    {synchronize_statistics, nullptr},                               // batch normalization over the data axis
-    {nullptr, recompute_activations},  {nullptr, reduce_gradients},  // data parallelism
-    {nullptr, share_update},                                         // sharding
-    {nullptr, gather_parameters},
+    {split_layers, nullptr},                                             // tensor parallelism
+    {cut_stage, schedule_stage},                                         // pipeline
+    {synchronize_statistics, nullptr},                                   // batch normalization over the data axis
+    {nullptr, recompute_activations},  {nullptr, add_in_tree},           // reproducible mode
+    {nullptr, reduce_gradients},                                         // data parallelism
+    {nullptr, share_update},                                             // sharding
+    {nullptr, gather_parameters},      {nullptr, sum_shared_gradients},  // of layers on several stages
 };
 
 }  // namespace

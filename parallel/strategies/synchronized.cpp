@@ -32,11 +32,18 @@ void append_synchronized(Graph& graph, const Op& op, int ranks) {
   graph.ops.push_back({std::move(def), std::move(inputs), {op.outputs[0]}, op.name, op.place});
 }
 
-// Replicas that take steps alone exchange no moments.
-void refuse_local_steps(const Graph& graph, const StrategyOptions& options) {
+// Replicas that take steps alone exchange no moments, and logical shards have moments of their own.
+void refuse_with(const Graph& graph, const StrategyOptions& options) {
   for (const Op& op : graph.ops) {
     const auto* norm = op.get_if<BatchNorm>();
     if (norm == nullptr || !norm->synchronized) continue;
+    if (options.reproducible) {
+      throw Error(ErrorKind::config, op.place,
+                  format("batch_normalization '{}' is synchronized, and strategy.reproducible takes the statistics of "
+                         "each logical shard alone",
+                         op.name),
+                  "leave `synchronized` or `reproducible` out");
+    }
     throw Error(ErrorKind::config, op.place,
                 format("batch_normalization '{}' is synchronized in every step, and strategy.sync_every is {}", op.name,
                        options.sync_every.value),
@@ -47,7 +54,7 @@ void refuse_local_steps(const Graph& graph, const StrategyOptions& options) {
 }  // namespace
 
 Graph synchronize_statistics(Graph graph, const MeshRank& rank, const Strategy& strategy) {
-  if (strategy.options.sync_every.value > 1) refuse_local_steps(graph, strategy.options);
+  if (strategy.options.sync_every.value > 1 || strategy.options.reproducible) refuse_with(graph, strategy.options);
   if (rank.size(axis) == 1) return graph;
   for (Op& op : std::exchange(graph.ops, {})) {
     const auto* norm = op.get_if<BatchNorm>();

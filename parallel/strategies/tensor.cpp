@@ -2,6 +2,7 @@
 #include "parallel/strategies/tensor.h"
 
 #include <algorithm>
+#include <map>
 #include <set>
 #include <utility>
 
@@ -10,8 +11,7 @@
 #include "core/graph/ops/collectives.h"
 #include "core/graph/ops/conv2d.h"
 #include "core/graph/ops/dense.h"
-#include "core/graph/ops/dropout.h"
-#include "core/graph/ops/shaping.h"
+#include "parallel/strategies/parts.h"
 #include "parallel/strategies/split_groups.h"
 
 namespace trainctl {
@@ -26,12 +26,18 @@ Placement last_dimension(const TensorType& type) { return split_along(static_cas
 // Walks a forward graph and writes this rank's part of it.
 class Cutter {
  public:
-  // The ops with the numbers `left` are not split by columns.
-  Cutter(const Graph& graph, const MeshRank& rank, const std::set<std::size_t>& left)
-      : from_(graph), left_(left), ranks_(rank.size(axis)), place_(rank.along(axis)), forms_(graph.tensors.size()) {
-    for (const Op& op : graph.ops) {
-      for (TensorId input : op.inputs) ++forms_[index(input)].readers;
+  // The ops with the numbers `left` are not split by columns. `stages`: of a pipeline that the graph will be cut into.
+  Cutter(const Graph& graph, const MeshRank& rank, const std::set<std::size_t>& left, const Stages& stages)
+      : from_(graph),
+        left_(left),
+        stages_(stages),
+        ranks_(rank.size(axis)),
+        place_(rank.along(axis)),
+        forms_(graph.tensors.size()) {
+    for (std::size_t i = 0; i < graph.ops.size(); ++i) {
+      for (TensorId input : graph.ops[i].inputs) forms_[index(input)].readers.push_back(i);
     }
+    for (const GraphStatistic& statistic : graph.statistics) ++moved_[statistic.moving];
   }
 
   void run() {
@@ -48,27 +54,37 @@ class Cutter {
  private:
   // How a tensor of the graph appears in the part.
   struct Forms {
-    TensorId whole = no_tensor;   // equal on all ranks
-    TensorId shared = no_tensor;  // the same as the input of layers that are split by columns
-    TensorId part = no_tensor;    // this rank's part, of an activation along the last dimension
-    int group = -1;               // of the layers that the split form joins
-    int readers = 0;
+    TensorId whole = no_tensor;        // equal on all ranks
+    TensorId shared = no_tensor;       // the same as the input of layers that are split by columns
+    int shared_in = 0;                 // the stage of these layers
+    TensorId part = no_tensor;         // this rank's part, of an activation along the last dimension
+    int group = -1;                    // of the layers that the split form joins
+    std::vector<std::size_t> readers;  // ops
   };
 
   void cut(const Op& op, std::size_t number) {
     if (is_splittable(op)) {
-      if (is_split(op.inputs[0])) return split_rows(op);
-      if (units(op) % ranks_ == 0 && !left_.contains(number)) return split_columns(op, number);
+      if (is_split(op.inputs[0]) && !shares_kernel(op)) return split_rows(op);
+      if (units(op) % ranks_ == 0 && !is_left(op)) return split_columns(op, number);
     }
     if (!work_on_parts(op)) keep(op);
   }
 
-  // A dense layer or convolution whose parameters no other op reads.
+  // A dense layer or convolution whose parameters only such ops read, of the same kind.
   bool is_splittable(const Op& op) const {
     const auto* convolution = op.get_if<Conv2d>();
     if (op.get_if<Dense>() == nullptr && (convolution == nullptr || convolution->groups != 1)) return false;
-    return std::all_of(op.inputs.begin() + 1, op.inputs.end(),
-                       [this](TensorId parameter) { return forms_[index(parameter)].readers == 1; });
+    const auto is_alike = [&](std::size_t reader) { return from_.ops[reader].def->kind() == op.def->kind(); };
+    return std::all_of(op.inputs.begin() + 1, op.inputs.end(), [&](TensorId parameter) {
+      const std::vector<std::size_t>& readers = forms_[index(parameter)].readers;
+      return std::all_of(readers.begin(), readers.end(), is_alike);
+    });
+  }
+  // Layers that share a kernel are all split by its columns, or none of them is.
+  bool shares_kernel(const Op& op) const { return forms_[index(op.inputs[1])].readers.size() > 1; }
+  bool is_left(const Op& op) const {
+    const std::vector<std::size_t>& readers = forms_[index(op.inputs[1])].readers;
+    return std::any_of(readers.begin(), readers.end(), [this](std::size_t reader) { return left_.contains(reader); });
   }
   std::int64_t units(const Op& op) const { return from_.tensor(op.inputs[1]).type.shape.back(); }
   bool is_split(TensorId id) const { return forms_[index(id)].part != no_tensor; }
@@ -104,7 +120,7 @@ class Cutter {
   // Lets the op work on parts along the last dimension, where all of its activations are split and its rule of
   // placement has it work on each part alone. False where it needs whole ones.
   bool work_on_parts(const Op& op) {
-    if (op.inputs.empty() || !is_split(op.inputs[0])) return false;
+    if (op.inputs.empty() || !is_split(op.inputs[0]) || moves_shared(op)) return false;
     std::vector<Placement> placements;
     std::vector<TensorType> types;
     std::vector<bool> parts;
@@ -116,7 +132,7 @@ class Cutter {
       types.push_back(part ? part_of(tensor.type) : tensor.type);
       placements.push_back(part ? last_dimension(tensor.type) : replicated);
     }
-    const auto def = on_part(op);
+    const auto def = on_part(op, from_.tensor(op.inputs[0]).type.shape, ranks_, place_);
     if (def == nullptr) return false;
     const std::vector<TensorType> outputs = def->outputs(types);
     const OutputPlacements result = def->placements({axis, placements, types, outputs, {}, {}, {}});
@@ -142,25 +158,20 @@ class Cutter {
     return true;
   }
 
-  // The op that does the same on a part; null where there is none.
-  std::shared_ptr<const OpDef> on_part(const Op& op) const {
-    const Shape& x = from_.tensor(op.inputs[0]).type.shape;
-    if (const auto* dropout = op.get_if<Dropout>()) {
-      const ColumnPart part{x.back() / ranks_ * place_, x.back()};
-      return std::make_shared<Dropout>(dropout->rate, dropout->seed, dropout->layer, part);
-    }
-    if (const auto* reshape = op.get_if<Reshape>()) {
-      if (reshape->shape.back() != x.back()) return nullptr;
-      return std::make_shared<Reshape>(reshape->shape.with_back(x.back() / ranks_));
-    }
-    return op.def;
+  // Whether the op makes a batch's value for a running statistic that several layers move.
+  bool moves_shared(const Op& op) const {
+    return std::any_of(from_.statistics.begin(), from_.statistics.end(), [&](const GraphStatistic& statistic) {
+      return moved_.at(statistic.moving) > 1 &&
+             std::find(op.outputs.begin(), op.outputs.end(), statistic.batch_value) != op.outputs.end();
+    });
   }
 
   // Whether the tensor is a parameter or statistic with a value for each channel of the op's input.
   bool is_of_channels(TensorId id, const Op& op) const {
     const Tensor& tensor = from_.tensor(id);
     if (tensor.role != Role::parameter && tensor.role != Role::statistic) return false;
-    return tensor.type.shape == Shape{from_.tensor(op.inputs[0]).type.shape.back()} && forms_[index(id)].readers == 1;
+    return tensor.type.shape == Shape{from_.tensor(op.inputs[0]).type.shape.back()} &&
+           forms_[index(id)].readers.size() == 1;
   }
 
   void keep(const Op& op) {
@@ -199,14 +210,23 @@ class Cutter {
     return id;
   }
 
-  // The same as the input of layers of which each rank computes a part: the ranks' gradients by it add up.
+  int stage_of(const Op& op) const {
+    const auto stage = stages_.find(op.name);
+    return stage == stages_.end() ? 0 : stage->second;
+  }
+
+  // The same as the input of layers of which each rank computes a part: the ranks' gradients by it add up. Each stage
+  // that has such layers adds up its own, since a whole gradient travels between stages.
   TensorId shared(TensorId id, const Op& reader) {
     const TensorId x = whole(id);
     Forms& forms = forms_[index(id)];
-    if (forms.shared == no_tensor) {
+    const int stage = stage_of(reader);
+    if (forms.shared == no_tensor || forms.shared_in != stage) {
+      forms.shared_in = stage;
       forms.shared = emit(std::make_shared<Identity>(axis), {x}, reader, "/input")[0];
-      forms.group = groups_.add();
-      groups_[forms.group].exchanged = static_cast<double>(from_.tensor(id).type.shape.count());
+      const int joined = std::exchange(forms.group, groups_.add());
+      if (joined >= 0) groups_.join(forms.group, joined);
+      groups_[forms.group].exchanged += static_cast<double>(from_.tensor(id).type.shape.count());
     }
     return forms.shared;
   }
@@ -214,17 +234,7 @@ class Cutter {
   TensorId parameter_part(TensorId id, std::int64_t dimension) {
     Forms& forms = forms_[index(id)];
     if (forms.part != no_tensor) return forms.part;
-    Tensor tensor = from_.tensor(id);
-    const Shape whole = tensor.type.shape;
-    std::vector<std::int64_t> offsets(whole.sizes().size(), 0), sizes = whole.sizes();
-    const auto along = static_cast<std::size_t>(dimension);
-    sizes[along] /= ranks_;
-    offsets[along] = sizes[along] * place_;
-    tensor.type.shape = Shape(sizes);
-    tensor.part = TensorPart{whole, TensorExtent::box(whole, std::move(offsets), std::move(sizes))};
-    tensor.placements.assign(mesh_axes, replicated);
-    tensor.placements[static_cast<std::size_t>(axis)] = split_along(static_cast<int>(dimension));
-    return forms.part = to_.add_tensor(std::move(tensor));
+    return forms.part = to_.add_tensor(part_along(from_.tensor(id), dimension, ranks_, place_));
   }
 
   // Appends an op of a layer. Its outputs are called like those of the layer's op in the graph, with `suffix` behind.
@@ -281,9 +291,11 @@ class Cutter {
 
   const Graph& from_;
   const std::set<std::size_t>& left_;
+  const Stages& stages_;
   const int ranks_, place_;  // along the axis
   Graph to_;
-  std::vector<Forms> forms_;  // by tensor of the graph
+  std::vector<Forms> forms_;       // by tensor of the graph
+  std::map<TensorId, int> moved_;  // by running statistic: the layers that move it
   SplitGroups groups_;
 };
 
@@ -293,7 +305,7 @@ Graph split_layers(Graph graph, const MeshRank& rank, const Strategy& strategy) 
   if (rank.size(axis) == 1) return graph;
   std::set<std::size_t> left;
   for (;;) {
-    Cutter cutter(graph, rank, left);
+    Cutter cutter(graph, rank, left, strategy.stages);
     cutter.run();
     if (!cutter.splits()) {
       throw Error(ErrorKind::config, strategy.options.tensor.place,

@@ -5,8 +5,10 @@
 #include <cstdlib>
 #include <numeric>
 
+#include "core/base/checked.h"
 #include "core/base/error.h"
 #include "core/base/format.h"
+#include "core/graph/ops/tree_sum.h"
 
 namespace trainctl {
 namespace {
@@ -85,6 +87,34 @@ std::int64_t micro_batches(const TrainOptions& train, const StrategyOptions& str
 
 }  // namespace
 
+LogicalShards shards_of(const TrainOptions& train, const StrategyOptions& strategy, int ranks) {
+  if (!strategy.reproducible) return {};
+  const Placed<int>& shards = strategy.reproducible->shards;
+  const std::int64_t batch = train.global_batch(ranks), parts = shards.value * train.gradient_accumulation;
+  const int replicas = mesh_of(strategy, ranks).data;
+  if (replicas > shards.value) {
+    throw Error(
+        ErrorKind::config, shards.place,
+        format("{} replicas share {} logical shards: some would have none", replicas, shards.value),
+        format("state at least {} shards, or start fewer ranks; results depend on the number of shards", replicas));
+  }
+  if (batch % parts != 0) {
+    const std::string of = train.gradient_accumulation == 1 ? format("{} logical shards", shards.value)
+                                                            : format("{} logical shards of {} micro-batches",
+                                                                     shards.value, train.gradient_accumulation);
+    throw Error(ErrorKind::config, shards.place, format("a batch of {} samples is not cut into {}", batch, of),
+                format("choose a batch size that is a multiple of {}, or another number of shards, such as {}", parts,
+                       nearest_divisor(std::max<std::int64_t>(batch / train.gradient_accumulation, 1), shards.value)));
+  }
+  if (parts > most_summands) {
+    throw Error(ErrorKind::config, shards.place,
+                format("{} logical shards of {} micro-batches are {}, and at most {} can be added", shards.value,
+                       train.gradient_accumulation, parts, most_summands),
+                "state fewer shards, or less gradient_accumulation");
+  }
+  return {static_cast<int>(parts), batch / parts};
+}
+
 BatchSizes batch_sizes(const TrainOptions& train, const StrategyOptions& strategy, const DataInfo& data, int ranks,
                        const DataPosition& start) {
   const std::int64_t batch = train.global_batch(ranks);
@@ -96,12 +126,17 @@ BatchSizes batch_sizes(const TrainOptions& train, const StrategyOptions& strateg
   sizes.evaluation_last = data.validation_samples % batch;
   const Mesh mesh = mesh_of(strategy, ranks);
   sizes.speeds = speeds_of(strategy, mesh);
+  sizes.shards = shards_of(train, strategy, ranks);
+  if (sizes.shards.any()) {
+    sizes.gradient_accumulation = static_cast<int>(divide_up(sizes.shards.count, mesh.data));
+    return sizes;
+  }
   sizes.gradient_accumulation = static_cast<int>(micro_batches(train, strategy, mesh, sizes.speeds, sizes.training));
   return sizes;
 }
 
 BatchCut batch_cut(const BatchSizes& sizes, const MeshRank& rank) {
-  return {sizes.training, sizes.gradient_accumulation, share_of(sizes.training, {rank, sizes.speeds}).count};
+  return {sizes.training, sizes.gradient_accumulation, share_of(sizes.training, sizes.training_sharer(rank)).count};
 }
 
 }  // namespace trainctl

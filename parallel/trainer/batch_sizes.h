@@ -15,6 +15,11 @@ namespace trainctl {
 BatchSizes batch_sizes(const TrainOptions& train, const StrategyOptions& strategy, const DataInfo& data, int ranks,
                        const DataPosition& start = {});
 
+// The logical shards of reproducible mode, where the strategy asks for it: `shards` of a full batch, each cut further
+// by train.gradient_accumulation. Throws Error{config} where their number does not divide a full batch, or is less than
+// that of replicas.
+LogicalShards shards_of(const TrainOptions& train, const StrategyOptions& strategy, int ranks);
+
 // How a rank's share of a full batch is cut.
 BatchCut batch_cut(const BatchSizes& sizes, const MeshRank& rank);
 

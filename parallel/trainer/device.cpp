@@ -15,9 +15,15 @@
 namespace trainctl {
 namespace {
 
-std::unique_ptr<Backend> make_backend(std::string_view device, const TrainOptions& train, int threads, int local_rank) {
-  auto backend = make_backend(device, BackendOptions{threads, local_rank, train.tf32, train.deterministic,
-                                                     train.cuda_graphs, train.kernel_timing});
+// In reproducible mode a kernel on the CPU runs on one thread, whatever the number of cores: the order of its sums
+// follows from that of threads. On a GPU threads compile kernels.
+std::unique_ptr<Backend> make_backend(std::string_view device, const TrainOptions& train,
+                                      const StrategyOptions& strategy, int threads, int local_rank) {
+  const bool reproducible = strategy.reproducible.has_value();
+  if (reproducible && device == "cpu") threads = 1;
+  auto backend =
+      make_backend(device, BackendOptions{threads, local_rank, train.tf32, train.deterministic || reproducible,
+                                          train.cuda_graphs, train.kernel_timing});
   if (!backend->computes_in(train.compute())) {
     throw Error(ErrorKind::config,
                 format("train.precision: {} does not compute in {}", backend->on_host() ? "the CPU" : "the GPU",
@@ -55,17 +61,34 @@ std::unique_ptr<Communicator> join_gpus(const ClusterOptions& cluster, const std
 
 }  // namespace
 
-std::unique_ptr<Backend> make_backend(const ClusterOptions& cluster, const TrainOptions& train, int threads,
-                                      int local_rank) {
-  return make_backend(name_of(cluster.device), train, threads, local_rank);
+std::unique_ptr<Backend> make_backend(const ClusterOptions& cluster, const TrainOptions& train,
+                                      const StrategyOptions& strategy, int threads, int local_rank) {
+  return make_backend(name_of(cluster.device), train, strategy, threads, local_rank);
+}
+
+MemoryLimit memory_of_rank(const ClusterOptions& cluster, std::int64_t available) {
+  if (cluster.memory.is_auto()) return {available};
+  const std::int64_t stated = cluster.memory.stated->bytes;
+  return available > 0 && available < stated ? MemoryLimit{available} : MemoryLimit{stated, true};
 }
 
 MemoryLimit memory_of_rank(const ClusterOptions& cluster, const Backend& backend, int ranks_on_host) {
-  if (!cluster.memory.is_auto()) return {cluster.memory.stated->bytes, true};
-  return {backend.free_memory() / (backend.on_host() ? ranks_on_host : 1)};
+  return memory_of_rank(cluster, backend.free_memory() / (backend.on_host() ? ranks_on_host : 1));
 }
 
-RankDevice open_device(const ClusterOptions& cluster, const TrainOptions& train, RankContext& context) {
+std::int64_t memory_of_every_rank(const ClusterOptions& cluster, RankDevice& device, World& world) {
+  std::int64_t bytes = memory_of_rank(cluster, *device.backend, world.local_size()).bytes;
+  world.communicator().all_reduce({&bytes, DType::int64, 1}, Reduction::minimum, device.host);
+  device.host.synchronize();
+  return bytes;
+}
+
+MemoryLimit memory_of_rank(const ClusterOptions& cluster, const Backend& backend, const LaunchPlan& plan) {
+  return plan.one_host ? memory_of_rank(cluster, backend, plan.ranks) : memory_of_rank(cluster, 0);
+}
+
+RankDevice open_device(const ClusterOptions& cluster, const TrainOptions& train, const StrategyOptions& strategy,
+                       RankContext& context) {
   World& world = context.world;
   world.communicator().set_deadline(cluster.deadline());
   RankDevice device;
@@ -81,7 +104,7 @@ RankDevice open_device(const ClusterOptions& cluster, const TrainOptions& train,
     if (cluster.device == DeviceChoice::cuda) {
       refuse_without_gpu<CollectiveError>(found);
     }
-    device.backend = make_backend("cpu", train, context.threads, world.local_rank());
+    device.backend = make_backend("cpu", train, strategy, context.threads, world.local_rank());
     return device;
   }
   const std::string mixed = different_models(ranks);
@@ -89,7 +112,7 @@ RankDevice open_device(const ClusterOptions& cluster, const TrainOptions& train,
   const Neighbours near = neighbours_of(world.size() > 1 ? world.rank() : 0, ranks);
   context.threads = take_share_near(context.cores, context.situation, Variables::of_process(), gpu->pci_bus_id,
                                     near.index, near.count);
-  device.backend = make_backend("cuda", train, context.threads, world.local_rank());
+  device.backend = make_backend("cuda", train, strategy, context.threads, world.local_rank());
   device.gpu_uuid = gpu->uuid;
   device.peers = world.size() == 1 ? solo_communicator(*device.backend)
                                    : join_gpus(cluster, ranks, *found.module, *device.backend, world);

@@ -8,7 +8,9 @@
 #include "core/backend/immediate_stream.h"
 #include "core/compile/memory_fit.h"
 #include "parallel/launch/options.h"
+#include "parallel/launch/plan.h"
 #include "parallel/launch/run_rank.h"
+#include "parallel/strategies/options.h"
 #include "parallel/trainer/options.h"
 
 namespace trainctl {
@@ -25,14 +27,22 @@ struct RankDevice {
 // The device that the config asks for, and the ranks' way to each other from there; all ranks together. On a GPU the
 // rank moves to the cores close to it. Throws Error{resource} where the device is not there, and CollectiveError where
 // ranks do not go together.
-RankDevice open_device(const ClusterOptions& cluster, const TrainOptions& train, RankContext& context);
+RankDevice open_device(const ClusterOptions& cluster, const TrainOptions& train, const StrategyOptions& strategy,
+                       RankContext& context);
 
 // The backend alone. Throws Error{config} where the device does not compute in the config's precision.
-std::unique_ptr<Backend> make_backend(const ClusterOptions& cluster, const TrainOptions& train, int threads,
-                                      int local_rank);
+std::unique_ptr<Backend> make_backend(const ClusterOptions& cluster, const TrainOptions& train,
+                                      const StrategyOptions& strategy, int threads, int local_rank);
 
-// The memory that each of so many ranks on this host may use: what the config states, else what is free now. On the CPU
-// ranks share the host's memory.
+// The memory that a rank may use where so many bytes are available to it (0: not known): those, or what the config
+// states (cluster.memory) where that is less.
+MemoryLimit memory_of_rank(const ClusterOptions& cluster, std::int64_t available);
+// Likewise of each of so many ranks on this host, to which what is free now is available. On the CPU ranks share the
+// host's memory.
 MemoryLimit memory_of_rank(const ClusterOptions& cluster, const Backend& backend, int ranks_on_host);
+// Likewise of the rank that may use least; 0: not known. Collective.
+std::int64_t memory_of_every_rank(const ClusterOptions& cluster, RankDevice& device, World& world);
+// Likewise of each rank of a plan. What is available on other hosts is not known.
+MemoryLimit memory_of_rank(const ClusterOptions& cluster, const Backend& backend, const LaunchPlan& plan);
 
 }  // namespace trainctl

@@ -12,8 +12,7 @@ namespace {
 // What lies in front of the sums.
 enum Flag : std::size_t { not_finite, stop, count, flags };
 
-// The most values that are averaged at once: memory beside the engine's.
-constexpr std::size_t most_values = 4 << 20;
+constexpr auto most_values = static_cast<std::size_t>(most_averaged_values);
 
 }  // namespace
 

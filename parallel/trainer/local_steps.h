@@ -12,6 +12,9 @@
 
 namespace trainctl {
 
+// The most values that are averaged at once: memory beside the engine's.
+inline constexpr std::int64_t most_averaged_values = 4 << 20;
+
 class LocalSteps {
  public:
   // `replicas`: along the data axis. All of it outlives the object.

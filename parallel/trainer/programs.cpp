@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <set>
+#include <utility>
 
 #include "core/base/checked.h"
 #include "core/base/error.h"
@@ -13,12 +14,33 @@ namespace trainctl {
 namespace {
 
 // What the programs of a rank follow from: its shares of batches, and which part of the network it holds.
-using Shares = std::array<std::int64_t, 7>;
+using Shares = std::array<std::int64_t, 8>;
 Shares shares_of(const BatchSizes& sizes, const MeshRank& rank) {
-  const auto part = [&](std::int64_t global) { return share_of(global, {rank, sizes.speeds}).count; };
-  return {part(sizes.training),        part(sizes.training_last),   part(sizes.training_resumed_last),
-          part(sizes.evaluation),      part(sizes.evaluation_last), rank.along(MeshAxis::pipeline),
+  const auto part = [&](std::int64_t global) { return share_of(global, sizes.training_sharer(rank)).count; };
+  const auto evaluated = [&](std::int64_t global) { return share_of(global, sizes.evaluation_sharer(rank)).count; };
+  return {part(sizes.training),
+          part(sizes.training_last),
+          part(sizes.training_resumed_last),
+          evaluated(sizes.evaluation),
+          evaluated(sizes.evaluation_last),
+          sizes.shards.any() ? rank.along(MeshAxis::data) : 0,  // which decides what its shards' sums are added to
+          rank.along(MeshAxis::pipeline),
           rank.along(MeshAxis::tensor)};
+}
+
+// The logical shards of a replica's share of a batch, and the samples of one that is smaller than the others.
+struct ReplicaShards {
+  ShardedStep step;
+  std::int64_t whole = 0;  // shards of full size
+};
+ReplicaShards shards_of_replica(const LogicalShards& shards, std::int64_t batch, const MeshRank& rank) {
+  ReplicaShards own{{shards, shards.of_batch(batch), 0}};
+  const LeafRange leaves = shards.of_replica(rank.along(MeshAxis::data), rank.size(MeshAxis::data), own.step.present);
+  own.whole = leaves.count();
+  if (leaves.count() == 0 || leaves.end < own.step.present || batch % shards.samples == 0) return own;
+  --own.whole;
+  own.step.rest = batch % shards.samples;
+  return own;
 }
 
 // What a replica does in a step: by its own gradients alone, or with the others.
@@ -51,8 +73,17 @@ RunPrograms::RunPrograms(const ProgramSpec& spec, const Strategy& strategy, cons
     return micro_batches_of(samples, std::max<std::int64_t>(divide_up(full, sizes.gradient_accumulation), 1));
   };
   std::map<std::array<std::int64_t, 3>, int> known;  // by samples, micro-batches, and most micro-batches of a rank
+  const auto add_sharded = [&](std::int64_t global) {
+    auto [step, whole] = shards_of_replica(sizes.shards, global, rank_);
+    std::int64_t samples = whole * sizes.shards.samples;
+    if (whole == 0) samples = std::exchange(step.rest, 0);
+    training_[global] = static_cast<int>(programs_.size());
+    programs_.push_back(
+        training_program(spec, samples, static_cast<int>(std::max<std::int64_t>(whole, 1)), reader, parallel, 1, step));
+  };
   const auto add_training = [&](std::int64_t global) {
     if (global == 0 || training_.contains(global) || !reader.ok()) return;
+    if (sizes.shards.any()) return add_sharded(global);
     const std::int64_t samples = share_of(global, {rank_, sizes.speeds}).count;
     int most = 0;
     for (int r = 0; r < strategy.mesh.data && parallel.rank.size(MeshAxis::data) > 1; ++r) {
@@ -64,7 +95,7 @@ RunPrograms::RunPrograms(const ProgramSpec& spec, const Strategy& strategy, cons
     if (added) programs_.push_back(training_program(spec, samples, count, reader, parallel, most));
   };
   const auto add_evaluation = [&](std::int64_t global) {
-    const std::int64_t samples = share_of(global, {rank_, sizes.speeds}).count;
+    const std::int64_t samples = share_of(global, sizes.evaluation_sharer(rank_)).count;
     if (global == 0 || evaluation_.contains(samples) || !reader.ok()) return;
     evaluation_[samples] = static_cast<int>(programs_.size());
     programs_.push_back(evaluation_program(spec, samples, reader, parallel));
@@ -74,6 +105,13 @@ RunPrograms::RunPrograms(const ProgramSpec& spec, const Strategy& strategy, cons
   add_training(sizes.training_resumed_last);
   add_evaluation(sizes.evaluation);
   add_evaluation(sizes.evaluation_last);
+}
+
+RunPrograms build_run_programs(const ProgramSpec& spec, const Strategy& strategy, const BatchSizes& sizes, int rank) {
+  Reader reader;
+  RunPrograms programs(spec, strategy, sizes, rank, reader);
+  reader.throw_if_failed();
+  return programs;
 }
 
 int RunPrograms::training(std::int64_t global_samples) const { return training_.at(global_samples); }
@@ -109,7 +147,7 @@ void check_steps(const std::vector<RunPrograms>& programs, const BatchSizes& siz
   }
   for (const std::int64_t global : {sizes.evaluation, sizes.evaluation_last}) {
     check_step(global, [&](const RunPrograms& own, const MeshRank& rank) {
-      return own.evaluation(share_of(global, {rank, sizes.speeds}).count);
+      return own.evaluation(share_of(global, sizes.evaluation_sharer(rank)).count);
     });
   }
 }

@@ -21,6 +21,11 @@ struct BatchSizes {
   std::int64_t training_resumed_last = 0;  // the last one of the epoch that a resume goes on in, where it differs
   int gradient_accumulation = 1;           // micro-batches of a share of a full training batch
   std::vector<double> speeds = {};         // by which replicas share batches (Sharer)
+  LogicalShards shards = {};               // of training batches
+
+  // Whose share of training batches, and of batches of evaluation.
+  Sharer training_sharer(const MeshRank& rank) const { return {rank, speeds, shards}; }
+  Sharer evaluation_sharer(const MeshRank& rank) const { return {rank, speeds}; }
 };
 
 // One rank for each part of the network and each list of shares that replicas can have of these batches, in falling
@@ -48,6 +53,9 @@ class RunPrograms {
   std::map<std::int64_t, int> training_;
   std::map<std::int64_t, int> evaluation_;
 };
+
+// The same; throws ConfigError with everything that is wrong.
+RunPrograms build_run_programs(const ProgramSpec& spec, const Strategy& strategy, const BatchSizes& sizes, int rank);
 
 // The programs of a rank among `programs`, which are those of ranks_with_own_programs().
 const RunPrograms& programs_of(const std::vector<RunPrograms>& programs, const BatchSizes& sizes, const MeshRank& rank);

@@ -10,24 +10,23 @@
 namespace trainctl {
 namespace {
 
-RunPrograms programs_of(const ProgramSpec& spec, const Strategy& strategy, const BatchSizes& sizes, int rank) {
-  Reader reader;
-  RunPrograms programs(spec, strategy, sizes, rank, reader);
-  reader.throw_if_failed();
-  return programs;
-}
-
 // The blocks of a rank's step of a full batch, the best first.
-std::vector<RecomputableBlock> blocks_of(const ProgramSpec& spec, Strategy strategy, const BatchSizes& sizes,
-                                         int rank) {
+std::vector<RecomputableBlock> blocks_of(const ProgramSpec& spec, Strategy strategy, const BatchSizes& sizes, int rank,
+                                         const ByteCosts& byte) {
   strategy.options.recompute = Recompute::none;
   strategy.options.shard = Shard::none;  // whose programs gather and reduce within a pass
-  const RunPrograms programs = programs_of(
-      spec, strategy,
-      {.training = sizes.training, .gradient_accumulation = sizes.gradient_accumulation, .speeds = sizes.speeds}, rank);
-  std::vector<RecomputableBlock> blocks = recomputable_blocks(programs.programs().front());
-  const auto bytes_for_cost = [](const RecomputableBlock& block) {
-    return static_cast<double>(block.saved) / std::max(block.cost, 1.0);
+  const RunPrograms programs = build_run_programs(spec, strategy,
+                                                  {.training = sizes.training,
+                                                   .gradient_accumulation = sizes.gradient_accumulation,
+                                                   .speeds = sizes.speeds,
+                                                   .shards = sizes.shards},
+                                                  rank);
+  const Program& program = programs.programs().front();
+  std::vector<RecomputableBlock> blocks = recomputable_blocks(program);
+  const auto bytes_for_cost = [&](const RecomputableBlock& block) {
+    double cost = 0;
+    for (const Op& op : block.ops) cost += cost_of(op, program.tensors, byte);
+    return static_cast<double>(block.saved) / std::max(cost, 1.0);
   };
   std::ranges::stable_sort(blocks, std::greater(), bytes_for_cost);
   return blocks;
@@ -36,17 +35,17 @@ std::vector<RecomputableBlock> blocks_of(const ProgramSpec& spec, Strategy strat
 }  // namespace
 
 std::set<std::string> choose_recomputed(const ProgramSpec& spec, Strategy strategy, const BatchSizes& sizes,
-                                        std::int64_t limit,
+                                        std::int64_t limit, const ByteCosts& byte,
                                         const std::function<std::int64_t(const std::vector<Program>&)>& memory_of) {
   if (limit == 0 || sizes.training == 0) return {};
   std::set<std::string> chosen;  // by the ranks so far
   for (const int rank : ranks_with_own_programs(sizes, strategy.mesh)) {
     const auto fits = [&](const std::set<std::string>& names) {
       strategy.recomputed = names;
-      return memory_of(programs_of(spec, strategy, sizes, rank).programs()) <= limit;
+      return memory_of(build_run_programs(spec, strategy, sizes, rank).programs()) <= limit;
     };
     if (fits(chosen)) continue;
-    const std::vector<RecomputableBlock> blocks = blocks_of(spec, strategy, sizes, rank);
+    const std::vector<RecomputableBlock> blocks = blocks_of(spec, strategy, sizes, rank, byte);
     const auto with_best = [&](std::size_t count) {
       std::set<std::string> names = chosen;
       for (std::size_t i = 0; i < count; ++i) names.insert(blocks[i].name);

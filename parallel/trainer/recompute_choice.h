@@ -12,11 +12,12 @@
 namespace trainctl {
 
 // Names of the blocks, of all stages, that are computed again so that each rank's memory stays within `limit` bytes
-// with the least extra time: those that save most bytes for what they cost, as many as it takes, without any that the
-// others make needless. Nothing where no limit is known (0) or all fit anyhow; all blocks where even these do not fit.
-// `memory_of` gives the bytes of a rank that runs the programs. A function of its arguments: one rank decides for all.
+// with the least extra time: those that save most bytes for what they cost (cost_of()), as many as it takes, without
+// any that the others make needless. Nothing where no limit is known (0) or all fit anyhow; all blocks where even these
+// do not fit. `memory_of` gives the bytes of a rank that runs the programs. A function of its arguments: one rank
+// decides for all.
 std::set<std::string> choose_recomputed(const ProgramSpec& spec, Strategy strategy, const BatchSizes& sizes,
-                                        std::int64_t limit,
+                                        std::int64_t limit, const ByteCosts& byte,
                                         const std::function<std::int64_t(const std::vector<Program>&)>& memory_of);
 
 }  // namespace trainctl

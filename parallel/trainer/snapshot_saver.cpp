@@ -134,11 +134,11 @@ void SnapshotSaver::write_carried(const File& file, const std::vector<NamedTenso
   attempt.run([&] { record = outlet_.writer->write(target, file.file, received); });
 }
 
-std::string SnapshotSaver::weights_sha256(std::span<const NamedTensor> weights) {
-  const auto held = by_name(weights);
+std::string SnapshotSaver::sha256_of(const PartPlan& plan, std::span<const NamedTensor> tensors) {
+  const auto held = by_name(tensors);
   WeightsHash hash;
   std::vector<float> memory;
-  for (const PlannedTensor& tensor : plan_.weights.tensors()) {
+  for (const PlannedTensor& tensor : plan.tensors()) {
     const auto found = held.find(tensor.name);
     const View own = found == held.end() ? View() : found->second->view;
     const bool is_here = tensor.parts.size() == 1 && tensor.parts[0].writer == 0;

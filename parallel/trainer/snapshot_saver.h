@@ -36,7 +36,9 @@ class SnapshotSaver {
   std::string save(const Snapshot& snapshot);
 
   // Of all ranks' weights, of which this one gives the parts that it holds. Collective; on rank 0, "" on the others.
-  std::string weights_sha256(std::span<const NamedTensor> weights);
+  std::string weights_sha256(std::span<const NamedTensor> weights) { return sha256_of(plan_.weights, weights); }
+  // Likewise of the optimizer's state.
+  std::string state_sha256(std::span<const NamedTensor> state) { return sha256_of(plan_.state, state); }
 
  private:
   // A file of every checkpoint.
@@ -52,6 +54,7 @@ class SnapshotSaver {
   std::vector<std::string> write_files(const Snapshot& snapshot, const SnapshotTarget& target);
   void write_carried(const File& file, const std::vector<NamedTensor>& parts, const SnapshotTarget& target,
                      JointAttempt& attempt, std::string& record);
+  std::string sha256_of(const PartPlan& plan, std::span<const NamedTensor> tensors);
   View gather(const PlannedTensor& tensor, const View& own, std::vector<float>& memory);
 
   const SnapshotPlan& plan_;

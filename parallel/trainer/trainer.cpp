@@ -141,6 +141,7 @@ std::int64_t Trainer::next_average(std::int64_t step) const {
 // The next step count at which no later step may have begun.
 std::int64_t Trainer::next_synchronous_step() const {
   if (local_) return next_average(position_.step);
+  if (parts_.after_step) return position_.step + 1;
   const auto next_multiple = [this](std::int64_t every) { return (position_.step / every + 1) * every; };
   std::int64_t last = next_multiple(plan_.steps_per_epoch);
   if (plan_.checkpoint_every > 0) last = std::min(last, next_multiple(plan_.checkpoint_every));
@@ -188,6 +189,7 @@ void Trainer::finish_step() {
   epoch_means_.add(result_.sums, result_.count);
   if (position_.step <= plan_.sync_every) hint_at_scale();
   report_step(step);
+  if (parts_.after_step) parts_.after_step(position_.step);
 }
 
 bool Trainer::records(std::int64_t step) const {

@@ -62,6 +62,9 @@ struct TrainerParts {
   std::function<bool()> stop_requested;
   OpRecorder* profiler = nullptr;  // sees the steps that the plan names
   GpuWatch* gpus = nullptr;        // on all ranks or on none
+  // Called on all ranks after a step behind which replicas are equal, with the steps done; no later step has begun.
+  // Null: nothing.
+  std::function<void(std::int64_t steps)> after_step;
 };
 
 // Where a run stands: what a snapshot carries beside weights and state.

@@ -17,6 +17,7 @@
 #include "core/graph/ops/rounded_sum.h"
 #include "core/graph/ops/statistics.h"
 #include "core/graph/ops/synchronized_batch_norm.h"
+#include "core/graph/ops/tree_sum.h"
 
 namespace trainctl::test {
 namespace {
@@ -284,6 +285,8 @@ void add_update(Cases& cases) {
   const CaseInput summands{{{8}, DType::bfloat16}};
   cases.push_back({"add_summands", {summands}, always_a<AddSummands>(MeshAxis::data, 2, floats), 1, floats, false});
   cases.push_back({"widen_sums", {summands}, always_a<WidenSums>(MeshAxis::data, 2, std::int64_t{7}), 1});
+  const std::vector<Summand> both{{0, 0, 0}, {1, 0, 1}};
+  cases.push_back({"tree_sum", {region, region}, always_a<TreeSum>(both), 4, floats});
   const TensorType labels{{4, 3}, DType::int32};
   cases.push_back({"zero_input", {}, always_a<ZeroInput>(labels), 1});
   cases.push_back({"zero_gradients", {}, always_a<ZeroGradients>(std::int64_t{8}), 1});

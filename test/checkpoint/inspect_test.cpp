@@ -97,3 +97,71 @@ TEST_CASE("inspect says no to a damaged checkpoint, and to what is none") {
   CHECK(inspect(run / "checkpoints/step-00000010").code == 0);
   CHECK(inspect(run / "nowhere").code == 2);
 }
+
+TEST_CASE("inspect compares two checkpoints tensor by tensor") {
+  const TemporaryFolder a, b, c;
+  RandomSnapshot first(5), second(5, 8);
+  CheckpointStore in_a(a.path, {}), in_b(b.path, {}), in_c(c.path, {});
+  save(in_a, first.snapshot);
+  save(in_b, second.snapshot);
+  const Result same = inspect(a.path + " " + b.path);
+  INFO(same.output);
+  CHECK(same.code == 0);
+  CHECK(contains(same.output, "all 10 tensors are equal"));
+  CHECK(contains(same.output, "(step 7)"));
+  CHECK(contains(same.output, "(step 8)"));
+
+  // One element of a weight and all of a state changed, a tensor renamed, another of a new shape.
+  const auto tensor = [&](std::vector<NamedTensor>& list, const std::string& name) -> NamedTensor& {
+    for (NamedTensor& one : list) {
+      if (one.name == name) return one;
+    }
+    throw std::runtime_error(name);
+  };
+  float& changed = tensor(second.snapshot.weights, "dense/kernel").view.as<float>()[123];
+  const double before = changed;
+  changed += 0.5f;
+  const View moved = tensor(second.snapshot.state, "momentum/conv/kernel").view;
+  for (std::int64_t i = 0; i < moved.count; ++i) moved.as<float>()[i] *= 2;
+  tensor(second.snapshot.weights, "bn/moving_mean").name = "bn/moving_other";
+  tensor(second.snapshot.weights, "conv/kernel").shape = {9, 2, 5};
+  save(in_c, second.snapshot);
+  const Result text = inspect(a.path + " " + c.path);
+  INFO(text.output);
+  CHECK(text.code == 1);
+  CHECK(contains(text.output, "1 of 450"));
+  CHECK(contains(text.output, "90 of 90"));
+  CHECK(contains(text.output, "only in A"));
+  CHECK(contains(text.output, "only in B"));
+  CHECK(contains(text.output, "9x2x5 in B"));
+  CHECK(contains(text.output, "5 of 11 tensors differ"));
+
+  const Result json = inspect(a.path + " " + (c / "checkpoints/last") + " --json");
+  CHECK(json.code == 1);
+  const auto document = nlohmann::json::parse(json.output);
+  CHECK(document["ok"] == false);
+  CHECK(document["b"]["step"] == 8);
+  for (const auto& one : document["tensors"]) {
+    const std::string name = one["name"];
+    CAPTURE(name);
+    if (name == "dense/kernel") {
+      CHECK(one["content"] == "weights");
+      CHECK(one["differing"] == 1);
+      CHECK(one["elements"] == 450);
+      CHECK(one["largest_absolute"].get<double>() == std::abs(double{changed} - before));
+    } else if (name == "momentum/conv/kernel") {
+      CHECK(one["content"] == "state");
+      CHECK(one["differing"] == 90);
+      CHECK(one["largest_relative"].get<double>() == 0.5);
+    } else if (name == "bn/moving_mean") {
+      CHECK(one["only_in"] == "a");
+    } else if (name == "bn/moving_other") {
+      CHECK(one["only_in"] == "b");
+    } else if (name == "conv/kernel") {
+      CHECK(one["other_shape"] == std::vector<int>{9, 2, 5});
+    } else {
+      CHECK(one["equal"] == true);
+    }
+  }
+  CHECK(inspect(a.path + " " + (a / "nothing")).code == 3);
+}

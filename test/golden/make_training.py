@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes training.safetensors: two small networks that PyTorch trains for 30 steps, in float64.
+"""Writes training.safetensors: three small networks that PyTorch trains for 30 steps, in float64.
 
 Run it as make_golden.py beside it. For each NETWORK the file holds NETWORK/inputs, NETWORK/targets and NETWORK/weights
 (of samples: five batches of twelve, used again and again), NETWORK/before/NAME and NETWORK/after/NAME of parameters and
@@ -80,6 +80,33 @@ def cnn_statistics():
         yield f"{name}/moving_variance", torch.ones(channels, dtype=torch.float64)
 
 
+def shared_parameters(random):
+    kernels = {"stem/kernel": (3, 3, 2, 6), "again/kernel": (3, 3, 6, 6), "mix/kernel": (6, 6),
+               "predictions/kernel": (6, classes)}
+    for name, shape in kernels.items():
+        yield name, glorot(random, *shape)
+        yield name.replace("kernel", "bias"), random.standard_normal(shape[-1]) * 0.1
+    yield "bn/gamma", random.uniform(0.75, 1.25, 6)
+    yield "bn/beta", random.standard_normal(6) * 0.1
+
+
+def shared(p, x, statistics):
+    """One convolution is used three times, one batch normalisation and one dense layer twice."""
+    def norm(x):
+        for key, value in (("moving_mean", x.mean((0, 1, 2))), ("moving_variance", x.var((0, 1, 2), unbiased=False))):
+            statistics[f"bn/{key}"] = 0.9 * statistics[f"bn/{key}"] + 0.1 * value.detach()
+        return F.batch_norm(x.movedim(-1, 1), None, None, p["bn/gamma"], p["bn/beta"], True, 0.0, 1e-3).movedim(1, -1)
+
+    x = F.relu(conv2d(x, p["stem/kernel"], p["stem/bias"]))
+    for _ in range(2):
+        x = F.relu(norm(conv2d(x, p["again/kernel"], p["again/bias"])))
+    x = F.max_pool2d(x.movedim(-1, 1), 2).movedim(1, -1)
+    x = conv2d(x, p["again/kernel"], p["again/bias"]).mean((1, 2))
+    for _ in range(2):
+        x = torch.tanh(x @ p["mix/kernel"] + p["mix/bias"])
+    return x @ p["predictions/kernel"] + p["predictions/bias"]
+
+
 def train(name, parameters, statistics, network, make_optimizer, clip, smoothing, seed):
     random = np.random.Generator(np.random.PCG64(seed))
     targets = random.integers(0, classes, batch * batches, dtype=np.int32)
@@ -124,4 +151,7 @@ def sgd(p):
 if __name__ == "__main__":
     train("mlp", mlp_parameters, {}, mlp, adamw, clip=1.0, smoothing=0.0, seed=1)
     train("cnn", cnn_parameters, dict(cnn_statistics()), cnn, sgd, clip=1.0, smoothing=0.1, seed=2)
+    statistics = {f"bn/{key}": torch.full((6,), value, dtype=torch.float64)
+                  for key, value in (("moving_mean", 0.0), ("moving_variance", 1.0))}
+    train("shared", shared_parameters, statistics, shared, sgd, clip=1.0, smoothing=0.0, seed=3)
     save_file(values, pathlib.Path(__file__).parent / "training.safetensors")

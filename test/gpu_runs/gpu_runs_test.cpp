@@ -162,17 +162,22 @@ log: {every: 1 steps}
         Approx(events(one, "epoch").back().at("validation").at("loss").get<double>()).epsilon(1e-3));
 }
 
-TEST_CASE("ranks on GPUs that share the update learn what one rank learns, by NCCL or staged, in either precision") {
+// How ranks on GPUs talk, and in which precision they train.
+struct Way {
+  std::string communication, precision;
+};
+
+// Compares runs on as many GPUs as ranks with one rank on the CPU, for each strategy, which is a list of settings, in
+// each way.
+void compare_on_gpus(int gpus, const std::string& network_and_training,
+                     const std::vector<std::vector<std::string>>& strategies, const std::vector<Way>& ways) {
   const Folder folder;
-  const std::string config =
-      folder.write("shared.yaml", uneven_data + mlp_model +
-                                      train_section("batch_size: 20, epochs: 2, optimizer: {name: adam, "
-                                                    "learning_rate: 1e-3}") +
-                                      "strategy: {bucket_size: 4 kB, first_bucket_size: 1 kB}\n");
+  const std::string config = folder.write(
+      "network.yaml", uneven_data + network_and_training + "strategy: {bucket_size: 4 kB, first_bucket_size: 1 kB}\n");
   const auto train_on = [&](const std::string& name, const std::vector<std::string>& more) {
     std::vector<std::string> arguments{"run", config, "--progress", "none", "--run-dir", folder / name};
     arguments.insert(arguments.end(), more.begin(), more.end());
-    Command run(folder, arguments, ".", {"TRAINCTL_EMULATED_GPUS=2"});
+    Command run(folder, arguments, ".", {format("TRAINCTL_EMULATED_GPUS={}", gpus)});
     const int code = run.wait();
     INFO(tail(run.errors()));
     REQUIRE(code == 0);
@@ -180,50 +185,42 @@ TEST_CASE("ranks on GPUs that share the update learn what one rank learns, by NC
   };
   const std::vector<double> one = train_on("one", {"--ranks", "1", "--device", "cpu"});
   REQUIRE(one.size() == 12);
-  for (const char* shard : {"optimizer", "gradients", "parameters"}) {
-    for (const auto& [communication, precision] : {std::pair{"nccl", "float32"}, {"staged", "bfloat16"}}) {
-      CAPTURE(shard, communication, precision);
-      const std::vector<double> two = train_on(
-          format("{}-{}", shard, communication),
-          {"--ranks", "2", "--device", "cuda", "--set", format("strategy.shard={}", shard), "--set",
-           format("cluster.communication={}", communication), "--set", format("train.precision={}", precision)});
-      REQUIRE(two.size() == one.size());
-      const double tolerance = std::string(precision) == "float32" ? 1e-3 : 0.02;
-      for (std::size_t i = 0; i < one.size(); ++i) CHECK(two[i] == Approx(one[i]).epsilon(tolerance));
+  int number = 0;
+  for (const std::vector<std::string>& strategy : strategies) {
+    for (const auto& [communication, precision] : ways) {
+      CAPTURE(strategy, communication, precision);
+      std::vector<std::string> arguments{"--ranks", std::to_string(gpus), "--device", "cuda"};
+      for (const std::string& setting : strategy) arguments.insert(arguments.end(), {"--set", setting});
+      arguments.insert(arguments.end(), {"--set", format("cluster.communication={}", communication), "--set",
+                                         format("train.precision={}", precision)});
+      const std::vector<double> many = train_on(std::to_string(++number), arguments);
+      REQUIRE(many.size() == one.size());
+      const double tolerance = precision == "float32" ? 1e-3 : 0.02;
+      for (std::size_t i = 0; i < one.size(); ++i) CHECK(many[i] == Approx(one[i]).epsilon(tolerance));
     }
   }
 }
 
+const std::string adam =
+    train_section("batch_size: 20, epochs: 2, clip_norm: 1, optimizer: {name: adam, learning_rate: 1e-3}");
+
+TEST_CASE("ranks on GPUs that share the update learn what one rank learns, by NCCL or staged, in either precision") {
+  compare_on_gpus(2, mlp_model + adam,
+                  {{"strategy.shard=optimizer"}, {"strategy.shard=gradients"}, {"strategy.shard=parameters"}},
+                  {{"nccl", "float32"}, {"staged", "bfloat16"}});
+}
+
 TEST_CASE(
     "stages on GPUs, and GPUs that share layers, learn what one rank learns, by NCCL or staged, in either precision") {
-  const Folder folder;
-  const std::string config = folder.write(
-      "skips.yaml", uneven_data + skip_model +
-                        train_section("batch_size: 20, epochs: 2, optimizer: {name: adam, learning_rate: 1e-3}"));
-  const auto train_on = [&](const std::string& name, const std::vector<std::string>& more) {
-    std::vector<std::string> arguments{"run", config, "--progress", "none", "--run-dir", folder / name};
-    arguments.insert(arguments.end(), more.begin(), more.end());
-    Command run(folder, arguments, ".", {"TRAINCTL_EMULATED_GPUS=2"});
-    const int code = run.wait();
-    INFO(tail(run.errors()));
-    REQUIRE(code == 0);
-    return losses(folder / name);
-  };
-  const std::vector<double> one = train_on("one", {"--ranks", "1", "--device", "cpu"});
-  REQUIRE(one.size() == 12);
-  for (const char* mesh : {"strategy.pipeline", "strategy.tensor"}) {
-    for (const auto& [communication, precision] :
-         {std::pair{"nccl", "float32"}, {"staged", "float32"}, {"nccl", "bfloat16"}, {"staged", "float16"}}) {
-      CAPTURE(mesh, communication, precision);
-      const std::vector<double> two = train_on(
-          format("{}-{}-{}", mesh, communication, precision),
-          {"--ranks", "2", "--device", "cuda", "--set", format("{}=2", mesh), "--set",
-           format("cluster.communication={}", communication), "--set", format("train.precision={}", precision)});
-      REQUIRE(two.size() == one.size());
-      const double tolerance = std::string(precision) == "float32" ? 1e-3 : 0.02;
-      for (std::size_t i = 0; i < one.size(); ++i) CHECK(two[i] == Approx(one[i]).epsilon(tolerance));
-    }
-  }
+  compare_on_gpus(2, skip_model + adam, {{"strategy.pipeline=2"}, {"strategy.tensor=2"}},
+                  {{"nccl", "float32"}, {"staged", "float32"}, {"nccl", "bfloat16"}, {"staged", "float16"}});
+}
+
+TEST_CASE("replicas of GPUs that share layers share the update, and learn what one rank learns") {
+  compare_on_gpus(
+      4, skip_model + adam,
+      {{"strategy.tensor=2", "strategy.shard=optimizer"}, {"strategy.tensor=2", "strategy.shard=parameters"}},
+      {{"nccl", "float32"}, {"staged", "bfloat16"}});
 }
 
 // Large inputs are copied from the loader's own memory.

@@ -82,9 +82,35 @@ TEST_CASE("impossible networks are reported with the layer's place and its produ
   - dense: {name: b, units: 4})",
        {8},
        "m.yaml:2:38: dense 'a': there is no layer 'b' before it"},
-      {"layers:\n  - dense: {name: a, units: 4}\n  - dense: {name: a, units: 4}",
+      {"layers:\n  - dense: {name: a, units: 4}\n  - dense: {name: a, units: 5}",
        {8},
-       "m.yaml:3:5: dense 'a': this name is taken (by the layer at 2:5)"},
+       "m.yaml:3:5: dense 'a': a name that is used again is the same layer, with the same weights and options (units: "
+       "4 "
+       "before, 5 now): give this one another name, or equal options (first use at 2:5)"},
+      {"layers:\n  - dense: {name: a, units: 4}\n  - dropout: {name: a, rate: 0.1}\n  - dense: 3",
+       {8},
+       "m.yaml:3:5: dropout 'a': a name that is used again is the same layer, with the same weights and options (dense "
+       "before, dropout now): give this one another name, or equal options (first use at 2:5)"},
+      {"layers:\n  - dense: {name: a, units: 4}\n  - dense: {name: a, units: 4}\n  - dense: 3",
+       {8},
+       "m.yaml:3:5: dense 'a': a name that is used again is the same layer, with the same weights, and with this input "
+       "its kernel is 4x4, with that of its first use 8x4: give this one another name (first use at 2:5)"},
+      {R"(layers:
+  - dense: {name: a, units: 8}
+  - dense: {name: a, units: 8}
+  - add: {from: [a@1, a@3]})",
+       {8},
+       "m.yaml:4:23: add 'add': there is no layer 'a@3' before it; did you mean 'a@2'?"},
+      {R"(layers:
+  - dense: {name: a, units: 8}
+  - dense: {name: a, from: input, units: 8}
+  - add: {from: [a, a@2]}
+  - dense: 3)",
+       {8},
+       "m.yaml:2:5: dense 'a': nothing takes its output"},
+      {"layers:\n  - dense: {name: a@2, units: 4}",
+       {8},
+       "m.yaml:2:5: dense 'a@2': a name consists of letters, digits, '_', '-' and '.'"},
       {"layers:\n  - dense: {name: input, units: 4}", {8}, "m.yaml:2:5: dense 'input': this name is taken"},
       {"layers:\n  - dense: {name: a/b, units: 4}",
        {8},
@@ -123,17 +149,19 @@ TEST_CASE("impossible networks are reported with the layer's place and its produ
 }
 
 TEST_CASE("all errors come at once, and layers behind an unknown shape are left alone") {
-  CHECK(errors(R"(layers:
+  CHECK(
+      errors(R"(layers:
   - conv2d: {name: c1, filters: 4, kernel_size: 3, groups: 2}
   - conv2d: {name: c2, filters: 4, kernel_size: 9}
   - conv2d: {name: c3, filters: 4, kernel_size: 9}
   - add: {from: [c1, c0]}
   - dense: {name: c1, units: 3})",
-               {8, 8, 3}) ==
-        "m.yaml:6:5: dense 'c1': this name is taken (by the layer at 2:5)\n"
-        "m.yaml:2:5: conv2d 'c1': groups 2 does not divide 3 input channels (from the input)\n"
-        "m.yaml:3:5: conv2d 'c2': kernel 9 exceeds input 6 (from 'c1' at 2:5)\n"
-        "m.yaml:5:22: add 'add': there is no layer 'c0' before it; did you mean 'c1'?");
+             {8, 8, 3}) ==
+      "m.yaml:2:5: conv2d 'c1': groups 2 does not divide 3 input channels (from the input)\n"
+      "m.yaml:3:5: conv2d 'c2': kernel 9 exceeds input 6 (from 'c1' at 2:5)\n"
+      "m.yaml:5:22: add 'add': there is no layer 'c0' before it; did you mean 'c1'?\n"
+      "m.yaml:6:5: dense 'c1': a name that is used again is the same layer, with the same weights and options (conv2d "
+      "before, dense now): give this one another name, or equal options (first use at 2:5)");
   // Of a repetition, the first time.
   CHECK(errors(R"(layers:
   - repeat:

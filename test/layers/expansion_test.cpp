@@ -237,3 +237,43 @@ TEST_CASE("a model that is written reads back equal") {
   }
   CHECK_FALSE(written.find("preset"));
 }
+
+TEST_CASE("a name that is used again is the same layer with the same weights") {
+  const std::string twins = R"(layers:
+  - residual: {name: block, layers: [{dense: {name: d, units: 4}}, {batch_normalization: {name: n}}]}
+  - dropout: {name: drop, rate: 0.5}
+  - residual: {name: block, layers: [{dense: {name: d, units: 4}}, {batch_normalization: {name: n}}]}
+  - dropout: {name: drop, rate: 0.5}
+  - concatenate: {from: [block, drop, block@1]}
+  - dense: 3
+)";
+  const BuiltModel model = build(twins, {4});
+  CHECK(
+      ops(model.graph) ==
+      Lines{"dense(input, block/d/kernel, block/d/bias) -> block/d/output",
+            "batch_norm(block/d/output, block/n/gamma, block/n/beta) -> block/n/output, block/n/mean, block/n/variance",
+            "add(block/n/output, input) -> block/output", "dropout(block/output, samples, step) -> drop/output",
+            "dense(drop/output, block/d/kernel, block/d/bias) -> block@2/d/output",
+            "batch_norm(block@2/d/output, block/n/gamma, block/n/beta) -> block@2/n/output, block@2/n/mean, "
+            "block@2/n/variance",
+            "add(block@2/n/output, drop/output) -> block@2/output",
+            "dropout(block@2/output, samples, step) -> drop@2/output",
+            "concatenate(block@2/output, drop@2/output, block/output) -> concatenate/output",
+            "dense(concatenate/output, dense/kernel, dense/bias) -> dense/output"});
+  CHECK(parameters(model) == 4 * 4 + 4 + 4 + 4 + 12 * 3 + 3);
+  std::int64_t of_lines = 0;
+  for (const auto& line : model.layers) of_lines += line.parameters;
+  CHECK(of_lines == parameters(model));
+  REQUIRE(model.graph.statistics.size() == 4);  // of two running statistics
+  CHECK(model.graph.statistics[0].moving == model.graph.statistics[2].moving);
+  CHECK(model.graph.statistics[0].batch_value != model.graph.statistics[2].batch_value);
+  // Each use of a dropout draws for itself.
+  CHECK(model.graph.ops[3].def->attributes() != model.graph.ops[7].def->attributes());
+  CHECK(build(twins, {4}, false).graph.statistics.size() == 2);
+
+  const BuiltModel last = build(
+      "outputs: [a, b]\nlayers: [{dense: {name: a, units: 4}}, {dense: {name: a, units: 4}}, "
+      "{dense: {name: b, units: 2}}]",
+      {4});
+  CHECK(last.graph.tensor(last.graph.outputs[0]).name == "a@2/output");
+}

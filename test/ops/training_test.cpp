@@ -1,4 +1,5 @@
-// A perceptron and a convolutional network with skips, trained for 30 steps: the losses and weights are PyTorch's.
+// A perceptron, a convolutional network with skips and one whose layers share weights, trained for 30 steps: the losses
+// and weights are PyTorch's.
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -64,6 +65,25 @@ layers:
 )",
                   "{name: sgd, momentum: 0.9, nesterov: true, weight_decay: 1e-3}",
                   "{name: sparse_categorical_crossentropy, label_smoothing: 0.1}", 0.05};
+
+const Network shared{"shared", R"(
+layers:
+  - conv2d: {name: stem, filters: 6, kernel_size: 3, padding: same, activation: relu}
+  - conv2d: {name: again, filters: 6, kernel_size: 3, padding: same}
+  - batch_normalization: {name: bn, momentum: 0.9}
+  - activation: relu
+  - conv2d: {name: again, filters: 6, kernel_size: 3, padding: same}
+  - batch_normalization: {name: bn, momentum: 0.9}
+  - activation: relu
+  - max_pooling2d: {pool_size: 2}
+  - conv2d: {name: again, filters: 6, kernel_size: 3, padding: same}
+  - global_average_pooling2d
+  - dense: {name: mix, units: 6, activation: tanh}
+  - dense: {name: mix, units: 6, activation: tanh}
+  - dense: {name: predictions, units: 3, activation: softmax}
+)",
+                     "{name: sgd, momentum: 0.9, nesterov: true, weight_decay: 1e-3}",
+                     "sparse_categorical_crossentropy", 0.05};
 
 constexpr std::int64_t batch_size = 12, batches = 5, width = 8 * 8 * 2;
 
@@ -147,6 +167,11 @@ TEST_CASE("a perceptron learns as in PyTorch, in one piece or in micro-batches")
 
 TEST_CASE("a convolutional network with skips and batch normalisation learns as in PyTorch") {
   check_training(cnn, DType::float32, 1);
+}
+
+TEST_CASE("layers that share weights by their name learn as in PyTorch") {
+  check_training(shared, DType::float32, 1);
+  check_training(shared, DType::bfloat16, 1);
 }
 
 TEST_CASE("in bfloat16 networks learn as in PyTorch, to its precision") {

@@ -71,3 +71,11 @@ TEST_CASE("a message stays within a node where both stages lie on it") {
   CHECK(traffic_of(message, first, {2}).ranks == 2);
   CHECK(bytes_sent(traffic_of(message, first, {2})) == 20);
 }
+
+TEST_CASE("neighbours lie on one node in groups that divide every host's ranks") {
+  CHECK(ranks_per_node({"a", "a", "b", "b"}) == 2);
+  CHECK(ranks_per_node({"a", "a", "a", "a", "b", "b"}) == 2);
+  CHECK(ranks_per_node({"a", "a", "a", "b", "b"}) == 1);
+  CHECK(ranks_per_node({"a", "b", "a", "b"}) == 1);
+  CHECK(ranks_per_node({"a", "a", "a"}) == 3);
+}

@@ -19,7 +19,7 @@ struct Samples {
 };
 
 // Compares the gradients of a network with one loss.
-void check_gradients(const std::string& network, float step, const Samples& of = {}) {
+void check_gradients(const std::string& network, float step, const Samples& of = {}, int micro_batches = 1) {
   Job job(network, "sgd");
   job.spec.inputs[0].sample = of.shape;
   job.spec.outputs[0].target.classes = 3;
@@ -48,7 +48,7 @@ void check_gradients(const std::string& network, float step, const Samples& of =
   batch.count = samples;
 
   CAPTURE(network);
-  check_slopes(job.training(samples), batch, step);
+  check_slopes(job.training(samples, micro_batches), batch, step);
 }
 
 }  // namespace
@@ -109,4 +109,41 @@ layers:
   - dense: {units: 3, activation: softmax}
 )";
   check_gradients(network, 3e-4f);
+}
+
+TEST_CASE("gradients of weights that several layers share are the slopes of the loss") {
+  check_gradients(R"(
+layers:
+  - conv2d: {name: c, filters: 2, kernel_size: 3, padding: same, activation: tanh}
+  - batch_normalization: {name: n}
+  - conv2d: {name: c, filters: 2, kernel_size: 3, padding: same, activation: tanh}
+  - batch_normalization: {name: n}
+  - residual:
+      layers: [{conv2d: {filters: 2, kernel_size: 3, padding: same, use_bias: false}}]
+      name: block
+  - residual:
+      layers: [{conv2d: {filters: 2, kernel_size: 3, padding: same, use_bias: false}}]
+      name: block
+  - flatten
+  - dense: {units: 5}
+  - layer_normalization: {name: l}
+  - dense: {name: d, units: 5, activation: gelu}
+  - layer_normalization: {name: l}
+  - dense: {name: d, units: 5, activation: gelu}
+  - dense: {units: 3, activation: softmax}
+)",
+                  1e-3f);
+  // The two halves of a siamese network, of tokens.
+  for (const int micro_batches : {1, 3}) {
+    check_gradients(R"(
+layers:
+  - embedding: {name: words, from: input, input_dim: 5, output_dim: 4}
+  - dense: {name: half, units: 4, activation: tanh}
+  - embedding: {name: words, from: input, input_dim: 5, output_dim: 4}
+  - dense: {name: half, units: 4, activation: tanh}
+  - concatenate: {from: [half@1, half]}
+  - dense: {units: 3, activation: softmax}
+)",
+                    4e-3f, {{6}, {6}, true, 5}, micro_batches);
+  }
 }

@@ -56,6 +56,11 @@ TEST_CASE("check compares the memory of a rank with what the config lets it use"
   CHECK(little.code == 6);
   CHECK(contains(little.errors, "and cluster.memory is 1"));
   CHECK(trainctl(folder, {"check", config, "--ranks", "1", "--set", "cluster.memory=4 GB"}).code == 0);
+  const Finished more = trainctl(
+      folder, {"check", config, "--ranks", "1", "--set", "cluster.memory=4000 TB", "--set", "train.batch_size=16000000",
+               "--set", "data.samples=16000000", "--set", "data.shape=[64, 64, 3]"});
+  CHECK(more.code == 6);
+  CHECK(contains(more.errors, "are free"));
 }
 
 TEST_CASE("check tells which blocks are computed again to fit, and when even all do not") {

@@ -38,6 +38,23 @@ model:
     - dense: {units: 5}
 )";
 
+// A convolution is used three times, a dense layer and a dropout twice.
+inline const std::string shared_model = R"(
+model:
+  layers:
+    - conv2d: {name: first, filters: 16, kernel_size: 3, padding: same, activation: relu}
+    - conv2d: {name: again, filters: 16, kernel_size: 3, padding: same, activation: relu}
+    - conv2d: {name: again, filters: 16, kernel_size: 3, padding: same, activation: relu}
+    - max_pooling2d: {pool_size: 2}
+    - dropout: {name: drop, rate: 0.2}
+    - conv2d: {name: again, filters: 16, kernel_size: 3, padding: same, activation: relu}
+    - global_average_pooling2d
+    - dense: {name: mix, units: 16, activation: tanh}
+    - dropout: {name: drop, rate: 0.2}
+    - dense: {name: mix, units: 16, activation: tanh}
+    - dense: {units: 5}
+)";
+
 inline const std::string batch_norm_model = R"(
 model:
   layers:

@@ -1,4 +1,5 @@
-// Every strategy, and every product of two axes of the mesh, learns what one rank learns on the same micro-batches.
+// Every strategy, every product of two axes of the mesh, and what replicas may share beside them, learns what one rank
+// learns on the same micro-batches.
 #include <algorithm>
 #include <cmath>
 #include <random>
@@ -43,7 +44,11 @@ constexpr OnMesh meshes[] = {
     {4, 1, 2},
     {4, 2, 2},
     {4, 2, 1, "parameters"},
+    {4, 1, 2, "parameters"},
 };
+
+// Further ones for small networks.
+const std::vector<OnMesh> shared_layers = {{4, 1, 2, "optimizer"}, {4, 1, 2, "gradients"}, {8, 2, 2, "parameters"}};
 
 // All weights of the last checkpoint, put together from the ranks' parts.
 std::vector<float> weights_of(const std::string& run_directory) {
@@ -69,12 +74,15 @@ std::string train_on(const Folder& folder, const std::string& config, const OnMe
 
 // Trains 30 steps on every mesh. `rounding`: by how much a weight may differ, from the differences in the order of
 // sums.
-void compare(const Folder& folder, const std::string& config, double rounding) {
+void compare(const Folder& folder, const std::string& config, double rounding,
+             const std::vector<OnMesh>& further = {}) {
   const std::string one = train_on(folder, config, {});
   const auto expected = step_losses(one);
   const std::vector<float> weights = weights_of(one);
   REQUIRE(expected.size() == 30);
-  for (const OnMesh& mesh : meshes) {
+  std::vector<OnMesh> all(std::begin(meshes), std::end(meshes));
+  all.insert(all.end(), further.begin(), further.end());
+  for (const OnMesh& mesh : all) {
     const std::string many = train_on(folder, config, mesh);
     CAPTURE(many);
     const auto found = step_losses(many);
@@ -100,7 +108,7 @@ TEST_CASE("an MLP learns the same on every mesh") {
   const Folder folder;
   compare(folder,
           folder.write("mlp.yaml", uneven_data + mlp_model + train_section("batch_size: 20, epochs: 5, " + momentum)),
-          1e-4);
+          1e-4, shared_layers);
 }
 
 TEST_CASE("a CNN with skips learns the same on every mesh") {
@@ -108,6 +116,14 @@ TEST_CASE("a CNN with skips learns the same on every mesh") {
   compare(folder,
           folder.write("skips.yaml", uneven_data + skip_model +
                                          train_section("batch_size: 20, epochs: 5, clip_norm: 1, " + momentum)),
+          1e-4, shared_layers);
+}
+
+TEST_CASE("layers that share weights learn the same on every mesh") {
+  const Folder folder;
+  compare(folder,
+          folder.write("shared.yaml", uneven_data + shared_model +
+                                          train_section("batch_size: 20, epochs: 5, clip_norm: 1, " + momentum)),
           1e-4);
 }
 

@@ -63,6 +63,44 @@ TEST_CASE("a CNN with skips and dropout learns in stages what it learns on one r
                    {"strategy.place={0: [first, residual, pooled], 1: [wide], 2: [concatenate, global*, dense]}"}));
 }
 
+TEST_CASE("layers of two stages that share an input are split on each") {
+  const Folder folder;
+  const std::string config = folder.write("projection.yaml", uneven_data + R"(
+model:
+  layers:
+    - conv2d: {name: first, filters: 15, kernel_size: 3, padding: same, activation: relu}  # no two ranks share it
+    - residual:
+        name: block
+        layers:
+          - conv2d: {name: inner, filters: 32, kernel_size: 3, padding: same, activation: relu}
+          - conv2d: {filters: 32, kernel_size: 3, padding: same}
+        shortcut: [{conv2d: {name: projection, filters: 32, kernel_size: 3, padding: same}}]
+        activation: relu
+    - flatten
+    - dense: {units: 5}
+)" + train_section("batch_size: 20, epochs: 5, optimizer: {name: sgd, learning_rate: 0.02, momentum: 0.9}"));
+  const std::vector<std::string> stages{"strategy.place={0: [first, block/inner], 1: [block, flatten, dense]}",
+                                        "strategy.tensor=2"};
+  const Finished check = trainctl(folder, {"check", config, "--ranks", "4", "--set", stages[0], "--set", stages[1]});
+  for (const char* kernel : {"block/inner/kernel", "block/shortcut/projection/kernel"})
+    CHECK(contains(check.out, kernel));
+  compare(train_on(folder, config, 1, {}), train_on(folder, config, 4, stages));
+}
+
+TEST_CASE("a stage in which nothing trains has nothing to share") {
+  const Folder folder;
+  const std::string config =
+      folder.write("mlp.yaml", uneven_data + mlp_model +
+                                   train_section("batch_size: 20, epochs: 5, clip_norm: 0.1, optimizer: {name: adam, "
+                                                 "learning_rate: 3e-3}"));
+  const std::string one = train_on(folder, config, 1, {});
+  for (const char* shard : {"optimizer", "gradients", "parameters"}) {
+    compare(one,
+            train_on(folder, config, 4,
+                     {"strategy.place={0: [flatten], 1: [dense*, dropout*]}", std::string("strategy.shard=") + shard}));
+  }
+}
+
 TEST_CASE("with batch norm, stages learn what one rank learns on the same micro-batches") {
   const Folder folder;
   std::string data = uneven_data;
@@ -140,6 +178,71 @@ TEST_CASE("a stage that diverges ends the run on all, with the tensor that was t
   CHECK(run.code == 4);
   CHECK(contains(run.errors, "the first tensor that is not finite is"));
   CHECK_FALSE(contains(run.errors, "written by receive"));
+}
+
+TEST_CASE("stages that share weights save them once, and any mesh goes on from them") {
+  const Folder folder;
+  const std::string config = folder.write(
+      "shared.yaml", uneven_data + shared_model +
+                         train_section("batch_size: 20, epochs: 5, optimizer: {name: adamw, learning_rate: "
+                                       "3e-3, weight_decay: 0.01}") +
+                         "checkpoint: {every: 8 steps, keep: 9}\n");
+  const std::string whole = train_on(folder, config, 2, {"strategy.pipeline=2"});
+  compare(train_on(folder, config, 1, {}), whole);
+  const auto expected = step_losses(whole);
+  const std::vector<std::pair<int, std::vector<std::string>>> meshes = {
+      {1, {}},
+      {4, {"strategy.pipeline=4", "strategy.schedule=gpipe"}},
+      {4, {"strategy.pipeline=2", "strategy.shard=parameters"}},
+      {4, {"strategy.pipeline=2", "strategy.tensor=2"}}};
+  for (const auto& [ranks, settings] : meshes) {
+    const std::string directory =
+        train_on(folder, config, ranks, settings, {"--resume", whole + "/checkpoints/step-00000016"});
+    const auto found = step_losses(directory);
+    REQUIRE(found.size() == 14);
+    for (const auto& [step, loss] : found) {
+      CAPTURE(ranks, settings, step);
+      CHECK(loss == Approx(expected.at(step)).epsilon(1e-4));
+    }
+  }
+  const std::int64_t parameters = 3 * 9 * 16 + 16 + 16 * 9 * 16 + 16 + 16 * 16 + 16 + 16 * 5 + 5;
+  CHECK(events(whole, "start").back().at("parameters") == parameters);
+  const Json json =
+      Json::parse(trainctl(folder, {"check", config, "--ranks", "2", "--json", "--set", "strategy.pipeline=2"}).out);
+  CHECK(json.at("parameters") == parameters);
+  const Json& mesh = json.at("mesh");
+  CHECK(mesh.at(0).at("parameters").get<int>() + mesh.at(1).at("parameters").get<int>() > parameters);
+}
+
+TEST_CASE("check refuses what stages that share weights cannot keep equal") {
+  const Folder folder;
+  const std::string config = folder.write("shared.yaml", uneven_data + R"(
+model:
+  layers:
+    - conv2d: {name: c, filters: 3, kernel_size: 3, padding: same}
+    - batch_normalization: {name: n}
+    - conv2d: {name: c, filters: 3, kernel_size: 3, padding: same}
+    - batch_normalization: {name: n}
+    - flatten
+    - dense: 5
+)" + train_section("batch_size: 20, epochs: 1, optimizer: sgd"));
+  const auto refuses = [&](const std::string& place, const std::string& further, const std::string& message) {
+    const Finished check = trainctl(folder, {"check", config, "--ranks", "4", "--set", "strategy.place=" + place,
+                                             "--set", "strategy.sync_every=" + further});
+    INFO(check.errors);
+    CHECK(check.code == 2);
+    CHECK(contains(check.errors, message));
+    CHECK(contains(check.errors, "shared.yaml:"));
+  };
+  refuses("{0: [c, n], 1: ['c@2', 'n@2', flatten, dense]}", "1",
+          "layer 'n@2' moves 'n/moving_mean' in stage 1, and 'n' does in stage 0: let one stage hold all uses");
+  refuses("{0: [c, n], 1: [flatten, dense]}", "1", "layer 'c@2' is in no stage of strategy.place");
+  refuses("{0: [c], 1: [n, 'c@2', 'n@2', flatten, dense]}", "2",
+          "'c' and 'c@2', which share 'c/kernel', lie in stages 0 and 1");
+  const Finished check = trainctl(folder, {"check", config, "--ranks", "5", "--set", "strategy.pipeline=5"});
+  CHECK(contains(check.errors,
+                 "cannot be cut between the uses of a batch normalization, which one stage holds: use at "
+                 "most 4 stages"));
 }
 
 TEST_CASE("check shows the stages of a pipeline, and refuses what does not go together with its line") {

@@ -30,21 +30,14 @@ std::string refusal(const Folder& folder, const std::string& config, std::vector
   return finished.errors;
 }
 
-TEST_CASE("the memory of a plan is that of check, to the byte") {
-  const Folder folder;
-  using Case = std::pair<std::string, std::vector<std::string>>;
-  const auto [model, strategy] = GENERATE(values<Case>({
-      {skip_model, {"--ranks", "1"}},
-      {batch_norm_model, {"--ranks", "2", "--set", "strategy.pipeline=2"}},
-      {skip_model, {"--ranks", "2", "--set", "strategy.tensor=2"}},
-      {mlp_model, {"--ranks", "2", "--set", "strategy.shard=parameters"}},
-      {mlp_model, {"--ranks", "3"}},
-  }));
-  const std::string config = folder.write("config.yaml", uneven_data + model + sections);
+// What plan and check say of a rank's memory, once its kernels are chosen.
+void check_same_memory(const Folder& folder, const std::string& config, const std::vector<std::string>& strategy) {
+  CAPTURE(strategy);
   const Json planned = plan(folder, config, strategy);
   std::vector<std::string> arguments{"check", config, "--json", "--device", "cpu"};
   arguments.insert(arguments.end(), strategy.begin(), strategy.end());
   const Json checked = Json::parse(trainctl(folder, arguments).out);
+  CHECK(planned.at("memory_exact") == true);
   std::int64_t total = 0, slot = 0;
   for (const auto& [name, bytes] : checked.at("memory_bytes").items()) {
     total += bytes.get<std::int64_t>();
@@ -55,6 +48,34 @@ TEST_CASE("the memory of a plan is that of check, to the byte") {
   }
   CHECK(slot == checked.at("arena_bytes"));
   CHECK(planned.at("memory_bytes").at("total") == total);
+}
+
+TEST_CASE("the memory of a plan is that of check, to the byte") {
+  const Folder folder;  // what one plan has measured the next one finds
+  const std::string config = folder.write("config.yaml", uneven_data + R"(
+model:
+  layers:
+    - conv2d: {filters: 8, kernel_size: 3, padding: same, use_bias: false}
+    - batch_normalization: {momentum: 0.9}
+    - residual:
+        layers:
+          - conv2d: {filters: 8, kernel_size: 3, padding: same, activation: relu}
+          - dropout: 0.2
+          - conv2d: {filters: 8, kernel_size: 3, padding: same}
+        activation: relu
+    - max_pooling2d: {pool_size: 2}
+    - flatten
+    - dense: {units: 48, activation: tanh}
+    - dense: {units: 5, activation: softmax}
+)" + sections);
+  const std::vector<std::vector<std::string>> cases = {{"--ranks", "1"},
+                                                       {"--ranks", "2"},
+                                                       {"--ranks", "2", "--set", "strategy.pipeline=2"},
+                                                       {"--ranks", "2", "--set", "strategy.tensor=2"},
+                                                       {"--ranks", "2", "--set", "strategy.shard=parameters"},
+                                                       {"--ranks", "2", "--set", "strategy.share=[1, 3]"},
+                                                       {"--ranks", "3"}};
+  for (const std::vector<std::string>& strategy : cases) check_same_memory(folder, config, strategy);
 }
 
 TEST_CASE("a plan's document adds up") {
@@ -98,6 +119,38 @@ host: {samples: 1000, storage: 1}
   CHECK(contains(json.at("advice").get<std::string>(), "it does not fit; this does"));
   const std::string pasted = folder.write("pasted.yaml", read_file(config) + json.at("yaml").get<std::string>());
   CHECK(plan(folder, pasted, {"--ranks", "4", "--machine", machine}).at("fits") == true);
+}
+
+TEST_CASE("a rank may use the machine's memory, or less where the config says so") {
+  const Folder folder;
+  const std::string config = folder.write("config.yaml", uneven_data + skip_model + sections);
+  const auto limit = [&](const std::string& memory) {
+    return plan(folder, config, {"--ranks", "2", "--machine", "h100-node", "--set", "cluster.memory=" + memory})
+        .at("memory_limit")
+        .get<std::int64_t>();
+  };
+  CHECK(limit("auto") > 70'000'000'000);
+  CHECK(limit("1000 TB") == limit("auto"));
+  CHECK(limit("3 GB") == 3'000'000'000);
+}
+
+TEST_CASE("a plan says what its strategy leaves open") {
+  const Folder folder;
+  const std::string config = folder.write("config.yaml", uneven_data + skip_model + sections);
+  const auto text = [&](const std::string& strategy) {
+    const Finished run =
+        trainctl(folder, {"plan", config, "--ranks", "2", "--machine", "h100-node", "--set", strategy});
+    CAPTURE(run.errors);
+    CHECK(run.code == 0);
+    return run.out;
+  };
+  CHECK(contains(text("strategy.share=auto"), "are measured when training begins; here they are equal"));
+  CHECK(contains(text("strategy.share=[1, 3]"), "replica 1 has most of a batch, 18 samples"));
+  CHECK(contains(text("strategy.sync_every=4"), "averaged after every 4 steps, in "));
+  CHECK(contains(text("strategy=auto"), "`strategy: auto` takes this"));
+  const Json json = plan(folder, config, {"--ranks", "2", "--machine", "h100-node", "--set", "strategy=auto"});
+  CHECK(json.at("mesh") == json.at("alternatives").front().at("mesh"));
+  CHECK(json.at("step_seconds") == json.at("alternatives").front().at("step_seconds"));
 }
 
 TEST_CASE("smaller micro-batches are tried where nothing else has to change") {
@@ -163,6 +216,15 @@ TEST_CASE("plans that cannot be are refused with what can") {
   CHECK(contains(refusal(folder, config, {"--machine", "h100-nod"}), "did you mean 'h100-node'?"));
   CHECK(contains(refusal(folder, config, {"--machine", "h100-node", "--ranks", "64", "--nodes", "4"}),
                  "state at least 8 nodes"));
+  CHECK(contains(refusal(folder, config, {"--machine", "h100-node", "--ranks", "4", "--nodes", "5"}),
+                 "5 nodes are more than the 4 ranks"));
+  const std::string apart =
+      refusal(folder, config, {"--machine", "h100-node", "--ranks", "16", "--set", "strategy.tensor=16"});
+  CHECK(contains(apart, "--set strategy.tensor: strategy.tensor is 16: ranks 0 and 8 would share layers"));
+  const Finished unwritable = trainctl(
+      folder, {"plan", config, "--machine", "h100-node", "--ranks", "2", "--timeline", folder / "none/t.json"});
+  CHECK(unwritable.code == 6);
+  CHECK(contains(unwritable.errors, "none/t.json: cannot write: No such file or directory; choose a place"));
   CHECK(
       contains(refusal(folder, config, {"--machine", "pcie-workstation", "--ranks", "4"}), "has no network to others"));
   CHECK(contains(refusal(folder, config, {"--nodes", "2"}), "--machine"));

@@ -144,10 +144,6 @@ TEST_CASE("what cannot be shared is refused before anything starts, with the lin
   CHECK(odd.code == 2);
   CHECK(contains(odd.errors, "mlp.yaml:"));
   CHECK(contains(odd.errors, "3 ranks are no multiple of the 2 ranks that share each layer; start 2 or 4 ranks"));
-  const Finished sharded =
-      trainctl(folder, {"run", config, "--ranks", "4", "--run-dir", "sharded", "--set", "strategy.shard=optimizer"});
-  CHECK(sharded.code == 2);
-  CHECK(contains(sharded.errors, "`shard: optimizer` cuts whole parameters"));
   const Finished lamb =
       trainctl(folder, {"run", config, "--ranks", "2", "--run-dir", "lamb", "--set", "train.optimizer=lamb"});
   CHECK(lamb.code == 2);

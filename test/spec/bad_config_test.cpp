@@ -113,6 +113,8 @@ TEST_CASE("wrong types") {
       {"cluster: {ranks: 2}", "cluster: {ranks: many}",
        "c.yaml:19:18: ranks must be a whole number or auto, not 'many'"},
       {"cluster: {ranks: 2}", "cluster: 2", "c.yaml:19:10: cluster must be a map, not '2'"},
+      {"cluster: {ranks: 2}", "strategy: atuo",
+       "c.yaml:19:11: strategy must be a map or auto, not 'atuo'; did you mean 'auto'?"},
       {"cluster: {ranks: 2}", "cluster: {device: gpu}",
        "c.yaml:19:19: device must be cpu, cuda or auto, not 'gpu'; did you mean 'cpu'?"},
       {"  layers:\n    - flatten\n    - dense: {units: 10, activation: softmax}", "  layers: {dense: 10}",

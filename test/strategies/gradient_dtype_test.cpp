@@ -8,19 +8,10 @@
 #include <mutex>
 #include <random>
 
-#include "core/backend/choices.h"
-#include "core/backend/cpu/cpu_backend.h"
-#include "core/exec/engine.h"
-#include "core/layers/model.h"
 #include "parallel/comm/solo.h"
-#include "parallel/mesh/axes.h"
-#include "parallel/strategies/pipeline/stages.h"
 #include "parallel/strategies/rendezvous/communications.h"
-#include "parallel/trainer/initial_weights.h"
-#include "parallel/trainer/programs.h"
 #include "test/catch.h"
-#include "test/comm/on_threads.h"
-#include "test/program/job.h"
+#include "test/strategies/rank_of_mesh.h"
 
 using namespace trainctl;
 
@@ -58,7 +49,7 @@ struct Samples {
   }
 };
 
-using Weights = std::map<std::string, std::vector<float>>;
+using Weights = WholeTensors;
 
 // To nearest, ties to even.
 float rounded(float value) {
@@ -87,16 +78,8 @@ Strategy strategy_of(const Setting& setting, GradientDType dtype = GradientDType
   return strategy;
 }
 
-RunPrograms programs_of(const Job& job, const Setting& setting, Strategy strategy, int rank) {
-  Reader reader;
-  if (setting.mesh.pipeline > 1) {
-    const Graph graph = build_model(job.model, {.inputs = job.spec.inputs}, reader).graph;
-    strategy.stages = assign_stages(graph, strategy.options, setting.mesh.pipeline, byte_costs_of_processor, reader);
-  }
-  const BatchSizes sizes{.training = setting.batch, .gradient_accumulation = setting.accumulation};
-  RunPrograms programs(job.spec, strategy, sizes, rank, reader);
-  reader.throw_if_failed();
-  return programs;
+RunPrograms programs_of(const Job& job, const Setting& setting, const Strategy& strategy, int rank) {
+  return programs_on(job, strategy, {.training = setting.batch, .gradient_accumulation = setting.accumulation}, rank);
 }
 
 // The gradients, by parameter, that one rank alone finds of a share; sums over its samples.
@@ -134,10 +117,7 @@ Weights initial_weights(const Job& job) {
   Engine engine(*backend, *communicator, compile({job.training(1)}, *backend, choices));
   initialize_weights(job.spec, 5, engine.weights());
   Weights weights;
-  for (const NamedTensor& tensor : engine.weights()) {
-    const auto* values = tensor.view.as<float>();
-    weights[tensor.name].assign(values, values + tensor.view.count);
-  }
+  put_together(engine.weights(), weights);
   return weights;
 }
 
@@ -173,37 +153,20 @@ Weights defined(const Job& job, const Setting& setting) {
 Weights trained(const Job& job, const Setting& setting) {
   Weights all;
   std::mutex one_at_a_time;
-  const auto run = [&](Communicator& world) {
-    const RunPrograms programs = programs_of(job, setting, strategy_of(setting), world.rank());
-    const auto backend = make_cpu_backend({});
-    KernelChoices choices;
-    choices.stop_timing();
-    const MeshAxes axes(world, setting.mesh, true);
-    Engine engine(*backend, axes.communicators(), compile(programs.programs(), *backend, choices));
-    initialize_weights(job.spec, 5, engine.weights());
-    engine.upload();
+  on_mesh(setting.mesh, [&](Communicator& world) {
+    const BatchSizes sizes{.training = setting.batch, .gradient_accumulation = setting.accumulation};
+    RankOfMesh rank(job, with_stages(job, strategy_of(setting)), sizes, world);
     Samples samples(setting.batch);
     StepResult result;
     for (int step = 0; step < steps; ++step) {
-      const Batch part = samples.share(share_of(setting.batch, programs.rank()));
-      engine.run(programs.training(setting.batch), part, {rate, step, false}, result);
+      const Batch part = samples.share(share_of(setting.batch, rank.programs.rank()));
+      rank.engine.run(rank.programs.training(setting.batch), part, {rate, step, false}, result);
       require(result.count == static_cast<double>(setting.batch), "the sums are those of all ranks, in float32");
     }
-    engine.download();
+    rank.engine.download();
     const std::lock_guard lock(one_at_a_time);
-    for (const NamedTensor& tensor : engine.weights()) {
-      std::vector<float>& values = all[tensor.name];
-      const std::vector<float> before = values;
-      values.resize(static_cast<std::size_t>(tensor.shape.count()), std::nanf(""));
-      copy_common(tensor.shape, tensor.extent, tensor.view, TensorExtent(),
-                  {values.data(), DType::float32, tensor.shape.count()});
-      const bool whole = tensor.extent.is_whole() && !before.empty();
-      require(!whole || before == values, "replicas hold the same bits: " + tensor.name);
-    }
-  };
-  for (const std::string& error : on_threads(setting.mesh.ranks(), run)) {
-    if (!error.empty()) throw std::runtime_error(error);
-  }
+    put_together(rank.engine.weights(), all);
+  });
   return all;
 }
 

@@ -2,23 +2,16 @@
 #include "parallel/strategies/pipeline/pipeline.h"
 
 #include <algorithm>
-#include <cmath>
 #include <map>
+#include <mutex>
 #include <random>
-#include <thread>
 
-#include "core/backend/choices.h"
-#include "core/backend/cpu/cpu_backend.h"
 #include "core/backend/immediate_stream.h"
 #include "core/base/format.h"
-#include "core/exec/engine.h"
 #include "core/graph/ops/collectives.h"
-#include "parallel/comm/threads.h"
-#include "parallel/mesh/axes.h"
 #include "parallel/trainer/evaluate.h"
-#include "parallel/trainer/initial_weights.h"
 #include "test/catch.h"
-#include "test/program/job.h"
+#include "test/strategies/rank_of_mesh.h"
 
 using namespace trainctl;
 
@@ -108,12 +101,44 @@ layers:
      .inputs = {{"image", {6, 6, 2}, {}}, {"table", {4}, {}}},
      .two_outputs = true,
      .optimizer = "{name: adam, learning_rate: 0.01}"},
+    {"shared weights", R"(
+layers:
+  - conv2d: {name: first, filters: 6, kernel_size: 3, padding: same}
+  - batch_normalization: {name: norm, momentum: 0.9}
+  - conv2d: {name: again, filters: 6, kernel_size: 3, padding: same, activation: relu}
+  - batch_normalization: {name: norm, momentum: 0.9}
+  - conv2d: {name: again, filters: 6, kernel_size: 3, padding: same, activation: relu}
+  - max_pooling2d: {pool_size: 2}
+  - dropout: {name: drop, rate: 0.2}
+  - conv2d: {name: again, filters: 6, kernel_size: 3, padding: same, activation: relu}
+  - global_average_pooling2d
+  - dense: {name: mix, units: 6, activation: tanh}
+  - dropout: {name: drop, rate: 0.2}
+  - dense: {name: mix, units: 6, activation: tanh}
+  - dense: {units: 3, activation: softmax}
+)"},
     {.name = "sequence",
      .network = "layers: [{embedding: {input_dim: 9, output_dim: 6}}, {dense: {units: 10, activation: tanh}}, "
                 "{dense: {units: 8, activation: relu}}, {dense: {units: 3, activation: softmax}}]",
      .inputs = {{"", {7}, {}}},
      .positions = {7},
      .tokens = 9},
+    {.name = "shared embedding",
+     .network = R"(
+layers:
+  - embedding: {name: words, input_dim: 9, output_dim: 5}
+  - dense: {name: half, units: 5, activation: tanh}
+  - layer_normalization: {name: norm}
+  - embedding: {name: words, from: input, input_dim: 9, output_dim: 5}
+  - dense: {name: half, units: 5, activation: tanh}
+  - layer_normalization: {name: norm}
+  - concatenate: {from: [norm@1, norm@2]}
+  - dense: {units: 3, activation: softmax}
+)",
+     .inputs = {{"", {7}, {}}},
+     .positions = {7},
+     .tokens = 9,
+     .optimizer = "{name: adam, learning_rate: 0.01}"},
 };
 
 // Random batches, equal wherever they are drawn.
@@ -188,19 +213,16 @@ class Source final : public BatchSource {
   std::int64_t step_ = 0;
 };
 
-// What a rank holds of a tensor.
-struct Part {
-  std::string name;
-  Shape shape;
-  TensorExtent extent;
-  std::vector<float> values;
-};
-
 struct Outcome {
-  std::vector<Part> weights;
   std::vector<double> losses, norms;
   std::map<std::string, double> evaluated;
   bool abandoned = false;  // the last step, for which one stage had no data
+};
+
+// What all ranks found, and the weights that they hold together.
+struct Outcomes {
+  std::vector<Outcome> ranks;
+  WholeTensors weights;
 };
 
 struct Setup {
@@ -216,97 +238,61 @@ Strategy strategy_of(const Job& job, const Setup& setup) {
   Strategy strategy{setup.mesh, {}, setup.overlap};
   strategy.options.schedule = setup.schedule;
   strategy.options.shard = setup.shard;
-  if (setup.mesh.pipeline == 1) return strategy;
-  Reader reader;
   if (!setup.place.empty()) {
+    Reader reader;
     section_of<StrategyOptions>().read(parse_yaml("place: " + setup.place, "", ".", reader), reader, &strategy.options);
+    reader.throw_if_failed();
   }
-  const Graph graph = build_model(job.model, {.inputs = job.spec.inputs}, reader).graph;
-  strategy.stages = assign_stages(graph, strategy.options, setup.mesh.pipeline, byte_costs_of_processor, reader);
-  reader.throw_if_failed();
-  return strategy;
+  return with_stages(job, std::move(strategy));
 }
 
-Outcome train(const Task& task, const Setup& setup, Communicator& world) {
-  const Job job = task.job();
-  const Strategy strategy = strategy_of(job, setup);
-  const BatchSizes sizes{.training = full,
-                         .training_last = last,
-                         .evaluation = full,
-                         .evaluation_last = last,
-                         .training_resumed_last = smallest,
-                         .gradient_accumulation = setup.micro_batches};
-  Reader reader;
-  const RunPrograms programs(job.spec, strategy, sizes, world.rank(), reader);
-  reader.throw_if_failed();
-  const auto backend = make_cpu_backend({});
-  KernelChoices choices;
-  choices.stop_timing();  // all ranks, and one alone, run the same kernels
-  const MeshAxes axes(world, setup.mesh, true);
-  Engine engine(*backend, axes.communicators(), compile(programs.programs(), *backend, choices));
-  initialize_weights(job.spec, 5, engine.weights());
-  engine.upload();
-
-  Outcome outcome;
-  Samples samples(task, 3 * full);
-  StepResult result;
-  for (int step = 0; step < steps; ++step) {
-    const std::int64_t batch = step % 5 == 4 ? last : step % 7 == 6 ? smallest : full;
-    const Share share = share_of(batch, programs.rank());
-    const Batch own = samples.share(step % 3 * full + share.first, share.count);
-    engine.run(programs.training(batch), own, {0.1, step, false}, result);
-    outcome.losses.push_back(programs.programs().front().results[0].of(result.sums, result.count));
-    outcome.norms.push_back(result.gradient_norm);
-  }
-  ImmediateStream stream;
-  Source source(samples, programs.rank());
-  if (setup.mesh.pipeline > 1) {  // a step for which the first stage has no data changes nothing
-    const bool here = world.rank() == 0;
-    const Share share = share_of(full, programs.rank());
-    const Batch own = samples.share(share.first, share.count);
-    engine.run(programs.training(full), own, {0.1, steps, here, 1.0, here}, result);
-    outcome.abandoned = result.abandoned;
-  }
-  outcome.evaluated = *evaluate(engine, programs, source, world, stream);
-  engine.download();
-  for (const NamedTensor& tensor : engine.weights()) {
-    const float* values = tensor.view.as<float>();
-    outcome.weights.push_back({tensor.name, tensor.shape, tensor.extent, {values, values + tensor.view.count}});
-  }
-  return outcome;
-}
-
-std::vector<Outcome> train_on(const Task& task, const Setup& setup) {
-  auto communicators = thread_communicators(setup.mesh.ranks());
-  std::vector<Outcome> outcomes(communicators.size());
-  std::vector<std::thread> threads;
-  for (std::size_t r = 0; r < outcomes.size(); ++r) {
-    threads.emplace_back([&, r] { outcomes[r] = train(task, setup, *communicators[r]); });
-  }
-  for (std::thread& thread : threads) thread.join();
+Outcomes train_on(const Task& task, const Setup& setup) {
+  Outcomes outcomes;
+  outcomes.ranks.resize(static_cast<std::size_t>(setup.mesh.ranks()));
+  std::mutex one_at_a_time;
+  on_mesh(setup.mesh, [&](Communicator& world) {
+    const Job job = task.job();
+    const BatchSizes sizes{.training = full,
+                           .training_last = last,
+                           .evaluation = full,
+                           .evaluation_last = last,
+                           .training_resumed_last = smallest,
+                           .gradient_accumulation = setup.micro_batches};
+    RankOfMesh rank(job, strategy_of(job, setup), sizes, world);
+    Engine& engine = rank.engine;
+    const RunPrograms& programs = rank.programs;
+    Outcome& outcome = outcomes.ranks[static_cast<std::size_t>(world.rank())];
+    Samples samples(task, 3 * full);
+    StepResult result;
+    for (int step = 0; step < steps; ++step) {
+      const std::int64_t batch = step % 5 == 4 ? last : step % 7 == 6 ? smallest : full;
+      const Share share = share_of(batch, programs.rank());
+      const Batch own = samples.share(step % 3 * full + share.first, share.count);
+      engine.run(programs.training(batch), own, {0.1, step, false}, result);
+      outcome.losses.push_back(programs.programs().front().results[0].of(result.sums, result.count));
+      outcome.norms.push_back(result.gradient_norm);
+    }
+    ImmediateStream stream;
+    Source source(samples, programs.rank());
+    if (setup.mesh.pipeline > 1) {  // a step for which the first stage has no data changes nothing
+      const bool here = world.rank() == 0;
+      const Share share = share_of(full, programs.rank());
+      const Batch own = samples.share(share.first, share.count);
+      engine.run(programs.training(full), own, {0.1, steps, here, 1.0, here}, result);
+      outcome.abandoned = result.abandoned;
+    }
+    outcome.evaluated = *evaluate(engine, programs, source, world, stream);
+    engine.download();
+    const std::lock_guard lock(one_at_a_time);
+    put_together(engine.weights(), outcomes.weights);
+  });
   return outcomes;
 }
 
-// The whole tensors of all ranks. Replicas hold the same bits.
-std::map<std::string, std::vector<float>> gather(const std::vector<Outcome>& ranks) {
-  std::map<std::string, std::vector<float>> gathered;
-  for (const Outcome& rank : ranks) {
-    for (const Part& part : rank.weights) {
-      std::vector<float>& whole = gathered[part.name];
-      whole.resize(static_cast<std::size_t>(part.shape.count()), std::nanf(""));
-      const std::vector<float> before = whole;
-      std::vector<float> values = part.values;
-      copy_common(part.shape, part.extent, {values.data(), DType::float32, std::ssize(values)}, TensorExtent(),
-                  {whole.data(), DType::float32, std::ssize(whole)});
-      for (std::size_t i = 0; i < whole.size(); ++i) CHECK((std::isnan(before[i]) || before[i] == whole[i]));
-    }
-  }
-  return gathered;
-}
-
 // All ranks report what one rank reports, and the weights of all stages together are its weights.
-void compare(const Outcome& one, const std::vector<Outcome>& ranks) {
-  for (const Outcome& rank : ranks) {
+void compare(const Outcomes& on_one, const Outcomes& on_many) {
+  const Outcome& one = on_one.ranks[0];
+  for (const Outcome& rank : on_many.ranks) {
     CHECK(rank.abandoned);
     REQUIRE(rank.losses.size() == one.losses.size());
     for (std::size_t step = 0; step < one.losses.size(); ++step) {
@@ -317,22 +303,16 @@ void compare(const Outcome& one, const std::vector<Outcome>& ranks) {
     for (const auto& [name, value] : one.evaluated) CHECK(rank.evaluated.at(name) == Approx(value).epsilon(1e-4));
   }
   CHECK(one.losses.front() != one.losses.back());
-  const auto expected = gather({one}), gathered = gather(ranks);
-  REQUIRE(gathered.size() == expected.size());
-  for (const auto& [name, values] : expected) {
+  REQUIRE(on_many.weights.size() == on_one.weights.size());
+  for (const auto& [name, values] : on_one.weights) {
     CAPTURE(name);
-    const std::vector<float>& found = gathered.at(name);
-    REQUIRE(found.size() == values.size());
-    double difference = 0;
-    for (std::size_t i = 0; i < values.size(); ++i)
-      difference = std::max<double>(difference, std::abs(found[i] - values[i]));
-    CHECK(difference < 2e-4);
+    CHECK(largest_difference(on_many.weights.at(name), values) < 2e-4);
   }
 }
 
 // As many micro-batches, of the same samples, on one rank.
-Outcome on_one_rank(const Task& task, const Setup& setup) {
-  return train_on(task, {.mesh = {1, 1, 1}, .micro_batches = setup.mesh.data * setup.micro_batches})[0];
+Outcomes on_one_rank(const Task& task, const Setup& setup) {
+  return train_on(task, {.mesh = {1, 1, 1}, .micro_batches = setup.mesh.data * setup.micro_batches});
 }
 
 }  // namespace

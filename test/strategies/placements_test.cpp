@@ -120,6 +120,43 @@ TEST_CASE("the programs of data parallelism are accepted") {
   }
 }
 
+TEST_CASE("shared updates are accepted, and what they lack on the tensor axis is refused") {
+  Job job(every_layer);
+  job.spec.clip_norm = 1;
+  const Mesh mesh{3, 1, 2};
+  for (const Shard shard : {Shard::optimizer, Shard::gradients, Shard::parameters}) {
+    for (const GradientDType dtype : {GradientDType::float32, GradientDType::bfloat16}) {
+      Strategy strategy = mesh_of(mesh, dtype == GradientDType::float32);
+      strategy.options.shard = shard;
+      strategy.options.gradient_dtype = dtype;
+      CAPTURE(name_of(shard), name_of(dtype));
+      for (const std::int64_t samples : {6, 0}) {
+        check_accepted(training(job, samples, 1, strategy), mesh);
+        check_accepted(evaluation(job, samples, strategy), mesh);
+      }
+      const Program program = training(job, 6, 2, strategy);
+      check_accepted(program, mesh);
+      // Each sum over the ranks that share layers, left out: of an activation, of a gradient, or of squares.
+      for (std::size_t s = 0; s < program.segments.size(); ++s) {
+        for (std::size_t o = 0; o < program.segments[s].ops.size(); ++o) {
+          const Op& op = program.segments[s].ops[o];
+          const auto* sum = op.get_if<AllReduce>();
+          if (sum == nullptr || sum->axis != MeshAxis::tensor) continue;
+          Program changed = program;
+          std::vector<Op>& ops = changed.segments[s].ops;
+          CAPTURE(op.name);
+          if (op.inputs == op.outputs) {
+            ops.erase(ops.begin() + static_cast<std::ptrdiff_t>(o));
+          } else {
+            ops[o].def = std::make_shared<Identity>(MeshAxis::pipeline);
+          }
+          CHECK(contains(problem_of(std::move(changed), mesh).text, "on the tensor axis"));
+        }
+      }
+    }
+  }
+}
+
 TEST_CASE("values as targets are accepted") {
   const Job job("layers: [flatten, {dense: {units: 2}}]", "{name: sgd, momentum: 0.5}", "mean_squared_error",
                 "mean_absolute_error");

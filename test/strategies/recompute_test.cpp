@@ -6,19 +6,12 @@
 #include <mutex>
 #include <random>
 
-#include "core/backend/choices.h"
-#include "core/backend/cpu/cpu_backend.h"
 #include "core/base/format.h"
-#include "core/exec/engine.h"
 #include "core/graph/ops/batch_norm.h"
-#include "parallel/mesh/axes.h"
 #include "parallel/strategies/recompute/blocks.h"
-#include "parallel/trainer/initial_weights.h"
-#include "parallel/trainer/programs.h"
 #include "parallel/trainer/recompute_choice.h"
 #include "test/catch.h"
-#include "test/comm/on_threads.h"
-#include "test/program/job.h"
+#include "test/strategies/rank_of_mesh.h"
 
 using namespace trainctl;
 
@@ -173,21 +166,13 @@ Strategy strategy_of(const Job& job, const Setup& setup, Recompute recompute, st
   strategy.options.recompute = recompute;
   strategy.options.bucket_size.bytes = strategy.options.first_bucket_size.bytes = 4000;
   strategy.recomputed = std::move(blocks);
-  if (setup.mesh.pipeline == 1) return strategy;
-  Reader reader;
-  const Graph graph = build_model(job.model, {.inputs = job.spec.inputs}, reader).graph;
-  strategy.stages = assign_stages(graph, strategy.options, setup.mesh.pipeline, byte_costs_of_processor, reader);
-  reader.throw_if_failed();
-  return strategy;
+  return with_stages(job, std::move(strategy));
 }
 
 // The training program of a full batch.
 Program program_of(const Job& job, const Strategy& strategy, int micro_batches = 1, int rank = 0) {
-  Reader reader;
   const BatchSizes sizes{.training = batch, .gradient_accumulation = micro_batches};
-  RunPrograms programs(job.spec, strategy, sizes, rank, reader);
-  reader.throw_if_failed();
-  return programs.programs().front();
+  return programs_on(job, strategy, sizes, rank).programs().front();
 }
 
 std::set<std::string> names_of(const std::vector<RecomputableBlock>& blocks) {
@@ -206,42 +191,29 @@ struct Outcome {
 Outcome train(const Task& task, const Setup& setup, Recompute recompute, const std::set<std::string>& blocks = {}) {
   Outcome outcome;
   std::mutex one_at_a_time;
-  const auto run = [&](Communicator& world) {
+  on_mesh(setup.mesh, [&](Communicator& world) {
     const Job job = job_of(task);
     const BatchSizes sizes{.training = batch, .gradient_accumulation = setup.micro_batches};
-    Reader reader;
-    const RunPrograms programs(job.spec, strategy_of(job, setup, recompute, blocks), sizes, world.rank(), reader);
-    reader.throw_if_failed();
-    const auto backend = make_cpu_backend({});
-    KernelChoices choices;
-    choices.stop_timing();  // the same kernels in every run
-    const MeshAxes axes(world, setup.mesh, true);
-    Compiled compiled = compile(programs.programs(), *backend, choices);
-    const std::int64_t arena = compiled.memory.of(Region::slot);
-    Engine engine(*backend, axes.communicators(), std::move(compiled));
-    initialize_weights(job.spec, 5, engine.weights());
-    engine.upload();
+    RankOfMesh rank(job, strategy_of(job, setup, recompute, blocks), sizes, world);
+    Engine& engine = rank.engine;
     Samples samples(task);
     StepResult result;
     std::vector<double> losses;
     for (int step = 0; step < steps; ++step) {
-      engine.run(programs.training(batch), samples.share(programs.rank()), {0.1, step, false}, result);
+      engine.run(rank.programs.training(batch), samples.share(rank.programs.rank()), {0.1, step, false}, result);
       losses.push_back(result.sums[0] / result.count);
     }
     engine.download();
     const std::lock_guard lock(one_at_a_time);
     outcome.losses = losses;
-    outcome.arena += arena;
+    outcome.arena += engine.memory().of(Region::slot);
     for (const auto& tensors : {engine.weights(), engine.state()}) {
       for (const NamedTensor& tensor : tensors) {
         const float* first = tensor.view.as<float>();
         outcome.values[format("{} {}", world.rank(), tensor.name)] = {first, first + tensor.view.count};
       }
     }
-  };
-  for (const std::string& error : on_threads(setup.mesh.ranks(), run)) {
-    if (!error.empty()) throw std::runtime_error(error);
-  }
+  });
   return outcome;
 }
 
@@ -400,7 +372,7 @@ TEST_CASE("auto computes as little again as the memory asks for") {
         return bytes;
       };
       const auto choose = [&](std::int64_t limit) {
-        return choose_recomputed(job.spec, strategy, sizes, limit, memory_of);
+        return choose_recomputed(job.spec, strategy, sizes, limit, byte_costs_of_processor, memory_of);
       };
       CAPTURE(task.name, mesh.data, mesh.pipeline);
       const std::int64_t whole = most({});

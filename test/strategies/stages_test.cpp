@@ -152,6 +152,37 @@ TEST_CASE("balanced stages are cut where the costliest stage is cheapest") {
   }
 }
 
+TEST_CASE("stages know which of them share a parameter, and are not cut between uses of a batch normalization") {
+  const Job job(R"(
+layers:
+  - conv2d: {name: c, filters: 2, kernel_size: 3, padding: same}
+  - batch_normalization: {name: n}
+  - conv2d: {name: c, filters: 2, kernel_size: 3, padding: same}
+  - batch_normalization: {name: n}
+  - conv2d: {name: c, filters: 2, kernel_size: 3, padding: same}
+  - flatten
+  - dense: 3
+)");
+  const Graph whole = graph_of(job);
+  Reader reader;
+  Strategy strategy{{1, 3, 1}, {}, false};
+  strategy.stages = assign_stages(whole, {}, 3, byte_costs_of_processor, reader);
+  CHECK(strategy.stages.at("n") == strategy.stages.at("n@2"));
+  section_of<StrategyOptions>().read(
+      parse_yaml("place: {0: [c], 1: [n, c@2, n@2], 2: [c@3, flatten, dense]}", "", ".", reader), reader,
+      &strategy.options);
+  strategy.stages = assign_stages(whole, strategy.options, 3, byte_costs_of_processor, reader);
+  CHECK(reader.ok());
+  for (int s = 0; s < 3; ++s) {
+    const Graph stage = cut_stage(whole, MeshRank(strategy.mesh, s), strategy);
+    CHECK(stage.statistics.size() == (s == 1 ? 4 : 0));
+    for (const GraphParameter& parameter : stage.parameters) {
+      const bool shared = stage.tensor(parameter.tensor).name.starts_with("c/");
+      CHECK(parameter.stages == (shared ? std::vector<int>{0, 1, 2} : std::vector<int>{}));
+    }
+  }
+}
+
 TEST_CASE("a stage holds its own layers, and exchanges what others read with those alone") {
   const Job job(network);
   const Graph whole = graph_of(job);

@@ -6,17 +6,8 @@
 #include <mutex>
 #include <random>
 
-#include "core/backend/choices.h"
-#include "core/backend/cpu/cpu_backend.h"
-#include "core/exec/engine.h"
-#include "core/layers/model.h"
-#include "parallel/mesh/axes.h"
-#include "parallel/strategies/pipeline/stages.h"
-#include "parallel/trainer/initial_weights.h"
-#include "parallel/trainer/programs.h"
 #include "test/catch.h"
-#include "test/comm/on_threads.h"
-#include "test/program/job.h"
+#include "test/strategies/rank_of_mesh.h"
 
 using namespace trainctl;
 
@@ -115,63 +106,38 @@ struct Setting {
 
 struct Outcome {
   std::vector<double> losses;
-  std::map<std::string, std::vector<float>> weights;  // whole, running statistics among them
+  WholeTensors weights;  // running statistics among them
 };
 
 Outcome train(const Setting& setting) {
   Outcome outcome;
   std::mutex one_at_a_time;
-  const auto run = [&](Communicator& world) {
-    Job job(network(setting.synchronized), "{name: sgd, momentum: 0.9}");
-    StrategyOptions options;
-    options.shard = setting.shard;
-    options.tensor.value = setting.mesh.tensor;
-    options.first_bucket_size.bytes = options.bucket_size.bytes = 2000;
+  on_mesh(setting.mesh, [&](Communicator& world) {
+    const Job job(network(setting.synchronized), "{name: sgd, momentum: 0.9}");
+    Strategy strategy{setting.mesh, {}, setting.overlap};
+    strategy.options.shard = setting.shard;
+    strategy.options.tensor.value = setting.mesh.tensor;
+    strategy.options.first_bucket_size.bytes = strategy.options.bucket_size.bytes = 2000;
     const BatchSizes sizes{.training = batches[0],
                            .training_last = setting.full_alone ? 0 : batches[2],
                            .training_resumed_last = setting.full_alone ? 0 : batches[4],
                            .gradient_accumulation = setting.accumulation};
-    Reader reader;
-    Strategy strategy{setting.mesh, options, setting.overlap};
-    if (setting.mesh.pipeline > 1) {
-      const Graph graph = build_model(job.model, {.inputs = job.spec.inputs}, reader).graph;
-      strategy.stages = assign_stages(graph, options, setting.mesh.pipeline, byte_costs_of_processor, reader);
-    }
-    const RunPrograms programs(job.spec, strategy, sizes, world.rank(), reader);
-    reader.throw_if_failed();
-    const auto backend = make_cpu_backend({});
-    KernelChoices choices;
-    choices.stop_timing();
-    const MeshAxes axes(world, setting.mesh, true);
-    Engine engine(*backend, axes.communicators(), compile(programs.programs(), *backend, choices));
-    initialize_weights(job.spec, 3, engine.weights());
-    engine.upload();
+    RankOfMesh rank(job, with_stages(job, std::move(strategy)), sizes, world, 3);
     Samples samples(setting.skips, setting.order);
     StepResult result;
     std::vector<double> losses;
     for (int step = 0; step < steps; ++step) {
       const std::int64_t batch = setting.full_alone ? largest : batches[step % 5];
-      const Batch part = samples.share(share_of(batch, programs.rank()));
-      engine.run(programs.training(batch), part, {0.02, step, false}, result);
+      const Batch part = samples.share(share_of(batch, rank.programs.rank()));
+      rank.engine.run(rank.programs.training(batch), part, {0.02, step, false}, result);
       losses.push_back(result.sums[0] / result.count);
     }
-    engine.download();
+    rank.engine.download();
     const std::lock_guard lock(one_at_a_time);
     require(outcome.losses.empty() || outcome.losses == losses, "all ranks know the same losses");
     outcome.losses = losses;
-    for (const NamedTensor& tensor : engine.weights()) {
-      std::vector<float>& values = outcome.weights[tensor.name];
-      const bool known = !values.empty() && tensor.extent.is_whole();
-      const std::vector<float> before = values;
-      values.resize(static_cast<std::size_t>(tensor.shape.count()), std::nanf(""));
-      const View all{values.data(), DType::float32, tensor.shape.count()};
-      copy_common(tensor.shape, tensor.extent, tensor.view, TensorExtent(), all);
-      require(!known || before == values, "replicas hold the same bits: " + tensor.name);
-    }
-  };
-  for (const std::string& error : on_threads(setting.mesh.ranks(), run)) {
-    if (!error.empty()) throw std::runtime_error(error);
-  }
+    put_together(rank.engine.weights(), outcome.weights);
+  });
   return outcome;
 }
 
@@ -183,14 +149,8 @@ void check_same(const Outcome& outcome, const Outcome& reference, double toleran
   }
   REQUIRE(outcome.weights.size() == reference.weights.size());
   for (const auto& [name, values] : reference.weights) {
-    const std::vector<float>& own = outcome.weights.at(name);
-    double difference = own.size() == values.size() ? 0 : 1e9;
-    for (std::size_t i = 0; i < std::min(own.size(), values.size()); ++i) {
-      const double distance = std::abs(static_cast<double>(own[i]) - static_cast<double>(values[i]));
-      difference = std::max(difference, std::isnan(distance) ? 1e9 : distance);
-    }
     CAPTURE(name);
-    CHECK(difference < tolerance);
+    CHECK(largest_difference(outcome.weights.at(name), values) < tolerance);
   }
 }
 
@@ -240,19 +200,12 @@ TEST_CASE("synchronised statistics of a micro-batch are those of all replicas' s
 TEST_CASE("gradients through synchronised statistics are slopes of the loss") {
   constexpr int ranks = 3;
   constexpr std::int64_t batch = 7;
-  const auto check = [&](Communicator& world) {
-    Job job(network(true, "tanh"));
-    const Strategy strategy{{ranks, 1, 1}, {}, false};
-    Reader reader;
-    const RunPrograms programs(job.spec, strategy, {.training = batch}, world.rank(), reader);
-    reader.throw_if_failed();
-    const auto backend = make_cpu_backend({});
-    KernelChoices choices;
-    choices.stop_timing();
-    Engine engine(*backend, world, compile(programs.programs(), *backend, choices));
-    initialize_weights(job.spec, 3, engine.weights());
+  on_mesh({ranks, 1, 1}, [&](Communicator& world) {
+    const Job job(network(true, "tanh"));
+    RankOfMesh rank(job, {{ranks, 1, 1}, {}, false}, {.training = batch}, world, 3);
+    Engine& engine = rank.engine;
     Samples samples(true);
-    const Batch part = samples.share(share_of(batch, programs.rank()));
+    const Batch part = samples.share(share_of(batch, rank.programs.rank()));
     StepResult result;
     const auto loss = [&] {
       engine.upload();
@@ -260,7 +213,7 @@ TEST_CASE("gradients through synchronised statistics are slopes of the loss") {
       return static_cast<double>(result.sums[0]);
     };
     loss();
-    const Program& program = programs.programs()[0];
+    const Program& program = rank.programs.programs()[0];
     std::vector<std::byte> bytes;
     engine.read_tensor(0, program.step.gradients, bytes);
     std::vector<float> gradients(bytes.size() / sizeof(float));
@@ -291,6 +244,5 @@ TEST_CASE("gradients through synchronised statistics are slopes of the loss") {
       }
     }
     if (!problems.empty()) throw std::runtime_error(problems);
-  };
-  for (const std::string& error : on_threads(ranks, check)) CHECK(error == "");
+  });
 }

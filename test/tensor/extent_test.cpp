@@ -27,9 +27,11 @@ struct Part {
   TensorExtent extent;
   std::vector<std::int64_t> offsets, sizes;  // of a box, or of a range
   bool flat = false;
+  std::vector<std::int64_t> within = {};  // of a range of a box: the elements
 
   bool holds(const Shape& shape, std::int64_t element) const {
     if (flat) return element >= offsets[0] && element < offsets[0] + sizes[0];
+    if (!within.empty()) return std::find(within.begin(), within.end(), element) != within.end();
     for (std::size_t axis = offsets.size(); axis-- > 0;) {
       const std::int64_t size = shape[static_cast<std::int64_t>(axis)], at = element % size;
       element /= size;
@@ -38,6 +40,23 @@ struct Part {
     return true;
   }
 };
+
+std::vector<std::int64_t> elements_of(const Part& part, const Shape& shape) {
+  std::vector<std::int64_t> elements;
+  for (std::int64_t i = 0; i < shape.count(); ++i) {
+    if (part.holds(shape, i)) elements.push_back(i);
+  }
+  return elements;
+}
+
+// Elements [offset, offset + count) of what a part holds.
+Part range_of(const Part& outer, const Shape& shape, std::int64_t offset, std::int64_t count) {
+  const std::vector<std::int64_t> elements = elements_of(outer, shape);
+  Part part;
+  part.extent = TensorExtent::range(shape, outer.extent, offset, count);
+  part.within.assign(elements.begin() + offset, elements.begin() + offset + count);
+  return part;
+}
 
 Part random_part(const Shape& shape, std::mt19937& random) {
   const auto cut = [&](std::int64_t size, Part& part) {
@@ -54,15 +73,12 @@ Part random_part(const Shape& shape, std::mt19937& random) {
     for (const std::int64_t size : shape.sizes()) cut(size, part);
     part.extent = TensorExtent::box(shape, part.offsets, part.sizes);
   }
-  return part;
-}
-
-std::vector<std::int64_t> elements_of(const Part& part, const Shape& shape) {
-  std::vector<std::int64_t> elements;
-  for (std::int64_t i = 0; i < shape.count(); ++i) {
-    if (part.holds(shape, i)) elements.push_back(i);
+  const std::int64_t count = part.extent.count(shape);
+  if (random() % 3 == 0 && count > 0) {
+    const std::int64_t offset = below(random, count);
+    return range_of(part, shape, offset, 1 + below(random, count - offset));
   }
-  return elements;
+  return part;
 }
 
 View view_of(std::vector<std::int64_t>& values) {
@@ -111,6 +127,11 @@ TEST_CASE("the first element that is not in exactly one extent is found") {
         part.sizes[static_cast<std::size_t>(axis)] = 1 + below(random, size - at);
         at += part.sizes[static_cast<std::size_t>(axis)];
         part.extent = TensorExtent::box(shape, part.offsets, part.sizes);
+        const std::int64_t count = part.extent.count(shape), first = count > 0 ? below(random, count) : 0;
+        if (first > 0 && random() % 2) {  // two ranks share it
+          parts.push_back(range_of(part, shape, 0, first));
+          part = range_of(part, shape, first, count - first);
+        }
         if (random() % 8) parts.push_back(part);
       }
     }
@@ -154,6 +175,21 @@ TEST_CASE("extents that hold the same are equal") {
   CHECK(to_string(TensorExtent::range({3, 4}, 5, 2)) == "elements [5:7]");
   CHECK_THROWS_AS(TensorExtent::box({3, 4}, {0, 1}, {3, 4}), Error);
   CHECK_THROWS_AS(TensorExtent::range({3, 4}, 6, 7), Error);
+
+  // Of the box with rows 0 to 2 and columns 1 and 2, which holds elements 1, 2, 5, 6, 9 and 10.
+  const TensorExtent columns = TensorExtent::box({3, 4}, {0, 1}, {3, 2});
+  const auto range = [&](std::int64_t offset, std::int64_t count) {
+    return TensorExtent::range({3, 4}, columns, offset, count);
+  };
+  CHECK(range(0, 6) == columns);
+  CHECK(range(2, 2) == TensorExtent::range({3, 4}, 5, 2));
+  CHECK(range(2, 4) == TensorExtent::box({3, 4}, {1, 1}, {2, 2}));
+  CHECK(to_string(range(1, 4)) == "elements [1:5] of [0:3, 1:3]");
+  CHECK(to_string(range(3, 2)) == "elements [1:3] of [1:3, 1:3]");
+  CHECK(range(3, 2).shape({3, 4}) == Shape{2});
+  CHECK(TensorExtent::range({3, 4}, range(1, 4), 2, 2) == range(3, 2));
+  CHECK(TensorExtent::range({3, 4}, TensorExtent::range({3, 4}, 5, 4), 1, 2) == TensorExtent::range({3, 4}, 6, 2));
+  CHECK_THROWS_AS(range(3, 4), Error);
 }
 
 TEST_CASE("extents survive as JSON, and what does not lie within the tensor is refused") {
@@ -167,7 +203,9 @@ TEST_CASE("extents survive as JSON, and what does not lie within the tensor is r
        {R"({"offset":5,"count":8})", R"({"offset":-1,"count":2})", R"({"offset":13,"count":0})", R"({"offset":1})",
         R"({"offset":1.5,"count":2})", R"({"offset":18446744073709551615,"count":2})", R"({"offsets":[0,0]})",
         R"({"offsets":[0,0],"sizes":[3]})", R"({"offsets":[1,0],"sizes":[3,4]})", R"({"offsets":[0,0],"sizes":[3,-4]})",
-        R"({"offsets":[0,0],"sizes":[3,"4"]})", R"({"offsets":0,"sizes":[3,4]})", "[]", "7", R"("whole")", "{}"}) {
+        R"({"offsets":[0,0],"sizes":[3,"4"]})", R"({"offsets":[0,1],"sizes":[3,2],"range":{"offset":3,"count":4}})",
+        R"({"offsets":[0,1],"sizes":[3,2],"range":{"offset":3}})", R"({"offsets":[0,1],"sizes":[3,2],"range":3})",
+        R"({"offsets":0,"sizes":[3,4]})", "[]", "7", R"("whole")", "{}"}) {
     CAPTURE(text);
     CHECK_FALSE(extent_from_json(Json::parse(text), {3, 4}));
   }

@@ -45,7 +45,7 @@ inline std::vector<std::optional<TensorExtent>> random_extents(const Shape& shap
     for (int rank = 0; rank < ranks; ++rank)
       extents[static_cast<std::size_t>(rank)] = extent_of_part((rank + shift) % parts);
   };
-  const std::int64_t way = below(4);
+  const std::int64_t way = below(5);
   if (way == 0) {  // a stage of a pipeline holds it alone
     extents[static_cast<std::size_t>(shift)] = TensorExtent();
   } else if (way == 1 || shape.rank() == 0) {
@@ -60,6 +60,15 @@ inline std::vector<std::optional<TensorExtent>> random_extents(const Shape& shap
       sizes[axis] = at[part + 1] - at[part];
       return TensorExtent::box(shape, offsets, sizes);
     });
+    // The first replica of a rank's part is the one half of it, the second the other: replicas share the update.
+    if (way == 4 && ranks >= 2 * parts) {
+      for (int rank = 0; rank < ranks; ++rank) {
+        TensorExtent& extent = *extents[static_cast<std::size_t>(rank)];
+        const std::int64_t count = extent.count(shape), half = (count + 1) / 2;
+        const bool second = rank / parts % 2 == 1;
+        extent = TensorExtent::range(shape, extent, second ? half : 0, second ? count - half : half);
+      }
+    }
   }
   return extents;
 }
@@ -71,10 +80,15 @@ inline bool holds(const TensorExtent& extent, const Shape& shape, std::int64_t e
     return at >= extent.offsets()[i] && at < extent.offsets()[i] + extent.sizes()[i];
   };
   if (extent.kind() == TensorExtent::Kind::range) return within(0, element);
+  std::int64_t place = 0, stride = 1;  // of the element within the box
   for (std::size_t axis = shape.sizes().size(); axis-- > 0; element /= shape.sizes()[axis]) {
-    if (!within(axis, element % shape.sizes()[axis])) return false;
+    const std::int64_t at = element % shape.sizes()[axis];
+    if (!within(axis, at)) return false;
+    place += (at - extent.offsets()[axis]) * stride;
+    stride *= extent.sizes()[axis];
   }
-  return true;
+  const auto& part = extent.in_box();
+  return !part || (place >= part->first && place < part->first + part->count);
 }
 
 // What one rank of several holds of test_tensors(prefix), distributed by the seed.

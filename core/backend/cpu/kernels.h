@@ -71,6 +71,8 @@ Lowering lower_accumulate_statistics(const LowerContext& context);
 Lowering lower_round_summands(const LowerContext& context);
 Lowering lower_add_summands(const LowerContext& context);
 Lowering lower_widen_sums(const LowerContext& context);
+// tree_sum.cpp
+Lowering lower_tree_sum(const LowerContext& context);
 // shaping.cpp
 Lowering lower_concatenate(const LowerContext& context);
 Lowering lower_split(const LowerContext& context);

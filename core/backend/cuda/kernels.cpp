@@ -64,6 +64,7 @@ constexpr std::array table{
     Entry{"round_summands", lower_round_summands},
     Entry{"add_summands", lower_add_summands},
     Entry{"widen_sums", lower_widen_sums},
+    Entry{"tree_sum", lower_tree_sum},
     Entry{"concatenate", lower_concatenate},
     Entry{"split", lower_split},
     Entry{"take_columns", lower_take_columns},

@@ -78,6 +78,8 @@ Lowering lower_accumulate_statistics(const LowerContext& context);
 Lowering lower_round_summands(const LowerContext& context);
 Lowering lower_add_summands(const LowerContext& context);
 Lowering lower_widen_sums(const LowerContext& context);
+// tree_sum.cu
+Lowering lower_tree_sum(const LowerContext& context);
 // shaping.cu
 Lowering lower_concatenate(const LowerContext& context);
 Lowering lower_split(const LowerContext& context);

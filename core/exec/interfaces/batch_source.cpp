@@ -14,6 +14,11 @@ namespace {
 // Where the share of replica r begins; that of the last one ends where one behind it would begin.
 std::int64_t begin_of(std::int64_t batch, const Sharer& who, std::int64_t r) {
   const std::int64_t replicas = who.rank.size(MeshAxis::data);
+  if (who.shards.any()) {
+    if (r == replicas) return batch;
+    return std::min(batch,
+                    who.shards.of_replica(static_cast<int>(r), static_cast<int>(replicas)).first * who.shards.samples);
+  }
   if (who.speeds.empty()) return batch * r / replicas;
   require(std::ssize(who.speeds) == replicas, "each replica has a speed");
   if (r == replicas) return batch;
@@ -33,6 +38,10 @@ Share share_of(std::int64_t batch, const Sharer& who) {
 }
 
 std::int64_t largest_share(std::int64_t batch, const Sharer& anyone) {
+  if (anyone.shards.any()) {
+    const std::int64_t most = divide_up(anyone.shards.count, anyone.rank.size(MeshAxis::data));
+    return std::min(batch, most * anyone.shards.samples);
+  }
   if (anyone.speeds.empty()) return divide_up(batch, anyone.rank.size(MeshAxis::data));
   const double all = std::accumulate(anyone.speeds.begin(), anyone.speeds.end(), 0.0);
   const double most = std::ranges::max(anyone.speeds) / all;

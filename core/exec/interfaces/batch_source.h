@@ -12,6 +12,7 @@
 #include "core/graph/mesh.h"
 #include "core/layers/model_input.h"
 #include "core/metrics/target_form.h"
+#include "core/program/logical_shards.h"
 #include "core/tensor/shape.h"
 #include "core/tensor/view.h"
 
@@ -80,13 +81,16 @@ class BatchSource {
 struct Sharer {
   MeshRank rank;
   std::vector<double> speeds;  // of each replica, more than 0, in proportion to its share; empty: all are equal
+  LogicalShards shards;        // of batches whose shares are whole logical shards
 
-  Sharer(MeshRank r = {}, std::vector<double> s = {}) : rank(r), speeds(std::move(s)) {}
+  Sharer(MeshRank r = {}, std::vector<double> s = {}, LogicalShards l = {})
+      : rank(r), speeds(std::move(s)), shards(l) {}
 };
 
 // A replica's share of a global batch of B samples: [r * B / replicas, (r + 1) * B / replicas), where r is the rank's
 // position along the data axis; counts differ by one at most. With speeds the share ends at B * (speeds up to r) / (all
-// speeds), rounded down. The shares of all replicas make the batch.
+// speeds), rounded down; with logical shards it is the replica's part of these. The shares of all replicas make the
+// batch.
 struct Share {
   std::int64_t first = 0;
   std::int64_t count = 0;

@@ -5,11 +5,10 @@
 #include <cstring>
 
 #include "core/base/format.h"
+#include "core/exec/observe/place_in_step.h"
 
 namespace trainctl {
 namespace {
-
-constexpr double most_ops = 1e6, most_stages = 1e4;  // of a segment; of a pipeline
 
 // Whether an element is Inf or NaN, an exponent of all ones; float32 and bfloat16 (the upper half of a float32) alike.
 bool holds_not_finite(const std::vector<std::byte>& bytes, DType dtype) {
@@ -37,10 +36,7 @@ void NotFiniteSearch::ran(const PlacedProgram& program, int segment, int op, int
     if (!holds_not_finite(bytes_, program.tensor(output).layout.dtype)) continue;
     found_ = format("'{}', written by {} in {}", tensor.name, done.def->kind(),
                     name_of(phase, program.segment(segment).variant));
-    // Segments of one number are of one pass on all stages, which run it one after the other.
-    const int stage = rank_.along(MeshAxis::pipeline), last = rank_.size(MeshAxis::pipeline) - 1;
-    const int stages_before = phase == Phase::backward ? last - stage : stage;
-    place_ = segment + (stages_before + op / most_ops) / most_stages;
+    place_ = place_in_step(program, segment, op, rank_);
     return;
   }
 }

@@ -1,14 +1,20 @@
 // Timing every kind of communication by `bench comm`'s means.
 #include "parallel/plan/measured/measure_communication.h"
 
+#include "core/base/clock.h"
 #include "core/base/error.h"
 #include "core/base/format.h"
+#include "core/base/median.h"
+#include "core/tensor/random_values.h"
 #include "parallel/bench/collectives.h"
 
 namespace trainctl {
 namespace {
 
 using Kind = Communication::Kind;
+
+constexpr std::int64_t first_bytes = 64, last_bytes = 64 << 20;
+constexpr int factor = 4;  // from one size to the next
 
 constexpr Kind kinds[] = {Kind::all_reduce, Kind::reduce_scatter, Kind::all_gather,
                           Kind::all_to_all, Kind::broadcast,      Kind::send};
@@ -30,16 +36,49 @@ CallKind collective_of(Kind kind) {
   }
 }
 
-}  // namespace
-
-std::string communication_key(int ranks, Kind kind, bool in_place) {
-  return format("{} ranks: {}{}", ranks, name_of(collective_of(kind)), in_place ? " in place" : "");
+// Of one copy for growing sizes, the median of some; the mean over the ranks, which copy at the same time. Collective.
+std::vector<double> measure_copies(Communicator& ranks, Backend& backend, Stream& stream) {
+  constexpr int most_copies = 60;
+  const Memory from = backend.allocate(last_bytes), to = backend.allocate(last_bytes);
+  const Memory values = backend.allocate_host(last_bytes), sum = ranks.allocate(sizeof(double));
+  fill_random({values.get(), DType::float32, last_bytes / size_of(DType::float32)}, 1, 2);
+  backend.copy(from.get(), values.get(), last_bytes, stream);
+  backend.copy(to.get(), values.get(), last_bytes, stream);
+  std::vector<double> sizes;
+  for (std::int64_t bytes = first_bytes; bytes <= last_bytes; bytes *= factor) {
+    ranks.barrier(stream);
+    stream.synchronize();
+    std::vector<double> times;
+    for (double start = seconds_now(); static_cast<int>(times.size()) < most_copies && seconds_now() < start + 0.1;) {
+      const double begun = seconds_now();
+      backend.copy(to.get(), from.get(), bytes, stream);
+      stream.synchronize();
+      times.push_back(seconds_now() - begun);
+    }
+    double seconds = median(times);
+    backend.copy(sum.get(), &seconds, sizeof seconds, stream);
+    ranks.all_reduce({sum.get(), DType::float64, 1}, Reduction::sum, stream);
+    backend.copy(&seconds, sum.get(), sizeof seconds, stream);
+    stream.synchronize();
+    sizes.push_back(static_cast<double>(bytes));
+    sizes.push_back(seconds / ranks.size());
+  }
+  return sizes;
 }
 
+}  // namespace
+
+std::string communication_key(int ranks, Kind kind, bool shared) {
+  return format("{} ranks: {}{}", ranks, name_of(collective_of(kind)), shared ? " in shared memory" : "");
+}
+
+std::string copy_key(int ranks) { return format("{} ranks: copy", ranks); }
+
 bool has_communication(const Measurements& measurements, int ranks) {
+  if (measurements.find(copy_key(ranks)) == nullptr) return false;
   for (const Kind kind : kinds) {
-    for (const bool in_place : {false, true}) {
-      if (measurements.find(communication_key(ranks, kind, in_place)) == nullptr) return false;
+    for (const bool shared : {false, true}) {
+      if (measurements.find(communication_key(ranks, kind, shared)) == nullptr) return false;
     }
   }
   return true;
@@ -49,31 +88,33 @@ Measurements measure_communication(Communicator& ranks, Backend& backend, const 
   const auto stream = backend.compute_stream();
   Measurements found;
   for (const Kind kind : kinds) {
-    for (const bool in_place : {false, true}) {
+    for (const bool shared : {false, true}) {
       beat();
       std::vector<double> sizes;
       for (const CommBenchRow& row : bench_collective(ranks, backend, *stream,
                                                       {.collective = collective_of(kind),
-                                                      .first_bytes = 64,
-                                                      .last_bytes = 64 << 20,
+                                                      .first_bytes = first_bytes,
+                                                      .last_bytes = last_bytes,
                                                       .last_seconds = 0.05,
-                                                      .factor = 4,
+                                                      .factor = factor,
                                                       .iterations = 20,
                                                       .batches = 15,
                                                       .batch_seconds = 0.02,
-                                                      .ordinary_memory = !in_place})) {
+                                                      .ordinary_memory = !shared})) {
         require(row.wrong == 0, "a measured collective gives wrong values");
         sizes.push_back(static_cast<double>(row.bytes));
         sizes.push_back(row.seconds);
       }
-      found.record(communication_key(ranks.size(), kind, in_place), std::move(sizes));
+      found.record(communication_key(ranks.size(), kind, shared), std::move(sizes));
     }
   }
+  beat();
+  found.record(copy_key(ranks.size()), measure_copies(ranks, backend, *stream));
   return found;
 }
 
-std::optional<AlphaBeta> communication_model(const Measurements& measurements, int ranks, Kind kind, bool in_place) {
-  const std::vector<double>* values = measurements.find(communication_key(ranks, kind, in_place));
+std::optional<AlphaBeta> communication_model(const Measurements& measurements, const std::string& key) {
+  const std::vector<double>* values = measurements.find(key);
   if (values == nullptr || values->size() < 2) return {};
   std::vector<TimedSize> sizes;
   for (std::size_t i = 0; i + 1 < values->size(); i += 2) sizes.push_back({(*values)[i], (*values)[i + 1]});

@@ -13,22 +13,20 @@
 
 namespace trainctl {
 
-// Whether a communication reduces in place, in memory that all its ranks see: that of gradients and parameters, which
-// the communicator of the data axis allocates. Activations lie elsewhere and are copied.
-inline bool is_in_place(MeshAxis axis) { return axis == MeshAxis::data; }
+// The key of a kind of communication between so many ranks of one host, in memory that all of them see or in a rank's
+// own: {bytes, seconds, bytes, seconds, ...}.
+std::string communication_key(int ranks, Communication::Kind kind, bool shared);
+// The same of copies within a rank's memory while the others copy, too.
+std::string copy_key(int ranks);
 
-// The key of a kind of communication between so many ranks of one host: {bytes, seconds, bytes, seconds, ...}.
-std::string communication_key(int ranks, Communication::Kind kind, bool in_place);
-
-// Whether the measurements have every kind between so many ranks.
+// Whether the measurements have every kind between so many ranks, and copies.
 bool has_communication(const Measurements& measurements, int ranks);
 
-// Times every kind for growing sizes up to the largest, a few seconds in all. `beat` is called before each kind.
-// Collective; equal on all ranks.
+// Times every kind, and copies, for growing sizes up to the largest, a few seconds in all. `beat` is called before each
+// kind. Collective; equal on all ranks.
 Measurements measure_communication(Communicator& ranks, Backend& backend, const std::function<void()>& beat);
 
-// The model of a kind; nothing where it was not measured.
-std::optional<AlphaBeta> communication_model(const Measurements& measurements, int ranks, Communication::Kind kind,
-                                             bool in_place);
+// The model of a kind, or of copies, by its key; nothing where it was not measured.
+std::optional<AlphaBeta> communication_model(const Measurements& measurements, const std::string& key);
 
 }  // namespace trainctl

@@ -76,23 +76,24 @@ class StepTimer {
   // Collective: means over the ranks.
   Measurements results() {
     std::map<std::string, std::pair<double, int>> ops;  // by key: the sum of the medians, and of how many ops
-    std::map<std::pair<int, int>, double> medians;
     for (const OpCost& cost : op_costs(recorder_.runs())) {
       if (cost.op.placed().op.def->trait() != OpTrait::kernel) continue;
       auto& [sum, count] = ops[op_key(together_.size(), program(), cost.op.placed())];
       sum += cost.median_seconds;
       ++count;
     }
-    std::vector<std::string> keys;
-    std::vector<double> values;
-    for (const auto& [key, of] : ops) {
-      keys.push_back(key);
-      values.push_back(of.first / of.second);
-    }
     // A communication's copies are its own: in a run they are a part of what it takes.
     double in_ops = 0;
     for (const OpCost& cost : op_costs(recorder_.runs())) in_ops += cost.median_seconds * runs_of(cost.op);
     const double of_step = median(steps_);
+    // An op that is observed takes longer than in a step as it is: together ops take no longer than that step.
+    const double unobserved = std::min(of_step / in_ops, 1.0);
+    std::vector<std::string> keys;
+    std::vector<double> values;
+    for (const auto& [key, of] : ops) {
+      keys.push_back(key);
+      values.push_back(unobserved * of.first / of.second);
+    }
     values.push_back(std::max(of_step - in_ops, 0.0));
     values.push_back(quantile(std::sqrt(0.5)) - of_step);
     for (double& value : values) value = reduced(value, Reduction::sum) / together_.size();

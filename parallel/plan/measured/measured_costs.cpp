@@ -37,12 +37,17 @@ TrafficSeconds MeasuredCosts::communication_seconds(const Traffic& traffic) cons
   if (traffic.ranks < 2) return {};
   const auto bytes = static_cast<double>(traffic.bytes);
   for (int measured = std::max(use_.at_once, traffic.ranks); measured >= 2; --measured) {
-    const auto model = communication_model(measurements_, measured, traffic.kind, is_in_place(traffic.axis));
+    const auto model = communication_model(measurements_, communication_key(measured, traffic.kind, traffic.shared));
     if (!model) continue;
     const double ring = (1 - 1.0 / traffic.ranks) / (1 - 1.0 / measured);
     const double tree = std::log2(traffic.ranks) / std::log2(measured);
     const double latency = slower() * tree * model->latency();
-    return {latency, slower() * ring * std::max(model->seconds(bytes) - model->latency(), 0.0)};
+    double transfer = ring * std::max(model->seconds(bytes) - model->latency(), 0.0);
+    if (traffic.copied > 0) {
+      const auto copies = communication_model(measurements_, copy_key(measured));
+      if (copies) transfer += copies->seconds(static_cast<double>(traffic.copied));
+    }
+    return {latency, slower() * transfer};
   }
   return {};
 }

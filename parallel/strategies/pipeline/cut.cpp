@@ -112,6 +112,10 @@ class StageCut {
       if (maker_[index(output)] != own_) output = no_tensor;
     }
     std::erase_if(graph_.parameters, [&](const GraphParameter& parameter) { return !held.contains(parameter.tensor); });
+    for (GraphParameter& parameter : graph_.parameters) {
+      const std::set<int>& stages = readers_[index(parameter.tensor)];
+      if (stages.size() > 1) parameter.stages.assign(stages.begin(), stages.end());
+    }
     std::erase_if(graph_.statistics, [&](const GraphStatistic& statistic) {
       return !held.contains(statistic.batch_value == no_tensor ? statistic.moving : statistic.batch_value);
     });

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <iterator>
 #include <optional>
+#include <set>
 #include <utility>
 
 #include "core/graph/ops/collectives.h"
@@ -21,10 +22,20 @@ class StageSchedule {
  public:
   StageSchedule(Program program, const MeshRank& rank)
       : program_(std::move(program)), own_(rank.along(axis)), stages_(rank.size(axis)) {
-    const std::size_t passes = program_.segments.size();
-    for (std::size_t s = 0; s < passes; ++s) take_exchanges(program_.segments[s]);
-    for (Exchange& exchange : exchanges_) exchange.segment = add_segment(std::move(exchange.ops));
-    for (Exchange& exchange : exchanges_) exchange.wait_segment = add_segment(std::move(exchange.waits));
+    std::set<int> of_rest;
+    for (const ScheduleItem& item : program_.schedule) {
+      if (program_.is_rest(item)) of_rest.insert(item.segment);
+    }
+    const auto passes = static_cast<int>(program_.segments.size());
+    for (int s = 0; s < passes; ++s) take_exchanges(program_.segments[index(s)], of_rest.contains(s));
+    for (const bool waits : {false, true}) {
+      for (Exchange& exchange : exchanges_) {
+        for (Transfer* transfer : {&exchange.equal, &exchange.rest}) {
+          std::vector<Op>& ops = waits ? transfer->waits : transfer->ops;
+          if (!ops.empty()) (waits ? transfer->wait_segment : transfer->segment) = add_segment(std::move(ops));
+        }
+      }
+    }
   }
 
   Program ordered(PipelineSchedule schedule) {
@@ -77,11 +88,15 @@ class StageSchedule {
     return all;
   }
 
+  // The ops of an exchange, for micro-batches of one size.
+  struct Transfer {
+    std::vector<Op> ops, waits;
+    int segment = -1, wait_segment = -1;
+  };
   // What the stage sends another one, or receives from it, for a micro-batch.
   struct Exchange {
     StageMessage message;
-    std::vector<Op> ops, waits;
-    int segment = -1, wait_segment = -1;
+    Transfer equal, rest;                   // of equal micro-batches, and of a smaller one behind them
     std::optional<ScheduleItem> under_way;  // the wait for the one that was begun last
   };
 
@@ -91,7 +106,11 @@ class StageSchedule {
   }
 
   // Moves the sends and receives of a pass to their exchanges. The variants of the backward pass exchange the same.
-  void take_exchanges(Segment& segment) {
+  void take_exchanges(Segment& segment, bool of_rest) {
+    const auto transfer = [&](const StageMessage& message) -> Transfer& {
+      Exchange& exchange = exchange_of(message);
+      return of_rest ? exchange.rest : exchange.equal;
+    };
     if (segment.phase != Phase::forward && segment.phase != Phase::backward) return;
     const bool forward = segment.phase == Phase::forward;
     std::vector<Op> kept;
@@ -103,12 +122,12 @@ class StageSchedule {
       } else if (segment.variant == Variant::first && send != nullptr) {
         auto beside = std::make_shared<Send>(*send);
         beside->asynchronous = true;
-        add(exchange_of({forward, own_, send->peer}), op, std::move(beside));
+        add(transfer({forward, own_, send->peer}), op, std::move(beside));
       } else if (segment.variant == Variant::first) {
         place_received(op.outputs[0]);
         auto beside = std::make_shared<Receive>(*receive);
         beside->asynchronous = true;
-        add(exchange_of({forward, receive->peer, own_}), op, std::move(beside));
+        add(transfer({forward, receive->peer, own_}), op, std::move(beside));
       }
     }
     segment.ops = std::move(kept);
@@ -118,14 +137,14 @@ class StageSchedule {
     const auto known =
         std::find_if(exchanges_.begin(), exchanges_.end(), [&](const Exchange& e) { return e.message == message; });
     if (known != exchanges_.end()) return *known;
-    exchanges_.push_back({message, {}, {}});
+    exchanges_.push_back({message});
     return exchanges_.back();
   }
 
-  static void add(Exchange& exchange, Op op, std::shared_ptr<const OpDef> asynchronous) {
+  static void add(Transfer& transfer, Op op, std::shared_ptr<const OpDef> asynchronous) {
     op.def = std::move(asynchronous);
-    exchange.waits.push_back({std::make_shared<Wait>(), op.outputs, op.outputs, op.name, op.place});
-    exchange.ops.push_back(std::move(op));
+    transfer.waits.push_back({std::make_shared<Wait>(), op.outputs, op.outputs, op.name, op.place});
+    transfer.ops.push_back(std::move(op));
   }
 
   // What is received is of a micro-batch: each replica has its own samples.
@@ -147,8 +166,11 @@ class StageSchedule {
       };
       while (at != program_.schedule.begin() && is_passed(*std::prev(at))) --at;
     }
-    program_.schedule.insert(at, {exchange.segment, micro_batch, slot});
-    exchange.under_way = ScheduleItem{exchange.wait_segment, micro_batch, slot};
+    ScheduleItem item{0, micro_batch, slot};
+    const Transfer& transfer = program_.is_rest(item) ? exchange.rest : exchange.equal;
+    item.segment = transfer.segment;
+    program_.schedule.insert(at, item);
+    exchange.under_way = ScheduleItem{transfer.wait_segment, micro_batch, slot};
   }
 
   // Waits for the end of what was begun last, if it is still under way.

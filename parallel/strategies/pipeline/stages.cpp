@@ -5,9 +5,9 @@
 
 #include <algorithm>
 #include <limits>
+#include <set>
 
 #include "core/base/format.h"
-#include "parallel/strategies/op_cost.h"
 
 namespace trainctl {
 namespace {
@@ -31,7 +31,40 @@ struct Unit {
   Place place;
   double cost = 0;        // of a stage that computes it
   double sent_after = 0;  // of a cut behind it: what all later layers read of it and of those before it
+  bool ends = true;       // whether a stage may end with it
 };
+
+// The weights that several layers share, by name: the numbers of these layers, ascending.
+struct SharedWeights {
+  const Tensor* tensor = nullptr;
+  std::set<std::size_t> units;
+};
+
+std::vector<SharedWeights> shared_weights(const Graph& graph, const std::map<std::string, std::size_t>& number) {
+  std::map<TensorId, TensorId> moving;  // by a batch's value
+  for (const GraphStatistic& statistic : graph.statistics) moving[statistic.batch_value] = statistic.moving;
+  std::map<TensorId, std::set<std::size_t>> units;
+  for (const Op& op : graph.ops) {
+    if (prepares_input(graph, op)) continue;
+    for (TensorId id : op.inputs) {
+      if (graph.tensor(id).role == Role::parameter) units[id].insert(number.at(op.name));
+    }
+    for (TensorId id : op.outputs) {
+      if (moving.contains(id)) units[moving.at(id)].insert(number.at(op.name));
+    }
+  }
+  std::vector<SharedWeights> shared;
+  for (auto& [id, of_id] : units) {
+    if (of_id.size() > 1) shared.push_back({&graph.tensor(id), std::move(of_id)});
+  }
+  return shared;
+}
+
+std::map<std::string, std::size_t> numbers_of(const std::vector<Unit>& units) {
+  std::map<std::string, std::size_t> numbers;
+  for (std::size_t i = 0; i < units.size(); ++i) numbers[units[i].path] = i;
+  return numbers;
+}
 
 std::vector<Unit> units_of(const Graph& graph, const ByteCosts& bytes_cost) {
   std::vector<Unit> units;
@@ -39,12 +72,15 @@ std::vector<Unit> units_of(const Graph& graph, const ByteCosts& bytes_cost) {
   for (std::size_t i = 0; i < graph.ops.size(); ++i) {
     if (!prepares_input(graph, graph.ops[i])) last[graph.ops[i].name] = i;
   }
-  std::map<std::string, std::size_t> number;
   for (std::size_t i = 0; i < graph.ops.size(); ++i) {
     const Op& op = graph.ops[i];
     if (!last.contains(op.name) || last.at(op.name) != i) continue;
-    number[op.name] = units.size();
-    units.push_back({op.name, op.place});
+    units.push_back({op.name, op.place, 0, 0, true});
+  }
+  const std::map<std::string, std::size_t> number = numbers_of(units);
+  for (const SharedWeights& shared : shared_weights(graph, number)) {
+    if (shared.tensor->role != Role::statistic) continue;
+    for (std::size_t i = *shared.units.begin(); i < *shared.units.rbegin(); ++i) units[i].ends = false;
   }
   std::map<TensorId, std::size_t> maker;
   std::map<TensorId, std::size_t> last_reader;
@@ -55,7 +91,7 @@ std::vector<Unit> units_of(const Graph& graph, const ByteCosts& bytes_cost) {
       if (maker.contains(id)) last_reader[id] = std::max(last_reader[id], own);
     }
     for (TensorId id : op.outputs) maker[id] = own;
-    units[own].cost += (1 + backward_costs) * cost_of(op, graph.tensors, bytes_cost.in_memory);
+    units[own].cost += (1 + backward_costs) * cost_of(op, graph.tensors, bytes_cost);
   }
   for (const auto& [tensor, reader] : last_reader) {
     const double sent = 2 * bytes_cost.to_rank * static_cast<double>(graph.tensor(tensor).type.bytes());
@@ -78,6 +114,7 @@ std::vector<int> balance(const std::vector<Unit>& units, int stages) {
       for (std::size_t first = end; first-- > k - 1;) {
         computed += units[first].cost;
         if (computed >= least[k][end]) break;  // a longer stage only costs more
+        if (first > 0 && !units[first - 1].ends) continue;
         const double sent =
             (first > 0 ? units[first - 1].sent_after : 0) + (end < count ? units[end - 1].sent_after : 0);
         const double most = std::max(least[k - 1][first], computed + sent);
@@ -96,6 +133,33 @@ std::vector<int> balance(const std::vector<Unit>& units, int stages) {
     end = first;
   }
   return stage_of;
+}
+
+// Reports weights that the stages which share them cannot keep equal.
+void check_shared(const Graph& graph, const std::vector<Unit>& units, const std::vector<int>& stage_of,
+                  const StrategyOptions& options, Reader& reader) {
+  for (const SharedWeights& shared : shared_weights(graph, numbers_of(units))) {
+    const Unit &first = units[*shared.units.begin()], &last = units[*shared.units.rbegin()];
+    const int begin = stage_of[*shared.units.begin()], end = stage_of[*shared.units.rbegin()];
+    if (begin == end) continue;
+    if (shared.tensor->role == Role::statistic) {
+      reader.error(
+          last.place,
+          format("layer '{}' moves '{}' in stage {}, and '{}' does in stage {}: let one stage hold all uses of "
+                 "a batch normalization, or give each a name of its own",
+                 last.path, shared.tensor->name, end, first.path, begin),
+          first.place, "first use");
+      return;
+    }
+    if (options.sync_every.value > 1) {
+      reader.error(options.sync_every.place,
+                   format("with `sync_every` stages average their replicas apart, and '{}' and '{}', which share '{}', "
+                          "lie in stages {} and {}: let one stage hold both, or leave `sync_every` out",
+                          first.path, last.path, shared.tensor->name, begin, end),
+                   last.place, "last use");
+      return;
+    }
+  }
 }
 
 // The stage that the config gives each unit; -1 after a report. Of a layer and the blocks around it the innermost that
@@ -189,8 +253,18 @@ Stages assign_stages(const Graph& graph, const StrategyOptions& options, int sta
                                                 units.size(), stages, units.size()));
     return {};
   }
+  const auto ends = std::count_if(units.begin(), units.end(), [](const Unit& unit) { return unit.ends; });
+  if (options.place.empty() && ends < stages) {
+    reader.error(options.stages_place(),
+                 format("the network cannot be cut between the uses of a batch normalization, which one stage holds: "
+                        "use at most {} stages",
+                        ends));
+    return {};
+  }
+  const std::size_t before = reader.count();
   const std::vector<int> stage_of =
       options.place.empty() ? balance(units, stages) : PlacedByHand(units, options, reader).run();
+  if (reader.count() == before) check_shared(graph, units, stage_of, options, reader);
   Stages result;
   for (std::size_t i = 0; i < units.size(); ++i) result[units[i].path] = stage_of[i];
   return result;

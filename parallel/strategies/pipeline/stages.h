@@ -7,6 +7,7 @@
 
 #include "core/graph/graph.h"
 #include "core/spec/reader.h"
+#include "parallel/strategies/op_cost.h"
 #include "parallel/strategies/options.h"
 
 namespace trainctl {
@@ -21,19 +22,10 @@ std::vector<std::string> layers_of(const Graph& graph);
 // takes the input runs the op itself.
 bool prepares_input(const Graph& graph, const Op& op);
 
-// What moving a byte costs a rank, in FLOPs that it could do meanwhile: between memory and processor, and to another
-// rank. Rough figures, by which stages are balanced: with ResNet-20 on a core with AVX-512, a fit of the times of its
-// layers to their FLOPs and bytes gives 7 for ops after fusion, which have fewer bytes than a graph before it.
-struct ByteCosts {
-  double in_memory = 0;
-  double to_rank = 0;
-};
-inline constexpr ByteCosts byte_costs_of_processor{5, 20};
-inline constexpr ByteCosts byte_costs_of_gpu{16, 100};
-
 // Cuts a whole forward training graph into so many stages: by strategy.place, else so that the costliest stage costs
 // least, sending included. Problems go to the reader with their lines: a pattern that matches no layer, a layer in two
-// stages or in none, stages out of order, more stages than layers.
+// stages or in none, stages out of order, more stages than layers, uses of a batch normalization in several stages.
+// Balanced stages are not cut between these.
 Stages assign_stages(const Graph& graph, const StrategyOptions& options, int stages, const ByteCosts& bytes,
                      Reader& reader);
 

@@ -4,8 +4,6 @@
 #include <algorithm>
 #include <limits>
 
-#include "parallel/strategies/op_cost.h"
-
 namespace trainctl {
 namespace {
 
@@ -190,7 +188,6 @@ class BlockFinder {
         }
       }
       block.ops.insert(block.ops.begin(), op);
-      block.cost += cost_of(op, program_.tensors);
     }
     block.saved = block.inside;
     for (TensorId id : read) {

@@ -21,7 +21,6 @@ struct RecomputableBlock {
   std::vector<Op> ops;      // the forward ops that compute these again from what is kept, in their order
   std::int64_t inside = 0;  // bytes of what the backward pass reads
   std::int64_t saved = 0;   // bytes by which what is kept until the backward pass shrinks
-  double cost = 0;          // of the ops: see cost_of()
 };
 
 // The blocks of a training program of one rank, in forward order, before gradients are reduced; without those of which

@@ -53,24 +53,6 @@ Lowering lower_batch_norm_inference(const LowerContext& context) {
   });
 }
 
-namespace {
-
-template <class T>
-void backward(const BatchNormAttributes& a, const ChannelShape& shape, Backward<T> b, const float* gamma,
-              const float* beta, const float* mean, const float* variance, bool add, float* dgamma, float* dbeta,
-              const Scratch& scratch) {
-  const Factors factors(a, shape, mean, variance, gamma, beta, scratch.constants);
-  gradient_sums(a, shape, b, factors, scratch);
-  const double* sums = scratch.totals;
-  parameter_gradients(a, shape.channels, sums, variance, add, dgamma, dbeta);
-  if (a.residual) b.dy = b.dresidual;
-  const auto rows = static_cast<double>(shape.rows);
-  gradient_by_input(
-      a, shape, b, factors, variance, [=](std::int64_t i) { return sums[i] / rows; }, scratch.constants);
-}
-
-}  // namespace
-
 Lowering lower_batch_norm_grad(const LowerContext& context) {
   const auto& def = context.op.as<BatchNormGrad>();
   const ChannelShape shape = channel_shape(context.input(0));
@@ -79,19 +61,17 @@ Lowering lower_batch_norm_grad(const LowerContext& context) {
     return own_kernel(
         context,
         [=](const Places& places) {
-          std::size_t in = 2, out = 1;
-          Backward<T> b{places.in<T>(0), places.in<T>(1), nullptr, nullptr, places.out<T>(0), nullptr};
-          if (a.masks_by_bits(shape.channels)) b.bits = places.in<std::uint8_t>(in++);
-          if (a.masks_by_y(shape.channels)) b.y = places.in<T>(in++);
-          const float* gamma = a.scale ? places.in<float>(in++) : nullptr;
-          const float* beta = a.center && a.masks_by_x() ? places.in<float>(in++) : nullptr;
-          const float* mean = places.in<float>(in++);
-          const float* variance = places.in<float>(in);
-          float* dgamma = a.scale ? places.out<float>(out++) : nullptr;
-          float* dbeta = a.center ? places.out<float>(out++) : nullptr;
-          if (a.residual) b.dresidual = places.out<T>(out);
-          backward(a, shape, b, gamma, beta, mean, variance, add, dgamma, dbeta,
-                   Scratch(shape, places.workspace<std::byte>()));
+          const Scratch scratch(shape, places.workspace<std::byte>());
+          GradientPlaces<T> at(a, shape.channels, places);
+          const Factors factors(a, shape, at.mean, at.variance, at.gamma, at.beta, scratch.constants);
+          gradient_sums(a, shape, at.b, factors, scratch);
+          const double* sums = scratch.totals;
+          parameter_gradients(a, shape.channels, sums, at.variance, add, at.dgamma, at.dbeta);
+          at.b.dx = places.out<T>(0);
+          if (a.residual) at.b.dy = at.b.dresidual;
+          const auto rows = static_cast<double>(shape.rows);
+          gradient_by_input(
+              a, shape, at.b, factors, at.variance, [=](std::int64_t i) { return sums[i] / rows; }, scratch.constants);
         },
         Scratch::bytes(shape));
   });

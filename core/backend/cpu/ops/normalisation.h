@@ -159,6 +159,31 @@ struct Backward {
   T* dresidual;
 };
 
+// The places of the gradient's first pass, as BatchNormGrad and SynchronizedBatchNormSums have them: inputs dy, x, bits
+// or y where one of them is the source of the mask, gamma, beta, mean and variance; outputs dx or the sums, dgamma,
+// dbeta and dresidual. `b` has no dx.
+template <class T>
+struct GradientPlaces {
+  Backward<T> b{};
+  const float *gamma = nullptr, *beta = nullptr, *mean, *variance;
+  float *dgamma = nullptr, *dbeta = nullptr;
+
+  GradientPlaces(const BatchNormAttributes& a, std::int64_t channels, const Places& places) {
+    std::size_t in = 2, out = 1;
+    b.dy = places.in<T>(0);
+    b.x = places.in<T>(1);
+    if (a.masks_by_bits(channels)) b.bits = places.in<std::uint8_t>(in++);
+    if (a.masks_by_y(channels)) b.y = places.in<T>(in++);
+    if (a.scale) gamma = places.in<float>(in++);
+    if (a.center && a.masks_by_x()) beta = places.in<float>(in++);
+    mean = places.in<float>(in++);
+    variance = places.in<float>(in);
+    if (a.scale) dgamma = places.out<float>(out++);
+    if (a.center) dbeta = places.out<float>(out++);
+    if (a.residual) b.dresidual = places.out<T>(out);
+  }
+};
+
 template <class T>
 inline constexpr float least = least_unmasked(std::is_same_v<T, float> ? DType::float32 : DType::bfloat16);
 

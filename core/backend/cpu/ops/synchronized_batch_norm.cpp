@@ -105,19 +105,10 @@ Lowering lower_synchronized_batch_norm_sums(const LowerContext& context) {
         context,
         [=](const Places& places) {
           const Scratch scratch(shape, places.workspace<std::byte>());
-          std::size_t in = 2, out = 1;
-          Backward<T> b{places.in<T>(0), places.in<T>(1), nullptr, nullptr, nullptr, nullptr};
-          if (a.masks_by_bits(shape.channels)) b.bits = places.in<std::uint8_t>(in++);
-          if (a.masks_by_y(shape.channels)) b.y = places.in<T>(in++);
-          const float* gamma = a.scale ? places.in<float>(in++) : nullptr;
-          const float* beta = a.center && a.masks_by_x() ? places.in<float>(in++) : nullptr;
-          const float *mean = places.in<float>(in), *variance = places.in<float>(in + 1);
-          float* dgamma = a.scale ? places.out<float>(out++) : nullptr;
-          float* dbeta = a.center ? places.out<float>(out++) : nullptr;
-          if (a.residual) b.dresidual = places.out<T>(out);
-          const Factors factors(a, shape, mean, variance, gamma, beta, scratch.constants);
-          gradient_sums(a, shape, b, factors, scratch);
-          parameter_gradients(a, shape.channels, scratch.totals, variance, add, dgamma, dbeta);
+          const GradientPlaces<T> at(a, shape.channels, places);
+          const Factors factors(a, shape, at.mean, at.variance, at.gamma, at.beta, scratch.constants);
+          gradient_sums(a, shape, at.b, factors, scratch);
+          parameter_gradients(a, shape.channels, scratch.totals, at.variance, add, at.dgamma, at.dbeta);
           float* sums = places.out<float>(0);
           for (std::int64_t i = 0; i < 2 * shape.channels; ++i) sums[i] = static_cast<float>(scratch.totals[i]);
         },

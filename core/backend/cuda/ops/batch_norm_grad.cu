@@ -20,19 +20,8 @@ Candidate gradient_candidate(const LowerContext& context) {
   candidate.workspace_bytes = grids.means_bytes() + grids.partials_bytes();
   candidate.run = [=, a = def.a, accumulate = def.accumulate,
                    counters = make_counters(grids.sums.tiles)](const Places& p) {
-    std::size_t in = 2, out = 1;
-    Backward<T> b{};
-    b.dy = p.in<T>(0), b.x = p.in<T>(1), b.dx = p.out<T>(0), b.accumulate = accumulate;
-    Normalisation n{nullptr, nullptr, nullptr, nullptr, a.epsilon, a.relu};
-    if (mask == ReluMask::bits) b.bits = p.in<std::uint8_t>(in++);
-    if (mask == ReluMask::y) b.y = p.in<T>(in++);
-    if (a.scale) n.gamma = p.in<float>(in++);
-    if (mask == ReluMask::x && a.center) n.beta = p.in<float>(in++);
-    n.mean = p.in<float>(in++);
-    n.variance = p.in<float>(in);
-    if (a.scale) b.dgamma = p.out<float>(out++);
-    if (a.center) b.dbeta = p.out<float>(out++);
-    if (a.residual) b.dresidual = p.out<T>(out);
+    auto [b, n] = GradientPlaces<T, mask>(a, accumulate, p);
+    b.dx = p.out<T>(0);
     auto* means = p.workspace<float2>();
     launch(gradient_sums<T, sums_width, mask, InPlaceGradient>, grids.sums.blocks(), channel_threads, p.stream,
            grids.sums, n, b, InPlaceGradient{}, p.workspace<float2>(grids.means_bytes()), counters.get(), means);

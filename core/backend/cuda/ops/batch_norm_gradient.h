@@ -27,6 +27,33 @@ struct Backward {
   float* sums;  // [2][channels]; null where `means` follow from the sums of this rank alone
 };
 
+// The places of the gradient's first pass, as BatchNormGrad and SynchronizedBatchNormSums have them: inputs dy, x, bits
+// or y where one of them is the source of the mask, gamma, beta, mean and variance; outputs dx or the sums, dgamma,
+// dbeta and dresidual. `b` has neither dx nor sums.
+template <class T, ReluMask mask>
+struct GradientPlaces {
+  Backward<T> b{};
+  Normalisation n{};
+
+  GradientPlaces(const BatchNormAttributes& a, bool accumulate, const Places& p) {
+    std::size_t in = 2, out = 1;
+    n.epsilon = a.epsilon;
+    n.relu = a.relu;
+    b.accumulate = accumulate;
+    b.dy = p.in<T>(0);
+    b.x = p.in<T>(1);
+    if (mask == ReluMask::bits) b.bits = p.in<std::uint8_t>(in++);
+    if (mask == ReluMask::y) b.y = p.in<T>(in++);
+    if (a.scale) n.gamma = p.in<float>(in++);
+    if (mask == ReluMask::x && a.center) n.beta = p.in<float>(in++);
+    n.mean = p.in<float>(in++);
+    n.variance = p.in<float>(in);
+    if (a.scale) b.dgamma = p.out<float>(out++);
+    if (a.center) b.dbeta = p.out<float>(out++);
+    if (a.residual) b.dresidual = p.out<T>(out);
+  }
+};
+
 // The source that reads dy from memory.
 struct InPlaceGradient {
   template <int width, class T>

@@ -1,0 +1,177 @@
+// The trace of a step.
+#include "core/exec/observe/step_trace.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "core/base/error.h"
+#include "core/base/hash.h"
+#include "core/base/json.h"
+#include "core/base/json_fwd.h"
+#include "core/exec/named_tensors.h"
+#include "core/exec/observe/logical_values.h"
+#include "core/exec/observe/place_in_step.h"
+
+namespace trainctl {
+namespace {
+
+std::uint64_t hash_of(const float* values, std::size_t count) { return xxh3(values, count * sizeof(float)); }
+
+}  // namespace
+
+std::string to_text(const std::vector<TraceRecord>& records) {
+  std::string text;
+  for (const TraceRecord& record : records) {
+    text += json_line({{"place", record.place},
+                       {"segment", record.segment},
+                       {"op", record.op},
+                       {"tensor", record.tensor},
+                       {"write", record.write},
+                       {"samples", record.samples},
+                       {"hash", record.hash},
+                       {"sample_hash", record.sample_hash},
+                       {"values", record.values.size()}});
+    text.append(reinterpret_cast<const char*>(record.values.data()), record.values.size() * sizeof(float));
+  }
+  return text;
+}
+
+std::vector<TraceRecord> parse_trace(std::string_view text) {
+  std::vector<TraceRecord> records;
+  while (!text.empty()) {
+    const std::size_t line = text.find('\n');
+    const Json json = Json::parse(text.substr(0, line), nullptr, false);
+    if (line == std::string_view::npos || json.is_discarded()) {
+      throw Error(ErrorKind::data, "the trace of a step is damaged");
+    }
+    text.remove_prefix(line + 1);
+    TraceRecord record{json.at("place").get<double>(),
+                       json.at("segment").get<std::string>(),
+                       json.at("op").get<std::string>(),
+                       json.at("tensor").get<std::string>(),
+                       json.at("write").get<int>(),
+                       json.at("samples").get<std::vector<std::int64_t>>(),
+                       json.at("hash").get<std::uint64_t>(),
+                       json.at("sample_hash").get<std::vector<std::uint64_t>>(),
+                       {}};
+    const auto count = json.at("values").get<std::size_t>();
+    if (count > text.size() / sizeof(float)) throw Error(ErrorKind::data, "the trace of a step is cut off");
+    record.values.resize(count);
+    std::memcpy(record.values.data(), text.data(), count * sizeof(float));
+    text.remove_prefix(count * sizeof(float));
+    records.push_back(std::move(record));
+  }
+  return records;
+}
+
+void StepTrace::set_samples(const Batch& batch) {
+  const auto* first = batch.samples.as<std::int64_t>();
+  samples_.assign(first, first + batch.count);
+}
+
+// Finds the item of the schedule that the op ran for: the ops of an item run in order.
+void StepTrace::follow_schedule(const Program& program, int segment, int op, int slot) {
+  const auto runs = [&](const ScheduleItem& item) {
+    return item.segment == segment && item.slot == slot && op > last_op_;
+  };
+  while (item_ < program.schedule.size() && !runs(program.schedule[item_])) {
+    ++item_;
+    last_op_ = -1;
+  }
+  require(item_ < program.schedule.size(), "an op runs for an item of the schedule");
+  last_op_ = op;
+}
+
+void StepTrace::ran(const PlacedProgram& placed, int segment, int op, int slot, double, double) {
+  if (segment == placed.copies_segment) return;
+  if (program_ < 0) {
+    program_ = 0;
+    while (&engine_.program(program_) != &placed) ++program_;
+  }
+  follow_schedule(placed.program, segment, op, slot);
+  const Phase phase = placed.segment(segment).phase;
+  const bool counts = phase == Phase::forward || phase == Phase::backward;
+  const Op& done = placed.op(segment, op).op;
+  if (!counts || done.def->trait() == OpTrait::collective || placed.program.schedule[item_].micro_batch < 0) return;
+  for (const TensorId output : done.outputs) record(placed, segment, op, output, slot);
+}
+
+// Whether dimension 0 runs over so many samples. Where several ranks have samples, the placement says so.
+bool StepTrace::is_by_sample(const Tensor& tensor, std::size_t samples) const {
+  if (tensor.role != Role::activation) return false;
+  const Shape& shape = tensor.type.shape;
+  const auto count = static_cast<std::int64_t>(samples);
+  if (shape.rank() == 0 || count == 0 || shape[0] % count != 0) return false;
+  const auto data = static_cast<std::size_t>(MeshAxis::data);
+  const bool placed = rank_.size(MeshAxis::data) > 1 && data < tensor.placements.size();
+  return placed ? tensor.placements[data] == split_along(0) : shape[0] == count;
+}
+
+// The micro-batch's; of a gradient that micro-batches add to, all that were added so far.
+std::vector<std::int64_t> StepTrace::samples_of(const Program& program, const Tensor& tensor, Phase phase) {
+  const auto all_samples = std::ssize(samples_);
+  const std::int64_t first = program.schedule[item_].micro_batch * program.micro_batch_samples;
+  const std::int64_t end = std::min(first + program.micro_batch_samples, all_samples);
+  require(first <= end, "a micro-batch is a part of the batch");
+  std::vector<std::int64_t> samples(samples_.begin() + first, samples_.begin() + end);
+  if (phase != Phase::backward || tensor.role != Role::gradient || program.flat.sharding.gradients) return samples;
+  const bool overwrites = program.segment(program.schedule[item_].segment).variant == Variant::first;
+  std::vector<std::int64_t>& all = gradient_samples_[tensor.name];
+  if (overwrites) all.clear();
+  all.insert(all.end(), samples.begin(), samples.end());
+  return all;
+}
+
+void StepTrace::record(const PlacedProgram& placed, int segment, int op, TensorId output, int slot) {
+  const Program& program = placed.program;
+  const Tensor& tensor = program.tensor(output);
+  const Phase phase = placed.segment(segment).phase;
+  const auto along_tensor = static_cast<std::size_t>(MeshAxis::tensor);
+  const bool in_parts =
+      tensor.part || (along_tensor < tensor.placements.size() && tensor.placements[along_tensor] != replicated);
+  const auto is_gradient = [&](const FlatEntry& entry) { return entry.gradient == output; };
+  const std::vector<FlatEntry>& parameters = program.flat.parameters;
+  const bool compared = tensor.role == Role::gradient ? std::any_of(parameters.begin(), parameters.end(), is_gradient)
+                                                      : tensor.role == Role::activation;
+  if (!compared || in_parts || !tensor.members.empty() || (!wanted_.empty() && tensor.name != wanted_)) return;
+  engine_.read_tensor(program_, output, bytes_, slot);
+  std::optional<std::vector<float>> values =
+      logical_values(backend_, tensor.type, placed.tensor(output).layout, bytes_);
+  if (!values) return;
+  TraceRecord record;
+  record.place = place_in_step(placed, segment, op, rank_);
+  record.segment = name_of(phase, Variant::first);
+  record.op = placed.op(segment, op).op.def->kind();
+  record.tensor = tensor.name;
+  record.write = writes_[{tensor.name, phase, program.schedule[item_].micro_batch}]++;
+  record.samples = samples_of(program, tensor, phase);
+  record.hash = hash_of(values->data(), values->size());
+  if (is_by_sample(tensor, record.samples.size())) {
+    const std::size_t count = values->size() / record.samples.size();
+    for (std::size_t i = 0; i < record.samples.size(); ++i) {
+      record.sample_hash.push_back(hash_of(values->data() + i * count, count));
+    }
+  }
+  if (!wanted_.empty()) record.values = std::move(*values);
+  records_.push_back(std::move(record));
+}
+
+std::vector<NamedTensor> StepTrace::read_gradients(std::vector<float>& memory) {
+  if (program_ < 0) return {};
+  const Program& program = engine_.program(program_).program;
+  memory.clear();
+  const auto read = [&](TensorId tensor) {
+    engine_.read_tensor(program_, tensor, bytes_);
+    const std::size_t before = memory.size();
+    memory.resize(before + bytes_.size() / sizeof(float));
+    std::memcpy(memory.data() + before, bytes_.data(), bytes_.size());
+  };
+  if (program.flat.sharding.shares()) {
+    for (const FlatBucket& bucket : program.flat.sharding.buckets) read(bucket.gradient);
+  } else {
+    read(program.step.gradients);
+  }
+  return name_gradients(program, memory.data());
+}
+
+}  // namespace trainctl

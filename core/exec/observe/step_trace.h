@@ -1,0 +1,72 @@
+// Records what the ops of one step wrote, by the samples that it was computed from, so that the step can be compared
+// with the same step on another mesh.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <vector>
+
+#include "core/exec/engine.h"
+
+namespace trainctl {
+
+// What an op of the forward or backward pass wrote on one rank for one micro-batch.
+struct TraceRecord {
+  double place = 0;     // position of the op in the step; later ones are larger, on all stages of a pipeline
+  std::string segment;  // "forward" or "backward"
+  std::string op;       // "conv2d"
+  std::string tensor;   // "conv1/output"
+  int write = 0;        // how many ops of the segment have written the tensor before, for the same micro-batch
+  std::vector<std::int64_t> samples;       // numbers of the samples that the values were computed from, in their order
+  std::uint64_t hash = 0;                  // of all values, float32 in logical layout
+  std::vector<std::uint64_t> sample_hash;  // of each sample's values; empty where the values are not one's for each
+  std::vector<float> values;               // where they were asked for
+};
+
+// Records as text, a line of JSON for each with its values behind it, and back. Throws Error{data} where the text is
+// none.
+std::string to_text(const std::vector<TraceRecord>& records);
+std::vector<TraceRecord> parse_trace(std::string_view text);
+
+// Traces the step that runs while it is set with Engine::set_observer(). Records tensors of real numbers that this rank
+// holds whole, apart from what collectives write.
+class StepTrace final : public OpObserver {
+ public:
+  // With a name of a tensor, only its records are kept, with values.
+  StepTrace(Engine& engine, Backend& backend, const MeshRank& rank, std::string tensor = {})
+      : engine_(engine), backend_(backend), rank_(rank), wanted_(std::move(tensor)) {}
+
+  // Sets the samples of this rank's share of the batch, before its step runs.
+  void set_samples(const Batch& batch);
+  void ran(const PlacedProgram& program, int segment, int op, int slot, double start_seconds,
+           double end_seconds) override;
+
+  const std::vector<TraceRecord>& records() const { return records_; }
+  // After the step: the reduced gradients that this rank holds, by the names of the parameters, bytewise. The values
+  // lie in `memory`.
+  std::vector<NamedTensor> read_gradients(std::vector<float>& memory);
+
+ private:
+  void follow_schedule(const Program& program, int segment, int op, int slot);
+  void record(const PlacedProgram& program, int segment, int op, TensorId output, int slot);
+  bool is_by_sample(const Tensor& tensor, std::size_t samples) const;
+  std::vector<std::int64_t> samples_of(const Program& program, const Tensor& tensor, Phase phase);
+
+  Engine& engine_;
+  Backend& backend_;
+  MeshRank rank_;
+  std::string wanted_;
+  int program_ = -1;  // of the step
+  std::vector<std::int64_t> samples_;
+  std::size_t item_ = 0;  // of the schedule, and the op of it that ran last
+  int last_op_ = -1;
+  std::map<std::tuple<std::string, Phase, int>, int> writes_;          // by tensor, phase and micro-batch
+  std::map<std::string, std::vector<std::int64_t>> gradient_samples_;  // of gradients that micro-batches add to
+  std::vector<std::byte> bytes_;
+  std::vector<TraceRecord> records_;
+};
+
+}  // namespace trainctl

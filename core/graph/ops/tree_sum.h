@@ -1,0 +1,42 @@
+// The sum of several tensors in an order that is a binary tree.
+#pragma once
+
+#include <vector>
+
+#include "core/graph/op.h"
+
+namespace trainctl {
+
+// The most summands of one sum.
+inline constexpr int most_summands = 256;
+
+// One of the summands: an input, or a part of it. The sum is evaluated with a stack: each summand is put on it, and
+// then `merges` times the two values on top become their sum.
+struct Summand {
+  int input = 0;
+  int part = 0;  // of the parts, each as long as the output, that lie one behind the other in the input
+  int merges = 0;
+
+  bool operator==(const Summand&) const = default;
+};
+
+// y = the sum of the summands, each element in the same order of additions, in float32. Inputs: float32 [n] or, with
+// parts, [parts * n]. Outputs: float32 [n], which may lie in the memory of an input that has no parts. With `across`
+// the parts are those that the ranks of the axis sent this rank, and y is its part of a sum over them; without, all
+// summands are the rank's own.
+struct TreeSum final : OpDef {
+  std::vector<Summand> summands;
+  int parts = 1;  // of each input
+  bool across = false;
+  MeshAxis axis = MeshAxis::data;
+
+  TreeSum(std::vector<Summand> s, int p = 1, bool over_ranks = false)
+      : summands(std::move(s)), parts(p), across(over_ranks) {}
+  std::string_view kind() const override { return "tree_sum"; }
+  std::string attributes() const override;
+  std::vector<TensorType> outputs(std::span<const TensorType> inputs) const override;
+  OutputPlacements placements(const PlacementQuery& query) const override;
+  double flops(std::span<const TensorType> inputs, std::span<const TensorType> outputs) const override;
+};
+
+}  // namespace trainctl

@@ -1,0 +1,71 @@
+// Members of buckets, regions and parts.
+#include "core/program/members.h"
+
+#include <span>
+#include <utility>
+
+#include "core/base/format.h"
+
+namespace trainctl {
+
+Members::Members(const Program& program) : program_(program) {
+  for (const Tensor& tensor : program.tensors) members_.push_back(tensor.members);
+  const auto fill = [&](TensorId region, auto list) {
+    if (region != no_tensor && of(region).empty()) list(members_[static_cast<std::size_t>(region)]);
+  };
+  const auto reduced = [&](std::vector<TensorId>& list) {
+    for (const FlatPlace& place : program.flat.reduced) list.push_back(place.tensor);
+  };
+  fill(program.step.gradients, [&](std::vector<TensorId>& list) {
+    for (const FlatEntry& entry : program.flat.parameters) {
+      if (entry.gradient != no_tensor) list.push_back(entry.gradient);
+    }
+    reduced(list);
+  });
+  fill(program.step.sums, reduced);
+  fill(program.step.parameters, [&](std::vector<TensorId>& list) {
+    for (const FlatEntry& entry : program.flat.parameters) list.push_back(entry.parameter);
+  });
+
+  auto entry = program.flat.parameters.begin();
+  for (const FlatBucket& bucket : program.flat.sharding.buckets) {
+    const std::span entries(entry, entry + bucket.entries);
+    const auto add_parameters = [&](TensorId part) {
+      if (part == no_tensor) return;
+      constexpr auto data = static_cast<std::size_t>(MeshAxis::data);
+      for (const FlatEntry& of : entries) {
+        Tensor member = program.tensor(of.parameter);
+        member.placements.resize(mesh_axes, replicated);
+        member.placements[data] = program.tensor(part).placements[data];
+        add(part, std::move(member));
+      }
+    };
+    add_parameters(bucket.parameter);
+    for (TensorId state : bucket.states) add_parameters(state);
+    entry += bucket.entries;
+  }
+}
+
+const Tensor& Members::tensor(TensorId id) const {
+  const auto number = static_cast<std::size_t>(id), own = program_.tensors.size();
+  return number < own ? program_.tensors[number] : made_[number - own];
+}
+
+void Members::add_like(TensorId part, TensorId like) {
+  for (std::size_t m = 0; m < of(like).size(); ++m) {
+    Tensor member = tensor(of(like)[m]);
+    member.placements.clear();
+    add(part, std::move(member));
+  }
+}
+
+void Members::add(TensorId part, Tensor member) {
+  member.name = format("{} in {}", member.name, tensor(part).name);
+  member.role = tensor(part).role;
+  made_.push_back(std::move(member));
+  const auto id = static_cast<TensorId>(members_.size());
+  members_.emplace_back();
+  members_[static_cast<std::size_t>(part)].push_back(id);
+}
+
+}  // namespace trainctl

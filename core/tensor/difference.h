@@ -1,0 +1,27 @@
+// The difference of two tensors' values, element by element.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+
+namespace trainctl {
+
+struct Difference {
+  std::int64_t elements = 0;
+  std::int64_t differing = 0;   // whose bits differ
+  double largest_absolute = 0;  // of |a - b|; infinite where a differing element is NaN or Inf
+  double largest_relative = 0;  // of |a - b| / max(|a|, |b|); likewise
+
+  bool equal() const { return differing == 0; }
+  // Adds the difference of further elements.
+  void add(const Difference& other);
+};
+
+// Compares values of equal number bit by bit, so that a NaN equals itself and 0 differs from -0.
+Difference difference(std::span<const float> a, std::span<const float> b);
+
+// "12 of 640 elements differ, by 1.2e-07 at most, 3e-06 relative to the larger".
+std::string to_string(const Difference& difference);
+
+}  // namespace trainctl

@@ -1,0 +1,108 @@
+// The comparison of two checkpoints.
+#include "io/checkpoint/comparison.h"
+
+#include <algorithm>
+#include <set>
+
+#include "core/base/format.h"
+#include "core/base/json.h"
+#include "core/base/table.h"
+
+namespace trainctl {
+namespace {
+
+std::span<const float> values_of(const NamedTensor& tensor) {
+  return {tensor.view.as<float>(), static_cast<std::size_t>(tensor.view.count)};
+}
+
+void compare(const std::vector<NamedTensor>& a, const std::vector<NamedTensor>& b, SnapshotContent content,
+             std::vector<ComparedTensor>& compared) {
+  const auto of_a = by_name(a), of_b = by_name(b);
+  std::set<std::string_view> names;
+  for (const auto* tensors : {&of_a, &of_b}) {
+    for (const auto& [name, tensor] : *tensors) names.insert(name);
+  }
+  for (const std::string_view name : names) {
+    ComparedTensor one{content, std::string(name), {}, {}};
+    const auto in_a = of_a.find(name), in_b = of_b.find(name);
+    if (in_a != of_a.end()) one.a = in_a->second->shape;
+    if (in_b != of_b.end()) one.b = in_b->second->shape;
+    if (one.a && one.a == one.b) one.difference = difference(values_of(*in_a->second), values_of(*in_b->second));
+    compared.push_back(std::move(one));
+  }
+}
+
+const char* name_of(SnapshotContent content) { return content == SnapshotContent::weights ? "weights" : "state"; }
+
+Json to_json(const ComparedTensor& tensor) {
+  Json json{{"name", tensor.name},
+            {"content", name_of(tensor.content)},
+            {"shape", (tensor.a ? tensor.a : tensor.b)->sizes()},
+            {"equal", tensor.equal()}};
+  if (!tensor.a || !tensor.b) {
+    json["only_in"] = tensor.a ? "a" : "b";
+  } else if (!tensor.difference) {
+    json["other_shape"] = tensor.b->sizes();
+  } else {
+    json["elements"] = tensor.difference->elements;
+    json["differing"] = tensor.difference->differing;
+    json["largest_absolute"] = json_number(tensor.difference->largest_absolute);
+    json["largest_relative"] = json_number(tensor.difference->largest_relative);
+  }
+  return json;
+}
+
+}  // namespace
+
+bool CheckpointComparison::equal() const {
+  return std::all_of(tensors.begin(), tensors.end(), [](const ComparedTensor& tensor) { return tensor.equal(); });
+}
+
+CheckpointComparison compare(const LoadedCheckpoint& a, const LoadedCheckpoint& b) {
+  CheckpointComparison comparison{a.path, b.path, a.snapshot.step, b.snapshot.step, {}};
+  compare(a.snapshot.weights, b.snapshot.weights, SnapshotContent::weights, comparison.tensors);
+  compare(a.snapshot.state, b.snapshot.state, SnapshotContent::state, comparison.tensors);
+  return comparison;
+}
+
+Json to_json(const CheckpointComparison& comparison) {
+  Json json{{"ok", comparison.equal()},
+            {"a", {{"path", comparison.a}, {"step", comparison.a_step}}},
+            {"b", {{"path", comparison.b}, {"step", comparison.b_step}}},
+            {"tensors", Json::array()}};
+  for (const ComparedTensor& tensor : comparison.tensors) json["tensors"].push_back(to_json(tensor));
+  return json;
+}
+
+std::string to_text(const CheckpointComparison& comparison) {
+  using Align = Table::Align;
+  Table table({{"tensor"},
+               {"shape", Align::right},
+               {"differing", Align::right},
+               {"largest absolute", Align::right},
+               {"largest relative", Align::right}});
+  std::size_t unequal = 0;
+  for (const ComparedTensor& tensor : comparison.tensors) {
+    unequal += tensor.equal() ? 0 : 1;
+    const std::string shape = to_string(*(tensor.a ? tensor.a : tensor.b));
+    if (!tensor.a || !tensor.b) {
+      table.add({tensor.name, shape, tensor.a ? "only in A" : "only in B", "", ""});
+    } else if (!tensor.difference) {
+      table.add({tensor.name, shape, format("{} in B", to_string(*tensor.b)), "", ""});
+    } else if (tensor.equal()) {
+      table.add({tensor.name, shape, "equal", "", ""});
+    } else {
+      table.add({tensor.name, shape, format("{} of {}", tensor.difference->differing, tensor.difference->elements),
+                 format("{:.4g}", tensor.difference->largest_absolute),
+                 format("{:.4g}", tensor.difference->largest_relative)});
+    }
+  }
+  std::string text =
+      format("A  {} (step {})\nB  {} (step {})\n\n", comparison.a, comparison.a_step, comparison.b, comparison.b_step);
+  text += table.text();
+  text += unequal == 0 ? format("\nall {} tensors are equal\n", comparison.tensors.size())
+                       : format("\n{} of {} tensors differ\n", unequal, comparison.tensors.size());
+  return text;
+}
+
+}  // namespace trainctl

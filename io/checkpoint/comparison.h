@@ -1,0 +1,42 @@
+// The comparison of two checkpoints, tensor by tensor.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/base/json_fwd.h"
+#include "core/tensor/difference.h"
+#include "io/checkpoint/load.h"
+
+namespace trainctl {
+
+// A tensor of either checkpoint.
+struct ComparedTensor {
+  SnapshotContent content = SnapshotContent::weights;
+  std::string name;
+  std::optional<Shape> a, b;                  // nothing where that checkpoint has no such tensor
+  std::optional<Difference> difference = {};  // of the values, where both have the tensor in the same shape
+
+  bool equal() const { return difference && difference->equal(); }
+};
+
+struct CheckpointComparison {
+  std::string a, b;                     // paths
+  std::int64_t a_step = 0, b_step = 0;  // steps done
+  std::vector<ComparedTensor> tensors;  // weights, then the optimizer's state, bytewise by name
+
+  // Whether both hold the same tensors with the same bits.
+  bool equal() const;
+};
+
+CheckpointComparison compare(const LoadedCheckpoint& a, const LoadedCheckpoint& b);
+
+// {ok, a: {path, step}, b: {path, step}, tensors: [{name, content, shape, equal, elements, differing, largest_absolute,
+// largest_relative}]}; `only_in` where one alone has the tensor, `other_shape` where shapes differ.
+Json to_json(const CheckpointComparison& comparison);
+
+// A table of the tensors, and how many of them differ.
+std::string to_text(const CheckpointComparison& comparison);
+
+}  // namespace trainctl

@@ -1,0 +1,24 @@
+// A run of this program as a child process, for commands that compare several runs.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "parallel/launch/supervision.h"
+
+namespace trainctl {
+
+// How a child ended.
+struct ChildEnd {
+  int exit_code = 0;   // 128 + n where signal n ended it
+  std::string errors;  // its standard error
+};
+
+// Runs a command to its end and hands each line of its standard output to `take` as it comes. A request to stop ends
+// the child and then throws Error{interrupted}. Throws Error{resource} where the command cannot be started.
+ChildEnd run_child(const Signals& signals, const std::vector<std::string>& command,
+                   const std::function<void(std::string_view line)>& take);
+
+}  // namespace trainctl

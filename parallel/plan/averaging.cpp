@@ -1,0 +1,58 @@
+// The bytes and seconds of an average.
+#include "parallel/plan/averaging.h"
+
+#include <algorithm>
+
+#include "parallel/trainer/local_steps.h"
+
+namespace trainctl {
+namespace {
+
+// Parameters, running statistics and states of the optimizer.
+std::int64_t averaged_values(const Program& program) {
+  const FlatLayout& flat = program.flat;
+  const auto states = static_cast<std::int64_t>(flat.states.size());
+  std::int64_t values = 0;
+  for (const FlatEntry& entry : flat.parameters) {
+    values += entry.count * (entry.gradient == no_tensor ? 1 : 1 + states);
+  }
+  for (const FlatPlace& statistic : flat.statistics) values += program.tensor(statistic.tensor).type.shape.count();
+  return values;
+}
+
+struct Average {
+  double seconds = 0;
+  double bytes_sent = 0;
+};
+
+// Of one stage, which averages some values at a time.
+Average average_of(const StageRank& stage, const Nodes& nodes, const Costs& costs) {
+  Average average;
+  for (std::int64_t left = averaged_values(*stage.program); left > 0; left -= most_averaged_values) {
+    const Communication part{
+        .kind = Communication::Kind::all_reduce, .axis = MeshAxis::data, .count = std::min(left, most_averaged_values)};
+    const Traffic traffic = traffic_of(part, stage.rank, nodes);
+    average.seconds += costs.communication_seconds(traffic).alone();
+    average.bytes_sent += bytes_sent(traffic);
+  }
+  return average;
+}
+
+}  // namespace
+
+double add_average(SimulatedStep& step, int every, const std::vector<StageRank>& stages, const Nodes& nodes,
+                   const Costs& costs) {
+  if (stages.front().rank.mesh.data == 1) return 0;
+  std::vector<Average> averages;
+  for (const StageRank& stage : stages) averages.push_back(average_of(stage, nodes, costs));
+  const double longest = std::ranges::max(averages, {}, &Average::seconds).seconds;
+  for (std::size_t s = 0; s < stages.size(); ++s) {
+    step.stages[s].communication += averages[s].seconds / every;
+    step.stages[s].bubble += (longest - averages[s].seconds) / every;
+    step.bytes_sent[s] += averages[s].bytes_sent / every;
+  }
+  step.seconds += longest / every;
+  return longest;
+}
+
+}  // namespace trainctl

@@ -1,0 +1,209 @@
+// Reproducible mode as a function from program to program.
+#include "parallel/strategies/reproducible/reproducible.h"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "core/base/format.h"
+#include "core/graph/ops/collectives.h"
+#include "core/graph/ops/update.h"
+#include "core/program/flat_layout.h"
+#include "parallel/strategies/buckets.h"
+#include "parallel/strategies/reproducible/tree.h"
+
+namespace trainctl {
+namespace {
+
+constexpr MeshAxis axis = MeshAxis::data;
+// Gradients are added in groups of about this many bytes, which the cache of a core holds.
+constexpr std::int64_t group_bytes = 256 << 10;
+
+std::size_t index(int number) { return static_cast<std::size_t>(number); }
+
+class TreeReduction {
+ public:
+  TreeReduction(Program program, const MeshRank& rank)
+      : program_(std::move(program)), replica_(rank.along(axis)), replicas_(rank.size(axis)) {
+    for (const FlatEntry& entry : program_.flat.parameters) {
+      if (entry.gradient != no_tensor) flat_.push_back(entry.gradient);
+    }
+    if (replicas_ > 1) fill_parts();
+    for (const FlatPlace& place : program_.flat.reduced) flat_.push_back(place.tensor);
+    groups_ = gradient_buckets(program_.flat, group_bytes, group_bytes);
+    if (groups_.empty()) groups_.emplace_back();
+    for (const FlatPlace& place : program_.flat.reduced) groups_.back().push_back(place.tensor);
+  }
+
+  Program run() {
+    const LeafSums own = sums_of(replica_);
+    program_.flat.gradient_slots = std::max(own.slots, 1);
+    auto leaf = own.steps.begin();
+    std::map<int, std::vector<std::pair<LeafStep, int>>> known;  // by segment: what was made of it
+    for (ScheduleItem& item : program_.schedule) {
+      if (program_.segment(item.segment).phase != Phase::backward || leaf == own.steps.end()) continue;
+      const int base = program_.is_rest(item) ? base_of_rest() : base_of_equal();
+      auto& made = known[base];
+      auto found = std::find_if(made.begin(), made.end(), [&](const auto& entry) { return entry.first == *leaf; });
+      if (found == made.end()) found = made.insert(found, {*leaf, add_segment(base, *leaf)});
+      item.segment = found->second;
+      ++leaf;
+    }
+    require(leaf == own.steps.end(), "each logical shard has a backward pass");
+    if (replicas_ > 1) exchange(own);
+    program_.flat.sums_are_reduced = true;
+    return std::move(program_);
+  }
+
+ private:
+  LeafSums sums_of(int replica) const {
+    const ShardedStep& step = program_.shards;
+    return sums_of_leaves(step.shards.of_replica(replica, replicas_, step.present), step.present);
+  }
+
+  // Makes gradients and sums together a multiple of the replicas, each of which adds a part of them.
+  void fill_parts() {
+    FlatLayout layout = program_.flat;
+    assign_offsets(layout, program_.tensors);
+    const std::int64_t missing = round_up(layout.gradient_count, flat_alignment * replicas_) - layout.gradient_count;
+    if (missing == 0) return;
+    const TensorId padding = program_.add("padding", {missing}, DType::float32, Role::reduced);
+    std::vector<FlatPlace>& reduced = program_.flat.reduced;
+    reduced.insert(reduced.begin(), {padding, 0});  // before the results, which stages of a pipeline add up
+    for (Segment& segment : program_.segments) {
+      if (segment.phase != Phase::backward || program_.find(Phase::forward) < 0) continue;
+      segment.ops.insert(segment.ops.begin(), {std::make_shared<ZeroGradients>(missing), {}, {padding}, "padding", {}});
+    }
+  }
+
+  // The backward segments that write the gradients of a leaf: of a whole logical shard, and of a smaller one.
+  int base_of_equal() const { return program_.find(Phase::backward); }
+  int base_of_rest() const {
+    const auto found = std::find_if(program_.schedule.begin(), program_.schedule.end(), [&](const ScheduleItem& item) {
+      return program_.is_rest(item) && program_.segment(item.segment).phase == Phase::backward;
+    });
+    return found->segment;
+  }
+
+  // The tensor that lies in a slot as this one lies in slot 0.
+  TensorId in_slot(TensorId tensor, int slot) {
+    if (slot == 0) return tensor;
+    const auto [entry, added] = in_slot_.try_emplace({tensor, slot}, no_tensor);
+    if (!added) return entry->second;
+    Tensor copy = program_.tensor(tensor);
+    copy.name += format("/slot {}", slot);
+    program_.tensors.push_back(std::move(copy));
+    entry->second = static_cast<TensorId>(program_.tensors.size() - 1);
+    program_.flat.in_slots.push_back({entry->second, tensor, slot, 0});
+    return entry->second;
+  }
+
+  std::vector<TensorId> in_slot(std::vector<TensorId> tensors, int slot) {
+    for (TensorId& tensor : tensors) tensor = in_slot(tensor, slot);
+    return tensors;
+  }
+
+  // A group of gradients in a slot.
+  TensorId group(std::size_t number, int slot) {
+    const auto [entry, added] = group_.try_emplace({number, slot}, no_tensor);
+    if (added) {
+      entry->second = add_bucket(program_, in_slot(groups_[number], slot), number);
+      program_.tensors.back().name = format("group {}/slot {}", number, slot);
+    }
+    return entry->second;
+  }
+
+  // All gradients and sums in a slot.
+  TensorId whole(int slot) {
+    const auto [entry, added] = whole_.try_emplace(slot, no_tensor);
+    if (added) {
+      entry->second = add_bucket(program_, in_slot(flat_, slot), 0);
+      program_.tensors.back().name = format("slot {}", slot);
+    }
+    return entry->second;
+  }
+
+  // Adds a copy of a backward segment that writes into the leaf's slot and adds what the leaf completes.
+  int add_segment(int base, const LeafStep& leaf) {
+    Segment segment = program_.segment(base);
+    std::map<TensorId, TensorId> renamed;
+    for (TensorId tensor : flat_) renamed[tensor] = in_slot(tensor, leaf.leaf_slot);
+    for (Op& op : segment.ops) {
+      for (auto* list : {&op.inputs, &op.outputs}) {
+        for (TensorId& id : *list) {
+          if (const auto found = renamed.find(id); found != renamed.end()) id = found->second;
+        }
+      }
+    }
+    if (!leaf.summed.empty()) {
+      std::vector<TensorId> groups;
+      for (std::size_t g = 0; g < groups_.size(); ++g) groups.push_back(group(g, leaf.leaf_slot));
+      // All additions follow the last summand: the leaf is added to the smallest sum first.
+      std::vector<Summand> summands;
+      for (std::size_t i = 0; i <= leaf.summed.size(); ++i) summands.push_back({static_cast<int>(i), 0, 0});
+      summands.back().merges = static_cast<int>(leaf.summed.size());
+      const auto sum = [&](std::size_t g) {
+        std::vector<TensorId> inputs;
+        for (int slot : leaf.summed) inputs.push_back(group(g, slot));
+        inputs.push_back(groups[g]);
+        return std::vector<Op>{{std::make_shared<TreeSum>(summands),
+                                std::move(inputs),
+                                {group(g, leaf.sum_slot)},
+                                program_.tensor(groups[g]).name,
+                                {}}};
+      };
+      insert_behind(program_, groups, sum, segment);
+    }
+    program_.segments.push_back(std::move(segment));
+    return static_cast<int>(program_.segments.size()) - 1;
+  }
+
+  // Adds the sums of all replicas, behind the last backward pass.
+  void exchange(const LeafSums& own) {
+    std::vector<PlacedSum> sums;
+    std::size_t rounds = 0;
+    for (int replica = 0; replica < replicas_; ++replica) {
+      const LeafSums theirs = sums_of(replica);
+      rounds = std::max(rounds, theirs.sums.size());
+      for (std::size_t i = 0; i < theirs.sums.size(); ++i) {
+        sums.push_back({theirs.sums[i].leaves, static_cast<int>(i), replica});
+      }
+    }
+    FlatLayout layout = program_.flat;
+    assign_offsets(layout, program_.tensors);
+    const std::int64_t count = layout.gradient_count;
+    std::vector<Op> ops;
+    std::vector<TensorId> received;
+    for (std::size_t round = 0; round < rounds; ++round) {
+      received.push_back(program_.add(format("received {}", round), {count}, DType::float32, Role::activation));
+      const TensorId sent = whole(round < own.sums.size() ? own.sums[round].slot : 0);
+      program_.tensors[index(sent)].type.shape = {count};
+      ops.push_back({std::make_shared<AllToAll>(axis, replicas_), {sent}, {received.back()}, "sums", {}});
+    }
+    const std::int64_t part = count / replicas_;
+    const TensorId own_part = program_.add("own part", {part}, DType::float32, Role::gradient);
+    program_.flat.in_slots.push_back({own_part, flat_.front(), 0, replica_ * part});
+    const std::vector<Summand> order = order_of_sums(sums, program_.shards.present);
+    ops.push_back({std::make_shared<TreeSum>(order, replicas_, true), received, {own_part}, "sums", {}});
+    ops.push_back({std::make_shared<AllGather>(axis, replicas_), {own_part}, {whole(0)}, "sums", {}});
+    std::vector<Op>& behind = last_backward(program_).ops;
+    std::move(ops.begin(), ops.end(), std::back_inserter(behind));
+  }
+
+  Program program_;
+  const int replica_, replicas_;
+  std::vector<TensorId> flat_;                 // gradients and sums, as they lie one behind the other
+  std::vector<std::vector<TensorId>> groups_;  // the same, cut into groups
+  std::map<std::pair<TensorId, int>, TensorId> in_slot_;
+  std::map<std::pair<std::size_t, int>, TensorId> group_;
+  std::map<int, TensorId> whole_;
+};
+
+}  // namespace
+
+Program add_in_tree(Program program, const MeshRank& rank, const Strategy&) {
+  if (!program.shards.any() || program.find(Phase::update) < 0) return program;
+  return TreeReduction(std::move(program), rank).run();
+}
+
+}  // namespace trainctl

@@ -1,0 +1,51 @@
+// The tree in which reproducible mode adds what logical shards contribute: which of its sums a rank forms alone, in
+// what order, and in which memory.
+#pragma once
+
+#include <vector>
+
+#include "core/graph/ops/tree_sum.h"
+#include "core/program/logical_shards.h"
+
+namespace trainctl {
+
+// The tree has the shards of a batch as leaves, numbered from 0; a node of 2^k leaves begins at a multiple of 2^k. A
+// node whose right half is behind the last leaf is its left half. The value of a node is left half + right half.
+
+// Whether two neighbouring nodes are the halves of a node, in a tree of so many leaves.
+bool are_halves(const LeafRange& left, const LeafRange& right, int leaves);
+
+// What a rank does behind the backward pass of one of its leaves: it puts the leaf's gradients into a slot, and adds
+// them to sums of leaves before.
+struct LeafStep {
+  int leaf_slot = 0;        // where the backward pass writes the leaf's gradients
+  std::vector<int> summed;  // slots of the sums that the leaf completes, in the order of their leaves; may be empty
+  int sum_slot = 0;         // where the sum of all of them and the leaf is put; leaf_slot where nothing is summed
+
+  bool operator==(const LeafStep&) const = default;
+};
+
+// A sum that a rank formed alone, and its slot.
+struct LeafSum {
+  LeafRange leaves;
+  int slot = 0;
+};
+
+// The sums of a rank's leaves: those in which each belongs to the whole tree, as few and as large as its leaves allow.
+struct LeafSums {
+  std::vector<LeafStep> steps;  // by leaf
+  std::vector<LeafSum> sums;    // in the order of their leaves; of one, its slot is 0
+  int slots = 0;                // that were used
+};
+LeafSums sums_of_leaves(const LeafRange& own, int leaves);
+
+// The order in which the sums of all ranks, which lie in `leaves` one behind the other, are added. `merges` of each
+// Summand is set; its input and part are those given.
+struct PlacedSum {
+  LeafRange leaves;
+  int input = 0;
+  int part = 0;
+};
+std::vector<Summand> order_of_sums(const std::vector<PlacedSum>& sums, int leaves);
+
+}  // namespace trainctl

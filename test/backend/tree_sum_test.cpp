@@ -1,0 +1,60 @@
+// Sums in the order of a tree against their definition, bit for bit.
+#include "core/graph/ops/tree_sum.h"
+
+#include "test/backend/run_op.h"
+#include "test/catch.h"
+
+using namespace trainctl;
+using namespace trainctl::test;
+
+namespace {
+
+// Values of very different sizes, whose sum depends on the order.
+Value summands(std::int64_t count, std::uint64_t seed) {
+  Value value = random_value({count}, DType::float32, seed, -1, 1);
+  for (std::size_t i = 0; i < value.values.size(); i += 3) value.values[i] *= 4096;
+  for (double& v : value.values) v = static_cast<float>(v);
+  return value;
+}
+
+}  // namespace
+
+TEST_CASE("the summands of a tree are added in its order") {
+  const auto backend = backend_under_test();
+  // ((0 + 1) + (2 + 3)) + (4 + 5), and others; the last one adds all from the right.
+  const std::vector<std::vector<int>> orders{{0}, {0, 1}, {0, 1, 0, 2}, {0, 1, 0, 2, 0, 2}, {0, 0, 0, 3}};
+  for (const std::vector<int>& merges : orders) {
+    for (const std::int64_t count : {1, 5, 1023, 40001}) {
+      CAPTURE(merges, count);
+      const auto terms = static_cast<int>(merges.size());
+      for (const int parts : {1, terms}) {  // each summand an input, or all of them parts of one
+        std::vector<Value> inputs;
+        if (parts == 1) {
+          for (int i = 0; i < terms; ++i) inputs.push_back(summands(count, static_cast<std::uint64_t>(i) + 7));
+        } else {
+          inputs.push_back(summands(count * terms, 5));
+        }
+        std::vector<Summand> order;
+        for (int i = 0; i < terms; ++i) {
+          order.push_back(parts == 1 ? Summand{i, 0, merges[static_cast<std::size_t>(i)]}
+                                     : Summand{0, i, merges[static_cast<std::size_t>(i)]});
+        }
+        const Value sum = run_op(*backend, std::make_shared<TreeSum>(order, parts), inputs)[0];
+        REQUIRE(sum.type == TensorType{{count}, DType::float32});
+        for (std::int64_t e = 0; e < count; ++e) {
+          std::vector<float> stack;
+          for (int i = 0; i < terms; ++i) {
+            const Value& from = inputs[parts == 1 ? static_cast<std::size_t>(i) : 0];
+            stack.push_back(static_cast<float>(from.values[static_cast<std::size_t>(parts == 1 ? e : i * count + e)]));
+            for (int merge = 0; merge < merges[static_cast<std::size_t>(i)]; ++merge) {
+              const float right = stack.back();
+              stack.pop_back();
+              stack.back() += right;
+            }
+          }
+          REQUIRE(sum.values[static_cast<std::size_t>(e)] == stack[0]);
+        }
+      }
+    }
+  }
+}

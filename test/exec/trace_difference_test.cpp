@@ -1,0 +1,133 @@
+// Traces of one step, cut into micro-batches in several ways: equal values are equal whatever the cut, and the first
+// value that was changed is found.
+#include "core/exec/observe/trace_difference.h"
+
+#include <random>
+
+#include "core/base/error.h"
+#include "core/base/hash.h"
+#include "test/catch.h"
+
+using namespace trainctl;
+
+namespace {
+
+constexpr std::size_t width = 6;
+
+// The values that `tensor` has for a sample.
+std::vector<float> values_of(const std::string& tensor, std::int64_t sample) {
+  std::mt19937 random(static_cast<unsigned>(std::hash<std::string>()(tensor) + static_cast<std::size_t>(sample)));
+  std::vector<float> values(width);
+  for (float& value : values) value = std::normal_distribution<float>()(random);
+  return values;
+}
+
+// What ranks write that have micro-batches of `micro_batch` of the samples 100 to 111: two activations, a statistic of
+// each micro-batch, and the gradients of the activations.
+struct Step {
+  std::vector<TraceRecord> records;
+
+  explicit Step(std::int64_t micro_batch) {
+    for (std::int64_t first = 100; first < 112; first += micro_batch) {
+      std::vector<std::int64_t> samples;
+      for (std::int64_t i = 0; i < micro_batch; ++i) samples.push_back(first + i);
+      add(0.1, "forward", "dense", "d1/output", samples, true);
+      add(0.2, "forward", "batch_norm", "bn/mean", samples, false);
+      add(0.3, "forward", "dense", "d2/output", samples, true);
+      add(1.1, "backward", "dense_grad", "d1/output/gradient", samples, true);
+    }
+  }
+
+  void add(double place, const char* segment, const char* op, const char* tensor, std::vector<std::int64_t> samples,
+           bool by_sample) {
+    TraceRecord record{place, segment, op, tensor, 0, std::move(samples), 0, {}, {}};
+    for (const std::int64_t sample : record.samples) {
+      const std::vector<float> values = values_of(tensor, sample);
+      record.values.insert(record.values.end(), values.begin(), values.end());
+      record.sample_hash.push_back(0);
+    }
+    if (!by_sample) record.sample_hash.clear();
+    records.push_back(std::move(record));
+    hash(records.back());
+  }
+
+  static void hash(TraceRecord& record) {
+    record.hash = xxh3(record.values.data(), record.values.size() * sizeof(float));
+    for (std::size_t i = 0; i < record.sample_hash.size(); ++i) {
+      record.sample_hash[i] = xxh3(record.values.data() + i * width, width * sizeof(float));
+    }
+  }
+
+  // Changes what a tensor has for a sample.
+  void change(const std::string& tensor, std::int64_t sample, float by) {
+    for (TraceRecord& record : records) {
+      for (std::size_t i = 0; i < record.samples.size(); ++i) {
+        if (record.tensor != tensor || record.samples[i] != sample) continue;
+        record.values[i * width + 2] += by;
+        hash(record);
+      }
+    }
+  }
+};
+
+}  // namespace
+
+TEST_CASE("a step cut otherwise is equal sample by sample") {
+  for (const std::int64_t cut : {1, 2, 3, 4, 6, 12}) {
+    CAPTURE(cut);
+    const TraceComparison found = compare(Step(12).records, Step(cut).records);
+    CHECK_FALSE(found.first);
+    CHECK(found.equal == (cut == 12 ? 4 : 3));
+    CHECK(found.incomparable == (cut == 12 ? 0 : 1));  // the statistic
+  }
+}
+
+TEST_CASE("the first tensor that was changed is found, with its samples and by how much") {
+  for (const std::int64_t cut : {2, 3, 12}) {
+    CAPTURE(cut);
+    const Step whole(12);
+    Step changed(cut);
+    changed.change("d1/output/gradient", 103, 5);
+    changed.change("d2/output", 107, 0.5f);
+    changed.change("d2/output", 101, 0.25f);
+    const TraceComparison found = compare(whole.records, changed.records);
+    REQUIRE(found.first);
+    CHECK(found.first->tensor == "d2/output");
+    CHECK(found.first->op == "dense");
+    CHECK(found.first->segment == "forward");
+    CHECK(found.first->samples == std::vector<std::int64_t>{101, 107});
+    CHECK(found.first->compared == 12);
+    CHECK(found.equal == (cut == 12 ? 2 : 1));
+    const Difference difference = difference_of(*found.first, whole.records, changed.records);
+    CHECK(difference.elements == 12 * width);
+    CHECK(difference.differing == 2);
+    CHECK(difference.largest_absolute == Approx(0.5).epsilon(1e-5));
+  }
+}
+
+TEST_CASE("values of several samples are compared where they come from the same ones") {
+  Step changed(4);
+  changed.change("bn/mean", 109, 1);
+  const TraceComparison found = compare(Step(4).records, changed.records);
+  REQUIRE(found.first);
+  CHECK(found.first->tensor == "bn/mean");
+  CHECK_FALSE(found.first->by_sample);
+  CHECK(found.first->samples == std::vector<std::int64_t>{108, 109, 110, 111});
+  CHECK(difference_of(*found.first, Step(4).records, changed.records).differing == 1);
+}
+
+TEST_CASE("a trace survives its way through text") {
+  const Step step(3);
+  const std::vector<TraceRecord> back = parse_trace(to_text(step.records));
+  REQUIRE(back.size() == step.records.size());
+  for (std::size_t i = 0; i < back.size(); ++i) {
+    CHECK(back[i].place == step.records[i].place);
+    CHECK(back[i].samples == step.records[i].samples);
+    CHECK(back[i].hash == step.records[i].hash);
+    CHECK(back[i].sample_hash == step.records[i].sample_hash);
+    CHECK(back[i].values == step.records[i].values);
+  }
+  const std::string text = to_text(step.records);
+  CHECK_THROWS_AS(parse_trace(text.substr(0, text.size() - 1)), Error);
+  CHECK_THROWS_AS(parse_trace("{\n"), Error);
+}

@@ -1,0 +1,191 @@
+// Reproducible mode: the same weights, bit for bit, for any number of ranks and workers, and across resumes.
+#include <random>
+
+#include "core/base/format.h"
+#include "test/catch.h"
+#include "test/data/files.h"
+#include "test/run/command.h"
+#include "test/run/configs.h"
+
+namespace trainctl::test {
+namespace {
+
+// 103 samples in batches of 24, each cut into 8 logical shards of 3: the last batch has two of these and one of a
+// single sample.
+const std::string eight_shards = "strategy: {reproducible: {shards: 8}}\n";
+const std::string augmented_data = R"(
+data: {dataset: synthetic, samples: 103, shape: [8, 8, 3], classes: 5, validation: {samples: 37},
+       augment: [{random_flip: horizontal}, {random_crop: {size: 8, padding: 1}}]}
+log: {every: 1 steps}
+)";
+const std::string adam = "batch_size: 24, epochs: 2, clip_norm: 1, optimizer: {name: adam, learning_rate: 3e-3}";
+
+// What a run learned: the hash of its weights, and its losses.
+struct Learned {
+  std::string hash;
+  std::map<std::int64_t, double> losses;
+
+  bool operator==(const Learned&) const = default;
+};
+
+Learned learn(const Folder& folder, const std::string& config, const std::string& name, int ranks,
+              const std::vector<std::string>& settings = {}) {
+  const std::string directory = folder / name;
+  std::vector<std::string> command = {"run",       config,    "--ranks",    std::to_string(ranks),
+                                      "--run-dir", directory, "--progress", "none"};
+  for (const std::string& setting : settings) command.insert(command.end(), {"--set", setting});
+  const Finished run = trainctl(folder, command);
+  INFO(tail(run.errors));
+  REQUIRE(run.code == 0);
+  return {events(directory, "end").back().at("weights_sha256"), step_losses(directory)};
+}
+
+void compare_ranks(const std::string& config, const std::vector<int>& ranks) {
+  const Folder folder;
+  const std::string file = folder.write("config.yaml", config);
+  const Learned one = learn(folder, file, "1", 1);
+  REQUIRE(one.losses.size() > 4);
+  for (const int count : ranks) {
+    CAPTURE(count);
+    const Learned many = learn(folder, file, std::to_string(count), count);
+    CHECK(many.hash == one.hash);
+    CHECK(many.losses == one.losses);
+  }
+}
+
+TEST_CASE("an MLP with dropout learns the same bits on any number of ranks") {
+  compare_ranks(uneven_data + mlp_model + eight_shards + train_section(adam), {2, 3, 4, 5, 8});
+}
+
+TEST_CASE("a CNN with skips, dropout and augmentation learns the same bits on any number of ranks") {
+  compare_ranks(augmented_data + skip_model + eight_shards + train_section(adam), {2, 3, 4, 5, 8});
+}
+
+TEST_CASE("any number of pipelines of the same stages learns the same bits") {
+  const Folder folder;
+  const std::string config =
+      folder.write("config.yaml", augmented_data + skip_model + eight_shards + train_section(adam));
+  for (const char* schedule : {"1f1b", "gpipe"}) {
+    CAPTURE(schedule);
+    const std::vector<std::string> settings{"strategy.pipeline=2", format("strategy.schedule={}", schedule)};
+    const Learned one = learn(folder, config, format("{}-2", schedule), 2, settings);
+    REQUIRE(one.losses.size() > 4);
+    for (const int ranks : {4, 6}) {
+      CAPTURE(ranks);
+      CHECK(learn(folder, config, format("{}-{}", schedule, ranks), ranks, settings) == one);
+    }
+  }
+}
+
+TEST_CASE("recomputed activations change no bit of reproducible mode") {
+  const Folder folder;
+  const std::string config =
+      folder.write("config.yaml", augmented_data + skip_model + eight_shards + train_section(adam));
+  const Learned one = learn(folder, config, "kept", 1);
+  CHECK(learn(folder, config, "again", 3, {"strategy.recompute=blocks"}) == one);
+}
+
+TEST_CASE("batch normalization takes the statistics of logical shards, whichever ranks hold them") {
+  compare_ranks(
+      augmented_data + batch_norm_model + eight_shards +
+          train_section("batch_size: 24, epochs: 2, optimizer: {name: sgd, learning_rate: 0.1, momentum: 0.9}"),
+      {2, 3, 8});
+}
+
+TEST_CASE("micro-batches within logical shards, and numbers of shards that are no powers of two, keep the bits") {
+  compare_ranks(uneven_data + mlp_model + "strategy: {reproducible: {shards: 6}}\n" +
+                    train_section("batch_size: 24, epochs: 2, gradient_accumulation: 2, optimizer: {name: lamb, "
+                                  "learning_rate: 1e-2}"),
+                {2, 4, 5, 6});
+}
+
+TEST_CASE("bfloat16 keeps the bits of reproducible mode") {
+  compare_ranks(uneven_data + skip_model + eight_shards + train_section(adam + ", precision: bfloat16"), {2, 3});
+}
+
+TEST_CASE("ResNet-20 learns the same bits on 1, 2 and 3 ranks") {
+  compare_ranks(R"(
+data: {dataset: synthetic, samples: 104, shape: [32, 32, 3], classes: 10}
+model: {preset: resnet20}
+log: {every: 1 steps}
+)" + eight_shards + train_section("batch_size: 32, epochs: 2, optimizer: {name: sgd, learning_rate: 0.1}"),
+                {2, 3});
+}
+
+TEST_CASE("a network on sequences of tokens learns the same bits on any number of ranks") {
+  const Folder folder;
+  std::mt19937 random(7);
+  constexpr std::int64_t sequences = 103, length = 6, tokens = 12;
+  std::vector<std::int64_t> x, y;
+  for (std::int64_t i = 0; i < sequences * length; ++i) {
+    x.push_back(static_cast<std::int64_t>(random() % tokens));
+    y.push_back((x.back() * 5 + 3) % tokens);
+  }
+  const std::string x_file = folder.write("x.npy", npy("<i8", format("({}, {})", sequences, length), raw(x)));
+  const std::string y_file = folder.write("y.npy", npy("<i8", format("({}, {})", sequences, length), raw(y)));
+  compare_ranks(format(R"(
+data: {{dataset: npy, x: {}, y: {}}}
+model:
+  layers:
+    - embedding: {{input_dim: {}, output_dim: 64}}
+    - dense: {{units: 256, activation: relu}}
+    - layer_normalization
+    - dense: {{units: {}, activation: softmax}}
+train: {{batch_size: 24, epochs: 2, loss: sparse_categorical_crossentropy, metrics: [accuracy],
+        optimizer: {{name: adamw, learning_rate: 3e-3}}}}
+log: {{every: 1 steps}}
+)",
+                       x_file, y_file, tokens, tokens) +
+                    eight_shards,
+                {2, 3, 4, 5, 8});
+}
+
+TEST_CASE("workers and the cache of samples change no bit of reproducible mode") {
+  const Folder folder;
+  const std::string config =
+      folder.write("config.yaml", augmented_data + mlp_model + eight_shards + train_section(adam));
+  const Learned expected = learn(folder, config, "auto", 2);
+  for (const int workers : {0, 1, 2, 3, 4}) {
+    CAPTURE(workers);
+    CHECK(learn(folder, config, format("workers-{}", workers), 2, {format("data.workers={}", workers)}) == expected);
+  }
+  CHECK(learn(folder, config, "cached", 3, {"data.cache=memory"}) == expected);
+}
+
+TEST_CASE("20 runs that go on from a random step with another number of ranks end with the same bits") {
+  const Folder folder;
+  const std::string config =
+      folder.write("config.yaml", augmented_data + batch_norm_model + eight_shards + train_section(adam));
+  const std::string expected = learn(folder, config, "whole", 2).hash;
+  std::mt19937 random(11);
+  const int counts[] = {1, 2, 3, 4, 5, 8};
+  const auto ranks = [&] { return counts[random() % std::size(counts)]; };
+  for (int seed = 0; seed < 20; ++seed) {
+    const int before = ranks(), after = ranks(), step = 1 + static_cast<int>(random() % 9);
+    CAPTURE(seed, before, after, step);
+    const std::string name = format("resumed-{}", seed);
+    learn(folder, config, name, before, {format("train.max_steps={}", step)});
+    CHECK(learn(folder, config, name, after).hash == expected);
+  }
+}
+
+TEST_CASE("what has sums that follow from the ranks is refused with reproducible mode") {
+  const Folder folder;
+  const std::string config = folder.write("config.yaml", uneven_data + mlp_model + eight_shards + train_section(adam));
+  const auto refused = [&](const std::string& setting, const std::string& text, int ranks = 2) {
+    CAPTURE(setting);
+    const Finished run = trainctl(folder, {"check", config, "--ranks", std::to_string(ranks), "--set", setting});
+    CHECK(run.code == 2);
+    INFO(run.errors);
+    CHECK(contains(run.errors, text));
+  };
+  refused("strategy.tensor=2", "`tensor` does not go with `reproducible`");
+  refused("strategy.sync_every=4", "`sync_every` does not go with `reproducible`");
+  refused("strategy.share=[1, 2]", "`share` does not go with `reproducible`");
+  refused("strategy.gradient_dtype=bfloat16", "`gradient_dtype` does not go with `reproducible`");
+  refused("train.batch_size=20", "a batch of 20 samples is not cut into 8 logical shards");
+  refused("strategy.reproducible.shards=2", "3 replicas share 2 logical shards", 3);
+}
+
+}  // namespace
+}  // namespace trainctl::test

@@ -1,0 +1,30 @@
+// The memory that a rank may use: what is available to it, or what the config states where that is less.
+#include "parallel/trainer/device.h"
+#include "test/catch.h"
+
+using namespace trainctl;
+
+TEST_CASE("cluster.memory lowers what a rank may use, and never raises it") {
+  ClusterOptions cluster;
+  const auto of = [&](std::int64_t available) { return memory_of_rank(cluster, available); };
+  CHECK(of(1000).bytes == 1000);
+  CHECK(of(0).bytes == 0);
+  cluster.memory.stated = Size{800};
+  CHECK((of(1000).bytes == 800 && of(1000).stated));
+  CHECK((of(500).bytes == 500 && !of(500).stated));
+  CHECK((of(0).bytes == 800 && of(0).stated));
+}
+
+TEST_CASE("ranks on other hosts have what the config states") {
+  const auto backend =
+      make_backend(ClusterOptions{.device = DeviceChoice::cpu}, TrainOptions{}, StrategyOptions{}, 1, 0);
+  ClusterOptions cluster;
+  cluster.memory.stated = Size{std::int64_t{1} << 60};  // more than any machine has
+  LaunchPlan plan{.ranks = 4, .one_host = true};
+  CHECK_FALSE(memory_of_rank(cluster, *backend, plan).stated);
+  CHECK(memory_of_rank(cluster, *backend, plan).bytes < std::int64_t{1} << 50);
+  plan.one_host = false;
+  CHECK(memory_of_rank(cluster, *backend, plan).bytes == std::int64_t{1} << 60);
+  cluster.memory.stated.reset();
+  CHECK(memory_of_rank(cluster, *backend, plan).bytes == 0);
+}
