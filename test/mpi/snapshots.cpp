@@ -39,7 +39,7 @@ struct Holder {
         state("adam/", seed(world) + 1, world.rank(), world.size()),
         plan(plan_snapshot(weights.tensors(), state.tensors(), world, stream)) {}
 
-  static unsigned seed(const Communicator& world) { return static_cast<unsigned>(world.size()) * 3; }
+  static unsigned seed(const Communicator& world) { return static_cast<unsigned>(world.size()) * 5; }
 
   void save(Communicator& world, const std::string& run_directory, std::int64_t step, bool all_share) {
     if (world.rank() == 0 && !store) store = std::make_unique<CheckpointStore>(run_directory, StorePolicy{});
