@@ -66,6 +66,9 @@ if(TARGET test-cudnn)  # what the installed cuDNN offers, asked without a GPU
 endif()
 target_sources(test-ops PRIVATE
   ${PROJECT_SOURCE_DIR}/test/backend/run_op.cpp ${PROJECT_SOURCE_DIR}/test/backend/backend.cpp)
+# Processors without AVX-512 compute bfloat16 by other kernels.
+add_test(NAME "ops: without AVX-512" COMMAND test-ops)
+set_tests_properties("ops: without AVX-512" PROPERTIES ENVIRONMENT ONEDNN_MAX_CPU_ISA=AVX2 TIMEOUT ${limit})
 include(cmake/emulated_gpu.cmake)
 if(EXISTS ${PROJECT_SOURCE_DIR}/test/mpi/CMakeLists.txt)
   add_subdirectory(test/mpi)

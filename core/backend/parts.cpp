@@ -1,4 +1,4 @@
-// Lowering of a fused op as the sequence of ops that it replaces.
+// Lowering of an op as a sequence of other ops that compute the same.
 #include "core/backend/parts.h"
 
 #include <algorithm>
@@ -44,18 +44,32 @@ std::unique_ptr<Kernel> bind_parts(const std::vector<LoweredPart>& parts, const 
   return std::make_unique<PartsKernel>(std::move(kernels));
 }
 
+// By number of a tensor, how many inputs of parts it is.
+std::vector<int> count_readers(const std::vector<OpPart>& parts, std::size_t tensors) {
+  std::vector<int> readers(tensors, 0);
+  for (const OpPart& part : parts) {
+    for (int i : part.inputs) {
+      if (static_cast<std::size_t>(i) < tensors) ++readers[static_cast<std::size_t>(i)];
+    }
+  }
+  return readers;
+}
+
 }  // namespace
 
-Lowering lower_parts(const OpContext& context, const std::function<Lowering(const OpContext&)>& lower) {
+Lowering lower_parts(const OpContext& context, std::vector<OpPart> parts,
+                     const std::function<Lowering(const OpContext&)>& lower) {
+  require(!parts.empty(), "an op that is made of parts");
   const Op& op = context.op;
   std::vector<TensorType> types;
   for (std::size_t i = 0; i < op.inputs.size(); ++i) types.push_back(context.input(i));
   for (std::size_t i = 0; i < op.outputs.size(); ++i) types.push_back(context.output(i));
-  std::vector<LoweredPart> parts;
+  const std::vector<int> readers = count_readers(parts, op.inputs.size());
+  Lowering whole = context.logical();
+  std::vector<LoweredPart> lowered;
   std::vector<std::int64_t> offsets;  // in the workspace, of the tensors between the parts
   std::int64_t bytes = 0, workspace = 0;
-  std::string implementation;
-  for (OpPart& part : op.def->parts()) {
+  for (OpPart& part : parts) {
     std::vector<TensorType> inputs;
     for (int i : part.inputs) inputs.push_back(types.at(static_cast<std::size_t>(i)));
     const SingleOp single(part.def, inputs, op.name, op.place);
@@ -70,19 +84,23 @@ Lowering lower_parts(const OpContext& context, const std::function<Lowering(cons
     const OpContext inner{single.op, single.program, single.present, context.choices};
     Lowering lowering = lower(inner);
     const Lowering logical = inner.logical();
-    require(lowering.inputs == logical.inputs && lowering.outputs == logical.outputs, "parts lie in logical layouts");
+    for (std::size_t i = 0; i < lowering.inputs.size(); ++i) {
+      if (lowering.inputs[i] == logical.inputs[i]) continue;
+      const auto number = static_cast<std::size_t>(part.inputs[i]);
+      require(number < op.inputs.size() && readers[number] == 1,
+              "a tensor of several parts lies in its logical layout");
+      whole.inputs[number] = lowering.inputs[i];
+    }
+    require(lowering.outputs == logical.outputs, "outputs of parts lie in logical layouts");
     workspace = std::max(workspace, lowering.workspace_bytes);
-    implementation += (implementation.empty() ? "" : " + ") + lowering.implementation;
-    parts.push_back({std::move(part), std::move(lowering)});
+    whole.implementation += (whole.implementation.empty() ? "" : " + ") + lowering.implementation;
+    lowered.push_back({std::move(part), std::move(lowering)});
   }
-  require(!parts.empty(), "an op that is made of parts");
-  Lowering lowering = context.logical();
-  lowering.implementation = std::move(implementation);
-  lowering.workspace_bytes = bytes + workspace;
-  lowering.bind = [parts = std::move(parts), offsets = std::move(offsets), bytes](const Binding& binding) {
-    return bind_parts(parts, offsets, bytes, binding);
+  whole.workspace_bytes = bytes + workspace;
+  whole.bind = [lowered = std::move(lowered), offsets = std::move(offsets), bytes](const Binding& binding) {
+    return bind_parts(lowered, offsets, bytes, binding);
   };
-  return lowering;
+  return whole;
 }
 
 }  // namespace trainctl

@@ -1,14 +1,18 @@
-// Lowering of a fused op as the sequence of ops that it replaces.
+// Lowering of an op as a sequence of other ops that compute the same.
 #pragma once
 
 #include <functional>
+#include <vector>
 
 #include "core/backend/op_context.h"
 
 namespace trainctl {
 
-// Lowers the op's parts() each by `lower`, to run one after the other on tensors in logical layouts. The op's workspace
-// holds the tensors between the parts, and one workspace that the parts share.
-Lowering lower_parts(const OpContext& context, const std::function<Lowering(const OpContext&)>& lower);
+// Lowers each of `parts`, which together compute the op, by `lower`, to run one after the other. The op's workspace
+// holds the tensors between the parts, in logical layouts, and one workspace that the parts share. An input of the op
+// that one part alone reads lies in the layout which that part asks for; all other tensors lie in their logical
+// layouts.
+Lowering lower_parts(const OpContext& context, std::vector<OpPart> parts,
+                     const std::function<Lowering(const OpContext&)>& lower);
 
 }  // namespace trainctl

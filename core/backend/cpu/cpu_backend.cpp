@@ -6,6 +6,7 @@
 
 #include "core/backend/cpu/kernels.h"
 #include "core/backend/cpu/onednn/dnnl_kernel.h"
+#include "core/backend/cpu/onednn/widening.h"
 #include "core/backend/cpu/runtime/peaks.h"
 #include "core/backend/cpu/runtime/processor.h"
 #include "core/backend/cpu/runtime/streams.h"
@@ -22,7 +23,7 @@ constexpr std::int64_t alignment = 64;
 
 // A part of the fingerprint. Raise it with every change of the kernels to choose from, or of their bits: the choices
 // kept on disk are then timed again.
-constexpr int kernel_generation = 3;
+constexpr int kernel_generation = 4;
 
 class CpuBackend final : public Backend {
  public:
@@ -32,8 +33,8 @@ class CpuBackend final : public Backend {
   bool on_host() const override { return true; }
 
   std::string fingerprint() const override {
-    return format("{}, {}, {} threads, oneDNN {}, kernels {}", processor_model(), name_of(instruction_set()), threads_,
-                  onednn::version(), kernel_generation);
+    return format("{}, {}, {} threads, oneDNN {}{}, kernels {}", processor_model(), name_of(instruction_set()),
+                  threads_, onednn::version(), has_bfloat16() ? "" : " without bfloat16", kernel_generation);
   }
 
   bool computes_in(DType dtype) const override { return dtype == DType::float32 || dtype == DType::bfloat16; }
@@ -95,12 +96,14 @@ class CpuBackend final : public Backend {
  private:
   Lowering lower_op(const OpContext& context) {
     const Op& op = context.op;
+    const auto lower_part = [this](const OpContext& part) { return lower_op(part); };
+    if (needs_widening(context)) return lower_parts(context, widened_parts(context), lower_part);
     if (const LowerFunction function = find_lowering(op.def->kind())) return function({context, dnnl_, threads_});
     if (op.def->parts().empty()) {
       throw Error(ErrorKind::config, op.place,
                   format("{} '{}': the CPU has no kernel for it", op.def->kind(), op.name));
     }
-    return lower_parts(context, [this](const OpContext& part) { return lower_op(part); });
+    return lower_parts(context, op.def->parts(), lower_part);
   }
 
   int threads_;

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "core/backend/cpu/onednn/dnnl_kernel.h"
+#include "core/backend/cpu/onednn/widening.h"
 
 namespace trainctl {
 namespace cpu {
@@ -46,7 +47,9 @@ double triad_gb_per_s() {
 
 Peaks measure_cpu_peaks() {
   const cpu::OneDnn dnnl;
-  return {cpu::matmul_gflops(dnnl, DType::float32), cpu::matmul_gflops(dnnl, DType::bfloat16), cpu::triad_gb_per_s()};
+  const double float32 = cpu::matmul_gflops(dnnl, DType::float32);
+  const double bfloat16 = cpu::has_bfloat16() ? cpu::matmul_gflops(dnnl, DType::bfloat16) : float32;
+  return {float32, bfloat16, cpu::triad_gb_per_s()};
 }
 
 }  // namespace trainctl
