@@ -101,8 +101,9 @@ Lowering fused_backward(const LowerContext& context) {
 }
 
 Lowering apart(const LowerContext& context) {
-  return lower_parts(context, context.op.def->parts(),
-                     [&](const OpContext& part) { return lower_op({part, context.device, context.plans}); });
+  return lower_parts(context, context.op.def->parts(), [&](const OpContext& part) {
+    return lower_op({part, context.device, context.plans});
+  });
 }
 
 // A lowering, and the name under which its choice is recorded.
