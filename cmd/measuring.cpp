@@ -66,7 +66,7 @@ Missing find_missing(const PlanRequest& request, int at_once, Backend& backend, 
   choices.stop_timing();
   Missing missing{.communication = at_once > 1 && !has_communication(measurements, at_once)};
   for_runs(request, [&](const PlannedRun& run, bool) {
-    for (const RunPrograms& stage : run.stages) {
+    for (const RunPrograms& stage : run.stages()) {
       const std::size_t before = choices.assumed();
       const Compiled compiled = compile(stage.programs(), backend, choices);
       const auto training = static_cast<std::size_t>(stage.training(run.sizes.training));
@@ -74,6 +74,11 @@ Missing find_missing(const PlanRequest& request, int at_once, Backend& backend, 
       missing.programs += known ? 0 : 1;
       const std::string loading = loading_key(at_once, data_text(request.spec), samples_of(run, stage));
       missing.loading = missing.loading || measurements.find(loading) == nullptr;
+    }
+    for (const RunPrograms& other : run.others()) {
+      const std::size_t before = choices.assumed();
+      compile(other.programs(), backend, choices);
+      missing.programs += choices.assumed() == before ? 0 : 1;
     }
   });
   return missing;
@@ -107,8 +112,8 @@ class Measuring {
       measurements_.add(measure_communication(together_.devices, backend_, [this] { progress_.next(); }));
     }
     for_runs(request_, [&](const PlannedRun& run, bool stated) {
-      KernelChoices agreed = agree_on_choices(choices_, run.stages, backend_, together_.hosts, host_);
-      for (const RunPrograms& stage : run.stages) {
+      KernelChoices agreed = agree_on_choices(choices_, run.ranks, backend_, together_.hosts, host_);
+      for (const RunPrograms& stage : run.stages()) {
         measure(stage, run.sizes, agreed, std::min(seconds_, stated ? stated_seconds : other_seconds));
       }
     });
@@ -146,7 +151,7 @@ class Measuring {
     }
     if (any_rank(!data, together_.hosts, host_)) return;
     for_runs(request_, [&](const PlannedRun& run, bool) {
-      const RunPrograms& stage = run.stages.front();
+      const RunPrograms& stage = run.stages().front();
       const std::string key = loading_key(at_once(), data_text(spec), samples_of(run, stage));
       if (measurements_.find(key) != nullptr) return;
       progress_.next();

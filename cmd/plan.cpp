@@ -73,6 +73,11 @@ PlanTarget described_target(const PlanRequest& request, const Machine& machine, 
   return target;
 }
 
+// Memory is exact here, so that every rank with programs of its own counts.
+PlanRequest request_for_this_machine(const RunSpec& spec, const DataInfo& data, int ranks, const Backend& backend) {
+  return {spec, data, ranks, ranks, traits_of(backend), PlannedRanks::own_programs};
+}
+
 // As a rank that the plan has started: measures.
 int measure(const RunSpec& spec, const PlanOptions& options, const Situation& situation) {
   RankCommand command = rank_command("plan", Value<RunSpec>::write(spec), spec.cluster, options.launch);
@@ -82,7 +87,7 @@ int measure(const RunSpec& spec, const PlanOptions& options, const Situation& si
     bool at_hand = true;
     RankDevice device = open_device(spec.cluster, spec.train, spec.strategy, context);
     const DataInfo data = known_data(spec, spec.train.global_batch(ranks), at_hand);
-    measure_together({spec, data, ranks, ranks, traits_of(*device.backend)}, device, context);
+    measure_together(request_for_this_machine(spec, data, ranks, *device.backend), device, context);
     return 0;
   });
 }
@@ -141,7 +146,7 @@ int plan_for_this_machine(const PlanOptions& options, const RunSpec& spec, const
                 "state it: --machine h100-node");
   }
   const auto backend = make_backend(spec.cluster, spec.train, spec.strategy, launch.threads, 0);
-  PlanRequest request{spec, data, launch.ranks, launch.ranks, traits_of(*backend)};
+  PlanRequest request = request_for_this_machine(spec, data, launch.ranks, *backend);
   const int code = complete_measurements(request, launch, *backend, options.common, options.launch, situation);
   if (code != 0) return code;
   const MemoryLimit memory = memory_of_rank(spec.cluster, *backend, launch);

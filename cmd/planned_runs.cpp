@@ -14,22 +14,23 @@ BatchSizes sizes_of(const PlanRequest& request) {
   return batch_sizes(request.spec.train, request.spec.strategy, request.data, request.ranks);
 }
 
-PlannedRun run_with(const PlanRequest& request, const BatchSizes& sizes) {
+PlannedRun run_with(const PlanRequest& request, const BatchSizes& sizes, PlannedRanks ranks) {
   const Strategy strategy = strategy_for(request.spec, request.data, request.ranks, request.device);
-  return plan_run(program_spec(request.spec, request.data), strategy, sizes);
+  return plan_run(program_spec(request.spec, request.data), strategy, sizes, ranks);
 }
 
 }  // namespace
 
-PlannedRun stated_run(const PlanRequest& request) { return run_with(request, sizes_of(request)); }
+PlannedRun stated_run(const PlanRequest& request) { return run_with(request, sizes_of(request), request.planned); }
 
 std::optional<PlannedRun> find_step(const PlanRequest& request) {
   try {
     const BatchSizes all = sizes_of(request);
-    return run_with(request, {.training = all.training,
-                              .gradient_accumulation = all.gradient_accumulation,
-                              .speeds = all.speeds,
-                              .shards = all.shards});
+    const BatchSizes full{.training = all.training,
+                          .gradient_accumulation = all.gradient_accumulation,
+                          .speeds = all.speeds,
+                          .shards = all.shards};
+    return run_with(request, full, PlannedRanks::stages);
   } catch (const Error& error) {
     if (error.kind() != ErrorKind::config) throw;
     log::debug(format("no alternative: {}", error.what()));
@@ -50,7 +51,7 @@ std::vector<Alternative> predict_alternatives(const PlanRequest& request, const 
   std::vector<Alternative> found;
   for_alternatives(request, [&](PlanRequest other, std::optional<PlannedRun> run) {
     for (int parts = 1; run; parts *= 2) {
-      const Prediction prediction = predict(*std::move(run), target);
+      const Prediction prediction = predict(*run, target);
       found.push_back({other.spec.strategy, prediction.mesh(), prediction.micro_batches(),
                        other.spec.train.gradient_accumulation, prediction.memory(), prediction.fits(target),
                        prediction.step.seconds, prediction.samples_per_second()});

@@ -18,6 +18,7 @@ struct PlanRequest {
   int ranks = 1;
   int ranks_per_node = 1;
   DeviceTraits device;
+  PlannedRanks planned = PlannedRanks::stages;  // of the run as stated
 };
 
 // The run as the config states it, with all batch sizes that occur. Throws Error{config} where the network does not

@@ -52,11 +52,21 @@ std::vector<MemoryLine> divided(const Compiled& compiled) {
   return lines;
 }
 
-PlannedStage plan_stage(RunPrograms programs, const BatchSizes& sizes, const PlanTarget& target, bool with_lines) {
-  Compiled compiled = target.compile(programs.programs(), sizes.training_sharer(programs.rank()));
-  std::vector<MemoryLine> lines = with_lines ? divided(compiled) : std::vector<MemoryLine>{};
+// The programs of a rank, compiled.
+Compiled compile_rank(const RunPrograms& programs, const BatchSizes& sizes, const PlanTarget& target) {
+  return target.compile(programs.programs(), sizes.training_sharer(programs.rank()));
+}
+
+std::vector<MemoryLine> lines_of(const Compiled& compiled, const PredictionDetails& details) {
+  return details.lines ? divided(compiled) : std::vector<MemoryLine>{};
+}
+
+PlannedStage plan_stage(const RunPrograms& programs, const BatchSizes& sizes, const PlanTarget& target,
+                        const PredictionDetails& details) {
+  Compiled compiled = compile_rank(programs, sizes, target);
+  std::vector<MemoryLine> lines = lines_of(compiled, details);
   PlacedProgram& training = compiled.programs[static_cast<std::size_t>(programs.training(sizes.training))];
-  return {std::move(programs), std::move(training), std::move(compiled.memory), std::move(lines)};
+  return {programs, std::move(training), std::move(compiled.memory), std::move(lines)};
 }
 
 const Program& training_program(const PlannedStage& stage, const BatchSizes& sizes) {
@@ -83,7 +93,7 @@ const PlannedStage& Prediction::largest() const {
 
 double Prediction::bytes_sent() const { return *std::max_element(step.bytes_sent.begin(), step.bytes_sent.end()); }
 
-PlannedRun plan_run(const ProgramSpec& spec, const Strategy& strategy, const BatchSizes& sizes) {
+PlannedRun plan_run(const ProgramSpec& spec, const Strategy& strategy, const BatchSizes& sizes, PlannedRanks ranks) {
   const Mesh& mesh = strategy.mesh;
   const auto samples_of = [&](int replica) {
     return share_of(sizes.training, sizes.training_sharer(MeshRank(mesh, mesh.rank({replica, 0, 0})))).count;
@@ -92,18 +102,30 @@ PlannedRun plan_run(const ProgramSpec& spec, const Strategy& strategy, const Bat
   for (int r = 1; r < mesh.data; ++r) {
     if (samples_of(r) >= samples_of(replica)) replica = r;
   }
-  PlannedRun run{strategy, sizes, {}};
-  for (int stage = 0; stage < mesh.pipeline; ++stage) {
-    run.stages.push_back(build_run_programs(spec, strategy, sizes, mesh.rank({replica, stage, mesh.tensor - 1})));
+  std::vector<int> planned;
+  for (int stage = 0; stage < mesh.pipeline; ++stage) planned.push_back(mesh.rank({replica, stage, mesh.tensor - 1}));
+  if (ranks == PlannedRanks::own_programs) {
+    for (const int rank : ranks_with_own_programs(sizes, mesh)) {
+      if (std::find(planned.begin(), planned.end(), rank) == planned.end()) planned.push_back(rank);
+    }
   }
+  PlannedRun run{strategy, sizes, {}};
+  for (const int rank : planned) run.ranks.push_back(build_run_programs(spec, strategy, sizes, rank));
   return run;
 }
 
-Prediction predict(PlannedRun run, const PlanTarget& target, const PredictionDetails& details) {
-  Prediction prediction{.strategy = std::move(run.strategy), .sizes = std::move(run.sizes)};
+Prediction predict(const PlannedRun& run, const PlanTarget& target, const PredictionDetails& details) {
+  Prediction prediction{.strategy = run.strategy, .sizes = run.sizes};
   const BatchSizes& sizes = prediction.sizes;
-  for (RunPrograms& programs : run.stages) {
-    prediction.stages.push_back(plan_stage(std::move(programs), sizes, target, details.lines));
+  for (const RunPrograms& programs : run.stages()) {
+    prediction.stages.push_back(plan_stage(programs, sizes, target, details));
+  }
+  for (const RunPrograms& programs : run.others()) {
+    Compiled compiled = compile_rank(programs, sizes, target);
+    PlannedStage& stage = prediction.stages[static_cast<std::size_t>(programs.rank().along(MeshAxis::pipeline))];
+    if (compiled.memory.total() <= stage.memory.total()) continue;
+    stage.lines = lines_of(compiled, details);
+    stage.memory = std::move(compiled.memory);
   }
   std::vector<StageRank> ranks;
   for (const PlannedStage& stage : prediction.stages) {

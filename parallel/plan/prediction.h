@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -25,23 +26,33 @@ struct PlanTarget {
   std::function<Compiled(const std::vector<Program>& programs, const Sharer& who)> compile;
 };
 
+// The ranks whose programs a plan builds. Of each stage one, which may need less memory than a rank whose share of a
+// smaller batch is cut otherwise; or all that have programs of their own, whose number grows with the mesh.
+enum class PlannedRanks { stages, own_programs };
+
 // A job cut for the ranks of a mesh. One rank stands for each stage: of the replica that has the most samples of a full
 // batch, the last of these.
 struct PlannedRun {
   Strategy strategy;
   BatchSizes sizes;
-  std::vector<RunPrograms> stages;
+  std::vector<RunPrograms> ranks;  // those that stand for the stages, in their order; then the others
+
+  std::span<const RunPrograms> stages() const { return std::span(ranks).first(index(strategy.mesh.pipeline)); }
+  std::span<const RunPrograms> others() const { return std::span(ranks).subspan(index(strategy.mesh.pipeline)); }
+
+ private:
+  static std::size_t index(int number) { return static_cast<std::size_t>(number); }
 };
 
 // `sizes` states for which batches programs are built. Throws Error{config} where the network does not take the
 // strategy.
-PlannedRun plan_run(const ProgramSpec& spec, const Strategy& strategy, const BatchSizes& sizes);
+PlannedRun plan_run(const ProgramSpec& spec, const Strategy& strategy, const BatchSizes& sizes, PlannedRanks ranks);
 
-// A rank that stands for its stage.
+// A stage by the rank that stands for it.
 struct PlannedStage {
   RunPrograms programs;
   PlacedProgram training;  // of a full batch
-  MemoryPlan memory;
+  MemoryPlan memory;       // of the stage's planned rank that needs most
   // Of the memory, the arena divided by what lies in it; empty unless it was asked for.
   std::vector<MemoryLine> lines;
 };
@@ -74,7 +85,7 @@ struct Prediction {
 };
 
 // Compiles the run's programs and simulates a step of a full batch on ranks of equal speed.
-Prediction predict(PlannedRun run, const PlanTarget& target, const PredictionDetails& details = {});
+Prediction predict(const PlannedRun& run, const PlanTarget& target, const PredictionDetails& details = {});
 
 // How a run ends: after so many steps.
 struct TrainingLength {
