@@ -34,8 +34,10 @@ class Timeline {
     moments_.resize(segments.size());
     int next = 1;
     int backward_start = -1;
+    const int first_of_rest = first_segment_of_rest(placed.program);
     for (int s : order(placed)) {
       const PlacedSegment& segment = segments[static_cast<std::size_t>(s)];
+      if (s == first_of_rest) rest_arrival_ = next++;
       if (segment.variant == Variant::empty) {  // writes what arrives with the batch otherwise
         moments_[static_cast<std::size_t>(s)].assign(segment.ops.size(), 0);
         continue;
@@ -55,30 +57,45 @@ class Timeline {
 
   int moment(std::size_t segment, std::size_t op) const { return moments_[segment][op]; }
   int end() const { return end_; }
+  // When the micro-batch of rest_samples arrives.
+  int rest_arrival() const { return rest_arrival_; }
 
  private:
-  // Segments in the order in which a micro-batch first runs them, all variants of the backward segment together; the
-  // copies segment, which may run on its own, last.
+  static int first_segment_of_rest(const Program& program) {
+    const auto first = std::find_if(program.schedule.begin(), program.schedule.end(),
+                                    [&](const ScheduleItem& item) { return program.is_rest(item); });
+    return first == program.schedule.end() ? -1 : first->segment;
+  }
+
+  // Segments in the order in which a micro-batch first runs them, all variants of the backward segment together; those
+  // of the smaller micro-batch behind those of the others, between which a pipeline runs them in another slot; then the
+  // update, and the copies segment, which may run on its own.
   static std::vector<int> order(const PlacedProgram& placed) {
     const auto is_backward = [&](int s) { return placed.segment(s).phase == Phase::backward; };
     std::vector<int> order;
     const auto add = [&order](int s) {
       if (std::find(order.begin(), order.end(), s) == order.end()) order.push_back(s);
     };
-    for (const ScheduleItem& item : placed.program.schedule) {
-      add(item.segment);
-      if (!is_backward(item.segment)) continue;
-      for (const ScheduleItem& other : placed.program.schedule) {
-        if (is_backward(other.segment) && placed.program.is_rest(other) == placed.program.is_rest(item))
-          add(other.segment);
-      }
+    const auto is_update = [&](int s) { return placed.segment(s).phase == Phase::update; };
+    for (const bool rest : {false, true}) {
+      const auto add_all = [&](auto counts) {
+        for (const ScheduleItem& item : placed.program.schedule) {
+          if (placed.program.is_rest(item) == rest && counts(item.segment)) add(item.segment);
+        }
+      };
+      add_all([&](int s) {
+        if (is_backward(s)) add_all(is_backward);
+        return !is_update(s);
+      });
     }
+    for (const ScheduleItem& item : placed.program.schedule) add(item.segment);
     add(placed.copies_segment);
     return order;
   }
 
   std::vector<std::vector<int>> moments_;
   int end_ = 0;
+  int rest_arrival_ = 0;
 };
 
 // Finds the lifetimes of the tensors and workspaces of one program's slot.
@@ -140,9 +157,11 @@ class SlotPlanner {
   }
 
   void arrive_inputs() {
-    for (const BatchTensors* batch : {&placed_.program.batch, &placed_.program.rest}) {
-      for (std::size_t number = 1; number < source_count(*batch); ++number) live_at(part_at(*batch, number), 0);
-    }
+    const auto arrive = [this](const BatchTensors& batch, int moment) {
+      for (std::size_t number = 1; number < source_count(batch); ++number) live_at(part_at(batch, number), moment);
+    };
+    arrive(placed_.program.batch, 0);
+    arrive(placed_.program.rest, timeline_.rest_arrival());
   }
 
   void touch(const Op& op, int moment) {

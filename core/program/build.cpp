@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/base/checked.h"
 #include "core/graph/fuse.h"
 #include "core/graph/ops/collectives.h"
 #include "core/program/builder.h"
@@ -50,22 +51,42 @@ Program placed(Program program, const Parallelism& parallelism) {
 
 }  // namespace
 
-Program training_program(const ProgramSpec& spec, std::int64_t samples, int micro_batches, Reader& reader,
+MicroBatches cut_micro_batches(std::int64_t samples, std::int64_t largest) {
+  require(largest >= 1, "micro-batches have samples");
+  if (samples == 0) return {};
+  const std::int64_t size = divide_up(samples, divide_up(samples, largest));
+  return {size, static_cast<int>(samples / size), samples % size};
+}
+
+MicroBatches cut_equally(std::int64_t samples, std::int64_t largest) {
+  require(largest >= 1, "micro-batches have samples");
+  // The most micro-batches with at least half of `largest` samples each, unless the loop finds the right size.
+  std::int64_t best = 1;
+  for (std::int64_t count = 1; count <= samples && 2 * (samples / count) >= largest; ++count) {
+    if (samples % count != 0) continue;
+    best = count;
+    if (samples / count <= largest) break;
+  }
+  return {samples / best, static_cast<int>(best)};
+}
+
+Program training_program(const ProgramSpec& spec, const MicroBatches& micro_batches, Reader& reader,
                          const Parallelism& parallelism, int most_micro_batches, const ShardedStep& shards) {
-  require(micro_batches >= 1 && samples % micro_batches == 0, "micro-batches divide a rank's samples");
-  const std::int64_t micro_batch = std::max<std::int64_t>(samples / micro_batches, 1);
-  Network network = cut_network(spec, micro_batch, true, parallelism, reader);
+  Network network = cut_network(spec, std::max<std::int64_t>(micro_batches.samples, 1), true, parallelism, reader);
   if (!reader.ok()) return {};
   const bool equal = needs_equal_micro_batches(network.graph, parallelism);
   ProgramBuilder builder(spec, std::move(network), parallelism.rank);
-  const int own = samples == 0 ? 0 : micro_batches;
-  const int empty = equal ? std::max(most_micro_batches, own) - own : 0;
-  Program program = builder.training(samples, micro_batches, empty, parallelism.keeps_gradients);
-  if (shards.rest > 0) {
-    Network of_rest = cut_network(spec, shards.rest, true, parallelism, reader);
+  const int empty = equal ? std::max(most_micro_batches - micro_batches.all(), 0) : 0;
+  Program program = builder.training(micro_batches.samples * micro_batches.count, micro_batches.count, empty,
+                                     parallelism.keeps_gradients);
+  if (micro_batches.rest > 0) {
+    Network of_rest = cut_network(spec, micro_batches.rest, true, parallelism, reader);
     if (!reader.ok()) return {};
-    program = with_rest(std::move(program), ProgramBuilder(spec, std::move(of_rest), parallelism.rank)
-                                                .training(shards.rest, 1, 0, parallelism.keeps_gradients));
+    // A logical shard has sums of its own; any other micro-batch adds to those of the one before it.
+    const int passes = shards.any() ? 1 : 2;
+    program = with_rest(std::move(program),
+                        ProgramBuilder(spec, std::move(of_rest), parallelism.rank)
+                            .training(passes * micro_batches.rest, passes, 0, parallelism.keeps_gradients));
   }
   program.shards = shards;
   program = distributed(std::move(program), parallelism);
@@ -76,7 +97,7 @@ Program training_program(const ProgramSpec& spec, std::int64_t samples, int micr
 
 Program evaluation_program(const ProgramSpec& spec, std::int64_t samples, Reader& reader,
                            const Parallelism& parallelism) {
-  const Program training = training_program(spec, 1, 1, reader, parallelism);
+  const Program training = training_program(spec, {1, 1}, reader, parallelism);
   if (!reader.ok()) return {};
   Network network = cut_network(spec, std::max<std::int64_t>(samples, 1), false, parallelism, reader);
   if (!reader.ok()) return {};
@@ -97,18 +118,6 @@ Program prediction_program(const ProgramSpec& spec, std::int64_t samples, Reader
   Program program =
       distributed(ProgramBuilder(of_network, std::move(network), parallelism.rank).prediction(samples), parallelism);
   return placed(finish_prediction(std::move(program)), parallelism);
-}
-
-int micro_batches_of(std::int64_t samples, std::int64_t largest) {
-  require(largest >= 1, "micro-batches have samples");
-  // The most micro-batches with at least half of `largest` samples each, unless the loop finds the right size.
-  std::int64_t best = 1;
-  for (std::int64_t count = 1; count <= samples && 2 * (samples / count) >= largest; ++count) {
-    if (samples % count != 0) continue;
-    best = count;
-    if (samples / count <= largest) break;
-  }
-  return static_cast<int>(best);
 }
 
 }  // namespace trainctl

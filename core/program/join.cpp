@@ -45,23 +45,19 @@ Program with_rest(Program program, const Program& rest) {
   const auto translate = [&](TensorId& id) {
     if (id != no_tensor) id = tensors[static_cast<std::size_t>(id)];
   };
-  const auto first_segment = static_cast<int>(program.segments.size());
   const ScheduleItem update = program.schedule.back();
   program.schedule.pop_back();
-  for (ScheduleItem item : rest.schedule) {
-    if (rest.segment(item.segment).phase == Phase::update) continue;
-    item.segment += first_segment;
-    item.micro_batch = program.micro_batches;
-    program.schedule.push_back(item);
-  }
-  program.schedule.push_back(update);
-  for (Segment segment : rest.segments) {
+  for (const ScheduleItem& item : rest.schedule) {
+    if (rest.segment(item.segment).phase == Phase::update || item.micro_batch + 1 < rest.micro_batches) continue;
+    Segment segment = rest.segment(item.segment);
     for (Op& op : segment.ops) {
       std::for_each(op.inputs.begin(), op.inputs.end(), translate);
       std::for_each(op.outputs.begin(), op.outputs.end(), translate);
     }
+    program.schedule.push_back({static_cast<int>(program.segments.size()), program.micro_batches, item.slot});
     program.segments.push_back(std::move(segment));
   }
+  program.schedule.push_back(update);
   program.rest_samples = rest.micro_batch_samples;
   program.rest = rest.batch;
   std::for_each(program.rest.inputs.begin(), program.rest.inputs.end(), translate);

@@ -5,7 +5,7 @@
 
 namespace trainctl {
 
-// Puts the passes of `rest`, the training program of one micro-batch, behind those of `program`: both are of one
+// Puts the passes of the last micro-batch of `rest`, a training program, behind those of `program`: both are of one
 // network, before their strategies and their flat layout. They share parameters, gradients, statistics, sums and
 // scalars, which are matched by name.
 Program with_rest(Program program, const Program& rest);

@@ -42,8 +42,7 @@ struct LogicalShards {
 // The logical shards of one step's batch.
 struct ShardedStep {
   LogicalShards shards;
-  int present = 0;        // shards of the step's batch
-  std::int64_t rest = 0;  // samples of the rank's last shard where it has fewer than its others; else 0
+  int present = 0;  // shards of the step's batch
 
   bool any() const { return shards.any(); }
 };

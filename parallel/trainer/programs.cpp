@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <array>
 #include <set>
-#include <utility>
 
 #include "core/base/checked.h"
 #include "core/base/error.h"
@@ -28,19 +27,15 @@ Shares shares_of(const BatchSizes& sizes, const MeshRank& rank) {
           rank.along(MeshAxis::tensor)};
 }
 
-// The logical shards of a replica's share of a batch, and the samples of one that is smaller than the others.
-struct ReplicaShards {
-  ShardedStep step;
-  std::int64_t whole = 0;  // shards of full size
-};
-ReplicaShards shards_of_replica(const LogicalShards& shards, std::int64_t batch, const MeshRank& rank) {
-  ReplicaShards own{{shards, shards.of_batch(batch), 0}};
-  const LeafRange leaves = shards.of_replica(rank.along(MeshAxis::data), rank.size(MeshAxis::data), own.step.present);
-  own.whole = leaves.count();
-  if (leaves.count() == 0 || leaves.end < own.step.present || batch % shards.samples == 0) return own;
-  --own.whole;
-  own.step.rest = batch % shards.samples;
-  return own;
+// The logical shards that a replica has of a batch: all of one size but, perhaps, the last.
+MicroBatches shards_of_replica(const LogicalShards& shards, std::int64_t batch, const MeshRank& rank) {
+  const int present = shards.of_batch(batch);
+  const LeafRange leaves = shards.of_replica(rank.along(MeshAxis::data), rank.size(MeshAxis::data), present);
+  if (leaves.count() == 0) return {};
+  const std::int64_t smaller = leaves.end == present ? batch % shards.samples : 0;
+  if (smaller == 0) return {shards.samples, leaves.count()};
+  if (leaves.count() == 1) return {smaller, 1};
+  return {shards.samples, leaves.count() - 1, smaller};
 }
 
 // What a replica does in a step: by its own gradients alone, or with the others.
@@ -65,34 +60,31 @@ RunPrograms::RunPrograms(const ProgramSpec& spec, const Strategy& strategy, cons
                          Reader& reader) {
   rank_ = MeshRank(strategy.mesh, rank);
   const Parallelism parallel = parallelism_of_step(strategy, rank_);
-  // Of the share that a replica has of a batch. Shares of a full batch make micro-batches of one sample at least.
-  const auto micro_batches = [&](std::int64_t global, const MeshRank& who) {
+  // Of the share that a replica has of a batch. Shares of a full batch make micro-batches of one sample at least. What
+  // ranks reduce in every micro-batch lies in a slot, whose memory micro-batches of two sizes would not share.
+  const auto micro_batches = [&](std::int64_t global, const MeshRank& who) -> MicroBatches {
+    if (sizes.shards.any()) return shards_of_replica(sizes.shards, global, who);
     const std::int64_t samples = share_of(global, {who, sizes.speeds}).count;
-    if (global == sizes.training && samples > 0) return sizes.gradient_accumulation;
+    if (global == sizes.training && samples > 0) {
+      return {samples / sizes.gradient_accumulation, sizes.gradient_accumulation};
+    }
     const std::int64_t full = share_of(sizes.training, {who, sizes.speeds}).count;
-    return micro_batches_of(samples, std::max<std::int64_t>(divide_up(full, sizes.gradient_accumulation), 1));
+    const std::int64_t largest = std::max<std::int64_t>(divide_up(full, sizes.gradient_accumulation), 1);
+    return parallel.keeps_gradients ? cut_micro_batches(samples, largest) : cut_equally(samples, largest);
   };
-  std::map<std::array<std::int64_t, 3>, int> known;  // by samples, micro-batches, and most micro-batches of a rank
-  const auto add_sharded = [&](std::int64_t global) {
-    auto [step, whole] = shards_of_replica(sizes.shards, global, rank_);
-    std::int64_t samples = whole * sizes.shards.samples;
-    if (whole == 0) samples = std::exchange(step.rest, 0);
-    training_[global] = static_cast<int>(programs_.size());
-    programs_.push_back(
-        training_program(spec, samples, static_cast<int>(std::max<std::int64_t>(whole, 1)), reader, parallel, 1, step));
-  };
+  std::map<std::array<std::int64_t, 4>, int> known;  // by what the program follows from
   const auto add_training = [&](std::int64_t global) {
     if (global == 0 || training_.contains(global) || !reader.ok()) return;
-    if (sizes.shards.any()) return add_sharded(global);
-    const std::int64_t samples = share_of(global, {rank_, sizes.speeds}).count;
+    const MicroBatches own = micro_batches(global, rank_);
+    const ShardedStep step{sizes.shards, sizes.shards.any() ? sizes.shards.of_batch(global) : 0};
     int most = 0;
     for (int r = 0; r < strategy.mesh.data && parallel.rank.size(MeshAxis::data) > 1; ++r) {
-      most = std::max(most, micro_batches(global, MeshRank(strategy.mesh, strategy.mesh.rank({r, 0, 0}))));
+      most = std::max(most, micro_batches(global, MeshRank(strategy.mesh, strategy.mesh.rank({r, 0, 0}))).all());
     }
-    const int count = micro_batches(global, rank_);
-    const auto [entry, added] = known.try_emplace({samples, count, most}, static_cast<int>(programs_.size()));
+    const auto [entry, added] =
+        known.try_emplace({own.total(), own.all(), most, step.present}, static_cast<int>(programs_.size()));
     training_[global] = entry->second;
-    if (added) programs_.push_back(training_program(spec, samples, count, reader, parallel, most));
+    if (added) programs_.push_back(training_program(spec, own, reader, parallel, most, step));
   };
   const auto add_evaluation = [&](std::int64_t global) {
     const std::int64_t samples = share_of(global, sizes.evaluation_sharer(rank_)).count;

@@ -34,8 +34,7 @@ struct Pipeline {
     for (int s = 0; s < stages; ++s) strategy.stages[format("d{}", s)] = s;
     for (int s = 0; s < stages; ++s) {
       Reader reader;
-      programs.push_back(
-          training_program(job.spec, 2 * micro_batches, micro_batches, reader, parallelism(strategy, s)));
+      programs.push_back(training_program(job.spec, {2, micro_batches}, reader, parallelism(strategy, s)));
       reader.throw_if_failed();
     }
     for (const Program& program : programs) compiled.push_back(compile_without_kernels({program}, {}));

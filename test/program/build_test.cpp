@@ -251,26 +251,51 @@ TEST_CASE("a network that does not fit its data is refused") {
   Job job(small_network);
   job.spec.outputs[0].target.classes = 10;
   Reader reader;
-  training_program(job.spec, 4, 1, reader);
+  training_program(job.spec, {4, 1}, reader);
   REQUIRE(reader.diagnostics().size() == 1);
   CHECK(reader.diagnostics()[0].message ==
         "the data has 10 classes, but the network has 3 outputs: give it an output for each class");
 }
 
-TEST_CASE("shares are cut into equal micro-batches") {
-  CHECK(micro_batches_of(128, 32) == 4);
-  CHECK(micro_batches_of(48, 32) == 2);
-  CHECK(micro_batches_of(40, 32) == 2);
-  CHECK(micro_batches_of(30, 32) == 1);
-  CHECK(micro_batches_of(1, 32) == 1);
-  CHECK(micro_batches_of(0, 32) == 1);
-  CHECK(micro_batches_of(97, 32) == 1);  // prime: one whole share rather than 97 single samples
-  CHECK(micro_batches_of(106, 32) == 2);
+TEST_CASE("shares are cut into micro-batches that memory was planned for") {
+  const auto cut = [](std::int64_t samples, std::int64_t largest) {
+    const MicroBatches batches = cut_micro_batches(samples, largest);
+    return std::vector<std::int64_t>{batches.samples, batches.count, batches.rest};
+  };
+  CHECK(cut(128, 32) == std::vector<std::int64_t>{32, 4, 0});
+  CHECK(cut(48, 32) == std::vector<std::int64_t>{24, 2, 0});
+  CHECK(cut(30, 32) == std::vector<std::int64_t>{30, 1, 0});
+  CHECK(cut(97, 32) == std::vector<std::int64_t>{25, 3, 22});
+  CHECK(cut(454, 32) == std::vector<std::int64_t>{31, 14, 20});
+  CHECK(cut(1, 32) == std::vector<std::int64_t>{1, 1, 0});
+  CHECK(cut_micro_batches(0, 32).all() == 0);
   for (int samples = 1; samples < 300; ++samples) {
     for (int largest : {1, 2, 7, 32}) {
-      const int count = micro_batches_of(samples, largest);
-      CHECK(samples % count == 0);
-      if (count > 1) CHECK(2 * (samples / count) >= largest);
+      const MicroBatches batches = cut_micro_batches(samples, largest);
+      CHECK(batches.total() == samples);
+      CHECK(batches.samples <= largest);
+      CHECK(batches.rest < batches.samples);
+      CHECK(batches.all() == (samples + largest - 1) / largest);
+    }
+  }
+}
+
+TEST_CASE("shares are cut into equal micro-batches where they have to be") {
+  const auto count = [](std::int64_t samples, std::int64_t largest) { return cut_equally(samples, largest).count; };
+  CHECK(count(128, 32) == 4);
+  CHECK(count(48, 32) == 2);
+  CHECK(count(40, 32) == 2);
+  CHECK(count(30, 32) == 1);
+  CHECK(count(1, 32) == 1);
+  CHECK(count(0, 32) == 1);
+  CHECK(count(97, 32) == 1);  // prime: one whole share rather than 97 single samples
+  CHECK(count(106, 32) == 2);
+  for (int samples = 1; samples < 300; ++samples) {
+    for (int largest : {1, 2, 7, 32}) {
+      const MicroBatches batches = cut_equally(samples, largest);
+      CHECK(batches.total() == samples);
+      CHECK(batches.rest == 0);
+      if (batches.count > 1) CHECK(2 * batches.samples >= largest);
     }
   }
 }

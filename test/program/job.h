@@ -30,7 +30,7 @@ struct Job {
   }
   Program training(std::int64_t samples, int micro_batches = 1) const {
     Reader reader;
-    Program program = training_program(spec, samples, micro_batches, reader);
+    Program program = training_program(spec, {samples / micro_batches, micro_batches}, reader);
     reader.throw_if_failed();
     return program;
   }

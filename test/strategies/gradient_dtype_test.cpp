@@ -86,7 +86,7 @@ RunPrograms programs_of(const Job& job, const Setting& setting, const Strategy& 
 Weights gradients_of(const Job& job, Samples& samples, const Share& share, int micro_batches, const Weights& weights) {
   if (share.count == 0) return {};
   Reader reader;
-  const Program program = training_program(job.spec, share.count, micro_batches, reader);
+  const Program program = training_program(job.spec, {share.count / micro_batches, micro_batches}, reader);
   reader.throw_if_failed();
   const auto backend = make_cpu_backend({});
   const auto communicator = solo_communicator();

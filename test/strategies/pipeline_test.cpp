@@ -17,7 +17,8 @@ using namespace trainctl;
 
 namespace {
 
-// Of two replicas one has no part of the smallest batch.
+// Micro-batches of four or six samples cut the last batch into the same ones on one rank as on two replicas; those of
+// three leave one of two behind. Of two replicas one has no part of the smallest batch.
 constexpr std::int64_t full = 24, last = 8, smallest = 1, steps = 30;
 
 // A network with random samples of its kind.
@@ -306,7 +307,7 @@ void compare(const Outcomes& on_one, const Outcomes& on_many) {
   REQUIRE(on_many.weights.size() == on_one.weights.size());
   for (const auto& [name, values] : on_one.weights) {
     CAPTURE(name);
-    CHECK(largest_difference(on_many.weights.at(name), values) < 2e-4);
+    CHECK(largest_difference(on_many.weights.at(name), values) < 5e-4);
   }
 }
 
@@ -325,9 +326,10 @@ TEST_CASE("stages learn what one rank learns on the same micro-batches") {
       {.mesh = {1, 4, 1}, .micro_batches = 2, .schedule = PipelineSchedule::gpipe},
       {.mesh = {1, 3, 1}, .micro_batches = 1},
       {.mesh = {2, 2, 1}, .micro_batches = 3},
-      {.mesh = {2, 2, 1}, .micro_batches = 4, .overlap = true},
-      {.mesh = {1, 4, 1}, .micro_batches = 6, .overlap = true},
-      {.mesh = {1, 3, 1}, .micro_batches = 4, .schedule = PipelineSchedule::gpipe, .overlap = true},
+      {.mesh = {2, 2, 1}, .micro_batches = 2, .overlap = true},
+      {.mesh = {1, 4, 1}, .micro_batches = 8, .overlap = true},
+      {.mesh = {1, 2, 1}, .micro_batches = 8},
+      {.mesh = {1, 3, 1}, .micro_batches = 8, .schedule = PipelineSchedule::gpipe, .overlap = true},
   };
   for (const Task& task : tasks) {
     for (const Setup& setup : setups) {
@@ -365,8 +367,8 @@ TEST_CASE("a slot holds one micro-batch at a time, in as many slots as the sched
         for (int stage = 0; stage < 3; ++stage) {
           CAPTURE(task.name, static_cast<int>(schedule), micro_batches, stage);
           Reader reader;
-          const Program program =
-              training_program(job.spec, full, micro_batches, reader, parallelism(strategy_of(job, setup), stage));
+          const Program program = training_program(job.spec, {full / micro_batches, micro_batches}, reader,
+                                                   parallelism(strategy_of(job, setup), stage));
           reader.throw_if_failed();
           const bool gpipe = schedule == PipelineSchedule::gpipe;
           CHECK(program.slots == std::min(micro_batches, gpipe ? micro_batches : 3 - stage));

@@ -51,8 +51,8 @@ Strategy mesh_of(const Mesh& mesh, bool overlap) {
 
 Program training(const Job& job, std::int64_t samples, int micro_batches, const Strategy& strategy) {
   Reader reader;
-  Program program =
-      training_program(job.spec, samples, micro_batches, reader, parallelism(strategy, strategy.mesh.ranks() - 1));
+  Program program = training_program(job.spec, {samples / micro_batches, micro_batches}, reader,
+                                     parallelism(strategy, strategy.mesh.ranks() - 1));
   reader.throw_if_failed();
   return program;
 }

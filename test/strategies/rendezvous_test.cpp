@@ -48,7 +48,8 @@ std::vector<RunPrograms> all_programs(const Job& job, const BatchSizes& sizes, c
 
 Program training(std::int64_t samples, int micro_batches, const Strategy& strategy) {
   Reader reader;
-  Program program = training_program(Job(network).spec, samples, micro_batches, reader, parallelism(strategy, 0));
+  Program program =
+      training_program(Job(network).spec, {samples / micro_batches, micro_batches}, reader, parallelism(strategy, 0));
   reader.throw_if_failed();
   return program;
 }

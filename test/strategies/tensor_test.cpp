@@ -24,7 +24,7 @@ Program training_of(const std::string& layers, int ranks, int rank = 0, const st
   Strategy strategy = strategy_of({1, 1, ranks});
   strategy.options.tensor.place = {"test.yaml", 7, 11};
   Reader reader;
-  Program program = training_program(job.spec, 4, 1, reader, parallelism(strategy, rank));
+  Program program = training_program(job.spec, {4, 1}, reader, parallelism(strategy, rank));
   reader.throw_if_failed();
   return program;
 }
@@ -88,7 +88,7 @@ TEST_CASE("a cross-entropy of split classes gathers sums of each row and no logi
   const Job job(classes, "adam", "categorical_crossentropy", "{name: top_k_categorical_accuracy, k: 3}");
   Reader reader;
   const Parallelism half = parallelism(strategy_of({1, 1, 2}), 1);
-  const Program top_k = training_program(job.spec, 4, 1, reader, half);
+  const Program top_k = training_program(job.spec, {4, 1}, reader, half);
   const Program evaluated = evaluation_program(job.spec, 4, reader, half);
   const Program predicted = prediction_program(job.spec, 4, reader, half);
   reader.throw_if_failed();

@@ -105,25 +105,26 @@ class StageSchedule {
     return static_cast<int>(program_.segments.size()) - 1;
   }
 
-  // Moves the sends and receives of a pass to their exchanges. The variants of the backward pass exchange the same.
+  // Moves the sends and receives of a pass to their exchanges. The variants of the backward pass exchange the same;
+  // a smaller micro-batch has one of them.
   void take_exchanges(Segment& segment, bool of_rest) {
     const auto transfer = [&](const StageMessage& message) -> Transfer& {
       Exchange& exchange = exchange_of(message);
       return of_rest ? exchange.rest : exchange.equal;
     };
     if (segment.phase != Phase::forward && segment.phase != Phase::backward) return;
-    const bool forward = segment.phase == Phase::forward;
+    const bool forward = segment.phase == Phase::forward, counts = of_rest || segment.variant == Variant::first;
     std::vector<Op> kept;
     for (Op& op : segment.ops) {
       const auto* send = op.get_if<Send>();
       const auto* receive = op.get_if<Receive>();
       if ((send == nullptr || send->axis != axis) && (receive == nullptr || receive->axis != axis)) {
         kept.push_back(std::move(op));
-      } else if (segment.variant == Variant::first && send != nullptr) {
+      } else if (counts && send != nullptr) {
         auto beside = std::make_shared<Send>(*send);
         beside->asynchronous = true;
         add(transfer({forward, own_, send->peer}), op, std::move(beside));
-      } else if (segment.variant == Variant::first) {
+      } else if (counts) {
         place_received(op.outputs[0]);
         auto beside = std::make_shared<Receive>(*receive);
         beside->asynchronous = true;

@@ -59,7 +59,8 @@ struct RankOf {
       const Graph graph = build_model(*job.spec.model, {.batch = 8, .inputs = job.spec.inputs}, reader).graph;
       strategy.stages = assign_stages(graph, strategy.options, setup.mesh.pipeline, byte_costs_of_processor, reader);
     }
-    programs.push_back(training_program(job.spec, 8, setup.micro_batches, reader, parallelism(strategy, setup.rank)));
+    programs.push_back(training_program(job.spec, {8 / setup.micro_batches, setup.micro_batches}, reader,
+                                        parallelism(strategy, setup.rank)));
     reader.throw_if_failed();
   }
 };
