@@ -50,13 +50,14 @@ StrategyOptions choose_strategy(const RunSpec& spec, const DataInfo& data, RankD
   World& world = context.world;
   if (world.size() == 1) return for_one_rank(spec.strategy);
   Backend& backend = *device.backend;
-  const PlanRequest request{spec, data, world.size(), ranks_per_node(world.hosts()), traits_of(backend)};
-  measure_together(request, device, context);
   const std::int64_t memory = memory_of_every_rank(spec.cluster, device, world);
+  const PlanRequest request{
+      spec, data, world.size(), ranks_per_node(world.hosts()), traits_of(backend), PlannedRanks::stages, memory};
+  measure_together(request, device, context);
 
   std::string chosen, why;
   if (world.rank() == 0) {
-    const PlanTarget target = measured_target(request, world.size(), memory, backend, context.threads).target;
+    const PlanTarget target = measured_target(request, world.size(), backend, context.threads).target;
     const auto [best, reason] = choose(predict_alternatives(request, target, 1), memory);
     if (best) chosen = strategy_text(best->options);
     why = reason;

@@ -12,6 +12,7 @@
 #include "core/base/table.h"
 #include "core/program/dump.h"
 #include "parallel/launch/report.h"
+#include "parallel/trainer/recompute_choice.h"
 
 namespace trainctl {
 namespace {
@@ -64,11 +65,7 @@ void print_json(const Checked& checked) {
 // Notes that explain the tables.
 std::string notes(const Checked& checked) {
   std::string text;
-  if (!checked.recomputed.empty()) {
-    std::string names;
-    for (const std::string& name : checked.recomputed) names += (names.empty() ? "" : ", ") + name;
-    text += format("\ncomputed again for the backward pass, to save memory: {}\n", names);
-  }
+  if (!checked.recomputed.empty()) text += "\n" + recomputed_text(checked.recomputed);
   if (checked.assumed > 0) {
     text += format(
         "\n{} kernels are not chosen yet for this machine, which compute copies and arena depend on; the first run "

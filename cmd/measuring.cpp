@@ -46,10 +46,17 @@ std::int64_t samples_of(const PlannedRun& run, const RunPrograms& stage) {
   return share_of(run.sizes.training, run.sizes.training_sharer(stage.rank())).count;
 }
 
+// The choices and what else is referred to outlive the compiler.
+RankCompiler compiler_of(const PlanRequest& request, Backend& backend, KernelChoices& choices) {
+  return [&request, &backend, &choices](const std::vector<Program>& programs, const Sharer& who) {
+    return compile_rank(programs, request.spec, request.data, who, backend, choices);
+  };
+}
+
 // Calls body(run, stated) for the run that the config states, where it states a strategy, and for each alternative.
-void for_runs(const PlanRequest& request, const std::function<void(const PlannedRun& run, bool stated)>& body) {
+void for_runs(const PlanRequest& request, const std::function<void(PlannedRun run, bool stated)>& body) {
   if (!request.spec.strategy.automatic) body(stated_run(request), true);
-  for_alternatives(request, [&body](const PlanRequest&, const PlannedRun& run) { body(run, false); });
+  for_alternatives(request, [&body](const PlanRequest&, PlannedRun run) { body(std::move(run), false); });
 }
 
 // What is to be measured, beside so many ranks at once.
@@ -65,7 +72,8 @@ Missing find_missing(const PlanRequest& request, int at_once, Backend& backend, 
                      const Measurements& measurements) {
   choices.stop_timing();
   Missing missing{.communication = at_once > 1 && !has_communication(measurements, at_once)};
-  for_runs(request, [&](const PlannedRun& run, bool) {
+  for_runs(request, [&](PlannedRun run, bool) {
+    run = with_recomputed_blocks(request, std::move(run), compiler_of(request, backend, choices));
     for (const RunPrograms& stage : run.stages()) {
       const std::size_t before = choices.assumed();
       const Compiled compiled = compile(stage.programs(), backend, choices);
@@ -111,8 +119,14 @@ class Measuring {
     if (missing.communication) {
       measurements_.add(measure_communication(together_.devices, backend_, [this] { progress_.next(); }));
     }
-    for_runs(request_, [&](const PlannedRun& run, bool stated) {
+    for_runs(request_, [&](PlannedRun run, bool stated) {
       KernelChoices agreed = agree_on_choices(choices_, run.ranks, backend_, together_.hosts, host_);
+      if (request_.spec.strategy.recompute == Recompute::automatic) {
+        KernelChoices known = agreed;
+        known.stop_timing();
+        run = with_recomputed_blocks(request_, std::move(run), compiler_of(request_, backend_, known));
+        agreed = agree_on_choices(choices_, run.ranks, backend_, together_.hosts, host_);
+      }
       for (const RunPrograms& stage : run.stages()) {
         measure(stage, run.sizes, agreed, std::min(seconds_, stated ? stated_seconds : other_seconds));
       }
@@ -179,8 +193,7 @@ int measured_at_once(int ranks, const Backend& backend) {
   return std::min(ranks, places);
 }
 
-MeasuredTarget measured_target(const PlanRequest& request, int at_once, std::int64_t memory, Backend& backend,
-                               int threads) {
+MeasuredTarget measured_target(const PlanRequest& request, int at_once, Backend& backend, int threads) {
   const std::string fingerprint = backend.fingerprint();
   const auto choices = std::make_shared<KernelChoices>(load_kernel_choices(fingerprint));
   choices->stop_timing();
@@ -193,11 +206,9 @@ MeasuredTarget measured_target(const PlanRequest& request, int at_once, std::int
   PlanTarget target;
   target.about = fingerprint;
   target.nodes.ranks_per_node = request.ranks_per_node;
-  target.memory = memory;
+  target.memory = request.memory;
   target.costs = std::make_shared<MeasuredCosts>(std::move(measurements), use, std::move(estimate));
-  target.compile = [&request, &backend, choices](const std::vector<Program>& programs, const Sharer& who) {
-    return compile_rank(programs, request.spec, request.data, who, backend, *choices);
-  };
+  target.compile = compiler_of(request, backend, *choices);
   return {std::move(target), choices};
 }
 

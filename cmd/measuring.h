@@ -15,10 +15,9 @@ struct MeasuredTarget {
   std::shared_ptr<KernelChoices> choices;  // by which the target compiles; it assumes those that are not made yet
 };
 
-// With what was measured while so many ranks computed at once. `memory`: bytes that a rank may use; 0: not known.
-// `threads`: of a rank. Request and backend outlive the target.
-MeasuredTarget measured_target(const PlanRequest& request, int at_once, std::int64_t memory, Backend& backend,
-                               int threads);
+// With what was measured while so many ranks computed at once. `threads`: of a rank. Request and backend outlive the
+// target.
+MeasuredTarget measured_target(const PlanRequest& request, int at_once, Backend& backend, int threads);
 
 // How many of the ranks can compute at once on this machine, and do while they are measured.
 int measured_at_once(int ranks, const Backend& backend);

@@ -62,7 +62,7 @@ PlanTarget described_target(const PlanRequest& request, const Machine& machine, 
   PlanTarget target;
   target.about = machine.about.empty() ? name : machine.about;
   target.nodes.ranks_per_node = request.ranks_per_node;
-  target.memory = memory_of_rank(request.spec.cluster, machine.device.memory.bytes).bytes;
+  target.memory = request.memory;
   target.storage = machine.host.storage * 1e9;
   target.costs = std::make_shared<RooflineCosts>(
       machine, RooflineUse{request.spec.train.tf32, request.spec.data.dataset.as<DatasetOptions>().holds_image_files(),
@@ -74,8 +74,9 @@ PlanTarget described_target(const PlanRequest& request, const Machine& machine, 
 }
 
 // Memory is exact here, so that every rank with programs of its own counts.
-PlanRequest request_for_this_machine(const RunSpec& spec, const DataInfo& data, int ranks, const Backend& backend) {
-  return {spec, data, ranks, ranks, traits_of(backend), PlannedRanks::own_programs};
+PlanRequest request_for_this_machine(const RunSpec& spec, const DataInfo& data, int ranks, const Backend& backend,
+                                     std::int64_t memory) {
+  return {spec, data, ranks, ranks, traits_of(backend), PlannedRanks::own_programs, memory};
 }
 
 // As a rank that the plan has started: measures.
@@ -87,7 +88,8 @@ int measure(const RunSpec& spec, const PlanOptions& options, const Situation& si
     bool at_hand = true;
     RankDevice device = open_device(spec.cluster, spec.train, spec.strategy, context);
     const DataInfo data = known_data(spec, spec.train.global_batch(ranks), at_hand);
-    measure_together(request_for_this_machine(spec, data, ranks, *device.backend), device, context);
+    const std::int64_t memory = memory_of_every_rank(spec.cluster, device, context.world);
+    measure_together(request_for_this_machine(spec, data, ranks, *device.backend, memory), device, context);
     return 0;
   });
 }
@@ -108,7 +110,8 @@ int show_plan(Plan plan, PlanRequest& request, const PlanOptions& options, const
     if (plan.alternatives.empty()) throw Error(ErrorKind::config, takes_no_strategy, "use other ranks");
     spec.strategy = std::ranges::min_element(plan.alternatives, is_preferred)->options;
   }
-  plan.prediction = predict(stated_run(request), plan.target, {.lines = true, .timeline = !options.timeline.empty()});
+  plan.prediction = predict(with_recomputed_blocks(request, stated_run(request), plan.target.compile), plan.target,
+                            {.lines = true, .timeline = !options.timeline.empty()});
   plan.target.exact = choices != nullptr && choices->assumed() == 0;
   if (!options.timeline.empty()) write_file(options.timeline, timeline_of(plan.prediction));
   plan.length = training_length(plan.prediction, spec.train, request.data.training_samples);
@@ -131,7 +134,13 @@ int plan_for_machine(const PlanOptions& options, const RunSpec& spec) {
   const DataInfo data = known_data(spec, spec.train.global_batch(ranks), plan.data_at_hand);
   const int per_node = ranks_per_node(ranks, options.nodes, machine, options.machine);
   require_layers_within_nodes(spec.strategy, ranks, per_node);
-  PlanRequest request{spec, data, ranks, per_node, machine.traits()};
+  PlanRequest request{spec,
+                      data,
+                      ranks,
+                      per_node,
+                      machine.traits(),
+                      PlannedRanks::stages,
+                      memory_of_rank(spec.cluster, machine.device.memory.bytes).bytes};
   plan.target = described_target(request, machine, options.machine);
   return show_plan(std::move(plan), request, options, nullptr);
 }
@@ -146,12 +155,12 @@ int plan_for_this_machine(const PlanOptions& options, const RunSpec& spec, const
                 "state it: --machine h100-node");
   }
   const auto backend = make_backend(spec.cluster, spec.train, spec.strategy, launch.threads, 0);
-  PlanRequest request = request_for_this_machine(spec, data, launch.ranks, *backend);
+  const std::int64_t memory = memory_of_rank(spec.cluster, *backend, launch).bytes;
+  PlanRequest request = request_for_this_machine(spec, data, launch.ranks, *backend, memory);
   const int code = complete_measurements(request, launch, *backend, options.common, options.launch, situation);
   if (code != 0) return code;
-  const MemoryLimit memory = memory_of_rank(spec.cluster, *backend, launch);
   const int at_once = measured_at_once(launch.ranks, *backend);
-  const MeasuredTarget measured = measured_target(request, at_once, memory.bytes, *backend, launch.threads);
+  const MeasuredTarget measured = measured_target(request, at_once, *backend, launch.threads);
   plan.target = measured.target;
   return show_plan(std::move(plan), request, options, measured.choices.get());
 }

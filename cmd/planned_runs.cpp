@@ -6,6 +6,7 @@
 #include "core/base/log.h"
 #include "parallel/plan/alternatives.h"
 #include "parallel/trainer/batch_sizes.h"
+#include "parallel/trainer/recompute_choice.h"
 
 namespace trainctl {
 namespace {
@@ -47,17 +48,43 @@ void for_alternatives(const PlanRequest& request,
   }
 }
 
+PlannedRun with_recomputed_blocks(const PlanRequest& request, PlannedRun run, const RankCompiler& compile) {
+  if (request.spec.strategy.recompute != Recompute::automatic) return run;
+  const ProgramSpec spec = program_spec(request.spec, request.data);
+  const Sharer anyone = run.sizes.training_sharer(MeshRank(run.strategy.mesh, 0));
+  Strategy strategy = run.strategy;
+  strategy.recomputed =
+      choose_recomputed(spec, strategy, run.sizes, request.memory, byte_costs(request.device.on_host),
+                        [&](const std::vector<Program>& programs) { return compile(programs, anyone).memory.total(); });
+  if (strategy.recomputed.empty()) return run;
+  return plan_run(spec, strategy, run.sizes, run.others().empty() ? PlannedRanks::stages : PlannedRanks::own_programs);
+}
+
 std::vector<Alternative> predict_alternatives(const PlanRequest& request, const PlanTarget& target, int most_parts) {
+  const auto predicted = [&](const PlanRequest& other, const PlannedRun& run) -> Alternative {
+    const Prediction prediction = predict(with_recomputed_blocks(other, run, target.compile), target);
+    return {other.spec.strategy,        prediction.mesh(),
+            prediction.micro_batches(), other.spec.train.gradient_accumulation,
+            prediction.memory(),        prediction.fits(target),
+            prediction.step.seconds,    prediction.samples_per_second()};
+  };
   std::vector<Alternative> found;
   for_alternatives(request, [&](PlanRequest other, std::optional<PlannedRun> run) {
-    for (int parts = 1; run; parts *= 2) {
-      const Prediction prediction = predict(*run, target);
-      found.push_back({other.spec.strategy, prediction.mesh(), prediction.micro_batches(),
-                       other.spec.train.gradient_accumulation, prediction.memory(), prediction.fits(target),
-                       prediction.step.seconds, prediction.samples_per_second()});
-      if (found.back().fits || prediction.mesh().pipeline > 1 || 2 * parts > most_parts) break;
+    found.push_back(predicted(other, *run));
+    if (found.back().fits) return;
+    if (most_parts > 1 && other.spec.strategy.recompute == Recompute::none) {
+      PlanRequest saving = other;
+      saving.spec.strategy.recompute = Recompute::automatic;
+      Alternative alternative = predicted(saving, *find_step(saving));
+      if (alternative.fits) found.push_back(std::move(alternative));
+    }
+    if (found.back().mesh.pipeline > 1) return;
+    for (int parts = 2; parts <= most_parts; parts *= 2) {
       other.spec.train.gradient_accumulation *= 2;
       run = find_step(other);
+      if (!run) return;
+      found.push_back(predicted(other, *run));
+      if (found.back().fits) return;
     }
   });
   return found;

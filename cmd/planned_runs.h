@@ -19,6 +19,7 @@ struct PlanRequest {
   int ranks_per_node = 1;
   DeviceTraits device;
   PlannedRanks planned = PlannedRanks::stages;  // of the run as stated
+  std::int64_t memory = 0;                      // bytes that a rank may use; 0: not known
 };
 
 // The run as the config states it, with all batch sizes that occur. Throws Error{config} where the network does not
@@ -34,8 +35,13 @@ std::optional<PlannedRun> find_step(const PlanRequest& request);
 void for_alternatives(const PlanRequest& request,
                       const std::function<void(const PlanRequest& alternative, PlannedRun run)>& body);
 
+// The run with the blocks that `recompute: auto` computes again where a rank may use request.memory: the run itself
+// where the request does not ask for that, or the run fits.
+PlannedRun with_recomputed_blocks(const PlanRequest& request, PlannedRun run, const RankCompiler& compile);
+
 // Predictions for these. An alternative without a pipeline that does not fit into the target's memory is followed by
-// those with two, four, ... times as many micro-batches, up to `most_parts` times, until one fits.
+// those with two, four, ... times as many micro-batches, up to `most_parts` times, until one fits; `most_parts` over 1
+// adds what fits by `recompute: auto` too.
 std::vector<Alternative> predict_alternatives(const PlanRequest& request, const PlanTarget& target, int most_parts);
 
 }  // namespace trainctl

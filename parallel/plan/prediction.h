@@ -14,6 +14,9 @@
 
 namespace trainctl {
 
+// Compiles the programs of a rank, with the memory of its sources of batches.
+using RankCompiler = std::function<Compiled(const std::vector<Program>& programs, const Sharer& who)>;
+
 // Where a job would run.
 struct PlanTarget {
   std::string about;  // in a line
@@ -22,8 +25,7 @@ struct PlanTarget {
   bool exact = false;       // memory is that of the kernels which will run, else as with assumed kernels
   double storage = 0;       // bytes a second of a checkpoint that is written; 0: not known
   std::shared_ptr<const Costs> costs;
-  // Compiles the programs of a rank, with the memory of its sources of batches.
-  std::function<Compiled(const std::vector<Program>& programs, const Sharer& who)> compile;
+  RankCompiler compile;
 };
 
 // The ranks whose programs a plan builds. Of each stage one, which may need less memory than a rank whose share of a

@@ -8,6 +8,7 @@
 #include "core/base/table.h"
 #include "parallel/plan/alternatives.h"
 #include "parallel/trainer/batch_sizes.h"
+#include "parallel/trainer/recompute_choice.h"
 
 namespace trainctl {
 namespace {
@@ -54,6 +55,7 @@ std::string strategy_notes(const Plan& plan) {
   const StrategyOptions& options = prediction.strategy.options;
   std::string text;
   if (plan.automatic) text += "`strategy: auto` takes this\n";
+  if (!prediction.strategy.recomputed.empty()) text += recomputed_text(prediction.strategy.recomputed);
   if (prediction.mesh().data == 1) return text;
   if (options.shares_by_measuring()) {
     text += "replicas' shares of a batch are measured when training begins; here they are equal\n";
@@ -200,7 +202,7 @@ std::string to_json(const Plan& plan) {
                             {"samples_per_second", a.samples_per_second},
                             {"yaml", yaml_of(plan, a)}});
   }
-  const Json json = {
+  Json json = {
       {"ranks", prediction.mesh().ranks()},
       {"ranks_per_node", plan.target.nodes.ranks_per_node},
       {"machine", plan.target.about},
@@ -226,6 +228,7 @@ std::string to_json(const Plan& plan) {
       {"alternatives", alternatives},
       {"advice", plan.advice},
       {"yaml", plan.yaml}};
+  if (!prediction.strategy.recomputed.empty()) json["recomputed"] = prediction.strategy.recomputed;
   return json.dump() + "\n";
 }
 

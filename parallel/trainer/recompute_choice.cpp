@@ -5,6 +5,7 @@
 #include <iterator>
 
 #include "core/base/error.h"
+#include "core/base/format.h"
 #include "parallel/strategies/recompute/blocks.h"
 
 namespace trainctl {
@@ -33,6 +34,12 @@ std::vector<RecomputableBlock> blocks_of(const ProgramSpec& spec, Strategy strat
 }
 
 }  // namespace
+
+std::string recomputed_text(const std::set<std::string>& blocks) {
+  std::string names;
+  for (const std::string& name : blocks) names += (names.empty() ? "" : ", ") + name;
+  return format("computed again for the backward pass, to save memory: {}\n", names);
+}
 
 std::set<std::string> choose_recomputed(const ProgramSpec& spec, Strategy strategy, const BatchSizes& sizes,
                                         std::int64_t limit, const ByteCosts& byte,

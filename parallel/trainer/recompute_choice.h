@@ -20,4 +20,7 @@ std::set<std::string> choose_recomputed(const ProgramSpec& spec, Strategy strate
                                         std::int64_t limit, const ByteCosts& byte,
                                         const std::function<std::int64_t(const std::vector<Program>&)>& memory_of);
 
+// The line that says which blocks these are.
+std::string recomputed_text(const std::set<std::string>& blocks);
+
 }  // namespace trainctl

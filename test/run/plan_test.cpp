@@ -126,6 +126,55 @@ host: {samples: 1000, storage: 1}
   CHECK(plan(folder, pasted, {"--ranks", "4", "--machine", machine}).at("fits") == true);
 }
 
+TEST_CASE("a plan computes again what a run would, to stay within the memory") {
+  const Folder folder;
+  std::string layers;
+  for (int i = 0; i < 4; ++i) {
+    layers += R"(
+    - residual:
+        layers:
+          - conv2d: {filters: 8, kernel_size: 3, padding: same, activation: relu}
+          - conv2d: {filters: 8, kernel_size: 3, padding: same}
+        activation: relu)";
+  }
+  const std::string config = folder.write("config.yaml", R"(
+data: {dataset: synthetic, samples: 96, shape: [16, 16, 8], classes: 5}
+model:
+  layers:)" + layers + R"(
+    - flatten
+    - dense: {units: 5, activation: softmax}
+)" + sections);
+  for (const char* mesh : {"strategy.data=2", "strategy.pipeline=2"}) {
+    const auto with = [&](const std::string& recompute) {
+      return std::vector<std::string>{"--ranks", "2", "--set", mesh, "--set", "strategy.recompute=" + recompute};
+    };
+    const auto total = [&](const std::string& recompute) {
+      return plan(folder, config, with(recompute)).at("memory_bytes").at("total").get<std::int64_t>();
+    };
+    const std::int64_t most = total("none"), least = total("blocks");
+    CAPTURE(mesh, most, least);
+    REQUIRE(least < most);
+    std::vector<std::string> middle = with("auto");
+    middle.insert(middle.end(), {"--set", format("cluster.memory={}", (most + least) / 2)});
+    const Json planned = plan(folder, config, middle);
+    CHECK(planned.at("fits") == true);
+    CHECK(planned.at("recomputed").size() < 4);
+    CHECK(planned.at("memory_bytes").at("total") > least);
+    middle.insert(middle.begin(), {"check", config, "--json"});
+    CHECK(planned.at("recomputed") == Json::parse(trainctl(folder, middle).out).at("recomputed"));
+    middle.erase(middle.begin(), middle.begin() + 3);
+    check_same_memory(folder, config, middle);
+    // Where it is not stated, the plan says that it would help.
+    middle = with("none");
+    middle.insert(middle.end(), {"--set", format("cluster.memory={}", least)});
+    const Json unfit = plan(folder, config, middle);
+    CHECK(unfit.at("fits") == false);
+    CHECK(std::ranges::any_of(unfit.at("alternatives"), [](const Json& alternative) {
+      return alternative.at("fits") == true && contains(alternative.at("yaml").get<std::string>(), "recompute: auto");
+    }));
+  }
+}
+
 TEST_CASE("a rank may use the machine's memory, or less where the config says so") {
   const Folder folder;
   const std::string config = folder.write("config.yaml", uneven_data + skip_model + sections);
