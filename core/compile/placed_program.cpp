@@ -12,6 +12,20 @@ std::string_view name_of(Region region) {
   return names[static_cast<std::size_t>(region)];
 }
 
+bool is_exchanged(Region region, const Sharding& sharding) {
+  switch (region) {
+    case Region::gradients:
+    case Region::gradient_slots:
+      return true;
+    case Region::parameters:
+      return sharding.shares();
+    case Region::slot:
+      return sharding.gradients;  // buckets of gradients, and parameters that are gathered
+    default:
+      return false;
+  }
+}
+
 OpWork work_of(const PlacedProgram& program, const Op& op) {
   OpWork work;
   std::vector<TensorType> inputs, outputs;

@@ -32,11 +32,10 @@ Engine::Engine(Backend& backend, const MeshCommunicators& communicators, Compile
   if (backend_.asynchronous()) copies_ = backend_.asynchronous_stream();
   collectives_ = std::make_unique<CollectiveBinder>(backend_, communicators_, programs_);
   Communicator* data = communicators_.find(MeshAxis::data);
-  const bool shares = programs_.front().program.flat.sharding.shares();
+  const Sharding& sharding = programs_.front().program.flat.sharding;
   for (int region = 0; region < region_count; ++region) {
     const std::int64_t bytes = plan_.bytes[static_cast<std::size_t>(region)];
-    const bool communicates = data != nullptr && (static_cast<Region>(region) == Region::gradients ||
-                                                  (static_cast<Region>(region) == Region::parameters && shares));
+    const bool communicates = data != nullptr && is_exchanged(static_cast<Region>(region), sharding);
     regions_.push_back(bytes == 0 ? Memory{} : communicates ? data->allocate(bytes) : backend_.allocate(bytes));
   }
   make_step_buffers();

@@ -34,12 +34,6 @@ int groups_alike(const MeshRank& rank, MeshAxis axis, const Nodes& nodes) {
   return static_cast<int>(groups.size());
 }
 
-// Whether a tensor lies in memory that the communicator of the data axis allocates (core/exec/engine_bind.cpp).
-bool is_shared(const PlacedProgram& program, TensorId id) {
-  const Region region = program.tensor(id).region;
-  return region == Region::gradients || (region == Region::parameters && program.program.flat.sharding.shares());
-}
-
 // Bytes of copying a tensor to the part of another that begins so many bytes behind its start; 0: it lies there.
 std::int64_t bytes_to_part(const PlacedProgram& program, TensorId part, TensorId whole, std::int64_t begin) {
   const PlacedTensor &from = program.tensor(part), &to = program.tensor(whole);
@@ -89,11 +83,14 @@ void place_traffic(const PlacedProgram& program, const Op& op, const MeshRank& r
     traffic.copied = bytes_to_part(program, op.inputs[0], works_in, own_part(op.inputs[0]));
   } else if (op.get_if<AllGatherColumns>() != nullptr) {
     traffic.copied = bytes_of(op.inputs[0]) + bytes_of(op.outputs[0]);
+  } else if (op.get_if<AllToAll>() != nullptr) {
+    works_in = op.inputs[0];
   } else if (op.get_if<AllReduce>() != nullptr) {
     works_in = op.outputs[0];
     traffic.copied = bytes_to_part(program, op.inputs[0], works_in, 0);
   }
-  traffic.shared = traffic.axis == MeshAxis::data && works_in != no_tensor && is_shared(program, works_in);
+  traffic.shared = traffic.axis == MeshAxis::data && works_in != no_tensor &&
+                   is_exchanged(program.tensor(works_in).region, program.program.flat.sharding);
 }
 
 double bytes_sent(const Traffic& traffic) {
