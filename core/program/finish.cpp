@@ -2,6 +2,7 @@
 #include "core/program/finish.h"
 
 #include <algorithm>
+#include <iterator>
 #include <set>
 
 #include "core/graph/ops/collectives.h"
@@ -150,19 +151,52 @@ Op squares_of_parts(Program& program, const MeshRank& rank, TensorId squares, co
   return {std::move(def), std::move(parts), {squares}, "gradient_squares", {}};
 }
 
+// The ops that add up the squares in reproducible mode: by chunks, which no part of the gradient cuts.
+std::vector<Op> squares_by_chunk(Program& program, const MeshRank& rank, TensorId squares,
+                                 const std::vector<MeshAxis>& axes) {
+  const FlatLayout& flat = program.flat;
+  TensorId gradient = program.step.gradients;
+  std::int64_t first = 0, end = flat.trainable_count;
+  if (!flat.sharding.buckets.empty()) {
+    const FlatBucket& bucket = flat.sharding.buckets.front();
+    gradient = bucket.gradient;
+    first = flat.part_offset(bucket);
+    end = first + bucket.count / flat.sharding.shards;
+  }
+  auto def = std::make_shared<ChunkSquares>();
+  for (const InputRange& range : counted_ranges(program, rank)) {
+    const std::int64_t from = std::max(range.offset, first), to = std::min(range.offset + range.count, end);
+    if (from < to) def->ranges.push_back({0, from - first, to - from});
+  }
+  def->first = first / norm_chunk;
+  def->chunks = std::max<std::int64_t>(divide_up(flat.trainable_count, norm_chunk), 1);
+  def->axes = axes;
+  const TensorId chunks = program.add("gradient_squares/chunks", {def->chunks}, DType::float32, Role::activation);
+  std::vector<Op> ops;
+  ops.push_back({std::move(def), {gradient}, {chunks}, "gradient_squares", {}});
+  if (flat.sharding.shares()) ops.push_back(reduce(MeshAxis::data, chunks, "gradient_squares"));
+  ops.push_back({std::make_shared<SumOfChunks>(), {chunks}, {squares}, "gradient_squares", {}});
+  return ops;
+}
+
 // Appends the reductions of what all ranks decide by: the sums and the agreement's flags and, where ranks hold parts of
 // the gradient, the sum of its squares.
 void reduce_decisions(Program& program, const MeshRank& rank, TensorId squares, const std::vector<TensorId>& sums,
                       std::vector<Op>& reductions) {
   const std::vector<MeshAxis> axes = axes_of_parts(program.flat, rank);
-  const bool shared = program.flat.sharding.shares();
+  const bool by_chunk = program.shards.any();
+  const bool shared = program.flat.sharding.shares() && !by_chunk;
   if (shared) reductions.push_back(squares_of_parts(program, rank, squares, axes));
   if (rank.size(MeshAxis::data) > 1) reduce_sums(program, sums, reductions);
   if (rank.size(MeshAxis::pipeline) > 1) reduce_results(program, reductions);
   // Ranks along the tensor axis have equal sums, but only some of them may have a stop request or a loss that is not
   // finite: the agreement's flags are reduced over it too.
   if (rank.size(MeshAxis::tensor) > 1) reductions.push_back(reduce(MeshAxis::tensor, program.step.agree, "agree"));
-  if (!shared && !axes.empty()) reductions.push_back(squares_of_parts(program, rank, squares, axes));
+  if (by_chunk) {
+    std::ranges::move(squares_by_chunk(program, rank, squares, axes), std::back_inserter(reductions));
+  } else if (!shared && !axes.empty()) {
+    reductions.push_back(squares_of_parts(program, rank, squares, axes));
+  }
   for (MeshAxis axis : axes) {
     if (axis != MeshAxis::data) reductions.push_back(reduce(axis, squares, "gradient_squares"));
   }
@@ -177,8 +211,9 @@ Program finish_training(Program program, const UpdateSpec& update, const MeshRan
   step.agree = program.add("agree", {agree_flags}, DType::float32, Role::reduced);
   program.flat.reduced.push_back({step.agree, 0});
   TensorId squares = no_tensor;
-  if (!axes_of_parts(program.flat, rank).empty()) {
-    const bool is_sum = program.flat.sharding.shares();  // which the data axis reduces with the others
+  const bool by_chunk = program.shards.any();
+  if (by_chunk || !axes_of_parts(program.flat, rank).empty()) {
+    const bool is_sum = program.flat.sharding.shares() && !by_chunk;  // which the data axis reduces with the others
     squares = program.add("gradient_squares", {}, DType::float32, is_sum ? Role::reduced : Role::scalar);
     if (is_sum) program.flat.reduced.push_back({squares, 0});
   }

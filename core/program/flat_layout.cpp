@@ -76,7 +76,7 @@ void assign_offsets(FlatLayout& layout, const std::vector<Tensor>& tensors) {
     if (bucket != layout.sharding.buckets.end()) {
       if (in_bucket++ == 0) bucket->offset = entry.offset;
       if (in_bucket == bucket->entries) {
-        layout.parameter_count = round_up(layout.parameter_count, flat_alignment * layout.sharding.shards);
+        layout.parameter_count = round_up(layout.parameter_count, layout.sharding.grain * layout.sharding.shards);
         bucket->count = layout.parameter_count - bucket->offset;
         ++bucket;
         in_bucket = 0;

@@ -112,7 +112,7 @@ class AxisWalk {
   // Ops on buckets work element by element, and are followed as one op for each member. What such an op makes out of a
   // bucket lies as the bucket does, and has members of its own.
   void run_by_member(const Op& op) {
-    if (op.get_if<SumOfSquares>() != nullptr) {  // of all members of all inputs
+    if (op.get_if<SumOfSquares>() != nullptr || op.get_if<ChunkSquares>() != nullptr) {  // of all members of all inputs
       for (TensorId input : op.inputs) {
         const std::vector<TensorId>& members = members_.of(input);
         for (TensorId id : members.empty() ? std::span(&input, 1) : std::span(members)) run(op, {&id, 1}, op.outputs);

@@ -77,7 +77,7 @@ struct SlotPlace {
 struct FlatBucket {
   int entries = 0;                  // how many parameters of the layout, behind those of the bucket before
   std::int64_t offset = 0;          // in the layout, in elements
-  std::int64_t count = 0;           // elements, gaps included: a multiple of shards * flat_alignment
+  std::int64_t count = 0;           // elements, gaps included: a multiple of shards * Sharding::grain
   TensorId gradient = no_tensor;    // the rank's part of the summed gradient
   TensorId parameters = no_tensor;  // the whole bucket
   TensorId parameter = no_tensor;   // the rank's part of it
@@ -88,8 +88,9 @@ struct FlatBucket {
 // stated gradients and parameters (Rajbhandari et al., 2020: ZeRO stages 1 to 3). A region that is shared holds the
 // rank's parts of the buckets, one behind the other.
 struct Sharding {
-  int shards = 1;  // 1: nothing is shared
-  int shard = 0;   // the rank's number among them
+  int shards = 1;                       // 1: nothing is shared
+  int shard = 0;                        // the rank's number among them
+  std::int64_t grain = flat_alignment;  // each part has a multiple of so many elements
   bool gradients = false;
   bool parameters = false;
   std::vector<FlatBucket> buckets;  // of all trainable parameters

@@ -19,7 +19,7 @@ std::vector<StrategyOptions> alternatives(const StrategyOptions& stated, int ran
   for (int stages = 1; stages <= std::min(most_stages, ranks); ++stages) {
     for (int tensor = 1; stages * tensor <= ranks && tensor <= ranks_per_node; ++tensor) {
       if (ranks % (stages * tensor) != 0 || ranks_per_node % tensor != 0) continue;
-      if (stated.reproducible && tensor > 1) continue;  // which changes bits, as sharding would
+      if (stated.reproducible && tensor > 1) continue;  // which changes bits
       StrategyOptions options = stated;
       options.automatic = false;
       options.data = {};
@@ -29,7 +29,8 @@ std::vector<StrategyOptions> alternatives(const StrategyOptions& stated, int ran
       options.micro_batches = {};
       for (const Shard shard : all_shards) {
         const bool shares = shard != Shard::none;
-        if (shares && (stated.reproducible || ranks == stages * tensor)) continue;  // one replica
+        if (shares && ranks == stages * tensor) continue;  // one replica
+        if (stated.reproducible && !keeps_gradients(shard)) continue;
         if (shares && stated.sync_every.value > 1)
           continue;  // between averages each replica holds all that it learns by
         // Gradients and parameters that are shared travel with every micro-batch.

@@ -81,7 +81,8 @@ void check_reproducible(const StrategyOptions& options, const Node& node, Reader
   refuse(options.gradient_dtype != GradientDType::float32, "gradient_dtype",
          "each replica would round the sum of its own shards");
   refuse(!options.micro_batches.is_auto(), "micro_batches", "the logical shards are the micro-batches");
-  refuse(options.shard != Shard::none, "shard", "norms of parts are not yet added in one order");
+  refuse(!keeps_gradients(options.shard), "shard",
+         "each micro-batch's gradients would be shared; `shard: optimizer` goes with it");
 }
 
 // Between averages replicas exchange nothing and differ.

@@ -7,6 +7,7 @@
 #include "core/base/format.h"
 #include "core/graph/ops/activations.h"
 #include "core/graph/ops/collectives.h"
+#include "core/graph/ops/update.h"
 #include "parallel/strategies/buckets.h"
 #include "parallel/strategies/gathered.h"
 #include "parallel/strategies/rounded.h"
@@ -20,14 +21,16 @@ class Sharder {
       : program_(std::move(program)),
         overlap_(strategy.overlap),
         rounds_(strategy.options.gradient_dtype == GradientDType::bfloat16),
+        place_(strategy.options.reproducible ? strategy.options.reproducible->shards.place : Place{}),
         sharding_(program_.flat.sharding) {
     sharding_.shards = rank.size(MeshAxis::data);
     sharding_.shard = rank.along(MeshAxis::data);
     sharding_.gradients = strategy.options.shard != Shard::optimizer;
     sharding_.parameters = strategy.options.shard == Shard::parameters;
+    if (program_.shards.any()) sharding_.grain = norm_chunk;
     // One bucket, where nothing is gained by more: neither time nor memory.
     constexpr std::int64_t unlimited = std::numeric_limits<std::int64_t>::max();
-    const bool cuts = overlap_ || sharding_.gradients || rounds_;
+    const bool cuts = (overlap_ || sharding_.gradients || rounds_) && !program_.shards.any();
     for (std::vector<TensorId>& gradients : cuts ? gradient_buckets(program_.flat, strategy.options)
                                                  : gradient_buckets(program_.flat, unlimited, unlimited)) {
       add(std::move(gradients));
@@ -35,7 +38,9 @@ class Sharder {
   }
 
   Program run() {
-    if (sharding_.gradients) {
+    if (program_.shards.any()) {
+      require_one_bucket();  // add_in_tree() reduces it
+    } else if (sharding_.gradients) {
       for (Segment& segment : program_.segments) {
         if (segment.phase == Phase::backward) reduce_in(segment);
       }
@@ -60,7 +65,7 @@ class Sharder {
       }
       bucket.count += tensor.type.shape.count();
     }
-    bucket.count = round_up(bucket.count, flat_alignment * sharding_.shards);
+    bucket.count = round_up(bucket.count, sharding_.grain * sharding_.shards);
     const std::size_t number = wholes_.size();
     const TensorId whole = add_bucket(program_, std::move(gradients), number);
     Tensor& tensor = program_.tensors[static_cast<std::size_t>(whole)];
@@ -72,6 +77,15 @@ class Sharder {
     if (rounds_) sums_.emplace_back(program_, whole, sharding_.shards, overlap_);
     sharding_.buckets.push_back(std::move(bucket));
     sharding_.buckets.back().parameter = add_parameter_part(program_, sharding_.buckets.back());
+  }
+
+  // In reproducible mode chunks of the gradient lie where they do without sharing, behind which a part may be filled
+  // up.
+  void require_one_bucket() const {
+    if (wholes_.size() <= 1) return;
+    throw Error(ErrorKind::config, place_,
+                "`shard` does not go with `reproducible` where stages of a pipeline share layers",
+                "leave `shard` or `reproducible` out");
   }
 
   Op scatter(std::size_t bucket, TensorId part, bool asynchronous) const {
@@ -151,6 +165,7 @@ class Sharder {
   Program program_;
   const bool overlap_;
   const bool rounds_;  // gradients travel as bfloat16
+  const Place place_;  // of reproducible mode
   Sharding& sharding_;
   std::vector<TensorId> wholes_;  // by bucket
   std::vector<RoundedSum> sums_;  // by bucket, where they are rounded

@@ -17,13 +17,15 @@ namespace {
 
 // In the order in which they act.
 constexpr StrategyEntry strategies[] = {
-    {split_layers, nullptr},                                             // tensor parallelism
-    {cut_stage, schedule_stage},                                         // pipeline
-    {synchronize_statistics, nullptr},                                   // batch normalization over the data axis
-    {nullptr, recompute_activations},  {nullptr, add_in_tree},           // reproducible mode
-    {nullptr, reduce_gradients},                                         // data parallelism
-    {nullptr, share_update},                                             // sharding
-    {nullptr, gather_parameters},      {nullptr, sum_shared_gradients},  // of layers on several stages
+    {split_layers, nullptr},            // tensor parallelism
+    {cut_stage, schedule_stage},        // pipeline
+    {synchronize_statistics, nullptr},  // batch normalization over the data axis
+    {nullptr, recompute_activations},
+    {nullptr, reduce_gradients},  // data parallelism
+    {nullptr, share_update},      // sharding
+    {nullptr, add_in_tree},       // reproducible mode
+    {nullptr, gather_parameters},
+    {nullptr, sum_shared_gradients},  // of layers on several stages
 };
 
 }  // namespace

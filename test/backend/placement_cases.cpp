@@ -280,6 +280,14 @@ void add_update(Cases& cases) {
     return std::make_shared<SumOfSquares>(std::vector<InputRange>{{0, 0, in[0].shape[0]}}, std::vector<MeshAxis>());
   };
   cases.push_back({"sum_of_squares", {region}, squares, 1});
+  const auto chunk_squares = [](const Types& in) {
+    ChunkSquares op;
+    op.ranges = {{0, 0, in[0].shape[0]}};
+    op.chunks = in[0].shape[0] / norm_chunk + 1;
+    return std::make_shared<ChunkSquares>(std::move(op));
+  };
+  cases.push_back({"chunk_squares", {region}, chunk_squares, 1});
+  cases.push_back({"sum_of_chunks", {region}, always_a<SumOfChunks>(), 1});
   cases.push_back({"norm_of_squares", {scalar, scalar}, always_a<NormOfSquares>(), 1});
   cases.push_back({"round_summands", {region}, always_a<RoundSummands>(MeshAxis::data, 2), 1});
   const CaseInput summands{{{8}, DType::bfloat16}};

@@ -170,6 +170,44 @@ TEST_CASE("the norm of a gradient in parts is the root of its squares' sum") {
   CHECK(run_op(*one, norm, {got, scalar(0)})[0].values[0] == 0);
 }
 
+TEST_CASE("the squares of chunks have the same bits whichever parts hold them") {
+  constexpr std::int64_t elements = 12 * norm_chunk;
+  const auto backend = backend_under_test({.threads = 2});
+  const Value gradient = random_value({elements}, DType::float32, 3, -5, 5);
+  const auto squares = [&](std::int64_t first, std::int64_t end) {  // of the elements [first, end)
+    ChunkSquares op;
+    for (const InputRange& range : {InputRange{0, 0, 3333}, InputRange{0, 4000, 7000}}) {
+      const std::int64_t from = std::max(range.offset, first), to = std::min(range.offset + range.count, end);
+      if (from < to) op.ranges.push_back({0, from - first, to - from});
+    }
+    op.first = first / norm_chunk;
+    op.chunks = 12;
+    Value part = random_value({end - first}, DType::float32, 4);
+    std::copy(gradient.values.begin() + first, gradient.values.begin() + end, part.values.begin());
+    return run_op(*backend, std::make_shared<ChunkSquares>(std::move(op)), {part})[0];
+  };
+  const Value whole = squares(0, elements);
+  double all = 0;
+  for (std::int64_t c = 0; c < 12; ++c) {
+    double sum = 0;
+    for (std::int64_t i = c * norm_chunk; i < (c + 1) * norm_chunk; ++i) {
+      const double value = gradient.values[static_cast<std::size_t>(i)];
+      sum += (i < 3333 || (i >= 4000 && i < 11000)) ? value * value : 0;
+    }
+    CHECK(whole.values[static_cast<std::size_t>(c)] == Approx(sum).epsilon(1e-6));
+    all += sum;
+  }
+  CHECK(run_op(*backend, std::make_shared<SumOfChunks>(), {whole})[0].values[0] == Approx(all).epsilon(1e-6));
+  for (const std::int64_t parts : {2, 3, 4}) {
+    std::vector<double> sums(12, 0);
+    for (std::int64_t p = 0; p < parts; ++p) {
+      const Value part = squares(p * elements / parts, (p + 1) * elements / parts);
+      std::transform(sums.begin(), sums.end(), part.values.begin(), sums.begin(), std::plus());
+    }
+    CHECK(sums == whole.values);
+  }
+}
+
 TEST_CASE("agree, zero gradients and running statistics") {
   const auto backend = backend_under_test({});
   const double nan = std::numeric_limits<double>::quiet_NaN();

@@ -77,6 +77,24 @@ TEST_CASE("any number of pipelines of the same stages learns the same bits") {
   }
 }
 
+TEST_CASE("replicas that share the update learn the bits of those that do not") {
+  const Folder folder;
+  const std::string config =
+      folder.write("config.yaml", augmented_data + skip_model + eight_shards + train_section(adam));
+  const Learned one = learn(folder, config, "one", 1);
+  for (const int ranks : {1, 2, 3, 4, 5, 8}) {
+    CAPTURE(ranks);
+    const std::string name = std::to_string(ranks);
+    CHECK(learn(folder, config, name, ranks, {"strategy.shard=optimizer"}) == one);
+  }
+  const Learned staged = learn(folder, config, "stages", 2, {"strategy.pipeline=2"});
+  for (const int ranks : {4, 6}) {
+    CAPTURE(ranks);
+    CHECK(learn(folder, config, format("stages-{}", ranks), ranks,
+                {"strategy.pipeline=2", "strategy.shard=optimizer"}) == staged);
+  }
+}
+
 TEST_CASE("recomputed activations change no bit of reproducible mode") {
   const Folder folder;
   const std::string config =
@@ -182,6 +200,7 @@ TEST_CASE("what has sums that follow from the ranks is refused with reproducible
   refused("strategy.tensor=2", "`tensor` does not go with `reproducible`");
   refused("strategy.sync_every=4", "`sync_every` does not go with `reproducible`");
   refused("strategy.share=[1, 2]", "`share` does not go with `reproducible`");
+  refused("strategy.shard=gradients", "`shard` does not go with `reproducible`");
   refused("strategy.gradient_dtype=bfloat16", "`gradient_dtype` does not go with `reproducible`");
   refused("train.batch_size=20", "a batch of 20 samples is not cut into 8 logical shards");
   refused("strategy.reproducible.shards=2", "3 replicas share 2 logical shards", 3);

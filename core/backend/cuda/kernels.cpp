@@ -58,6 +58,8 @@ constexpr std::array table{
     Entry{"agree", lower_agree},
     Entry{"gradient_norm", lower_gradient_norm},
     Entry{"sum_of_squares", lower_sum_of_squares},
+    Entry{"chunk_squares", lower_chunk_squares},
+    Entry{"sum_of_chunks", lower_sum_of_chunks},
     Entry{"norm_of_squares", lower_norm_of_squares},
     Entry{"update_statistics", lower_update_statistics},
     Entry{"accumulate_statistics", lower_accumulate_statistics},

@@ -70,6 +70,8 @@ Lowering lower_zero_input(const LowerContext& context);
 Lowering lower_agree(const LowerContext& context);
 Lowering lower_gradient_norm(const LowerContext& context);
 Lowering lower_sum_of_squares(const LowerContext& context);
+Lowering lower_chunk_squares(const LowerContext& context);
+Lowering lower_sum_of_chunks(const LowerContext& context);
 Lowering lower_norm_of_squares(const LowerContext& context);
 // statistics.cu
 Lowering lower_update_statistics(const LowerContext& context);

@@ -66,6 +66,27 @@ OutputPlacements SumOfSquares::placements(const PlacementQuery& query) const {
   return place_by(rule, query);
 }
 
+std::string ChunkSquares::attributes() const {
+  AttributeText text;
+  for (const InputRange& range : ranges) text.value("elements", range.count);
+  text.value("first", first);
+  for (MeshAxis axis : axes) text.word(std::string(name_of(axis)));
+  return text.text();
+}
+
+std::vector<TensorType> ChunkSquares::outputs(std::span<const TensorType>) const { return {floats({chunks})}; }
+
+OutputPlacements ChunkSquares::placements(const PlacementQuery& query) const {
+  if (std::find(axes.begin(), axes.end(), query.axis) != axes.end()) return {{partial}, {}};
+  return place_by({{none_split(query.input_types[0])}, {"."}}, query);
+}
+
+std::vector<TensorType> SumOfChunks::outputs(std::span<const TensorType>) const { return {floats({})}; }
+
+OutputPlacements SumOfChunks::placements(const PlacementQuery& query) const {
+  return place_by({{none_split(query.input_types[0])}, {""}}, query);
+}
+
 OutputPlacements NormOfSquares::placements(const PlacementQuery& query) const {
   return place_by({{"", ""}, {""}}, query);
 }

@@ -91,6 +91,32 @@ struct SumOfSquares final : OpDef {
   OutputPlacements placements(const PlacementQuery& query) const override;
 };
 
+// Elements of the gradient whose squares make one sum of ChunkSquares.
+inline constexpr std::int64_t norm_chunk = 1024;
+
+// The sum of the squares of each chunk of norm_chunk elements of the gradient (float64 inside), where this rank has the
+// chunk, and zeros elsewhere. Adding such vectors is exact where each chunk lies on one rank alone, so that a norm made
+// of them has the same bits whoever holds which chunks. Inputs: the gradient or a rank's part of it, float32, which
+// begins with the chunk `first`. Outputs: float32 [chunks], partial along the axes.
+struct ChunkSquares final : OpDef {
+  std::vector<InputRange> ranges;  // what is summed, of input 0
+  std::int64_t first = 0;
+  std::int64_t chunks = 0;
+  std::vector<MeshAxis> axes;  // along which other ranks hold other parts of the gradient
+
+  std::string_view kind() const override { return "chunk_squares"; }
+  std::string attributes() const override;
+  std::vector<TensorType> outputs(std::span<const TensorType> inputs) const override;
+  OutputPlacements placements(const PlacementQuery& query) const override;
+};
+
+// The sum of a vector's elements in fixed order (float64 inside). Inputs: float32 [n]. Outputs: float32 scalar.
+struct SumOfChunks final : OpDef {
+  std::string_view kind() const override { return "sum_of_chunks"; }
+  std::vector<TensorType> outputs(std::span<const TensorType> inputs) const override;
+  OutputPlacements placements(const PlacementQuery& query) const override;
+};
+
 // The second half of such a norm: the root of a sum of squares, divided by count; 0 where count is 0. Inputs: the sum
 // of squares, count (float32 scalars, reduced). Outputs: float32 scalar.
 struct NormOfSquares final : OpDef {

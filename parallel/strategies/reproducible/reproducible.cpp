@@ -26,10 +26,12 @@ class TreeReduction {
   TreeReduction(Program program, const MeshRank& rank)
       : program_(std::move(program)), replica_(rank.along(axis)), replicas_(rank.size(axis)) {
     for (const FlatEntry& entry : program_.flat.parameters) {
-      if (entry.gradient != no_tensor) flat_.push_back(entry.gradient);
+      if (entry.gradient != no_tensor) gradients_.push_back(entry.gradient);
     }
     if (replicas_ > 1) fill_parts();
-    for (const FlatPlace& place : program_.flat.reduced) flat_.push_back(place.tensor);
+    for (const FlatPlace& place : program_.flat.reduced) sums_.push_back(place.tensor);
+    flat_ = gradients_;
+    flat_.insert(flat_.end(), sums_.begin(), sums_.end());
     groups_ = gradient_buckets(program_.flat, group_bytes, group_bytes);
     if (groups_.empty()) groups_.emplace_back();
     for (const FlatPlace& place : program_.flat.reduced) groups_.back().push_back(place.tensor);
@@ -113,12 +115,12 @@ class TreeReduction {
     return entry->second;
   }
 
-  // All gradients and sums in a slot.
-  TensorId whole(int slot) {
-    const auto [entry, added] = whole_.try_emplace(slot, no_tensor);
+  // Gradients or sums, or all of them, that lie one behind the other, in a slot.
+  TensorId whole(const std::vector<TensorId>& tensors, int slot) {
+    const auto [entry, added] = whole_.try_emplace({tensors.front(), slot}, no_tensor);
     if (added) {
-      entry->second = add_bucket(program_, in_slot(flat_, slot), 0);
-      program_.tensors.back().name = format("slot {}", slot);
+      entry->second = add_bucket(program_, in_slot(tensors, slot), 0);
+      program_.tensors.back().name = format("{}/slot {}", tensors == sums_ ? "sums" : "gradients", slot);
     }
     return entry->second;
   }
@@ -158,8 +160,26 @@ class TreeReduction {
     return static_cast<int>(program_.segments.size()) - 1;
   }
 
-  // Adds the sums of all replicas, behind the last backward pass.
+  // Adds the sums of all replicas, behind the last backward pass. Where they share the update, each needs the sum of
+  // its part of the gradient alone.
   void exchange(const LeafSums& own) {
+    FlatLayout layout = program_.flat;
+    assign_offsets(layout, program_.tensors);
+    std::vector<Op> ops;
+    if (const std::vector<FlatBucket>& buckets = layout.sharding.buckets; !buckets.empty()) {
+      exchange(own, gradients_, layout.trainable_count, buckets.front().gradient, ops);
+      exchange(own, sums_, layout.gradient_count - layout.trainable_count, no_tensor, ops);
+    } else {
+      exchange(own, flat_, layout.gradient_count, no_tensor, ops);
+    }
+    std::vector<Op>& behind = last_backward(program_).ops;
+    std::move(ops.begin(), ops.end(), std::back_inserter(behind));
+  }
+
+  // Adds up `count` elements in which the tensors lie one behind the other. Into `own_part`, this replica's part of
+  // them, or with no_tensor into the tensors themselves.
+  void exchange(const LeafSums& own, const std::vector<TensorId>& tensors, std::int64_t count, TensorId own_part,
+                std::vector<Op>& ops) {
     std::vector<PlacedSum> sums;
     std::size_t rounds = 0;
     for (int replica = 0; replica < replicas_; ++replica) {
@@ -169,34 +189,33 @@ class TreeReduction {
         sums.push_back({theirs.sums[i].leaves, static_cast<int>(i), replica});
       }
     }
-    FlatLayout layout = program_.flat;
-    assign_offsets(layout, program_.tensors);
-    const std::int64_t count = layout.gradient_count;
-    std::vector<Op> ops;
     std::vector<TensorId> received;
     for (std::size_t round = 0; round < rounds; ++round) {
       received.push_back(program_.add(format("received {}", round), {count}, DType::float32, Role::activation));
-      const TensorId sent = whole(round < own.sums.size() ? own.sums[round].slot : 0);
+      const TensorId sent = whole(tensors, round < own.sums.size() ? own.sums[round].slot : 0);
       program_.tensors[index(sent)].type.shape = {count};
       ops.push_back({std::make_shared<AllToAll>(axis, replicas_), {sent}, {received.back()}, "sums", {}});
     }
-    const std::int64_t part = count / replicas_;
-    const TensorId own_part = program_.add("own part", {part}, DType::float32, Role::gradient);
-    program_.flat.in_slots.push_back({own_part, flat_.front(), 0, replica_ * part});
+    const bool gathers = own_part == no_tensor;
+    if (gathers) {
+      const std::int64_t part = count / replicas_;
+      own_part = program_.add("own part", {part}, DType::float32, Role::gradient);
+      program_.flat.in_slots.push_back({own_part, tensors.front(), 0, replica_ * part});
+    }
     const std::vector<Summand> order = order_of_sums(sums, program_.shards.present);
     ops.push_back({std::make_shared<TreeSum>(order, replicas_, true), received, {own_part}, "sums", {}});
-    ops.push_back({std::make_shared<AllGather>(axis, replicas_), {own_part}, {whole(0)}, "sums", {}});
-    std::vector<Op>& behind = last_backward(program_).ops;
-    std::move(ops.begin(), ops.end(), std::back_inserter(behind));
+    if (!gathers) return;
+    ops.push_back({std::make_shared<AllGather>(axis, replicas_), {own_part}, {whole(tensors, 0)}, "sums", {}});
   }
 
   Program program_;
   const int replica_, replicas_;
-  std::vector<TensorId> flat_;                 // gradients and sums, as they lie one behind the other
+  std::vector<TensorId> gradients_, sums_;
+  std::vector<TensorId> flat_;                 // both, as they lie one behind the other
   std::vector<std::vector<TensorId>> groups_;  // the same, cut into groups
   std::map<std::pair<TensorId, int>, TensorId> in_slot_;
   std::map<std::pair<std::size_t, int>, TensorId> group_;
-  std::map<int, TensorId> whole_;
+  std::map<std::pair<TensorId, int>, TensorId> whole_;  // by first tensor and slot
 };
 
 }  // namespace

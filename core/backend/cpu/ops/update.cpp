@@ -37,6 +37,24 @@ double in_order(const double* sums, std::int64_t chunks) {
   return sum;
 }
 
+// Adds the squares of a range to the sums of its chunks, of which the first begins with the first of the values.
+void add_chunk_squares(const float* values, const InputRange& range, float* sums) {
+  const std::int64_t first = range.offset / norm_chunk, end = range.offset + range.count;
+  parallel_ranges((end + norm_chunk - 1) / norm_chunk - first, 16, [=](std::int64_t from, std::int64_t to) {
+    simd([=]() TRAINCTL_INLINE {
+      for (std::int64_t c = first + from; c < first + to; ++c) {
+        const std::int64_t begin = std::max(range.offset, c * norm_chunk);
+        const auto square = [=](std::int64_t i) TRAINCTL_INLINE {
+          const double value = values[begin + i];
+          return value * value;
+        };
+        const double sum = lane_sum<double>(std::min(end, (c + 1) * norm_chunk) - begin, square);
+        sums[c] = static_cast<float>(sums[c] + sum);
+      }
+    });
+  });
+}
+
 }  // namespace
 
 Lowering lower_zero_gradients(const LowerContext& context) {
@@ -93,6 +111,24 @@ Lowering lower_sum_of_squares(const LowerContext& context) {
         *places.out<float>(0) = static_cast<float>(in_order(places.workspace<double>(), chunks));
       },
       chunks * static_cast<std::int64_t>(sizeof(double)));
+}
+
+Lowering lower_chunk_squares(const LowerContext& context) {
+  const auto& op = context.op.as<ChunkSquares>();
+  return own_kernel(context, [ranges = op.ranges, first = op.first, chunks = op.chunks](const Places& places) {
+    float* sums = places.out<float>(0);
+    std::memset(sums, 0, static_cast<std::size_t>(chunks) * sizeof(float));
+    for (const InputRange& range : ranges) add_chunk_squares(places.in<float>(0), range, sums + first);
+  });
+}
+
+Lowering lower_sum_of_chunks(const LowerContext& context) {
+  return own_kernel(context, [chunks = context.input(0).shape.count()](const Places& places) {
+    const float* sums = places.in<float>(0);
+    double sum = 0;
+    for (std::int64_t c = 0; c < chunks; ++c) sum += sums[c];
+    *places.out<float>(0) = static_cast<float>(sum);
+  });
 }
 
 Lowering lower_norm_of_squares(const LowerContext& context) {

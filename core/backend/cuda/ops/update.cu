@@ -71,6 +71,28 @@ __global__ void sum_of_squares(const float* values, std::int64_t elements, doubl
   if (threadIdx.x == 0) *result = static_cast<float>(sum);
 }
 
+// Each block adds the squares of a range to the sum of one chunk, from that of the range's first element on.
+__global__ void chunk_squares(const float* values, std::int64_t begin, std::int64_t end, float* sums) {
+  const std::int64_t chunk = begin / norm_chunk + blockIdx.x;
+  const std::int64_t to = min(end, (chunk + 1) * norm_chunk);
+  double sum = 0;
+  for (std::int64_t i = max(begin, chunk * norm_chunk) + threadIdx.x; i < to; i += blockDim.x) {
+    sum += static_cast<double>(values[i]) * values[i];
+  }
+  __shared__ double shared[32];
+  sum = block_sum(sum, shared);
+  if (threadIdx.x == 0) sums[chunk] = static_cast<float>(sums[chunk] + sum);
+}
+
+// On one block.
+__global__ void sum_of_chunks(const float* sums, std::int64_t chunks, float* result) {
+  double sum = 0;
+  for (std::int64_t c = threadIdx.x; c < chunks; c += blockDim.x) sum += sums[c];
+  __shared__ double shared[32];
+  sum = block_sum(sum, shared);
+  if (threadIdx.x == 0) *result = static_cast<float>(sum);
+}
+
 __global__ void norm_of_squares(const float* squares, const float* count, float* norm) {
   *norm = *count > 0 ? sqrtf(*squares) / *count : 0.0f;
 }
@@ -131,6 +153,26 @@ Lowering lower_sum_of_squares(const LowerContext& context) {
         if (ranges.empty()) check(cudaMemsetAsync(p.out<void>(0), 0, sizeof(float), p.stream), "cudaMemsetAsync");
       },
       all * static_cast<std::int64_t>(sizeof(double)));
+}
+
+Lowering lower_chunk_squares(const LowerContext& context) {
+  const auto& op = context.op.as<ChunkSquares>();
+  return own_kernel(context, [ranges = op.ranges, first = op.first, chunks = op.chunks](const Places& p) {
+    float* sums = p.out<float>(0);
+    check(cudaMemsetAsync(sums, 0, static_cast<std::size_t>(chunks) * sizeof(float), p.stream), "cudaMemsetAsync");
+    for (const InputRange& range : ranges) {
+      const std::int64_t end = range.offset + range.count;
+      const std::int64_t blocks = (end + norm_chunk - 1) / norm_chunk - range.offset / norm_chunk;
+      launch(chunk_squares, static_cast<int>(blocks), block_threads, p.stream, p.in<float>(0), range.offset, end,
+             sums + first);
+    }
+  });
+}
+
+Lowering lower_sum_of_chunks(const LowerContext& context) {
+  return own_kernel(context, [chunks = context.input(0).shape.count()](const Places& p) {
+    launch(sum_of_chunks, 1, block_threads, p.stream, p.in<float>(0), chunks, p.out<float>(0));
+  });
 }
 
 Lowering lower_norm_of_squares(const LowerContext& context) {
