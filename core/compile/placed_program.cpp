@@ -15,7 +15,6 @@ std::string_view name_of(Region region) {
 bool is_exchanged(Region region, const Sharding& sharding) {
   switch (region) {
     case Region::gradients:
-    case Region::gradient_slots:
       return true;
     case Region::parameters:
       return sharding.shares();

@@ -20,7 +20,8 @@ inline constexpr int region_count = 9;
 // "parameters", "gradients", "arena", ..., as `check` prints them.
 std::string_view name_of(Region region);
 
-// Whether the ranks of the data axis exchange what lies in a region, which is then memory of their communicator.
+// Whether the ranks of the data axis exchange what lies in a region, which is then memory of their communicator (the
+// arena on the CPU alone).
 bool is_exchanged(Region region, const Sharding& sharding);
 
 // Offsets in regions are multiples of this many bytes, which cuBLASLt asks of a workspace.

@@ -33,10 +33,13 @@ Engine::Engine(Backend& backend, const MeshCommunicators& communicators, Compile
   collectives_ = std::make_unique<CollectiveBinder>(backend_, communicators_, programs_);
   Communicator* data = communicators_.find(MeshAxis::data);
   const Sharding& sharding = programs_.front().program.flat.sharding;
-  for (int region = 0; region < region_count; ++region) {
-    const std::int64_t bytes = plan_.bytes[static_cast<std::size_t>(region)];
-    const bool communicates = data != nullptr && is_exchanged(static_cast<Region>(region), sharding);
-    regions_.push_back(bytes == 0 ? Memory{} : communicates ? data->allocate(bytes) : backend_.allocate(bytes));
+  for (int i = 0; i < region_count; ++i) {
+    const auto region = static_cast<Region>(i);
+    const std::int64_t bytes = plan_.of(region);
+    const bool is_arena = region == Region::slot;  // whose size may differ by rank, down to nothing
+    const bool communicates =
+        data != nullptr && is_exchanged(region, sharding) && (is_arena ? backend_.on_host() : bytes > 0);
+    regions_.push_back(communicates ? data->allocate(bytes) : bytes > 0 ? backend_.allocate(bytes) : Memory{});
   }
   make_step_buffers();
   for (int program = 0; program < static_cast<int>(programs_.size()); ++program) bind(program);

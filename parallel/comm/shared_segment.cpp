@@ -21,6 +21,7 @@ struct Handle {
   std::int64_t process = 0;
   std::int64_t file = -1;
   std::uint64_t inode = 0;
+  std::size_t length = 0;
 };
 
 std::uint64_t inode_of(int file) {
@@ -48,14 +49,15 @@ std::shared_ptr<SharedSegment> SharedSegment::create(MPI_Comm host, std::int64_t
   MPI_Comm_rank(host, &rank);
   MPI_Comm_size(host, &size);
   const std::shared_ptr<SharedSegment> segment(new SharedSegment);
-  segment->length_ = static_cast<std::size_t>(std::max<std::int64_t>(bytes, 1));
+  const auto length = static_cast<std::size_t>(std::max<std::int64_t>(bytes, 1));
   segment->bases_.resize(size);
+  segment->lengths_.resize(size);
 
   constexpr const char* name = "trainctl";
   const int file = memfd_create(name, MFD_CLOEXEC);
   if (file < 0) why = format("memfd_create: {}", std::strerror(errno));
   // The pages are claimed now, by the rank that owns them: on its memory node, and with an error rather than a signal.
-  const int shortage = file < 0 ? 0 : posix_fallocate(file, 0, static_cast<off_t>(segment->length_));
+  const int shortage = file < 0 ? 0 : posix_fallocate(file, 0, static_cast<off_t>(length));
   if (agree(host, shortage ? 0 : 1) == 0) {
     if (file >= 0) close(file);
     throw Error(ErrorKind::resource,
@@ -64,16 +66,17 @@ std::shared_ptr<SharedSegment> SharedSegment::create(MPI_Comm host, std::int64_t
                 shortage == EFBIG ? "raise the limit of a file's size (ulimit -f)" : "");
   }
 
-  const Handle own{getpid(), file, inode_of(file)};
+  const Handle own{getpid(), file, inode_of(file), length};
   std::vector<Handle> handles(size);
   check_mpi(MPI_Allgather(&own, sizeof own, MPI_BYTE, handles.data(), sizeof own, MPI_BYTE, host), "sharing memory");
   bool complete = true;
   for (int peer = 0; peer < size; ++peer) {
     const Handle& handle = handles[peer];
+    segment->lengths_[peer] = handle.length;
     int opened = file;
     if (peer != rank) opened = open(format("/proc/{}/fd/{}", handle.process, handle.file).c_str(), O_RDWR | O_CLOEXEC);
     // Another file than meant: the processes number each other differently, as in containers of their own.
-    if (opened >= 0 && inode_of(opened) == handle.inode) segment->bases_[peer] = map(opened, segment->length_);
+    if (opened >= 0 && inode_of(opened) == handle.inode) segment->bases_[peer] = map(opened, handle.length);
     if (!segment->bases_[peer]) {
       if (why.empty()) why = format("the memory of local rank {}: {}", peer, std::strerror(errno));
       complete = false;
@@ -86,8 +89,8 @@ std::shared_ptr<SharedSegment> SharedSegment::create(MPI_Comm host, std::int64_t
 }
 
 SharedSegment::~SharedSegment() {
-  for (std::byte* base : bases_) {
-    if (base) munmap(base, length_);
+  for (std::size_t rank = 0; rank < bases_.size(); ++rank) {
+    if (bases_[rank]) munmap(bases_[rank], lengths_[rank]);
   }
 }
 

@@ -18,7 +18,7 @@ namespace trainctl {
 // which containers limit, and leaves nothing behind, however the processes end.
 class SharedSegment {
  public:
-  // Collective over `host`, whose ranks must run on one host. Zeroed. Empty, on all ranks, where the system does not
+  // Collective over `host`, whose ranks must run on one host and may ask for different sizes. Zeroed. Empty, on all ranks, where the system does not
   // let processes share memory in this way; `why` then holds this rank's reason, if it had one. Throws Error{resource}
   // when memory runs out.
   static std::shared_ptr<SharedSegment> create(MPI_Comm host, std::int64_t bytes, std::string& why);
@@ -33,7 +33,7 @@ class SharedSegment {
   SharedSegment() = default;
 
   std::vector<std::byte*> bases_;
-  std::size_t length_ = 0;
+  std::vector<std::size_t> lengths_;  // by rank
 };
 
 // The shared segments that a communicator's ranks allocated, all in the same order: region i is the i-th. Beyond the

@@ -64,8 +64,8 @@ class Noting final : public Communicator {
 
 struct Case {
   Setup setup;
-  bool scatters_shared = true;  // whether gradients are reduced in memory that ranks share
-  bool gathers_shared = true;   // likewise parameters; else a rank's own part is copied to what is gathered
+  bool scatters_in_place = true;  // else the reduced part of a bucket is copied to where it stays
+  bool gathers_in_place = true;   // else a rank's own part is copied to what is gathered
 };
 
 }  // namespace
@@ -108,9 +108,9 @@ TEST_CASE("a collective works in the memory that its traffic states, and copies 
         const bool gathers = op.op.def->kind() == "all_gather", scatters = op.op.def->kind() == "reduce_scatter";
         if (gathers || scatters) {
           const TensorId part = gathers ? op.op.inputs[0] : op.op.outputs[0];
-          const bool is_shared = gathers ? of_case.gathers_shared : of_case.scatters_shared;
-          CHECK(traffic.shared == is_shared);
-          CHECK(traffic.copied == (is_shared ? 0 : placed.program.tensor(part).type.bytes()));
+          const bool in_place = gathers ? of_case.gathers_in_place : of_case.scatters_in_place;
+          CHECK(traffic.shared);
+          CHECK(traffic.copied == (in_place ? 0 : placed.program.tensor(part).type.bytes()));
           large = true;
         }
       }
