@@ -84,7 +84,7 @@ OutputPlacements ChunkSquares::placements(const PlacementQuery& query) const {
 std::vector<TensorType> SumOfChunks::outputs(std::span<const TensorType>) const { return {floats({})}; }
 
 OutputPlacements SumOfChunks::placements(const PlacementQuery& query) const {
-  return place_by({{none_split(query.input_types[0])}, {""}}, query);
+  return place_by({{none_split(query.input_types[0]) + "+S"}, {"+S"}}, query);
 }
 
 OutputPlacements NormOfSquares::placements(const PlacementQuery& query) const {
