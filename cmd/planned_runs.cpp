@@ -75,8 +75,10 @@ std::vector<Alternative> predict_alternatives(const PlanRequest& request, const 
     if (most_parts > 1 && other.spec.strategy.recompute == Recompute::none) {
       PlanRequest saving = other;
       saving.spec.strategy.recompute = Recompute::automatic;
-      Alternative alternative = predicted(saving, *find_step(saving));
-      if (alternative.fits) found.push_back(std::move(alternative));
+      if (const std::optional<PlannedRun> step = find_step(saving)) {
+        const Alternative alternative = predicted(saving, *step);
+        if (alternative.fits) found.push_back(alternative);
+      }
     }
     if (found.back().mesh.pipeline > 1) return;
     for (int parts = 2; parts <= most_parts; parts *= 2) {

@@ -18,9 +18,9 @@ namespace trainctl {
 // which containers limit, and leaves nothing behind, however the processes end.
 class SharedSegment {
  public:
-  // Collective over `host`, whose ranks must run on one host and may ask for different sizes. Zeroed. Empty, on all ranks, where the system does not
-  // let processes share memory in this way; `why` then holds this rank's reason, if it had one. Throws Error{resource}
-  // when memory runs out.
+  // Collective over `host`, whose ranks must run on one host and may ask for different sizes. Zeroed. Empty, on all
+  // ranks, where the system does not let processes share memory in this way; `why` then holds this rank's reason, if it
+  // had one. Throws Error{resource} when memory runs out.
   static std::shared_ptr<SharedSegment> create(MPI_Comm host, std::int64_t bytes, std::string& why);
   ~SharedSegment();
   SharedSegment(const SharedSegment&) = delete;
