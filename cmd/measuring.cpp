@@ -208,7 +208,8 @@ MeasuredTarget measured_target(const PlanRequest& request, int at_once, Backend&
   target.nodes.ranks_per_node = request.ranks_per_node;
   target.memory = request.memory;
   target.costs = std::make_shared<MeasuredCosts>(std::move(measurements), use, std::move(estimate));
-  target.compile = compiler_of(request, backend, *choices);
+  target.compile = [choices, compile = compiler_of(request, backend, *choices)](
+                       const std::vector<Program>& programs, const Sharer& who) { return compile(programs, who); };
   return {std::move(target), choices};
 }
 

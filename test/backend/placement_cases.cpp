@@ -287,7 +287,7 @@ void add_update(Cases& cases) {
     return std::make_shared<ChunkSquares>(std::move(op));
   };
   cases.push_back({"chunk_squares", {region}, chunk_squares, 1});
-  cases.push_back({"sum_of_chunks", {region}, always_a<SumOfChunks>(), 1});
+  cases.push_back({"sum_of_chunks", {region}, always_a<SumOfChunks>(), 2});
   cases.push_back({"norm_of_squares", {scalar, scalar}, always_a<NormOfSquares>(), 1});
   cases.push_back({"round_summands", {region}, always_a<RoundSummands>(MeshAxis::data, 2), 1});
   const CaseInput summands{{{8}, DType::bfloat16}};
