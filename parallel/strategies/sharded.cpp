@@ -21,7 +21,6 @@ class Sharder {
       : program_(std::move(program)),
         overlap_(strategy.overlap),
         rounds_(strategy.options.gradient_dtype == GradientDType::bfloat16),
-        place_(strategy.options.reproducible ? strategy.options.reproducible->shards.place : Place{}),
         sharding_(program_.flat.sharding) {
     sharding_.shards = rank.size(MeshAxis::data);
     sharding_.shard = rank.along(MeshAxis::data);
@@ -35,12 +34,17 @@ class Sharder {
                                                  : gradient_buckets(program_.flat, unlimited, unlimited)) {
       add(std::move(gradients));
     }
+    // In reproducible mode chunks of the gradient lie where they do without sharing, which more buckets would move.
+    if (program_.shards.any() && wholes_.size() > 1) {
+      throw Error(ErrorKind::config, strategy.options.reproducible->shards.place,
+                  "`shard` does not go with `reproducible` where stages of a pipeline share layers",
+                  "leave `shard` or `reproducible` out");
+    }
   }
 
   Program run() {
-    if (program_.shards.any()) {
-      require_one_bucket();  // add_in_tree() reduces it
-    } else if (sharding_.gradients) {
+    if (program_.shards.any()) return std::move(program_);  // add_in_tree() reduces
+    if (sharding_.gradients) {
       for (Segment& segment : program_.segments) {
         if (segment.phase == Phase::backward) reduce_in(segment);
       }
@@ -77,15 +81,6 @@ class Sharder {
     if (rounds_) sums_.emplace_back(program_, whole, sharding_.shards, overlap_);
     sharding_.buckets.push_back(std::move(bucket));
     sharding_.buckets.back().parameter = add_parameter_part(program_, sharding_.buckets.back());
-  }
-
-  // In reproducible mode chunks of the gradient lie where they do without sharing, behind which a part may be filled
-  // up.
-  void require_one_bucket() const {
-    if (wholes_.size() <= 1) return;
-    throw Error(ErrorKind::config, place_,
-                "`shard` does not go with `reproducible` where stages of a pipeline share layers",
-                "leave `shard` or `reproducible` out");
   }
 
   Op scatter(std::size_t bucket, TensorId part, bool asynchronous) const {
@@ -165,7 +160,6 @@ class Sharder {
   Program program_;
   const bool overlap_;
   const bool rounds_;  // gradients travel as bfloat16
-  const Place place_;  // of reproducible mode
   Sharding& sharding_;
   std::vector<TensorId> wholes_;  // by bucket
   std::vector<RoundedSum> sums_;  // by bucket, where they are rounded

@@ -206,5 +206,26 @@ TEST_CASE("what has sums that follow from the ranks is refused with reproducible
   refused("strategy.reproducible.shards=2", "3 replicas share 2 logical shards", 3);
 }
 
+TEST_CASE("sharing the update of layers that stages share is refused with reproducible mode") {
+  const Folder folder;
+  const std::string config = folder.write("config.yaml", R"(
+data: {dataset: synthetic, samples: 48, shape: [16], classes: 5}
+model:
+  layers:
+    - dense: {name: twice, units: 16, activation: relu}
+    - dense: {name: between, units: 16, activation: relu}
+    - dense: {name: twice, units: 16, activation: relu}
+    - dense: {units: 5, activation: softmax}
+strategy: {reproducible: {shards: 8}, pipeline: 2}
+)" + train_section("batch_size: 24, epochs: 1, optimizer: sgd"));
+  const auto check = [&](const std::string& shard) {
+    return trainctl(folder, {"check", config, "--ranks", "4", "--set", "strategy.shard=" + shard});
+  };
+  CHECK(check("none").code == 0);
+  const Finished shared = check("optimizer");
+  CHECK(shared.code == 2);
+  CHECK(contains(shared.errors, "`shard` does not go with `reproducible` where stages of a pipeline share layers"));
+}
+
 }  // namespace
 }  // namespace trainctl::test

@@ -31,7 +31,8 @@ void square_chunks(const float* values, std::int64_t elements, double* sums) {
 }
 
 // Adds the sums of chunks in order, so that the whole has the same bits for any number of threads.
-double in_order(const double* sums, std::int64_t chunks) {
+template <class T>
+double in_order(const T* sums, std::int64_t chunks) {
   double sum = 0;
   for (std::int64_t c = 0; c < chunks; ++c) sum += sums[c];
   return sum;
@@ -124,10 +125,7 @@ Lowering lower_chunk_squares(const LowerContext& context) {
 
 Lowering lower_sum_of_chunks(const LowerContext& context) {
   return own_kernel(context, [chunks = context.input(0).shape.count()](const Places& places) {
-    const float* sums = places.in<float>(0);
-    double sum = 0;
-    for (std::int64_t c = 0; c < chunks; ++c) sum += sums[c];
-    *places.out<float>(0) = static_cast<float>(sum);
+    *places.out<float>(0) = static_cast<float>(in_order(places.in<float>(0), chunks));
   });
 }
 
