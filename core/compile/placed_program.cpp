@@ -12,14 +12,14 @@ std::string_view name_of(Region region) {
   return names[static_cast<std::size_t>(region)];
 }
 
-bool is_exchanged(Region region, const Sharding& sharding) {
+bool is_exchanged(Region region, const Sharding& sharding, bool on_host) {
   switch (region) {
     case Region::gradients:
       return true;
     case Region::parameters:
       return sharding.shares();
     case Region::slot:
-      return sharding.gradients;  // buckets of gradients, and parameters that are gathered
+      return sharding.gradients && on_host;  // buckets of gradients, and parameters that are gathered
     default:
       return false;
   }

@@ -20,9 +20,9 @@ inline constexpr int region_count = 9;
 // "parameters", "gradients", "arena", ..., as `check` prints them.
 std::string_view name_of(Region region);
 
-// Whether the ranks of the data axis exchange what lies in a region, which is then memory of their communicator (the
-// arena on the CPU alone).
-bool is_exchanged(Region region, const Sharding& sharding);
+// Whether the ranks of the data axis exchange what lies in a region, which is then memory of their communicator. On a
+// GPU the arena is not, whose communicators want no memory of their own.
+bool is_exchanged(Region region, const Sharding& sharding, bool on_host);
 
 // Offsets in regions are multiples of this many bytes, which cuBLASLt asks of a workspace.
 inline constexpr std::int64_t place_alignment = 256;

@@ -38,7 +38,7 @@ Engine::Engine(Backend& backend, const MeshCommunicators& communicators, Compile
     const std::int64_t bytes = plan_.of(region);
     const bool is_arena = region == Region::slot;  // whose size may differ by rank, down to nothing
     const bool communicates =
-        data != nullptr && is_exchanged(region, sharding) && (is_arena ? backend_.on_host() : bytes > 0);
+        data != nullptr && is_exchanged(region, sharding, backend_.on_host()) && (is_arena || bytes > 0);
     regions_.push_back(communicates ? data->allocate(bytes) : bytes > 0 ? backend_.allocate(bytes) : Memory{});
   }
   make_step_buffers();

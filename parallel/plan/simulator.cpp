@@ -122,7 +122,8 @@ class Play {
   Traffic traffic_at(int s, int lane) const {
     const SimulatedStage& stage = stages_[index(s)];
     Traffic traffic = traffic_of(head_of(s, lane), stage.rank.rank, nodes_);
-    place_traffic(*stage.rank.placed, *stage.placed[index(stage.head(lane))], stage.rank.rank, traffic);
+    place_traffic(*stage.rank.placed, *stage.placed[index(stage.head(lane))], stage.rank.rank,
+                  costs_.communication_takes_cores(), traffic);
     return traffic;
   }
 

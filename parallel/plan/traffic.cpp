@@ -69,7 +69,7 @@ Traffic traffic_of(const Communication& communication, const MeshRank& rank, con
   return traffic;
 }
 
-void place_traffic(const PlacedProgram& program, const Op& op, const MeshRank& rank, Traffic& traffic) {
+void place_traffic(const PlacedProgram& program, const Op& op, const MeshRank& rank, bool on_host, Traffic& traffic) {
   const auto bytes_of = [&](TensorId id) { return program.program.tensor(id).type.bytes(); };
   const auto own_part = [&](TensorId part) { return rank.along(traffic.axis) * bytes_of(part); };
   TensorId works_in = no_tensor;  // none: the workspace of the op
@@ -90,7 +90,7 @@ void place_traffic(const PlacedProgram& program, const Op& op, const MeshRank& r
     traffic.copied = bytes_to_part(program, op.inputs[0], works_in, 0);
   }
   traffic.shared = traffic.axis == MeshAxis::data && works_in != no_tensor &&
-                   is_exchanged(program.tensor(works_in).region, program.program.flat.sharding);
+                   is_exchanged(program.tensor(works_in).region, program.program.flat.sharding, on_host);
 }
 
 double bytes_sent(const Traffic& traffic) {

@@ -24,8 +24,8 @@ int ranks_per_node(const std::vector<std::string>& hosts);
 Traffic traffic_of(const Communication& communication, const MeshRank& rank, const Nodes& nodes);
 
 // Sets where the communication that an op of the rank's program stands for works, as core/exec/collectives.cpp calls
-// it.
-void place_traffic(const PlacedProgram& program, const Op& op, const MeshRank& rank, Traffic& traffic);
+// it. `on_host`: ranks compute on the cores that they communicate with.
+void place_traffic(const PlacedProgram& program, const Op& op, const MeshRank& rank, bool on_host, Traffic& traffic);
 
 // The bytes that a rank sends for it with the algorithms that send least: of a ring for collectives.
 double bytes_sent(const Traffic& traffic);

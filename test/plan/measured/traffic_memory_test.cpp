@@ -103,7 +103,7 @@ TEST_CASE("a collective works in the memory that its traffic states, and copies 
       for (const PlacedOp& op : placed.segment(item.segment).ops) {
         if (op.op.def->trait() != OpTrait::collective) continue;
         Traffic traffic{.axis = axis};
-        place_traffic(placed, op.op, of.rank, traffic);
+        place_traffic(placed, op.op, of.rank, true, traffic);
         shared.push_back(traffic.shared);
         const bool gathers = op.op.def->kind() == "all_gather", scatters = op.op.def->kind() == "reduce_scatter";
         if (gathers || scatters) {
