@@ -3,18 +3,62 @@
 
 #include <algorithm>
 
+#include "core/metrics/exact_sum.h"
 #include "core/metrics/means.h"
 
 namespace trainctl {
+namespace {
+
+// What all batches of all ranks come to: the sums of losses and metrics, and the count behind them.
+class Totals {
+ public:
+  explicit Totals(std::size_t sums) : all_(sums + 1) {}
+
+  void add(const StepResult& result) {
+    for (std::size_t i = 0; i < result.sums.size(); ++i) all_[i].add(static_cast<float>(result.sums[i]));
+    all_.back().add(static_cast<float>(result.count));
+  }
+
+  // Adds up the ranks' totals; `counts`: whether this rank's are among them. Collective. Returns whether a rank
+  // stopped.
+  bool reduce(bool counts, bool stopped, Communicator& world, Stream& stream) {
+    std::vector<std::int64_t> words{stopped ? 1 : 0};
+    for (const ExactSum& sum : all_) words.insert(words.end(), sum.words().begin(), sum.words().end());
+    if (!counts) std::fill(words.begin() + 1, words.end(), 0);
+    world.all_reduce({words.data(), DType::int64, std::ssize(words)}, Reduction::sum, stream);
+    stream.synchronize();
+    auto next = words.begin() + 1;
+    for (ExactSum& sum : all_) {
+      ExactSum::Words own;
+      std::copy_n(next, own.size(), own.begin());
+      sum.set_words(own);
+      next += std::ssize(own);
+    }
+    return words.front() > 0;
+  }
+
+  std::vector<double> sums() const {
+    std::vector<double> values;
+    for (std::size_t i = 0; i + 1 < all_.size(); ++i) values.push_back(all_[i].value());
+    return values;
+  }
+  double count() const { return all_.back().value(); }
+
+ private:
+  std::vector<ExactSum> all_;
+};
+
+}  // namespace
 
 std::optional<std::map<std::string, double>> evaluate(Engine& engine, const RunPrograms& programs, BatchSource& source,
                                                       Communicator& world, Stream& stream,
                                                       const std::function<bool()>& stop_requested) {
   MetricMeans means(programs.programs().front().results);
+  Totals totals(means.sums().size());
   StepResult result;
   const auto finish = [&] {
     engine.finish(result);
-    means.add(result.sums, result.count);
+    totals.add(result);
   };
   bool stopped = false;
   for (bool last = false; !last;) {
@@ -27,17 +71,10 @@ std::optional<std::map<std::string, double>> evaluate(Engine& engine, const RunP
     if (engine.under_way() == engine.steps_at_once()) finish();
   }
   while (engine.under_way() > 0) finish();
-  std::vector<double> total = means.sums();
-  total.push_back(means.count());
   // Ranks that share their layers have the same sums.
-  if (programs.rank().along(MeshAxis::tensor) > 0) std::fill(total.begin(), total.end(), 0.0);
-  total.push_back(stopped ? 1 : 0);
-  world.all_reduce({total.data(), DType::float64, static_cast<std::int64_t>(total.size())}, Reduction::sum, stream);
-  stream.synchronize();
-  if (total.back() > 0) return std::nullopt;
-  total.pop_back();
-  means.clear();
-  means.add(std::span(total.data(), total.size() - 1), total.back());
+  const bool counts = programs.rank().along(MeshAxis::tensor) == 0;
+  if (totals.reduce(counts, stopped, world, stream)) return std::nullopt;
+  means.add(totals.sums(), totals.count());
   return means.values();
 }
 

@@ -16,7 +16,8 @@ namespace trainctl {
 
 // One pass over the source, to the batch that is the last of its epoch. Gives the loss and the metrics by name. Where
 // `stop_requested` (asked before each batch; empty: never) is true on some rank it ends early and gives nothing; the
-// source then stands somewhere in the pass. Collective; the result is equal on all ranks.
+// source then stands somewhere in the pass. Sums over batches and ranks are exact (ExactSum), so that their order
+// changes nothing. Collective; the result is equal on all ranks.
 std::optional<std::map<std::string, double>> evaluate(Engine& engine, const RunPrograms& programs, BatchSource& source,
                                                       Communicator& world, Stream& stream,
                                                       const std::function<bool()>& stop_requested = {});
