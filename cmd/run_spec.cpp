@@ -131,6 +131,7 @@ RunSpec read_run_spec(const Node& document, Reader& reader) {
   const ReadingContext context(reader, "the config");
   section_of<RunSpec>().read(document, reader, &spec);
   if (spec.name.empty()) spec.name = std::filesystem::path(document.place.file).stem().string();
+  spec.cluster.most_ranks = most_ranks(spec.strategy);
   return spec;
 }
 

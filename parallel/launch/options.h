@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <map>
+#include <optional>
 #include <string>
 
 #include "core/spec/values.h"
@@ -26,6 +27,7 @@ struct ClusterOptions {
   Seconds timeout{600};
   std::map<std::string, int> hosts;  // slots by name
   Path hostfile;
+  std::optional<int> most_ranks;  // that `ranks: auto` starts, where the strategy goes with no more; no key of its own
 
   std::chrono::milliseconds deadline() const {
     return std::chrono::milliseconds(static_cast<std::int64_t>(timeout.value * 1e3));

@@ -34,6 +34,7 @@ std::string gpus_text(int gpus) { return gpus == 1 ? "1 GPU" : format("{} GPUs",
 
 // How many ranks there are, and why a host cannot take them.
 int count_ranks(const LaunchRequest& request) {
+  const auto automatic = [&](int found) { return std::min(found, request.most_ranks.value_or(found)); };
   const bool stated = !request.hosts.empty();
   if (!stated && !request.slurm) {
     const bool shared = request.ranks && request.gpus > 0 && *request.ranks > request.gpus;
@@ -43,14 +44,14 @@ int count_ranks(const LaunchRequest& request) {
                          gpus_text(request.gpus)),
                   "ask for fewer ranks, or set cluster.communication to auto or staged");
     }
-    return request.ranks.value_or(automatic_ranks(request.cores.usable, request.gpus));
+    return request.ranks.value_or(automatic(automatic_ranks(request.cores.usable, request.gpus)));
   }
   int slots = total_slots(request.hosts);
   if (!stated) {
     slots = static_cast<int>(std::min<std::int64_t>(
         std::accumulate(request.slurm->slots.begin(), request.slurm->slots.end(), std::int64_t{0}), most_slots));
   }
-  const int ranks = request.ranks.value_or(slots);
+  const int ranks = request.ranks.value_or(automatic(slots));
   if (ranks <= slots) return ranks;
   if (!stated) {
     throw Error(ErrorKind::config, format("{} ranks, but the SLURM job has {} tasks", ranks, slots),
@@ -157,6 +158,7 @@ LaunchRequest launch_request(const ClusterOptions& options, const LaunchFlags& f
   LaunchRequest request;
   request.variables = Variables::of_process();
   request.ranks = stated_ranks(options, flags.ranks);
+  request.most_ranks = options.most_ranks;
   request.communication = options.communication;
   request.start_timeout = options.deadline();
   if (!flags.hosts.empty()) {

@@ -15,6 +15,7 @@ namespace trainctl {
 // All that the plan depends on.
 struct LaunchRequest {
   std::optional<int> ranks;       // as stated; nothing: auto
+  std::optional<int> most_ranks;  // of auto; nothing: as many as there are cores, GPUs or slots
   std::vector<Host> hosts;        // as stated; empty: what SLURM gave, or this host
   std::optional<SlurmJob> slurm;  // the job that this process belongs to
   std::string this_host = "localhost";

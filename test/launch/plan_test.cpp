@@ -44,6 +44,18 @@ TEST_CASE("auto takes a rank for each GPU, else for each core") {
   CHECK(plan_launch(request).threads == 3);
 }
 
+TEST_CASE("auto takes no more ranks than the strategy goes with, and stated ranks stay") {
+  LaunchRequest request = on_cores(6);
+  request.most_ranks = 4;
+  CHECK(plan_launch(request).ranks == 4);
+  request.gpus = 8;
+  CHECK(plan_launch(request).ranks == 4);
+  request.hosts = {{"a", 3}, {"b", 3}};
+  CHECK(plan_launch(request).ranks == 4);
+  request.ranks = 6;
+  CHECK(plan_launch(request).ranks == 6);
+}
+
 TEST_CASE("one rank needs no mpirun and has all cores") {
   LaunchRequest request = on_cores(4);
   request.ranks = 1;
