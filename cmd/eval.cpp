@@ -66,7 +66,11 @@ std::string chosen_checkpoint(const RunSpec& spec, const EvalOptions& options) {
 int evaluate_checkpoint(const RunSpec& stated, const EvalOptions& options, RankContext& context) {
   World& world = context.world;
   RunSpec spec = stated;
-  if (world.size() == 1) spec.strategy = for_one_rank(spec.strategy);  // whatever mesh the network was trained on
+  if (world.size() == 1) {  // whatever mesh the network was trained on
+    spec.strategy = for_one_rank(spec.strategy);
+    // Logical shards are cut from a batch of all ranks, whose number the batch must not depend on.
+    if (!spec.train.batch_size_per_rank) spec.strategy.reproducible = stated.strategy.reproducible;
+  }
   RankDevice device = open_device(spec.cluster, spec.train, spec.strategy, context);
   std::optional<LoadedCheckpoint> checkpoint;
   if (world.rank() == 0) {
@@ -89,9 +93,9 @@ int evaluate_checkpoint(const RunSpec& stated, const EvalOptions& options, RankC
   restore_weights(stored, plan.weights, engine.weights(), world.communicator(), device.host);
   engine.upload();
 
-  const std::int64_t batch = spec.train.global_batch(world.size());
-  const auto source =
-      data.evaluation(part, batch, job.evaluation_sharer(), context.threads, job.target_forms(), job.batch_memory());
+  const std::int64_t batch = evaluation_batch(spec.train.global_batch(world.size()), job.sharer());
+  const auto source = data.evaluation(part, batch, evaluation_sharer(job.sharer()), context.threads, job.target_forms(),
+                                      job.batch_memory());
   const std::map<std::string, double> metrics =
       *evaluate(engine, job.programs(), *source, world.communicator(), device.host);
   if (world.rank() != 0) return 0;

@@ -80,9 +80,8 @@ class Job {
   const ProgramSpec& program_spec() const { return program_spec_; }
   const std::vector<TargetForm>& target_forms() const { return programs_.programs().front().target_forms; }
   const MeshRank& rank() const { return programs_.rank(); }
-  // Whose share of training batches this rank computes, and of batches of evaluation.
+  // Whose share of training batches this rank computes.
   Sharer sharer() const { return {rank(), speeds_, shards_}; }
-  Sharer evaluation_sharer() const { return {rank(), speeds_}; }
   // What all ranks do, the blocks found for `recompute: auto` included.
   const Strategy& strategy() const { return strategy_; }
 

@@ -154,8 +154,9 @@ int train(const RunSpec& stated, const TrainingRequest& request, RankContext& co
       data.training(batch, job.sharer(), start, context.threads, job.target_forms(), job.batch_memory(), waits_until);
   std::unique_ptr<BatchSource> validation;
   if (data.has(PartKind::validation) && request.scaling == nullptr)
-    validation = data.evaluation(PartKind::validation, batch, job.evaluation_sharer(), context.threads,
-                                 job.target_forms(), job.batch_memory(), stop_requested);
+    validation =
+        data.evaluation(PartKind::validation, evaluation_batch(batch, job.sharer()), evaluation_sharer(job.sharer()),
+                        context.threads, job.target_forms(), job.batch_memory(), stop_requested);
   if (files.directory) {
     claim_directory(files, spec, request, with_findings(config, spec, data, job, stated.strategy.automatic));
   }

@@ -81,10 +81,12 @@ class FlatRegions {
     tensor.offset = offset * size_of(DType::float32);
   }
 
-  // Puts a tensor where `like` lies, a gradient or a sum, or part of either, in a slot of the gradients.
+  // Puts a tensor where `like` lies, a gradient or a sum, or part of either, in a slot of the gradients. Where a slot
+  // holds parts of buckets, it is the rank's part of the bucket that begins with the gradient.
   void put_in_slot(TensorId id, TensorId like, int slot) {
     const std::int64_t offset = flat_.gradient_offset(like);
-    const std::int64_t place = offset < flat_.trainable_count ? offset : sum_place(offset);
+    const std::int64_t gradients = flat_.sharding.gradients ? offset / flat_.sharding.shards : offset;
+    const std::int64_t place = offset < flat_.trainable_count ? gradients : sum_place(offset);
     if (slot == 0) return put(id, Region::gradients, place);
     put(id, Region::gradient_slots, (slot - 1) * elements_of_slot(flat_, with_gradients_) + place);
   }

@@ -133,15 +133,17 @@ std::vector<InputRange> ranges_of_parts(const Program& program, const MeshRank& 
   return ranges;
 }
 
-// The sum of the squares of this rank's part of the gradient. A stage in which nothing trains has no part to share: it
-// adds zero.
+// What a stage in which nothing trains adds to sums of squares over the axes: zeros.
+Op no_squares(Program& program, TensorId squares, std::int64_t count, const std::vector<MeshAxis>& axes) {
+  std::vector<Placement>& placements = program.tensors[static_cast<std::size_t>(squares)].placements;
+  placements.assign(mesh_axes, replicated);
+  for (const MeshAxis axis : axes) placements[static_cast<std::size_t>(axis)] = partial;
+  return {std::make_shared<ZeroGradients>(count), {}, {squares}, "gradient_squares", {}};
+}
+
+// The sum of the squares of this rank's part of the gradient.
 Op squares_of_parts(Program& program, const MeshRank& rank, TensorId squares, const std::vector<MeshAxis>& axes) {
-  if (program.flat.sharding.shares() && program.flat.trainable_count == 0) {
-    std::vector<Placement>& placements = program.tensors[static_cast<std::size_t>(squares)].placements;
-    placements.assign(mesh_axes, replicated);
-    for (const MeshAxis axis : axes) placements[static_cast<std::size_t>(axis)] = partial;
-    return {std::make_shared<ZeroGradients>(1), {}, {squares}, "gradient_squares", {}};
-  }
+  if (program.flat.sharding.shares() && program.flat.trainable_count == 0) return no_squares(program, squares, 1, axes);
   std::vector<TensorId> parts;
   for (const FlatBucket& bucket : program.flat.sharding.buckets) parts.push_back(bucket.gradient);
   if (parts.empty()) parts.push_back(program.step.gradients);
@@ -151,30 +153,45 @@ Op squares_of_parts(Program& program, const MeshRank& rank, TensorId squares, co
   return {std::move(def), std::move(parts), {squares}, "gradient_squares", {}};
 }
 
-// The ops that add up the squares in reproducible mode: by chunks, which no part of the gradient cuts.
+// The ops that add up the squares in reproducible mode: by chunks of each parameter, which no part of the gradient
+// cuts, since parts and parameters begin at multiples of a chunk where replicas have parts.
 std::vector<Op> squares_by_chunk(Program& program, const MeshRank& rank, TensorId squares,
                                  const std::vector<MeshAxis>& axes) {
   const FlatLayout& flat = program.flat;
-  TensorId gradient = program.step.gradients;
-  std::int64_t first = 0, end = flat.trainable_count;
-  if (!flat.sharding.buckets.empty()) {
-    const FlatBucket& bucket = flat.sharding.buckets.front();
-    gradient = bucket.gradient;
-    first = flat.part_offset(bucket);
-    end = first + bucket.count / flat.sharding.shards;
-  }
+  const bool shares = flat.sharding.shares();
   auto def = std::make_shared<ChunkSquares>();
-  for (const InputRange& range : counted_ranges(program, rank)) {
-    const std::int64_t from = std::max(range.offset, first), to = std::min(range.offset + range.count, end);
-    if (from < to) def->ranges.push_back({0, from - first, to - from});
+  std::vector<TensorId> gradients;
+  if (!shares) gradients.push_back(program.step.gradients);
+  for (const FlatBucket& bucket : flat.sharding.buckets) gradients.push_back(bucket.gradient);
+  std::int64_t chunk = 0;
+  int bucket = -1, left = 0;  // of the bucket: parameters that follow
+  for (const FlatEntry& entry : flat.parameters) {
+    if (entry.gradient == no_tensor) continue;
+    std::int64_t first = 0, end = flat.trainable_count;
+    if (shares) {
+      if (left == 0) left = flat.sharding.buckets[static_cast<std::size_t>(++bucket)].entries;
+      --left;
+      const FlatBucket& in = flat.sharding.buckets[static_cast<std::size_t>(bucket)];
+      first = flat.part_offset(in);
+      end = first + in.count / flat.sharding.shards;
+    }
+    const std::int64_t from = std::max(entry.offset, first), to = std::min(entry.offset + entry.count, end);
+    if (from < to && counts(program, rank, entry)) {
+      def->ranges.push_back(
+          {{std::max(bucket, 0), from - first, to - from}, chunk + (from - entry.offset) / norm_chunk});
+    }
+    chunk += divide_up(entry.count, norm_chunk);
   }
-  def->first = first / norm_chunk;
-  def->chunks = std::max<std::int64_t>(divide_up(flat.trainable_count, norm_chunk), 1);
+  def->chunks = std::max<std::int64_t>(chunk, 1);
   def->axes = axes;
   const TensorId chunks = program.add("gradient_squares/chunks", {def->chunks}, DType::float32, Role::activation);
   std::vector<Op> ops;
-  ops.push_back({std::move(def), {gradient}, {chunks}, "gradient_squares", {}});
-  if (flat.sharding.shares()) ops.push_back(reduce(MeshAxis::data, chunks, "gradient_squares"));
+  if (gradients.empty()) {
+    ops.push_back(no_squares(program, chunks, def->chunks, axes));
+  } else {
+    ops.push_back({std::move(def), std::move(gradients), {chunks}, "gradient_squares", {}});
+  }
+  if (shares) ops.push_back(reduce(MeshAxis::data, chunks, "gradient_squares"));
   ops.push_back({std::make_shared<SumOfChunks>(), {chunks}, {squares}, "gradient_squares", {}});
   return ops;
 }

@@ -10,7 +10,7 @@ namespace trainctl {
 namespace {
 
 // The first offset at or behind `offset` at which a parameter may begin, in elements.
-std::int64_t aligned(std::int64_t offset) { return round_up(offset, flat_alignment); }
+std::int64_t aligned(const FlatLayout& layout, std::int64_t offset) { return round_up(offset, layout.sharding.grain); }
 
 // The parameters, ordered by the last op that writes their gradient.
 std::vector<TensorId> backward_order(const Backward& backward) {
@@ -72,7 +72,7 @@ void assign_offsets(FlatLayout& layout, const std::vector<Tensor>& tensors) {
   int in_bucket = 0;
   for (FlatEntry& entry : layout.parameters) {
     entry.offset = layout.parameter_count;
-    layout.parameter_count = aligned(checked_add(layout.parameter_count, entry.count));
+    layout.parameter_count = aligned(layout, checked_add(layout.parameter_count, entry.count));
     if (bucket != layout.sharding.buckets.end()) {
       if (in_bucket++ == 0) bucket->offset = entry.offset;
       if (in_bucket == bucket->entries) {
@@ -135,7 +135,7 @@ std::vector<UpdateRange> update_ranges(const FlatLayout& layout, bool by_paramet
     if (entry.gradient == no_tensor) continue;
     const bool joins = !by_parameter && !ranges.empty() && ranges.back().decay == entry.decay;
     if (!joins) ranges.push_back({entry.offset, 0, entry.decay});
-    ranges.back().count = aligned(entry.offset + entry.count) - ranges.back().offset;
+    ranges.back().count = aligned(layout, entry.offset + entry.count) - ranges.back().offset;
   }
   return ranges;
 }

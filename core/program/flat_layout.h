@@ -16,7 +16,7 @@ namespace trainctl {
 FlatLayout order_flat(const Graph& graph, const Backward& backward, std::vector<TensorId> reduced,
                       const std::function<bool(const GraphParameter&)>& decays, std::vector<std::string> states);
 
-// Assigns the offset of every entry in the layout; parameters begin at multiples of flat_alignment elements.
+// Assigns the offset of every entry in the layout; parameters begin at multiples of Sharding::grain elements.
 void assign_offsets(FlatLayout& layout, const std::vector<Tensor>& tensors);
 
 // The layout of a training program with another program's tensors in place of its own, matched by name. Sums and

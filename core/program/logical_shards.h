@@ -14,29 +14,32 @@ struct LeafRange {
   int end = 0;
 
   int count() const { return end - first; }
-  bool operator==(const LeafRange&) const = default;
 };
 
 // A full batch is cut into `count` shards of `samples` samples each. A smaller batch has fewer of them, and a last one
-// with what is left.
+// with what is left. The replicas hold shards in rows, whose lengths differ by one at most, or in turn, as cards are
+// dealt.
 struct LogicalShards {
   int count = 0;             // 0: batches are not cut into logical shards
   std::int64_t samples = 0;  // of one shard
+  bool dealt = false;        // in turn: the i-th shard of replica r of R is i * R + r
 
   bool any() const { return count > 0; }
   // How many shards a batch of so many samples has.
   int of_batch(std::int64_t batch) const { return static_cast<int>(divide_up(batch, samples)); }
-  // The shards of a full batch that a replica holds: its part of a row, whose lengths differ by one at most.
-  LeafRange of_replica(int replica, int replicas) const {
-    const auto begin = [&](std::int64_t r) { return static_cast<int>(count * r / replicas); };
+  // The row of a replica, in a batch of `present` shards: an empty one where it has none of them.
+  LeafRange row_of(int replica, int replicas, int present) const {
+    const auto begin = [&](std::int64_t r) { return std::min(static_cast<int>(count * r / replicas), present); };
     return {begin(replica), begin(replica + 1)};
   }
-  // Those of them that a smaller batch of `present` shards has; an empty range where it has none.
-  LeafRange of_replica(int replica, int replicas, int present) const {
-    const LeafRange all = of_replica(replica, replicas);
-    return {std::min(all.first, present), std::min(all.end, present)};
+  // How many shards a replica holds of a batch of `present` shards, and the number of its i-th one.
+  int held_by(int replica, int replicas, int present) const {
+    if (!dealt) return row_of(replica, replicas, present).count();
+    return std::max(present - replica + replicas - 1, 0) / replicas;
   }
-  bool operator==(const LogicalShards&) const = default;
+  int shard_of(int replica, int replicas, int i) const {
+    return dealt ? i * replicas + replica : row_of(replica, replicas, count).first + i;
+  }
 };
 
 // The logical shards of one step's batch.

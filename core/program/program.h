@@ -43,8 +43,8 @@ struct ScheduleItem {
   int slot = 0;
 };
 
-// Parameters begin at multiples of this many float32 elements (16 bytes, which kernels read and write at once); zeros
-// fill the gaps.
+// Parameters begin at multiples of this many float32 elements (16 bytes, which kernels read and write at once), or of
+// Sharding::grain; zeros fill the gaps.
 inline constexpr std::int64_t flat_alignment = 4;
 
 // One parameter in the flat layout that parameters, gradients and optimizer states share, in backward order; those that
@@ -90,7 +90,7 @@ struct FlatBucket {
 struct Sharding {
   int shards = 1;                       // 1: nothing is shared
   int shard = 0;                        // the rank's number among them
-  std::int64_t grain = flat_alignment;  // each part has a multiple of so many elements
+  std::int64_t grain = flat_alignment;  // parameters and parts begin at multiples of so many elements
   bool gradients = false;
   bool parameters = false;
   std::vector<FlatBucket> buckets;  // of all trainable parameters

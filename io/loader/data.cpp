@@ -246,11 +246,14 @@ std::int64_t batch_bytes(const DataOptions& options, const DataInfo& info, std::
   for (std::size_t i = 0; i < forms.size(); ++i) targets.push_back(sample_target_type(forms[i], info.targets[i]));
   const bool workers = options.workers.or_else(1) > 0;
   std::int64_t bytes = 0;
-  for (const std::int64_t samples : {info.training_samples, info.validation_samples}) {
-    const BufferPlan plan = plan_buffers(inputs, targets, info.weight.count(), std::min(batch_size, samples), who,
-                                         workers, options.prefetch);
-    if (samples > 0) bytes = checked_add(bytes, plan.bytes());
-  }
+  const auto add = [&](std::int64_t samples, std::int64_t batch, const Sharer& of) {
+    if (samples == 0) return;
+    const BufferPlan plan =
+        plan_buffers(inputs, targets, info.weight.count(), std::min(batch, samples), of, workers, options.prefetch);
+    bytes = checked_add(bytes, plan.bytes());
+  };
+  add(info.training_samples, batch_size, who);
+  add(info.validation_samples, evaluation_batch(batch_size, who), evaluation_sharer(who));
   return bytes;
 }
 

@@ -56,8 +56,8 @@ class Data {
 };
 
 // Bytes of host memory that the batches of a run take on one rank: the sum of BatchSource::batch_bytes() of its
-// training and validation sources, where that is most. `batch_size` counts the samples of all ranks; a part
-// without samples has no source.
+// training and validation sources, where that is most. `batch_size` counts the samples of all ranks and `who` has a
+// share of them, both of training; a part without samples has no source.
 std::int64_t batch_bytes(const DataOptions& options, const DataInfo& info, std::int64_t batch_size, const Sharer& who,
                          const std::vector<TargetForm>& forms);
 

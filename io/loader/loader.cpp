@@ -157,7 +157,7 @@ class Loader : public std::enable_shared_from_this<Loader> {
                              options_.training && options_.shuffle);
       const std::int64_t end = share.count * (chunk + 1) / chunks_;
       for (std::int64_t i = share.count * chunk / chunks_; i < end && !stopping_.load(std::memory_order_relaxed); ++i) {
-        const std::int64_t number = part_->subset()[order[entry.position.offset + share.first + i]];
+        const std::int64_t number = part_->subset()[order[entry.position.offset + share.at(i)]];
         buffer.samples[static_cast<std::size_t>(i)] = number;
         point_at(buffer, i, row);
         part_->read(number, options_.training, entry.position.epoch, scratch, row, options_.targets);

@@ -30,7 +30,6 @@ std::vector<StrategyOptions> alternatives(const StrategyOptions& stated, int ran
       for (const Shard shard : all_shards) {
         const bool shares = shard != Shard::none;
         if (shares && ranks == stages * tensor) continue;  // one replica
-        if (stated.reproducible && !keeps_gradients(shard)) continue;
         if (shares && stated.sync_every.value > 1)
           continue;  // between averages each replica holds all that it learns by
         // Gradients and parameters that are shared travel with every micro-batch.

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <utility>
 
 #include "core/base/format.h"
@@ -14,6 +15,7 @@ namespace {
 
 // A bucket's parameters in the slot.
 struct Gathered {
+  std::string name;  // equal on all ranks
   TensorId whole = no_tensor;
   std::map<TensorId, TensorId> members;  // by parameter: the tensor that lies in `whole`
 };
@@ -37,11 +39,17 @@ class Gatherer {
     for (FlatBucket& bucket : program_.flat.sharding.buckets) {
       if (!trains) bucket.parameter = add_parameter_part(program_, bucket);
     }
-    std::map<Phase, std::vector<Gathered>> gathered;
-    for (Segment& segment : program_.segments) {
+    std::set<int> of_rest;
+    for (const ScheduleItem& item : program_.schedule) {
+      if (program_.is_rest(item)) of_rest.insert(item.segment);
+    }
+    std::map<std::pair<Phase, bool>, std::vector<Gathered>> gathered;
+    for (std::size_t s = 0; s < program_.segments.size(); ++s) {
+      Segment& segment = program_.segments[s];
       if (segment.phase != Phase::forward && segment.phase != Phase::backward) continue;
-      std::vector<Gathered>& of_phase = gathered[segment.phase];
-      if (of_phase.empty()) of_phase = add_tensors(segment.phase);
+      const bool rest = of_rest.contains(static_cast<int>(s));
+      std::vector<Gathered>& of_phase = gathered[{segment.phase, rest}];
+      if (of_phase.empty()) of_phase = add_tensors(segment.phase, rest);
       gather_in(segment, of_phase);
     }
     // The parameters themselves have no memory of their own: in the forward pass they are what is gathered for it.
@@ -52,26 +60,30 @@ class Gatherer {
   }
 
  private:
-  // The tensors that a phase gathers, bucket by bucket. The forward pass takes the parameters' own tensors.
-  std::vector<Gathered> add_tensors(Phase phase) {
+  // The tensors that a phase gathers, bucket by bucket: of its own, and of its own for the smaller last micro-batch, so
+  // that no lifetime spans another pass. The forward pass takes the parameters' own tensors.
+  std::vector<Gathered> add_tensors(Phase phase, bool rest) {
+    const auto phase_name = name_of(phase, Variant::first);
+    const std::string suffix = format("/{}{}", phase_name, rest ? "/rest" : "");
     std::vector<Gathered> all;
     auto entry = program_.flat.parameters.begin();
     for (const FlatBucket& bucket : program_.flat.sharding.buckets) {
       Gathered gathered;
-      const std::string name = format("bucket {}/{}", all.size(), name_of(phase, Variant::first));
-      gathered.whole = program_.add(name, {bucket.count}, DType::float32, Role::activation);
+      gathered.name = format("bucket {}/{}", all.size(), phase_name);
+      gathered.whole =
+          program_.add(format("bucket {}{}", all.size(), suffix), {bucket.count}, DType::float32, Role::activation);
       std::int64_t offset = 0;
       std::vector<TensorId> members;
       for (int i = 0; i < bucket.entries; ++i, ++entry) {
         TensorId member = entry->parameter;
-        if (phase != Phase::forward) {
+        if (phase != Phase::forward || rest) {
           Tensor copy = program_.tensor(member);
-          copy.name += "/" + std::string(name_of(phase, Variant::first));
+          copy.name += suffix;
           copy.role = Role::activation;
           program_.tensors.push_back(std::move(copy));
           member = static_cast<TensorId>(program_.tensors.size() - 1);
         }
-        offset = round_up(offset, flat_alignment);
+        offset = round_up(offset, program_.flat.sharding.grain);
         Tensor& tensor = program_.tensors[static_cast<std::size_t>(member)];
         tensor.alias_of = gathered.whole;
         tensor.alias_offset = offset;
@@ -133,8 +145,7 @@ class Gatherer {
     const auto number = static_cast<std::size_t>(bucket);
     const Sharding& sharding = program_.flat.sharding;
     auto def = std::make_shared<AllGather>(MeshAxis::data, sharding.shards, ahead_);
-    const TensorId whole = gathered[number].whole;
-    return {std::move(def), {sharding.buckets[number].parameter}, {whole}, program_.tensor(whole).name, {}};
+    return {std::move(def), {sharding.buckets[number].parameter}, {gathered[number].whole}, gathered[number].name, {}};
   }
 
   Program program_;

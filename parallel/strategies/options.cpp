@@ -81,8 +81,6 @@ void check_reproducible(const StrategyOptions& options, const Node& node, Reader
   refuse(options.gradient_dtype != GradientDType::float32, "gradient_dtype",
          "each replica would round the sum of its own shards");
   refuse(!options.micro_batches.is_auto(), "micro_batches", "the logical shards are the micro-batches");
-  refuse(!keeps_gradients(options.shard), "shard",
-         "each micro-batch's gradients would be shared; `shard: optimizer` goes with it");
 }
 
 // Between averages replicas exchange nothing and differ.
@@ -107,8 +105,8 @@ void check_sync_every(const StrategyOptions& options, const Node& node, Reader& 
 Keys<ReproducibleOptions> ReproducibleOptions::keys() {
   return Keys<ReproducibleOptions>("reproducible", "The same bits in the weights for any number of ranks.")
       .key("shards", &ReproducibleOptions::shards,
-           "Equal parts of every batch, at least one for each rank. Results depend on their number, not on that of "
-           "ranks, threads or workers.",
+           "Equal parts of every batch, at least one for each replica: `ranks: auto` starts no more. Results depend on "
+           "their number, not on that of ranks, threads or workers.",
            between(1, most_summands));
 }
 
@@ -238,6 +236,11 @@ Mesh mesh_of(const StrategyOptions& options, int ranks) {
            replicas.value);
   }
   return {replicas.value, stages, tensor};
+}
+
+std::optional<int> most_ranks(const StrategyOptions& options) {
+  if (!options.reproducible) return {};
+  return options.reproducible->shards.value * options.stages() * options.tensor.value;
 }
 
 std::vector<double> speeds_of(const StrategyOptions& options, const Mesh& mesh) {

@@ -121,6 +121,9 @@ int stage_number(const std::string& key);
 // config states do not multiply to the ranks.
 Mesh mesh_of(const StrategyOptions& options, int ranks);
 
+// The most ranks that the strategy goes with, one replica for each logical shard; nothing: any number.
+std::optional<int> most_ranks(const StrategyOptions& options);
+
 // The speeds of the replicas that the config states; empty where it states none. Throws Error{config} with the line
 // where it states another number of them than there are replicas.
 std::vector<double> speeds_of(const StrategyOptions& options, const Mesh& mesh);

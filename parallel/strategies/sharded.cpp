@@ -21,24 +21,19 @@ class Sharder {
       : program_(std::move(program)),
         overlap_(strategy.overlap),
         rounds_(strategy.options.gradient_dtype == GradientDType::bfloat16),
+        reproducible_(strategy.options.reproducible.has_value()),
         sharding_(program_.flat.sharding) {
     sharding_.shards = rank.size(MeshAxis::data);
     sharding_.shard = rank.along(MeshAxis::data);
     sharding_.gradients = strategy.options.shard != Shard::optimizer;
     sharding_.parameters = strategy.options.shard == Shard::parameters;
-    if (program_.shards.any()) sharding_.grain = norm_chunk;
+    if (reproducible_) sharding_.grain = norm_chunk;
     // One bucket, where nothing is gained by more: neither time nor memory.
     constexpr std::int64_t unlimited = std::numeric_limits<std::int64_t>::max();
-    const bool cuts = (overlap_ || sharding_.gradients || rounds_) && !program_.shards.any();
+    const bool cuts = sharding_.gradients || ((overlap_ || rounds_) && !reproducible_);
     for (std::vector<TensorId>& gradients : cuts ? gradient_buckets(program_.flat, strategy.options)
                                                  : gradient_buckets(program_.flat, unlimited, unlimited)) {
       add(std::move(gradients));
-    }
-    // In reproducible mode chunks of the gradient lie where they do without sharing, which more buckets would move.
-    if (program_.shards.any() && wholes_.size() > 1) {
-      throw Error(ErrorKind::config, strategy.options.reproducible->shards.place,
-                  "`shard` does not go with `reproducible` where stages of a pipeline share layers",
-                  "leave `shard` or `reproducible` out");
     }
   }
 
@@ -62,7 +57,7 @@ class Sharder {
     bucket.entries = static_cast<int>(gradients.size());
     for (TensorId gradient : gradients) {
       Tensor& tensor = program_.tensors[static_cast<std::size_t>(gradient)];
-      bucket.count = round_up(bucket.count, flat_alignment);
+      bucket.count = round_up(bucket.count, sharding_.grain);
       if (sharding_.gradients) {
         tensor.alias_of = static_cast<TensorId>(program_.tensors.size());  // the bucket, which follows
         tensor.alias_offset = bucket.count;
@@ -159,7 +154,8 @@ class Sharder {
 
   Program program_;
   const bool overlap_;
-  const bool rounds_;  // gradients travel as bfloat16
+  const bool rounds_;        // gradients travel as bfloat16
+  const bool reproducible_;  // logical shards are added in a tree
   Sharding& sharding_;
   std::vector<TensorId> wholes_;  // by bucket
   std::vector<RoundedSum> sums_;  // by bucket, where they are rounded

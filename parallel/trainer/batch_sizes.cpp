@@ -112,7 +112,7 @@ LogicalShards shards_of(const TrainOptions& train, const StrategyOptions& strate
                        train.gradient_accumulation, parts, most_summands),
                 "state fewer shards, or less gradient_accumulation");
   }
-  return {static_cast<int>(parts), batch / parts};
+  return {static_cast<int>(parts), batch / parts, !keeps_gradients(strategy.shard)};
 }
 
 BatchSizes batch_sizes(const TrainOptions& train, const StrategyOptions& strategy, const DataInfo& data, int ranks,
@@ -122,11 +122,12 @@ BatchSizes batch_sizes(const TrainOptions& train, const StrategyOptions& strateg
   sizes.training = std::min(batch, data.training_samples);
   sizes.training_last = data.training_samples % batch;
   sizes.training_resumed_last = std::max<std::int64_t>(data.training_samples - start.offset, 0) % batch;
-  sizes.evaluation = std::min(batch, data.validation_samples);
-  sizes.evaluation_last = data.validation_samples % batch;
   const Mesh mesh = mesh_of(strategy, ranks);
   sizes.speeds = speeds_of(strategy, mesh);
   sizes.shards = shards_of(train, strategy, ranks);
+  const std::int64_t evaluated = evaluation_batch(batch, sizes.training_sharer(MeshRank(mesh, 0)));
+  sizes.evaluation = std::min(evaluated, data.validation_samples);
+  sizes.evaluation_last = data.validation_samples % evaluated;
   if (sizes.shards.any()) {
     sizes.gradient_accumulation = static_cast<int>(divide_up(sizes.shards.count, mesh.data));
     return sizes;

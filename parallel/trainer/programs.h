@@ -25,7 +25,7 @@ struct BatchSizes {
 
   // Whose share of training batches, and of batches of evaluation.
   Sharer training_sharer(const MeshRank& rank) const { return {rank, speeds, shards}; }
-  Sharer evaluation_sharer(const MeshRank& rank) const { return {rank, speeds}; }
+  Sharer evaluation_sharer(const MeshRank& rank) const { return trainctl::evaluation_sharer(training_sharer(rank)); }
 };
 
 // One rank for each part of the network and each list of shares that replicas can have of these batches, in falling

@@ -78,8 +78,10 @@ void log_resume(const TrainingPlan& plan, const std::function<double(const Sched
   if (differs("data"))
     log::warning("the data has changed since the checkpoint: samples may be seen twice or not at all");
   if (differs("device")) {
-    log::warning(format("the checkpoint is from {}; this is {}: the same bits are not to be expected",
-                        fact(resumed, "device"), plan.facts.at("device")));
+    log::warning(format("the checkpoint is from {}; this is {}: {}", fact(resumed, "device"), plan.facts.at("device"),
+                        plan.reproducible
+                            ? "the bits that strategy.reproducible promises on one device are not to be expected"
+                            : "the same bits are not to be expected"));
   }
   const std::int64_t total = parse_integer(fact(resumed, "total_steps")).value_or(0);
   if (total <= 0 || plan.total_steps <= 0) return;

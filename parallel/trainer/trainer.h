@@ -42,6 +42,7 @@ struct TrainingPlan {
   std::int64_t log_every = 10;  // speeds are means since the last multiple
   std::function<double(std::int64_t step)> learning_rate;
   bool scales_loss = false;        // in float16
+  bool reproducible = false;       // batches are cut into logical shards
   std::int64_t profile_first = 0;  // steps [first, end), from 0, are recorded
   std::int64_t profile_end = 0;
   std::vector<int> mesh;                     // data, pipeline, tensor

@@ -44,6 +44,7 @@ TrainingPlan training_plan(const TrainOptions& train, const StrategyOptions& str
   const Mesh mesh = mesh_of(strategy, ranks);
   plan.mesh = {mesh.data, mesh.pipeline, mesh.tensor};
   if (mesh.data > 1) plan.sync_every = strategy.sync_every.value;
+  plan.reproducible = strategy.reproducible.has_value();
   return plan;
 }
 

@@ -152,11 +152,25 @@ def staged(commands):
     return at_most(farthest(together, alone), 1e-3, "50 losses differ by")
 
 
+def reproducible(commands):
+    """Eight logical shards on 1 rank, and on 2 ranks of one GPU with and without shared gradients."""
+    settings = STEPS + ["strategy={reproducible: {shards: 8}}", "cluster.communication=staged"]
+    ways = {"1 rank": (1, []), "2 ranks": (2, []), "2 ranks, shard: gradients": (2, ["strategy.shard=gradients"])}
+    hashes = {}
+    for way, (ranks, more) in ways.items():
+        hashes[way] = commands.train(QUICKSTART, "cuda", *settings, *more, ranks=ranks)[-1]["weights_sha256"]
+    return same_hashes(hashes)
+
+
+def same_hashes(hashes):
+    if len(set(hashes.values())) != 1:
+        raise Failed("weights differ: " + ", ".join(f"{text[:12]} on {way}" for way, text in hashes.items()))
+    return f"{', '.join(hashes)}: {next(iter(hashes.values()))[:12]}"
+
+
 def determinism(commands):
-    hashes = []
-    for graphs in ("true", "true", "false"):
+    hashes = {}
+    for way, graphs in {"one run": "true", "another": "true", "one without graphs": "false"}.items():
         events = commands.train(QUICKSTART, "cuda", *STEPS, "train.deterministic=true", f"train.cuda_graphs={graphs}")
-        hashes.append(events[-1]["weights_sha256"])
-    if len(set(hashes)) != 1:
-        raise Failed("weights differ: " + ", ".join(text[:12] for text in hashes) + " (the last without graphs)")
-    return f"two runs and one without graphs: {hashes[0][:12]}"
+        hashes[way] = events[-1]["weights_sha256"]
+    return same_hashes(hashes)

@@ -42,6 +42,7 @@ def second(kernels_file):
 FURTHER = [
     Row("nccl", 20, checks.conformance("nccl", 1)),
     Row("2 ranks staged", 25, checks.staged),
+    Row("reproducible", 40, checks.reproducible),
     Row("checkpoints", 40, checks.checkpoints),
     Row("determinism", 35, checks.determinism),
     Row("resnet20", 40, figures.ours("resnet20"), False),

@@ -282,7 +282,7 @@ void add_update(Cases& cases) {
   cases.push_back({"sum_of_squares", {region}, squares, 1});
   const auto chunk_squares = [](const Types& in) {
     ChunkSquares op;
-    op.ranges = {{0, 0, in[0].shape[0]}};
+    op.ranges = {{{0, 0, in[0].shape[0]}, 0}};
     op.chunks = in[0].shape[0] / norm_chunk + 1;
     return std::make_shared<ChunkSquares>(std::move(op));
   };

@@ -58,3 +58,23 @@ TEST_CASE("the summands of a tree are added in its order") {
     }
   }
 }
+
+TEST_CASE("inputs without parts are added to parts of the last input, in place of the first") {
+  const auto backend = backend_under_test();
+  for (const std::int64_t count : {1, 1023, 40001}) {
+    CAPTURE(count);
+    const std::vector<Value> inputs{summands(count, 3), summands(count, 4), summands(3 * count, 5)};
+    // (0 + (1 + part 0)) + (part 1 + part 2)
+    const std::vector<Summand> order{{0, 0, 0}, {1, 0, 0}, {2, 0, 2}, {2, 1, 0}, {2, 2, 2}};
+    const Value sum = run_op(*backend, std::make_shared<TreeSum>(order, 3), inputs)[0];
+    REQUIRE(sum.type == TensorType{{count}, DType::float32});
+    for (std::int64_t e = 0; e < count; ++e) {
+      const auto at = [&](std::size_t input, std::int64_t part) {
+        return static_cast<float>(inputs[input].values[static_cast<std::size_t>(part * count + e)]);
+      };
+      const float left = at(0, 0) + (at(1, 0) + at(2, 0));
+      const float right = at(2, 1) + at(2, 2);
+      REQUIRE(sum.values[static_cast<std::size_t>(e)] == left + right);
+    }
+  }
+}

@@ -171,40 +171,56 @@ TEST_CASE("the norm of a gradient in parts is the root of its squares' sum") {
 }
 
 TEST_CASE("the squares of chunks have the same bits whichever parts hold them") {
-  constexpr std::int64_t elements = 12 * norm_chunk;
+  // Two parameters: the first has chunks 0 to 3, the second 4 to 10. Each begins at a multiple of a chunk where parts
+  // cut them, and anywhere else where none does.
+  constexpr std::int64_t counts[] = {3333, 7000}, first_chunks[] = {0, 4};
+  constexpr std::int64_t chunks = 11;
   const auto backend = backend_under_test({.threads = 2});
-  const Value gradient = random_value({elements}, DType::float32, 3, -5, 5);
-  const auto squares = [&](std::int64_t first, std::int64_t end) {  // of the elements [first, end)
+  const Value values[] = {random_value({counts[0]}, DType::float32, 3, -5, 5),
+                          random_value({counts[1]}, DType::float32, 5, -5, 5)};
+  // The chunks of the elements [first, end) of the layout, cut into inputs of so many elements each.
+  const auto squares = [&](std::int64_t first, std::int64_t end, std::int64_t each, std::int64_t second_at) {
     ChunkSquares op;
-    for (const InputRange& range : {InputRange{0, 0, 3333}, InputRange{0, 4000, 7000}}) {
-      const std::int64_t from = std::max(range.offset, first), to = std::min(range.offset + range.count, end);
-      if (from < to) op.ranges.push_back({0, from - first, to - from});
+    op.chunks = chunks;
+    std::vector<Value> inputs;
+    for (std::int64_t begin = first; begin < end; begin += each) {
+      Value part = random_value({std::min(each, end - begin)}, DType::float32, 4);
+      for (std::size_t p = 0; p < 2; ++p) {
+        const std::int64_t at = p == 0 ? 0 : second_at;
+        const std::int64_t from = std::max(at, begin), to = std::min(at + counts[p], begin + part.type.shape.count());
+        if (from >= to) continue;
+        std::copy(values[p].values.begin() + (from - at), values[p].values.begin() + (to - at),
+                  part.values.begin() + (from - begin));
+        op.ranges.push_back(
+            {{static_cast<int>(inputs.size()), from - begin, to - from}, first_chunks[p] + (from - at) / norm_chunk});
+      }
+      inputs.push_back(std::move(part));
     }
-    op.first = first / norm_chunk;
-    op.chunks = 12;
-    Value part = random_value({end - first}, DType::float32, 4);
-    std::copy(gradient.values.begin() + first, gradient.values.begin() + end, part.values.begin());
-    return run_op(*backend, std::make_shared<ChunkSquares>(std::move(op)), {part})[0];
+    return run_op(*backend, std::make_shared<ChunkSquares>(std::move(op)), inputs)[0];
   };
-  const Value whole = squares(0, elements);
+  const Value whole = squares(0, 3336 + 7000, 20000, 3336);
   double all = 0;
-  for (std::int64_t c = 0; c < 12; ++c) {
-    double sum = 0;
-    for (std::int64_t i = c * norm_chunk; i < (c + 1) * norm_chunk; ++i) {
-      const double value = gradient.values[static_cast<std::size_t>(i)];
-      sum += (i < 3333 || (i >= 4000 && i < 11000)) ? value * value : 0;
+  for (std::size_t p = 0; p < 2; ++p) {
+    for (std::int64_t c = 0; c * norm_chunk < counts[p]; ++c) {
+      double sum = 0;
+      for (std::int64_t i = c * norm_chunk; i < std::min((c + 1) * norm_chunk, counts[p]); ++i) {
+        sum += values[p].values[static_cast<std::size_t>(i)] * values[p].values[static_cast<std::size_t>(i)];
+      }
+      CHECK(whole.values[static_cast<std::size_t>(first_chunks[p] + c)] == Approx(sum).epsilon(1e-6));
+      all += sum;
     }
-    CHECK(whole.values[static_cast<std::size_t>(c)] == Approx(sum).epsilon(1e-6));
-    all += sum;
   }
   CHECK(run_op(*backend, std::make_shared<SumOfChunks>(), {whole})[0].values[0] == Approx(all).epsilon(1e-6));
-  for (const std::int64_t parts : {2, 3, 4}) {
-    std::vector<double> sums(12, 0);
-    for (std::int64_t p = 0; p < parts; ++p) {
-      const Value part = squares(p * elements / parts, (p + 1) * elements / parts);
-      std::transform(sums.begin(), sums.end(), part.values.begin(), sums.begin(), std::plus());
+  constexpr std::int64_t elements = 12 * norm_chunk;
+  for (const std::int64_t parts : {1, 2, 3, 4}) {
+    for (const std::int64_t each : {elements, 2 * norm_chunk}) {
+      std::vector<double> sums(chunks, 0);
+      for (std::int64_t p = 0; p < parts; ++p) {
+        const Value part = squares(p * elements / parts, (p + 1) * elements / parts, each, 4 * norm_chunk);
+        std::transform(sums.begin(), sums.end(), part.values.begin(), sums.begin(), std::plus());
+      }
+      CHECK(sums == whole.values);
     }
-    CHECK(sums == whole.values);
   }
 }
 

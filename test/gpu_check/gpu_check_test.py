@@ -335,6 +335,11 @@ class Parts(unittest.TestCase):
         self.assertEqual(found["resnet50, memory of what PyTorch reserves"], (0.9, False))
         self.assertEqual(found["mlp, speed of PyTorch's eager"], (None, False))
 
+    def test_hashes(self):
+        self.assertEqual(checks.same_hashes({"1 rank": "a" * 64, "2 ranks": "a" * 64}), "1 rank, 2 ranks: aaaaaaaaaaaa")
+        with self.assertRaisesRegex(Failed, "weights differ: a{12} on 1 rank, b{12} on 2 ranks$"):
+            checks.same_hashes({"1 rank": "a" * 64, "2 ranks": "b" * 64})
+
     def test_distances(self):
         self.assertAlmostEqual(checks.farthest([1, 2], [1, 1.6]), 0.25)
         self.assertAlmostEqual(checks.average([1, 2], [1, 1.5]), 0.2)

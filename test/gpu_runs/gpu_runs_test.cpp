@@ -223,6 +223,34 @@ TEST_CASE("replicas of GPUs that share layers share the update, and learn what o
       {{"nccl", "float32"}, {"staged", "bfloat16"}});
 }
 
+TEST_CASE(
+    "logical shards give the same bits on any number of ranks on GPUs, by NCCL or staged, whatever replicas share") {
+  const Folder folder;
+  const std::string config = folder.write(
+      "shards.yaml", uneven_data + skip_model +
+                         "strategy: {reproducible: {shards: 8}, bucket_size: 2 kB, first_bucket_size: 1 kB}\n" +
+                         train_section("batch_size: 24, epochs: 1, clip_norm: 1, optimizer: {name: adam}"));
+  const auto learn = [&](const std::string& name, int ranks, int gpus, const std::vector<std::string>& settings) {
+    CAPTURE(name);
+    std::vector<std::string> arguments{"run",  config,      "--ranks",     std::to_string(ranks), "--device",
+                                       "cuda", "--run-dir", folder / name, "--progress",          "none"};
+    for (const std::string& setting : settings) arguments.insert(arguments.end(), {"--set", setting});
+    Command run(folder, arguments, ".", {format("TRAINCTL_EMULATED_GPUS={}", gpus)});
+    const int code = run.wait();
+    INFO(tail(run.errors()));
+    REQUIRE(code == 0);
+    CHECK(losses(folder / name).size() == 5);
+    return hash(folder / name);
+  };
+  const std::string one = learn("one", 1, 1, {});
+  CHECK(learn("staged", 2, 1, {"cluster.communication=staged"}) == one);
+  CHECK(learn("three", 3, 3, {"cluster.communication=nccl"}) == one);
+  for (const std::string shard : {"optimizer", "gradients", "parameters"}) {
+    CHECK(learn("nccl-" + shard, 2, 2, {"cluster.communication=nccl", "strategy.shard=" + shard}) == one);
+  }
+  CHECK(learn("shared", 3, 1, {"cluster.communication=staged", "strategy.shard=gradients"}) == one);
+}
+
 // Large inputs are copied from the loader's own memory.
 TEST_CASE("large batches on a GPU are those that the CPU sees") {
   const Folder folder;

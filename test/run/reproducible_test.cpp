@@ -20,10 +20,11 @@ log: {every: 1 steps}
 )";
 const std::string adam = "batch_size: 24, epochs: 2, clip_norm: 1, optimizer: {name: adam, learning_rate: 3e-3}";
 
-// What a run learned: the hash of its weights, and its losses.
+// What a run learned: the hash of its weights, its losses, and the metrics of its validation data.
 struct Learned {
   std::string hash;
   std::map<std::int64_t, double> losses;
+  std::vector<Json> validation;
 
   bool operator==(const Learned&) const = default;
 };
@@ -37,7 +38,9 @@ Learned learn(const Folder& folder, const std::string& config, const std::string
   const Finished run = trainctl(folder, command);
   INFO(tail(run.errors));
   REQUIRE(run.code == 0);
-  return {events(directory, "end").back().at("weights_sha256"), step_losses(directory)};
+  Learned learned{events(directory, "end").back().at("weights_sha256"), step_losses(directory), {}};
+  for (const Json& epoch : events(directory, "epoch")) learned.validation.push_back(epoch.at("validation"));
+  return learned;
 }
 
 void compare_ranks(const std::string& config, const std::vector<int>& ranks) {
@@ -50,6 +53,7 @@ void compare_ranks(const std::string& config, const std::vector<int>& ranks) {
     const Learned many = learn(folder, file, std::to_string(count), count);
     CHECK(many.hash == one.hash);
     CHECK(many.losses == one.losses);
+    CHECK(many.validation == one.validation);
   }
 }
 
@@ -77,22 +81,94 @@ TEST_CASE("any number of pipelines of the same stages learns the same bits") {
   }
 }
 
-TEST_CASE("replicas that share the update learn the bits of those that do not") {
+TEST_CASE("replicas that share states, gradients and parameters learn the bits of those that do not") {
+  const Folder folder;
+  // Buckets that hold no more than two layers.
+  const std::string config = folder.write(
+      "config.yaml", augmented_data + skip_model +
+                         "strategy: {reproducible: {shards: 8}, first_bucket_size: 1 kB, bucket_size: 2 kB}\n" +
+                         train_section(adam));
+  const Learned one = learn(folder, config, "one", 1);
+  const Learned staged = learn(folder, config, "stages", 2, {"strategy.pipeline=2"});
+  for (const std::string shard : {"optimizer", "gradients", "parameters"}) {
+    const std::string setting = "strategy.shard=" + shard;
+    for (const int ranks : {1, 2, 3, 4, 5, 8}) {
+      CAPTURE(shard, ranks);
+      CHECK(learn(folder, config, format("{}-{}", shard, ranks), ranks, {setting}) == one);
+    }
+    for (const int ranks : {4, 6}) {
+      CAPTURE(shard, ranks);
+      CHECK(learn(folder, config, format("{}-stages-{}", shard, ranks), ranks, {"strategy.pipeline=2", setting}) ==
+            staged);
+    }
+  }
+}
+
+TEST_CASE("batch normalization, bfloat16, accumulation and recomputation keep the bits where gradients are shared") {
+  const Folder folder;
+  const auto compare = [&](const std::string& name, const std::string& config, const std::string& shard,
+                           const std::vector<std::string>& settings) {
+    CAPTURE(name, shard);
+    const std::string file = folder.write(name + ".yaml", config);
+    const Learned one = learn(folder, file, name, 1);
+    std::vector<std::string> shared = settings;
+    shared.push_back("strategy.shard=" + shard);
+    for (const int ranks : {2, 3}) CHECK(learn(folder, file, format("{}-{}", name, ranks), ranks, shared) == one);
+  };
+  compare("norm", augmented_data + batch_norm_model + eight_shards + train_section(adam), "gradients", {});
+  compare("bfloat16", uneven_data + skip_model + eight_shards + train_section(adam + ", precision: bfloat16"),
+          "parameters", {});
+  compare("accumulated",
+          uneven_data + mlp_model + "strategy: {reproducible: {shards: 6}}\n" +
+              train_section("batch_size: 24, epochs: 2, gradient_accumulation: 2, optimizer: {name: adamw}"),
+          "gradients", {});
+  compare("recomputed", augmented_data + skip_model + eight_shards + train_section(adam), "parameters",
+          {"strategy.recompute=blocks"});
+}
+
+TEST_CASE("stages that share layers learn the bits of one replica where replicas share what they hold") {
+  const Folder folder;
+  const std::string config = folder.write("config.yaml", R"(
+data: {dataset: synthetic, samples: 40, shape: [16], classes: 5}
+model:
+  layers:
+    - dense: {name: twice, units: 16, activation: relu}
+    - dense: {name: between, units: 16, activation: relu}
+    - dense: {name: twice, units: 16, activation: relu}
+    - dense: {units: 5, activation: softmax}
+strategy: {reproducible: {shards: 8}, pipeline: 2}
+log: {every: 1 steps}
+)" + train_section("batch_size: 24, epochs: 2, clip_norm: 0.1, optimizer: {name: adam, learning_rate: 1e-2}"));
+  const Learned one = learn(folder, config, "one", 2);
+  for (const std::string shard : {"none", "optimizer", "gradients", "parameters"}) {
+    CAPTURE(shard);
+    CHECK(learn(folder, config, shard, 4, {"strategy.shard=" + shard}) == one);
+  }
+}
+
+TEST_CASE("eval of a reproducible run gives the same bits on any number of ranks, which are those of the run") {
   const Folder folder;
   const std::string config =
       folder.write("config.yaml", augmented_data + skip_model + eight_shards + train_section(adam));
-  const Learned one = learn(folder, config, "one", 1);
-  for (const int ranks : {1, 2, 3, 4, 5, 8}) {
+  const Learned run = learn(folder, config, "run", 3);
+  for (const int ranks : {1, 2, 5}) {
     CAPTURE(ranks);
-    const std::string name = std::to_string(ranks);
-    CHECK(learn(folder, config, name, ranks, {"strategy.shard=optimizer"}) == one);
+    const Finished eval = trainctl(folder, {"eval", config, "--checkpoint", folder / "run/checkpoints/last", "--data",
+                                            "validation", "--ranks", std::to_string(ranks), "--json"});
+    REQUIRE(eval.code == 0);
+    CHECK(Json::parse(eval.out) == run.validation.back());
   }
-  const Learned staged = learn(folder, config, "stages", 2, {"strategy.pipeline=2"});
-  for (const int ranks : {4, 6}) {
-    CAPTURE(ranks);
-    CHECK(learn(folder, config, format("stages-{}", ranks), ranks,
-                {"strategy.pipeline=2", "strategy.shard=optimizer"}) == staged);
-  }
+}
+
+TEST_CASE("a resume on another instruction set says that the promise does not hold") {
+  const Folder folder;
+  const std::string config = folder.write("config.yaml", uneven_data + mlp_model + eight_shards + train_section(adam));
+  learn(folder, config, "run", 1, {"train.max_steps=3"});
+  Command resumed(folder, {"run", config, "--ranks", "1", "--run-dir", folder / "run", "--progress", "none"}, ".",
+                  {"ONEDNN_MAX_CPU_ISA=AVX2"});
+  REQUIRE(resumed.wait() == 0);
+  CHECK(
+      contains(resumed.errors(), "the bits that strategy.reproducible promises on one device are not to be expected"));
 }
 
 TEST_CASE("recomputed activations change no bit of reproducible mode") {
@@ -200,31 +276,9 @@ TEST_CASE("what has sums that follow from the ranks is refused with reproducible
   refused("strategy.tensor=2", "`tensor` does not go with `reproducible`");
   refused("strategy.sync_every=4", "`sync_every` does not go with `reproducible`");
   refused("strategy.share=[1, 2]", "`share` does not go with `reproducible`");
-  refused("strategy.shard=gradients", "`shard` does not go with `reproducible`");
   refused("strategy.gradient_dtype=bfloat16", "`gradient_dtype` does not go with `reproducible`");
   refused("train.batch_size=20", "a batch of 20 samples is not cut into 8 logical shards");
   refused("strategy.reproducible.shards=2", "3 replicas share 2 logical shards", 3);
-}
-
-TEST_CASE("sharing the update of layers that stages share is refused with reproducible mode") {
-  const Folder folder;
-  const std::string config = folder.write("config.yaml", R"(
-data: {dataset: synthetic, samples: 48, shape: [16], classes: 5}
-model:
-  layers:
-    - dense: {name: twice, units: 16, activation: relu}
-    - dense: {name: between, units: 16, activation: relu}
-    - dense: {name: twice, units: 16, activation: relu}
-    - dense: {units: 5, activation: softmax}
-strategy: {reproducible: {shards: 8}, pipeline: 2}
-)" + train_section("batch_size: 24, epochs: 1, optimizer: sgd"));
-  const auto check = [&](const std::string& shard) {
-    return trainctl(folder, {"check", config, "--ranks", "4", "--set", "strategy.shard=" + shard});
-  };
-  CHECK(check("none").code == 0);
-  const Finished shared = check("optimizer");
-  CHECK(shared.code == 2);
-  CHECK(contains(shared.errors, "`shard` does not go with `reproducible` where stages of a pipeline share layers"));
 }
 
 }  // namespace

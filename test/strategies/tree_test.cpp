@@ -43,7 +43,7 @@ TEST_CASE("the sums of any number of ranks make the same tree") {
         std::vector<PlacedSum> placed;
         std::map<std::pair<int, int>, std::string> values;
         for (int replica = 0; replica < replicas; ++replica) {
-          const LeafRange own = LogicalShards{shards, 1}.of_replica(replica, replicas, leaves);
+          const LeafRange own = LogicalShards{shards, 1}.row_of(replica, replicas, leaves);
           const LeafSums sums = sums_of_leaves(own, leaves);
           REQUIRE(std::ssize(sums.steps) == own.count());
           const std::map<int, std::string> slots = run(sums, own.first);
@@ -73,11 +73,44 @@ TEST_CASE("where the ranks are a power of two, a rank forms one sum and needs a 
     const int shards = 1 << levels;
     for (int replicas = 1; replicas <= shards; replicas *= 2) {
       for (int replica = 0; replica < replicas; ++replica) {
-        const LeafSums sums = sums_of_leaves(LogicalShards{shards, 1}.of_replica(replica, replicas, shards), shards);
+        const LeafSums sums = sums_of_leaves(LogicalShards{shards, 1}.row_of(replica, replicas, shards), shards);
         CAPTURE(shards, replicas, replica);
         CHECK(sums.sums.size() == 1);
         CHECK(sums.slots == static_cast<int>(std::bit_width(static_cast<unsigned>(shards / replicas))));
       }
+    }
+  }
+}
+
+TEST_CASE("the sums of leaves that are dealt out to any number of replicas make the same tree") {
+  for (int leaves = 1; leaves <= 33; ++leaves) {
+    const std::string expected = whole_tree(0, static_cast<int>(std::bit_ceil(static_cast<unsigned>(leaves))), leaves);
+    for (int replicas = 1; replicas <= leaves + 3; ++replicas) {
+      CAPTURE(leaves, replicas);
+      std::map<int, std::string> stack;
+      int first = 0, most = 0;
+      for (const std::vector<StackedSum>& round : sums_of_rounds(leaves, replicas)) {
+        for (const StackedSum& sum : round) {
+          std::vector<std::string> values;
+          for (const Summand& summand : sum.summands) {
+            const bool received = summand.input == static_cast<int>(sum.places.size());
+            values.push_back(received ? std::to_string(first + summand.part)
+                                      : stack.at(sum.places[static_cast<std::size_t>(summand.input)]));
+            for (int merge = 0; merge < summand.merges; ++merge) {
+              const std::string right = values.back();
+              values.pop_back();
+              values.back() = "(" + values.back() + "+" + right + ")";
+            }
+          }
+          REQUIRE(values.size() == 1);
+          if (!sum.places.empty()) CHECK(sum.place == sum.places.front());
+          stack[sum.place] = values.front();
+          most = std::max(most, sum.place + 1);
+        }
+        first += replicas;
+      }
+      CHECK(stack.at(0) == expected);
+      CHECK(most <= static_cast<int>(std::bit_width(static_cast<unsigned>(leaves))));
     }
   }
 }

@@ -78,3 +78,40 @@ TEST_CASE("parts by speed are whole units, make the whole, and leave no replica 
   CHECK(parts_by_speed(64, 1, {2, 1}) == std::vector<std::int64_t>{43, 21});
   CHECK(parts_by_speed(64, 4, {2, 1}) == std::vector<std::int64_t>{44, 20});
 }
+
+TEST_CASE("logical shards in rows and in turn make the batch, each shard on one replica") {
+  for (const bool dealt : {false, true}) {
+    for (int replicas = 1; replicas <= 8; ++replicas) {
+      const LogicalShards shards{8, 3, dealt};
+      for (const std::int64_t batch : {24, 23, 16, 7, 3, 1}) {
+        CAPTURE(dealt, replicas, batch);
+        std::vector<int> taken(static_cast<std::size_t>(batch), 0);
+        for (int r = 0; r < replicas; ++r) {
+          const Sharer who{replica(r, replicas), {}, shards};
+          const Share share = share_of(batch, who);
+          CHECK(share.count <= largest_share(24, who));
+          for (std::int64_t i = 0; i < share.count; ++i) {
+            REQUIRE(share.at(i) < batch);
+            ++taken[static_cast<std::size_t>(share.at(i))];
+            if (dealt) CHECK(share.at(i) / 3 % replicas == r);
+            if (i % 3 > 0) CHECK(share.at(i) == share.at(i - 1) + 1);  // a shard's samples follow each other
+          }
+        }
+        CHECK(std::all_of(taken.begin(), taken.end(), [](int times) { return times == 1; }));
+      }
+    }
+  }
+}
+
+TEST_CASE("a batch of evaluation has one logical shard for each replica") {
+  const Sharer training{replica(2, 3), {}, {8, 5, true}};
+  CHECK(evaluation_batch(40, training) == 15);
+  const Sharer who = evaluation_sharer(training);
+  CHECK(share_of(15, who).first == 10);
+  CHECK(share_of(15, who).count == 5);
+  CHECK(share_of(12, who).count == 2);
+  CHECK(share_of(9, who).count == 0);
+  const Sharer plain{replica(1, 2), {1, 3}};
+  CHECK(evaluation_batch(40, plain) == 40);
+  CHECK(share_of(40, evaluation_sharer(plain)).count == 30);
+}

@@ -14,11 +14,6 @@ namespace {
 // Where the share of replica r begins; that of the last one ends where one behind it would begin.
 std::int64_t begin_of(std::int64_t batch, const Sharer& who, std::int64_t r) {
   const std::int64_t replicas = who.rank.size(MeshAxis::data);
-  if (who.shards.any()) {
-    if (r == replicas) return batch;
-    return std::min(batch,
-                    who.shards.of_replica(static_cast<int>(r), static_cast<int>(replicas)).first * who.shards.samples);
-  }
   if (who.speeds.empty()) return batch * r / replicas;
   require(std::ssize(who.speeds) == replicas, "each replica has a speed");
   if (r == replicas) return batch;
@@ -30,11 +25,36 @@ std::int64_t begin_of(std::int64_t batch, const Sharer& who, std::int64_t r) {
   return std::min(batch, static_cast<std::int64_t>(static_cast<double>(batch) * before / all));
 }
 
+// The logical shards that a replica holds of a batch, of which the batch's last one may be smaller.
+Share share_of_shards(std::int64_t batch, const Sharer& who) {
+  const LogicalShards& shards = who.shards;
+  const int replica = who.rank.along(MeshAxis::data), replicas = who.rank.size(MeshAxis::data);
+  const int present = shards.of_batch(batch), held = shards.held_by(replica, replicas, present);
+  if (held == 0) return {};
+  const bool has_last = shards.shard_of(replica, replicas, held - 1) == present - 1;
+  const std::int64_t missing = has_last ? present * shards.samples - batch : 0;
+  Share share{shards.shard_of(replica, replicas, 0) * shards.samples, held * shards.samples - missing};
+  if (shards.dealt) share.run = shards.samples, share.step = replicas * shards.samples;
+  return share;
+}
+
 }  // namespace
 
 Share share_of(std::int64_t batch, const Sharer& who) {
+  if (who.shards.any()) return share_of_shards(batch, who);
   const std::int64_t replica = who.rank.along(MeshAxis::data), first = begin_of(batch, who, replica);
   return {first, begin_of(batch, who, replica + 1) - first};
+}
+
+Sharer evaluation_sharer(Sharer training) {
+  if (!training.shards.any()) return training;
+  training.shards = {training.rank.size(MeshAxis::data), training.shards.samples};
+  return training;
+}
+
+std::int64_t evaluation_batch(std::int64_t training_batch, const Sharer& training) {
+  if (!training.shards.any()) return training_batch;
+  return training.rank.size(MeshAxis::data) * training.shards.samples;
 }
 
 std::int64_t largest_share(std::int64_t batch, const Sharer& anyone) {

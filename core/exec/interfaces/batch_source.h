@@ -89,13 +89,24 @@ struct Sharer {
 
 // A replica's share of a global batch of B samples: [r * B / replicas, (r + 1) * B / replicas), where r is the rank's
 // position along the data axis; counts differ by one at most. With speeds the share ends at B * (speeds up to r) / (all
-// speeds), rounded down; with logical shards it is the replica's part of these. The shares of all replicas make the
-// batch.
+// speeds), rounded down; with logical shards it is those that the replica holds, which may not follow each other. The
+// shares of all replicas make the batch.
 struct Share {
   std::int64_t first = 0;
   std::int64_t count = 0;
+  std::int64_t run = 0;   // of a share that is several ranges: samples of each but the last; 0: it is one range
+  std::int64_t step = 0;  // from the beginning of one range to that of the next
+
+  // The place in the batch of the i-th sample of the share.
+  std::int64_t at(std::int64_t i) const { return first + (run == 0 ? i : i / run * step + i % run); }
 };
 Share share_of(std::int64_t batch, const Sharer& who);
+
+// Whose share of batches of evaluation a rank computes whose share of training batches is given: the same or, with
+// logical shards, one shard of each batch, which has one for each replica.
+Sharer evaluation_sharer(Sharer training);
+// The samples of a batch of evaluation, beside training batches of so many.
+std::int64_t evaluation_batch(std::int64_t training_batch, const Sharer& training);
 
 // The samples of the largest share of a batch: no share of a smaller batch has more.
 std::int64_t largest_share(std::int64_t batch, const Sharer& anyone);

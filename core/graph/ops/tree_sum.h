@@ -14,19 +14,19 @@ inline constexpr int most_summands = 256;
 // then `merges` times the two values on top become their sum.
 struct Summand {
   int input = 0;
-  int part = 0;  // of the parts, each as long as the output, that lie one behind the other in the input
+  int part = 0;  // of the parts, each as long as the output, that lie one behind the other in the input; else 0
   int merges = 0;
 
   bool operator==(const Summand&) const = default;
 };
 
-// y = the sum of the summands, each element in the same order of additions, in float32. Inputs: float32 [n] or, with
-// parts, [parts * n]. Outputs: float32 [n], which may lie in the memory of an input that has no parts. With `across`
-// the parts are those that the ranks of the axis sent this rank, and y is its part of a sum over them; without, all
-// summands are the rank's own.
+// y = the sum of the summands, each element in the same order of additions, in float32. Inputs: float32 [parts * n],
+// the last one in any case, or [n]. Outputs: float32 [n], which may lie in the memory of an input that has no parts.
+// With `across` the parts are those that the ranks of the axis sent this rank, inputs without parts are such sums of
+// earlier ones, and y is the rank's part of a sum over all ranks; without, all summands are the rank's own.
 struct TreeSum final : OpDef {
   std::vector<Summand> summands;
-  int parts = 1;  // of each input
+  int parts = 1;  // of the last input
   bool across = false;
   MeshAxis axis = MeshAxis::data;
 

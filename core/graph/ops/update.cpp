@@ -68,8 +68,7 @@ OutputPlacements SumOfSquares::placements(const PlacementQuery& query) const {
 
 std::string ChunkSquares::attributes() const {
   AttributeText text;
-  for (const InputRange& range : ranges) text.value("elements", range.count);
-  text.value("first", first);
+  for (const ChunkRange& range : ranges) text.value("elements", range.of.count);
   for (MeshAxis axis : axes) text.word(std::string(name_of(axis)));
   return text.text();
 }
@@ -78,7 +77,9 @@ std::vector<TensorType> ChunkSquares::outputs(std::span<const TensorType>) const
 
 OutputPlacements ChunkSquares::placements(const PlacementQuery& query) const {
   if (std::find(axes.begin(), axes.end(), query.axis) != axes.end()) return {{partial}, {}};
-  return place_by({{none_split(query.input_types[0])}, {"."}}, query);
+  PlacementRule rule{{}, {"."}};
+  for (const TensorType& type : query.input_types) rule.inputs.push_back(none_split(type));
+  return place_by(rule, query);
 }
 
 std::vector<TensorType> SumOfChunks::outputs(std::span<const TensorType>) const { return {floats({})}; }

@@ -91,16 +91,21 @@ struct SumOfSquares final : OpDef {
   OutputPlacements placements(const PlacementQuery& query) const override;
 };
 
-// Elements of the gradient whose squares make one sum of ChunkSquares.
+// The most elements whose squares make one sum of ChunkSquares.
 inline constexpr std::int64_t norm_chunk = 1024;
 
-// The sum of the squares of each chunk of norm_chunk elements of the gradient (float64 inside), where this rank has the
-// chunk, and zeros elsewhere. Adding such vectors is exact where each chunk lies on one rank alone, so that a norm made
-// of them has the same bits whoever holds which chunks. Inputs: the gradient or a rank's part of it, float32, which
-// begins with the chunk `first`. Outputs: float32 [chunks], partial along the axes.
+// A range of one of an op's inputs, cut into chunks of norm_chunk elements and a smaller last one.
+struct ChunkRange {
+  InputRange of;
+  std::int64_t chunk = 0;  // the number of its first chunk among all chunks
+};
+
+// The sum of the squares of each chunk (float64 inside) where this rank has the chunk, and zeros elsewhere. Adding such
+// vectors is exact where each chunk lies on one rank alone, so that a norm made of them has the same bits whoever holds
+// which chunks. Inputs: the gradient or a rank's parts of it, float32. Outputs: float32 [chunks], partial along the
+// axes.
 struct ChunkSquares final : OpDef {
-  std::vector<InputRange> ranges;  // what is summed, of input 0
-  std::int64_t first = 0;
+  std::vector<ChunkRange> ranges;  // no two have a chunk in common
   std::int64_t chunks = 0;
   std::vector<MeshAxis> axes;  // along which other ranks hold other parts of the gradient
 

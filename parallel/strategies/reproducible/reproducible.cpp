@@ -7,9 +7,10 @@
 
 #include "core/base/format.h"
 #include "core/graph/ops/collectives.h"
-#include "core/graph/ops/update.h"
 #include "core/program/flat_layout.h"
 #include "parallel/strategies/buckets.h"
+#include "parallel/strategies/reproducible/dealt.h"
+#include "parallel/strategies/reproducible/leaves.h"
 #include "parallel/strategies/reproducible/tree.h"
 
 namespace trainctl {
@@ -28,7 +29,7 @@ class TreeReduction {
     for (const FlatEntry& entry : program_.flat.parameters) {
       if (entry.gradient != no_tensor) gradients_.push_back(entry.gradient);
     }
-    if (replicas_ > 1) fill_parts();
+    if (replicas_ > 1) pad_sums(program_, replicas_);
     for (const FlatPlace& place : program_.flat.reduced) sums_.push_back(place.tensor);
     flat_ = gradients_;
     flat_.insert(flat_.end(), sums_.begin(), sums_.end());
@@ -44,7 +45,7 @@ class TreeReduction {
     std::map<int, std::vector<std::pair<LeafStep, int>>> known;  // by segment: what was made of it
     for (ScheduleItem& item : program_.schedule) {
       if (program_.segment(item.segment).phase != Phase::backward || leaf == own.steps.end()) continue;
-      const int base = program_.is_rest(item) ? base_of_rest() : base_of_equal();
+      const int base = pass_of_leaf(program_, item);
       auto& made = known[base];
       auto found = std::find_if(made.begin(), made.end(), [&](const auto& entry) { return entry.first == *leaf; });
       if (found == made.end()) found = made.insert(found, {*leaf, add_segment(base, *leaf)});
@@ -60,31 +61,7 @@ class TreeReduction {
  private:
   LeafSums sums_of(int replica) const {
     const ShardedStep& step = program_.shards;
-    return sums_of_leaves(step.shards.of_replica(replica, replicas_, step.present), step.present);
-  }
-
-  // Makes gradients and sums together a multiple of the replicas, each of which adds a part of them.
-  void fill_parts() {
-    FlatLayout layout = program_.flat;
-    assign_offsets(layout, program_.tensors);
-    const std::int64_t missing = round_up(layout.gradient_count, flat_alignment * replicas_) - layout.gradient_count;
-    if (missing == 0) return;
-    const TensorId padding = program_.add("padding", {missing}, DType::float32, Role::reduced);
-    std::vector<FlatPlace>& reduced = program_.flat.reduced;
-    reduced.insert(reduced.begin(), {padding, 0});  // before the results, which stages of a pipeline add up
-    for (Segment& segment : program_.segments) {
-      if (segment.phase != Phase::backward || program_.find(Phase::forward) < 0) continue;
-      segment.ops.insert(segment.ops.begin(), {std::make_shared<ZeroGradients>(missing), {}, {padding}, "padding", {}});
-    }
-  }
-
-  // The backward segments that write the gradients of a leaf: of a whole logical shard, and of a smaller one.
-  int base_of_equal() const { return program_.find(Phase::backward); }
-  int base_of_rest() const {
-    const auto found = std::find_if(program_.schedule.begin(), program_.schedule.end(), [&](const ScheduleItem& item) {
-      return program_.is_rest(item) && program_.segment(item.segment).phase == Phase::backward;
-    });
-    return found->segment;
+    return sums_of_leaves(step.shards.row_of(replica, replicas_, step.present), step.present);
   }
 
   // The tensor that lies in a slot as this one lies in slot 0.
@@ -130,13 +107,7 @@ class TreeReduction {
     Segment segment = program_.segment(base);
     std::map<TensorId, TensorId> renamed;
     for (TensorId tensor : flat_) renamed[tensor] = in_slot(tensor, leaf.leaf_slot);
-    for (Op& op : segment.ops) {
-      for (auto* list : {&op.inputs, &op.outputs}) {
-        for (TensorId& id : *list) {
-          if (const auto found = renamed.find(id); found != renamed.end()) id = found->second;
-        }
-      }
-    }
+    rename(renamed, segment);
     if (!leaf.summed.empty()) {
       std::vector<TensorId> groups;
       for (std::size_t g = 0; g < groups_.size(); ++g) groups.push_back(group(g, leaf.leaf_slot));
@@ -166,12 +137,15 @@ class TreeReduction {
     FlatLayout layout = program_.flat;
     assign_offsets(layout, program_.tensors);
     std::vector<Op> ops;
-    if (const std::vector<FlatBucket>& buckets = layout.sharding.buckets; !buckets.empty()) {
-      exchange(own, gradients_, layout.trainable_count, buckets.front().gradient, ops);
-      exchange(own, sums_, layout.gradient_count - layout.trainable_count, no_tensor, ops);
-    } else {
-      exchange(own, flat_, layout.gradient_count, no_tensor, ops);
+    const std::vector<FlatBucket>& buckets = layout.sharding.buckets;
+    auto gradient = gradients_.begin();
+    for (const FlatBucket& bucket : buckets) {
+      const std::vector<TensorId> members(gradient, gradient + bucket.entries);
+      exchange(own, members, bucket.count, bucket.gradient, ops);
+      gradient += bucket.entries;
     }
+    const std::int64_t exchanged = buckets.empty() ? 0 : layout.trainable_count;
+    exchange(own, buckets.empty() ? flat_ : sums_, layout.gradient_count - exchanged, no_tensor, ops);
     std::vector<Op>& behind = last_backward(program_).ops;
     std::move(ops.begin(), ops.end(), std::back_inserter(behind));
   }
@@ -189,6 +163,21 @@ class TreeReduction {
         sums.push_back({theirs.sums[i].leaves, static_cast<int>(i), replica});
       }
     }
+    const std::vector<Summand> order = order_of_sums(sums, program_.shards.present);
+    const bool gathers = own_part == no_tensor;
+    // A sum of two is the same in either order, and so whoever adds them.
+    if (sums.size() == 2 && rounds == 1 && replicas_ == 2) {
+      const TensorId both = whole(tensors, 0);
+      program_.tensors[index(both)].type.shape = {count};
+      auto scatter = std::make_shared<ReduceScatter>(axis, replicas_);
+      scatter->consumes = true;
+      if (gathers) {
+        ops.push_back({std::make_shared<AllReduce>(axis), {both}, {both}, "sums", {}});
+      } else {
+        ops.push_back({std::move(scatter), {both}, {own_part}, "sums", {}});
+      }
+      return;
+    }
     std::vector<TensorId> received;
     for (std::size_t round = 0; round < rounds; ++round) {
       received.push_back(program_.add(format("received {}", round), {count}, DType::float32, Role::activation));
@@ -196,13 +185,11 @@ class TreeReduction {
       program_.tensors[index(sent)].type.shape = {count};
       ops.push_back({std::make_shared<AllToAll>(axis, replicas_), {sent}, {received.back()}, "sums", {}});
     }
-    const bool gathers = own_part == no_tensor;
     if (gathers) {
       const std::int64_t part = count / replicas_;
       own_part = program_.add("own part", {part}, DType::float32, Role::gradient);
       program_.flat.in_slots.push_back({own_part, tensors.front(), 0, replica_ * part});
     }
-    const std::vector<Summand> order = order_of_sums(sums, program_.shards.present);
     ops.push_back({std::make_shared<TreeSum>(order, replicas_, true), received, {own_part}, "sums", {}});
     if (!gathers) return;
     ops.push_back({std::make_shared<AllGather>(axis, replicas_), {own_part}, {whole(tensors, 0)}, "sums", {}});
@@ -220,8 +207,9 @@ class TreeReduction {
 
 }  // namespace
 
-Program add_in_tree(Program program, const MeshRank& rank, const Strategy&) {
+Program add_in_tree(Program program, const MeshRank& rank, const Strategy& strategy) {
   if (!program.shards.any() || program.find(Phase::update) < 0) return program;
+  if (program.flat.sharding.gradients) return add_dealt(std::move(program), rank, strategy);
   return TreeReduction(std::move(program), rank).run();
 }
 

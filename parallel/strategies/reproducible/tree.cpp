@@ -10,8 +10,8 @@
 namespace trainctl {
 namespace {
 
-// The slots of a rank's sums: a sum of 2^k leaves lies in slot k where that is free, so that leaves of equal positions
-// are treated alike.
+// The slots of a rank's sums: a leaf that completes k sums lies in slot k where that is free, which it is unless the
+// number of leaves is odd, and so does their sum. Leaves of equal positions in the tree are treated alike.
 class Slots {
  public:
   int take(int wanted) {
@@ -27,12 +27,6 @@ class Slots {
   std::set<int> taken_;
   int used_ = 0;
 };
-
-// The slot of a sum of so many leaves: slot 1 is that of leaves which are added to others at once.
-int slot_of_size(int leaves) {
-  const int level = std::bit_width(static_cast<unsigned>(leaves)) - 1;
-  return level == 0 ? 0 : level + 1;
-}
 
 // How many of the nodes on the stack the last one completes: each is the left half of a node of which all behind it
 // make the right half. `top` becomes their sum.
@@ -62,15 +56,13 @@ LeafSums sums_of_leaves(const LeafRange& own, int leaves) {
     LeafRange sum{leaf, leaf + 1};
     const auto merges = static_cast<std::size_t>(completed(stack, leaves, sum));
     LeafStep step;
-    step.leaf_slot = step.sum_slot = slots.take(merges == 0 ? 0 : 1);
+    step.leaf_slot = step.sum_slot = slots.take(static_cast<int>(merges));
     if (merges > 0) {
       step.summed.assign(slot_of.end() - static_cast<std::ptrdiff_t>(merges), slot_of.end());
       stack.resize(stack.size() - merges);
       slot_of.resize(slot_of.size() - merges);
       for (int slot : step.summed) slots.leave(slot);
-      slots.leave(step.leaf_slot);
-      const bool is_whole = stack.empty() && leaf + 1 == own.end;
-      step.sum_slot = slots.take(is_whole ? 0 : slot_of_size(sum.count()));
+      if (stack.empty() && leaf + 1 == own.end) step.sum_slot = 0;  // of all leaves
     }
     stack.push_back(sum);
     slot_of.push_back(step.sum_slot);
@@ -79,6 +71,58 @@ LeafSums sums_of_leaves(const LeafRange& own, int leaves) {
   for (std::size_t i = 0; i < stack.size(); ++i) result.sums.push_back({stack[i], slot_of[i]});
   result.slots = slots.used();
   return result;
+}
+
+namespace {
+
+// A sum on the stack of dealt leaves, and how this round forms it: by the sums on the stack before it and by leaves of
+// the round.
+struct StackEntry {
+  LeafRange leaves;
+  std::vector<int> places;        // of the stack before the round, in the order in which they are read
+  std::vector<Summand> summands;  // of those, input -1 stands for what was received
+  bool is_new = true;
+};
+
+// What a round does for an entry of the stack: the inputs are numbered, what was received behind all others.
+StackedSum stacked_sum(const StackEntry& entry, int place) {
+  StackedSum sum{entry.places, entry.summands, place};
+  int next = 0;
+  for (Summand& summand : sum.summands) {
+    summand.input = summand.input < 0 ? static_cast<int>(sum.places.size()) : next++;
+  }
+  return sum;
+}
+
+}  // namespace
+
+std::vector<std::vector<StackedSum>> sums_of_rounds(int leaves, int replicas) {
+  std::vector<std::vector<StackedSum>> rounds;
+  std::vector<StackEntry> stack;
+  for (int first = 0; first < leaves; first += replicas) {
+    for (std::size_t place = 0; place < stack.size(); ++place) {
+      stack[place] = {stack[place].leaves, {static_cast<int>(place)}, {{0, 0, 0}}, false};
+    }
+    for (int leaf = first; leaf < std::min(first + replicas, leaves); ++leaf) {
+      StackEntry sum{{leaf, leaf + 1}, {}, {}};
+      std::vector<LeafRange> ranges;
+      for (const StackEntry& entry : stack) ranges.push_back(entry.leaves);
+      const int merges = completed(ranges, leaves, sum.leaves);
+      for (auto entry = stack.end() - merges; entry != stack.end(); ++entry) {
+        sum.places.insert(sum.places.end(), entry->places.begin(), entry->places.end());
+        sum.summands.insert(sum.summands.end(), entry->summands.begin(), entry->summands.end());
+      }
+      stack.resize(stack.size() - static_cast<std::size_t>(merges));
+      sum.summands.push_back({-1, leaf - first, merges});
+      stack.push_back(std::move(sum));
+    }
+    std::vector<StackedSum>& formed = rounds.emplace_back();
+    for (std::size_t place = 0; place < stack.size(); ++place) {
+      if (stack[place].is_new) formed.push_back(stacked_sum(stack[place], static_cast<int>(place)));
+    }
+  }
+  require(stack.size() == 1, "the sums of all rounds make the tree");
+  return rounds;
 }
 
 std::vector<Summand> order_of_sums(const std::vector<PlacedSum>& sums, int leaves) {

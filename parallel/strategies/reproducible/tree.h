@@ -48,4 +48,19 @@ struct PlacedSum {
 };
 std::vector<Summand> order_of_sums(const std::vector<PlacedSum>& sums, int leaves);
 
+// Where replicas deal the leaves out among them (LogicalShards::dealt), each has one leaf of every round, and the
+// leaves of a round follow each other in the tree. A replica adds its part of all of them by means of a stack that
+// outlives the rounds. A sum that it forms in a round: the summands are the sums on the stack at `places`, in this
+// order, and behind them, as one input more, what it received in the round, whose part r is that of replica r's leaf.
+struct StackedSum {
+  std::vector<int> places;
+  std::vector<Summand> summands;
+  int place = 0;  // on the stack, where the sum is put: places[0], unless there is none
+
+  bool operator==(const StackedSum&) const = default;
+};
+
+// The sums of every round, in the order in which they are formed. Behind the last round place 0 holds the whole sum.
+std::vector<std::vector<StackedSum>> sums_of_rounds(int leaves, int replicas);
+
 }  // namespace trainctl

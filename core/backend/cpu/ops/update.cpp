@@ -38,19 +38,17 @@ double in_order(const T* sums, std::int64_t chunks) {
   return sum;
 }
 
-// Adds the squares of a range to the sums of its chunks, of which the first begins with the first of the values.
-void add_chunk_squares(const float* values, const InputRange& range, float* sums) {
-  const std::int64_t first = range.offset / norm_chunk, end = range.offset + range.count;
-  parallel_ranges((end + norm_chunk - 1) / norm_chunk - first, 16, [=](std::int64_t from, std::int64_t to) {
+// Writes the sum of the squares of each chunk of `count` values.
+void write_chunk_squares(const float* values, std::int64_t count, float* sums) {
+  parallel_ranges(divide_up(count, norm_chunk), 16, [=](std::int64_t from, std::int64_t to) {
     simd([=]() TRAINCTL_INLINE {
-      for (std::int64_t c = first + from; c < first + to; ++c) {
-        const std::int64_t begin = std::max(range.offset, c * norm_chunk);
+      for (std::int64_t c = from; c < to; ++c) {
+        const std::int64_t begin = c * norm_chunk;
         const auto square = [=](std::int64_t i) TRAINCTL_INLINE {
           const double value = values[begin + i];
           return value * value;
         };
-        const double sum = lane_sum<double>(std::min(end, (c + 1) * norm_chunk) - begin, square);
-        sums[c] = static_cast<float>(sums[c] + sum);
+        sums[c] = static_cast<float>(lane_sum<double>(std::min(count - begin, norm_chunk), square));
       }
     });
   });
@@ -116,10 +114,12 @@ Lowering lower_sum_of_squares(const LowerContext& context) {
 
 Lowering lower_chunk_squares(const LowerContext& context) {
   const auto& op = context.op.as<ChunkSquares>();
-  return own_kernel(context, [ranges = op.ranges, first = op.first, chunks = op.chunks](const Places& places) {
+  return own_kernel(context, [ranges = op.ranges, chunks = op.chunks](const Places& places) {
     float* sums = places.out<float>(0);
     std::memset(sums, 0, static_cast<std::size_t>(chunks) * sizeof(float));
-    for (const InputRange& range : ranges) add_chunk_squares(places.in<float>(0), range, sums + first);
+    for (const auto& [of, chunk] : ranges) {
+      write_chunk_squares(places.in<float>(static_cast<std::size_t>(of.input)) + of.offset, of.count, sums + chunk);
+    }
   });
 }
 

@@ -71,17 +71,40 @@ __global__ void sum_of_squares(const float* values, std::int64_t elements, doubl
   if (threadIdx.x == 0) *result = static_cast<float>(sum);
 }
 
-// Each block adds the squares of a range to the sum of one chunk, from that of the range's first element on.
-__global__ void chunk_squares(const float* values, std::int64_t begin, std::int64_t end, float* sums) {
-  const std::int64_t chunk = begin / norm_chunk + blockIdx.x;
-  const std::int64_t to = min(end, (chunk + 1) * norm_chunk);
+// What a block of chunk_squares sums: elements of one of at most chunk_inputs inputs, none where the rank does not have
+// the chunk.
+struct ChunkPlace {
+  std::int64_t begin = 0;
+  int count = 0;
+  int input = 0;
+};
+
+constexpr std::size_t chunk_inputs = 256;
+struct ChunkInputs {
+  const float* values[chunk_inputs];
+};
+
+__global__ void chunk_squares(const ChunkInputs inputs, const ChunkPlace* places, float* sums) {
+  const ChunkPlace place = places[blockIdx.x];
+  const float* values = inputs.values[place.input] + place.begin;
   double sum = 0;
-  for (std::int64_t i = max(begin, chunk * norm_chunk) + threadIdx.x; i < to; i += blockDim.x) {
+  for (int i = static_cast<int>(threadIdx.x); i < place.count; i += static_cast<int>(blockDim.x)) {
     sum += static_cast<double>(values[i]) * values[i];
   }
   __shared__ double shared[32];
   sum = block_sum(sum, shared);
-  if (threadIdx.x == 0) sums[chunk] = static_cast<float>(sums[chunk] + sum);
+  if (threadIdx.x == 0) sums[blockIdx.x] = static_cast<float>(sum);
+}
+
+std::vector<ChunkPlace> places_of_chunks(const ChunkSquares& op) {
+  std::vector<ChunkPlace> places(static_cast<std::size_t>(op.chunks));
+  for (const auto& [of, chunk] : op.ranges) {
+    for (std::int64_t c = 0; c * norm_chunk < of.count; ++c) {
+      places[static_cast<std::size_t>(chunk + c)] = {
+          of.offset + c * norm_chunk, static_cast<int>(std::min(of.count - c * norm_chunk, norm_chunk)), of.input};
+    }
+  }
+  return places;
 }
 
 // On one block.
@@ -157,15 +180,12 @@ Lowering lower_sum_of_squares(const LowerContext& context) {
 
 Lowering lower_chunk_squares(const LowerContext& context) {
   const auto& op = context.op.as<ChunkSquares>();
-  return own_kernel(context, [ranges = op.ranges, first = op.first, chunks = op.chunks](const Places& p) {
-    float* sums = p.out<float>(0);
-    check(cudaMemsetAsync(sums, 0, static_cast<std::size_t>(chunks) * sizeof(float), p.stream), "cudaMemsetAsync");
-    for (const InputRange& range : ranges) {
-      const std::int64_t end = range.offset + range.count;
-      const std::int64_t blocks = (end + norm_chunk - 1) / norm_chunk - range.offset / norm_chunk;
-      launch(chunk_squares, static_cast<int>(blocks), block_threads, p.stream, p.in<float>(0), range.offset, end,
-             sums + first);
-    }
+  const std::size_t inputs = context.op.inputs.size();
+  require(inputs <= chunk_inputs, "chunk_squares: at most 256 inputs");
+  return own_kernel(context, [inputs, chunks = op.chunks, places = on_device(places_of_chunks(op))](const Places& p) {
+    ChunkInputs x{};
+    for (std::size_t i = 0; i < inputs; ++i) x.values[i] = p.in<float>(i);
+    launch(chunk_squares, static_cast<int>(chunks), block_threads, p.stream, x, places.get(), p.out<float>(0));
   });
 }
 

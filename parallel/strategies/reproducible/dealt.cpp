@@ -1,0 +1,204 @@
+// Leaves that are added round by round, as a function from program to program.
+#include "parallel/strategies/reproducible/dealt.h"
+
+#include <algorithm>
+#include <iterator>
+#include <map>
+#include <utility>
+
+#include "core/base/format.h"
+#include "core/graph/ops/collectives.h"
+#include "core/program/flat_layout.h"
+#include "parallel/strategies/buckets.h"
+#include "parallel/strategies/reproducible/leaves.h"
+#include "parallel/strategies/reproducible/tree.h"
+
+namespace trainctl {
+namespace {
+
+constexpr MeshAxis axis = MeshAxis::data;
+
+using Round = std::vector<StackedSum>;
+
+// What a leaf's backward pass writes, in the slot: buckets of gradients, and the sums as the last one.
+struct LeafTensors {
+  std::map<TensorId, TensorId> renamed;  // by tensor of the program: what takes its place
+  std::vector<TensorId> wholes;
+};
+
+class DealtReduction {
+ public:
+  DealtReduction(Program program, const MeshRank& rank, bool overlap)
+      : program_(std::move(program)), replica_(rank.along(axis)), replicas_(rank.size(axis)), overlap_(overlap) {
+    const std::int64_t all = pad_sums(program_, replicas_);
+    layout_ = program_.flat;
+    assign_offsets(layout_, program_.tensors);
+    sum_count_ = all - layout_.trainable_count;
+    for (const FlatPlace& place : layout_.reduced) sums_.push_back(place.tensor);
+    for (const FlatBucket& bucket : layout_.sharding.buckets) parts_.push_back({bucket.gradient});
+    parts_.emplace_back();  // of the sums: added with the first of them
+  }
+
+  Program run() {
+    const std::vector<Round> rounds = sums_of_rounds(program_.shards.present, replicas_);
+    for (const Round& round : rounds) {
+      for (const StackedSum& sum : round) {
+        program_.flat.gradient_slots = std::max(program_.flat.gradient_slots, sum.place + 1);
+      }
+    }
+    auto round = rounds.begin();
+    std::map<int, std::vector<std::pair<Round, int>>> known;  // by pass: the segments that were made of it
+    for (ScheduleItem& item : program_.schedule) {
+      if (program_.segment(item.segment).phase != Phase::backward) continue;
+      require(round != rounds.end(), "each round has one leaf of a replica");
+      const int pass = pass_of_leaf(program_, item);
+      auto& made = known[pass];
+      auto found = std::find_if(made.begin(), made.end(), [&](const auto& entry) { return entry.first == *round; });
+      if (found == made.end()) {
+        const int segment = add_segment(pass, program_.is_rest(item), *round);
+        found = made.insert(made.end(), {*round, segment});
+      }
+      item.segment = found->second;
+      ++round;
+    }
+    require(round == rounds.end(), "each round has a backward pass");
+    const TensorId sums = add_bucket(program_, sums_, layout_.sharding.buckets.size());
+    last_backward(program_).ops.push_back(
+        {std::make_shared<AllGather>(axis, replicas_), {part(parts_.size() - 1, 0)}, {sums}, "sums", {}});
+    program_.flat.sums_are_reduced = true;
+    return std::move(program_);
+  }
+
+ private:
+  // A copy of a tensor in the slot, which lies `offset` elements behind the start of `whole`.
+  TensorId copy_into(TensorId whole, TensorId tensor, std::int64_t offset, std::string_view suffix) {
+    Tensor copy = program_.tensor(tensor);
+    copy.name += suffix;
+    copy.role = Role::activation;
+    copy.alias_of = whole;
+    copy.alias_offset = offset;
+    program_.tensors.push_back(std::move(copy));
+    return static_cast<TensorId>(program_.tensors.size() - 1);
+  }
+
+  // The smaller last leaf has tensors of its own, whose lifetimes do not span its forward pass.
+  LeafTensors& tensors_of(bool rest) {
+    LeafTensors& leaf = leaves_[rest ? 1 : 0];
+    if (!leaf.wholes.empty()) return leaf;
+    const std::string_view suffix = rest ? "/rest" : "/leaf";
+    auto entry = layout_.parameters.begin();
+    for (const FlatBucket& bucket : layout_.sharding.buckets) {
+      TensorId whole = program_.tensor(entry->gradient).alias_of;
+      if (rest) {
+        Tensor copy = program_.tensor(whole);
+        copy.name += suffix;
+        copy.members.clear();
+        program_.tensors.push_back(std::move(copy));
+        whole = static_cast<TensorId>(program_.tensors.size() - 1);
+      }
+      for (int i = 0; i < bucket.entries; ++i, ++entry) {
+        if (rest) rename_into(leaf, whole, entry->gradient, program_.tensor(entry->gradient).alias_offset, suffix);
+      }
+      leaf.wholes.push_back(whole);
+    }
+    const TensorId sums = program_.add(format("sums{}", suffix), {sum_count_}, DType::float32, Role::activation);
+    for (const FlatPlace& place : layout_.reduced) {
+      rename_into(leaf, sums, place.tensor, place.offset - layout_.trainable_count, suffix);
+    }
+    leaf.wholes.push_back(sums);
+    return leaf;
+  }
+
+  void rename_into(LeafTensors& leaf, TensorId whole, TensorId tensor, std::int64_t offset, std::string_view suffix) {
+    const TensorId copy = copy_into(whole, tensor, offset, suffix);
+    leaf.renamed[tensor] = copy;
+    program_.tensors[static_cast<std::size_t>(whole)].members.push_back(copy);
+  }
+
+  // This replica's part of a bucket, or of the sums, at a place on the stack.
+  TensorId part(std::size_t bucket, int place) {
+    std::vector<TensorId>& parts = parts_[bucket];
+    const bool of_sums = bucket + 1 == parts_.size();
+    while (static_cast<int>(parts.size()) <= place) {
+      const int slot = static_cast<int>(parts.size());
+      const std::int64_t count = of_sums ? sum_count_ / replicas_ : program_.tensor(parts.front()).type.shape.count();
+      parts.push_back(program_.add(format("{}/part in slot {}", name_of_bucket(bucket), slot), {count}, DType::float32,
+                                   Role::gradient));
+      program_.flat.in_slots.push_back(
+          {parts.back(), of_sums ? sums_.front() : first_gradient(bucket), slot, of_sums ? replica_ * count : 0});
+    }
+    return parts[static_cast<std::size_t>(place)];
+  }
+
+  // Equal on all ranks, whose leaves of a round may be whole or the smaller one.
+  std::string name_of_bucket(std::size_t bucket) const {
+    return bucket + 1 == parts_.size() ? "sums" : format("bucket {}", bucket);
+  }
+
+  // The gradient with which a bucket begins.
+  TensorId first_gradient(std::size_t bucket) const {
+    int before = 0;
+    for (std::size_t b = 0; b < bucket; ++b) before += layout_.sharding.buckets[b].entries;
+    return layout_.parameters[static_cast<std::size_t>(before)].gradient;
+  }
+
+  // A backward pass of a leaf that exchanges what it wrote, and forms the sums of a round.
+  int add_segment(int pass, bool rest, const Round& round) {
+    Segment segment = program_.segment(pass);
+    const LeafTensors& leaf = tensors_of(rest);
+    rename(leaf.renamed, segment);
+    std::vector<TensorId> received;
+    for (TensorId whole : leaf.wholes) {
+      const Tensor& sent = program_.tensor(whole);
+      received.push_back(program_.add(sent.name + "/received", sent.type.shape, DType::float32, Role::activation));
+    }
+    const auto begin = [&](std::size_t b, std::vector<Op>& ops) {
+      auto exchange = std::make_shared<AllToAll>(axis, replicas_, overlap_);
+      ops.push_back({std::move(exchange), {leaf.wholes[b]}, {received[b]}, name_of_bucket(b), {}});
+    };
+    const auto end = [&](std::size_t b, std::vector<Op>& ops) {
+      if (overlap_) ops.push_back(wait_for(program_, received[b]));
+      for (const StackedSum& sum : round) {
+        std::vector<TensorId> inputs;
+        for (int place : sum.places) inputs.push_back(part(b, place));
+        inputs.push_back(received[b]);
+        ops.push_back({std::make_shared<TreeSum>(sum.summands, replicas_, true),
+                       std::move(inputs),
+                       {part(b, sum.place)},
+                       name_of_bucket(b),
+                       {}});
+      }
+    };
+    const auto reduction = [&](std::size_t b) {
+      std::vector<Op> ops;
+      if (overlap_ && b > 0) end(b - 1, ops);
+      begin(b, ops);
+      if (!overlap_ || b + 1 == leaf.wholes.size()) end(b, ops);
+      return ops;
+    };
+    // The sums are complete long before the last gradient, and come last all the same: stages of a pipeline without
+    // outputs have sums of nothing.
+    const std::vector<TensorId> gradients(leaf.wholes.begin(), leaf.wholes.end() - 1);
+    insert_behind(program_, gradients, reduction, segment);
+    std::ranges::move(reduction(gradients.size()), std::back_inserter(segment.ops));
+    program_.segments.push_back(std::move(segment));
+    return static_cast<int>(program_.segments.size()) - 1;
+  }
+
+  Program program_;
+  const int replica_, replicas_;
+  const bool overlap_;
+  FlatLayout layout_;  // with offsets
+  std::int64_t sum_count_ = 0;
+  std::vector<TensorId> sums_;
+  LeafTensors leaves_[2];                     // of whole logical shards, and of the smaller one
+  std::vector<std::vector<TensorId>> parts_;  // by bucket, the sums behind them, and by place on the stack
+};
+
+}  // namespace
+
+Program add_dealt(Program program, const MeshRank& rank, const Strategy& strategy) {
+  return DealtReduction(std::move(program), rank, strategy.overlap).run();
+}
+
+}  // namespace trainctl

@@ -1,0 +1,42 @@
+// What both ways of adding logical shards change in their backward passes.
+#include "parallel/strategies/reproducible/leaves.h"
+
+#include <algorithm>
+
+#include "core/base/checked.h"
+#include "core/graph/ops/update.h"
+#include "core/program/flat_layout.h"
+
+namespace trainctl {
+
+int pass_of_leaf(const Program& program, const ScheduleItem& item) {
+  return program.is_rest(item) ? item.segment : program.find(Phase::backward);
+}
+
+void rename(const std::map<TensorId, TensorId>& renamed, Segment& segment) {
+  for (Op& op : segment.ops) {
+    for (auto* list : {&op.inputs, &op.outputs}) {
+      for (TensorId& id : *list) {
+        if (const auto found = renamed.find(id); found != renamed.end()) id = found->second;
+      }
+    }
+  }
+}
+
+std::int64_t pad_sums(Program& program, int replicas) {
+  FlatLayout layout = program.flat;
+  assign_offsets(layout, program.tensors);
+  const std::int64_t all = round_up(layout.gradient_count, flat_alignment * replicas);
+  if (all == layout.gradient_count) return all;
+  const std::int64_t missing = all - layout.gradient_count;
+  const TensorId padding = program.add("padding", {missing}, DType::float32, Role::reduced);
+  std::vector<FlatPlace>& reduced = program.flat.reduced;
+  reduced.insert(reduced.begin(), {padding, 0});  // before the results, which stages of a pipeline add up
+  for (Segment& segment : program.segments) {
+    if (segment.phase != Phase::backward || program.find(Phase::forward) < 0) continue;
+    segment.ops.insert(segment.ops.begin(), {std::make_shared<ZeroGradients>(missing), {}, {padding}, "padding", {}});
+  }
+  return all;
+}
+
+}  // namespace trainctl
