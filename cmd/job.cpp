@@ -54,7 +54,8 @@ DataInfo known_data(const RunSpec& spec, std::int64_t batch, bool& at_hand) {
 Strategy strategy_for(const RunSpec& spec, const DataInfo& data, int ranks, const DeviceTraits& device) {
   // On the CPU a reduction takes the cores from the computation that it would hide behind: one after the other is
   // faster.
-  Strategy strategy{mesh_of(spec.strategy, ranks), spec.strategy, spec.strategy.overlap.or_else(!device.on_host)};
+  Strategy strategy{mesh_of(spec.strategy, ranks), spec.strategy, spec.strategy.overlap.or_else(!device.on_host),
+                    device.compute_streams};
   if (strategy.mesh.pipeline == 1) return strategy;
   constexpr std::int64_t micro_batch = 8;  // for which stages are balanced: equal for all batches of all runs
   Reader reader;

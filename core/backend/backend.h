@@ -85,6 +85,7 @@ struct BackendOptions {
   bool deterministic = false;  // give the same bits on the same device in every run; false may be faster
   bool record = true;          // record and replay work, where the device can
   bool timing = true;          // choose kernels by timing; else by the libraries' heuristics
+  bool split_threads = false;  // on the CPU, each thread computes a micro-batch of its own, none shares a kernel
 };
 
 class Backend {
@@ -122,6 +123,8 @@ class Backend {
   virtual std::unique_ptr<Stream> compute_stream() = 0;       // on the CPU: runs at once on the calling thread
   virtual std::unique_ptr<Stream> asynchronous_stream() = 0;  // on the CPU: a thread of its own
   virtual std::unique_ptr<Event> event() = 0;
+  // How many micro-batches may be computed side by side, each on a stream of its own.
+  virtual int compute_streams() const = 0;
   // Whether queued work runs asynchronously to the host; the host then reads a step's result one step later.
   virtual bool asynchronous() const = 0;
   // Records the work that `queue` queues on the stream, and on streams that it joins by events, instead of running it.

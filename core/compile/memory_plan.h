@@ -21,11 +21,14 @@ struct StagingPlan {
 struct DeviceTraits {
   bool on_host = true;        // its memory is the host's memory
   bool asynchronous = false;  // it computes beside the host: batches wait in its memory for their steps
+  int compute_streams = 1;    // Backend::compute_streams()
 
   // The number of steps that have buffers at once: two where one step is prepared while another runs.
   int step_buffers() const { return asynchronous ? 2 : 1; }
 };
-inline DeviceTraits traits_of(const Backend& backend) { return {backend.on_host(), backend.asynchronous()}; }
+inline DeviceTraits traits_of(const Backend& backend) {
+  return {backend.on_host(), backend.asynchronous(), backend.compute_streams()};
+}
 
 // A named part of a rank's memory, as `check` prints it.
 struct MemoryLine {

@@ -113,7 +113,7 @@ void Engine::refresh_copies(int program) {
   const Bound& bound = *bound_[static_cast<std::size_t>(program)];
   if (bound.trains && !backend_.updates_copies()) return;
   const int segment = programs_[static_cast<std::size_t>(program)].copies_segment;
-  const std::vector<StepUnit>& copies = bound.segments[static_cast<std::size_t>(segment)];
+  const std::vector<StepUnit>& copies = bound.segments.at({0, segment});
   for (std::size_t copy = 0; copy < copies.size(); ++copy) {
     if (fresh_copies_.is_fresh(program, copy)) continue;
     copies[copy].kernel->run(*compute_, copies[copy].slot);

@@ -94,7 +94,7 @@ class Engine {
 
   void bind(int program);
   std::unique_ptr<Kernel> bind_op(int program, const PlacedOp& op);
-  void bind_segment(int program, int segment, Bound& bound);
+  std::vector<StepUnit> bind_segment(int program, int segment, Bound& bound);
   void bind_batch(int program, const ScheduleItem& item, Bound& bound);
   void make_step_buffers();
   Address address(int program, TensorId tensor) const;

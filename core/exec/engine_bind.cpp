@@ -72,25 +72,33 @@ void Engine::bind(int program) {
   const PlacedProgram& placed = programs_[static_cast<std::size_t>(program)];
   auto bound = std::make_unique<Bound>();
   bound->trains = placed.program.step.learning_rate != no_tensor;
-  for (int segment = 0; segment < static_cast<int>(placed.segments.size()); ++segment) {
-    bind_segment(program, segment, *bound);
-  }
   bound->work = std::make_unique<StepWork>(backend_, *compute_, placed, static_cast<int>(step_buffers_.size()),
                                            communicators_.has_peers());
   StepUnit scalars;
   scalars.to = base(Region::scalars);
   scalars.bytes = plan_.of(Region::scalars);
   bound->work->add(scalars);
-  const auto add = [&](int segment, const Slot& slot) {
-    for (StepUnit unit : bound->segments[static_cast<std::size_t>(segment)]) {
-      unit.slot = slot;
+  // Streams that run side by side have kernels of their own: running one keeps state, as the places of its slot.
+  const auto units_of = [&](int stream, int segment) -> const std::vector<StepUnit>& {
+    const auto [entry, added] = bound->segments.try_emplace({stream, segment});
+    if (added) entry->second = bind_segment(program, segment, *bound);
+    return entry->second;
+  };
+  const auto add = [&](const ScheduleItem& item, bool joins) {
+    for (StepUnit unit : units_of(item.stream, item.segment)) {
+      unit.slot = slot(item.slot);
+      unit.stream = item.stream;
+      unit.joins = joins;
       bound->work->add(unit);
     }
   };
-  if (bound->trains && !backend_.updates_copies()) add(placed.copies_segment, slot(0));
+  const ScheduleItem copies{placed.copies_segment, 0, 0};
+  units_of(0, copies.segment);
+  if (bound->trains && !backend_.updates_copies()) add(copies, false);
   for (const ScheduleItem& item : placed.program.schedule) {
+    const Phase phase = placed.segment(item.segment).phase;
     bind_batch(program, item, *bound);
-    add(item.segment, slot(item.slot));
+    add(item, placed.program.streams > 1 && (phase == Phase::exchange || phase == Phase::update));
   }
   for (const auto& buffers : step_buffers_) bound->results.push_back(results_of(program, *buffers));
   bound->work->complete([this, &results = bound->results](int buffer) {
@@ -153,6 +161,7 @@ void Engine::bind_batch(int program, const ScheduleItem& item, Bound& bound) {
     unit.bytes = described.tensor(id).type.bytes();
     unit.from = item.micro_batch * described.tensor(part_at(described.batch, number)).type.bytes();
     unit.to = address(program, id).at(slot(item.slot));
+    unit.stream = item.stream;
     bound.work->add(unit);
   }
 }
@@ -170,9 +179,9 @@ std::unique_ptr<Kernel> Engine::bind_op(int program, const PlacedOp& placed) {
                       : placed.lowering.bind(binding);
 }
 
-void Engine::bind_segment(int program, int number, Bound& bound) {
+std::vector<StepUnit> Engine::bind_segment(int program, int number, Bound& bound) {
   const PlacedSegment& segment = programs_[static_cast<std::size_t>(program)].segment(number);
-  std::vector<StepUnit>& units = bound.segments.emplace_back();
+  std::vector<StepUnit> units;
   for (std::size_t o = 0; o < segment.ops.size(); ++o) {
     const PlacedOp& op = segment.ops[o];
     std::unique_ptr<Kernel> kernel = bind_op(program, op);
@@ -188,6 +197,7 @@ void Engine::bind_segment(int program, int number, Bound& bound) {
     units.push_back(unit);
     bound.kernels.push_back(std::move(kernel));
   }
+  return units;
 }
 
 void Engine::name_tensors() {

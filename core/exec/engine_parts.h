@@ -1,6 +1,9 @@
 // The records that an engine keeps for each program, and for each step under way.
 #pragma once
 
+#include <map>
+#include <utility>
+
 #include "core/exec/engine.h"
 
 namespace trainctl {
@@ -9,9 +12,10 @@ namespace trainctl {
 struct Engine::Bound {
   std::unique_ptr<StepWork> work;
   std::vector<std::unique_ptr<Kernel>> kernels;
-  std::vector<std::vector<StepUnit>> segments;  // by segment: the units that it runs, in slot 0
-  bool trains = false;                          // the program changes the weights
-  std::vector<std::vector<CopyPart>> results;   // copies of the results to the host, by step buffer
+  // By compute stream and segment, of what they run: the units, in slot 0.
+  std::map<std::pair<int, int>, std::vector<StepUnit>> segments;
+  bool trains = false;                         // the program changes the weights
+  std::vector<std::vector<CopyPart>> results;  // copies of the results to the host, by step buffer
 };
 
 // The memory of one step under way, and its state.

@@ -23,6 +23,7 @@ StepWork::StepWork(Backend& backend, Stream& stream, const PlacedProgram& progra
       program_(program),
       buffers_(buffers),
       long_ops_(long_ops),
+      main_{&stream, {}},
       runs_(static_cast<std::size_t>(buffers)),
       marked_(static_cast<std::size_t>(buffers)) {}
 
@@ -40,6 +41,7 @@ void StepWork::add(const StepUnit& unit) {
 
 void StepWork::complete(std::function<void(int buffer)> take_results) {
   take_results_ = std::move(take_results);
+  make_side_streams();
   if (!ranges_.back().recordable) ranges_.push_back({units_.size(), units_.size(), true, {}});
   for (Range& range : ranges_) range.recordings.resize(2 * static_cast<std::size_t>(buffers_));
   for (int buffer = 0; buffer < buffers_; ++buffer) {
@@ -49,18 +51,72 @@ void StepWork::complete(std::function<void(int buffer)> take_results) {
   }
 }
 
-std::size_t StepWork::queue(std::size_t unit, const StepSources& sources) {
-  if (const StepUnit& first = units_[unit]; first.kernel != nullptr) {
-    first.kernel->run(stream_, first.slot);
+std::size_t StepWork::queue(std::size_t unit, const StepSources& sources, Queue& in) const {
+  const StepUnit& first = units_[unit];
+  if (first.kernel != nullptr) {
+    first.kernel->run(*in.stream, first.slot);
     return unit + 1;
   }
-  parts_.clear();
+  in.parts.clear();
   for (; unit < units_.size() && units_[unit].kernel == nullptr; ++unit) {  // no mark is set between copies
     const StepUnit& copy = units_[unit];
-    parts_.push_back({copy.to, sources[static_cast<std::size_t>(copy.source)] + copy.from, copy.bytes});
+    if (copy.stream != first.stream) break;
+    in.parts.push_back({copy.to, sources[static_cast<std::size_t>(copy.source)] + copy.from, copy.bytes});
   }
-  backend_.copy_all(parts_, stream_);
+  backend_.copy_all(in.parts, *in.stream);
   return unit;
+}
+
+void StepWork::make_side_streams() {
+  for (std::size_t unit = 0; unit < units_.size(); ++unit) {
+    const int stream = units_[unit].stream;
+    while (std::ssize(side_streams_) < stream) {
+      auto side = std::make_unique<SideStream>();
+      side->thread = backend_.asynchronous_stream();
+      side->compute = backend_.compute_stream();
+      side->queue.stream = side->compute.get();
+      side->work = this;
+      side_streams_.push_back(std::move(side));
+    }
+    if (stream > 0) side_streams_[static_cast<std::size_t>(stream - 1)]->units.push_back(unit);
+  }
+}
+
+void StepWork::run_side_stream(void* side_stream) {
+  SideStream& side = *static_cast<SideStream*>(side_stream);
+  for (std::size_t next = 0; next < side.units.size();) {
+    const std::size_t end = side.work->queue(side.units[next], *side.sources, side.queue);
+    while (next < side.units.size() && side.units[next] < end) ++next;
+  }
+  side.compute->synchronize();
+}
+
+void StepWork::run_streams(int buffer, const StepSources& sources, PartSeconds* seconds) {
+  bool begun = false, joined = false;
+  const auto join = [&] {
+    joined = true;
+    for (const auto& side : side_streams_) side->thread->synchronize();
+  };
+  for (std::size_t next = 0; next < units_.size();) {
+    const StepUnit& unit = units_[next];
+    if (unit.stream > 0) {
+      for (const auto& side : side_streams_) {
+        if (begun) break;
+        side->sources = &sources;
+        side->thread->enqueue({&StepWork::run_side_stream, side.get()});
+      }
+      begun = true;
+      ++next;
+      continue;
+    }
+    const double start = seconds == nullptr ? 0 : seconds_now();
+    const bool waits = unit.joins && !joined;
+    waits ? join() : static_cast<void>(next = queue(next, sources, main_));
+    const StepPart part = waits ? StepPart::communication : unit.part;
+    if (seconds != nullptr) (*seconds)[static_cast<std::size_t>(part)] += seconds_now() - start;
+  }
+  if (!joined) join();
+  take_results_(buffer);
 }
 
 void StepWork::queue(const Range& range, int buffer, const StepSources& sources) {
@@ -72,7 +128,7 @@ void StepWork::queue(const Range& range, int buffer, const StepSources& sources)
     if (marks != nullptr && next < marks_.size() && marks_[next].unit == unit) {
       marks->set(static_cast<int>(next++), stream_);
     }
-    unit = queue(unit, sources);
+    unit = queue(unit, sources, main_);
   }
   if (&range != &ranges_.back()) return;
   if (marks != nullptr) marks->set(static_cast<int>(marks_.size()), stream_);
@@ -80,6 +136,7 @@ void StepWork::queue(const Range& range, int buffer, const StepSources& sources)
 }
 
 void StepWork::run(int buffer, const StepSources& sources, bool marked) {
+  if (!side_streams_.empty()) return run_streams(buffer, sources, nullptr);
   const auto t = static_cast<std::size_t>(buffer);
   marked_[t] = marked && !set_.empty() ? 1 : 0;
   const bool known = runs_[t]++ > 0;  // the first run is not recorded: it loads kernels and connects peers
@@ -102,7 +159,7 @@ void StepWork::run_observed(int buffer, const StepSources& sources, OpObserver& 
       marks->hold(stream_);
       marks->set(0, stream_);
     }
-    next = queue(next, sources);
+    next = queue(next, sources, main_);
     if (marks != nullptr) marks->set(1, stream_);
     stream_.synchronize();
     const double end = marks == nullptr ? seconds_now() : start + marks->seconds(1) - marks->seconds(0);
@@ -113,10 +170,11 @@ void StepWork::run_observed(int buffer, const StepSources& sources, OpObserver& 
 
 void StepWork::run_timed(int buffer, const StepSources& sources, PartSeconds& seconds) {
   seconds = {};
+  if (!side_streams_.empty()) return run_streams(buffer, sources, &seconds);
   for (std::size_t next = 0; next < units_.size();) {
     const StepPart part = units_[next].part;
     const double start = seconds_now();
-    next = queue(next, sources);
+    next = queue(next, sources, main_);
     seconds[static_cast<std::size_t>(part)] += seconds_now() - start;
   }
   take_results_(buffer);

@@ -30,6 +30,8 @@ struct StepUnit {
   std::int64_t from = 0;  // offset in the source, in bytes
   std::byte* to = nullptr;
   std::int64_t bytes = 0;
+  int stream = 0;      // of compute: units of streams behind 0 run beside those of stream 0 that follow them
+  bool joins = false;  // runs when the units of all streams have
 };
 
 // Is called after every op that runs, in a slot of the arena; for profiles and the search for NaNs. Costs one
@@ -58,7 +60,7 @@ class StepWork {
   // Runs unit by unit, waiting for each, and calls the observer after each op.
   void run_observed(int buffer, const StepSources& sources, OpObserver& observer);
   // Runs unit by unit and sets `seconds` to the time of each part on the host's clock; for devices that run in the
-  // host's own time.
+  // host's own time. With several compute streams: of stream 0, and the wait for the others as communication.
   void run_timed(int buffer, const StepSources& sources, PartSeconds& seconds);
 
   // The seconds of each part of the buffer's last run, by the device's clock. Valid after the run has ended; zeros
@@ -80,9 +82,28 @@ class StepWork {
     StepPart part = StepPart::upload;
   };
 
-  // Queues a unit; if the unit is a copy, queues all copies that follow as one with it. Returns the number of the next
-  // unit.
-  std::size_t queue(std::size_t unit, const StepSources& sources);
+  // A stream on which units are queued, and memory for that.
+  struct Queue {
+    Stream* stream = nullptr;
+    std::vector<CopyPart> parts;  // of copies that are queued as one
+  };
+  // A compute stream behind stream 0, whose units run on a thread of its own.
+  struct SideStream {
+    std::vector<std::size_t> units;
+    std::unique_ptr<Stream> thread;
+    std::unique_ptr<Stream> compute;  // on that thread
+    Queue queue;
+    const StepWork* work = nullptr;
+    const StepSources* sources = nullptr;
+  };
+
+  // Queues a unit; if the unit is a copy, queues all copies that follow in its stream as one with it. Returns the
+  // number of the next unit.
+  std::size_t queue(std::size_t unit, const StepSources& sources, Queue& in) const;
+  void make_side_streams();
+  static void run_side_stream(void* side_stream);
+  // Runs the units of all streams, those of stream 0 on this thread; `seconds` as run_timed() has them, or null.
+  void run_streams(int buffer, const StepSources& sources, PartSeconds* seconds);
   void queue(const Range& range, int buffer, const StepSources& sources);
 
   Backend& backend_;
@@ -91,7 +112,8 @@ class StepWork {
   int buffers_;
   bool long_ops_;
   std::vector<StepUnit> units_;
-  std::vector<CopyPart> parts_;  // of the copies that are queued as one
+  Queue main_;
+  std::vector<std::unique_ptr<SideStream>> side_streams_;
   std::vector<Range> ranges_;
   std::vector<Mark> marks_;
   std::vector<std::unique_ptr<Marks>> set_;  // by buffer; empty where the device has no marks

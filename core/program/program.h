@@ -15,7 +15,7 @@
 namespace trainctl {
 
 // The part of a step that a segment belongs to; `exchange` moves tensors of a micro-batch between stages of the
-// pipeline, `copies` makes compute copies of parameters.
+// pipeline, or adds what replicas and compute streams have of a step; `copies` makes compute copies of parameters.
 enum class Phase { forward, backward, exchange, update, copies };
 
 // The micro-batches that a backward segment is for: `first` overwrites the gradients, `accumulate` adds to them, and
@@ -41,6 +41,9 @@ struct ScheduleItem {
   int segment = 0;
   int micro_batch = 0;  // Program::micro_batches: the rest; -1: one without samples
   int slot = 0;
+  // Of Program::streams: items of one compute stream run in order, those of several side by side, until an item of
+  // phase exchange or update, which waits for all. Items of further streams come before those of stream 0.
+  int stream = 0;
 };
 
 // Parameters begin at multiples of this many float32 elements (16 bytes, which kernels read and write at once), or of
@@ -165,6 +168,7 @@ struct Program {
   std::vector<Segment> segments;
   std::vector<ScheduleItem> schedule;
   int slots = 1;
+  int streams = 1;  // compute streams
   FlatLayout flat;
   StepTensors step;
   BatchTensors batch;

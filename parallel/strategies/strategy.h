@@ -13,8 +13,9 @@ namespace trainctl {
 struct Strategy {
   Mesh mesh;
   StrategyOptions options;
-  bool overlap = false;  // reductions run beside the backward pass
-  Stages stages = {};    // of a mesh with a pipeline
+  bool overlap = false;     // reductions run beside the backward pass
+  int compute_streams = 1;  // of each rank, on which logical shards are computed side by side
+  Stages stages = {};       // of a mesh with a pipeline
   // With recompute: auto, the names of the blocks that are computed again, of all stages (recomputable_blocks()).
   std::set<std::string> recomputed = {};
 };

@@ -16,14 +16,13 @@ namespace trainctl {
 namespace {
 
 // In reproducible mode a kernel on the CPU runs on one thread, whatever the number of cores: the order of its sums
-// follows from that of threads. On a GPU threads compile kernels.
+// follows from that of threads. Further threads compute other logical shards. On a GPU threads compile kernels.
 std::unique_ptr<Backend> make_backend(std::string_view device, const TrainOptions& train,
                                       const StrategyOptions& strategy, int threads, int local_rank) {
   const bool reproducible = strategy.reproducible.has_value();
-  if (reproducible && device == "cpu") threads = 1;
   auto backend =
       make_backend(device, BackendOptions{threads, local_rank, train.tf32, train.deterministic || reproducible,
-                                          train.cuda_graphs, train.kernel_timing});
+                                          train.cuda_graphs, train.kernel_timing, reproducible});
   if (!backend->computes_in(train.compute())) {
     throw Error(ErrorKind::config,
                 format("train.precision: {} does not compute in {}", backend->on_host() ? "the CPU" : "the GPU",

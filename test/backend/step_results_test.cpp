@@ -43,6 +43,7 @@ class Counting final : public Backend {
   std::unique_ptr<Stream> compute_stream() override { return inner_->compute_stream(); }
   std::unique_ptr<Stream> asynchronous_stream() override { return inner_->asynchronous_stream(); }
   std::unique_ptr<Event> event() override { return inner_->event(); }
+  int compute_streams() const override { return inner_->compute_streams(); }
   bool asynchronous() const override { return inner_->asynchronous(); }
   std::unique_ptr<Recording> record(Stream& stream, const std::function<void()>& queue) override {
     return inner_->record(stream, queue);

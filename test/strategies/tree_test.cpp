@@ -2,6 +2,7 @@
 #include "parallel/strategies/reproducible/tree.h"
 
 #include <bit>
+#include <functional>
 #include <map>
 #include <string>
 
@@ -82,6 +83,27 @@ TEST_CASE("where the ranks are a power of two, a rank forms one sum and needs a 
   }
 }
 
+namespace {
+
+// The value of a sum of sums in slots and, behind them, of what was received in parts.
+std::string value_of(const SlotSum& sum, const std::map<int, std::string>& slots,
+                     const std::function<std::string(int)>& received = {}) {
+  std::vector<std::string> values;
+  for (const Summand& summand : sum.summands) {
+    const bool in_slot = summand.input < static_cast<int>(sum.slots.size());
+    values.push_back(in_slot ? slots.at(sum.slots[static_cast<std::size_t>(summand.input)]) : received(summand.part));
+    for (int merge = 0; merge < summand.merges; ++merge) {
+      const std::string right = values.back();
+      values.pop_back();
+      values.back() = "(" + values.back() + "+" + right + ")";
+    }
+  }
+  REQUIRE(values.size() == 1);
+  return values.front();
+}
+
+}  // namespace
+
 TEST_CASE("the sums of leaves that are dealt out to any number of replicas make the same tree") {
   for (int leaves = 1; leaves <= 33; ++leaves) {
     const std::string expected = whole_tree(0, static_cast<int>(std::bit_ceil(static_cast<unsigned>(leaves))), leaves);
@@ -89,28 +111,49 @@ TEST_CASE("the sums of leaves that are dealt out to any number of replicas make 
       CAPTURE(leaves, replicas);
       std::map<int, std::string> stack;
       int first = 0, most = 0;
-      for (const std::vector<StackedSum>& round : sums_of_rounds(leaves, replicas)) {
-        for (const StackedSum& sum : round) {
-          std::vector<std::string> values;
-          for (const Summand& summand : sum.summands) {
-            const bool received = summand.input == static_cast<int>(sum.places.size());
-            values.push_back(received ? std::to_string(first + summand.part)
-                                      : stack.at(sum.places[static_cast<std::size_t>(summand.input)]));
-            for (int merge = 0; merge < summand.merges; ++merge) {
-              const std::string right = values.back();
-              values.pop_back();
-              values.back() = "(" + values.back() + "+" + right + ")";
-            }
-          }
-          REQUIRE(values.size() == 1);
-          if (!sum.places.empty()) CHECK(sum.place == sum.places.front());
-          stack[sum.place] = values.front();
-          most = std::max(most, sum.place + 1);
+      for (const std::vector<SlotSum>& round : sums_of_rounds(leaves, replicas)) {
+        for (const SlotSum& sum : round) {
+          if (!sum.slots.empty()) CHECK(sum.slot == sum.slots.front());
+          stack[sum.slot] = value_of(sum, stack, [&](int part) { return std::to_string(first + part); });
+          most = std::max(most, sum.slot + 1);
         }
         first += replicas;
       }
       CHECK(stack.at(0) == expected);
       CHECK(most <= static_cast<int>(std::bit_width(static_cast<unsigned>(leaves))));
+    }
+  }
+}
+
+TEST_CASE("the joined sums of compute streams are those of one stream") {
+  for (int leaves = 1; leaves <= 33; ++leaves) {
+    for (int first = 0; first < leaves; first += 1 + leaves / 7) {
+      for (int end = first + 1; end <= leaves; end += 1 + leaves / 5) {
+        const LeafSums alone = sums_of_leaves({first, end}, leaves);
+        const std::map<int, std::string> slots_alone = run(alone, first);
+        for (int streams = 1; streams <= end - first; ++streams) {
+          CAPTURE(leaves, first, end, streams);
+          std::vector<LeafSum> sums;
+          std::map<int, std::string> slots;
+          int used = 0;
+          for (int s = 0; s < streams; ++s) {
+            const auto begin = [&](int stream) { return first + (end - first) * stream / streams; };
+            const LeafSums own = sums_of_leaves({begin(s), begin(s + 1)}, leaves);
+            for (const auto& [slot, value] : run(own, begin(s))) slots[used + slot] = value;
+            for (const LeafSum& sum : own.sums) sums.push_back({sum.leaves, used + sum.slot});
+            used += own.slots;
+          }
+          const JoinedSums joined = join_sums(sums, leaves);
+          for (const SlotSum& sum : joined.formed) slots[sum.slot] = value_of(sum, slots);
+          REQUIRE(joined.sums.size() == alone.sums.size());
+          for (std::size_t i = 0; i < alone.sums.size(); ++i) {
+            CHECK(joined.sums[i].leaves.first == alone.sums[i].leaves.first);
+            CHECK(joined.sums[i].leaves.end == alone.sums[i].leaves.end);
+            CHECK(slots.at(joined.sums[i].slot) == slots_alone.at(alone.sums[i].slot));
+          }
+          if (joined.sums.size() == 1) CHECK(joined.sums[0].slot == 0);
+        }
+      }
     }
   }
 }

@@ -27,7 +27,11 @@ constexpr int kernel_generation = 4;
 
 class CpuBackend final : public Backend {
  public:
-  explicit CpuBackend(const BackendOptions& options) : threads_(options.threads) { prepare_compute_threads(threads_); }
+  explicit CpuBackend(const BackendOptions& options)
+      : threads_(options.split_threads ? 1 : options.threads),
+        compute_streams_(options.split_threads ? options.threads : 1) {
+    prepare_compute_threads(threads_);
+  }
 
   std::string_view name() const override { return "cpu"; }
   bool on_host() const override { return true; }
@@ -78,6 +82,7 @@ class CpuBackend final : public Backend {
   std::unique_ptr<Stream> compute_stream() override { return std::make_unique<ImmediateStream>(); }
   std::unique_ptr<Stream> asynchronous_stream() override { return std::make_unique<ThreadStream>(); }
   std::unique_ptr<Event> event() override { return make_event(); }
+  int compute_streams() const override { return compute_streams_; }
   bool asynchronous() const override { return false; }
   std::unique_ptr<Recording> record(Stream&, const std::function<void()>&) override { return nullptr; }
   std::unique_ptr<Marks> marks(int) override { return nullptr; }
@@ -107,6 +112,7 @@ class CpuBackend final : public Backend {
   }
 
   int threads_;
+  int compute_streams_;
   OneDnn dnnl_;
 };
 

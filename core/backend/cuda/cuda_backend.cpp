@@ -88,6 +88,7 @@ class CudaBackend final : public Backend {
     return std::make_unique<CudaStream>(waits_, CudaStream::Priority::high);
   }
   std::unique_ptr<Event> event() override { return make_event(waits_); }
+  int compute_streams() const override { return 1; }
   bool asynchronous() const override { return true; }
   std::unique_ptr<Recording> record(Stream& stream, const std::function<void()>& queue) override {
     return records_ ? record_graph(stream, queue) : nullptr;

@@ -155,7 +155,10 @@ class StepTimer {
 std::string measured_beside(int ranks) { return format("{} at once: ", ranks); }
 
 std::string op_key(int ranks, const PlacedProgram& program, const PlacedOp& op) {
-  return measured_beside(ranks) + "op " + op_signature(program, op);
+  const int streams =
+      program.program.streams;  // whose ops take, one after the other, a part of the time they take alone
+  return measured_beside(ranks) + (streams > 1 ? format("{} streams: ", streams) : "") + "op " +
+         op_signature(program, op);
 }
 
 std::string step_key(int ranks, const PlacedProgram& program) {

@@ -18,7 +18,7 @@ namespace {
 
 constexpr MeshAxis axis = MeshAxis::data;
 
-using Round = std::vector<StackedSum>;
+using Round = std::vector<SlotSum>;
 
 // What a leaf's backward pass writes, in the slot: buckets of gradients, and the sums as the last one.
 struct LeafTensors {
@@ -42,8 +42,8 @@ class DealtReduction {
   Program run() {
     const std::vector<Round> rounds = sums_of_rounds(program_.shards.present, replicas_);
     for (const Round& round : rounds) {
-      for (const StackedSum& sum : round) {
-        program_.flat.gradient_slots = std::max(program_.flat.gradient_slots, sum.place + 1);
+      for (const SlotSum& sum : round) {
+        program_.flat.gradient_slots = std::max(program_.flat.gradient_slots, sum.slot + 1);
       }
     }
     auto round = rounds.begin();
@@ -63,8 +63,8 @@ class DealtReduction {
     }
     require(round == rounds.end(), "each round has a backward pass");
     const TensorId sums = add_bucket(program_, sums_, layout_.sharding.buckets.size());
-    last_backward(program_).ops.push_back(
-        {std::make_shared<AllGather>(axis, replicas_), {part(parts_.size() - 1, 0)}, {sums}, "sums", {}});
+    add_exchange(program_,
+                 {{std::make_shared<AllGather>(axis, replicas_), {part(parts_.size() - 1, 0)}, {sums}, "sums", {}}});
     program_.flat.sums_are_reduced = true;
     return std::move(program_);
   }
@@ -115,19 +115,19 @@ class DealtReduction {
     program_.tensors[static_cast<std::size_t>(whole)].members.push_back(copy);
   }
 
-  // This replica's part of a bucket, or of the sums, at a place on the stack.
-  TensorId part(std::size_t bucket, int place) {
+  // This replica's part of a bucket, or of the sums, in a slot.
+  TensorId part(std::size_t bucket, int slot) {
     std::vector<TensorId>& parts = parts_[bucket];
     const bool of_sums = bucket + 1 == parts_.size();
-    while (static_cast<int>(parts.size()) <= place) {
-      const int slot = static_cast<int>(parts.size());
+    while (static_cast<int>(parts.size()) <= slot) {
+      const int next = static_cast<int>(parts.size());
       const std::int64_t count = of_sums ? sum_count_ / replicas_ : program_.tensor(parts.front()).type.shape.count();
-      parts.push_back(program_.add(format("{}/part in slot {}", name_of_bucket(bucket), slot), {count}, DType::float32,
+      parts.push_back(program_.add(format("{}/part in slot {}", name_of_bucket(bucket), next), {count}, DType::float32,
                                    Role::gradient));
       program_.flat.in_slots.push_back(
-          {parts.back(), of_sums ? sums_.front() : first_gradient(bucket), slot, of_sums ? replica_ * count : 0});
+          {parts.back(), of_sums ? sums_.front() : first_gradient(bucket), next, of_sums ? replica_ * count : 0});
     }
-    return parts[static_cast<std::size_t>(place)];
+    return parts[static_cast<std::size_t>(slot)];
   }
 
   // Equal on all ranks, whose leaves of a round may be whole or the smaller one.
@@ -158,13 +158,13 @@ class DealtReduction {
     };
     const auto end = [&](std::size_t b, std::vector<Op>& ops) {
       if (overlap_) ops.push_back(wait_for(program_, received[b]));
-      for (const StackedSum& sum : round) {
+      for (const SlotSum& sum : round) {
         std::vector<TensorId> inputs;
-        for (int place : sum.places) inputs.push_back(part(b, place));
+        for (int slot : sum.slots) inputs.push_back(part(b, slot));
         inputs.push_back(received[b]);
         ops.push_back({std::make_shared<TreeSum>(sum.summands, replicas_, true),
                        std::move(inputs),
-                       {part(b, sum.place)},
+                       {part(b, sum.slot)},
                        name_of_bucket(b),
                        {}});
       }
@@ -192,7 +192,7 @@ class DealtReduction {
   std::int64_t sum_count_ = 0;
   std::vector<TensorId> sums_;
   LeafTensors leaves_[2];                     // of whole logical shards, and of the smaller one
-  std::vector<std::vector<TensorId>> parts_;  // by bucket, the sums behind them, and by place on the stack
+  std::vector<std::vector<TensorId>> parts_;  // by bucket, the sums behind them, and by slot
 };
 
 }  // namespace

@@ -2,6 +2,7 @@
 #include "parallel/strategies/reproducible/leaves.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "core/base/checked.h"
 #include "core/graph/ops/update.h"
@@ -37,6 +38,13 @@ std::int64_t pad_sums(Program& program, int replicas) {
     segment.ops.insert(segment.ops.begin(), {std::make_shared<ZeroGradients>(missing), {}, {padding}, "padding", {}});
   }
   return all;
+}
+
+void add_exchange(Program& program, std::vector<Op> ops) {
+  require(program.segment(program.schedule.back().segment).phase == Phase::update, "the update comes last");
+  const ScheduleItem exchange{static_cast<int>(program.segments.size()), 0, 0};
+  program.schedule.insert(program.schedule.end() - 1, exchange);
+  program.segments.push_back({Phase::exchange, {}, std::move(ops)});
 }
 
 }  // namespace trainctl

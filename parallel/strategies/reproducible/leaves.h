@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <vector>
 
 #include "core/program/program.h"
 
@@ -17,5 +18,8 @@ void rename(const std::map<TensorId, TensorId>& renamed, Segment& segment);
 // Adds zeros to the sums, in front of all others, so that gradients and sums together are a multiple of the replicas,
 // each of which adds a part of them. Returns the elements of gradients and sums.
 std::int64_t pad_sums(Program& program, int replicas);
+
+// Appends a segment of phase exchange behind all passes.
+void add_exchange(Program& program, std::vector<Op> ops);
 
 }  // namespace trainctl

@@ -2,7 +2,9 @@
 #include "parallel/strategies/reproducible/reproducible.h"
 
 #include <algorithm>
+#include <functional>
 #include <map>
+#include <span>
 #include <utility>
 
 #include "core/base/format.h"
@@ -24,8 +26,12 @@ std::size_t index(int number) { return static_cast<std::size_t>(number); }
 
 class TreeReduction {
  public:
-  TreeReduction(Program program, const MeshRank& rank)
+  TreeReduction(Program program, const MeshRank& rank, int compute_streams)
       : program_(std::move(program)), replica_(rank.along(axis)), replicas_(rank.size(axis)) {
+    // Stages of a pipeline wait for each other in every micro-batch.
+    const int leaves = row_of(replica_).count();
+    if (rank.size(MeshAxis::pipeline) == 1) program_.streams = std::clamp(leaves, 1, compute_streams);
+    program_.slots = std::max(program_.slots, program_.streams);
     for (const FlatEntry& entry : program_.flat.parameters) {
       if (entry.gradient != no_tensor) gradients_.push_back(entry.gradient);
     }
@@ -39,12 +45,55 @@ class TreeReduction {
   }
 
   Program run() {
-    const LeafSums own = sums_of(replica_);
-    program_.flat.gradient_slots = std::max(own.slots, 1);
-    auto leaf = own.steps.begin();
+    std::vector<LeafStep> steps;
+    std::vector<int> stream_of;  // by leaf
+    std::vector<LeafSum> sums;
+    int slots = 0;
+    for (int stream = 0; stream < program_.streams; ++stream) {
+      const LeafSums own = sums_of_stream(stream);
+      for (const LeafStep& step : own.steps) steps.push_back(behind(step, slots));
+      stream_of.resize(steps.size(), stream);
+      for (const LeafSum& sum : own.sums) sums.push_back({sum.leaves, sum.slot + slots});
+      slots += own.slots;
+    }
+    program_.flat.gradient_slots = std::max(slots, 1);
+    add_leaves(steps);
+    put_in_streams(stream_of);
+    const JoinedSums joined = join_sums(sums, program_.shards.present);
+    std::vector<Op> ops;
+    for (const SlotSum& sum : joined.formed) join(sum, ops);
+    if (replicas_ > 1) exchange(joined.sums, ops);
+    if (!ops.empty()) add_exchange(program_, std::move(ops));
+    program_.flat.sums_are_reduced = true;
+    return std::move(program_);
+  }
+
+ private:
+  LeafRange row_of(int replica) const {
+    return program_.shards.shards.row_of(replica, replicas_, program_.shards.present);
+  }
+
+  // Of the part of this replica's row that a compute stream computes.
+  LeafSums sums_of_stream(int stream) const {
+    const LeafRange row = row_of(replica_);
+    const auto begin = [&](int s) { return row.first + row.count() * s / program_.streams; };
+    return sums_of_leaves({begin(stream), begin(stream + 1)}, program_.shards.present);
+  }
+
+  // The step in slots of its stream's own.
+  static LeafStep behind(LeafStep step, int slots) {
+    step.leaf_slot += slots;
+    step.sum_slot += slots;
+    for (int& slot : step.summed) slot += slots;
+    return step;
+  }
+
+  // Gives each leaf a backward segment that does its step.
+  void add_leaves(const std::vector<LeafStep>& steps) {
+    auto leaf = steps.begin();
     std::map<int, std::vector<std::pair<LeafStep, int>>> known;  // by segment: what was made of it
     for (ScheduleItem& item : program_.schedule) {
-      if (program_.segment(item.segment).phase != Phase::backward || leaf == own.steps.end()) continue;
+      if (program_.segment(item.segment).phase != Phase::backward || leaf == steps.end()) continue;
       const int base = pass_of_leaf(program_, item);
       auto& made = known[base];
       auto found = std::find_if(made.begin(), made.end(), [&](const auto& entry) { return entry.first == *leaf; });
@@ -52,16 +101,23 @@ class TreeReduction {
       item.segment = found->second;
       ++leaf;
     }
-    require(leaf == own.steps.end(), "each logical shard has a backward pass");
-    if (replicas_ > 1) exchange(own);
-    program_.flat.sums_are_reduced = true;
-    return std::move(program_);
+    require(leaf == steps.end(), "each logical shard has a backward pass");
   }
 
- private:
-  LeafSums sums_of(int replica) const {
-    const ShardedStep& step = program_.shards;
-    return sums_of_leaves(step.shards.row_of(replica, replicas_, step.present), step.present);
+  void put_in_streams(const std::vector<int>& stream_of) {
+    if (program_.streams == 1) return;
+    const auto passes = std::span(program_.schedule).first(program_.schedule.size() - 1);  // the update is the last
+    for (ScheduleItem& item : passes) item.stream = item.slot = stream_of[index(item.micro_batch)];
+    std::ranges::stable_sort(passes, std::greater(), &ScheduleItem::stream);
+  }
+
+  // Adds up what streams have of one sum, group by group.
+  void join(const SlotSum& sum, std::vector<Op>& ops) {
+    for (std::size_t g = 0; g < groups_.size(); ++g) {
+      std::vector<TensorId> inputs;
+      for (int slot : sum.slots) inputs.push_back(group(g, slot));
+      ops.push_back({std::make_shared<TreeSum>(sum.summands), std::move(inputs), {group(g, sum.slot)}, "streams", {}});
+    }
   }
 
   // The tensor that lies in a slot as this one lies in slot 0.
@@ -131,12 +187,10 @@ class TreeReduction {
     return static_cast<int>(program_.segments.size()) - 1;
   }
 
-  // Adds the sums of all replicas, behind the last backward pass. Where they share the update, each needs the sum of
-  // its part of the gradient alone.
-  void exchange(const LeafSums& own) {
+  // Adds the sums of all replicas. Where they share the update, each needs the sum of its part of the gradient alone.
+  void exchange(const std::vector<LeafSum>& own, std::vector<Op>& ops) {
     FlatLayout layout = program_.flat;
     assign_offsets(layout, program_.tensors);
-    std::vector<Op> ops;
     const std::vector<FlatBucket>& buckets = layout.sharding.buckets;
     auto gradient = gradients_.begin();
     for (const FlatBucket& bucket : buckets) {
@@ -146,18 +200,16 @@ class TreeReduction {
     }
     const std::int64_t exchanged = buckets.empty() ? 0 : layout.trainable_count;
     exchange(own, buckets.empty() ? flat_ : sums_, layout.gradient_count - exchanged, no_tensor, ops);
-    std::vector<Op>& behind = last_backward(program_).ops;
-    std::move(ops.begin(), ops.end(), std::back_inserter(behind));
   }
 
   // Adds up `count` elements in which the tensors lie one behind the other. Into `own_part`, this replica's part of
   // them, or with no_tensor into the tensors themselves.
-  void exchange(const LeafSums& own, const std::vector<TensorId>& tensors, std::int64_t count, TensorId own_part,
-                std::vector<Op>& ops) {
+  void exchange(const std::vector<LeafSum>& own, const std::vector<TensorId>& tensors, std::int64_t count,
+                TensorId own_part, std::vector<Op>& ops) {
     std::vector<PlacedSum> sums;
     std::size_t rounds = 0;
     for (int replica = 0; replica < replicas_; ++replica) {
-      const LeafSums theirs = sums_of(replica);
+      const LeafSums theirs = sums_of_leaves(row_of(replica), program_.shards.present);
       rounds = std::max(rounds, theirs.sums.size());
       for (std::size_t i = 0; i < theirs.sums.size(); ++i) {
         sums.push_back({theirs.sums[i].leaves, static_cast<int>(i), replica});
@@ -181,7 +233,7 @@ class TreeReduction {
     std::vector<TensorId> received;
     for (std::size_t round = 0; round < rounds; ++round) {
       received.push_back(program_.add(format("received {}", round), {count}, DType::float32, Role::activation));
-      const TensorId sent = whole(tensors, round < own.sums.size() ? own.sums[round].slot : 0);
+      const TensorId sent = whole(tensors, round < own.size() ? own[round].slot : 0);
       program_.tensors[index(sent)].type.shape = {count};
       ops.push_back({std::make_shared<AllToAll>(axis, replicas_), {sent}, {received.back()}, "sums", {}});
     }
@@ -210,7 +262,7 @@ class TreeReduction {
 Program add_in_tree(Program program, const MeshRank& rank, const Strategy& strategy) {
   if (!program.shards.any() || program.find(Phase::update) < 0) return program;
   if (program.flat.sharding.gradients) return add_dealt(std::move(program), rank, strategy);
-  return TreeReduction(std::move(program), rank).run();
+  return TreeReduction(std::move(program), rank, strategy.compute_streams).run();
 }
 
 }  // namespace trainctl

@@ -75,68 +75,87 @@ LeafSums sums_of_leaves(const LeafRange& own, int leaves) {
 
 namespace {
 
-// A sum on the stack of dealt leaves, and how this round forms it: by the sums on the stack before it and by leaves of
-// the round.
-struct StackEntry {
+// A node of the tree, and the order in which it is added.
+struct Node {
   LeafRange leaves;
-  std::vector<int> places;        // of the stack before the round, in the order in which they are read
-  std::vector<Summand> summands;  // of those, input -1 stands for what was received
-  bool is_new = true;
+  std::vector<Summand> summands;
 };
 
-// What a round does for an entry of the stack: the inputs are numbered, what was received behind all others.
-StackedSum stacked_sum(const StackEntry& entry, int place) {
-  StackedSum sum{entry.places, entry.summands, place};
-  int next = 0;
-  for (Summand& summand : sum.summands) {
-    summand.input = summand.input < 0 ? static_cast<int>(sum.places.size()) : next++;
-  }
-  return sum;
-}
-
-}  // namespace
-
-std::vector<std::vector<StackedSum>> sums_of_rounds(int leaves, int replicas) {
-  std::vector<std::vector<StackedSum>> rounds;
-  std::vector<StackEntry> stack;
-  for (int first = 0; first < leaves; first += replicas) {
-    for (std::size_t place = 0; place < stack.size(); ++place) {
-      stack[place] = {stack[place].leaves, {static_cast<int>(place)}, {{0, 0, 0}}, false};
-    }
-    for (int leaf = first; leaf < std::min(first + replicas, leaves); ++leaf) {
-      StackEntry sum{{leaf, leaf + 1}, {}, {}};
-      std::vector<LeafRange> ranges;
-      for (const StackEntry& entry : stack) ranges.push_back(entry.leaves);
-      const int merges = completed(ranges, leaves, sum.leaves);
-      for (auto entry = stack.end() - merges; entry != stack.end(); ++entry) {
-        sum.places.insert(sum.places.end(), entry->places.begin(), entry->places.end());
-        sum.summands.insert(sum.summands.end(), entry->summands.begin(), entry->summands.end());
-      }
-      stack.resize(stack.size() - static_cast<std::size_t>(merges));
-      sum.summands.push_back({-1, leaf - first, merges});
-      stack.push_back(std::move(sum));
-    }
-    std::vector<StackedSum>& formed = rounds.emplace_back();
-    for (std::size_t place = 0; place < stack.size(); ++place) {
-      if (stack[place].is_new) formed.push_back(stacked_sum(stack[place], static_cast<int>(place)));
-    }
-  }
-  require(stack.size() == 1, "the sums of all rounds make the tree");
-  return rounds;
-}
-
-std::vector<Summand> order_of_sums(const std::vector<PlacedSum>& sums, int leaves) {
-  std::vector<Summand> order;
+// The nodes that neighbouring sums make, as few and as large as they allow.
+std::vector<Node> nodes_of(const std::vector<PlacedSum>& sums, int leaves) {
+  std::vector<Node> nodes;
   std::vector<LeafRange> stack;
   for (const PlacedSum& sum : sums) {
     LeafRange top = sum.leaves;
     const int merges = completed(stack, leaves, top);
     stack.resize(stack.size() - static_cast<std::size_t>(merges));
     stack.push_back(top);
-    order.push_back({sum.input, sum.part, merges});
+    Node node{top, {}};
+    for (auto left = nodes.end() - merges; left != nodes.end(); ++left) {
+      node.summands.insert(node.summands.end(), left->summands.begin(), left->summands.end());
+    }
+    node.summands.push_back({sum.input, sum.part, merges});
+    nodes.resize(stack.size() - 1);
+    nodes.push_back(std::move(node));
   }
-  require(stack.size() == 1, "the sums of all ranks make the tree");
-  return order;
+  return nodes;
+}
+
+// A node whose summands' inputs are slots or, negative, what is no slot. A sum's inputs are numbered in the order of
+// the slots, and what is no slot comes behind them.
+SlotSum slot_sum(const Node& node, int slot) {
+  SlotSum sum{{}, node.summands, slot};
+  for (const Summand& summand : node.summands) {
+    if (summand.input >= 0) sum.slots.push_back(summand.input);
+  }
+  int next = 0;
+  for (Summand& summand : sum.summands)
+    summand.input = summand.input >= 0 ? next++ : static_cast<int>(sum.slots.size());
+  return sum;
+}
+
+}  // namespace
+
+std::vector<Summand> order_of_sums(const std::vector<PlacedSum>& sums, int leaves) {
+  std::vector<Node> nodes = nodes_of(sums, leaves);
+  require(nodes.size() == 1, "the sums of all ranks make the tree");
+  return std::move(nodes.front().summands);
+}
+
+JoinedSums join_sums(const std::vector<LeafSum>& sums_of_streams, int leaves) {
+  std::vector<PlacedSum> placed;
+  for (const LeafSum& sum : sums_of_streams) placed.push_back({sum.leaves, sum.slot, 0});
+  const std::vector<Node> nodes = nodes_of(placed, leaves);
+  JoinedSums joined;
+  for (const Node& node : nodes) {
+    const int slot = nodes.size() == 1 ? 0 : node.summands.front().input;
+    joined.sums.push_back({node.leaves, slot});
+    if (node.summands.size() > 1 || node.summands.front().input != slot) joined.formed.push_back(slot_sum(node, slot));
+  }
+  return joined;
+}
+
+std::vector<std::vector<SlotSum>> sums_of_rounds(int leaves, int replicas) {
+  constexpr int received = -1;
+  std::vector<std::vector<SlotSum>> rounds;
+  std::vector<LeafRange> stack;
+  for (int first = 0; first < leaves; first += replicas) {
+    std::vector<PlacedSum> sums;
+    for (const LeafRange& node : stack) sums.push_back({node, static_cast<int>(sums.size()), 0});
+    for (int leaf = first; leaf < std::min(first + replicas, leaves); ++leaf) {
+      sums.push_back({{leaf, leaf + 1}, received, leaf - first});
+    }
+    stack.clear();
+    std::vector<SlotSum>& formed = rounds.emplace_back();
+    for (const Node& node : nodes_of(sums, leaves)) {
+      const int slot = static_cast<int>(stack.size());
+      const bool stays = node.summands.size() == 1 && node.summands.front().input == slot;
+      if (!stays) formed.push_back(slot_sum(node, slot));
+      stack.push_back(node.leaves);
+    }
+  }
+  require(stack.size() == 1, "the sums of all rounds make the tree");
+  return rounds;
 }
 
 }  // namespace trainctl

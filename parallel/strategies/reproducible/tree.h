@@ -39,28 +39,39 @@ struct LeafSums {
 };
 LeafSums sums_of_leaves(const LeafRange& own, int leaves);
 
-// The order in which the sums of all ranks, which lie in `leaves` one behind the other, are added. `merges` of each
-// Summand is set; its input and part are those given.
+// A sum that is ready, and where: its input and part are those of its Summand.
 struct PlacedSum {
   LeafRange leaves;
   int input = 0;
   int part = 0;
 };
+
+// The order in which the sums of all ranks, which lie in `leaves` one behind the other, are added.
 std::vector<Summand> order_of_sums(const std::vector<PlacedSum>& sums, int leaves);
+
+// A sum that is formed of sums in slots: the summands are those of `slots`, in this order, and of one input more behind
+// them, where such a one is.
+struct SlotSum {
+  std::vector<int> slots;
+  std::vector<Summand> summands;
+  int slot = 0;  // where the sum is put: slots[0] or, where it is all that there is, 0
+
+  bool operator==(const SlotSum&) const = default;
+};
+
+// The sums of a rank's leaves where several streams computed them, each those of a part of the row: `formed` of what
+// the streams' own sums come to, in this order.
+struct JoinedSums {
+  std::vector<SlotSum> formed;
+  std::vector<LeafSum> sums;  // as in LeafSums
+};
+JoinedSums join_sums(const std::vector<LeafSum>& sums_of_streams, int leaves);
 
 // Where replicas deal the leaves out among them (LogicalShards::dealt), each has one leaf of every round, and the
 // leaves of a round follow each other in the tree. A replica adds its part of all of them by means of a stack that
-// outlives the rounds. A sum that it forms in a round: the summands are the sums on the stack at `places`, in this
-// order, and behind them, as one input more, what it received in the round, whose part r is that of replica r's leaf.
-struct StackedSum {
-  std::vector<int> places;
-  std::vector<Summand> summands;
-  int place = 0;  // on the stack, where the sum is put: places[0], unless there is none
-
-  bool operator==(const StackedSum&) const = default;
-};
-
-// The sums of every round, in the order in which they are formed. Behind the last round place 0 holds the whole sum.
-std::vector<std::vector<StackedSum>> sums_of_rounds(int leaves, int replicas);
+// outlives the rounds, whose places are slots. The sums of every round, in the order in which they are formed; the
+// input behind the slots is what was received in the round, whose part r is that of replica r's leaf. Behind the last
+// round slot 0 holds the whole sum.
+std::vector<std::vector<SlotSum>> sums_of_rounds(int leaves, int replicas);
 
 }  // namespace trainctl

@@ -1,6 +1,8 @@
 // The CPU's streams and events.
 #include "core/backend/cpu/runtime/streams.h"
 
+#include <omp.h>
+
 #include <utility>
 
 #include "core/backend/cpu/runtime/processor.h"
@@ -82,6 +84,7 @@ void ThreadStream::wait_until(std::uint64_t count) {
 
 void ThreadStream::work() {
   flush_denormals();
+  omp_set_num_threads(1);  // of this thread's own loops
   std::unique_lock lock(mutex_);
   for (;;) {
     changed_.wait(lock, [this] { return stop_ || started_ < queued_; });
