@@ -1,6 +1,8 @@
 // A step's units of work, their marks, and the ranges that are recorded.
 #include "core/exec/step_work.h"
 
+#include <exception>
+
 #include "core/base/clock.h"
 #include "core/base/error.h"
 #include "core/base/format.h"
@@ -78,8 +80,14 @@ void StepWork::make_side_streams() {
       side->work = this;
       side_streams_.push_back(std::move(side));
     }
-    if (stream > 0) side_streams_[static_cast<std::size_t>(stream - 1)]->units.push_back(unit);
+    if (stream == 0) continue;
+    std::vector<std::size_t>& of_stream = side_streams_[static_cast<std::size_t>(stream - 1)]->units;
+    if (side_begin_ == side_end_) side_begin_ = unit;
+    side_end_ = unit + 1;
+    of_stream.push_back(unit);
   }
+  join_ = side_end_;
+  while (join_ < units_.size() && !units_[join_].joins) ++join_;
 }
 
 void StepWork::run_side_stream(void* side_stream) {
@@ -91,31 +99,43 @@ void StepWork::run_side_stream(void* side_stream) {
   side.compute->synchronize();
 }
 
-void StepWork::run_streams(int buffer, const StepSources& sources, PartSeconds* seconds) {
-  bool begun = false, joined = false;
-  const auto join = [&] {
-    joined = true;
-    for (const auto& side : side_streams_) side->thread->synchronize();
-  };
-  for (std::size_t next = 0; next < units_.size();) {
-    const StepUnit& unit = units_[next];
-    if (unit.stream > 0) {
-      for (const auto& side : side_streams_) {
-        if (begun) break;
-        side->sources = &sources;
-        side->thread->enqueue({&StepWork::run_side_stream, side.get()});
-      }
-      begun = true;
-      ++next;
-      continue;
-    }
+void StepWork::run_units(std::size_t first, std::size_t end, const StepSources& sources, PartSeconds* seconds) {
+  for (std::size_t next = first; next < end;) {
+    const StepPart part = units_[next].part;
     const double start = seconds == nullptr ? 0 : seconds_now();
-    const bool waits = unit.joins && !joined;
-    waits ? join() : static_cast<void>(next = queue(next, sources, main_));
-    const StepPart part = waits ? StepPart::communication : unit.part;
+    next = queue(next, sources, main_);
     if (seconds != nullptr) (*seconds)[static_cast<std::size_t>(part)] += seconds_now() - start;
   }
-  if (!joined) join();
+}
+
+void StepWork::join_side_streams() {
+  std::exception_ptr error;
+  for (const auto& side : side_streams_) {
+    try {
+      side->thread->synchronize();
+    } catch (...) {
+      error = std::current_exception();
+    }
+  }
+  if (error) std::rethrow_exception(error);
+}
+
+void StepWork::run_streams(int buffer, const StepSources& sources, PartSeconds* seconds) {
+  run_units(0, side_begin_, sources, seconds);
+  for (const auto& side : side_streams_) {
+    side->sources = &sources;
+    side->thread->enqueue({&StepWork::run_side_stream, side.get()});
+  }
+  try {
+    run_units(side_end_, join_, sources, seconds);
+  } catch (...) {
+    join_side_streams();  // which use what the caller may free now
+    throw;
+  }
+  const double reached = seconds_now();
+  join_side_streams();
+  if (seconds != nullptr) (*seconds)[static_cast<std::size_t>(StepPart::communication)] += seconds_now() - reached;
+  run_units(join_, units_.size(), sources, seconds);
   take_results_(buffer);
 }
 
@@ -171,12 +191,7 @@ void StepWork::run_observed(int buffer, const StepSources& sources, OpObserver& 
 void StepWork::run_timed(int buffer, const StepSources& sources, PartSeconds& seconds) {
   seconds = {};
   if (!side_streams_.empty()) return run_streams(buffer, sources, &seconds);
-  for (std::size_t next = 0; next < units_.size();) {
-    const StepPart part = units_[next].part;
-    const double start = seconds_now();
-    next = queue(next, sources, main_);
-    seconds[static_cast<std::size_t>(part)] += seconds_now() - start;
-  }
+  run_units(0, units_.size(), sources, &seconds);
   take_results_(buffer);
 }
 

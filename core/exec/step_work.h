@@ -100,8 +100,11 @@ class StepWork {
   // Queues a unit; if the unit is a copy, queues all copies that follow in its stream as one with it. Returns the
   // number of the next unit.
   std::size_t queue(std::size_t unit, const StepSources& sources, Queue& in) const;
+  // Runs units [first, end) on this thread, and adds their times where `seconds` is not null.
+  void run_units(std::size_t first, std::size_t end, const StepSources& sources, PartSeconds* seconds);
   void make_side_streams();
   static void run_side_stream(void* side_stream);
+  void join_side_streams();
   // Runs the units of all streams, those of stream 0 on this thread; `seconds` as run_timed() has them, or null.
   void run_streams(int buffer, const StepSources& sources, PartSeconds* seconds);
   void queue(const Range& range, int buffer, const StepSources& sources);
@@ -114,6 +117,8 @@ class StepWork {
   std::vector<StepUnit> units_;
   Queue main_;
   std::vector<std::unique_ptr<SideStream>> side_streams_;
+  std::size_t side_begin_ = 0, side_end_ = 0;  // the units of side streams, between those of stream 0
+  std::size_t join_ = 0;                       // the first unit that waits for them
   std::vector<Range> ranges_;
   std::vector<Mark> marks_;
   std::vector<std::unique_ptr<Marks>> set_;  // by buffer; empty where the device has no marks
