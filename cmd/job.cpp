@@ -131,7 +131,9 @@ RunPrograms agreed_programs(const RunSpec& spec, const DataInfo& data, const Str
   require_layers_within_hosts(spec.strategy, strategy.mesh, world.hosts());
   const BatchSizes sizes = batch_sizes(spec.train, spec.strategy, data, world.size(), start);
   if (world.size() > 1) {
-    const RunPrograms first = build_programs(spec, data, strategy, sizes, 0);
+    Strategy alike = strategy;  // whatever the threads of each rank
+    alike.compute_streams = 1;
+    const RunPrograms first = build_programs(spec, data, alike, sizes, 0);
     require_same_on_all(job_facts(data, *device.backend, first.programs()), world.hosts(), world.communicator(),
                         device.host);
   }

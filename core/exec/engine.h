@@ -117,7 +117,8 @@ class Engine {
   MemoryPlan plan_;
   FreshCopies fresh_copies_;
   std::unique_ptr<Stream> compute_;
-  std::unique_ptr<Stream> copies_;  // null: the batch is copied on the compute stream
+  std::unique_ptr<Stream> copies_;                // null: the batch is copied on the compute stream
+  std::vector<std::unique_ptr<Stream>> threads_;  // of the compute streams behind the first, for all programs
   std::unique_ptr<CollectiveBinder> collectives_;
   std::vector<Memory> regions_;
   std::vector<std::unique_ptr<Bound>> bound_;

@@ -72,8 +72,8 @@ void Engine::bind(int program) {
   const PlacedProgram& placed = programs_[static_cast<std::size_t>(program)];
   auto bound = std::make_unique<Bound>();
   bound->trains = placed.program.step.learning_rate != no_tensor;
-  bound->work = std::make_unique<StepWork>(backend_, *compute_, placed, static_cast<int>(step_buffers_.size()),
-                                           communicators_.has_peers());
+  bound->work = std::make_unique<StepWork>(backend_, *compute_, threads_, placed,
+                                           static_cast<int>(step_buffers_.size()), communicators_.has_peers());
   StepUnit scalars;
   scalars.to = base(Region::scalars);
   scalars.bytes = plan_.of(Region::scalars);

@@ -19,9 +19,11 @@ bool is_long(const PlacedProgram& program, const StepUnit& unit) {
 
 }  // namespace
 
-StepWork::StepWork(Backend& backend, Stream& stream, const PlacedProgram& program, int buffers, bool long_ops)
+StepWork::StepWork(Backend& backend, Stream& stream, std::vector<std::unique_ptr<Stream>>& threads,
+                   const PlacedProgram& program, int buffers, bool long_ops)
     : backend_(backend),
       stream_(stream),
+      threads_(threads),
       program_(program),
       buffers_(buffers),
       long_ops_(long_ops),
@@ -74,7 +76,8 @@ void StepWork::make_side_streams() {
     const int stream = units_[unit].stream;
     while (std::ssize(side_streams_) < stream) {
       auto side = std::make_unique<SideStream>();
-      side->thread = backend_.asynchronous_stream();
+      if (threads_.size() == side_streams_.size()) threads_.push_back(backend_.asynchronous_stream());
+      side->thread = threads_[side_streams_.size()].get();
       side->compute = backend_.compute_stream();
       side->queue.stream = side->compute.get();
       side->work = this;

@@ -46,8 +46,10 @@ class OpObserver {
 class StepWork {
  public:
   // All references must outlive the work. `buffers` is the number of step buffers that may hold the host's values. With
-  // `long_ops`, ops that take long get marks too, so that reached() can name the op at which a peer was lost.
-  StepWork(Backend& backend, Stream& stream, const PlacedProgram& program, int buffers, bool long_ops);
+  // `long_ops`, ops that take long get marks too, so that reached() can name the op at which a peer was lost. `threads`
+  // are asynchronous streams for the compute streams behind stream 0: those that lack are added.
+  StepWork(Backend& backend, Stream& stream, std::vector<std::unique_ptr<Stream>>& threads,
+           const PlacedProgram& program, int buffers, bool long_ops);
 
   void add(const StepUnit& unit);
   // Call it after the last unit. `take_results(buffer)` queues the copies of the results to the host, behind all units.
@@ -90,7 +92,7 @@ class StepWork {
   // A compute stream behind stream 0, whose units run on a thread of its own.
   struct SideStream {
     std::vector<std::size_t> units;
-    std::unique_ptr<Stream> thread;
+    Stream* thread = nullptr;
     std::unique_ptr<Stream> compute;  // on that thread
     Queue queue;
     const StepWork* work = nullptr;
@@ -111,6 +113,7 @@ class StepWork {
 
   Backend& backend_;
   Stream& stream_;
+  std::vector<std::unique_ptr<Stream>>& threads_;
   const PlacedProgram& program_;
   int buffers_;
   bool long_ops_;

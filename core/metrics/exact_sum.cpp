@@ -1,4 +1,4 @@
-// Adding mantissas at their places, and rounding once.
+// Adding mantissas at their places.
 #include "core/metrics/exact_sum.h"
 
 #include <bit>

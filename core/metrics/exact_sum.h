@@ -18,7 +18,7 @@ class ExactSum {
   void add(float value);
   const Words& words() const { return words_; }
   void set_words(const Words& words) { words_ = words; }
-  // The sum, rounded to float64.
+  // The sum in float64, off by a few units in its last place at most; equal sums give equal values.
   double value() const;
 
  private:

@@ -55,6 +55,14 @@ TensorId Program::add(std::string name, Shape shape, DType dtype, Role role) {
   return static_cast<TensorId>(tensors.size() - 1);
 }
 
+std::set<int> Program::segments_of_rest() const {
+  std::set<int> segments;
+  for (const ScheduleItem& item : schedule) {
+    if (is_rest(item)) segments.insert(item.segment);
+  }
+  return segments;
+}
+
 int Program::find(Phase phase) const {
   const auto found = std::find_if(segments.begin(), segments.end(),
                                   [phase](const Segment& segment) { return segment.phase == phase; });

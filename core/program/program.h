@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -182,6 +183,8 @@ struct Program {
   // The samples of this rank in a step.
   std::int64_t samples() const { return micro_batch_samples * micro_batches + rest_samples; }
   bool is_rest(const ScheduleItem& item) const { return rest_samples > 0 && item.micro_batch == micro_batches; }
+  // The numbers of the segments that the micro-batch of rest_samples runs.
+  std::set<int> segments_of_rest() const;
   const BatchTensors& batch_of(const ScheduleItem& item) const { return is_rest(item) ? rest : batch; }
   const Segment& segment(int number) const { return segments[static_cast<std::size_t>(number)]; }
   // The number of the first segment of a phase, or -1.

@@ -104,13 +104,14 @@ class Bench {
 
   double time_batch(View data, int iterations) {
     fill(data, scale);
-    // Of all collectives a gather alone leaves what the ranks contribute as it was: on CPUs further calls would find it
-    // in caches where the first one, behind the op that writes it, does not.
-    const bool writes = options_.collective == CallKind::all_gather && !backend_.asynchronous();
+    // These leave what a rank contributes as it was: on CPUs further calls would find it in caches where the first one,
+    // behind the op that writes it, does not.
+    const bool keeps = options_.collective == CallKind::all_gather || options_.collective == CallKind::all_to_all;
+    const bool writes = keeps && !backend_.asynchronous();
     const int calls = writes ? 1 : iterations;
     double seconds = 0;
     for (int i = 0; i < iterations; i += calls) {
-      if (writes) write_own_part(data);
+      if (writes) write_contribution(data);
       seconds += time_calls(data, calls);
     }
     return reduce(seconds / iterations, DType::float64, Reduction::maximum);
@@ -125,10 +126,12 @@ class Bench {
     return seconds_now() - start;
   }
 
-  void write_own_part(View data) {
-    const std::int64_t count = data.count / communicator_.size(), first = communicator_.rank() * count;
-    const View own = data.part(first, count);
-    backend_.copy(own.data, values_.data() + first, own.bytes(), stream_);
+  // What a rank sends: its own part, or parts for all.
+  void write_contribution(View data) {
+    const std::int64_t part = data.count / communicator_.size(), own = communicator_.rank() * part;
+    const View sent = options_.collective == CallKind::all_gather ? data.part(own, part) : data;
+    const std::int64_t first = options_.collective == CallKind::all_gather ? own : 0;
+    backend_.copy(sent.data, values_.data() + first, sent.bytes(), stream_);
   }
 
   double bus_factor() const {

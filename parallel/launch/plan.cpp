@@ -206,6 +206,14 @@ LaunchPlan plan_launch(const LaunchRequest& request) {
     plan.warnings.push_back(format("{} ranks share {} cores: each step will take longer than on {} ranks", plan.ranks,
                                    request.cores.usable, request.cores.usable));
   }
+  if (!request.ranks && request.most_ranks == plan.ranks) {
+    LaunchRequest unlimited = request;
+    unlimited.most_ranks.reset();
+    if (const int found = count_ranks(unlimited); found > plan.ranks) {
+      plan.warnings.push_back(
+          format("{} ranks of {} start: one for each logical shard (strategy.reproducible.shards)", plan.ranks, found));
+    }
+  }
   limit_spinning(plan, request.variables);
   if (plan.ranks > 1 || !plan.one_host) compose_command(plan, request);
   return plan;

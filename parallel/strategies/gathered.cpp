@@ -39,10 +39,7 @@ class Gatherer {
     for (FlatBucket& bucket : program_.flat.sharding.buckets) {
       if (!trains) bucket.parameter = add_parameter_part(program_, bucket);
     }
-    std::set<int> of_rest;
-    for (const ScheduleItem& item : program_.schedule) {
-      if (program_.is_rest(item)) of_rest.insert(item.segment);
-    }
+    const std::set<int> of_rest = program_.segments_of_rest();
     std::map<std::pair<Phase, bool>, std::vector<Gathered>> gathered;
     for (std::size_t s = 0; s < program_.segments.size(); ++s) {
       Segment& segment = program_.segments[s];

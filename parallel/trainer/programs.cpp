@@ -29,14 +29,10 @@ Shares shares_of(const BatchSizes& sizes, const MeshRank& rank) {
 
 // The logical shards that a replica has of a batch: all of one size but, perhaps, the last.
 MicroBatches shards_of_replica(const LogicalShards& shards, std::int64_t batch, const MeshRank& rank) {
-  const int present = shards.of_batch(batch), replica = rank.along(MeshAxis::data), of = rank.size(MeshAxis::data);
-  const int held = shards.held_by(replica, of, present);
+  const std::int64_t held = share_of(batch, {rank, {}, shards}).count, whole = held / shards.samples;
   if (held == 0) return {};
-  const bool has_last = shards.shard_of(replica, of, held - 1) == present - 1;
-  const std::int64_t smaller = has_last ? batch % shards.samples : 0;
-  if (smaller == 0) return {shards.samples, held};
-  if (held == 1) return {smaller, 1};
-  return {shards.samples, held - 1, smaller};
+  if (whole == 0) return {held, 1};
+  return {shards.samples, static_cast<int>(whole), held % shards.samples};
 }
 
 // What a replica does in a step: by its own gradients alone, or with the others.

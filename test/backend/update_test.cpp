@@ -224,6 +224,23 @@ TEST_CASE("the squares of chunks have the same bits whichever parts hold them") 
   }
 }
 
+TEST_CASE("the squares of chunks of several hundred inputs") {
+  const auto backend = backend_under_test({.threads = 2});
+  ChunkSquares op;
+  op.chunks = 600;
+  std::vector<Value> inputs;
+  for (int i = 0; i < 600; ++i) {
+    inputs.push_back(random_value({8}, DType::float32, static_cast<std::uint64_t>(i)));
+    if (i % 3 > 0) op.ranges.push_back({{i, 2, 5}, 599 - i});
+  }
+  const Value sums = run_op(*backend, std::make_shared<ChunkSquares>(op), inputs)[0];
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    double sum = 0;
+    for (std::size_t e = 2; e < 7 && i % 3 > 0; ++e) sum += inputs[i].values[e] * inputs[i].values[e];
+    CHECK(sums.values[599 - i] == Approx(sum).epsilon(1e-6));
+  }
+}
+
 TEST_CASE("agree, zero gradients and running statistics") {
   const auto backend = backend_under_test({});
   const double nan = std::numeric_limits<double>::quiet_NaN();

@@ -48,12 +48,15 @@ TEST_CASE("auto takes no more ranks than the strategy goes with, and stated rank
   LaunchRequest request = on_cores(6);
   request.most_ranks = 4;
   CHECK(plan_launch(request).ranks == 4);
+  REQUIRE(plan_launch(request).warnings.size() == 1);
+  CHECK(plan_launch(request).warnings[0].find("4 ranks of 6 start") == 0);
   request.gpus = 8;
   CHECK(plan_launch(request).ranks == 4);
   request.hosts = {{"a", 3}, {"b", 3}};
   CHECK(plan_launch(request).ranks == 4);
   request.ranks = 6;
   CHECK(plan_launch(request).ranks == 6);
+  CHECK(plan_launch(request).warnings.empty());
 }
 
 TEST_CASE("one rank needs no mpirun and has all cores") {

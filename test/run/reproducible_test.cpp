@@ -30,14 +30,15 @@ struct Learned {
 };
 
 Learned learn(const Folder& folder, const std::string& config, const std::string& name, int ranks,
-              const std::vector<std::string>& settings = {}) {
+              const std::vector<std::string>& settings = {}, const std::vector<std::string>& variables = {}) {
   const std::string directory = folder / name;
   std::vector<std::string> command = {"run",       config,    "--ranks",    std::to_string(ranks),
                                       "--run-dir", directory, "--progress", "none"};
   for (const std::string& setting : settings) command.insert(command.end(), {"--set", setting});
-  const Finished run = trainctl(folder, command);
-  INFO(tail(run.errors));
-  REQUIRE(run.code == 0);
+  Command run(folder, command, ".", variables);
+  const int code = run.wait();
+  INFO(tail(run.errors()));
+  REQUIRE(code == 0);
   Learned learned{events(directory, "end").back().at("weights_sha256"), step_losses(directory), {}};
   for (const Json& epoch : events(directory, "epoch")) learned.validation.push_back(epoch.at("validation"));
   return learned;
@@ -63,6 +64,52 @@ TEST_CASE("an MLP with dropout learns the same bits on any number of ranks") {
 
 TEST_CASE("a CNN with skips, dropout and augmentation learns the same bits on any number of ranks") {
   compare_ranks(augmented_data + skip_model + eight_shards + train_section(adam), {2, 3, 4, 5, 8});
+}
+
+TEST_CASE("a rank's threads train on shards side by side and learn the same bits, whatever their number") {
+  const Folder folder;
+  const std::string config =
+      folder.write("config.yaml", augmented_data + batch_norm_model + eight_shards + train_section(adam));
+  const Learned one = learn(folder, config, "alone", 1, {}, {"OMP_NUM_THREADS=1"});
+  REQUIRE(one.losses.size() > 4);
+  for (const int ranks : {1, 2, 3}) {
+    for (const int threads : {1, 2, 3, 8}) {
+      CAPTURE(ranks, threads);
+      CHECK(learn(folder, config, format("{}-{}", ranks, threads), ranks, {},
+                  {format("OMP_NUM_THREADS={}", threads)}) == one);
+    }
+  }
+}
+
+TEST_CASE("what replicas receive of shared gradients takes no more memory where there are more rounds") {
+  const Folder folder;
+  const std::string config = folder.write("config.yaml", uneven_data + mlp_model + train_section("optimizer: adam"));
+  const auto arena = [&](int shards) {  // of three samples each, on two ranks
+    const Finished check =
+        trainctl(folder, {"check", config, "--ranks", "2", "--json", "--set", format("train.batch_size={}", 3 * shards),
+                          "--set", format("strategy={{reproducible: {{shards: {}}}, shard: gradients}}", shards)});
+    REQUIRE(check.code == 0);
+    return Json::parse(check.out).at("arena_bytes").get<std::int64_t>();
+  };
+  CHECK(arena(16) == arena(4));
+}
+
+TEST_CASE("a stage in which nothing trains goes with every kind of shard in reproducible mode") {
+  const Folder folder;
+  const std::string config = folder.write("config.yaml", uneven_data + R"(
+model:
+  layers:
+    - average_pooling2d: {name: smaller, pool_size: 2}
+    - flatten: {name: flat}
+    - dense: {name: hidden, units: 24, activation: relu}
+    - dense: {name: last, units: 5, activation: softmax}
+strategy: {reproducible: {shards: 8}, place: {0: [smaller, flat], 1: [hidden, last]}}
+)" + train_section(adam));
+  const Learned one = learn(folder, config, "one", 2);
+  for (const std::string shard : {"optimizer", "gradients", "parameters"}) {
+    CAPTURE(shard);
+    CHECK(learn(folder, config, shard, 4, {"strategy.shard=" + shard}) == one);
+  }
 }
 
 TEST_CASE("any number of pipelines of the same stages learns the same bits") {

@@ -22,10 +22,7 @@ class StageSchedule {
  public:
   StageSchedule(Program program, const MeshRank& rank)
       : program_(std::move(program)), own_(rank.along(axis)), stages_(rank.size(axis)) {
-    std::set<int> of_rest;
-    for (const ScheduleItem& item : program_.schedule) {
-      if (program_.is_rest(item)) of_rest.insert(item.segment);
-    }
+    const std::set<int> of_rest = program_.segments_of_rest();
     const auto passes = static_cast<int>(program_.segments.size());
     for (int s = 0; s < passes; ++s) take_exchanges(program_.segments[index(s)], of_rest.contains(s));
     for (const bool waits : {false, true}) {

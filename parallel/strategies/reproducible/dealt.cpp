@@ -20,10 +20,12 @@ constexpr MeshAxis axis = MeshAxis::data;
 
 using Round = std::vector<SlotSum>;
 
-// What a leaf's backward pass writes, in the slot: buckets of gradients, and the sums as the last one.
+// What a leaf's backward pass writes and receives, in the slot: buckets of gradients, and the sums as the last one. All
+// rounds use the same tensors, so that they share memory.
 struct LeafTensors {
   std::map<TensorId, TensorId> renamed;  // by tensor of the program: what takes its place
   std::vector<TensorId> wholes;
+  std::vector<TensorId> received;
 };
 
 class DealtReduction {
@@ -86,27 +88,42 @@ class DealtReduction {
     LeafTensors& leaf = leaves_[rest ? 1 : 0];
     if (!leaf.wholes.empty()) return leaf;
     const std::string_view suffix = rest ? "/rest" : "/leaf";
-    auto entry = layout_.parameters.begin();
     for (const FlatBucket& bucket : layout_.sharding.buckets) {
-      TensorId whole = program_.tensor(entry->gradient).alias_of;
-      if (rest) {
-        Tensor copy = program_.tensor(whole);
-        copy.name += suffix;
-        copy.members.clear();
-        program_.tensors.push_back(std::move(copy));
-        whole = static_cast<TensorId>(program_.tensors.size() - 1);
-      }
-      for (int i = 0; i < bucket.entries; ++i, ++entry) {
-        if (rest) rename_into(leaf, whole, entry->gradient, program_.tensor(entry->gradient).alias_offset, suffix);
-      }
-      leaf.wholes.push_back(whole);
+      const TensorId of_program = program_.tensor(gradients_of(bucket).front()).alias_of;
+      leaf.wholes.push_back(rest ? bucket_of_rest(leaf, bucket, of_program) : of_program);
     }
     const TensorId sums = program_.add(format("sums{}", suffix), {sum_count_}, DType::float32, Role::activation);
     for (const FlatPlace& place : layout_.reduced) {
       rename_into(leaf, sums, place.tensor, place.offset - layout_.trainable_count, suffix);
     }
     leaf.wholes.push_back(sums);
+    for (const TensorId whole : leaf.wholes) {
+      const Tensor sent = program_.tensor(whole);
+      leaf.received.push_back(program_.add(sent.name + "/received", sent.type.shape, DType::float32, Role::activation));
+    }
     return leaf;
+  }
+
+  // The gradients of a bucket, in their order.
+  std::vector<TensorId> gradients_of(const FlatBucket& bucket) const {
+    std::vector<TensorId> gradients;
+    for (const FlatEntry& entry : layout_.parameters) {
+      const bool inside = entry.offset >= bucket.offset && entry.offset < bucket.offset + bucket.count;
+      if (entry.gradient != no_tensor && inside) gradients.push_back(entry.gradient);
+    }
+    return gradients;
+  }
+
+  TensorId bucket_of_rest(LeafTensors& leaf, const FlatBucket& bucket, TensorId of_program) {
+    Tensor copy = program_.tensor(of_program);
+    copy.name += "/rest";
+    copy.members.clear();
+    program_.tensors.push_back(std::move(copy));
+    const auto whole = static_cast<TensorId>(program_.tensors.size() - 1);
+    for (const TensorId gradient : gradients_of(bucket)) {
+      rename_into(leaf, whole, gradient, program_.tensor(gradient).alias_offset, "/rest");
+    }
+    return whole;
   }
 
   void rename_into(LeafTensors& leaf, TensorId whole, TensorId tensor, std::int64_t offset, std::string_view suffix) {
@@ -136,22 +153,14 @@ class DealtReduction {
   }
 
   // The gradient with which a bucket begins.
-  TensorId first_gradient(std::size_t bucket) const {
-    int before = 0;
-    for (std::size_t b = 0; b < bucket; ++b) before += layout_.sharding.buckets[b].entries;
-    return layout_.parameters[static_cast<std::size_t>(before)].gradient;
-  }
+  TensorId first_gradient(std::size_t bucket) const { return gradients_of(layout_.sharding.buckets[bucket]).front(); }
 
   // A backward pass of a leaf that exchanges what it wrote, and forms the sums of a round.
   int add_segment(int pass, bool rest, const Round& round) {
     Segment segment = program_.segment(pass);
     const LeafTensors& leaf = tensors_of(rest);
     rename(leaf.renamed, segment);
-    std::vector<TensorId> received;
-    for (TensorId whole : leaf.wholes) {
-      const Tensor& sent = program_.tensor(whole);
-      received.push_back(program_.add(sent.name + "/received", sent.type.shape, DType::float32, Role::activation));
-    }
+    const std::vector<TensorId>& received = leaf.received;
     const auto begin = [&](std::size_t b, std::vector<Op>& ops) {
       auto exchange = std::make_shared<AllToAll>(axis, replicas_, overlap_);
       ops.push_back({std::move(exchange), {leaf.wholes[b]}, {received[b]}, name_of_bucket(b), {}});

@@ -221,14 +221,10 @@ class TreeReduction {
     if (sums.size() == 2 && rounds == 1 && replicas_ == 2) {
       const TensorId both = whole(tensors, 0);
       program_.tensors[index(both)].type.shape = {count};
+      if (gathers) return ops.push_back({std::make_shared<AllReduce>(axis), {both}, {both}, "sums", {}});
       auto scatter = std::make_shared<ReduceScatter>(axis, replicas_);
       scatter->consumes = true;
-      if (gathers) {
-        ops.push_back({std::make_shared<AllReduce>(axis), {both}, {both}, "sums", {}});
-      } else {
-        ops.push_back({std::move(scatter), {both}, {own_part}, "sums", {}});
-      }
-      return;
+      return ops.push_back({std::move(scatter), {both}, {own_part}, "sums", {}});
     }
     std::vector<TensorId> received;
     for (std::size_t round = 0; round < rounds; ++round) {

@@ -10,8 +10,8 @@
 namespace trainctl {
 namespace {
 
-// The slots of a rank's sums: a leaf that completes k sums lies in slot k where that is free, which it is unless the
-// number of leaves is odd, and so does their sum. Leaves of equal positions in the tree are treated alike.
+// The slots of a rank's sums: a leaf that completes k sums lies in slot k, or the next that is free, and so does their
+// sum. Leaves of equal positions in the tree are treated alike.
 class Slots {
  public:
   int take(int wanted) {

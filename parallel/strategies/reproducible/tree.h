@@ -54,7 +54,7 @@ std::vector<Summand> order_of_sums(const std::vector<PlacedSum>& sums, int leave
 struct SlotSum {
   std::vector<int> slots;
   std::vector<Summand> summands;
-  int slot = 0;  // where the sum is put: slots[0] or, where it is all that there is, 0
+  int slot = 0;  // where the sum is put: slots[0], another that is free, or 0 where there is no other sum
 
   bool operator==(const SlotSum&) const = default;
 };

@@ -71,15 +71,15 @@ __global__ void sum_of_squares(const float* values, std::int64_t elements, doubl
   if (threadIdx.x == 0) *result = static_cast<float>(sum);
 }
 
-// What a block of chunk_squares sums: elements of one of at most chunk_inputs inputs, none where the rank does not have
-// the chunk.
+// What a block of chunk_squares sums: elements of one of the inputs that its launch is given.
 struct ChunkPlace {
   std::int64_t begin = 0;
+  std::int64_t chunk = 0;
   int count = 0;
   int input = 0;
 };
 
-constexpr std::size_t chunk_inputs = 256;
+constexpr int chunk_inputs = 256;  // of one launch
 struct ChunkInputs {
   const float* values[chunk_inputs];
 };
@@ -93,18 +93,31 @@ __global__ void chunk_squares(const ChunkInputs inputs, const ChunkPlace* places
   }
   __shared__ double shared[32];
   sum = block_sum(sum, shared);
-  if (threadIdx.x == 0) sums[blockIdx.x] = static_cast<float>(sum);
+  if (threadIdx.x == 0) sums[place.chunk] = static_cast<float>(sum);
 }
 
-std::vector<ChunkPlace> places_of_chunks(const ChunkSquares& op) {
-  std::vector<ChunkPlace> places(static_cast<std::size_t>(op.chunks));
-  for (const auto& [of, chunk] : op.ranges) {
-    for (std::int64_t c = 0; c * norm_chunk < of.count; ++c) {
-      places[static_cast<std::size_t>(chunk + c)] = {
-          of.offset + c * norm_chunk, static_cast<int>(std::min(of.count - c * norm_chunk, norm_chunk)), of.input};
+// One launch of chunk_squares: inputs from the first on, and the chunks in them.
+struct ChunkLaunch {
+  std::size_t first_input = 0;
+  int blocks = 0;
+  std::shared_ptr<ChunkPlace> places;
+};
+
+std::vector<ChunkLaunch> launches_of(const ChunkSquares& op, std::size_t inputs) {
+  std::vector<ChunkLaunch> launches;
+  for (std::size_t first = 0; first < inputs; first += chunk_inputs) {
+    std::vector<ChunkPlace> places;
+    for (const auto& [of, chunk] : op.ranges) {
+      const int input = of.input - static_cast<int>(first);
+      if (input < 0 || input >= chunk_inputs) continue;
+      for (std::int64_t c = 0; c * norm_chunk < of.count; ++c) {
+        const std::int64_t count = std::min(of.count - c * norm_chunk, norm_chunk);
+        places.push_back({of.offset + c * norm_chunk, chunk + c, static_cast<int>(count), input});
+      }
     }
+    if (!places.empty()) launches.push_back({first, static_cast<int>(places.size()), on_device(places)});
   }
-  return places;
+  return launches;
 }
 
 // On one block.
@@ -181,11 +194,16 @@ Lowering lower_sum_of_squares(const LowerContext& context) {
 Lowering lower_chunk_squares(const LowerContext& context) {
   const auto& op = context.op.as<ChunkSquares>();
   const std::size_t inputs = context.op.inputs.size();
-  require(inputs <= chunk_inputs, "chunk_squares: at most 256 inputs");
-  return own_kernel(context, [inputs, chunks = op.chunks, places = on_device(places_of_chunks(op))](const Places& p) {
-    ChunkInputs x{};
-    for (std::size_t i = 0; i < inputs; ++i) x.values[i] = p.in<float>(i);
-    launch(chunk_squares, static_cast<int>(chunks), block_threads, p.stream, x, places.get(), p.out<float>(0));
+  return own_kernel(context, [inputs, chunks = op.chunks, launches = launches_of(op, inputs)](const Places& p) {
+    float* sums = p.out<float>(0);
+    check(cudaMemsetAsync(sums, 0, static_cast<std::size_t>(chunks) * sizeof(float), p.stream), "cudaMemsetAsync");
+    for (const ChunkLaunch& of : launches) {
+      ChunkInputs x{};
+      for (std::size_t i = of.first_input; i < std::min(inputs, of.first_input + chunk_inputs); ++i) {
+        x.values[i - of.first_input] = p.in<float>(i);
+      }
+      launch(chunk_squares, of.blocks, block_threads, p.stream, x, of.places.get(), sums);
+    }
   });
 }
 
