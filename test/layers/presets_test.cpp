@@ -14,6 +14,11 @@ TEST_CASE("presets have the published numbers of parameters") {
   CHECK(parameters(build("preset: vgg16", {224, 224, 3})) == 138357544);    // Keras, torchvision
   CHECK(parameters(build("preset: resnet50", {224, 224, 3})) == 25557032);  // torchvision
   CHECK(parameters(build("preset: resnet20", {32, 32, 3})) == 272474);      // He et al., option B
+  const Shape image{224, 224, 3};                                           // below: torchvision
+  CHECK(parameters(build("preset: vgg19", image)) == 143667240);
+  CHECK(parameters(build("preset: resnet18", image)) == 11689512);
+  CHECK(parameters(build("preset: resnet101", image)) == 44549160);
+  CHECK(parameters(build("preset: wide_resnet50_2", image)) == 68883240);
 }
 
 TEST_CASE("presets have the published FLOPs and depth") {
@@ -22,9 +27,14 @@ TEST_CASE("presets have the published FLOPs and depth") {
     for (const auto& line : model.layers) sum += line.kind == "conv2d" || line.kind == "dense" ? line.flops : 0;
     return sum;
   };
-  // torchvision states 15.47 and 4.09 GMAC; He et al. 41 MMAC for ResNet-20 (its projections add 0.5).
+  // torchvision states 15.47, 19.63, 1.81, 4.09, 7.80 and 11.40 GMAC; He et al. 41 MMAC for ResNet-20 (its projections
+  // add 0.5).
   CHECK(flops(build("preset: vgg16", {224, 224, 3})) == Approx(2 * 15.47e9).epsilon(0.002));
   CHECK(flops(build("preset: resnet50", {224, 224, 3})) == Approx(2 * 4.09e9).epsilon(0.002));
+  CHECK(flops(build("preset: vgg19", {224, 224, 3})) == Approx(2 * 19.63e9).epsilon(0.002));
+  CHECK(flops(build("preset: resnet18", {224, 224, 3})) == Approx(2 * 1.81e9).epsilon(0.005));
+  CHECK(flops(build("preset: resnet101", {224, 224, 3})) == Approx(2 * 7.80e9).epsilon(0.002));
+  CHECK(flops(build("preset: wide_resnet50_2", {224, 224, 3})) == Approx(2 * 11.40e9).epsilon(0.002));
   CHECK(flops(build("preset: resnet20", {32, 32, 3})) == Approx(2 * 41e6).epsilon(0.02));
   const BuiltModel resnet = build("preset: resnet50", {224, 224, 3});
   CHECK(std::count_if(resnet.layers.begin(), resnet.layers.end(), [](auto& line) { return line.kind == "conv2d"; }) ==
@@ -35,9 +45,10 @@ TEST_CASE("a preset's parameters replace its defaults") {
   CHECK(parameters(build("{preset: mlp, with: {hidden_1: 32, classes: 3}}", {8, 8, 1})) ==
         64 * 32 + 32 + 32 * 128 + 128 + 128 * 3 + 3);
   CHECK(errors("preset: mlpp", {8, 8, 1}) == "m.yaml:1:9: there is no preset 'mlpp'; did you mean 'mlp'?");
-  CHECK(errors("preset: alexnet", {8, 8, 1}) ==
-        "m.yaml:1:9: there is no preset 'alexnet'; there is lenet5, mlp, resnet20, resnet50 or vgg16, or a path to a "
-        "file");
+  CHECK(
+      errors("preset: alexnet", {8, 8, 1}) ==
+      "m.yaml:1:9: there is no preset 'alexnet'; there is lenet5, mlp, resnet101, resnet18, resnet20, resnet50, vgg16, "
+      "vgg19 or wide_resnet50_2, or a path to a file");
   CHECK(errors("preset: nets/none.yaml", {8, 8, 1}) == "m.yaml:1:9: there is no preset file '" TRAINCTL_SOURCE_DIR
                                                        "/nets/none.yaml'");
   CHECK(errors("preset: mlp\nwith: {clases: 5}", {8, 8, 1}) ==
