@@ -20,6 +20,7 @@ enum class Purpose : std::uint32_t {
   augment = 5,
   synthetic = 6,
   fingerprint = 7,
+  noise = 8,
 };
 
 using PhiloxBlock = std::array<std::uint32_t, 4>;

@@ -74,7 +74,7 @@ std::shared_ptr<const OpDef> with_activation(const Op& op, const ActivationFunct
     def.a.relu = true;
     return std::make_shared<decltype(def)>(std::move(def));
   };
-  if (!gradient_uses_output(function.kind)) return nullptr;
+  if (!can_be_fused(function.kind)) return nullptr;
   if (const auto* dense = op.get_if<Dense>()) return taken(*dense);
   if (const auto* conv = op.get_if<Conv2d>()) return taken(*conv);
   if (const auto* add = op.get_if<Add>()) return taken(*add);

@@ -11,15 +11,22 @@
 
 namespace trainctl {
 
+// The standard deviation of a standard normal number that is cut off at two standard deviations; where a variance is
+// wanted, Keras divides by it.
+inline constexpr double truncated_stddev = 0.87962566103423978;
+
 // The initializer of a parameter, under Keras' name ("glorot_uniform", "zeros", "constant", ...). The values are a
 // function of (seed, the parameter's name, element), computed by initialize().
 struct Initializer {
   std::string name = "zeros";
   double value = 0;                        // constant
-  double mean = 0;                         // normal
-  double stddev = 0.05;                    // normal
+  double mean = 0;                         // normal, truncated_normal
+  double stddev = 0.05;                    // normal; truncated_normal, before values are cut off
   double minimum = -0.05, maximum = 0.05;  // uniform
+  double gain = 1;                         // orthogonal, identity
   double fan_in = 0, fan_out = 0;          // set by the layer: input and output connections of one unit
+  // Elements that begin at 1 whatever the name says: the bias of an LSTM's forget gate.
+  std::int64_t ones_begin = 0, ones_end = 0;
 };
 
 struct GraphParameter {
@@ -29,6 +36,7 @@ struct GraphParameter {
   bool decay = true;  // whether weight decay may apply; false for biases and normalization parameters
   // The stages of a pipeline that hold the parameter, ascending, where several do: layers on each of them share it.
   std::vector<int> stages = {};
+  Penalty penalty = {};
 };
 
 // A running statistic and the batch's statistic that updates it: moving = momentum * moving + (1 - momentum) * value.

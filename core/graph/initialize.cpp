@@ -5,6 +5,7 @@
 
 #include "core/base/random.h"
 #include "core/graph/graph.h"
+#include "core/graph/orthogonal.h"
 
 namespace trainctl {
 namespace {
@@ -33,9 +34,9 @@ struct Uniform {
 };
 
 struct TruncatedNormal {
-  float stddev;
+  float mean, stddev;
   void fill(const PhiloxBlock& block, float* values) const {
-    for (std::size_t i = 0; i < words; ++i) values[i] = stddev * truncated_normal(block[i]);
+    for (std::size_t i = 0; i < words; ++i) values[i] = mean + stddev * truncated_normal(block[i]);
   }
 };
 
@@ -93,14 +94,26 @@ void initialize(const GraphParameter& parameter, const Tensor& tensor, std::uint
     draw(key, count, values, Uniform{static_cast<float>(how.minimum), static_cast<float>(how.maximum)});
   } else if (how.name == "normal") {
     draw(key, count, values, Normal{static_cast<float>(how.mean), static_cast<float>(how.stddev)});
+  } else if (how.name == "truncated_normal") {
+    draw(key, count, values, TruncatedNormal{static_cast<float>(how.mean), static_cast<float>(how.stddev)});
+  } else if (how.name == "orthogonal") {
+    draw(key, count, values, Normal{0, 1});
+    const std::int64_t columns = tensor.type.shape.back();
+    make_orthogonal(values, count / columns, columns);
+    for (std::int64_t e = 0; e < count; ++e) values[e] *= static_cast<float>(how.gain);
+  } else if (how.name == "identity") {
+    const std::int64_t columns = tensor.type.shape.back();
+    for (std::int64_t e = 0; e < count; ++e) {
+      values[e] = e / columns == e % columns ? static_cast<float>(how.gain) : 0.0f;
+    }
   } else if (how.name.ends_with("_uniform")) {
     const auto limit = static_cast<float>(std::sqrt(3 * scaled_variance(how)));
     draw(key, count, values, Uniform{-limit, limit});
   } else {
-    // Truncation at two standard deviations multiplies the standard deviation by this factor; Keras divides by it.
-    constexpr double kept = 0.87962566103423978;
-    draw(key, count, values, TruncatedNormal{static_cast<float>(std::sqrt(scaled_variance(how)) / kept)});
+    draw(key, count, values,
+         TruncatedNormal{0, static_cast<float>(std::sqrt(scaled_variance(how)) / truncated_stddev)});
   }
+  std::fill(values + how.ones_begin, values + how.ones_end, 1.0f);
 }
 
 }  // namespace trainctl

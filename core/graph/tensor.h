@@ -36,6 +36,13 @@ struct TensorPart {
   TensorExtent extent;  // as large as the shape of the Tensor
 };
 
+// A penalty l1 * sum |w| + l2 * sum w^2 on a parameter's values w, beside the mean loss.
+struct Penalty {
+  float l1 = 0, l2 = 0;
+
+  bool any() const { return l1 != 0 || l2 != 0; }
+};
+
 struct Tensor {
   std::string name;  // "conv1/kernel", "conv1/output", "conv1/output/gradient"
   TensorType type;

@@ -4,7 +4,7 @@
 namespace trainctl {
 namespace {
 
-Section plain(std::string name, std::string meaning) {
+Keys<ActivationOptions> plain(std::string name, std::string meaning) {
   return Keys<ActivationOptions>(std::move(name), std::move(meaning));
 }
 
@@ -16,25 +16,32 @@ const ChoiceTable& activation_choices() {
       {
           plain("linear", "No activation."),
           plain("relu", "max(x, 0)."),
+          plain("relu6", "x within 0 and 6."),
           Keys<ActivationOptions>("leaky_relu", "x where it is positive, else negative_slope * x.")
               .key("negative_slope", &ActivationOptions::negative_slope, "Slope below zero.", at_least(0)),
+          Keys<ActivationOptions>("elu", "x where it is positive, else alpha * (exp(x) - 1).")
+              .key("alpha", &ActivationOptions::alpha, "The value far below zero, negated.", at_least(0)),
+          plain("selu", "1.0507 * x where x is positive, else 1.7581 * (exp(x) - 1); goes with lecun_normal."),
           plain("gelu", "x times the normal distribution function of x, the exact one."),
-          plain("silu", "x * sigmoid(x)."),
+          plain("silu", "x * sigmoid(x).").alias("swish"),
+          plain("mish", "x * tanh(softplus(x))."),
+          plain("hard_swish", "x * hard_sigmoid(x).").alias("hard_silu"),
           plain("tanh", "Hyperbolic tangent."),
           plain("sigmoid", "1 / (1 + exp(-x))."),
+          plain("hard_sigmoid", "x / 6 + 1 / 2 within 0 and 1."),
+          plain("softplus", "log(1 + exp(x))."),
           plain("softmax", "exp(x) over its sum along the last dimension."),
       }};
   return table;
 }
 
 ActivationFunction activation_function(const Choice& activation) {
-  for (ActivationKind kind : {ActivationKind::relu, ActivationKind::leaky_relu, ActivationKind::gelu,
-                              ActivationKind::silu, ActivationKind::tanh, ActivationKind::sigmoid}) {
+  for (const ActivationKind kind : activation_kinds) {
     if (activation.name != name_of(kind)) continue;
     ActivationFunction function{kind};
-    if (kind == ActivationKind::leaky_relu) {
-      function.slope = static_cast<float>(activation.as<ActivationOptions>().negative_slope);
-    }
+    const auto& options = activation.as<ActivationOptions>();
+    if (kind == ActivationKind::leaky_relu) function.slope = static_cast<float>(options.negative_slope);
+    if (kind == ActivationKind::elu) function.slope = static_cast<float>(options.alpha);
     return function;
   }
   return {};

@@ -9,6 +9,7 @@ namespace trainctl {
 
 struct ActivationOptions : Options {
   double negative_slope = 0.3;  // read by leaky_relu only
+  double alpha = 1;             // read by elu only
 };
 
 const ChoiceTable& activation_choices();

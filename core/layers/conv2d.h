@@ -1,28 +1,25 @@
-// conv2d: a convolution over images.
+// conv2d: a convolution over images; and what all convolutions check.
 #pragma once
 
-#include "core/layers/activations.h"
-#include "core/layers/initializers.h"
-#include "core/layers/layer.h"
+#include "core/layers/linear.h"
 #include "core/layers/window.h"
 
 namespace trainctl {
 
-struct Conv2dOptions final : ChainedLayer {
+struct Conv2dOptions final : LinearLayer {
   std::int64_t filters = 0;
   Size2d kernel_size{0, 0};
   Size2d strides{1, 1};
   Padding padding = PaddingMode::valid;
   Size2d dilation_rate{1, 1};
   std::int64_t groups = 1;
-  ActivationChoice activation{"linear"};
-  bool use_bias = true;
-  InitializerChoice kernel_initializer{"glorot_uniform"};
-  InitializerChoice bias_initializer{"zeros"};
 
   static Keys<Conv2dOptions> keys();
   Feature expand(Layer& layer, const std::vector<Feature>& inputs) const override;
-  const Choice* final_activation() const override { return &activation; }
 };
+
+// The number of groups, or 1 after reporting that they do not divide the channels: the output's shape does not depend
+// on it, so that the layers behind are still checked.
+std::int64_t checked_groups(Layer& layer, const Feature& input, std::int64_t groups, std::int64_t filters);
 
 }  // namespace trainctl

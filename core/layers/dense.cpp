@@ -7,24 +7,16 @@ namespace trainctl {
 
 Keys<DenseOptions> DenseOptions::keys() {
   using O = DenseOptions;
-  return layer_keys<O>("dense",
-                       "A fully connected layer: activation(x kernel + bias), on the last dimension of its input.")
-      .required("units", &O::units, "Number of outputs.", between(1, most_channels))
-      .key("activation", &O::activation, "What is applied to the outputs.")
-      .key("use_bias", &O::use_bias, "Whether a bias is added.")
-      .key("kernel_initializer", &O::kernel_initializer, "How the kernel begins.")
-      .key("bias_initializer", &O::bias_initializer, "How the bias begins.")
+  return linear_keys(
+             layer_keys<O>("dense",
+                           "A fully connected layer: activation(x kernel + bias), on the last dimension of its input.")
+                 .required("units", &O::units, "Number of outputs.", between(1, most_channels)))
       .shorthand("units");
 }
 
 Feature DenseOptions::expand(Layer& layer, const std::vector<Feature>& inputs) const {
-  const Shape x = layer.shape(inputs[0]);
-  const Shape kernel{x.back(), units};
-  std::vector<TensorId> operands{inputs[0].tensor};
-  operands.push_back(layer.parameter("kernel", kernel, make_initializer(kernel_initializer, kernel), true));
-  if (use_bias)
-    operands.push_back(layer.parameter("bias", {units}, make_initializer(bias_initializer, {units}), false));
-  return layer.output(layer.activate(layer.op(std::make_shared<Dense>(), operands)[0], activation));
+  const auto ids = operands(layer, inputs[0].tensor, {layer.shape(inputs[0]).back(), units}, units);
+  return layer.output(layer.activate(layer.op(std::make_shared<Dense>(), ids)[0], activation));
 }
 
 }  // namespace trainctl

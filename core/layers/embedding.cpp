@@ -4,6 +4,7 @@
 #include "core/base/format.h"
 #include "core/layers/initializers.h"
 #include "core/layers/layer.h"
+#include "core/layers/regularizers.h"
 #include "core/layers/table.h"
 
 namespace trainctl {
@@ -13,6 +14,7 @@ struct EmbeddingOptions final : ChainedLayer {
   std::int64_t input_dim = 0;
   std::int64_t output_dim = 0;
   InitializerChoice embeddings_initializer{"uniform"};
+  RegularizerChoice embeddings_regularizer;
 
   Feature expand(Layer& layer, const std::vector<Feature>& inputs) const override {
     if (layer.type(inputs[0]).dtype != DType::int32) {
@@ -21,8 +23,8 @@ struct EmbeddingOptions final : ChainedLayer {
           inputs[0]);
     }
     const Shape table{input_dim, output_dim};
-    const TensorId parameter =
-        layer.parameter("embeddings", table, make_initializer(embeddings_initializer, table), true);
+    const TensorId parameter = layer.parameter("embeddings", table, make_initializer(embeddings_initializer, table),
+                                               true, penalty_of(embeddings_regularizer));
     return layer.output(layer.op(std::make_shared<Embedding>(layer.compute()), {inputs[0].tensor, parameter})[0]);
   }
   std::int64_t tokens() const override { return input_dim; }
@@ -38,7 +40,8 @@ Section embedding() {
       .required("input_dim", &O::input_dim, "How many tokens there are: all numbers are below it.",
                 between(1, most_channels))
       .required("output_dim", &O::output_dim, "Length of the vectors.", between(1, most_channels))
-      .key("embeddings_initializer", &O::embeddings_initializer, "How the vectors begin.");
+      .key("embeddings_initializer", &O::embeddings_initializer, "How the vectors begin.")
+      .key("embeddings_regularizer", &O::embeddings_regularizer, "A penalty on the vectors.");
 }
 
 }  // namespace trainctl

@@ -1,6 +1,9 @@
 // The table of initializers, and Keras' rule for fan-in and fan-out.
 #include "core/layers/initializers.h"
 
+#include <algorithm>
+#include <cmath>
+
 namespace trainctl {
 namespace {
 
@@ -8,8 +11,8 @@ using Init = InitializerOptions;
 
 Section plain(std::string name, std::string meaning) { return Keys<Init>(std::move(name), std::move(meaning)); }
 
-Section normal(std::string name) {
-  return Keys<Init>(std::move(name), "Normal numbers.")
+Section normal(std::string name, std::string meaning = "Normal numbers.") {
+  return Keys<Init>(std::move(name), std::move(meaning))
       .key("mean", &Init::mean, "Mean.")
       .key("stddev", &Init::stddev, "Standard deviation.", at_least(0));
 }
@@ -39,9 +42,45 @@ const ChoiceTable& initializer_choices() {
           normal("random_normal"),
           uniform("uniform"),
           uniform("random_uniform"),
+          normal("truncated_normal", "Normal numbers, cut off at two deviations."),
+          Keys<Init>("variance_scaling", "Random numbers of variance scale / fan, which the others above are cases of.")
+              .key("scale", &Init::scale, "Variance times fan.", more_than(0))
+              .key("mode", &Init::mode, "The fan: connections into a unit, out of it, or their mean.")
+              .key("distribution", &Init::distribution, "Of the numbers; truncated: cut off at two deviations."),
+          Keys<Init>("orthogonal",
+                     "A matrix (all dimensions but the last, last) of orthonormal columns, or rows where these are "
+                     "fewer; Saxe et al. (2014).")
+              .key("gain", &Init::gain, "Factor."),
+          Keys<Init>("identity", "1 on the diagonal of a matrix, else 0.").key("gain", &Init::gain, "Factor."),
       }};
   return table;
 }
+
+namespace {
+
+// As variance_scaling says, as one of the distributions that it is made of.
+void scale_variance(const InitializerOptions& options, Initializer& initializer) {
+  const double fan = options.mode == FanMode::fan_in    ? initializer.fan_in
+                     : options.mode == FanMode::fan_out ? initializer.fan_out
+                                                        : (initializer.fan_in + initializer.fan_out) / 2;
+  const double stddev = std::sqrt(options.scale / std::max(1.0, fan));
+  switch (options.distribution) {
+    case Distribution::truncated_normal:
+      initializer.name = "truncated_normal";
+      initializer.stddev = stddev / truncated_stddev;
+      return;
+    case Distribution::untruncated_normal:
+      initializer.name = "normal";
+      initializer.stddev = stddev;
+      return;
+    case Distribution::uniform:
+      initializer.name = "uniform";
+      initializer.maximum = std::sqrt(3.0) * stddev;
+      initializer.minimum = -initializer.maximum;
+  }
+}
+
+}  // namespace
 
 Initializer make_initializer(const Choice& choice, const Shape& shape) {
   const auto& options = choice.as<InitializerOptions>();
@@ -52,6 +91,7 @@ Initializer make_initializer(const Choice& choice, const Shape& shape) {
   initializer.stddev = options.stddev;
   initializer.minimum = options.minval;
   initializer.maximum = options.maxval;
+  initializer.gain = options.gain;
   if (shape.rank() == 1) {
     initializer.fan_in = initializer.fan_out = static_cast<double>(shape[0]);
   } else {
@@ -61,6 +101,7 @@ Initializer make_initializer(const Choice& choice, const Shape& shape) {
     initializer.fan_in = window * static_cast<double>(in);
     initializer.fan_out = window * static_cast<double>(out);
   }
+  if (choice.name == "variance_scaling") scale_variance(options, initializer);
   return initializer;
 }
 

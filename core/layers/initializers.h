@@ -6,18 +6,39 @@
 
 namespace trainctl {
 
+// Of variance_scaling: the number of connections that the variance is divided by, and the distribution.
+enum class FanMode { fan_in, fan_out, fan_avg };
+enum class Distribution { truncated_normal, untruncated_normal, uniform };
+
+template <>
+struct EnumNames<FanMode> {
+  static constexpr EnumName<FanMode> names[] = {
+      {FanMode::fan_in, "fan_in"}, {FanMode::fan_out, "fan_out"}, {FanMode::fan_avg, "fan_avg"}};
+};
+template <>
+struct EnumNames<Distribution> {
+  static constexpr EnumName<Distribution> names[] = {{Distribution::truncated_normal, "truncated_normal"},
+                                                     {Distribution::untruncated_normal, "untruncated_normal"},
+                                                     {Distribution::uniform, "uniform"}};
+};
+
 struct InitializerOptions : Options {
   double value = 0;
   double mean = 0;
   double stddev = 0.05;
   double minval = -0.05;
   double maxval = 0.05;
+  double gain = 1;
+  double scale = 1;
+  FanMode mode = FanMode::fan_in;
+  Distribution distribution = Distribution::truncated_normal;
 };
 
 const ChoiceTable& initializer_choices();
 using InitializerChoice = ChoiceOf<initializer_choices>;
 
-// The initializer of a parameter of this shape: (in, out), (height, width, in, out), or (channels).
+// The initializer of a parameter of this shape: (in, out), (height, width, in, out), or (channels). `identity` is for
+// (in, out) alone; Layer::parameter() reports other shapes.
 Initializer make_initializer(const Choice& choice, const Shape& shape);
 
 }  // namespace trainctl

@@ -38,12 +38,17 @@ Feature Layer::error(const std::string& message, const Feature& cause) const {
   return {};
 }
 
-TensorId Layer::parameter(const std::string& name, const Shape& shape, Initializer initializer, bool decay) {
+TensorId Layer::parameter(const std::string& name, const Shape& shape, Initializer initializer, bool decay,
+                          Penalty penalty) {
   const auto [id, is_first] = weights(name, shape, Role::parameter);
   if (!is_first) return id;
+  if (initializer.name == "identity" && shape.rank() != 2) {
+    expansion_.reader.error(place_, format("{} '{}': the initializer identity is for matrices, and {} is {}", kind_,
+                                           path_, name, to_string(shape)));
+  }
   line_.parameters = checked_add(line_.parameters, shape.count());
   line_.trainable = line_.parameters;
-  expansion_.graph.parameters.push_back({id, std::move(initializer), true, decay});
+  expansion_.graph.parameters.push_back({id, std::move(initializer), true, decay, {}, penalty});
   return id;
 }
 

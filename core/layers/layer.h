@@ -99,7 +99,8 @@ class Layer {
 
   // The layer's float32 parameter `path/name`, which its first use adds. `decay`: whether weight decay may apply; false
   // for biases and normalization.
-  TensorId parameter(const std::string& name, const Shape& shape, Initializer initializer, bool decay);
+  TensorId parameter(const std::string& name, const Shape& shape, Initializer initializer, bool decay,
+                     Penalty penalty = {});
   // The layer's running statistic `path/name` of shape [channels], which its first use adds and each use updates from
   // its own `batch_value`.
   TensorId statistic(const std::string& name, std::int64_t channels, float momentum, float initial,

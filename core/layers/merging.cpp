@@ -6,15 +6,12 @@
 #include "core/graph/ops/shaping.h"
 
 namespace trainctl {
-namespace {
 
 void check_several(const MergingLayer& options, const Node& node, Reader& reader) {
   if (options.from.size() >= 2) return;
   reader.error(node.find("from")->place,
                format("from names {} layers, and at least two are needed", options.from.size()));
 }
-
-}  // namespace
 
 Keys<AddOptions> AddOptions::keys() {
   return layer_keys<AddOptions>("add", "The sum of several layers' outputs.").check(check_several);

@@ -1,4 +1,4 @@
-// Layers that merge the outputs of several layers: add and concatenate.
+// Layers that merge the outputs of several layers: add and concatenate; further ones: arithmetic.cpp.
 #pragma once
 
 #include "core/layers/layer.h"
@@ -10,6 +10,9 @@ struct MergingLayer : LayerOptions {
 
   std::vector<Reference> references() const final { return from; }
 };
+
+// Reports a layer that takes fewer than two outputs.
+void check_several(const MergingLayer& options, const Node& node, Reader& reader);
 
 struct AddOptions final : MergingLayer {
   static Keys<AddOptions> keys();

@@ -1,4 +1,5 @@
-// max_pooling2d, average_pooling2d, global_average_pooling2d.
+// max_pooling2d, average_pooling2d, global_max_pooling2d, global_average_pooling2d; and the ops behind them, which
+// pooling over sequences has as well.
 #pragma once
 
 #include "core/graph/ops/pool2d.h"
@@ -20,9 +21,21 @@ struct Pooling2dOptions final : ChainedLayer {
 using MaxPooling2dOptions = Pooling2dOptions<PoolMode::max>;
 using AveragePooling2dOptions = Pooling2dOptions<PoolMode::average>;
 
-struct GlobalAveragePooling2dOptions final : ChainedLayer {
-  static Keys<GlobalAveragePooling2dOptions> keys();
+template <PoolMode mode>
+struct GlobalPooling2dOptions final : ChainedLayer {
+  static Keys<GlobalPooling2dOptions> keys();
   Feature expand(Layer& layer, const std::vector<Feature>& inputs) const override;
 };
+
+using GlobalMaxPooling2dOptions = GlobalPooling2dOptions<PoolMode::max>;
+using GlobalAveragePooling2dOptions = GlobalPooling2dOptions<PoolMode::average>;
+
+// Pools images [N, H, W, C] that the layer makes of its input; the window lacks its padding. no_tensor after reporting
+// that the window does not fit.
+TensorId pool(Layer& layer, const Feature& input, TensorId images, PoolMode mode, Window window,
+              const Padding& padding);
+// The largest value or the mean of each channel of such images: [N, C]. no_tensor after reporting that they are too
+// large.
+TensorId pool_globally(Layer& layer, const Feature& input, TensorId images, PoolMode mode);
 
 }  // namespace trainctl

@@ -6,8 +6,31 @@
 namespace trainctl {
 
 // Sections of layers that have no header.
+Section average();
+Section average_pooling1d();
+Section conv1d();
+Section conv2d_transpose();
+Section cropping2d();
+Section depthwise_conv2d();
 Section embedding();
+Section gaussian_noise();
+Section global_average_pooling1d();
+Section global_max_pooling1d();
+Section group_normalization();
+Section gru();
 Section layer_normalization();
+Section lstm();
+Section max_pooling1d();
+Section maximum();
+Section minimum();
+Section multiply();
+Section permute();
+Section prelu();
+Section reshape();
+Section separable_conv2d();
+Section spatial_dropout();
+Section subtract();
+Section upsampling2d();
 Section zero_padding2d();
 
 const ChoiceTable& layer_choices();

@@ -7,14 +7,6 @@
 #include "core/base/format.h"
 
 namespace trainctl {
-namespace {
-
-// The most pixels of an image's side, of a window's side, or between windows: libraries count pixels, and sums of them,
-// in 32 bits.
-constexpr std::int64_t most_pixels = std::int64_t{1} << 24;
-
-}  // namespace
-
 std::optional<std::string> resolve_padding(Window& window, const Padding& padding, const Size2d& input,
                                            const std::string& what) {
   for (std::size_t axis = 0; axis < 2; ++axis) {

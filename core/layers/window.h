@@ -24,8 +24,12 @@ using Size2d = std::array<std::int64_t, 2>;  // height, width
 // A mode, or the pixels on both sides: {above and below, left and right}.
 using Padding = std::variant<PaddingMode, Size2d>;
 
-// Sets the padding of `window`, whose other members are given, for images of size `input` (height, width). Returns the
-// problem ("kernel 5 exceeds input 4", where `what` is "kernel"), or nothing.
+// The most pixels of an image's side, of a window's side, or between windows: libraries count pixels, and sums of them,
+// in 32 bits.
+inline constexpr std::int64_t most_pixels = std::int64_t{1} << 24;
+
+// Sets the padding of `window`, whose other members are given, for images of size `input` (height, width); `valid` adds
+// none to what the window has. Returns the problem ("kernel 5 exceeds input 4", where `what` is "kernel"), or nothing.
 std::optional<std::string> resolve_padding(Window& window, const Padding& padding, const Size2d& input,
                                            const std::string& what);
 

@@ -1,7 +1,6 @@
 // zero_padding2d: rows and columns of zeros around images.
-#include "core/base/format.h"
 #include "core/graph/ops/padding.h"
-#include "core/layers/layer.h"
+#include "core/layers/images.h"
 #include "core/layers/table.h"
 #include "core/layers/window.h"
 
@@ -12,10 +11,7 @@ struct ZeroPadding2dOptions final : ChainedLayer {
   std::array<Size2d, 2> padding{Size2d{1, 1}, Size2d{1, 1}};  // above and below, left and right
 
   Feature expand(Layer& layer, const std::vector<Feature>& inputs) const override {
-    const Shape x = layer.shape(inputs[0]);
-    if (x.rank() != 3) {
-      return layer.error(format("input {} is no image (height, width, channels)", to_string(x)), inputs[0]);
-    }
+    if (!is_image(layer, inputs[0])) return {};
     const Borders borders{{padding[0][0], padding[1][0]}, {padding[0][1], padding[1][1]}};
     return layer.output(layer.op(std::make_shared<Pad2d>(borders), {inputs[0].tensor})[0]);
   }

@@ -35,6 +35,7 @@ struct RuleOptions final : LossOptions, Rule {
       std::move(keys).key(name, member, meaning, range);
     });
     Section section = std::move(keys);
+    if constexpr (requires { Rule::aliases; }) section.aliases.assign(Rule::aliases.begin(), Rule::aliases.end());
     return section;
   }
 };

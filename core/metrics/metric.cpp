@@ -20,6 +20,7 @@ struct RuleOptions final : MetricOptions, Rule {
       std::move(keys).key(name, member, meaning, range);
     });
     Section section = std::move(keys);
+    if constexpr (requires { Rule::aliases; }) section.aliases.assign(Rule::aliases.begin(), Rule::aliases.end());
     return section;
   }
 };

@@ -34,9 +34,8 @@ TargetForm match_classes(const ResolvedLoss& loss, std::int64_t width, const Tar
   if (targets_of(loss.rule) == LossTargets::class_numbers) {
     reader.error(
         loss.place,
-        format("sparse_categorical_crossentropy takes class numbers, but data.label_mode: {} gives "
-               "{}: leave label_mode out, or use {}",
-               mode, gives,
+        format("{} takes class numbers, but data.label_mode: {} gives {}: leave label_mode out, or use {}",
+               name_of(loss.rule), mode, gives,
                stated == TargetForm::one_hot ? "categorical_crossentropy" : "binary_crossentropy and one output"));
   } else {
     reader.error(loss.place,
@@ -73,8 +72,9 @@ void check_values(const ResolvedLoss& loss, const Shape& output, const Shape& va
   if (targets_of(loss.rule) == LossTargets::class_numbers) {
     reader.error(
         loss.place,
-        "sparse_categorical_crossentropy takes class numbers, but the data's targets are values: store classes "
-        "as integers from 0, or use a loss that takes values (mean_squared_error)");
+        format("{} takes class numbers, but the data's targets are values: store classes as integers from 0, or use a "
+               "loss that takes values (mean_squared_error)",
+               name_of(loss.rule)));
   } else if (values.count() > 0 && values.count() != width) {
     const bool one = targets_of(loss.rule) == LossTargets::values && values.count() == 1;
     reader.error(

@@ -19,11 +19,7 @@ struct CosineSchedule final : ScheduleOptions {
 };
 
 double CosineSchedule::rate(double base, const ScheduleTime& time, double warmup) const {
-  if (time.total_steps <= 0) {
-    throw Error(ErrorKind::config, "the cosine schedule needs to know how many steps the run has",
-                "state epochs or max_steps, beside max_time if you like");
-  }
-  const double length = static_cast<double>(time.total_steps) - warmup;
+  const double length = steps_of_run(time, "cosine") - warmup;
   const double done = (static_cast<double>(time.step) - warmup) / std::max(length, 1.0);
   return minimum + (base - minimum) * 0.5 * (1 + std::cos(std::numbers::pi * std::clamp(done, 0.0, 1.0)));
 }

@@ -19,7 +19,10 @@ double ScheduleOptions::learning_rate(double base, const ScheduleTime& time) con
 }
 
 const ChoiceTable& schedule_choices() {
-  static const ChoiceTable table{"schedule", {constant_schedule(), step_schedule(), cosine_schedule()}};
+  static const ChoiceTable table{
+      "schedule",
+      {constant_schedule(), step_schedule(), piecewise_schedule(), exponential_schedule(), polynomial_schedule(),
+       cosine_schedule(), inverse_sqrt_schedule(), one_cycle_schedule()}};
   return table;
 }
 

@@ -14,7 +14,7 @@ struct ScheduleTime {
   std::int64_t total_steps = 0;      // of the whole run; 0: not known (the run ends by time)
 };
 
-// Options that all schedules share.
+// Options that all schedules share; one_cycle has no key for `warmup`, since it begins with a rise of its own.
 struct ScheduleOptions : Options {
   Duration warmup = Duration::steps(0);
 
@@ -32,7 +32,7 @@ struct ScheduleOptions : Options {
 // The number of steps in a duration that is stated in steps or epochs; it may be fractional.
 double steps_of(const Duration& duration, const ScheduleTime& time);
 
-// The table of schedules: constant, step, cosine.
+// The table of schedules: constant, step, cosine, ...
 const ChoiceTable& schedule_choices();
 
 }  // namespace trainctl

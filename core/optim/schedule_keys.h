@@ -11,10 +11,18 @@ namespace trainctl {
 // Each is defined in a file of its own.
 Section constant_schedule();
 Section step_schedule();
+Section piecewise_schedule();
+Section exponential_schedule();
+Section polynomial_schedule();
 Section cosine_schedule();
+Section inverse_sqrt_schedule();
+Section one_cycle_schedule();
 
 // Reports an error where the duration is negative or stated in time, since a schedule is a function of the step.
 void check_steps(const Duration& duration, const char* key, const Node& node, Reader& reader);
+
+// The number of steps of the whole run. Throws Error{config} where it is not known; `schedule` is the schedule's name.
+double steps_of_run(const ScheduleTime& time, const char* schedule);
 
 template <class T>
 Keys<T> schedule_keys(std::string name, std::string meaning) {

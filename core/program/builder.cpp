@@ -8,6 +8,7 @@
 
 #include "core/base/format.h"
 #include "core/graph/fuse.h"
+#include "core/graph/ops/penalize.h"
 #include "core/graph/ops/statistics.h"
 #include "core/graph/ops/update.h"
 #include "core/layers/names.h"
@@ -18,7 +19,7 @@
 namespace trainctl {
 
 ProgramBuilder::ProgramBuilder(const ProgramSpec& spec, Network network, const MeshRank& rank)
-    : spec_(spec), graph_(std::move(network.graph)) {
+    : spec_(spec), stage_(rank.along(MeshAxis::pipeline)), graph_(std::move(network.graph)) {
   program_.layers = std::move(network.layers);
   program_.micro_batch_samples = graph_.batch;
   program_.chance_loss = network.chance_loss;
@@ -141,6 +142,28 @@ std::vector<TensorId> ProgramBuilder::reduced() const {
   return tensors;
 }
 
+// Adds the gradients of penalties, each behind the last op that writes the parameter's gradient. Of a parameter that
+// several stages of a pipeline hold, the first one adds it.
+void ProgramBuilder::penalize(Backward& backward) const {
+  for (const GraphParameter& parameter : graph_.parameters) {
+    const auto gradient = backward.parameter_gradients.find(parameter.tensor);
+    const bool is_another_stages = !parameter.stages.empty() && parameter.stages.front() != stage_;
+    if (!parameter.penalty.any() || gradient == backward.parameter_gradients.end() || is_another_stages) continue;
+    const TensorId written = gradient->second;
+    const auto last = std::find_if(backward.ops.rbegin(), backward.ops.rend(), [&](const Op& op) {
+      return std::find(op.outputs.begin(), op.outputs.end(), written) != op.outputs.end();
+    });
+    require(last != backward.ops.rend(), "an op writes the gradient of each parameter that trains");
+    Op op{std::make_shared<Penalize>(parameter.penalty),
+          {parameter.tensor, program_.batch.weights},
+          {written},
+          graph_.tensor(parameter.tensor).name,
+          graph_.tensor(parameter.tensor).place};
+    if (program_.step.loss_scale != no_tensor) op.inputs.push_back(program_.step.loss_scale);
+    backward.ops.insert(last.base(), std::move(op));
+  }
+}
+
 Program ProgramBuilder::training(std::int64_t samples, int micro_batches, int empty, bool keeps_gradients) {
   const auto& optimizer = spec_.optimizer.as<OptimizerOptions>();
   // Both variants of the backward pass name the same tensors, since differentiation is a function of the graph.
@@ -148,6 +171,8 @@ Program ProgramBuilder::training(std::int64_t samples, int micro_batches, int em
   Backward first = fuse(differentiate(graph_, loss_gradients(), false));
   Backward later = fuse(differentiate(again, loss_gradients(), keeps_gradients));
   require(graph_.tensors.size() == again.tensors.size(), "differentiation is deterministic");
+  penalize(first);
+  penalize(later);
   const auto decays = [&](const GraphParameter& parameter) { return optimizer.decays(parameter.decay); };
   program_.flat = order_flat(graph_, first, reduced(), decays, state_names(optimizer.rule()));
   program_.micro_batches = micro_batches;

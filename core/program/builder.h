@@ -35,6 +35,7 @@ class ProgramBuilder {
   std::vector<Op> predictions() const;
   std::vector<TensorId> loss_gradients() const;
   std::vector<TensorId> reduced() const;
+  void penalize(Backward& backward) const;
   std::vector<Op> zero_inputs() const;
   void leave_batch();
   void leave_unread_batch();
@@ -49,6 +50,7 @@ class ProgramBuilder {
   }
 
   const ProgramSpec& spec_;
+  const int stage_;  // of the pipeline
   Graph graph_;
   Program program_;
   std::vector<OutputEnd> ends_;           // by output

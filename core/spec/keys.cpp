@@ -2,6 +2,7 @@
 #include "core/spec/keys.h"
 
 #include <unordered_set>
+#include <utility>
 
 #include "core/base/format.h"
 #include "core/spec/units.h"
@@ -50,6 +51,21 @@ bool contains(const std::vector<std::string>& names, const std::string& name) {
   return false;
 }
 
+// What other frameworks and papers call keys that have no similar name here.
+constexpr std::pair<std::string_view, std::string_view> synonyms[] = {
+    {"lr", "learning_rate"},      {"wd", "weight_decay"},     {"decay", "weight_decay"},
+    {"betas", "beta_1"},          {"alpha", "rho"},           {"gamma", "factor"},
+    {"gamma", "decay_rate"},      {"eta_min", "minimum"},     {"end_learning_rate", "minimum"},
+    {"milestones", "boundaries"}, {"warmup_steps", "warmup"}, {"step_size", "every"}};
+
+// The end of a message about an unknown key: "; did you mean 'learning_rate'?", or "".
+std::string hint(const std::string& key, const std::vector<std::string>& names) {
+  for (const auto& [word, name] : synonyms) {
+    if (key == word && contains(names, std::string(name))) return format("; did you mean '{}'?", name);
+  }
+  return suggestion(key, names);
+}
+
 // The result of reading a map: `sound` while all values that rules across keys need were read.
 struct Outcome {
   bool good = true;
@@ -83,8 +99,7 @@ void read_entries(const Section& section, const std::vector<Target>& targets, co
       if (wrong) outcome.failed(*key, &entry.value);
     }
     if (found || contains(names, entry.key)) continue;
-    reader.error(entry.key_place,
-                 format("unknown key '{}'{}{}", entry.key, within(targets), suggestion(entry.key, names)));
+    reader.error(entry.key_place, format("unknown key '{}'{}{}", entry.key, within(targets), hint(entry.key, names)));
     outcome.good = false;
   }
 }
@@ -227,7 +242,7 @@ bool check_range(const Range& range, const Node& node, Reader& reader) {
 
 const Section* ChoiceTable::find(std::string_view name) const {
   for (const Section& choice : choices) {
-    if (choice.name == name) return &choice;
+    if (choice.name == name || contains(choice.aliases, std::string(name))) return &choice;
   }
   return nullptr;
 }

@@ -57,7 +57,8 @@ struct Key {
 struct Section {
   std::string name;
   std::string meaning;
-  std::string shorthand;  // the key that takes the value where it is not a map: `resize: 256`
+  std::vector<std::string> aliases;  // of a choice: other names that it may be written with; it is shown under its own
+  std::string shorthand;             // the key that takes the value where it is not a map: `resize: 256`
   std::vector<Key> keys;
   std::function<std::shared_ptr<Options>()> make;  // set where the struct derives from Options
   // A group of keys: of `exclusive` at most one may have a value, of `needed` at least one must. The schema states
@@ -122,6 +123,11 @@ class Keys {
     };
     return std::move(*this);
   }
+  // Another name that the choice may be written with.
+  Keys&& alias(std::string name) && {
+    section_.aliases.push_back(std::move(name));
+    return std::move(*this);
+  }
   // Names the key that takes the value where the options are not a map.
   Keys&& shorthand(std::string name) && {
     section_.shorthand = std::move(name);
@@ -175,11 +181,12 @@ class Keys {
   Section section_;
 };
 
-// The alternatives of a choice, one section each, with unique names.
+// The alternatives of a choice, one section each, with unique names and aliases.
 struct ChoiceTable {
   std::string what;  // noun for messages: "optimizer"
   std::vector<Section> choices;
 
+  // The alternative with this name or alias.
   const Section* find(std::string_view name) const;
 };
 

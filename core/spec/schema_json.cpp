@@ -46,7 +46,13 @@ Json bounded(Json schema, const Range& range) {
 
 Json text_matching(const std::string& pattern) { return {{"type", "string"}, {"pattern", pattern}}; }
 
-Json one_of(const std::string& word) { return {{"const", word}}; }
+// The name of a choice, or one of its aliases.
+Json name_schema(const Section& choice) {
+  if (choice.aliases.empty()) return {{"const", choice.name}};
+  Json names = choice.aliases;
+  names.insert(names.begin(), choice.name);
+  return {{"enum", names}};
+}
 
 class Writer {
  public:
@@ -102,7 +108,7 @@ class Writer {
 
   // The alternative of a flattened choice: its name, its own keys, and the keys shared by the section.
   Json branch(const Key& key, const Section& choice, const Json& shared) {
-    Json properties = {{key.name, one_of(choice.name)}};
+    Json properties = {{key.name, name_schema(choice)}};
     properties[key.name]["description"] = choice.meaning;
     for (const Key& inner : choice.keys) properties[inner.name] = property(inner);
     properties.update(shared);
@@ -234,14 +240,16 @@ class Writer {
   static Json bare_names(const ChoiceTable& table) {
     Json names = Json::array();
     for (const Section& choice : table.choices) {
-      if (required_of(choice).empty()) names.push_back(choice.name);
+      if (!required_of(choice).empty()) continue;
+      names.push_back(choice.name);
+      for (const std::string& alias : choice.aliases) names.push_back(alias);
     }
     return names;
   }
 
   Json named(const Section& choice) {
     Json schema = object(choice, false);
-    Json properties = {{"name", one_of(choice.name)}};
+    Json properties = {{"name", name_schema(choice)}};
     properties["name"]["description"] = choice.meaning;
     properties.update(schema["properties"]);
     schema["properties"] = properties;
@@ -286,6 +294,7 @@ class Writer {
       }
       properties[choice.name] = options.size() == 1 ? options[0] : Json{{"anyOf", options}};
       properties[choice.name]["description"] = choice.meaning;
+      for (const std::string& alias : choice.aliases) properties[alias] = properties[choice.name];
       if (!choice.find("name")) alternatives.push_back(named(choice));
     }
     alternatives.insert(alternatives.begin() + 1, Json{{"type", "object"},

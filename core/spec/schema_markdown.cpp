@@ -34,6 +34,11 @@ A config is one YAML file. How its values are written:
 
 std::string code(const std::string& text) { return "`" + text + "`"; }
 
+std::vector<std::string> codes(std::vector<std::string> texts) {
+  for (std::string& text : texts) text = code(text);
+  return texts;
+}
+
 std::string phrase(const Range& range) {
   std::vector<std::string> parts;
   if (range.at_least) parts.push_back(format("≥ {}", *range.at_least));
@@ -90,6 +95,7 @@ class Writer {
       if (!choice.shorthand.empty()) {
         out_ += " A value in place of the map is its " + code(choice.shorthand) + ".";
       }
+      if (!choice.aliases.empty()) out_ += " Also written " + join_or(codes(choice.aliases)) + ".";
       out_ += "\n\n";
       if (!choice.keys.empty()) table(choice, table_of.what + " " + choice.name);
     }

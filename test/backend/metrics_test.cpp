@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <limits>
 
 #include "test/backend/run_op.h"
 #include "test/catch.h"
@@ -92,6 +93,101 @@ TEST_CASE("metrics that are means") {
           for (std::size_t k = 0; k < row.size(); ++k) error += std::abs(row[k] - target[k]);
           return error / values;
         }));
+  check(MeanAbsolutePercentageError{}, rows, sum([&](const Row& row, std::size_t i) {
+          const Row target = row_of(rows, i);
+          double error = 0;
+          for (std::size_t k = 0; k < row.size(); ++k) error += std::abs(row[k] - target[k]) / target[k];
+          return 100 * error / values;
+        }));
+  const auto squares = sum([&](const Row& row, std::size_t i) {
+    const Row target = row_of(rows, i);
+    double error = 0;
+    for (std::size_t k = 0; k < row.size(); ++k) error += std::pow(row[k] - target[k], 2);
+    return error / values;
+  });
+  check(MeanSquaredErrorMetric{}, rows, squares);
+  check(RootMeanSquaredError{}, rows, squares);
+  check(CosineSimilarity{}, rows, sum([&](const Row& row, std::size_t i) {
+          const Row target = row_of(rows, i);
+          double product = 0, length = 0, wanted = 0;
+          for (std::size_t k = 0; k < row.size(); ++k) {
+            product += row[k] * target[k];
+            length += row[k] * row[k];
+            wanted += target[k] * target[k];
+          }
+          return product / std::sqrt(length * wanted);
+        }));
+}
+
+TEST_CASE("metrics have sums of each output") {
+  const auto backend = backend_under_test({});
+  const DType dtype = GENERATE(DType::float32, DType::bfloat16);
+  const std::int64_t outputs = GENERATE(1, 5, 16, 300), n = GENERATE(1, 5, 400), positions = 3;
+  const bool masked = GENERATE(false, true), add = n == 5;
+  CAPTURE(name_of(dtype), outputs, n, masked);
+  Value x = random_value({n, positions, outputs}, dtype, 1);
+  const Value numbers = random_value({n, positions, outputs}, DType::float32, 2, 0, 2);
+  const Value answers = random_integers({n, positions, outputs}, DType::float32, 3, 2);
+  const Value classes = random_integers({n, positions}, DType::int32, 4, outputs);
+  Value one_hot = answers;
+  Value w = random_value(masked ? Shape{n, positions} : Shape{n}, DType::float32, 5, 0.5, 2);
+  if (n > 1) w.values[1] = 0;
+  const auto k = static_cast<std::size_t>(outputs);
+  Row of_answers(4 * k), of_classes(4 * k), of_numbers(3 * k);
+  for (std::size_t i = 0; i < static_cast<std::size_t>(n * positions); ++i) {
+    const double weight = w.values[masked ? i : i / 3];
+    const Row row = row_of(x, i);
+    const auto best = std::max_element(row.begin(), row.end()) - row.begin();
+    for (std::size_t e = 0; e < k; ++e) {
+      const auto place = [&](bool yes, bool wanted) { return (yes ? (wanted ? 0 : 1) : wanted ? 2 : 3) * k + e; };
+      const bool label = static_cast<double>(e) == classes.values[i];
+      const double t = numbers.values[i * k + e], answer = answers.values[i * k + e];
+      one_hot.values[i * k + e] = label ? 1 : 0;
+      of_answers[place(row[e] > 0, answer > 0.5)] += weight;
+      of_classes[place(static_cast<std::ptrdiff_t>(e) == best, label)] += weight;
+      of_numbers[e] += weight * t;
+      of_numbers[k + e] += weight * t * t;
+      of_numbers[2 * k + e] += weight * (row[e] - t) * (row[e] - t);
+    }
+    if (weight == 0) x.values[i * k] = std::numeric_limits<double>::quiet_NaN();
+  }
+  const auto check = [&](auto rule, LossTargets form, const Value& targets, Row expected) {
+    REQUIRE(rule.adapt({form, LossLink::identity, false, outputs}).empty());
+    const std::vector<Value> before = add ? std::vector{row(Row(expected.size(), 2))} : std::vector<Value>{};
+    for (double& v : expected) v += add ? 2 : 0;
+    const auto got = run_op(*backend, std::make_shared<Metric>(rule, add), {x, targets, w}, before);
+    CHECK(largest_error(got[0], expected) < 1e-5);
+  };
+  check(F1Score{}, LossTargets::labels, answers, of_answers);
+  check(MeanIou{}, LossTargets::class_numbers, classes, of_classes);
+  check(PrecisionScore{}, LossTargets::distributions, one_hot, of_classes);
+  check(R2Score{}, LossTargets::values, numbers, of_numbers);
+}
+
+TEST_CASE("scores of outcomes, by hand") {
+  // Of three classes: true and false positives, false and true negatives; the last never occurs.
+  const Row sums{3, 1, 0, /**/ 1, 1, 0, /**/ 1, 1, 0, /**/ 1, 3, 6};
+  const auto value = [&](auto rule, MetricAverage average) {
+    rule.average = average;
+    rule.outputs = 3;
+    return rule.value(sums, 6);
+  };
+  const MetricAverage macro = MetricAverage::macro, micro = MetricAverage::micro, weighted = MetricAverage::weighted;
+  CHECK(value(PrecisionScore{}, macro) == Approx((3.0 / 4 + 1.0 / 2) / 2));
+  CHECK(value(Recall{}, micro) == Approx(4.0 / 6));
+  CHECK(value(Recall{}, weighted) == Approx((4 * 3.0 / 4 + 2 * 1.0 / 2) / 6));
+  CHECK(value(Specificity{}, macro) == Approx((1.0 / 2 + 3.0 / 4) / 2));
+  CHECK(value(F1Score{}, MetricAverage::automatic) == Approx((6.0 / 8 + 2.0 / 4) / 2));
+  MeanIou iou;
+  iou.outputs = 3;
+  CHECK(iou.value(sums, 6) == Approx((3.0 / 5 + 1.0 / 3) / 2));
+  iou.yes_or_no = true;
+  CHECK(iou.value(sums, 6) == Approx((4.0 / 8 + 10.0 / 14) / 2));
+  CHECK(value(F1Score{}, macro) == value(F1Score{}, MetricAverage::automatic));
+  CHECK(Recall{}.value(Row{0, 0, 0, 2}, 2) == 0);
+  R2Score r2;
+  CHECK(r2.value(Row{6, 14, 1}, 3) == Approx(0.5));
+  CHECK(r2.value(Row{6, 12, 1}, 3) == 0);  // targets all alike
 }
 
 TEST_CASE("metrics go over the positions of samples, with weights of samples or of positions") {

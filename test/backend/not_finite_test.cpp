@@ -18,9 +18,8 @@ using namespace trainctl::test;
 namespace {
 
 constexpr double not_a_number = std::numeric_limits<double>::quiet_NaN();
-constexpr ActivationKind kinds[] = {ActivationKind::none,   ActivationKind::relu, ActivationKind::leaky_relu,
-                                    ActivationKind::gelu,   ActivationKind::silu, ActivationKind::tanh,
-                                    ActivationKind::sigmoid};
+constexpr ActivationKind fused_kinds[] = {ActivationKind::none, ActivationKind::relu, ActivationKind::leaky_relu,
+                                          ActivationKind::tanh, ActivationKind::sigmoid};
 
 using Places = std::function<bool(std::size_t)>;
 
@@ -49,7 +48,7 @@ TEST_CASE(
     "are fused into products, which evaluation has none of") {
   const auto backend = backend_under_test({.threads = 2});
   const DType dtype = GENERATE(DType::float32, DType::bfloat16);
-  for (ActivationKind kind : kinds) {
+  for (ActivationKind kind : fused_kinds) {
     const ActivationFunction f{kind, 0.2f};
     CAPTURE(name_of(dtype), to_string(f));
 
@@ -85,10 +84,15 @@ TEST_CASE(
 
     const auto here = [](std::size_t i) { return i == 7 * 40 + 3; };
     const Value other = random_value({20, 40}, dtype, 7);
-    if (kind != ActivationKind::none) {
-      check_nans(run_op(*backend, std::make_shared<Activation>(f), {rows})[0], kind, here);
-    }
     check_nans(run_op(*backend, std::make_shared<Add>(f), {rows, other})[0], kind, here);
+  }
+  for (ActivationKind kind : activation_kinds) {
+    const ActivationFunction f{kind, 0.2f};
+    CAPTURE(name_of(dtype), to_string(f));
+    Value rows = random_value({20, 40}, dtype, 1);
+    rows.values[7 * 40 + 3] = not_a_number;
+    check_nans(run_op(*backend, std::make_shared<Activation>(f), {rows})[0], kind,
+               [](std::size_t i) { return i == 7 * 40 + 3; });
   }
 }
 

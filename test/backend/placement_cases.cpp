@@ -6,18 +6,27 @@
 #include "core/graph/ops/batch_norm_pool.h"
 #include "core/graph/ops/bias.h"
 #include "core/graph/ops/columns.h"
+#include "core/graph/ops/combine.h"
 #include "core/graph/ops/conv2d.h"
 #include "core/graph/ops/dropout.h"
 #include "core/graph/ops/embedding.h"
+#include "core/graph/ops/global_max_pool2d.h"
+#include "core/graph/ops/group_norm.h"
 #include "core/graph/ops/layer_norm.h"
 #include "core/graph/ops/losses.h"
 #include "core/graph/ops/metrics.h"
+#include "core/graph/ops/noise.h"
 #include "core/graph/ops/normalize.h"
 #include "core/graph/ops/padding.h"
+#include "core/graph/ops/penalize.h"
+#include "core/graph/ops/permute.h"
+#include "core/graph/ops/prelu.h"
+#include "core/graph/ops/recurrent.h"
 #include "core/graph/ops/rounded_sum.h"
 #include "core/graph/ops/statistics.h"
 #include "core/graph/ops/synchronized_batch_norm.h"
 #include "core/graph/ops/tree_sum.h"
+#include "core/graph/ops/upsample2d.h"
 
 namespace trainctl::test {
 namespace {
@@ -65,6 +74,12 @@ void add_elementwise(Cases& cases, DType dtype) {
   cases.push_back({"cast", {{{{4, 6}, floats}}}, always_a<Cast>(dtype), 4});
   cases.push_back({"scale", {x, scalar}, always_a<Scale>(), 4});
   cases.push_back({"softmax", {x}, always_a<Softmax>(), 2});
+  const CaseInput image{{{4, 2, 4, 6}, dtype}};
+  for (const bool shared : {false, true}) {
+    const CaseInput alpha{{shared ? Shape{1, 1, 6} : Shape{2, 4, 6}, floats}};
+    cases.push_back({"prelu", {image, alpha}, always_a<PRelu>(shared), 5});
+    cases.push_back({"prelu_grad", {image, image, alpha}, always_a<PReluGrad>(shared, shared), 6});
+  }
   cases.push_back({"softmax_grad", {x, x}, always_a<SoftmaxGrad>(), 3});
   cases.push_back({"dropout",
                    {x, {{{4}, DType::int64}, 0, 1000}, {{{}, DType::int64}, 0, 50}},
@@ -75,8 +90,23 @@ void add_elementwise(Cases& cases, DType dtype) {
   cases.push_back({"normalize", {{{{4, 6}, DType::uint8}, 0, 200}}, always_a<Normalize>(dtype, one), 3});
 }
 
+void add_combinations(Cases& cases, DType dtype) {
+  const CaseInput x{{{4, 6}, dtype}}, image{{{4, 3, 2, 6}, dtype}}, factors{{{4, 1, 1, 6}, dtype}};
+  cases.push_back({"multiply", {x, x}, always_a<Multiply>(), 3});
+  cases.push_back({"multiply_channels", {image, factors}, always_a<MultiplyChannels>(), 3});
+  cases.push_back({"multiply_channels_grad", {image, image}, always_a<MultiplyChannelsGrad>(), 3});
+  cases.push_back({"scale_by", {x}, always_a<ScaleBy>(0.5f), 4});
+  cases.push_back({"extremum", {x, x}, always_a<Extremum>(Extreme::smallest), 3});
+  cases.push_back({"extremum_grad", {x, x, x}, always_a<ExtremumGrad>(Extreme::largest), 4});
+  cases.push_back({"gaussian_noise",
+                   {x, {{{4}, DType::int64}, 0, 1000}, {{{}, DType::int64}, 0, 50}},
+                   always_a<GaussianNoise>(0.25f, 7u, 9u),
+                   2});
+}
+
 void add_shaping(Cases& cases, DType dtype) {
   const CaseInput x{{{4, 2, 6}, dtype}};
+  cases.push_back({"permute", {x}, always_a<Permute>(std::vector<std::int64_t>{0, 2, 1}), 5});
   cases.push_back({"concatenate", {x, x}, always_a<Concatenate>(), 4});
   cases.push_back({"take_columns", {x}, always_a<TakeColumns>(MeshAxis::tensor, 2, 1), 4});
   cases.push_back({"split", {x}, always_a<Split>(std::vector<std::int64_t>{2, 4}), 4});
@@ -90,6 +120,11 @@ void add_shaping(Cases& cases, DType dtype) {
   const Borders borders{{1, 2}, {0, 1}};
   cases.push_back({"pad2d", {image}, always_a<Pad2d>(borders), 4});
   cases.push_back({"crop2d", {image}, always_a<Crop2d>(borders), 4});
+  const std::array<std::int64_t, 2> factors{3, 2};
+  for (const Interpolation how : {Interpolation::nearest, Interpolation::bilinear}) {
+    cases.push_back({"upsample2d", {image}, always_a<Upsample2d>(factors, how), 4});
+    cases.push_back({"upsample2d_grad", {image}, always_a<Upsample2dGrad>(factors, how), 4});
+  }
 }
 
 void add_dense(Cases& cases, DType dtype) {
@@ -105,6 +140,7 @@ void add_dense(Cases& cases, DType dtype) {
     cases.push_back({"dense_grad_weights", {x, dy}, always_a<DenseGradWeights>(true, add), 5});
   }
   cases.push_back({"add_bias", {dy, bias}, always_a<AddBias>(relu), 3});
+  cases.push_back({"penalize", {kernel, {{{4}, floats}, 0.5}}, always_a<Penalize>(Penalty{0.25f, 0.5f}), 4});
   for (const bool add : {false, true}) cases.push_back({"bias_grad", {dy}, always_a<BiasGrad>(add), 4});
   const CaseInput sequence{{{4, 2, 6}, dtype}}, dsequence{{{4, 2, 8}, dtype}};
   cases.push_back({"dense of sequences", {sequence, kernel, bias}, always_a<Dense>(), 6});
@@ -145,6 +181,20 @@ void add_convolutions(Cases& cases, DType dtype) {
   const CaseInput kernel{{{2, 2, 8, 6}, floats}};
   cases.push_back({"conv2d without bias", {x, kernel}, always_a<Conv2d>(window, 1), 5});
   cases.push_back({"conv2d relu", {x, kernel, bias}, always_a<Conv2d>(window, 1, relu), 3});
+
+  const Window steps{{1, 2}, {1, 1}, {1, 1}, {0, 0}, {0, 1}};
+  const CaseInput sequence{{{4, 1, 6, 8}, dtype}}, dsequence{{{4, 1, 6, 6}, dtype}}, flat{{{2, 8, 6}, floats}};
+  cases.push_back({"conv2d of sequences", {sequence, flat, bias}, always_a<Conv2d>(steps, 1), 5});
+  cases.push_back({"conv2d relu of sequences", {sequence, flat, bias}, always_a<Conv2d>(steps, 1, relu), 3});
+  const auto by_sequence = [=](const Types& in) {
+    require(in[0].shape[3] == in[1].shape[2], "dy and the kernel do not fit");
+    return std::make_shared<Conv2dGradInput>(steps, 1, Shape{in[0].shape[0], 1, 6, in[1].shape[1]});
+  };
+  cases.push_back({"conv2d_grad_input of sequences", {dsequence, flat}, by_sequence, 5});
+  cases.push_back({"conv2d_grad_weights of sequences",
+                   {sequence, dsequence},
+                   always_a<Conv2dGradWeights>(steps, std::int64_t{1}, true, true, true),
+                   5});
 }
 
 void add_pooling(Cases& cases, DType dtype) {
@@ -165,6 +215,11 @@ void add_pooling(Cases& cases, DType dtype) {
   };
   cases.push_back({"global_average_pool2d", {x}, always_a<GlobalAveragePool2d>(), 4});
   cases.push_back({"global_average_pool2d_grad", {{{{4, 6}, dtype}}}, spread, 4});
+  const auto to_winners = [](const Types& in) {
+    return std::make_shared<GlobalMaxPool2dGrad>(Shape{in[0].shape[0], 4, 8, in[0].shape[1]});
+  };
+  cases.push_back({"global_max_pool2d", {x}, always_a<GlobalMaxPool2d>(true), 3});
+  cases.push_back({"global_max_pool2d_grad", {{{{4, 6}, dtype}}, {{{4, 6}, DType::int32}, 0, 32}}, to_winners, 4});
 }
 
 void add_normalisation(Cases& cases, DType dtype) {
@@ -197,9 +252,32 @@ void add_normalisation(Cases& cases, DType dtype) {
   cases.push_back({"batch_norm_pool_grad", {pooled, winners, x, channel, channel, channel, variance}, gradient, 4});
 
   const CaseInput rows{{{4, 2, 6}, dtype}}, row{{{4, 2}, floats}}, spread{{{4, 2}, floats}, 0.5};
-  cases.push_back({"layer_norm", {rows, six, six}, always_a<LayerNorm>(LayerNormAttributes{}), 3});
+  cases.push_back({"layer_norm", {rows, six, six}, always_a<LayerNorm>(NormAttributes{}), 3});
   cases.push_back(
-      {"layer_norm_grad", {rows, rows, six, row, spread}, always_a<LayerNormGrad>(LayerNormAttributes{}, true), 4});
+      {"layer_norm_grad", {rows, rows, six, row, spread}, always_a<LayerNormGrad>(NormAttributes{}, true), 4});
+  const CaseInput groups{{{4, 3}, floats}}, deviations{{{4, 3}, floats}, 0.5}, images{{{4, 2, 4, 6}, dtype}};
+  const GroupNormAttributes three{{}, 3};
+  cases.push_back({"group_norm", {images, six, six}, always_a<GroupNorm>(three), 2});
+  for (const bool add : {false, true}) {
+    cases.push_back(
+        {"group_norm_grad", {images, images, six, groups, deviations}, always_a<GroupNormGrad>(three, add), 3});
+  }
+}
+
+void add_recurrent(Cases& cases, DType dtype) {
+  const CaseInput states{{{4, 2, 6}, dtype}}, last{{{4, 6}, dtype}};
+  for (const RecurrentCell cell : {RecurrentCell::lstm, RecurrentCell::gru}) {
+    const bool lstm = cell == RecurrentCell::lstm;
+    const std::int64_t columns = lstm ? 24 : 18;
+    const CaseInput x{{{4, 2, columns}, dtype}}, kernel{{{6, columns}, floats}}, bias{{{columns}, floats}};
+    std::vector<CaseInput> inputs{x, kernel};
+    if (!lstm) inputs.push_back(bias);
+    const RecurrentAttributes all{cell}, one{.cell = cell, .sequences = false};
+    cases.push_back({"recurrent", inputs, always_a<Recurrent>(all, true), 2});
+    cases.push_back({"recurrent last step", inputs, always_a<Recurrent>(one, false), 2});
+    cases.push_back({"recurrent_grad", {states, x, states, states, kernel}, always_a<RecurrentGrad>(all), 3});
+    cases.push_back({"recurrent_grad last step", {last, x, states, states, kernel}, always_a<RecurrentGrad>(one), 3});
+  }
 }
 
 void add_synchronized_normalisation(Cases& cases, DType dtype) {
@@ -274,6 +352,7 @@ void add_update(Cases& cases) {
   cases.push_back({"sgd", inputs, optimizer(Sgd{.momentum = 0.9f}), 2});
   cases.push_back({"rmsprop", inputs, optimizer(RmsProp{}), 2});
   cases.push_back({"lamb", inputs, optimizer(Lamb{}), 1});
+  cases.push_back({"lars", inputs, optimizer(Lars{}), 1});
   const auto norm = [](const Types& in) { return std::make_shared<GradientNorm>(in[0].shape[0]); };
   cases.push_back({"gradient_norm", {region, scalar}, norm, 1});
   const auto squares = [](const Types& in) {
@@ -317,12 +396,14 @@ Value CaseInput::value(std::uint64_t seed) const {
 Cases placement_cases(DType dtype) {
   Cases cases;
   add_elementwise(cases, dtype);
+  add_combinations(cases, dtype);
   add_shaping(cases, dtype);
   add_dense(cases, dtype);
   add_embeddings(cases, dtype);
   add_convolutions(cases, dtype);
   add_pooling(cases, dtype);
   add_normalisation(cases, dtype);
+  add_recurrent(cases, dtype);
   add_synchronized_normalisation(cases, dtype);
   add_sums(cases, dtype);
   add_update(cases);

@@ -187,6 +187,12 @@ TEST_CASE("cuda takes softmax, losses and metrics as the cpu does") {
         loss(BinaryCrossentropy{smoothing}, rows);
         loss(MeanSquaredError{}, rows);
         loss(Huber{2.0f}, rows);
+        loss(MeanAbsoluteErrorLoss{}, rows);
+        loss(LogCosh{}, rows);
+        loss(KlDivergence{}, rows);
+        loss(BinaryFocalCrossentropy{}, rows);
+        loss(CategoricalFocalCrossentropy{}, rows);
+        loss(Dice{}, rows);
         const auto metric = [&](const MetricRule& rule, const Value& targets) {
           both.run(std::make_shared<Metric>(rule, add), {x, targets, weights}, sum);
         };
@@ -248,7 +254,7 @@ TEST_CASE("cuda updates ranges as the cpu does, and nothing between them") {
   constexpr std::int64_t elements = 9143;
   const Value gradient = random_value({elements}, DType::float32, 1, -50, 50);
   const std::vector<Value> regions{
-      random_value({elements}, DType::float32, 2), random_value({elements}, DType::float32, 3),
+      random_value({elements}, DType::float32, 2), random_value({elements}, DType::float32, 3, 0, 1),
       random_value({elements}, DType::float32, 4, 0, 1), random_value({elements}, DType::float32, 5)};
   const auto update = [&](const OptimizerRule& rule) {
     const auto op = std::make_shared<OptimizerUpdate>(rule);
@@ -276,6 +282,15 @@ TEST_CASE("cuda updates ranges as the cpu does, and nothing between them") {
   update(AdamW{});
   update(RmsProp{});
   update(RmsProp{.momentum = 0.5f, .centered = true});
+  Adam with_hat;
+  with_hat.epsilon_hat = true;
+  update(with_hat);
+  update(Nadam{});
+  update(Adagrad{});
+  update(Adadelta{});
+  update(Lion{});
+  update(Lars{});
+  update(Lars{.momentum = 0});
   update(Lamb{});
 }
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes training.safetensors: three small networks that PyTorch trains for 30 steps, in float64.
+"""Writes training.safetensors: four small networks that PyTorch trains for 30 steps, in float64.
 
 Run it as make_golden.py beside it. For each NETWORK the file holds NETWORK/inputs, NETWORK/targets and NETWORK/weights
 (of samples: five batches of twelve, used again and again), NETWORK/before/NAME and NETWORK/after/NAME of parameters and
@@ -13,7 +13,8 @@ import torch
 import torch.nn.functional as F
 from safetensors.numpy import save_file
 
-from make_golden import bfloat16, conv2d
+from cases import bfloat16
+from windows import conv2d
 
 batch, batches, steps, classes = 12, 5, 30, 3
 values = {}
@@ -107,7 +108,17 @@ def shared(p, x, statistics):
     return x @ p["predictions/kernel"] + p["predictions/bias"]
 
 
-def train(name, parameters, statistics, network, make_optimizer, clip, smoothing, seed):
+def no_penalty(p):
+    return 0
+
+
+def penalty(p):
+    """On the first kernel and bias, and another on the second kernel; the losses that are recorded are without it."""
+    first = 0.003 * p["first/kernel"].abs().sum() + 0.01 * (p["first/bias"] ** 2).sum()
+    return first + (0.002 * p["second/kernel"].abs() + 0.02 * p["second/kernel"] ** 2).sum()
+
+
+def train(name, parameters, statistics, network, make_optimizer, clip, smoothing, seed, penalty=no_penalty):
     random = np.random.Generator(np.random.PCG64(seed))
     targets = random.integers(0, classes, batch * batches, dtype=np.int32)
     patterns = random.standard_normal((classes, 8, 8, 2))
@@ -127,7 +138,7 @@ def train(name, parameters, statistics, network, make_optimizer, clip, smoothing
         weight = torch.tensor(weights[part])
         loss = (loss * weight).sum() / weight.sum()
         optimizer.zero_grad()
-        loss.backward()
+        (loss + penalty(p)).backward()
         torch.nn.utils.clip_grad_norm_(p.values(), clip)
         optimizer.step()
         losses.append(loss.item())
@@ -154,4 +165,5 @@ if __name__ == "__main__":
     statistics = {f"bn/{key}": torch.full((6,), value, dtype=torch.float64)
                   for key, value in (("moving_mean", 0.0), ("moving_variance", 1.0))}
     train("shared", shared_parameters, statistics, shared, sgd, clip=1.0, smoothing=0.0, seed=3)
+    train("penalized", mlp_parameters, {}, mlp, sgd, clip=1.0, smoothing=0.0, seed=4, penalty=penalty)
     save_file(values, pathlib.Path(__file__).parent / "training.safetensors")

@@ -101,7 +101,40 @@ TEST_CASE("the plain normal initializer is normal") {
   CHECK(*std::max_element(values.begin(), values.end()) > 0.5 + 2 * 3.5);
 }
 
+TEST_CASE("the plain truncated normal initializer ends two deviations from its mean") {
+  const auto values = draw("truncated_normal");  // mean 0.5, deviation 2 before values are cut off
+  CHECK(mean(values) == Approx(0.5).margin(0.02));
+  CHECK(std::sqrt(variance(values)) == Approx(2 * 0.8796256610342398).epsilon(0.01));
+  CHECK(*std::max_element(values.begin(), values.end()) <= 4.5 * (1 + 1e-6));
+  CHECK(*std::min_element(values.begin(), values.end()) >= -3.5 * (1 + 1e-6));
+}
+
+TEST_CASE("the orthogonal initializer has orthonormal columns, or rows where these are fewer") {
+  for (const Shape& shape : {Shape{70, 70}, Shape{3, 5, 4, 31}, Shape{20, 3, 90}}) {
+    const auto values = draw("orthogonal", shape);
+    const std::int64_t columns = shape.back(), rows = shape.count() / columns;
+    const bool tall = rows >= columns;
+    const auto at = [&](std::int64_t vector, std::int64_t k) {
+      const std::int64_t place = tall ? k * columns + vector : vector * columns + k;
+      return static_cast<double>(values[static_cast<std::size_t>(place)]);
+    };
+    double worst = 0, spread = 0;
+    for (std::int64_t a = 0; a < std::min(rows, columns); ++a) {
+      for (std::int64_t b = 0; b <= a; ++b) {
+        double product = 0;
+        for (std::int64_t k = 0; k < std::max(rows, columns); ++k) product += at(a, k) * at(b, k);
+        worst = std::max(worst, std::abs(product - (a == b ? 1 : 0)));
+      }
+      spread += std::abs(at(a, 0)) + std::abs(at(a, 1));
+    }
+    CAPTURE(to_string(shape));
+    CHECK(worst < 1e-6);
+    CHECK(spread > 1);  // no unit vectors
+  }
+}
+
 TEST_CASE("constant initializers") {
+  CHECK(draw("identity", {2, 3}) == std::vector<float>{1, 0, 0, 0, 1, 0});
   CHECK(draw("zeros", {5}) == std::vector<float>(5, 0.0f));
   CHECK(draw("ones", {5}) == std::vector<float>(5, 1.0f));
   CHECK(draw("constant", {5}) == std::vector<float>(5, 0.25f));

@@ -3,6 +3,7 @@
 #include "core/metrics/targets.h"
 
 #include <random>
+#include <set>
 
 #include "core/graph/ops/metrics.h"
 #include "core/metrics/means.h"
@@ -90,6 +91,60 @@ TEST_CASE("metrics without meaning are refused") {
   CHECK(reader.diagnostics().size() == 3);
 }
 
+TEST_CASE("metrics fit the loss") {
+  const auto errors = [](const char* name, const char* with, Shape output) {
+    Reader reader;
+    const ResolvedLoss resolved = resolve_loss(loss(with), FinalActivation::none, reader);
+    resolve_metrics({metric(name)}, resolved, output, reader);
+    return reader.diagnostics().size();
+  };
+  for (const char* name : {"precision", "recall", "f1_score", "specificity", "mean_iou"}) {
+    CHECK(errors(name, "sparse_categorical_crossentropy", {4, 10}) == 0);
+    CHECK(errors(name, "categorical_hinge", {4, 10}) == 0);
+    CHECK(errors(name, "dice", {4, 8, 8, 1}) == 0);
+    CHECK(errors(name, "mean_squared_error", {4, 10}) == 1);
+    CHECK(errors(name, "sparse_categorical_crossentropy", {4, 10001}) == 1);
+  }
+  for (const char* name : {"mean_squared_error", "root_mean_squared_error", "mean_absolute_percentage_error",
+                           "r2_score", "cosine_similarity"}) {
+    CHECK(errors(name, "huber", {4, 3}) == 0);
+    CHECK(errors(name, "sparse_categorical_crossentropy", {4, 10}) == 1);
+  }
+  Reader reader;
+  const ResolvedLoss focal = resolve_loss(loss("binary_focal_crossentropy"), FinalActivation::sigmoid, reader);
+  const auto metrics = resolve_metrics({metric("recall")}, focal, {4, 7}, reader);
+  CHECK(reader.ok());
+  CHECK(focal.folded == FinalActivation::sigmoid);
+  CHECK(std::get<Recall>(metrics.at(0).rule).yes_or_no);
+  CHECK(sums_of(metrics.at(0).rule) == 28);
+}
+
+TEST_CASE("Keras' other names stand for losses and metrics") {
+  Reader reader;
+  CHECK(loss("mse").name == "mean_squared_error");
+  CHECK(loss("mae").name == "mean_absolute_error");
+  CHECK(loss("kld").name == "kl_divergence");
+  std::vector<Choice> metrics;
+  Node list = sequence_node();
+  for (const char* name : {"acc", "mae", "rmse"}) list.items.push_back(scalar_node(name));
+  REQUIRE(read_choices(metric_choices(), list, reader, metrics));
+  CHECK(metrics.at(0).name == "accuracy");
+  CHECK(metrics.at(1).name == "mean_absolute_error");
+  CHECK(metrics.at(2).name == "root_mean_squared_error");
+  const auto twice = [](const ChoiceTable& table) {
+    std::set<std::string> names;
+    std::size_t count = 0;
+    for (const Section& choice : table.choices) {
+      names.insert(choice.name);
+      names.insert(choice.aliases.begin(), choice.aliases.end());
+      count += 1 + choice.aliases.size();
+    }
+    return count - names.size();
+  };
+  CHECK(twice(loss_choices()) == 0);
+  CHECK(twice(metric_choices()) == 0);
+}
+
 TEST_CASE("auc is of yes-or-no answers, or of probabilities of classes") {
   const auto auc = [](const char* name, FinalActivation network, std::size_t errors) {
     Reader reader;
@@ -119,6 +174,8 @@ TEST_CASE("the output must fit the loss and the data") {
   CHECK(output_errors("binary_crossentropy", {8, 3}, 2, {}) == 1);
   CHECK(output_errors("mean_squared_error", {8, 3}, 0, {3}) == 0);
   CHECK(output_errors("mean_squared_error", {8, 3}, 0, {4}) == 1);
+  CHECK(output_errors("categorical_hinge", {8, 10}, 10, {}) == 0);
+  CHECK(output_errors("sparse_categorical_focal_crossentropy", {8, 10}, 0, {10}) == 1);
 }
 
 TEST_CASE("targets may be of each position of a sample") {
@@ -128,6 +185,7 @@ TEST_CASE("targets may be of each position of a sample") {
   CHECK(output_errors("sparse_categorical_crossentropy", {8, 6, 10}, 12, {6}) == 1);
   CHECK(output_errors("categorical_crossentropy", {8, 4, 4, 10}, 10, {4, 4}) == 0);
   CHECK(output_errors("mean_squared_error", {8, 6, 3}, 0, {18}) == 0);
+  CHECK(output_errors("dice", {8, 6, 6, 1}, 2, {6, 6}) == 0);
   CHECK(output_errors("mean_squared_error", {8, 6, 3}, 0, {6}) == 1);
   CHECK(target_type(TargetForm::class_number, {8, 6, 10}) == TensorType{{8, 6}, DType::int32});
   CHECK(target_type(TargetForm::values, {8, 6, 10}) == TensorType{{8, 6, 10}, DType::float32});

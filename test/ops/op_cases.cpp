@@ -1,19 +1,28 @@
-// The list of op cases; the other half of each stands in test/golden/make_golden.py.
+// The list of op cases; the other half of each stands in test/golden.
 #include "test/ops/op_cases.h"
 
 #include <utility>
 
 #include "core/graph/ops/batch_norm.h"
+#include "core/graph/ops/bias.h"
+#include "core/graph/ops/combine.h"
 #include "core/graph/ops/conv2d.h"
 #include "core/graph/ops/dense.h"
 #include "core/graph/ops/dropout.h"
 #include "core/graph/ops/embedding.h"
+#include "core/graph/ops/global_max_pool2d.h"
+#include "core/graph/ops/group_norm.h"
 #include "core/graph/ops/layer_norm.h"
+#include "core/graph/ops/noise.h"
 #include "core/graph/ops/padding.h"
+#include "core/graph/ops/permute.h"
 #include "core/graph/ops/pool2d.h"
+#include "core/graph/ops/prelu.h"
+#include "core/graph/ops/recurrent.h"
 #include "core/graph/ops/shaping.h"
 #include "core/graph/ops/softmax.h"
 #include "core/graph/ops/synchronized_batch_norm.h"
+#include "core/graph/ops/upsample2d.h"
 #include "core/layers/window.h"
 
 namespace trainctl::test {
@@ -21,8 +30,9 @@ namespace {
 
 using Ids = std::vector<TensorId>;
 
-constexpr ActivationKind functions[] = {ActivationKind::relu, ActivationKind::leaky_relu, ActivationKind::gelu,
-                                        ActivationKind::silu, ActivationKind::tanh,       ActivationKind::sigmoid};
+// Functions behind dense: those that it can compute as well, and two that it cannot.
+constexpr ActivationKind behind_dense[] = {ActivationKind::relu, ActivationKind::leaky_relu, ActivationKind::gelu,
+                                           ActivationKind::silu, ActivationKind::tanh,       ActivationKind::sigmoid};
 
 TensorId append(Graph& graph, std::shared_ptr<const OpDef> def, Ids inputs, const std::string& name) {
   return graph.outputs[0] = graph.add_op(std::move(def), std::move(inputs), name, {})[0];
@@ -43,7 +53,7 @@ OpCase one(std::string name, std::string inputs, std::shared_ptr<const OpDef> de
 }
 
 void add_element_wise(std::vector<OpCase>& cases) {
-  for (ActivationKind kind : functions) {
+  for (ActivationKind kind : activation_kinds) {
     cases.push_back(
         one("activation_" + std::string(name_of(kind)), "x", std::make_shared<Activation>(ActivationFunction{kind})));
   }
@@ -55,6 +65,21 @@ void add_element_wise(std::vector<OpCase>& cases) {
   for (ActivationKind kind : {ActivationKind::none, ActivationKind::relu, ActivationKind::tanh}) {
     cases.push_back(one("add_" + std::string(name_of(kind)), "xx", std::make_shared<Add>(), kind));
   }
+  cases.push_back(one("multiply", "xx", std::make_shared<Multiply>(), ActivationKind::tanh));
+  cases.push_back(one("multiply_channels_c5", "xx", std::make_shared<MultiplyChannels>()));
+  cases.push_back(one("multiply_channels_c72", "xx", std::make_shared<MultiplyChannels>()));
+  cases.push_back({"square", "x", [](Graph& graph, const Ids& ids) {
+                     return Ids{append(graph, std::make_shared<Multiply>(), {ids[0], ids[0]}, "square")};
+                   }});
+  cases.push_back(one("scale_by", "x", std::make_shared<ScaleBy>(-1.5f)));
+  cases.push_back(one("maximum", "xx", std::make_shared<Extremum>(Extreme::largest)));
+  cases.push_back(one("minimum", "xx", std::make_shared<Extremum>(Extreme::smallest)));
+  cases.push_back(one("permute_2_1", "x", std::make_shared<Permute>(std::vector<std::int64_t>{0, 2, 1})));
+  cases.push_back(one("permute_3_1_2", "x", std::make_shared<Permute>(std::vector<std::int64_t>{0, 3, 1, 2})));
+  cases.push_back(one("permute_2_1_3", "x", std::make_shared<Permute>(std::vector<std::int64_t>{0, 2, 1, 3})));
+  cases.push_back(one("permute_4_2_1_3", "x", std::make_shared<Permute>(std::vector<std::int64_t>{0, 4, 2, 1, 3})));
+  cases.push_back(one("gaussian_noise", "xcc", std::make_shared<GaussianNoise>(0.5f, 0x123456789u, 77u)));
+  cases.push_back(one("spatial_dropout", "xcc", std::make_shared<Dropout>(0.375f, 0x123456789u, 77u, true)));
   cases.push_back({"cast", "f",
                    [](Graph& graph, const Ids& ids) {
                      const TensorId half = append(graph, std::make_shared<Cast>(DType::bfloat16), ids, "half");
@@ -80,10 +105,10 @@ void add_dense(std::vector<OpCase>& cases) {
     cases.push_back(one(name, "xpp", std::make_shared<Dense>()));
     cases.push_back(one(std::string(name) + "_no_bias", "xp", std::make_shared<Dense>()));
   }
-  for (ActivationKind kind : functions) {
+  for (ActivationKind kind : behind_dense) {
     const std::string name = "dense_" + std::string(name_of(kind));
     cases.push_back(one(name, "xpp", std::make_shared<Dense>(), kind));
-    if (!gradient_uses_output(kind)) continue;
+    if (!can_be_fused(kind)) continue;
     cases.push_back({name + "_dense", "xpppp", [kind](Graph& graph, const Ids& ids) {
                        const auto dense = std::make_shared<Dense>();
                        const TensorId hidden = append(graph, dense, {ids[0], ids[1], ids[2]}, "first");
@@ -131,6 +156,8 @@ void add_convolutions(std::vector<OpCase>& cases) {
            Convolution{.name = "conv2d_dilation_2_1", .size = {3, 2}, .padding = valid, .dilation = {2, 1}},
            Convolution{.name = "conv2d_groups_2", .groups = 2},
            Convolution{.name = "conv2d_depthwise", .groups = 8},
+           Convolution{.name = "conv2d_depthwise_stride", .strides = {2, 2}, .groups = 6},
+           Convolution{.name = "conv2d_depthwise_multiplier", .groups = 4},
            Convolution{.name = "conv2d_groups_stride", .strides = {2, 2}, .groups = 3},
            Convolution{.name = "conv2d_grey", .size = {5, 5}},
            Convolution{.name = "conv2d_relu", .behind = ActivationKind::relu},
@@ -141,6 +168,62 @@ void add_convolutions(std::vector<OpCase>& cases) {
        }) {
     cases.push_back(convolution.make());
   }
+}
+
+// A convolution over sequences, as over images one pixel high; `before` steps of zeros in front and `behind` at the
+// end.
+struct SequenceConvolution {
+  std::string name;
+  std::int64_t size = 3, before = 0, behind = 0, stride = 1, dilation = 1, groups = 1;
+  ActivationKind function = ActivationKind::none;
+
+  OpCase make() const {
+    return {name, "xpp", [how = *this](Graph& graph, const Ids& ids) {
+              const Shape x = graph.tensor(ids[0]).type.shape;
+              const Window window{{1, how.size}, {1, how.stride}, {1, how.dilation}, {0, how.before}, {0, how.behind}};
+              const auto images = std::make_shared<Reshape>(Shape{x[0], 1, x[1], x[2]});
+              TensorId y = append(graph, images, {ids[0]}, "images");
+              y = append(graph, std::make_shared<Conv2d>(window, how.groups), {y, ids[1], ids[2]}, "conv");
+              y = append(graph, how.function, y);
+              const Shape shape = graph.tensor(y).type.shape;
+              return Ids{append(graph, std::make_shared<Reshape>(Shape{shape[0], shape[2], shape[3]}), {y}, "steps")};
+            }};
+  }
+};
+
+void add_sequence_convolutions(std::vector<OpCase>& cases) {
+  for (const SequenceConvolution& convolution : {
+           SequenceConvolution{.name = "conv1d", .before = 1, .behind = 1},
+           SequenceConvolution{.name = "conv1d_causal", .before = 4, .dilation = 2},
+           SequenceConvolution{.name = "conv1d_groups_stride", .size = 4, .stride = 2, .groups = 2},
+           SequenceConvolution{.name = "conv1d_1", .size = 1, .function = ActivationKind::tanh},
+       }) {
+    cases.push_back(convolution.make());
+  }
+}
+
+// A transposed convolution to images of `size`, which a convolution with the window takes back to those of its input.
+OpCase transposed_convolution(const std::string& name, const Window& window, Size2d size, bool bias = true,
+                              ActivationKind function = ActivationKind::none) {
+  return {name, bias ? "xpp" : "xp", [=](Graph& graph, const Ids& ids) {
+            const Shape& x = graph.tensor(ids[0]).type.shape;
+            const Shape y{x[0], size[0], size[1], graph.tensor(ids[1]).type.shape[2]};
+            TensorId result =
+                append(graph, std::make_shared<Conv2dGradInput>(window, 1, y), {ids[0], ids[1]}, "transposed");
+            if (bias) result = append(graph, std::make_shared<AddBias>(), {result, ids[2]}, "bias");
+            return Ids{append(graph, function, result)};
+          }};
+}
+
+void add_transposed_convolutions(std::vector<OpCase>& cases) {
+  const auto tanh = ActivationKind::tanh;
+  const Window same{{3, 3}, {2, 2}, {1, 1}, {0, 0}, {1, 1}}, even{{4, 4}, {2, 2}, {1, 1}, {1, 1}, {1, 1}};
+  cases.push_back(transposed_convolution("conv2d_transpose_same", same, {8, 10}));
+  cases.push_back(transposed_convolution("conv2d_transpose_valid", {{4, 3}, {2, 1}, {1, 1}, {}, {}}, {10, 5}));
+  cases.push_back(transposed_convolution("conv2d_transpose_gaps", {{2, 2}, {3, 2}, {1, 1}, {}, {}}, {9, 8}));
+  cases.push_back(
+      transposed_convolution("conv2d_transpose_dilation", {{3, 2}, {1, 1}, {2, 3}, {2, 1}, {2, 2}}, {5, 4}, false));
+  cases.push_back(transposed_convolution("conv2d_transpose_tanh", even, {6, 6}, true, tanh));
 }
 
 void add_pooling(std::vector<OpCase>& cases) {
@@ -170,6 +253,12 @@ void add_pooling(std::vector<OpCase>& cases) {
   }
   for (const char* name : {"global_average_pool2d_c5", "global_average_pool2d_c32"}) {
     cases.push_back(one(name, "x", std::make_shared<GlobalAveragePool2d>()));
+  }
+  for (const char* name : {"global_max_pool2d_c5", "global_max_pool2d_c16"}) {
+    cases.push_back({name, "x", [](Graph& graph, const Ids& ids) {
+                       const auto def = std::make_shared<GlobalMaxPool2d>(true);
+                       return Ids{graph.outputs[0] = graph.add_op(def, ids, "pool", {}, {"output", "winners"})[0]};
+                     }});
   }
 }
 
@@ -223,11 +312,17 @@ void add_normalisation(std::vector<OpCase>& cases) {
   cases.push_back(synchronized_batch_norm("batch_norm_residual_relu", "xppx", {}, true, true));
 }
 
-OpCase layer_norm(std::string name, std::string inputs, LayerNormAttributes attributes) {
+// A normalisation by a sample's own statistics.
+template <class Norm, class Attributes>
+OpCase norm(std::string name, std::string inputs, Attributes attributes) {
   return {std::move(name), std::move(inputs), [=](Graph& graph, const Ids& ids) {
-            const auto def = std::make_shared<LayerNorm>(attributes);
+            const auto def = std::make_shared<Norm>(attributes);
             return Ids{graph.outputs[0] = graph.add_op(def, ids, "norm", {}, {"output", "mean", "rstd"})[0]};
           }};
+}
+
+OpCase layer_norm(std::string name, std::string inputs, NormAttributes attributes) {
+  return norm<LayerNorm>(std::move(name), std::move(inputs), attributes);
 }
 
 void add_layer_normalisation(std::vector<OpCase>& cases) {
@@ -238,12 +333,67 @@ void add_layer_normalisation(std::vector<OpCase>& cases) {
   cases.push_back(layer_norm("layer_norm_sequence", "xpp", {.epsilon = 1e-5f}));
 }
 
+OpCase group_norm(std::string name, std::string inputs, std::int64_t groups, NormAttributes attributes = {}) {
+  return norm<GroupNorm>(std::move(name), std::move(inputs), GroupNormAttributes{attributes, groups});
+}
+
+void add_group_norm_and_prelu(std::vector<OpCase>& cases) {
+  cases.push_back(group_norm("group_norm", "xpp", 3));
+  cases.push_back(group_norm("group_norm_no_scale", "xp", 3, {.scale = false}));
+  cases.push_back(group_norm("group_norm_no_center", "xp", 3, {.center = false}));
+  cases.push_back(group_norm("group_norm_bare", "x", 3, {.scale = false, .center = false}));
+  cases.push_back(group_norm("group_norm_32", "xpp", 32));
+  cases.push_back(group_norm("group_norm_one", "xpp", 1, {.epsilon = 1e-5f}));
+  cases.push_back(group_norm("group_norm_of_channels", "xpp", 5));
+  cases.push_back(group_norm("group_norm_rows", "xpp", 4));
+  cases.push_back(one("prelu", "xp", std::make_shared<PRelu>(false)));
+  cases.push_back(one("prelu_rows", "xp", std::make_shared<PRelu>(false)));
+  cases.push_back(one("prelu_shared_c5", "xp", std::make_shared<PRelu>(true)));
+  cases.push_back(one("prelu_shared_c16", "xp", std::make_shared<PRelu>(true)));
+}
+
+// A recurrent layer: the product of the input, then the steps.
+OpCase recurrent(std::string name, RecurrentAttributes attributes, bool bias) {
+  const bool recurrent_bias = bias && attributes.cell == RecurrentCell::gru;
+  return {std::move(name),
+          recurrent_bias ? "xpppp"
+          : bias         ? "xppp"
+                         : "xpp",
+          [=](Graph& graph, const Ids& ids) {
+            const auto product_end = ids.begin() + (bias ? 3 : 2);
+            Ids operands{append(graph, std::make_shared<Dense>(), Ids(ids.begin(), product_end), "product")};
+            operands.insert(operands.end(), product_end, ids.end());
+            const auto def = std::make_shared<Recurrent>(attributes, true);
+            const std::vector<std::string> names{"output", "gates", "memories", "states"};
+            return Ids{graph.outputs[0] = graph.add_op(def, operands, "steps", {}, names)[0]};
+          }};
+}
+
+void add_recurrent(std::vector<OpCase>& cases) {
+  for (const RecurrentCell cell : {RecurrentCell::lstm, RecurrentCell::gru}) {
+    const std::string name = cell == RecurrentCell::lstm ? "lstm" : "gru";
+    cases.push_back(recurrent(name, {cell}, true));
+    cases.push_back(recurrent(name + "_last", {.cell = cell, .sequences = false}, true));
+    cases.push_back(recurrent(name + "_backwards_no_bias", {.cell = cell, .backwards = true}, false));
+    cases.push_back(recurrent(name + "_last_backwards", {.cell = cell, .sequences = false, .backwards = true}, true));
+    cases.push_back(recurrent(name + "_two_steps", {cell}, true));
+  }
+}
+
 void add_borders(std::vector<OpCase>& cases) {
   for (const char* channels : {"_c3", "_c16"}) {
     const Borders borders{{1, 2}, {0, 3}};
     cases.push_back(one(std::string("pad2d") + channels, "x", std::make_shared<Pad2d>(borders)));
     cases.push_back(one(std::string("crop2d") + channels, "x", std::make_shared<Crop2d>(borders)));
   }
+  const auto upsample = [&](const char* name, Size2d factors, Interpolation how) {
+    cases.push_back(one(name, "x", std::make_shared<Upsample2d>(factors, how)));
+  };
+  upsample("upsample2d_nearest_c3", {2, 3}, Interpolation::nearest);
+  upsample("upsample2d_nearest_c16", {2, 2}, Interpolation::nearest);
+  upsample("upsample2d_bilinear_c3", {3, 2}, Interpolation::bilinear);
+  upsample("upsample2d_bilinear_c16", {2, 2}, Interpolation::bilinear);
+  upsample("upsample2d_bilinear_row", {4, 5}, Interpolation::bilinear);
 }
 
 // Batch normalisation, ReLU and max pooling, as networks begin with them.
@@ -272,10 +422,14 @@ const std::vector<OpCase>& op_cases() {
     add_element_wise(list);
     add_dense(list);
     add_convolutions(list);
+    add_sequence_convolutions(list);
+    add_transposed_convolutions(list);
     add_pooling(list);
     add_normalisation(list);
     add_normalised_pooling(list);
     add_layer_normalisation(list);
+    add_group_norm_and_prelu(list);
+    add_recurrent(list);
     add_borders(list);
     return list;
   }();

@@ -35,6 +35,17 @@ layers:
                   "{name: adamw, weight_decay: 0.02, exclude_from_weight_decay: biases_and_norms}",
                   "sparse_categorical_crossentropy", 0.005};
 
+const Network penalized{"penalized", R"(
+layers:
+  - flatten
+  - dense:
+      {name: first, units: 24, activation: gelu, kernel_regularizer: {l1: 0.003}, bias_regularizer: {l2: 0.01}}
+  - dense: {name: second, units: 16, activation: tanh, kernel_regularizer: {l1: 0.002, l2: 0.02}}
+  - dense: {name: predictions, units: 3, activation: softmax}
+)",
+                        "{name: sgd, momentum: 0.9, nesterov: true, weight_decay: 1e-3}",
+                        "sparse_categorical_crossentropy", 0.05};
+
 const Network cnn{"cnn", R"(
 layers:
   - conv2d: {name: stem, filters: 8, kernel_size: 3, padding: same, activation: relu}
@@ -163,6 +174,10 @@ void check_training(const Network& network, DType dtype, int micro_batches) {
 
 TEST_CASE("a perceptron learns as in PyTorch, in one piece or in micro-batches") {
   for (const int micro_batches : {1, 3}) check_training(mlp, DType::float32, micro_batches);
+}
+
+TEST_CASE("penalties on parameters pull as in PyTorch, in one piece or in micro-batches") {
+  for (const int micro_batches : {1, 3}) check_training(penalized, DType::float32, micro_batches);
 }
 
 TEST_CASE("a convolutional network with skips and batch normalisation learns as in PyTorch") {

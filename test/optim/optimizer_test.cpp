@@ -1,6 +1,8 @@
 // Optimizers: Keras' names and defaults, and the update ops that they become.
 #include "core/optim/optimizer.h"
 
+#include <cmath>
+
 #include "test/catch.h"
 
 using namespace trainctl;
@@ -15,13 +17,18 @@ Choice by_default(const char* name) { return default_choice(optimizer_choices(),
 TEST_CASE("defaults are Keras'") {
   const auto rate = [](const char* name) { return by_default(name).as<OptimizerOptions>().learning_rate; };
   CHECK(rate("sgd") == 0.01);
-  for (const char* name : {"adam", "adamw", "rmsprop", "lamb"}) CHECK(rate(name) == 0.001);
-  for (const char* name : {"sgd", "adam", "rmsprop", "lamb"}) {
+  for (const char* name : {"adam", "adamw", "nadam", "rmsprop", "adagrad", "adadelta", "lion", "lamb"}) {
+    CHECK(rate(name) == 0.001);
+  }
+  for (const char* name : {"sgd", "adam", "nadam", "rmsprop", "adagrad", "adadelta", "lion", "lamb", "lars"}) {
     CHECK(by_default(name).as<OptimizerOptions>().weight_decay == 0);
   }
   CHECK(by_default("adamw").as<OptimizerOptions>().weight_decay == 0.004);
   CHECK(std::get<Adam>(by_default("adam").as<OptimizerOptions>().rule()).epsilon == 1e-7f);
   CHECK(std::get<RmsProp>(by_default("rmsprop").as<OptimizerOptions>().rule()).rho == 0.9f);
+  CHECK(std::get<Adadelta>(by_default("adadelta").as<OptimizerOptions>().rule()).rho == 0.95f);
+  CHECK(std::get<Adagrad>(by_default("adagrad").as<OptimizerOptions>().rule()).initial_accumulator_value == 0.1f);
+  CHECK(std::get<Lion>(by_default("lion").as<OptimizerOptions>().rule()).beta_2 == 0.99f);
 }
 
 TEST_CASE("an optimizer becomes its update") {
@@ -42,6 +49,44 @@ TEST_CASE("states are those that the options need") {
   CHECK(state_names(RmsProp{}) == Names{"mean_square"});
   CHECK(state_names(RmsProp{.centered = true}) == Names{"mean_square", "mean_gradient"});
   CHECK(state_names(Lamb{}) == Names{"m", "v"});
+  CHECK(state_names(Adagrad{}) == Names{"sum_of_squares"});
+  CHECK(state_names(Lars{}) == Names{"momentum"});
+  CHECK(state_names(Lars{.momentum = 0}).empty());
+}
+
+TEST_CASE("nadam's factors come from the product of all momenta so far") {
+  for (const float beta : {0.0f, 0.9f, 0.999f, 0.99999f}) {
+    Nadam rule;
+    rule.beta_1 = beta;
+    double product = 1;
+    for (std::int64_t step = 0; step < 5000; ++step) {
+      const auto momentum = [&](std::int64_t t) { return beta * (1 - 0.5 * std::pow(0.96, static_cast<double>(t))); };
+      const double now = momentum(step + 1), next = momentum(step + 2);
+      product *= now;
+      if (step > 20 && step % 97 != 0) continue;
+      CAPTURE(beta, step);
+      CHECK(rule.factor(1, step) == Approx(next / (1 - product * next)));
+      CHECK(rule.factor(2, step) == Approx((1 - now) / (1 - product)));
+    }
+    CHECK(rule.factor(2, std::int64_t{1} << 40) == Approx(1 - beta));
+  }
+}
+
+TEST_CASE("names of other frameworks are answered with ours") {
+  const auto error = [](const char* optimizer, const char* key) {
+    Node node = map_node();
+    append(node, "name", scalar_node(optimizer));
+    append(node, key, scalar_node("0.5"));
+    Reader reader;
+    Choice choice;
+    read_choice(optimizer_choices(), node, reader, choice);
+    return reader.diagnostics().empty() ? "" : reader.diagnostics()[0].message;
+  };
+  CHECK(error("sgd", "learning_rate").empty());
+  CHECK(error("sgd", "lr") == "unknown key 'lr' in sgd; did you mean 'learning_rate'?");
+  CHECK(error("adam", "decay") == "unknown key 'decay' in adam; did you mean 'weight_decay'?");
+  CHECK(error("rmsprop", "alpha") == "unknown key 'alpha' in rmsprop; did you mean 'rho'?");
+  CHECK(error("sgd", "alpha") == "unknown key 'alpha' in sgd");
 }
 
 TEST_CASE("weight decay can spare biases and norms") {

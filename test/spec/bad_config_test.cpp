@@ -40,11 +40,15 @@ TEST_CASE("unknown keys and names, with the nearest one") {
        "c.yaml:16:26: unknown key 'lerning_rate' in sgd; did you mean 'learning_rate'?"},
       {"learning_rate: 0.1", "beta_1: 0.9", "c.yaml:16:26: unknown key 'beta_1' in sgd"},
       {"name: sgd", "name: sdg", "c.yaml:16:21: unknown optimizer 'sdg'; did you mean 'sgd'?"},
-      {"name: sgd", "name: lion", "c.yaml:16:21: unknown optimizer 'lion'; there is sgd, adam, adamw, rmsprop or lamb"},
+      {"name: sgd", "name: ftrl",
+       "c.yaml:16:21: unknown optimizer 'ftrl'; there is sgd, adam, adamw, nadam, rmsprop, adagrad, adadelta, lion, "
+       "lamb "
+       "or lars"},
+      {"learning_rate: 0.1", "lr: 0.1", "c.yaml:16:26: unknown key 'lr' in sgd; did you mean 'learning_rate'?"},
       {"loss: sparse_categorical_crossentropy", "loss: sparse_categorical_crossentropi",
        "c.yaml:14:9: unknown loss 'sparse_categorical_crossentropi'; did you mean 'sparse_categorical_crossentropy'?"},
       {"[accuracy]", "[acuracy]", "c.yaml:15:13: unknown metric 'acuracy'; did you mean 'accuracy'?"},
-      {"[accuracy]", "[acc]", "c.yaml:15:13: unknown metric 'acc'; did you mean 'accuracy'?"},
+      {"[accuracy]", "[acc]", ""},
       {"name: cosine", "name: cosin", "c.yaml:17:20: unknown schedule 'cosin'; did you mean 'cosine'?"},
       {"dense: {units", "danse: {units", "c.yaml:10:7: unknown layer 'danse'; did you mean 'dense'?"},
       {"- flatten", "- flaten", "c.yaml:9:7: unknown layer 'flaten'; did you mean 'flatten'?"},
@@ -234,14 +238,14 @@ TEST_CASE("all errors come at once, in the order of the file") {
   text = replaced(text, "dataset: synthetic", "dataset: ${NOWHERE}");
   text = replaced(text, "units: 10", "units: none");
   text = replaced(text, "  epochs: 2\n", "");
-  text = replaced(text, "[accuracy]", "[acc]");
+  text = replaced(text, "[accuracy]", "[accurcy]");
   text = replaced(text, "cluster:", "clusters:");
   CHECK(config_errors(text, {"train.precison=bfloat16"}) ==
         "c.yaml:2:7: seed must be a whole number, not 'x'\n"
         "c.yaml:4:12: variable 'NOWHERE' is not defined; define it, or give a default: ${NOWHERE:-default}\n"
         "c.yaml:10:22: units must be a whole number, not 'none'\n"
         "c.yaml:12:3: train needs 'epochs', 'max_steps' or 'max_time': when the run ends\n"
-        "c.yaml:14:13: unknown metric 'acc'; did you mean 'accuracy'?\n"
+        "c.yaml:14:13: unknown metric 'accurcy'; did you mean 'accuracy'?\n"
         "c.yaml:18:1: unknown key 'clusters'; did you mean 'cluster'?\n"
         "--set train.precison: unknown key 'precison' in train; did you mean 'precision'?");
 }

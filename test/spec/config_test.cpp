@@ -1,6 +1,7 @@
 // Configs that are right: what they become, and that the resolved config is the same run.
 #include "cmd/run_spec.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -110,7 +111,10 @@ TEST_CASE("the schema knows every key that the configs use") {
 
 TEST_CASE("the reference is current") {
   const std::string written = text_of(TRAINCTL_SOURCE_DIR "/configs/REFERENCE.md");
-  const bool current = written == markdown_reference(section_of<RunSpec>());
+  const std::string wanted = markdown_reference(section_of<RunSpec>());
+  const bool current = written == wanted;
+  const auto first = std::mismatch(written.begin(), written.end(), wanted.begin(), wanted.end());
+  INFO("first difference: " << std::string(first.second, wanted.end()).substr(0, 200));
   INFO("run: trainctl schema --markdown > configs/REFERENCE.md");
   CHECK(current);
 }

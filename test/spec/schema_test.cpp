@@ -51,7 +51,8 @@ TEST_CASE("the schema refers to the choices of every table") {
     CHECK(alternative["properties"].contains("learning_rate"));
     CHECK(alternative["required"] == Json::array({"name"}));
   }
-  CHECK(names == std::vector<std::string>{"sgd", "adam", "adamw", "rmsprop", "lamb"});
+  CHECK(names == std::vector<std::string>{"sgd", "adam", "adamw", "nadam", "rmsprop", "adagrad", "adadelta", "lion",
+                                          "lamb", "lars"});
   const Json& metric = schema["$defs"]["metric_item"]["anyOf"][1];
   CHECK(metric["maxProperties"] == 1);
   CHECK(metric["properties"].contains("top_k_categorical_accuracy"));

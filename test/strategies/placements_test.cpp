@@ -35,6 +35,26 @@ constexpr const char* every_layer = R"(layers:
   - dense: {name: d1, units: 16, activation: silu}
   - dense: {name: d2, units: 3, activation: softmax}
 )";
+constexpr const char* further_layers = R"(layers:
+  - conv2d_transpose: {filters: 8, kernel_size: 2, strides: 2, kernel_regularizer: {l2: 1e-3}}
+  - prelu: {shared_axes: [1, 2]}
+  - depthwise_conv2d: {kernel_size: 3, padding: same, activation: relu6, bias_regularizer: {l1: 1e-3}}
+  - group_normalization: {name: n, groups: 2}
+  - separable_conv2d: {filters: 8, kernel_size: 3, padding: same, activation: mish}
+  - spatial_dropout: 0.2
+  - gaussian_noise: {name: noisy, stddev: 0.1}
+  - global_average_pooling2d
+  - reshape: {target_shape: [1, 1, 8]}
+  - conv2d: {name: factors, filters: 8, kernel_size: 1, activation: hard_sigmoid}
+  - multiply: {name: scaled, from: [noisy, factors]}
+  - conv2d: {name: other, filters: 8, kernel_size: 3, padding: same, activation: elu, from: n}
+  - maximum: {from: [scaled, other]}
+  - cropping2d: {cropping: 1}
+  - upsampling2d
+  - average: {name: mean, from: [upsampling2d, upsampling2d]}
+  - global_max_pooling2d
+  - dense: {units: 3, activation: softmax}
+)";
 constexpr const char* pooled = R"(layers:
   - conv2d: {filters: 4, kernel_size: 3}
   - batch_normalization
@@ -101,13 +121,13 @@ std::vector<std::pair<std::size_t, std::ptrdiff_t>> reductions(const Program& pr
 }  // namespace
 
 TEST_CASE("the programs of data parallelism are accepted") {
-  const auto network =
-      GENERATE(as<std::string>{}, every_layer, pooled, "preset: mlp", "preset: lenet5", "preset: resnet20");
+  const auto network = GENERATE(as<std::string>{}, every_layer, further_layers, pooled, "preset: mlp", "preset: lenet5",
+                                "preset: resnet20");
   const DType compute = GENERATE(DType::float32, DType::bfloat16, DType::float16);
   for (const Mesh& mesh : {Mesh{2, 1, 1}, Mesh{5, 1, 1}, Mesh{2, 1, 2}}) {
     if (mesh.tensor > 1 && network == pooled) continue;  // it cannot be split
     Job job(network, compute == DType::float16 && mesh.tensor == 1 ? "lamb" : "adam");
-    if (network != every_layer && network != pooled) job.spec.inputs[0].sample = {32, 32, 3};
+    if (network.starts_with("preset")) job.spec.inputs[0].sample = {32, 32, 3};
     job.spec.compute = compute;
     for (const bool overlap : {false, true}) {
       const Strategy strategy = mesh_of(mesh, overlap);

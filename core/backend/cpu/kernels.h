@@ -18,6 +18,12 @@ Lowering lower_pool2d(const LowerContext& context);
 Lowering lower_pool2d_grad(const LowerContext& context);
 Lowering lower_global_average_pool2d(const LowerContext& context);
 Lowering lower_global_average_pool2d_grad(const LowerContext& context);
+// global_max_pool2d.cpp
+Lowering lower_global_max_pool2d(const LowerContext& context);
+Lowering lower_global_max_pool2d_grad(const LowerContext& context);
+// upsample2d.cpp
+Lowering lower_upsample2d(const LowerContext& context);
+Lowering lower_upsample2d_grad(const LowerContext& context);
 // batch_norm.cpp
 Lowering lower_batch_norm(const LowerContext& context);
 Lowering lower_batch_norm_grad(const LowerContext& context);
@@ -31,6 +37,12 @@ Lowering lower_synchronized_batch_norm_grad(const LowerContext& context);
 // layer_norm.cpp
 Lowering lower_layer_norm(const LowerContext& context);
 Lowering lower_layer_norm_grad(const LowerContext& context);
+// recurrent.cpp
+Lowering lower_recurrent(const LowerContext& context);
+Lowering lower_recurrent_grad(const LowerContext& context);
+// group_norm.cpp
+Lowering lower_group_norm(const LowerContext& context);
+Lowering lower_group_norm_grad(const LowerContext& context);
 // padding.cpp
 Lowering lower_pad2d(const LowerContext& context);
 Lowering lower_crop2d(const LowerContext& context);
@@ -40,6 +52,22 @@ Lowering lower_normalize(const LowerContext& context);
 Lowering lower_activation(const LowerContext& context);
 Lowering lower_activation_grad(const LowerContext& context);
 Lowering lower_add(const LowerContext& context);
+// combine.cpp
+Lowering lower_multiply(const LowerContext& context);
+Lowering lower_multiply_channels(const LowerContext& context);
+Lowering lower_multiply_channels_grad(const LowerContext& context);
+Lowering lower_scale_by(const LowerContext& context);
+Lowering lower_extremum(const LowerContext& context);
+Lowering lower_extremum_grad(const LowerContext& context);
+// penalize.cpp
+Lowering lower_penalize(const LowerContext& context);
+// permute.cpp
+Lowering lower_permute(const LowerContext& context);
+// noise.cpp
+Lowering lower_gaussian_noise(const LowerContext& context);
+// prelu.cpp
+Lowering lower_prelu(const LowerContext& context);
+Lowering lower_prelu_grad(const LowerContext& context);
 // bias.cpp
 Lowering lower_add_bias(const LowerContext& context);
 Lowering lower_bias_grad(const LowerContext& context);

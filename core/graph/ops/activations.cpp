@@ -14,29 +14,44 @@ std::string_view name_of(ActivationKind kind) {
       return "none";
     case ActivationKind::relu:
       return "relu";
+    case ActivationKind::relu6:
+      return "relu6";
     case ActivationKind::leaky_relu:
       return "leaky_relu";
+    case ActivationKind::elu:
+      return "elu";
+    case ActivationKind::selu:
+      return "selu";
     case ActivationKind::gelu:
       return "gelu";
     case ActivationKind::silu:
       return "silu";
+    case ActivationKind::mish:
+      return "mish";
+    case ActivationKind::hard_swish:
+      return "hard_swish";
     case ActivationKind::tanh:
       return "tanh";
     case ActivationKind::sigmoid:
       return "sigmoid";
+    case ActivationKind::hard_sigmoid:
+      return "hard_sigmoid";
+    case ActivationKind::softplus:
+      return "softplus";
   }
   return "?";
 }
 
 std::string to_string(const ActivationFunction& function) {
   const std::string name(name_of(function.kind));
-  return function.kind == ActivationKind::leaky_relu ? format("{}({})", name, function.slope) : name;
+  const bool has_slope = function.kind == ActivationKind::leaky_relu || function.kind == ActivationKind::elu;
+  return has_slope ? format("{}({})", name, function.slope) : name;
 }
 
 TensorId gradient_before(const ActivationFunction& function, const Op& op, Differentiator& differentiator) {
   const TensorId dy = differentiator.gradient_of(op.outputs[0]);
   if (function.kind == ActivationKind::none) return dy;
-  require(gradient_uses_output(function.kind), to_string(function) + " cannot be fused: its gradient needs its input");
+  require(can_be_fused(function.kind), to_string(function) + " cannot be fused");
   return differentiator.emit(std::make_shared<ActivationGrad>(function), {dy, op.outputs[0]}, op)[0];
 }
 
@@ -47,10 +62,19 @@ std::vector<TensorType> Activation::outputs(std::span<const TensorType> inputs) 
 OutputPlacements Activation::placements(const PlacementQuery& query) const { return place_elementwise(query); }
 
 double Activation::flops(std::span<const TensorType>, std::span<const TensorType> outputs) const {
-  // Transcendental functions are counted as ten, a usual convention.
-  const bool cheap = function.kind == ActivationKind::none || function.kind == ActivationKind::relu ||
-                     function.kind == ActivationKind::leaky_relu;
-  return static_cast<double>(outputs[0].shape.count()) * (cheap ? 1 : 10);
+  const auto count = static_cast<double>(outputs[0].shape.count());
+  switch (function.kind) {
+    case ActivationKind::none:
+    case ActivationKind::relu:
+    case ActivationKind::relu6:
+    case ActivationKind::leaky_relu:
+      return count;
+    case ActivationKind::hard_sigmoid:
+    case ActivationKind::hard_swish:
+      return 3 * count;
+    default:  // transcendental functions are counted as ten, a usual convention
+      return 10 * count;
+  }
 }
 
 void Activation::differentiate(const Op& op, Differentiator& differentiator) const {

@@ -9,27 +9,57 @@
 
 namespace trainctl {
 
-// As in Keras. leaky_relu has slope 0.3 (Keras 3: negative_slope = 0.3) unless it is stated; gelu is the exact one
-// (erf).
-enum class ActivationKind { none, relu, leaky_relu, gelu, silu, tanh, sigmoid };
+// As in Keras 3. gelu is the exact one (erf); hard_sigmoid is relu6(x + 3) / 6, and hard_swish x times it.
+enum class ActivationKind {
+  none,
+  relu,
+  relu6,
+  leaky_relu,
+  elu,
+  selu,
+  gelu,
+  silu,
+  mish,
+  hard_swish,
+  tanh,
+  sigmoid,
+  hard_sigmoid,
+  softplus
+};
+
+// All kinds but none.
+inline constexpr ActivationKind activation_kinds[] = {
+    ActivationKind::relu,    ActivationKind::relu6,      ActivationKind::leaky_relu, ActivationKind::elu,
+    ActivationKind::selu,    ActivationKind::gelu,       ActivationKind::silu,       ActivationKind::mish,
+    ActivationKind::tanh,    ActivationKind::hard_swish, ActivationKind::sigmoid,    ActivationKind::hard_sigmoid,
+    ActivationKind::softplus};
 
 std::string_view name_of(ActivationKind kind);
 
-// Whether the gradient is computed from the output y (relu, leaky_relu, tanh, sigmoid) or from the input x (gelu,
-// silu).
+// Whether the gradient is computed from the output y, or from the input x: of functions that fall and rise, and of
+// hard_sigmoid, whose outputs below 1 bfloat16 rounds to 1.
 constexpr bool gradient_uses_output(ActivationKind kind) {
+  return kind != ActivationKind::gelu && kind != ActivationKind::silu && kind != ActivationKind::mish &&
+         kind != ActivationKind::hard_swish && kind != ActivationKind::hard_sigmoid;
+}
+
+// Whether the ops in front of it (dense, conv2d, add) can compute the function as well.
+constexpr bool can_be_fused(ActivationKind kind) {
   return kind == ActivationKind::relu || kind == ActivationKind::leaky_relu || kind == ActivationKind::tanh ||
          kind == ActivationKind::sigmoid;
 }
 
+// Klambauer et al. (2017): with these constants selu keeps mean 0 and variance 1.
+inline constexpr float selu_scale = 1.05070099f, selu_alpha = 1.67326324f;
+
 struct ActivationFunction {
   ActivationKind kind = ActivationKind::none;
-  float slope = 0.3f;  // leaky_relu only
+  float slope = 0.3f;  // of leaky_relu below zero; elu's alpha, at least 0: slope (e^x - 1) below zero
 
   bool operator==(const ActivationFunction&) const = default;
 };
 
-// "relu", "leaky_relu(0.3)".
+// "relu", "leaky_relu(0.3)", "elu(1)".
 std::string to_string(const ActivationFunction& function);
 
 // y = f(x). Inputs: x. Outputs: y, like x. In place.

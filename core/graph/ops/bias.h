@@ -1,5 +1,5 @@
-// A bias behind a product of which each rank has computed a summand: it is added once, to the sum. (Other products
-// take their bias themselves.)
+// A bias behind a transposed convolution, or behind a product of which each rank has computed a summand: it is added
+// once, to the sum. (Other products take their bias themselves.)
 // Biases are float32 parameters; x, y and dy share one dtype (float32, bfloat16, float16).
 #pragma once
 

@@ -9,7 +9,7 @@ namespace trainctl {
 
 std::string Dropout::attributes() const {
   AttributeText text;
-  text.value("rate", rate).value("seed", seed).value("layer", layer);
+  text.value("rate", rate).value("seed", seed).value("layer", layer).flag("by_channel", by_channel);
   if (part) text.word(to_string(*part));
   return text.text();
 }

@@ -1,16 +1,15 @@
 // Rules of layer normalisation.
 #include "core/graph/ops/layer_norm.h"
 
-#include "core/graph/ops/attributes.h"
-#include "core/graph/ops/backward.h"
+#include "core/graph/ops/norm_rules.h"
 #include "core/graph/placement_rules.h"
 
 namespace trainctl {
 namespace {
 
-AttributeText describe(const LayerNormAttributes& a) {
+AttributeText described(const NormAttributes& a) {
   AttributeText text;
-  return text.value("epsilon", a.epsilon).flag("no_scale", !a.scale).flag("no_center", !a.center);
+  return describe(text, a);
 }
 
 TensorType row_statistic(const TensorType& x) {
@@ -20,7 +19,7 @@ TensorType row_statistic(const TensorType& x) {
 
 }  // namespace
 
-std::string LayerNorm::attributes() const { return describe(a).text(); }
+std::string LayerNorm::attributes() const { return described(a).text(); }
 
 std::vector<TensorType> LayerNorm::outputs(std::span<const TensorType> inputs) const {
   require(inputs[0].shape.rank() >= 2, "layer_norm: x has rows");
@@ -39,28 +38,13 @@ double LayerNorm::flops(std::span<const TensorType> inputs, std::span<const Tens
 }
 
 void LayerNorm::differentiate(const Op& op, Differentiator& differentiator) const {
-  std::size_t input = 1;
-  std::vector<TensorId> operands{differentiator.gradient_of(op.outputs[0]), op.inputs[0]};
-  std::vector<TensorId> results{no_tensor};
-  if (a.scale) {
-    operands.push_back(op.inputs[input]);
-    results.push_back(gradient_if_wanted(op.inputs[input++], differentiator));
-  }
-  if (a.center) results.push_back(gradient_if_wanted(op.inputs[input], differentiator));
-  operands.insert(operands.end(), {op.outputs[1], op.outputs[2]});
-  const auto grad = std::make_shared<LayerNormGrad>(a, differentiator.accumulate());
-  const auto outputs = differentiator.emit_into(grad, std::move(operands), std::move(results), op);
-  if (differentiator.wants(op.inputs[0])) differentiator.contribute(op.inputs[0], outputs[0]);
+  differentiate_norm<LayerNormGrad>(a, op, differentiator);
 }
 
-std::string LayerNormGrad::attributes() const { return describe(a).flag("accumulate", accumulate).text(); }
+std::string LayerNormGrad::attributes() const { return described(a).flag("accumulate", accumulate).text(); }
 
 std::vector<TensorType> LayerNormGrad::outputs(std::span<const TensorType> inputs) const {
-  const TensorType channels{{inputs[1].shape.back()}, DType::float32};
-  std::vector<TensorType> types{inputs[1]};
-  if (a.scale) types.push_back(channels);
-  if (a.center) types.push_back(channels);
-  return types;
+  return norm_gradient_types(a, inputs[1]);
 }
 
 OutputPlacements LayerNormGrad::placements(const PlacementQuery& query) const {

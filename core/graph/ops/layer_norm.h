@@ -2,22 +2,16 @@
 // y = gamma * (x - mean) / sqrt(variance + epsilon) + beta, by the statistics of each row.
 #pragma once
 
-#include "core/graph/op.h"
+#include "core/graph/ops/norm.h"
 
 namespace trainctl {
-
-struct LayerNormAttributes {
-  float epsilon = 1e-3f;
-  bool scale = true;   // gamma; where false the op has no such input (and no dgamma output)
-  bool center = true;  // beta; likewise
-};
 
 // Inputs: x [..., C], [gamma], [beta] (float32 [C]). Outputs: y, like x, then mean and 1 / sqrt(variance + epsilon) of
 // each row, float32 [...]; the variance is the biased one.
 struct LayerNorm final : OpDef {
-  LayerNormAttributes a;
+  NormAttributes a;
 
-  explicit LayerNorm(LayerNormAttributes attributes) : a(attributes) {}
+  explicit LayerNorm(NormAttributes attributes) : a(attributes) {}
   std::string_view kind() const override { return "layer_norm"; }
   std::string attributes() const override;
   std::vector<TensorType> outputs(std::span<const TensorType> inputs) const override;
@@ -29,10 +23,10 @@ struct LayerNorm final : OpDef {
 // Inputs: dy, x, [gamma], and LayerNorm's mean and 1 / sqrt(variance + epsilon) of each row. Outputs: dx, [dgamma],
 // [dbeta] (float32 [C], sums over the rows).
 struct LayerNormGrad final : OpDef {
-  LayerNormAttributes a;
+  NormAttributes a;
   bool accumulate = false;  // add dgamma and dbeta to what the outputs hold
 
-  LayerNormGrad(LayerNormAttributes attributes, bool add) : a(attributes), accumulate(add) {}
+  LayerNormGrad(NormAttributes attributes, bool add) : a(attributes), accumulate(add) {}
   std::string_view kind() const override { return "layer_norm_grad"; }
   std::string attributes() const override;
   std::vector<TensorType> outputs(std::span<const TensorType> inputs) const override;

@@ -9,6 +9,10 @@
 namespace trainctl {
 namespace {
 
+LossOver over_of(const LossRule& rule) {
+  return std::visit([](const auto& r) { return r.over; }, rule);
+}
+
 // The name of classes of which the op knows the rank's part, that along the tensor axis.
 const char* classes_of_part(const PlacementQuery& query) { return query.axis == MeshAxis::tensor ? "c" : "."; }
 
@@ -26,7 +30,7 @@ LossLink link_of(const LossRule& rule) {
   return std::visit([](const auto& r) { return r.link; }, rule);
 }
 
-bool is_over_classes(const LossRule& rule) { return link_of(rule) == LossLink::softmax; }
+bool is_over_classes(const LossRule& rule) { return over_of(rule) == LossOver::classes; }
 
 std::int64_t rows_per_weight(const Shape& predictions, const Shape& weights) {
   return predictions.rows() / std::max<std::int64_t>(weights.count(), 1);
@@ -72,7 +76,8 @@ std::vector<TensorType> Loss::outputs(std::span<const TensorType> inputs) const 
 }
 
 OutputPlacements Loss::placements(const PlacementQuery& query) const {
-  const std::string row = rows(query.input_types[0]);
+  std::string row = rows(query.input_types[0]);
+  if (over_of(rule) == LossOver::samples) std::fill(row.begin() + 1, row.end(), '.');
   const std::string weights = row.substr(0, static_cast<std::size_t>(query.input_types[2].shape.rank()));
   const bool numbers = query.input_types[1].shape.rank() < query.input_types[0].shape.rank();
   const std::string last = part ? classes_of_part(query) : ".";

@@ -4,7 +4,9 @@
 // Common inputs: predictions [N, P..., K] (float32 or bfloat16) for samples of positions P, of which there may be none,
 // targets (int32 [N, P...] for a loss of class numbers, else float32 [N, P..., K]), weights float32 [N] (0 for a
 // skipped sample) or [N, P...] (0 for a position that a mask leaves out). A sum goes over the samples and their
-// positions, each with its own weight or that of its sample. Sums are taken in float32 over one micro-batch.
+// positions, each with its own weight or that of its sample. A loss over samples is computed from all positions of a
+// sample, by their own weights where they have some, and counts as the loss of each of them. Sums are taken in float32
+// over one micro-batch.
 #pragma once
 
 #include <optional>
@@ -13,15 +15,25 @@
 
 #include "core/graph/ops/columns.h"
 #include "core/graph/ops/losses/binary_crossentropy.h"
+#include "core/graph/ops/losses/binary_focal_crossentropy.h"
 #include "core/graph/ops/losses/categorical_crossentropy.h"
+#include "core/graph/ops/losses/categorical_focal_crossentropy.h"
+#include "core/graph/ops/losses/categorical_hinge.h"
+#include "core/graph/ops/losses/dice.h"
 #include "core/graph/ops/losses/huber.h"
+#include "core/graph/ops/losses/kl_divergence.h"
+#include "core/graph/ops/losses/log_cosh.h"
+#include "core/graph/ops/losses/mean_absolute_error.h"
+#include "core/graph/ops/losses/mean_absolute_percentage_error.h"
 #include "core/graph/ops/losses/mean_squared_error.h"
 
 namespace trainctl {
 
 // All losses; each is in a file in core/graph/ops/losses/ (see rule.h there).
-using LossRule =
-    std::variant<SparseCategoricalCrossentropy, CategoricalCrossentropy, BinaryCrossentropy, MeanSquaredError, Huber>;
+using LossRule = std::variant<SparseCategoricalCrossentropy, CategoricalCrossentropy,
+                              SparseCategoricalFocalCrossentropy, CategoricalFocalCrossentropy, KlDivergence,
+                              CategoricalHinge, BinaryCrossentropy, BinaryFocalCrossentropy, Dice, MeanSquaredError,
+                              MeanAbsoluteErrorLoss, MeanAbsolutePercentageErrorLoss, Huber, LogCosh>;
 
 std::string_view name_of(const LossRule& rule);
 LossTargets targets_of(const LossRule& rule);
@@ -32,10 +44,10 @@ LossLink link_of(const LossRule& rule);
 std::int64_t rows_per_weight(const Shape& predictions, const Shape& weights);
 
 // What class_sums finds in a row of one rank's classes: the largest prediction and its class (the first of equals), and
-// with it the sums of SoftmaxCrossentropy::class_sums().
+// with it the sums of the rule's class_sums().
 enum ClassSum : int { class_largest, class_best, class_exponentials, class_targets, class_products, class_sums };
 
-// Whether the loss is a softmax cross-entropy, which can be computed from class_sums.
+// Whether the loss can be computed from class_sums; another one takes the predictions of all classes.
 bool is_over_classes(const LossRule& rule);
 
 // Inputs: predictions of a part of the classes [N, P..., C], targets of all. Outputs: float32 [N, P..., class_sums].

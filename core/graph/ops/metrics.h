@@ -6,13 +6,20 @@
 #include "core/graph/op.h"
 #include "core/graph/ops/metrics/accuracy.h"
 #include "core/graph/ops/metrics/auc.h"
+#include "core/graph/ops/metrics/cosine_similarity.h"
 #include "core/graph/ops/metrics/mean_absolute_error.h"
+#include "core/graph/ops/metrics/mean_iou.h"
+#include "core/graph/ops/metrics/mean_squared_error.h"
+#include "core/graph/ops/metrics/precision_recall.h"
+#include "core/graph/ops/metrics/r2_score.h"
 #include "core/graph/ops/metrics/top_k_categorical_accuracy.h"
 
 namespace trainctl {
 
 // All metrics; each is in a file in core/graph/ops/metrics/ (see rule.h there).
-using MetricRule = std::variant<Accuracy, TopKCategoricalAccuracy, MeanAbsoluteError, Auc>;
+using MetricRule = std::variant<Accuracy, TopKCategoricalAccuracy, PrecisionScore, Recall, F1Score, Specificity,
+                                MeanIou, Auc, MeanAbsoluteError, MeanAbsolutePercentageError, MeanSquaredErrorMetric,
+                                RootMeanSquaredError, R2Score, CosineSimilarity>;
 
 std::string_view name_of(const MetricRule& rule);
 int sums_of(const MetricRule& rule);

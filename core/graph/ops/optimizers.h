@@ -9,8 +9,13 @@
 #include <vector>
 
 #include "core/graph/op.h"
+#include "core/graph/ops/optimizers/adadelta.h"
+#include "core/graph/ops/optimizers/adagrad.h"
 #include "core/graph/ops/optimizers/adam.h"
 #include "core/graph/ops/optimizers/lamb.h"
+#include "core/graph/ops/optimizers/lars.h"
+#include "core/graph/ops/optimizers/lion.h"
+#include "core/graph/ops/optimizers/nadam.h"
 #include "core/graph/ops/optimizers/rmsprop.h"
 #include "core/graph/ops/optimizers/sgd.h"
 #include "core/tensor/layout.h"
@@ -32,7 +37,7 @@ struct UpdateCopy {
 };
 
 // All optimizers; each is in a file in core/graph/ops/optimizers/ (see rule.h there).
-using OptimizerRule = std::variant<Sgd, Adam, AdamW, RmsProp, Lamb>;
+using OptimizerRule = std::variant<Sgd, Adam, AdamW, Nadam, RmsProp, Adagrad, Adadelta, Lion, Lamb, Lars>;
 
 // A step of an optimizer. Inputs: the gradient region, learning rate (float32 scalar), step (int64 scalar, from 0),
 // count (reduced sum of weights, float32), agree flags, gradient norm. Outputs: the parameter region, the regions of

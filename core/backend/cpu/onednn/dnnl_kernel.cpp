@@ -80,18 +80,14 @@ dnnl::primitive_attr attributes(bool sum, ActivationFunction function) {
     case ActivationKind::leaky_relu:
       onednn::append_eltwise(ops, algorithm::eltwise_relu, function.slope, 0);
       break;
-    case ActivationKind::gelu:
-      onednn::append_eltwise(ops, algorithm::eltwise_gelu_erf, 0, 0);
-      break;
-    case ActivationKind::silu:
-      onednn::append_eltwise(ops, algorithm::eltwise_swish, 1, 0);
-      break;
     case ActivationKind::tanh:
       onednn::append_eltwise(ops, algorithm::eltwise_tanh, 0, 0);
       break;
     case ActivationKind::sigmoid:
       onednn::append_eltwise(ops, algorithm::eltwise_logistic, 0, 0);
       break;
+    default:
+      require(false, to_string(function) + " cannot be fused");
   }
   dnnl::primitive_attr attr;
   attr.set_scratchpad_mode(dnnl::scratchpad_mode::user);

@@ -34,30 +34,9 @@ TRAINCTL_INLINE inline void normalise_row(const T* x, std::int64_t n, float epsi
   *rstd = scale;
 }
 
-// The tensors of a backward pass; gamma, dgamma and dbeta may be null.
-template <class T>
-struct Backward {
-  const T *dy, *x;
-  const float *gamma, *mean, *rstd;
-  T* dx;
-  float *dgamma, *dbeta;
-
-  Backward(const Places& places, const LayerNormAttributes& a) {
-    std::size_t in = 2, out = 1;
-    dy = places.in<T>(0);
-    x = places.in<T>(1);
-    gamma = a.scale ? places.in<float>(in++) : nullptr;
-    mean = places.in<float>(in++);
-    rstd = places.in<float>(in);
-    dx = places.out<T>(0);
-    dgamma = a.scale ? places.out<float>(out++) : nullptr;
-    dbeta = a.center ? places.out<float>(out) : nullptr;
-  }
-};
-
 // Computes dx of a row, and adds the row's terms to `sums`: n sums of dgamma, then n of dbeta.
 template <class T>
-TRAINCTL_INLINE inline void row_gradient(const Backward<T>& b, std::int64_t row, std::int64_t n, float* sums) {
+TRAINCTL_INLINE inline void row_gradient(const NormBackward<T>& b, std::int64_t row, std::int64_t n, float* sums) {
   const T *dy = b.dy + row * n, *x = b.x + row * n;
   T* dx = b.dx + row * n;
   const float* gamma = b.gamma;
@@ -116,7 +95,7 @@ Lowering lower_layer_norm_grad(const LowerContext& context) {
   return with_type(context.input(0).dtype, [&, a = def.a, accumulate = def.accumulate](auto type) {
     using T = decltype(type);
     const auto run = [=](const Places& places) {
-      const Backward<T> b(places, a);
+      const NormBackward<T> b(places, a);
       float* sums = places.workspace<float>();
       const std::int64_t n = shape.values, rows = shape.rows;
       parallel_ranges(chunks, 1, [=](std::int64_t begin, std::int64_t end) {

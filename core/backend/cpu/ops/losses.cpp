@@ -35,9 +35,17 @@ struct Row {
   TRAINCTL_INLINE bool trains() const { return dx != nullptr; }
   TRAINCTL_INLINE static float exp(float value) { return exp_approx(value); }
   TRAINCTL_INLINE static float log(float value) { return std::log(value); }
+  TRAINCTL_INLINE static float power(float value, float exponent) { return Math::power(value, exponent); }
   TRAINCTL_INLINE float largest() const {
-    float top = load(x[0]);
-    for (std::int64_t k = 1; k < values; ++k) top = load(x[k]) > top ? load(x[k]) : top;
+    return largest([](std::int64_t, float value) TRAINCTL_INLINE { return value; });
+  }
+  template <class Value>
+  TRAINCTL_INLINE float largest(const Value& value) const {
+    float top = value(0, load(x[0]));
+    for (std::int64_t k = 1; k < values; ++k) {
+      const float next = value(k, load(x[k]));
+      top = next > top ? next : top;
+    }
     return top;
   }
   template <int n, class Term>
@@ -82,7 +90,7 @@ struct PartOfRow {
     for (std::int64_t r = 1; r < ranks; ++r) top = of(r)[class_largest] > top ? of(r)[class_largest] : top;
     return top;
   }
-  // Those of SoftmaxCrossentropy::class_sums(), from each rank's, which have its own largest value in the place of top.
+  // Those of the rule's class_sums(), from each rank's, which have its own largest value in the place of top.
   template <int n, class Term>
   TRAINCTL_INLINE Sums<n> sums(const Term&) const {
     static_assert(n == 3);
@@ -102,10 +110,55 @@ struct PartOfRow {
   }
 };
 
+// All values of a sample at all its positions; dx is null in evaluation.
+template <class T>
+struct SampleRow {
+  const T* x;
+  std::int64_t values;
+  T* dx;
+  const float* weights;  // of positions; null: all positions weigh 1
+  std::int64_t each;     // values of a position
+
+  TRAINCTL_INLINE bool trains() const { return dx != nullptr; }
+  TRAINCTL_INLINE static float sigmoid(float value) { return Math::sigmoid(value); }
+  template <int n, class Term>
+  TRAINCTL_INLINE Sums<n> sums(const Term& term) const {
+    double sums[n] = {};
+    const std::int64_t part = weights ? each : most_at_once;
+    for (std::int64_t first = 0; first < values; first += part) {
+      const float weight = weights ? weights[first / each] : 1.0f;
+      if (weight == 0) continue;  // such positions may hold any values
+      const Row<T> row{x + first, std::min(part, values - first), nullptr};
+      const auto moved = [=](std::int64_t k, float value) TRAINCTL_INLINE { return term(first + k, value); };
+      const Sums<n> more = row.template sums<n>(moved);
+      for (int i = 0; i < n; ++i) sums[i] += weight * more.of[i];
+    }
+    Sums<n> all;
+    for (int i = 0; i < n; ++i) all.of[i] = static_cast<float>(sums[i]);
+    return all;
+  }
+  template <class Value>
+  TRAINCTL_INLINE void write(const Value& value) const {
+    const std::int64_t part = weights ? each : values;
+    for (std::int64_t first = 0; first < values; first += part) {
+      const float weight = weights ? weights[first / each] : 1.0f;
+      const Row<T> row{x + first, part, dx + first};
+      if (weight == 0) {
+        std::fill_n(row.dx, part, T{});
+      } else {
+        row.write([=](std::int64_t k, float of) TRAINCTL_INLINE { return weight * value(first + k, of); });
+      }
+    }
+  }
+
+ private:
+  static constexpr std::int64_t most_at_once = 4096;  // values that are summed up in float32
+};
+
 // The loss of a row. In training also writes the row's gradient times the weight.
 template <class Rule, class R, class Target>
 TRAINCTL_INLINE inline float row_loss(const Rule& rule, const R& row, const Target& target, float weight) {
-  if constexpr (Rule::by_element) {
+  if constexpr (Rule::over == LossOver::elements) {
     const auto count = static_cast<float>(row.values);
     const auto element = [=](std::int64_t k, float x)
                              TRAINCTL_INLINE { return Sums<1>{{rule.template element<Math>(x, target(k))}}; };
@@ -139,6 +192,48 @@ float with_target(const Rule& rule, const void* targets, std::int64_t number, co
   return result;
 }
 
+// *total (+)= the sum of the values.
+void add_up(const float* values, std::int64_t count, bool accumulate, float* total) {
+  float sum = accumulate ? *total : 0.0f;
+  for (std::int64_t i = 0; i < count; ++i) sum += values[i];
+  *total = sum;
+}
+
+template <class T, class Rule>
+Lowering lower_samples(const LowerContext& context, const Loss& def, const Rule& rule) {
+  const Shape& shape = context.input(0).shape;
+  const std::int64_t samples = shape[0], positions = shape.rows() / samples, n = positions * shape.back();
+  const std::int64_t weights_each = context.input(2).shape.count() / samples;
+  const auto run = [=, training = def.training, accumulate = def.accumulate, scale = def.scale, counts = def.counts,
+                    gradient = static_cast<std::size_t>(def.sums())](const Places& places) {
+    const T* x = places.in<T>(0);
+    const void* targets = places.in<void>(1);
+    const float* weights = places.in<float>(2);
+    T* dx = training ? places.out<T>(gradient) : nullptr;
+    float* losses = places.workspace<float>();
+    parallel_ranges(samples, 1, [=](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t s = begin; s < end; ++s) {
+        const float* const own = weights + s * weights_each;
+        const bool masked = weights_each > 1;
+        const SampleRow<T> row{x + s * n, n, dx ? dx + s * n : nullptr, masked ? own : nullptr, n / positions};
+        float weight = masked ? 0.0f : *own * static_cast<float>(positions);  // of all positions
+        if (masked) add_up(own, positions, false, &weight);
+        if (weight == 0) {
+          losses[s] = 0;
+          if (dx) std::fill(row.dx, row.dx + n, T{});
+        } else {
+          losses[s] = weight * with_target(rule, targets, s, {0, n}, [&](const auto& target) TRAINCTL_INLINE {
+                        return rule.row(row, target, weight * scale);
+                      });
+        }
+      }
+    });
+    add_up(losses, samples, accumulate, places.out<float>(0));
+    if (counts) add_up(weights, samples * weights_each, accumulate, places.out<float>(1));
+  };
+  return own_kernel(context, run, samples * size_of(DType::float32));
+}
+
 template <class T, class Rule>
 Lowering lower_rule(const LowerContext& context, const Loss& def, const Rule& rule) {
   const Shape& shape = context.input(0).shape;
@@ -164,7 +259,7 @@ Lowering lower_rule(const LowerContext& context, const Loss& def, const Rule& ru
           if (dx) std::fill(row.dx, row.dx + n, T{});
         } else {
           losses[r] = weight * with_target(rule, targets, r, part, [&](const auto& target) TRAINCTL_INLINE {
-                        if constexpr (!Rule::by_element) {
+                        if constexpr (Rule::over == LossOver::classes) {
                           const PartOfRow<T> split{row, of_all + r * ranks * class_sums, ranks};
                           if (ranks > 0) return row_loss(rule, split, target, weight * scale);
                         }
@@ -173,13 +268,8 @@ Lowering lower_rule(const LowerContext& context, const Loss& def, const Rule& ru
         }
       }
     });
-    const auto add_up = [&](const float* values, std::int64_t count, float* total) {
-      float sum = accumulate ? *total : 0.0f;
-      for (std::int64_t i = 0; i < count; ++i) sum += values[i];
-      *total = sum;
-    };
-    add_up(losses, rows, places.out<float>(0));
-    if (counts) add_up(weights, rows / rows_each, places.out<float>(1));
+    add_up(losses, rows, accumulate, places.out<float>(0));
+    if (counts) add_up(weights, rows / rows_each, accumulate, places.out<float>(1));
   };
   return own_kernel(context, run, rows * size_of(DType::float32));
 }
@@ -217,8 +307,8 @@ Lowering lower_class_sums(const LowerContext& context) {
   return with_type(context.input(0).dtype, [&](auto type) {
     return std::visit(
         [&]<class Rule>(const Rule& rule) -> Lowering {
-          if constexpr (Rule::link == LossLink::softmax) return lower_sums<decltype(type)>(context, def.part, rule);
-          require(false, "class_sums are of a softmax cross-entropy");
+          if constexpr (Rule::over == LossOver::classes) return lower_sums<decltype(type)>(context, def.part, rule);
+          require(false, "class_sums are of a loss over classes");
           return {};
         },
         def.rule);
@@ -228,7 +318,14 @@ Lowering lower_class_sums(const LowerContext& context) {
 Lowering lower_loss(const LowerContext& context) {
   const auto& def = context.op.as<Loss>();
   return with_type(context.input(0).dtype, [&](auto type) {
-    return std::visit([&](const auto& rule) { return lower_rule<decltype(type)>(context, def, rule); }, def.rule);
+    return std::visit(
+        [&]<class Rule>(const Rule& rule) {
+          if constexpr (Rule::over == LossOver::samples)
+            return lower_samples<decltype(type)>(context, def, rule);
+          else
+            return lower_rule<decltype(type)>(context, def, rule);
+        },
+        def.rule);
   });
 }
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "core/backend/cpu/kernels.h"
 #include "core/backend/cpu/simd/math.h"
@@ -37,6 +38,7 @@ struct Row {
   std::int64_t values;
   bool of_sums = false;  // x are the class sums of all ranks
 
+  static float root(float value) { return std::sqrt(value); }
   float at(std::int64_t k) const { return load(x[k]); }
   std::int64_t first_largest() const {
     if (!of_sums) return cpu::first_largest(x, values);
@@ -73,6 +75,19 @@ struct Rows {
   }
 };
 
+// Adds one term of a row's outputs after the other, and computes of each only what it needs.
+template <class OfOutput, class T, int... i>
+TRAINCTL_INLINE inline void add_terms(const OfOutput& of_output, const Row<T>& row, float weight, float* sums,
+                                      std::integer_sequence<int, i...>) {
+  const auto add = [&](auto term) TRAINCTL_INLINE {
+    const T* const x = row.x;
+    float* const own = sums + term * row.values;
+#pragma omp simd
+    for (std::int64_t k = 0; k < row.values; ++k) own[k] += weight * of_output(k, load(x[k])).of[term];
+  };
+  (add(std::integral_constant<int, i>()), ...);
+}
+
 // Adds the rows to the sums; skips rows of weight 0, which may hold any values.
 template <class Rule, class T>
 void add_up(const Rule& rule, const Rows<T>& rows, float* sums) {
@@ -81,8 +96,13 @@ void add_up(const Rule& rule, const Rows<T>& rows, float* sums) {
     if (weight == 0) continue;
     const Row<T> row = rows.row(r);
     const Target target = rows.target(r);
-    if constexpr (Rule::by_element) {
+    if constexpr (Rule::over == MetricOver::elements) {
       for (std::int64_t k = 0; k < row.values; ++k) sums[rule.template place<Math>(row.at(k), target(k))] += weight;
+    } else if constexpr (Rule::over == MetricOver::outputs) {
+      const auto of_output = rule.of_outputs(row, target);
+      simd([=]() TRAINCTL_INLINE {
+        add_terms(of_output, row, weight, sums, std::make_integer_sequence<int, Rule::terms>());
+      });
     } else {
       *sums += weight * rule.row(row, target);
     }

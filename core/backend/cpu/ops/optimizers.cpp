@@ -168,8 +168,9 @@ Lowering lower_rule_by_parameter(const LowerContext& context, const OptimizerUpd
           sum.weights += squares[c].weights;
           sum.directions += squares[c].directions;
         }
-        const float rate = step.learning_rate * rule.ratio(static_cast<float>(std::sqrt(sum.weights)),
-                                                           static_cast<float>(std::sqrt(sum.directions)));
+        const float rate =
+            step.learning_rate * rule.ratio(!range.decay, decay, static_cast<float>(std::sqrt(sum.weights)),
+                                            static_cast<float>(std::sqrt(sum.directions)));
         parallel_ranges(count, element_grain, [&](std::int64_t begin, std::int64_t end) {
           simd([=, &step, &rule]() TRAINCTL_INLINE {
             const auto apply =

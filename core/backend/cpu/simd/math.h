@@ -27,6 +27,16 @@ TRAINCTL_INLINE inline float exp_approx(float x) {
   return sum * std::bit_cast<float>((std::bit_cast<std::uint32_t>(shifted) + 127u) << 23);
 }
 
+// The natural logarithm of a positive, normal number: 2^n m with m in [1 / sqrt(2), sqrt(2)), and the series of atanh.
+TRAINCTL_INLINE inline float log_approx(float x) {
+  const auto bits = std::bit_cast<std::uint32_t>(x) - 0x3f3504f3u;  // 1 / sqrt(2)
+  const auto n = static_cast<float>(static_cast<std::int32_t>(bits) >> 23);
+  const float m = std::bit_cast<float>((bits & 0x007fffffu) + 0x3f3504f3u);
+  const float s = (m - 1.0f) / (m + 1.0f), q = s * s;
+  const float series = 1.0f + q * (1.0f / 3 + q * (1.0f / 5 + q * (1.0f / 7 + q * (1.0f / 9))));
+  return n * 0.693147181f + 2.0f * s * series;
+}
+
 TRAINCTL_INLINE inline float sigmoid(float x) { return 1.0f / (1.0f + exp_approx(-x)); }
 
 // Odd Taylor series near 0, where 1 - e^-2|x| would cancel.
@@ -50,10 +60,41 @@ TRAINCTL_INLINE inline float erf_approx(float x) {
   return x < 0 ? -y : y;
 }
 
+// e^x - 1 for x <= 0; a Taylor series near 0, where the difference would cancel.
+TRAINCTL_INLINE inline float expm1_approx(float x) {
+  const float near = x * (1.0f + x * (1.0f / 2 + x * (1.0f / 6 + x * (1.0f / 24 + x * (1.0f / 120 + x / 720)))));
+  return x > -0.3f ? near : exp_approx(x) - 1.0f;
+}
+
+// log(1 + e^x) = max(x, 0) + log(1 + e), e = e^-|x|, by the series of atanh: log(1 + e) = 2 atanh(e / (2 + e)).
+TRAINCTL_INLINE inline float softplus_approx(float x) {
+  const float e = exp_approx(x < 0 ? x : -x);
+  const float s = e / (2.0f + e), q = s * s;
+  float sum = 1.0f / 13;
+  sum = sum * q + 1.0f / 11;
+  sum = sum * q + 1.0f / 9;
+  sum = sum * q + 1.0f / 7;
+  sum = sum * q + 1.0f / 5;
+  sum = sum * q + 1.0f / 3;
+  sum = sum * q + 1.0f;
+  return (x < 0 ? 0.0f : x) + 2.0f * s * sum;
+}
+
+// tanh(log(1 + e^x)) = n / (n + 2) with n = e^x (e^x + 2); 1 from x = 20 on.
+TRAINCTL_INLINE inline float tanh_softplus(float x) {
+  const float e = exp_approx(x > 20.0f ? 20.0f : x);
+  const float n = e * (e + 2.0f);
+  return n / (n + 2.0f);
+}
+
+TRAINCTL_INLINE inline float relu6_of(float x) { return x < 0 ? 0.0f : x > 6 ? 6.0f : x; }
+
 // The functions that the rules of losses and metrics call (core/graph/ops/losses/rule.h).
 struct Math {
   TRAINCTL_INLINE static float sigmoid(float x) { return cpu::sigmoid(x); }
   TRAINCTL_INLINE static float softplus(float x) { return std::log1p(std::exp(x)); }
+  TRAINCTL_INLINE static float tanh(float x) { return tanh_approx(x); }
+  TRAINCTL_INLINE static float power(float x, float exponent) { return exp_approx(exponent * log_approx(x)); }
 };
 
 }  // namespace trainctl::cpu

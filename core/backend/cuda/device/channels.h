@@ -4,9 +4,11 @@
 // wide; a stripe is all rows that a block processes. Sums over lanes are added in a fixed order.
 #pragma once
 
+#include <algorithm>
 #include <bit>
 
 #include "core/backend/cuda/device/pack.h"
+#include "core/tensor/shape.h"
 
 namespace trainctl::cuda {
 
@@ -149,5 +151,18 @@ __device__ void sum_lanes(T (&values)[quantities][width], int tile, T (&sums)[qu
     for (int i = pack; i < channel_threads; i += step) sums[q] += shared[q][k][i];
   }
 }
+
+// Images x [N, H, W, C] whose pixels are the rows of a ChannelGrid: block (x, y) takes tile x of the images y,
+// y + gridDim.y, ...
+struct ImageGrid {
+  ChannelGrid grid;
+  std::int64_t images;
+  dim3 blocks;
+
+  ImageGrid(const Shape& x, int width, std::int64_t element)
+      : grid(x[1] * x[2], x[3], width, element, 1, 1),
+        images(x[0]),
+        blocks(static_cast<unsigned>(grid.tiles), static_cast<unsigned>(std::clamp<std::int64_t>(x[0], 1, 1 << 15))) {}
+};
 
 }  // namespace trainctl::cuda

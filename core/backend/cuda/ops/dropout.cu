@@ -74,15 +74,13 @@ Lowering lower_dropout(const LowerContext& context) {
   const std::int64_t samples = context.input(0).shape[0];
   const std::int64_t elements = context.input(0).shape.count() / std::max<std::int64_t>(samples, 1);
   DropoutSetting setting{def.seed, def.layer, def.rate, narrow(elements), 0, 0, false};
-  if (def.part) {
-    setting.run = narrow(context.input(0).shape.back());
-    setting.stride = narrow(def.part->of);
-    setting.first = narrow(def.part->first);
-  }
+  if (def.part || def.by_channel) setting.run = narrow(context.input(0).shape.back());
+  if (def.part && !def.by_channel) setting.stride = narrow(def.part->of);
+  if (def.part) setting.first = narrow(def.part->first);
   return with_type(context.input(0).dtype, [&](auto type) {
     using T = decltype(type);
-    setting.scattered =
-        def.part && (setting.run % widest<T> != 0 || setting.stride % words != 0 || setting.first % words != 0);
+    setting.scattered = (def.part || def.by_channel) &&
+                        (setting.run % widest<T> != 0 || setting.stride % words != 0 || setting.first % words != 0);
     const std::uint32_t packs = narrow((elements + widest<T> - 1) / widest<T>), all_packs = narrow(samples * packs);
     return own_kernel(context, [=](const Places& p) {
       launch(dropout<T>, blocks_for(all_packs), block_threads, p.stream, setting, p.in<T>(0), p.in<std::int64_t>(1),

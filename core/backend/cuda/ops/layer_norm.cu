@@ -35,29 +35,8 @@ __global__ void normalise_rows(RowGrid grid, float epsilon, const T* x, const fl
   }
 }
 
-// The tensors of a backward pass; gamma, dgamma and dbeta may be null.
 template <class T>
-struct Backward {
-  const T *dy, *x;
-  const float *gamma, *mean, *rstd;
-  T* dx;
-  float *dgamma, *dbeta;
-
-  Backward(const Places& p, const LayerNormAttributes& a) {
-    std::size_t in = 2, out = 1;
-    dy = p.in<T>(0);
-    x = p.in<T>(1);
-    gamma = a.scale ? p.in<float>(in++) : nullptr;
-    mean = p.in<float>(in++);
-    rstd = p.in<float>(in);
-    dx = p.out<T>(0);
-    dgamma = a.scale ? p.out<float>(out++) : nullptr;
-    dbeta = a.center ? p.out<float>(out) : nullptr;
-  }
-};
-
-template <class T>
-__global__ void gradient_by_input(RowGrid grid, Backward<T> b) {
+__global__ void gradient_by_input(RowGrid grid, NormBackward<T> b) {
   const RowTeam team(grid);
   const auto count = static_cast<float>(grid.values);
   for (std::int64_t row = team.first(); row < grid.rows; row += team.step()) {
@@ -80,7 +59,7 @@ __global__ void gradient_by_input(RowGrid grid, Backward<T> b) {
 // `partial` [quantity][stripe][column] is used where there are several stripes.
 template <class T, int width>
 __global__ void __launch_bounds__(channel_threads)
-    gradient_by_parameters(ChannelGrid grid, Backward<T> b, bool accumulate, float* partial, unsigned* counters) {
+    gradient_by_parameters(ChannelGrid grid, NormBackward<T> b, bool accumulate, float* partial, unsigned* counters) {
   const ChannelThread at(grid);
   float values[2][width] = {};
   if (at.inside) {
@@ -147,7 +126,7 @@ Lowering lower_layer_norm_grad(const LowerContext& context) {
     return own_kernel(
         context,
         [=, counters = make_counters(columns.tiles)](const Places& p) {
-          const Backward<T> b(p, a);
+          const NormBackward<T> b(p, a);
           launch(gradient_by_input<T>, rows.blocks, block_threads, p.stream, rows, b);
           if (b.dgamma == nullptr && b.dbeta == nullptr) return;
           launch(gradient_by_parameters<T, width>, columns.blocks(), channel_threads, p.stream, columns, b, accumulate,

@@ -32,9 +32,14 @@ struct Row {
   __device__ bool trains() const { return dx != nullptr; }
   __device__ static float exp(float value) { return expf(value); }
   __device__ static float log(float value) { return logf(value); }
+  __device__ static float power(float value, float exponent) { return Math::power(value, exponent); }
   __device__ float largest() const {
+    return largest([](int, float value) { return value; });
+  }
+  template <class Value>
+  __device__ float largest(const Value& of) const {
     float top = -INFINITY;
-    team.each(x, [&](int, float value) { top = fmaxf(top, value); });
+    team.each(x, [&](int k, float value) { top = fmaxf(top, of(k, value)); });
     return team.largest(top);
   }
   template <int n, class Term>
@@ -71,7 +76,7 @@ struct PartOfRow {
     for (int r = 1; r < ranks; ++r) top = fmaxf(top, of(r)[class_largest]);
     return top;
   }
-  // Those of SoftmaxCrossentropy::class_sums(), from each rank's, which have its own largest value in the place of top.
+  // Those of the rule's class_sums(), from each rank's, which have its own largest value in the place of top.
   template <int n, class Term>
   __device__ Sums<n> sums(const Term&) const {
     static_assert(n == 3);
@@ -88,6 +93,36 @@ struct PartOfRow {
   template <class Value>
   __device__ void write(const Value& value) const {
     own.write(value);
+  }
+};
+
+// All values of a sample at all its positions, processed by a block; dx is null in evaluation.
+template <class T>
+struct SampleRow {
+  Row<T> own;
+  const float* weights;  // of positions; null: all positions weigh 1
+  int each;              // values of a position
+
+  __device__ bool trains() const { return own.trains(); }
+  __device__ static float sigmoid(float value) { return Math::sigmoid(value); }
+  __device__ float weight(int k) const { return weights != nullptr ? weights[k / each] : 1.0f; }
+  template <int n, class Term>
+  __device__ Sums<n> sums(const Term& term) const {
+    return own.template sums<n>([&](int k, float value) {
+      const float share = weight(k);
+      if (share == 0) return Sums<n>{};  // such positions may hold any values
+      Sums<n> part = term(k, value);
+#pragma unroll
+      for (int i = 0; i < n; ++i) part.of[i] *= share;
+      return part;
+    });
+  }
+  template <class Value>
+  __device__ void write(const Value& value) const {
+    own.write([&](int k, float x) {
+      const float share = weight(k);
+      return share == 0 ? 0.0f : share * value(k, x);
+    });
   }
 };
 
@@ -110,7 +145,7 @@ __device__ Target target_of(const void* targets, std::int64_t row, const ColumnP
 // The loss of a row. In training also writes the row's gradient times the weight.
 template <class Rule, class R>
 __device__ float row_loss(const Rule& rule, const R& row, int values, const Target& target, float weight) {
-  if constexpr (Rule::by_element) {
+  if constexpr (Rule::over == LossOver::elements) {
     const auto count = static_cast<float>(values);
     const Sums<1> sum =
         row.template sums<1>([&](int k, float x) { return Sums<1>{{rule.template element<Math>(x, target(k))}}; });
@@ -142,7 +177,7 @@ __global__ void losses(RowGrid grid, Rule rule, Smoothing smoothing, ColumnPart 
       bool valid = true;
       const Target target = target_of<Rule>(targets, row, part, smoothing, valid);
       if (!valid) weight = NAN;
-      if constexpr (Rule::by_element) {
+      if constexpr (Rule::over != LossOver::classes) {
         loss = weight * row_loss(rule, own, grid.values, target, weight * scale);
       } else if (of_all != nullptr) {
         const PartOfRow<T> split{own, of_all + row * ranks * class_sums, ranks};
@@ -156,6 +191,52 @@ __global__ void losses(RowGrid grid, Rule rule, Smoothing smoothing, ColumnPart 
   if (!last_block(counter, gridDim.x)) return;
   sum_in_block(of_rows, grid.rows, accumulate, sum);
   if (count != nullptr) sum_in_block(weights, grid.rows / rows_each, accumulate, count);
+}
+
+// A block takes a sample; its weights are those of `weights_each` positions, or of the whole sample.
+template <class T, class Rule>
+__global__ void sample_losses(RowGrid grid, Rule rule, Smoothing smoothing, bool accumulate, float scale, int positions,
+                              int weights_each, const T* x, const float* targets, const float* weights, T* dx,
+                              float* of_samples, unsigned* counter, float* sum, float* count) {
+  const RowTeam team(grid);
+  for (std::int64_t sample = team.first(); sample < grid.rows; sample += team.step()) {
+    const Row<T> own{team, x + sample * grid.values, dx != nullptr ? dx + sample * grid.values : nullptr};
+    const float* const shares = weights + sample * weights_each;
+    float weight = *shares * static_cast<float>(positions), loss = 0;  // of all positions
+    if (weights_each > 1) {
+      weight = 0;
+      for (int i = static_cast<int>(threadIdx.x); i < positions; i += block_threads) weight += shares[i];
+      weight = team.sum(weight);
+    }
+    if (weight == 0) {
+      if (own.trains()) team.fill(own.dx, [](int) { return 0.0f; });
+    } else {
+      const SampleRow<T> row{own, weights_each > 1 ? shares : nullptr, grid.values / positions};
+      loss = weight * rule.row(row, Target{targets + sample * grid.values, 0, smoothing}, weight * scale);
+    }
+    if (team.leads()) of_samples[sample] = loss;
+  }
+  if (!last_block(counter, gridDim.x)) return;
+  sum_in_block(of_samples, grid.rows, accumulate, sum);
+  if (count != nullptr) sum_in_block(weights, grid.rows * weights_each, accumulate, count);
+}
+
+template <class T, class Rule>
+Lowering lower_samples(const LowerContext& context, const Loss& def, const Rule& rule) {
+  const Shape& shape = context.input(0).shape;
+  RowGrid grid(shape[0], shape.count() / shape[0]);
+  grid.team = block_threads;
+  grid.blocks = blocks_for(grid.rows * grid.team);
+  const int positions = static_cast<int>(shape.rows() / shape[0]);
+  const int weights_each = static_cast<int>(context.input(2).shape.count() / shape[0]);
+  const auto run = [=, smoothing = rule.smoothing(shape.back()), training = def.training, accumulate = def.accumulate,
+                    scale = def.scale, counts = def.counts, gradient = static_cast<std::size_t>(def.sums()),
+                    counter = make_counters(1)](const Places& p) {
+    launch(sample_losses<T, Rule>, grid.blocks, block_threads, p.stream, grid, rule, smoothing, accumulate, scale,
+           positions, weights_each, p.in<T>(0), p.in<float>(1), p.in<float>(2), training ? p.out<T>(gradient) : nullptr,
+           p.workspace<float>(), counter.get(), p.out<float>(0), counts ? p.out<float>(1) : nullptr);
+  };
+  return own_kernel(context, run, grid.rows * size_of(DType::float32));
 }
 
 template <class T, class Rule>
@@ -215,8 +296,8 @@ Lowering lower_class_sums(const LowerContext& context) {
   return with_type(context.input(0).dtype, [&](auto type) {
     return std::visit(
         [&]<class Rule>(const Rule& rule) -> Lowering {
-          if constexpr (Rule::link == LossLink::softmax) return lower_sums<decltype(type)>(context, def.part, rule);
-          require(false, "class_sums are of a softmax cross-entropy");
+          if constexpr (Rule::over == LossOver::classes) return lower_sums<decltype(type)>(context, def.part, rule);
+          require(false, "class_sums are of a loss over classes");
           return {};
         },
         def.rule);
@@ -226,7 +307,14 @@ Lowering lower_class_sums(const LowerContext& context) {
 Lowering lower_loss(const LowerContext& context) {
   const auto& def = context.op.as<Loss>();
   return with_type(context.input(0).dtype, [&](auto type) {
-    return std::visit([&](const auto& rule) { return lower_rule<decltype(type)>(context, def, rule); }, def.rule);
+    return std::visit(
+        [&]<class Rule>(const Rule& rule) {
+          if constexpr (Rule::over == LossOver::samples)
+            return lower_samples<decltype(type)>(context, def, rule);
+          else
+            return lower_rule<decltype(type)>(context, def, rule);
+        },
+        def.rule);
   });
 }
 

@@ -136,28 +136,35 @@ __global__ void find_directions(StepScalars scalars, Rule rule, float clip_norm,
   if (threadIdx.x == 0) of_chunks[blockIdx.x] = sum;
 }
 
+// The chunks [begin, end) of a parameter, and whether weight decay spares it.
+struct ChunkRange {
+  int begin, end;
+  bool spared;
+};
+
 // The second pass: each block computes the norms of its chunk's parameter from that parameter's chunks, then takes the
 // step.
 template <class Rule>
 __global__ void apply_directions(StepScalars scalars, Rule rule, float clip_norm, const Chunk* chunks,
-                                 const int2* of_parameter, Regions<Rule> regions, const Squares* of_chunks) {
+                                 const ChunkRange* of_parameter, Regions<Rule> regions, const Squares* of_chunks) {
   if (!scalars.apply()) return;
   const float* factors = factors_of(rule, scalars);
-  const int2 range = of_parameter[blockIdx.x];
+  const Chunk chunk = chunks[blockIdx.x];
+  const ChunkRange range = of_parameter[blockIdx.x];
   double weights = 0, directions = 0;
-  for (int c = range.x + static_cast<int>(threadIdx.x); c < range.y; c += static_cast<int>(blockDim.x)) {
+  for (int c = range.begin + static_cast<int>(threadIdx.x); c < range.end; c += static_cast<int>(blockDim.x)) {
     weights += of_chunks[c].weights;
     directions += of_chunks[c].directions;
   }
   __shared__ float ratio;
   const Squares sum = block_squares(weights, directions);
   if (threadIdx.x == 0) {
-    ratio = rule.ratio(static_cast<float>(sqrt(sum.weights)), static_cast<float>(sqrt(sum.directions)));
+    ratio = rule.ratio(range.spared, chunk.decay, static_cast<float>(sqrt(sum.weights)),
+                       static_cast<float>(sqrt(sum.directions)));
   }
   __syncthreads();
   const float rate = *scalars.learning_rate * ratio, scale = scalars.scale(clip_norm);
   __shared__ Tile tile;
-  const Chunk chunk = chunks[blockIdx.x];
   each_vec4(chunk, [&](const Vec4& at) {
     const Pack<float, 4> moved = regions.each(at, [&](float gradient, float& w, float* states, int) {
       rule.apply(factors, rate, chunk.decay, gradient * scale, w, states);
@@ -241,13 +248,14 @@ std::vector<Chunk> chunks_of(const OptimizerUpdate& update, const std::map<std::
   return chunks;
 }
 
-// For each chunk, the chunks [x, y) of the update range that it belongs to.
-std::vector<int2> ranges_of_chunks(const std::vector<int>& ends) {
-  std::vector<int2> ranges;
+// For each chunk, the chunks of the update range that it belongs to.
+std::vector<ChunkRange> ranges_of_chunks(const OptimizerUpdate& update, const std::vector<int>& ends) {
+  std::vector<ChunkRange> ranges;
   int begin = 0;
-  for (const int end : ends) {
-    ranges.insert(ranges.end(), static_cast<std::size_t>(end - begin), int2{begin, end});
-    begin = end;
+  for (std::size_t i = 0; i < ends.size(); ++i) {
+    const ChunkRange range{begin, ends[i], !update.ranges[i].decay};
+    ranges.insert(ranges.end(), static_cast<std::size_t>(range.end - begin), range);
+    begin = range.end;
   }
   return ranges;
 }
@@ -264,7 +272,7 @@ Lowering lower_rule(const LowerContext& context, const Rule& rule) {
     const float clip_norm = update.clip_norm;
     if constexpr (Rule::by_parameter) {
       const auto squares = on_device(std::vector<Squares>(list.size()));
-      return [=, ranges = on_device(ranges_of_chunks(ends))](const Places& p) {
+      return [=, ranges = on_device(ranges_of_chunks(update, ends))](const Places& p) {
         if (count == 0) return;
         const Regions<Rule> regions(p, rule.kept());
         launch(find_directions<Rule>, count, block_threads, p.stream, StepScalars(p), rule, clip_norm, chunks.get(),

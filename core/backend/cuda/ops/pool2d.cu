@@ -102,18 +102,6 @@ __global__ void __launch_bounds__(channel_threads, 2)
   }
 }
 
-// The grid of global pooling's kernels over images x, and their blocks.
-struct ImageGrid {
-  ChannelGrid grid;
-  std::int64_t images;
-  dim3 blocks;
-
-  ImageGrid(const Shape& x, int width, std::int64_t element)
-      : grid(x[1] * x[2], x[3], width, element, 1, 1),
-        images(x[0]),
-        blocks(static_cast<unsigned>(grid.tiles), static_cast<unsigned>(std::clamp<std::int64_t>(x[0], 1, 1 << 15))) {}
-};
-
 }  // namespace
 
 Lowering lower_pool2d(const LowerContext& context) {

@@ -1,6 +1,8 @@
 // Cross-entropy of the sigmoid of each logit: max(x, 0) - x t + log(1 + e^-|x|).
 #pragma once
 
+#include <array>
+
 #include "core/graph/ops/losses/rule.h"
 
 namespace trainctl {
@@ -9,13 +11,14 @@ struct BinaryCrossentropy {
   float label_smoothing = 0;
 
   static constexpr const char* name = "binary_crossentropy";
+  static constexpr std::array aliases{"bce", "BCE"};
   static constexpr const char* meaning =
       "Cross-entropy of independent yes-or-no outputs, their mean. With one output the classes 0 and 1 are its "
       "targets, "
       "with an output for each class class numbers become one-hot.";
   static constexpr LossTargets targets = LossTargets::labels;
   static constexpr LossLink link = LossLink::sigmoid;
-  static constexpr bool by_element = true;
+  static constexpr LossOver over = LossOver::elements;
 
   template <class Key>
   static void options(const Key& key) {

@@ -6,11 +6,23 @@
 
 namespace trainctl {
 
+// The loss of a row from its class sums, and its gradient.
+template <class Row, class Target>
+TRAINCTL_KERNEL_FUNCTION float softmax_loss(const Row& row, const Sums<3>& sums, float top, float weight,
+                                            const Target& target) {
+  if (row.trains()) {
+    const float scale = sums.of[1] / sums.of[0];
+    row.write([=](std::int64_t k, float x)
+                  TRAINCTL_KERNEL_LAMBDA { return weight * (Row::exp(x - top) * scale - target(k)); });
+  }
+  return Row::log(sums.of[0]) * sums.of[1] - sums.of[2];
+}
+
 struct SoftmaxCrossentropy {
   float label_smoothing = 0;
 
   static constexpr LossLink link = LossLink::softmax;
-  static constexpr bool by_element = false;
+  static constexpr LossOver over = LossOver::classes;
 
   template <class Key>
   static void options(const Key& key) {
@@ -34,13 +46,7 @@ struct SoftmaxCrossentropy {
   template <class Row, class Target>
   TRAINCTL_KERNEL_FUNCTION float row(const Row& row, const Target& target, float weight) const {
     const float top = row.largest();
-    const Sums<3> sums = class_sums(row, target, top);
-    if (row.trains()) {
-      const float scale = sums.of[1] / sums.of[0];
-      row.write([=](std::int64_t k, float x)
-                    TRAINCTL_KERNEL_LAMBDA { return weight * (Row::exp(x - top) * scale - target(k)); });
-    }
-    return Row::log(sums.of[0]) * sums.of[1] - sums.of[2];
+    return softmax_loss(row, class_sums(row, target, top), top, weight, target);
   }
 };
 

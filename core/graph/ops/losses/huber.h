@@ -14,7 +14,7 @@ struct Huber {
       "Half the squared difference from target values, linear where it is more than delta; their mean.";
   static constexpr LossTargets targets = LossTargets::values;
   static constexpr LossLink link = LossLink::identity;
-  static constexpr bool by_element = true;
+  static constexpr LossOver over = LossOver::elements;
 
   template <class Key>
   static void options(const Key& key) {

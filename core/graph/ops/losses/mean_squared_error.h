@@ -1,19 +1,22 @@
 // The squares of differences: (x - t)^2.
 #pragma once
 
+#include <array>
+
 #include "core/graph/ops/losses/rule.h"
 
 namespace trainctl {
 
 struct MeanSquaredError {
   static constexpr const char* name = "mean_squared_error";
+  static constexpr std::array aliases{"mse", "MSE"};
   static constexpr const char* meaning =
       "Mean of the squared differences from target values. Whole numbers in arrays are values too, unless data.classes "
       "is stated; class numbers become one-hot where the network has an output for each class, and are the values "
       "themselves where it has one output.";
   static constexpr LossTargets targets = LossTargets::values;
   static constexpr LossLink link = LossLink::identity;
-  static constexpr bool by_element = true;
+  static constexpr LossOver over = LossOver::elements;
 
   template <class Key>
   static void options(const Key&) {}

@@ -2,6 +2,8 @@
 // the share of a sample's outputs whose sign is right.
 #pragma once
 
+#include <array>
+
 #include "core/graph/ops/metrics/rule.h"
 
 namespace trainctl {
@@ -10,6 +12,7 @@ struct Accuracy : MeanMetric {
   bool yes_or_no = false;  // whether the loss takes the outputs as logits of independent answers
 
   static constexpr const char* name = "accuracy";
+  static constexpr std::array aliases{"acc"};
   static constexpr const char* meaning =
       "Share of samples classified rightly: of classes, or of yes-or-no outputs, as the loss has it.";
   static constexpr bool larger_is_better = true;

@@ -27,7 +27,7 @@ struct Auc {
       "Area under the curve of true over false positives (ROC), or of precision over recall (PR); with several outputs "
       "of all their answers together.";
   static constexpr bool larger_is_better = true;
-  static constexpr bool by_element = true;
+  static constexpr MetricOver over = MetricOver::elements;
 
   template <class Key>
   static void options(const Key& key) {

@@ -1,6 +1,8 @@
 // Whether fewer than k predictions are larger than that of the target's class.
 #pragma once
 
+#include <array>
+
 #include "core/graph/ops/metrics/rule.h"
 
 namespace trainctl {
@@ -9,6 +11,7 @@ struct TopKCategoricalAccuracy : MeanMetric {
   std::int64_t k = 5;
 
   static constexpr const char* name = "top_k_categorical_accuracy";
+  static constexpr std::array aliases{"sparse_top_k_categorical_accuracy"};
   static constexpr const char* meaning =
       "Share of samples whose class is among the k that the network finds most likely.";
   static constexpr bool larger_is_better = true;

@@ -1,5 +1,6 @@
 // Adam (Kingma and Ba, 2015) with bias correction, and AdamW (Loshchilov and Hutter, 2019), whose weight decay is
-// decoupled from the gradient: w -= rate m_hat / (sqrt(v_hat) + epsilon).
+// decoupled from the gradient: w -= rate m_hat / (sqrt(v_hat) + epsilon), with m_hat = m / (1 - beta_1^t) and v_hat = v
+// / (1 - beta_2^t) in the t-th step. Keras adds epsilon to sqrt(v) instead: epsilon_hat.
 #pragma once
 
 #include <array>
@@ -23,9 +24,7 @@ struct AdamMoments {
   static void options(const Key& key) {
     key("beta_1", &AdamMoments::beta_1, "Decay of the average of gradients.", from_zero_to_below(1));
     key("beta_2", &AdamMoments::beta_2, "Decay of the average of squared gradients.", from_zero_to_below(1));
-    key("epsilon", &AdamMoments::epsilon,
-        "Added to the root of the second average, behind its bias correction: as in PyTorch. Keras adds it before the "
-        "correction, where the same number weighs more in the first steps.",
+    key("epsilon", &AdamMoments::epsilon, "Added to the root of the second average, behind its bias correction.",
         more_than(0));
   }
   unsigned kept() const { return 0b11; }
@@ -39,32 +38,57 @@ struct AdamMoments {
   }
 };
 
-struct Adam : AdamMoments {
+// The step of Adam and AdamW, with epsilon on either side of the bias correction.
+struct AdamStep : AdamMoments {
+  bool epsilon_hat = false;
+
+  static constexpr int factors = 3;
+  static constexpr bool by_parameter = false;
+
+  template <class Key>
+  static void options(const Key& key) {
+    AdamMoments::options(key);
+    key("epsilon_hat", &AdamStep::epsilon_hat,
+        "Whether epsilon is added before the bias correction, as in Keras (the epsilon hat of Adam's paper), where the "
+        "same number weighs more in the first steps. The default adds it behind the correction, as the paper's "
+        "algorithm and PyTorch do.",
+        {});
+  }
+
+  // Epsilon before the correction is epsilon / sqrt(1 - beta_2^t) behind it.
+  TRAINCTL_KERNEL_FUNCTION float factor(int which, std::int64_t step) const {
+    if (which < 2) return AdamMoments::factor(which, step);
+    return epsilon_hat ? epsilon * sqrtf(bias_correction(beta_2, step)) : epsilon;
+  }
+  // What the weight loses.
+  TRAINCTL_KERNEL_FUNCTION float length(const float* factors, float rate, const float* states) const {
+    return rate * (states[0] * factors[0]) / (sqrtf(states[1] * factors[1]) + factors[2]);
+  }
+};
+
+struct Adam : AdamStep {
   static constexpr const char* name = "adam";
   static constexpr const char* meaning = "Adam (Kingma and Ba, 2015), with bias correction.";
-  static constexpr const char* decay_meaning = "L2 penalty: weight_decay w is added to the gradient.";
+  static constexpr const char* decay_meaning = l2_penalty;
   static constexpr double weight_decay = 0;
-  static constexpr bool by_parameter = false;
 
   TRAINCTL_KERNEL_FUNCTION void step(const float* factors, float rate, float decay, float gradient, float& weight,
                                      float* states) const {
     average(gradient + decay * weight, states);
-    weight = weight - rate * (states[0] * factors[0]) / (sqrtf(states[1] * factors[1]) + epsilon);
+    weight -= length(factors, rate, states);
   }
 };
 
-struct AdamW : AdamMoments {
+struct AdamW : AdamStep {
   static constexpr const char* name = "adamw";
   static constexpr const char* meaning = "Adam with decoupled weight decay (Loshchilov and Hutter, 2019).";
   static constexpr const char* decay_meaning = "Decoupled decay: w -= learning_rate weight_decay w beside Adam's step.";
   static constexpr double weight_decay = 0.004;
-  static constexpr bool by_parameter = false;
 
   TRAINCTL_KERNEL_FUNCTION void step(const float* factors, float rate, float decay, float gradient, float& weight,
                                      float* states) const {
     average(gradient, states);
-    const float kept = weight * (1.0f - rate * decay);
-    weight = kept - rate * (states[0] * factors[0]) / (sqrtf(states[1] * factors[1]) + epsilon);
+    weight = weight * (1.0f - rate * decay) - length(factors, rate, states);
   }
 };
 

@@ -23,7 +23,7 @@ struct Lamb : AdamMoments {
   }
   // The factor on the parameter's learning rate; 1 where either norm is 0, so that a parameter that begins at zero can
   // change.
-  TRAINCTL_KERNEL_FUNCTION float ratio(float weight_norm, float direction_norm) const {
+  TRAINCTL_KERNEL_FUNCTION float ratio(bool, float, float weight_norm, float direction_norm) const {
     return weight_norm > 0 && direction_norm > 0 ? weight_norm / direction_norm : 1.0f;
   }
   TRAINCTL_KERNEL_FUNCTION void apply(const float* factors, float rate, float decay, float, float& weight,

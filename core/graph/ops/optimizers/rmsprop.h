@@ -16,7 +16,7 @@ struct RmsProp {
 
   static constexpr const char* name = "rmsprop";
   static constexpr const char* meaning = "RMSprop: the gradient over the root of a running average of its squares.";
-  static constexpr const char* decay_meaning = "L2 penalty: weight_decay w is added to the gradient.";
+  static constexpr const char* decay_meaning = l2_penalty;
   static constexpr double learning_rate = 0.001, weight_decay = 0;
   static constexpr std::array state_names{"mean_square", "momentum", "mean_gradient"};
   static constexpr unsigned always_kept = 0b001;
@@ -26,7 +26,10 @@ struct RmsProp {
   template <class Key>
   static void options(const Key& key) {
     key("rho", &RmsProp::rho, "Decay of the average of squared gradients.", from_zero_to_below(1));
-    key("momentum", &RmsProp::momentum, "Share of the last step that is kept.", from_zero_to_below(1));
+    key("momentum", &RmsProp::momentum,
+        "Share of the last step that is kept. As in PyTorch, learning_rate scales the whole sum; Keras scales each "
+        "summand by the learning rate of its own step.",
+        from_zero_to_below(1));
     key("epsilon", &RmsProp::epsilon, "Added to the root of the average, as in PyTorch; Keras adds it under the root.",
         more_than(0));
     key("centered", &RmsProp::centered, "Whether the average is that of the gradient's variance.", {});

@@ -18,7 +18,8 @@
 // States that are not kept are 0 before each call and discarded after it. A rule by parameter has three functions:
 //
 //   direction(factors, decay, gradient, weight, states)      updates the states; returns the element of the direction
-//   ratio(weight_norm, direction_norm)                       the factor on the parameter's learning rate
+//   ratio(spared, decay, weight_norm, direction_norm)        the factor on the parameter's learning rate; `spared`:
+//                                                            whether weight decay leaves the parameter out
 //   apply(factors, rate, decay, gradient, weight&, states)   takes the step, with `rate` multiplied by that factor
 #pragma once
 
@@ -29,6 +30,11 @@
 #include "core/spec/type_info.h"
 
 namespace trainctl {
+
+// The meaning of weight decay where it is not decoupled.
+inline constexpr const char* l2_penalty =
+    "L2 penalty: weight_decay w is added to the gradient, as in PyTorch. Keras decouples it from the gradient in all "
+    "optimizers, as adamw does.";
 
 // The factor that corrects the bias of an average that began at 0: 1 / (1 - beta^(step + 1)) (Kingma and Ba, 2015).
 TRAINCTL_KERNEL_FUNCTION float bias_correction(float beta, std::int64_t step) {

@@ -1,5 +1,5 @@
-// Stochastic gradient descent, with momentum and Nesterov's variant, as in PyTorch and Keras:
-// v = momentum v + g; w -= rate (nesterov ? g + momentum v : v).
+// Stochastic gradient descent, with momentum and Nesterov's variant, as in PyTorch, and as in Keras while the learning
+// rate stays: v = momentum v + g; w -= rate (nesterov ? g + momentum v : v).
 #pragma once
 
 #include <array>
@@ -14,7 +14,7 @@ struct Sgd {
 
   static constexpr const char* name = "sgd";
   static constexpr const char* meaning = "Stochastic gradient descent: v = momentum v + g, w -= learning_rate v.";
-  static constexpr const char* decay_meaning = "L2 penalty: weight_decay w is added to the gradient.";
+  static constexpr const char* decay_meaning = l2_penalty;
   static constexpr double learning_rate = 0.01, weight_decay = 0;
   static constexpr std::array state_names{"momentum"};
   static constexpr unsigned always_kept = 0b0;
@@ -23,7 +23,11 @@ struct Sgd {
 
   template <class Key>
   static void options(const Key& key) {
-    key("momentum", &Sgd::momentum, "Share of the last step's velocity that is kept.", from_zero_to_below(1));
+    key("momentum", &Sgd::momentum,
+        "Share of the last velocity that is kept. As in PyTorch, learning_rate scales the whole velocity; Keras scales "
+        "each "
+        "gradient by the learning rate of its own step.",
+        from_zero_to_below(1));
     key("nesterov", &Sgd::nesterov, "Nesterov's variant: w -= learning_rate (g + momentum v).", {});
   }
   unsigned kept() const { return momentum > 0 ? 0b1 : 0b0; }

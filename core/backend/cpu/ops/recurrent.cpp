@@ -1,0 +1,275 @@
+// The steps of recurrent layers, forward and backward: a thread takes some samples through all steps, without waiting
+// for others. A step computes in float32, whatever the dtype of the tensors.
+#include "core/graph/ops/recurrent.h"
+
+#include <algorithm>
+#include <type_traits>
+#include <utility>
+
+#include "core/backend/cpu/kernels.h"
+#include "core/backend/cpu/ops/recurrent_product.h"
+#include "core/backend/cpu/simd/float_rows.h"
+#include "core/backend/cpu/simd/math.h"
+
+namespace trainctl::cpu {
+namespace {
+
+// Samples that a thread takes through the steps together: they share what the caches hold of the recurrent kernel.
+constexpr std::int64_t block = 48;
+
+struct Sizes {
+  std::int64_t samples, steps, units, columns;
+  bool sequences, backwards;
+
+  Sizes(const Shape& x, const Shape& kernel, const RecurrentAttributes& a)
+      : samples(x[0]), steps(x[1]), units(kernel[0]), columns(x[2]), sequences(a.sequences), backwards(a.backwards) {}
+
+  // Where x has the step of a sample that is taken as number `step`, as a row of [N * T].
+  std::int64_t row(std::int64_t sample, std::int64_t step) const {
+    return sample * steps + (backwards ? steps - 1 - step : step);
+  }
+  // Where y or dy has it, or -1.
+  std::int64_t row_of_y(std::int64_t sample, std::int64_t step) const {
+    return sequences ? sample * steps + step : step + 1 == steps ? sample : -1;
+  }
+  // The fewest samples that are worth a thread.
+  std::int64_t grain() const { return std::max<std::int64_t>(1, 16 * element_grain / (steps * units * columns)); }
+};
+
+// Parts of a workspace, in float32 values that begin at whole vectors.
+class Parts {
+ public:
+  std::int64_t add(std::int64_t values) { return std::exchange(end_, end_ + (values + 15) / 16 * 16); }
+  std::int64_t bytes() const { return end_ * size_of(DType::float32); }
+
+ private:
+  std::int64_t end_ = 0;
+};
+
+// What a step of a sample uses: rows of float32. The gates may be x.
+struct StepRows {
+  const float *x, *product, *bias;
+  float *h, *carry, *gates, *memory;
+};
+
+// h is rounded to T.
+template <class Cell, class T>
+TRAINCTL_INLINE inline void take_step(const StepRows& s, std::int64_t units) {
+  constexpr int gates = Cell::gates;
+#pragma omp simd
+  for (std::int64_t u = 0; u < units; ++u) {
+    float x[gates], recurrent[gates], gate[gates], memory;
+    for (int g = 0; g < gates; ++g) {
+      x[g] = s.x[g * units + u];
+      recurrent[g] = s.product[g * units + u];
+      if constexpr (Cell::splits) recurrent[g] += s.bias[g * units + u];
+    }
+    float carry = s.carry[u];
+    s.h[u] = rounded<T>(Cell::template step<Math>(x, recurrent, gate, carry, memory));
+    s.carry[u] = carry;
+    for (int g = 0; g < gates; ++g) s.gates[g * units + u] = gate[g];
+    s.memory[u] = memory;
+  }
+}
+
+// The forward pass: sizes, the places of its workspace, and the loop over steps.
+template <class Cell, class T>
+struct Forward {
+  // Whether steps work on the tensors themselves. Else, and outside of training, gates and memories go to scratch
+  // memory.
+  static constexpr bool direct = std::is_same_v<T, float>;
+
+  Sizes size;
+  bool training;
+  PackedProduct product;
+  Parts parts;
+  std::int64_t packed, products, h, carry, zeros, gates, memory, left;
+
+  Forward(const LowerContext& context, const Sizes& sizes)
+      : size(sizes),
+        training(context.op.as<Recurrent>().training),
+        product(size.units, size.columns, context.input(0).dtype) {
+    packed = parts.add(product.packed_values());
+    products = parts.add(size.samples * product.c_stride());
+    h = parts.add(size.samples * size.units);
+    carry = parts.add(size.samples * size.units);
+    zeros = parts.add(size.columns);
+    gates = parts.add(direct && training ? 0 : size.samples * size.columns);
+    memory = parts.add(direct && training ? 0 : size.samples * size.units);
+    left = parts.add(size.samples * product.scratch_values());
+  }
+
+  void operator()(const Places& places) const {
+    float* const work = places.workspace<float>();
+    product.pack(places.in<float>(1), size.columns, 1, work + packed);
+    std::fill_n(work + zeros, size.columns, 0.0f);
+    const float* bias = places.binding.inputs.size() > 2 ? places.in<float>(2) : work + zeros;
+    parallel_ranges(size.samples, size.grain(), [&](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t first = begin; first < end; first += block) {
+        take_samples(places, bias, first, std::min(first + block, end));
+      }
+    });
+  }
+
+  void take_samples(const Places& places, const float* bias, std::int64_t first, std::int64_t last) const {
+    float* const work = places.workspace<float>();
+    const std::int64_t stride = product.c_stride(), units = size.units, count = last - first;
+    std::fill_n(work + products + first * stride, count * stride, 0.0f);
+    std::fill_n(work + h + first * units, count * units, 0.0f);
+    std::fill_n(work + carry + first * units, count * units, 0.0f);
+    for (std::int64_t step = 0; step < size.steps; ++step) {
+      if (step > 0) {
+        product.run(work + h + first * units, count, work + packed, work + left + first * product.scratch_values(),
+                    work + products + first * stride);
+      }
+      simd([&, this]() TRAINCTL_INLINE {
+        // Samples share the scratch memory of the first one.
+        float* const scratch = work + gates + first * size.columns;
+        for (std::int64_t n = first; n < last; ++n) {
+          const std::int64_t row = size.row(n, step), row_of_y = size.row_of_y(n, step);
+          StepRows s{.x = widened(places.in<T>(0) + row * size.columns, size.columns, scratch),
+                     .product = work + products + n * stride,
+                     .bias = bias,
+                     .h = work + h + n * units,
+                     .carry = work + carry + n * units,
+                     .gates = scratch,
+                     .memory = work + memory + first * units};
+          if (training) store_row(s.h, units, places.out<T>(3) + row * units);
+          if (direct && training) {
+            s.gates = places.out<float>(1) + row * size.columns;
+            s.memory = places.out<float>(2) + row * units;
+          }
+          take_step<Cell, T>(s, units);
+          if (!direct && training) {
+            store_row(s.gates, size.columns, places.out<T>(1) + row * size.columns);
+            store_row(s.memory, units, places.out<T>(2) + row * units);
+          }
+          if (row_of_y >= 0) store_row(s.h, units, places.out<T>(0) + row_of_y * units);
+        }
+      });
+    }
+  }
+};
+
+// The same for the way back; dh is the gradient that comes from the step behind. dx may be the gates.
+struct GradientRows {
+  const float *dy, *gates, *memory, *memory_before, *before, *dh;
+  float *dcarry, *dproduct, *dx;
+};
+
+// dproduct, the gradient by the recurrent product, is rounded to T.
+template <class Cell, class T>
+TRAINCTL_INLINE inline void take_step_back(const GradientRows& s, std::int64_t units) {
+  constexpr int gates = Cell::gates;
+#pragma omp simd
+  for (std::int64_t u = 0; u < units; ++u) {
+    float gate[gates], dx[gates], drecurrent[gates];
+    for (int g = 0; g < gates; ++g) gate[g] = s.gates[g * units + u];
+    float dcarry = s.dcarry[u];
+    Cell::template gradient<Math>(s.dy[u] + s.dh[u], gate, s.memory[u], s.memory_before[u], s.before[u], dcarry, dx,
+                                  drecurrent);
+    s.dcarry[u] = dcarry;
+    for (int g = 0; g < gates; ++g) {
+      s.dx[g * units + u] = dx[g];
+      s.dproduct[g * units + u] = rounded<T>(drecurrent[g]);
+    }
+  }
+}
+
+template <class Cell, class T>
+struct Backward {
+  static constexpr bool direct = std::is_same_v<T, float>;
+
+  Sizes size;
+  PackedProduct product;  // of the gradients of a step with the transposed kernel
+  Parts parts;
+  std::int64_t packed, dproducts, dh, dcarry, zeros, scratch_row, scratch, left;
+
+  Backward(const LowerContext& context, const Sizes& sizes)
+      : size(sizes), product(size.columns, size.units, context.input(1).dtype) {
+    packed = parts.add(product.packed_values());
+    dproducts = parts.add(size.samples * size.columns);
+    dh = parts.add(size.samples * product.c_stride());
+    dcarry = parts.add(size.samples * size.units);
+    zeros = parts.add(size.units);
+    scratch_row = direct ? 0 : size.columns + 4 * size.units;
+    scratch = parts.add(size.samples * scratch_row);
+    left = parts.add(size.samples * product.scratch_values());
+  }
+
+  void operator()(const Places& places) const {
+    float* const work = places.workspace<float>();
+    product.pack(places.in<float>(4), 1, size.columns, work + packed);
+    std::fill_n(work + zeros, size.units, 0.0f);
+    parallel_ranges(size.samples, size.grain(), [&](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t first = begin; first < end; first += block) {
+        take_samples(places, first, std::min(first + block, end));
+      }
+    });
+  }
+
+  void take_samples(const Places& places, std::int64_t first, std::int64_t last) const {
+    float* const work = places.workspace<float>();
+    const std::int64_t stride = product.c_stride(), units = size.units, columns = size.columns, count = last - first;
+    std::fill_n(work + dh + first * stride, count * stride, 0.0f);
+    std::fill_n(work + dcarry + first * units, count * units, 0.0f);
+    for (std::int64_t step = size.steps - 1; step >= 0; --step) {
+      simd([&, this]() TRAINCTL_INLINE {
+        // Samples share the scratch memory of the first one: of the gates, then of four states.
+        float* const own = work + scratch + first * scratch_row;
+        float* const states = own + columns;
+        for (std::int64_t n = first; n < last; ++n) {
+          const std::int64_t row = size.row(n, step), row_of_y = size.row_of_y(n, step);
+          const float *dy = work + zeros, *before = work + zeros;
+          if (row_of_y >= 0) dy = widened(places.in<T>(0) + row_of_y * units, units, states);
+          if (step > 0) before = widened(places.in<T>(2) + size.row(n, step - 1) * units, units, states + units);
+          GradientRows s{.dy = dy,
+                         .gates = widened(places.in<T>(1) + row * columns, columns, own),
+                         .memory = widened(places.in<T>(2) + row * units, units, states + 2 * units),
+                         .memory_before = before,
+                         .before = widened(places.in<T>(3) + row * units, units, states + 3 * units),
+                         .dh = work + dh + n * stride,
+                         .dcarry = work + dcarry + n * units,
+                         .dproduct = work + dproducts + n * columns,
+                         .dx = own};
+          T* const dx = places.out<T>(0) + row * columns;
+          if constexpr (direct) s.dx = dx;
+          take_step_back<Cell, T>(s, units);
+          if constexpr (!direct) store_row(s.dx, columns, dx);
+          if constexpr (Cell::splits) store_row(s.dproduct, columns, places.out<T>(1) + row * columns);
+        }
+      });
+      if (step == 0) continue;
+      product.run(work + dproducts + first * columns, count, work + packed,
+                  work + left + first * product.scratch_values(), work + dh + first * stride);
+    }
+  }
+};
+
+template <class Scan>
+Lowering lower_scan(const LowerContext& context, const Sizes& sizes) {
+  const Scan scan(context, sizes);
+  return own_kernel(context, scan, scan.parts.bytes());
+}
+
+}  // namespace
+
+Lowering lower_recurrent(const LowerContext& context) {
+  const RecurrentAttributes& a = context.op.as<Recurrent>().a;
+  const Sizes sizes(context.input(0).shape, context.input(1).shape, a);
+  return with_type(context.input(0).dtype, [&](auto type) {
+    return with_cell(a.cell,
+                     [&](auto cell) { return lower_scan<Forward<decltype(cell), decltype(type)>>(context, sizes); });
+  });
+}
+
+Lowering lower_recurrent_grad(const LowerContext& context) {
+  const RecurrentAttributes& a = context.op.as<RecurrentGrad>().a;
+  const Sizes sizes(context.input(1).shape, context.input(4).shape, a);
+  return with_type(context.input(1).dtype, [&](auto type) {
+    return with_cell(a.cell,
+                     [&](auto cell) { return lower_scan<Backward<decltype(cell), decltype(type)>>(context, sizes); });
+  });
+}
+
+}  // namespace trainctl::cpu

@@ -1,0 +1,233 @@
+// The steps of recurrent layers, forward and backward: for each step a product of cuBLASLt with the recurrent kernel
+// over all samples, and a kernel for all gates. Products have float32 results.
+#include "core/graph/ops/recurrent.h"
+
+#include "core/backend/cuda/cublaslt/product.h"
+#include "core/backend/cuda/device/divisor.h"
+#include "core/backend/cuda/device/grid.h"
+#include "core/backend/cuda/device/pack.h"
+#include "core/backend/cuda/device/rule_math.h"
+#include "core/backend/cuda/kernels.h"
+
+namespace trainctl::cuda {
+namespace {
+
+struct Sizes {
+  std::int64_t samples, steps, units, columns;
+  bool sequences, backwards;
+
+  Sizes(const Shape& x, const Shape& kernel, const RecurrentAttributes& a)
+      : samples(x[0]), steps(x[1]), units(kernel[0]), columns(x[2]), sequences(a.sequences), backwards(a.backwards) {}
+
+  // The place in x of the step that is taken as number `step`.
+  std::int64_t place(std::int64_t step) const { return backwards ? steps - 1 - step : step; }
+  std::int64_t states() const { return samples * units; }
+};
+
+// Parts of a workspace, in bytes.
+class Parts {
+ public:
+  std::int64_t add(std::int64_t values, DType dtype) {
+    const std::int64_t place = bytes_;
+    bytes_ += workspace_part(values * size_of(dtype));
+    return place;
+  }
+  std::int64_t bytes() const { return bytes_; }
+
+ private:
+  std::int64_t bytes_ = 0;
+};
+
+// The elements [samples, units] of a step, and what lies between samples.
+struct StepGrid {
+  std::uint32_t count, units;
+  std::int64_t steps;    // of tensors with all steps
+  std::int64_t y_steps;  // of y: 1 where it has the last step alone
+  Divisor by_units;
+
+  explicit StepGrid(const Sizes& s)
+      : count(narrow(s.states())),
+        units(static_cast<std::uint32_t>(s.units)),
+        steps(s.steps),
+        y_steps(s.sequences ? s.steps : 1),
+        by_units(s.units) {}
+};
+
+// The tensors of a step forward, each at the step of the first sample. Null: y where it has not the step, `bias` where
+// there is none, `product` at the first step, and gates, memories and before outside training.
+template <class T>
+struct ForwardStep {
+  const T* x;
+  const float *product, *bias;
+  float* carry;  // [samples, units]
+  T* h;          // [samples, units]: what the next product takes
+  T *y, *gates, *memories, *before;
+};
+
+template <class Cell, class T>
+__global__ void take_step(StepGrid grid, ForwardStep<T> s) {
+  constexpr int gates = Cell::gates;
+  for (auto i = static_cast<std::uint32_t>(first_element()); i < grid.count; i += element_stride()) {
+    const std::uint32_t sample = grid.by_units.quotient(i), unit = grid.by_units.remainder(i, sample);
+    const std::int64_t columns = std::int64_t{gates} * grid.units, row = sample * grid.steps;
+    float x[gates], recurrent[gates], gate[gates], memory = 0;
+    for (int g = 0; g < gates; ++g) {
+      const std::int64_t column = std::int64_t{g} * grid.units + unit;
+      x[g] = load(s.x[row * columns + column]);
+      recurrent[g] = s.product != nullptr ? s.product[sample * columns + column] : 0.0f;
+      if (s.bias != nullptr) recurrent[g] += s.bias[column];
+    }
+    const bool first = s.product == nullptr;
+    float carry = first ? 0.0f : s.carry[i];
+    const T before = first ? store<T>(0.0f) : s.h[i];
+    const T h = store<T>(Cell::template step<Math>(x, recurrent, gate, carry, memory));
+    s.carry[i] = carry;
+    s.h[i] = h;
+    if (s.y != nullptr) s.y[sample * grid.y_steps * grid.units + unit] = h;
+    if (s.gates == nullptr) continue;
+    for (int g = 0; g < gates; ++g) {
+      s.gates[row * columns + std::int64_t{g} * grid.units + unit] = store<T>(gate[g]);
+    }
+    s.memories[row * grid.units + unit] = store<T>(memory);
+    s.before[row * grid.units + unit] = before;
+  }
+}
+
+// The tensors of a step back. Null: dy where it has not the step, `memories_before` at the first step, `dh` at the last
+// one, `drecurrent` where the cell does not split.
+template <class T>
+struct GradientStep {
+  const T *dy, *gates, *memories, *memories_before, *before;
+  const float* dh;  // [samples, units]: from the step behind
+  float* dcarry;    // [samples, units]
+  T* dproduct;      // [samples, gates * units]: what the product takes
+  T *dx, *drecurrent;
+};
+
+template <class Cell, class T>
+__global__ void take_step_back(StepGrid grid, GradientStep<T> s) {
+  constexpr int gates = Cell::gates;
+  for (auto i = static_cast<std::uint32_t>(first_element()); i < grid.count; i += element_stride()) {
+    const std::uint32_t sample = grid.by_units.quotient(i), unit = grid.by_units.remainder(i, sample);
+    const std::int64_t columns = std::int64_t{gates} * grid.units, row = sample * grid.steps,
+                       state = row * grid.units + unit;
+    float gate[gates], dx[gates], drecurrent[gates];
+    for (int g = 0; g < gates; ++g) {
+      gate[g] = load(s.gates[row * columns + std::int64_t{g} * grid.units + unit]);
+    }
+    const float dy = s.dy != nullptr ? load(s.dy[sample * grid.y_steps * grid.units + unit]) : 0.0f;
+    const bool last = s.dh == nullptr;
+    float dcarry = last ? 0.0f : s.dcarry[i];
+    Cell::template gradient<Math>(dy + (last ? 0.0f : s.dh[i]), gate, load(s.memories[state]),
+                                  s.memories_before != nullptr ? load(s.memories_before[state]) : 0.0f,
+                                  load(s.before[state]), dcarry, dx, drecurrent);
+    s.dcarry[i] = dcarry;
+    for (int g = 0; g < gates; ++g) {
+      const std::int64_t column = std::int64_t{g} * grid.units + unit;
+      const T rounded = store<T>(drecurrent[g]);
+      s.dx[row * columns + column] = store<T>(dx[g]);
+      if (s.drecurrent != nullptr) s.drecurrent[row * columns + column] = rounded;
+      s.dproduct[sample * columns + column] = rounded;
+    }
+  }
+}
+
+// The lowering, with the recurrent kernel as a compute copy in the dtype of the products.
+template <class Body>
+Lowering lower_steps(const LowerContext& context, std::size_t kernel, DType dtype, const Product& product,
+                     const Parts& parts, Body body) {
+  Lowering lowering = own_kernel(context, std::move(body), parts.bytes());
+  lowering.inputs[kernel] = {dtype, "", context.input(kernel).shape.count() * size_of(dtype)};
+  lowering.implementation = "own, " + product.implementation();
+  return lowering;
+}
+
+template <class Cell, class T>
+Lowering lower_forward(const LowerContext& context, const Sizes& s) {
+  const DType dtype = context.input(0).dtype;
+  const Product product(context.device, {s.samples, s.columns, s.units, false, false, dtype, DType::float32},
+                        context.choices, context.label());
+  Parts parts;
+  const std::int64_t scratch = parts.add(product.workspace_bytes(), DType::uint8),
+                     products = parts.add(s.samples * s.columns, DType::float32),
+                     carry = parts.add(s.states(), DType::float32), h = parts.add(s.states(), dtype);
+  const bool bias = context.op.inputs.size() > 2, training = context.op.as<Recurrent>().training;
+  const StepGrid grid(s);
+  return lower_steps(context, 1, dtype, product, parts, [=](const Places& p) {
+    for (std::int64_t step = 0; step < s.steps; ++step) {
+      float* const result = p.workspace<float>(products);
+      if (step > 0) {
+        product.run(p.stream, p.workspace<void>(h), p.in<void>(1), result, nullptr, p.workspace<void>(scratch));
+      }
+      const std::int64_t place = s.place(step), y_place = s.sequences ? step : 0;
+      ForwardStep<T> tensors{};
+      tensors.x = p.in<T>(0) + place * s.columns;
+      tensors.product = step > 0 ? result : nullptr;
+      tensors.bias = bias ? p.in<float>(2) : nullptr;
+      tensors.carry = p.workspace<float>(carry);
+      tensors.h = p.workspace<T>(h);
+      if (s.sequences || step + 1 == s.steps) tensors.y = p.out<T>(0) + y_place * s.units;
+      if (training) {
+        tensors.gates = p.out<T>(1) + place * s.columns;
+        tensors.memories = p.out<T>(2) + place * s.units;
+        tensors.before = p.out<T>(3) + place * s.units;
+      }
+      launch(take_step<Cell, T>, blocks_for(grid.count), block_threads, p.stream, grid, tensors);
+    }
+  });
+}
+
+template <class Cell, class T>
+Lowering lower_backward(const LowerContext& context, const Sizes& s) {
+  const DType dtype = context.input(1).dtype;
+  const Product product(context.device, {s.samples, s.units, s.columns, false, true, dtype, DType::float32},
+                        context.choices, context.label());
+  Parts parts;
+  const std::int64_t scratch = parts.add(product.workspace_bytes(), DType::uint8),
+                     dproducts = parts.add(s.samples * s.columns, dtype),
+                     dcarry = parts.add(s.states(), DType::float32), dh = parts.add(s.states(), DType::float32);
+  const StepGrid grid(s);
+  return lower_steps(context, 4, dtype, product, parts, [=](const Places& p) {
+    for (std::int64_t step = s.steps - 1; step >= 0; --step) {
+      const std::int64_t place = s.place(step), y_place = s.sequences ? step : 0;
+      const bool last = step + 1 == s.steps;
+      GradientStep<T> tensors{};
+      if (s.sequences || last) tensors.dy = p.in<T>(0) + y_place * s.units;
+      tensors.gates = p.in<T>(1) + place * s.columns;
+      tensors.memories = p.in<T>(2) + place * s.units;
+      if (step > 0) tensors.memories_before = p.in<T>(2) + s.place(step - 1) * s.units;
+      tensors.before = p.in<T>(3) + place * s.units;
+      tensors.dh = last ? nullptr : p.workspace<float>(dh);
+      tensors.dcarry = p.workspace<float>(dcarry);
+      tensors.dproduct = p.workspace<T>(dproducts);
+      tensors.dx = p.out<T>(0) + place * s.columns;
+      if (Cell::splits) tensors.drecurrent = p.out<T>(1) + place * s.columns;
+      launch(take_step_back<Cell, T>, blocks_for(grid.count), block_threads, p.stream, grid, tensors);
+      if (step == 0) continue;
+      product.run(p.stream, tensors.dproduct, p.in<void>(4), p.workspace<void>(dh), nullptr,
+                  p.workspace<void>(scratch));
+    }
+  });
+}
+
+}  // namespace
+
+Lowering lower_recurrent(const LowerContext& context) {
+  const auto& def = context.op.as<Recurrent>();
+  const Sizes sizes(context.input(0).shape, context.input(1).shape, def.a);
+  return with_type(context.input(0).dtype, [&](auto type) {
+    using T = decltype(type);
+    return with_cell(def.a.cell, [&](auto cell) { return lower_forward<decltype(cell), T>(context, sizes); });
+  });
+}
+
+Lowering lower_recurrent_grad(const LowerContext& context) {
+  const auto& def = context.op.as<RecurrentGrad>();
+  const Sizes sizes(context.input(1).shape, context.input(4).shape, def.a);
+  return with_type(context.input(1).dtype, [&](auto type) {
+    using T = decltype(type);
+    return with_cell(def.a.cell, [&](auto cell) { return lower_backward<decltype(cell), T>(context, sizes); });
+  });
+}
+
+}  // namespace trainctl::cuda

@@ -1,0 +1,39 @@
+// Intersection over union (Jaccard, 1901) of predictions and answers, for masks: the mean over the classes that occur
+// among either. Of yes-or-no outputs the two classes are no and yes, of all outputs together.
+#pragma once
+
+#include "core/graph/ops/metrics/outcomes.h"
+
+namespace trainctl {
+
+struct MeanIou : OutcomeMetric {
+  static constexpr const char* name = "mean_iou";
+  static constexpr const char* meaning =
+      "Intersection over union of predictions and targets, the mean over classes; of yes-or-no outputs, over the "
+      "answers no and yes.";
+
+  template <class Key>
+  static void options(const Key&) {}
+  std::string adapt(const MetricSetting& loss) { return adapt_as(name, loss); }
+
+  double value(std::span<const double> sums, double) const {
+    double total = 0, classes = 0;
+    const auto add = [&](double both, const Outcomes& o) {
+      const double either = both + o.false_positives + o.false_negatives;
+      if (either > 0) total += both / either, classes += 1;
+    };
+    if (yes_or_no) {
+      const Outcomes all = of_all(sums);
+      add(all.true_positives, all);
+      add(all.true_negatives, all);
+    } else {
+      for (int k = 0; k < outputs; ++k) {
+        const Outcomes one = of_output(sums, k);
+        add(one.true_positives, one);
+      }
+    }
+    return classes > 0 ? total / classes : 0;
+  }
+};
+
+}  // namespace trainctl

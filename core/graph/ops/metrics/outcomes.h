@@ -1,0 +1,113 @@
+// What metrics of right and wrong answers have in common: for each class, or each yes-or-no output, the counts of true
+// and false positives and negatives. A class is predicted where its output is the largest, the answer of a yes-or-no
+// output where its probability is above 1/2.
+#pragma once
+
+#include "core/graph/ops/metrics/rule.h"
+
+namespace trainctl {
+
+enum class MetricAverage { automatic, macro, micro, weighted };
+
+template <>
+struct EnumNames<MetricAverage> {
+  static constexpr EnumName<MetricAverage> names[] = {{MetricAverage::automatic, "auto"},
+                                                      {MetricAverage::macro, "macro"},
+                                                      {MetricAverage::micro, "micro"},
+                                                      {MetricAverage::weighted, "weighted"}};
+};
+
+// Sums of weights.
+struct Outcomes {
+  double true_positives = 0, false_positives = 0, false_negatives = 0, true_negatives = 0;
+
+  double predicted() const { return true_positives + false_positives; }
+  double answers() const { return true_positives + false_negatives; }
+  Outcomes& operator+=(const Outcomes& other) {
+    true_positives += other.true_positives, false_positives += other.false_positives;
+    false_negatives += other.false_negatives, true_negatives += other.true_negatives;
+    return *this;
+  }
+};
+
+// Sums of outcomes by class or output.
+struct OutcomeMetric {
+  bool yes_or_no = false;  // whether the loss takes the outputs as logits of independent answers
+  int outputs = 1;         // in a row
+
+  static constexpr bool larger_is_better = true;
+  static constexpr MetricOver over = MetricOver::outputs;
+  static constexpr int terms = 4;
+
+  template <class Flag>
+  void adapted(const Flag& flag) const {
+    flag("yes_or_no", yes_or_no);
+  }
+  static constexpr bool of_predictions(const MetricSetting&) { return false; }
+  TRAINCTL_KERNEL_FUNCTION int sums() const { return terms * outputs; }
+
+  template <class Row, class Target>
+  TRAINCTL_KERNEL_FUNCTION auto of_outputs(const Row& row, const Target& target) const {
+    const bool answers = yes_or_no;
+    const std::int64_t best = answers ? -1 : row.first_largest(), label = answers ? -1 : target.label();
+    return [=](std::int64_t k, float x) TRAINCTL_KERNEL_LAMBDA {
+      const bool predicted = answers ? x > 0 : k == best, answer = answers ? target(k) > 0.5f : k == label;
+      return Sums<4>{{predicted && answer ? 1.0f : 0.0f, predicted && !answer ? 1.0f : 0.0f,
+                      !predicted && answer ? 1.0f : 0.0f, !predicted && !answer ? 1.0f : 0.0f}};
+    };
+  }
+
+ protected:
+  std::string adapt_as(const char* name, const MetricSetting& loss) {
+    yes_or_no = loss.targets == LossTargets::labels;
+    if (loss.targets == LossTargets::values) {
+      return std::string(name) + " wants classes or yes-or-no answers, as with a cross-entropy";
+    }
+    if (loss.values > most_counted_outputs) return too_many_outputs(name, loss.values);
+    outputs = static_cast<int>(loss.values);
+    return "";
+  }
+  Outcomes of_output(std::span<const double> sums, int output) const {
+    const auto at = [&](int term) { return sums[static_cast<std::size_t>(term * outputs + output)]; };
+    return {at(0), at(1), at(2), at(3)};
+  }
+  Outcomes of_all(std::span<const double> sums) const {
+    Outcomes total;
+    for (int k = 0; k < outputs; ++k) total += of_output(sums, k);
+    return total;
+  }
+};
+
+// A score of outcomes, averaged.
+struct AveragedOutcomes : OutcomeMetric {
+  MetricAverage average = MetricAverage::automatic;
+
+  template <class Key>
+  static void options(const Key& key) {
+    key("average", &AveragedOutcomes::average,
+        "macro: the mean over the classes that occur among answers or predictions; weighted: the same, weighted by how "
+        "often a class is the answer; micro: of all outputs' answers together; auto: macro of classes, micro of "
+        "yes-or-no outputs.",
+        Range{});
+  }
+
+ protected:
+  // score(Outcomes) of the outputs, averaged.
+  template <class Score>
+  double averaged(std::span<const double> sums, const Score& score) const {
+    const bool together = average == MetricAverage::automatic ? yes_or_no : average == MetricAverage::micro;
+    if (together) return score(of_all(sums));
+    double total = 0, weights = 0;
+    for (int k = 0; k < outputs; ++k) {
+      const Outcomes outcomes = of_output(sums, k);
+      const bool occurs = outcomes.predicted() + outcomes.false_negatives > 0;
+      const double weight = average == MetricAverage::weighted ? outcomes.answers() : occurs ? 1 : 0;
+      if (weight > 0) total += weight * score(outcomes);
+      weights += weight;
+    }
+    return weights > 0 ? total / weights : 0;
+  }
+  static double ratio(double a, double b) { return b > 0 ? a / b : 0; }
+};
+
+}  // namespace trainctl

@@ -1,0 +1,54 @@
+// LARS (You et al., 2017: "Large batch training of convolutional networks"), the paper's algorithm 1: momentum, with a
+// learning rate for each parameter: local = trust_coefficient |w| / (|g| + weight_decay |w|);
+// v = momentum v + rate local (g + weight_decay w); w -= v.
+#pragma once
+
+#include <array>
+
+#include "core/graph/ops/optimizers/rule.h"
+
+namespace trainctl {
+
+struct Lars {
+  float momentum = 0.9f;
+  float trust_coefficient = 0.001f;
+
+  static constexpr const char* name = "lars";
+  static constexpr const char* meaning =
+      "LARS (You et al., 2017), for large batches: momentum, with a step for each parameter that is "
+      "learning_rate trust_coefficient times as long as the parameter. Parameters that weight decay spares "
+      "(exclude_from_weight_decay) take the learning rate as it is.";
+  static constexpr const char* decay_meaning =
+      "L2 penalty: weight_decay w is added to the gradient, and its length to the one that the step is divided by.";
+  static constexpr double learning_rate = 1, weight_decay = 0;
+  static constexpr std::array state_names{"momentum"};
+  static constexpr unsigned always_kept = 0b0;
+  static constexpr int factors = 0;
+  static constexpr bool by_parameter = true;
+
+  template <class Key>
+  static void options(const Key& key) {
+    key("momentum", &Lars::momentum,
+        "Share of the last step that is kept, with the learning rates of its own time, as in the paper.",
+        from_zero_to_below(1));
+    key("trust_coefficient", &Lars::trust_coefficient,
+        "Length of a step beside that of its parameter, where learning_rate is 1.", more_than(0));
+  }
+  unsigned kept() const { return momentum > 0 ? 0b1 : 0b0; }
+
+  TRAINCTL_KERNEL_FUNCTION float direction(const float*, float, float gradient, float, float*) const {
+    return gradient;
+  }
+  // 1 where either norm is 0, so that a parameter that begins at zero can change.
+  TRAINCTL_KERNEL_FUNCTION float ratio(bool spared, float decay, float weight_norm, float gradient_norm) const {
+    if (spared || !(weight_norm > 0 && gradient_norm > 0)) return 1.0f;
+    return trust_coefficient * weight_norm / (gradient_norm + decay * weight_norm);
+  }
+  TRAINCTL_KERNEL_FUNCTION void apply(const float*, float rate, float decay, float gradient, float& weight,
+                                      float* states) const {
+    states[0] = momentum * states[0] + rate * (gradient + decay * weight);
+    weight -= states[0];
+  }
+};
+
+}  // namespace trainctl

@@ -1,0 +1,36 @@
+// Parametric ReLU (He et al., 2015): y = x where x > 0, else alpha * x, with slopes alpha that are learned.
+#pragma once
+
+#include "core/graph/op.h"
+
+namespace trainctl {
+
+// Inputs: x [N, P..., C], alpha (float32): [P..., C], or [1..., C] of as many dimensions where it is shared. Outputs:
+// y, like x. In place.
+struct PRelu final : OpDef {
+  bool shared = false;  // one alpha for all positions of a channel
+
+  explicit PRelu(bool by_channel) : shared(by_channel) {}
+  std::string_view kind() const override { return "prelu"; }
+  std::string attributes() const override;
+  std::vector<TensorType> outputs(std::span<const TensorType> inputs) const override;
+  OutputPlacements placements(const PlacementQuery& query) const override;
+  std::vector<InPlace> in_place() const override { return {{0, 0}}; }
+  void differentiate(const Op& op, Differentiator& differentiator) const override;
+};
+
+// Inputs: dy, x, alpha. Outputs: dx, like x, and dalpha, like alpha: sums of dy * x over x <= 0. In place on dy.
+struct PReluGrad final : OpDef {
+  bool shared = false;
+  bool accumulate = false;  // add dalpha to what the output holds
+
+  PReluGrad(bool by_channel, bool add) : shared(by_channel), accumulate(add) {}
+  std::string_view kind() const override { return "prelu_grad"; }
+  std::string attributes() const override;
+  std::vector<TensorType> outputs(std::span<const TensorType> inputs) const override;
+  OutputPlacements placements(const PlacementQuery& query) const override;
+  double flops(std::span<const TensorType> inputs, std::span<const TensorType> outputs) const override;
+  std::vector<InPlace> in_place() const override { return {{0, 0}}; }
+};
+
+}  // namespace trainctl

@@ -1,0 +1,63 @@
+// The recurrent part of LSTM and GRU layers: the steps of a sequence, one after the other. The product of the input
+// with the kernel is a Dense over all steps before it, that of the recurrent kernel's gradient a DenseGradWeights over
+// all steps behind it.
+// Kernels and biases are float32 parameters; all other tensors share one dtype (float32, bfloat16, float16). The h that
+// the recurrent kernel is multiplied with is rounded to that dtype, other states pass from step to step in float32.
+#pragma once
+
+#include "core/graph/op.h"
+#include "core/graph/ops/recurrent_cells.h"
+
+namespace trainctl {
+
+enum class RecurrentCell { lstm, gru };
+
+struct RecurrentAttributes {
+  RecurrentCell cell = RecurrentCell::lstm;
+  bool sequences = true;  // y has all steps, else the last one alone
+  bool backwards =
+      false;  // steps are taken from the last to the first; y has them in the order in which they are taken
+};
+
+// Calls body(Cell{}) with the cell's arithmetic, and returns what that returns.
+template <class Body>
+auto with_cell(RecurrentCell cell, const Body& body) {
+  return cell == RecurrentCell::lstm ? body(LstmCell{}) : body(GruCell{});
+}
+
+// Inputs: x [N, T, gates * U], recurrent kernel [U, gates * U], and with GRU a recurrent bias [gates * U] (optional).
+// The parts of the gates lie side by side. Outputs: y [N, T, U], or [N, U] where not `sequences`, and in training what
+// the gradient needs, step by step as x has it: the gates (like x), the cells' memories and the h before each step
+// ([N, T, U]). The gates in place of x.
+struct Recurrent final : OpDef {
+  RecurrentAttributes a;
+  bool training = false;
+
+  Recurrent(RecurrentAttributes attributes, bool in_training) : a(attributes), training(in_training) {}
+  std::string_view kind() const override { return "recurrent"; }
+  std::string attributes() const override;
+  std::vector<TensorType> outputs(std::span<const TensorType> inputs) const override;
+  OutputPlacements placements(const PlacementQuery& query) const override;
+  double flops(std::span<const TensorType> inputs, std::span<const TensorType> outputs) const override;
+  std::vector<InPlace> in_place() const override {
+    return training ? std::vector<InPlace>{{0, 1}} : std::vector<InPlace>{};
+  }
+  void differentiate(const Op& op, Differentiator& differentiator) const override;
+};
+
+// Inputs: dy, like y, then Recurrent's gates, memories and h before each step, and the recurrent kernel. Outputs: dx
+// [N, T, gates * U], and for a cell that splits the gradient by the recurrent product, like dx. dx in place of the
+// gates.
+struct RecurrentGrad final : OpDef {
+  RecurrentAttributes a;
+
+  explicit RecurrentGrad(RecurrentAttributes attributes) : a(attributes) {}
+  std::string_view kind() const override { return "recurrent_grad"; }
+  std::string attributes() const override;
+  std::vector<TensorType> outputs(std::span<const TensorType> inputs) const override;
+  OutputPlacements placements(const PlacementQuery& query) const override;
+  double flops(std::span<const TensorType> inputs, std::span<const TensorType> outputs) const override;
+  std::vector<InPlace> in_place() const override { return {{1, 0}}; }
+};
+
+}  // namespace trainctl

@@ -1,0 +1,82 @@
+// The arithmetic of recurrent cells for one unit, which the kernels of all devices compile.
+//
+// A cell has `gates` gates, in Keras' order. x[gate] is the unit's part of the input's product with the kernel,
+// recurrent[gate] that of the h before with the recurrent kernel. `carry` passes from step to step, in float32, 0 at
+// first; `memory` is what the gradient needs beside the gates. It states
+//
+//   splits              whether the gradients by x and by `recurrent` differ; such a cell may have a recurrent bias
+//   step<Math>(...)     sets the gates and the memory, moves the carry, and returns h
+//   gradient<Math>(...) sets the gradients by x and by `recurrent` (the same numbers where the cell does not split),
+//                       given that by h (`dh`), and moves `dcarry`, the gradient by the carry, one step back
+//
+// Math has the functions of losses' rules (core/graph/ops/losses/rule.h).
+#pragma once
+
+#include "core/base/kernel_function.h"
+
+namespace trainctl {
+
+// Hochreiter and Schmidhuber (1997), with a forget gate. Gates: input, forget, candidate, output. The carry and the
+// memory are the state c.
+struct LstmCell {
+  static constexpr int gates = 4;
+  static constexpr bool splits = false;
+
+  template <class Math>
+  TRAINCTL_KERNEL_FUNCTION static float step(const float (&x)[gates], const float (&recurrent)[gates],
+                                             float (&gate)[gates], float& carry, float& memory) {
+    gate[0] = Math::sigmoid(x[0] + recurrent[0]);
+    gate[1] = Math::sigmoid(x[1] + recurrent[1]);
+    gate[2] = Math::tanh(x[2] + recurrent[2]);
+    gate[3] = Math::sigmoid(x[3] + recurrent[3]);
+    memory = carry = gate[1] * carry + gate[0] * gate[2];
+    return gate[3] * Math::tanh(carry);
+  }
+
+  // `memory` is that of the step, `memory_before` of the step before it, `h_before` that step's h.
+  template <class Math>
+  TRAINCTL_KERNEL_FUNCTION static void gradient(float dh, const float (&gate)[gates], float memory, float memory_before,
+                                                float h_before, float& dcarry, float (&dx)[gates],
+                                                float (&drecurrent)[gates]) {
+    static_cast<void>(h_before);
+    const float squashed = Math::tanh(memory);
+    const float dc = dcarry + dh * gate[3] * (1.0f - squashed * squashed);
+    dx[0] = drecurrent[0] = dc * gate[2] * gate[0] * (1.0f - gate[0]);
+    dx[1] = drecurrent[1] = dc * memory_before * gate[1] * (1.0f - gate[1]);
+    dx[2] = drecurrent[2] = dc * gate[0] * (1.0f - gate[2] * gate[2]);
+    dx[3] = drecurrent[3] = dh * squashed * gate[3] * (1.0f - gate[3]);
+    dcarry = dc * gate[1];
+  }
+};
+
+// Cho et al. (2014), with the reset behind the product (Keras' reset_after, PyTorch's GRU). Gates: update, reset,
+// candidate. The carry is h; the memory is the candidate's part of the recurrent product.
+struct GruCell {
+  static constexpr int gates = 3;
+  static constexpr bool splits = true;
+
+  template <class Math>
+  TRAINCTL_KERNEL_FUNCTION static float step(const float (&x)[gates], const float (&recurrent)[gates],
+                                             float (&gate)[gates], float& carry, float& memory) {
+    gate[0] = Math::sigmoid(x[0] + recurrent[0]);
+    gate[1] = Math::sigmoid(x[1] + recurrent[1]);
+    gate[2] = Math::tanh(x[2] + gate[1] * recurrent[2]);
+    memory = recurrent[2];
+    return carry = gate[0] * carry + (1.0f - gate[0]) * gate[2];
+  }
+
+  template <class Math>
+  TRAINCTL_KERNEL_FUNCTION static void gradient(float dh, const float (&gate)[gates], float memory, float memory_before,
+                                                float h_before, float& dcarry, float (&dx)[gates],
+                                                float (&drecurrent)[gates]) {
+    static_cast<void>(memory_before);
+    const float total = dh + dcarry;
+    dx[2] = total * (1.0f - gate[0]) * (1.0f - gate[2] * gate[2]);
+    dx[0] = drecurrent[0] = total * (h_before - gate[2]) * gate[0] * (1.0f - gate[0]);
+    dx[1] = drecurrent[1] = dx[2] * memory * gate[1] * (1.0f - gate[1]);
+    drecurrent[2] = dx[2] * gate[1];
+    dcarry = total * gate[0];
+  }
+};
+
+}  // namespace trainctl

@@ -1,0 +1,56 @@
+// prelu: a ReLU whose slope below 0 is a parameter alpha, of the shape of a sample or (1, ..., 1, channels).
+#include "core/graph/ops/prelu.h"
+
+#include <algorithm>
+#include <string>
+
+#include "core/base/format.h"
+#include "core/layers/initializers.h"
+#include "core/layers/layer.h"
+#include "core/layers/table.h"
+
+namespace trainctl {
+namespace {
+
+// "[1, 2]".
+std::string in_words(const std::vector<std::int64_t>& axes) {
+  std::string text;
+  for (const std::int64_t axis : axes) text += (text.empty() ? "" : ", ") + std::to_string(axis);
+  return "[" + text + "]";
+}
+
+struct PReluOptions final : ChainedLayer {
+  InitializerChoice alpha_initializer{"zeros"};
+  std::vector<std::int64_t> shared_axes;
+
+  Feature expand(Layer& layer, const std::vector<Feature>& inputs) const override {
+    Shape alpha = layer.shape(inputs[0]);
+    std::vector<std::int64_t> sorted = shared_axes, positions;
+    for (std::int64_t axis = 1; axis < alpha.rank(); ++axis) positions.push_back(axis);
+    std::ranges::sort(sorted);
+    const bool shared = !sorted.empty();
+    if (shared && sorted != positions) {
+      return layer.error(
+          format("shared_axes {} of input {}: alpha is shared along none of its axes{}", in_words(shared_axes),
+                 to_string(alpha), positions.empty() ? "" : ", or along all but the last: " + in_words(positions)),
+          inputs[0]);
+    }
+    for (std::int64_t k = 0; shared && k + 1 < alpha.rank(); ++k) alpha[k] = 1;
+    const TensorId slope = layer.parameter("alpha", alpha, make_initializer(alpha_initializer, alpha), false);
+    return layer.output(layer.op(std::make_shared<PRelu>(shared), {inputs[0].tensor, slope})[0]);
+  }
+};
+
+}  // namespace
+
+Section prelu() {
+  using O = PReluOptions;
+  return layer_keys<O>("prelu", "x where it is more than 0, else alpha * x, with alpha learned; He et al. (2015).")
+      .key("alpha_initializer", &O::alpha_initializer, "How alpha begins.")
+      .key("shared_axes", &O::shared_axes,
+           "Axes of a sample, counted from 1, along which one alpha serves: all but the last ([1, 2] for one alpha for "
+           "each channel of an image), or none, for one alpha for each value.",
+           at_least(1));
+}
+
+}  // namespace trainctl

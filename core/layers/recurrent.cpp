@@ -1,0 +1,125 @@
+// lstm and gru: kernel (in, gates * units), recurrent_kernel (units, gates * units), bias (gates * units), and gru's
+// recurrent_bias; the gates in Keras' order.
+#include "core/graph/ops/recurrent.h"
+
+#include <tuple>
+
+#include "core/base/format.h"
+#include "core/graph/ops/dense.h"
+#include "core/layers/activations.h"
+#include "core/layers/images.h"
+#include "core/layers/initializers.h"
+#include "core/layers/layer.h"
+#include "core/layers/regularizers.h"
+#include "core/layers/table.h"
+
+namespace trainctl {
+namespace {
+
+struct RecurrentOptions : ChainedLayer {
+  std::int64_t units = 0;
+  ActivationChoice activation{"tanh"};
+  ActivationChoice recurrent_activation{"sigmoid"};
+  bool use_bias = true;
+  InitializerChoice kernel_initializer{"glorot_uniform"};
+  InitializerChoice recurrent_initializer{"orthogonal"};
+  InitializerChoice bias_initializer{"zeros"};
+  RegularizerChoice kernel_regularizer, recurrent_regularizer, bias_regularizer;
+  bool return_sequences = false;
+  bool go_backwards = false;
+
+ protected:
+  TensorId bias(Layer& layer, const std::string& name, std::int64_t values, std::int64_t ones_begin,
+                std::int64_t ones_end) const {
+    Initializer initializer = make_initializer(bias_initializer, {values});
+    initializer.ones_begin = ones_begin;
+    initializer.ones_end = ones_end;
+    return layer.parameter(name, {values}, initializer, false, penalty_of(bias_regularizer));
+  }
+
+  // The layer, with a bias of which elements [ones_begin, ones_end) begin at 1.
+  Feature expand(Layer& layer, const Feature& input, RecurrentCell cell, std::int64_t ones_begin = 0,
+                 std::int64_t ones_end = 0) const {
+    if (!is_sequence(layer, input)) return {};
+    for (const auto& [key, chosen, wanted] :
+         {std::tuple{"activation", &activation, "tanh"}, {"recurrent_activation", &recurrent_activation, "sigmoid"}}) {
+      if (chosen->name != wanted)
+        return layer.error(format("{} {}: only {} is computed", key, chosen->name, wanted), input);
+    }
+    const bool gru = cell == RecurrentCell::gru;
+    const std::int64_t columns = checked_multiply(units, gru ? GruCell::gates : LstmCell::gates);
+    const Shape kernel{layer.shape(input).back(), columns}, recurrent{units, columns};
+    std::vector<TensorId> before{input.tensor}, operands{no_tensor};
+    before.push_back(layer.parameter("kernel", kernel, make_initializer(kernel_initializer, kernel), true,
+                                     penalty_of(kernel_regularizer)));
+    operands.push_back(layer.parameter("recurrent_kernel", recurrent,
+                                       make_initializer(recurrent_initializer, recurrent), true,
+                                       penalty_of(recurrent_regularizer)));
+    if (use_bias) {
+      before.push_back(bias(layer, "bias", columns, ones_begin, ones_end));
+      if (gru) operands.push_back(bias(layer, "recurrent_bias", columns, 0, 0));
+    }
+    operands[0] = layer.op(std::make_shared<Dense>(), before)[0];
+    std::vector<std::string> further;
+    if (layer.training()) further = {"gates", "memories", "states"};
+    const RecurrentAttributes attributes{cell, return_sequences, go_backwards};
+    return layer.output(layer.op(std::make_shared<Recurrent>(attributes, layer.training()), operands, further)[0]);
+  }
+};
+
+struct LstmOptions final : RecurrentOptions {
+  bool unit_forget_bias = true;
+
+  Feature expand(Layer& layer, const std::vector<Feature>& inputs) const override {
+    return RecurrentOptions::expand(layer, inputs[0], RecurrentCell::lstm, unit_forget_bias ? units : 0,
+                                    unit_forget_bias ? checked_multiply(units, 2) : 0);
+  }
+};
+
+struct GruOptions final : RecurrentOptions {
+  bool reset_after = true;
+
+  Feature expand(Layer& layer, const std::vector<Feature>& inputs) const override {
+    if (!reset_after) return layer.error("reset_after false: only true, Keras' default, is computed", inputs[0]);
+    return RecurrentOptions::expand(layer, inputs[0], RecurrentCell::gru);
+  }
+};
+
+template <class O>
+Keys<O> recurrent_keys(std::string kind, std::string meaning) {
+  return layer_keys<O>(std::move(kind), std::move(meaning))
+      .required("units", &O::units, "Number of outputs, and of states.", between(1, most_channels))
+      .key("activation", &O::activation, "Of candidates and outputs: tanh.")
+      .key("recurrent_activation", &O::recurrent_activation, "Of the gates: sigmoid.")
+      .key("use_bias", &O::use_bias, "Whether biases are added.")
+      .key("kernel_initializer", &O::kernel_initializer, "How the kernel begins.")
+      .key("recurrent_initializer", &O::recurrent_initializer, "How the recurrent kernel begins.")
+      .key("bias_initializer", &O::bias_initializer, "How biases begin.")
+      .key("kernel_regularizer", &O::kernel_regularizer, "A penalty on the kernel.")
+      .key("recurrent_regularizer", &O::recurrent_regularizer, "A penalty on the recurrent kernel.")
+      .key("bias_regularizer", &O::bias_regularizer, "A penalty on biases.")
+      .key("return_sequences", &O::return_sequences, "Whether the output has all steps, or the last one alone.")
+      .key("go_backwards", &O::go_backwards,
+           "Whether steps are taken from the last to the first; an output of all steps has them in that order.")
+      .shorthand("units");
+}
+
+}  // namespace
+
+Section lstm() {
+  using O = LstmOptions;
+  return recurrent_keys<O>("lstm",
+                           "Long short-term memory over sequences (steps, features), all states 0 at first; Hochreiter "
+                           "and Schmidhuber (1997).")
+      .key("unit_forget_bias", &O::unit_forget_bias, "Whether the forget gate's part of the bias begins at 1.");
+}
+
+Section gru() {
+  using O = GruOptions;
+  return recurrent_keys<O>("gru",
+                           "Gated recurrent units over sequences (steps, features), all states 0 at first; Cho et al. "
+                           "(2014). The two rows of Keras' bias are two parameters, bias and recurrent_bias.")
+      .key("reset_after", &O::reset_after, "Whether the reset gate follows the recurrent product: true.");
+}
+
+}  // namespace trainctl

@@ -1,0 +1,23 @@
+// What samples of each class weigh in training.
+#pragma once
+
+#include <map>
+#include <string>
+#include <variant>
+
+#include "core/spec/values.h"
+
+namespace trainctl {
+
+enum class BalancedClasses { balanced };
+
+template <>
+struct EnumNames<BalancedClasses> {
+  static constexpr EnumName<BalancedClasses> names[] = {{BalancedClasses::balanced, "balanced"}};
+};
+
+// balanced: samples / (classes * samples of the class); or weights by the classes' names or numbers, 1 where none is
+// stated.
+using ClassWeights = Placed<std::variant<BalancedClasses, std::map<std::string, double>>>;
+
+}  // namespace trainctl

@@ -1,0 +1,60 @@
+// The learning rate has stated values between given times, counted from the start of the run.
+#include <cstddef>
+#include <vector>
+
+#include "core/base/format.h"
+#include "core/optim/schedule_keys.h"
+
+namespace trainctl {
+namespace {
+
+struct PiecewiseSchedule final : ScheduleOptions {
+  std::vector<Duration> boundaries;
+  std::vector<double> values;  // one more than boundaries
+
+ protected:
+  double rate(double base, const ScheduleTime& time, double warmup) const override;
+};
+
+// Whether each boundary is later than those before it in the same unit; what an epoch is in steps is not known yet.
+bool ascending(const std::vector<Duration>& boundaries) {
+  for (std::size_t i = 0; i < boundaries.size(); ++i) {
+    for (std::size_t j = 0; j < i; ++j) {
+      if (boundaries[j].unit == boundaries[i].unit && boundaries[j].amount >= boundaries[i].amount) return false;
+    }
+  }
+  return true;
+}
+
+void check(const PiecewiseSchedule& schedule, const Node& node, Reader& reader) {
+  const std::size_t before = reader.count();
+  for (const Duration& boundary : schedule.boundaries) check_steps(boundary, "boundaries", node, reader);
+  if (reader.count() == before && !ascending(schedule.boundaries)) {
+    reader.error(node.find("boundaries")->place, "boundaries must ascend");
+  }
+  if (schedule.values.size() != schedule.boundaries.size() + 1) {
+    reader.error(node.find("values")->place, format("values must be one more than boundaries: {}, not {}",
+                                                    schedule.boundaries.size() + 1, schedule.values.size()));
+  }
+}
+
+double PiecewiseSchedule::rate(double, const ScheduleTime& time, double) const {
+  std::size_t passed = 0;
+  for (const Duration& boundary : boundaries) passed += static_cast<double>(time.step) >= steps_of(boundary, time);
+  return values[passed];
+}
+
+}  // namespace
+
+Section piecewise_schedule() {
+  return schedule_keys<PiecewiseSchedule>(
+             "piecewise", "The learning rate has stated values between given times, in place of the optimizer's.")
+      .required("boundaries", &PiecewiseSchedule::boundaries,
+                "Times of the changes, in steps or epochs: [80 epochs, 120 epochs]. The step that many steps from the "
+                "start has the new value; in Keras it is the last one with the old value.")
+      .required("values", &PiecewiseSchedule::values,
+                "Learning rates before, between and after the boundaries: one more than boundaries.", at_least(0))
+      .check(check);
+}
+
+}  // namespace trainctl

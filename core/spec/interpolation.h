@@ -1,0 +1,16 @@
+// How values between pixels are found, under Keras' names.
+#pragma once
+
+#include "core/spec/type_info.h"
+
+namespace trainctl {
+
+enum class Interpolation { nearest, bilinear };
+
+template <>
+struct EnumNames<Interpolation> {
+  static constexpr EnumName<Interpolation> names[] = {{Interpolation::nearest, "nearest"},
+                                                      {Interpolation::bilinear, "bilinear"}};
+};
+
+}  // namespace trainctl

@@ -1,0 +1,189 @@
+"""Element-wise ops, embedding, dense layers, recurrence and borders."""
+import numpy as np
+import torch
+import torch.nn.functional as F
+
+from cases import Case, bfloat16
+from windows import conv2d
+
+
+functions = {
+    "none": lambda x: x,
+    "relu": F.relu,
+    "relu6": F.relu6,
+    "elu": lambda x: F.elu(x, 0.3),
+    "selu": F.selu,
+    "mish": F.mish,
+    "hard_swish": F.hardswish,
+    "hard_sigmoid": F.hardsigmoid,
+    "softplus": F.softplus,
+    "leaky_relu": lambda x: F.leaky_relu(x, 0.3),
+    "gelu": F.gelu,
+    "silu": F.silu,
+    "tanh": torch.tanh,
+    "sigmoid": torch.sigmoid,
+}
+
+
+def element_wise():
+    for name, function in functions.items():
+        if name != "none":
+            case = Case(f"activation_{name}")
+            bends = name in ("relu6", "hard_swish", "hard_sigmoid")  # away from 0 as well
+            x = case.away_from_zero(3, 5, 7, scale=4 if bends else 1)
+            case.record([x], [function(x)])
+    case = Case("activation_leaky_relu_slope")
+    x = case.away_from_zero(4, 9)
+    case.record([x], [F.leaky_relu(x, 0.125)])
+
+    for columns in (2, 10, 33):
+        case = Case(f"softmax_{columns}")
+        x = case.normal(5, columns, scale=2)
+        case.record([x], [F.softmax(x, -1)])
+    for name in ("none", "relu", "tanh"):
+        case = Case(f"add_{name}")
+        total, a = case.away_from_zero(2, 3, 3, 5), case.normal(2, 3, 3, 5)
+        b = case.add(bfloat16((total - a).detach()))
+        case.record([a, b], [functions[name](a + b)])
+
+    case = Case("multiply")
+    a, b = case.normal(2, 3, 3, 5), case.normal(2, 3, 3, 5)
+    case.record([a, b], [torch.tanh(a * b)])
+    for channels in (5, 72):
+        case = Case(f"multiply_channels_c{channels}")
+        x, factors = case.normal(3, 4, 3, channels), case.normal(3, 1, 1, channels)
+        case.record([x, factors], [x * factors])
+    case = Case("square")
+    x = case.normal(4, 9)
+    case.record([x], [x * x])
+    case = Case("scale_by")
+    x = case.normal(4, 9)
+    case.record([x], [-1.5 * x])
+    for name, function in (("maximum", torch.maximum), ("minimum", torch.minimum)):
+        case = Case(name)
+        a, apart = case.normal(3, 4, 5), case.away_from_zero(3, 4, 5)
+        b = case.add(bfloat16((a + apart).detach()))
+        case.record([a, b], [function(a, b)])
+    for order, shape in (((2, 1), (3, 5, 40)), ((3, 1, 2), (2, 4, 5, 6)), ((2, 1, 3), (2, 4, 5, 8)),
+                         ((4, 2, 1, 3), (2, 3, 4, 5, 6))):
+        case = Case("permute_" + "_".join(map(str, order)))
+        x = case.normal(*shape)
+        case.record([x], [x.permute(0, *order)])
+
+    case = Case("cast")  # to bfloat16 and back; the inputs are not representable
+    x = case.add(case.random.standard_normal((7, 9)).astype(np.float32))
+    case.record([x], [x.float().bfloat16().double()])
+    case = Case("concatenate_two")
+    a, b = case.normal(2, 3, 3, 4), case.normal(2, 3, 3, 7)
+    case.record([a, b], [torch.cat([a, b], -1)])
+    case = Case("concatenate_three")
+    parts = [case.normal(5, columns) for columns in (16, 1, 3)]
+    case.record(parts, [torch.cat(parts, -1)])
+    case = Case("reshape")
+    x = case.normal(3, 4, 5, 2)
+    case.record([x], [F.relu(x.reshape(3, 40))])
+
+    case = Case("skip")  # x is used twice: its gradients are summed
+    x, kernel = case.normal(2, 5, 5, 4), case.normal(3, 3, 4, 4, scale=0.25)
+    case.record([x, kernel], [x + conv2d(x, kernel)])
+
+
+def embedding():
+    case = Case("embedding")
+    tokens, table = case.integers(3, 5, bound=7), case.normal(7, 6)
+    case.record([tokens, table], [F.embedding(tokens.long(), table)])
+
+
+def dense():
+    shapes = {"small": (3, 4, 5), "wide": (6, 37, 64), "one": (4, 8, 1), "sequence": (3, 5, 6, 7), "image": (2, 3, 4, 5, 6)}
+    for name, (*n, inputs, units) in shapes.items():
+        for bias in (True, False):
+            case = Case(f"dense_{name}" + ("" if bias else "_no_bias"))
+            operands = [case.normal(*n, inputs), case.normal(inputs, units, scale=0.5)]
+            if bias:
+                operands.append(case.normal(units))
+            y = operands[0] @ operands[1]
+            case.record(operands, [y + operands[2] if bias else y])
+    for name in ("relu", "leaky_relu", "tanh", "sigmoid", "gelu", "silu"):
+        case = Case(f"dense_{name}")
+        x, kernel, bias = case.normal(5, 6), case.normal(6, 16, scale=0.5), case.normal(16)
+        case.record([x, kernel, bias], [functions[name](x @ kernel + bias)])
+    for name in ("relu", "leaky_relu", "tanh", "sigmoid"):  # the gradient passes an activation between two layers
+        case = Case(f"dense_{name}_dense")
+        x, k1, b1 = case.normal(6, 8), case.normal(8, 12, scale=0.5), case.normal(12)
+        k2, b2 = case.normal(12, 5, scale=0.5), case.normal(5)
+        case.record([x, k1, b1, k2, b2], [functions[name](x @ k1 + b1) @ k2 + b2])
+
+
+def recurrent():
+    """Of sequences of some samples, steps and features. Inputs: x, kernel, bias, recurrent kernel, and a GRU's recurrent
+    bias, with the gates in Keras' order: those of an LSTM are PyTorch's, of a GRU it has reset before update."""
+    def recurrence(name, shape, units, last=False, backwards=False, bias=True):
+        case, gru = Case(name), name.startswith("gru")
+        gates, features = 3 if gru else 4, shape[-1]
+
+        def draw(*shape, size):
+            return case.uniform(*shape, low=-size, high=size)
+
+        operands = [draw(*shape, size=2), draw(features, gates * units, size=1 / np.sqrt(features))]
+        if bias:
+            operands.append(draw(gates * units, size=0.5))
+        operands.append(draw(units, gates * units, size=1.5 / np.sqrt(units)))
+        if bias and gru:
+            operands.append(draw(gates * units, size=0.5))
+
+        def ordered(weights):
+            parts = weights.split(units, -1)
+            return torch.cat([parts[1], parts[0], parts[2]] if gru else parts, -1).movedim(-1, 0)
+
+        weights = {"weight_ih_l0": ordered(operands[1]), "weight_hh_l0": ordered(operands[3 if bias else 2])}
+        if bias:
+            weights["bias_ih_l0"] = ordered(operands[2])
+            weights["bias_hh_l0"] = ordered(operands[4]) if gru else torch.zeros(gates * units, dtype=torch.float64)
+        kind = torch.nn.GRU if gru else torch.nn.LSTM
+        module = kind(features, units, bias=bias, batch_first=True, dtype=torch.float64)
+        steps = operands[0].flip(1) if backwards else operands[0]
+        y = torch.func.functional_call(module, weights, (steps,))[0]
+        case.record(operands, [y[:, -1] if last else y])
+
+    # (samples, steps, features), units: small, since each element of a kernel's gradient is a sum that may cancel.
+    recurrence("lstm", (8, 5, 2), 19)
+    recurrence("lstm_last", (2, 4, 5), 16, last=True)
+    recurrence("lstm_backwards_no_bias", (2, 6, 2), 5, backwards=True, bias=False)
+    recurrence("lstm_last_backwards", (2, 3, 5), 11, last=True, backwards=True)
+    recurrence("lstm_two_steps", (2, 2, 7), 35)
+    recurrence("gru", (2, 5, 8), 18)
+    recurrence("gru_last", (4, 4, 4), 16, last=True)
+    recurrence("gru_backwards_no_bias", (5, 6, 3), 5, backwards=True, bias=False)
+    recurrence("gru_last_backwards", (2, 3, 8), 11, last=True, backwards=True)
+    recurrence("gru_two_steps", (2, 2, 3), 34)
+
+
+def parametric_relu():
+    """alpha for each value of a sample, or for each channel, which PyTorch has as dimension 1."""
+    for name, shape in {"prelu": (3, 4, 5, 2), "prelu_rows": (6, 19)}.items():
+        case = Case(name)
+        x, alpha = case.away_from_zero(*shape), case.normal(*shape[1:], scale=0.5)
+        case.record([x, alpha], [F.relu(x) - alpha * F.relu(-x)])
+    for channels in (5, 16):
+        case = Case(f"prelu_shared_c{channels}")
+        x, alpha = case.away_from_zero(3, 4, 5, channels), case.normal(1, 1, channels, scale=0.5)
+        case.record([x, alpha], [F.prelu(x.movedim(-1, 1), alpha.flatten()).movedim(1, -1)])
+
+
+def borders():
+    for channels in (3, 16):
+        case = Case(f"pad2d_c{channels}")
+        x = case.normal(2, 5, 4, channels)
+        case.record([x], [F.pad(x, (0, 0, 2, 3, 1, 0))])
+        case = Case(f"crop2d_c{channels}")
+        x = case.normal(2, 5, 7, channels)
+        case.record([x], [x[:, 1:, 2:-3]])
+    upsamplings = {"nearest_c3": ((2, 3), (2, 4, 5, 3)), "nearest_c16": ((2, 2), (2, 3, 4, 16)),
+                   "bilinear_c3": ((3, 2), (2, 4, 5, 3)), "bilinear_c16": ((2, 2), (2, 3, 4, 16)),
+                   "bilinear_row": ((4, 5), (2, 1, 6, 4))}
+    for name, (size, shape) in upsamplings.items():
+        case, mode = Case(f"upsample2d_{name}"), name.split("_")[0]
+        x = case.normal(*shape)
+        how = dict(align_corners=False) if mode == "bilinear" else {}
+        case.record([x], [F.interpolate(x.permute(0, 3, 1, 2), scale_factor=size, mode=mode, **how).permute(0, 2, 3, 1)])

@@ -1,0 +1,101 @@
+"""Metrics."""
+import numpy as np
+import torch
+import torch.nn.functional as F
+
+from cases import Case, bfloat16
+
+
+def metrics():
+    n, k = 13, 6
+    for name in ("sparse_categorical_accuracy", "categorical_accuracy", "binary_accuracy",
+                 "top_k_categorical_accuracy", "mean_absolute_error"):
+        case = Case(f"metric_{name}")
+        x, weights = case.normal(n, k), case.uniform(n, low=0.5, high=2)
+        if name in ("sparse_categorical_accuracy", "top_k_categorical_accuracy"):
+            targets = case.integers(n, bound=k)
+            top = 3 if name.startswith("top") else 1
+            value = (x.topk(top).indices == targets[:, None]).any(1)
+        else:
+            targets = case.uniform(n, k)
+            value = {"categorical_accuracy": lambda: x.argmax(1) == targets.argmax(1),
+                     "binary_accuracy": lambda: ((x > 0) == (targets > 0.5)).double().mean(1),
+                     "mean_absolute_error": lambda: (x - targets).abs().mean(1)}[name]()
+        case.record([x, targets, weights], [(value * weights).sum() / weights.sum()], gradients=False)
+        case.save("count", weights.sum())
+    for name in ("mean_squared_error", "root_mean_squared_error", "mean_absolute_percentage_error",
+                 "cosine_similarity", "r2_score"):
+        case = Case(f"metric_{name}")
+        targets, weights = case.normal(n, k, shift=0.5), case.uniform(n, low=0.5, high=2)
+        x = case.add(bfloat16((targets + 0.5 * case.normal(n, k)).detach()))
+
+        def mean(of_samples):
+            return (of_samples * (weights if of_samples.dim() == 1 else weights[:, None])).sum(0) / weights.sum()
+
+        squares = (x - targets) ** 2
+        value = {"mean_squared_error": lambda: mean(squares.mean(1)),
+                 "root_mean_squared_error": lambda: mean(squares.mean(1)).sqrt(),
+                 "mean_absolute_percentage_error": lambda: mean(100 * ((x - targets) / targets).abs().mean(1)),
+                 "cosine_similarity": lambda: mean(F.cosine_similarity(x, targets)),
+                 "r2_score": lambda: (1 - mean(squares) / mean((targets - mean(targets)) ** 2)).mean()}[name]()
+        case.record([x, targets, weights], [value], gradients=False)
+        case.save("count", weights.sum())
+    n = 60
+    for name in ("precision", "recall", "f1_score", "specificity", "mean_iou"):
+        for of in ("classes", "one_hot", "answers", "micro", "weighted", "macro_answers"):
+            if of not in ("classes", "answers") and name != "f1_score":
+                continue
+            case = Case(f"metric_{name}_{of}")
+            x, weights = case.normal(n, k), case.uniform(n, low=0.5, high=2)
+            if of.endswith("answers"):
+                targets = case.integers(n, k, bound=2).double()
+                predicted, answers = (x > 0).double(), targets
+            else:  # the last class never occurs
+                with torch.no_grad():
+                    x[:, -1] -= 16
+                targets = case.integers(n, bound=k - 1)
+                predicted, answers = F.one_hot(x.argmax(1), k).double(), F.one_hot(targets.long(), k).double()
+            if of == "one_hot":
+                targets = answers
+            counts = [(weights[:, None] * part).sum(0) for part in (
+                predicted * answers, predicted * (1 - answers), (1 - predicted) * answers,
+                (1 - predicted) * (1 - answers))]
+            if of in ("answers", "micro"):
+                counts = [count.sum(0, keepdim=True) for count in counts]
+            both, only_predicted, missed, neither = counts
+            if name == "mean_iou" and of == "answers":
+                both, only_predicted, missed = torch.cat([both, neither]), only_predicted + missed, torch.zeros(1)
+            over, under = {"precision": (both, both + only_predicted), "recall": (both, both + missed),
+                           "f1_score": (2 * both, 2 * both + only_predicted + missed),
+                           "specificity": (neither, neither + only_predicted),
+                           "mean_iou": (both, both + only_predicted + missed)}[name]
+            scores = torch.where(under > 0, over / under.clamp(min=1e-30), 0)
+            occurring = (both + only_predicted + missed > 0).double()
+            shares = both + missed if of == "weighted" else occurring
+            case.record([x, targets, weights], [(scores * shares).sum() / shares.sum()], gradients=False)
+            case.save("count", weights.sum())
+    for curve in ("roc", "pr"):
+        case = Case(f"metric_auc_{curve}")
+        x, weights = case.uniform(200, 1), case.uniform(200, low=0.5, high=2)
+        chances = 0.2 + 0.6 * x.detach().numpy()
+        targets = case.add((case.random.random((200, 1)) < chances).astype(np.float32))
+        case.record([x, targets, weights], [area_under_curve(x, targets, weights[:, None], curve)], gradients=False)
+        case.save("count", weights.sum())
+
+
+def area_under_curve(predictions, targets, weights, curve, thresholds=200):
+    """As Keras documents AUC, with summation_method="interpolation"."""
+    edges = [-1e-7] + [i / (thresholds - 1) for i in range(1, thresholds - 1)] + [1 + 1e-7]
+    above = torch.stack([(predictions > edge).double() for edge in edges])
+    true = (above * targets * weights).sum((1, 2))
+    false = (above * (1 - targets) * weights).sum((1, 2))
+    if curve == "roc":
+        recall, fall_out = true / (targets * weights).sum(), false / ((1 - targets) * weights).sum()
+        return ((fall_out[:-1] - fall_out[1:]) * (recall[:-1] + recall[1:]) / 2).sum()
+    positive = true + false
+    steps = positive[:-1] - positive[1:]
+    slopes = torch.where(steps > 0, (true[:-1] - true[1:]) / steps, 0)
+    intercepts = true[1:] - slopes * positive[1:]
+    ratios = torch.where((positive[:-1] > 0) & (positive[1:] > 0), positive[:-1] / positive[1:], 1)
+    increments = slopes * (true[:-1] - true[1:] + intercepts * ratios.log())
+    return (increments / (targets * weights).sum()).sum()
