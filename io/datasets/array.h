@@ -5,6 +5,8 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "core/tensor/shape.h"
 #include "io/datasets/bytes.h"
@@ -33,6 +35,18 @@ struct Array {
 void convert(const Array& array, std::int64_t first, std::int64_t count, float* to);
 // Converts elements [first, first + count) of an array of integers.
 void convert(const Array& array, std::int64_t first, std::int64_t count, std::int64_t* to);
+
+// The bytes of values in memory, which the object shares.
+template <class T>
+Bytes bytes_of(std::shared_ptr<const std::vector<T>> values) {
+  const auto* bytes = reinterpret_cast<const std::byte*>(values->data());
+  const auto size = static_cast<std::int64_t>(values->size() * sizeof(T));
+  return {std::shared_ptr<const std::byte>(std::move(values), bytes), size};
+}
+template <class T>
+Bytes bytes_of(std::vector<T> values) {
+  return bytes_of(std::make_shared<const std::vector<T>>(std::move(values)));
+}
 
 // The bytes of an array: the product of the sizes times the element's bytes. Throws Error{data} where a size is
 // negative or the product overflows.

@@ -3,10 +3,27 @@
 
 #include <algorithm>
 
+#include "core/base/format.h"
+
 namespace trainctl {
 
 void data_error(const std::string& path, const std::string& message, const std::string& remedy) {
   throw Error(ErrorKind::data, Place{path}, message, remedy);
+}
+
+Shape first_readable_shape(const Dataset& images, const std::string& path, bool skip_unreadable) {
+  Sample sample;
+  std::string problem;
+  for (std::int64_t i = 0; i < images.size(); ++i) {
+    try {
+      images.read(i, sample);
+      return sample.shape;
+    } catch (const Error& error) {
+      if (!skip_unreadable || error.kind() != ErrorKind::data) throw;
+      if (problem.empty()) problem = error.what();
+    }
+  }
+  data_error(path, format("none of its {} images can be read; the first: {}", images.size(), problem));
 }
 
 std::vector<const Dataset*> DatasetGroup::distinct() const {

@@ -3,16 +3,20 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "core/base/error.h"
+#include "core/metrics/class_weights.h"
 #include "core/tensor/dtype.h"
 #include "core/tensor/shape.h"
 
 namespace trainctl {
+
+struct TableFacts;
 
 // The facts of a data set that are known without reading a sample. A data set of inputs alone has the target shape [0],
 // one of targets alone the sample shape [0].
@@ -22,10 +26,11 @@ struct DatasetFacts {
   std::int64_t classes = 0;    // number of classes; 0: targets are values
   Shape target;  // of one sample: scalar for a class number, [P...] for those of positions, or the shape of its values
   Shape weight;  // shape of one sample's weights: scalar, or [P...] for its positions
-  std::vector<std::string> class_names;  // may be empty
-  std::string fingerprint;               // hash of the samples; equal for a copy of the data
-  std::string warning;                   // names data that is not read; may be empty
-  double scale = 1, offset = 0;          // a stored value v stands for scale * v + offset
+  std::vector<std::string> class_names;     // may be empty
+  std::string fingerprint;                  // hash of the samples; equal for a copy of the data
+  std::string warning;                      // names data that is not read; may be empty
+  double scale = 1, offset = 0;             // a stored value v stands for scale * v + offset
+  std::shared_ptr<const TableFacts> table;  // csv: what the other parts take over from the training part's columns
 };
 
 // One sample as it is stored. Its buffers are reused by the next read(); `values` and `target` point into them or into
@@ -75,6 +80,9 @@ struct StatedFacts {
   const DatasetFacts* training = nullptr;
   ArrayUse use;
   bool skip_unreadable = false;  // opening goes on where a sample cannot be read but another one can
+  // The numbers of the samples that train, where the config splits others off; empty: all do. Statistics that a data
+  // set takes of itself are those of samples that train.
+  std::function<std::vector<std::int64_t>(const Dataset&)> trained_on;
 
   // The number of classes, which labels must be below, where it is stated.
   std::optional<std::int64_t> known_classes() const {
@@ -94,6 +102,7 @@ struct DataUse {
   };
   std::vector<Input> inputs = {Input{}};
   std::vector<Target> targets = {Target{}};
+  std::optional<ClassWeights> class_weights;  // of the first target, in training
 
   // Whether the model has one input and one output, neither with a name.
   bool unnamed() const { return inputs[0].name.empty() && targets[0].name.empty(); }
@@ -114,6 +123,10 @@ struct StatedGroup {
   std::vector<StatedFacts> inputs, targets;
   DataUse use;  // in the same order
 };
+
+// The shape of the first sample that can be read, where `skip_unreadable` lets others pass that cannot. Where none can:
+// an error that names the path and what is wrong with the first.
+Shape first_readable_shape(const Dataset& images, const std::string& path, bool skip_unreadable);
 
 // Throws Error{data} with the path before the message; the remedy may be empty.
 [[noreturn]] void data_error(const std::string& path, const std::string& message, const std::string& remedy = {});

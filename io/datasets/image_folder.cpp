@@ -92,7 +92,7 @@ class ImageFolder final : public Dataset {
     }
     for (std::size_t c = 0; c < facts_.class_names.size(); ++c) add_class(c, stated.training != nullptr);
     if (stated.sample && stated.sample->rank() == 3 && stated.sample->back() == 1) channels_ = 1;
-    facts_.sample = first_shape();
+    facts_.sample = first_readable_shape(*this, path_, skip_unreadable_);
     std::string all_names;
     for (std::int64_t i = 0; i < size(); ++i) {
       all_names += format("{} {}\n", label(i), names_[static_cast<std::size_t>(i)]);
@@ -133,22 +133,6 @@ class ImageFolder final : public Dataset {
   }
 
  private:
-  // The shape of the first image that can be read.
-  Shape first_shape() const {
-    Sample sample;
-    std::string problem;
-    for (std::int64_t i = 0; i < size(); ++i) {
-      try {
-        read(i, sample);
-        return sample.shape;
-      } catch (const Error& error) {
-        if (!skip_unreadable_ || error.kind() != ErrorKind::data) throw;
-        if (problem.empty()) problem = error.what();
-      }
-    }
-    data_error(path_, format("none of its {} images can be read; the first: {}", size(), problem));
-  }
-
   // Numbers the classes as in the training part, which may have more classes.
   void match_training_classes(const DatasetFacts& training) {
     for (const std::string& name : facts_.class_names) {

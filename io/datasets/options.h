@@ -46,6 +46,9 @@ Section idx_choice();
 Section image_folder_choice();
 Section npy_choice();
 Section csv_choice();
+Section cifar10_choice();
+Section tfrecord_choice();
+Section webdataset_choice();
 Section synthetic_choice();
 const ChoiceTable& dataset_choices();
 

@@ -8,6 +8,7 @@
 #include "test/data/failing_calls.h"
 #include "test/data/files.h"
 #include "test/data/images.h"
+#include "test/data/records.h"
 
 using namespace trainctl;
 using namespace trainctl::test;
@@ -29,7 +30,7 @@ void set_time(const std::string& path, std::int64_t seconds) {
 
 TEST_CASE("the fingerprint follows the content, not names of folders and times") {
   const TempFolder folder;
-  // Three kinds of data sets; of each a copy elsewhere, and one with a byte changed, of the same size and time.
+  // Data sets of each kind; of each a copy elsewhere, and one with a byte changed, of the same size and time.
   const auto write_all = [&](const std::string& to, bool changed) {
     std::string x = tiny_x();
     if (changed) x[x.size() - 3] ^= 1;
@@ -43,6 +44,14 @@ TEST_CASE("the fingerprint follows the content, not names of folders and times")
     std::string pixels = random_bytes(48, 2);
     if (changed) pixels[20] ^= 1;
     write_file(folder / (to + "/pictures/b/1.png"), png(4, 4, 2, pixels));
+    std::string record = '\3' + random_bytes(3072, 3);
+    if (changed) record[2000] ^= 1;
+    for (int f = 1; f <= 5; ++f) write_file(folder / format("{}/cifar/data_batch_{}.bin", to, f), record);
+    const std::string image = png(4, 4, 2, pixels);
+    write_file(folder / (to + "/records/a.tfrecord"),
+               tf_record(example({{"image", bytes_feature(image)}, {"label", ints_feature({1})}})));
+    write_file(folder / (to + "/archives/a.tar"), tar_member("a.png", image) + tar_member("a.cls", "1") + tar_end());
+    write_file(folder / (to + "/table.csv"), changed ? "k,y\nu,1\nu,2\n" : "k,y\nv,1\nv,2\n");
     for (const char* file : {"/npy/x.npy", "/npy/y.npy", "/images.gz", "/labels", "/pictures/b/1.png"}) {
       set_time(folder / (to + file), to == "copy" ? 2'000'000'000 : 1'000'000'000);
     }
@@ -52,7 +61,11 @@ TEST_CASE("the fingerprint follows the content, not names of folders and times")
         fingerprint(format("{{dataset: npy, path: {}}}", folder / (of + "/npy"))),
         fingerprint(format("{{dataset: idx, images: {}, labels: {}}}", folder / (of + "/images.gz"),
                            folder / (of + "/labels"))),
-        fingerprint(format("{{dataset: image_folder, path: {}}}", folder / (of + "/pictures")))};
+        fingerprint(format("{{dataset: image_folder, path: {}}}", folder / (of + "/pictures"))),
+        fingerprint(format("{{dataset: cifar10, path: {}}}", folder / (of + "/cifar"))),
+        fingerprint(format("{{dataset: tfrecord, path: {}}}", folder / (of + "/records"))),
+        fingerprint(format("{{dataset: webdataset, path: {}}}", folder / (of + "/archives"))),
+        fingerprint(format("{{dataset: csv, path: {}}}", folder / (of + "/table.csv")))};
   };
   write_all("one", false);
   write_all("copy", false);

@@ -10,6 +10,7 @@
 #include "test/data/failing_calls.h"
 #include "test/data/files.h"
 #include "test/data/images.h"
+#include "test/data/records.h"
 
 using namespace trainctl;
 using namespace trainctl::test;
@@ -73,7 +74,12 @@ std::vector<std::string> configs_with(const TempFolder& folder, const std::strin
   return {format("{{dataset: npy, x: {}, y: {}}}", path, folder / "good/y.npy"),
           format("{{dataset: npy, path: {}}}", path),
           format("{{dataset: idx, images: {}, labels: {}}}", path, folder / "good/labels"),
-          format("{{dataset: idx, path: {}}}", path), format("{{dataset: image_folder, path: {}}}", path)};
+          format("{{dataset: idx, path: {}}}", path),
+          format("{{dataset: image_folder, path: {}}}", path),
+          format("{{dataset: csv, path: {}}}", path),
+          format("{{dataset: cifar10, path: {}}}", path),
+          format("{{dataset: tfrecord, path: {}}}", path),
+          format("{{dataset: webdataset, path: {}}}", path)};
 }
 
 }  // namespace
@@ -206,20 +212,31 @@ TEST_CASE("a read that fails is an error of the data at every place where it may
     write_file(folder / format("pictures/{}/{}.png", i % 2 ? "a" : "b", i), tiny_png(static_cast<unsigned>(i)));
     write_file(folder / format("pictures/{}/below/{}.jpg", i % 2 ? "a" : "b", i), jpeg(4, 4, 3, slope(4, 4, 3)));
   }
+  for (int f = 1; f <= 5; ++f) write_file(folder / format("cifar/data_batch_{}.bin", f), '\1' + random_bytes(3072, 1));
+  write_file(folder / "records/a.tfrecord",
+             tf_record(example({{"image", bytes_feature(tiny_png(1))}, {"label", ints_feature({1})}})));
+  write_file(folder / "records/a.tar", tar_member("a.png", tiny_png(1)) + tar_member("a.cls", "1") + tar_end());
+  write_file(folder / "table.csv", "k,a,y\nu,1,2\nu,3,4\n");
   const std::string digits = std::string(TRAINCTL_SOURCE_DIR) + "/configs/data/digits.npz";
   for (const std::string& yaml :
        {format("{{dataset: npy, path: {}, workers: 0}}", folder / "npy"),
         format("{{dataset: npy, path: {}, workers: 0}}", digits),
         format("{{dataset: idx, images: {}, labels: {}, workers: 0}}", folder / "images.idx", folder / "labels.idx"),
         format("{{dataset: idx, images: {}, labels: {}, workers: 0}}", folder / "images.idx.gz", folder / "labels.idx"),
+        format("{{dataset: cifar10, path: {}, workers: 0}}", folder / "cifar"),
+        format("{{dataset: csv, path: {}, workers: 0}}", folder / "table.csv"),
+        format("{{dataset: tfrecord, path: {}, workers: 0}}", folder / "records"),
+        format("{{dataset: webdataset, path: '{}', workers: 0}}", folder / "records/*.tar"),
         format("{{dataset: image_folder, path: {}, workers: 0}}", folder / "pictures")}) {
     for (auto* fail : {fail_pread, fail_readdir}) {
       fail(0);
       REQUIRE(error_of(yaml) == "no error");
       const int calls = fail(0);
       INFO(yaml << " " << calls << " calls");
-      const bool lists_folder =
-          yaml.find("image_folder") != std::string::npos || yaml.find("/npy,") != std::string::npos;
+      bool lists_folder = false;
+      for (const char* word : {"image_folder", "/npy,", "tfrecord", "webdataset"}) {
+        lists_folder = lists_folder || yaml.find(word) != std::string::npos;
+      }
       CHECK((calls > 0) == (fail == fail_pread || lists_folder));
       for (int k = 1; k <= calls; ++k) {
         fail(k);

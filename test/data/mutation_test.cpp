@@ -6,6 +6,7 @@
 #include "test/catch.h"
 #include "test/data/files.h"
 #include "test/data/images.h"
+#include "test/data/records.h"
 #include "test/mutation.h"
 
 using namespace trainctl;
@@ -81,6 +82,15 @@ TEST_CASE("mutated files: tables") {
   campaign("a,\"b \"\"c\"\"\",y\n1,2.5,cat\n-3e2,\"4\",dog\n5,6,cat\n7,8,emu\n", folder / "t.csv", config,
            folder.text());
   campaign("a,b,y\n1,2.5,0\n-3e2,4,1\n5,6,2\n7,8,1\n", folder / "t.csv", config, folder.text());
+  const std::string more =
+      format("{{dataset: csv, path: {}, missing: mean, standardize: true, workers: 0}}", folder / "t.csv");
+  campaign("k,a,y\nu,1,0.5\nv,,1\nu,NA,2\n\"v\nw\",4,3\n", folder / "t.csv", more, folder.text());
+  const std::string table = "k,a,y\nu,1,0.5\nv,,1\nu,3,2\n";
+  write_file(folder / "good.csv", table);
+  campaign(table, folder / "t.csv",
+           format("{{dataset: csv, path: {0}/good.csv, missing: zero, validation: {{path: {0}/t.csv}}, workers: 0}}",
+                  folder.text()),
+           folder.text());
 }
 
 TEST_CASE("mutated files: JPEG and PNG") {
@@ -92,4 +102,65 @@ TEST_CASE("mutated files: JPEG and PNG") {
                                    png(16, 16, 6, random_bytes(1024, 2)), png(16, 16, 0, random_bytes(256, 3))}) {
     campaign(whole, folder / "a/1.png", yaml, "/a/1.png");
   }
+}
+
+TEST_CASE("mutated files: CIFAR") {
+  const TempFolder folder;
+  std::string records;
+  for (int i = 0; i < 3; ++i) records += static_cast<char>(3 * i) + random_bytes(3072, static_cast<unsigned>(i));
+  for (int f = 1; f <= 5; ++f) write_file(folder / format("data_batch_{}.bin", f), records);
+  const std::string names = "airplane\nautomobile\nbird\ncat\ndeer\ndog\nfrog\nhorse\nship\ntruck\n\n";
+  write_file(folder / "batches.meta.txt", names);
+  const std::string yaml = format("{{dataset: cifar10, path: {}, workers: 0}}", folder.text());
+  campaign(records, folder / "data_batch_3.bin", yaml, "/data_batch_3.bin");
+  write_file(folder / "data_batch_3.bin", records);
+  campaign(names, folder / "batches.meta.txt", yaml, "/batches.meta.txt");
+}
+
+TEST_CASE("mutated files: TFRecord") {
+  const TempFolder folder;
+  std::string images, numbers;
+  for (int i = 0; i < 4; ++i) {
+    images += tf_record(
+        example({{"image/encoded", bytes_feature(png(16, 16, 2, random_bytes(768, static_cast<unsigned>(i))))},
+                 {"image/class/label", ints_feature({i}, i % 2 == 0)}}));
+    numbers += tf_record(example(
+        {{"x", floats_feature({0.5f, 2}, i % 2 == 0)}, {"n", ints_feature({i, -5})}, {"y", ints_feature({i})}}));
+  }
+  const std::string file = folder / "a.tfrecord";
+  for (const char* more : {"", ", on_error: skip"}) {
+    campaign(images, file, format("{{dataset: tfrecord, path: {}, workers: 0{}}}", file, more), file);
+    campaign(numbers, file, format("{{dataset: tfrecord, path: {}, features: [n, x], workers: 0{}}}", file, more),
+             file);
+  }
+}
+
+TEST_CASE("mutated files: records whose check sums are right") {
+  const TempFolder folder;
+  const std::string file = folder / "a.tfrecord",
+                    yaml = format("{{dataset: tfrecord, path: {}, features: [n, x], workers: 0}}", file);
+  const std::string data =
+      example({{"x", floats_feature({0.5f, 2})}, {"n", ints_feature({7, -5}, false)}, {"y", ints_feature({1})}});
+  std::mt19937 random(29);
+  int read = 0;
+  for (int i = 0; i < 4 * mutations(); ++i) {
+    write_file(file, tf_record(mutated(data, random)) + tf_record(data));
+    INFO("mutation " << i);
+    read += is_read(yaml, file);
+  }
+  CHECK(read < 4 * mutations());
+}
+
+TEST_CASE("mutated files: WebDataset's archives") {
+  const TempFolder folder;
+  std::string archive;
+  for (int i = 0; i < 4; ++i) {
+    const std::string key = "d/" + std::to_string(i),
+                      image = png(16, 16, 2, random_bytes(768, static_cast<unsigned>(i)));
+    if (i == 2) archive += tar_member("PaxHeaders/2", pax_record("path", key + ".png"), 'x');
+    if (i == 3) archive += tar_member("././@LongLink", key + ".png", 'L');
+    archive += tar_member(i < 2 ? key + ".png" : "short", image) + tar_member(key + ".cls", std::to_string(i));
+  }
+  const std::string file = folder / "a.tar";
+  campaign(archive + tar_end(), file, format("{{dataset: webdataset, path: {}, workers: 0}}", file), file);
 }

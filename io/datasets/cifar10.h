@@ -1,0 +1,31 @@
+// The binary files of CIFAR-10 and CIFAR-100: records of label bytes and 3072 pixels, one plane of 32x32 for each of
+// red, green and blue.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "core/spec/type_info.h"
+#include "io/datasets/dataset.h"
+
+namespace trainctl {
+
+// Which of the data sets the files are, and which of CIFAR-100's two labels is the class.
+enum class CifarVariant { cifar10, cifar100, cifar100_coarse };
+
+template <>
+struct EnumNames<CifarVariant> {
+  static constexpr EnumName<CifarVariant> names[] = {{CifarVariant::cifar10, "cifar10"},
+                                                     {CifarVariant::cifar100, "cifar100"},
+                                                     {CifarVariant::cifar100_coarse, "cifar100_coarse"}};
+};
+
+// A data set of the files in a folder, or in the folder below it that the distributed archive makes. CIFAR-10's
+// training files are data_batch_1.bin to data_batch_5.bin, its test file is test_batch.bin; CIFAR-100's are train.bin
+// and test.bin. Samples are uint8 [32, 32, 3]; class names come from batches.meta.txt, fine_label_names.txt or
+// coarse_label_names.txt where that is there. Throws Error{data}: a file is missing or not made of whole records, a
+// label is too large, or the names are not as many as the classes.
+std::shared_ptr<const Dataset> cifar_dataset(const std::string& folder, CifarVariant variant, bool training,
+                                             const StatedFacts& stated);
+
+}  // namespace trainctl
