@@ -50,6 +50,12 @@ void Affine::then(const std::vector<double>& next_scale, const std::vector<doubl
   *this = std::move(both);
 }
 
+std::vector<double> Affine::stored(double y) const {
+  std::vector<double> values;
+  for (std::size_t i = 0; i < scale.size(); ++i) values.push_back(scale[i] == 0 ? 0 : (y - offset[i]) / scale[i]);
+  return values;
+}
+
 void check_channels(const Affine& affine, std::int64_t channels) {
   if (affine.uniform() || static_cast<std::int64_t>(affine.scale.size()) == channels) return;
   throw Error(ErrorKind::config,

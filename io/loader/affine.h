@@ -17,6 +17,8 @@ struct Affine {
   // Error{config} where the lists differ in length otherwise.
   void then(const std::vector<double>& next_scale, const std::vector<double>& next_offset);
   bool uniform() const { return scale.size() == 1; }
+  // The values that the map takes to `y`, in a list as scale and offset are; 0 where it takes every value to one.
+  std::vector<double> stored(double y) const;
 };
 
 // Throws Error{config} where the affine map has another number of channels.

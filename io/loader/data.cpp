@@ -9,6 +9,7 @@
 #include "core/base/hash.h"
 #include "core/metrics/targets.h"
 #include "io/loader/buffer.h"
+#include "io/loader/class_weights.h"
 #include "io/loader/loader.h"
 #include "io/loader/measure.h"
 #include "io/loader/open_parts.h"
@@ -141,12 +142,13 @@ std::vector<TargetFacts> target_facts(const DataOptions& options, const DataUse&
 }
 
 std::shared_ptr<const DataPart> make_part(const DataOptions& options, std::uint64_t seed, const OpenedPart& part,
-                                          const DatasetGroup& training, const std::vector<InputPlan>& plans) {
+                                          const DatasetGroup& training, const std::vector<InputPlan>& plans,
+                                          std::vector<float> class_weights) {
   std::vector<DataPart::Input> inputs;
   for (std::size_t i = 0; i < plans.size(); ++i) inputs.push_back(transformed(part.group, training, i, plans[i]));
   return std::make_shared<DataPart>(
       std::move(inputs), part.group.targets, part.subset,
-      DataPart::Options{seed, options.on_error, caching_pays(options, part.group, plans)});
+      DataPart::Options{seed, options.on_error, caching_pays(options, part.group, plans), std::move(class_weights)});
 }
 
 ModelInput model_input(const DataOptions& options, const std::string& name, const DataPart& part, std::size_t number,
@@ -184,7 +186,10 @@ Data::Data(const DataOptions& options, std::uint64_t seed, const DataUse& use, M
   for (std::size_t p = 0; p < opened.size(); ++p) {
     if (!opened[p]) continue;
     const DatasetGroup& group = opened[p]->group;
-    parts_[p] = make_part(options, seed, *opened[p], training, plans);
+    const bool weighs = p == 0 && use.class_weights.has_value();
+    parts_[p] = make_part(
+        options, seed, *opened[p], training, plans,
+        weighs ? weights_by_class(*use.class_weights, *training.targets[0], opened[p]->subset) : std::vector<float>());
     for (const Dataset* dataset : group.distinct()) {
       fingerprints += dataset->facts().fingerprint + '\n';
       const std::string& warning = dataset->facts().warning;

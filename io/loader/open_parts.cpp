@@ -10,6 +10,16 @@ namespace {
 
 const DatasetOptions& dataset_of(const DataOptions& options) { return options.dataset.as<DatasetOptions>(); }
 
+// The split of the training samples; where it is stratified, `classes` has the classes, if anything has.
+Subset::Split split_off(const ValidationOptions& validation, std::int64_t samples, const Dataset* classes,
+                        std::uint64_t seed) {
+  if (!validation.stratify || !classes) return Subset::split(samples, *validation.split, seed);
+  return Subset::stratified(
+      samples, [&](std::int64_t i) { return classes->label(i); }, *validation.split, seed);
+}
+
+bool has_classes(const Dataset& target) { return target.facts().classes > 0 && target.facts().target.rank() == 0; }
+
 DatasetGroup open_training(const DataOptions& options, std::uint64_t seed, const DataUse& use) {
   const bool several = use.inputs.size() > 1 || use.targets.size() > 1;
   if (several && !dataset_of(options).holds_several()) {
@@ -26,6 +36,14 @@ DatasetGroup open_training(const DataOptions& options, std::uint64_t seed, const
   for (const DataUse::Target& target : use.targets) {
     stated.targets.push_back(
         {{}, stated_classes(options, target.name), nullptr, {target.values, target.class_numbers, 0}, skips});
+    if (!options.validation || !options.validation->split) continue;
+    stated.targets.back().trained_on = [&](const Dataset& dataset) {
+      const Subset training =
+          split_off(*options.validation, dataset.size(), has_classes(dataset) ? &dataset : nullptr, seed).training;
+      std::vector<std::int64_t> samples;
+      for (std::int64_t i = 0; i < training.size(); ++i) samples.push_back(training[i]);
+      return samples;
+    };
   }
   return dataset_of(options).open_group(dataset_of(options), PartKind::training, stated, seed);
 }
@@ -63,16 +81,10 @@ OpenedParts open_parts(const DataOptions& options, std::uint64_t seed, const Dat
   const DatasetGroup training = open_training(options, seed, use);
   parts[0] = {training, Subset::all(training.size())};
   if (options.validation && options.validation->split) {
-    const auto has_classes = [](const auto& target) {
-      return target->facts().classes > 0 && target->facts().target.rank() == 0;
-    };
-    const auto labelled = std::find_if(training.targets.begin(), training.targets.end(), has_classes);
-    const bool stratify = options.validation->stratify && labelled != training.targets.end();
-    const double fraction = *options.validation->split;
-    const Subset::Split split =
-        stratify ? Subset::stratified(
-                       training.size(), [&](std::int64_t i) { return (*labelled)->label(i); }, fraction, seed)
-                 : Subset::split(training.size(), fraction, seed);
+    const auto labelled = std::find_if(training.targets.begin(), training.targets.end(),
+                                       [](const auto& target) { return has_classes(*target); });
+    const Dataset* classes = labelled == training.targets.end() ? nullptr : labelled->get();
+    const Subset::Split split = split_off(*options.validation, training.size(), classes, seed);
     parts[0]->subset = split.training;
     parts[1] = {training, split.validation};
   } else if (options.validation) {

@@ -74,6 +74,10 @@ void DataPart::read(std::int64_t number, bool training, std::int64_t epoch, Scra
   try {
     read_whole(number, training, epoch, scratch, row, forms);
     targets_[0]->read_weights(number, row.weights);
+    if (training && !options_.class_weights.empty()) {
+      const float weight = options_.class_weights[static_cast<std::size_t>(targets_[0]->label(number))];
+      std::transform(row.weights, row.weights + weight_count(), row.weights, [=](float own) { return own * weight; });
+    }
   } catch (const Error& error) {
     if (options_.on_error == OnError::stop || error.kind() != ErrorKind::data) throw;
     warn_once(number, error);

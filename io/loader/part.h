@@ -25,6 +25,7 @@ class DataPart {
     std::uint64_t seed = 0;  // of augmentation
     OnError on_error = OnError::stop;
     bool cache = false;
+    std::vector<float> class_weights = {};  // by class of the first target, in training; empty: all are 1
   };
   // An input: the data set of its samples, and the transforms applied to them.
   struct Input {

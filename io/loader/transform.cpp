@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 
 #include "core/base/format.h"
 
@@ -11,25 +10,6 @@ namespace trainctl {
 namespace {
 
 using Kind = GeometryStep::Kind;
-
-// One axis of the window: output i is source element base + step * i, or zero where that is outside [begin, end).
-struct Axis {
-  std::int64_t base = 0, step = 1, size = 0, begin = 0, end = 0;
-
-  explicit Axis(std::int64_t n) : size(n), end(n) {}
-
-  void crop(std::int64_t offset, std::int64_t length) {
-    const std::int64_t low = step > 0 ? base : base - (size - 1);
-    begin = std::max(begin, low);
-    end = std::min(end, low + size);
-    base += step * offset;
-    size = length;
-  }
-  void flip() {
-    base += step * (size - 1);
-    step = -step;
-  }
-};
 
 std::int64_t scaled(std::int64_t size, std::int64_t shorter, std::int64_t to) {
   return std::max<std::int64_t>(
@@ -44,6 +24,7 @@ Shape size_behind(const Shape& image, const GeometryStep& step) {
       return {scaled(image[0], shorter, step.height), scaled(image[1], shorter, step.height), image[2]};
     case Kind::flip_horizontal:
     case Kind::flip_vertical:
+    case Kind::augmentation:
       return image;
     default:
       return {step.height, step.width, image[2]};
@@ -54,26 +35,6 @@ bool fits(const Shape& image, const GeometryStep& step) {
   if (step.kind != Kind::center_crop && step.kind != Kind::random_crop) return true;
   return step.height <= image[0] + 2 * step.padding && step.width <= image[1] + 2 * step.padding;
 }
-
-// A number in [0, choices), from a random word.
-std::int64_t pick(std::uint32_t word, std::int64_t choices) {
-  return static_cast<std::int64_t>(std::uint64_t{word} * static_cast<std::uint64_t>(choices) >> 32);
-}
-
-// Copies rows whose values stay as they are stored; has the interface of AffineRow.
-template <class T>
-struct StoredRow {
-  std::int64_t channels;
-
-  bool uniform() const { return true; }
-  void apply(const void* from, DType, std::int64_t count, T* to) const {
-    std::memcpy(to, from, static_cast<std::size_t>(count) * sizeof(T));
-  }
-  void apply_reversed(const void* last, DType, std::int64_t pixels, T* to) const {
-    const auto* pixel = static_cast<const T*>(last);
-    for (std::int64_t i = 0; i < pixels; ++i, pixel -= channels, to += channels) std::copy_n(pixel, channels, to);
-  }
-};
 
 bool resizes(const std::vector<GeometryStep>& steps) {
   return std::any_of(steps.begin(), steps.end(), [](const GeometryStep& step) {
@@ -89,7 +50,8 @@ Shape shape_behind(Shape shape, const std::vector<GeometryStep>& steps) {
   for (const GeometryStep& step : steps) {
     if (shape.rank() != 3) {
       throw Error(ErrorKind::config, step.place,
-                  format("only images can be resized, cropped or flipped, not samples of shape {}", to_string(shape)));
+                  format("only images can be resized, cropped, flipped or augmented, not samples of shape {}",
+                         to_string(shape)));
     }
     if (!fits(shape, step)) {
       throw Error(ErrorKind::config, step.place,
@@ -102,9 +64,11 @@ Shape shape_behind(Shape shape, const std::vector<GeometryStep>& steps) {
 }
 
 bool stays_as_stored(DType stored, const std::vector<GeometryStep>& fixed, const std::vector<GeometryStep>& augment) {
-  const auto pads = [](const GeometryStep& step) { return step.padding > 0; };
+  const auto leaves = [](const GeometryStep& step) {
+    return step.padding > 0 || (step.augmentation && !step.augmentation->keeps_bytes());
+  };
   if (stored == DType::int32) return true;
-  return stored == DType::uint8 && !resizes(fixed) && std::none_of(augment.begin(), augment.end(), pads);
+  return stored == DType::uint8 && !resizes(fixed) && std::none_of(augment.begin(), augment.end(), leaves);
 }
 
 Transform::Transform(const Shape& stored, DType dtype, std::vector<GeometryStep> fixed,
@@ -113,10 +77,12 @@ Transform::Transform(const Shape& stored, DType dtype, std::vector<GeometryStep>
       augment_(std::move(augment)),
       prepared_(shape_behind(stored, fixed_)),
       output_(shape_behind(prepared_, augment_)),
-      prepared_dtype_(resizes(fixed_) ? DType::float32 : dtype) {
+      prepared_dtype_(resizes(fixed_) ? DType::float32 : dtype),
+      unscaled_(Affine{}, channels_of(output_), 0) {
   require(affine || stays_as_stored(dtype, fixed_, augment_), "values that stay as they are stored");
-  if (affine)
-    row_.emplace(*affine, channels_of(output_), output_.rank() == 3 ? output_[1] * output_[2] : output_.count());
+  if (!affine) return;
+  row_.emplace(*affine, channels_of(output_), output_.rank() == 3 ? output_[1] * output_[2] : output_.count());
+  for (const double value : affine->stored(0)) zero_.push_back(static_cast<float>(value));
 }
 
 ImageView Transform::apply(const ImageView& image, const GeometryStep& step, int& resizes, Scratch& scratch) const {
@@ -159,46 +125,43 @@ void Transform::finish(const ImageView& prepared, bool training, const RandomKey
          reinterpret_cast<std::uint8_t*>(to));
 }
 
+void Transform::paint(const ImageView& image, const WindowAxis& y, const WindowAxis& x, Canvas& canvas) const {
+  if (row_) {
+    auto* to = canvas.blank<float>(y.size, x.size, image.channels);
+    read_window<AffineRow, float>(image, y, x, unscaled_, zero_, to);
+  } else {
+    const std::uint8_t nothing = 0;  // no byte lies outside
+    auto* to = canvas.blank<std::uint8_t>(y.size, x.size, image.channels);
+    read_window<StoredRow<std::uint8_t>, std::uint8_t>(image, y, x, {image.channels}, {&nothing, 1}, to);
+  }
+  canvas.turn();
+}
+
 template <class Rows, class Value>
 void Transform::finish(const Rows& rows, const ImageView& prepared, bool training, const RandomKey& key,
                        std::uint64_t sample, Value* to) const {
-  Axis y(prepared.height), x(prepared.width);
+  thread_local Canvas canvas;
+  ImageView image = prepared;
+  WindowAxis y(image.height), x(image.width);
   std::uint32_t index = 0;
   for (const GeometryStep& step : augment_) {
-    const PhiloxBlock random = training ? key.block(sample, index) : PhiloxBlock{};
-    ++index;
+    Draws draws(key, sample, index++);
     if (step.kind == Kind::random_crop) {
       const std::int64_t free_y = y.size - step.height, free_x = x.size - step.width, padding = step.padding;
-      y.crop(training ? pick(random[0], free_y + 2 * padding + 1) - padding : free_y / 2, step.height);
-      x.crop(training ? pick(random[1], free_x + 2 * padding + 1) - padding : free_x / 2, step.width);
-    } else if (training && random[0] >> 31) {
+      y.crop(training ? draws.pick(free_y + 2 * padding + 1) - padding : free_y / 2, step.height);
+      x.crop(training ? draws.pick(free_x + 2 * padding + 1) - padding : free_x / 2, step.width);
+    } else if (step.augmentation && training) {
+      paint(image, y, x, canvas);
+      step.augmentation->apply(canvas, draws);
+      image = canvas.view();
+      y = WindowAxis(image.height);
+      x = WindowAxis(image.width);
+    } else if (training && draws.word() >> 31) {
       (step.kind == Kind::flip_horizontal ? x : y).flip();
     }
   }
-  const std::int64_t channels = prepared.channels, row = x.size * channels, element = size_of(prepared.dtype);
-  const auto* pixels = static_cast<const std::byte*>(prepared.data);
-  const bool whole = y.step == 1 && x.step == 1 && y.base == 0 && x.base == 0 && x.size == prepared.width &&
-                     y.size == prepared.height && prepared.stride == row && x.end - x.begin == x.size &&
-                     y.end - y.begin == y.size;
-  if (whole && (rows.uniform() || y.size == 1)) return rows.apply(pixels, prepared.dtype, y.size * row, to);
-  // Outputs [left, right) of each row lie in the image, the others are zero.
-  const std::int64_t left = std::clamp<std::int64_t>(x.step > 0 ? x.begin - x.base : x.base - (x.end - 1), 0, x.size);
-  const std::int64_t right = std::clamp<std::int64_t>(x.step > 0 ? x.end - x.base : x.base - x.begin + 1, left, x.size);
-  for (std::int64_t i = 0; i < y.size; ++i, to += row) {
-    const std::int64_t source = y.base + y.step * i;
-    if (source < y.begin || source >= y.end || left == right) {
-      std::fill_n(to, row, Value{});
-      continue;
-    }
-    std::fill_n(to, left * channels, Value{});
-    const std::byte* from = pixels + (source * prepared.stride + (x.base + x.step * left) * channels) * element;
-    if (x.step > 0) {
-      rows.apply(from, prepared.dtype, (right - left) * channels, to + left * channels);
-    } else {
-      rows.apply_reversed(from, prepared.dtype, right - left, to + left * channels);
-    }
-    std::fill_n(to + right * channels, (x.size - right) * channels, Value{});
-  }
+  const Value zero{};
+  read_window<Rows, Value>(image, y, x, rows, {&zero, 1}, to);
 }
 
 }  // namespace trainctl

@@ -1,8 +1,9 @@
 // The transforms of a sample on its way into a batch: fixed geometry, then augmentation, then one pass that writes
-// float32 values, scaled and shifted, or stored values unchanged.
+// float32 values, scaled and shifted, or values in their stored type.
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <vector>
 
@@ -10,12 +11,14 @@
 #include "core/tensor/shape.h"
 #include "io/datasets/dataset.h"
 #include "io/loader/affine.h"
+#include "io/loader/augmentation.h"
 #include "io/loader/image.h"
 #include "io/loader/resize.h"
+#include "io/loader/window.h"
 
 namespace trainctl {
 
-// One geometric step of `transform` or `augment`; heights, widths and paddings are in pixels.
+// One step of `transform` or `augment`; heights, widths and paddings are in pixels.
 struct GeometryStep {
   enum class Kind {
     resize,        // to height x width
@@ -24,14 +27,16 @@ struct GeometryStep {
     random_crop,   // a rectangle anywhere in the image with `padding` zeros around; in evaluation the one in the middle
     flip_horizontal,  // with probability 1/2; never in evaluation
     flip_vertical,
+    augmentation,  // what `augmentation` does to the pixels
   };
   Kind kind = Kind::resize;
   std::int64_t height = 0, width = 0, padding = 0;
   Place place;
+  std::shared_ptr<const Augmentation> augmentation;
 };
 
-// Whether samples can keep their stored type: tokens, and bytes (which the device scales) that no step resizes or pads
-// with zeros, since these must be zero after the scaling.
+// Whether samples can keep their stored type: tokens, and bytes (which the device scales) that no step resizes, pads
+// with zeros (since these must be zero after the scaling) or fills with other values that are no bytes.
 bool stays_as_stored(DType stored, const std::vector<GeometryStep>& fixed, const std::vector<GeometryStep>& augment);
 
 // The shape of samples after steps. Throws Error{config} where a step cannot be applied to them.
@@ -59,7 +64,8 @@ class Transform {
   // the sample where its shape differs from that of the other samples.
   ImageView prepare(const Sample& sample, const Dataset& dataset, std::int64_t number, Scratch& scratch) const;
   // Applies augmentation and the last pass; writes output_shape().count() values of output_dtype() to `to`. Random
-  // numbers are a function of (key, sample).
+  // numbers are a function of (key, sample, position in the list). An augmentation that computes pixels does so in
+  // output_dtype(), in memory of the calling thread.
   void finish(const ImageView& prepared, bool training, const RandomKey& key, std::uint64_t sample,
               std::byte* to) const;
 
@@ -68,11 +74,15 @@ class Transform {
   void finish(const Rows& rows, const ImageView& prepared, bool training, const RandomKey& key, std::uint64_t sample,
               Value* to) const;
   ImageView apply(const ImageView& image, const GeometryStep& step, int& resizes, Scratch& scratch) const;
+  // Copies the window to the canvas.
+  void paint(const ImageView& image, const WindowAxis& y, const WindowAxis& x, Canvas& canvas) const;
 
   std::vector<GeometryStep> fixed_, augment_;
   Shape prepared_, output_;
   DType prepared_dtype_;
   std::optional<AffineRow> row_;  // nothing where values keep their stored type
+  AffineRow unscaled_;
+  std::vector<float> zero_;  // stored values that the last pass makes zero
 };
 
 }  // namespace trainctl

@@ -2,6 +2,7 @@
 #include "io/loader/transform_options.h"
 
 #include "core/base/format.h"
+#include "io/loader/augment_options.h"
 
 namespace trainctl {
 namespace {
@@ -167,6 +168,13 @@ const ChoiceTable& augment_choices() {
                                  {
                                      section_of<RandomCropOptions>(),
                                      section_of<RandomFlipOptions>(),
+                                     random_rotation_section(),
+                                     random_zoom_section(),
+                                     random_translation_section(),
+                                     random_brightness_section(),
+                                     random_contrast_section(),
+                                     random_erasing_section(),
+                                     rand_augment_section(),
                                  }};
   return table;
 }
