@@ -31,14 +31,34 @@ void check_name(const RunSpec& spec, const Node& node, Reader& reader) {
                       describe(*name), longest));
 }
 
-// The metric that decides on the best checkpoint must be one that the run reports.
-void check_monitor(const RunSpec& spec, const Node& node, Reader& reader) {
-  const auto& monitor = spec.checkpoint.monitor.stated;
+// The metrics that decide on the best checkpoint, the end of the run and the learning rate must be such that the run
+// reports.
+void check_monitors(const RunSpec& spec, const Node& node, Reader& reader) {
   const std::vector<std::string> outputs = output_names(spec.model);
-  if (!monitor || !spec.train.reads_choices_of(outputs)) return;  // what could not be read was reported
+  if (!spec.train.reads_choices_of(outputs)) return;  // what could not be read was reported
   const std::vector<std::string> results = spec.train.result_names(outputs);
-  const std::string problem = why_not_monitored(*monitor, results, spec.data.validation.has_value());
-  if (!problem.empty()) reader.error(node.find("checkpoint")->find("monitor")->place, problem);
+  const auto check = [&](const std::string& monitor, const Node* section) {
+    const std::string problem = why_not_monitored(monitor, results, spec.data.validation.has_value());
+    const Node* stated = section->find("monitor");
+    if (!problem.empty()) reader.error(stated != nullptr ? stated->place : section->place, problem);
+  };
+  const Node *checkpoint = node.find("checkpoint"), *train = node.find("train");
+  const auto& best = spec.checkpoint.monitor.stated;
+  if (best) check(*best, checkpoint);
+  if (spec.train.reduce_on_plateau) {
+    check(spec.train.reduce_on_plateau->monitor.or_else("val_loss"), train->find("reduce_on_plateau"));
+  }
+  if (!spec.train.early_stopping) return;
+  const EarlyStoppingOptions& early = *spec.train.early_stopping;
+  const std::string watched = early.monitor.or_else("val_loss");
+  const Node* section = train->find("early_stopping");
+  check(watched, section);
+  if (!early.restore_best || !best || *best == watched) return;
+  reader.error(checkpoint->find("monitor")->place,
+               format("early_stopping restores checkpoints/best, and watches {}: state `monitor: {}` here, or leave it "
+                      "out",
+                      watched, watched),
+               section->place, "early_stopping");
 }
 
 // Losses, metrics and files go by the names of the model's inputs and outputs.
@@ -91,7 +111,7 @@ Keys<RunSpec> RunSpec::keys() {
       .check(check_name)
       .check(check_inputs_and_outputs)
       .check(check_sync_every)
-      .check(check_monitor);
+      .check(check_monitors);
 }
 
 Node load_config(const std::string& file, const std::vector<std::string>& settings, Reader& reader,
@@ -155,6 +175,7 @@ DataUse data_use(const RunSpec& spec) {
     const Choice& loss = spec.train.loss.of(name);
     use.targets.push_back({name, takes_values(loss), takes_class_numbers(loss)});
   }
+  use.class_weights = spec.train.class_weights;
   return use;
 }
 

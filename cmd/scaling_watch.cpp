@@ -23,6 +23,7 @@ void ScalingWatch::shorten(TrainingPlan& plan) {
   plan.total_steps = plan.total_steps == 0 ? request_.steps : std::min(plan.total_steps, request_.steps);
   plan.max_seconds = 0;
   plan.checkpoint_every = 0;
+  plan.early_stopping.reset();
   steps_ = plan.total_steps;
 }
 

@@ -91,6 +91,17 @@ void fill_engine(const RunSpec& spec, Job& job, const SnapshotPlan& plan, const 
   engine.upload();
 }
 
+// The weights of the run's best checkpoint. Collective.
+void restore_best(Job& job, const SnapshotPlan& plan, const RunFiles& files, const std::string& config_file) {
+  std::optional<LoadedCheckpoint> best;
+  if (files.directory) best = load_named_checkpoint(files.directory->path() + "/checkpoints/best");
+  RestoreSource source;
+  if (best) source = {&best->snapshot, best->path, config_file};
+  job.engine().download();
+  restore_weights(source, plan.weights, job.engine().weights(), job.world().communicator(), job.host_stream());
+  job.engine().upload();
+}
+
 // What the engine of this rank and its sources of batches have allocated: `check` prints that of the rank with most.
 void log_memory(MemoryPlan memory, const BatchSource& training, const BatchSource* validation) {
   memory.prefetched = training.batch_bytes() + (validation != nullptr ? validation->batch_bytes() : 0);
@@ -193,7 +204,7 @@ int train(const RunSpec& stated, const TrainingRequest& request, RankContext& co
   Trainer trainer(
       {job.engine(), world.communicator(), replicas, device.host, job.programs(), saver, scaling ? *scaling : *training,
        validation.get(), files.sink.get(), stop_requested, request.profile_end > 0 ? &profiler : nullptr, gpus.get(),
-       scaling ? scaling->after_step() : nullptr},
+       scaling ? scaling->after_step() : nullptr, [&] { restore_best(job, snapshots, files, request.config_file); }},
       plan);
   if (resumed) trainer.resume(*resumed, !names_a_checkpoint(request.resume));
   try {

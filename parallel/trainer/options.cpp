@@ -108,6 +108,15 @@ Keys<TrainOptions> TrainOptions::keys() {
            between(1, 65536))
       .key("clip_norm", &TrainOptions::clip_norm,
            "Scales the gradient down where its norm over all parameters is larger.", more_than(0))
+      .key(
+          "class_weights", &TrainOptions::class_weights,
+          "What a sample weighs in training, by its class: balanced, so that all classes weigh the same together, or a "
+          "map of names or numbers of classes; 1 where none is stated. Losses and metrics of training are means by "
+          "these weights; those of validation are not.",
+          at_least(0))
+      .key("early_stopping", &TrainOptions::early_stopping, "Ends the run when a value no longer improves.")
+      .key("reduce_on_plateau", &TrainOptions::reduce_on_plateau,
+           "Lowers the learning rate when a value no longer improves.")
       .key("deterministic", &TrainOptions::deterministic,
            "On GPUs: the same bits in every run on the same GPUs, at some cost in speed. The CPU always gives them.")
       .key("tf32", &TrainOptions::tf32,

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "core/metrics/class_weights.h"
 #include "core/metrics/loss.h"
 #include "core/metrics/metric.h"
 #include "core/optim/optimizer.h"
@@ -14,6 +15,8 @@
 #include "core/spec/by_name.h"
 #include "core/spec/values.h"
 #include "core/tensor/dtype.h"
+#include "parallel/trainer/early_stopping.h"
+#include "parallel/trainer/plateau.h"
 
 namespace trainctl {
 
@@ -43,6 +46,9 @@ struct TrainOptions {
   Precision precision = Precision::float32;
   std::int64_t gradient_accumulation = 1;
   std::optional<double> clip_norm;
+  std::optional<ClassWeights> class_weights;
+  std::optional<EarlyStoppingOptions> early_stopping;
+  std::optional<PlateauOptions> reduce_on_plateau;
   bool deterministic = false;
   bool tf32 = false;
   bool cuda_graphs = true;

@@ -56,6 +56,8 @@ Trainer::Trainer(TrainerParts parts, TrainingPlan plan)
       results_(parts_.programs.programs().front().results),
       epoch_means_(results_),
       data_position_(parts_.training.position()) {
+  if (plan_.early_stopping) early_stopping_.emplace(*plan_.early_stopping);
+  if (plan_.reduce_on_plateau) plateau_.emplace(*plan_.reduce_on_plateau);
   if (parts_.replicas == nullptr || parts_.replicas->size() == 1) return;
   replicas_.emplace(replicated_weights(parts_), *parts_.replicas, parts_.world.rank(), parts_.stream);
   if (plan_.sync_every > 1) local_.emplace(parts_.engine, *parts_.replicas, parts_.stream);
@@ -74,7 +76,7 @@ EndEvent Trainer::run() {
       save();
     }
   }
-  while (!finished() && !stop_) {
+  while (!finished() && !stop_ && !ends_early_) {
     const std::int64_t before = position_.step;
     run_steps();
     const bool trained = position_.step > before;
@@ -87,7 +89,9 @@ EndEvent Trainer::run() {
     const bool evaluated = (epoch_ends || completed) && evaluate_weights();
     if (!evaluated) completed = false;  // its evaluation was stopped
     if (epoch_ends && evaluated) epoch_means_.clear();
-    const bool saves = passed(plan_.checkpoint_every) || is_best_ || stop_ || finished();
+    completed = completed || ends_early_;
+    if (completed) restore_best();
+    const bool saves = passed(plan_.checkpoint_every) || is_best_ || stop_ || ends_early_ || finished();
     if (saves) save();
     if (epoch_ends || saves) restart_window();  // speeds are those of steps alone
   }
@@ -155,7 +159,9 @@ void Trainer::start_step() {
   const Batch& batch = parts_.training.next();
   const std::int64_t number = position_.step + static_cast<std::int64_t>(started_.size());
   step.program = parts_.programs.training(batch.global_count);
-  step.input = {plan_.learning_rate(number), number, stop_wanted(), loss_scale_.value(), !batch.complete};
+  const double scheduled = plan_.learning_rate(number);
+  step.input = {plateau_ ? plateau_->rate(scheduled) : scheduled, number, stop_wanted(), loss_scale_.value(),
+                !batch.complete};
   step.behind = parts_.training.position();
   step.samples = batch.global_count;
   step.waited_seconds = batch.waited_seconds;
@@ -249,6 +255,7 @@ bool Trainer::evaluate_weights() {
   warn_of_not_finite("", train_);
   warn_of_not_finite("val_", validation_);
   is_best_ = update_best();
+  if (position_.step % plan_.steps_per_epoch == 0) watch_values();
   const double now = seconds_now();
   if (parts_.sink != nullptr) parts_.sink->epoch({epoch(), position_.step, train_, validation_, now - epoch_start_});
   epoch_start_ = now;
@@ -307,6 +314,34 @@ bool Trainer::update_best() {
   return better;
 }
 
+// What early stopping and the learning rate make of an epoch's values.
+void Trainer::watch_values() {
+  std::map<std::string, double> values = train_;
+  for (const auto& [name, value] : validation_) values["val_" + name] = value;
+  const bool speaks = parts_.world.rank() == 0;
+  const double scheduled = plan_.learning_rate(position_.step);
+  if (plateau_ && plateau_->lowers(scheduled, values) && speaks) {
+    log::info(format("{} no longer improves: the learning rate falls to {:.4g}", plateau_->monitor(),
+                     plateau_->rate(scheduled)));
+  }
+  if (!early_stopping_ || !early_stopping_->stops(epoch(), values)) return;
+  ends_early_ = true;
+  if (speaks) {
+    log::info(format("early stopping: {} has not improved for {} epochs", early_stopping_->monitor(),
+                     early_stopping_->waited()));
+  }
+}
+
+// At the end of a run, unless its last weights are the best.
+void Trainer::restore_best() {
+  const bool wanted = early_stopping_ && early_stopping_->restores_best() && position_.has_best;
+  if (!wanted || !parts_.restore_best || position_.best_step == position_.step) return;
+  parts_.restore_best();
+  if (parts_.world.rank() != 0) return;
+  log::info(format("the weights are those of step {}, the best: {} {:.4g}", position_.best_step, plan_.monitor,
+                   position_.best_value));
+}
+
 void Trainer::save() {
   if (saved_step_ == position_.step) return;
   saved_step_ = position_.step;
@@ -330,6 +365,8 @@ Snapshot Trainer::snapshot() {
     snapshot.best = {plan_.monitor, plan_.monitor_maximum, position_.best_value, position_.best_step};
   }
   if (plan_.scales_loss) snapshot.facts["loss_scale"] = loss_scale_.text();
+  if (early_stopping_) snapshot.facts["early_stopping"] = early_stopping_->text();
+  if (plateau_) snapshot.facts["reduce_on_plateau"] = plateau_->text();
   const double count = epoch_means_.count();
   snapshot.facts["epoch/count"] = exact({&count, 1});
   for (const MetricResult& result : results_) {
@@ -358,6 +395,9 @@ void Trainer::resume(const Snapshot& snapshot, bool is_stored) {
     (on_validation ? validation_ : train_)[on_validation ? name.substr(4) : name] = value;
   }
   if (const std::string* scale = fact("loss_scale")) loss_scale_ = LossScale(*scale);
+  if (const std::string* text = fact("early_stopping"); text != nullptr && early_stopping_)
+    early_stopping_->read(*text);
+  if (const std::string* text = fact("reduce_on_plateau"); text != nullptr && plateau_) plateau_->read(*text);
   std::vector<double> sums;
   for (const MetricResult& result : results_) {
     if (!result.derived) parse_exact(fact("epoch/" + result.name), result.sums, sums);

@@ -19,8 +19,10 @@
 #include "core/metrics/means.h"
 #include "parallel/health/gpus.h"
 #include "parallel/health/replicas.h"
+#include "parallel/trainer/early_stopping.h"
 #include "parallel/trainer/local_steps.h"
 #include "parallel/trainer/loss_scale.h"
+#include "parallel/trainer/plateau.h"
 #include "parallel/trainer/programs.h"
 #include "parallel/trainer/snapshot_saver.h"
 
@@ -45,6 +47,8 @@ struct TrainingPlan {
   bool reproducible = false;       // batches are cut into logical shards
   std::int64_t profile_first = 0;  // steps [first, end), from 0, are recorded
   std::int64_t profile_end = 0;
+  std::optional<EarlyStoppingOptions> early_stopping;
+  std::optional<PlateauOptions> reduce_on_plateau;
   std::vector<int> mesh;                     // data, pipeline, tensor
   std::map<std::string, std::string> facts;  // kept with every checkpoint: kernel choices, data fingerprint
 };
@@ -66,6 +70,8 @@ struct TrainerParts {
   // Called on all ranks after a step behind which replicas are equal, with the steps done; no later step has begun.
   // Null: nothing.
   std::function<void(std::int64_t steps)> after_step;
+  // Gives the engine the weights of the best checkpoint. Called on all ranks, where early stopping restores them.
+  std::function<void()> restore_best;
 };
 
 // Where a run stands: what a snapshot carries beside weights and state.
@@ -122,6 +128,8 @@ class Trainer {
   void save();
   Snapshot snapshot();
   bool update_best();
+  void watch_values();
+  void restore_best();
   void verify_replicas();
   void check_finite(const Started& step);
   [[noreturn]] void diverged(const Started& step, const std::string& cause);
@@ -138,10 +146,13 @@ class Trainer {
   std::map<std::string, double> validation_;
   std::optional<ReplicaCheck> replicas_;  // none: this rank alone has its weights
   std::optional<LocalSteps> local_;       // where replicas take steps alone
-  std::set<std::string> warned_;          // metrics that were not finite
-  bool is_best_ = false;                  // the last evaluation was the best, and nothing was trained since
-  bool stop_ = false;                     // the ranks agreed to stop
-  DataPosition data_position_;            // behind the steps done
+  std::optional<EarlyStopping> early_stopping_;
+  std::optional<Plateau> plateau_;
+  std::set<std::string> warned_;  // metrics that were not finite
+  bool is_best_ = false;          // the last evaluation was the best, and nothing was trained since
+  bool stop_ = false;             // the ranks agreed to stop
+  bool ends_early_ = false;       // the monitored value no longer improves
+  DataPosition data_position_;    // behind the steps done
   std::int64_t saved_step_ = -1;
   double start_seconds_ = 0;
   double epoch_start_ = 0;

@@ -36,8 +36,13 @@ TrainingPlan training_plan(const TrainOptions& train, const StrategyOptions& str
   if (strategy.verify_every) plan.verify_every = whole_steps(*strategy.verify_every, plan.steps_per_epoch);
   if (loop.log_every.unit != Duration::Unit::seconds)
     plan.log_every = whole_steps(loop.log_every, plan.steps_per_epoch);
-  plan.monitor = loop.monitor.or_else(data.validation_samples > 0 ? "val_loss" : "");
-  plan.monitor_maximum = loop.mode.or_else(mode_of(plan.monitor)) == MonitorMode::maximum;
+  plan.early_stopping = train.early_stopping;
+  plan.reduce_on_plateau = train.reduce_on_plateau;
+  const bool restores = train.early_stopping && train.early_stopping->restore_best;
+  const std::string watched = restores ? train.early_stopping->monitor.or_else("val_loss") : "val_loss";
+  plan.monitor = loop.monitor.or_else(restores || data.validation_samples > 0 ? watched : "");
+  const Auto<MonitorMode>& mode = restores && loop.mode.is_auto() ? train.early_stopping->mode : loop.mode;
+  plan.monitor_maximum = mode.or_else(mode_of(plan.monitor)) == MonitorMode::maximum;
   plan.learning_rate = [&train, per_epoch = plan.steps_per_epoch, total = plan.total_steps](std::int64_t step) {
     return scheduled_rate(train, {step, per_epoch, total});
   };

@@ -116,7 +116,7 @@ TEST_CASE("auc is that of all samples, on one rank as on two, and of an epoch th
   const std::string config = folder.write("answers.yaml", R"(
 data: {dataset: npy, x: x.npy, y: y.npy, validation: {split: 0.3}}
 model: {layers: [{dense: {units: 1, activation: sigmoid}}]}
-train: {batch_size: 20, epochs: 12, loss: binary_crossentropy, metrics: [acc],
+train: {batch_size: 20, epochs: 12, loss: binary_crossentropy, metrics: [accurcy],
         optimizer: {name: sgd, learning_rate: 0.5}}
 checkpoint: {monitor: val_auc}
 )");
