@@ -19,6 +19,12 @@ TEST_CASE("presets have the published numbers of parameters") {
   CHECK(parameters(build("preset: resnet18", image)) == 11689512);
   CHECK(parameters(build("preset: resnet101", image)) == 44549160);
   CHECK(parameters(build("preset: wide_resnet50_2", image)) == 68883240);
+  CHECK(parameters(build("preset: mobilenet_v2", image)) == 3504872);
+  CHECK(parameters(build("preset: densenet121", image)) == 7978856);
+  CHECK(parameters(build("preset: efficientnet_b0", image)) == 5288548);
+  const BuiltModel unet = build("preset: unet", {64, 48, 3});
+  CHECK(parameters(unet) == 31031810);  // counted by hand
+  CHECK(unet.layers.back().output == Shape{64, 48, 2});
 }
 
 TEST_CASE("presets have the published FLOPs and depth") {
@@ -45,10 +51,9 @@ TEST_CASE("a preset's parameters replace its defaults") {
   CHECK(parameters(build("{preset: mlp, with: {hidden_1: 32, classes: 3}}", {8, 8, 1})) ==
         64 * 32 + 32 + 32 * 128 + 128 + 128 * 3 + 3);
   CHECK(errors("preset: mlpp", {8, 8, 1}) == "m.yaml:1:9: there is no preset 'mlpp'; did you mean 'mlp'?");
-  CHECK(
-      errors("preset: alexnet", {8, 8, 1}) ==
-      "m.yaml:1:9: there is no preset 'alexnet'; there is lenet5, mlp, resnet101, resnet18, resnet20, resnet50, vgg16, "
-      "vgg19 or wide_resnet50_2, or a path to a file");
+  CHECK(errors("preset: alexnet", {8, 8, 1}) ==
+        "m.yaml:1:9: there is no preset 'alexnet'; there is densenet121, efficientnet_b0, lenet5, mlp, mobilenet_v2, "
+        "resnet101, resnet18, resnet20, resnet50, unet, vgg16, vgg19 or wide_resnet50_2, or a path to a file");
   CHECK(errors("preset: nets/none.yaml", {8, 8, 1}) == "m.yaml:1:9: there is no preset file '" TRAINCTL_SOURCE_DIR
                                                        "/nets/none.yaml'");
   CHECK(errors("preset: mlp\nwith: {clases: 5}", {8, 8, 1}) ==
