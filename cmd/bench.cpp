@@ -3,6 +3,7 @@
 
 #include "cmd/auto_strategy.h"
 #include "cmd/job.h"
+#include "cmd/phases.h"
 #include "cmd/shares.h"
 #include "cmd/subcommands.h"
 #include "core/spec/units.h"
@@ -20,6 +21,7 @@ struct BenchOptions {
   LaunchFlags launch;
   std::string what;
   double seconds = 3;  // of measuring
+  int phase = 0;       // from 1 on; 0: the last one
 };
 
 // Shows a result on rank 0.
@@ -58,7 +60,7 @@ int measure(const RunSpec& stated, const BenchOptions& options, RankContext& con
 }
 
 int run_bench(BenchOptions& options) {
-  const RunSpec spec = load_run_spec(options.common, options.launch);
+  const RunSpec spec = chosen_phase(load_run_spec(options.common, options.launch), options.phase);
   const Situation situation = find_situation(Variables::of_process());
   if (const std::optional<int> code = supervise_ranks(spec.cluster, options.launch, launched_config(options.common),
                                                       situation, {false, options.common.json}))
@@ -87,6 +89,7 @@ Subcommand bench_subcommand() {
             add_output_options(app, options->common);
             add_launch_options(app, options->launch);
             app.add_option("--seconds", options->seconds, "How long it measures")->check(check_seconds);
+            add_phase_option(app, options->phase);
             return [options] { return run_bench(*options); };
           }};
 }

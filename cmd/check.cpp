@@ -31,7 +31,8 @@ void print_json(const Checked& checked) {
     layers.push_back({{"name", layer.name},
                       {"kind", layer.kind},
                       {"output", layer.output.sizes()},
-                      {"parameters", layer.parameters}});
+                      {"parameters", layer.parameters},
+                      {"trainable_parameters", layer.trainable}});
   }
   Json memory;
   for (const MemoryLine& line : checked.memory.lines()) memory[std::string(line.name)] = line.bytes;
@@ -58,8 +59,22 @@ void print_json(const Checked& checked) {
                {"mesh", mesh},
                {"layers", layers}};
   if (!checked.recomputed.empty()) json["recomputed"] = checked.recomputed;
+  for (const CheckedPhase& phase : checked.phases) {
+    json["phases"].push_back(
+        {{"phase", phase.text}, {"trainable_parameters", phase.trainable}, {"memory_bytes", phase.memory}});
+  }
   if (checked.automatic) json["strategy"] = "auto";  // not chosen yet: the mesh is that of data parallelism
   answer(json_line(json));
+}
+
+// The phases of a run; what follows is of the one that needs most memory.
+std::string phases_text(const Checked& checked) {
+  if (checked.phases.empty()) return "";
+  Table table({{"phase"}, {"parameters that train", Table::Align::right}, {"memory of a rank", Table::Align::right}});
+  for (const CheckedPhase& phase : checked.phases) {
+    table.add({phase.text, grouped(phase.trainable), byte_text(phase.memory)});
+  }
+  return table.text() + "\nThe phase that needs most memory:\n\n";
 }
 
 // Notes that explain the tables.
@@ -99,15 +114,16 @@ std::string notes(const Checked& checked) {
 
 void print_text(const RunSpec& spec, const Checked& checked) {
   using Align = Table::Align;
-  Table layers({{"layer"},
-                {"kind"},
-                {"output"},
-                {"parameters", Align::right},
-                {"FLOPs/sample", Align::right},
-                {"ops", Align::right}});
+  const bool freezes = checked.trainable < checked.parameters;
+  std::vector<Table::Column> columns{{"layer"}, {"kind"}, {"output"}, {"parameters", Align::right}};
+  if (freezes) columns.push_back({"train", Align::right});
+  for (const char* title : {"FLOPs/sample", "ops"}) columns.push_back({title, Align::right});
+  Table layers(std::move(columns));
   for (const LayerLine& layer : checked.layers()) {
-    layers.add({layer.name, layer.kind, to_string(layer.output), grouped(layer.parameters), flops_text(layer.flops),
-                std::to_string(layer.ops)});
+    std::vector<std::string> cells{layer.name, layer.kind, to_string(layer.output), grouped(layer.parameters)};
+    if (freezes) cells.push_back(layer.trainable < layer.parameters ? "frozen" : grouped(layer.trainable));
+    cells.insert(cells.end(), {flops_text(layer.flops), std::to_string(layer.ops)});
+    layers.add(std::move(cells));
   }
   std::string text = layers.text();
   text += format("\n{} parameters, {} of them train; {} a sample forward\n", grouped(checked.parameters),
@@ -122,7 +138,7 @@ void print_text(const RunSpec& spec, const Checked& checked) {
     add(line.name, line.bytes, all_chosen || !line.depends_on_kernels);
   }
   add(checked.memory.on_host ? "total" : "total on the GPU", checked.memory.total(), all_chosen);
-  answer(text + memory.text() + mesh_text(checked) + notes(checked));
+  answer(phases_text(checked) + text + memory.text() + mesh_text(checked) + notes(checked));
 }
 
 // The programs of the rank that was asked for; as a graph only the one of a full training batch.

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "cmd/phases.h"
 #include "core/base/log.h"
 #include "core/compile/memory_fit.h"
 #include "core/graph/ops/batch_norm_pool.h"
@@ -80,14 +81,13 @@ bool normalizes_own_samples(const Program& program) {
   });
 }
 
-}  // namespace
-
-Checked check_config(const RunSpec& spec, const LaunchFlags& launch, bool measure) {
+Checked check_phase(const RunSpec& spec, const LaunchFlags& launch, bool measure) {
   Checked checked;
   const LaunchPlan plan = plan_launch(launch_request(spec.cluster, launch));
   checked.ranks = plan.ranks;
   checked.batch = spec.train.global_batch(plan.ranks);
   const DataInfo info = known_data(spec, checked.batch, checked.data_at_hand);
+  checked.warnings = info.warnings;
   const auto backend = make_backend(spec.cluster, spec.train, spec.strategy, plan.threads, 0);
   checked.sizes = batch_sizes(spec.train, spec.strategy, info, plan.ranks);
   Strategy strategy = strategy_for(spec, info, plan.ranks, *backend);
@@ -109,7 +109,6 @@ Checked check_config(const RunSpec& spec, const LaunchFlags& launch, bool measur
   for (const RunPrograms& rank : checked.programs) require_fit(least_memory(rank.programs()), limit, cut, Need::least);
 
   KernelChoices choices = load_kernel_choices(backend->fingerprint());
-  for (const std::string& warning : info.warnings) log::warning(warning);
   if (measure) measure_kernels(checked.programs, *backend, choices);
   choices.stop_timing();
   checked.recomputed = recomputed_blocks(spec, info, strategy, checked.sizes, limit.bytes, *backend, choices);
@@ -130,6 +129,23 @@ Checked check_config(const RunSpec& spec, const LaunchFlags& launch, bool measur
     checked.trainable += layer.trainable;
   }
   return checked;
+}
+
+}  // namespace
+
+Checked check_config(const RunSpec& spec, const LaunchFlags& launch, bool measure) {
+  Checked largest;
+  std::vector<CheckedPhase> phases;
+  for (std::size_t number = 0; number < phase_count(spec); ++number) {
+    Checked checked = check_phase(in_phase(spec, number), launch, measure);
+    if (!spec.train.phases.empty()) {
+      phases.push_back({phase_text(spec, number), checked.trainable, checked.memory.total()});
+    }
+    if (number == 0 || checked.memory.total() > largest.memory.total()) largest = std::move(checked);
+  }
+  largest.phases = std::move(phases);
+  for (const std::string& warning : largest.warnings) log::warning(warning);
+  return largest;
 }
 
 }  // namespace trainctl

@@ -21,7 +21,15 @@ struct CheckedPart {
   MemoryPlan memory;                // of the replica's rank that needs most
 };
 
-// The layers, memory and programs of a config on so many ranks.
+// One of the phases of a run.
+struct CheckedPhase {
+  std::string text;  // "phase 1 of 2: 3 epochs with adam"
+  std::int64_t trainable = 0;
+  std::int64_t memory = 0;  // bytes of the rank that needs most
+};
+
+// The layers, memory and programs of a config on so many ranks; of a run in phases those of the phase that needs most
+// memory.
 struct Checked {
   int ranks = 1;
   std::int64_t batch = 0;
@@ -42,6 +50,8 @@ struct Checked {
   double flops_per_sample = 0;   // forward
   std::int64_t parameters = 0;
   std::int64_t trainable = 0;
+  std::vector<std::string> warnings;      // of the data
+  std::vector<CheckedPhase> phases = {};  // empty: the run has none
 
   // Of a share of a full batch.
   int micro_batches() const { return sizes.gradient_accumulation; }

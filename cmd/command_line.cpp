@@ -92,6 +92,11 @@ void add_launch_options(CLI::App& app, LaunchFlags& flags) {
       ->check(CLI::IsMember({"auto", "cpu", "cuda"}));
 }
 
+void add_phase_option(CLI::App& app, int& phase) {
+  app.add_option("--phase", phase, "Which of the run's phases, from 1 on; without it the last one")
+      ->check(CLI::PositiveNumber);
+}
+
 RunSpec load_run_spec(CommonOptions& common, const LaunchFlags& flags) {
   if (!flags.device.empty()) common.sets.push_back("cluster.device=" + flags.device);
   common.text = find_config_text(common.config, read_config_text);

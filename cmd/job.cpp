@@ -184,6 +184,11 @@ std::set<std::string> agreed_blocks(const RunSpec& spec, const DataInfo& data, c
 
 }  // namespace
 
+void check_job(const RunSpec& spec, const DataInfo& data, RankDevice& device, World& world, const DataPosition& start) {
+  const Strategy strategy = strategy_for(spec, data, world.size(), *device.backend);
+  require_least_memory(agreed_programs(spec, data, strategy, device, world, start), spec, data, *device.backend, world);
+}
+
 Job::Job(const RunSpec& spec, const DataInfo& data, RankDevice& device, World& world, const DataPosition& start,
          const std::string& known_choices)
     : device_(device),

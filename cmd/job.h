@@ -59,6 +59,10 @@ Compiled with_batches(Compiled compiled, const RunSpec& spec, const DataInfo& da
 Compiled compile_rank(const std::vector<Program>& programs, const RunSpec& spec, const DataInfo& data,
                       const Sharer& who, Backend& backend, KernelChoices& choices);
 
+// What can be wrong with a job before kernels are chosen: config errors, and memory that no choice of kernels would
+// make suffice. Collective; throws as Job does.
+void check_job(const RunSpec& spec, const DataInfo& data, RankDevice& device, World& world, const DataPosition& start);
+
 class Job {
  public:
   // Collective. Everything that can be wrong with the config, the device's memory or a kernel comes to light here.

@@ -7,6 +7,7 @@
 #include "cmd/job.h"
 #include "cmd/machine_file.h"
 #include "cmd/measuring.h"
+#include "cmd/phases.h"
 #include "cmd/planned_runs.h"
 #include "cmd/subcommands.h"
 #include "core/base/format.h"
@@ -25,6 +26,7 @@ struct PlanOptions {
   CommonOptions common;
   LaunchFlags launch;
   int nodes = 0;  // 0: as few as hold the ranks
+  int phase = 0;  // from 1 on; 0: the last one
   std::string machine;
   std::string timeline;
 };
@@ -166,7 +168,7 @@ int plan_for_this_machine(const PlanOptions& options, const RunSpec& spec, const
 }
 
 int run_plan(PlanOptions& options) {
-  const RunSpec spec = load_run_spec(options.common, options.launch);
+  const RunSpec spec = chosen_phase(load_run_spec(options.common, options.launch), options.phase);
   const Situation situation = find_situation(Variables::of_process());
   if (situation.supervised) return measure(spec, options, situation);
   return options.machine.empty() ? plan_for_this_machine(options, spec, situation) : plan_for_machine(options, spec);
@@ -193,6 +195,7 @@ Subcommand plan_subcommand() {
             ->type_name("FILE");
         app.add_option("--nodes", options->nodes, "On how many nodes the ranks lie; default: as few as hold them")
             ->check(check_nodes);
+        add_phase_option(app, options->phase);
         app.add_option("--timeline", options->timeline, "Writes the simulated step for Perfetto")->type_name("FILE");
         return [options] { return run_plan(*options); };
       }};

@@ -151,6 +151,7 @@ RunSpec read_run_spec(const Node& document, Reader& reader) {
   const ReadingContext context(reader, "the config");
   section_of<RunSpec>().read(document, reader, &spec);
   if (spec.name.empty()) spec.name = std::filesystem::path(document.place.file).stem().string();
+  if (!spec.train.phases.empty()) spec.train.epochs = epochs_of(spec.train.phases);
   spec.cluster.most_ranks = most_ranks(spec.strategy);
   return spec;
 }

@@ -3,10 +3,12 @@
 
 #include "cmd/auto_strategy.h"
 #include "cmd/job.h"
+#include "cmd/phases.h"
 #include "cmd/run_files.h"
 #include "cmd/scaling_watch.h"
 #include "cmd/shares.h"
 #include "core/backend/gpu_peaks.h"
+#include "core/base/clock.h"
 #include "core/base/format.h"
 #include "core/base/log.h"
 #include "core/base/version.h"
@@ -48,6 +50,10 @@ StartEvent start_event(const RunSpec& spec, const World& world, const Job& job, 
   event.resumed_from = files.resumed_from;
   event.steps_per_epoch = plan.steps_per_epoch;
   event.total_steps = plan.total_steps;
+  if (plan.phases > 1) {
+    const std::int64_t all = *spec.train.epochs * plan.steps_per_epoch;
+    event.total_steps = std::min(all, spec.train.max_steps.value_or(all));
+  }
   event.first_step = resumed ? resumed->step : 0;
   return event;
 }
@@ -76,17 +82,18 @@ std::map<std::string, std::string> run_facts(const Job& job, const DataInfo& dat
   return facts;
 }
 
-// Weights on all ranks: those of the checkpoint, or initial ones, which every rank computes alike.
-void fill_engine(const RunSpec& spec, Job& job, const SnapshotPlan& plan, const RunFiles& files, bool resumed,
-                 const std::string& config_file) {
+// Weights on all ranks: those of the checkpoint, or initial ones, which every rank computes alike. The optimizer's
+// state is the checkpoint's where the run goes on with that, else it begins anew.
+void fill_engine(std::uint64_t seed, Job& job, const SnapshotPlan& plan, const RunFiles& files, bool resumed,
+                 bool keeps_state, const std::string& config_file) {
   Engine& engine = job.engine();
   engine.download();
-  initialize_weights(job.program_spec(), spec.seed, engine.weights());
+  initialize_weights(job.program_spec(), seed, engine.weights());
   if (resumed) {
     RestoreSource source;
     if (files.checkpoint) source = {&files.checkpoint->snapshot, files.checkpoint->path, config_file};
     restore_weights(source, plan.weights, engine.weights(), job.world().communicator(), job.host_stream());
-    restore_state(source, plan.state, engine.state(), job.world().communicator(), job.host_stream());
+    if (keeps_state) restore_state(source, plan.state, engine.state(), job.world().communicator(), job.host_stream());
   }
   engine.upload();
 }
@@ -121,6 +128,137 @@ void record_failure(MetricsSink& sink, const Error& error, const Trainer& traine
   }
 }
 
+// What the phases of a run share on one rank.
+struct Run {
+  RunSpec spec;  // of all phases, with the batch of all ranks together, and the strategy that `auto` stood for
+  const RunSpec& stated;
+  const TrainingRequest& request;
+  RankContext& context;
+  RankDevice& device;
+  RunFiles& files;
+  const Data& data;
+  Node config;                           // what the run directory keeps
+  double begin = 0;                      // when the first of these phases began
+  std::optional<StopRequest> stop = {};  // from when on there is something to save
+  bool shares_directory = false;
+  std::unique_ptr<GpuWatch> gpus = {};
+};
+
+// Everything that can be wrong with later phases comes to light before the first step.
+void check_later_phases(const Run& run, std::size_t number, const DataPosition& start) {
+  for (std::size_t later = number + 1; later < phase_count(run.spec); ++later) {
+    check_job(in_phase(run.spec, later), run.data.info(), run.device, run.context.world, start);
+  }
+}
+
+// Makes the run directory this run's, and begins to tell of it.
+void begin_run(Run& run, Job& job, const TrainOptions& train, const TrainingPlan& plan,
+               const std::optional<Snapshot>& resumed) {
+  RunFiles& files = run.files;
+  if (files.directory) {
+    claim_directory(files, run.spec, run.request,
+                    with_findings(run.config, run.spec, run.data, job, run.stated.strategy.automatic));
+  }
+  run.shares_directory = join_log(files.directory ? files.directory->path() : "", run.context, run.device.host);
+  if (run.context.world.rank() == 0) {
+    for (const std::string& warning : run.data.info().warnings) log::warning(warning);
+  }
+  if (resumed && files.directory) {
+    const auto rate = [&train](const ScheduleTime& time) { return scheduled_rate(train, time); };
+    log_resume(plan, rate, *resumed, files.resumed_from);
+  }
+  if (files.sink) files.sink->start(start_event(run.spec, run.context.world, job, plan, resumed, files));
+  if (run.spec.log.gpu && !run.device.gpu_uuid.empty()) {
+    run.gpus = watch_gpu(run.device.gpu_uuid, run.context.world.communicator(), run.device.host, plan.log_every);
+  }
+  run.begin = seconds_now();
+}
+
+// How a phase ended, and whether the next one follows.
+struct PhaseEnd {
+  EndEvent event;
+  bool next_follows = false;
+};
+
+// Trains a phase, from its beginning or from the checkpoint in run.files, whose position is `resumed`. Collective.
+PhaseEnd train_phase(Run& run, const PhaseStart& phase, const std::optional<Snapshot>& resumed, bool begins) {
+  World& world = run.context.world;
+  RankDevice& device = run.device;
+  RunFiles& files = run.files;
+  const TrainingRequest& request = run.request;
+  const RunSpec spec = in_phase(run.spec, phase.number);
+  const std::int64_t batch = *spec.train.batch_size;
+  const DataPosition start = resumed ? resumed->position : DataPosition{run.spec.seed, 0, 0};
+  if (begins) check_later_phases(run, phase.number, start);
+  Job job(spec, run.data.info(), device, world, start, fact(resumed, "kernel_choices"));
+  const SnapshotPlan snapshots =
+      plan_snapshot(job.engine().weights(), job.engine().state(), world.communicator(), device.host);
+  const bool keeps_state = resumed.has_value() && (phase.number == 0 || resumed->step > phase.step);
+  fill_engine(run.spec.seed, job, snapshots, files, resumed.has_value(), keeps_state, request.config_file);
+  files.checkpoint.reset();  // its memory is no longer needed
+
+  TrainingPlan plan = training_plan(
+      spec.train, spec.strategy, {spec.checkpoint.every, spec.log.every, spec.checkpoint.monitor, spec.checkpoint.mode},
+      run.data.info(), world.size(), phase);
+  plan.phases = phase_count(run.spec);
+  plan.facts = run_facts(job, run.data.info(), world.size(), batch, plan.total_steps - phase.step,
+                         run.stated.strategy.shares_by_measuring() ? text_of_shares(spec.strategy) : "");
+  if (!run.stop) run.stop.emplace();
+  const auto stop_requested = [&run] { return run.stop->pending(); };
+  // A replica that takes steps alone finishes those up to the next average, where all ranks know of a stop.
+  const auto waits_until = plan.sync_every == 1 ? std::function<bool()>(stop_requested) : nullptr;
+  const auto training = run.data.training(batch, job.sharer(), start, run.context.threads, job.target_forms(),
+                                          job.batch_memory(), waits_until);
+  std::unique_ptr<BatchSource> validation;
+  if (run.data.has(PartKind::validation) && request.scaling == nullptr)
+    validation = run.data.evaluation(PartKind::validation, evaluation_batch(batch, job.sharer()),
+                                     evaluation_sharer(job.sharer()), run.context.threads, job.target_forms(),
+                                     job.batch_memory(), stop_requested);
+  if (begins) begin_run(run, job, spec.train, plan, resumed);
+  if (plan.max_seconds > 0) plan.max_seconds = std::max(plan.max_seconds - (seconds_now() - run.begin), 1e-3);
+  log_memory(job.engine().memory(), *training, validation.get());
+  if (const std::string text = phase_text(run.spec, phase.number); world.rank() == 0 && !text.empty()) log::info(text);
+
+  plan.scales_loss = spec.train.precision == Precision::float16;
+  plan.profile_first = request.profile_first;
+  plan.profile_end = request.profile_end;
+  OpRecorder profiler;
+  CheckpointWriter writer;
+  SnapshotSaver saver(snapshots,
+                      {run.shares_directory ? &writer : nullptr, files.store.get(), spec.checkpoint.weights_only},
+                      world.communicator(), device.host);
+  const MeshAxes axes(world.communicator(), job.rank().mesh, false);
+  Communicator* const replicas = axes.communicators().find(MeshAxis::data);
+  std::unique_ptr<ScalingWatch> scaling;
+  if (request.scaling != nullptr) {
+    scaling = std::make_unique<ScalingWatch>(*request.scaling, job, device, saver, *training);
+    scaling->shorten(plan);
+  }
+  Trainer trainer(
+      {job.engine(), world.communicator(), replicas, device.host, job.programs(), saver, scaling ? *scaling : *training,
+       validation.get(), files.sink.get(), stop_requested, request.profile_end > 0 ? &profiler : nullptr,
+       run.gpus.get(), scaling ? scaling->after_step() : nullptr,
+       [&] { restore_best(job, snapshots, files, request.config_file); }},
+      plan);
+  if (resumed) trainer.resume(*resumed, !begins || !names_a_checkpoint(request.resume));
+  try {
+    PhaseEnd end{trainer.run()};
+    if (scaling) {
+      scaling->save_trace(files.directory ? files.directory->path() : "", run.shares_directory ? &writer : nullptr);
+    }
+    if (request.profile_end > 0 && request.profile_first >= phase.step) {
+      const std::string timeline = gather_timeline(profiler, world.communicator(), device.host);
+      if (files.directory) write_file(files.directory->path() + "/timeline.json", timeline);
+    }
+    const bool is_cut = spec.train.max_steps && trainer.step() >= *spec.train.max_steps;
+    end.next_follows = trainer.ended_phase() && phase.number + 1 < plan.phases && !is_cut && !scaling;
+    return end;
+  } catch (const Error& error) {
+    if (files.sink) record_failure(*files.sink, error, trainer);
+    throw;
+  }
+}
+
 }  // namespace
 
 int train(const RunSpec& stated, const TrainingRequest& request, RankContext& context) {
@@ -135,96 +273,34 @@ int train(const RunSpec& stated, const TrainingRequest& request, RankContext& co
     }
     return 0;
   }
-  const std::optional<Snapshot> resumed = broadcast_position(
+  std::optional<Snapshot> resumed = broadcast_position(
       files.checkpoint ? std::optional(files.checkpoint->snapshot) : std::nullopt, world.communicator(), device.host);
   RunSpec spec = stated;
   spec.train = with_global_batch(stated.train, world.size(), resumed);
-  const std::int64_t batch = *spec.train.batch_size;
-  const DataPosition start = resumed ? resumed->position : DataPosition{spec.seed, 0, 0};
 
   const Data data(spec.data, spec.seed, data_use(spec));
   Node config = request.config;
   if (spec.strategy.automatic) resolve_strategy(spec, config, files, data.info(), device, context);
   spec = with_shares(std::move(spec), data, device, context, resumed);
-  Job job(spec, data.info(), device, world, start, fact(resumed, "kernel_choices"));
-  const SnapshotPlan snapshots =
-      plan_snapshot(job.engine().weights(), job.engine().state(), world.communicator(), device.host);
-  fill_engine(spec, job, snapshots, files, resumed.has_value(), request.config_file);
-  files.checkpoint.reset();  // its memory is no longer needed
 
-  TrainingPlan plan = training_plan(
-      spec.train, spec.strategy, {spec.checkpoint.every, spec.log.every, spec.checkpoint.monitor, spec.checkpoint.mode},
-      data.info(), world.size());
-  plan.facts = run_facts(job, data.info(), world.size(), batch, plan.total_steps,
-                         stated.strategy.shares_by_measuring() ? text_of_shares(spec.strategy) : "");
-  const StopRequest stop;  // until here there was nothing to save
-  const auto stop_requested = [&stop] { return stop.pending(); };
-  // A replica that takes steps alone finishes those up to the next average, where all ranks know of a stop.
-  const auto waits_until = plan.sync_every == 1 ? std::function<bool()>(stop_requested) : nullptr;
-  const auto training =
-      data.training(batch, job.sharer(), start, context.threads, job.target_forms(), job.batch_memory(), waits_until);
-  std::unique_ptr<BatchSource> validation;
-  if (data.has(PartKind::validation) && request.scaling == nullptr)
-    validation =
-        data.evaluation(PartKind::validation, evaluation_batch(batch, job.sharer()), evaluation_sharer(job.sharer()),
-                        context.threads, job.target_forms(), job.batch_memory(), stop_requested);
-  if (files.directory) {
-    claim_directory(files, spec, request, with_findings(config, spec, data, job, stated.strategy.automatic));
+  Run run{std::move(spec), stated, request, context, device, files, data, std::move(config)};
+  const auto next_phase = [&] {
+    return find_phase(run.spec.train.phases, steps_per_epoch(run.spec.train, data.info(), world.size()), resumed);
+  };
+  PhaseEnd end = train_phase(run, next_phase(), resumed, true);
+  while (end.next_follows) {  // from the checkpoint of the one before, as a resumed run would
+    if (files.directory) files.checkpoint = load_newest_checkpoint(files.directory->path());
+    resumed = broadcast_position(files.checkpoint ? std::optional(files.checkpoint->snapshot) : std::nullopt,
+                                 world.communicator(), device.host);
+    end = train_phase(run, next_phase(), resumed, false);
   }
-  const bool shares_directory = join_log(files.directory ? files.directory->path() : "", context, device.host);
-  log_memory(job.engine().memory(), *training, validation.get());
-  if (world.rank() == 0) {
-    for (const std::string& warning : data.info().warnings) log::warning(warning);
+  end.event.seconds = seconds_now() - run.begin;
+  if (run.gpus) end.event.gpus = run.gpus->summary();
+  if (files.sink) {
+    files.sink->end(end.event);
+    if (request.json) answer(end_line(end.event));
   }
-  if (resumed && files.directory) {
-    const auto rate = [&spec](const ScheduleTime& time) { return scheduled_rate(spec.train, time); };
-    log_resume(plan, rate, *resumed, files.resumed_from);
-  }
-  if (files.sink) files.sink->start(start_event(spec, world, job, plan, resumed, files));
-
-  plan.scales_loss = spec.train.precision == Precision::float16;
-  plan.profile_first = request.profile_first;
-  plan.profile_end = request.profile_end;
-  OpRecorder profiler;
-  std::unique_ptr<GpuWatch> gpus;
-  if (spec.log.gpu && !device.gpu_uuid.empty()) {
-    gpus = watch_gpu(device.gpu_uuid, world.communicator(), device.host, plan.log_every);
-  }
-  CheckpointWriter writer;
-  SnapshotSaver saver(snapshots,
-                      {shares_directory ? &writer : nullptr, files.store.get(), spec.checkpoint.weights_only},
-                      world.communicator(), device.host);
-  const MeshAxes axes(world.communicator(), job.rank().mesh, false);
-  Communicator* const replicas = axes.communicators().find(MeshAxis::data);
-  std::unique_ptr<ScalingWatch> scaling;
-  if (request.scaling != nullptr) {
-    scaling = std::make_unique<ScalingWatch>(*request.scaling, job, device, saver, *training);
-    scaling->shorten(plan);
-  }
-  Trainer trainer(
-      {job.engine(), world.communicator(), replicas, device.host, job.programs(), saver, scaling ? *scaling : *training,
-       validation.get(), files.sink.get(), stop_requested, request.profile_end > 0 ? &profiler : nullptr, gpus.get(),
-       scaling ? scaling->after_step() : nullptr, [&] { restore_best(job, snapshots, files, request.config_file); }},
-      plan);
-  if (resumed) trainer.resume(*resumed, !names_a_checkpoint(request.resume));
-  try {
-    EndEvent end = trainer.run();
-    if (gpus) end.gpus = gpus->summary();
-    if (scaling)
-      scaling->save_trace(files.directory ? files.directory->path() : "", shares_directory ? &writer : nullptr);
-    if (request.profile_end > 0) {
-      const std::string timeline = gather_timeline(profiler, world.communicator(), device.host);
-      if (files.directory) write_file(files.directory->path() + "/timeline.json", timeline);
-    }
-    if (files.sink) {
-      files.sink->end(end);
-      if (request.json) answer(end_line(end));
-    }
-    return end.status == "stopped" ? exit_code(ErrorKind::stopped) : 0;
-  } catch (const Error& error) {
-    if (files.sink) record_failure(*files.sink, error, trainer);
-    throw;
-  }
+  return end.event.status == "stopped" ? exit_code(ErrorKind::stopped) : 0;
 }
 
 }  // namespace trainctl

@@ -31,8 +31,9 @@ Feature BatchNormalizationOptions::expand(Layer& layer, const std::vector<Featur
   if (center) {
     operands.push_back(layer.parameter("beta", {channels}, make_initializer(beta_initializer, {channels}), false));
   }
+  const bool by_batch = layer.training() && !layer.frozen();
   TensorId mean = no_tensor, variance = no_tensor, y = no_tensor;
-  if (layer.training()) {
+  if (by_batch) {
     auto norm = std::make_shared<BatchNorm>(attributes);
     norm->synchronized = synchronized;
     const auto outputs = layer.op(std::move(norm), operands, {"mean", "variance"});
@@ -41,7 +42,7 @@ Feature BatchNormalizationOptions::expand(Layer& layer, const std::vector<Featur
   const auto keep = static_cast<float>(momentum);
   const TensorId moving_mean = layer.statistic("moving_mean", channels, keep, 0, mean);
   const TensorId moving_variance = layer.statistic("moving_variance", channels, keep, 1, variance);
-  if (!layer.training()) {
+  if (!by_batch) {
     operands.insert(operands.end(), {moving_mean, moving_variance});
     y = layer.op(std::make_shared<BatchNormInference>(attributes), operands)[0];
   }

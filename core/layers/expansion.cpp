@@ -145,6 +145,16 @@ bool Expansion::admit(const Choice& choice, const Layer& layer) {
   return false;
 }
 
+bool Expansion::freezes(const std::string& path) {
+  bool frozen = false;
+  for (const Reference& pattern : model.freeze) {
+    if (blocks_above(pattern.name, without_uses(path)) < 0) continue;
+    freezing_.insert(pattern.name);
+    frozen = true;
+  }
+  return frozen;
+}
+
 Feature Expansion::expand_layer(const LayerOptions& layer_options, Layer& layer, const std::vector<Feature>& inputs) {
   if (++expanded_ > most_layers) {
     if (expanded_ > most_layers + 1) return {};
@@ -235,6 +245,25 @@ void Expansion::check_all_used() {
     if (used.contains(feature.tensor)) continue;
     reader.error(line.place, format("{} '{}': nothing takes its output", line.kind, line.name));
   }
+}
+
+void Expansion::check_frozen() {
+  std::set<std::string> names;
+  for (const auto& [path, feature] : features_) names.insert(without_uses(path));
+  for (const std::string& input : input_names(model)) names.erase(input.empty() ? "input" : input);
+  bool found = true;
+  for (const Reference& pattern : model.freeze) {
+    if (freezing_.contains(pattern.name)) continue;
+    found = false;
+    std::string near = pattern.name;
+    std::erase(near, '*');
+    std::string hint = suggestion(near, {names.begin(), names.end()});
+    if (hint.empty()) hint = "; `trainctl check` without `freeze` lists the layers";
+    reader.error(pattern.place, format("freeze: no layer is named '{}'{}", pattern.name, hint));
+  }
+  const auto trains = [](const GraphParameter& parameter) { return parameter.trainable; };
+  if (!found || std::any_of(graph.parameters.begin(), graph.parameters.end(), trains)) return;
+  reader.error(model.freeze.front().place, "freeze: every layer with weights is frozen, so that nothing would train");
 }
 
 }  // namespace trainctl

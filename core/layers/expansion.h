@@ -26,6 +26,8 @@ class Expansion {
                  const std::vector<std::string>& taken);
   // Reports inputs and layers whose output no layer takes.
   void check_all_used();
+  // Reports patterns of `freeze` that name no layer, and a network of which nothing trains.
+  void check_frozen();
 
   const ModelOptions& model;
   const BuildOptions& options;
@@ -45,6 +47,8 @@ class Expansion {
                std::vector<Feature>& inputs);
   // Whether the layer may have this path: its first use, or one with the options of the first. Reports other options.
   bool admit(const Choice& choice, const Layer& layer);
+  // Whether `freeze` names the layer with this path, or a block around it.
+  bool freezes(const std::string& path);
   // The feature of a name as seen from the layers below a path, of several uses so far the last one; null where no
   // feature has that name.
   const Feature* find(const std::string& name, const std::string& path) const;
@@ -61,6 +65,7 @@ class Expansion {
   std::vector<std::string> output_paths_;            // of the model's `outputs`
   std::set<std::string> taken_;                      // paths of layers whose output another layer takes
   std::size_t expanded_ = 0;                         // number of layers so far
+  std::set<std::string> freezing_;                   // patterns of `freeze` that name a layer
   bool too_large_ = false;                           // the size of the network was reported
 };
 

@@ -12,7 +12,12 @@
 namespace trainctl {
 
 Layer::Layer(Expansion& expansion, std::string kind, std::string path, Place place, int output)
-    : expansion_(expansion), kind_(std::move(kind)), path_(std::move(path)), place_(std::move(place)), output_(output) {
+    : expansion_(expansion),
+      kind_(std::move(kind)),
+      path_(std::move(path)),
+      place_(std::move(place)),
+      output_(output),
+      frozen_(expansion.freezes(path_)) {
   line_.name = path_;
   line_.kind = kind_;
   line_.place = place_;
@@ -47,8 +52,8 @@ TensorId Layer::parameter(const std::string& name, const Shape& shape, Initializ
                                            path_, name, to_string(shape)));
   }
   line_.parameters = checked_add(line_.parameters, shape.count());
-  line_.trainable = line_.parameters;
-  expansion_.graph.parameters.push_back({id, std::move(initializer), true, decay, {}, penalty});
+  if (!frozen_) line_.trainable = line_.parameters;
+  expansion_.graph.parameters.push_back({id, std::move(initializer), !frozen_, decay, {}, penalty});
   return id;
 }
 

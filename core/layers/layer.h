@@ -86,6 +86,8 @@ class Layer {
   const std::string& path() const { return path_; }
   int model_output() const { return output_; }
   bool training() const;
+  // Whether the layer's weights and running statistics stay as they are.
+  bool frozen() const { return frozen_; }
   std::uint64_t seed() const;
   // The shape of one sample, without the batch dimension.
   Shape shape(const Feature& feature) const;
@@ -130,6 +132,7 @@ class Layer {
   std::string path_;
   Place place_;
   int output_;
+  bool frozen_;
   std::vector<TensorId> tensors_;     // outputs of its ops
   std::map<std::string, int> kinds_;  // by kind: the number of its ops
   LayerLine line_;                    // the sums over its ops and parameters so far

@@ -91,6 +91,11 @@ Keys<ModelOptions> ModelOptions::keys() {
       .key("outputs", &ModelOptions::outputs,
            "The layers that are outputs, where there are several; each has a loss of its own (`train.loss`). At most "
            "16. Of a layer that is used several times the last use is the output. Absent: the last layer.")
+      .key("freeze", &ModelOptions::freeze,
+           "Patterns of the names of layers that do not train (`conv*`; a block's name stands for its layers): their "
+           "weights stay as they are, and neither gradients nor optimizer state are computed, sent or kept for them. A "
+           "frozen batch_normalization normalizes by its running statistics and leaves them, as Keras' does with "
+           "trainable = False; weight decay and regularizers leave frozen weights alone.")
       .exclusive({"preset", "layers"})
       .one_of({"layers", "preset"}, "the network")
       .check(check_model);
@@ -118,6 +123,7 @@ BuiltModel build_model(const ModelOptions& model, const BuildOptions& options, R
   if (reader.count() == before && expansion->graph.parameters.empty()) {
     reader.error(model.layers[0].place, "the network has no parameters: there is nothing to train");
   }
+  if (reader.count() == before) expansion->check_frozen();
   return {std::move(expansion->graph), std::move(expansion->lines)};
 }
 

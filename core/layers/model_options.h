@@ -13,6 +13,7 @@ struct ModelOptions {
   Node with;
   LayerList layers;
   std::vector<Reference> inputs;  // names of the inputs; empty: one input, which the first layer takes
+  std::vector<Reference> freeze;  // patterns of the names of layers and blocks that do not train
   std::vector<Reference>
       outputs;  // names of layers, of several uses the last; empty: the last layer is the only output
 

@@ -1,6 +1,8 @@
 // The names of layers.
 #include "core/layers/names.h"
 
+#include <fnmatch.h>
+
 #include <algorithm>
 #include <map>
 #include <set>
@@ -27,6 +29,15 @@ std::string without_uses(const std::string& path) {
     if (!is_number) result += c;
   }
   return result;
+}
+
+int blocks_above(const std::string& pattern, std::string path) {
+  for (int above = 0;; ++above) {
+    if (fnmatch(pattern.c_str(), path.c_str(), 0) == 0) return above;
+    const std::size_t slash = path.rfind('/');
+    if (slash == std::string::npos) return -1;
+    path.resize(slash);
+  }
 }
 
 std::vector<std::string> layer_names(const std::vector<Choice>& layers, const std::string& path,

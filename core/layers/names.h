@@ -22,6 +22,10 @@ std::string use_of(const std::string& name, int number);
 // The path of the layer whose use has this path: that of its weights. "block@2/c1@3" is a use of "block/c1".
 std::string without_uses(const std::string& path);
 
+// How many blocks above a layer, which has this path, the one lies that a pattern of layer names (`conv*`) names: 0 for
+// the layer itself; -1 where it names none.
+int blocks_above(const std::string& pattern, std::string path);
+
 // The names of the layers of one list: a stated name, or the layer's kind, numbered from the second of its kind on. A
 // name that is stated again is the same layer's next use. Reports invalid names, and names that are among `taken`.
 // `path` is the path of the list, "" for the model's.

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "core/base/error.h"
+#include "core/graph/ops/statistics.h"
 
 namespace trainctl {
 namespace {
@@ -14,10 +15,29 @@ enum Flag : std::size_t { not_finite, stop, count, flags };
 
 constexpr auto most_values = static_cast<std::size_t>(most_averaged_values);
 
+// The names of the parameters that train and of the running statistics that move.
+std::set<std::string> learnt_by(const Program& program) {
+  std::set<std::string> names;
+  for (const FlatEntry& entry : program.flat.parameters) {
+    if (entry.offset < program.flat.trainable_count) names.insert(program.tensor(entry.parameter).name);
+  }
+  for (const Segment& segment : program.segments) {
+    for (const Op& op : segment.ops) {
+      if (op.get_if<UpdateStatistics>() == nullptr) continue;
+      for (TensorId statistic : op.outputs) names.insert(program.tensor(statistic).name);
+    }
+  }
+  return names;
+}
+
 }  // namespace
 
 LocalSteps::LocalSteps(Engine& engine, Communicator& replicas, Stream& stream)
-    : engine_(engine), replicas_(replicas), stream_(stream), since_(flags) {}
+    : engine_(engine),
+      replicas_(replicas),
+      stream_(stream),
+      learnt_(learnt_by(engine.program(0).program)),
+      since_(flags) {}
 
 void LocalSteps::add(const StepResult& step) {
   require(!step.abandoned, "a replica that is alone waits for its data");
@@ -47,6 +67,7 @@ void LocalSteps::average(StepResult& result) {
 void LocalSteps::average_values(double share) {
   engine_.download();
   std::vector<NamedTensor> tensors = engine_.weights();
+  std::erase_if(tensors, [&](const NamedTensor& tensor) { return !learnt_.contains(tensor.name); });
   tensors.insert(tensors.end(), engine_.state().begin(), engine_.state().end());
   struct Part {
     float* values;

@@ -1,10 +1,13 @@
 // Local SGD (Stich, 2019): replicas take steps alone, by their own gradients, and are averaged now and then.
 //
-// Averaged is everything that a replica learns by: parameters, running statistics and the optimizer's states (Yu et
-// al., 2019), each replica weighted by the samples that it has seen since the last time. Steps in between have no
-// communication over the data axis; what all ranks decide together they decide where they are averaged.
+// Averaged is everything that a replica learns by: parameters that train, running statistics that move and the
+// optimizer's states (Yu et al., 2019), each replica weighted by the samples that it has seen since the last time.
+// Steps in between have no communication over the data axis; what all ranks decide together they decide where they are
+// averaged.
 #pragma once
 
+#include <set>
+#include <string>
 #include <vector>
 
 #include "core/backend/communicator.h"
@@ -34,8 +37,9 @@ class LocalSteps {
   Engine& engine_;
   Communicator& replicas_;
   Stream& stream_;
-  std::vector<double> since_;  // the flags, the sum of sample weights, then the sums of losses and metrics
-  double norm_ = 0;            // of the last step
+  std::set<std::string> learnt_;  // weights that steps change; others have the same bits on all replicas
+  std::vector<double> since_;     // the flags, the sum of sample weights, then the sums of losses and metrics
+  double norm_ = 0;               // of the last step
 };
 
 }  // namespace trainctl

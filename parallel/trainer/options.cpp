@@ -21,12 +21,22 @@ void check_batch(const TrainOptions& train, const Node& node, Reader& reader) {
 }
 
 void check_schedule(const TrainOptions& train, const Node& node, Reader& reader) {
-  const bool known = train.epochs || train.max_steps || !train.max_time;  // without any the end itself is missing
+  const bool known = train.epochs || train.max_steps || !train.phases.empty() ||
+                     !train.max_time;  // without any the end itself is missing
   if (known || !train.schedule || !train.schedule.as<ScheduleOptions>().needs_length()) return;
   reader.error(node.find("schedule")->place,
                format("the {} schedule needs to know how many steps the run has: state epochs or max_steps, beside "
                       "max_time if you like",
                       train.schedule.name));
+}
+
+void check_phases(const TrainOptions& train, const Node& node, Reader& reader) {
+  const std::int64_t epochs = epochs_of(train.phases);
+  if (train.phases.empty() || !train.epochs || *train.epochs == epochs) return;
+  reader.error(node.find("epochs")->place,
+               format("epochs is {}, and the phases have {} together: leave epochs out, or make them equal",
+                      *train.epochs, epochs),
+               node.find("phases")->place, "phases");
 }
 
 // Samples of a batch are counted in float32 on their way through the ranks: exactly up to here.
@@ -117,6 +127,11 @@ Keys<TrainOptions> TrainOptions::keys() {
       .key("early_stopping", &TrainOptions::early_stopping, "Ends the run when a value no longer improves.")
       .key("reduce_on_plateau", &TrainOptions::reduce_on_plateau,
            "Lowers the learning rate when a value no longer improves.")
+      .key("phases", &TrainOptions::phases,
+           "Parts of the run, one after the other, in place of `epochs`: fine-tuning trains a new head on frozen "
+           "layers, then more of them. Each begins as compile and fit do in Keras, on the weights of the one before: "
+           "the optimizer's state, the schedule, reduce_on_plateau and early_stopping begin anew, and early_stopping "
+           "ends the phase. Steps, epochs and `checkpoints/best` count through the run.")
       .key("deterministic", &TrainOptions::deterministic,
            "On GPUs: the same bits in every run on the same GPUs, at some cost in speed. The CPU always gives them.")
       .key("tf32", &TrainOptions::tf32,
@@ -128,9 +143,10 @@ Keys<TrainOptions> TrainOptions::keys() {
            "choose them.")
       .exclusive({"batch_size", "batch_size_per_rank"})
       .one_of({"batch_size", "batch_size_per_rank"}, "samples of a step, of all ranks together or of each")
-      .one_of({"epochs", "max_steps", "max_time"}, "when the run ends")
+      .one_of({"epochs", "max_steps", "max_time", "phases"}, "when the run ends")
       .check(check_batch)
-      .check(check_schedule);
+      .check(check_schedule)
+      .check(check_phases);
 }
 
 }  // namespace trainctl

@@ -16,6 +16,7 @@
 #include "core/spec/values.h"
 #include "core/tensor/dtype.h"
 #include "parallel/trainer/early_stopping.h"
+#include "parallel/trainer/phases.h"
 #include "parallel/trainer/plateau.h"
 
 namespace trainctl {
@@ -33,7 +34,7 @@ struct TrainOptions {
   // Exactly one of the two is stated.
   std::optional<std::int64_t> batch_size;  // samples of all ranks together
   std::optional<std::int64_t> batch_size_per_rank;
-  // At least one is stated; the first that is reached ends the run.
+  // At least one is stated, or phases, whose epochs `epochs` then counts; the first that is reached ends the run.
   std::optional<std::int64_t> epochs;
   std::optional<std::int64_t> max_steps;
   std::optional<Seconds> max_time;
@@ -49,6 +50,7 @@ struct TrainOptions {
   std::optional<ClassWeights> class_weights;
   std::optional<EarlyStoppingOptions> early_stopping;
   std::optional<PlateauOptions> reduce_on_plateau;
+  std::vector<PhaseOptions> phases;  // empty: one, with the run's epochs, frozen layers and optimizer
   bool deterministic = false;
   bool tf32 = false;
   bool cuda_graphs = true;

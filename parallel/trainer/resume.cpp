@@ -84,14 +84,16 @@ void log_resume(const TrainingPlan& plan, const std::function<double(const Sched
                             : "the same bits are not to be expected"));
   }
   const std::int64_t total = parse_integer(fact(resumed, "total_steps")).value_or(0);
-  if (total <= 0 || plan.total_steps <= 0) return;
-  const double before = scheduled_rate({resumed.step, plan.steps_per_epoch, total});
+  const std::int64_t now_total = plan.total_steps - plan.phase.step, done = resumed.step - plan.phase.step;
+  const bool begins_phase = plan.phase.number > 0 && done == 0;
+  if (total <= 0 || plan.total_steps <= 0 || begins_phase) return;
+  const double before = scheduled_rate({done, plan.steps_per_epoch, total});
   const double now = plan.learning_rate(resumed.step);
   if (before != now) {
     log::warning(
         format("the schedule follows the length of the run, now {} steps instead of {}: the learning rate goes "
                "on with {:.3g} in place of {:.3g}",
-               plan.total_steps, total, now, before));
+               now_total, total, now, before));
   }
 }
 

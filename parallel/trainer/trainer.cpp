@@ -160,8 +160,8 @@ void Trainer::start_step() {
   const std::int64_t number = position_.step + static_cast<std::int64_t>(started_.size());
   step.program = parts_.programs.training(batch.global_count);
   const double scheduled = plan_.learning_rate(number);
-  step.input = {plateau_ ? plateau_->rate(scheduled) : scheduled, number, stop_wanted(), loss_scale_.value(),
-                !batch.complete};
+  step.input = {plateau_ ? plateau_->rate(scheduled) : scheduled, number - plan_.phase.step, stop_wanted(),
+                loss_scale_.value(), !batch.complete};
   step.behind = parts_.training.position();
   step.samples = batch.global_count;
   step.waited_seconds = batch.waited_seconds;
@@ -227,6 +227,11 @@ void Trainer::report_step(const Started& step) {
 // The mean over the global batch of the step that was finished last; over those of all steps since the replicas were
 // averaged, where they take steps alone.
 double Trainer::step_loss() const { return results_[0].of(result_.sums, result_.count > 0 ? result_.count : 1.0); }
+
+bool Trainer::ended_phase() const {
+  const bool last = plan_.phase_end > 0 && position_.step >= plan_.phase_end;
+  return (last || ends_early_) && !evaluation_is_due();
+}
 
 bool Trainer::finished() const { return plan_.total_steps > 0 && position_.step >= plan_.total_steps; }
 
@@ -324,7 +329,9 @@ void Trainer::watch_values() {
     log::info(format("{} no longer improves: the learning rate falls to {:.4g}", plateau_->monitor(),
                      plateau_->rate(scheduled)));
   }
-  if (!early_stopping_ || !early_stopping_->stops(epoch(), values)) return;
+  const double epochs =
+      static_cast<double>(position_.step - plan_.phase.step) / static_cast<double>(plan_.steps_per_epoch);
+  if (!early_stopping_ || !early_stopping_->stops(epochs, values)) return;
   ends_early_ = true;
   if (speaks) {
     log::info(format("early stopping: {} has not improved for {} epochs", early_stopping_->monitor(),
@@ -364,6 +371,11 @@ Snapshot Trainer::snapshot() {
   if (position_.has_best) {
     snapshot.best = {plan_.monitor, plan_.monitor_maximum, position_.best_value, position_.best_step};
   }
+  if (plan_.phases > 1) {
+    const std::size_t next = plan_.phase.number + 1;
+    const bool follows = ended_phase() && next < plan_.phases;
+    snapshot.facts[phase_fact] = to_text(follows ? PhaseStart{next, position_.step} : plan_.phase);
+  }
   if (plan_.scales_loss) snapshot.facts["loss_scale"] = loss_scale_.text();
   if (early_stopping_) snapshot.facts["early_stopping"] = early_stopping_->text();
   if (plateau_) snapshot.facts["reduce_on_plateau"] = plateau_->text();
@@ -395,9 +407,11 @@ void Trainer::resume(const Snapshot& snapshot, bool is_stored) {
     (on_validation ? validation_ : train_)[on_validation ? name.substr(4) : name] = value;
   }
   if (const std::string* scale = fact("loss_scale")) loss_scale_ = LossScale(*scale);
-  if (const std::string* text = fact("early_stopping"); text != nullptr && early_stopping_)
+  const bool begins_phase = plan_.phase.number > 0 && snapshot.step == plan_.phase.step;
+  if (const std::string* text = fact("early_stopping"); text != nullptr && early_stopping_ && !begins_phase)
     early_stopping_->read(*text);
-  if (const std::string* text = fact("reduce_on_plateau"); text != nullptr && plateau_) plateau_->read(*text);
+  if (const std::string* text = fact("reduce_on_plateau"); text != nullptr && plateau_ && !begins_phase)
+    plateau_->read(*text);
   std::vector<double> sums;
   for (const MetricResult& result : results_) {
     if (!result.derived) parse_exact(fact("epoch/" + result.name), result.sums, sums);

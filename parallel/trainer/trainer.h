@@ -22,6 +22,7 @@
 #include "parallel/trainer/early_stopping.h"
 #include "parallel/trainer/local_steps.h"
 #include "parallel/trainer/loss_scale.h"
+#include "parallel/trainer/phases.h"
 #include "parallel/trainer/plateau.h"
 #include "parallel/trainer/programs.h"
 #include "parallel/trainer/snapshot_saver.h"
@@ -32,6 +33,9 @@ namespace trainctl {
 struct TrainingPlan {
   std::int64_t steps_per_epoch = 1;
   std::int64_t total_steps = 0;
+  PhaseStart phase;            // with whose first step the optimizer and the schedule begin
+  std::int64_t phase_end = 0;  // the phase's last step count, unless early stopping ends it before
+  std::size_t phases = 1;      // of the run
   double max_seconds = 0;
   std::int64_t checkpoint_every = 0;
   std::int64_t verify_every = 0;
@@ -93,6 +97,9 @@ class Trainer {
   // Trains to the end. Returns completed or stopped, filled in on all ranks (weights_sha256 on rank 0 only).
   // Throws Error{diverged} after a NaN or Inf, on all ranks alike; Error{peer} where replicas differ.
   EndEvent run();
+
+  // Whether nothing is left to do in the phase: its checkpoint names the next one, if there is one.
+  bool ended_phase() const;
 
   std::int64_t step() const { return position_.step; }  // steps done
   double epoch() const { return static_cast<double>(position_.step) / static_cast<double>(plan_.steps_per_epoch); }

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "core/base/checked.h"
 
@@ -22,12 +23,20 @@ double scheduled_rate(const TrainOptions& train, const ScheduleTime& time) {
   return train.schedule.as<ScheduleOptions>().learning_rate(base, time);
 }
 
+std::int64_t steps_per_epoch(const TrainOptions& train, const DataInfo& data, int ranks) {
+  return train.steps_per_epoch.value_or(divide_up(data.training_samples, train.global_batch(ranks)));
+}
+
 TrainingPlan training_plan(const TrainOptions& train, const StrategyOptions& strategy, const LoopOptions& loop,
-                           const DataInfo& data, int ranks) {
-  const std::int64_t batch = train.global_batch(ranks);
+                           const DataInfo& data, int ranks, const PhaseStart& start) {
   TrainingPlan plan;
-  plan.steps_per_epoch = train.steps_per_epoch.value_or(divide_up(data.training_samples, batch));
-  plan.total_steps = saturated_multiply(train.epochs.value_or(0), plan.steps_per_epoch);
+  plan.steps_per_epoch = steps_per_epoch(train, data, ranks);
+  plan.phase = start;
+  if (train.epochs) {
+    const std::int64_t most = std::numeric_limits<std::int64_t>::max() - start.step;
+    plan.phase_end = start.step + std::min(saturated_multiply(*train.epochs, plan.steps_per_epoch), most);
+  }
+  plan.total_steps = plan.phase_end;
   if (train.max_steps) {
     plan.total_steps = plan.total_steps == 0 ? *train.max_steps : std::min(plan.total_steps, *train.max_steps);
   }
@@ -43,8 +52,9 @@ TrainingPlan training_plan(const TrainOptions& train, const StrategyOptions& str
   plan.monitor = loop.monitor.or_else(restores || data.validation_samples > 0 ? watched : "");
   const Auto<MonitorMode>& mode = restores && loop.mode.is_auto() ? train.early_stopping->mode : loop.mode;
   plan.monitor_maximum = mode.or_else(mode_of(plan.monitor)) == MonitorMode::maximum;
-  plan.learning_rate = [&train, per_epoch = plan.steps_per_epoch, total = plan.total_steps](std::int64_t step) {
-    return scheduled_rate(train, {step, per_epoch, total});
+  const std::int64_t scheduled = plan.total_steps > 0 ? plan.total_steps - start.step : 0;
+  plan.learning_rate = [&train, start, scheduled, per_epoch = plan.steps_per_epoch](std::int64_t step) {
+    return scheduled_rate(train, {step - start.step, per_epoch, scheduled});
   };
   const Mesh mesh = mesh_of(strategy, ranks);
   plan.mesh = {mesh.data, mesh.pipeline, mesh.tensor};

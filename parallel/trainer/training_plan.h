@@ -20,8 +20,12 @@ struct LoopOptions {
 // The learning rate that the config gives a step.
 double scheduled_rate(const TrainOptions& train, const ScheduleTime& time);
 
-// Steps, limits, what is watched, and the rate of every step; not the names and facts of a run. `train` outlives it.
+// The steps of an epoch on so many ranks.
+std::int64_t steps_per_epoch(const TrainOptions& train, const DataInfo& data, int ranks);
+
+// Steps, limits, what is watched, and the rate of every step; not the names and facts of a run. `train` outlives it. Of
+// a run in phases it is the section of one of them (in_phase()), whose epochs and schedule begin with `start`.
 TrainingPlan training_plan(const TrainOptions& train, const StrategyOptions& strategy, const LoopOptions& loop,
-                           const DataInfo& data, int ranks);
+                           const DataInfo& data, int ranks, const PhaseStart& start = {});
 
 }  // namespace trainctl

@@ -124,6 +124,28 @@ TEST_CASE("batch norm, its gradient and its inference") {
   CHECK(largest_error(run_op(*backend, std::make_shared<BatchNormInference>(a), given)[0], r.y) < tolerance);
 }
 
+TEST_CASE("the gradient of batch norm by given statistics is dy * gamma / sqrt(variance + epsilon)") {
+  const auto backend = backend_under_test({.threads = GENERATE(1, 2)});
+  for (const DType dtype : {DType::float32, DType::bfloat16}) {
+    for (const std::int64_t channels : {3, 16, 130}) {
+      for (const bool scale : {false, true}) {
+        CAPTURE(name_of(dtype), channels, scale);
+        const Value dy = random_value({33, 2, channels}, dtype, 1);
+        const Value gamma = random_value({channels}, DType::float32, 2, 0.5, 2);
+        const Value variance = random_value({channels}, DType::float32, 3, 0.5, 2);
+        const std::vector<Value> inputs = scale ? std::vector{dy, gamma, variance} : std::vector{dy, variance};
+        Values expected = dy.values;
+        for (std::size_t i = 0; i < expected.size(); ++i) {
+          const std::size_t c = i % static_cast<std::size_t>(channels);
+          expected[i] *= (scale ? gamma.values[c] : 1) / std::sqrt(variance.values[c] + 1e-3);
+        }
+        const auto grad = std::make_shared<BatchNormInferenceGrad>(1e-3f, scale);
+        CHECK(largest_error(run_op(*backend, grad, inputs)[0], expected) < (dtype == DType::float32 ? 3e-6 : 2e-2));
+      }
+    }
+  }
+}
+
 // With gradients of 1 the one by beta counts the values above zero, exactly. Many of them are zero or next to it: of
 // gammas so small that y is rounded to zero, to the dtype's least number or to neither, and of values that are beta's
 // opposite.

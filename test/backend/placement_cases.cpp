@@ -232,6 +232,8 @@ void add_normalisation(Cases& cases, DType dtype) {
   cases.push_back({"batch_norm residual", {x, channel, channel, x}, always_a<BatchNorm>(residual), 3});
   cases.push_back(
       {"batch_norm_inference", {x, channel, channel, channel, variance, x}, always_a<BatchNormInference>(residual), 5});
+  cases.push_back(
+      {"batch_norm_inference_grad", {x, channel, variance}, always_a<BatchNormInferenceGrad>(1e-3f, true), 4});
   for (const bool add : {false, true}) {
     cases.push_back({"batch_norm_grad", {x, x, channel, channel, variance}, always_a<BatchNormGrad>(plain, add), 4});
   }

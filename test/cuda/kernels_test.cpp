@@ -108,6 +108,10 @@ TEST_CASE("cuda normalises batches as the cpu does") {
         if (a.residual) inputs.push_back(residual), with_statistics.push_back(residual);
         const auto forward = both.run(std::make_shared<BatchNorm>(a), inputs);
         both.run(std::make_shared<BatchNormInference>(a), with_statistics);
+        std::vector<Value> by_x{dy};
+        if (a.scale) by_x.push_back(gamma);
+        by_x.push_back(random_value(per_channel, DType::float32, 7, 0.5, 2));
+        both.run(std::make_shared<BatchNormInferenceGrad>(a.epsilon, a.scale), by_x);
 
         std::vector<Value> backward{dy, x}, initial{{}};
         if (a.masks_by_bits(channels)) backward.push_back(forward[3]);

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes training.safetensors: four small networks that PyTorch trains for 30 steps, in float64.
+"""Writes training.safetensors: five small networks that PyTorch trains for 30 steps, in float64.
 
 Run it as make_golden.py beside it. For each NETWORK the file holds NETWORK/inputs, NETWORK/targets and NETWORK/weights
 (of samples: five batches of twelve, used again and again), NETWORK/before/NAME and NETWORK/after/NAME of parameters and
@@ -108,6 +108,46 @@ def shared(p, x, statistics):
     return x @ p["predictions/kernel"] + p["predictions/bias"]
 
 
+def frozen_parameters(random):
+    kernels = {"base/kernel": (3, 3, 2, 6), "stem/kernel": (3, 3, 6, 6), "block/conv/kernel": (3, 3, 6, 6),
+               "predictions/kernel": (6, classes)}
+    for name, shape in kernels.items():
+        yield name, glorot(random, *shape)
+    yield "base/bias", random.standard_normal(6) * 0.1
+    yield "predictions/bias", random.standard_normal(classes) * 0.1
+    for name in ("bn", "block/bn", "live"):
+        yield f"{name}/gamma", random.uniform(0.75, 1.25, 6)
+        yield f"{name}/beta", random.standard_normal(6) * 0.1
+
+
+def frozen_statistics(random):
+    for name in ("bn", "block/bn", "live"):
+        yield f"{name}/moving_mean", torch.tensor(np.float32(random.standard_normal(6) * 0.2), dtype=torch.float64)
+        yield f"{name}/moving_variance", torch.tensor(np.float32(random.uniform(0.5, 2, 6)), dtype=torch.float64)
+
+
+def is_frozen(key):
+    return key.split("/")[0] in ("base", "bn", "block")
+
+
+def frozen(p, x, statistics):
+    """Layers behind and in front of those that train are frozen, batch normalisations in eval mode."""
+    def norm(name, x):
+        gamma, beta = p[f"{name}/gamma"], p[f"{name}/beta"]
+        mean, variance = statistics[f"{name}/moving_mean"], statistics[f"{name}/moving_variance"]
+        if is_frozen(name):
+            return F.batch_norm(x.movedim(-1, 1), mean, variance, gamma, beta, False, 0.0, 1e-3).movedim(1, -1)
+        for key, value in (("moving_mean", x.mean((0, 1, 2))), ("moving_variance", x.var((0, 1, 2), unbiased=False))):
+            statistics[f"{name}/{key}"] = 0.9 * statistics[f"{name}/{key}"] + 0.1 * value.detach()
+        return F.batch_norm(x.movedim(-1, 1), None, None, gamma, beta, True, 0.0, 1e-3).movedim(1, -1)
+
+    x = F.relu(conv2d(x, p["base/kernel"], p["base/bias"]))
+    x = F.relu(norm("bn", conv2d(x, p["stem/kernel"])))
+    x = F.relu(x + norm("block/bn", conv2d(x, p["block/conv/kernel"])))
+    x = norm("live", x).mean((1, 2))
+    return x @ p["predictions/kernel"] + p["predictions/bias"]
+
+
 def no_penalty(p):
     return 0
 
@@ -118,14 +158,15 @@ def penalty(p):
     return first + (0.002 * p["second/kernel"].abs() + 0.02 * p["second/kernel"] ** 2).sum()
 
 
-def train(name, parameters, statistics, network, make_optimizer, clip, smoothing, seed, penalty=no_penalty):
+def train(name, parameters, statistics, network, make_optimizer, clip, smoothing, seed, penalty=no_penalty,
+          freezes=lambda key: False):
     random = np.random.Generator(np.random.PCG64(seed))
     targets = random.integers(0, classes, batch * batches, dtype=np.int32)
     patterns = random.standard_normal((classes, 8, 8, 2))
     inputs = bfloat16(0.5 * patterns[targets] + random.standard_normal((batch * batches, 8, 8, 2)))
     weights = np.ones(batch * batches)
     weights[17] = 0  # a skipped sample
-    p = {key: torch.tensor(np.float32(value), dtype=torch.float64, requires_grad=True)
+    p = {key: torch.tensor(np.float32(value), dtype=torch.float64, requires_grad=not freezes(key))
          for key, value in parameters(random)}
     for key, value in {**p, **statistics}.items():
         values[f"{name}/before/{key}"] = value.detach().numpy().astype(np.float32)
@@ -155,8 +196,8 @@ def adamw(p):
     return torch.optim.AdamW(groups, lr=0.005, eps=1e-7)
 
 
-def sgd(p):
-    return torch.optim.SGD(p.values(), lr=0.05, momentum=0.9, nesterov=True, weight_decay=1e-3)
+def sgd(p, rate=0.05):
+    return torch.optim.SGD(p.values(), lr=rate, momentum=0.9, nesterov=True, weight_decay=1e-3)
 
 
 if __name__ == "__main__":
@@ -166,4 +207,7 @@ if __name__ == "__main__":
                   for key, value in (("moving_mean", 0.0), ("moving_variance", 1.0))}
     train("shared", shared_parameters, statistics, shared, sgd, clip=1.0, smoothing=0.0, seed=3)
     train("penalized", mlp_parameters, {}, mlp, sgd, clip=1.0, smoothing=0.0, seed=4, penalty=penalty)
+    statistics = dict(frozen_statistics(np.random.Generator(np.random.PCG64(6))))
+    train("frozen", frozen_parameters, statistics, frozen, lambda p: sgd(p, 0.2), clip=1.0, smoothing=0.0, seed=5,
+          freezes=is_frozen)
     save_file(values, pathlib.Path(__file__).parent / "training.safetensors")

@@ -43,6 +43,41 @@ const std::string network = R"(layers:
 
 }  // namespace
 
+TEST_CASE("frozen layers keep their parameters and normalise by running statistics") {
+  const BuiltModel model = build("freeze: [\"bn?\", fc]\n" + network, {4, 4, 1});
+  CHECK(ops(model.graph)[1] ==
+        "batch_norm_inference(c1/output, bn1/gamma, bn1/beta, bn1/moving_mean, bn1/moving_variance) -> bn1/output");
+  for (const GraphParameter& parameter : model.graph.parameters) {
+    CHECK(parameter.trainable == (model.graph.tensor(parameter.tensor).name == "c1/kernel"));
+  }
+  REQUIRE(model.graph.statistics.size() == 2);
+  CHECK(model.graph.statistics[0].batch_value == no_tensor);
+  CHECK(model.layers[0].trainable == 36);
+  CHECK(model.layers.back().trainable == 0);
+
+  // A block's name stands for its layers, a layer's for all of its uses.
+  const BuiltModel blocks = build(R"(freeze: [block, again]
+layers:
+  - dense: {name: again, units: 4}
+  - dense: {name: again, units: 4}
+  - residual: {name: block, layers: [dense: {name: inside, units: 4}]}
+  - dense: {name: last, units: 2}
+)",
+                                  {4});
+  for (const GraphParameter& parameter : blocks.graph.parameters) {
+    const std::string& name = blocks.graph.tensor(parameter.tensor).name;
+    CHECK(parameter.trainable == name.starts_with("last/"));
+  }
+}
+
+TEST_CASE("patterns of frozen layers that name none, or all, are reported") {
+  CHECK(errors("freeze: [\"dens*\", c2]\n" + network, {4, 4, 1}) ==
+        "m.yaml:1:10: freeze: no layer is named 'dens*'; `trainctl check` without `freeze` lists the layers\n"
+        "m.yaml:1:19: freeze: no layer is named 'c2'; did you mean 'c1'?");
+  CHECK(errors("freeze: [\"c*\", bn1, fc]\n" + network, {4, 4, 1}) ==
+        "m.yaml:1:10: freeze: every layer with weights is frozen, so that nothing would train");
+}
+
 TEST_CASE("layers expand into ops whose tensors bear the layers' names") {
   const BuiltModel model = build(network, {4, 4, 1});
   CHECK(ops(model.graph) == Lines{"conv2d(input, c1/kernel) -> c1/output",

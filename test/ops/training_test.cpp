@@ -1,5 +1,5 @@
-// A perceptron, a convolutional network with skips and one whose layers share weights, trained for 30 steps: the losses
-// and weights are PyTorch's.
+// A perceptron, a convolutional network with skips, one whose layers share weights and one with frozen layers, trained
+// for 30 steps: the losses and weights are PyTorch's.
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -96,6 +96,28 @@ layers:
                      "{name: sgd, momentum: 0.9, nesterov: true, weight_decay: 1e-3}",
                      "sparse_categorical_crossentropy", 0.05};
 
+// A regularizer leaves a frozen kernel alone, and so does weight decay.
+const Network frozen{"frozen", R"(
+freeze: [base, "b?", block]
+layers:
+  - conv2d:
+      {name: base, filters: 6, kernel_size: 3, padding: same, activation: relu, kernel_regularizer: {l2: 0.01}}
+  - conv2d: {name: stem, filters: 6, kernel_size: 3, padding: same, use_bias: false}
+  - batch_normalization: {name: bn}
+  - activation: relu
+  - residual:
+      name: block
+      layers:
+        - conv2d: {name: conv, filters: 6, kernel_size: 3, padding: same, use_bias: false}
+        - batch_normalization: {name: bn}
+      activation: relu
+  - batch_normalization: {name: live, momentum: 0.9}
+  - global_average_pooling2d
+  - dense: {name: predictions, units: 3, activation: softmax}
+)",
+                     "{name: sgd, momentum: 0.9, nesterov: true, weight_decay: 1e-3}",
+                     "sparse_categorical_crossentropy", 0.2};
+
 constexpr std::int64_t batch_size = 12, batches = 5, width = 8 * 8 * 2;
 
 // The samples of a golden file, as batches.
@@ -187,6 +209,11 @@ TEST_CASE("a convolutional network with skips and batch normalisation learns as 
 TEST_CASE("layers that share weights by their name learn as in PyTorch") {
   check_training(shared, DType::float32, 1);
   check_training(shared, DType::bfloat16, 1);
+}
+
+TEST_CASE("a network with frozen layers before and between those that train learns as in PyTorch") {
+  check_training(frozen, DType::float32, 1);
+  check_training(frozen, DType::bfloat16, 1);
 }
 
 TEST_CASE("in bfloat16 networks learn as in PyTorch, to its precision") {

@@ -184,6 +184,26 @@ TEST_CASE("a rank without samples contributes zeros and updates like the others"
   CHECK(none.micro_batch_samples == 0);
 }
 
+TEST_CASE("frozen layers have no gradients, and nothing is computed backwards in front of the first that trains") {
+  const Program head = Job(std::string("freeze: [c1, n1]") + small_network).training(6);
+  CHECK(kinds(segment(head, "forward")) ==
+        Names{"conv2d", "batch_norm_inference", "global_average_pool2d", "dense", "dropout", "dense"});
+  CHECK(kinds(segment(head, "backward")) == Names{"metric", "loss", "dense_grad_weights", "dense_grad_input",
+                                                  "dropout_grad", "activation_grad", "dense_grad_weights"});
+  CHECK(kinds(segment(head, "update")) == Names{"agree", "gradient_norm", "optimizer"});
+  CHECK(head.flat.trainable_count == 24 + 4 + 28 + 8);
+  CHECK(head.flat.parameter_count == 24 + 4 + 28 + 8 + 4 + 4 + 72);
+  check_order(head);
+
+  // Behind the first that trains gradients pass through.
+  const Program tail = Job(std::string("freeze: [n1, d1, d2]") + small_network).training(6);
+  const Names backward = kinds(segment(tail, "backward"));
+  CHECK(std::count(backward.begin(), backward.end(), "batch_norm_inference_grad") == 1);
+  CHECK(std::count(backward.begin(), backward.end(), "dense_grad_weights") == 0);
+  CHECK(backward.back() == "conv2d_grad_weights");
+  CHECK(tail.flat.trainable_count == 72);
+}
+
 TEST_CASE("an evaluation ends in sums and in probabilities") {
   const Program program = Job(small_network).evaluation(5);
   CHECK(order(program) == Names{"forward"});

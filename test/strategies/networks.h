@@ -68,6 +68,27 @@ inline constexpr const char* classes = R"(layers:
   - dense: {name: last, units: 80, activation: softmax}
 )";
 
+// Layers in front of all that trains and between them are frozen.
+inline constexpr const char* frozen = R"(freeze: [low, block]
+layers:
+  - conv2d: {name: low, filters: 16, kernel_size: 3, padding: same, activation: relu}
+  - conv2d: {name: c1, filters: 16, kernel_size: 3, padding: same, use_bias: false}
+  - batch_normalization: {name: n1, momentum: 0.9}
+  - activation: relu
+  - residual:
+      name: block
+      layers:
+        - conv2d: {name: a, filters: 16, kernel_size: 3, padding: same}
+        - batch_normalization
+        - activation: relu
+        - conv2d: {name: b, filters: 16, kernel_size: 3, padding: same}
+        - batch_normalization
+      activation: relu
+  - flatten
+  - dense: {name: hidden, units: 32, activation: relu}
+  - dense: {units: 3, activation: softmax}
+)";
+
 // What is trained: a network, and random samples of its inputs' shapes.
 struct Network {
   Job job;
@@ -152,6 +173,11 @@ inline const Case cases[] = {
        return Network(classes, {input_of("", {8, 8, 2})}, "{name: sgd, momentum: 0.9}");
      },
      0.005},
+    {"frozen",
+     [] {
+       return Network(frozen, {input_of("", {8, 8, 2})}, "{name: sgd, momentum: 0.9, weight_decay: 1e-2}");
+     },
+     0.02},
 };
 
 }  // namespace trainctl::networks

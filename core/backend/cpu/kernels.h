@@ -28,6 +28,7 @@ Lowering lower_upsample2d_grad(const LowerContext& context);
 Lowering lower_batch_norm(const LowerContext& context);
 Lowering lower_batch_norm_grad(const LowerContext& context);
 Lowering lower_batch_norm_inference(const LowerContext& context);
+Lowering lower_batch_norm_inference_grad(const LowerContext& context);
 // synchronized_batch_norm.cpp
 Lowering lower_batch_moments(const LowerContext& context);
 Lowering lower_merge_moments(const LowerContext& context);

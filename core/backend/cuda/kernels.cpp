@@ -30,6 +30,7 @@ constexpr std::array table{
     Entry{"batch_norm", lower_batch_norm},
     Entry{"batch_norm_grad", lower_batch_norm_grad},
     Entry{"batch_norm_inference", lower_batch_norm_inference},
+    Entry{"batch_norm_inference_grad", lower_batch_norm_inference_grad},
     Entry{"batch_norm_pool", lower_batch_norm_pool},
     Entry{"batch_norm_pool_grad", lower_batch_norm_pool_grad},
     Entry{"batch_moments", lower_batch_moments},

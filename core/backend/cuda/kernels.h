@@ -27,6 +27,7 @@ Lowering lower_upsample2d_grad(const LowerContext& context);
 // batch_norm.cu
 Lowering lower_batch_norm(const LowerContext& context);
 Lowering lower_batch_norm_inference(const LowerContext& context);
+Lowering lower_batch_norm_inference_grad(const LowerContext& context);
 // batch_norm_grad.cu
 Lowering lower_batch_norm_grad(const LowerContext& context);
 // batch_norm_pool.cu

@@ -109,4 +109,33 @@ OutputPlacements BatchNormInference::placements(const PlacementQuery& query) con
   return place_by(rule, query);
 }
 
+void BatchNormInference::differentiate(const Op& op, Differentiator& differentiator) const {
+  const TensorId x = op.inputs[0], gamma = op.inputs[1], residual = op.inputs.back();
+  const TensorId variance = op.inputs[std::size_t{2} + a.scale + a.center];
+  const TensorId dy = gradient_before({a.relu ? ActivationKind::relu : ActivationKind::none}, op, differentiator);
+  if (a.residual && differentiator.wants(residual)) differentiator.contribute(residual, dy);
+  if (!differentiator.wants(x)) return;
+  std::vector<TensorId> inputs{dy};
+  if (a.scale) inputs.push_back(gamma);
+  inputs.push_back(variance);
+  const auto grad = std::make_shared<BatchNormInferenceGrad>(a.epsilon, a.scale);
+  differentiator.contribute(x, differentiator.emit(grad, std::move(inputs), op)[0]);
+}
+
+std::string BatchNormInferenceGrad::attributes() const {
+  return AttributeText().value("epsilon", epsilon).flag("scale", scale).text();
+}
+
+std::vector<TensorType> BatchNormInferenceGrad::outputs(std::span<const TensorType> inputs) const {
+  require(inputs.size() == std::size_t{2} + scale, "batch_norm_inference_grad: wrong number of inputs");
+  return {inputs[0]};
+}
+
+OutputPlacements BatchNormInferenceGrad::placements(const PlacementQuery& query) const {
+  const std::string x = every_dimension(query.input_types[0]), channel = x.substr(x.size() - 1);
+  PlacementRule rule{{x + "+S"}, {x + "+S"}};
+  rule.inputs.resize(query.input_types.size(), channel);
+  return place_by(rule, query);
+}
+
 }  // namespace trainctl

@@ -79,6 +79,22 @@ struct BatchNormInference final : OpDef {
   std::vector<TensorType> outputs(std::span<const TensorType> inputs) const override;
   OutputPlacements placements(const PlacementQuery& query) const override;
   std::vector<InPlace> in_place() const override { return {{0, 0}}; }
+  // By x and the residual: gamma and beta do not train where the statistics are given.
+  void differentiate(const Op& op, Differentiator& differentiator) const override;
+};
+
+// The gradient of BatchNormInference by x, before residual and activation: dx = dy * gamma / sqrt(variance + epsilon).
+// Inputs: dy, [gamma], moving_variance. Outputs: dx. In place on dy.
+struct BatchNormInferenceGrad final : OpDef {
+  float epsilon;
+  bool scale;  // gamma; where false the op has no such input
+
+  BatchNormInferenceGrad(float e, bool with_gamma) : epsilon(e), scale(with_gamma) {}
+  std::string_view kind() const override { return "batch_norm_inference_grad"; }
+  std::string attributes() const override;
+  std::vector<TensorType> outputs(std::span<const TensorType> inputs) const override;
+  OutputPlacements placements(const PlacementQuery& query) const override;
+  std::vector<InPlace> in_place() const override { return {{0, 0}}; }
 };
 
 }  // namespace trainctl

@@ -1,29 +1,18 @@
 // Stages by hand, from patterns, and balanced, by dynamic programming over contiguous cuts.
 #include "parallel/strategies/pipeline/stages.h"
 
-#include <fnmatch.h>
-
 #include <algorithm>
 #include <limits>
 #include <set>
 
 #include "core/base/format.h"
+#include "core/layers/names.h"
 
 namespace trainctl {
 namespace {
 
 // The backward pass computes gradients by inputs and by weights.
 constexpr double backward_costs = 2;
-
-// How many blocks above a layer the one lies that a pattern names: 0 for the layer itself; -1 where it names none.
-int blocks_above(const std::string& pattern, std::string path) {
-  for (int above = 0;; ++above) {
-    if (fnmatch(pattern.c_str(), path.c_str(), 0) == 0) return above;
-    const std::size_t slash = path.rfind('/');
-    if (slash == std::string::npos) return -1;
-    path.resize(slash);
-  }
-}
 
 // A layer with ops: its place in the order, its line and its cost.
 struct Unit {

@@ -53,6 +53,25 @@ Lowering lower_batch_norm_inference(const LowerContext& context) {
   });
 }
 
+Lowering lower_batch_norm_inference_grad(const LowerContext& context) {
+  const auto& def = context.op.as<BatchNormInferenceGrad>();
+  const BatchNormAttributes a{.epsilon = def.epsilon, .scale = def.scale, .center = false};
+  const ChannelShape shape = channel_shape(context.input(0));
+  return with_type(context.input(0).dtype, [&](auto type) {
+    using T = decltype(type);
+    return own_kernel(
+        context,
+        [=](const Places& places) {
+          const Scratch scratch(shape, places.workspace<std::byte>());
+          const float* gamma = a.scale ? places.in<float>(1) : nullptr;
+          const float* variance = places.in<float>(a.scale ? 2 : 1);
+          const Factors factors(a, shape, nullptr, variance, gamma, nullptr, scratch.constants);
+          apply(a, shape, places.in<T>(0), static_cast<const T*>(nullptr), factors, places.out<T>(0));
+        },
+        Scratch::bytes(shape));
+  });
+}
+
 Lowering lower_batch_norm_grad(const LowerContext& context) {
   const auto& def = context.op.as<BatchNormGrad>();
   const ChannelShape shape = channel_shape(context.input(0));

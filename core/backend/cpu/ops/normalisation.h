@@ -81,7 +81,7 @@ void statistics(const ChannelShape& shape, const T* x, const Scratch& scratch, f
 struct Factors {
   const float *mean, *scale, *beta;
 
-  // Computes the factors from statistics and the optional gamma and beta.
+  // Computes the factors from statistics and the optional gamma and beta; without means these are zero.
   Factors(const BatchNormAttributes& a, const ChannelShape& shape, const float* means, const float* variances,
           const float* gamma, const float* betas, float* constants)
       : mean(constants), scale(constants + shape.columns()), beta(constants + 2 * shape.columns()) {
@@ -89,7 +89,7 @@ struct Factors {
     for (std::int64_t column = 0; column < columns; ++column) {
       const std::int64_t c = column % shape.channels;
       const auto inverse = static_cast<float>(1.0 / std::sqrt(static_cast<double>(variances[c]) + a.epsilon));
-      constants[column] = means[c];
+      constants[column] = means ? means[c] : 0.0f;
       constants[columns + column] = gamma ? gamma[c] * inverse : inverse;
       constants[2 * columns + column] = betas ? betas[c] : 0.0f;
     }

@@ -58,4 +58,19 @@ Lowering lower_batch_norm_inference(const LowerContext& context) {
   });
 }
 
+Lowering lower_batch_norm_inference_grad(const LowerContext& context) {
+  const auto& def = context.op.as<BatchNormInferenceGrad>();
+  return with_packs(context.input(0).dtype, context.input(0).shape.back(), [&](auto type, auto pack) {
+    using T = decltype(type);
+    constexpr int width = narrower<decltype(pack)::value>;
+    const ChannelGrid grid = Grids::of<T>(context.input(0).shape, context.device, width, width).elements;
+    return own_kernel(context, [grid, epsilon = def.epsilon, scale = def.scale](const Places& p) {
+      Normalisation n{nullptr, p.in<float>(scale ? 2 : 1), nullptr, nullptr, epsilon, false};
+      if (scale) n.gamma = p.in<float>(1);
+      launch(normalise<T, width>, grid.blocks(), channel_threads, p.stream, grid, n, p.in<T>(0),
+             static_cast<const T*>(nullptr), p.out<T>(0), static_cast<std::uint8_t*>(nullptr));
+    });
+  });
+}
+
 }  // namespace trainctl::cuda

@@ -66,7 +66,7 @@ __global__ void __launch_bounds__(channel_threads, 2)
   variance[channel] = squares < 0 ? 0.0f : static_cast<float>(squares);  // NaN stays NaN
 }
 
-// The vectors of a normalisation; gamma and beta may be null.
+// The vectors of a normalisation; gamma and beta may be null, and the mean where it is zero.
 struct Normalisation {
   const float *mean, *variance, *gamma, *beta;
   float epsilon;
@@ -76,11 +76,11 @@ struct Normalisation {
 // The factors for a thread's channels.
 template <int width>
 struct Factors {
-  float mean[width], scale[width], beta[width] = {};
+  float mean[width] = {}, scale[width], beta[width] = {};
 
   __device__ Factors(const Normalisation& n, std::int64_t channel) {
     float variances[width], gammas[width];
-    read_channels(n.mean, channel, mean);
+    if (n.mean != nullptr) read_channels(n.mean, channel, mean);
     read_channels(n.variance, channel, variances);
     if (n.gamma != nullptr) read_channels(n.gamma, channel, gammas);
     if (n.beta != nullptr) read_channels(n.beta, channel, beta);
