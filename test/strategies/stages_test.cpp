@@ -61,6 +61,22 @@ Stages stages_of(const std::string& text) {
 
 }  // namespace
 
+TEST_CASE("layers in front of all that trains cost a stage their forward pass alone") {
+  std::string layers = "layers:\n";
+  for (int i = 1; i <= 6; ++i) layers += format("  - dense: {{name: d{}, units: 512}}\n", i);
+  const auto first_stage = [&](const std::string& freeze) {
+    Job job(freeze + layers);
+    job.spec.inputs[0].sample = {512};
+    Reader reader;
+    const Stages stages =
+        assign_stages(graph_of(job), options_of("pipeline: 2", reader), 2, byte_costs_of_processor, reader);
+    reader.throw_if_failed();
+    return std::count_if(stages.begin(), stages.end(), [](const auto& stage) { return stage.second == 0; });
+  };
+  CHECK(first_stage("") == 3);
+  CHECK(first_stage("freeze: [d1, d2, d3]\n") == 4);  // 3 * 1 + 3 and 2 * 3
+}
+
 TEST_CASE("layers come to their stages by their names, and by those of their blocks") {
   const Stages expected = {{"c1", 0},   {"block/c2", 0}, {"block/n2", 0}, {"block", 0},
                            {"pool", 1}, {"flat", 1},     {"d1", 1},       {"d2", 1}};

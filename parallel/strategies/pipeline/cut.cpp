@@ -17,7 +17,8 @@ constexpr int no_stage = -1;
 // A whole graph and one of its stages.
 class StageCut {
  public:
-  StageCut(Graph graph, int own, const Stages& stages) : graph_(std::move(graph)), own_(own) {
+  StageCut(Graph graph, int own, const Stages& stages)
+      : graph_(std::move(graph)), own_(own), trained_(trained_tensors(graph_)) {
     const std::size_t tensors = graph_.tensors.size();
     maker_.assign(tensors, no_stage);
     readers_.resize(tensors);
@@ -31,7 +32,6 @@ class StageCut {
         require(floats || maker_[index(id)] <= stage, format("stages follow the order of layers: '{}'", op.name));
       }
     }
-    find_trained();
   }
 
   Graph stage() {
@@ -61,19 +61,6 @@ class StageCut {
   static std::size_t index(TensorId id) { return static_cast<std::size_t>(id); }
 
   bool is_read_here(TensorId id) const { return readers_[index(id)].contains(own_); }
-
-  // Marks the tensors that depend on trainable parameters, whose gradients travel back.
-  void find_trained() {
-    for (const GraphParameter& parameter : graph_.parameters) {
-      if (parameter.trainable) trained_.insert(parameter.tensor);
-    }
-    for (const Op& op : graph_.ops) {
-      const bool depends =
-          op.def->peers_want_gradient() ||
-          std::any_of(op.inputs.begin(), op.inputs.end(), [&](TensorId id) { return trained_.contains(id); });
-      if (depends) trained_.insert(op.outputs.begin(), op.outputs.end());
-    }
-  }
 
   Op receive(TensorId id, const Op& made_by) {
     Tensor& tensor = graph_.tensors[index(id)];
@@ -126,10 +113,24 @@ class StageCut {
   std::vector<int> stage_of_;  // by op; no_stage: of every stage that reads what it makes
   std::vector<int> maker_;     // by tensor: the stage that makes it; no_stage: none, or every one that reads it
   std::vector<std::set<int>> readers_;  // by tensor: stages
-  std::set<TensorId> trained_;
+  std::set<TensorId> trained_;          // whose gradients travel back
 };
 
 }  // namespace
+
+std::set<TensorId> trained_tensors(const Graph& graph) {
+  std::set<TensorId> trained;
+  for (const GraphParameter& parameter : graph.parameters) {
+    if (parameter.trainable) trained.insert(parameter.tensor);
+  }
+  for (const Op& op : graph.ops) {
+    const bool depends =
+        op.def->peers_want_gradient() ||
+        std::any_of(op.inputs.begin(), op.inputs.end(), [&](TensorId id) { return trained.contains(id); });
+    if (depends) trained.insert(op.outputs.begin(), op.outputs.end());
+  }
+  return trained;
+}
 
 Graph cut_stage(Graph graph, const MeshRank& rank, const Strategy& strategy) {
   if (rank.size(axis) == 1) return graph;

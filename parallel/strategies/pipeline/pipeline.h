@@ -2,9 +2,14 @@
 // other through the stages.
 #pragma once
 
+#include <set>
+
 #include "parallel/strategies/strategy.h"
 
 namespace trainctl {
+
+// The tensors of a forward graph that depend on trainable parameters, these included: gradients are computed by them.
+std::set<TensorId> trained_tensors(const Graph& graph);
 
 // This rank's stage of a whole forward graph (Strategy::stages). A tensor that later stages read is sent straight to
 // each of them, which receives it in the place of the op that makes it; gradients return on the same ways. Inputs and

@@ -7,12 +7,23 @@
 
 #include "core/base/format.h"
 #include "core/layers/names.h"
+#include "parallel/strategies/pipeline/pipeline.h"
 
 namespace trainctl {
 namespace {
 
-// The backward pass computes gradients by inputs and by weights.
-constexpr double backward_costs = 2;
+// What an op's backward pass costs, of its forward pass: it computes gradients by inputs and by weights, without those
+// of frozen weights, and none in front of all that trains.
+double backward_costs(const Graph& graph, const Op& op, const std::set<TensorId>& trained) {
+  bool any = false, weights = false, frozen = false;
+  for (TensorId id : op.inputs) {
+    const bool is_trained = trained.contains(id), is_weight = graph.tensor(id).role == Role::parameter;
+    any = any || is_trained;
+    weights = weights || (is_weight && is_trained);
+    frozen = frozen || (is_weight && !is_trained);
+  }
+  return !any ? 0 : frozen && !weights ? 1 : 2;
+}
 
 // A layer with ops: its place in the order, its line and its cost.
 struct Unit {
@@ -71,6 +82,7 @@ std::vector<Unit> units_of(const Graph& graph, const ByteCosts& bytes_cost) {
     if (shared.tensor->role != Role::statistic) continue;
     for (std::size_t i = *shared.units.begin(); i < *shared.units.rbegin(); ++i) units[i].ends = false;
   }
+  const std::set<TensorId> trained = trained_tensors(graph);
   std::map<TensorId, std::size_t> maker;
   std::map<TensorId, std::size_t> last_reader;
   for (const Op& op : graph.ops) {
@@ -80,7 +92,7 @@ std::vector<Unit> units_of(const Graph& graph, const ByteCosts& bytes_cost) {
       if (maker.contains(id)) last_reader[id] = std::max(last_reader[id], own);
     }
     for (TensorId id : op.outputs) maker[id] = own;
-    units[own].cost += (1 + backward_costs) * cost_of(op, graph.tensors, bytes_cost);
+    units[own].cost += (1 + backward_costs(graph, op, trained)) * cost_of(op, graph.tensors, bytes_cost);
   }
   for (const auto& [tensor, reader] : last_reader) {
     const double sent = 2 * bytes_cost.to_rank * static_cast<double>(graph.tensor(tensor).type.bytes());
