@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "cmd/phases.h"
+#include "cmd/pretrained.h"
 #include "core/base/log.h"
 #include "core/compile/memory_fit.h"
 #include "core/graph/ops/batch_norm_pool.h"
@@ -92,6 +93,7 @@ Checked check_phase(const RunSpec& spec, const LaunchFlags& launch, bool measure
   checked.sizes = batch_sizes(spec.train, spec.strategy, info, plan.ranks);
   Strategy strategy = strategy_for(spec, info, plan.ranks, *backend);
   checked.programs = build_all_programs(spec, info, strategy, checked.sizes);
+  check_pretrained(spec, info);
   const auto samples_of = [&sizes = checked.sizes](const RunPrograms& rank) {
     return batch_cut(sizes, rank.rank()).samples;
   };

@@ -60,8 +60,9 @@ struct Checked {
 };
 
 // Checks a config for the ranks that config and flags ask for. Starts nothing, and takes no memory for the network;
-// runs kernels only to `measure` those that are not chosen yet. Throws ConfigError with everything that is wrong, and
-// Error{resource} where no choice of kernels would make a rank fit.
+// runs kernels only to `measure` those that are not chosen yet. Throws ConfigError with everything that is wrong,
+// Error{data} where `model.weights` cannot be read, and Error{resource} where no choice of kernels would make a rank
+// fit.
 Checked check_config(const RunSpec& spec, const LaunchFlags& launch, bool measure);
 
 }  // namespace trainctl

@@ -12,6 +12,7 @@
 #include "io/loader/data.h"
 #include "io/metrics/fan_out.h"
 #include "io/metrics/run_directory.h"
+#include "io/weights/load.h"
 
 namespace trainctl {
 
@@ -19,7 +20,8 @@ namespace trainctl {
 struct RunFiles {
   std::unique_ptr<RunDirectory> directory;
   std::optional<LoadedCheckpoint> checkpoint;
-  std::string resumed_from;  // its path
+  std::string resumed_from;                 // its path
+  std::optional<LoadedWeights> pretrained;  // where a run begins with weights of a file
   std::unique_ptr<CheckpointStore> store;
   std::unique_ptr<MetricsFanOut> sink;
 };

@@ -4,6 +4,7 @@
 #include "cmd/auto_strategy.h"
 #include "cmd/job.h"
 #include "cmd/phases.h"
+#include "cmd/pretrained.h"
 #include "cmd/run_files.h"
 #include "cmd/scaling_watch.h"
 #include "cmd/shares.h"
@@ -82,16 +83,17 @@ std::map<std::string, std::string> run_facts(const Job& job, const DataInfo& dat
   return facts;
 }
 
-// Weights on all ranks: those of the checkpoint, or initial ones, which every rank computes alike. The optimizer's
-// state is the checkpoint's where the run goes on with that, else it begins anew.
-void fill_engine(std::uint64_t seed, Job& job, const SnapshotPlan& plan, const RunFiles& files, bool resumed,
+// Weights on all ranks: those of the checkpoint or of `model.weights`, which rank 0 has, or initial ones, which every
+// rank computes alike. The optimizer's state is the checkpoint's where the run goes on with that, else it begins anew.
+void fill_engine(const RunSpec& spec, Job& job, const SnapshotPlan& plan, const RunFiles& files, bool resumed,
                  bool keeps_state, const std::string& config_file) {
   Engine& engine = job.engine();
   engine.download();
-  initialize_weights(job.program_spec(), seed, engine.weights());
-  if (resumed) {
+  initialize_weights(job.program_spec(), spec.seed, engine.weights());
+  if (resumed || spec.model.weights) {
     RestoreSource source;
     if (files.checkpoint) source = {&files.checkpoint->snapshot, files.checkpoint->path, config_file};
+    if (files.pretrained) source = {&files.pretrained->snapshot, files.pretrained->path, config_file};
     restore_weights(source, plan.weights, engine.weights(), job.world().communicator(), job.host_stream());
     if (keeps_state) restore_state(source, plan.state, engine.state(), job.world().communicator(), job.host_stream());
   }
@@ -194,8 +196,9 @@ PhaseEnd train_phase(Run& run, const PhaseStart& phase, const std::optional<Snap
   const SnapshotPlan snapshots =
       plan_snapshot(job.engine().weights(), job.engine().state(), world.communicator(), device.host);
   const bool keeps_state = resumed.has_value() && (phase.number == 0 || resumed->step > phase.step);
-  fill_engine(run.spec.seed, job, snapshots, files, resumed.has_value(), keeps_state, request.config_file);
-  files.checkpoint.reset();  // its memory is no longer needed
+  fill_engine(run.spec, job, snapshots, files, resumed.has_value(), keeps_state, request.config_file);
+  files.checkpoint.reset();  // their memory is no longer needed
+  files.pretrained.reset();
 
   TrainingPlan plan = training_plan(
       spec.train, spec.strategy, {spec.checkpoint.every, spec.log.every, spec.checkpoint.monitor, spec.checkpoint.mode},
@@ -279,6 +282,7 @@ int train(const RunSpec& stated, const TrainingRequest& request, RankContext& co
   spec.train = with_global_batch(stated.train, world.size(), resumed);
 
   const Data data(spec.data, spec.seed, data_use(spec));
+  if (world.rank() == 0 && !resumed) files.pretrained = load_pretrained(spec, data.info());
   Node config = request.config;
   if (spec.strategy.automatic) resolve_strategy(spec, config, files, data.info(), device, context);
   spec = with_shares(std::move(spec), data, device, context, resumed);

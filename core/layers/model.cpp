@@ -85,6 +85,7 @@ Keys<ModelOptions> ModelOptions::keys() {
       .key("layers", &ModelOptions::layers,
            "The layers in order; each takes the output of the one before. At most 5000, "
            "those of a repeat counted each time.")
+      .key("weights", &ModelOptions::weights, "Weights to begin with, from a file.")
       .key("inputs", &ModelOptions::inputs,
            "Names of the inputs, where there are several; layers take them by `from`. Absent: one, which the first "
            "layer takes.")

@@ -1,9 +1,13 @@
 // The `model` section: layers, or a preset that stands for layers, with the names of inputs and outputs.
 #pragma once
 
+#include <optional>
+#include <vector>
+
 #include "core/layers/model.h"
 #include "core/layers/reference.h"
 #include "core/layers/table.h"
+#include "core/layers/weights_options.h"
 
 namespace trainctl {
 
@@ -12,6 +16,7 @@ struct ModelOptions {
   Reference preset;
   Node with;
   LayerList layers;
+  std::optional<WeightsOptions> weights;
   std::vector<Reference> inputs;  // names of the inputs; empty: one input, which the first layer takes
   std::vector<Reference> freeze;  // patterns of the names of layers and blocks that do not train
   std::vector<Reference>

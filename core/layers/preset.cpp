@@ -80,12 +80,25 @@ Node substitute(const Node& node, const Parameters& parameters, Reader& reader, 
 void check_file(const Node& file, Reader& reader) {
   if (!file.is_map()) return reader.expected(file, "a preset: a map with 'layers'");
   keys_are_unique(file, reader);
-  const std::vector<std::string> keys{"shape", "parameters", "layers"};
+  const std::vector<std::string> keys{"shape", "parameters", "layers", "names"};
   for (const Node::Entry& entry : file.entries) {
     if (std::find(keys.begin(), keys.end(), entry.key) != keys.end()) continue;
     reader.error(entry.key_place, format("unknown key '{}' in a preset{}", entry.key, suggestion(entry.key, keys)));
   }
   if (!file.find("layers")) reader.error(file.place, "a preset needs 'layers'");
+}
+
+// Adds the preset's names to `weights`, which may be the file alone.
+void add_names(Node& weights, const Node& names) {
+  if (weights.is_null() || weights.is_sequence() || (weights.is_scalar() && weights.text == "none")) return;
+  if (weights.is_scalar()) {
+    Node map = map_node();
+    map.place = weights.place;
+    map.base_directory = weights.base_directory;
+    map.entries.push_back({"file", weights.place, std::move(weights)});
+    weights = std::move(map);
+  }
+  if (!weights.find("names")) weights.entries.push_back({"names", names.place, names});
 }
 
 }  // namespace
@@ -107,6 +120,7 @@ Node expand_preset(const Node& model, const PresetLoader& load, Reader& reader) 
   Node result = model;
   std::erase_if(result.entries, [](const Node::Entry& entry) { return entry.key == "with"; });
   for (Node::Entry& entry : result.entries) {
+    if (const Node* names = file.find("names"); names && entry.key == "weights") add_names(entry.value, *names);
     if (entry.key != "preset") continue;
     entry.key = "layers";
     entry.value = substitute(*file.find("layers"), parameters, reader, 2);

@@ -1,0 +1,123 @@
+// Layouts of weights.
+#include "io/weights/layout.h"
+
+#include <algorithm>
+#include <map>
+
+#include "core/graph/ops/dense.h"
+
+namespace trainctl {
+namespace {
+
+// The image of which x [N, features] holds the values in their order; empty where it is no flattened image.
+Shape flattened_image(const Graph& graph, const std::map<TensorId, const Op*>& producers, TensorId x) {
+  while (graph.tensor(x).type.shape.rank() == 2) {
+    const auto found = producers.find(x);
+    if (found == producers.end() || found->second->inputs.empty()) return {};
+    const Op& op = *found->second;
+    const Shape &before = graph.tensor(op.inputs[0]).type.shape, &after = graph.tensor(x).type.shape;
+    if (op.def->trait() == OpTrait::alias && before.rank() == 4) return before.without_front();
+    if (before != after || op.get_if<Dense>() != nullptr) return {};
+    x = op.inputs[0];
+  }
+  return {};
+}
+
+// A kernel as PyTorch sees it: outputs, inputs, and positions of the window or of a flattened image. Its layout is this
+// order, the logical layout the reverse of it.
+struct Axes {
+  std::int64_t outputs = 1, inputs = 1, positions = 1;
+};
+
+bool is_kernel(const WantedTensor& tensor) { return tensor.leaf().ends_with("kernel") && tensor.shape.rank() >= 2; }
+
+Axes axes_of(const WantedTensor& tensor) {
+  const Shape& shape = tensor.shape;
+  Axes axes;
+  if (is_kernel(tensor)) axes.outputs = shape.back();
+  if (tensor.image.rank() > 0) {
+    axes.inputs = tensor.image.back();
+    axes.positions = tensor.image[0] * tensor.image[1];
+  } else if (is_kernel(tensor)) {
+    axes.inputs = shape[shape.rank() - 2];
+    axes.positions = shape.count() / std::max<std::int64_t>(1, axes.outputs * axes.inputs);
+  }
+  return axes;
+}
+
+}  // namespace
+
+std::vector<WantedTensor> wanted_tensors(const Graph& graph) {
+  std::map<std::string, WantedTensor> wanted;
+  const auto add = [&](TensorId id) {
+    const Tensor& tensor = graph.tensor(id);
+    wanted[tensor.name] = {tensor.name, tensor.type.shape};
+  };
+  for (const GraphParameter& parameter : graph.parameters) add(parameter.tensor);
+  for (const GraphStatistic& statistic : graph.statistics) add(statistic.moving);
+
+  std::map<TensorId, const Op*> producers;
+  for (const Op& op : graph.ops) {
+    for (const TensorId output : op.outputs) producers[output] = &op;
+    if (op.inputs.size() < 2) continue;
+    const Shape image = flattened_image(graph, producers, op.inputs[0]);
+    if (image.rank() == 0) continue;
+    for (const TensorId input : op.inputs) {
+      const auto found = wanted.find(graph.tensor(input).name);
+      const bool counts_values = found != wanted.end() && found->second.shape[0] == image.count();
+      if (counts_values) found->second.image = image;
+    }
+  }
+  std::vector<WantedTensor> list;
+  for (auto& [name, tensor] : wanted) list.push_back(std::move(tensor));
+  return list;
+}
+
+Shape stored_shape(const WantedTensor& tensor, WeightsLayout layout) {
+  const Shape& shape = tensor.shape;
+  if (layout != WeightsLayout::pytorch || !is_kernel(tensor)) return shape;
+  std::vector<std::int64_t> sizes{shape.back(), shape[shape.rank() - 2]};
+  sizes.insert(sizes.end(), shape.sizes().begin(), shape.sizes().end() - 2);
+  return Shape(std::move(sizes));
+}
+
+bool fits(const WantedTensor& tensor, const Shape& stored, WeightsLayout layout) {
+  const Shape expected = stored_shape(tensor, layout);
+  if (stored == expected) return true;
+  if (layout == WeightsLayout::keras && tensor.leaf() == "depthwise_kernel") {  // (height, width, channels, multiplier)
+    return stored.rank() == 4 && stored[0] == expected[0] && stored[1] == expected[1] &&
+           saturated_multiply(stored[2], stored[3]) == expected[3];
+  }
+  if (layout != WeightsLayout::pytorch) return false;
+  if (tensor.leaf() == "alpha") return stored == Shape{tensor.shape.count()};  // [1, 1, channels]
+  if (expected.rank() != 2 || stored.rank() != 4 || !is_kernel(tensor)) return false;
+  // A dense layer as a convolution with a window of the whole image.
+  const Shape& image = tensor.image;
+  if (image.rank() == 0) return stored == Shape{expected[0], expected[1], 1, 1};
+  return stored == Shape{expected[0], image[2], image[0], image[1]};
+}
+
+void to_logical(const WantedTensor& tensor, WeightsLayout layout, const float* stored, float* to) {
+  if (layout != WeightsLayout::pytorch) {
+    std::copy_n(stored, tensor.shape.count(), to);
+    return;
+  }
+  const auto [outputs, inputs, positions] = axes_of(tensor);
+  if (outputs * inputs * positions != tensor.shape.count()) {  // a vector that stays as it is
+    std::copy_n(stored, tensor.shape.count(), to);
+    return;
+  }
+  constexpr std::int64_t block = 16;  // outputs at once: a cache line is written whole
+  for (std::int64_t first = 0; first < outputs; first += block) {
+    const std::int64_t end = std::min(outputs, first + block);
+    for (std::int64_t i = 0; i < inputs; ++i) {
+      for (std::int64_t p = 0; p < positions; ++p) {
+        for (std::int64_t o = first; o < end; ++o) {
+          to[(p * inputs + i) * outputs + o] = stored[(o * inputs + i) * positions + p];
+        }
+      }
+    }
+  }
+}
+
+}  // namespace trainctl

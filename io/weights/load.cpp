@@ -1,0 +1,86 @@
+// Loading weights.
+#include "io/weights/load.h"
+
+#include <algorithm>
+#include <map>
+
+#include "core/base/format.h"
+#include "core/base/log.h"
+#include "io/weights/match.h"
+
+namespace trainctl {
+namespace {
+
+// A few of the names, and how many there are beyond them.
+std::string some_of(const std::vector<std::string>& names) {
+  constexpr std::size_t most = 8;
+  std::string text;
+  for (std::size_t i = 0; i < std::min(most, names.size()); ++i) text += (i == 0 ? "" : ", ") + names[i];
+  return names.size() > most ? format("{} and {} more", text, names.size() - most) : text;
+}
+
+// A file, what of the network it gives, and the network.
+struct Opened {
+  std::unique_ptr<WeightsFile> file;
+  std::vector<WantedTensor> wanted;
+  WeightsMatch match;
+};
+
+Opened open(const WeightsOptions& options, const Graph& graph) {
+  Opened opened{open_weights(options.file.value.text), wanted_tensors(graph), {}};
+  Reader reader;
+  opened.match = match_weights(opened.wanted, *opened.file, options, reader);
+  reader.throw_if_failed();
+  const WeightsMatch& match = opened.match;
+  std::string text = format("weights from {} by {}: {} of {} tensors", options.file.value.text, match.names,
+                            match.loaded.size(), opened.wanted.size());
+  if (!match.missing.empty()) text += format("; missing, with initial values: {}", some_of(match.missing));
+  if (!match.skipped.empty()) text += format("; skipped: {}", some_of(match.skipped));
+  log::info(text);
+  for (const WeightsMatch::Pair& pair : match.loaded) {
+    const FileTensor& stored = opened.file->tensors()[pair.stored];
+    log::debug(
+        format("weights: {} from '{}' ({})", opened.wanted[pair.wanted].name, stored.name, to_string(stored.shape)));
+  }
+  for (const std::string& name : match.missing) log::debug(format("weights: {} is missing", name));
+  for (const std::string& name : match.skipped) log::debug(format("weights: {} is skipped", name));
+  return opened;
+}
+
+}  // namespace
+
+void check_weights(const WeightsOptions& options, const Graph& graph) { open(options, graph); }
+
+LoadedWeights load_weights(const WeightsOptions& options, const Graph& graph, std::uint64_t seed) {
+  const Opened opened = open(options, graph);
+  LoadedWeights loaded{options.file.value.text, {}, {}};
+  std::map<std::string, float*> values;
+  for (const WantedTensor& tensor : opened.wanted) {
+    const std::int64_t count = tensor.shape.count();
+    loaded.memory.push_back(std::make_unique_for_overwrite<float[]>(static_cast<std::size_t>(count)));
+    float* memory = values[tensor.name] = loaded.memory.back().get();
+    loaded.snapshot.weights.push_back({tensor.name, tensor.shape, {memory, DType::float32, count}});
+  }
+  std::vector<float> stored;
+  for (const WeightsMatch::Pair& pair : opened.match.loaded) {
+    const WantedTensor& tensor = opened.wanted[pair.wanted];
+    const auto node = values.extract(tensor.name);
+    stored.resize(static_cast<std::size_t>(tensor.shape.count()));
+    opened.file->read(pair.stored, stored.data());
+    to_logical(tensor, opened.match.layout, stored.data(), node.mapped());
+  }
+  for (const GraphParameter& parameter : graph.parameters) {
+    const Tensor& tensor = graph.tensor(parameter.tensor);
+    if (const auto found = values.find(tensor.name); found != values.end()) {
+      initialize(parameter, tensor, seed, found->second);
+    }
+  }
+  for (const GraphStatistic& statistic : graph.statistics) {
+    const Tensor& tensor = graph.tensor(statistic.moving);
+    const auto found = values.find(tensor.name);
+    if (found != values.end()) std::fill_n(found->second, tensor.type.shape.count(), statistic.initial);
+  }
+  return loaded;
+}
+
+}  // namespace trainctl

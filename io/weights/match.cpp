@@ -1,0 +1,212 @@
+// Matching the tensors of a network with those of a file.
+#include "io/weights/match.h"
+
+#include <fnmatch.h>
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <string_view>
+
+#include "core/base/format.h"
+
+namespace trainctl {
+namespace {
+
+// A program's names for layers and their tensors, and its layouts.
+struct Convention {
+  std::string names;
+  WeightsLayout layout = WeightsLayout::trainctl;
+  std::vector<NameRule> rules = {};
+};
+
+// What PyTorch calls a layer's tensor; nullptr where it has no such tensor.
+const char* pytorch_name(std::string_view leaf) {
+  static constexpr std::pair<std::string_view, const char*> names[] = {{"kernel", "weight"},
+                                                                       {"depthwise_kernel", "weight"},
+                                                                       {"gamma", "weight"},
+                                                                       {"embeddings", "weight"},
+                                                                       {"alpha", "weight"},
+                                                                       {"bias", "bias"},
+                                                                       {"beta", "bias"},
+                                                                       {"moving_mean", "running_mean"},
+                                                                       {"moving_variance", "running_var"}};
+  const auto found = std::find_if(std::begin(names), std::end(names), [&](auto& name) { return name.first == leaf; });
+  return found == std::end(names) ? nullptr : found->second;
+}
+
+// By which Keras numbers the tensors of a layer, of all kinds of layers.
+constexpr std::string_view keras_order[] = {
+    "depthwise_kernel", "pointwise_kernel", "kernel", "recurrent_kernel", "embeddings", "alpha", "gamma", "beta",
+    "moving_mean",      "moving_variance",  "bias"};
+
+std::ptrdiff_t keras_rank(const std::string& leaf) {
+  return std::find(std::begin(keras_order), std::end(keras_order), leaf) - std::begin(keras_order);
+}
+
+class Matcher {
+ public:
+  Matcher(const std::vector<WantedTensor>& wanted, const WeightsFile& file, const WeightsOptions& options,
+          Reader& reader)
+      : wanted_(wanted), stored_(file.tensors()), options_(options), reader_(reader) {
+    for (std::size_t i = 0; i < stored_.size(); ++i) by_name_.emplace(stored_[i].name, i);
+    for (const WantedTensor& tensor : wanted_) leaves_[tensor.layer()].push_back(tensor.leaf());
+    for (auto& [layer, leaves] : leaves_) {
+      std::sort(leaves.begin(), leaves.end(), [](auto& a, auto& b) { return keras_rank(a) < keras_rank(b); });
+    }
+    choose(file.origin());
+  }
+
+  WeightsMatch match() {
+    WeightsMatch match{convention_.names, convention_.layout};
+    if (found_ == 0 && !wanted_.empty()) {
+      report_strange_names();
+      return match;
+    }
+    std::vector<bool> used(stored_.size());
+    std::size_t missing = 0;
+    for (std::size_t i = 0; i < wanted_.size(); ++i) {
+      const WantedTensor& tensor = wanted_[i];
+      const std::optional<std::size_t> found = find(tensor, convention_);
+      if (found) used[*found] = true;
+      const bool skips = is_skipped(tensor.name), skips_stored = found && is_skipped(stored_[*found].name);
+      if (skips || skips_stored) {
+        match.skipped.push_back(tensor.name);
+      } else if (!found) {
+        match.missing.push_back(tensor.name);
+        if (!options_.allow_missing) report_missing(tensor, missing++);
+      } else if (!fits(tensor, stored_[*found].shape, convention_.layout)) {
+        report_shape(tensor, stored_[*found]);
+      } else {
+        match.loaded.push_back({i, *found});
+      }
+    }
+    report_rest(missing, "of the network's tensors are missing, too");
+    std::size_t unused = 0;
+    for (std::size_t i = 0; i < stored_.size(); ++i) {
+      if (used[i]) continue;
+      if (is_skipped(stored_[i].name)) {
+        match.skipped.push_back(stored_[i].name);
+      } else if (unused++ < most_reports) {
+        error(format("no tensor of the network takes '{}' ({}); where that is meant, name it in `skip`",
+                     stored_[i].name, to_string(stored_[i].shape)));
+      }
+    }
+    report_rest(unused, "of the file's tensors are taken by none, too");
+    for (std::size_t i = 0; i < options_.skip.size(); ++i) {
+      if (skips_.contains(i)) continue;
+      reader_.error(options_.skip[i].place,
+                    format("'{}' skips no tensor, neither of the network nor of the file", options_.skip[i].name));
+    }
+    return match;
+  }
+
+ private:
+  static constexpr std::size_t most_reports = 10;  // of one kind
+
+  void choose(WeightsOrigin origin) {
+    std::vector<Convention> conventions;
+    const bool keras = origin == WeightsOrigin::keras;
+    if (!keras) conventions.push_back({"trainctl's names", WeightsLayout::trainctl});
+    const WeightsLayout layout = keras ? WeightsLayout::keras : WeightsLayout::pytorch;
+    if (origin != WeightsOrigin::trainctl) {
+      for (const auto& [program, rules] : options_.names) {
+        conventions.push_back({program + "'s names", layout, rules_of(rules)});
+      }
+      conventions.push_back({"the network's own names", layout});
+    }
+    for (const Convention& convention : conventions) {
+      const auto count = std::count_if(wanted_.begin(), wanted_.end(), [&](const WantedTensor& tensor) {
+        return find(tensor, convention).has_value();
+      });
+      if (count > found_ || convention_.names.empty()) convention_ = convention;
+      found_ = std::max(found_, count);
+    }
+  }
+
+  // What the file may call a tensor, the usual name first.
+  std::vector<std::string> names_of(const WantedTensor& tensor, const Convention& convention) const {
+    std::string layer = renamed(tensor.layer(), convention.rules), leaf = tensor.leaf();
+    switch (convention.layout) {
+      case WeightsLayout::trainctl:
+        return {tensor.name};
+      case WeightsLayout::pytorch: {
+        std::replace(layer.begin(), layer.end(), '/', '.');
+        const char* name = pytorch_name(leaf);
+        return {layer + "." + (name != nullptr ? name : leaf.c_str())};
+      }
+      case WeightsLayout::keras:
+        break;
+    }
+    const std::vector<std::string>& leaves = leaves_.at(tensor.layer());
+    const auto number = std::find(leaves.begin(), leaves.end(), leaf) - leaves.begin();
+    std::vector<std::string> names{layer + "/" + leaf, format("{}/{}", layer, number)};
+    if (leaf == "depthwise_kernel") names.push_back(layer + "/kernel");
+    return names;
+  }
+  std::optional<std::size_t> find(const WantedTensor& tensor, const Convention& convention) const {
+    for (const std::string& name : names_of(tensor, convention)) {
+      if (const auto found = by_name_.find(name); found != by_name_.end()) return found->second;
+    }
+    return std::nullopt;
+  }
+
+  bool is_skipped(const std::string& name) {
+    bool skipped = false;
+    for (std::size_t i = 0; i < options_.skip.size(); ++i) {
+      if (fnmatch(options_.skip[i].name.c_str(), name.c_str(), 0) != 0) continue;
+      skips_[i] = skipped = true;
+    }
+    return skipped;
+  }
+
+  void error(std::string message) {
+    reader_.error(options_.file.place, format("{}: {}", options_.file.value.text, message));
+  }
+  void report_strange_names() {
+    std::string there, here;
+    for (std::size_t i = 0; i < std::min<std::size_t>(3, stored_.size()); ++i) {
+      there += format("{}'{}'", i == 0 ? "" : ", ", stored_[i].name);
+    }
+    for (std::size_t i = 0; i < std::min<std::size_t>(3, wanted_.size()); ++i) {
+      here += format("{}'{}'", i == 0 ? "" : ", ", wanted_[i].name);
+    }
+    error(
+        format("none of its {} tensors has a name by which the network's are known: they are {}, ..., the network's "
+               "{}, ...; `names` states rules from one to the other",
+               stored_.size(), there.empty() ? "none" : there, here));
+  }
+  void report_missing(const WantedTensor& tensor, std::size_t before) {
+    if (before >= most_reports) return;
+    error(format("'{}' is missing, which by {} is '{}'; `allow_missing: true` lets it keep its initial values",
+                 tensor.name, convention_.names, names_of(tensor, convention_)[0]));
+  }
+  void report_shape(const WantedTensor& tensor, const FileTensor& stored) {
+    const Shape expected = stored_shape(tensor, convention_.layout);
+    const std::string as = expected == tensor.shape ? "" : format(" ({} there)", to_string(expected));
+    error(format("'{}' is {}{}, and '{}' in the file {}; `skip: [{}/*]` leaves the layer its initial values",
+                 tensor.name, to_string(tensor.shape), as, stored.name, to_string(stored.shape), tensor.layer()));
+  }
+  void report_rest(std::size_t count, const char* what) {
+    if (count > most_reports) error(format("{} more {}", count - most_reports, what));
+  }
+
+  const std::vector<WantedTensor>& wanted_;
+  const std::vector<FileTensor>& stored_;
+  const WeightsOptions& options_;
+  Reader& reader_;
+  std::map<std::string, std::size_t> by_name_;              // stored tensors
+  std::map<std::string, std::vector<std::string>> leaves_;  // by layer, in Keras' order
+  Convention convention_;
+  std::ptrdiff_t found_ = 0;           // tensors of the network that the file has by it
+  std::map<std::size_t, bool> skips_;  // patterns that skip something
+};
+
+}  // namespace
+
+WeightsMatch match_weights(const std::vector<WantedTensor>& wanted, const WeightsFile& file,
+                           const WeightsOptions& options, Reader& reader) {
+  return Matcher(wanted, file, options, reader).match();
+}
+
+}  // namespace trainctl
