@@ -4,6 +4,7 @@ shapes of the tensors of torchvision's, timm's and Keras' networks. Needs torch,
 
     KERAS_BACKEND=torch python3 test/golden/pretrained.py
 """
+import collections
 import hashlib
 import os
 import pathlib
@@ -16,6 +17,7 @@ import torch
 import torchvision
 from keras import layers
 from safetensors.numpy import save_file
+from safetensors.torch import save_file as save_torch
 from torch import nn
 
 folder = pathlib.Path(__file__).parent / "pretrained"
@@ -30,7 +32,7 @@ def torch_network():
                              nn.ConvTranspose2d(8, 4, 2, stride=2))
     head = nn.Sequential(nn.Flatten(), nn.BatchNorm1d(8 * 6 * 4), nn.Linear(8 * 6 * 4, 7), nn.ReLU(), nn.Linear(7, 5),
                          nn.Softmax(1))
-    return nn.Sequential(__import__("collections").OrderedDict(features=features, head=head))
+    return nn.Sequential(collections.OrderedDict(features=features, head=head))
 
 
 def keras_network():
@@ -106,7 +108,6 @@ def small_network():
 
     save_file(arrays, folder / "small.safetensors")
     for dtype, name in ((torch.float16, "float16"), (torch.bfloat16, "bfloat16"), (torch.float64, "float64")):
-        from safetensors.torch import save_file as save_torch
         rounded = {k: v.to(dtype).contiguous() if v.dtype == torch.float32 else v for k, v in state.items()}
         save_torch({k: v for k, v in rounded.items() if k.startswith("features")}, folder / f"{name}.safetensors")
         save_torch({k: v.float().contiguous() for k, v in rounded.items() if k.startswith("features")},
@@ -114,8 +115,9 @@ def small_network():
     model.save_weights(folder / "small.weights.h5")
     model.save(folder / "small.h5")
     model.save(folder / "small.keras")
+    without_norms = {name: values for name, values in weights.items() if name.split("/")[0] not in ("bn", "norm")}
     save_file({"input": x, "output": y}, folder / "values.safetensors",
-              {"weights_sha256": weights_sha256(weights)})
+              {"weights_sha256": weights_sha256(weights), "without_norms_sha256": weights_sha256(without_norms)})
 
 
 def names_of_networks():
