@@ -139,7 +139,9 @@ Checked check_config(const RunSpec& spec, const LaunchFlags& launch, bool measur
   Checked largest;
   std::vector<CheckedPhase> phases;
   for (std::size_t number = 0; number < phase_count(spec); ++number) {
-    Checked checked = check_phase(in_phase(spec, number), launch, measure);
+    RunSpec phase = in_phase(spec, number);
+    if (number > 0) phase.model.weights.reset();  // the first phase alone begins with them
+    Checked checked = check_phase(phase, launch, measure);
     if (!spec.train.phases.empty()) {
       phases.push_back({phase_text(spec, number), checked.trainable, checked.memory.total()});
     }
