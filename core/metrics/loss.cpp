@@ -81,6 +81,16 @@ ResolvedLoss resolve_loss(const Choice& choice, FinalActivation network, Reader&
   return loss;
 }
 
+LossRule of_probabilities(const LossRule& rule) {
+  if (const auto* sparse = std::get_if<SparseCategoricalCrossentropy>(&rule)) {
+    return CategoricalCrossentropy{static_cast<const SoftmaxCrossentropy&>(*sparse)};
+  }
+  if (const auto* sparse = std::get_if<SparseCategoricalFocalCrossentropy>(&rule)) {
+    return CategoricalFocalCrossentropy{static_cast<const SoftmaxFocalCrossentropy&>(*sparse)};
+  }
+  return rule;
+}
+
 double chance_loss(const LossRule& loss, const Shape& output) {
   if (output.rank() != 2) return 0;
   return std::visit([&](const auto& rule) { return rule.chance(output[1]); }, loss);

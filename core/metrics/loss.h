@@ -34,6 +34,9 @@ struct ResolvedLoss {
 // probabilities, or in the wrong ones for the loss.
 ResolvedLoss resolve_loss(const Choice& choice, FinalActivation network, Reader& reader);
 
+// The same loss of probabilities in place of class numbers; a loss that takes no class numbers as it is.
+LossRule of_probabilities(const LossRule& rule);
+
 // The expected mean loss before any training, for an output [n, K]: the logarithm of the number of outcomes; 0 where it
 // is not known.
 double chance_loss(const LossRule& loss, const Shape& output);

@@ -28,6 +28,7 @@ struct TargetFacts {
   Shape shape;
   LabelMode label_mode = LabelMode::integer;
   std::vector<std::string> class_names = {};  // may be empty
+  bool mixed = false;                         // in training: classes are probabilities, which leaves no class numbers
 };
 
 }  // namespace trainctl

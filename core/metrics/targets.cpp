@@ -22,7 +22,7 @@ std::optional<TargetForm> form_of_classes(LossTargets loss, std::int64_t width, 
 
 TargetForm match_classes(const ResolvedLoss& loss, std::int64_t width, const TargetFacts& targets, Reader& reader) {
   const auto form = form_of_classes(targets_of(loss.rule), width, targets.classes);
-  const TargetForm stated = stated_form(targets.label_mode, targets.classes);
+  const TargetForm stated = stated_form(targets);
   if (targets.label_mode == LabelMode::integer || form == stated) {
     if (form) return *form;
     reader.error(loss.place, format("the data has {} classes, but the network has {}: give it an output for each class",
@@ -87,11 +87,11 @@ void check_values(const ResolvedLoss& loss, const Shape& output, const Shape& va
 
 }  // namespace
 
-TargetForm stated_form(LabelMode label_mode, std::int64_t classes) {
-  if (classes == 0) return TargetForm::values;
-  return label_mode == LabelMode::categorical ? TargetForm::one_hot
-         : label_mode == LabelMode::binary    ? TargetForm::class_value
-                                              : TargetForm::class_number;
+TargetForm stated_form(const TargetFacts& targets) {
+  if (targets.classes == 0) return TargetForm::values;
+  if (targets.label_mode == LabelMode::binary) return TargetForm::class_value;
+  const bool number = targets.label_mode == LabelMode::integer && !targets.mixed;
+  return number ? TargetForm::class_number : TargetForm::one_hot;
 }
 
 TargetForm match_targets(const ResolvedLoss& loss, const Shape& output, const TargetFacts& targets, Reader& reader) {

@@ -24,8 +24,8 @@ TargetForm match_targets(const ResolvedLoss& loss, const Shape& output, const Ta
 // weights.
 void match_weights(const ResolvedLoss& loss, const Shape& output, const Shape& weight, Reader& reader);
 
-// The form that a label_mode states without a loss, for class numbers.
-TargetForm stated_form(LabelMode label_mode, std::int64_t classes);
+// The form of targets without a loss.
+TargetForm stated_form(const TargetFacts& targets);
 
 // The type of a micro-batch's targets for an output [n, P..., K]: int32 [n, P...] or float32 [n, P..., K].
 TensorType target_type(TargetForm form, const Shape& output);

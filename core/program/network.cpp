@@ -14,6 +14,7 @@ ResolvedOutput resolve_output(const ProgramSpec& spec, std::size_t number, Reade
   const FinalActivation ending = final_activation(*spec.model, number);
   if (output.loss) {
     resolved.loss = resolve_loss(output.loss, ending, reader);
+    if (output.target.mixed) resolved.loss.rule = of_probabilities(resolved.loss.rule);
   } else {
     resolved.loss.folded = ending;
   }

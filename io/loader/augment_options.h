@@ -1,4 +1,4 @@
-// The augmentations that compute new pixels, one section of options each, and what their options have in common.
+// The augmentations that compute new values, one section of options each, and what their options have in common.
 #pragma once
 
 #include <algorithm>
@@ -10,7 +10,7 @@
 
 namespace trainctl {
 
-// In geometric.cpp, colour.cpp, erasing.cpp and rand_augment.cpp.
+// In geometric.cpp, colour.cpp, erasing.cpp, rand_augment.cpp and mixing.cpp.
 Section random_rotation_section();
 Section random_zoom_section();
 Section random_translation_section();
@@ -18,6 +18,8 @@ Section random_brightness_section();
 Section random_contrast_section();
 Section random_erasing_section();
 Section rand_augment_section();
+Section mixup_section();
+Section cutmix_section();
 
 // A factor of Keras': the ends that a number is drawn between, or one number.
 using Factor = OneOrMore<double>;

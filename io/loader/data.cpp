@@ -90,7 +90,8 @@ InputPlan plan_input(const DataOptions& options, const OpenedParts& parts, std::
   for (const auto& part : parts) {
     if (!part) continue;
     const DType stored = part->group.inputs[input]->facts().dtype;
-    result.stored = result.stored && stays_as_stored(stored, result.plan.fixed, result.plan.augment);
+    result.stored = result.stored && stays_as_stored(stored, result.plan.fixed, result.plan.augment) &&
+                    keeps_bytes(result.plan.mixes);
   }
   return result;
 }
@@ -130,25 +131,55 @@ void check_label_mode(const DataOptions& options, LabelMode mode, std::int64_t c
   }
 }
 
+// Whether samples are mixed in training.
+bool mixes(const DataOptions& options) {
+  return std::any_of(options.augment.entries.begin(), options.augment.entries.end(), [](const auto& of_input) {
+    return std::any_of(of_input.value.begin(), of_input.value.end(),
+                       [](const Choice& choice) { return choice.as<TransformOptions>().mixes(); });
+  });
+}
+
 std::vector<TargetFacts> target_facts(const DataOptions& options, const DataUse& use, const DatasetGroup& training) {
   std::vector<TargetFacts> targets;
   for (std::size_t i = 0; i < training.targets.size(); ++i) {
     const DatasetFacts& facts = training.targets[i]->facts();
     const LabelMode mode = options.label_mode.of(use.targets[i].name);
     check_label_mode(options, mode, facts.classes);
-    targets.push_back({facts.classes, facts.target, mode, facts.class_names});
+    targets.push_back({facts.classes, facts.target, mode, facts.class_names, mixes(options)});
   }
   return targets;
 }
 
+// What mixes the samples of the training part; null where nothing does. Throws Error{config} where they cannot be
+// mixed.
+std::shared_ptr<const Mixing> mixing_of(const std::vector<InputPlan>& plans, const DatasetGroup& training) {
+  const TransformPlan& plan = plans[0].plan;
+  const auto mixed = std::find_if(plans.begin(), plans.end(), [](const InputPlan& p) { return !p.plan.mixes.empty(); });
+  if (mixed == plans.end()) return nullptr;
+  const Place& place = mixed->plan.mixes[0].place;
+  const auto refuse = [&](const std::string& what) {
+    throw Error(ErrorKind::config, place, "samples are mixed whole, and " + what, "leave out mixup and cutmix");
+  };
+  if (plans.size() > 1) refuse(format("these have {} inputs", plans.size()));
+  std::int64_t classes = -1;
+  for (const auto& target : training.targets) {
+    const DatasetFacts& facts = target->facts();
+    if (facts.classes > 0 && facts.target.rank() > 0) refuse("the targets are classes of positions");
+    if (facts.weight.rank() > 0) refuse("the weights are those of positions");
+    classes = classes < 0 ? facts.classes : std::min(classes, facts.classes);
+  }
+  const Shape sample = shape_behind(shape_behind(training.inputs[0]->facts().sample, plan.fixed), plan.augment);
+  return std::make_shared<Mixing>(plan.mixes, static_cast<std::uint32_t>(plan.augment.size()), sample, classes);
+}
+
 std::shared_ptr<const DataPart> make_part(const DataOptions& options, std::uint64_t seed, const OpenedPart& part,
                                           const DatasetGroup& training, const std::vector<InputPlan>& plans,
-                                          std::vector<float> class_weights) {
+                                          std::vector<float> class_weights, std::shared_ptr<const Mixing> mixing) {
   std::vector<DataPart::Input> inputs;
   for (std::size_t i = 0; i < plans.size(); ++i) inputs.push_back(transformed(part.group, training, i, plans[i]));
-  return std::make_shared<DataPart>(
-      std::move(inputs), part.group.targets, part.subset,
-      DataPart::Options{seed, options.on_error, caching_pays(options, part.group, plans), std::move(class_weights)});
+  return std::make_shared<DataPart>(std::move(inputs), part.group.targets, part.subset,
+                                    DataPart::Options{seed, options.on_error, caching_pays(options, part.group, plans),
+                                                      std::move(class_weights), std::move(mixing)});
 }
 
 ModelInput model_input(const DataOptions& options, const std::string& name, const DataPart& part, std::size_t number,
@@ -189,7 +220,8 @@ Data::Data(const DataOptions& options, std::uint64_t seed, const DataUse& use, M
     const bool weighs = p == 0 && use.class_weights.has_value();
     parts_[p] = make_part(
         options, seed, *opened[p], training, plans,
-        weighs ? weights_by_class(*use.class_weights, *training.targets[0], opened[p]->subset) : std::vector<float>());
+        weighs ? weights_by_class(*use.class_weights, *training.targets[0], opened[p]->subset) : std::vector<float>(),
+        p == 0 ? mixing_of(plans, training) : nullptr);
     for (const Dataset* dataset : group.distinct()) {
       fingerprints += dataset->facts().fingerprint + '\n';
       const std::string& warning = dataset->facts().warning;
@@ -222,7 +254,7 @@ int Data::workers(int cores) const {
 std::vector<TargetForm> Data::forms_of(const std::vector<TargetForm>& wanted) const {
   if (!wanted.empty()) return wanted;
   std::vector<TargetForm> forms;
-  for (const TargetFacts& target : info_.targets) forms.push_back(stated_form(target.label_mode, target.classes));
+  for (const TargetFacts& target : info_.targets) forms.push_back(stated_form(target));
   return forms;
 }
 
@@ -282,7 +314,7 @@ DataInfo describe(const DataOptions& options, std::uint64_t seed, const DataUse&
   }
   for (const DataUse::Target& target : use.targets) {
     const LabelMode mode = options.label_mode.of(target.name);
-    TargetFacts facts{*stated_classes(options, target.name), {}, mode, {}};
+    TargetFacts facts{*stated_classes(options, target.name), {}, mode, {}, mixes(options)};
     check_label_mode(options, mode, facts.classes);
     // Without reading an array the number of values in a target is not known.
     if (facts.classes == 0 || (target.class_numbers && options.dataset.name == "npy")) facts.shape = {0};

@@ -129,7 +129,7 @@ class Loader : public std::enable_shared_from_this<Loader> {
   std::int64_t buffer_count() const { return static_cast<std::int64_t>(buffers_.size()); }
 
   void work() {
-    DataPart::Scratch scratch = part_->scratch();
+    DataPart::Scratch scratch = part_->scratch(options_.targets);
     DataPart::Row row;
     row.inputs.resize(input_types_.size());
     row.targets.resize(target_types_.size());

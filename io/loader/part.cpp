@@ -62,25 +62,39 @@ TensorType DataPart::target_type(std::size_t target, TargetForm form) const {
   return sample_target_type(form, {facts.classes, facts.target});
 }
 
-DataPart::Scratch DataPart::scratch() const {
+DataPart::Scratch DataPart::scratch(const std::vector<TargetForm>& forms) const {
   Scratch scratch;
   scratch.samples.resize(sources_.size());
   scratch.transforms.resize(inputs_.size());
+  if (!options_.mixing) return scratch;
+  const auto memory = [&](std::int64_t bytes) {
+    return scratch.partner_values.emplace_back(divide_up(bytes, size_of(DType::float32))).data();
+  };
+  Row& partner = scratch.partner;
+  for (std::size_t i = 0; i < inputs_.size(); ++i) {
+    partner.inputs.push_back(reinterpret_cast<std::byte*>(memory(input_type(i).bytes())));
+  }
+  for (std::size_t i = 0; i < targets_.size(); ++i) {
+    partner.targets.push_back(reinterpret_cast<std::byte*>(memory(target_type(i, forms[i]).bytes())));
+  }
+  partner.weights = memory(weight_count() * size_of(DType::float32));
   return scratch;
 }
 
 void DataPart::read(std::int64_t number, bool training, std::int64_t epoch, Scratch& scratch, const Row& row,
                     const std::vector<TargetForm>& forms) const {
+  std::int64_t reading = number;
   try {
-    read_whole(number, training, epoch, scratch, row, forms);
-    targets_[0]->read_weights(number, row.weights);
-    if (training && !options_.class_weights.empty()) {
-      const float weight = options_.class_weights[static_cast<std::size_t>(targets_[0]->label(number))];
-      std::transform(row.weights, row.weights + weight_count(), row.weights, [=](float own) { return own * weight; });
-    }
+    read_weighted(number, training, epoch, scratch, row, forms);
+    if (!training || !options_.mixing) return;
+    const RandomKey key{options_.seed, Purpose::augment, static_cast<std::uint32_t>(epoch)};
+    const Mixing::Mix drawn = options_.mixing->draw(key, static_cast<std::uint64_t>(number), size());
+    reading = subset_[drawn.partner];
+    read_weighted(reading, training, epoch, scratch, scratch.partner, forms);
+    mix(drawn, scratch.partner, row, forms);
   } catch (const Error& error) {
     if (options_.on_error == OnError::stop || error.kind() != ErrorKind::data) throw;
-    warn_once(number, error);
+    warn_once(reading, error);
     for (std::size_t i = 0; i < inputs_.size(); ++i) {
       std::memset(row.inputs[i], 0, static_cast<std::size_t>(input_type(i).bytes()));
     }
@@ -88,6 +102,31 @@ void DataPart::read(std::int64_t number, bool training, std::int64_t epoch, Scra
       std::memset(row.targets[i], 0, static_cast<std::size_t>(target_type(i, forms[i]).bytes()));
     }
     std::fill_n(row.weights, weight_count(), 0.0f);
+  }
+}
+
+void DataPart::read_weighted(std::int64_t number, bool training, std::int64_t epoch, Scratch& scratch, const Row& row,
+                             const std::vector<TargetForm>& forms) const {
+  read_whole(number, training, epoch, scratch, row, forms);
+  targets_[0]->read_weights(number, row.weights);
+  if (!training || options_.class_weights.empty()) return;
+  const float weight = options_.class_weights[static_cast<std::size_t>(targets_[0]->label(number))];
+  std::transform(row.weights, row.weights + weight_count(), row.weights, [=](float own) { return own * weight; });
+}
+
+// The loss of mixed classes is the sum of those of both samples' classes, by their shares and their own weights: the
+// weight is that of both, and each class' probability is its part of it.
+void DataPart::mix(const Mixing::Mix& mix, const Row& partner, const Row& row,
+                   const std::vector<TargetForm>& forms) const {
+  options_.mixing->apply(mix, input_type(0).dtype, row.inputs[0], partner.inputs[0]);
+  const double own = mix.share * static_cast<double>(*row.weights);
+  const double weight = own + (1 - mix.share) * static_cast<double>(*partner.weights);
+  *row.weights = static_cast<float>(weight);
+  for (std::size_t i = 0; i < targets_.size(); ++i) {
+    require(forms[i] != TargetForm::class_number, "mixed classes are probabilities");
+    const bool by_weight = forms[i] != TargetForm::values && weight > 0;
+    blend(by_weight ? own / weight : mix.share, target_type(i, forms[i]).shape.count(),
+          reinterpret_cast<float*>(row.targets[i]), reinterpret_cast<const float*>(partner.targets[i]));
   }
 }
 

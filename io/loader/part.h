@@ -12,6 +12,7 @@
 #include "core/metrics/target_form.h"
 #include "io/datasets/dataset.h"
 #include "io/loader/cache.h"
+#include "io/loader/mixing.h"
 #include "io/loader/order.h"
 #include "io/loader/transform.h"
 
@@ -25,22 +26,25 @@ class DataPart {
     std::uint64_t seed = 0;  // of augmentation
     OnError on_error = OnError::stop;
     bool cache = false;
-    std::vector<float> class_weights = {};  // by class of the first target, in training; empty: all are 1
+    std::vector<float> class_weights = {};           // by class of the first target, in training; empty: all are 1
+    std::shared_ptr<const Mixing> mixing = nullptr;  // in training, of a part with one input; null: none
   };
   // An input: the data set of its samples, and the transforms applied to them.
   struct Input {
     std::shared_ptr<const Dataset> dataset;
     std::shared_ptr<const Transform> transform;
   };
-  // The memory that one thread needs for read().
-  struct Scratch {
-    std::vector<Sample> samples;  // of each data set
-    std::vector<Transform::Scratch> transforms;
-  };
   // The memory that one sample is written to: inputs of the types input_type(), targets of the types target_type().
   struct Row {
     std::vector<std::byte*> inputs, targets;
     float* weights = nullptr;  // weight_count() values
+  };
+  // The memory that one thread needs for read().
+  struct Scratch {
+    std::vector<Sample> samples;  // of each data set
+    std::vector<Transform::Scratch> transforms;
+    Row partner;  // the sample that is mixed in, in memory of `partner_values`
+    std::vector<std::vector<float>> partner_values;
   };
   using Datasets = std::vector<std::shared_ptr<const Dataset>>;
 
@@ -58,19 +62,23 @@ class DataPart {
   // The number of weights of one sample: 1, or one for each of its positions.
   std::int64_t weight_count() const { return targets_[0]->facts().weight.count(); }
 
-  // Allocates the memory that one thread needs for read().
-  Scratch scratch() const;
+  // Allocates the memory that one thread needs for read() with these forms of targets.
+  Scratch scratch(const std::vector<TargetForm>& forms) const;
   // Reads sample `number` of the data sets into `row`; `forms` are the targets' forms. With on_error skip, a sample
   // that cannot be read gets weight 0 and zeros, and the first time a warning; otherwise throws Error{data}.
   void read(std::int64_t number, bool training, std::int64_t epoch, Scratch& scratch, const Row& row,
             const std::vector<TargetForm>& forms) const;
 
  private:
+  // Reads a sample with its weights, unmixed.
+  void read_weighted(std::int64_t number, bool training, std::int64_t epoch, Scratch& scratch, const Row& row,
+                     const std::vector<TargetForm>& forms) const;
   void read_whole(std::int64_t number, bool training, std::int64_t epoch, Scratch& scratch, const Row& row,
                   const std::vector<TargetForm>& forms) const;
   // Writes a row from prepared values that lie side by side, as the cache keeps them.
   void finish_cached(std::int64_t number, bool training, const RandomKey& key, const std::byte* cached, const Row& row,
                      const std::vector<TargetForm>& forms) const;
+  void mix(const Mixing::Mix& mix, const Row& partner, const Row& row, const std::vector<TargetForm>& forms) const;
   void write_target(std::int64_t number, std::size_t target, const float* values, TargetForm form, std::byte* to) const;
   void warn_once(std::int64_t number, const Error& error) const;
   std::size_t source_of(const std::shared_ptr<const Dataset>& dataset);

@@ -175,6 +175,8 @@ const ChoiceTable& augment_choices() {
                                      random_contrast_section(),
                                      random_erasing_section(),
                                      rand_augment_section(),
+                                     mixup_section(),
+                                     cutmix_section(),
                                  }};
   return table;
 }

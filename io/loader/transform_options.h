@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/spec/values.h"
+#include "io/loader/mixing.h"
 #include "io/loader/transform.h"
 
 namespace trainctl {
@@ -43,7 +44,8 @@ struct Statistics {
 // The transforms of an input, built up item by item.
 struct TransformPlan {
   std::vector<GeometryStep> fixed, augment;
-  Affine affine;  // of the stored values
+  std::vector<MixStep> mixes;  // behind all others
+  Affine affine;               // of the stored values
   bool rescaled = false;
 };
 
@@ -57,6 +59,8 @@ class StatisticsSource {
 struct TransformOptions : Options {
   // Appends this item to the plan; `place` is its config line, for errors.
   virtual void add(const Place& place, TransformPlan& plan, StatisticsSource& source) const = 0;
+  // Whether it mixes samples, and with them their targets.
+  virtual bool mixes() const { return false; }
 };
 
 const ChoiceTable& transform_choices();
