@@ -42,6 +42,7 @@ bool has(const std::vector<std::string>& names, const std::string& name) {
 struct Columns {
   std::vector<std::string> names;
   std::vector<std::size_t> samples, targets;
+  std::optional<std::size_t> weight;
 
   std::vector<std::string> names_of(const std::vector<std::size_t>& columns) const {
     std::vector<std::string> found;
@@ -70,6 +71,7 @@ void match_training_columns(const TableFacts& training, const std::string& path,
   };
   for (const TableFacts::Column& column : training.columns) columns.samples.push_back(find(column.name));
   for (const std::string& name : training.targets) columns.targets.push_back(find(name));
+  if (!training.weight.empty() && has(columns.names, training.weight)) columns.weight = find(training.weight);
 }
 
 Columns choose_columns(const std::string& path, const CsvFormat& csv, const TableFacts* training) {
@@ -93,13 +95,22 @@ Columns choose_columns(const std::string& path, const CsvFormat& csv, const Tabl
     for (const std::string& name : *list) find_column(names, name, path);
   }
   for (const std::string& name : csv.target) columns.targets.push_back(find_column(names, name, path));
-  if (csv.target.empty()) columns.targets.push_back(names.size() - 1);
+  if (!csv.weight.empty()) columns.weight = find_column(names, csv.weight, path);
+  if (csv.target.empty()) {
+    const bool weight_is_last = columns.weight == names.size() - 1 && names.size() > 1;
+    columns.targets.push_back(names.size() - (weight_is_last ? 2 : 1));
+  }
   for (const std::string& name : csv.columns) columns.samples.push_back(find_column(names, name, path));
   for (std::size_t i = 0; i < names.size(); ++i) {
     const auto among = [i](const std::vector<std::size_t>& list) {
       return std::find(list.begin(), list.end(), i) != list.end();
     };
-    if (csv.columns.empty() && !among(columns.targets)) columns.samples.push_back(i);
+    if (csv.columns.empty() && !among(columns.targets) && columns.weight != i) columns.samples.push_back(i);
+    if (columns.weight == i && (among(columns.targets) || among(columns.samples))) {
+      throw Error(ErrorKind::config,
+                  format("column '{}' of {} is the weight and is read as another value", names[i], path),
+                  "take it out of `target` and `columns`");
+    }
     if (among(columns.targets) && among(columns.samples)) {
       throw Error(ErrorKind::config, format("column '{}' of {} is in `columns` and is the target", names[i], path),
                   "take it out of `columns`: a network would only copy it");
@@ -147,13 +158,24 @@ std::vector<TargetColumn> target_columns(const CsvFormat& csv, const Columns& co
 struct Table {
   std::vector<CsvColumn> columns;
   CsvTarget target;
+  std::vector<float> weights;  // of the lines; empty where there is no column of them
 };
+
+float weight_in(std::string_view field, const FieldPlace& place) {
+  const std::optional<float> weight = number_in(trimmed(field));
+  if (!weight) refuse_field(place, trimmed(field));
+  if (*weight < 0) {
+    data_error(place.path, format("line {}, column '{}': the weight is {}", place.line, place.column, *weight),
+               "weights are 0 at least");
+  }
+  return *weight;
+}
 
 // Reads the lines behind the header. Returns nothing where the target should be numbers and a line has a word.
 std::optional<Table> read_table(const std::string& path, const CsvFormat& csv, const Columns& columns,
                                 const TableFacts* training, bool target_of_words) {
   CsvLines lines(path, csv.delimiter[0]);
-  Table table{empty_columns(path, csv, columns, training), {path, target_columns(csv, columns), target_of_words}};
+  Table table{empty_columns(path, csv, columns, training), {path, target_columns(csv, columns), target_of_words}, {}};
   std::vector<std::string_view> fields;
   if (csv.header) lines.next(fields);
   bool any = false;
@@ -166,6 +188,8 @@ std::optional<Table> read_table(const std::string& path, const CsvFormat& csv, c
       table.columns[i].add(fields[columns.samples[i]], lines.line());
     }
     if (!table.target.add(fields, lines.line())) return std::nullopt;
+    if (!columns.weight) continue;
+    table.weights.push_back(weight_in(fields[*columns.weight], {path, columns.names[*columns.weight], lines.line()}));
   }
   if (!any) data_error(path, "has no line of values");
   for (CsvColumn& column : table.columns) column.finish();
@@ -193,8 +217,10 @@ std::shared_ptr<const Dataset> csv_dataset(const std::string& path, const CsvFor
   const auto width = std::ssize(columns.samples), lines = std::ssize(*rows) / width;
   StatedFacts of_rows = stated;
   of_rows.sample.reset();  // it is the shape of what rows become
-  const auto stored =
-      read->target.with_samples({path, {lines, width}, ElementType::float32, false, bytes_of(rows)}, of_rows);
+  std::optional<Array> weights;
+  if (columns.weight) weights = {path, {lines}, ElementType::float32, false, bytes_of(std::move(read->weights))};
+  const auto stored = read->target.with_samples({path, {lines, width}, ElementType::float32, false, bytes_of(rows)},
+                                                std::move(weights), of_rows);
 
   std::shared_ptr<const TableFacts> table = stated.training ? stated.training->table : nullptr;
   if (!table) {
@@ -202,7 +228,7 @@ std::shared_ptr<const Dataset> csv_dataset(const std::string& path, const CsvFor
     if (stated.trained_on) samples = stated.trained_on(*stored);
     table = std::make_shared<const TableFacts>(
         TableFacts{measure_columns(path, read->columns, samples, csv.missing, csv.standardize),
-                   columns.names_of(columns.targets)});
+                   columns.names_of(columns.targets), csv.weight});
   }
   return table_dataset(stored, rows, table, stated.sample);
 }
@@ -213,7 +239,11 @@ Section csv_choice() {
                           "values.")
       .key("path", &CsvOptions::path, "The file: a line for each sample.")
       .key("target", &CsvOptions::target, "The column of the target, or several for values; default: the last one.")
-      .key("columns", &CsvOptions::columns, "The columns of a sample, in this order; default: all but the target.")
+      .key("columns", &CsvOptions::columns,
+           "The columns of a sample, in this order; default: all but the target and the weight.")
+      .key("weight", &CsvOptions::weight,
+           "The column of samples' weights, which loss and metrics are means by; default: all weigh the same. "
+           "Validation and test may lack it.")
       .key(
           "categorical", &CsvOptions::categorical,
           "Columns of words, each of which becomes one value for every word of the training part: 1 where the field "

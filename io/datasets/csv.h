@@ -21,7 +21,8 @@ struct CsvFormat {
   std::string delimiter = ",";  // one character
   bool header = true;           // whether the first line names the columns; else they are "1", "2", ...
   ColumnNames target;           // empty: the last column
-  ColumnNames columns;          // columns of a sample, in this order; empty: all except the targets
+  ColumnNames columns;          // columns of a sample, in this order; empty: all except the targets and the weight
+  std::string weight;           // the column of samples' weights; empty: all are 1
   ColumnNames numeric;          // columns that must hold numbers
   ColumnNames categorical;      // columns that hold words, though they may look like numbers
   MissingValue missing = MissingRule::error;
@@ -31,11 +32,12 @@ struct CsvFormat {
 // A data set of a table by RFC 4180 (csv_lines.h). Samples are float32 [values]: a column of numbers gives one, a
 // column of words one for each word of the training part, in bytewise order. Columns that are named neither numeric nor
 // categorical are told apart as ColumnKind::automatic says. Missing numbers are filled and columns of numbers are
-// standardised by measures of the training part. A single target column of words holds classes, numbered in bytewise
+// standardised by measures of the training part. A part other than the training part may lack the column of weights.
+// A single target column of words holds classes, numbered in bytewise
 // order of the words (class_names); one of whole numbers holds classes or values as in array_dataset(); others hold
 // values. The whole table is kept in memory. Throws Error{data} with line and column where lines differ in length, a
-// field is empty or not a finite number, or a word is not one of the training part's; Error{config} where a named
-// column is missing.
+// field is empty or not a finite number, a weight is negative, or a word is not one of the training part's;
+// Error{config} where a named column is missing.
 std::shared_ptr<const Dataset> csv_dataset(const std::string& path, const CsvFormat& format, const StatedFacts& stated);
 
 }  // namespace trainctl

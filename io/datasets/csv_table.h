@@ -35,6 +35,7 @@ struct TableFacts {
   };
   std::vector<Column> columns;       // of a sample, in this order
   std::vector<std::string> targets;  // the target's columns
+  std::string weight;                // the column of weights; empty: there is none
 };
 
 // Measures the columns on `samples`, in double precision and in their order; on all where that is empty. Means are

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <optional>
 
 #include "core/base/format.h"
 #include "io/datasets/csv_column.h"
@@ -62,7 +61,8 @@ std::vector<std::int32_t> CsvTarget::number_words(const StatedFacts& stated,
   return labels;
 }
 
-std::shared_ptr<const Dataset> CsvTarget::with_samples(Array x, const StatedFacts& stated) {
+std::shared_ptr<const Dataset> CsvTarget::with_samples(Array x, std::optional<Array> weights,
+                                                       const StatedFacts& stated) {
   const std::int64_t lines = x.shape[0], each = std::ssize(columns_);
   if (words_) {
     if (stated.known_classes() == 0) {
@@ -72,15 +72,15 @@ std::shared_ptr<const Dataset> CsvTarget::with_samples(Array x, const StatedFact
     std::vector<std::string> class_names;
     std::vector<std::int32_t> labels = number_words(stated, class_names);
     Array y{path_, {lines}, ElementType::int32, false, bytes_of(std::move(labels))};
-    return array_dataset(std::move(x), std::move(y), stated, std::move(class_names));
+    return array_dataset(std::move(x), std::move(y), stated, std::move(class_names), std::move(weights));
   }
   if (each == 1 && are_whole(values_)) {
     std::vector<std::int32_t> labels(values_.begin(), values_.end());
-    return array_dataset(std::move(x), {path_, {lines}, ElementType::int32, false, bytes_of(std::move(labels))},
-                         stated);
+    return array_dataset(std::move(x), {path_, {lines}, ElementType::int32, false, bytes_of(std::move(labels))}, stated,
+                         {}, std::move(weights));
   }
   return array_dataset(std::move(x), {path_, {lines, each}, ElementType::float32, false, bytes_of(std::move(values_))},
-                       stated);
+                       stated, {}, std::move(weights));
 }
 
 }  // namespace trainctl

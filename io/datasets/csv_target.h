@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -30,8 +31,9 @@ class CsvTarget {
   // that may be a class.
   bool add(const std::vector<std::string_view>& fields, std::int64_t line);
 
-  // The data set of samples x [lines, ...] with this target, as csv_dataset() describes it. Throws Error{data}.
-  std::shared_ptr<const Dataset> with_samples(Array x, const StatedFacts& stated);
+  // The data set of samples x [lines, ...] with this target and weights [lines], if there are some, as csv_dataset()
+  // describes it. Throws Error{data}.
+  std::shared_ptr<const Dataset> with_samples(Array x, std::optional<Array> weights, const StatedFacts& stated);
 
  private:
   // A distinct word: its number in order of appearance, and the line of its first appearance.

@@ -1,6 +1,7 @@
 // Looks features up, with errors that name the record.
 #include "io/datasets/tf_features.h"
 
+#include <cmath>
 #include <string_view>
 
 #include "core/base/format.h"
@@ -15,6 +16,17 @@ using Kind = Feature::Kind;
 constexpr std::int64_t most_targets = 1 << 16;  // values of a record's target
 
 const char* words_of(Kind kind) { return kind == Kind::integers ? "whole numbers" : "floats"; }
+
+float read_weight(Cursor& cursor, const FeaturePlaces& places, const std::string& key, const std::string& name) {
+  const Feature feature = read_named(cursor, places, key, 1, name);
+  if (feature.kind == Kind::bytes)
+    data_error(name, format("feature '{}' holds bytes, where a weight is expected", key));
+  const float weight = feature.kind == Kind::floats ? feature.floats[0] : static_cast<float>(feature.integers[0]);
+  if (!(weight >= 0 && std::isfinite(weight))) {
+    data_error(name, format("has weight {}", weight), "weights are finite, and 0 at least");
+  }
+  return weight;
+}
 
 }  // namespace
 
@@ -50,7 +62,8 @@ std::string choose_feature(const std::optional<std::string>& stated, const std::
              names.empty() ? "it has none" : format("name one with `{}`: it has {}", option, join_or(names)));
 }
 
-void TfTargets::add(Cursor& cursor, const FeaturePlaces& places, const std::string& key, const std::string& name) {
+void TfTargets::add(Cursor& cursor, const FeaturePlaces& places, const std::string& key,
+                    const std::optional<std::string>& weight, const std::string& name) {
   const Feature feature = read_named(cursor, places, key, most_targets, name);
   if (feature.kind == Kind::bytes) {
     data_error(name, format("feature '{}' holds bytes, where the target is expected", key),
@@ -64,6 +77,7 @@ void TfTargets::add(Cursor& cursor, const FeaturePlaces& places, const std::stri
     data_error(name, format("feature '{}' has {} {}, the records before have {} {}", key, feature.count(),
                             words_of(feature.kind), each_, words_of(kind_)));
   }
+  if (weight) weights_.push_back(read_weight(cursor, places, *weight, name));
   integers_.insert(integers_.end(), feature.integers.begin(), feature.integers.end());
   floats_.insert(floats_.end(), feature.floats.begin(), feature.floats.end());
   ++records_;
@@ -72,9 +86,11 @@ void TfTargets::add(Cursor& cursor, const FeaturePlaces& places, const std::stri
 std::shared_ptr<const Dataset> TfTargets::dataset(const std::string& path, const StatedFacts& stated) {
   const Shape shape = each_ == 1 && kind_ == Kind::integers ? Shape{records_} : Shape{records_, each_};
   const bool whole = kind_ == Kind::integers;
+  std::optional<Array> weights;
+  if (!weights_.empty()) weights = {path, {records_}, ElementType::float32, false, bytes_of(std::move(weights_))};
   return array_targets({path, shape, whole ? ElementType::int64 : ElementType::float32, false,
                         whole ? bytes_of(std::move(integers_)) : bytes_of(std::move(floats_))},
-                       stated);
+                       stated, std::move(weights));
 }
 
 }  // namespace trainctl

@@ -31,8 +31,11 @@ std::string choose_feature(const std::optional<std::string>& stated, const std::
 // The targets of all records, in their order.
 class TfTargets {
  public:
-  // Adds a record's target. Throws Error{data} where it holds bytes, or is of another kind or length than those before.
-  void add(Cursor& cursor, const FeaturePlaces& places, const std::string& key, const std::string& name);
+  // Adds a record's target and, where `weight` names one, its weight. Throws Error{data} where the target holds bytes
+  // or is of another kind or length than those before, or the weight is no number of 0 or more.
+  void add(Cursor& cursor, const FeaturePlaces& places, const std::string& key,
+           const std::optional<std::string>& weight, const std::string& name);
+  bool empty() const { return records_ == 0; }
   // The data set of the targets, as array_targets() makes it; `path` is for messages. Ends the collection.
   std::shared_ptr<const Dataset> dataset(const std::string& path, const StatedFacts& stated);
 
@@ -42,6 +45,7 @@ class TfTargets {
   std::int64_t each_ = 0;  // values of a target; 0: none has been added
   std::vector<std::int64_t> integers_;
   std::vector<float> floats_;
+  std::vector<float> weights_;  // empty where none is named
 };
 
 }  // namespace trainctl

@@ -38,6 +38,7 @@ class TfRecords final : public Dataset {
   std::string name_of(std::int64_t index) const override { return index_->name_of(index); }
   std::int32_t label(std::int64_t index) const override { return targets_->label(index); }
   void read_labels(std::int64_t index, std::int32_t* labels) const override { targets_->read_labels(index, labels); }
+  void read_weights(std::int64_t index, float* weights) const override { targets_->read_weights(index, weights); }
 
   void read(std::int64_t index, Sample& sample) const override {
     try {
@@ -58,6 +59,7 @@ class TfRecords final : public Dataset {
 
   TfRecordFormat format_;  // with the names that were found
   bool skip_unreadable_;
+  bool held_out_;  // of another part than the training part
   std::int64_t tokens_;
   std::int64_t channels_ = 3;
   std::optional<TfRecordIndex> index_;
@@ -69,7 +71,10 @@ class TfRecords final : public Dataset {
 };
 
 TfRecords::TfRecords(const std::string& path, const TfRecordFormat& how, const StatedFacts& stated)
-    : format_(how), skip_unreadable_(stated.skip_unreadable), tokens_(stated.use.tokens) {
+    : format_(how),
+      skip_unreadable_(stated.skip_unreadable),
+      held_out_(stated.training != nullptr),
+      tokens_(stated.use.tokens) {
   if (stated.sample && stated.sample->rank() == 3 && stated.sample->back() == 1) channels_ = 1;
   TfTargets targets;
   index_.emplace(shard_files(path, belongs), [&](Cursor& cursor, Span data, const std::string& name) {
@@ -93,7 +98,9 @@ bool TfRecords::add_record(Cursor& cursor, Span data, const std::string& name, T
   try {
     const FeaturePlaces places = features_of(cursor, data, name);
     std::string label = choose_feature(format_.label, {"image/class/label", "label", "y"}, places, "label", name);
-    targets.add(cursor, places, label, name);
+    const bool may_lack_weight = held_out_ && targets.empty();
+    if (may_lack_weight && format_.weight && !places.contains(*format_.weight)) format_.weight.reset();
+    targets.add(cursor, places, label, format_.weight, name);
     format_.label = std::move(label);
     return true;
   } catch (const Error& error) {
@@ -225,6 +232,9 @@ Section tfrecord_choice() {
            "The feature with an image's JPEG or PNG bytes; default: image/encoded, image or image_raw.")
       .key("label", &TfRecordOptions::label,
            "The feature with the target: a class number, or values; default: image/class/label, label or y.")
+      .key("weight", &TfRecordOptions::weight,
+           "The feature with the sample's weight, which loss and metrics are means by; default: all weigh the same. "
+           "Validation and test may lack it.")
       .key("features", &TfRecordOptions::features,
            "Features of numbers, which one behind the other are the sample, instead of an image.")
       .key("raw_shape", &TfRecordOptions::raw_shape,
