@@ -31,6 +31,7 @@ ProgramSpec program_spec(const RunSpec& spec, const DataInfo& data) {
   }
   programs.weight = data.weight;
   programs.optimizer = spec.train.optimizer;
+  if (spec.train.moving_average) programs.moving_average = static_cast<float>(spec.train.moving_average->momentum);
   programs.clip_norm = spec.train.clip_norm.value_or(0);
   programs.compute = spec.train.compute();
   programs.seed = spec.seed;
@@ -218,6 +219,7 @@ Job::Job(const RunSpec& spec, const DataInfo& data, RankDevice& device, World& w
 void initialize_engine(const RunSpec& spec, Job& job) {
   job.engine().download();
   initialize_weights(job.program_spec(), spec.seed, job.engine().weights());
+  job.engine().begin_at_weights();
   job.engine().upload();
 }
 

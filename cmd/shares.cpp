@@ -40,6 +40,7 @@ std::vector<double> measure(const RunSpec& spec, const Mesh& mesh, const Data& d
   Engine engine(*device.backend, axes.communicators(), compile(programs.programs(), *device.backend, choices));
   engine.download();
   initialize_weights(program_spec(alone, data.info()), spec.seed, engine.weights());
+  engine.begin_at_weights();
   engine.upload();
   const auto source = data.training(sizes.training, programs.rank(), {spec.seed, 0, 0}, context.threads,
                                     programs.programs().front().target_forms,

@@ -90,13 +90,14 @@ void fill_engine(const RunSpec& spec, Job& job, const SnapshotPlan& plan, const 
   Engine& engine = job.engine();
   engine.download();
   initialize_weights(job.program_spec(), spec.seed, engine.weights());
-  if (resumed || spec.model.weights) {
-    RestoreSource source;
-    if (files.checkpoint) source = {&files.checkpoint->snapshot, files.checkpoint->path, config_file};
-    if (files.pretrained) source = {&files.pretrained->snapshot, files.pretrained->path, config_file};
-    restore_weights(source, plan.weights, engine.weights(), job.world().communicator(), job.host_stream());
-    if (keeps_state) restore_state(source, plan.state, engine.state(), job.world().communicator(), job.host_stream());
-  }
+  const bool begins_with_file = !resumed && spec.model.weights;
+  RestoreSource source;
+  if (files.checkpoint) source = {&files.checkpoint->snapshot, files.checkpoint->path, config_file};
+  if (files.pretrained) source = {&files.pretrained->snapshot, files.pretrained->path, config_file};
+  Communicator& world = job.world().communicator();
+  if (resumed || begins_with_file) restore_weights(source, plan.weights, engine.weights(), world, job.host_stream());
+  engine.begin_at_weights();
+  if (keeps_state) restore_state(source, plan.state, engine.state(), world, job.host_stream());
   engine.upload();
 }
 
@@ -164,6 +165,10 @@ void begin_run(Run& run, Job& job, const TrainOptions& train, const TrainingPlan
   run.shares_directory = join_log(files.directory ? files.directory->path() : "", run.context, run.device.host);
   if (run.context.world.rank() == 0) {
     for (const std::string& warning : run.data.info().warnings) log::warning(warning);
+    if (train.rate_factor() != 1) {
+      log::info(format("the learning rate is {:.4g} times that of the config, for batches of {}", train.rate_factor(),
+                       *train.batch_size));
+    }
   }
   if (resumed && files.directory) {
     const auto rate = [&train](const ScheduleTime& time) { return scheduled_rate(train, time); };

@@ -32,6 +32,11 @@ class SharedByName {
 
 bool trains(const Program& program) { return program.step.learning_rate != no_tensor; }
 
+// Whether a program's trainable parameters are moving averages; `with_training`: a program of the run trains.
+bool reads_averages(const Program& program, bool with_training) {
+  return program.flat.averages && with_training && !trains(program);
+}
+
 // Where the rank's part of a bucket lies in a region that holds all of the bucket, or the rank's parts only; elements.
 std::int64_t part_place(const FlatLayout& flat, const FlatBucket& bucket, bool parts_only) {
   return parts_only ? bucket.offset / flat.sharding.shards : flat.part_offset(bucket);
@@ -46,11 +51,17 @@ std::int64_t elements_of_slot(const FlatLayout& flat, bool with_gradients) {
 class FlatRegions {
  public:
   FlatRegions(PlacedProgram& placed, bool with_gradients)
-      : placed_(placed), program_(placed.program), flat_(program_.flat), with_gradients_(with_gradients) {}
+      : placed_(placed),
+        program_(placed.program),
+        flat_(program_.flat),
+        with_gradients_(with_gradients),
+        trainable_(reads_averages(program_, with_gradients) ? Region::averages : Region::parameters) {}
 
   void place() {
     for (const FlatEntry& entry : flat_.parameters) {
-      if (!flat_.sharding.parameters) put(entry.parameter, Region::parameters, entry.offset);
+      if (!flat_.sharding.parameters) {
+        put(entry.parameter, entry.offset < flat_.trainable_count ? trainable_ : Region::parameters, entry.offset);
+      }
       if (flat_.sharding.parameters && entry.offset >= flat_.trainable_count) {
         put(entry.parameter, Region::parameters, entry.offset - flat_.trainable_count + flat_.own_parameters());
       }
@@ -66,6 +77,7 @@ class FlatRegions {
     for (const SlotPlace& place : flat_.in_slots) put_in_slot(place.tensor, place.tensor, place.slot);
     place_buckets();
     put(program_.step.parameters, Region::parameters, 0);
+    put(program_.step.averages, Region::averages, 0);
     put(program_.step.gradients, Region::gradients, 0);
     put(program_.step.sums, Region::gradients, sum_place(flat_.trainable_count));
     for (std::size_t k = 0; k < program_.step.states.size(); ++k) {
@@ -99,7 +111,8 @@ class FlatRegions {
   void place_buckets() {
     for (const FlatBucket& bucket : flat_.sharding.buckets) {
       if (!flat_.sharding.parameters) put(bucket.parameters, Region::parameters, bucket.offset);
-      put(bucket.parameter, Region::parameters, part_place(flat_, bucket, flat_.sharding.parameters));
+      put(bucket.parameter, trainable_, part_place(flat_, bucket, flat_.sharding.parameters));
+      put(bucket.average, Region::averages, part_place(flat_, bucket, true));
       put(bucket.gradient, Region::gradients, part_place(flat_, bucket, flat_.sharding.gradients));
       for (std::size_t k = 0; k < bucket.states.size(); ++k) {
         const std::int64_t region = static_cast<std::int64_t>(k) * flat_.own_states();
@@ -112,6 +125,7 @@ class FlatRegions {
   const Program& program_;
   const FlatLayout& flat_;
   const bool with_gradients_;
+  const Region trainable_;  // where the program's trainable parameters lie
 };
 
 // `gradient_slots`: the most of any program.
@@ -126,6 +140,7 @@ void size_flat_regions(const FlatLayout& flat, bool with_gradients, int gradient
   set(Region::gradient_slots,
       with_gradients ? checked_multiply(gradient_slots - 1, elements_of_slot(flat, with_gradients)) : 0);
   set(Region::states, with_gradients ? checked_multiply(std::ssize(flat.states), flat.own_states()) : 0);
+  set(Region::averages, with_gradients && flat.averages ? flat.own_parameters() : 0);
   set(Region::statistics, flat.statistic_count);
   plan.sums = checked_multiply(gradients, element);
 }
@@ -215,12 +230,13 @@ MemoryPlan place_tensors(std::vector<PlacedProgram>& programs, const DeviceTrait
   SharedByName scalars;
   for (PlacedProgram& placed : programs) {
     FlatRegions(placed, training).place();
+    const bool averages = reads_averages(placed.program, training);
     for (std::size_t id = 0; id < placed.tensors.size(); ++id) {
       const Tensor& tensor = placed.program.tensors[id];
       PlacedTensor& at = placed.tensors[id];
       if (tensor.role == Role::copy) {
         at.region = Region::copies;
-        at.offset = copies.place(tensor.name, at.layout.bytes);
+        at.offset = copies.place(averages ? "average of " + tensor.name : tensor.name, at.layout.bytes);
       } else if (tensor.role == Role::scalar) {
         at.region = Region::scalars;
         at.offset = scalars.place(tensor.name, tensor.type.bytes());

@@ -7,8 +7,8 @@ namespace trainctl {
 
 std::string_view name_of(Region region) {
   static constexpr std::array<std::string_view, region_count> names{
-      "parameters", "gradients", "gradient slots", "optimizer state", "running statistics", "compute copies",
-      "scalars",    "batches",   "arena"};
+      "parameters",         "gradients",      "gradient slots", "optimizer state", "moving averages",
+      "running statistics", "compute copies", "scalars",        "batches",         "arena"};
   return names[static_cast<std::size_t>(region)];
 }
 
@@ -18,6 +18,8 @@ bool is_exchanged(Region region, const Sharding& sharding, bool on_host) {
       return true;
     case Region::parameters:
       return sharding.shares();
+    case Region::averages:
+      return sharding.parameters;  // which evaluation gathers
     case Region::slot:
       return sharding.gradients && on_host;  // buckets of gradients, and parameters that are gathered
     default:

@@ -11,11 +11,23 @@
 namespace trainctl {
 
 // The regions of a run's memory, by purpose. `gradient_slots` holds further sets of gradients and sums, like that of
-// `gradients`. `states` holds the optimizer's states one behind the other. `slot` is the
+// `gradients`. `states` holds the optimizer's states one behind the other, `averages` moving averages of trainable
+// parameters, which programs that do not train read in the parameters' place. `slot` is the
 // arena: inputs, activations and workspace. `batches` holds batches that wait for their steps, on devices that compute
 // beside the host.
-enum class Region { parameters, gradients, gradient_slots, states, statistics, copies, scalars, batches, slot };
-inline constexpr int region_count = 9;
+enum class Region {
+  parameters,
+  gradients,
+  gradient_slots,
+  states,
+  averages,
+  statistics,
+  copies,
+  scalars,
+  batches,
+  slot
+};
+inline constexpr int region_count = 10;
 
 // "parameters", "gradients", "arena", ..., as `check` prints them.
 std::string_view name_of(Region region);

@@ -17,6 +17,9 @@ namespace {
 // would take the host longer than waiting for the device's copy.
 constexpr std::int64_t direct_bytes = 256 << 10;
 
+// The regions whose values outlast a step, as they lie in the host's memory.
+constexpr Region kept_regions[] = {Region::parameters, Region::statistics, Region::states, Region::averages};
+
 // The bytes of one step's inputs, all micro-batches together.
 std::int64_t bytes_of_inputs(const Program& program) {
   std::int64_t bytes = 0;
@@ -41,7 +44,7 @@ Engine::~Engine() {
 
 void Engine::download() {
   float* to = host_.data();
-  for (Region region : {Region::parameters, Region::statistics, Region::states}) {
+  for (Region region : kept_regions) {
     backend_.copy(to, base(region), plan_.of(region), *compute_);
     to += plan_.of(region) / size_of(DType::float32);
   }
@@ -50,12 +53,17 @@ void Engine::download() {
 
 void Engine::upload() {
   const float* from = host_.data();
-  for (Region region : {Region::parameters, Region::statistics, Region::states}) {
+  for (Region region : kept_regions) {
     backend_.copy(base(region), from, plan_.of(region), *compute_);
     from += plan_.of(region) / size_of(DType::float32);
   }
   compute_->synchronize();
   fresh_copies_.changed();
+}
+
+void Engine::begin_at_weights() {
+  const std::int64_t averages = plan_.of(Region::averages) / size_of(DType::float32);
+  std::copy_n(host_.end() - averages, averages, host_.begin());
 }
 
 void Engine::read_tensor(int program, TensorId tensor, std::vector<std::byte>& bytes, int from_slot) {

@@ -83,8 +83,11 @@ class Engine {
 
   // Parameters and running statistics, or the optimizer's state, bytewise by name: views of host memory. download()
   // fills that memory from the device; upload() copies it to the device.
+  // Where moving averages are taken they are the weights, and the state has the parameters that training goes on from,
+  // "latest/conv1/kernel": begin_at_weights() makes these equal to the weights, in the host's memory.
   void download();
   void upload();
+  void begin_at_weights();
   const std::vector<NamedTensor>& weights() const { return weights_; }
   const std::vector<NamedTensor>& state() const { return state_; }
 
@@ -125,7 +128,7 @@ class Engine {
   std::vector<std::unique_ptr<StepBuffers>> step_buffers_;  // used in turn by the steps
   std::int64_t started_ = 0;
   int under_way_ = 0;
-  std::vector<float> host_;  // memory of weights() and state(): parameters, statistics, states
+  std::vector<float> host_;  // memory of weights() and state(): parameters, statistics, states, averages
   std::vector<NamedTensor> weights_;
   std::vector<NamedTensor> state_;
   OpObserver* observer_ = nullptr;

@@ -205,11 +205,15 @@ void Engine::name_tensors() {
   const FlatLayout& flat = program.flat;
   const std::int64_t states = plan_.of(Region::states) / size_of(DType::float32);
   const std::int64_t own_parameters = plan_.of(Region::parameters) / size_of(DType::float32);
-  host_.resize(static_cast<std::size_t>(own_parameters + flat.statistic_count + states));
+  const std::int64_t averages = plan_.of(Region::averages) / size_of(DType::float32);
+  host_.resize(static_cast<std::size_t>(own_parameters + flat.statistic_count + states + averages));
   float* parameters = host_.data();
   float* statistics = parameters + own_parameters;
-  weights_ = name_weights(program, parameters, statistics);
-  if (states > 0) state_ = name_state(program, statistics + flat.statistic_count);
+  float* first_state = statistics + flat.statistic_count;
+  weights_ = name_weights(program, averages > 0 ? first_state + states : parameters, parameters + flat.own_parameters(),
+                          statistics);
+  if (states + averages > 0)
+    state_ = name_state(program, states > 0 ? first_state : nullptr, averages > 0 ? parameters : nullptr);
 }
 
 }  // namespace trainctl

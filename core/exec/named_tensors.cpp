@@ -62,15 +62,14 @@ void add_trainable(const Program& program, const std::string& prefix, bool in_pa
 
 }  // namespace
 
-std::vector<NamedTensor> name_weights(const Program& program, float* parameters, float* statistics) {
+std::vector<NamedTensor> name_weights(const Program& program, float* trainable, float* frozen, float* statistics) {
   std::vector<NamedTensor> tensors;
   const FlatLayout& flat = program.flat;
-  add_trainable(program, "", flat.sharding.parameters, parameters, tensors);
+  add_trainable(program, "", flat.sharding.parameters, trainable, tensors);
   for (const FlatEntry& entry : flat.parameters) {
-    const std::int64_t frozen = entry.offset - flat.trainable_count;
-    if (frozen < 0) continue;
+    if (entry.offset < flat.trainable_count) continue;
     const Tensor& tensor = program.tensor(entry.parameter);
-    tensors.push_back(named(tensor.name, tensor, TensorExtent(), parameters + flat.own_parameters() + frozen));
+    tensors.push_back(named(tensor.name, tensor, TensorExtent(), frozen + (entry.offset - flat.trainable_count)));
   }
   for (const FlatPlace& place : program.flat.statistics) {
     const Tensor& tensor = program.tensor(place.tensor);
@@ -80,12 +79,14 @@ std::vector<NamedTensor> name_weights(const Program& program, float* parameters,
   return tensors;
 }
 
-std::vector<NamedTensor> name_state(const Program& program, float* states) {
+std::vector<NamedTensor> name_state(const Program& program, float* states, float* latest) {
   std::vector<NamedTensor> tensors;
-  for (const std::string& state : program.flat.states) {
-    add_trainable(program, state + "/", program.flat.sharding.shares(), states, tensors);
+  const Sharding& sharding = program.flat.sharding;
+  for (std::size_t k = 0; states != nullptr && k < program.flat.states.size(); ++k) {
+    add_trainable(program, program.flat.states[k] + "/", sharding.shares(), states, tensors);
     states += program.flat.own_states();
   }
+  if (latest != nullptr) add_trainable(program, "latest/", sharding.parameters, latest, tensors);
   sort_by_name(tensors);
   return tensors;
 }

@@ -175,6 +175,7 @@ Program ProgramBuilder::training(std::int64_t samples, int micro_batches, int em
   penalize(later);
   const auto decays = [&](const GraphParameter& parameter) { return optimizer.decays(parameter.decay); };
   program_.flat = order_flat(graph_, first, reduced(), decays, state_names(optimizer.rule()));
+  program_.flat.averages = spec_.moving_average.has_value();
   program_.micro_batches = micro_batches;
   program_.name =
       micro_batches == 1 ? format("train {}", samples) : format("train {} in {} micro-batches", samples, micro_batches);

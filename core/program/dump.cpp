@@ -88,6 +88,7 @@ std::string flat(const Program& program) {
   for (const FlatPlace& place : layout.reduced) line(place.offset, place.tensor, "  reduced");
   for (const FlatPlace& place : layout.statistics) line(place.offset, place.tensor, "  running statistic");
   for (const std::string& state : layout.states) result += format("  state {}\n", state);
+  if (layout.averages) result += "  averages\n";
   return result;
 }
 

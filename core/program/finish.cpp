@@ -243,6 +243,7 @@ Program finish_training(Program program, const UpdateSpec& update, const MeshRan
   for (const std::string& state : flat.states) {
     step.states.push_back(program.add(state, {flat.own_states()}, DType::float32, Role::state));
   }
+  if (flat.averages) step.averages = program.add("averages", {flat.own_parameters()}, DType::float32, Role::state);
   if (is_without_samples(program)) {
     std::vector<Op>& backward = program.segments[static_cast<std::size_t>(program.find(Phase::backward))].ops;
     auto zero = std::make_shared<ZeroGradients>(flat.own_gradients() + sums);

@@ -123,7 +123,7 @@ FlatLayout same_layout(const Program& training, const std::vector<Tensor>& tenso
   for (FlatPlace& place : layout.reduced) place.tensor = find(place.tensor);
   std::erase_if(layout.reduced, [](const FlatPlace& place) { return place.tensor == no_tensor; });
   for (FlatBucket& bucket : layout.sharding.buckets) {
-    bucket.gradient = bucket.parameters = bucket.parameter = no_tensor;
+    bucket.gradient = bucket.parameters = bucket.parameter = bucket.average = no_tensor;
     bucket.states.clear();
   }
   return layout;

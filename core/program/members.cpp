@@ -42,6 +42,7 @@ Members::Members(const Program& program) : program_(program) {
     };
     add_parameters(bucket.parameter);
     for (TensorId state : bucket.states) add_parameters(state);
+    add_parameters(bucket.average);
     entry += bucket.entries;
   }
 }

@@ -2,6 +2,7 @@
 // outputs. A network without losses serves prediction.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -28,9 +29,10 @@ struct ProgramSpec {
   std::vector<Output> outputs = {Output{}};
   Shape weight;  // shape of one sample's weights: scalar, or [P...] for a mask of its positions
   Choice optimizer;
-  double clip_norm = 0;            // largest norm of the gradient; 0: not clipped
-  DType compute = DType::float32;  // of activations: float32 or bfloat16
-  std::uint64_t seed = 0;          // for dropout
+  std::optional<float> moving_average;  // of weights: its momentum; nothing: none is taken
+  double clip_norm = 0;                 // largest norm of the gradient; 0: not clipped
+  DType compute = DType::float32;       // of activations: float32 or bfloat16
+  std::uint64_t seed = 0;               // for dropout
 
   // Whether the spec is for prediction programs, which have no loss.
   bool predicts() const { return !outputs.front().loss; }

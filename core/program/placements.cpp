@@ -92,14 +92,15 @@ class AxisWalk {
   }
 
   // Follows such an op as one op for each parameter that trains: its gradient and its values in the place of the
-  // regions. The optimizer's states lie as the parameters do.
+  // regions. The optimizer's states and averages lie as the parameters do.
   void run_by_parameter(const Op& op) {
     const StepTensors& step = program_.step;
     for (const FlatEntry& entry : program_.flat.parameters) {
       if (entry.gradient == no_tensor) continue;
       const auto of_entry = [&](std::vector<TensorId> ids) {
         for (TensorId& id : ids) {
-          const bool state = std::find(step.states.begin(), step.states.end(), id) != step.states.end();
+          const bool state =
+              id == step.averages || std::find(step.states.begin(), step.states.end(), id) != step.states.end();
           if (id == step.gradients) id = entry.gradient;
           if (state || id == step.parameters) id = entry.parameter;
         }

@@ -86,6 +86,7 @@ struct FlatBucket {
   TensorId parameters = no_tensor;  // the whole bucket
   TensorId parameter = no_tensor;   // the rank's part of it
   std::vector<TensorId> states;     // the rank's parts
+  TensorId average = no_tensor;     // the rank's part, where it has no more of the parameters
 };
 
 // How the ranks of the data axis share what each of them holds whole otherwise: the optimizer's states, and where
@@ -112,6 +113,7 @@ struct FlatLayout {
   std::vector<FlatPlace> reduced;   // behind the gradients: offsets count from the start of the gradient region
   std::int64_t gradient_count = 0;  // elements of the gradient region, reduced tail included
   std::vector<std::string> states;  // names of optimizer states: "momentum", or "m", "v"
+  bool averages = false;  // moving averages of trainable parameters lie as these do, and evaluation reads them
   Sharding sharding;
   // Memory for several sets of gradients and sums, each like the gradient region, which is slot 0.
   int gradient_slots = 1;
@@ -149,6 +151,7 @@ struct StepTensors {
   TensorId sums = no_tensor;           // evaluation only: the sums, which lie behind the gradients in training
   TensorId parameters = no_tensor;
   std::vector<TensorId> states;
+  TensorId averages = no_tensor;  // of training programs: of the trainable parameters, which lie alike
 };
 
 // The parts of a micro-batch, by the model's inputs and outputs; tensors of role input, no_tensor for what the program

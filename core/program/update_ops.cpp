@@ -6,6 +6,7 @@
 
 #include "core/base/format.h"
 #include "core/graph/ops/collectives.h"
+#include "core/graph/ops/moving_average.h"
 #include "core/graph/ops/optimizers.h"
 #include "core/graph/ops/statistics.h"
 #include "core/graph/ops/update.h"
@@ -55,6 +56,17 @@ Op update_op(const Program& program, const UpdateSpec& update, TensorId divisor,
           update.place};
 }
 
+// Moves the averages of `count` parameters.
+Op average_op(const Program& program, const UpdateSpec& update, TensorId parameters, std::int64_t count,
+              TensorId averages) {
+  const StepTensors& step = program.step;
+  return {std::make_shared<MovingAverage>(*update.moving_average, count),
+          {parameters, step.step, step.count, step.agree, step.gradient_norm},
+          {averages},
+          "moving_average",
+          {}};
+}
+
 // Adds the tensors of this rank's parts of a bucket's states, and of the bucket's parameters.
 void add_parts(Program& program, std::size_t number, std::size_t first_entry) {
   FlatLayout& flat = program.flat;
@@ -63,6 +75,10 @@ void add_parts(Program& program, std::size_t number, std::size_t first_entry) {
   const std::int64_t part = bucket.count / flat.sharding.shards;
   for (const std::string& state : flat.states) {
     bucket.states.push_back(program.add(name + "/" + state, {part}, DType::float32, Role::state));
+    program.tensors.back().placements = {split_along(0), replicated, replicated};
+  }
+  if (flat.sharding.parameters && flat.averages) {
+    bucket.average = program.add(name + "/averages", {part}, DType::float32, Role::state);
     program.tensors.back().placements = {split_along(0), replicated, replicated};
   }
   if (flat.sharding.parameters) return;
@@ -88,6 +104,9 @@ void update_parts(Program& program, const UpdateSpec& update, TensorId divisor, 
                             {bucket.gradient, bucket.parameter, bucket.states,
                              ranges_within(ranges, first, first + bucket.count / shards)}));
     entry += static_cast<std::size_t>(bucket.entries);
+    if (bucket.average != no_tensor) {
+      ops.push_back(average_op(program, update, bucket.parameter, bucket.count / shards, bucket.average));
+    }
     if (bucket.parameters == no_tensor) continue;
     const std::string name = program.tensor(bucket.parameters).name;
     ops.push_back({std::make_shared<AllGather>(MeshAxis::data, shards, several),
@@ -127,6 +146,10 @@ std::vector<Op> update_ops(Program& program, const UpdateSpec& update, std::vect
     ops.push_back(update_op(
         program, update, divisor,
         {step.gradients, step.parameters, step.states, update_ranges(program.flat, update.optimizer.by_parameter())}));
+  }
+  const FlatLayout& flat = program.flat;
+  if (flat.averages && !flat.sharding.parameters && flat.trainable_count > 0) {
+    ops.push_back(average_op(program, update, step.parameters, flat.trainable_count, step.averages));
   }
   update_statistics(program, update.statistics, ops);
   return ops;

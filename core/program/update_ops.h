@@ -1,6 +1,7 @@
 // The update segment of a training program: agreement, norm, optimizer, running statistics.
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "core/optim/optimizer.h"
@@ -20,9 +21,11 @@ struct UpdateSpec {
   Place place;           // the line of the optimizer in the config
   double clip_norm = 0;  // largest norm of the gradient; 0: not clipped
   std::vector<StatisticUpdate> statistics;
+  std::optional<float> moving_average;  // of the parameters: its momentum
 };
 
-// The ops of the update in the order in which they run: agreement, `reductions`, norm, optimizer, statistics.
+// The ops of the update in the order in which they run: agreement, `reductions`, norm, optimizer, moving average,
+// statistics.
 // `squares`: the reduced sum of the gradient's squares; no_tensor where this rank takes the norm of the whole gradient.
 // Adds the tensors of this rank's parts where the layout is shared: then each bucket's part is updated, and the bucket
 // gathered behind it if all ranks hold all parameters.

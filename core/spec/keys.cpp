@@ -52,11 +52,20 @@ bool contains(const std::vector<std::string>& names, const std::string& name) {
 }
 
 // What other frameworks and papers call keys that have no similar name here.
-constexpr std::pair<std::string_view, std::string_view> synonyms[] = {
-    {"lr", "learning_rate"},      {"wd", "weight_decay"},     {"decay", "weight_decay"},
-    {"betas", "beta_1"},          {"alpha", "rho"},           {"gamma", "factor"},
-    {"gamma", "decay_rate"},      {"eta_min", "minimum"},     {"end_learning_rate", "minimum"},
-    {"milestones", "boundaries"}, {"warmup_steps", "warmup"}, {"step_size", "every"}};
+constexpr std::pair<std::string_view, std::string_view> synonyms[] = {{"lr", "learning_rate"},
+                                                                      {"wd", "weight_decay"},
+                                                                      {"decay", "weight_decay"},
+                                                                      {"decay", "momentum"},
+                                                                      {"ema_momentum", "momentum"},
+                                                                      {"betas", "beta_1"},
+                                                                      {"alpha", "rho"},
+                                                                      {"gamma", "factor"},
+                                                                      {"gamma", "decay_rate"},
+                                                                      {"eta_min", "minimum"},
+                                                                      {"end_learning_rate", "minimum"},
+                                                                      {"milestones", "boundaries"},
+                                                                      {"warmup_steps", "warmup"},
+                                                                      {"step_size", "every"}};
 
 // The end of a message about an unknown key: "; did you mean 'learning_rate'?", or "".
 std::string hint(const std::string& key, const std::vector<std::string>& names) {

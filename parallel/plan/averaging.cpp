@@ -8,10 +8,10 @@
 namespace trainctl {
 namespace {
 
-// Parameters, running statistics and states of the optimizer.
+// Parameters, running statistics, states of the optimizer and moving averages.
 std::int64_t averaged_values(const Program& program) {
   const FlatLayout& flat = program.flat;
-  const auto states = static_cast<std::int64_t>(flat.states.size());
+  const auto states = static_cast<std::int64_t>(flat.states.size()) + (flat.averages ? 1 : 0);
   std::int64_t values = 0;
   for (const FlatEntry& entry : flat.parameters) {
     values += entry.count * (entry.gradient == no_tensor ? 1 : 1 + states);

@@ -73,12 +73,13 @@ const Program& training_program(const PlannedStage& stage, const BatchSizes& siz
   return stage.programs.programs()[static_cast<std::size_t>(stage.programs.training(sizes.training))];
 }
 
-// All parameters, running statistics and optimizer states of the network, each once.
+// All parameters, running statistics, optimizer states and moving averages of the network, each once.
 std::int64_t checkpoint_bytes(const Prediction& prediction) {
   const Program& first = training_program(prediction.stages.front(), prediction.sizes);
+  const std::int64_t states = std::ssize(first.flat.states) + (first.flat.averages ? 1 : 0);
   std::int64_t elements = 0;
   for (const LayerLine& layer : first.layers) {
-    elements += layer.parameters + static_cast<std::int64_t>(first.flat.states.size()) * layer.trainable;
+    elements += layer.parameters + states * layer.trainable;
   }
   return elements * size_of(DType::float32);
 }

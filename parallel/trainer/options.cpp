@@ -39,10 +39,25 @@ void check_phases(const TrainOptions& train, const Node& node, Reader& reader) {
                node.find("phases")->place, "phases");
 }
 
+void check_scaling(const TrainOptions& train, const Node& node, Reader& reader) {
+  const auto* scaling = std::get_if<RateScaling>(&train.scale_learning_rate);
+  if (!scaling || *scaling == RateScaling::off || !train.batch_size) return;
+  reader.error(
+      node.find("scale_learning_rate")->place,
+      "scale_learning_rate: true scales with the ranks, and batch_size is the same for any number of them: state "
+      "the batch that learning_rate is meant for (scale_learning_rate: 256), or use batch_size_per_rank",
+      node.find("batch_size")->place, "batch_size");
+}
+
 // Samples of a batch are counted in float32 on their way through the ranks: exactly up to here.
 constexpr double most_samples = 1 << 24;
 
 }  // namespace
+
+double TrainOptions::rate_factor() const {
+  const auto* meant_for = std::get_if<std::int64_t>(&scale_learning_rate);
+  return meant_for && batch_size ? static_cast<double>(*batch_size) / static_cast<double>(*meant_for) : 1;
+}
 
 DType TrainOptions::compute() const {
   switch (precision) {
@@ -109,6 +124,11 @@ Keys<TrainOptions> TrainOptions::keys() {
       .key("metrics", &TrainOptions::metrics, "What is reported beside the loss; of several outputs by name.")
       .required("optimizer", &TrainOptions::optimizer, "How gradients change the weights.")
       .key("schedule", &TrainOptions::schedule, "How the learning rate changes over the run.")
+      .key("scale_learning_rate", &TrainOptions::scale_learning_rate,
+           "The batch that learning_rate is meant for: the schedule's rates are multiplied by the batch of all ranks "
+           "over it (the linear scaling rule of Goyal et al., 2017; begin with a warmup). true: the batch of one rank, "
+           "so that rates grow with the ranks; it wants batch_size_per_rank.",
+           at_least(1))
       .key("precision", &TrainOptions::precision,
            "Of activations and the weights that meet them; master weights and their update are always float32. float16 "
            "scales "
@@ -124,6 +144,7 @@ Keys<TrainOptions> TrainOptions::keys() {
           "map of names or numbers of classes; 1 where none is stated. Losses and metrics of training are means by "
           "these weights; those of validation are not.",
           at_least(0))
+      .key("moving_average", &TrainOptions::moving_average, "Evaluates and saves an average of the weights over steps.")
       .key("early_stopping", &TrainOptions::early_stopping, "Ends the run when a value no longer improves.")
       .key("reduce_on_plateau", &TrainOptions::reduce_on_plateau,
            "Lowers the learning rate when a value no longer improves.")
@@ -145,6 +166,7 @@ Keys<TrainOptions> TrainOptions::keys() {
       .one_of({"batch_size", "batch_size_per_rank"}, "samples of a step, of all ranks together or of each")
       .one_of({"epochs", "max_steps", "max_time", "phases"}, "when the run ends")
       .check(check_batch)
+      .check(check_scaling)
       .check(check_schedule)
       .check(check_phases);
 }

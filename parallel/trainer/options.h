@@ -5,11 +5,13 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <variant>
 #include <vector>
 
 #include "core/metrics/class_weights.h"
 #include "core/metrics/loss.h"
 #include "core/metrics/metric.h"
+#include "core/optim/moving_average.h"
 #include "core/optim/optimizer.h"
 #include "core/optim/schedule.h"
 #include "core/spec/by_name.h"
@@ -30,6 +32,14 @@ struct EnumNames<Precision> {
       {Precision::float32, "float32"}, {Precision::bfloat16, "bfloat16"}, {Precision::float16, "float16"}};
 };
 
+// What the learning rate is stated for: the batch of the run, or that of each rank.
+enum class RateScaling { off, by_ranks };
+
+template <>
+struct EnumNames<RateScaling> {
+  static constexpr EnumName<RateScaling> names[] = {{RateScaling::off, "false"}, {RateScaling::by_ranks, "true"}};
+};
+
 struct TrainOptions {
   // Exactly one of the two is stated.
   std::optional<std::int64_t> batch_size;  // samples of all ranks together
@@ -44,10 +54,12 @@ struct TrainOptions {
   ByName<ChoicesOf<metric_choices>> metrics;    // by output
   ChoiceOf<optimizer_choices> optimizer;
   ChoiceOf<schedule_choices> schedule{"constant"};
+  std::variant<RateScaling, std::int64_t> scale_learning_rate = RateScaling::off;  // or the batch that it is stated for
   Precision precision = Precision::float32;
   std::int64_t gradient_accumulation = 1;
   std::optional<double> clip_norm;
   std::optional<ClassWeights> class_weights;
+  std::optional<MovingAverageOptions> moving_average;
   std::optional<EarlyStoppingOptions> early_stopping;
   std::optional<PlateauOptions> reduce_on_plateau;
   std::vector<PhaseOptions> phases;  // empty: one, with the run's epochs, frozen layers and optimizer
@@ -60,6 +72,8 @@ struct TrainOptions {
 
   // Samples of a full batch of all ranks together.
   std::int64_t global_batch(int ranks) const { return batch_size ? *batch_size : *batch_size_per_rank * ranks; }
+  // The factor on the learning rates of the schedule, once batch_size is known.
+  double rate_factor() const;
   DType compute() const;
   double loss_weight(const std::string& output) const {
     const auto found = loss_weights.find(output);

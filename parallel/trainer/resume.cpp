@@ -62,6 +62,8 @@ TrainOptions with_global_batch(TrainOptions train, int ranks, const std::optiona
     }
     batch = kept;
   }
+  const auto* scaling = std::get_if<RateScaling>(&train.scale_learning_rate);
+  if (scaling && *scaling == RateScaling::by_ranks) train.scale_learning_rate = *train.batch_size_per_rank;
   train.batch_size = batch;
   train.batch_size_per_rank.reset();
   return train;

@@ -20,7 +20,8 @@ std::optional<Snapshot> broadcast_position(const std::optional<Snapshot>& mine, 
 // What a checkpoint says of the run that wrote it; "" where it does not.
 std::string fact(const std::optional<Snapshot>& snapshot, const std::string& name);
 
-// batch_size_per_rank becomes a batch of all ranks together when a run begins; a resume on other ranks keeps that.
+// batch_size_per_rank becomes a batch of all ranks together when a run begins, and a learning rate that scales with the
+// ranks one that is meant for that of a rank; a resume on other ranks keeps the batch, and with it the rate.
 // Throws CollectiveError{data} where the checkpoint's batch is none.
 TrainOptions with_global_batch(TrainOptions train, int ranks, const std::optional<Snapshot>& resumed);
 

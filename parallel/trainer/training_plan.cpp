@@ -20,7 +20,7 @@ std::int64_t whole_steps(const Duration& duration, std::int64_t steps_per_epoch)
 
 double scheduled_rate(const TrainOptions& train, const ScheduleTime& time) {
   const double base = train.optimizer.as<OptimizerOptions>().learning_rate;
-  return train.schedule.as<ScheduleOptions>().learning_rate(base, time);
+  return train.rate_factor() * train.schedule.as<ScheduleOptions>().learning_rate(base, time);
 }
 
 std::int64_t steps_per_epoch(const TrainOptions& train, const DataInfo& data, int ranks) {

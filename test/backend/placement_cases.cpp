@@ -15,6 +15,7 @@
 #include "core/graph/ops/layer_norm.h"
 #include "core/graph/ops/losses.h"
 #include "core/graph/ops/metrics.h"
+#include "core/graph/ops/moving_average.h"
 #include "core/graph/ops/noise.h"
 #include "core/graph/ops/normalize.h"
 #include "core/graph/ops/padding.h"
@@ -355,6 +356,8 @@ void add_update(Cases& cases) {
   cases.push_back({"rmsprop", inputs, optimizer(RmsProp{}), 2});
   cases.push_back({"lamb", inputs, optimizer(Lamb{}), 1});
   cases.push_back({"lars", inputs, optimizer(Lars{}), 1});
+  const auto average = [](const Types& in) { return std::make_shared<MovingAverage>(0.5f, in[0].shape[0]); };
+  cases.push_back({"moving_average", {region, step, scalar, flags, scalar}, average, 2});
   const auto norm = [](const Types& in) { return std::make_shared<GradientNorm>(in[0].shape[0]); };
   cases.push_back({"gradient_norm", {region, scalar}, norm, 1});
   const auto squares = [](const Types& in) {

@@ -1,6 +1,7 @@
 // Optimizers, gradient norm, agreement and running statistics against their definitions in float64.
 #include "core/graph/ops/update.h"
 #include <cmath>
+#include "core/graph/ops/moving_average.h"
 #include "core/graph/ops/optimizers.h"
 #include "core/graph/ops/statistics.h"
 #include "test/backend/run_op.h"
@@ -268,4 +269,22 @@ TEST_CASE("agree, zero gradients and running statistics") {
   }
   const auto kept = run_op(*backend, op, {sums[0], sums[1], scalar(16), bad}, moving);
   for (std::size_t i = 0; i < 2; ++i) CHECK(kept[i].values == moving[i].values);
+}
+
+TEST_CASE("the moving average begins with the first step's weights, and stays where the update is left out") {
+  const auto backend = backend_under_test({});
+  const auto op = std::make_shared<MovingAverage>(0.75f, 40000);
+  const Value weights = random_value({40010}, DType::float32, 5), averages = random_value({40000}, DType::float32, 6);
+  const Value fine = row({0, 1}), bad = row({1, 0});
+  const auto run = [&](double step, double count, const Value& flags, double norm) {
+    return run_op(*backend, op, {weights, scalar(step, DType::int64), scalar(count), flags, scalar(norm)},
+                  {averages})[0];
+  };
+  std::vector<double> first(weights.values.begin(), weights.values.begin() + 40000), later;
+  for (std::size_t i = 0; i < first.size(); ++i) later.push_back(0.75 * averages.values[i] + 0.25 * first[i]);
+  CHECK(run(0, 16, fine, 2).values == first);
+  CHECK(largest_error(run(1, 16, fine, 2), later) < 1e-6);
+  CHECK(run(1, 16, bad, 2).values == averages.values);
+  CHECK(run(1, 0, fine, 2).values == averages.values);
+  CHECK(run(1, 16, fine, std::numeric_limits<double>::infinity()).values == averages.values);
 }

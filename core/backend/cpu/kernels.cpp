@@ -79,6 +79,7 @@ constexpr std::array table{
     Entry{"sum_of_chunks", lower_sum_of_chunks},
     Entry{"norm_of_squares", lower_norm_of_squares},
     Entry{"update_statistics", lower_update_statistics},
+    Entry{"moving_average", lower_moving_average},
     Entry{"accumulate_statistics", lower_accumulate_statistics},
     Entry{"round_summands", lower_round_summands},
     Entry{"add_summands", lower_add_summands},

@@ -98,6 +98,9 @@ Lowering lower_sum_of_chunks(const LowerContext& context);
 Lowering lower_norm_of_squares(const LowerContext& context);
 Lowering lower_update_statistics(const LowerContext& context);
 Lowering lower_accumulate_statistics(const LowerContext& context);
+
+// moving_average.cpp
+Lowering lower_moving_average(const LowerContext& context);
 // rounded_sum.cpp
 Lowering lower_round_summands(const LowerContext& context);
 Lowering lower_add_summands(const LowerContext& context);

@@ -103,6 +103,9 @@ Lowering lower_sum_of_squares(const LowerContext& context);
 Lowering lower_chunk_squares(const LowerContext& context);
 Lowering lower_sum_of_chunks(const LowerContext& context);
 Lowering lower_norm_of_squares(const LowerContext& context);
+// moving_average.cu
+Lowering lower_moving_average(const LowerContext& context);
+
 // statistics.cu
 Lowering lower_update_statistics(const LowerContext& context);
 Lowering lower_accumulate_statistics(const LowerContext& context);

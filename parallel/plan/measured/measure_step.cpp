@@ -54,6 +54,7 @@ class StepTimer {
         batch_(program().program, backend) {
     engine_.download();
     initialize_weights(measured.spec, measured.spec.seed, engine_.weights());
+    engine_.begin_at_weights();
     engine_.upload();
   }
 

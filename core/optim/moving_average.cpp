@@ -1,0 +1,21 @@
+// The keys of the moving average.
+#include "core/optim/moving_average.h"
+
+#include "core/spec/values.h"
+
+namespace trainctl {
+
+Keys<MovingAverageOptions> MovingAverageOptions::keys() {
+  return Keys<MovingAverageOptions>("moving_average",
+                                    "An average of the weights over the steps, as Keras' use_ema (Polyak and "
+                                    "Juditsky, 1992). Validation, eval and predict take it, and weights.safetensors "
+                                    "holds it; state.safetensors holds the weights of the last step, from which a "
+                                    "resume goes on. Running statistics of batch normalisation stay as they are.")
+      .key("momentum", &MovingAverageOptions::momentum,
+           "Keras' ema_momentum: average = momentum * average + (1 - momentum) * weight after every step; the first "
+           "step's weights begin it.",
+           from_zero_to_below(1))
+      .shorthand("momentum");
+}
+
+}  // namespace trainctl
