@@ -90,12 +90,11 @@ void fill_engine(const RunSpec& spec, Job& job, const SnapshotPlan& plan, const 
   Engine& engine = job.engine();
   engine.download();
   initialize_weights(job.program_spec(), spec.seed, engine.weights());
-  const bool begins_with_file = !resumed && spec.model.weights;
   RestoreSource source;
   if (files.checkpoint) source = {&files.checkpoint->snapshot, files.checkpoint->path, config_file};
   if (files.pretrained) source = {&files.pretrained->snapshot, files.pretrained->path, config_file};
   Communicator& world = job.world().communicator();
-  if (resumed || begins_with_file) restore_weights(source, plan.weights, engine.weights(), world, job.host_stream());
+  if (resumed || spec.model.weights) restore_weights(source, plan.weights, engine.weights(), world, job.host_stream());
   engine.begin_at_weights();
   if (keeps_state) restore_state(source, plan.state, engine.state(), world, job.host_stream());
   engine.upload();
