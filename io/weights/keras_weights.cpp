@@ -4,18 +4,13 @@
 //   .weights.h5   layers/dense_1/vars/0, where vars has an attribute name: "predictions/0", numbered in Keras' order
 //   .h5           model_weights/predictions/sequential/predictions/kernel: "predictions/kernel"
 // A layer of a model that is itself a layer of another is "inner/predictions/...".
-#include <sys/mman.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <cerrno>
 #include <map>
+#include <utility>
 
 #include "core/base/error.h"
-#include "core/base/files.h"
-#include "core/base/format.h"
 #include "io/datasets/zip.h"
-#include "io/weights/hdf5/hdf5_file.h"
+#include "io/weights/hdf5_file.h"
 #include "io/weights/weights_file.h"
 
 namespace trainctl {
@@ -56,7 +51,7 @@ std::string name_by_layer(const std::vector<std::string>& parts) {
 
 class KerasWeights final : public WeightsFile {
  public:
-  KerasWeights(const std::string& path, const std::string& shown) : file_(path, shown) {
+  KerasWeights(Bytes file, std::string shown) : file_(std::move(file), std::move(shown)) {
     for (const Hdf5File::DataSet& data_set : file_.data_sets()) {
       std::vector<std::string> parts = split(data_set.path);
       if (parts[0] == "optimizer" || parts[0] == "optimizer_weights") continue;
@@ -87,39 +82,10 @@ class KerasWeights final : public WeightsFile {
   std::vector<const Hdf5File::DataSet*> data_sets_;
 };
 
-// A file in memory that has no name, closed with this object; the library opens it by its path.
-class MemoryFile {
- public:
-  explicit MemoryFile(const Bytes& bytes) : descriptor_(memfd_create("weights", MFD_CLOEXEC)) {
-    constexpr std::int64_t piece = 1 << 20;
-    for (std::int64_t at = 0; at < bytes.size() && descriptor_ >= 0; at += piece) {
-      const Bytes part = bytes.part(at, std::min(piece, bytes.size() - at)).loaded();
-      for (std::int64_t done = 0; done < part.size();) {
-        const ssize_t written =
-            ::write(descriptor_, part.in_memory() + done, static_cast<std::size_t>(part.size() - done));
-        if (written < 0 && errno != EINTR) {
-          const int error = errno;
-          close(descriptor_);
-          throw_file_error("/memfd:weights", "cannot be written", error, {ErrorKind::resource});
-        }
-        done += std::max<ssize_t>(written, 0);
-      }
-    }
-    if (descriptor_ < 0) throw_file_error("/memfd:weights", "cannot be made", errno, {ErrorKind::resource});
-  }
-  ~MemoryFile() { close(descriptor_); }
-  MemoryFile(const MemoryFile&) = delete;
-  MemoryFile& operator=(const MemoryFile&) = delete;
-  std::string path() const { return format("/proc/self/fd/{}", descriptor_); }
-
- private:
-  int descriptor_;
-};
-
 }  // namespace
 
 std::unique_ptr<WeightsFile> open_hdf5_weights(const std::string& path) {
-  return std::make_unique<KerasWeights>(path, path);
+  return std::make_unique<KerasWeights>(open_data(path), path);
 }
 
 std::unique_ptr<WeightsFile> open_zipped_weights(const std::string& path) {
@@ -128,8 +94,7 @@ std::unique_ptr<WeightsFile> open_zipped_weights(const std::string& path) {
   for (const ZipMember& found : list_zip(archive, path)) {
     if (found.name != member) continue;
     const std::string shown = path + "/" + member;
-    const MemoryFile file(zip_bytes(archive, found, shown));  // which the library holds open
-    return std::make_unique<KerasWeights>(file.path(), shown);
+    return std::make_unique<KerasWeights>(zip_bytes(archive, found, shown), shown);
   }
   throw Error(ErrorKind::data, Place{path}, "no .keras file: it holds no " + member);
 }

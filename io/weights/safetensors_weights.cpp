@@ -1,32 +1,14 @@
 // Weights in a safetensors file.
-#include <cstdint>
-#include <cstring>
 #include <vector>
 
 #include "core/base/checked.h"
 #include "core/base/error.h"
 #include "io/checkpoint/safetensors.h"
+#include "io/weights/float32.h"
 #include "io/weights/weights_file.h"
 
 namespace trainctl {
 namespace {
-
-bool is_fractional(DType dtype) { return dtype != DType::int32 && dtype != DType::int64 && dtype != DType::uint8; }
-
-float as_float(std::uint32_t bits) {
-  float value = 0;
-  std::memcpy(&value, &bits, sizeof value);
-  return value;
-}
-
-// The value of a float16.
-float from_float16(std::uint16_t bits) {
-  const std::uint32_t rest = bits & 0x7FFF;
-  float magnitude = static_cast<float>(rest) * 0x1p-24f;                        // below 2^-14
-  if (rest >= 0x400) magnitude = as_float((rest << 13) + (112u << 23));         // exponents are 112 apart
-  if (rest >= 0x7C00) magnitude = as_float(0x7F800000 | (rest & 0x3FF) << 13);  // Inf, NaN
-  return (bits & 0x8000) != 0 ? -magnitude : magnitude;
-}
 
 class SafetensorsWeights final : public WeightsFile {
  public:
@@ -44,21 +26,7 @@ class SafetensorsWeights final : public WeightsFile {
     if (stored.dtype == DType::float32) return file_.read(stored, to);
     std::vector<char> bytes(static_cast<std::size_t>(stored.bytes()));
     file_.read(stored, bytes.data());
-    const std::int64_t count = stored.shape.count();
-    const auto convert = [&]<class Bits>(Bits bits, const auto& value) {
-      for (std::int64_t i = 0; i < count; ++i) {
-        std::memcpy(&bits, bytes.data() + i * static_cast<std::int64_t>(sizeof bits), sizeof bits);
-        to[i] = value(bits);
-      }
-    };
-    switch (stored.dtype) {
-      case DType::float64:
-        return convert(double(), [](double value) { return static_cast<float>(value); });
-      case DType::bfloat16:
-        return convert(std::uint16_t(), [](std::uint16_t bits) { return as_float(std::uint32_t{bits} << 16); });
-      default:
-        return convert(std::uint16_t(), from_float16);
-    }
+    to_float32(stored.dtype, bytes.data(), stored.shape.count(), to);
   }
 
  private:

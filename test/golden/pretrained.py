@@ -10,6 +10,7 @@ import os
 import pathlib
 
 os.environ.setdefault("KERAS_BACKEND", "torch")
+import h5py
 import keras
 import numpy as np
 import timm
@@ -115,6 +116,9 @@ def small_network():
     model.save_weights(folder / "small.weights.h5")
     model.save(folder / "small.h5")
     model.save(folder / "small.keras")
+    for name, options in (("compressed", {}), ("latest", {"libver": "latest"})):
+        with h5py.File(folder / f"{name}.h5", "w", **options) as file:
+            file.create_dataset("c1/kernel", data=weights["c1/kernel"], compression=None if options else "gzip")
     without_norms = {name: values for name, values in weights.items() if name.split("/")[0] not in ("bn", "norm")}
     save_file({"input": x, "output": y}, folder / "values.safetensors",
               {"weights_sha256": weights_sha256(weights), "without_norms_sha256": weights_sha256(without_norms)})
