@@ -25,6 +25,8 @@ void ScalingWatch::shorten(TrainingPlan& plan) {
   plan.checkpoint_every = 0;
   plan.early_stopping.reset();
   steps_ = plan.total_steps;
+  begun_ = plan.phase.step;
+  traces_ = request_.traces && (steps_ == request_.steps || plan.phase.number + 1 == plan.phases);
 }
 
 std::function<void(std::int64_t)> ScalingWatch::after_step() {
@@ -40,7 +42,7 @@ std::function<void(std::int64_t)> ScalingWatch::after_step() {
 const Batch& ScalingWatch::next() {
   const Batch& batch = batches_.next();
   ++begun_;
-  if (request_.traces && begun_ == steps_) {
+  if (traces_ && begun_ == steps_) {
     trace_.set_samples(batch);
     job_.engine().set_observer(&trace_);
   }
@@ -48,7 +50,7 @@ const Batch& ScalingWatch::next() {
 }
 
 void ScalingWatch::save_trace(const std::string& run_directory, SnapshotWriter* writer) {
-  if (!request_.traces) return;
+  if (!traces_) return;
   Communicator& world = job_.world().communicator();
   Stream& stream = device_.host;
   std::string trace;

@@ -30,7 +30,8 @@ class ScalingWatch final : public BatchSource {
   // What is referred to outlives the watch.
   ScalingWatch(const ScalingRequest& request, Job& job, RankDevice& device, SnapshotSaver& saver, BatchSource& batches);
 
-  // Ends the plan after the requested steps, and leaves out checkpoints before them.
+  // Ends the plan after the requested steps, and leaves out checkpoints before them. Of a run in phases the plan is of
+  // one of them; the trace is of the last.
   void shorten(TrainingPlan& plan);
   // For TrainerParts. On rank 0 prints "step steps-done weights-hash state-hash".
   std::function<void(std::int64_t steps)> after_step();
@@ -52,6 +53,7 @@ class ScalingWatch final : public BatchSource {
   BatchSource& batches_;
   StepTrace trace_;
   std::int64_t steps_ = 0;  // of the run
+  bool traces_ = false;     // the last of them
   std::int64_t begun_ = 0;  // whose batches were taken
 };
 

@@ -257,8 +257,9 @@ PhaseEnd train_phase(Run& run, const PhaseStart& phase, const std::optional<Snap
       const std::string timeline = gather_timeline(profiler, world.communicator(), device.host);
       if (files.directory) write_file(files.directory->path() + "/timeline.json", timeline);
     }
-    const bool is_cut = spec.train.max_steps && trainer.step() >= *spec.train.max_steps;
-    end.next_follows = trainer.ended_phase() && phase.number + 1 < plan.phases && !is_cut && !scaling;
+    const bool is_cut = (spec.train.max_steps && trainer.step() >= *spec.train.max_steps) ||
+                        (scaling && trainer.step() >= request.scaling->steps);
+    end.next_follows = trainer.ended_phase() && phase.number + 1 < plan.phases && !is_cut;
     return end;
   } catch (const Error& error) {
     if (files.sink) record_failure(*files.sink, error, trainer);

@@ -111,6 +111,18 @@ TEST_CASE("a run in phases goes on in the middle of any with its bits, on any nu
   }
 }
 
+TEST_CASE("verify-scaling follows a run through its phases") {
+  const Folder folder;
+  const std::string config =
+      folder.write("phases.yaml", uneven_data + model + two_phases + "strategy: {reproducible: {shards: 4}}\n");
+  const Finished verified = trainctl(folder, {"verify-scaling", config, "--ranks", "1,3", "--steps", "15", "--json"});
+  INFO(tail(verified.errors));
+  REQUIRE(verified.code == 0);
+  const Json json = Json::parse(verified.out);
+  CHECK(json.at("steps") == 15);
+  CHECK(json.at("hashes").at("1") == json.at("hashes").at("3"));
+}
+
 TEST_CASE("early stopping ends its phase, and a resume knows where the next one began") {
   const Folder folder;
   // No loss improves by ten: each phase ends after two epochs.
