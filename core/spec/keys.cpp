@@ -65,7 +65,8 @@ constexpr std::pair<std::string_view, std::string_view> synonyms[] = {{"lr", "le
                                                                       {"end_learning_rate", "minimum"},
                                                                       {"milestones", "boundaries"},
                                                                       {"warmup_steps", "warmup"},
-                                                                      {"step_size", "every"}};
+                                                                      {"step_size", "every"},
+                                                                      {"factor", "alpha"}};
 
 // The end of a message about an unknown key: "; did you mean 'learning_rate'?", or "".
 std::string hint(const std::string& key, const std::vector<std::string>& names) {

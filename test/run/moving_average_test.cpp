@@ -74,9 +74,9 @@ TEST_CASE("the moving average follows the weights, which training goes on from, 
   const Folder folder;
   const std::string config = folder.write("average.yaml", job());
   const std::string plain = folder.write("plain.yaml", job());
-  const Json one = end_of(folder, config, "one");
+  const Json one = end_of(folder, config, "one", {"--ranks", "1"});
   check_averages(folder / "one");
-  end_of(folder, plain, "plain", {"--set", "train.moving_average=none"});
+  end_of(folder, plain, "plain", {"--ranks", "1", "--set", "train.moving_average=none"});
   const LoadedCheckpoint with = load_named_checkpoint(folder / "one"),
                          without = load_named_checkpoint(folder / "plain");
   for (const auto& [name, values] : values_of(with.snapshot.state, "latest/")) {
@@ -123,7 +123,7 @@ TEST_CASE("in pieces, on other numbers of ranks, averages end with the same bits
   const Folder folder;
   const std::string config =
       folder.write("pieces.yaml", job() + "strategy: {reproducible: {shards: 4}, shard: optimizer}\n");
-  const Json whole = end_of(folder, config, "whole");
+  const Json whole = end_of(folder, config, "whole", {"--ranks", "1"});
   const std::vector<std::pair<const char*, const char*>> pieces{{"1", "5"}, {"3", "8"}, {"2", "12"}};
   for (const auto& [ranks, until] : pieces) {
     end_of(folder, config, "pieces", {"--ranks", ranks, "--set", format("train.max_steps={}", until)});

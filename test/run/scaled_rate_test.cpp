@@ -44,11 +44,13 @@ TEST_CASE("the learning rate is scaled by the batch over the one that it is mean
   compare(
       rates(folder, "batch_size_per_rank: 10, schedule: cosine, scale_learning_rate: true", "ranks", {"--ranks", "2"}),
       times(2, plain));
-  compare(rates(folder, "batch_size_per_rank: 20, schedule: cosine, scale_learning_rate: true", "alone"), plain);
+  compare(
+      rates(folder, "batch_size_per_rank: 20, schedule: cosine, scale_learning_rate: true", "alone", {"--ranks", "1"}),
+      plain);
   // The batch stays when a run goes on with other ranks, and so does the rate.
   const std::string keys = "batch_size_per_rank: 10, scale_learning_rate: true";
   rates(folder, keys, "pieces", {"--ranks", "2"});
-  const auto all = rates(folder, keys, "pieces", {"--set", "train.epochs=3"});
+  const auto all = rates(folder, keys, "pieces", {"--ranks", "1", "--set", "train.epochs=3"});
   CHECK(all.size() == 18);
   CHECK(all.back() == 0.04);
 }
