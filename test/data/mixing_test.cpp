@@ -166,7 +166,7 @@ TEST_CASE("the loss of mixed classes is that of both samples by their own weight
   const TempFolder folder;
   const std::vector<std::int64_t> labels = write_vectors(folder);
   DataUse use;
-  use.class_weights = ClassWeights{std::map<std::string, double>{{"0", 4}, {"2", 0.5}, {"3", 0}}, {}};
+  use.class_weights.emplace().value = std::map<std::string, double>{{"0", 4}, {"2", 0.5}, {"3", 0}};
   const Data data(data_options(arrays(folder, "mixup: {alpha: 1}")), 7, use);
   for (const auto& [number, mixed] : epoch_of(data, 16)) {
     std::vector<double> expected(classes);
