@@ -234,7 +234,7 @@ void add_normalisation(Cases& cases, DType dtype) {
   cases.push_back(
       {"batch_norm_inference", {x, channel, channel, channel, variance, x}, always_a<BatchNormInference>(residual), 5});
   cases.push_back(
-      {"batch_norm_inference_grad", {x, channel, variance}, always_a<BatchNormInferenceGrad>(1e-3f, true), 4});
+      {"batch_norm_inference_grad", {x, channel, variance}, always_a<BatchNormInferenceGrad>(1e-3f, true), 6});
   for (const bool add : {false, true}) {
     cases.push_back({"batch_norm_grad", {x, x, channel, channel, variance}, always_a<BatchNormGrad>(plain, add), 4});
   }
