@@ -84,26 +84,26 @@ bool read_fixed32(Cursor& cursor, std::int64_t end, float& value) {
 }
 
 // Reads the values of a list: of bytes, or of numbers one by one or packed.
-bool read_list(Cursor& cursor, Span list, std::int64_t most, Feature& value) {
+bool read_list(Cursor& cursor, Span list, std::int64_t most, TfFeature& value) {
   const auto take = [&](std::int64_t end) {
     if (value.count() == most) return false;
-    if (value.kind == Feature::Kind::floats) return read_fixed32(cursor, end, value.floats.emplace_back());
+    if (value.kind == TfFeature::Kind::floats) return read_fixed32(cursor, end, value.floats.emplace_back());
     std::uint64_t number = 0;
     if (!read_varint(cursor, end, number)) return false;
     value.integers.push_back(static_cast<std::int64_t>(number));
     return true;
   };
-  const std::uint32_t alone = value.kind == Feature::Kind::floats ? fixed32 : varint;
+  const std::uint32_t alone = value.kind == TfFeature::Kind::floats ? fixed32 : varint;
   return for_each_field(cursor, list, [&](std::uint32_t field, std::uint32_t wire, bool& wrong) {
     if (field != 1 || (wire != delimited && wire != alone)) return false;
-    if (wire == alone && value.kind != Feature::Kind::bytes) {
+    if (wire == alone && value.kind != TfFeature::Kind::bytes) {
       wrong = !take(list.end);
       return true;
     }
     Span span;
     wrong = wire != delimited || !read_span(cursor, list.end, span);
     if (wrong) return true;
-    if (value.kind == Feature::Kind::bytes) {
+    if (value.kind == TfFeature::Kind::bytes) {
       wrong = value.count() == most;
       value.bytes.push_back(span);
     } else {
@@ -144,11 +144,11 @@ bool for_each_feature(Cursor& cursor, Span example, const std::function<void(std
                           [&](Span features) { return for_each_message(cursor, features, 1, entry); });
 }
 
-bool read_feature(Cursor& cursor, Span feature, std::int64_t most, Feature& value) {
+bool read_feature(Cursor& cursor, Span feature, std::int64_t most, TfFeature& value) {
   value = {};
   return for_each_field(cursor, feature, [&](std::uint32_t field, std::uint32_t wire, bool& wrong) {
     if (field < 1 || field > 3 || wire != delimited) return false;
-    const auto kind = static_cast<Feature::Kind>(field);
+    const auto kind = static_cast<TfFeature::Kind>(field);
     if (kind != value.kind) value = {.kind = kind};
     Span list;
     wrong = !read_span(cursor, feature.end, list) || !read_list(cursor, list, most, value);

@@ -19,7 +19,7 @@ struct Span {
 };
 
 // The list of a feature: one of the three, as `kind` says.
-struct Feature {
+struct TfFeature {
   enum class Kind { none, bytes, floats, integers };
 
   Kind kind = Kind::none;
@@ -36,6 +36,6 @@ struct Feature {
 bool for_each_feature(Cursor& cursor, Span example, const std::function<void(std::string_view, Span)>& visit);
 
 // Reads a feature of at most `most` values. False where the bytes are no Feature, or there are more.
-bool read_feature(Cursor& cursor, Span feature, std::int64_t most, Feature& value);
+bool read_feature(Cursor& cursor, Span feature, std::int64_t most, TfFeature& value);
 
 }  // namespace trainctl

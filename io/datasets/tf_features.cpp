@@ -11,14 +11,14 @@
 namespace trainctl {
 namespace {
 
-using Kind = Feature::Kind;
+using Kind = TfFeature::Kind;
 
 constexpr std::int64_t most_targets = 1 << 16;  // values of a record's target
 
 const char* words_of(Kind kind) { return kind == Kind::integers ? "whole numbers" : "floats"; }
 
 float read_weight(Cursor& cursor, const FeaturePlaces& places, const std::string& key, const std::string& name) {
-  const Feature feature = read_named(cursor, places, key, 1, name);
+  const TfFeature feature = read_named(cursor, places, key, 1, name);
   if (feature.kind == Kind::bytes)
     data_error(name, format("feature '{}' holds bytes, where a weight is expected", key));
   const float weight = feature.kind == Kind::floats ? feature.floats[0] : static_cast<float>(feature.integers[0]);
@@ -37,11 +37,11 @@ FeaturePlaces features_of(Cursor& cursor, Span record, const std::string& name) 
   return places;
 }
 
-Feature read_named(Cursor& cursor, const FeaturePlaces& places, const std::string& key, std::int64_t most,
-                   const std::string& name) {
+TfFeature read_named(Cursor& cursor, const FeaturePlaces& places, const std::string& key, std::int64_t most,
+                     const std::string& name) {
   const auto found = places.find(key);
   if (found == places.end()) data_error(name, format("has no feature '{}'", key));
-  Feature feature;
+  TfFeature feature;
   if (!read_feature(cursor, found->second, most, feature)) {
     data_error(name, format("feature '{}' is damaged, or has more than {} values", key, most));
   }
@@ -64,7 +64,7 @@ std::string choose_feature(const std::optional<std::string>& stated, const std::
 
 void TfTargets::add(Cursor& cursor, const FeaturePlaces& places, const std::string& key,
                     const std::optional<std::string>& weight, const std::string& name) {
-  const Feature feature = read_named(cursor, places, key, most_targets, name);
+  const TfFeature feature = read_named(cursor, places, key, most_targets, name);
   if (feature.kind == Kind::bytes) {
     data_error(name, format("feature '{}' holds bytes, where the target is expected", key),
                "name a feature of whole numbers or floats with `label`");

@@ -20,8 +20,8 @@ using FeaturePlaces = std::map<std::string, Span, std::less<>>;
 FeaturePlaces features_of(Cursor& cursor, Span record, const std::string& name);
 
 // A record's feature, of one to `most` values. Throws Error{data} where it is missing, empty, damaged or longer.
-Feature read_named(Cursor& cursor, const FeaturePlaces& places, const std::string& key, std::int64_t most,
-                   const std::string& name);
+TfFeature read_named(Cursor& cursor, const FeaturePlaces& places, const std::string& key, std::int64_t most,
+                     const std::string& name);
 
 // The stated key, or the first of the usual ones that a record has. Throws Error{data} where it has none; the remedy is
 // to state the option.
@@ -40,7 +40,7 @@ class TfTargets {
   std::shared_ptr<const Dataset> dataset(const std::string& path, const StatedFacts& stated);
 
  private:
-  Feature::Kind kind_ = Feature::Kind::none;
+  TfFeature::Kind kind_ = TfFeature::Kind::none;
   std::int64_t records_ = 0;
   std::int64_t each_ = 0;  // values of a target; 0: none has been added
   std::vector<std::int64_t> integers_;

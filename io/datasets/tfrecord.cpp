@@ -146,8 +146,8 @@ void TfRecords::read_sample(std::int64_t index, Sample& sample) const {
   Cursor cursor(view_of(sample.scratch));
   const FeaturePlaces places = features_of(cursor, {0, cursor.size()}, name);
   if (!format_.features.empty()) return read_numbers(cursor, places, name, sample);
-  const Feature image = read_named(cursor, places, *format_.image, 1, name);
-  if (image.kind != Feature::Kind::bytes) {
+  const TfFeature image = read_named(cursor, places, *format_.image, 1, name);
+  if (image.kind != TfFeature::Kind::bytes) {
     data_error(name, format("feature '{}' holds numbers, where an image's bytes are expected", *format_.image),
                "name the features of numbers with `features`");
   }
@@ -181,9 +181,9 @@ void TfRecords::read_numbers(Cursor& cursor, const FeaturePlaces& places, const 
   auto* tokens = reinterpret_cast<std::int32_t*>(sample.buffer.data());
   for (std::size_t i = 0; i < widths_.size(); ++i) {
     const std::string& key = format_.features[i];
-    const Feature feature = read_named(cursor, places, key, most_values, name);
+    const TfFeature feature = read_named(cursor, places, key, most_values, name);
     const bool wrong_kind =
-        tokens_ > 0 ? feature.kind != Feature::Kind::integers : feature.kind == Feature::Kind::bytes;
+        tokens_ > 0 ? feature.kind != TfFeature::Kind::integers : feature.kind == TfFeature::Kind::bytes;
     if (wrong_kind) {
       data_error(name, format("feature '{}' holds no {}", key, tokens_ > 0 ? "whole numbers" : "numbers"));
     }
