@@ -82,8 +82,12 @@ TEST_CASE("mutated files: tables") {
   campaign("a,\"b \"\"c\"\"\",y\n1,2.5,cat\n-3e2,\"4\",dog\n5,6,cat\n7,8,emu\n", folder / "t.csv", config,
            folder.text());
   campaign("a,b,y\n1,2.5,0\n-3e2,4,1\n5,6,2\n7,8,1\n", folder / "t.csv", config, folder.text());
-  campaign("a,w,y\n1,2.5,0\n-3e2,0,1\n5,1,2\n7,1e-3,1\n", folder / "t.csv",
-           format("{{dataset: csv, path: {}, weight: w, workers: 0}}", folder / "t.csv"), folder.text());
+  const std::string weighted = "a,w,y\n1,2.5,0\n-3e2,0,1\n5,1,2\n7,1e-3,1\n";
+  write_file(folder / "weighted.csv", weighted);
+  campaign(weighted, folder / "t.csv",
+           format("{{dataset: csv, path: {0}/weighted.csv, weight: w, validation: {{path: {0}/t.csv}}, workers: 0}}",
+                  folder.text()),
+           folder.text());
   const std::string more =
       format("{{dataset: csv, path: {}, missing: mean, standardize: true, workers: 0}}", folder / "t.csv");
   campaign("k,a,y\nu,1,0.5\nv,,1\nu,NA,2\n\"v\nw\",4,3\n", folder / "t.csv", more, folder.text());
