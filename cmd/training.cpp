@@ -5,14 +5,13 @@
 #include "cmd/job.h"
 #include "cmd/phases.h"
 #include "cmd/pretrained.h"
+#include "cmd/run_facts.h"
 #include "cmd/run_files.h"
 #include "cmd/scaling_watch.h"
 #include "cmd/shares.h"
-#include "core/backend/gpu_peaks.h"
 #include "core/base/clock.h"
 #include "core/base/format.h"
 #include "core/base/log.h"
-#include "core/base/version.h"
 #include "core/spec/units.h"
 #include "io/checkpoint/atomic_file.h"
 #include "io/checkpoint/writer.h"
@@ -32,33 +31,6 @@
 namespace trainctl {
 namespace {
 
-StartEvent start_event(const RunSpec& spec, const World& world, const Job& job, const TrainingPlan& plan,
-                       const std::optional<Snapshot>& resumed, const RunFiles& files) {
-  StartEvent event;
-  event.version = version();
-  event.seed = spec.seed;
-  event.ranks = world.size();
-  event.mesh = plan.mesh;
-  for (const std::string& host : world.hosts()) {
-    if (std::find(event.hosts.begin(), event.hosts.end(), host) == event.hosts.end()) event.hosts.push_back(host);
-  }
-  event.device = job.backend().fingerprint();
-  for (const LayerLine& layer : job.programs().programs().front().layers) {
-    event.parameters += layer.parameters;
-    event.flops_per_sample += 3 * layer.flops;
-  }
-  event.peak_flops = world.size() * datasheet_flops(job.backend().fingerprint(), spec.train.compute(), spec.train.tf32);
-  event.resumed_from = files.resumed_from;
-  event.steps_per_epoch = plan.steps_per_epoch;
-  event.total_steps = plan.total_steps;
-  if (plan.phases > 1) {
-    const std::int64_t all = *spec.train.epochs * plan.steps_per_epoch;
-    event.total_steps = std::min(all, spec.train.max_steps.value_or(all));
-  }
-  event.first_step = resumed ? resumed->step : 0;
-  return event;
-}
-
 // Puts the strategy that `auto` stands for into the spec and the config that is kept. Collective.
 void resolve_strategy(RunSpec& spec, Node& config, const RunFiles& files, const DataInfo& data, RankDevice& device,
                       RankContext& context) {
@@ -68,19 +40,6 @@ void resolve_strategy(RunSpec& spec, Node& config, const RunFiles& files, const 
   for (Node::Entry& entry : config.entries) {
     if (entry.key == "strategy") entry.value = Value<StrategyOptions>::write(spec.strategy);
   }
-}
-
-// What is kept with every checkpoint, and compared on a resume.
-std::map<std::string, std::string> run_facts(const Job& job, const DataInfo& data, int ranks, std::int64_t batch,
-                                             std::int64_t total_steps, const std::string& shares) {
-  std::map<std::string, std::string> facts{
-      {"kernel_choices", job.choices().text()}, {"batch_size", std::to_string(batch)},
-      {"device", job.backend().fingerprint()},  {"data", data.fingerprint},
-      {"ranks", std::to_string(ranks)},         {"total_steps", std::to_string(total_steps)}};
-  const std::vector<std::string>& class_names = data.targets[0].class_names;
-  if (!shares.empty()) facts[share_fact] = shares;
-  if (!class_names.empty()) facts[class_names_fact] = write_class_names(class_names);
-  return facts;
 }
 
 // Weights on all ranks: those of the checkpoint or of `model.weights`, which rank 0 has, or initial ones, which every
@@ -173,7 +132,7 @@ void begin_run(Run& run, Job& job, const TrainOptions& train, const TrainingPlan
     const auto rate = [&train](const ScheduleTime& time) { return scheduled_rate(train, time); };
     log_resume(plan, rate, *resumed, files.resumed_from);
   }
-  if (files.sink) files.sink->start(start_event(run.spec, run.context.world, job, plan, resumed, files));
+  if (files.sink) files.sink->start(start_event(run.spec, run.context.world, job, plan, resumed, files.resumed_from));
   if (run.spec.log.gpu && !run.device.gpu_uuid.empty()) {
     run.gpus = watch_gpu(run.device.gpu_uuid, run.context.world.communicator(), run.device.host, plan.log_every);
   }
