@@ -16,15 +16,16 @@ enum Flag : std::size_t { not_finite, stop, count, flags };
 constexpr auto most_values = static_cast<std::size_t>(most_averaged_values);
 
 // The names of the parameters that train and of the running statistics that move.
-std::set<std::string> learnt_by(const Program& program) {
+std::set<std::string> learnt_by(const PlacedProgram& placed) {
+  const Program& program = placed.program;
   std::set<std::string> names;
   for (const FlatEntry& entry : program.flat.parameters) {
     if (entry.offset < program.flat.trainable_count) names.insert(program.tensor(entry.parameter).name);
   }
-  for (const Segment& segment : program.segments) {
-    for (const Op& op : segment.ops) {
-      if (op.get_if<UpdateStatistics>() == nullptr) continue;
-      for (TensorId statistic : op.outputs) names.insert(program.tensor(statistic).name);
+  for (const PlacedSegment& segment : placed.segments) {
+    for (const PlacedOp& placed_op : segment.ops) {
+      if (placed_op.op.get_if<UpdateStatistics>() == nullptr) continue;
+      for (TensorId statistic : placed_op.op.outputs) names.insert(program.tensor(statistic).name);
     }
   }
   return names;
@@ -33,11 +34,7 @@ std::set<std::string> learnt_by(const Program& program) {
 }  // namespace
 
 LocalSteps::LocalSteps(Engine& engine, Communicator& replicas, Stream& stream)
-    : engine_(engine),
-      replicas_(replicas),
-      stream_(stream),
-      learnt_(learnt_by(engine.program(0).program)),
-      since_(flags) {}
+    : engine_(engine), replicas_(replicas), stream_(stream), learnt_(learnt_by(engine.program(0))), since_(flags) {}
 
 void LocalSteps::add(const StepResult& step) {
   require(!step.abandoned, "a replica that is alone waits for its data");
