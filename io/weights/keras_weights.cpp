@@ -55,7 +55,7 @@ class KerasWeights final : public WeightsFile {
     for (const Hdf5File::DataSet& data_set : file_.data_sets()) {
       std::vector<std::string> parts = split(data_set.path);
       if (parts[0] == "optimizer" || parts[0] == "optimizer_weights") continue;
-      if (parts[0] == "model_weights") parts.erase(parts.begin());
+      if (parts[0] == "model_weights" && parts.size() > 1) parts.erase(parts.begin());
       const bool numbered = parts.size() > 2 && parts[parts.size() - 2] == "vars";
       const std::string name = numbered            ? name_by_number(file_, parts)
                                : parts.size() == 1 ? parts[0]

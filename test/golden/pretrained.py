@@ -109,10 +109,9 @@ def small_network():
 
     save_file(arrays, folder / "small.safetensors")
     for dtype, name in ((torch.float16, "float16"), (torch.bfloat16, "bfloat16"), (torch.float64, "float64")):
-        rounded = {k: v.to(dtype).contiguous() if v.dtype == torch.float32 else v for k, v in state.items()}
-        save_torch({k: v for k, v in rounded.items() if k.startswith("features")}, folder / f"{name}.safetensors")
-        save_torch({k: v.float().contiguous() for k, v in rounded.items() if k.startswith("features")},
-                   folder / f"{name}-as-float32.safetensors")
+        rounded = {k: v.to(dtype) for k, v in state.items() if k.startswith("features") and v.is_floating_point()}
+        save_torch(rounded, folder / f"{name}.safetensors")
+        save_torch({k: v.float() for k, v in rounded.items()}, folder / f"{name}-as-float32.safetensors")
     model.save_weights(folder / "small.weights.h5")
     model.save(folder / "small.h5")
     model.save(folder / "small.keras")

@@ -72,7 +72,7 @@ TEST_CASE("rules for names") {
   CHECK(contains(wrong("{n+1} -> b"), "'{n+1}' is no number of a rule"));
   CHECK(contains(wrong("a{n} -> b{m}"), "{m} does not stand before the arrow"));
   CHECK(contains(testing::errors(small_layers + "weights: {file: f, names: {x: [a -> b, c]}}\n", small_image()),
-                 "m.yaml:15:46: 'c' is no rule such as"));
+                 "m.yaml:15:40: 'c' is no rule such as"));
 }
 
 TEST_CASE("what is no file of weights is told") {
