@@ -49,7 +49,6 @@ TEST_CASE("a run begins with the weights of a file on every mesh") {
       SafetensorsFile(golden + "values.safetensors").header().metadata.at("without_norms_sha256");
   const std::pair<int, std::vector<std::string>> meshes[] = {{1, {}},
                                                              {2, {}},
-                                                             {2, {"strategy.tensor=2"}},
                                                              {2, {"strategy.pipeline=2"}},
                                                              {2, {"strategy.shard=parameters"}},
                                                              {2, {"strategy.reproducible={shards: 4}"}}};
@@ -63,6 +62,31 @@ TEST_CASE("a run begins with the weights of a file on every mesh") {
     CHECK(end_of(directory).at("weights_sha256") == expected);
     CHECK(count(run.errors, "by torch's names: 12 of 12 tensors; skipped: features.3.") == 1);
   }
+}
+
+TEST_CASE("ranks that share layers begin with the weights of another run") {
+  const Folder folder;
+  const std::string config = folder.write("wide.yaml", R"(
+data: {dataset: synthetic, samples: 24, shape: [10, 8, 3], classes: 5}
+model:
+  layers:
+    - flatten
+    - dense: {units: 256, activation: relu}
+    - dense: {units: 256, activation: relu}
+    - dense: {units: 5}
+)" + train_section("batch_size: 8, epochs: 1, optimizer: {name: sgd, learning_rate: 0, momentum: 0}"));
+  const auto hash_of = [&](const std::string& name, const std::vector<std::string>& further) {
+    std::vector<std::string> arguments{"run", config, "--run-dir", folder / name};
+    arguments.insert(arguments.end(), further.begin(), further.end());
+    const Finished run = trainctl(folder, arguments);
+    CAPTURE(name, tail(run.errors));
+    REQUIRE(run.code == 0);
+    return end_of(folder / name).at("weights_sha256");
+  };
+  const Json first = hash_of("first", {"--ranks", "1"});
+  CHECK(hash_of("other", {"--ranks", "1", "--set", "seed=2"}) != first);
+  CHECK(hash_of("tensor", {"--ranks", "2", "--set", "seed=2", "--set", "strategy.tensor=2", "--set",
+                           "model.weights=" + (folder / "first")}) == first);
 }
 
 TEST_CASE("a run that goes on reads the checkpoint and not the file of weights") {
