@@ -29,6 +29,7 @@ struct DatasetFacts {
   std::vector<std::string> class_names;     // may be empty
   std::string fingerprint;                  // hash of the samples; equal for a copy of the data
   std::string warning;                      // names data that is not read; may be empty
+  bool masks = false;                       // samples are masks: bytes [height, width, 1] of class numbers
   double scale = 1, offset = 0;             // a stored value v stands for scale * v + offset
   std::shared_ptr<const TableFacts> table;  // csv: what the other parts take over from the training part's columns
 };
@@ -130,5 +131,16 @@ Shape first_readable_shape(const Dataset& images, const std::string& path, bool 
 
 // Throws Error{data} with the path before the message; the remedy may be empty.
 [[noreturn]] void data_error(const std::string& path, const std::string& message, const std::string& remedy = {});
+
+// Runs the read of a sample. An error of the data gets the remedy, unless samples that cannot be read are skipped.
+template <class Read>
+void with_remedy(bool skip_unreadable, const char* remedy, Read read) {
+  try {
+    read();
+  } catch (const Error& error) {
+    if (skip_unreadable || error.kind() != ErrorKind::data) throw;
+    throw Error(ErrorKind::data, error.what(), remedy);
+  }
+}
 
 }  // namespace trainctl

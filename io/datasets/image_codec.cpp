@@ -46,4 +46,11 @@ Shape decode_image(const std::byte* file, std::int64_t bytes, std::int64_t chann
   data_error(path, other ? format("is a {} image, neither JPEG nor PNG", other) : "is neither a JPEG nor a PNG image");
 }
 
+void decode_sample(const std::byte* file, std::int64_t bytes, std::int64_t channels, const std::string& path,
+                   Sample& sample) {
+  sample.shape = decode_image(file, bytes, channels, path, sample.buffer);
+  sample.dtype = DType::uint8;
+  sample.values = sample.buffer.data();
+}
+
 }  // namespace trainctl

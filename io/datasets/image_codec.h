@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/tensor/shape.h"
+#include "io/datasets/dataset.h"
 
 namespace trainctl {
 
@@ -21,6 +22,10 @@ inline constexpr std::int64_t largest_image_file = std::int64_t{1} << 30;  // by
 // with the path before the message.
 Shape decode_image(const std::byte* file, std::int64_t bytes, std::int64_t channels, const std::string& path,
                    std::vector<std::byte>& pixels);
+
+// Decodes an image into a sample: its shape, its type and its values.
+void decode_sample(const std::byte* file, std::int64_t bytes, std::int64_t channels, const std::string& path,
+                   Sample& sample);
 
 // The decoders of the two formats, with the arguments and errors of decode_image().
 Shape decode_jpeg(const std::byte* file, std::int64_t bytes, std::int64_t channels, const std::string& path,

@@ -2,36 +2,18 @@
 #include "io/datasets/image_folder.h"
 
 #include <algorithm>
-#include <cctype>
-#include <filesystem>
 #include <iterator>
 #include <map>
-#include <string_view>
 
 #include "core/base/files.h"
 #include "core/base/format.h"
 #include "core/base/hash.h"
 #include "io/datasets/fingerprint.h"
-#include "io/datasets/image_codec.h"
+#include "io/datasets/image_files.h"
 #include "io/datasets/options.h"
 
 namespace trainctl {
 namespace {
-
-// The ending of a file name in lower case: ".jpg" for "cat.JPG".
-std::string ending_of(const std::string& name) {
-  std::string ending = std::filesystem::path(name).extension().string();
-  std::transform(ending.begin(), ending.end(), ending.begin(), [](unsigned char c) { return std::tolower(c); });
-  return ending;
-}
-
-bool is_image(const std::string& ending) { return ending == ".jpg" || ending == ".jpeg" || ending == ".png"; }
-
-// Whether the ending is that of an image format that is not read.
-bool is_other_image(const std::string& ending) {
-  constexpr std::string_view endings[] = {".tif", ".tiff", ".gif", ".bmp", ".webp", ".avif", ".heic", ".jp2", ".jxl"};
-  return std::find(std::begin(endings), std::end(endings), ending) != std::end(endings);
-}
 
 // The folders in a folder, links to folders included, in bytewise order.
 std::vector<std::string> folders_in(const std::string& path) {
@@ -46,36 +28,6 @@ std::vector<std::string> folders_in(const std::string& path) {
     }
   }
   return names;
-}
-
-// The images below a class folder by their paths relative to it; links to folders are not followed.
-struct Listing {
-  std::vector<std::string> images;
-  std::map<std::string, std::int64_t> others;  // images of other formats: number of files by ending
-};
-
-void list_images(const std::string& folder, const std::string& below, Listing& listing) {
-  for (const FolderEntry& entry : list_folder(folder)) {
-    const std::string name = below + entry.name, ending = ending_of(entry.name);
-    if (entry.type == FileType::folder) {
-      list_images(folder + "/" + entry.name, name + "/", listing);
-    } else if (is_image(ending)) {
-      listing.images.push_back(name);
-    } else if (is_other_image(ending)) {
-      ++listing.others[ending];
-    }
-  }
-}
-
-// "12 files of endings that are not read (.tif, .webp)", or an empty text.
-std::string text_of(const std::map<std::string, std::int64_t>& others) {
-  std::int64_t count = 0;
-  std::string endings;
-  for (const auto& [ending, files] : others) {
-    count += files;
-    endings += (endings.empty() ? "" : ", ") + ending;
-  }
-  return count == 0 ? "" : format("{} images of formats that are not read ({})", count, endings);
 }
 
 class ImageFolder final : public Dataset {
@@ -100,7 +52,7 @@ class ImageFolder final : public Dataset {
     const auto path_of = [this](std::int64_t i) { return name_of(i); };
     facts_.fingerprint = format("{} images {:016x} {:016x}", size(), xxh3(all_names.data(), all_names.size()),
                                 content_hash(FileContents{size(), path_of, skip_unreadable_}));
-    const std::string others = text_of(others_);
+    const std::string others = text_of_others(others_);
     if (!others.empty()) facts_.warning = format("{}: {}; only JPEG and PNG are", path_, others);
   }
 
@@ -117,19 +69,7 @@ class ImageFolder final : public Dataset {
   }
 
   void read(std::int64_t index, Sample& sample) const override {
-    const std::string path = name_of(index);
-    try {
-      const InputFile file(path);
-      if (file.size() > largest_image_file) data_error(path, format("has {} bytes, which is not read", file.size()));
-      sample.scratch.resize(static_cast<std::size_t>(file.size()));
-      file.read(0, sample.scratch.data(), file.size());
-      sample.shape = decode_image(sample.scratch.data(), file.size(), channels_, path, sample.buffer);
-    } catch (const Error& error) {
-      if (skip_unreadable_ || error.kind() != ErrorKind::data) throw;
-      throw Error(ErrorKind::data, error.what(), "mend or remove it, or set `on_error: skip`");
-    }
-    sample.dtype = DType::uint8;
-    sample.values = sample.buffer.data();
+    read_image_file(name_of(index), channels_, skip_unreadable_, sample);
   }
 
  private:
@@ -147,16 +87,14 @@ class ImageFolder final : public Dataset {
   void add_class(std::size_t number, bool may_be_missing) {
     const std::string folder = path_ + "/" + facts_.class_names[number];
     if (!may_be_missing || exists(folder)) {
-      Listing listing;
-      list_images(folder, "", listing);
+      ImageListing listing = list_images(folder);
       if (listing.images.empty()) {
-        const std::string others = text_of(listing.others);
+        const std::string others = text_of_others(listing.others);
         data_error(folder,
                    others.empty() ? "has no .jpg, .jpeg or .png files"
                                   : "has " + others + ", and no .jpg, .jpeg or .png files",
                    others.empty() ? "remove the folder, or put images into it" : "convert them to JPEG or PNG");
       }
-      std::sort(listing.images.begin(), listing.images.end());
       names_.insert(names_.end(), std::make_move_iterator(listing.images.begin()),
                     std::make_move_iterator(listing.images.end()));
       for (const auto& [ending, files] : listing.others) others_[ending] += files;
@@ -170,7 +108,7 @@ class ImageFolder final : public Dataset {
   std::vector<std::int64_t> class_ends_;  // class c has the samples [class_ends_[c - 1], class_ends_[c])
   std::int64_t channels_ = 3;
   bool skip_unreadable_ = false;
-  std::map<std::string, std::int64_t> others_;  // as in Listing
+  std::map<std::string, std::int64_t> others_;  // as in ImageListing
 };
 
 struct ImageFolderOptions final : DatasetOptions {

@@ -24,6 +24,7 @@ struct DataLocation {
   Path images, labels;                  // idx
   ByName<Path> x, y;                    // npy
   Path weights;                         // npy
+  Path masks;                           // segmentation_folder
   std::optional<std::int64_t> samples;  // synthetic
 };
 
@@ -33,6 +34,9 @@ struct DatasetOptions : Options, DataLocation {
                                               std::uint64_t seed) const = 0;
   // Whether open_group() supports models with several inputs or outputs.
   virtual bool holds_several() const { return false; }
+  // Whether targets are masks of the images, a class for each pixel, and whether pixels then have weights.
+  virtual bool holds_masks() const { return false; }
+  virtual bool weighs_pixels() const { return false; }
   // Whether samples are image files, which cost time to decode.
   virtual bool holds_image_files() const { return false; }
   // Opens the data sets for all inputs and outputs of a model; by default one data set for one input and one output.
@@ -44,6 +48,7 @@ struct DatasetOptions : Options, DataLocation {
 // The choices of data sets, each in a file with its options.
 Section idx_choice();
 Section image_folder_choice();
+Section segmentation_folder_choice();
 Section npy_choice();
 Section csv_choice();
 Section cifar10_choice();

@@ -156,7 +156,6 @@ void TfRecords::read_sample(std::int64_t index, Sample& sample) const {
 
 void TfRecords::read_image(const std::vector<Span>& images, const std::string& name, Sample& sample) const {
   const std::byte* bytes = sample.scratch.data() + images[0].begin;
-  sample.dtype = DType::uint8;
   if (format_.raw_shape) {
     const auto& [height, width, channels] = *format_.raw_shape;
     sample.shape = Shape{height, width, channels};
@@ -164,10 +163,10 @@ void TfRecords::read_image(const std::vector<Span>& images, const std::string& n
       data_error(name, format("feature '{}' has {} bytes, raw_shape {}", *format_.image, images[0].size(),
                               sample.shape.count()));
     }
+    sample.dtype = DType::uint8;
     sample.values = bytes;
   } else {
-    sample.shape = decode_image(bytes, images[0].size(), channels_, name, sample.buffer);
-    sample.values = sample.buffer.data();
+    decode_sample(bytes, images[0].size(), channels_, name, sample);
   }
 }
 

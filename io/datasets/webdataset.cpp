@@ -75,20 +75,15 @@ class WebDataset final : public Dataset {
   void read(std::int64_t index, Sample& sample) const override {
     const SamplePlace& place = samples_[static_cast<std::size_t>(index)];
     const std::string name = name_of(index);
-    try {
+    with_remedy(skip_unreadable_, "get the file again, or set `on_error: skip`", [&] {
       if (place.image.size > largest_image_file) {
         data_error(name, format("has {} bytes, which is not read", place.image.size));
       }
       const InputFile file(files_[place.file]);
       sample.scratch.resize(static_cast<std::size_t>(place.image.size));
       file.read(place.image.offset, sample.scratch.data(), place.image.size);
-      sample.shape = decode_image(sample.scratch.data(), place.image.size, channels_, name, sample.buffer);
-    } catch (const Error& error) {
-      if (skip_unreadable_ || error.kind() != ErrorKind::data) throw;
-      throw Error(ErrorKind::data, error.what(), "get the file again, or set `on_error: skip`");
-    }
-    sample.dtype = DType::uint8;
-    sample.values = sample.buffer.data();
+      decode_sample(sample.scratch.data(), place.image.size, channels_, name, sample);
+    });
     targets_->read(index, sample);
   }
 

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -113,6 +114,9 @@ class Augmentation {
   // Whether bytes can stay bytes: false where it writes values that are no whole numbers from 0 to 255.
   virtual bool keeps_bytes() const { return true; }
   virtual void apply(Canvas& canvas, Draws draws) const = 0;
+  // What it does to the places of pixels, for masks of class numbers (bytes): at the same random numbers it moves the
+  // same pixels, each as it is, and puts `outside` where there is no image. Null: it moves none.
+  virtual std::shared_ptr<const Augmentation> of_masks(std::uint8_t /*outside*/) const { return nullptr; }
 };
 
 }  // namespace trainctl

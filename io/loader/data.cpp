@@ -8,6 +8,7 @@
 #include "core/base/format.h"
 #include "core/base/hash.h"
 #include "core/metrics/targets.h"
+#include "io/datasets/mask_codec.h"
 #include "io/loader/buffer.h"
 #include "io/loader/class_weights.h"
 #include "io/loader/loader.h"
@@ -90,8 +91,8 @@ InputPlan plan_input(const DataOptions& options, const OpenedParts& parts, std::
   for (const auto& part : parts) {
     if (!part) continue;
     const DType stored = part->group.inputs[input]->facts().dtype;
-    result.stored = result.stored && stays_as_stored(stored, result.plan.fixed, result.plan.augment) &&
-                    keeps_bytes(result.plan.mixes);
+    result.stored = result.stored && options.target == TargetKind::labels && keeps_bytes(result.plan.mixes) &&
+                    stays_as_stored(stored, result.plan.fixed, result.plan.augment);
   }
   return result;
 }
@@ -139,20 +140,25 @@ bool mixes(const DataOptions& options) {
   });
 }
 
-std::vector<TargetFacts> target_facts(const DataOptions& options, const DataUse& use, const DatasetGroup& training) {
-  std::vector<TargetFacts> targets;
-  for (std::size_t i = 0; i < training.targets.size(); ++i) {
-    const DatasetFacts& facts = training.targets[i]->facts();
-    const LabelMode mode = options.label_mode.of(use.targets[i].name);
-    check_label_mode(options, mode, facts.classes);
-    targets.push_back({facts.classes, facts.target, mode, facts.class_names, mixes(options)});
+// The targets of a part: masks take the way of the first input's images.
+DataPart::Targets targets_of(const DataOptions& options, const DatasetGroup& group, const Transform& images) {
+  DataPart::Targets targets;
+  for (const auto& dataset : group.targets) {
+    DataPart::Target target{dataset};
+    target.input = options.target == TargetKind::input;
+    const DatasetFacts& facts = dataset->facts();
+    if (facts.masks) {
+      target.mask = std::make_shared<const Transform>(images, facts.weight.rank() > 0 ? no_class : std::uint8_t{0});
+    }
+    targets.push_back(std::move(target));
   }
   return targets;
 }
 
 // What mixes the samples of the training part; null where nothing does. Throws Error{config} where they cannot be
 // mixed.
-std::shared_ptr<const Mixing> mixing_of(const std::vector<InputPlan>& plans, const DatasetGroup& training) {
+std::shared_ptr<const Mixing> mixing_of(const DataOptions& options, const std::vector<InputPlan>& plans,
+                                        const DatasetGroup& training) {
   const TransformPlan& plan = plans[0].plan;
   const auto mixed = std::find_if(plans.begin(), plans.end(), [](const InputPlan& p) { return !p.plan.mixes.empty(); });
   if (mixed == plans.end()) return nullptr;
@@ -164,9 +170,10 @@ std::shared_ptr<const Mixing> mixing_of(const std::vector<InputPlan>& plans, con
   std::int64_t classes = -1;
   for (const auto& target : training.targets) {
     const DatasetFacts& facts = target->facts();
-    if (facts.classes > 0 && facts.target.rank() > 0) refuse("the targets are classes of positions");
+    const std::int64_t own = options.target == TargetKind::input ? 0 : facts.classes;
+    if (own > 0 && (facts.target.rank() > 0 || facts.masks)) refuse("the targets are classes of positions");
     if (facts.weight.rank() > 0) refuse("the weights are those of positions");
-    classes = classes < 0 ? facts.classes : std::min(classes, facts.classes);
+    classes = classes < 0 ? own : std::min(classes, own);
   }
   const Shape sample = shape_behind(shape_behind(training.inputs[0]->facts().sample, plan.fixed), plan.augment);
   return std::make_shared<Mixing>(plan.mixes, static_cast<std::uint32_t>(plan.augment.size()), sample, classes);
@@ -177,7 +184,8 @@ std::shared_ptr<const DataPart> make_part(const DataOptions& options, std::uint6
                                           std::vector<float> class_weights, std::shared_ptr<const Mixing> mixing) {
   std::vector<DataPart::Input> inputs;
   for (std::size_t i = 0; i < plans.size(); ++i) inputs.push_back(transformed(part.group, training, i, plans[i]));
-  return std::make_shared<DataPart>(std::move(inputs), part.group.targets, part.subset,
+  DataPart::Targets targets = targets_of(options, part.group, *inputs[0].transform);
+  return std::make_shared<DataPart>(std::move(inputs), std::move(targets), part.subset,
                                     DataPart::Options{seed, options.on_error, caching_pays(options, part.group, plans),
                                                       std::move(class_weights), std::move(mixing)});
 }
@@ -203,8 +211,22 @@ bool looks_channels_first(const Shape& sample) {
 
 }  // namespace
 
+// A target that is the input needs one input, of values, and one output.
+static void check_target(const DataOptions& options, const DataUse& use) {
+  if (options.target == TargetKind::labels) return;
+  if (use.inputs.size() > 1 || use.targets.size() > 1) {
+    throw Error(ErrorKind::config, options.dataset.place,
+                format("`target: input` is for one input and one output, and the model has {} and {}",
+                       use.inputs.size(), use.targets.size()));
+  }
+  if (use.inputs[0].tokens > 0) {
+    throw Error(ErrorKind::config, options.dataset.place, "`target: input` is for values, and the samples are tokens");
+  }
+}
+
 Data::Data(const DataOptions& options, std::uint64_t seed, const DataUse& use, Measure measure)
     : options_(options), seed_(seed) {
+  check_target(options, use);
   const OpenedParts opened = open_parts(options, seed, use);
   const DatasetGroup& training = opened[0]->group;
   std::vector<InputPlan> plans;
@@ -221,7 +243,7 @@ Data::Data(const DataOptions& options, std::uint64_t seed, const DataUse& use, M
     parts_[p] = make_part(
         options, seed, *opened[p], training, plans,
         weighs ? weights_by_class(*use.class_weights, *training.targets[0], opened[p]->subset) : std::vector<float>(),
-        p == 0 ? mixing_of(plans, training) : nullptr);
+        p == 0 ? mixing_of(options, plans, training) : nullptr);
     for (const Dataset* dataset : group.distinct()) {
       fingerprints += dataset->facts().fingerprint + '\n';
       const std::string& warning = dataset->facts().warning;
@@ -239,8 +261,13 @@ Data::Data(const DataOptions& options, std::uint64_t seed, const DataUse& use, M
                  to_string(facts.sample)));
     }
   }
-  info_.targets = target_facts(options, use, training);
-  info_.weight = training.targets[0]->facts().weight;
+  info_.targets.clear();
+  for (std::size_t i = 0; i < training.targets.size(); ++i) {
+    info_.targets.push_back(parts_[0]->target_facts(i, options.label_mode.of(use.targets[i].name)));
+    info_.targets.back().mixed = mixes(options);
+    check_label_mode(options, info_.targets.back().label_mode, info_.targets.back().classes);
+  }
+  info_.weight = parts_[0]->weight_shape();
   info_.training_samples = samples(PartKind::training);
   info_.validation_samples = samples(PartKind::validation);
   info_.fingerprint = format("{:016x}", xxh3(fingerprints.data(), fingerprints.size()));
@@ -298,13 +325,16 @@ std::int64_t batch_bytes(const DataOptions& options, const DataInfo& info, std::
 static bool states_all(const DataOptions& options, const DataUse& use) {
   return std::all_of(use.inputs.begin(), use.inputs.end(),
                      [&](const auto& input) { return stated_shape(options, input.name).has_value(); }) &&
-         std::all_of(use.targets.begin(), use.targets.end(),
-                     [&](const auto& target) { return stated_classes(options, target.name).has_value(); });
+         std::all_of(use.targets.begin(), use.targets.end(), [&](const auto& target) {
+           return options.target == TargetKind::input || stated_classes(options, target.name).has_value();
+         });
 }
 
 DataInfo describe(const DataOptions& options, std::uint64_t seed, const DataUse& use) {
   const bool made_up = options.dataset.name == "synthetic";
   if (!states_all(options, use) || made_up) return Data(options, seed, use, Data::Measure::no).info();
+  check_target(options, use);
+  const auto& dataset = options.dataset.as<DatasetOptions>();
   DataInfo info;
   info.inputs.clear();
   info.targets.clear();
@@ -314,10 +344,18 @@ DataInfo describe(const DataOptions& options, std::uint64_t seed, const DataUse&
   }
   for (const DataUse::Target& target : use.targets) {
     const LabelMode mode = options.label_mode.of(target.name);
+    if (options.target == TargetKind::input) {
+      info.targets.push_back({0, info.inputs[0].sample, mode, {}});
+      continue;
+    }
     TargetFacts facts{*stated_classes(options, target.name), {}, mode, {}, mixes(options)};
     check_label_mode(options, mode, facts.classes);
     // Without reading an array the number of values in a target is not known.
     if (facts.classes == 0 || (target.class_numbers && options.dataset.name == "npy")) facts.shape = {0};
+    if (dataset.holds_masks() && info.inputs[0].sample.rank() == 3) {
+      facts.shape = {info.inputs[0].sample[0], info.inputs[0].sample[1]};
+      if (dataset.weighs_pixels()) info.weight = facts.shape;
+    }
     info.targets.push_back(std::move(facts));
   }
   return info;

@@ -26,6 +26,10 @@ class Resampling final : public Augmentation {
   void apply(Canvas& canvas, Draws draws) const override {
     resample(canvas, draw_(draws, canvas.height(), canvas.width()), sampling_);
   }
+  std::shared_ptr<const Augmentation> of_masks(std::uint8_t outside) const override {
+    return std::make_shared<Resampling>(
+        draw_, Sampling{sampling_.fill_mode, Interpolation::nearest, {static_cast<float>(outside)}});
+  }
 
  private:
   Draw draw_;
@@ -53,7 +57,7 @@ Keys<T> with_sampling(Keys<T> keys) {
       .key("fill_value", &T::fill_value,
            "The value around the image (behind all transforms) with constant; bytes stay bytes where it is one.",
            between(-1e6, 1e6))
-      .key("interpolation", &T::interpolation, "How values between pixels are found; nearest for masks.");
+      .key("interpolation", &T::interpolation, "How values between pixels are found.");
 }
 
 struct RandomRotationOptions final : SamplingOptions {

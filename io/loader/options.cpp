@@ -23,11 +23,12 @@ template <class T>
 Keys<T> with_location(Keys<T> keys) {
   return std::move(keys)
       .key("path", &T::path, "As the data set's `path`.")
-      .key("images", &T::images, "idx: the file of samples.")
+      .key("images", &T::images, "idx: the file of samples; segmentation_folder: the folder of images.")
       .key("labels", &T::labels, "idx: the file of labels.")
       .key("x", &T::x, "npy: the file of samples, or one for each input.")
       .key("y", &T::y, "npy: the file of targets, or one for each output.")
       .key("weights", &T::weights, "npy: the file of weights.")
+      .key("masks", &T::masks, "segmentation_folder: the folder of masks.")
       .key("samples", &T::samples, "synthetic: the number of samples.", between(1, most_synthetic_samples));
 }
 
@@ -88,6 +89,10 @@ Keys<DataOptions> DataOptions::keys() {
            "sparse_categorical_crossentropy, one-hot for categorical_crossentropy and for binary_crossentropy or "
            "mean_squared_error with an output for each class, 0 or 1 for binary_crossentropy with one output. "
            "categorical (one-hot) and binary (0 or 1) insist on their form: with another loss they are an error.")
+      .key(
+          "target", &DataOptions::target,
+          "What the network learns. labels: the targets of the data set; input: the sample itself, as the network gets "
+          "it behind `transform` and `augment`, as an autoencoder does.")
       .key("transform", &DataOptions::transform,
            "What is done to every sample, in this order, before `augment`; of several inputs, one list for each by "
            "name.")

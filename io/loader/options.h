@@ -14,6 +14,8 @@
 namespace trainctl {
 
 enum class CacheKind { none, memory };
+// labels: what the data set has; input: the sample itself, as the network gets it (autoencoders).
+enum class TargetKind { labels, input };
 
 // A validation part: samples of its own location, or a share of the training part.
 struct ValidationOptions : DataLocation {
@@ -34,7 +36,8 @@ struct DataOptions {
   std::optional<ByName<std::vector<std::int64_t>>> shape;  // by input
   std::optional<ByName<std::int64_t>> classes;             // by output
   ByName<LabelMode> label_mode;                            // by output
-  ByName<ChoicesOf<transform_choices>> transform;          // by input
+  TargetKind target = TargetKind::labels;
+  ByName<ChoicesOf<transform_choices>> transform;  // by input
   ByName<ChoicesOf<augment_choices>> augment;
   bool shuffle = true;
   CacheKind cache = CacheKind::none;
@@ -52,6 +55,10 @@ struct DataOptions {
 template <>
 struct EnumNames<CacheKind> {
   static constexpr EnumName<CacheKind> names[] = {{CacheKind::none, "none"}, {CacheKind::memory, "memory"}};
+};
+template <>
+struct EnumNames<TargetKind> {
+  static constexpr EnumName<TargetKind> names[] = {{TargetKind::labels, "labels"}, {TargetKind::input, "input"}};
 };
 template <>
 struct EnumNames<OnError> {

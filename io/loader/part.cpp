@@ -5,8 +5,10 @@
 #include <cstring>
 
 #include "core/base/checked.h"
+#include "core/base/format.h"
 #include "core/base/log.h"
 #include "core/metrics/targets.h"
+#include "io/loader/mask_target.h"
 
 namespace trainctl {
 namespace {
@@ -20,26 +22,32 @@ void copy_image(const ImageView& image, std::byte* to) {
     std::memcpy(to + y * row, from + y * stride, static_cast<std::size_t>(row));
 }
 
-// Bytes of a target's values in the cache: floats, or 0 for targets that are classes.
-std::int64_t value_bytes(const DatasetFacts& facts) {
-  return facts.classes > 0 ? 0 : facts.target.count() * size_of(DType::float32);
+// Bytes of an image whose pixels lie side by side.
+std::int64_t prepared_bytes(const Transform& transform) {
+  return transform.prepared_shape().count() * size_of(transform.prepared_dtype());
+}
+
+// Bytes of a target in the cache: of its mask or its values; 0 for one that is a class or the input.
+std::int64_t target_bytes(const DataPart::Target& target) {
+  const DatasetFacts& facts = target.dataset->facts();
+  if (target.mask) return prepared_bytes(*target.mask);
+  return target.input || facts.classes > 0 ? 0 : facts.target.count() * size_of(DType::float32);
 }
 
 }  // namespace
 
-DataPart::DataPart(std::vector<Input> inputs, Datasets targets, Subset subset, const Options& options)
+DataPart::DataPart(std::vector<Input> inputs, Targets targets, Subset subset, const Options& options)
     : inputs_(std::move(inputs)), targets_(std::move(targets)), subset_(std::move(subset)), options_(options) {
   for (const Input& input : inputs_) {
     input_source_.push_back(source_of(input.dataset));
     input_offset_.push_back(row_bytes_);
-    const Transform& transform = *input.transform;
-    row_bytes_ += transform.prepared_shape().count() * size_of(transform.prepared_dtype());
-    row_bytes_ = round_up(row_bytes_, size_of(DType::float32));
+    row_bytes_ = round_up(row_bytes_ + prepared_bytes(*input.transform), size_of(DType::float32));
   }
-  for (const auto& target : targets_) {
-    target_source_.push_back(source_of(target));
+  for (const Target& target : targets_) {
+    require(!target.input || inputs_[0].transform->output_dtype() == DType::float32, "a target of float32");
+    target_source_.push_back(source_of(target.dataset));
     target_offset_.push_back(row_bytes_);
-    row_bytes_ += value_bytes(target->facts());
+    row_bytes_ = round_up(row_bytes_ + target_bytes(target), size_of(DType::float32));
   }
   if (options.cache) cache_ = std::make_unique<SampleCache>(sources_[0]->size(), subset_.size(), row_bytes_);
 }
@@ -56,16 +64,34 @@ TensorType DataPart::input_type(std::size_t input) const {
   return {transform.output_shape(), transform.output_dtype()};
 }
 
+TargetFacts DataPart::target_facts(std::size_t number, LabelMode mode) const {
+  const Target& target = targets_[number];
+  const DatasetFacts& facts = target.dataset->facts();
+  if (target.input) return {0, inputs_[0].transform->output_shape(), mode, {}};
+  if (!target.mask) return {facts.classes, facts.target, mode, facts.class_names};
+  const Shape& mask = target.mask->output_shape();
+  return {facts.classes, {mask[0], mask[1]}, mode, facts.class_names};
+}
+
 TensorType DataPart::target_type(std::size_t target, TargetForm form) const {
-  const DatasetFacts& facts = targets_[target]->facts();
+  const TargetFacts facts = target_facts(target);
   require((form == TargetForm::values) == (facts.classes == 0), "targets in a form that they can have");
-  return sample_target_type(form, {facts.classes, facts.target});
+  return sample_target_type(form, facts);
+}
+
+Shape DataPart::weight_shape() const {
+  const Shape& stored = targets_[0].dataset->facts().weight;
+  return targets_[0].mask && stored.rank() > 0 ? target_facts(0).shape : stored;
 }
 
 DataPart::Scratch DataPart::scratch(const std::vector<TargetForm>& forms) const {
   Scratch scratch;
   scratch.samples.resize(sources_.size());
-  scratch.transforms.resize(inputs_.size());
+  scratch.inputs.resize(inputs_.size());
+  scratch.masks.resize(targets_.size());
+  scratch.prepared.inputs.resize(inputs_.size());
+  scratch.prepared.masks.resize(targets_.size());
+  scratch.prepared.values.resize(targets_.size());
   if (!options_.mixing) return scratch;
   const auto memory = [&](std::int64_t bytes) {
     return scratch.partner_values.emplace_back(divide_up(bytes, size_of(DType::float32))).data();
@@ -108,9 +134,8 @@ void DataPart::read(std::int64_t number, bool training, std::int64_t epoch, Scra
 void DataPart::read_weighted(std::int64_t number, bool training, std::int64_t epoch, Scratch& scratch, const Row& row,
                              const std::vector<TargetForm>& forms) const {
   read_whole(number, training, epoch, scratch, row, forms);
-  targets_[0]->read_weights(number, row.weights);
   if (!training || options_.class_weights.empty()) return;
-  const float weight = options_.class_weights[static_cast<std::size_t>(targets_[0]->label(number))];
+  const float weight = options_.class_weights[static_cast<std::size_t>(targets_[0].dataset->label(number))];
   std::transform(row.weights, row.weights + weight_count(), row.weights, [=](float own) { return own * weight; });
 }
 
@@ -137,43 +162,85 @@ void DataPart::warn_once(std::int64_t number, const Error& error) const {
 
 void DataPart::read_whole(std::int64_t number, bool training, std::int64_t epoch, Scratch& scratch, const Row& row,
                           const std::vector<TargetForm>& forms) const {
+  if (const std::byte* kept = cache_ ? cache_->find(number) : nullptr) {
+    unpack(kept, scratch.prepared);
+  } else {
+    prepare(number, scratch);
+    if (std::byte* const empty = cache_ ? cache_->claim(number) : nullptr) {
+      pack(scratch.prepared, empty);
+      cache_->publish(number);
+    }
+  }
   const RandomKey key{options_.seed, Purpose::augment, static_cast<std::uint32_t>(epoch)};
-  if (const std::byte* cached = cache_ ? cache_->find(number) : nullptr) {
-    return finish_cached(number, training, key, cached, row, forms);
-  }
-  for (std::size_t i = 0; i < sources_.size(); ++i) sources_[i]->read(number, scratch.samples[i]);
-  std::byte* const cached = cache_ ? cache_->claim(number) : nullptr;
+  const auto sample = static_cast<std::uint64_t>(number);
   for (std::size_t i = 0; i < inputs_.size(); ++i) {
-    const auto& [dataset, transform] = inputs_[i];
-    const Sample& sample = scratch.samples[input_source_[i]];
-    const ImageView image = transform->prepare(sample, *dataset, number, scratch.transforms[i]);
-    if (cached) copy_image(image, cached + input_offset_[i]);
-    transform->finish(image, training, key, static_cast<std::uint64_t>(number), row.inputs[i]);
+    inputs_[i].transform->finish(scratch.prepared.inputs[i], training, key, sample, row.inputs[i]);
   }
+  if (!targets_[0].mask || weight_count() == 1) targets_[0].dataset->read_weights(number, row.weights);
   for (std::size_t i = 0; i < targets_.size(); ++i) {
-    const float* values = scratch.samples[target_source_[i]].target;
-    const std::int64_t bytes = value_bytes(targets_[i]->facts());
-    if (cached && bytes > 0) std::memcpy(cached + target_offset_[i], values, static_cast<std::size_t>(bytes));
-    write_target(number, i, values, forms[i], row.targets[i]);
+    if (targets_[i].input) {
+      std::memcpy(row.targets[i], row.inputs[0], static_cast<std::size_t>(input_type(0).bytes()));
+    } else if (const auto& transform = targets_[i].mask) {
+      const std::int64_t pixels = transform->output_shape().count();
+      scratch.mask.resize(static_cast<std::size_t>(pixels));
+      transform->finish(scratch.prepared.masks[i], training, key, sample,
+                        reinterpret_cast<std::byte*>(scratch.mask.data()));
+      write_mask(scratch.mask.data(), pixels, targets_[i].dataset->facts().classes, forms[i], row.targets[i]);
+      if (i == 0 && weight_shape().rank() > 0) write_mask_weights(scratch.mask.data(), pixels, row.weights);
+    } else {
+      write_target(number, i, scratch.prepared.values[i], forms[i], row.targets[i]);
+    }
   }
-  if (cached) cache_->publish(number);
 }
 
-void DataPart::finish_cached(std::int64_t number, bool training, const RandomKey& key, const std::byte* cached,
-                             const Row& row, const std::vector<TargetForm>& forms) const {
+void DataPart::prepare(std::int64_t number, Scratch& scratch) const {
+  for (std::size_t i = 0; i < sources_.size(); ++i) sources_[i]->read(number, scratch.samples[i]);
   for (std::size_t i = 0; i < inputs_.size(); ++i) {
-    const Transform& transform = *inputs_[i].transform;
-    const ImageView image = as_image(cached + input_offset_[i], transform.prepared_dtype(), transform.prepared_shape());
-    transform.finish(image, training, key, static_cast<std::uint64_t>(number), row.inputs[i]);
+    const auto& [dataset, transform] = inputs_[i];
+    scratch.prepared.inputs[i] =
+        transform->prepare(scratch.samples[input_source_[i]], *dataset, number, scratch.inputs[i]);
   }
   for (std::size_t i = 0; i < targets_.size(); ++i) {
-    write_target(number, i, reinterpret_cast<const float*>(cached + target_offset_[i]), forms[i], row.targets[i]);
+    const auto& [dataset, transform, input] = targets_[i];
+    const Sample& sample = scratch.samples[target_source_[i]];
+    scratch.prepared.values[i] = sample.target;
+    if (!transform) continue;
+    const Shape& image = scratch.samples[input_source_[0]].shape;
+    if (sample.shape[0] != image[0] || sample.shape[1] != image[1]) {
+      data_error(dataset->name_of(number),
+                 format("is {}x{}, and its image {}x{}", sample.shape[0], sample.shape[1], image[0], image[1]));
+    }
+    scratch.prepared.masks[i] = transform->prepare(sample, *dataset, number, scratch.masks[i]);
+  }
+}
+
+void DataPart::pack(const Prepared& prepared, std::byte* to) const {
+  for (std::size_t i = 0; i < inputs_.size(); ++i) copy_image(prepared.inputs[i], to + input_offset_[i]);
+  for (std::size_t i = 0; i < targets_.size(); ++i) {
+    if (targets_[i].mask) {
+      copy_image(prepared.masks[i], to + target_offset_[i]);
+    } else if (const std::int64_t bytes = target_bytes(targets_[i])) {
+      std::memcpy(to + target_offset_[i], prepared.values[i], static_cast<std::size_t>(bytes));
+    }
+  }
+}
+
+void DataPart::unpack(const std::byte* from, Prepared& prepared) const {
+  const auto image = [&](const Transform& transform, std::int64_t offset) {
+    return as_image(from + offset, transform.prepared_dtype(), transform.prepared_shape());
+  };
+  for (std::size_t i = 0; i < inputs_.size(); ++i) {
+    prepared.inputs[i] = image(*inputs_[i].transform, input_offset_[i]);
+  }
+  for (std::size_t i = 0; i < targets_.size(); ++i) {
+    if (targets_[i].mask) prepared.masks[i] = image(*targets_[i].mask, target_offset_[i]);
+    prepared.values[i] = reinterpret_cast<const float*>(from + target_offset_[i]);
   }
 }
 
 void DataPart::write_target(std::int64_t number, std::size_t target, const float* values, TargetForm form,
                             std::byte* to) const {
-  const Dataset& dataset = *targets_[target];
+  const Dataset& dataset = *targets_[target].dataset;
   const DatasetFacts& facts = dataset.facts();
   auto* floats = reinterpret_cast<float*>(to);
   if (facts.classes == 0) {

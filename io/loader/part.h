@@ -34,6 +34,19 @@ class DataPart {
     std::shared_ptr<const Dataset> dataset;
     std::shared_ptr<const Transform> transform;
   };
+  // A target: the data set that it is read from, or an image.
+  struct Target {
+    std::shared_ptr<const Dataset> dataset;
+    std::shared_ptr<const Transform> mask = nullptr;  // of masks: brings them to where the first input's images are
+    bool input = false;  // the target is the first input as the network gets it, which is float32
+  };
+  using Targets = std::vector<Target>;
+  // A sample behind the fixed geometry, before what is done at random: as the cache keeps it.
+  struct Prepared {
+    std::vector<ImageView> inputs;
+    std::vector<ImageView> masks;      // by target; empty where it is no mask
+    std::vector<const float*> values;  // by target; null where it has classes
+  };
   // The memory that one sample is written to: inputs of the types input_type(), targets of the types target_type().
   struct Row {
     std::vector<std::byte*> inputs, targets;
@@ -42,14 +55,15 @@ class DataPart {
   // The memory that one thread needs for read().
   struct Scratch {
     std::vector<Sample> samples;  // of each data set
-    std::vector<Transform::Scratch> transforms;
+    std::vector<Transform::Scratch> inputs, masks;
+    std::vector<std::uint8_t> mask;  // behind all transforms
+    Prepared prepared;
     Row partner;  // the sample that is mixed in, in memory of `partner_values`
     std::vector<std::vector<float>> partner_values;
   };
-  using Datasets = std::vector<std::shared_ptr<const Dataset>>;
 
   // Inputs and targets may share a data set; its samples are then read once.
-  DataPart(std::vector<Input> inputs, Datasets targets, Subset subset, const Options& options);
+  DataPart(std::vector<Input> inputs, Targets targets, Subset subset, const Options& options);
 
   const Subset& subset() const { return subset_; }
   std::int64_t size() const { return subset_.size(); }
@@ -59,8 +73,11 @@ class DataPart {
   TensorType input_type(std::size_t input) const;
   // The type of one sample's target, in a form that the data set's targets can have.
   TensorType target_type(std::size_t target, TargetForm form) const;
-  // The number of weights of one sample: 1, or one for each of its positions.
-  std::int64_t weight_count() const { return targets_[0]->facts().weight.count(); }
+  // The facts of a target behind the transforms, where `mode` is its label_mode.
+  TargetFacts target_facts(std::size_t target, LabelMode mode = LabelMode::integer) const;
+  // The shape of one sample's weights: scalar, or one for each of its positions.
+  Shape weight_shape() const;
+  std::int64_t weight_count() const { return weight_shape().count(); }
 
   // Allocates the memory that one thread needs for read() with these forms of targets.
   Scratch scratch(const std::vector<TargetForm>& forms) const;
@@ -75,22 +92,24 @@ class DataPart {
                      const std::vector<TargetForm>& forms) const;
   void read_whole(std::int64_t number, bool training, std::int64_t epoch, Scratch& scratch, const Row& row,
                   const std::vector<TargetForm>& forms) const;
-  // Writes a row from prepared values that lie side by side, as the cache keeps them.
-  void finish_cached(std::int64_t number, bool training, const RandomKey& key, const std::byte* cached, const Row& row,
-                     const std::vector<TargetForm>& forms) const;
   void mix(const Mixing::Mix& mix, const Row& partner, const Row& row, const std::vector<TargetForm>& forms) const;
+  // Reads a sample and applies the fixed geometry.
+  void prepare(std::int64_t number, Scratch& scratch) const;
+  // Writes a prepared sample to a row of the cache, and finds it there.
+  void pack(const Prepared& prepared, std::byte* to) const;
+  void unpack(const std::byte* from, Prepared& prepared) const;
   void write_target(std::int64_t number, std::size_t target, const float* values, TargetForm form, std::byte* to) const;
   void warn_once(std::int64_t number, const Error& error) const;
   std::size_t source_of(const std::shared_ptr<const Dataset>& dataset);
 
   std::vector<Input> inputs_;
-  Datasets targets_;
-  Datasets sources_;                                       // each data set once
+  Targets targets_;
+  std::vector<std::shared_ptr<const Dataset>> sources_;    // each data set once
   std::vector<std::size_t> input_source_, target_source_;  // by input or target: its data set's number in sources_
   Subset subset_;
   Options options_;
-  // Offsets in bytes of each input's prepared values and each target's values in a row of the cache, and the bytes of a
-  // row.
+  // Offsets in bytes of each input's prepared values and each target's mask or values in a row of the cache, and the
+  // bytes of a row.
   std::vector<std::int64_t> input_offset_, target_offset_;
   std::int64_t row_bytes_ = 0;
   std::unique_ptr<SampleCache> cache_;

@@ -33,28 +33,47 @@ enum class Operation {
   count
 };
 
-// Applies an operation to a canvas of bytes, at `magnitude` of largest_magnitude; `sign`, 1 or -1, says which way.
-void apply_operation(Canvas& canvas, Operation operation, int magnitude, double sign) {
-  const double share = static_cast<double>(magnitude) / largest_magnitude, shear = sign * 0.3 * share;
-  // What is moved in is black. Shears leave the image's upper left corner, half a pixel from a centre, where it is.
-  const auto move = [&](const PlaneMap& map) {
-    resample(canvas, map, {FillMode::constant, Interpolation::nearest, {0.0f}});
-  };
+// An operation at `magnitude` of largest_magnitude; `sign`, 1 or -1, says which way.
+struct Move {
+  Operation operation = Operation::identity;
+  int magnitude = 0;
+  double sign = 1;
+
+  double share() const { return static_cast<double>(magnitude) / largest_magnitude; }
+};
+
+Move draw_move(Draws& draws, int magnitude) {
+  const auto operation = static_cast<Operation>(draws.pick(static_cast<std::int64_t>(Operation::count)));
+  return {operation, magnitude, draws.word() >> 31 ? -1.0 : 1.0};
+}
+
+// What an operation does to the places of pixels; nothing where it changes their values only. Shears leave the image's
+// upper left corner, half a pixel from a centre, where it is.
+std::optional<PlaneMap> map_of(const Move& move, std::int64_t height, std::int64_t width) {
+  const double shear = move.sign * 0.3 * move.share();
   const auto shift = [&](std::int64_t size) {
-    return -sign * std::floor(150.0 / 331 * share * static_cast<double>(size));
+    return -move.sign * std::floor(150.0 / 331 * move.share() * static_cast<double>(size));
   };
-  const auto factor = static_cast<float>(1 + sign * 0.9 * share);
-  switch (operation) {
+  switch (move.operation) {
     case Operation::shear_x:
-      return move({.xy = shear, .x0 = shear / 2});
+      return PlaneMap{.xy = shear, .x0 = shear / 2};
     case Operation::shear_y:
-      return move({.yx = shear, .y0 = shear / 2});
+      return PlaneMap{.yx = shear, .y0 = shear / 2};
     case Operation::translate_x:
-      return move({.x0 = shift(canvas.width())});
+      return PlaneMap{.x0 = shift(width)};
     case Operation::translate_y:
-      return move({.y0 = shift(canvas.height())});
+      return PlaneMap{.y0 = shift(height)};
     case Operation::rotate:
-      return move(rotation(sign * share * std::numbers::pi / 6, canvas.height(), canvas.width()));
+      return rotation(move.sign * move.share() * std::numbers::pi / 6, height, width);
+    default:
+      return std::nullopt;
+  }
+}
+
+// Applies an operation that changes values to a canvas of bytes.
+void change_values(Canvas& canvas, const Move& move) {
+  const auto factor = static_cast<float>(1 + move.sign * 0.9 * move.share());
+  switch (move.operation) {
     case Operation::brightness:
       return adjust_brightness(canvas, factor);
     case Operation::color:
@@ -64,18 +83,43 @@ void apply_operation(Canvas& canvas, Operation operation, int magnitude, double 
     case Operation::sharpness:
       return adjust_sharpness(canvas, factor);
     case Operation::posterize:
-      return posterize(canvas, 8 - static_cast<int>(std::lround(4 * share)));
+      return posterize(canvas, 8 - static_cast<int>(std::lround(4 * move.share())));
     case Operation::solarize:
-      return solarize(canvas, static_cast<float>(255 * (1 - share)));
+      return solarize(canvas, static_cast<float>(255 * (1 - move.share())));
     case Operation::autocontrast:
       return autocontrast(canvas);
     case Operation::equalize:
       return equalize(canvas);
-    case Operation::identity:
-    case Operation::count:
+    default:
       return;
   }
 }
+
+// Applies the operations to a canvas of bytes: all, or those that move pixels. What is moved in becomes `outside`.
+void apply_operations(Canvas& canvas, Draws& draws, int operations, int magnitude, std::uint8_t outside, bool all) {
+  for (int i = 0; i < operations; ++i) {
+    const Move move = draw_move(draws, magnitude);
+    if (const auto map = map_of(move, canvas.height(), canvas.width())) {
+      resample(canvas, *map, {FillMode::constant, Interpolation::nearest, {static_cast<float>(outside)}});
+    } else if (all) {
+      change_values(canvas, move);
+    }
+  }
+}
+
+class RandAugmentOfMasks final : public Augmentation {
+ public:
+  RandAugmentOfMasks(int operations, int magnitude, std::uint8_t outside)
+      : operations_(operations), magnitude_(magnitude), outside_(outside) {}
+
+  void apply(Canvas& canvas, Draws draws) const override {
+    apply_operations(canvas, draws, operations_, magnitude_, outside_, false);
+  }
+
+ private:
+  int operations_, magnitude_;
+  std::uint8_t outside_;
+};
 
 class RandAugment final : public Augmentation {
  public:
@@ -85,11 +129,11 @@ class RandAugment final : public Augmentation {
   void apply(Canvas& canvas, Draws draws) const override {
     const DType stored = canvas.dtype();
     to_bytes(canvas);
-    for (int i = 0; i < operations_; ++i) {
-      const auto operation = static_cast<Operation>(draws.pick(static_cast<std::int64_t>(Operation::count)));
-      apply_operation(canvas, operation, magnitude_, draws.word() >> 31 ? -1 : 1);
-    }
+    apply_operations(canvas, draws, operations_, magnitude_, 0, true);  // what is moved in is black
     from_bytes(canvas, stored);
+  }
+  std::shared_ptr<const Augmentation> of_masks(std::uint8_t outside) const override {
+    return std::make_shared<RandAugmentOfMasks>(operations_, magnitude_, outside);
   }
 
  private:

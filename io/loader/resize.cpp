@@ -77,4 +77,16 @@ ImageView resize(const ImageView& image, std::int64_t height, std::int64_t width
   return {scratch.result.data(), DType::float32, height, width, channels, width * channels};
 }
 
+ImageView resize_nearest(const ImageView& mask, std::int64_t height, std::int64_t width, ResizeScratch& scratch) {
+  scratch.mask.resize(static_cast<std::size_t>(height * width));
+  const auto* pixels = static_cast<const std::uint8_t*>(mask.data);
+  std::uint8_t* to = scratch.mask.data();
+  for (std::int64_t y = 0; y < height; ++y) {
+    // (y + 1/2) * mask.height / height, rounded down.
+    const std::uint8_t* row = pixels + (2 * y + 1) * mask.height / (2 * height) * mask.stride;
+    for (std::int64_t x = 0; x < width; ++x) *to++ = row[(2 * x + 1) * mask.width / (2 * width)];
+  }
+  return {scratch.mask.data(), DType::uint8, height, width, 1, width};
+}
+
 }  // namespace trainctl

@@ -23,11 +23,16 @@ struct ResizeAxis {
 // Memory for resize(), reused from image to image.
 struct ResizeScratch {
   ResizeAxis vertical, horizontal;
-  std::vector<float> rows;    // [height, from width, channels]
-  std::vector<float> result;  // [height, width, channels]
+  std::vector<float> rows;         // [height, from width, channels]
+  std::vector<float> result;       // [height, width, channels]
+  std::vector<std::uint8_t> mask;  // [height, width]
 };
 
 // Resizes an image to height x width. The result is float32, not rounded to whole values, and lies in scratch.result.
 ImageView resize(const ImageView& image, std::int64_t height, std::int64_t width, ResizeScratch& scratch);
+
+// Resizes a mask, bytes of one channel: each pixel is the nearest one of half-pixel centres, the later of two. The
+// result lies in scratch.mask.
+ImageView resize_nearest(const ImageView& mask, std::int64_t height, std::int64_t width, ResizeScratch& scratch);
 
 }  // namespace trainctl

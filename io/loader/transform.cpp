@@ -25,6 +25,7 @@ Shape size_behind(const Shape& image, const GeometryStep& step) {
     case Kind::flip_horizontal:
     case Kind::flip_vertical:
     case Kind::augmentation:
+    case Kind::none:
       return image;
     default:
       return {step.height, step.width, image[2]};
@@ -41,6 +42,8 @@ bool resizes(const std::vector<GeometryStep>& steps) {
     return step.kind == Kind::resize || step.kind == Kind::resize_short;
   });
 }
+
+bool flips(const GeometryStep& step) { return step.kind == Kind::flip_horizontal || step.kind == Kind::flip_vertical; }
 
 std::int64_t channels_of(const Shape& shape) { return as_image(nullptr, DType::uint8, shape).channels; }
 
@@ -85,12 +88,29 @@ Transform::Transform(const Shape& stored, DType dtype, std::vector<GeometryStep>
   for (const double value : affine->stored(0)) zero_.push_back(static_cast<float>(value));
 }
 
+Transform::Transform(const Transform& images, std::uint8_t outside)
+    : fixed_(images.fixed_),
+      augment_(images.augment_),
+      prepared_{images.prepared_[0], images.prepared_[1], 1},
+      output_{images.output_[0], images.output_[1], 1},
+      prepared_dtype_(DType::uint8),
+      unscaled_(Affine{}, 1, 0),
+      outside_(outside),
+      masks_(true) {
+  for (GeometryStep& step : augment_) {
+    if (step.kind != Kind::augmentation) continue;
+    step.augmentation = step.augmentation->of_masks(outside);
+    if (!step.augmentation) step.kind = Kind::none;
+  }
+}
+
 ImageView Transform::apply(const ImageView& image, const GeometryStep& step, int& resizes, Scratch& scratch) const {
   const Shape size = size_behind(image.shape(), step);
   if (step.kind == Kind::center_crop) {
     return image.part((image.height - size[0]) / 2, (image.width - size[1]) / 2, size[0], size[1]);
   }
-  return resize(image, size[0], size[1], scratch.resize[resizes++ % 2]);
+  ResizeScratch& memory = scratch.resize[resizes++ % 2];
+  return masks_ ? resize_nearest(image, size[0], size[1], memory) : resize(image, size[0], size[1], memory);
 }
 
 ImageView Transform::prepare(const Sample& sample, const Dataset& dataset, std::int64_t number,
@@ -130,9 +150,8 @@ void Transform::paint(const ImageView& image, const WindowAxis& y, const WindowA
     auto* to = canvas.blank<float>(y.size, x.size, image.channels);
     read_window<AffineRow, float>(image, y, x, unscaled_, zero_, to);
   } else {
-    const std::uint8_t nothing = 0;  // no byte lies outside
     auto* to = canvas.blank<std::uint8_t>(y.size, x.size, image.channels);
-    read_window<StoredRow<std::uint8_t>, std::uint8_t>(image, y, x, {image.channels}, {&nothing, 1}, to);
+    read_window<StoredRow<std::uint8_t>, std::uint8_t>(image, y, x, {image.channels}, {&outside_, 1}, to);
   }
   canvas.turn();
 }
@@ -156,12 +175,12 @@ void Transform::finish(const Rows& rows, const ImageView& prepared, bool trainin
       image = canvas.view();
       y = WindowAxis(image.height);
       x = WindowAxis(image.width);
-    } else if (training && draws.word() >> 31) {
+    } else if (training && flips(step) && draws.word() >> 31) {
       (step.kind == Kind::flip_horizontal ? x : y).flip();
     }
   }
-  const Value zero{};
-  read_window<Rows, Value>(image, y, x, rows, {&zero, 1}, to);
+  const auto outside = static_cast<Value>(outside_);
+  read_window<Rows, Value>(image, y, x, rows, {&outside, 1}, to);
 }
 
 }  // namespace trainctl

@@ -28,6 +28,7 @@ struct GeometryStep {
     flip_horizontal,  // with probability 1/2; never in evaluation
     flip_vertical,
     augmentation,  // what `augmentation` does to the pixels
+    none,          // of masks: what only changes the pixels of images
   };
   Kind kind = Kind::resize;
   std::int64_t height = 0, width = 0, padding = 0;
@@ -53,6 +54,9 @@ class Transform {
   // Error{config} at the place of a step that cannot be applied.
   Transform(const Shape& stored, DType dtype, std::vector<GeometryStep> fixed, std::vector<GeometryStep> augment,
             const std::optional<Affine>& affine);
+  // For the masks of the images that `images` transforms, one byte a pixel: the same geometry at the same random
+  // numbers, by the nearest pixel. What lies outside of the image becomes `outside`.
+  Transform(const Transform& images, std::uint8_t outside);
 
   // Shape and type of a sample after the fixed geometry (prepared), and after all transforms (output).
   const Shape& prepared_shape() const { return prepared_; }
@@ -82,7 +86,9 @@ class Transform {
   DType prepared_dtype_;
   std::optional<AffineRow> row_;  // nothing where values keep their stored type
   AffineRow unscaled_;
-  std::vector<float> zero_;  // stored values that the last pass makes zero
+  std::vector<float> zero_;   // stored values that the last pass makes zero
+  std::uint8_t outside_ = 0;  // where values stay bytes: what lies outside of the image
+  bool masks_ = false;
 };
 
 }  // namespace trainctl

@@ -114,8 +114,9 @@ inline std::string npy(const std::string& descr, const std::string& shape, const
          static_cast<char>(header.size() >> 8) + header + values;
 }
 
-// A PNG, chunk by chunk; 8 bits a channel; color type 0 gray, 2 RGB, 6 RGBA.
-inline std::string png(std::uint32_t height, std::uint32_t width, int color_type, const std::string& pixels) {
+// A PNG, chunk by chunk; color type 0 gray, 2 RGB, 3 places in the palette, 6 RGBA. `pixels` are packed rows.
+inline std::string png(std::uint32_t height, std::uint32_t width, int color_type, const std::string& pixels,
+                       int bits = 8, const std::string& palette = "") {
   const auto chunk = [](const std::string& name, const std::string& body) {
     const std::string both = name + body;
     return big32(static_cast<std::uint32_t>(body.size())) + both +
@@ -130,8 +131,9 @@ inline std::string png(std::uint32_t height, std::uint32_t width, int color_type
   compress(reinterpret_cast<Bytef*>(packed.data()), &size, reinterpret_cast<const Bytef*>(rows.data()), rows.size());
   packed.resize(size);
   return "\x89PNG\r\n\x1a\n" +
-         chunk("IHDR", big32(width) + big32(height) + '\x08' + static_cast<char>(color_type) + std::string(3, '\0')) +
-         chunk("IDAT", packed) + chunk("IEND", "");
+         chunk("IHDR", big32(width) + big32(height) + static_cast<char>(bits) + static_cast<char>(color_type) +
+                           std::string(3, '\0')) +
+         (palette.empty() ? "" : chunk("PLTE", palette)) + chunk("IDAT", packed) + chunk("IEND", "");
 }
 
 inline std::string random_bytes(std::size_t count, unsigned seed) {
