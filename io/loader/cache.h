@@ -1,37 +1,43 @@
-// `cache: memory`: keeps prepared samples from their first reading on.
+// `cache: memory` and `cache: disk`: prepared samples are kept from their first reading on.
 #pragma once
 
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
+#include <string>
+#include <vector>
 
 namespace trainctl {
 
-// Rows of equal size, one for each sample. Any thread may fill or find any row. The system provides memory as rows are
-// filled.
+// Rows of equal size, one for each sample. Any thread may fill or find any row.
 class SampleCache {
  public:
-  // For samples [0, samples), of which `used` are read. Throws Error{resource} where `used` rows do not fit into the
-  // free memory.
-  SampleCache(std::int64_t samples, std::int64_t used, std::int64_t row_bytes);
+  virtual ~SampleCache() = default;
 
-  // The row of a sample; null while it is not filled.
-  const std::byte* find(std::int64_t sample) const;
-  // The row for the caller to fill and then publish(); null where another thread fills it or has filled it.
-  std::byte* claim(std::int64_t sample);
-  void publish(std::int64_t sample);
-
- private:
-  enum State : std::uint8_t { empty, claimed, filled };
-
-  struct Unmap {
-    std::size_t bytes;
-    void operator()(std::byte* data) const;
-  };
-  std::int64_t row_bytes_;
-  std::unique_ptr<std::byte[], Unmap> rows_;
-  std::unique_ptr<std::atomic<std::uint8_t>[]> states_;
+  // The row of a sample; null while it is not filled. It may lie in `memory`, which is the caller's.
+  virtual const std::byte* find(std::int64_t sample, std::vector<std::byte>& memory) = 0;
+  // The row for the caller to fill and then publish(); null where it is not wanted. It may lie in `memory`.
+  virtual std::byte* claim(std::int64_t sample, std::vector<std::byte>& memory) = 0;
+  virtual void publish(std::int64_t sample, std::vector<std::byte>& memory) = 0;
 };
+
+// Makes a cache of samples [0, samples), of which `used` are read.
+using MakeCache =
+    std::function<std::unique_ptr<SampleCache>(std::int64_t samples, std::int64_t used, std::int64_t row_bytes)>;
+
+// A cache in memory, which the system provides as rows are filled. Throws Error{resource} where `used` rows do not fit
+// into the free memory.
+std::unique_ptr<SampleCache> memory_cache(std::int64_t samples, std::int64_t used, std::int64_t row_bytes);
+
+// A cache in a file below `folder`, for the user's next runs and the other ranks of this host too. Its name follows
+// from `key`, a text of all that the rows depend on. Each row has a hash: one that is damaged, or that another process
+// is writing, counts as not filled. Throws Error{resource} where the folder cannot be written or `used` rows do not fit
+// into its free space; where the disk gets full later, a warning says so once and further rows are not kept.
+std::unique_ptr<SampleCache> disk_cache(const std::string& folder, const std::string& key, std::int64_t samples,
+                                        std::int64_t used, std::int64_t row_bytes);
+
+// Where caches lie by default: below $XDG_CACHE_HOME or ~/.cache; "" where no folder is the user's.
+std::string default_cache_folder();
 
 }  // namespace trainctl

@@ -109,7 +109,7 @@ DataPart::Input transformed(const DatasetGroup& group, const DatasetGroup& train
 
 // Whether a cache saves time: not where all samples are in memory as batches need them.
 bool caching_pays(const DataOptions& options, const DatasetGroup& group, const std::vector<InputPlan>& inputs) {
-  if (options.cache != CacheKind::memory) return false;
+  if (options.cache == CacheKind::none) return false;
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     if (!group.inputs[i]->in_memory() || !inputs[i].plan.fixed.empty()) return true;
   }
@@ -179,15 +179,45 @@ std::shared_ptr<const Mixing> mixing_of(const DataOptions& options, const std::v
   return std::make_shared<Mixing>(plan.mixes, static_cast<std::uint32_t>(plan.augment.size()), sample, classes);
 }
 
+// All that a prepared sample of a part depends on.
+std::string cache_key(const DatasetGroup& group, const std::vector<DataPart::Input>& inputs,
+                      const std::vector<InputPlan>& plans) {
+  std::string key = "1\n";  // raised where the same data gives other samples
+  for (const Dataset* dataset : group.distinct()) key += dataset->facts().fingerprint + "\n";
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    const Transform& transform = *inputs[i].transform;
+    key += format("{} {}", to_string(transform.prepared_shape()), name_of(transform.prepared_dtype()));
+    for (const GeometryStep& step : plans[i].plan.fixed) {
+      key += format(" {}:{}x{}", static_cast<int>(step.kind), step.height, step.width);
+    }
+    key += "\n";
+  }
+  return key;
+}
+
+MakeCache cache_for(const DataOptions& options, std::string key) {
+  if (options.cache == CacheKind::memory) return memory_cache;
+  const std::string folder = options.cache_path.empty() ? default_cache_folder() : options.cache_path.text;
+  if (folder.empty()) {
+    throw Error(ErrorKind::config, options.dataset.place,
+                "`cache: disk` needs `cache_path`: neither XDG_CACHE_HOME nor HOME is set");
+  }
+  return [folder, key = std::move(key)](std::int64_t samples, std::int64_t used, std::int64_t row_bytes) {
+    return disk_cache(folder, key, samples, used, row_bytes);
+  };
+}
+
 std::shared_ptr<const DataPart> make_part(const DataOptions& options, std::uint64_t seed, const OpenedPart& part,
                                           const DatasetGroup& training, const std::vector<InputPlan>& plans,
                                           std::vector<float> class_weights, std::shared_ptr<const Mixing> mixing) {
   std::vector<DataPart::Input> inputs;
   for (std::size_t i = 0; i < plans.size(); ++i) inputs.push_back(transformed(part.group, training, i, plans[i]));
   DataPart::Targets targets = targets_of(options, part.group, *inputs[0].transform);
-  return std::make_shared<DataPart>(std::move(inputs), std::move(targets), part.subset,
-                                    DataPart::Options{seed, options.on_error, caching_pays(options, part.group, plans),
-                                                      std::move(class_weights), std::move(mixing)});
+  MakeCache cache;
+  if (caching_pays(options, part.group, plans)) cache = cache_for(options, cache_key(part.group, inputs, plans));
+  return std::make_shared<DataPart>(
+      std::move(inputs), std::move(targets), part.subset,
+      DataPart::Options{seed, options.on_error, std::move(cache), std::move(class_weights), std::move(mixing)});
 }
 
 ModelInput model_input(const DataOptions& options, const std::string& name, const DataPart& part, std::size_t number,

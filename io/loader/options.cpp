@@ -102,7 +102,13 @@ Keys<DataOptions> DataOptions::keys() {
       .key("shuffle", &DataOptions::shuffle,
            "Whether every epoch has an order of its own; otherwise that of the data set.")
       .key("cache", &DataOptions::cache,
-           "memory: samples are kept decoded and resized after their first reading, in every rank.")
+           "Where samples are kept decoded and resized after their first reading. memory: in every rank; disk: in a "
+           "file below "
+           "`cache_path`, which the ranks of a host and later runs on the same data with the same `transform` share.")
+      .key(
+          "cache_path", &DataOptions::cache_path,
+          "The folder of `cache: disk`; none: trainctl's folder in $XDG_CACHE_HOME or ~/.cache. What lies there may be "
+          "removed at any time.")
       .key("prefetch", &DataOptions::prefetch, "Batches that are prepared ahead.", between(1, 1024))
       .key("workers", &DataOptions::workers,
            "Threads per rank that read, decode and transform ahead; 0: nothing is prepared ahead, training waits for "

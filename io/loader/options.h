@@ -13,7 +13,7 @@
 
 namespace trainctl {
 
-enum class CacheKind { none, memory };
+enum class CacheKind { none, memory, disk };
 // labels: what the data set has; input: the sample itself, as the network gets it (autoencoders).
 enum class TargetKind { labels, input };
 
@@ -41,6 +41,7 @@ struct DataOptions {
   ByName<ChoicesOf<augment_choices>> augment;
   bool shuffle = true;
   CacheKind cache = CacheKind::none;
+  Path cache_path;
   int prefetch = 2;
   Auto<int> workers;
   OnError on_error = OnError::stop;
@@ -54,7 +55,8 @@ struct DataOptions {
 
 template <>
 struct EnumNames<CacheKind> {
-  static constexpr EnumName<CacheKind> names[] = {{CacheKind::none, "none"}, {CacheKind::memory, "memory"}};
+  static constexpr EnumName<CacheKind> names[] = {
+      {CacheKind::none, "none"}, {CacheKind::memory, "memory"}, {CacheKind::disk, "disk"}};
 };
 template <>
 struct EnumNames<TargetKind> {

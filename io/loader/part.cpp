@@ -49,7 +49,7 @@ DataPart::DataPart(std::vector<Input> inputs, Targets targets, Subset subset, co
     target_offset_.push_back(row_bytes_);
     row_bytes_ = round_up(row_bytes_ + target_bytes(target), size_of(DType::float32));
   }
-  if (options.cache) cache_ = std::make_unique<SampleCache>(sources_[0]->size(), subset_.size(), row_bytes_);
+  if (options.cache) cache_ = options.cache(sources_[0]->size(), subset_.size(), row_bytes_);
 }
 
 std::size_t DataPart::source_of(const std::shared_ptr<const Dataset>& dataset) {
@@ -162,13 +162,13 @@ void DataPart::warn_once(std::int64_t number, const Error& error) const {
 
 void DataPart::read_whole(std::int64_t number, bool training, std::int64_t epoch, Scratch& scratch, const Row& row,
                           const std::vector<TargetForm>& forms) const {
-  if (const std::byte* kept = cache_ ? cache_->find(number) : nullptr) {
+  if (const std::byte* kept = cache_ ? cache_->find(number, scratch.cached) : nullptr) {
     unpack(kept, scratch.prepared);
   } else {
     prepare(number, scratch);
-    if (std::byte* const empty = cache_ ? cache_->claim(number) : nullptr) {
+    if (std::byte* const empty = cache_ ? cache_->claim(number, scratch.cached) : nullptr) {
       pack(scratch.prepared, empty);
-      cache_->publish(number);
+      cache_->publish(number, scratch.cached);
     }
   }
   const RandomKey key{options_.seed, Purpose::augment, static_cast<std::uint32_t>(epoch)};

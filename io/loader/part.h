@@ -25,7 +25,7 @@ class DataPart {
   struct Options {
     std::uint64_t seed = 0;  // of augmentation
     OnError on_error = OnError::stop;
-    bool cache = false;
+    MakeCache cache = {};                            // empty: none
     std::vector<float> class_weights = {};           // by class of the first target, in training; empty: all are 1
     std::shared_ptr<const Mixing> mixing = nullptr;  // in training, of a part with one input; null: none
   };
@@ -57,6 +57,7 @@ class DataPart {
     std::vector<Sample> samples;  // of each data set
     std::vector<Transform::Scratch> inputs, masks;
     std::vector<std::uint8_t> mask;  // behind all transforms
+    std::vector<std::byte> cached;   // a row of the cache
     Prepared prepared;
     Row partner;  // the sample that is mixed in, in memory of `partner_values`
     std::vector<std::vector<float>> partner_values;

@@ -51,7 +51,8 @@ std::shared_ptr<const DataPart> part_of(std::shared_ptr<const Dataset> dataset, 
                                                std::vector<GeometryStep>{}, Affine{{2.0}, {1.0}});
   const Subset all = Subset::all(dataset->size());
   return std::make_shared<DataPart>(std::vector<DataPart::Input>{{dataset, std::move(transform)}},
-                                    DataPart::Targets{{dataset}}, all, DataPart::Options{1, on_error, cache});
+                                    DataPart::Targets{{dataset}}, all,
+                                    DataPart::Options{1, on_error, cache ? memory_cache : MakeCache{}});
 }
 
 // Everything of a batch but how long it took.

@@ -170,3 +170,18 @@ TEST_CASE("mutated files: WebDataset's archives") {
   const std::string file = folder / "a.tar";
   campaign(archive + tar_end(), file, format("{{dataset: webdataset, path: {}, workers: 0}}", file), file);
 }
+
+TEST_CASE("mutated masks") {
+  const TempFolder folder;
+  for (int n = 0; n < 4; ++n) {
+    for (const char* part : {"images", "masks"}) {
+      write_file(folder / format("{}/{}.png", part, n), png(9, 7, 0, std::string(63, static_cast<char>(n % 2))));
+    }
+  }
+  const std::string yaml = format("{{dataset: segmentation_folder, path: {}, classes: 4, workers: 0}}", folder.text());
+  std::string pixels(63, '\0');
+  for (std::size_t i = 0; i < pixels.size(); ++i) pixels[i] = static_cast<char>(i % 4);
+  campaign(png(9, 7, 0, pixels), folder / "masks/1.png", yaml, "/masks/1.png");
+  campaign(png(9, 7, 3, pixels, 8, random_bytes(12, 1)), folder / "masks/1.png", yaml, "/masks/1.png");
+  campaign(png(9, 7, 0, random_bytes(18, 2), 2), folder / "masks/1.png", yaml, "/masks/1.png");
+}
