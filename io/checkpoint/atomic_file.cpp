@@ -151,10 +151,15 @@ void AtomicFolder::commit() {
 }
 
 void write_file(const std::string& path, std::string_view text) {
+  const auto bytes = static_cast<std::int64_t>(text.size());
+  write_file(path, bytes, [&](OutputFile& file) { file.write(text.data(), bytes); });
+}
+
+void write_file(const std::string& path, std::int64_t need, const std::function<void(OutputFile&)>& write) {
   const std::string temporary = temporary_of(path);
   try {
-    OutputFile file(temporary, path, static_cast<std::int64_t>(text.size()));
-    file.write(text.data(), static_cast<std::int64_t>(text.size()));
+    OutputFile file(temporary, path, need);
+    write(file);
     file.finish();
     rename_over(temporary, path);
   } catch (...) {

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <string_view>
 
@@ -64,6 +65,8 @@ class AtomicFolder {
 
 // Writes a whole file, replacing one of that name.
 void write_file(const std::string& path, std::string_view text);
+// Likewise, of what `write` writes: `need` bytes or a little more.
+void write_file(const std::string& path, std::int64_t need, const std::function<void(OutputFile&)>& write);
 
 // Makes `link` a symbolic link to `target`, replacing one of that name.
 void replace_link(const std::string& link, const std::string& target);

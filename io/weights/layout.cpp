@@ -31,6 +31,9 @@ struct Axes {
 
 bool is_kernel(const WantedTensor& tensor) { return tensor.leaf().ends_with("kernel") && tensor.shape.rank() >= 2; }
 
+// Keras has both biases of a gru in one tensor: `bias` is its first row, `recurrent_bias` its second.
+bool is_bias_row(const WantedTensor& tensor) { return tensor.leaf() == "bias" || tensor.leaf() == "recurrent_bias"; }
+
 Axes axes_of(const WantedTensor& tensor) {
   const Shape& shape = tensor.shape;
   Axes axes;
@@ -83,6 +86,10 @@ Shape stored_shape(const WantedTensor& tensor, WeightsLayout layout) {
 
 bool fits(const WantedTensor& tensor, const Shape& stored, WeightsLayout layout) {
   const Shape expected = stored_shape(tensor, layout);
+  if (layout == WeightsLayout::keras && is_bias_row(tensor)) {  // gru's, (2, values)
+    const bool rows = stored == expected.with_front(2);
+    return rows || (stored == expected && tensor.leaf() == "bias");  // the only one of other layers
+  }
   if (stored == expected) return true;
   if (layout == WeightsLayout::keras && tensor.leaf() == "depthwise_kernel") {  // (height, width, channels, multiplier)
     return stored.rank() == 4 && stored[0] == expected[0] && stored[1] == expected[1] &&
@@ -99,7 +106,8 @@ bool fits(const WantedTensor& tensor, const Shape& stored, WeightsLayout layout)
 
 void to_logical(const WantedTensor& tensor, WeightsLayout layout, const float* stored, float* to) {
   if (layout != WeightsLayout::pytorch) {
-    std::copy_n(stored, tensor.shape.count(), to);
+    const bool second_row = layout == WeightsLayout::keras && tensor.leaf() == "recurrent_bias";
+    std::copy_n(stored + (second_row ? tensor.shape.count() : 0), tensor.shape.count(), to);
     return;
   }
   const auto [outputs, inputs, positions] = axes_of(tensor);

@@ -65,7 +65,7 @@ LoadedWeights load_weights(const WeightsOptions& options, const Graph& graph, st
   for (const WeightsMatch::Pair& pair : opened.match.loaded) {
     const WantedTensor& tensor = opened.wanted[pair.wanted];
     const auto node = values.extract(tensor.name);
-    stored.resize(static_cast<std::size_t>(tensor.shape.count()));
+    stored.resize(static_cast<std::size_t>(opened.file->tensors()[pair.stored].shape.count()));
     opened.file->read(pair.stored, stored.data());
     to_logical(tensor, opened.match.layout, stored.data(), node.mapped());
   }

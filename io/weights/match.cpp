@@ -139,6 +139,7 @@ class Matcher {
         break;
     }
     const std::vector<std::string>& leaves = leaves_.at(tensor.layer());
+    if (leaf == "recurrent_bias") leaf = "bias";  // one tensor of two rows
     const auto number = std::find(leaves.begin(), leaves.end(), leaf) - leaves.begin();
     std::vector<std::string> names{layer + "/" + leaf, format("{}/{}", layer, number)};
     if (leaf == "depthwise_kernel") names.push_back(layer + "/kernel");

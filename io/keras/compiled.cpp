@@ -1,0 +1,96 @@
+// Translates `compile_config`. Whatever is not simple is left to the user: it changes no output.
+#include "io/keras/compiled.h"
+
+#include "core/base/format.h"
+#include "core/base/json.h"
+#include "core/metrics/loss.h"
+#include "core/metrics/metric.h"
+#include "core/optim/optimizer.h"
+#include "io/keras/values.h"
+
+namespace trainctl {
+namespace {
+
+// The object as a choice of the table; null where it has no counterpart, or options that the choice has not.
+Node as_choice(const ChoiceTable& table, const Json& value) {
+  const auto [name, config] = keras_object(value);
+  const Section* section = table.find(name);
+  if (section == nullptr) return {};
+  Node options = map_node();
+  for (const auto& [key, option] : config->items()) {
+    const bool neutral = option.is_null() || option == false || key == "name" || key == "dtype" || key == "axis" ||
+                         key == "reduction" || key == "ema_momentum" || key == "fn" || key == "steps_per_execution";
+    if (section->find(key) != nullptr && !option.is_null()) {
+      append(options, key, plain_node(option));
+    } else if (!neutral && option != 0) {
+      return {};
+    }
+  }
+  // A loss decides by itself whether the network ends in logits.
+  std::erase_if(options.entries, [](const Node::Entry& entry) { return entry.key == "from_logits"; });
+  Node choice = choice_node(table, section->name, options);
+  Choice read;
+  Reader reader;
+  return read_choice(table, choice, reader, read) ? choice : Node{};
+}
+
+bool is_said(const Json& config, const char* key) { return config.contains(key) && !config[key].is_null(); }
+
+std::string shown(const Json& value) {
+  const std::string text = value.dump(-1, ' ', false, Json::error_handler_t::replace);
+  return text.size() > 80 ? text.substr(0, 80) + "..." : text;
+}
+
+// The metrics in all the lists that Keras nests for several outputs; false where one has no counterpart.
+bool add_metrics(const Json& value, Node& metrics) {
+  if (value.is_array()) {
+    bool good = true;
+    for (const Json& item : value) good &= add_metrics(item, metrics);
+    return good;
+  }
+  Node metric = as_choice(metric_choices(), value);
+  if (metric.is_null()) return false;
+  metrics.items.push_back(std::move(metric));
+  return true;
+}
+
+}  // namespace
+
+CompiledWith compiled_with(const Json& config) {
+  CompiledWith result{map_node(), {}};
+  if (!config.is_object()) return result;
+  const auto leave_out = [&](const char* key, const Json& value) {
+    result.other.push_back(format("{}: {}", key, shown(value)));
+  };
+  if (is_said(config, "loss")) {
+    Node loss = as_choice(loss_choices(), config["loss"]);
+    if (loss.is_null()) {
+      leave_out("loss", config["loss"]);
+    } else {
+      append(result.train, "loss", std::move(loss));
+    }
+  }
+  if (is_said(config, "metrics")) {
+    Node metrics = sequence_node();
+    if (!add_metrics(config["metrics"], metrics)) {
+      leave_out("metrics", config["metrics"]);
+    } else if (!metrics.items.empty()) {
+      append(result.train, "metrics", std::move(metrics));
+    }
+  }
+  const char* key = config.contains("optimizer_config") ? "optimizer_config" : "optimizer";  // .h5, .keras
+  if (is_said(config, key)) {
+    Node optimizer = as_choice(optimizer_choices(), config[key]);
+    if (optimizer.is_null()) {
+      leave_out("optimizer", config[key]);
+    } else {
+      append(result.train, "optimizer", std::move(optimizer));
+    }
+  }
+  for (const char* further : {"loss_weights", "weighted_metrics"}) {
+    if (is_said(config, further)) leave_out(further, config[further]);
+  }
+  return result;
+}
+
+}  // namespace trainctl

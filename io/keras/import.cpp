@@ -1,0 +1,333 @@
+// Puts a config together from Keras' layers, builds its network and loads its weights.
+#include "io/keras/import.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <set>
+
+#include "core/base/format.h"
+#include "core/base/json.h"
+#include "core/layers/model.h"
+#include "core/layers/model_options.h"
+#include "core/layers/names.h"
+#include "io/keras/compiled.h"
+#include "io/keras/layers.h"
+#include "io/keras/network.h"
+#include "io/keras/saved_model.h"
+#include "io/yaml/yaml.h"
+
+namespace trainctl {
+namespace {
+
+bool has_weights(const std::string& kind) {
+  const Section* section = layer_choices().find(kind);
+  return section != nullptr && std::any_of(section->keys.begin(), section->keys.end(),
+                                           [](const Key& key) { return key.name.ends_with("_initializer"); });
+}
+
+// Whether the layer takes a list of layers.
+bool merges(const std::string& kind) {
+  const Key* from = layer_choices().find(kind)->find("from");
+  return from->required;
+}
+
+// The section `model` of a network whose layers are all translated.
+class ModelWriter {
+ public:
+  ModelWriter(const KerasNetwork& network, const std::vector<Translation>& translations)
+      : network_(network), translations_(translations), numbers_(network.uses.size()) {
+    find_names();
+  }
+
+  Node write() {
+    Node model = map_node();
+    if (network_.inputs.size() > 1) {
+      Node inputs = sequence_node();
+      for (const std::size_t input : network_.inputs) inputs.items.push_back(scalar_node(network_.uses[input].name));
+      append(model, "inputs", std::move(inputs));
+    }
+    for (std::size_t i = 0; i < network_.uses.size(); ++i) {
+      if (network_.uses[i].layer != nullptr) add(i);
+    }
+    Node outputs = outputs_node();
+    append(model, "layers", std::move(layers_));
+    if (!outputs.items.empty()) append(model, "outputs", std::move(outputs));
+    return model;
+  }
+
+  // For each layer of the config, the axes that must be its last one, and the layer of Keras.
+  struct Axes {
+    std::size_t use = 0;
+    std::vector<std::int64_t> axes;
+  };
+  const std::vector<Axes>& axes() const { return axes_; }
+
+ private:
+  // A name is written where something refers to it: weights, other layers, outputs, a further use.
+  void find_names() {
+    std::map<std::string, int> uses;
+    for (std::size_t i = 0; i < network_.uses.size(); ++i) {
+      const LayerUse& use = network_.uses[i];
+      numbers_[i] = ++uses[use.name];
+      if (use.layer == nullptr) continue;
+      if (numbers_[i] > 1) named_.insert(use.name);
+      const auto& own = translations_[i].layers;
+      if (std::any_of(own.begin(), own.end(), [](auto& layer) { return has_weights(layer.kind); })) {
+        named_.insert(use.name);
+      }
+      const bool states_from = merges(own[0].kind) || !is_before(use.from, i);
+      for (const std::size_t from : use.from) {
+        if (states_from) named_.insert(network_.uses[from].name);
+      }
+    }
+    if (network_.outputs.size() < 2) return;
+    for (const std::size_t output : network_.outputs) named_.insert(network_.uses[output].name);
+  }
+
+  // Whether a layer takes what the layer before it in the config gives.
+  bool is_before(const std::vector<std::size_t>& from, std::size_t use) const {
+    if (from.size() != 1) return false;
+    std::size_t before = use;
+    while (before > 0 && network_.uses[before - 1].layer == nullptr) --before;
+    const bool first = before == 0;
+    if (first) return network_.inputs.size() == 1;
+    return from[0] == before - 1;
+  }
+
+  std::string reference(std::size_t use) const {
+    const LayerUse& layer = network_.uses[use];
+    if (layer.layer == nullptr) return network_.inputs.size() == 1 ? "input" : layer.name;
+    const bool last_use = written_.at(layer.name) == numbers_[use];
+    return last_use ? layer.name : format("{}@{}", layer.name, numbers_[use]);
+  }
+
+  void add(std::size_t i) {
+    const LayerUse& use = network_.uses[i];
+    const std::vector<TranslatedLayer>& own = translations_[i].layers;
+    for (std::size_t k = 0; k < own.size(); ++k) {
+      Node options = map_node();
+      if (k + 1 == own.size() && named_.contains(use.name)) append(options, "name", scalar_node(use.name));
+      if (k == 0 && merges(own[k].kind)) {
+        Node from = sequence_node();
+        for (const std::size_t source : use.from) from.items.push_back(scalar_node(reference(source)));
+        append(options, "from", std::move(from));
+      } else if (k == 0 && !is_before(use.from, i)) {
+        append(options, "from", scalar_node(reference(use.from[0])));
+      }
+      for (const Node::Entry& entry : own[k].options.entries) append(options, entry.key, entry.value);
+      add_layer(own[k].kind, std::move(options));
+      axes_.push_back({i, k == 0 ? translations_[i].axes : std::vector<std::int64_t>{}});
+    }
+    written_[use.name] = numbers_[i];
+  }
+
+  void add_layer(const std::string& kind, Node options) {
+    const Section& section = *layer_choices().find(kind);
+    if (options.entries.size() == 1 && options.entries[0].key == section.shorthand) {
+      options = Node(options.entries[0].value);
+    }
+    Node layer = map_node();
+    if (options.is_map() && options.entries.empty()) {
+      layer = scalar_node(kind);
+    } else {
+      append(layer, kind, std::move(options));
+    }
+    layers_.items.push_back(std::move(layer));
+  }
+
+  // The outputs by name, where there are several: the last use of a layer, or a layer of its own that gives the same.
+  Node outputs_node() {
+    Node outputs = sequence_node();
+    if (network_.outputs.size() < 2) return outputs;
+    std::set<std::string> stated;
+    for (const std::size_t output : network_.outputs) {
+      std::string name = network_.uses[output].name;
+      const std::string source = reference(output);
+      if (network_.uses[output].layer == nullptr || source != name || stated.contains(name)) {
+        name = format("{}_output_{}", name, outputs.items.size() + 1);
+        Node options = map_node();
+        append(options, "name", scalar_node(name));
+        append(options, "from", scalar_node(source));
+        append(options, "activation", scalar_node("linear"));
+        add_layer("activation", std::move(options));
+        axes_.push_back({output, {}});
+      }
+      stated.insert(name);
+      outputs.items.push_back(scalar_node(name));
+    }
+    return outputs;
+  }
+
+  const KerasNetwork& network_;
+  const std::vector<Translation>& translations_;
+  std::vector<int> numbers_;            // of each use among those of its layer, from 1
+  std::set<std::string> named_;         // layers whose names are written
+  std::map<std::string, int> written_;  // uses of each layer so far
+  Node layers_ = sequence_node();
+  std::vector<Axes> axes_;
+};
+
+void set_place(Node& node, const std::string& path) {
+  node.place.file = path;
+  for (Node& item : node.items) set_place(item, path);
+  for (Node::Entry& entry : node.entries) {
+    entry.key_place.file = path;
+    set_place(entry.value, path);
+  }
+}
+
+// `model.weights` for the file itself: layers of networks inside others have paths there, in .h5 files short ones.
+Node weights_node(const std::string& path, const std::vector<std::string>& inner) {
+  Node nested = sequence_node(), flat = sequence_node();
+  for (const std::string& network : inner) {
+    nested.items.push_back(scalar_node(format("^{}. -> {}/", network, network)));
+    const std::size_t slash = network.find('/');
+    const std::string outer = network.substr(0, slash);
+    flat.items.push_back(
+        scalar_node(format("^{}{}. -> {}/", outer, slash == std::string::npos ? "" : network.substr(slash), outer)));
+  }
+  Node names = map_node(), weights = map_node();
+  if (!inner.empty()) {
+    append(names, "keras", std::move(nested));
+    append(names, "h5", std::move(flat));
+  }
+  append(weights, "file", scalar_node(std::filesystem::absolute(path).string(), true));
+  append(weights, "names", std::move(names));
+  return weights;
+}
+
+// The config's beginning, as comments.
+std::string header(const std::string& path, const KerasNetwork& network, const std::vector<std::string>& notes) {
+  std::string text =
+      format("# The network of {}, imported by trainctl. A config takes it in with `include`, and adds\n",
+             std::filesystem::path(path).filename().string());
+  text += "# the data and the rest of the training:\n#\n#   include: THIS_FILE\n#   data: {dataset: ..., path: ...}\n";
+  text += "#   train: {loss: ..., batch_size: 32, epochs: 5}\n#\n";
+  for (const std::size_t i : network.inputs) {
+    const LayerUse& input = network.uses[i];
+    std::string shape;
+    for (std::int64_t k = 0; k < input.sample.rank(); ++k)
+      shape += (k > 0 ? ", " : "") + std::to_string(input.sample[k]);
+    text += format("# Samples{}: [{}]\n", network.inputs.size() > 1 ? " of input " + input.name : "", shape);
+  }
+  for (const std::string& note : notes) text += "# " + note + "\n";
+  return text;
+}
+
+class Importer {
+ public:
+  Importer(const std::string& path, const std::string& weights_file) : path_(path), weights_file_(weights_file) {}
+
+  ImportedNetwork run() {
+    const Json saved = read_saved_model(path_);
+    try {
+      return import(saved);
+    } catch (const Json::exception& error) {
+      throw Error(ErrorKind::data, Place{path_}, format("no network as Keras saves it: {}", error.what()),
+                  "save the network again, with model.save(\"network.keras\")");
+    }
+  }
+
+ private:
+  ImportedNetwork import(const Json& saved) {
+    network_ = read_network(saved, path_, reader_);
+    const std::string version = saved.value("keras_version", "");
+    std::set<std::string> reported;  // a layer's further uses have nothing new to tell
+    for (const LayerUse& use : network_.uses) {
+      Reader unheard;
+      const bool first = use.layer != nullptr && reported.insert(use.name).second;
+      translations_.push_back(use.layer == nullptr ? Translation{}
+                                                   : translate(use, version, path_, first ? reader_ : unheard));
+    }
+    reader_.throw_if_failed();
+    for (const std::size_t output : network_.outputs) {
+      if (network_.uses[output].layer == nullptr && network_.outputs.size() == 1) {
+        throw ConfigError({{{path_}, "the network gives its input as its output: it has nothing to compute"}});
+      }
+    }
+
+    ModelWriter writer(network_, translations_);
+    Node model = writer.write();
+    ImportedNetwork result;
+    build(model, writer, result);
+    append(model, "weights", scalar_node(weights_file_));
+    const CompiledWith compiled = compiled_with(saved.value("compile_config", Json()));
+    for (const std::string& other : compiled.other) {
+      notes_.push_back("Compiled in Keras with " + other + ": state what corresponds to it.");
+    }
+    if (Node freeze = freeze_node(); !freeze.items.empty()) append(model, "freeze", std::move(freeze));
+    Node document = map_node();
+    append(document, "model", std::move(model));
+    if (!compiled.train.entries.empty()) append(document, "train", compiled.train);
+    result.config = header(path_, network_, notes_) + to_yaml(document);
+    return result;
+  }
+
+  void build(Node model, const ModelWriter& writer, ImportedNetwork& result) {
+    append(model, "weights", weights_node(path_, network_.inner));
+    set_place(model, path_);
+    ModelOptions options;
+    section_of<ModelOptions>().read(model, reader_, &options);
+    reader_.throw_if_failed();
+    BuildOptions build_options{.inputs = {}, .training = false};
+    for (const std::size_t i : network_.inputs) {
+      ModelInput input{network_.inputs.size() == 1 ? "" : network_.uses[i].name, network_.uses[i].sample, {}};
+      if (token_count(options, input.name) > 0) input.format.dtype = DType::int32;
+      build_options.inputs.push_back(std::move(input));
+    }
+    const BuiltModel built = build_model(options, build_options, reader_);
+    check_axes(built, writer);
+    reader_.throw_if_failed();
+    result.weights = load_weights(*options.weights, built.graph, 1);
+    result.layers = built.layers.size();
+    for (const LayerLine& line : built.layers) {
+      result.parameters += line.parameters;
+      if (line.parameters > 0) weighted_.insert(without_uses(line.name));
+    }
+  }
+
+  // Lines are those of the config's layers one by one, as far as the network was built.
+  void check_axes(const BuiltModel& built, const ModelWriter& writer) {
+    for (std::size_t i = 0; i < std::min(built.layers.size(), writer.axes().size()); ++i) {
+      for (const std::int64_t axis : writer.axes()[i].axes) {
+        if (axis == -1 || axis == built.layers[i].output.rank()) continue;
+        const LayerUse& use = network_.uses[writer.axes()[i].use];
+        reader_.error({path_}, format("{} '{}': axis: {} has no counterpart here, only the last axis ({})",
+                                      use.layer->at("class_name").get<std::string>(), use.name, axis,
+                                      built.layers[i].output.rank()));
+      }
+    }
+  }
+
+  // Layers with weights that do not train; none where nothing would train.
+  Node freeze_node() {
+    Node freeze = sequence_node();
+    std::set<std::string> frozen;
+    for (std::size_t i = 0; i < network_.uses.size(); ++i) {
+      const LayerUse& use = network_.uses[i];
+      if (use.layer == nullptr || translations_[i].trainable || !weighted_.contains(use.name)) continue;
+      if (frozen.insert(use.name).second) freeze.items.push_back(scalar_node(use.name));
+    }
+    if (frozen.size() < weighted_.size()) return freeze;
+    if (!frozen.empty()) notes_.push_back("In Keras no layer of it was trainable; here all are: see `freeze`.");
+    return sequence_node();
+  }
+
+  const std::string& path_;
+  const std::string& weights_file_;
+  Reader reader_;
+  KerasNetwork network_;
+  std::vector<Translation> translations_;
+  std::set<std::string> weighted_;  // layers with parameters
+  std::vector<std::string> notes_;
+};
+
+}  // namespace
+
+ImportedNetwork import_keras(const std::string& path, const std::string& weights_file) {
+  return Importer(path, weights_file).run();
+}
+
+}  // namespace trainctl

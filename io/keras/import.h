@@ -1,0 +1,23 @@
+// A network that Keras saved, as a config and weights of trainctl.
+#pragma once
+
+#include <string>
+
+#include "core/base/document.h"
+#include "io/weights/load.h"
+
+namespace trainctl {
+
+struct ImportedNetwork {
+  std::string config;  // YAML: the section `model`, and of `train` what the network was compiled with
+  LoadedWeights weights;
+  std::size_t layers = 0;
+  std::int64_t parameters = 0;  // without running statistics
+};
+
+// Reads a .keras file or a whole-model .h5 file and gives the network in trainctl's terms, with the same outputs; the
+// config takes its weights from the file `weights_file`. Throws ConfigError with all layers and options that have no
+// counterpart, and Error{data} where the file cannot be read.
+ImportedNetwork import_keras(const std::string& path, const std::string& weights_file);
+
+}  // namespace trainctl

@@ -1,0 +1,337 @@
+// The table of Keras' layers, and what each option becomes.
+#include "io/keras/layers.h"
+
+#include <algorithm>
+#include <array>
+#include <set>
+#include <sstream>
+#include <string_view>
+
+#include "core/base/format.h"
+#include "core/base/json.h"
+#include "core/layers/activations.h"
+#include "core/layers/initializers.h"
+#include "core/layers/table.h"
+#include "io/keras/values.h"
+
+namespace trainctl {
+namespace {
+
+// The options of one layer while they are translated.
+class LayerReader {
+ public:
+  LayerReader(const LayerUse& use, const std::string& version, const std::string& path, Reader& reader)
+      : use_(use), config_(use.layer->at("config")), version_(version), path_(path), reader_(reader) {}
+
+  std::string kind() const { return use_.layer->at("class_name").get<std::string>(); }
+  void error(const std::string& message) { reader_.error({path_}, format("{} '{}': {}", kind(), use_.name, message)); }
+
+  // The option's value, null where it is not stated; it is then dealt with.
+  const Json& take(const std::string& key) {
+    static const Json nothing;
+    taken_.insert(key);
+    const auto found = config_.find(key);
+    return found == config_.end() ? nothing : *found;
+  }
+  // Translates an option that has the same name here.
+  void copy(const std::string& key, Node& options) {
+    static constexpr std::array windows{"kernel_size", "strides", "dilation_rate", "pool_size",
+                                        "size",        "padding", "cropping"};
+    const Json& value = take(key);
+    if (value.is_null()) return;
+    if (key.ends_with("_initializer")) {
+      append(options, key, initializer(key, value));
+    } else if (key.ends_with("_regularizer")) {
+      if (Node penalty = regularizer(key, value); !penalty.entries.empty()) append(options, key, std::move(penalty));
+    } else if (key.ends_with("activation")) {
+      append(options, key, activation(key, value));
+    } else {
+      const bool window = std::find(windows.begin(), windows.end(), key) != windows.end();
+      append(options, key, window ? window_node(value) : plain_node(value));
+    }
+  }
+  double number(const std::string& key, double otherwise) {
+    const Json& value = take(key);
+    return value.is_null() ? otherwise : value.get<double>();
+  }
+  void no_counterpart(const std::string& key, const Json& value) {
+    error(format("{}: {} has no counterpart here", key, shown(value)));
+  }
+
+  // Deals with the options that no translation has taken: what they say is here always so, or is reported.
+  void finish(Translation& result) {
+    static const std::set<std::string> ignored{"name",           "seed",        "autocast",
+                                               "implementation", "unroll",      "time_major",
+                                               "use_cudnn",      "input_shape", "batch_shape",
+                                               "sparse",         "ragged",      "batch_input_shape",
+                                               "input_length",   "optional",    "zero_output_for_mask"};
+    const Json& trainable = take("trainable");
+    result.trainable = !trainable.is_boolean() || trainable.get<bool>();
+    read_axes(result);
+    check_dtype();
+    for (const auto& [key, value] : config_.items()) {
+      if (taken_.contains(key) || ignored.contains(key)) continue;
+      if (key == "data_format") {
+        if (!value.is_null() && value != "channels_last") {
+          error("data_format channels_first has no counterpart here: save the network with channels_last");
+        }
+        continue;
+      }
+      const std::string name = keras_object(value).name;
+      const bool usual = (key == "moving_mean_initializer" && name == "zeros") ||
+                         (key == "moving_variance_initializer" && name == "ones") || (key == "groups" && value == 1) ||
+                         (key == "kernel_initializer" && name == "glorot_uniform");  // of depthwise layers in Keras 2
+      const bool off = value.is_null() || value == false || value == 0;
+      if (!usual && !off) no_counterpart(key, value);
+    }
+  }
+
+ private:
+  static std::string shown(const Json& value) {
+    std::string text = value.dump(-1, ' ', false, Json::error_handler_t::replace);
+    if (text.size() > 100) text = text.substr(0, 100) + "...";
+    return text;
+  }
+
+  void read_axes(Translation& result) {
+    const Json& axis = take("axis");
+    if (axis.is_array() && axis.size() > 1) return no_counterpart("axis", axis);
+    if (axis.is_null() || axis.empty()) return;
+    result.axes.push_back((axis.is_array() ? axis[0] : axis).get<std::int64_t>());
+  }
+
+  // In which precision a network computes is the config's `train.precision`.
+  void check_dtype() {
+    static constexpr std::array known{"float32", "float64", "float16", "bfloat16", "mixed_float16", "mixed_bfloat16"};
+    const Json& dtype = take("dtype");
+    if (dtype.is_null()) return;
+    const std::string name = dtype.is_object() ? dtype.at("config").value("name", "") : dtype.get<std::string>();
+    if (std::find(known.begin(), known.end(), name) == known.end()) no_counterpart("dtype", dtype);
+  }
+
+  Node options_of(const Json& config) {
+    Node options = map_node();
+    for (const auto& [key, value] : config.items()) {
+      if (key != "seed" && key != "dtype" && !value.is_null()) append(options, key, plain_node(value));
+    }
+    return options;
+  }
+
+  Node initializer(const std::string& key, const Json& value) {
+    const auto [name, config] = keras_object(value);
+    std::string own = name;
+    if (name == "zero" || name == "one") own += "s";
+    if (name.starts_with("random_")) own = name.substr(7);
+    if (name.ends_with("_initializer")) own = name.substr(0, name.rfind('_'));
+    if (own == "identity_matrix" || own == "eye") own = "identity";
+    if (own.empty() || initializer_choices().find(own) == nullptr) {
+      no_counterpart(key, value);
+      return {};
+    }
+    Node options = options_of(*config);
+    for (Node::Entry& entry : options.entries) {
+      if (entry.key == "distribution" && entry.value.text == "normal") entry.value.text = "truncated_normal";
+    }
+    return choice_node(initializer_choices(), own, options);
+  }
+
+  Node regularizer(const std::string& key, const Json& value) {
+    const auto [name, config] = keras_object(value);
+    Node node = map_node();
+    for (const char* term : {"l1", "l2"}) {
+      if (config->contains(term) && (*config)[term] != 0) append(node, term, plain_node((*config)[term]));
+      if (value.is_string() && name.find(term) != std::string::npos) append(node, term, scalar_node("0.01"));
+    }
+    if (name != "l1" && name != "l2" && name != "l1l2" && name != "l1_l2") no_counterpart(key, value);
+    return node;
+  }
+
+  Node activation(const std::string& key, const Json& value) {
+    auto [name, config] = keras_object(value);
+    if (name == "re_lu") name = "relu";
+    if (name == "hard_silu") name = "hard_swish";
+    if (name == "swish") name = "silu";
+    Node options = map_node();
+    if (name == "leaky_relu") append(options, "negative_slope", scalar_node("0.2"));
+    const bool other = name == "hard_sigmoid" && (version_.starts_with("2") || version_.starts_with("1"));
+    if (name.empty() || activation_choices().find(name) == nullptr || !config->empty() || other) {
+      no_counterpart(key, value);
+      return {};
+    }
+    return choice_node(activation_choices(), name, options);
+  }
+
+  const LayerUse& use_;
+  const Json& config_;
+  const std::string& version_;
+  const std::string& path_;
+  Reader& reader_;
+  std::set<std::string> taken_;
+};
+
+// A layer `activation` of a function and one option.
+TranslatedLayer activation_layer(const std::string& name, const std::string& key = "", double value = 0) {
+  TranslatedLayer layer{"activation", map_node()};
+  append(layer.options, "activation", scalar_node(name));
+  if (!key.empty()) append(layer.options, key, plain_node(value));
+  const Section& section = *activation_choices().find(name);
+  layer.options = without_defaults(section, layer.options);
+  return layer;
+}
+
+// What cannot be said in the table's words changes the translated layer, or replaces it.
+using Special = void (*)(LayerReader& reader, Translation& result);
+
+void relu(LayerReader& reader, Translation& result) {
+  const Json &most = reader.take("max_value"), &threshold = reader.take("threshold");
+  const double slope = reader.number("negative_slope", 0);
+  if (!threshold.is_null() && threshold != 0) reader.no_counterpart("threshold", threshold);
+  if (!most.is_null() && (most != 6 || slope != 0)) reader.no_counterpart("max_value", most);
+  result.layers = {!most.is_null() ? activation_layer("relu6")
+                   : slope != 0    ? activation_layer("leaky_relu", "negative_slope", slope)
+                                   : activation_layer("relu")};
+}
+
+void leaky_relu(LayerReader& reader, Translation& result) {
+  const double older = reader.number("alpha", 0.3);  // Keras 2's name
+  result.layers = {activation_layer("leaky_relu", "negative_slope", reader.number("negative_slope", older))};
+}
+
+void elu(LayerReader& reader, Translation& result) {
+  result.layers = {activation_layer("elu", "alpha", reader.number("alpha", 1))};
+}
+
+void softmax(LayerReader&, Translation& result) { result.layers = {activation_layer("softmax")}; }
+
+void identity(LayerReader&, Translation& result) { result.layers = {activation_layer("linear")}; }
+
+// An activation with options stands beside the layer's own.
+void activation(LayerReader&, Translation& result) {
+  Node& options = result.layers[0].options;
+  for (std::size_t i = 0; i < options.entries.size(); ++i) {
+    if (!options.entries[i].value.is_map()) continue;
+    const Node choice = options.entries[i].value;
+    options = map_node();
+    for (const Node::Entry& entry : choice.entries) {
+      append(options, entry.key == "name" ? "activation" : entry.key, entry.value);
+    }
+  }
+}
+
+// Keras states the strides that follow from the window.
+void pooling(LayerReader&, Translation& result) {
+  Node& options = result.layers[0].options;
+  const Node *size = options.find("pool_size"), *strides = options.find("strides");
+  if (size == nullptr || strides == nullptr || flow_text(*size) != flow_text(*strides)) return;
+  std::erase_if(options.entries, [](const Node::Entry& entry) { return entry.key == "strides"; });
+}
+
+// `keepdims` leaves one position, or one pixel.
+template <int positions>
+void global_pooling(LayerReader& reader, Translation& result) {
+  if (reader.take("keepdims") != true) return;
+  TranslatedLayer reshape{"reshape", map_node()};
+  Node shape = sequence_node();
+  for (int i = 0; i < positions; ++i) shape.items.push_back(scalar_node("1"));
+  shape.items.push_back(scalar_node("-1"));
+  append(reshape.options, "target_shape", shape);
+  result.layers.push_back(reshape);
+}
+
+void rescaling(LayerReader& reader, Translation&) {
+  reader.error(
+      format("the config scales samples, not the network: save the network without it, and state "
+             "`data.transform: [rescale: {}]` (its offset is {})",
+             reader.number("scale", 1), reader.number("offset", 0)));
+}
+
+struct Row {
+  std::string_view keras, kind;
+  std::string_view options;  // those of the same name
+  Special special = nullptr;
+};
+
+#define LINEAR " activation use_bias kernel_initializer bias_initializer kernel_regularizer bias_regularizer"
+#define DEPTHWISE                                                                   \
+  "kernel_size strides padding dilation_rate depth_multiplier activation use_bias " \
+  "depthwise_initializer bias_initializer depthwise_regularizer bias_regularizer"
+#define RECURRENT                                                                                             \
+  "units activation recurrent_activation use_bias kernel_initializer recurrent_initializer bias_initializer " \
+  "kernel_regularizer recurrent_regularizer bias_regularizer return_sequences go_backwards "
+
+constexpr Row rows[] = {
+    {"Dense", "dense", "units" LINEAR},
+    {"Conv1D", "conv1d", "filters kernel_size strides padding dilation_rate groups" LINEAR},
+    {"Conv2D", "conv2d", "filters kernel_size strides padding dilation_rate groups" LINEAR},
+    {"Conv2DTranspose", "conv2d_transpose", "filters kernel_size strides padding dilation_rate" LINEAR},
+    {"DepthwiseConv2D", "depthwise_conv2d", DEPTHWISE},
+    {"SeparableConv2D", "separable_conv2d", "filters pointwise_initializer pointwise_regularizer " DEPTHWISE},
+    {"Embedding", "embedding", "input_dim output_dim embeddings_initializer embeddings_regularizer"},
+    {"LSTM", "lstm", RECURRENT "unit_forget_bias"},
+    {"GRU", "gru", RECURRENT "reset_after"},
+    {"BatchNormalization", "batch_normalization",
+     "momentum epsilon center scale synchronized beta_initializer gamma_initializer"},
+    {"LayerNormalization", "layer_normalization", "epsilon center scale beta_initializer gamma_initializer"},
+    {"GroupNormalization", "group_normalization", "groups epsilon center scale beta_initializer gamma_initializer"},
+    {"MaxPooling1D", "max_pooling1d", "pool_size strides padding", pooling},
+    {"AveragePooling1D", "average_pooling1d", "pool_size strides padding", pooling},
+    {"MaxPooling2D", "max_pooling2d", "pool_size strides padding", pooling},
+    {"AveragePooling2D", "average_pooling2d", "pool_size strides padding", pooling},
+    {"GlobalMaxPooling1D", "global_max_pooling1d", "", global_pooling<1>},
+    {"GlobalAveragePooling1D", "global_average_pooling1d", "", global_pooling<1>},
+    {"GlobalMaxPooling2D", "global_max_pooling2d", "", global_pooling<2>},
+    {"GlobalAveragePooling2D", "global_average_pooling2d", "", global_pooling<2>},
+    {"UpSampling2D", "upsampling2d", "size interpolation"},
+    {"Cropping2D", "cropping2d", "cropping"},
+    {"ZeroPadding2D", "zero_padding2d", "padding"},
+    {"Dropout", "dropout", "rate"},
+    {"SpatialDropout1D", "spatial_dropout", "rate"},
+    {"SpatialDropout2D", "spatial_dropout", "rate"},
+    {"GaussianNoise", "gaussian_noise", "stddev"},
+    {"Activation", "activation", "activation", activation},
+    {"Identity", "activation", "", identity},
+    {"ReLU", "activation", "", relu},
+    {"LeakyReLU", "activation", "", leaky_relu},
+    {"ELU", "activation", "", elu},
+    {"Softmax", "activation", "", softmax},
+    {"PReLU", "prelu", "alpha_initializer shared_axes"},
+    {"Flatten", "flatten", ""},
+    {"Reshape", "reshape", "target_shape"},
+    {"Permute", "permute", "dims"},
+    {"Add", "add", ""},
+    {"Subtract", "subtract", ""},
+    {"Multiply", "multiply", ""},
+    {"Average", "average", ""},
+    {"Maximum", "maximum", ""},
+    {"Minimum", "minimum", ""},
+    {"Concatenate", "concatenate", ""},
+    {"Rescaling", "", "scale offset", rescaling},
+};
+
+#undef LINEAR
+#undef DEPTHWISE
+#undef RECURRENT
+
+}  // namespace
+
+Translation translate(const LayerUse& use, const std::string& keras_version, const std::string& path, Reader& reader) {
+  LayerReader layer(use, keras_version, path, reader);
+  const std::string kind = layer.kind();
+  const auto row = std::find_if(std::begin(rows), std::end(rows), [&](const Row& r) { return r.keras == kind; });
+  Translation result;
+  if (row == std::end(rows)) {
+    layer.error("this layer has no counterpart here");
+    return result;
+  }
+  result.layers.push_back({std::string(row->kind), map_node()});
+  std::istringstream options{std::string(row->options)};
+  for (std::string key; options >> key;) layer.copy(key, result.layers[0].options);
+  if (row->special != nullptr) row->special(layer, result);
+  for (TranslatedLayer& own : result.layers) {
+    if (const Section* section = layer_choices().find(own.kind)) own.options = without_defaults(*section, own.options);
+  }
+  layer.finish(result);
+  return result;
+}
+
+}  // namespace trainctl

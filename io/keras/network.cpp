@@ -1,0 +1,278 @@
+// Walks Keras' Sequential and Functional networks, through the networks inside them.
+#include "io/keras/network.h"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+
+#include "core/base/error.h"
+#include "core/base/format.h"
+#include "core/base/json.h"
+
+namespace trainctl {
+namespace {
+
+constexpr std::size_t most_uses = 5'000;
+constexpr int most_levels = 32;
+
+bool is_network(const std::string& kind) { return kind == "Sequential" || kind == "Functional" || kind == "Model"; }
+
+// The output of a node: Keras counts the uses of a layer, and the outputs of each.
+struct Output {
+  std::string layer;
+  std::size_t node = 0, number = 0;
+};
+
+Output output_of(const Json& history) {
+  return {history.at(0).get<std::string>(), history.at(1).get<std::size_t>(), history.at(2).get<std::size_t>()};
+}
+
+// What one use of a layer takes.
+struct Arguments {
+  std::vector<Output> tensors;
+  std::string other;  // an argument that is no tensor and has an effect
+};
+
+// Keras 3: tensors anywhere among the positional arguments, or `inputs` by name.
+void collect(const Json& value, Arguments& arguments) {
+  if (value.is_array()) {
+    for (const Json& item : value) collect(item, arguments);
+  } else if (value.is_object() && value.value("class_name", "") == "__keras_tensor__") {
+    arguments.tensors.push_back(output_of(value.at("config").at("keras_history")));
+  } else if (value.is_object() && value.value("class_name", "") == "__tuple__") {
+    collect(value.at("items"), arguments);
+  } else if (!value.is_null()) {
+    arguments.other = value.dump(-1, ' ', false, Json::error_handler_t::replace);
+  }
+}
+
+// `training=False` is what evaluation does anyway.
+void look_at_named(const Json& named, Arguments& arguments) {
+  for (const auto& [key, value] : named.items()) {
+    if (key == "inputs") {
+      collect(value, arguments);
+    } else if (!value.is_null() && !(key == "training" && value == false)) {
+      arguments.other = key;
+    }
+  }
+}
+
+Arguments arguments_of(const Json& node) {
+  Arguments arguments;
+  if (node.is_object()) {
+    collect(node.at("args"), arguments);
+    look_at_named(node.at("kwargs"), arguments);
+    return arguments;
+  }
+  for (const Json& tensor : node) {  // Keras 2: a list of [layer, node, output, named arguments]
+    arguments.tensors.push_back(output_of(tensor));
+    if (tensor.size() > 3) look_at_named(tensor.at(3), arguments);
+  }
+  return arguments;
+}
+
+// `input_layers` and `output_layers`: one output, or lists or maps of them.
+std::vector<Output> outputs_in(const Json& list) {
+  if (list.is_array() && list.size() == 3 && list[0].is_string()) return {output_of(list)};
+  std::vector<Output> outputs;
+  for (const auto& [key, value] : list.items()) {
+    for (Output& output : outputs_in(value)) outputs.push_back(std::move(output));
+  }
+  return outputs;
+}
+
+class Walk {
+ public:
+  Walk(const std::string& path, Reader& reader) : path_(path), reader_(reader) {}
+
+  KerasNetwork run(const Json& saved) {
+    const std::string kind = saved.at("class_name").get<std::string>();
+    if (!is_network(kind)) {
+      reader_.error({path_},
+                    format("the network is a {}: only Sequential and Functional ones say what they compute", kind));
+      return {};
+    }
+    network_.outputs = expand(saved, "", "", {}, 0);
+    prune();
+    return std::move(network_);
+  }
+
+ private:
+  using Uses = std::vector<std::size_t>;
+
+  // `inputs` are those of a network inside another; the outermost makes its own.
+  Uses expand(const Json& saved, const std::string& prefix, const std::string& place, Uses inputs, int level) {
+    if (level > most_levels) damaged("its networks are nested too deep");
+    const Json& config = saved.at("config");
+    return saved.at("class_name") == "Sequential" ? expand_sequential(saved, config, prefix, place, inputs, level)
+                                                  : expand_functional(config, prefix, place, inputs, level);
+  }
+
+  Uses expand_sequential(const Json& saved, const Json& config, const std::string& prefix, const std::string& place,
+                         Uses last, int level) {
+    // Keras 1 wrote the list alone.
+    const Json& layers = config.is_array() ? config : config.at("layers");
+    const bool states_input = !layers.empty() && layers.at(0).at("class_name") == "InputLayer";
+    if (level == 0 && !states_input) last = {add_input("input", open_shape(saved, config, layers))};
+    for (const Json& layer : layers) {
+      if (layer.at("class_name") == "InputLayer") {
+        if (level == 0) last = {add_input(name_of(layer), shape_of(layer.at("config")))};
+        continue;
+      }
+      last = use(layer, prefix, place, last, "", level);
+    }
+    return last;
+  }
+
+  // The shape [null, ...] of a Sequential network without an input layer.
+  static Json open_shape(const Json& saved, const Json& config, const Json& layers) {
+    if (config.is_object() && config.contains("build_input_shape")) return config["build_input_shape"];
+    if (saved.contains("build_config")) return saved["build_config"].value("input_shape", Json());
+    return layers.empty() ? Json() : shape_of(layers.at(0).at("config"));
+  }
+
+  static Json shape_of(const Json& config) {
+    for (const char* key : {"batch_shape", "batch_input_shape"}) {
+      if (config.contains(key)) return config[key];
+    }
+    return {};
+  }
+
+  Uses expand_functional(const Json& config, const std::string& prefix, const std::string& place, const Uses& inputs,
+                         int level) {
+    struct Node {
+      const Json* layer = nullptr;
+      std::size_t number = 0;
+      Arguments arguments;
+    };
+    std::map<std::pair<std::string, std::size_t>, Uses> done;
+    std::vector<Node> waiting;
+    std::map<std::string, const Json*> layers;
+    for (const Json& layer : config.at("layers")) {
+      layers[name_of(layer)] = &layer;
+      const Json nodes = layer.value("inbound_nodes", Json::array());
+      for (std::size_t i = 0; i < nodes.size(); ++i) waiting.push_back({&layer, i, arguments_of(nodes[i])});
+      if (waiting.size() > most_uses) damaged(format("it has more than {} layers", most_uses));
+    }
+    const std::vector<Output> stated = outputs_in(config.at("input_layers"));
+    for (std::size_t i = 0; i < stated.size(); ++i) {
+      const auto layer = layers.find(stated[i].layer);
+      if (layer == layers.end() || (level > 0 && i >= inputs.size())) damaged("an input has no layer");
+      done[{stated[i].layer, stated[i].node}] = {
+          level > 0 ? inputs[i] : add_input(stated[i].layer, shape_of(layer->second->at("config")))};
+    }
+    const auto find = [&](const Output& output) -> std::optional<std::size_t> {
+      const auto found = done.find({output.layer, output.node});
+      if (found == done.end()) return std::nullopt;
+      if (output.number < found->second.size()) return found->second[output.number];
+      reader_.error({path_},
+                    format("layer '{}': a layer with several outputs has no counterpart here", prefix + output.layer));
+      return found->second.at(0);
+    };
+    for (std::size_t before = waiting.size() + 1; before != waiting.size();) {
+      before = waiting.size();
+      std::vector<Node> later;
+      for (Node& node : waiting) {
+        Uses from;
+        for (const Output& output : node.arguments.tensors) {
+          if (const auto found = find(output)) from.push_back(*found);
+        }
+        if (from.size() < node.arguments.tensors.size() || from.empty()) {
+          later.push_back(std::move(node));
+          continue;
+        }
+        const std::string name = name_of(*node.layer);
+        done[{name, node.number}] = use(*node.layer, prefix, place, from, node.arguments.other, level);
+      }
+      waiting = std::move(later);
+    }
+    Uses outputs;
+    for (const Output& output : outputs_in(config.at("output_layers"))) {
+      const auto found = find(output);
+      if (!found) damaged(format("'{}' takes what no layer before it gives", prefix + output.layer));
+      outputs.push_back(*found);
+    }
+    if (outputs.empty()) damaged("it has no outputs");
+    return outputs;
+  }
+
+  // One use of a layer, or of all layers of a network inside.
+  Uses use(const Json& layer, const std::string& prefix, const std::string& place, const Uses& from,
+           const std::string& other_argument, int level) {
+    const std::string name = name_of(layer), kind = layer.at("class_name").get<std::string>();
+    if (!other_argument.empty()) {
+      reader_.error({path_}, format("{} '{}': its call argument {} has no counterpart here", kind, prefix + name,
+                                    other_argument));
+    }
+    if (is_network(kind)) {
+      const std::string inner = place.empty() ? name : place + "/" + name;
+      auto& known = network_.inner;
+      if (std::find(known.begin(), known.end(), inner) == known.end()) known.push_back(inner);
+      return expand(layer, prefix + name + ".", inner, from, level + 1);
+    }
+    return {add({prefix + name, &layer, from})};
+  }
+
+  std::size_t add_input(const std::string& name, const Json& shape) {
+    if (!shape.is_array() || shape.size() < 2) {
+      reader_.error({path_}, format("input '{}' has no shape: build the network before saving it", name));
+      return add({name, nullptr, {}, {1}});
+    }
+    std::vector<std::int64_t> sizes;
+    for (std::size_t i = 1; i < shape.size(); ++i) {
+      sizes.push_back(shape[i].is_null() ? stand_in : shape[i].get<std::int64_t>());
+      if (sizes.back() < 1) damaged(format("input '{}' has a dimension {}", name, sizes.back()));
+    }
+    network_.inputs.push_back(network_.uses.size());
+    return add({name, nullptr, {}, Shape(std::move(sizes))});
+  }
+
+  std::size_t add(LayerUse use) {
+    if (network_.uses.size() >= most_uses) damaged(format("it has more than {} layers", most_uses));
+    network_.uses.push_back(std::move(use));
+    return network_.uses.size() - 1;
+  }
+
+  static std::string name_of(const Json& layer) { return layer.at("config").at("name").get<std::string>(); }
+
+  // Drops the uses that no output depends on; inputs stay.
+  void prune() {
+    std::vector<bool> needed(network_.uses.size());
+    for (const Uses* kept : {&network_.inputs, &network_.outputs}) {
+      for (const std::size_t use : *kept) needed[use] = true;
+    }
+    for (std::size_t i = needed.size(); i-- > 0;) {
+      for (const std::size_t from : network_.uses[i].from) needed[from] = needed[from] || needed[i];
+    }
+    std::vector<std::size_t> number(needed.size());
+    std::vector<LayerUse> uses;
+    for (std::size_t i = 0; i < needed.size(); ++i) {
+      number[i] = uses.size();
+      if (needed[i]) uses.push_back(std::move(network_.uses[i]));
+    }
+    const auto renumber = [&](Uses& list) {
+      for (std::size_t& use : list) use = number[use];
+    };
+    for (LayerUse& use : uses) renumber(use.from);
+    renumber(network_.inputs);
+    renumber(network_.outputs);
+    network_.uses = std::move(uses);
+  }
+
+  [[noreturn]] void damaged(const std::string& what) const {
+    throw Error(ErrorKind::data, Place{path_}, "no network as Keras saves it: " + what,
+                "save the network again, with model.save(\"network.keras\")");
+  }
+
+  const std::string& path_;
+  Reader& reader_;
+  KerasNetwork network_;
+};
+
+}  // namespace
+
+KerasNetwork read_network(const Json& saved, const std::string& path, Reader& reader) {
+  return Walk(path, reader).run(saved);
+}
+
+}  // namespace trainctl

@@ -1,0 +1,130 @@
+#!/usr/bin/env python3
+"""Makes test/golden/keras: small networks as Keras saves them, with random weights, and what they predict. Needs keras, h5py,
+torch, safetensors.
+
+    KERAS_BACKEND=torch python3 test/golden/keras_models.py
+"""
+import os
+import pathlib
+
+os.environ.setdefault("KERAS_BACKEND", "torch")
+import keras
+import numpy as np
+from keras import layers as L
+from safetensors.numpy import save_file
+
+folder = pathlib.Path(__file__).parent / "keras"
+folder.mkdir(exist_ok=True)
+rng = np.random.default_rng(15)
+
+
+def cnn():
+    """Every layer over images, in a row, with options that are no defaults."""
+    return keras.Sequential([
+        L.Input((16, 12, 3)),
+        L.ZeroPadding2D(((1, 2), (0, 3)), name="pad"),
+        L.Conv2D(8, (3, 5), strides=2, padding="same", kernel_initializer="he_normal", name="first"),
+        L.BatchNormalization(momentum=0.9, epsilon=1e-5, name="norm"),
+        L.ReLU(6.0),
+        L.DepthwiseConv2D(3, padding="same", depth_multiplier=2, activation="silu", name="depthwise"),
+        L.SeparableConv2D(8, 3, padding="same", use_bias=False, name="separable"),
+        L.LeakyReLU(negative_slope=0.1),
+        L.SpatialDropout2D(0.2),
+        L.MaxPooling2D(2, strides=1, padding="same"),
+        L.Conv2D(8, 3, padding="same", groups=2, dilation_rate=2, activation="leaky_relu",
+                 kernel_regularizer=keras.regularizers.L1L2(1e-5, 1e-4), name="grouped"),
+        L.GroupNormalization(4, name="groups"),
+        L.PReLU(shared_axes=[1, 2], name="slope"),
+        L.Conv2DTranspose(6, 3, strides=2, padding="same", activation="elu", name="up"),
+        L.LayerNormalization(name="layer"),
+        L.UpSampling2D((1, 2), interpolation="bilinear"),
+        L.Cropping2D(((1, 0), (2, 2))),
+        L.AveragePooling2D((2, 3)),
+        L.Permute((2, 1, 3)),
+        L.ELU(alpha=0.7),
+        L.Reshape((-1, 6)),
+        L.Conv1D(7, 3, padding="causal", activation="gelu", name="sequence"),
+        L.MaxPooling1D(2),
+        L.GaussianNoise(0.1),
+        L.Flatten(),
+        L.Dropout(0.5),
+        L.Dense(9, activation="hard_sigmoid", name="hidden"),
+        L.Activation("mish"),
+        L.Dense(5, name="predictions"),
+        L.Softmax(),
+    ], name="cnn")
+
+
+def functional():
+    """Two inputs, two outputs, a skip, shared layers, a network inside of it that is called twice, and arithmetic."""
+    image, other = keras.Input((8, 8, 4), name="image"), keras.Input((6,), name="other")
+    block = keras.Input((8, 8, 4))
+    inner = keras.Model(block, L.Add()([block, L.Conv2D(4, 3, padding="same", activation="relu", name="conv")(block)]),
+                        name="block")
+    shared = L.Conv2D(4, 3, padding="same", name="shared")
+    a, b = shared(image), inner(image)
+    x = L.Concatenate()([shared(b), inner(a), a])
+    gate = L.GlobalAveragePooling2D(keepdims=True)(x)
+    x = L.Multiply()([x, L.Conv2D(12, 1, activation="sigmoid", name="gate")(gate)])
+    x = L.Maximum()([L.GlobalMaxPooling2D()(x), L.GlobalAveragePooling2D()(x)])
+    head = keras.Sequential([L.Input((6,)), L.Dense(12, activation="tanh", name="mix"), L.BatchNormalization()],
+                            name="head")
+    y = head(other)
+    x = L.Average()([x, y]) + L.Subtract()([x, y])
+    classes = L.Dense(3, activation="softmax", name="classes")
+    model = keras.Model([image, other], [classes(L.Minimum()([x, y])), L.Dense(2, name="value")(x)], name="functional")
+    model.get_layer("shared").trainable = False
+    return model
+
+
+def sequence():
+    """Tokens through recurrent layers."""
+    tokens = keras.Input((7,), dtype="int32", name="tokens")
+    x = L.Embedding(11, 6, name="embedding")(tokens)
+    x = L.GRU(5, return_sequences=True, name="gru")(x)
+    x = L.Concatenate()([x, L.LSTM(4, return_sequences=True, go_backwards=True, name="lstm")(x)])
+    x = L.GRU(3, use_bias=False, name="last")(L.AveragePooling1D(2)(x))
+    model = keras.Model(tokens, L.Dense(2, activation="softmax", name="classes")(x), name="sequence")
+    model.compile(keras.optimizers.Adam(3e-3), "sparse_categorical_crossentropy", metrics=["accuracy"])
+    return model
+
+
+def legacy():
+    """For the older .h5 file: a network inside, and a GRU."""
+    inner = keras.Sequential([L.Input((5, 3)), L.GRU(4, return_sequences=True, name="gru"),
+                              L.Dense(4, activation="relu", name="dense")], name="inner")
+    return keras.Sequential([L.Input((5, 3)), inner, L.GlobalAveragePooling1D(), L.BatchNormalization(name="norm"),
+                             L.Dense(2, name="out")], name="legacy")
+
+
+def save(make, name, inputs):
+    keras.backend.clear_session()
+    model = make()
+    for weight in model.weights:
+        if "seed" not in weight.path:
+            scale = rng.uniform(0.5, 1.5, weight.shape) if "variance" in weight.path else rng.normal(0, 0.4, weight.shape)
+            weight.assign(scale.astype(np.float32))
+    outputs = model.predict(inputs if len(inputs) > 1 else inputs[0], verbose=0)
+    outputs = outputs if isinstance(outputs, list) else [outputs]
+    model.save(folder / name)
+    arrays = {f"input{i}": np.asarray(x, np.float32) for i, x in enumerate(inputs)}
+    arrays.update({f"output{i}": y for i, y in enumerate(outputs)})
+    save_file(arrays, folder / (pathlib.Path(name).stem + ".safetensors"))
+
+
+def unknown():
+    """Layers and options that have no counterpart."""
+    x = keras.Input((6, 6, 4))
+    y = L.Conv2D(4, 3, padding="same", activity_regularizer="l2", name="penalised")(x)
+    y = L.BatchNormalization(axis=1, name="rows")(y)
+    y = L.Conv3D(2, 1, name="volume")(L.Reshape((6, 6, 4, 1), name="split")(y))
+    y = L.LSTM(3, dropout=0.25, recurrent_activation="relu", name="forgetful")(L.Reshape((36, 8))(y))
+    return keras.Model(x, L.Rescaling(1 / 255)(y) * 2.0, name="unknown")
+
+
+normal = lambda *shape: rng.normal(0, 1, shape).astype(np.float32)
+save(cnn, "cnn.keras", [normal(3, 16, 12, 3)])
+save(functional, "functional.keras", [normal(3, 8, 8, 4), normal(3, 6)])
+save(sequence, "sequence.keras", [rng.integers(0, 11, (3, 7)).astype(np.int32)])
+save(legacy, "legacy.h5", [normal(3, 5, 3)])
+unknown().save(folder / "unknown.keras")

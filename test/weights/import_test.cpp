@@ -1,0 +1,128 @@
+// Networks of Keras, imported: their outputs, the configs that are written, and what has no counterpart.
+#include <filesystem>
+
+#include "core/layers/model.h"
+#include "io/keras/import.h"
+#include "test/catch.h"
+#include "test/weights/support.h"
+
+using namespace trainctl;
+using namespace trainctl::test;
+using Catch::Matchers::ContainsSubstring;
+
+namespace {
+
+const std::string keras_golden = TRAINCTL_SOURCE_DIR "/test/golden/keras/";
+
+// The section `model` of an imported config.
+std::string model_of(const ImportedNetwork& network) {
+  Reader reader;
+  const Node document = parse_yaml(network.config, "imported.yaml", ".", reader);
+  reader.throw_if_failed();
+  return to_yaml(*document.find("model"));
+}
+
+// What the network predicts for the golden inputs, against Keras' outputs: the largest relative difference.
+double difference(const std::string& file) {
+  const ImportedNetwork network = import_keras(keras_golden + file, "weights.safetensors");
+  const Arrays golden(keras_golden + std::filesystem::path(file).stem().string() + ".safetensors");
+  Job job(model_of(network));
+  job.spec.inputs.clear();
+  job.spec.outputs.clear();
+  Batch batch;
+  std::vector<std::vector<float>> values;
+  std::vector<std::vector<std::int32_t>> tokens;
+  const std::vector<std::string> names = input_names(job.model);
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    const std::string name = "input" + std::to_string(i);
+    const Shape shape = golden.shape(name);
+    ModelInput input{names[i], shape.without_front(), {}};
+    values.push_back(golden.values(name));
+    tokens.emplace_back(values.back().begin(), values.back().end());
+    batch.count = shape[0];
+    if (token_count(job.model, names[i]) > 0) input.format.dtype = DType::int32;
+    job.spec.inputs.push_back(input);
+  }
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    const bool counts = job.spec.inputs[i].format.dtype == DType::int32;
+    void* data = counts ? static_cast<void*>(tokens[i].data()) : values[i].data();
+    batch.inputs.push_back({data, job.spec.inputs[i].format.dtype, static_cast<std::int64_t>(values[i].size())});
+  }
+  for (const std::string& name : output_names(job.model)) job.spec.outputs.push_back({name});
+  job.spec.optimizer = {};
+  const auto backend = make_cpu_backend({});
+  const auto communicator = solo_communicator();
+  KernelChoices choices;
+  Engine engine(*backend, *communicator, compile({job.prediction(batch.count)}, *backend, choices));
+  const auto loaded = by_name(network.weights.snapshot.weights);
+  for (const NamedTensor& tensor : engine.weights()) {
+    std::memcpy(tensor.view.data, loaded.at(tensor.name)->view.data, static_cast<std::size_t>(tensor.view.bytes()));
+  }
+  engine.upload();
+  StepResult result;
+  engine.run(0, batch, {}, result);
+  double largest = 0;
+  const auto& predictions = engine.program(0).program.step.predictions;
+  for (std::size_t i = 0; i < predictions.size(); ++i) {
+    std::vector<std::byte> bytes;
+    engine.read_tensor(0, predictions[i], bytes);
+    std::vector<float> found(bytes.size() / sizeof(float));
+    std::memcpy(found.data(), bytes.data(), bytes.size());
+    const double relative = relative_difference(found, golden.values("output" + std::to_string(i)));
+    CAPTURE(file, i, relative);
+    CHECK(relative < 1e-4);
+    largest = std::max(largest, relative);
+  }
+  return largest;
+}
+
+std::string errors_of(const std::string& path) {
+  try {
+    import_keras(path, "weights.safetensors");
+  } catch (const Error& error) {
+    return error.what();
+  } catch (const ConfigError& error) {
+    return error.what();
+  }
+  return "";
+}
+
+}  // namespace
+
+TEST_CASE("imported networks have Keras' outputs") {
+  for (const char* file : {"cnn.keras", "functional.keras", "sequence.keras", "legacy.h5"}) {
+    CAPTURE(file);
+    CHECK(difference(file) < 1e-4);
+  }
+}
+
+TEST_CASE("an imported config says what differs from the defaults, and names what others refer to") {
+  const ImportedNetwork cnn = import_keras(keras_golden + "cnn.keras", "cnn.safetensors");
+  for (const char* line :
+       {"- zero_padding2d: [[1, 2], [0, 3]]\n",
+        "- conv2d: {name: first, filters: 8, kernel_size: [3, 5], strides: 2, padding: same, kernel_initializer: "
+        "he_normal}\n",
+        "- batch_normalization: {name: norm, momentum: 0.9, epsilon: 1e-05}\n", "- activation: relu6\n",
+        "- activation: {activation: leaky_relu, negative_slope: 0.1}\n", "- dropout: 0.5\n", "- flatten\n",
+        "kernel_regularizer: {l1: 1e-05, l2: 0.0001}", "activation: {name: leaky_relu, negative_slope: 0.2}",
+        "weights: cnn.safetensors\n", "# Samples: [16, 12, 3]\n"}) {
+    CHECK_THAT(cnn.config, ContainsSubstring(line));
+  }
+  const ImportedNetwork functional = import_keras(keras_golden + "functional.keras", "f.safetensors");
+  CHECK_THAT(functional.config, ContainsSubstring("inputs: [image, other]"));
+  CHECK_THAT(functional.config, ContainsSubstring("outputs: [classes, value]"));
+  CHECK_THAT(functional.config, ContainsSubstring("freeze: [shared]"));
+  CHECK_THAT(functional.config, ContainsSubstring("name: head.mix"));
+  const ImportedNetwork sequence = import_keras(keras_golden + "sequence.keras", "s.safetensors");
+  CHECK_THAT(sequence.config, ContainsSubstring("loss: sparse_categorical_crossentropy"));
+  CHECK_THAT(sequence.config, ContainsSubstring("optimizer: {name: adam, learning_rate: 0.003"));
+}
+
+TEST_CASE("everything in a network of Keras that has no counterpart is reported at once") {
+  const std::string errors = errors_of(keras_golden + "unknown.keras");
+  for (const char* words :
+       {"Conv2D 'penalised': activity_regularizer", "Conv3D 'volume': this layer has no counterpart",
+        "LSTM 'forgetful': dropout: 0.25 has no counterpart", "Rescaling 'rescaling'", "call argument 2.0"}) {
+    CHECK_THAT(errors, ContainsSubstring(words));
+  }
+}
