@@ -8,7 +8,7 @@
 #include "core/base/format.h"
 #include "core/base/json.h"
 #include "io/datasets/zip.h"
-#include "io/weights/hdf5/hdf5_file.h"
+#include "io/weights/hdf5_file.h"
 
 namespace trainctl {
 namespace {
@@ -40,7 +40,7 @@ Json parse(const std::string& text, const std::string& path) {
 }
 
 Json from_hdf5(const std::string& path) {
-  const Hdf5File file(path, path);
+  const Hdf5File file(open_data(path), path);
   const auto network = file.text_attribute("", "model_config");
   if (!network) {
     damaged(path,

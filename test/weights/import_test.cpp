@@ -8,9 +8,14 @@
 
 using namespace trainctl;
 using namespace trainctl::test;
-using Catch::Matchers::ContainsSubstring;
 
 namespace {
+
+void check_contains(const std::string& text, const std::string& part) {
+  INFO(text);
+  CAPTURE(part);
+  CHECK(text.find(part) != std::string::npos);
+}
 
 const std::string keras_golden = TRAINCTL_SOURCE_DIR "/test/golden/keras/";
 
@@ -81,8 +86,6 @@ std::string errors_of(const std::string& path) {
     import_keras(path, "weights.safetensors");
   } catch (const Error& error) {
     return error.what();
-  } catch (const ConfigError& error) {
-    return error.what();
   }
   return "";
 }
@@ -106,16 +109,16 @@ TEST_CASE("an imported config says what differs from the defaults, and names wha
         "- activation: {activation: leaky_relu, negative_slope: 0.1}\n", "- dropout: 0.5\n", "- flatten\n",
         "kernel_regularizer: {l1: 1e-05, l2: 0.0001}", "activation: {name: leaky_relu, negative_slope: 0.2}",
         "weights: cnn.safetensors\n", "# Samples: [16, 12, 3]\n"}) {
-    CHECK_THAT(cnn.config, ContainsSubstring(line));
+    check_contains(cnn.config, line);
   }
   const ImportedNetwork functional = import_keras(keras_golden + "functional.keras", "f.safetensors");
-  CHECK_THAT(functional.config, ContainsSubstring("inputs: [image, other]"));
-  CHECK_THAT(functional.config, ContainsSubstring("outputs: [classes, value]"));
-  CHECK_THAT(functional.config, ContainsSubstring("freeze: [shared]"));
-  CHECK_THAT(functional.config, ContainsSubstring("name: head.mix"));
+  check_contains(functional.config, "inputs: [image, other]");
+  check_contains(functional.config, "outputs: [classes, value]");
+  check_contains(functional.config, "freeze: [shared]");
+  check_contains(functional.config, "name: head.mix");
   const ImportedNetwork sequence = import_keras(keras_golden + "sequence.keras", "s.safetensors");
-  CHECK_THAT(sequence.config, ContainsSubstring("loss: sparse_categorical_crossentropy"));
-  CHECK_THAT(sequence.config, ContainsSubstring("optimizer: {name: adam, learning_rate: 0.003"));
+  check_contains(sequence.config, "loss: sparse_categorical_crossentropy");
+  check_contains(sequence.config, "optimizer: {name: adam, learning_rate: 0.003");
 }
 
 TEST_CASE("everything in a network of Keras that has no counterpart is reported at once") {
@@ -123,6 +126,6 @@ TEST_CASE("everything in a network of Keras that has no counterpart is reported 
   for (const char* words :
        {"Conv2D 'penalised': activity_regularizer", "Conv3D 'volume': this layer has no counterpart",
         "LSTM 'forgetful': dropout: 0.25 has no counterpart", "Rescaling 'rescaling'", "call argument 2.0"}) {
-    CHECK_THAT(errors, ContainsSubstring(words));
+    check_contains(errors, words);
   }
 }
