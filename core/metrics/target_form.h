@@ -9,8 +9,9 @@
 
 namespace trainctl {
 
-// The values of data.label_mode. `integer` leaves the form of class numbers to the loss; each other mode states a form.
-enum class LabelMode { integer, categorical, binary };
+// The values of data.label_mode. `integer` leaves the form of class numbers to the loss, `categorical` and `binary`
+// state a form; with `input` the target is the sample itself.
+enum class LabelMode { integer, categorical, binary, input };
 
 // The form of a sample's target in a batch.
 enum class TargetForm {

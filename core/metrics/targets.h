@@ -12,8 +12,10 @@ namespace trainctl {
 
 template <>
 struct EnumNames<LabelMode> {
-  static constexpr EnumName<LabelMode> names[] = {
-      {LabelMode::integer, "int"}, {LabelMode::categorical, "categorical"}, {LabelMode::binary, "binary"}};
+  static constexpr EnumName<LabelMode> names[] = {{LabelMode::integer, "int"},
+                                                  {LabelMode::categorical, "categorical"},
+                                                  {LabelMode::binary, "binary"},
+                                                  {LabelMode::input, "input"}};
 };
 
 // The form in which the targets of a data set reach a loss behind an output [n, P..., K] with positions P. Reports

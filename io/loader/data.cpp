@@ -91,7 +91,7 @@ InputPlan plan_input(const DataOptions& options, const OpenedParts& parts, std::
   for (const auto& part : parts) {
     if (!part) continue;
     const DType stored = part->group.inputs[input]->facts().dtype;
-    result.stored = result.stored && options.target == TargetKind::labels && keeps_bytes(result.plan.mixes) &&
+    result.stored = result.stored && !options.target_is_input() && keeps_bytes(result.plan.mixes) &&
                     stays_as_stored(stored, result.plan.fixed, result.plan.augment);
   }
   return result;
@@ -145,7 +145,7 @@ DataPart::Targets targets_of(const DataOptions& options, const DatasetGroup& gro
   DataPart::Targets targets;
   for (const auto& dataset : group.targets) {
     DataPart::Target target{dataset};
-    target.input = options.target == TargetKind::input;
+    target.input = options.target_is_input();
     const DatasetFacts& facts = dataset->facts();
     if (facts.masks) {
       target.mask = std::make_shared<const Transform>(images, facts.weight.rank() > 0 ? no_class : std::uint8_t{0});
@@ -170,7 +170,7 @@ std::shared_ptr<const Mixing> mixing_of(const DataOptions& options, const std::v
   std::int64_t classes = -1;
   for (const auto& target : training.targets) {
     const DatasetFacts& facts = target->facts();
-    const std::int64_t own = options.target == TargetKind::input ? 0 : facts.classes;
+    const std::int64_t own = options.target_is_input() ? 0 : facts.classes;
     if (own > 0 && (facts.target.rank() > 0 || facts.masks)) refuse("the targets are classes of positions");
     if (facts.weight.rank() > 0) refuse("the weights are those of positions");
     classes = classes < 0 ? own : std::min(classes, own);
@@ -243,14 +243,15 @@ bool looks_channels_first(const Shape& sample) {
 
 // A target that is the input needs one input, of values, and one output.
 static void check_target(const DataOptions& options, const DataUse& use) {
-  if (options.target == TargetKind::labels) return;
+  if (!options.target_is_input()) return;
   if (use.inputs.size() > 1 || use.targets.size() > 1) {
     throw Error(ErrorKind::config, options.dataset.place,
-                format("`target: input` is for one input and one output, and the model has {} and {}",
+                format("`label_mode: input` is for one input and one output, and the model has {} and {}",
                        use.inputs.size(), use.targets.size()));
   }
   if (use.inputs[0].tokens > 0) {
-    throw Error(ErrorKind::config, options.dataset.place, "`target: input` is for values, and the samples are tokens");
+    throw Error(ErrorKind::config, options.dataset.place,
+                "`label_mode: input` is for values, and the samples are tokens");
   }
 }
 
@@ -356,7 +357,7 @@ static bool states_all(const DataOptions& options, const DataUse& use) {
   return std::all_of(use.inputs.begin(), use.inputs.end(),
                      [&](const auto& input) { return stated_shape(options, input.name).has_value(); }) &&
          std::all_of(use.targets.begin(), use.targets.end(), [&](const auto& target) {
-           return options.target == TargetKind::input || stated_classes(options, target.name).has_value();
+           return options.target_is_input() || stated_classes(options, target.name).has_value();
          });
 }
 
@@ -374,8 +375,8 @@ DataInfo describe(const DataOptions& options, std::uint64_t seed, const DataUse&
   }
   for (const DataUse::Target& target : use.targets) {
     const LabelMode mode = options.label_mode.of(target.name);
-    if (options.target == TargetKind::input) {
-      info.targets.push_back({0, info.inputs[0].sample, mode, {}});
+    if (options.target_is_input()) {
+      info.targets.push_back({0, info.inputs[0].sample});
       continue;
     }
     TargetFacts facts{*stated_classes(options, target.name), {}, mode, {}, mixes(options)};

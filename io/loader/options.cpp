@@ -1,6 +1,8 @@
 // The keys of the `data` section.
 #include "io/loader/options.h"
 
+#include <algorithm>
+
 #include "core/base/format.h"
 
 namespace trainctl {
@@ -69,6 +71,11 @@ void DataOptions::check_names_of(const std::vector<std::string>& inputs, const s
   if (test) check_files(*test);
 }
 
+bool DataOptions::target_is_input() const {
+  return std::any_of(label_mode.entries.begin(), label_mode.entries.end(),
+                     [](const auto& entry) { return entry.value == LabelMode::input; });
+}
+
 Keys<DataOptions> DataOptions::keys() {
   return Keys<DataOptions>("data", "Where the samples come from and what is done to them.")
       .flattened("dataset", &DataOptions::dataset, "The kind of data set.")
@@ -84,15 +91,14 @@ Keys<DataOptions> DataOptions::keys() {
            "for a loss that takes values (mean_squared_error), unless this is stated. Of several outputs by their "
            "names.",
            between(0, 2'147'483'647))
-      .key("label_mode", &DataOptions::label_mode,
-           "How classes are given to the loss. int: as the loss takes them, the number for "
-           "sparse_categorical_crossentropy, one-hot for categorical_crossentropy and for binary_crossentropy or "
-           "mean_squared_error with an output for each class, 0 or 1 for binary_crossentropy with one output. "
-           "categorical (one-hot) and binary (0 or 1) insist on their form: with another loss they are an error.")
       .key(
-          "target", &DataOptions::target,
-          "What the network learns. labels: the targets of the data set; input: the sample itself, as the network gets "
-          "it behind `transform` and `augment`, as an autoencoder does.")
+          "label_mode", &DataOptions::label_mode,
+          "How classes are given to the loss. int: as the loss takes them, the number for "
+          "sparse_categorical_crossentropy, one-hot for categorical_crossentropy and for binary_crossentropy or "
+          "mean_squared_error with an output for each class, 0 or 1 for binary_crossentropy with one output. "
+          "categorical (one-hot) and binary (0 or 1) insist on their form: with another loss they are an error. input: "
+          "the target is the sample itself, as the network gets it behind `transform` and `augment`, as an autoencoder "
+          "learns it.")
       .key("transform", &DataOptions::transform,
            "What is done to every sample, in this order, before `augment`; of several inputs, one list for each by "
            "name.")

@@ -14,8 +14,6 @@
 namespace trainctl {
 
 enum class CacheKind { none, memory, disk };
-// labels: what the data set has; input: the sample itself, as the network gets it (autoencoders).
-enum class TargetKind { labels, input };
 
 // A validation part: samples of its own location, or a share of the training part.
 struct ValidationOptions : DataLocation {
@@ -36,8 +34,7 @@ struct DataOptions {
   std::optional<ByName<std::vector<std::int64_t>>> shape;  // by input
   std::optional<ByName<std::int64_t>> classes;             // by output
   ByName<LabelMode> label_mode;                            // by output
-  TargetKind target = TargetKind::labels;
-  ByName<ChoicesOf<transform_choices>> transform;  // by input
+  ByName<ChoicesOf<transform_choices>> transform;          // by input
   ByName<ChoicesOf<augment_choices>> augment;
   bool shuffle = true;
   CacheKind cache = CacheKind::none;
@@ -50,6 +47,9 @@ struct DataOptions {
   void check_names_of(const std::vector<std::string>& inputs, const std::vector<std::string>& outputs,
                       Reader& reader) const;
 
+  // Whether the target is the sample itself: label_mode is `input`.
+  bool target_is_input() const;
+
   static Keys<DataOptions> keys();
 };
 
@@ -57,10 +57,6 @@ template <>
 struct EnumNames<CacheKind> {
   static constexpr EnumName<CacheKind> names[] = {
       {CacheKind::none, "none"}, {CacheKind::memory, "memory"}, {CacheKind::disk, "disk"}};
-};
-template <>
-struct EnumNames<TargetKind> {
-  static constexpr EnumName<TargetKind> names[] = {{TargetKind::labels, "labels"}, {TargetKind::input, "input"}};
 };
 template <>
 struct EnumNames<OnError> {

@@ -67,7 +67,7 @@ TensorType DataPart::input_type(std::size_t input) const {
 TargetFacts DataPart::target_facts(std::size_t number, LabelMode mode) const {
   const Target& target = targets_[number];
   const DatasetFacts& facts = target.dataset->facts();
-  if (target.input) return {0, inputs_[0].transform->output_shape(), mode, {}};
+  if (target.input) return {0, inputs_[0].transform->output_shape()};
   if (!target.mask) return {facts.classes, facts.target, mode, facts.class_names};
   const Shape& mask = target.mask->output_shape();
   return {facts.classes, {mask[0], mask[1]}, mode, facts.class_names};

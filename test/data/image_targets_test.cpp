@@ -264,7 +264,7 @@ TEST_CASE("the input as target: the same bits, augmented and scaled") {
   for (const char* more :
        {"", ", transform: [{rescale: 1/255}], augment: [{random_flip: horizontal}, {random_crop: 5}]",
         ", transform: [{resize: [4, 4]}], cache: memory"}) {
-    const Data data(data_options(format("{{dataset: npy, x: {}, y: {}, target: input{}}}", folder / "x.npy",
+    const Data data(data_options(format("{{dataset: npy, x: {}, y: {}, label_mode: input{}}}", folder / "x.npy",
                                         folder / "y.npy", more)),
                     5);
     CHECK(data.info().targets[0].classes == 0);

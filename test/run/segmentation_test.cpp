@@ -40,7 +40,7 @@ TEST_CASE("the U-Net of the configs finds discs and squares in noise, on two ran
 TEST_CASE("an autoencoder learns digits through eight numbers") {
   const Folder folder;
   const std::string config = folder.write("auto.yaml", format(R"(
-data: {{dataset: npy, path: {}/configs/data/digits.npz, target: input, transform: [{{rescale: 1/16}}]}}
+data: {{dataset: npy, path: {}/configs/data/digits.npz, label_mode: input, transform: [{{rescale: 1/16}}]}}
 model:
   layers:
     - flatten
