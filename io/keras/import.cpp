@@ -241,12 +241,10 @@ class Importer {
       translations_.push_back(use.layer == nullptr ? Translation{}
                                                    : translate(use, version, path_, first ? reader_ : unheard));
     }
-    reader_.throw_if_failed();
-    for (const std::size_t output : network_.outputs) {
-      if (network_.uses[output].layer == nullptr && network_.outputs.size() == 1) {
-        throw ConfigError({{{path_}, "the network gives its input as its output: it has nothing to compute"}});
-      }
+    if (network_.outputs.size() == 1 && network_.uses[network_.outputs[0]].layer == nullptr) {
+      reader_.error({path_}, "the network gives its input as its output: it has nothing to compute");
     }
+    reader_.throw_if_failed();
 
     ModelWriter writer(network_, translations_);
     Node model = writer.write();
