@@ -13,7 +13,7 @@ const std::string source = TRAINCTL_SOURCE_DIR;
 TEST_CASE("the U-Net of the configs finds discs and squares in noise, on two ranks") {
   const Folder folder;
   const std::string config = source + "/configs/shapes-unet.yaml", path = folder / "data";
-  const std::string make = format("'{}/scripts/make-shapes' '{}' 160", source, path);
+  const std::string make = format("'{}/scripts/make-shapes' '{}'", source, path);
   const std::vector<std::string> sets = {"--set", "data.path=" + path + "/train", "--set",
                                          "data.validation.path=" + path + "/validation"};
   const auto with_sets = [&](std::vector<std::string> arguments) {
@@ -28,13 +28,13 @@ TEST_CASE("the U-Net of the configs finds discs and squares in noise, on two ran
   CHECK(checked.code == 0);
   CHECK(Json::parse(without.out)["arena_bytes"] == Json::parse(checked.out)["arena_bytes"]);
 
-  const Finished run = with_sets({"run", config, "--ranks", "2", "--set", "train.epochs=8"});
+  const Finished run = with_sets({"run", config, "--ranks", "2"});
   INFO(tail(run.errors));
   REQUIRE(run.code == 0);
   const Json last = events(folder / "runs/shapes-unet", "epoch").back()["validation"];
   INFO(last.dump());
-  // A network that sees only background has 0.27, one that cannot tell discs from squares about 0.6.
-  CHECK(last["mean_iou"].get<double>() > 0.7);
+  // A network that sees only background has 0.27, one that takes every shape for a square 0.55.
+  CHECK(last["mean_iou"].get<double>() > 0.8);
 }
 
 TEST_CASE("an autoencoder learns digits through eight numbers") {
