@@ -60,11 +60,23 @@ class LayerReader {
 
   // Deals with the options that no translation has taken: what they say is here always so, or is reported.
   void finish(Translation& result) {
-    static const std::set<std::string> ignored{"name",           "seed",        "autocast",
-                                               "implementation", "unroll",      "time_major",
-                                               "use_cudnn",      "input_shape", "batch_shape",
-                                               "sparse",         "ragged",      "batch_input_shape",
-                                               "input_length",   "optional",    "zero_output_for_mask"};
+    static const std::set<std::string> ignored{"name",
+                                               "seed",
+                                               "autocast",
+                                               "implementation",
+                                               "unroll",
+                                               "time_major",
+                                               "use_cudnn",
+                                               "input_shape",
+                                               "batch_shape",
+                                               "sparse",
+                                               "ragged",
+                                               "batch_input_shape",
+                                               "input_length",
+                                               "optional",
+                                               "zero_output_for_mask",
+                                               "renorm_clipping",
+                                               "renorm_momentum"};  // of renorm, which has none
     const Json& trainable = take("trainable");
     result.trainable = !trainable.is_boolean() || trainable.get<bool>();
     read_axes(result);

@@ -138,7 +138,7 @@ TEST_CASE("a cache changes nothing but how often files are read") {
 
 TEST_CASE("a cache that cannot fit is refused with numbers") {
   try {
-    SampleCache(1'000'000'000, 1'000'000'000, 150528);
+    memory_cache(1'000'000'000, 1'000'000'000, 150528);
     FAIL("no error");
   } catch (const Error& error) {
     CHECK(error.kind() == ErrorKind::resource);

@@ -177,7 +177,8 @@ TEST_CASE("what a new user types wrongly is answered in a way that helps") {
   const Finished early = trainctl(folder, {"eval", config});
   CHECK(early.code == 3);
   CHECK(contains(early.errors, "train first"));
-  for (const char* command : {"run", "check", "plan", "eval", "verify-scaling", "inspect", "bench", "schema"}) {
+  for (const char* command :
+       {"run", "check", "plan", "eval", "verify-scaling", "inspect", "import", "bench", "schema"}) {
     const Finished help = trainctl(folder, {command, "--help"});
     CHECK(help.code == 0);
     CHECK(contains(help.out, std::string("Usage: trainctl ") + command));

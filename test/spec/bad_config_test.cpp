@@ -200,7 +200,8 @@ TEST_CASE("missing keys and rules across keys") {
   check_all({
       {"  loss: sparse_categorical_crossentropy\n", "",
        "c.yaml:12:3: train needs 'loss': What training minimises; of several outputs one for each by name."},
-      {"  epochs: 2\n", "", "c.yaml:12:3: train needs 'epochs', 'max_steps' or 'max_time': when the run ends"},
+      {"  epochs: 2\n", "",
+       "c.yaml:12:3: train needs 'epochs', 'max_steps', 'max_time' or 'phases': when the run ends"},
       {"  batch_size: 32\n", "",
        "c.yaml:12:3: train needs 'batch_size' or 'batch_size_per_rank': samples of a step, of all ranks together or of "
        "each"},
@@ -244,7 +245,7 @@ TEST_CASE("all errors come at once, in the order of the file") {
         "c.yaml:2:7: seed must be a whole number, not 'x'\n"
         "c.yaml:4:12: variable 'NOWHERE' is not defined; define it, or give a default: ${NOWHERE:-default}\n"
         "c.yaml:10:22: units must be a whole number, not 'none'\n"
-        "c.yaml:12:3: train needs 'epochs', 'max_steps' or 'max_time': when the run ends\n"
+        "c.yaml:12:3: train needs 'epochs', 'max_steps', 'max_time' or 'phases': when the run ends\n"
         "c.yaml:14:13: unknown metric 'accurcy'; did you mean 'accuracy'?\n"
         "c.yaml:18:1: unknown key 'clusters'; did you mean 'cluster'?\n"
         "--set train.precison: unknown key 'precison' in train; did you mean 'precision'?");

@@ -38,7 +38,7 @@ TEST_CASE("the schema has the rules across keys") {
   const Json train = Json::parse(json_schema(section_of<TrainOptions>(), parse_value));
   CHECK(train["then"]["allOf"] == Json::parse(R"([
     {"anyOf": [{"required": ["batch_size"]}, {"required": ["batch_size_per_rank"]}]},
-    {"anyOf": [{"required": ["epochs"]}, {"required": ["max_steps"]}, {"required": ["max_time"]}]}])"));
+    {"anyOf": [{"required": ["epochs"]}, {"required": ["max_steps"]}, {"required": ["max_time"]}, {"required": ["phases"]}]}])"));
 }
 
 TEST_CASE("the schema refers to the choices of every table") {

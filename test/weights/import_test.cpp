@@ -102,11 +102,10 @@ TEST_CASE("imported networks have Keras' outputs") {
 TEST_CASE("an imported config says what differs from the defaults, and names what others refer to") {
   const ImportedNetwork cnn = import_keras(keras_golden + "cnn.keras", "cnn.safetensors");
   for (const char* line :
-       {"- zero_padding2d: [[1, 2], [0, 3]]\n",
-        "- conv2d: {name: first, filters: 8, kernel_size: [3, 5], strides: 2, padding: same, kernel_initializer: "
-        "he_normal}\n",
-        "- batch_normalization: {name: norm, momentum: 0.9, epsilon: 1e-05}\n", "- activation: relu6\n",
-        "- activation: {activation: leaky_relu, negative_slope: 0.1}\n", "- dropout: 0.5\n", "- flatten\n",
+       {"- {zero_padding2d: [[1, 2], [0, 3]]}\n",
+        "kernel_size: [3, 5]\n        strides: 2\n        padding: same\n        kernel_initializer: he_normal\n",
+        "- {batch_normalization: {name: norm, momentum: 0.9, epsilon: 1e-05}}\n", "- {activation: relu6}\n",
+        "- {activation: {activation: leaky_relu, negative_slope: 0.1}}\n", "- {dropout: 0.5}\n", "- flatten\n",
         "kernel_regularizer: {l1: 1e-05, l2: 0.0001}", "activation: {name: leaky_relu, negative_slope: 0.2}",
         "weights: cnn.safetensors\n", "# Samples: [16, 12, 3]\n"}) {
     check_contains(cnn.config, line);
