@@ -63,6 +63,27 @@ std::string chosen_checkpoint(const RunSpec& spec, const EvalOptions& options) {
   return path;
 }
 
+// A table of classes by classes: a line for each target, a column for each prediction. Without names of all classes
+// they have numbers.
+std::string text_of(const std::string& name, const Table& table, std::vector<std::string> classes) {
+  if (classes.size() != table.size()) {
+    classes.clear();
+    for (std::size_t k = 0; k < table.size(); ++k) classes.push_back(std::to_string(k));
+  }
+  std::size_t first = 6, other = 0;
+  for (const std::string& text : classes) first = std::max(first, text.size()), other = std::max(other, text.size());
+  for (const std::vector<double>& row : table) {
+    for (const double value : row) other = std::max(other, format("{:.6g}", value).size());
+  }
+  std::string text = format("{}: how often a target (row) was predicted as a class (column)\n{:<{}}", name, "", first);
+  for (const std::string& column : classes) text += format("  {:>{}}", column, other);
+  for (std::size_t k = 0; k < table.size(); ++k) {
+    text += format("\n{:<{}}", classes[k], first);
+    for (const double value : table[k]) text += format("  {:>{}.6g}", value, other);
+  }
+  return text + "\n";
+}
+
 int evaluate_checkpoint(const RunSpec& stated, const EvalOptions& options, RankContext& context) {
   World& world = context.world;
   RunSpec spec = stated;
@@ -96,15 +117,18 @@ int evaluate_checkpoint(const RunSpec& stated, const EvalOptions& options, RankC
   const std::int64_t batch = evaluation_batch(spec.train.global_batch(world.size()), job.sharer());
   const auto source = data.evaluation(part, batch, evaluation_sharer(job.sharer()), context.threads, job.target_forms(),
                                       job.batch_memory());
-  const std::map<std::string, double> metrics =
-      *evaluate(engine, job.programs(), *source, world.communicator(), device.host);
+  const Evaluation found = *evaluate(engine, job.programs(), *source, world.communicator(), device.host);
   if (world.rank() != 0) return 0;
   if (options.common.json) {
-    answer(json_line(json_numbers(metrics)));
+    Json json = json_numbers(found.values);
+    for (const auto& [name, table] : found.tables) json[name] = table;
+    answer(json_line(json));
     return 0;
   }
   std::string text = format("{}, {} samples\n", checkpoint->path, info.validation_samples);
-  for (const auto& [name, value] : metrics) text += format("{} {:.6g}\n", name, value);
+  for (const auto& [name, value] : found.values) text += format("{} {:.6g}\n", name, value);
+  const std::vector<std::string> names = read_class_names(checkpoint->manifest.facts);
+  for (const auto& [name, table] : found.tables) text += "\n" + text_of(name, table, names);
   answer(text);
   return 0;
 }

@@ -60,6 +60,17 @@ void add_trainable(const Program& program, const std::string& prefix, bool in_pa
   });
 }
 
+// Appends the factors that an optimizer keeps of each trainable parameter, under its name behind a prefix.
+void add_factors(const Program& program, const std::string& prefix, float* memory, std::vector<NamedTensor>& tensors) {
+  for (const FlatEntry& entry : program.flat.parameters) {
+    if (entry.offset >= program.flat.trainable_count) continue;
+    const Tensor& tensor = program.tensor(entry.parameter);
+    const Shape shape = factors_shape(tensor.type.shape);
+    tensors.push_back(
+        {prefix + tensor.name, shape, {memory + entry.factors.offset, DType::float32, shape.count()}, {}});
+  }
+}
+
 }  // namespace
 
 std::vector<NamedTensor> name_weights(const Program& program, float* trainable, float* frozen, float* statistics) {
@@ -83,7 +94,12 @@ std::vector<NamedTensor> name_state(const Program& program, float* states, float
   std::vector<NamedTensor> tensors;
   const Sharding& sharding = program.flat.sharding;
   for (std::size_t k = 0; states != nullptr && k < program.flat.states.size(); ++k) {
-    add_trainable(program, program.flat.states[k] + "/", sharding.shares(), states, tensors);
+    const std::string prefix = program.flat.states[k] + "/";
+    if (program.flat.factored) {
+      add_factors(program, prefix, states, tensors);
+    } else {
+      add_trainable(program, prefix, sharding.shares(), states, tensors);
+    }
     states += program.flat.own_states();
   }
   if (latest != nullptr) add_trainable(program, "latest/", sharding.parameters, latest, tensors);

@@ -19,7 +19,7 @@ std::vector<MetricResult> metric_results(const std::vector<ResolvedOutput>& outp
   for (std::size_t i = 0; i < outputs.size() && outputs.size() > 1; ++i) {
     const auto rows = static_cast<double>(outputs[i].rows_each);
     const auto mean = [rows](std::span<const double> sums, double count) { return sums[0] / (count * rows); };
-    results.push_back({outputs[i].prefixed("loss"), i, 1, mean, true});
+    results.push_back({outputs[i].prefixed("loss"), i, 1, mean, 0, true});
   }
   std::size_t first = outputs.size();
   for (const ResolvedOutput& output : outputs) {
@@ -29,7 +29,8 @@ std::vector<MetricResult> metric_results(const std::vector<ResolvedOutput>& outp
       results.push_back({output.prefixed(metric.name), first, sums,
                          [rows, rule = metric.rule](std::span<const double> own, double count) {
                            return value_of(rule, own, count * rows);
-                         }});
+                         },
+                         static_cast<std::size_t>(columns_of(metric.rule))});
       first += sums;
     }
   }
@@ -55,8 +56,25 @@ std::span<const double> MetricMeans::sums(const MetricResult& result) const {
 std::map<std::string, double> MetricMeans::values() const {
   std::map<std::string, double> values;
   if (count_ == 0) return values;
-  for (const MetricResult& result : results_) values[result.name] = result.of(sums_, count_);
+  for (const MetricResult& result : results_) {
+    if (result.columns == 0) values[result.name] = result.of(sums_, count_);
+  }
   return values;
+}
+
+std::map<std::string, Table> MetricMeans::tables() const {
+  std::map<std::string, Table> tables;
+  if (count_ == 0) return tables;
+  for (const MetricResult& result : results_) {
+    if (result.columns == 0) continue;
+    Table& table = tables[result.name];
+    const std::span<const double> all = sums(result);
+    for (std::size_t i = 0; i < all.size(); i += result.columns) {
+      table.emplace_back(all.begin() + static_cast<std::ptrdiff_t>(i),
+                         all.begin() + static_cast<std::ptrdiff_t>(i + result.columns));
+    }
+  }
+  return tables;
 }
 
 void MetricMeans::clear() {

@@ -29,8 +29,9 @@ class MetricMeans {
   // The sums that belong to one result.
   std::span<const double> sums(const MetricResult& result) const;
   double count() const { return count_; }
-  // The values of the results, by name. Empty where nothing was counted.
+  // The values of the results that have one, by name, and the tables of the others. Empty where nothing was counted.
   std::map<std::string, double> values() const;
+  std::map<std::string, Table> tables() const;
   void clear();
 
  private:

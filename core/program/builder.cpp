@@ -174,7 +174,8 @@ Program ProgramBuilder::training(std::int64_t samples, int micro_batches, int em
   penalize(first);
   penalize(later);
   const auto decays = [&](const GraphParameter& parameter) { return optimizer.decays(parameter.decay); };
-  program_.flat = order_flat(graph_, first, reduced(), decays, state_names(optimizer.rule()));
+  program_.flat = order_flat(graph_, first, reduced(), decays);
+  keep_states(program_.flat, optimizer.rule(), graph_.tensors);
   program_.flat.averages = spec_.moving_average.has_value();
   program_.micro_batches = micro_batches;
   program_.name =
@@ -226,7 +227,7 @@ Program ProgramBuilder::evaluation(std::int64_t samples, bool runs_empty) {
 
 Program ProgramBuilder::prediction(std::int64_t samples) {
   program_.name = format("predict {}", samples);
-  program_.flat = order_flat(graph_, {}, {}, [](const GraphParameter&) { return false; }, {});
+  program_.flat = order_flat(graph_, {}, {}, [](const GraphParameter&) { return false; });
   std::vector<Op> ops;
   if (samples == 0) {
     leave_batch();

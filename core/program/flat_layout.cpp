@@ -41,12 +41,11 @@ void order_shared(std::vector<FlatEntry>& entries, const Graph& graph) {
 }  // namespace
 
 FlatLayout order_flat(const Graph& graph, const Backward& backward, std::vector<TensorId> reduced,
-                      const std::function<bool(const GraphParameter&)>& decays, std::vector<std::string> states) {
+                      const std::function<bool(const GraphParameter&)>& decays) {
   std::map<TensorId, const GraphParameter*> parameters;
   for (const GraphParameter& parameter : graph.parameters) parameters[parameter.tensor] = &parameter;
 
   FlatLayout layout;
-  layout.states = std::move(states);
   const auto append = [&](TensorId parameter, TensorId gradient) {
     const std::int64_t count = graph.tensor(parameter).type.shape.count();
     const GraphParameter& of_graph = *parameters.at(parameter);
@@ -63,6 +62,18 @@ FlatLayout order_flat(const Graph& graph, const Backward& backward, std::vector<
   }
   for (TensorId sum : reduced) layout.reduced.push_back({sum, 0});
   return layout;
+}
+
+void keep_states(FlatLayout& layout, const OptimizerRule& rule, const std::vector<Tensor>& tensors) {
+  layout.states = state_names(rule);
+  layout.factored = is_factored(rule);
+  if (!layout.factored) return;
+  for (FlatEntry& entry : layout.parameters) {
+    if (entry.gradient == no_tensor) continue;
+    entry.factors = Factors(tensors[static_cast<std::size_t>(entry.parameter)].type.shape);
+    entry.factors.offset = layout.factor_count;
+    layout.factor_count = round_up(layout.factor_count + entry.factors.count(), flat_alignment);
+  }
 }
 
 void assign_offsets(FlatLayout& layout, const std::vector<Tensor>& tensors) {
@@ -133,6 +144,10 @@ std::vector<UpdateRange> update_ranges(const FlatLayout& layout, bool by_paramet
   std::vector<UpdateRange> ranges;
   for (const FlatEntry& entry : layout.parameters) {
     if (entry.gradient == no_tensor) continue;
+    if (layout.factored) {
+      ranges.push_back({entry.offset, entry.count, entry.decay, entry.factors});
+      continue;
+    }
     const bool joins = !by_parameter && !ranges.empty() && ranges.back().decay == entry.decay;
     if (!joins) ranges.push_back({entry.offset, 0, entry.decay});
     ranges.back().count = aligned(layout, entry.offset + entry.count) - ranges.back().offset;
@@ -144,7 +159,7 @@ std::vector<UpdateRange> ranges_within(const std::vector<UpdateRange>& ranges, s
   std::vector<UpdateRange> within;
   for (const UpdateRange& range : ranges) {
     const std::int64_t from = std::max(range.offset, first), to = std::min(range.offset + range.count, end);
-    if (from < to) within.push_back({from - first, to - from, range.decay});
+    if (from < to) within.push_back({from - first, to - from, range.decay, {}});
   }
   return within;
 }

@@ -4,7 +4,6 @@
 #include <functional>
 
 #include "core/graph/graph.h"
-#include "core/graph/ops/optimizers.h"
 #include "core/program/program.h"
 
 namespace trainctl {
@@ -12,9 +11,12 @@ namespace trainctl {
 // The contents of a training graph's flat regions in their order, without offsets: trainable parameters in the order in
 // which the backward ops finish their gradients, those last that several stages hold, then frozen parameters; running
 // statistics in the graph's order; the tensors `reduced`, which lie behind the gradients. `decays` says whether weight
-// decay applies to a parameter; `states` are the names of the optimizer's states.
+// decay applies to a parameter.
 FlatLayout order_flat(const Graph& graph, const Backward& backward, std::vector<TensorId> reduced,
-                      const std::function<bool(const GraphParameter&)>& decays, std::vector<std::string> states);
+                      const std::function<bool(const GraphParameter&)>& decays);
+
+// Adds the states that the optimizer keeps of the layout's trainable parameters. `tensors`: the program's.
+void keep_states(FlatLayout& layout, const OptimizerRule& rule, const std::vector<Tensor>& tensors);
 
 // Assigns the offset of every entry in the layout; parameters begin at multiples of Sharding::grain elements.
 void assign_offsets(FlatLayout& layout, const std::vector<Tensor>& tensors);

@@ -26,6 +26,11 @@ std::string_view name_of(Phase phase, Variant variant) {
   return {};
 }
 
+std::int64_t FlatLayout::kept_of(const FlatEntry& entry) const {
+  const auto of_states = static_cast<std::int64_t>(states.size()) * (factored ? entry.factors.count() : entry.count);
+  return of_states + (averages ? entry.count : 0);
+}
+
 std::int64_t FlatLayout::gradient_offset(TensorId tensor) const {
   for (const SlotPlace& place : in_slots) {
     if (place.tensor == tensor) return gradient_offset(place.like) + place.offset;

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/graph/graph.h"
+#include "core/graph/ops/optimizers.h"
 #include "core/layers/layer_line.h"
 #include "core/metrics/result.h"
 #include "core/metrics/target_form.h"
@@ -60,6 +61,7 @@ struct FlatEntry {
   std::int64_t count = 0;
   bool decay = true;             // whether weight decay applies
   std::vector<int> stages = {};  // of the pipeline, that hold the parameter, ascending, where several do
+  Factors factors = {};          // where the optimizer's state holds factors
 };
 
 // A tensor in a flat region: running statistics, and the sums behind the gradients. The offset counts elements.
@@ -107,12 +109,14 @@ struct Sharding {
 struct FlatLayout {
   std::vector<FlatEntry> parameters;  // trainable ones first, in backward order; then frozen ones
   std::int64_t parameter_count = 0;   // elements of the parameter region, gaps included
-  std::int64_t trainable_count = 0;   // elements of gradients and of each optimizer state, gaps included
+  std::int64_t trainable_count = 0;   // elements of gradients and of optimizer states like them, gaps included
   std::vector<FlatPlace> statistics;
   std::int64_t statistic_count = 0;
   std::vector<FlatPlace> reduced;   // behind the gradients: offsets count from the start of the gradient region
   std::int64_t gradient_count = 0;  // elements of the gradient region, reduced tail included
   std::vector<std::string> states;  // names of optimizer states: "momentum", or "m", "v"
+  bool factored = false;            // the states hold factors of parameters, and not a value for each of theirs
+  std::int64_t factor_count = 0;    // elements of a state that holds factors, gaps included
   bool averages = false;  // moving averages of trainable parameters lie as these do, and evaluation reads them
   Sharding sharding;
   // Memory for several sets of gradients and sums, each like the gradient region, which is slot 0.
@@ -120,11 +124,14 @@ struct FlatLayout {
   std::vector<SlotPlace> in_slots;
   bool sums_are_reduced = false;  // a strategy reduces `reduced`, apart from what finish_training adds to it
 
-  // Elements of trainable parameters that the rank holds in the region of each optimizer state, of gradients, and of
-  // parameters: all, or its parts.
-  std::int64_t own_states() const { return trainable_count / sharding.shards; }
-  std::int64_t own_gradients() const { return sharding.gradients ? own_states() : trainable_count; }
-  std::int64_t own_parameters() const { return sharding.parameters ? own_states() : trainable_count; }
+  // Elements that the rank holds in the region of each optimizer state, and of trainable parameters in those of
+  // gradients and of parameters: all, or its parts.
+  std::int64_t own_states() const { return factored ? factor_count : own_part(); }
+  std::int64_t own_gradients() const { return sharding.gradients ? own_part() : trainable_count; }
+  std::int64_t own_parameters() const { return sharding.parameters ? own_part() : trainable_count; }
+  std::int64_t own_part() const { return trainable_count / sharding.shards; }
+  // Elements of all states that the optimizer keeps of a trainable parameter, and of the moving averages.
+  std::int64_t kept_of(const FlatEntry& entry) const;
   // The offset of the rank's part of a bucket in the layout, in elements.
   std::int64_t part_offset(const FlatBucket& bucket) const {
     return bucket.offset + sharding.shard * (bucket.count / sharding.shards);

@@ -134,6 +134,8 @@ void MetricsJsonl::epoch(const EpochEvent& e) {
   json["step"] = e.step;
   json["train"] = json_numbers(e.train);
   json["validation"] = json_numbers(e.validation);
+  for (const auto& [name, table] : e.train_tables) json["train"][name] = table;
+  for (const auto& [name, table] : e.validation_tables) json["validation"][name] = table;
   json["seconds"] = e.seconds;
   write(json_line(json));
 }

@@ -11,10 +11,10 @@ namespace {
 // Parameters, running statistics, states of the optimizer and moving averages.
 std::int64_t averaged_values(const Program& program) {
   const FlatLayout& flat = program.flat;
-  const auto states = static_cast<std::int64_t>(flat.states.size()) + (flat.averages ? 1 : 0);
   std::int64_t values = 0;
   for (const FlatEntry& entry : flat.parameters) {
-    values += entry.count * (entry.gradient == no_tensor ? 1 : 1 + states);
+    values += entry.count;
+    if (entry.gradient != no_tensor) values += flat.kept_of(entry);
   }
   for (const FlatPlace& statistic : flat.statistics) values += program.tensor(statistic.tensor).type.shape.count();
   return values;

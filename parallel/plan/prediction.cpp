@@ -76,10 +76,16 @@ const Program& training_program(const PlannedStage& stage, const BatchSizes& siz
 // All parameters, running statistics, optimizer states and moving averages of the network, each once.
 std::int64_t checkpoint_bytes(const Prediction& prediction) {
   const Program& first = training_program(prediction.stages.front(), prediction.sizes);
-  const std::int64_t states = std::ssize(first.flat.states) + (first.flat.averages ? 1 : 0);
+  const bool factored = first.flat.factored;
+  const std::int64_t states = (factored ? 0 : std::ssize(first.flat.states)) + (first.flat.averages ? 1 : 0);
   std::int64_t elements = 0;
   for (const LayerLine& layer : first.layers) {
     elements += layer.parameters + states * layer.trainable;
+  }
+  for (std::size_t s = 0; factored && s < prediction.stages.size(); ++s) {
+    for (const FlatEntry& entry : training_program(prediction.stages[s], prediction.sizes).flat.parameters) {
+      if (entry.stages.empty() || entry.stages.front() == static_cast<int>(s)) elements += entry.factors.count();
+    }
   }
   return elements * size_of(DType::float32);
 }

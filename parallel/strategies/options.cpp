@@ -127,7 +127,8 @@ Keys<StrategyOptions> StrategyOptions::keys() {
            "four for each stage.",
            between(1, 65536))
       .key("tensor", &StrategyOptions::tensor,
-           "Ranks of one host that share each layer: each holds and computes a part of its units or filters.",
+           "Ranks of one host that share each layer: each holds and computes a part of its units, filters or vectors "
+           "of tokens.",
            between(1, most_parts))
       .key("shard", &StrategyOptions::shard,
            "What replicas share, each holding a part: optimizer (its states), gradients (and states), parameters (and "

@@ -10,8 +10,11 @@ namespace trainctl {
 // memory moves a value from rank to rank.
 inline constexpr double least_work = 32;
 
+// Multiply-adds that take as long as the update of a parameter, for which a core moves about three such values.
+inline constexpr double work_of_update = 3 * least_work;
+
 struct SplitGroup {
-  double work = 0;                  // multiply-adds of its layers
+  double work = 0;                  // multiply-adds of its layers, or what takes as long
   double exchanged = 0;             // values that the ranks exchange on its account, forward and backward
   std::vector<std::size_t> begins;  // numbers of the ops at which tensors become split
 

@@ -11,6 +11,7 @@
 #include "core/graph/ops/collectives.h"
 #include "core/graph/ops/conv2d.h"
 #include "core/graph/ops/dense.h"
+#include "core/graph/ops/embedding.h"
 #include "parallel/strategies/parts.h"
 #include "parallel/strategies/split_groups.h"
 
@@ -70,10 +71,11 @@ class Cutter {
     if (!work_on_parts(op)) keep(op);
   }
 
-  // A dense layer or convolution whose parameters only such ops read, of the same kind.
+  // A dense layer, convolution or embedding whose parameters only such ops read, of the same kind.
   bool is_splittable(const Op& op) const {
     const auto* convolution = op.get_if<Conv2d>();
-    if (op.get_if<Dense>() == nullptr && (convolution == nullptr || convolution->groups != 1)) return false;
+    const bool of_channels = op.get_if<Dense>() != nullptr || is_embedding(op);
+    if (!of_channels && (convolution == nullptr || convolution->groups != 1)) return false;
     const auto is_alike = [&](std::size_t reader) { return from_.ops[reader].def->kind() == op.def->kind(); };
     return std::all_of(op.inputs.begin() + 1, op.inputs.end(), [&](TensorId parameter) {
       const std::vector<std::size_t>& readers = forms_[index(parameter)].readers;
@@ -87,12 +89,15 @@ class Cutter {
     return std::any_of(readers.begin(), readers.end(), [this](std::size_t reader) { return left_.contains(reader); });
   }
   std::int64_t units(const Op& op) const { return from_.tensor(op.inputs[1]).type.shape.back(); }
+  static bool is_embedding(const Op& op) { return op.get_if<Embedding>() != nullptr; }
   bool is_split(TensorId id) const { return forms_[index(id)].part != no_tensor; }
 
   void split_columns(const Op& op, std::size_t number) {
-    const TensorId x = shared(op.inputs[0], op);
-    SplitGroup& group = groups_[forms_[index(op.inputs[0])].group];
-    group.work += multiply_adds(op);
+    // Tokens have no gradient that the ranks would add up.
+    const TensorId x = is_embedding(op) ? whole(op.inputs[0]) : shared(op.inputs[0], op);
+    const int joined = is_embedding(op) ? groups_.add() : forms_[index(op.inputs[0])].group;
+    SplitGroup& group = groups_[joined];
+    group.work += work_of(op);
     group.begins.push_back(number);
     std::vector<TensorId> inputs{x};
     for (std::size_t i = 1; i < op.inputs.size(); ++i) {
@@ -100,14 +105,14 @@ class Cutter {
     }
     Forms& y = forms_[index(op.outputs[0])];
     y.part = in_parts(emit(op.def, std::move(inputs), op, "")[0]);
-    y.group = forms_[index(op.inputs[0])].group;
+    y.group = joined;
   }
 
   // The bias is added to the sum, once.
   void split_rows(const Op& op) {
     const Tensor& y = from_.tensor(op.outputs[0]);
     SplitGroup& group = groups_[forms_[index(op.inputs[0])].group];
-    group.work += multiply_adds(op);
+    group.work += work_of(op);
     group.exchanged += static_cast<double>(y.type.shape.count());
     const TensorId kernel = parameter_part(op.inputs[1], from_.tensor(op.inputs[1]).type.shape.rank() - 2);
     const TensorId summand = emit(op.def, {forms_[index(op.inputs[0])].part, kernel}, op, "/summand")[0];
@@ -259,7 +264,9 @@ class Cutter {
     return {type.shape.with_back(type.shape.back() / ranks_), type.dtype};
   }
 
-  double multiply_adds(const Op& op) const {
+  // Multiply-adds, or of an embedding what takes as long as the update of its table.
+  double work_of(const Op& op) const {
+    if (is_embedding(op)) return work_of_update * static_cast<double>(from_.tensor(op.inputs[1]).type.shape.count());
     std::vector<TensorType> inputs, outputs;
     for (TensorId input : op.inputs) inputs.push_back(from_.tensor(input).type);
     for (TensorId output : op.outputs) outputs.push_back(from_.tensor(output).type);

@@ -10,7 +10,8 @@ namespace trainctl {
 // convolution whose input all ranks have is split by columns: each rank computes some of its units or filters. What
 // works channel by channel then works on these. The next dense layer or convolution is split by rows: each rank takes
 // the channels that it has, and the sum over the ranks is the whole output. Where an op needs all channels they are
-// gathered. So a pair of layers needs one sum forward, and one backward at its input.
+// gathered. So a pair of layers needs one sum forward, and one backward at its input. An embedding is split by columns,
+// too: each rank holds a part of every token's vector.
 //
 // Layers that split tensors join are split together or not at all: they are where they do at least `least_work`
 // multiply-adds for each value that the ranks exchange on their account, and where the ranks divide the units or

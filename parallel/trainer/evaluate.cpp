@@ -50,9 +50,8 @@ class Totals {
 
 }  // namespace
 
-std::optional<std::map<std::string, double>> evaluate(Engine& engine, const RunPrograms& programs, BatchSource& source,
-                                                      Communicator& world, Stream& stream,
-                                                      const std::function<bool()>& stop_requested) {
+std::optional<Evaluation> evaluate(Engine& engine, const RunPrograms& programs, BatchSource& source,
+                                   Communicator& world, Stream& stream, const std::function<bool()>& stop_requested) {
   MetricMeans means(programs.programs().front().results);
   Totals totals(means.sums().size());
   StepResult result;
@@ -75,7 +74,7 @@ std::optional<std::map<std::string, double>> evaluate(Engine& engine, const RunP
   const bool counts = programs.rank().along(MeshAxis::tensor) == 0;
   if (totals.reduce(counts, stopped, world, stream)) return std::nullopt;
   means.add(totals.sums(), totals.count());
-  return means.values();
+  return Evaluation{means.values(), means.tables()};
 }
 
 }  // namespace trainctl

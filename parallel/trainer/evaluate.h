@@ -10,16 +10,23 @@
 #include "core/backend/communicator.h"
 #include "core/exec/engine.h"
 #include "core/exec/interfaces/batch_source.h"
+#include "core/metrics/result.h"
 #include "parallel/trainer/programs.h"
 
 namespace trainctl {
 
-// One pass over the source, to the batch that is the last of its epoch. Gives the loss and the metrics by name. Where
+// What an evaluation found, by the name of the loss or metric.
+struct Evaluation {
+  std::map<std::string, double> values;
+  std::map<std::string, Table> tables;
+};
+
+// One pass over the source, to the batch that is the last of its epoch. Where
 // `stop_requested` (asked before each batch; empty: never) is true on some rank it ends early and gives nothing; the
 // source then stands somewhere in the pass. Sums over batches and ranks are exact (ExactSum), so that their order
 // changes nothing. Collective; the result is equal on all ranks.
-std::optional<std::map<std::string, double>> evaluate(Engine& engine, const RunPrograms& programs, BatchSource& source,
-                                                      Communicator& world, Stream& stream,
-                                                      const std::function<bool()>& stop_requested = {});
+std::optional<Evaluation> evaluate(Engine& engine, const RunPrograms& programs, BatchSource& source,
+                                   Communicator& world, Stream& stream,
+                                   const std::function<bool()>& stop_requested = {});
 
 }  // namespace trainctl

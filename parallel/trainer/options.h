@@ -81,8 +81,8 @@ struct TrainOptions {
   }
   // Whether each of the model's outputs has a loss, and all metrics could be read.
   bool reads_choices_of(const std::vector<std::string>& outputs) const;
-  // What the run reports of samples, by the model's outputs: "loss", "accuracy"; of several outputs "loss",
-  // "digit_loss", "digit_accuracy".
+  // What the run reports of samples as one value, by the model's outputs: "loss", "accuracy"; of several outputs
+  // "loss", "digit_loss", "digit_accuracy".
   std::vector<std::string> result_names(const std::vector<std::string>& outputs) const;
   // Reports what does not go with the names of a model's outputs. `node`: of the section.
   void check_names_of(const std::vector<std::string>& outputs, const Node& node, Reader& reader) const;

@@ -245,7 +245,7 @@ bool Trainer::stop_wanted() const {
 // At the end of an epoch, and of a run that ends within one. False where the evaluation was stopped: a resume begins
 // with it.
 bool Trainer::evaluate_weights() {
-  std::map<std::string, double> validation;
+  Evaluation validation;
   if (parts_.validation != nullptr) {
     auto found = evaluate(parts_.engine, parts_.programs, *parts_.validation, parts_.world, parts_.stream,
                           parts_.stop_requested);
@@ -256,13 +256,16 @@ bool Trainer::evaluate_weights() {
     validation = std::move(*found);
   }
   train_ = epoch_means_.values();
-  validation_ = std::move(validation);
+  validation_ = std::move(validation.values);
   warn_of_not_finite("", train_);
   warn_of_not_finite("val_", validation_);
   is_best_ = update_best();
   if (position_.step % plan_.steps_per_epoch == 0) watch_values();
   const double now = seconds_now();
-  if (parts_.sink != nullptr) parts_.sink->epoch({epoch(), position_.step, train_, validation_, now - epoch_start_});
+  if (parts_.sink != nullptr) {
+    parts_.sink->epoch({epoch(), position_.step, train_, validation_, epoch_means_.tables(),
+                        std::move(validation.tables), now - epoch_start_});
+  }
   epoch_start_ = now;
   return true;
 }

@@ -50,6 +50,41 @@ double area(const Row& p, const Row& t, const Row& w, int thresholds, AucCurve c
 
 }  // namespace
 
+TEST_CASE("a confusion matrix counts each pair of target and prediction") {
+  const auto backend = backend_under_test({});
+  const DType dtype = GENERATE(DType::float32, DType::bfloat16);
+  const Value x = random_value({samples, values}, dtype, 1), w = weights();
+  const Value labels = random_integers({samples}, DType::int32, 2, values);
+  ConfusionMatrix rule;
+  REQUIRE(rule.adapt({LossTargets::class_numbers, LossLink::softmax, true, values}).empty());
+  Row expected(values * values);
+  for (std::size_t r = 0; r < samples; ++r) {
+    const auto row = x.values.begin() + static_cast<std::ptrdiff_t>(r) * values;
+    const auto predicted = static_cast<std::size_t>(std::max_element(row, row + values) - row);
+    expected[static_cast<std::size_t>(labels.values[r]) * values + predicted] += w.values[r];
+  }
+  const Value once = run_op(*backend, std::make_shared<Metric>(rule, false), {x, labels, w})[0];
+  CHECK(largest_error(once, expected) < 1e-6);
+  for (double& sum : expected) sum *= 2;
+  const auto again = run_op(*backend, std::make_shared<Metric>(rule, true), {x, labels, w}, {once});
+  CHECK(largest_error(again[0], expected) < 1e-6);
+
+  ConfusionMatrix of_answers;
+  REQUIRE(of_answers.adapt({LossTargets::labels, LossLink::sigmoid, true, 1}).empty());
+  const Value logits = random_value({samples, 1}, dtype, 3),
+              answers = random_integers({samples, 1}, DType::int32, 4, 2);
+  Value targets = answers;
+  targets.type.dtype = DType::float32;
+  Row table(4);
+  for (std::size_t r = 0; r < samples; ++r) {
+    table[(targets.values[r] > 0.5 ? 2u : 0u) + (logits.values[r] > 0 ? 1u : 0u)] += w.values[r];
+  }
+  CHECK(largest_error(run_op(*backend, std::make_shared<Metric>(of_answers, false), {logits, targets, w})[0], table) <
+        1e-6);
+  CHECK_FALSE(ConfusionMatrix().adapt({LossTargets::values, LossLink::identity, false, 3}).empty());
+  CHECK_FALSE(ConfusionMatrix().adapt({LossTargets::class_numbers, LossLink::softmax, true, 101}).empty());
+}
+
 TEST_CASE("metrics that are means") {
   const auto backend = backend_under_test({});
   const DType dtype = GENERATE(DType::float32, DType::bfloat16);

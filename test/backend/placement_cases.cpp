@@ -356,6 +356,12 @@ void add_update(Cases& cases) {
   cases.push_back({"rmsprop", inputs, optimizer(RmsProp{}), 2});
   cases.push_back({"lamb", inputs, optimizer(Lamb{}), 1});
   cases.push_back({"lars", inputs, optimizer(Lars{}), 1});
+  const auto factored = [](const Types& in) {
+    OptimizerUpdate update(Adafactor{});
+    update.ranges = {{0, in[0].shape[0], true, Factors(in[0].shape)}};
+    return std::make_shared<OptimizerUpdate>(std::move(update));
+  };
+  cases.push_back({"adafactor", inputs, factored, 1});
   const auto average = [](const Types& in) { return std::make_shared<MovingAverage>(0.5f, in[0].shape[0]); };
   cases.push_back({"moving_average", {region, step, scalar, flags, scalar}, average, 2});
   const auto norm = [](const Types& in) { return std::make_shared<GradientNorm>(in[0].shape[0]); };

@@ -138,6 +138,85 @@ TEST_CASE("lamb takes norms over each parameter, for any number of threads with 
   CHECK(run_op(*one, op, inputs_of(gradient, s), {zero, first, second})[0].values != zero.values);
 }
 
+TEST_CASE("adafactor keeps means over rows and columns, for any number of threads with the same bits") {
+  const auto one = backend_under_test({.threads = 1}), two = backend_under_test({.threads = 2});
+  const bool relative = GENERATE(true, false);
+  const float clip = GENERATE(0.0f, 0.5f);
+  const Adafactor rule{.clip_threshold = 0.75f, .relative_step = relative};
+  OptimizerUpdate def(rule);
+  def.weight_decay = static_cast<float>(decay);
+  def.clip_norm = clip;
+  const std::vector<Shape> shapes{{2, 3, 50, 70}, {33}, {5, 3000}, {3000, 5}};
+  std::int64_t count = 0, kept = 0;
+  for (const Shape& shape : shapes) {
+    def.ranges.push_back({count, shape.count(), shape.rank() != 1, Factors(shape)});
+    def.ranges.back().factors.offset = kept;
+    count += shape.count() + 2;
+    kept += def.ranges.back().factors.count();
+  }
+  count -= 2;
+  const Value gradient = random_value({count}, DType::float32, 1, -50, 50),
+              weight = random_value({count}, DType::float32, 2),
+              means = random_value({kept}, DType::float32, 3, 0.5, 1);
+  const Setting s{.rate = relative ? 0.8 : 0.05};
+  const double scale = (clip > 0 ? static_cast<double>(clip) / s.norm : 1.0) / s.count;
+  const double beta = 1 - std::pow(s.step + 1, static_cast<double>(rule.beta_2_decay));
+  Value new_weight = weight, new_means = means;
+  for (std::size_t p = 0; p < shapes.size(); ++p) {
+    const UpdateRange& range = def.ranges[p];
+    const auto columns = static_cast<std::size_t>(shapes[p].back()), all = static_cast<std::size_t>(range.count);
+    const std::size_t rows = shapes[p].rank() < 2 ? 1 : static_cast<std::size_t>(shapes[p][shapes[p].rank() - 2]);
+    const double* g = gradient.values.data() + range.offset;
+    const double* w = weight.values.data() + range.offset;
+    double* state = new_means.values.data() + range.factors.offset;
+    std::vector<double> direction(all), decayed(all);
+    double direction_squares = 0, weight_squares = 0;
+    for (std::size_t first = 0; first < all; first += rows * columns) {
+      std::vector<double> of_rows(rows), of_columns(columns);
+      double of_matrix = 0;
+      for (std::size_t i = 0; i < rows * columns; ++i) {
+        const double square = std::pow(g[first + i] * scale, 2) + static_cast<double>(rule.epsilon_1);
+        of_rows[i / columns] += square / static_cast<double>(columns);
+        of_columns[i % columns] += square / static_cast<double>(rows);
+      }
+      if (shapes[p].rank() > 1) {
+        for (double& mean : of_rows) {
+          mean = *state = beta * *state + (1 - beta) * mean;
+          of_matrix += mean / static_cast<double>(rows);
+          ++state;
+        }
+      }
+      for (double& mean : of_columns) {
+        mean = *state = beta * *state + (1 - beta) * mean;
+        ++state;
+      }
+      for (std::size_t i = 0; i < rows * columns; ++i) {
+        const double row_share = shapes[p].rank() > 1 ? of_rows[i / columns] / of_matrix : 1;
+        direction[first + i] = g[first + i] * scale / std::sqrt(row_share * of_columns[i % columns]);
+        decayed[first + i] = w[first + i] * (1 - (range.decay ? s.rate * decay : 0));
+        direction_squares += std::pow(direction[first + i], 2);
+        weight_squares += std::pow(decayed[first + i], 2);
+      }
+    }
+    const double weight_rms = std::sqrt(weight_squares / static_cast<double>(all)),
+                 direction_rms = std::sqrt(direction_squares / static_cast<double>(all)),
+                 most = relative ? std::min(s.rate, 1 / std::sqrt(s.step + 1)) : s.rate;
+    const double step = most * std::max(static_cast<double>(rule.epsilon_2), weight_rms) /
+                        std::max(1.0, direction_rms / static_cast<double>(rule.clip_threshold));
+    for (std::size_t i = 0; i < all; ++i) {
+      new_weight.values[static_cast<std::size_t>(range.offset) + i] = decayed[i] - step * direction[i];
+    }
+  }
+  const auto op = std::make_shared<OptimizerUpdate>(def);
+  const auto got = run_op(*one, op, inputs_of(gradient, s), {weight, means});
+  CHECK(largest_error(got[0], new_weight.values) < 2e-6);
+  CHECK(largest_error(got[1], new_means.values) < 1e-6);
+  const auto again = run_op(*two, op, inputs_of(gradient, s), {weight, means});
+  CHECK(again[0].values == got[0].values);
+  CHECK(again[1].values == got[1].values);
+  CHECK(run_op(*one, op, inputs_of(gradient, {.not_finite = 1}), {weight, means})[0].values == weight.values);
+}
+
 TEST_CASE("the gradient norm is in float64 and independent of the threads") {
   const auto one = backend_under_test({.threads = 1});
   const Value gradient = random_value({100003}, DType::float32, 1, -1e25, 1e25);  // squares overflow float32

@@ -298,6 +298,31 @@ TEST_CASE("cuda updates ranges as the cpu does, and nothing between them") {
   update(Lamb{});
 }
 
+TEST_CASE("cuda keeps the factors that the cpu keeps") {
+  const Both both;
+  const std::vector<Shape> shapes{{2, 3, 70, 130}, {33}, {1, 7}, {1000, 1}, {}, {300, 40}};
+  auto op = std::make_shared<OptimizerUpdate>(Adafactor{});
+  std::int64_t elements = 0, factors = 0;
+  for (const Shape& shape : shapes) {
+    op->ranges.push_back({elements, shape.count(), shape.rank() != 1, Factors(shape)});
+    op->ranges.back().factors.offset = factors;
+    elements = round_up(elements + shape.count(), 4);
+    factors += op->ranges.back().factors.count();
+  }
+  op->weight_decay = 0.02f;
+  elements = op->ranges.back().offset + 12000;
+  const Value gradient = random_value({elements}, DType::float32, 1, -50, 50);
+  const std::vector<Value> before{random_value({elements}, DType::float32, 2),
+                                  random_value({factors}, DType::float32, 3, 0.5, 1)};
+  for (const float clip : {0.0f, 0.5f}) {
+    op->clip_norm = clip;
+    for (const double not_finite : {0.0, 1.0}) {
+      both.run(op, {gradient, scalar(0.05), scalar(3, DType::int64), scalar(64), row({not_finite, 0}), scalar(2)},
+               before);
+    }
+  }
+}
+
 TEST_CASE("cuda's optimizers write the compute copies of what they change") {
   const auto backend = make_backend("cuda", {});
   const auto stream = backend->compute_stream();

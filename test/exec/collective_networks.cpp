@@ -111,7 +111,7 @@ class Network {
     Backward backward = differentiate(graph_, ends_here ? graph_.outputs : std::vector<TensorId>(), false);
     Program program;
     program.name = "collectives";
-    program.flat = order_flat(graph_, backward, {}, [](const GraphParameter&) { return false; }, {});
+    program.flat = order_flat(graph_, backward, {}, [](const GraphParameter&) { return false; });
     program.tensors = graph_.tensors;
     assign_offsets(program.flat, program.tensors);
     program.step.learning_rate = program.add("learning_rate", {}, DType::float32, Role::scalar);

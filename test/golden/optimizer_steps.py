@@ -2,7 +2,7 @@
 import torch
 
 from cases import Case
-from optimizers import KerasAdam, KerasAdamW, Lamb, Lars, Lion
+from optimizers import Adafactor, KerasAdam, KerasAdamW, Lamb, Lars, Lion
 
 
 optimizers = {
@@ -35,35 +35,44 @@ optimizers = {
     "lion_decay_clip": (Lion, dict(lr=0.0625, betas=(0.75, 0.9375), weight_decay=0.25, clip=0.5)),
     "lars": (Lars, dict(lr=0.25)),
     "lars_decay_clip": (Lars, dict(lr=0.5, momentum=0.75, trust_coefficient=0.125, weight_decay=0.25, clip=0.5)),
+    "adafactor": (Adafactor, dict(lr=0.25)),
+    "adafactor_decay_clip": (Adafactor, dict(lr=0.25, decay=-0.5, eps=(1e-4, 2.0), threshold=0.75, relative=False,
+                                             weight_decay=0.25, clip=0.5)),
 }
+
+
+def parts_of(values):
+    """A matrix, and a vector that knows no decay."""
+    return values[:34].view(2, 17), values[34:]
 
 
 def optimizer_steps(steps=6, count=16.0):
     """in0: the weights before; in1: gradients of all steps, sums over `count` samples. out0: the weights after each
-    step; out1, out2, ...: the states after the last one; norms: the gradients'. The last third of the weights knows no decay."""
+    step; out1, out2, ...: the states after the last one; norms: the gradients'."""
     for name, (kind, how) in optimizers.items():
         how = dict(how)
         clip, decay = how.pop("clip", None), how.pop("weight_decay", 0.0)
         case = Case(name)
         first, gradients = case.normal(51), case.normal(steps, 51, scale=count)
-        plain, spared = (torch.nn.Parameter(part.detach().clone()) for part in (first[:34], first[34:]))
+        plain, spared = (torch.nn.Parameter(part.detach().clone()) for part in parts_of(first))
         groups = [dict(params=[plain], weight_decay=decay), dict(params=[spared], weight_decay=0.0, spared=True)]
         optimizer = kind(groups, **how)
         after, norms = [], []
         for gradient in gradients.detach() / count:
-            plain.grad, spared.grad = gradient[:34].clone(), gradient[34:].clone()
+            plain.grad, spared.grad = (part.clone() for part in parts_of(gradient))
             norms.append(torch.nn.utils.clip_grad_norm_([plain, spared], clip if clip else 1e9))
             optimizer.step()
-            after.append(torch.cat([plain, spared]).detach().clone())
+            after.append(torch.cat([plain.flatten(), spared]).detach().clone())
         states = [optimizer.state[p] for p in (plain, spared)]
         case.save("in0", first)
         case.save("in1", gradients)
         case.save("out0", torch.stack(after))
-        keys = [key for key in ("sum", "square_avg", "acc_delta", "momentum_buffer", "grad_avg", "exp_avg", "exp_avg_sq")
+        keys = [key for key in ("sum", "square_avg", "acc_delta", "momentum_buffer", "grad_avg", "exp_avg", "exp_avg_sq",
+                            "factors")
                 if states[0].get(key) is not None]
         for state in states:
             if "sum" in state:  # ours is without the initial value
                 state["sum"] -= how["initial_accumulator_value"]
         for i, key in enumerate(keys):
-            case.save(f"out{i + 1}", torch.cat([state[key] for state in states]))
+            case.save(f"out{i + 1}", torch.cat([state[key].flatten() for state in states]))
         case.save("norms", torch.stack(norms))

@@ -70,6 +70,43 @@ class Lion(Optimizer):
         m.mul_(second).add_(g, alpha=1 - second)
 
 
+class Adafactor(torch.optim.Optimizer):
+    """Algorithms 4 and 5 of Shazeer and Stern (2018) as Keras has them; weight decay is decoupled."""
+
+    def __init__(self, params, lr, decay=-0.8, eps=(1e-30, 1e-3), threshold=1.0, relative=True):
+        super().__init__(params, dict(lr=lr, decay=decay, eps=eps, threshold=threshold, relative=relative,
+                                      weight_decay=0.0, spared=False))
+
+    @torch.no_grad()
+    def step(self):
+        for group in self.param_groups:
+            for w in group["params"]:
+                self.move(w, w.grad, self.state[w], group)
+
+    def move(self, w, g, state, group):
+        t = state["step"] = state.get("step", 0) + 1
+        beta, (least_square, least_rms) = 1 - t ** group["decay"], group["eps"]
+        w.mul_(1 - group["lr"] * group["weight_decay"])
+
+        def average(name, now):
+            state[name] = beta * state.get(name, 0 * now) + (1 - beta) * now
+            return state[name]
+
+        def rms(x):
+            return x.square().mean().sqrt()
+
+        square = g**2 + least_square
+        if w.dim() < 2:
+            v = state["factors"] = average("columns", square)
+        else:
+            rows, columns = average("rows", square.mean(-1)), average("columns", square.mean(-2))
+            v = (rows / rows.mean(-1, keepdim=True)).unsqueeze(-1) * columns.unsqueeze(-2)
+            state["factors"] = torch.cat([rows, columns], -1)
+        rate = min(group["lr"], t**-0.5) if group["relative"] else group["lr"]
+        u = g / v.sqrt()
+        w.sub_(rate * max(least_rms, rms(w)) * u / max(1.0, rms(u) / group["threshold"]))
+
+
 class Lars(Optimizer):
     """Algorithm 1 of You et al. (2017); spared parameters take the global learning rate."""
 

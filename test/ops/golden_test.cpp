@@ -145,6 +145,11 @@ const std::vector<OptimizerCase>& optimizers() {
       {"lamb_decay_clip", other<Lamb>(), 0.0625, 0.25f, 0.5f},
       {"lars", Lars{}, 0.25},
       {"lars_decay_clip", Lars{.momentum = 0.75f, .trust_coefficient = 0.125f}, 0.5, 0.25f, 0.5f},
+      {"adafactor", Adafactor{}, 0.25},
+      {"adafactor_decay_clip",
+       Adafactor{
+           .beta_2_decay = -0.5f, .epsilon_1 = 1e-4f, .epsilon_2 = 2, .clip_threshold = 0.75f, .relative_step = false},
+       0.25, 0.25f, 0.5f},
   };
   return cases;
 }
@@ -223,7 +228,9 @@ TEST_CASE("optimizers take PyTorch's steps") {
   for (const OptimizerCase& which : optimizers()) {
     const std::string name = which.name;
     const auto update = std::make_shared<OptimizerUpdate>(which.rule);
-    update->ranges = {{0, 34, true}, {34, 17, false}};
+    Factors matrix({2, 17}), vector({17});
+    vector.offset = matrix.count();
+    update->ranges = {{0, 34, true, matrix}, {34, 17, false, vector}};
     update->weight_decay = which.weight_decay;
     update->clip_norm = which.clip_norm;
     const Value gradients = golden.at(name + "/in1"), after = golden.at(name + "/out0"),
@@ -231,7 +238,7 @@ TEST_CASE("optimizers take PyTorch's steps") {
     const Value count = scalar(16), flags = row({0, 0});
     std::vector<Value> regions = {golden.at(name + "/in0")};
     while (regions.size() < 1 + state_names(which.rule).size())
-      regions.push_back(row(std::vector<double>(51)));  // states begin at zero
+      regions.push_back(row(std::vector<double>(is_factored(which.rule) ? 36 : 51)));  // states begin at zero
     for (std::int64_t step = 0; step < gradients.type.shape[0]; ++step) {
       CAPTURE(name, step);
       const Value gradient = row_of(gradients, step);

@@ -17,10 +17,11 @@ Choice by_default(const char* name) { return default_choice(optimizer_choices(),
 TEST_CASE("defaults are Keras'") {
   const auto rate = [](const char* name) { return by_default(name).as<OptimizerOptions>().learning_rate; };
   CHECK(rate("sgd") == 0.01);
-  for (const char* name : {"adam", "adamw", "nadam", "rmsprop", "adagrad", "adadelta", "lion", "lamb"}) {
+  for (const char* name : {"adam", "adamw", "nadam", "rmsprop", "adagrad", "adadelta", "lion", "lamb", "adafactor"}) {
     CHECK(rate(name) == 0.001);
   }
-  for (const char* name : {"sgd", "adam", "nadam", "rmsprop", "adagrad", "adadelta", "lion", "lamb", "lars"}) {
+  for (const char* name :
+       {"sgd", "adam", "nadam", "rmsprop", "adagrad", "adadelta", "lion", "lamb", "lars", "adafactor"}) {
     CHECK(by_default(name).as<OptimizerOptions>().weight_decay == 0);
   }
   CHECK(by_default("adamw").as<OptimizerOptions>().weight_decay == 0.004);
@@ -52,6 +53,17 @@ TEST_CASE("states are those that the options need") {
   CHECK(state_names(Adagrad{}) == Names{"sum_of_squares"});
   CHECK(state_names(Lars{}) == Names{"momentum"});
   CHECK(state_names(Lars{.momentum = 0}).empty());
+  CHECK(state_names(Adafactor{}) == Names{"second_moment"});
+}
+
+TEST_CASE("factors are of a parameter's last two dimensions") {
+  const Factors kernel({3, 2, 5, 7}), vector({9}), scalar{Shape{}};
+  CHECK(kernel.count() == 3 * 2 * (5 + 7));
+  CHECK(vector.count() == 9);
+  CHECK(scalar.count() == 1);
+  CHECK(factors_shape({3, 2, 5, 7}) == Shape{3, 2, 12});
+  CHECK(factors_shape({1, 7}) == Shape{8});
+  CHECK(factors_shape({9}) == Shape{9});
 }
 
 TEST_CASE("nadam's factors come from the product of all momenta so far") {

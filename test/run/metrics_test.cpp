@@ -176,5 +176,42 @@ train: {batch_size: 4, epochs: 4, loss: sparse_categorical_crossentropy, optimiz
   CHECK(count(resumed.errors, "the data has changed") == 1);
 }
 
+TEST_CASE("a confusion matrix has the same counts on any number of ranks, and accuracy on its diagonal") {
+  const Folder folder;
+  const std::string config =
+      folder.write("table.yaml", uneven_data + mlp_model +
+                                     train_section("batch_size: 20, epochs: 2, metrics: [accuracy, confusion_matrix], "
+                                                   "optimizer: {name: sgd, learning_rate: 0.1}") +
+                                     "strategy: {reproducible: {shards: 4}}\n");
+  Json of_one;
+  for (const char* ranks : {"1", "3"}) {
+    const std::string directory = folder / ("on-" + std::string(ranks));
+    const Finished run =
+        trainctl(folder, {"run", config, "--ranks", ranks, "--run-dir", directory, "--progress", "none"});
+    INFO(tail(run.errors));
+    REQUIRE(run.code == 0);
+    const Json epoch = events(directory, "epoch").back();
+    for (const char* part : {"train", "validation"}) {
+      double right = 0, all = 0;
+      const Json& table = epoch[part]["confusion_matrix"];
+      for (std::size_t target = 0; target < table.size(); ++target) {
+        REQUIRE(table[target].size() == table.size());
+        right += table[target][target].get<double>();
+        for (const Json& count : table[target]) all += count.get<double>();
+      }
+      CHECK(right / all == Approx(epoch[part]["accuracy"].get<double>()));
+    }
+    if (of_one.is_null()) of_one = epoch;
+    for (const char* part : {"train", "validation"}) CHECK(epoch[part] == of_one[part]);
+    const Finished evaluated =
+        trainctl(folder, {"eval", config, "--run", directory, "--data", "validation", "--ranks", ranks});
+    INFO(evaluated.errors);
+    CHECK(contains(evaluated.out, "confusion_matrix: how often a target (row) was predicted as a class (column)"));
+  }
+  const Finished watched = trainctl(folder, {"run", config, "--set", "checkpoint.monitor=val_confusion_matrix"});
+  CHECK(watched.code == 2);
+  CHECK(contains(watched.errors, "monitor 'val_confusion_matrix' is nothing that this run reports"));
+}
+
 }  // namespace
 }  // namespace trainctl::test

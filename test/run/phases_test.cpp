@@ -1,5 +1,7 @@
 // Frozen layers and phases of a run: what stays bit for bit, what begins anew, what a resume goes on with, and what is
 // saved by it.
+#include <signal.h>
+
 #include <cmath>
 #include <cstring>
 
@@ -109,6 +111,29 @@ TEST_CASE("a run in phases goes on in the middle of any with its bits, on any nu
     CHECK(end_of(folder / name).at("step") == step);
     CHECK(end_of(train(folder, config, name, 1, constant)).at("weights_sha256") == steady.at("weights_sha256"));
   }
+}
+
+TEST_CASE("a signal in the middle of the second phase saves it there, and the bits do not tell") {
+  const Folder folder;
+  const std::string config = folder.write(
+      "stopped.yaml", uneven_data + model + "strategy: {reproducible: {shards: 4}}\n" +
+                          train_section("batch_size: 20, optimizer: {name: sgd, learning_rate: 0.1, momentum: 0.9}, "
+                                        "phases: [{epochs: 1}, {epochs: 100000, freeze: [bn], optimizer: adam}]"));
+  const std::string directory = folder / "runs/stopped";
+  Command run(folder, {"run", config, "--ranks", "2"});
+  REQUIRE(run.says("step 15/"));
+  run.send(SIGTERM);
+  CHECK(run.wait() == 75);
+  INFO(tail(run.errors()));
+  const std::int64_t stopped = end_of(directory).at("step");
+  REQUIRE(stopped >= 15);
+  const std::vector<std::string> limit{"--set", format("train.max_steps={}", stopped + 5)};
+  const Finished rest = trainctl(folder, {"run", config, "--ranks", "3", limit[0], limit[1]});
+  INFO(tail(rest.errors));
+  REQUIRE(rest.code == 0);
+  CHECK(events(directory, "start").back().at("first_step") == stopped);
+  const Json whole = end_of(train(folder, config, "whole", 1, limit));
+  CHECK(end_of(directory).at("weights_sha256") == whole.at("weights_sha256"));
 }
 
 TEST_CASE("verify-scaling follows a run through its phases") {

@@ -1,8 +1,10 @@
 // Whole runs whose ranks share layers: they learn what one rank learns, and go on from each other's checkpoints.
 #include <map>
+#include <random>
 
 #include "core/base/format.h"
 #include "test/catch.h"
+#include "test/data/files.h"
 #include "test/run/command.h"
 #include "test/run/configs.h"
 
@@ -135,6 +137,37 @@ TEST_CASE("a checkpoint of ranks that share layers is one of all meshes") {
   for (const Ranks& mesh : {Ranks{2, 2}, Ranks{4, 2}}) {
     compare_steps(one, train_on(folder, config, mesh, one + checkpoint), 14);
   }
+}
+
+TEST_CASE("losses over whole rows and whole samples are those of one rank where layers are shared") {
+  const Folder folder;
+  const std::string focal = folder.write(
+      "focal.yaml", uneven_data + mlp_model +
+                        "train: {batch_size: 20, epochs: 2, loss: {name: sparse_categorical_focal_crossentropy, "
+                        "gamma: 1.5}, optimizer: {name: sgd, learning_rate: 0.1}}\n");
+  compare_steps(train_on(folder, focal, {1, 1}), train_on(folder, focal, {2, 2}), 12);
+
+  std::mt19937 random(5);
+  constexpr std::int64_t samples = 60, pixels = samples * 8 * 8;
+  std::vector<float> x(pixels);
+  std::vector<std::int64_t> y(pixels);
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    y[i] = static_cast<std::int64_t>(random() % 2);
+    x[i] = static_cast<float>(y[i]) + static_cast<float>(random() % 100) / 60.0f;
+  }
+  folder.write("x.npy", npy("<f4", format("({}, 8, 8, 1)", samples), raw(x)));
+  folder.write("y.npy", npy("<i8", format("({}, 8, 8)", samples), raw(y)));
+  const std::string dice = folder.write("dice.yaml", R"(
+data: {dataset: npy, x: x.npy, y: y.npy}
+model:
+  layers:
+    - conv2d: {filters: 32, kernel_size: 3, padding: same, activation: relu}
+    - conv2d: {filters: 32, kernel_size: 3, padding: same, activation: relu}
+    - conv2d: {filters: 1, kernel_size: 1, activation: sigmoid}
+train: {batch_size: 20, epochs: 4, loss: dice, metrics: [mean_iou], optimizer: {name: sgd, learning_rate: 0.1}}
+log: {every: 1 steps}
+)");
+  compare_steps(train_on(folder, dice, {1, 1}), train_on(folder, dice, {2, 2}), 12);
 }
 
 TEST_CASE("what cannot be shared is refused before anything starts, with the line") {

@@ -14,8 +14,24 @@ int sums_of(const MetricRule& rule) {
   return std::visit([](const auto& r) { return r.sums(); }, rule);
 }
 
+int columns_of(const MetricRule& rule) {
+  return std::visit(
+      []<class Rule>(const Rule& r) {
+        if constexpr (Rule::over == MetricOver::cells) return r.columns();
+        return 0;
+      },
+      rule);
+}
+
 double value_of(const MetricRule& rule, std::span<const double> sums, double count) {
-  return std::visit([&](const auto& r) { return r.value(sums, count); }, rule);
+  return std::visit(
+      [&]<class Rule>(const Rule& r) {
+        if constexpr (Rule::over == MetricOver::cells)
+          return 0.0;
+        else
+          return r.value(sums, count);
+      },
+      rule);
 }
 
 std::string Metric::attributes() const {

@@ -6,6 +6,7 @@
 #include "core/graph/op.h"
 #include "core/graph/ops/metrics/accuracy.h"
 #include "core/graph/ops/metrics/auc.h"
+#include "core/graph/ops/metrics/confusion_matrix.h"
 #include "core/graph/ops/metrics/cosine_similarity.h"
 #include "core/graph/ops/metrics/mean_absolute_error.h"
 #include "core/graph/ops/metrics/mean_iou.h"
@@ -19,11 +20,13 @@ namespace trainctl {
 // All metrics; each is in a file in core/graph/ops/metrics/ (see rule.h there).
 using MetricRule = std::variant<Accuracy, TopKCategoricalAccuracy, PrecisionScore, Recall, F1Score, Specificity,
                                 MeanIou, Auc, MeanAbsoluteError, MeanAbsolutePercentageError, MeanSquaredErrorMetric,
-                                RootMeanSquaredError, R2Score, CosineSimilarity>;
+                                RootMeanSquaredError, R2Score, CosineSimilarity, ConfusionMatrix>;
 
 std::string_view name_of(const MetricRule& rule);
 int sums_of(const MetricRule& rule);
-// The metric, from its sums over all samples and the sum `count` of the samples' weights.
+// The columns of a metric that is the table of its sums; 0 where it is one value.
+int columns_of(const MetricRule& rule);
+// The metric, from its sums over all samples and the sum `count` of the samples' weights; 0 where it is a table.
 double value_of(const MetricRule& rule, std::span<const double> sums, double count);
 
 // Inputs: predictions, or where it takes them the class sums of all ranks [N, P..., ranks * class_sums], then targets

@@ -20,6 +20,26 @@ std::vector<std::string> state_names(const OptimizerRule& rule) {
       rule);
 }
 
+bool is_factored(const OptimizerRule& rule) {
+  return std::visit([]<class Rule>(const Rule&) { return FactoredRule<Rule>; }, rule);
+}
+
+Factors::Factors(const Shape& parameter) : matrices(1), rows(1), columns(parameter.count()), vector(true) {
+  if (parameter.rank() < 2) return;
+  vector = false;
+  columns = parameter.back();
+  rows = parameter[parameter.rank() - 2];
+  matrices = parameter.count() / (rows * columns);
+}
+
+Shape factors_shape(const Shape& parameter) {
+  const Factors factors(parameter);
+  if (factors.vector) return parameter;
+  std::vector<std::int64_t> sizes(parameter.sizes().begin(), parameter.sizes().end() - 2);
+  sizes.push_back(factors.of_matrix());
+  return Shape(std::move(sizes));
+}
+
 std::string OptimizerUpdate::attributes() const {
   AttributeText text;
   std::visit(
@@ -41,9 +61,13 @@ std::string OptimizerUpdate::attributes() const {
 }
 
 std::vector<TensorType> OptimizerUpdate::outputs(std::span<const TensorType>) const {
-  std::int64_t end = 0;
-  for (const UpdateRange& range : ranges) end = std::max(end, range.offset + range.count);
+  std::int64_t end = 0, end_of_factors = 0;
+  for (const UpdateRange& range : ranges) {
+    end = std::max(end, range.offset + range.count);
+    end_of_factors = std::max(end_of_factors, range.factors.offset + range.factors.count());
+  }
   std::vector<TensorType> types(1 + state_names(rule).size(), {{end}, DType::float32});
+  if (is_factored(rule)) types[1].shape = {end_of_factors};
   for (const UpdateCopy& copy : copies) types.push_back({copy.shape, copy.layout.dtype});
   return types;
 }

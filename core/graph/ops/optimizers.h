@@ -10,6 +10,7 @@
 
 #include "core/graph/op.h"
 #include "core/graph/ops/optimizers/adadelta.h"
+#include "core/graph/ops/optimizers/adafactor.h"
 #include "core/graph/ops/optimizers/adagrad.h"
 #include "core/graph/ops/optimizers/adam.h"
 #include "core/graph/ops/optimizers/lamb.h"
@@ -22,11 +23,27 @@
 
 namespace trainctl {
 
+// What a factored rule keeps of a parameter, seen as `matrices` of [rows, columns], its last two dimensions: for each
+// matrix the means of its rows, then those of its columns. Of a vector, a matrix of one row, it keeps the columns
+// alone.
+struct Factors {
+  std::int64_t offset = 0;  // in the state's region
+  std::int64_t matrices = 0;
+  std::int64_t rows = 0, columns = 0;
+  bool vector = false;
+
+  Factors() = default;
+  explicit Factors(const Shape& parameter);
+  std::int64_t of_matrix() const { return (vector ? 0 : rows) + columns; }
+  std::int64_t count() const { return matrices * of_matrix(); }
+};
+
 // A range of the flat layout whose parameters are updated with the same weight decay.
 struct UpdateRange {
   std::int64_t offset = 0;
   std::int64_t count = 0;
-  bool decay = true;  // whether weight decay applies
+  bool decay = true;     // whether weight decay applies
+  Factors factors = {};  // of a factored rule, whose ranges are parameters without the gaps behind them
 };
 
 // A compute copy that an optimizer writes when it changes the parameter.
@@ -37,7 +54,12 @@ struct UpdateCopy {
 };
 
 // All optimizers; each is in a file in core/graph/ops/optimizers/ (see rule.h there).
-using OptimizerRule = std::variant<Sgd, Adam, AdamW, Nadam, RmsProp, Adagrad, Adadelta, Lion, Lamb, Lars>;
+using OptimizerRule = std::variant<Sgd, Adam, AdamW, Nadam, RmsProp, Adagrad, Adadelta, Lion, Lamb, Lars, Adafactor>;
+
+template <class Rule>
+concept FactoredRule = requires {
+  requires Rule::factored;
+};
 
 // A step of an optimizer. Inputs: the gradient region, learning rate (float32 scalar), step (int64 scalar, from 0),
 // count (reduced sum of weights, float32), agree flags, gradient norm. Outputs: the parameter region, the regions of
@@ -62,5 +84,11 @@ struct OptimizerUpdate final : OpDef {
 
 // Names of the states that a rule keeps: "momentum", or "m" and "v".
 std::vector<std::string> state_names(const OptimizerRule& rule);
+
+// Whether the rule's states hold factors, and not a value for each of a parameter.
+bool is_factored(const OptimizerRule& rule);
+
+// The shape of the factors of a parameter in a checkpoint: [..., rows + columns], or the vector's.
+Shape factors_shape(const Shape& parameter);
 
 }  // namespace trainctl

@@ -21,6 +21,8 @@ namespace {
 constexpr MeshAxis axis = MeshAxis::data;
 // Gradients are added in groups of about this many bytes, which the cache of a core holds.
 constexpr std::int64_t group_bytes = 256 << 10;
+// They are exchanged in pieces of about this many bytes, of which a rank receives one at a time.
+constexpr std::int64_t piece_bytes = 8 << 20;
 
 std::size_t index(int number) { return static_cast<std::size_t>(number); }
 
@@ -39,9 +41,11 @@ class TreeReduction {
     for (const FlatPlace& place : program_.flat.reduced) sums_.push_back(place.tensor);
     flat_ = gradients_;
     flat_.insert(flat_.end(), sums_.begin(), sums_.end());
-    groups_ = gradient_buckets(program_.flat, group_bytes, group_bytes);
-    if (groups_.empty()) groups_.emplace_back();
-    for (const FlatPlace& place : program_.flat.reduced) groups_.back().push_back(place.tensor);
+    groups_ = cut(group_bytes);
+    pieces_ = cut(piece_bytes);
+    // Pieces are divided among the replicas.
+    Sharding& sharding = program_.flat.sharding;
+    if (!sharding.shares() && pieces_.size() > 1) sharding.grain = flat_alignment * replicas_;
   }
 
   Program run() {
@@ -69,6 +73,14 @@ class TreeReduction {
   }
 
  private:
+  // The gradients in groups of about so many bytes, the sums in the last one.
+  std::vector<std::vector<TensorId>> cut(std::int64_t bytes) const {
+    std::vector<std::vector<TensorId>> groups = gradient_buckets(program_.flat, bytes, bytes);
+    if (groups.empty()) groups.emplace_back();
+    groups.back().insert(groups.back().end(), sums_.begin(), sums_.end());
+    return groups;
+  }
+
   LeafRange row_of(int replica) const {
     return program_.shards.shards.row_of(replica, replicas_, program_.shards.present);
   }
@@ -198,8 +210,14 @@ class TreeReduction {
       exchange(own, members, bucket.count, bucket.gradient, ops);
       gradient += bucket.entries;
     }
-    const std::int64_t exchanged = buckets.empty() ? 0 : layout.trainable_count;
-    exchange(own, buckets.empty() ? flat_ : sums_, layout.gradient_count - exchanged, no_tensor, ops);
+    if (!buckets.empty()) {
+      return exchange(own, sums_, layout.gradient_count - layout.trainable_count, no_tensor, ops);
+    }
+    for (std::size_t p = 0; p < pieces_.size(); ++p) {
+      const bool last = p + 1 == pieces_.size();
+      const std::int64_t end = last ? layout.gradient_count : layout.gradient_offset(pieces_[p + 1].front());
+      exchange(own, pieces_[p], end - layout.gradient_offset(pieces_[p].front()), no_tensor, ops);
+    }
   }
 
   // Adds up `count` elements in which the tensors lie one behind the other. Into `own_part`, this replica's part of
@@ -246,8 +264,8 @@ class TreeReduction {
   Program program_;
   const int replica_, replicas_;
   std::vector<TensorId> gradients_, sums_;
-  std::vector<TensorId> flat_;                 // both, as they lie one behind the other
-  std::vector<std::vector<TensorId>> groups_;  // the same, cut into groups
+  std::vector<TensorId> flat_;                          // both, as they lie one behind the other
+  std::vector<std::vector<TensorId>> groups_, pieces_;  // the same, cut into smaller and larger ones
   std::map<std::pair<TensorId, int>, TensorId> in_slot_;
   std::map<std::pair<std::size_t, int>, TensorId> group_;
   std::map<std::pair<TensorId, int>, TensorId> whole_;  // by first tensor and slot

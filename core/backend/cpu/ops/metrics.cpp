@@ -98,6 +98,8 @@ void add_up(const Rule& rule, const Rows<T>& rows, float* sums) {
     const Target target = rows.target(r);
     if constexpr (Rule::over == MetricOver::elements) {
       for (std::int64_t k = 0; k < row.values; ++k) sums[rule.template place<Math>(row.at(k), target(k))] += weight;
+    } else if constexpr (Rule::over == MetricOver::cells) {
+      sums[rule.cell(row, target)] += weight;
     } else if constexpr (Rule::over == MetricOver::outputs) {
       const auto of_output = rule.of_outputs(row, target);
       simd([=]() TRAINCTL_INLINE {

@@ -3,32 +3,12 @@
 #include "core/graph/ops/optimizers.h"
 
 #include <array>
-#include <cmath>
 
 #include "core/backend/cpu/kernels.h"
-#include "core/graph/ops/update.h"
+#include "core/backend/cpu/ops/optimizer_step.h"
 
 namespace trainctl::cpu {
 namespace {
-
-// The scalars that all elements of a step share. `apply` is false where the step must change nothing.
-template <class Rule>
-struct Step {
-  bool apply = false;
-  float learning_rate = 0;
-  float scale = 0;  // the factor on the summed gradients: 1 / count, times the clipping
-  float factors[Rule::factors + 1] = {};
-
-  Step(const Places& places, const Rule& rule, float clip_norm) {
-    const float count = *places.in<float>(3), norm = *places.in<float>(5);
-    apply = places.in<float>(4)[agree_not_finite] == 0 && std::isfinite(norm) && count > 0;
-    learning_rate = *places.in<float>(1);
-    scale = clip_norm > 0 && norm > clip_norm ? clip_norm / norm / count : 1.0f / count;
-    if constexpr (Rule::factors > 0) {
-      for (int i = 0; i < Rule::factors; ++i) factors[i] = rule.factor(i, *places.in<std::int64_t>(2));
-    }
-  }
-};
 
 // The flat regions. Pointers to states that the rule does not keep are null.
 template <class Rule>
@@ -111,11 +91,6 @@ Lowering lower_rule(const LowerContext& context, const OptimizerUpdate& def, con
 constexpr std::int64_t chunk = element_grain;  // elements of a partial sum of the norms
 constexpr std::int64_t block = 512;            // elements of the direction that are squared while they are in the cache
 
-// Sums of the squares of weights and of directions, over a chunk.
-struct Squares {
-  double weights = 0, directions = 0;
-};
-
 // Updates the states of [begin, end), and sums the squares of weights and of directions.
 template <unsigned kept, class Rule>
 TRAINCTL_INLINE inline Squares directions(const Rule& rule, const Step<Rule>& step, const Regions<Rule>& regions,
@@ -191,7 +166,9 @@ Lowering lower_optimizer(const LowerContext& context) {
   const auto& def = context.op.as<OptimizerUpdate>();
   return std::visit(
       [&]<class Rule>(const Rule& rule) {
-        if constexpr (Rule::by_parameter) {
+        if constexpr (FactoredRule<Rule>) {
+          return lower_factored(context, def, rule);
+        } else if constexpr (Rule::by_parameter) {
           return lower_rule_by_parameter(context, def, rule);
         } else {
           return lower_rule(context, def, rule);

@@ -2,7 +2,12 @@
 // copy is its transposed matrix.
 #pragma once
 
+#include <span>
+#include <vector>
+
 #include "core/backend/cuda/device/pack.h"
+#include "core/backend/cuda/lower.h"
+#include "core/graph/ops/optimizers.h"
 
 namespace trainctl::cuda {
 
@@ -20,6 +25,21 @@ struct Chunk {
   std::byte* transposed;     // address for the first row's first element
   std::int64_t copy_stride;  // elements between columns of the transposed copy
 };
+
+// The chunks [begin, end) of a parameter, and whether weight decay spares it.
+struct ChunkRange {
+  int begin, end;
+  bool spared;
+};
+
+// The chunks of all ranges; those of range i end at ends[i]. `outputs`: the addresses of the op's outputs.
+std::vector<Chunk> chunks_of(const OptimizerUpdate& update, std::span<const Address> outputs, std::vector<int>& ends);
+
+// For each chunk, the chunks of the update range that it belongs to.
+std::vector<ChunkRange> ranges_of_chunks(const OptimizerUpdate& update, const std::vector<int>& ends);
+
+// An optimizer's lowering that writes its copies in the layouts that were asked for.
+Lowering with_copies(const LowerContext& context, Lowering lowering);
 
 // Four neighbouring elements of a chunk's row, of which [from, to) belong to the chunk. Regions of state need not be
 // aligned.

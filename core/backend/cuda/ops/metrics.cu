@@ -132,6 +132,36 @@ __global__ void sum_outputs(RowGrid grid, Rule rule, bool class_numbers, bool ac
   }
 }
 
+// The weight of a row, and the number of the sum that it is added to.
+struct Share {
+  int cell;
+  float weight;
+};
+
+// Each team finds the cells of its rows; each thread of the last block adds up those that are its own, in the rows'
+// order.
+template <class T, class Rule>
+__global__ void sum_cells(RowGrid grid, Rule rule, bool class_numbers, bool accumulate, std::int64_t rows_each,
+                          const T* x, const void* targets, const float* weights, Share* of_rows, unsigned* counter,
+                          float* sums) {
+  const RowTeam team(grid);
+  for (std::int64_t row = team.first(); row < grid.rows; row += team.step()) {
+    Share share{0, weights[rows_each == 1 ? row : row / rows_each]};
+    if (share.weight != 0) {
+      const Target target = target_of(team, targets, class_numbers, row, grid.values);
+      share.cell = rule.cell(Row<T>{team, x + row * grid.values, grid.values, false}, target);
+    }
+    if (team.leads()) of_rows[row] = share;
+  }
+  if (!last_block(counter, gridDim.x)) return;
+  const int thread = static_cast<int>(threadIdx.x);
+  for (int i = thread; i < rule.sums() && !accumulate; i += block_threads) sums[i] = 0;
+  for (std::int64_t row = 0; row < grid.rows; ++row) {
+    const int cell = fresh(&of_rows[row].cell);
+    if (cell % block_threads == thread) sums[cell] += fresh(&of_rows[row].weight);
+  }
+}
+
 // Each thread owns some of a block's sums, and reads the elements of all threads; the last block adds up the blocks'
 // sums.
 template <class T, class Rule>
@@ -180,6 +210,13 @@ Lowering lower_rule(const LowerContext& context, const Metric& def, const Rule& 
              p.in<T>(0), p.in<float>(1), p.in<float>(2), p.workspace<float>(), counter.get(), p.out<float>(0));
     };
     return own_kernel(context, run, std::int64_t{blocks} * rule.sums() * size_of(DType::float32));
+  } else if constexpr (Rule::over == MetricOver::cells) {
+    const RowGrid grid(rows, values);
+    const auto run = [=, counter = make_counters(1)](const Places& p) {
+      launch(sum_cells<T, Rule>, grid.blocks, block_threads, p.stream, grid, rule, class_numbers, accumulate, rows_each,
+             p.in<T>(0), p.in<void>(1), p.in<float>(2), p.workspace<Share>(), counter.get(), p.out<float>(0));
+    };
+    return own_kernel(context, run, rows * static_cast<std::int64_t>(sizeof(Share)));
   } else if constexpr (Rule::over == MetricOver::outputs) {
     constexpr std::int64_t most_sums = 1 << 18, most_blocks = 1024;  // of all teams
     RowGrid grid(rows, values);

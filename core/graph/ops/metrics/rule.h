@@ -26,6 +26,10 @@
 //
 //   of_outputs(row, target)      a function of (k, x) that gives the Sums<terms> of the row's k-th value, which is x
 //
+// Where cells do, the sums are a table, which is the metric: it has columns() and no value(), and
+//
+//   cell(row, target)            the number of the sum that the weight of the row is added to
+//
 // A row offers values, at(k), first_largest(), root() and sum(f) with f(k, x) a number, and a target label(), the
 // number of its class, and where targets are values target(k). Kernels of all devices compile all of them.
 #pragma once
@@ -40,7 +44,7 @@
 
 namespace trainctl {
 
-enum class MetricOver { rows, elements, outputs };
+enum class MetricOver { rows, elements, outputs, cells };
 
 // The loss that a metric stands beside.
 struct MetricSetting {

@@ -21,6 +21,17 @@
 //   ratio(spared, decay, weight_norm, direction_norm)        the factor on the parameter's learning rate; `spared`:
 //                                                            whether weight decay leaves the parameter out
 //   apply(factors, rate, decay, gradient, weight&, states)   takes the step, with `rate` multiplied by that factor
+//
+// A rule by parameter that also states `factored = true` has one state, which holds means of squared gradients over the
+// rows and columns of a parameter (Factors in core/graph/ops/optimizers.h), and these functions:
+//
+//   square(gradient)                                         what the means are of
+//   average(factors, kept, mean)                             the new value of a kept mean
+//   direction(gradient, row, column)                         the element of the direction; `row` is the mean of its row
+//                                                            over the mean of all rows, 1 for a vector
+//   decayed(rate, decay, weight)                             the weight that the step is added to
+//   rate(factors, rate, weight_rms, direction_rms)           the factor on the direction; root mean squares of the
+//                                                            decayed parameter and of its direction
 #pragma once
 
 #include <cmath>
