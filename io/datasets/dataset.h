@@ -13,6 +13,7 @@
 #include "core/metrics/class_weights.h"
 #include "core/tensor/dtype.h"
 #include "core/tensor/shape.h"
+#include "io/datasets/resize_target.h"
 
 namespace trainctl {
 
@@ -37,7 +38,12 @@ struct DatasetFacts {
 // One sample as it is stored. Its buffers are reused by the next read(); `values` and `target` point into them or into
 // the data set.
 struct Sample {
+  // Stated by the caller of read(): what images are resized to first. Decoders may then give a smaller image than the
+  // stored one, which is at least as large as that in height and in width.
+  std::optional<ResizeTarget> resize;
+
   Shape shape;
+  Shape whole;  // set by decoders of images: the stored image's shape
   DType dtype = DType::uint8;  // as facts().dtype
   const void* values = nullptr;
   const float* target = nullptr;  // facts().target.count() values; only where targets are values
@@ -45,6 +51,10 @@ struct Sample {
   std::vector<std::byte> buffer;  // float32 values converted from other types, or a decoded image
   std::vector<float> target_buffer;
   std::vector<std::byte> scratch;  // the bytes of a compressed file
+  double decoding_seconds = 0;     // what decoders took, summed up over all samples that were read
+
+  // The shape from which sizes behind a resize follow.
+  const Shape& stored_shape() const { return whole.rank() == 3 ? whole : shape; }
 };
 
 class Dataset {

@@ -182,7 +182,7 @@ std::shared_ptr<const Mixing> mixing_of(const DataOptions& options, const std::v
 // All that a prepared sample of a part depends on.
 std::string cache_key(const DatasetGroup& group, const std::vector<DataPart::Input>& inputs,
                       const std::vector<InputPlan>& plans) {
-  std::string key = "1\n";  // raised where the same data gives other samples
+  std::string key = "2\n";  // raised where the same data gives other samples
   for (const Dataset* dataset : group.distinct()) key += dataset->facts().fingerprint + "\n";
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     const Transform& transform = *inputs[i].transform;

@@ -87,6 +87,9 @@ Shape DataPart::weight_shape() const {
 DataPart::Scratch DataPart::scratch(const std::vector<TargetForm>& forms) const {
   Scratch scratch;
   scratch.samples.resize(sources_.size());
+  for (std::size_t i = 0; i < inputs_.size(); ++i) {  // a data set of images has one input
+    scratch.samples[input_source_[i]].resize = inputs_[i].transform->first_resize();
+  }
   scratch.inputs.resize(inputs_.size());
   scratch.masks.resize(targets_.size());
   scratch.prepared.inputs.resize(inputs_.size());
@@ -205,7 +208,7 @@ void DataPart::prepare(std::int64_t number, Scratch& scratch) const {
     const Sample& sample = scratch.samples[target_source_[i]];
     scratch.prepared.values[i] = sample.target;
     if (!transform) continue;
-    const Shape& image = scratch.samples[input_source_[0]].shape;
+    const Shape& image = scratch.samples[input_source_[0]].stored_shape();
     if (sample.shape[0] != image[0] || sample.shape[1] != image[1]) {
       data_error(dataset->name_of(number),
                  format("is {}x{}, and its image {}x{}", sample.shape[0], sample.shape[1], image[0], image[1]));
