@@ -108,7 +108,7 @@ TEST_CASE("images that are decoded smaller are almost those of decoding and resi
   const TempFolder folder;
   const std::vector<Size> sizes = {{180, 131}, {131, 180}, {200, 200}, {97, 400}, {64, 64}, {63, 90}, {530, 300}};
   write_images(folder, sizes);
-  const auto dataset = image_folder_dataset(folder.text(), {});
+  const auto dataset = image_folder_dataset({folder.text()}, {});
   const auto count = std::ssize(sizes);
   const std::string base = format("dataset: image_folder, path: {}, shuffle: false", folder.text());
   for (const bool square : {true, false}) {
@@ -147,7 +147,7 @@ TEST_CASE("images that are decoded smaller are almost those of decoding and resi
 TEST_CASE("images are decoded whole where something else comes before the resize, or nothing resizes") {
   const TempFolder folder;
   write_images(folder, {{160, 170}, {190, 160}});
-  const auto dataset = image_folder_dataset(folder.text(), {});
+  const auto dataset = image_folder_dataset({folder.text()}, {});
   const std::string base = format("dataset: image_folder, path: {}, shuffle: false", folder.text());
   const std::vector<float> found = epoch_of("{" + base + ", transform: [{center_crop: 128}, {resize: [32, 32]}]}", 2);
   for (std::int64_t i = 0; i < 2; ++i) {
