@@ -7,9 +7,11 @@
 #include "cmd/shares.h"
 #include "cmd/subcommands.h"
 #include "core/spec/units.h"
+#include "io/loader/bench.h"
 #include "io/loader/data.h"
 #include "parallel/bench/communication.h"
 #include "parallel/bench/ops.h"
+#include "parallel/bench/repeated_batch.h"
 #include "parallel/bench/step.h"
 #include "parallel/launch/report.h"
 
@@ -30,7 +32,32 @@ void show(const RankContext& context, bool json, const Result&... result) {
   if (context.world.rank() == 0) answer(json ? to_json(result...) : to_text(result...));
 }
 
-// Measures the config's step, ops or communication, and shows the result. Collective.
+// Measures the loader of all ranks at the same time, and the training step without it. Collective.
+DataBench bench_data_and_step(const RunSpec& spec, const Data& data, Job& job, RankDevice& device, RankContext& context,
+                              double seconds) {
+  World& world = context.world;
+  const LoaderOptions loader = data.training_loader(spec.train.global_batch(world.size()), job.sharer(),
+                                                    {spec.seed, 0, 0}, context.threads, job.target_forms(),
+                                                    job.batch_memory());
+  const auto& part = data.part(PartKind::training);
+  DataBench bench = bench_data(part, loader, 0.75 * seconds, [&] {
+    world.communicator().barrier(device.host);
+    device.host.synchronize();
+  });
+  double rates[] = {bench.worker, bench.loader};
+  world.communicator().all_reduce({rates, DType::float64, 2}, Reduction::sum, device.host);
+  device.host.synchronize();
+  bench.worker = rates[0];
+  bench.loader = rates[1];
+  bench.ranks = world.size();
+  const auto source = make_loader(part, loader);
+  RepeatedBatch repeated(*source);
+  const BenchedRun run{job.engine(), job.programs(), repeated, world.communicator(), device.host};
+  bench.step = bench_step(run, device.backend->asynchronous(), 0.25 * seconds).figures.samples_per_second;
+  return bench;
+}
+
+// Measures the config's step, ops, data or communication, and shows the result. Collective.
 int measure(const RunSpec& stated, const BenchOptions& options, RankContext& context) {
   const bool json = options.common.json;
   World& world = context.world;
@@ -48,6 +75,10 @@ int measure(const RunSpec& stated, const BenchOptions& options, RankContext& con
   spec = with_shares(std::move(spec), data, device, context, {});
   Job job(spec, data.info(), device, world, {}, "");
   initialize_engine(spec, job);
+  if (options.what == "data") {
+    show(context, json, bench_data_and_step(spec, data, job, device, context, options.seconds));
+    return 0;
+  }
   const auto source = data.training(spec.train.global_batch(world.size()), job.sharer(), {spec.seed, 0, 0},
                                     context.threads, job.target_forms(), job.batch_memory());
   const BenchedRun run{job.engine(), job.programs(), *source, world.communicator(), device.host};
@@ -79,12 +110,12 @@ std::string check_seconds(const std::string& text) {
 }  // namespace
 
 Subcommand bench_subcommand() {
-  return {"bench", "Measures a config's step, its ops, or the communication of its ranks",
+  return {"bench", "Measures a config's step, its ops, its data, or the communication of its ranks",
           "trainctl bench step configs/mnist-mlp.yaml --ranks 2", [](CLI::App& app) {
             auto options = std::make_shared<BenchOptions>();
-            app.add_option("what", options->what, "step, ops or comm")
+            app.add_option("what", options->what, "step, ops, data or comm")
                 ->required()
-                ->check(CLI::IsMember({"step", "ops", "comm"}));
+                ->check(CLI::IsMember({"step", "ops", "data", "comm"}));
             add_config_options(app, options->common);
             add_output_options(app, options->common);
             add_launch_options(app, options->launch);

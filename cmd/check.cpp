@@ -56,6 +56,7 @@ void print_json(const Checked& checked) {
                {"kernels_not_chosen", checked.assumed},
                {"data_at_hand", checked.data_at_hand},
                {"micro_batches", checked.micro_batches()},
+               {"cached_bytes", checked.cached_bytes},
                {"mesh", mesh},
                {"layers", layers}};
   if (!checked.recomputed.empty()) json["recomputed"] = checked.recomputed;
@@ -78,8 +79,13 @@ std::string phases_text(const Checked& checked) {
 }
 
 // Notes that explain the tables.
-std::string notes(const Checked& checked) {
+std::string notes(const RunSpec& spec, const Checked& checked) {
   std::string text;
+  if (checked.cached_bytes > 0) {
+    text += format("\n`cache: {}` takes {}{} once all samples have been read\n", name_of(spec.data.cache),
+                   byte_text(checked.cached_bytes),
+                   spec.data.cache == CacheKind::memory ? " of every rank beside the memory above" : "");
+  }
   if (!checked.recomputed.empty()) text += "\n" + recomputed_text(checked.recomputed);
   if (checked.assumed > 0) {
     text += format(
@@ -138,7 +144,7 @@ void print_text(const RunSpec& spec, const Checked& checked) {
     add(line.name, line.bytes, all_chosen || !line.depends_on_kernels);
   }
   add(checked.memory.on_host ? "total" : "total on the GPU", checked.memory.total(), all_chosen);
-  answer(phases_text(checked) + text + memory.text() + mesh_text(checked) + notes(checked));
+  answer(phases_text(checked) + text + memory.text() + mesh_text(checked) + notes(spec, checked));
 }
 
 // The programs of the rank that was asked for; as a graph only the one of a full training batch.

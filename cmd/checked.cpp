@@ -89,6 +89,7 @@ Checked check_phase(const RunSpec& spec, const LaunchFlags& launch, bool measure
   checked.batch = spec.train.global_batch(plan.ranks);
   const DataInfo info = known_data(spec, checked.batch, checked.data_at_hand);
   checked.warnings = info.warnings;
+  checked.cached_bytes = info.cached_bytes;
   const auto backend = make_backend(spec.cluster, spec.train, spec.strategy, plan.threads, 0);
   checked.sizes = batch_sizes(spec.train, spec.strategy, info, plan.ranks);
   Strategy strategy = strategy_for(spec, info, plan.ranks, *backend);

@@ -50,6 +50,7 @@ struct Checked {
   double flops_per_sample = 0;   // forward
   std::int64_t parameters = 0;
   std::int64_t trainable = 0;
+  std::int64_t cached_bytes = 0;          // of all samples in `data.cache`; 0 where there is none or it is not known
   std::vector<std::string> warnings;      // of the data
   std::vector<CheckedPhase> phases = {};  // empty: the run has none
 

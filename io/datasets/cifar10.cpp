@@ -190,7 +190,7 @@ Section cifar10_choice() {
   return Keys<Cifar10Options>("cifar10", "CIFAR-10 or CIFAR-100 in their binary files: images of 32x32x3.")
       .key("path", &Cifar10Options::path,
            "The folder of the files, or the one above it: data_batch_*.bin (CIFAR-100: train.bin) are read for "
-           "training, test_batch.bin (test.bin) for validation and test.")
+           "training, test_batch.bin (test.bin) for validation and test. Or several such folders.")
       .key("variant", &Cifar10Options::variant,
            "Which files these are; cifar100 has 100 classes, cifar100_coarse the same images in 20.");
 }

@@ -74,12 +74,12 @@ void match_training_columns(const TableFacts& training, const std::string& path,
   if (!training.weight.empty() && has(columns.names, training.weight)) columns.weight = find(training.weight);
 }
 
-Columns choose_columns(const std::string& path, const CsvFormat& csv, const TableFacts* training) {
-  Columns columns;
-  std::vector<std::string>& names = columns.names;
+// The names of a file's columns.
+std::vector<std::string> column_names(const std::string& path, const CsvFormat& csv) {
   CsvLines first_line(path, csv.delimiter[0]);
   std::vector<std::string_view> fields;
   if (!first_line.next(fields)) data_error(path, "holds no lines");
+  std::vector<std::string> names;
   for (std::size_t i = 0; i < fields.size(); ++i) {
     names.push_back(csv.header ? std::string(trimmed(fields[i])) : std::to_string(i + 1));
   }
@@ -87,6 +87,33 @@ Columns choose_columns(const std::string& path, const CsvFormat& csv, const Tabl
   for (const std::string& name : names) {
     if (!known.insert(name).second) data_error(path, format("has two columns '{}'", name), "give each its own name");
   }
+  return names;
+}
+
+// For each of the first file's columns the place of the one with its name among a file's columns `names`.
+std::vector<std::size_t> match_columns(const std::vector<std::string>& first, const std::string& first_path,
+                                       const std::vector<std::string>& names, const std::string& path) {
+  const auto lacks = [](const std::string& who, const std::string& name, const std::string& other) {
+    data_error(who, format("has no column '{}', which {} has", name, other),
+               "all files need the same columns, in any order");
+  };
+  for (const std::string& name : names) {
+    if (!has(first, name)) lacks(first_path, name, path);
+  }
+  std::vector<std::size_t> places;
+  for (const std::string& name : first) {
+    const auto found = std::find(names.begin(), names.end(), name);
+    if (found == names.end()) lacks(path, name, first_path);
+    places.push_back(static_cast<std::size_t>(found - names.begin()));
+  }
+  return places;
+}
+
+// The columns of a table that begins in the file `path`.
+Columns choose_columns(const std::string& path, const CsvFormat& csv, const TableFacts* training) {
+  Columns columns;
+  std::vector<std::string>& names = columns.names;
+  names = column_names(path, csv);
   if (training) {
     match_training_columns(*training, path, columns);
     return columns;
@@ -172,26 +199,32 @@ float weight_in(std::string_view field, const FieldPlace& place) {
 }
 
 // Reads the lines behind the header. Returns nothing where the target should be numbers and a line has a word.
-std::optional<Table> read_table(const std::string& path, const CsvFormat& csv, const Columns& columns,
+std::optional<Table> read_table(const std::vector<std::string>& paths, const CsvFormat& csv, const Columns& columns,
                                 const TableFacts* training, bool target_of_words) {
-  CsvLines lines(path, csv.delimiter[0]);
-  Table table{empty_columns(path, csv, columns, training), {path, target_columns(csv, columns), target_of_words}, {}};
-  std::vector<std::string_view> fields;
-  if (csv.header) lines.next(fields);
-  bool any = false;
-  for (; lines.next(fields); any = true) {
-    if (fields.size() != columns.names.size()) {
-      data_error(path, format("line {} has {} fields, not {}", lines.line(), fields.size(), columns.names.size()),
-                 "quote fields that hold the delimiter, or state another `delimiter`");
+  Table table{empty_columns(paths[0], csv, columns, training),
+              {paths[0], target_columns(csv, columns), target_of_words},
+              {}};
+  std::vector<std::string_view> fields, in_order;
+  for (const std::string& path : paths) {
+    CsvLines lines(path, csv.delimiter[0]);
+    const std::vector<std::size_t> places = match_columns(columns.names, paths[0], column_names(path, csv), path);
+    if (csv.header) lines.next(fields);
+    bool any = false;
+    for (; lines.next(fields); any = true) {
+      const LinePlace at = lines.place();
+      if (fields.size() != columns.names.size()) {
+        data_error(path, format("line {} has {} fields, not {}", at.line, fields.size(), columns.names.size()),
+                   "quote fields that hold the delimiter, or state another `delimiter`");
+      }
+      in_order.clear();
+      for (const std::size_t place : places) in_order.push_back(fields[place]);
+      for (std::size_t i = 0; i < columns.samples.size(); ++i) table.columns[i].add(in_order[columns.samples[i]], at);
+      if (!table.target.add(in_order, at)) return std::nullopt;
+      if (!columns.weight) continue;
+      table.weights.push_back(weight_in(in_order[*columns.weight], {path, columns.names[*columns.weight], at.line}));
     }
-    for (std::size_t i = 0; i < columns.samples.size(); ++i) {
-      table.columns[i].add(fields[columns.samples[i]], lines.line());
-    }
-    if (!table.target.add(fields, lines.line())) return std::nullopt;
-    if (!columns.weight) continue;
-    table.weights.push_back(weight_in(fields[*columns.weight], {path, columns.names[*columns.weight], lines.line()}));
+    if (!any) data_error(path, "has no line of values");
   }
-  if (!any) data_error(path, "has no line of values");
   for (CsvColumn& column : table.columns) column.finish();
   return table;
 }
@@ -199,20 +232,27 @@ std::optional<Table> read_table(const std::string& path, const CsvFormat& csv, c
 struct CsvOptions final : DatasetOptions, CsvFormat {
   std::shared_ptr<const Dataset> open(const DataLocation& where, PartKind, const StatedFacts& stated,
                                       std::uint64_t) const override {
-    if (where.path.empty()) throw Error(ErrorKind::config, "csv needs `path`");
-    return csv_dataset(where.path.text, *this, stated);
+    return csv_dataset(paths_of({where}, "csv"), *this, stated);
+  }
+  DatasetGroup open_pieces(const std::vector<DataLocation>& pieces, PartKind, const StatedGroup& stated,
+                           std::uint64_t) const override {
+    const auto dataset = csv_dataset(paths_of(pieces, "csv"), *this, stated_of_both(stated));
+    return {{dataset}, {dataset}};
   }
 };
 
 }  // namespace
 
-std::shared_ptr<const Dataset> csv_dataset(const std::string& path, const CsvFormat& csv, const StatedFacts& stated) {
+std::shared_ptr<const Dataset> csv_dataset(const std::vector<std::string>& paths, const CsvFormat& csv,
+                                           const StatedFacts& stated) {
+  with_all_errors(paths, [](const std::string& path) { open_data(path); });
+  const std::string& path = paths[0];  // for messages that concern the whole table
   const TableFacts* training = stated.training ? stated.training->table.get() : nullptr;
   const Columns columns = choose_columns(path, csv, training);
   bool words = has(csv.categorical, columns.names[columns.targets[0]]) && columns.targets.size() == 1;
   if (stated.training) words = !stated.training->class_names.empty();
-  std::optional<Table> read = read_table(path, csv, columns, training, words);
-  if (!read) read = read_table(path, csv, columns, training, words = true);
+  std::optional<Table> read = read_table(paths, csv, columns, training, words);
+  if (!read) read = read_table(paths, csv, columns, training, words = true);
   const auto rows = rows_of(read->columns);
   const auto width = std::ssize(columns.samples), lines = std::ssize(*rows) / width;
   StatedFacts of_rows = stated;
@@ -237,7 +277,7 @@ Section csv_choice() {
   return Keys<CsvOptions>("csv",
                           "A table: columns of numbers and of words, and a target of words, class numbers or "
                           "values.")
-      .key("path", &CsvOptions::path, "The file: a line for each sample.")
+      .key("path", &CsvOptions::path, "The file: a line for each sample; or several with the same columns.")
       .key("target", &CsvOptions::target, "The column of the target, or several for values; default: the last one.")
       .key("columns", &CsvOptions::columns,
            "The columns of a sample, in this order; default: all but the target and the weight.")

@@ -37,7 +37,9 @@ struct CsvFormat {
 // order of the words (class_names); one of whole numbers holds classes or values as in array_dataset(); others hold
 // values. The whole table is kept in memory. Throws Error{data} with line and column where lines differ in length, a
 // field is empty or not a finite number, a weight is negative, or a word is not one of the training part's;
-// Error{config} where a named column is missing.
-std::shared_ptr<const Dataset> csv_dataset(const std::string& path, const CsvFormat& format, const StatedFacts& stated);
+// Error{config} where a named column is missing. The lines of several files are those of one table: all have the
+// columns of the first, in any order.
+std::shared_ptr<const Dataset> csv_dataset(const std::vector<std::string>& paths, const CsvFormat& format,
+                                           const StatedFacts& stated);
 
 }  // namespace trainctl

@@ -82,7 +82,7 @@ CsvColumn::CsvColumn(const std::string& path, std::string name, ColumnKind kind,
                      std::optional<std::vector<std::string>> vocabulary)
     : path_(path), name_(std::move(name)), kind_(kind), missing_(missing), vocabulary_(std::move(vocabulary)) {}
 
-void CsvColumn::add(std::string_view field, std::int64_t line) {
+void CsvColumn::add(std::string_view field, const LinePlace& line) {
   const std::string_view text = trimmed(field);
   if (text.empty() ? missing_ != MissingFields::none : missing_ == MissingFields::marked && is_mark(text)) {
     values_.push_back(missing_value);
@@ -100,11 +100,11 @@ void CsvColumn::add(std::string_view field, std::int64_t line) {
   add_word(text, line);
 }
 
-void CsvColumn::add_word(std::string_view word, std::int64_t line) {
+void CsvColumn::add_word(std::string_view word, const LinePlace& line) {
   if (vocabulary_) {
     const auto found = std::lower_bound(vocabulary_->begin(), vocabulary_->end(), word);
     if (found == vocabulary_->end() || *found != word) {
-      data_error(path_, format("{}: '{}' is no word of the training part", where(place(line)), word.substr(0, 40)),
+      data_error(*line.path, format("{}: '{}' is no word of the training part", where(place(line)), word.substr(0, 40)),
                  "mend the word, or train with a line that has it");
     }
     values_.push_back(static_cast<float>(found - vocabulary_->begin()));
@@ -114,7 +114,7 @@ void CsvColumn::add_word(std::string_view word, std::int64_t line) {
   if (found == words_.end()) {
     const std::size_t most = kind_ == ColumnKind::categorical ? most_words : most_words_found;
     if (words_.size() == most) {
-      data_error(path_, format("{}: the column has more than {} different words", where(place(line)), most),
+      data_error(*line.path, format("{}: the column has more than {} different words", where(place(line)), most),
                  most == most_words ? "name the other columns with `columns`"
                                     : "name the other columns with `columns`, or this one with `categorical`");
     }

@@ -8,6 +8,8 @@
 #include <string_view>
 #include <vector>
 
+#include "io/datasets/csv_lines.h"
+
 namespace trainctl {
 
 std::string_view trimmed(std::string_view text);
@@ -37,8 +39,9 @@ class CsvColumn {
   CsvColumn(const std::string& path, std::string name, ColumnKind kind, MissingFields missing,
             std::optional<std::vector<std::string>> vocabulary);
 
-  // Throws Error{data} with line and column: a field is missing or no number, or a word is not in the vocabulary.
-  void add(std::string_view field, std::int64_t line);
+  // Throws Error{data} with line and column: a field is missing or no number, or a word is not in the vocabulary. The
+  // paths of places outlive the object.
+  void add(std::string_view field, const LinePlace& line);
   // Ends the column. Throws Error{data} where it holds nothing, or words that all differ and are not said to be words.
   void finish();
 
@@ -51,8 +54,8 @@ class CsvColumn {
   const std::vector<float>& values() const { return values_; }
 
  private:
-  FieldPlace place(std::int64_t line) const { return {path_, name_, line}; }
-  void add_word(std::string_view word, std::int64_t line);
+  FieldPlace place(const LinePlace& line) const { return {*line.path, name_, line.line}; }
+  void add_word(std::string_view word, const LinePlace& line);
 
   std::string path_, name_;
   ColumnKind kind_;
@@ -61,7 +64,7 @@ class CsvColumn {
   std::vector<float> values_;
   std::map<std::string, std::int32_t, std::less<>> words_;  // those collected, numbered in order of appearance
   std::string first_word_;
-  std::int64_t first_line_ = 0;  // of first_word_
+  LinePlace first_line_;  // of first_word_
   std::int64_t words_read_ = 0;
   bool has_numbers_ = false;
 };

@@ -11,6 +11,12 @@
 
 namespace trainctl {
 
+// The place of a line, for messages.
+struct LinePlace {
+  const std::string* path = nullptr;
+  std::int64_t line = 0;  // from 1
+};
+
 // Reads a file's lines one after another. Quoted fields may contain delimiters, doubled quotes and line ends; line ends
 // of one character and a byte order mark are accepted too.
 class CsvLines {
@@ -22,8 +28,8 @@ class CsvLines {
   // next call. Throws Error{data} where a quotation mark is not closed or text follows one.
   bool next(std::vector<std::string_view>& fields);
 
-  // The number of the line that next() read last, from 1; of its first line where fields hold line ends.
-  std::int64_t line() const { return line_; }
+  // The line that next() read last; the first of its lines where fields hold line ends.
+  LinePlace place() const { return {&path_, line_}; }
 
  private:
   std::string_view take_plain();

@@ -18,13 +18,13 @@ bool are_whole(const std::vector<float>& values) {
 
 }  // namespace
 
-bool CsvTarget::add(const std::vector<std::string_view>& fields, std::int64_t line) {
+bool CsvTarget::add(const std::vector<std::string_view>& fields, const LinePlace& line) {
   for (const TargetColumn& column : columns_) {
     const std::string_view text = trimmed(fields[column.field]);
     const std::optional<float> value = number_in(text);
     const bool words_allowed = columns_.size() == 1 && !column.numeric;
     const bool date = !column.categorical && is_date(text);
-    if (text.empty() || (!value && (!words_allowed || date))) refuse_field({path_, column.name, line}, text);
+    if (text.empty() || (!value && (!words_allowed || date))) refuse_field({*line.path, column.name, line.line}, text);
     if (words_) {
       add_word(text, line);
     } else if (value) {
@@ -36,7 +36,7 @@ bool CsvTarget::add(const std::vector<std::string_view>& fields, std::int64_t li
   return true;
 }
 
-void CsvTarget::add_word(std::string_view text, std::int64_t line) {
+void CsvTarget::add_word(std::string_view text, const LinePlace& line) {
   auto found = known_.find(text);
   if (found == known_.end()) found = known_.emplace(text, Word{static_cast<std::int32_t>(known_.size()), line}).first;
   of_lines_.push_back(found->second.number);
@@ -51,8 +51,8 @@ std::vector<std::int32_t> CsvTarget::number_words(const StatedFacts& stated,
   for (const auto& [text, word] : known_) {
     const auto found = std::lower_bound(class_names.begin(), class_names.end(), text);
     if (found == class_names.end() || *found != text) {
-      data_error(path_, format("line {}, column '{}': has the class '{}', which the training part has not", word.line,
-                               columns_[0].name, text.substr(0, 40)));
+      data_error(*word.line.path, format("line {}, column '{}': has the class '{}', which the training part has not",
+                                         word.line.line, columns_[0].name, text.substr(0, 40)));
     }
     classes[static_cast<std::size_t>(word.number)] = static_cast<std::int32_t>(found - class_names.begin());
   }

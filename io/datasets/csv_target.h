@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "io/datasets/array.h"
+#include "io/datasets/csv_lines.h"
 #include "io/datasets/dataset.h"
 
 namespace trainctl {
@@ -28,8 +29,8 @@ class CsvTarget {
 
   // Adds a line's target. False where a word is the first of a target that may be words: it has to be read as words
   // from the first line. Throws Error{data} with line and column where a field is empty, or neither a number nor a word
-  // that may be a class.
-  bool add(const std::vector<std::string_view>& fields, std::int64_t line);
+  // that may be a class. The paths of places outlive the object.
+  bool add(const std::vector<std::string_view>& fields, const LinePlace& line);
 
   // The data set of samples x [lines, ...] with this target and weights [lines], if there are some, as csv_dataset()
   // describes it. Throws Error{data}.
@@ -39,10 +40,10 @@ class CsvTarget {
   // A distinct word: its number in order of appearance, and the line of its first appearance.
   struct Word {
     std::int32_t number;
-    std::int64_t line;
+    LinePlace line;
   };
 
-  void add_word(std::string_view text, std::int64_t line);
+  void add_word(std::string_view text, const LinePlace& line);
   std::vector<std::int32_t> number_words(const StatedFacts& stated, std::vector<std::string>& class_names) const;
 
   std::string path_;

@@ -13,6 +13,7 @@
 #include "core/metrics/class_weights.h"
 #include "core/tensor/dtype.h"
 #include "core/tensor/shape.h"
+#include "io/datasets/resize_target.h"
 
 namespace trainctl {
 
@@ -37,7 +38,12 @@ struct DatasetFacts {
 // One sample as it is stored. Its buffers are reused by the next read(); `values` and `target` point into them or into
 // the data set.
 struct Sample {
+  // Stated by the caller of read(): what images are resized to first. Decoders may then give a smaller image than the
+  // stored one, which is at least as large as that in height and in width.
+  std::optional<ResizeTarget> resize;
+
   Shape shape;
+  Shape whole;  // set by decoders of images: the stored image's shape
   DType dtype = DType::uint8;  // as facts().dtype
   const void* values = nullptr;
   const float* target = nullptr;  // facts().target.count() values; only where targets are values
@@ -45,6 +51,10 @@ struct Sample {
   std::vector<std::byte> buffer;  // float32 values converted from other types, or a decoded image
   std::vector<float> target_buffer;
   std::vector<std::byte> scratch;  // the bytes of a compressed file
+  double decoding_seconds = 0;     // what decoders took; they add to it
+
+  // The shape from which sizes behind a resize follow.
+  const Shape& stored_shape() const { return whole.rank() == 3 ? whole : shape; }
 };
 
 class Dataset {
@@ -84,6 +94,7 @@ struct StatedFacts {
   // The numbers of the samples that train, where the config splits others off; empty: all do. Statistics that a data
   // set takes of itself are those of samples that train.
   std::function<std::vector<std::int64_t>(const Dataset&)> trained_on;
+  bool target_is_input = false;  // the network learns its input: targets need not be there
 
   // The number of classes, which labels must be below, where it is stated.
   std::optional<std::int64_t> known_classes() const {
@@ -131,6 +142,24 @@ Shape first_readable_shape(const Dataset& images, const std::string& path, bool 
 
 // Throws Error{data} with the path before the message; the remedy may be empty.
 [[noreturn]] void data_error(const std::string& path, const std::string& message, const std::string& remedy = {});
+
+// Calls body(item) for each item, and throws one Error{data} with all that these calls throw.
+template <class Items, class Body>
+void with_all_errors(const Items& items, Body body) {
+  std::vector<Error> errors;
+  for (const auto& item : items) {
+    try {
+      body(item);
+    } catch (const Error& error) {
+      if (error.kind() != ErrorKind::data) throw;
+      errors.push_back(error);
+    }
+  }
+  if (errors.size() == 1) throw errors[0];
+  std::string problems;
+  for (const Error& error : errors) problems += (problems.empty() ? "" : "\n") + std::string(error.what());
+  if (!problems.empty()) throw Error(ErrorKind::data, problems);
+}
 
 // Runs the read of a sample. An error of the data gets the remedy, unless samples that cannot be read are skipped.
 template <class Read>

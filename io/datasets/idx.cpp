@@ -118,7 +118,8 @@ IdxFiles find_mnist_files(const std::string& folder, const std::string& prefix) 
 Section idx_choice() {
   return Keys<IdxOptions>("idx", "Files in MNIST's IDX format, .gz too.")
       .key("path", &IdxOptions::path,
-           "A folder with MNIST's file names: train-* are read for training, t10k-* for validation and test.")
+           "A folder with MNIST's file names: train-* are read for training, t10k-* for validation and test. All keys "
+           "take lists, whose samples follow each other.")
       .key("images", &IdxOptions::images, "The file of samples; images of 28x28 are samples of 28x28x1.")
       .key("labels", &IdxOptions::labels, "The file of labels, from 0.");
 }

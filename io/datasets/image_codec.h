@@ -17,21 +17,19 @@ inline constexpr std::int64_t largest_image_side = 32768;
 inline constexpr std::int64_t largest_image_pixels = std::int64_t{1} << 28;
 inline constexpr std::int64_t largest_image_file = std::int64_t{1} << 30;  // bytes
 
-// Decodes an image whose format is recognized by its first bytes. `channels` is 3 (RGB) or 1 (gray); transparency is
-// dropped, CMYK is converted. Fills `pixels` with [height, width, channels] and returns that shape. Throws Error{data}
-// with the path before the message.
-Shape decode_image(const std::byte* file, std::int64_t bytes, std::int64_t channels, const std::string& path,
-                   std::vector<std::byte>& pixels);
-
-// Decodes an image into a sample: its shape, its type and its values.
+// Decodes an image whose format is recognized by its first bytes into a sample: its shapes, type and values [height,
+// width, channels]. `channels` is 3 (RGB) or 1 (gray); transparency is dropped, CMYK is converted. A JPEG of which
+// sample.resize needs half the height and width at most is decoded to a half, a quarter or an eighth of its size, in
+// the DCT domain: the smallest that is not below what the resize gives (as Pillow's draft mode does). Throws
+// Error{data} with the path before the message.
 void decode_sample(const std::byte* file, std::int64_t bytes, std::int64_t channels, const std::string& path,
                    Sample& sample);
 
-// The decoders of the two formats, with the arguments and errors of decode_image().
-Shape decode_jpeg(const std::byte* file, std::int64_t bytes, std::int64_t channels, const std::string& path,
-                  std::vector<std::byte>& pixels);
-Shape decode_png(const std::byte* file, std::int64_t bytes, std::int64_t channels, const std::string& path,
-                 std::vector<std::byte>& pixels);
+// The decoders of the two formats, with the arguments and errors of decode_sample().
+void decode_jpeg(const std::byte* file, std::int64_t bytes, std::int64_t channels, const std::string& path,
+                 Sample& sample);
+void decode_png(const std::byte* file, std::int64_t bytes, std::int64_t channels, const std::string& path,
+                Sample& sample);
 
 // Throws Error{data} where a size is zero or above the limits.
 void check_image_size(std::int64_t height, std::int64_t width, const std::string& path);

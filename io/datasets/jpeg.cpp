@@ -61,14 +61,18 @@ class Decoder {
   const char* message() const { return handler_.message; }
   std::int64_t height() const { return info_.output_height; }
   std::int64_t width() const { return info_.output_width; }
+  std::int64_t stored_height() const { return info_.image_height; }
+  std::int64_t stored_width() const { return info_.image_width; }
 
   // Reads the header. False where it is wrong; message() then says why.
-  bool begin(const std::byte* file, std::int64_t bytes, std::int64_t channels) {
+  bool begin(const std::byte* file, std::int64_t bytes, std::int64_t channels,
+             const std::optional<ResizeTarget>& resize) {
     if (setjmp(handler_.leave)) return jpeg_abort_decompress(&info_), false;
     jpeg_mem_src(&info_, reinterpret_cast<const unsigned char*>(file), static_cast<unsigned long>(bytes));
     jpeg_read_header(&info_, TRUE);
     inks_ = info_.jpeg_color_space == JCS_CMYK || info_.jpeg_color_space == JCS_YCCK;
     info_.out_color_space = inks_ ? JCS_CMYK : channels == 1 ? JCS_GRAYSCALE : JCS_RGB;
+    info_.scale_denom = divisor(resize);
     jpeg_calc_output_dimensions(&info_);
     return true;
   }
@@ -90,6 +94,15 @@ class Decoder {
   void abandon() { jpeg_abort_decompress(&info_); }
 
  private:
+  // What height and width can be divided by while decoding. Other factors than these have no fast transform.
+  unsigned divisor(const std::optional<ResizeTarget>& resize) const {
+    if (!resize || stored_height() == 0 || stored_width() == 0) return 1;
+    const Shape needed = resize->of({stored_height(), stored_width(), 1});
+    unsigned divisor = 8;
+    while (divisor > 1 && (stored_height() / divisor < needed[0] || stored_width() / divisor < needed[1])) divisor /= 2;
+    return divisor;
+  }
+
   ErrorHandler handler_{};
   jpeg_decompress_struct info_{};
   bool inks_ = false;  // the file is CMYK or YCCK
@@ -101,20 +114,20 @@ class Decoder {
 
 }  // namespace
 
-Shape decode_jpeg(const std::byte* file, std::int64_t bytes, std::int64_t channels, const std::string& path,
-                  std::vector<std::byte>& pixels) {
+void decode_jpeg(const std::byte* file, std::int64_t bytes, std::int64_t channels, const std::string& path,
+                 Sample& sample) {
   thread_local Decoder decoder;
-  if (!decoder.begin(file, bytes, channels)) undecodable(path, decoder.message());
-  const Shape shape{decoder.height(), decoder.width(), channels};
+  if (!decoder.begin(file, bytes, channels, sample.resize)) undecodable(path, decoder.message());
   try {
-    check_image_size(shape[0], shape[1], path);
-    pixels.resize(static_cast<std::size_t>(shape.count()));
+    check_image_size(decoder.stored_height(), decoder.stored_width(), path);
+    sample.whole = {decoder.stored_height(), decoder.stored_width(), channels};
+    sample.shape = {decoder.height(), decoder.width(), channels};
+    sample.buffer.resize(static_cast<std::size_t>(sample.shape.count()));
   } catch (...) {
     decoder.abandon();
     throw;
   }
-  if (!decoder.finish(pixels.data(), channels)) undecodable(path, decoder.message());
-  return shape;
+  if (!decoder.finish(sample.buffer.data(), channels)) undecodable(path, decoder.message());
 }
 
 }  // namespace trainctl

@@ -258,7 +258,8 @@ Section npy_choice() {
   return Keys<NpyOptions>("npy", "NumPy arrays: samples x [n, ...] and targets y, integers for classes or else values.")
       .key("path", &NpyOptions::path,
            "An .npz file with x and y, or x_train, y_train, x_test and y_test, or a folder with .npy files of these "
-           "names; of a model with named inputs and outputs, their names stand for x and y.")
+           "names; of a model with named inputs and outputs, their names stand for x and y. All keys take lists, whose "
+           "files of one number belong together, and whose samples follow each other.")
       .key("x", &NpyOptions::x, "The .npy file of samples; of several inputs, one for each by name.")
       .key("y", &NpyOptions::y, "The .npy file of targets; of several outputs, one for each by name.")
       .key("weights", &NpyOptions::weights,

@@ -1,5 +1,10 @@
-// The table of data sets.
+// The table of data sets, and opening one in pieces.
 #include "io/datasets/options.h"
+
+#include <algorithm>
+
+#include "core/base/format.h"
+#include "io/datasets/concatenated.h"
 
 namespace trainctl {
 
@@ -11,14 +16,78 @@ const ChoiceTable& dataset_choices() {
   return table;
 }
 
-DatasetGroup DatasetOptions::open_group(const DataLocation& where, PartKind part, const StatedGroup& stated,
-                                        std::uint64_t seed) const {
+namespace {
+
+// Calls visit(list) for each list of paths.
+template <class Visit>
+void for_each_list(const StatedLocation& where, Visit visit) {
+  for (const auto* list : {&where.path, &where.images, &where.labels, &where.weights, &where.masks}) visit(*list);
+  for (const auto* by_name : {&where.x, &where.y}) {
+    for (const auto& entry : by_name->entries) visit(entry.value);
+  }
+}
+
+Path item(const OneOrMore<Path>& list, std::size_t i) { return i < list.items.size() ? list.items[i] : Path{}; }
+
+ByName<Path> item(const ByName<OneOrMore<Path>>& lists, std::size_t i) {
+  ByName<Path> found;
+  for (const auto& entry : lists.entries) found.entries.push_back({entry.name, entry.place, item(entry.value, i)});
+  return found;
+}
+
+}  // namespace
+
+std::vector<DataLocation> StatedLocation::pieces() const {
+  std::size_t count = 1;
+  for_each_list(*this, [&](const OneOrMore<Path>& list) { count = std::max(count, list.items.size()); });
+  std::vector<DataLocation> found;
+  for (std::size_t i = 0; i < count; ++i) {
+    found.push_back({item(path, i), item(images, i), item(labels, i), item(x, i), item(y, i), item(weights, i),
+                     item(masks, i), samples});
+  }
+  return found;
+}
+
+void StatedLocation::check_lengths(const Place& place, Reader& reader) const {
+  std::optional<std::size_t> count;
+  bool uneven = false;
+  for_each_list(*this, [&](const OneOrMore<Path>& list) {
+    if (list.empty()) return;
+    uneven = uneven || count.value_or(list.items.size()) != list.items.size();
+    count = list.items.size();
+  });
+  if (uneven) reader.error(place, "lists of files that belong together must be equally long");
+}
+
+StatedFacts stated_of_both(const StatedGroup& stated) {
   require(stated.inputs.size() == 1 && stated.targets.size() == 1, "a data set with one input and one target");
   StatedFacts both = stated.targets[0];
   both.sample = stated.inputs[0].sample;
   both.use.tokens = stated.inputs[0].use.tokens;
-  const std::shared_ptr<const Dataset> dataset = open(where, part, both, seed);
+  return both;
+}
+
+std::vector<std::string> paths_of(const std::vector<DataLocation>& pieces, const char* dataset) {
+  std::vector<std::string> paths;
+  for (const DataLocation& piece : pieces) {
+    if (piece.path.empty()) throw Error(ErrorKind::config, format("{} needs `path`", dataset));
+    paths.push_back(piece.path.text);
+  }
+  return paths;
+}
+
+DatasetGroup DatasetOptions::open_group(const DataLocation& where, PartKind part, const StatedGroup& stated,
+                                        std::uint64_t seed) const {
+  const std::shared_ptr<const Dataset> dataset = open(where, part, stated_of_both(stated), seed);
   return {{dataset}, {dataset}};
+}
+
+DatasetGroup DatasetOptions::open_pieces(const std::vector<DataLocation>& pieces, PartKind part,
+                                         const StatedGroup& stated, std::uint64_t seed) const {
+  if (pieces.size() == 1) return open_group(pieces[0], part, stated, seed);
+  std::vector<DatasetGroup> groups;
+  with_all_errors(pieces, [&](const DataLocation& piece) { groups.push_back(open_group(piece, part, stated, seed)); });
+  return concatenated(groups, holds_image_files());
 }
 
 }  // namespace trainctl

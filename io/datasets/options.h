@@ -5,8 +5,10 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "core/spec/by_name.h"
+#include "core/spec/one_or_more.h"
 #include "core/spec/values.h"
 #include "io/datasets/dataset.h"
 
@@ -17,8 +19,7 @@ enum class PartKind { training, validation, test };
 // The offset between the training, validation and test samples of a synthetic data set.
 inline constexpr std::int64_t most_synthetic_samples = std::int64_t{1} << 40;
 
-// The location of a part's samples. Each data set reads some of these keys; `validation` and `test` have the same keys
-// as the data set.
+// The location of samples in one piece. Each data set reads some of these keys.
 struct DataLocation {
   Path path;
   Path images, labels;                  // idx
@@ -28,8 +29,23 @@ struct DataLocation {
   std::optional<std::int64_t> samples;  // synthetic
 };
 
-struct DatasetOptions : Options, DataLocation {
-  // Opens a part at its location `where`. `seed` is the run's seed. Throws Error{data}.
+// The location of a part's samples as the config states it: each key names one file or folder, or several whose samples
+// follow each other. `validation` and `test` have the same keys as the data set.
+struct StatedLocation {
+  OneOrMore<Path> path;
+  OneOrMore<Path> images, labels;
+  ByName<OneOrMore<Path>> x, y;
+  OneOrMore<Path> weights, masks;
+  std::optional<std::int64_t> samples;
+
+  // A location for each item of the lists, of which there is one at least; items with the same number belong together.
+  std::vector<DataLocation> pieces() const;
+  // Reports lists that differ in length at the place of the section.
+  void check_lengths(const Place& place, Reader& reader) const;
+};
+
+struct DatasetOptions : Options, StatedLocation {
+  // Opens one piece of a part at its location `where`. `seed` is the run's seed. Throws Error{data}.
   virtual std::shared_ptr<const Dataset> open(const DataLocation& where, PartKind part, const StatedFacts& stated,
                                               std::uint64_t seed) const = 0;
   // Whether open_group() supports models with several inputs or outputs.
@@ -43,7 +59,16 @@ struct DatasetOptions : Options, DataLocation {
   // Throws Error{data}.
   virtual DatasetGroup open_group(const DataLocation& where, PartKind part, const StatedGroup& stated,
                                   std::uint64_t seed) const;
+  // Opens a part in one or several pieces; by default each for itself, and then one after another (concatenated.h).
+  // Throws Error{data} that names all pieces that cannot be opened.
+  virtual DatasetGroup open_pieces(const std::vector<DataLocation>& pieces, PartKind part, const StatedGroup& stated,
+                                   std::uint64_t seed) const;
 };
+
+// The statements about a data set with one input and one target.
+StatedFacts stated_of_both(const StatedGroup& stated);
+// The paths of pieces, each of which has one. Throws Error{config} where there is none, as "csv needs `path`".
+std::vector<std::string> paths_of(const std::vector<DataLocation>& pieces, const char* dataset);
 
 // The choices of data sets, each in a file with its options.
 Section idx_choice();

@@ -22,12 +22,14 @@ struct PngImage {
 
 }  // namespace
 
-Shape decode_png(const std::byte* file, std::int64_t bytes, std::int64_t channels, const std::string& path,
-                 std::vector<std::byte>& pixels) {
+void decode_png(const std::byte* file, std::int64_t bytes, std::int64_t channels, const std::string& path,
+                Sample& sample) {
   PngImage png;
   if (!png_image_begin_read_from_memory(&png.image, file, static_cast<std::size_t>(bytes))) undecodable(path, png);
   const Shape shape{png.image.height, png.image.width, channels};
   check_image_size(shape[0], shape[1], path);
+  sample.shape = sample.whole = shape;
+  std::vector<std::byte>& pixels = sample.buffer;
   // The alpha channel is decoded and then dropped: without it libpng would blend the image with a background.
   const bool alpha = png.image.format & PNG_FORMAT_FLAG_ALPHA;
   png.image.format = (channels == 1 ? PNG_FORMAT_GRAY : PNG_FORMAT_RGB) | (alpha ? PNG_FORMAT_FLAG_ALPHA : 0);
@@ -40,7 +42,6 @@ Shape decode_png(const std::byte* file, std::int64_t bytes, std::int64_t channel
     for (std::int64_t c = 0; c < channels; ++c)
       pixels[static_cast<std::size_t>(i * channels + c)] = pixels[static_cast<std::size_t>(i * stored + c)];
   }
-  return shape;
 }
 
 }  // namespace trainctl

@@ -225,8 +225,8 @@ std::shared_ptr<const Dataset> tfrecord_dataset(const std::string& path, const T
 Section tfrecord_choice() {
   return Keys<TfRecordOptions>("tfrecord", "TensorFlow's TFRecord files of tf.train.Example, not compressed.")
       .key("path", &TfRecordOptions::path,
-           "A file, a folder (of files named *tfrecord* or *-of-*), or a pattern with *, ? and {000..127}; read in "
-           "bytewise order of their names.")
+           "A file, a folder (of files named *tfrecord* or *-of-*), or a pattern with *, ? and {000..127}, read in "
+           "bytewise order of their names; or several of these, one after another.")
       .key("image", &TfRecordOptions::image,
            "The feature with an image's JPEG or PNG bytes; default: image/encoded, image or image_raw.")
       .key("label", &TfRecordOptions::label,

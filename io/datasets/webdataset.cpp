@@ -172,8 +172,8 @@ Section webdataset_choice() {
   return Keys<WebDatasetOptions>("webdataset",
                                  "Tar archives of images and class numbers with the same name: KEY.jpg, KEY.cls.")
       .key("path", &WebDatasetOptions::path,
-           "An archive, a folder of .tar files, or a pattern with *, ? and {000..127}; read in bytewise order of their "
-           "names.")
+           "An archive, a folder of .tar files, or a pattern with *, ? and {000..127}, read in bytewise order of their "
+           "names; or several of these, one after another.")
       .key("image", &WebDatasetOptions::image, "The endings of images, which are JPEG or PNG.")
       .key("label", &WebDatasetOptions::label, "The ending of the files with the class number, from 0.")
       .check([](const WebDatasetOptions& options, const Node& node, Reader& reader) {

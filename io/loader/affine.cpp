@@ -3,9 +3,11 @@
 #include "io/loader/affine.h"
 
 #include <algorithm>
+#include <array>
 
 #include "core/base/error.h"
 #include "core/base/format.h"
+#include "io/loader/reverse.h"
 
 namespace trainctl {
 namespace {
@@ -20,14 +22,20 @@ void one_for_each(const T* from, std::int64_t count, const float* scale, const f
   for (std::int64_t i = 0; i < count; ++i) to[i] = static_cast<float>(from[i]) * scale[i] + offset[i];
 }
 
-template <class T>
-void reversed(const T* last, std::int64_t pixels, std::int64_t channels, const float* scale, const float* offset,
-              bool uniform, float* to) {
-  for (std::int64_t pixel = 0; pixel < pixels; ++pixel, last -= channels, to += channels) {
-    for (std::int64_t c = 0; c < channels; ++c) {
-      const std::int64_t which = uniform ? 0 : c;
-      to[c] = static_cast<float>(last[c]) * scale[which] + offset[which];
-    }
+// Calls map(row, values, to) for pieces of the reversed row, which lie in a buffer, or for single pixels where it does
+// not hold more than these.
+template <class T, class Map>
+void reversed(const T* last, std::int64_t pixels, std::int64_t channels, float* to, Map map) {
+  constexpr std::int64_t most = 4096;
+  std::array<T, most> row;
+  const std::int64_t piece = most / channels;
+  if (piece < 2) {
+    for (; pixels > 0; --pixels, last -= channels, to += channels) map(last, channels, to);
+  }
+  for (std::int64_t count = 0; pixels > 0; pixels -= count, last -= count * channels, to += count * channels) {
+    count = std::min(pixels, piece);
+    reverse_pixels(last, count, channels, row.data());
+    map(row.data(), count * channels, to);
   }
 }
 
@@ -93,10 +101,11 @@ void AffineRow::apply(const void* from, DType dtype, std::int64_t count, float* 
 }
 
 void AffineRow::apply_reversed(const void* last, DType dtype, std::int64_t pixels, float* to) const {
+  const auto map = [&](const void* row, std::int64_t count, float* values) { apply(row, dtype, count, values); };
   if (dtype == DType::uint8) {
-    reversed(static_cast<const std::uint8_t*>(last), pixels, channels_, scale_.data(), offset_.data(), uniform_, to);
+    reversed(static_cast<const std::uint8_t*>(last), pixels, channels_, to, map);
   } else {
-    reversed(static_cast<const float*>(last), pixels, channels_, scale_.data(), offset_.data(), uniform_, to);
+    reversed(static_cast<const float*>(last), pixels, channels_, to, map);
   }
 }
 

@@ -5,6 +5,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <cstdlib>
@@ -16,6 +17,7 @@
 
 #include "core/base/checked.h"
 #include "core/exec/interfaces/batch_source.h"
+#include "core/spec/values.h"
 
 namespace trainctl {
 
@@ -52,14 +54,22 @@ struct BufferPlan {
   }
 };
 
+// The batches of so many bytes that are filled ahead where `prefetch` is auto: small ones take less time than a worker
+// may be held up, and more of them cost little. They follow from the config, so that a rank's memory is known before.
+inline int batches_ahead(std::int64_t bytes) {
+  constexpr std::int64_t enough = 16 << 20;
+  return static_cast<int>(std::clamp<std::int64_t>(enough / std::max<std::int64_t>(1, bytes), 2, 8));
+}
+
 // `batch_size` counts the samples of all ranks. Without workers there is one buffer, filled when its batch is asked
 // for.
 inline BufferPlan plan_buffers(const std::vector<TensorType>& inputs, const std::vector<TensorType>& targets,
                                std::int64_t weights, std::int64_t batch_size, const Sharer& who, bool workers,
-                               int prefetch) {
-  BufferPlan plan{largest_share(batch_size, who), {}, {}, weights, workers ? prefetch + 1 : 1};
+                               const Auto<int>& prefetch) {
+  BufferPlan plan{largest_share(batch_size, who), {}, {}, weights, 1};
   for (const TensorType& input : inputs) plan.inputs.push_back(input.bytes());
   for (const TensorType& target : targets) plan.targets.push_back(target.bytes());
+  if (workers) plan.buffers = prefetch.or_else(batches_ahead(plan.bytes())) + 1;
   return plan;
 }
 

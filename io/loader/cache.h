@@ -37,6 +37,9 @@ std::unique_ptr<SampleCache> memory_cache(std::int64_t samples, std::int64_t use
 std::unique_ptr<SampleCache> disk_cache(const std::string& folder, const std::string& key, std::int64_t samples,
                                         std::int64_t used, std::int64_t row_bytes);
 
+// Throws as disk_cache() does where there is no room for its rows, and writes nothing.
+void check_disk_cache(const std::string& folder, const std::string& key, std::int64_t used, std::int64_t row_bytes);
+
 // Where caches lie by default: below $XDG_CACHE_HOME or ~/.cache; "" where no folder is the user's.
 std::string default_cache_folder();
 

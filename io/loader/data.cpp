@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "core/base/checked.h"
 #include "core/base/format.h"
 #include "core/base/hash.h"
 #include "core/metrics/targets.h"
@@ -182,7 +183,7 @@ std::shared_ptr<const Mixing> mixing_of(const DataOptions& options, const std::v
 // All that a prepared sample of a part depends on.
 std::string cache_key(const DatasetGroup& group, const std::vector<DataPart::Input>& inputs,
                       const std::vector<InputPlan>& plans) {
-  std::string key = "1\n";  // raised where the same data gives other samples
+  std::string key = "2\n";  // raised where the same data gives other samples
   for (const Dataset* dataset : group.distinct()) key += dataset->facts().fingerprint + "\n";
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     const Transform& transform = *inputs[i].transform;
@@ -195,26 +196,33 @@ std::string cache_key(const DatasetGroup& group, const std::vector<DataPart::Inp
   return key;
 }
 
-MakeCache cache_for(const DataOptions& options, std::string key) {
+// Where samples are not read, a cache is only asked whether there is room for it.
+MakeCache cache_for(const DataOptions& options, std::string key, Data::Measure measure) {
   if (options.cache == CacheKind::memory) return memory_cache;
   const std::string folder = options.cache_path.empty() ? default_cache_folder() : options.cache_path.text;
   if (folder.empty()) {
     throw Error(ErrorKind::config, options.dataset.place,
                 "`cache: disk` needs `cache_path`: neither XDG_CACHE_HOME nor HOME is set");
   }
-  return [folder, key = std::move(key)](std::int64_t samples, std::int64_t used, std::int64_t row_bytes) {
-    return disk_cache(folder, key, samples, used, row_bytes);
+  return [folder, key = std::move(key), measure](std::int64_t samples, std::int64_t used,
+                                                 std::int64_t row_bytes) -> std::unique_ptr<SampleCache> {
+    if (measure == Data::Measure::yes) return disk_cache(folder, key, samples, used, row_bytes);
+    check_disk_cache(folder, key, used, row_bytes);
+    return nullptr;
   };
 }
 
 std::shared_ptr<const DataPart> make_part(const DataOptions& options, std::uint64_t seed, const OpenedPart& part,
                                           const DatasetGroup& training, const std::vector<InputPlan>& plans,
-                                          std::vector<float> class_weights, std::shared_ptr<const Mixing> mixing) {
+                                          std::vector<float> class_weights, std::shared_ptr<const Mixing> mixing,
+                                          Data::Measure measure) {
   std::vector<DataPart::Input> inputs;
   for (std::size_t i = 0; i < plans.size(); ++i) inputs.push_back(transformed(part.group, training, i, plans[i]));
   DataPart::Targets targets = targets_of(options, part.group, *inputs[0].transform);
   MakeCache cache;
-  if (caching_pays(options, part.group, plans)) cache = cache_for(options, cache_key(part.group, inputs, plans));
+  if (caching_pays(options, part.group, plans)) {
+    cache = cache_for(options, cache_key(part.group, inputs, plans), measure);
+  }
   return std::make_shared<DataPart>(
       std::move(inputs), std::move(targets), part.subset,
       DataPart::Options{seed, options.on_error, std::move(cache), std::move(class_weights), std::move(mixing)});
@@ -262,7 +270,7 @@ Data::Data(const DataOptions& options, std::uint64_t seed, const DataUse& use, M
   const DatasetGroup& training = opened[0]->group;
   std::vector<InputPlan> plans;
   for (std::size_t i = 0; i < training.inputs.size(); ++i) {
-    TrainingStatistics statistics(*training.inputs[i], opened[0]->subset, workers(0) + 1, options.on_error, measure,
+    TrainingStatistics statistics(*training.inputs[i], opened[0]->subset, std::max(1, workers(0)), options.on_error, measure,
                                   measured_);
     plans.push_back(plan_input(options, opened, i, use.inputs[i].name, statistics));
   }
@@ -274,7 +282,10 @@ Data::Data(const DataOptions& options, std::uint64_t seed, const DataUse& use, M
     parts_[p] = make_part(
         options, seed, *opened[p], training, plans,
         weighs ? weights_by_class(*use.class_weights, *training.targets[0], opened[p]->subset) : std::vector<float>(),
-        p == 0 ? mixing_of(options, plans, training) : nullptr);
+        p == 0 ? mixing_of(options, plans, training) : nullptr, measure);
+    if (caching_pays(options, group, plans)) {
+      info_.cached_bytes = checked_add(info_.cached_bytes, parts_[p]->cached_bytes());
+    }
     for (const Dataset* dataset : group.distinct()) {
       fingerprints += dataset->facts().fingerprint + '\n';
       const std::string& warning = dataset->facts().warning;
@@ -306,7 +317,7 @@ Data::Data(const DataOptions& options, std::uint64_t seed, const DataUse& use, M
 
 int Data::workers(int cores) const {
   if (cores <= 0) cores = usable_cores();
-  return options_.workers.or_else(std::clamp(cores - 1, 1, 4));
+  return options_.workers.or_else(std::clamp(cores, 1, 16));
 }
 
 std::vector<TargetForm> Data::forms_of(const std::vector<TargetForm>& wanted) const {
@@ -316,12 +327,27 @@ std::vector<TargetForm> Data::forms_of(const std::vector<TargetForm>& wanted) co
   return forms;
 }
 
+LoaderOptions Data::training_loader(std::int64_t batch_size, const Sharer& rank, const DataPosition& start, int cores,
+                                    const std::vector<TargetForm>& targets, const AllocateBatch& allocate) const {
+  return {batch_size,
+          rank,
+          start,
+          true,
+          options_.shuffle,
+          workers(cores),
+          options_.workers.is_auto(),
+          options_.prefetch,
+          forms_of(targets),
+          allocate};
+}
+
 std::unique_ptr<BatchSource> Data::training(std::int64_t batch_size, const Sharer& rank, const DataPosition& start,
                                             int cores, const std::vector<TargetForm>& targets,
                                             const AllocateBatch& allocate,
                                             const std::function<bool()>& stop_requested) const {
-  return make_loader(parts_[0], {batch_size, rank, start, true, options_.shuffle, workers(cores), options_.prefetch,
-                                 forms_of(targets), allocate, stop_requested});
+  LoaderOptions options = training_loader(batch_size, rank, start, cores, targets, allocate);
+  options.stop_requested = stop_requested;
+  return make_loader(part(PartKind::training), options);
 }
 
 std::unique_ptr<BatchSource> Data::evaluation(PartKind part, std::int64_t batch_size, const Sharer& rank, int cores,
@@ -330,8 +356,8 @@ std::unique_ptr<BatchSource> Data::evaluation(PartKind part, std::int64_t batch_
   require(has(part), "a part that is evaluated");
   const DataPosition start{seed_, 0, 0};
   return make_loader(parts_[static_cast<std::size_t>(part)],
-                     {batch_size, rank, start, false, false, workers(cores), options_.prefetch, forms_of(targets),
-                      allocate, stop_requested});
+                     {batch_size, rank, start, false, false, workers(cores), options_.workers.is_auto(),
+                      options_.prefetch, forms_of(targets), allocate, stop_requested});
 }
 
 std::int64_t batch_bytes(const DataOptions& options, const DataInfo& info, std::int64_t batch_size, const Sharer& who,

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/exec/interfaces/batch_source.h"
+#include "io/loader/loader.h"
 #include "io/loader/options.h"
 #include "io/loader/part.h"
 
@@ -15,7 +16,7 @@ namespace trainctl {
 
 class Data {
  public:
-  // Whether `normalize: measured` reads the training part; `no` where samples must not be read.
+  // Whether `normalize: measured` reads the training part; `no` where samples must not be read, nor kept by a cache.
   enum class Measure { yes, no };
 
   // Opens all parts that the config names and measures what `normalize: measured` asks for. `seed` is the run's seed,
@@ -25,18 +26,23 @@ class Data {
 
   const DataInfo& info() const { return info_; }
   bool has(PartKind part) const { return parts_[static_cast<std::size_t>(part)] != nullptr; }
+  // A part that the config names; null for one that it does not.
+  const std::shared_ptr<const DataPart>& part(PartKind part) const { return parts_[static_cast<std::size_t>(part)]; }
   std::int64_t samples(PartKind part) const { return has(part) ? parts_[static_cast<std::size_t>(part)]->size() : 0; }
   // The measured statistics, in the order of the `normalize: measured` items, for the resolved config.
   const std::vector<Statistics>& measured() const { return measured_; }
 
   // The training part's batches, endless, from position `start` on. `batch_size` counts the samples of all ranks.
-  // `cores` bounds this rank's threads where `workers` is auto; 0: the cores that the process may use. `targets` are
+  // `cores` bounds this rank's workers where `workers` is auto; 0: the cores that the process may use. `targets` are
   // the forms that the program reads; where empty, label_mode states the forms. The inputs lie in memory of `allocate`.
   // `stop_requested` is that of LoaderOptions.
   std::unique_ptr<BatchSource> training(std::int64_t batch_size, const Sharer& rank, const DataPosition& start,
                                         int cores = 0, const std::vector<TargetForm>& targets = {},
                                         const AllocateBatch& allocate = {},
                                         const std::function<bool()>& stop_requested = {}) const;
+  // The options of the loader that training() makes, of the same arguments.
+  LoaderOptions training_loader(std::int64_t batch_size, const Sharer& rank, const DataPosition& start, int cores,
+                                const std::vector<TargetForm>& targets, const AllocateBatch& allocate) const;
   // The batches of a part from its first sample to its last, without augmentation, in the same order every time; begins
   // again after the batch that is the last of its epoch. Arguments as in training().
   std::unique_ptr<BatchSource> evaluation(PartKind part, std::int64_t batch_size, const Sharer& rank, int cores = 0,

@@ -60,20 +60,6 @@ class DiskCache final : public SampleCache {
   DiskCache(const DiskCache&) = delete;
   DiskCache& operator=(const DiskCache&) = delete;
 
-  // Throws where the rows that are still to be written do not fit. `rows` are read.
-  void check_room(std::int64_t rows) const {
-    struct statvfs disk {};
-    struct stat file {};
-    if (fstatvfs(descriptor_, &disk) != 0 || fstat(descriptor_, &file) != 0) return;
-    const auto free = static_cast<std::int64_t>(disk.f_bavail) * static_cast<std::int64_t>(disk.f_frsize);
-    const std::int64_t needed = checked_multiply(rows, stride_) - std::int64_t{file.st_blocks} * 512;
-    if (needed <= free) return;
-    throw Error(
-        ErrorKind::resource, Place{path_},
-        format("`cache: disk` needs {} more for {} samples; {} are free", byte_text(needed), rows, byte_text(free)),
-        "state a folder with more room as `cache_path`, or leave `cache` out");
-  }
-
   const std::byte* find(std::int64_t sample, std::vector<std::byte>& memory) override {
     memory.resize(static_cast<std::size_t>(stride_));
     if (pread(descriptor_, memory.data(), memory.size(), offset(sample)) != stride_) return nullptr;
@@ -138,6 +124,28 @@ class DiskCache final : public SampleCache {
   std::atomic<bool> full_{false};
 };
 
+std::string path_of(const std::string& folder, const std::string& digest) {
+  return format("{}/samples-{}", folder, digest.substr(0, 32));
+}
+
+// Throws where the rows that the file `path` does not hold yet do not fit. `rows` are read.
+void check_room(const std::string& path, std::int64_t rows, std::int64_t row_bytes) {
+  struct stat file {};
+  const std::int64_t held = stat(path.c_str(), &file) == 0 ? std::int64_t{file.st_blocks} * 512 : 0;
+  std::filesystem::path place = path;
+  std::error_code failure;
+  while (place.has_relative_path() && !std::filesystem::exists(place, failure)) place = place.parent_path();
+  struct statvfs disk {};
+  if (statvfs(place.c_str(), &disk) != 0) return;
+  const auto free = static_cast<std::int64_t>(disk.f_bavail) * static_cast<std::int64_t>(disk.f_frsize);
+  const std::int64_t needed = checked_multiply(rows, checked_add(before_row, row_bytes)) - held;
+  if (needed <= free) return;
+  throw Error(
+      ErrorKind::resource, Place{path},
+      format("`cache: disk` needs {} more for {} samples; {} are free", byte_text(needed), rows, byte_text(free)),
+      "state a folder with more room as `cache_path`, or leave `cache` out");
+}
+
 }  // namespace
 
 std::unique_ptr<SampleCache> disk_cache(const std::string& folder, const std::string& key, std::int64_t samples,
@@ -150,9 +158,14 @@ std::unique_ptr<SampleCache> disk_cache(const std::string& folder, const std::st
   std::memcpy(header.key, digest.data(), sizeof header.key);
   header.samples = samples;
   header.row_bytes = row_bytes;
-  auto cache = std::make_unique<DiskCache>(format("{}/samples-{}", folder, digest.substr(0, 32)), header);
-  cache->check_room(used);
+  const std::string path = path_of(folder, digest);
+  auto cache = std::make_unique<DiskCache>(path, header);
+  check_room(path, used, row_bytes);
   return cache;
+}
+
+void check_disk_cache(const std::string& folder, const std::string& key, std::int64_t used, std::int64_t row_bytes) {
+  check_room(path_of(folder, sha256(key.data(), key.size())), used, row_bytes);
 }
 
 std::string default_cache_folder() {

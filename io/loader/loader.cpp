@@ -1,18 +1,23 @@
 // The loader. Workers take chunks of batches in order and wait until the batch's buffer is given back; the caller of
-// next() waits until all chunks of its batch are filled. Without workers one thread with one buffer fills each batch
+// next() waits until all chunks of its batch are filled. Workers that are not needed yet sleep. Without workers one thread with one buffer fills each batch
 // when it is asked for, so that a read that hangs cannot hold the caller. Threads synchronize by atomics without locks,
 // and nothing is allocated once every buffer was used.
 #include "io/loader/loader.h"
 
 #include <chrono>
 #include <limits>
+#include <optional>
 #include <thread>
 #include <vector>
 
 #include "core/base/blocked_signals.h"
+#include "core/base/clock.h"
 #include "core/base/error.h"
+#include "core/base/format.h"
+#include "core/base/log.h"
 #include "io/loader/buffer.h"
 #include "io/loader/plan.h"
+#include "io/loader/worker_tuning.h"
 
 namespace trainctl {
 namespace {
@@ -58,6 +63,8 @@ class Loader : public std::enable_shared_from_this<Loader> {
                         options.workers > 0, options.prefetch);
     chunks_ =
         static_cast<std::uint32_t>(std::clamp<std::int64_t>(options.workers, 1, std::max<std::int64_t>(1, cut_.rows)));
+    if (options.tuned && options.workers > 1) tuning_.emplace(options.workers, cut_.buffers);
+    awake_ = static_cast<std::uint32_t>(tuning_ ? tuning_->workers() : std::max(1, options.workers));
     for (int i = 0; i < cut_.buffers; ++i) {
       buffers_.push_back(std::make_unique<BatchBuffer>(cut_, chunks_, options.allocate));
     }
@@ -82,6 +89,10 @@ class Loader : public std::enable_shared_from_this<Loader> {
       if (error) std::rethrow_exception(error);
     }
     describe(buffer);
+    if (tuning_ && tuning_->add(batch_.waited_seconds, seconds_now())) {
+      log::debug(format("the loader has {} workers from now on", tuning_->workers()));
+      wake_workers(static_cast<std::uint32_t>(tuning_->workers()));
+    }
     return batch_;
   }
 
@@ -97,8 +108,8 @@ class Loader : public std::enable_shared_from_this<Loader> {
     const BlockedSignals blocked;
     try {
       for (int i = 0; i < std::max(1, options_.workers); ++i) {
-        workers_.emplace_back([self = shared_from_this()] {
-          self->work();
+        workers_.emplace_back([self = shared_from_this(), i] {
+          self->work(static_cast<std::uint32_t>(i));
           self->working_.fetch_sub(1);
           wake_waiter(self->working_);
         });
@@ -112,6 +123,7 @@ class Loader : public std::enable_shared_from_this<Loader> {
 
   void stop_workers() {
     stopping_.store(true);
+    wake_workers(std::numeric_limits<std::uint32_t>::max());
     for (const auto& buffer : buffers_) {
       buffer->round.fetch_add(1u << 31);  // a round that no worker waits for: all waiting workers wake up
       buffer->round.notify_all();
@@ -128,7 +140,13 @@ class Loader : public std::enable_shared_from_this<Loader> {
  private:
   std::int64_t buffer_count() const { return static_cast<std::int64_t>(buffers_.size()); }
 
-  void work() {
+  void wake_workers(std::uint32_t count) {
+    awake_.store(count);
+    awake_.notify_all();
+  }
+
+  void work(std::uint32_t worker) {
+    for (std::uint32_t awake; (awake = awake_.load()) <= worker;) awake_.wait(awake);
     DataPart::Scratch scratch = part_->scratch(options_.targets);
     DataPart::Row row;
     row.inputs.resize(input_types_.size());
@@ -238,6 +256,7 @@ class Loader : public std::enable_shared_from_this<Loader> {
   std::vector<std::unique_ptr<BatchBuffer>> buffers_;
   std::atomic<std::int64_t> next_ticket_{0};
   std::atomic<bool> stopping_{false};
+  std::atomic<std::uint32_t> awake_{1};  // workers below this number work
   std::vector<std::thread> workers_;
   std::atomic<std::uint32_t> working_{0};  // workers that have not ended
 
@@ -247,6 +266,7 @@ class Loader : public std::enable_shared_from_this<Loader> {
   Batch batch_;
   bool abandoned_ = false;
   std::unique_ptr<BatchBuffer> nothing_;
+  std::optional<WorkerTuning> tuning_;
 };
 
 class LoaderSource final : public BatchSource {
@@ -271,7 +291,7 @@ class LoaderSource final : public BatchSource {
 
 std::unique_ptr<BatchSource> make_loader(std::shared_ptr<const DataPart> part, const LoaderOptions& options) {
   if (part->size() == 0) throw Error(ErrorKind::data, "there are no samples");
-  require(options.batch_size > 0 && options.workers >= 0 && options.prefetch >= 1,
+  require(options.batch_size > 0 && options.workers >= 0 && options.prefetch.or_else(1) >= 1,
           "batch size, workers and prefetch of a loader");
   return std::make_unique<LoaderSource>(std::make_shared<Loader>(std::move(part), options));
 }

@@ -41,6 +41,7 @@ Statistics measure_statistics(const Dataset& dataset, const Subset& subset, cons
   const auto read = [&](std::int64_t position, Sample& sample, Transform::Scratch& scratch,
                         std::vector<float>& values) {
     values.resize(static_cast<std::size_t>(count));
+    sample.resize = transform.first_resize();
     try {
       dataset.read(subset[position], sample);
       transform.finish(transform.prepare(sample, dataset, subset[position], scratch), false, {}, 0,

@@ -36,6 +36,7 @@ DatasetGroup open_training(const DataOptions& options, std::uint64_t seed, const
   for (const DataUse::Target& target : use.targets) {
     stated.targets.push_back(
         {{}, stated_classes(options, target.name), nullptr, {target.values, target.class_numbers, 0}, skips});
+    stated.targets.back().target_is_input = options.target_is_input();
     if (!options.validation || !options.validation->split) continue;
     stated.targets.back().trained_on = [&](const Dataset& dataset) {
       const Subset training =
@@ -45,10 +46,10 @@ DatasetGroup open_training(const DataOptions& options, std::uint64_t seed, const
       return samples;
     };
   }
-  return dataset_of(options).open_group(dataset_of(options), PartKind::training, stated, seed);
+  return dataset_of(options).open_pieces(dataset_of(options).pieces(), PartKind::training, stated, seed);
 }
 
-DatasetGroup open_held_out(const DataOptions& options, const DataLocation& where, PartKind part,
+DatasetGroup open_held_out(const DataOptions& options, const StatedLocation& where, PartKind part,
                            const DatasetGroup& training, const DataUse& use, std::uint64_t seed) {
   const bool skips = options.on_error == OnError::skip;
   StatedGroup stated{{}, {}, use};
@@ -60,8 +61,9 @@ DatasetGroup open_held_out(const DataOptions& options, const DataLocation& where
     // The training part decides whether whole numbers are classes or values.
     const DatasetFacts& facts = training.targets[i]->facts();
     stated.targets.push_back({{}, {}, &facts, {.class_numbers = use.targets[i].class_numbers}, skips});
+    stated.targets.back().target_is_input = options.target_is_input();
   }
-  return dataset_of(options).open_group(where, part, stated, seed);
+  return dataset_of(options).open_pieces(where.pieces(), part, stated, seed);
 }
 
 }  // namespace

@@ -24,7 +24,7 @@ void check_keys(const DataOptions& options, const Node& node, const char* part, 
 template <class T>
 Keys<T> with_location(Keys<T> keys) {
   return std::move(keys)
-      .key("path", &T::path, "As the data set's `path`.")
+      .key("path", &T::path, "As the data set's `path`; of all these keys a list, too.")
       .key("images", &T::images, "idx: the file of samples; segmentation_folder: the folder of images.")
       .key("labels", &T::labels, "idx: the file of labels.")
       .key("x", &T::x, "npy: the file of samples, or one for each input.")
@@ -48,11 +48,15 @@ Keys<ValidationOptions> ValidationOptions::keys() {
         if (located == options.split.has_value()) {
           reader.error(node.place, "validation takes either a place (`path`) or a `split`");
         }
+        options.check_lengths(node.place, reader);
       });
 }
 
 Keys<TestOptions> TestOptions::keys() {
-  return with_location(Keys<TestOptions>("test", "Samples that only `trainctl eval` reads."));
+  return with_location(Keys<TestOptions>("test", "Samples that only `trainctl eval` reads."))
+      .check([](const TestOptions& options, const Node& node, Reader& reader) {
+        options.check_lengths(node.place, reader);
+      });
 }
 
 void DataOptions::check_names_of(const std::vector<std::string>& inputs, const std::vector<std::string>& outputs,
@@ -62,7 +66,7 @@ void DataOptions::check_names_of(const std::vector<std::string>& inputs, const s
   if (shape) check_names(*shape, inputs, "input", Coverage::some, reader);
   if (classes) check_names(*classes, outputs, "output", Coverage::some, reader);
   check_names(label_mode, outputs, "output", Coverage::some, reader);
-  const auto check_files = [&](const DataLocation& where) {
+  const auto check_files = [&](const StatedLocation& where) {
     check_names(where.x, inputs, "input", Coverage::all, reader);
     check_names(where.y, outputs, "output", Coverage::all, reader);
   };
@@ -115,16 +119,19 @@ Keys<DataOptions> DataOptions::keys() {
           "cache_path", &DataOptions::cache_path,
           "The folder of `cache: disk`; none: trainctl's folder in $XDG_CACHE_HOME or ~/.cache. What lies there may be "
           "removed at any time.")
-      .key("prefetch", &DataOptions::prefetch, "Batches that are prepared ahead.", between(1, 1024))
+      .key("prefetch", &DataOptions::prefetch,
+           "Batches that are prepared ahead. auto: as many as 16 MB hold, from 2 to 8.", between(1, 1024))
       .key("workers", &DataOptions::workers,
-           "Threads per rank that read, decode and transform ahead; 0: nothing is prepared ahead, training waits for "
-           "each batch to be read.",
+           "Threads per rank that read, decode and transform ahead. auto: one at first, and more while training waits "
+           "for data, up to one for each core of the rank, 16 at most; the batches are the same for any number. 0: "
+           "nothing is prepared ahead, training waits for each batch to be read.",
            between(0, 1024))
       .key("on_error", &DataOptions::on_error,
            "skip: a sample that cannot be read has no weight, with a warning; stop: it ends the run.")
       .check([](const DataOptions& options, const Node& node, Reader& reader) {
         check_keys(options, node, "validation", reader);
         check_keys(options, node, "test", reader);
+        if (options.dataset) options.dataset.as<DatasetOptions>().check_lengths(options.dataset.place, reader);
       });
 }
 

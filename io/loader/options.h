@@ -16,14 +16,14 @@ namespace trainctl {
 enum class CacheKind { none, memory, disk };
 
 // A validation part: samples of its own location, or a share of the training part.
-struct ValidationOptions : DataLocation {
+struct ValidationOptions : StatedLocation {
   std::optional<double> split;
   bool stratify = false;
 
   static Keys<ValidationOptions> keys();
 };
 
-struct TestOptions : DataLocation {
+struct TestOptions : StatedLocation {
   static Keys<TestOptions> keys();
 };
 
@@ -39,7 +39,7 @@ struct DataOptions {
   bool shuffle = true;
   CacheKind cache = CacheKind::none;
   Path cache_path;
-  int prefetch = 2;
+  Auto<int> prefetch;
   Auto<int> workers;
   OnError on_error = OnError::stop;
 

@@ -34,6 +34,10 @@ std::int64_t target_bytes(const DataPart::Target& target) {
   return target.input || facts.classes > 0 ? 0 : facts.target.count() * size_of(DType::float32);
 }
 
+void lap(const DataPart::Scratch& scratch, Stage stage) {
+  if (scratch.clock) scratch.clock->lap(stage);
+}
+
 }  // namespace
 
 DataPart::DataPart(std::vector<Input> inputs, Targets targets, Subset subset, const Options& options)
@@ -87,6 +91,9 @@ Shape DataPart::weight_shape() const {
 DataPart::Scratch DataPart::scratch(const std::vector<TargetForm>& forms) const {
   Scratch scratch;
   scratch.samples.resize(sources_.size());
+  for (std::size_t i = 0; i < inputs_.size(); ++i) {  // a data set of images has one input
+    scratch.samples[input_source_[i]].resize = inputs_[i].transform->first_resize();
+  }
   scratch.inputs.resize(inputs_.size());
   scratch.masks.resize(targets_.size());
   scratch.prepared.inputs.resize(inputs_.size());
@@ -162,6 +169,7 @@ void DataPart::warn_once(std::int64_t number, const Error& error) const {
 
 void DataPart::read_whole(std::int64_t number, bool training, std::int64_t epoch, Scratch& scratch, const Row& row,
                           const std::vector<TargetForm>& forms) const {
+  if (scratch.clock) scratch.clock->start();
   if (const std::byte* kept = cache_ ? cache_->find(number, scratch.cached) : nullptr) {
     unpack(kept, scratch.prepared);
   } else {
@@ -171,11 +179,13 @@ void DataPart::read_whole(std::int64_t number, bool training, std::int64_t epoch
       cache_->publish(number, scratch.cached);
     }
   }
+  lap(scratch, Stage::cache);
   const RandomKey key{options_.seed, Purpose::augment, static_cast<std::uint32_t>(epoch)};
   const auto sample = static_cast<std::uint64_t>(number);
   for (std::size_t i = 0; i < inputs_.size(); ++i) {
     inputs_[i].transform->finish(scratch.prepared.inputs[i], training, key, sample, row.inputs[i]);
   }
+  lap(scratch, Stage::augment);
   if (!targets_[0].mask || weight_count() == 1) targets_[0].dataset->read_weights(number, row.weights);
   for (std::size_t i = 0; i < targets_.size(); ++i) {
     if (targets_[i].input) {
@@ -191,10 +201,17 @@ void DataPart::read_whole(std::int64_t number, bool training, std::int64_t epoch
       write_target(number, i, scratch.prepared.values[i], forms[i], row.targets[i]);
     }
   }
+  lap(scratch, Stage::target);
 }
 
 void DataPart::prepare(std::int64_t number, Scratch& scratch) const {
-  for (std::size_t i = 0; i < sources_.size(); ++i) sources_[i]->read(number, scratch.samples[i]);
+  for (std::size_t i = 0; i < sources_.size(); ++i) {
+    Sample& sample = scratch.samples[i];
+    sample.decoding_seconds = 0;
+    sources_[i]->read(number, sample);
+    lap(scratch, Stage::read);
+    if (scratch.clock) scratch.clock->move(sample.decoding_seconds, Stage::read, Stage::decode);
+  }
   for (std::size_t i = 0; i < inputs_.size(); ++i) {
     const auto& [dataset, transform] = inputs_[i];
     scratch.prepared.inputs[i] =
@@ -205,13 +222,14 @@ void DataPart::prepare(std::int64_t number, Scratch& scratch) const {
     const Sample& sample = scratch.samples[target_source_[i]];
     scratch.prepared.values[i] = sample.target;
     if (!transform) continue;
-    const Shape& image = scratch.samples[input_source_[0]].shape;
+    const Shape& image = scratch.samples[input_source_[0]].stored_shape();
     if (sample.shape[0] != image[0] || sample.shape[1] != image[1]) {
       data_error(dataset->name_of(number),
                  format("is {}x{}, and its image {}x{}", sample.shape[0], sample.shape[1], image[0], image[1]));
     }
     scratch.prepared.masks[i] = transform->prepare(sample, *dataset, number, scratch.masks[i]);
   }
+  lap(scratch, Stage::transform);
 }
 
 void DataPart::pack(const Prepared& prepared, std::byte* to) const {

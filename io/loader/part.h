@@ -8,12 +8,14 @@
 #include <set>
 #include <vector>
 
+#include "core/base/checked.h"
 #include "core/exec/interfaces/batch_source.h"
 #include "core/metrics/target_form.h"
 #include "io/datasets/dataset.h"
 #include "io/loader/cache.h"
 #include "io/loader/mixing.h"
 #include "io/loader/order.h"
+#include "io/loader/stage_clock.h"
 #include "io/loader/transform.h"
 
 namespace trainctl {
@@ -61,6 +63,7 @@ class DataPart {
     Prepared prepared;
     Row partner;  // the sample that is mixed in, in memory of `partner_values`
     std::vector<std::vector<float>> partner_values;
+    StageClock* clock = nullptr;  // measures read(), where it is set
   };
 
   // Inputs and targets may share a data set; its samples are then read once.
@@ -79,6 +82,8 @@ class DataPart {
   // The shape of one sample's weights: scalar, or one for each of its positions.
   Shape weight_shape() const;
   std::int64_t weight_count() const { return weight_shape().count(); }
+  // Bytes of all samples as a cache keeps them.
+  std::int64_t cached_bytes() const { return checked_multiply(subset_.size(), row_bytes_); }
 
   // Allocates the memory that one thread needs for read() with these forms of targets.
   Scratch scratch(const std::vector<TargetForm>& forms) const;

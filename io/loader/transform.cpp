@@ -2,7 +2,6 @@
 #include "io/loader/transform.h"
 
 #include <algorithm>
-#include <cmath>
 
 #include "core/base/format.h"
 
@@ -11,17 +10,18 @@ namespace {
 
 using Kind = GeometryStep::Kind;
 
-std::int64_t scaled(std::int64_t size, std::int64_t shorter, std::int64_t to) {
-  return std::max<std::int64_t>(
-      1, std::llround(static_cast<double>(size) * static_cast<double>(to) / static_cast<double>(shorter)));
+bool is_resize(const GeometryStep& step) { return step.kind == Kind::resize || step.kind == Kind::resize_short; }
+
+ResizeTarget resize_target(const GeometryStep& step) {
+  return {step.height, step.width, step.kind == Kind::resize_short};
 }
 
 // The shape of an image after a step.
 Shape size_behind(const Shape& image, const GeometryStep& step) {
-  const std::int64_t shorter = std::min(image[0], image[1]);
   switch (step.kind) {
+    case Kind::resize:
     case Kind::resize_short:
-      return {scaled(image[0], shorter, step.height), scaled(image[1], shorter, step.height), image[2]};
+      return resize_target(step).of(image);
     case Kind::flip_horizontal:
     case Kind::flip_vertical:
     case Kind::augmentation:
@@ -38,9 +38,7 @@ bool fits(const Shape& image, const GeometryStep& step) {
 }
 
 bool resizes(const std::vector<GeometryStep>& steps) {
-  return std::any_of(steps.begin(), steps.end(), [](const GeometryStep& step) {
-    return step.kind == Kind::resize || step.kind == Kind::resize_short;
-  });
+  return std::any_of(steps.begin(), steps.end(), is_resize);
 }
 
 bool flips(const GeometryStep& step) { return step.kind == Kind::flip_horizontal || step.kind == Kind::flip_vertical; }
@@ -104,8 +102,12 @@ Transform::Transform(const Transform& images, std::uint8_t outside)
   }
 }
 
-ImageView Transform::apply(const ImageView& image, const GeometryStep& step, int& resizes, Scratch& scratch) const {
-  const Shape size = size_behind(image.shape(), step);
+std::optional<ResizeTarget> Transform::first_resize() const {
+  return !fixed_.empty() && is_resize(fixed_[0]) ? std::optional(resize_target(fixed_[0])) : std::nullopt;
+}
+
+ImageView Transform::apply(const ImageView& image, const GeometryStep& step, const Shape& size, int& resizes,
+                           Scratch& scratch) const {
   if (step.kind == Kind::center_crop) {
     return image.part((image.height - size[0]) / 2, (image.width - size[1]) / 2, size[0], size[1]);
   }
@@ -116,14 +118,17 @@ ImageView Transform::apply(const ImageView& image, const GeometryStep& step, int
 ImageView Transform::prepare(const Sample& sample, const Dataset& dataset, std::int64_t number,
                              Scratch& scratch) const {
   ImageView image = as_image(sample.values, sample.dtype, sample.shape);
+  // Sizes follow from the stored image: the first step, a resize, evens out that it may have been decoded smaller.
+  Shape size = as_image(nullptr, sample.dtype, sample.stored_shape()).shape();
   int resizes = 0;
   for (const GeometryStep& step : fixed_) {
-    if (!fits(image.shape(), step)) {
+    if (!fits(size, step)) {
       data_error(dataset.name_of(number),
-                 format("is {}x{}, too small for a crop of {}x{}", image.height, image.width, step.height, step.width),
+                 format("is {}x{}, too small for a crop of {}x{}", size[0], size[1], step.height, step.width),
                  "put a resize before the crop");
     }
-    image = apply(image, step, resizes, scratch);
+    size = size_behind(size, step);
+    image = apply(image, step, size, resizes, scratch);
   }
   const ImageView expected = as_image(nullptr, DType::uint8, prepared_);
   if (image.height != expected.height || image.width != expected.width || image.channels != expected.channels) {

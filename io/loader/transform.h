@@ -63,6 +63,9 @@ class Transform {
   DType prepared_dtype() const { return prepared_dtype_; }
   const Shape& output_shape() const { return output_; }
   DType output_dtype() const { return row_ ? DType::float32 : prepared_dtype_; }
+  // What samples are resized to before anything else is done to them, for those who read them; nothing where another
+  // step comes first.
+  std::optional<ResizeTarget> first_resize() const;
 
   // Applies the fixed geometry. The result points into the sample or into the scratch. Throws Error{data} that names
   // the sample where its shape differs from that of the other samples.
@@ -77,7 +80,9 @@ class Transform {
   template <class Rows, class Value>
   void finish(const Rows& rows, const ImageView& prepared, bool training, const RandomKey& key, std::uint64_t sample,
               Value* to) const;
-  ImageView apply(const ImageView& image, const GeometryStep& step, int& resizes, Scratch& scratch) const;
+  // The image behind a step, of this size.
+  ImageView apply(const ImageView& image, const GeometryStep& step, const Shape& size, int& resizes,
+                  Scratch& scratch) const;
   // Copies the window to the canvas.
   void paint(const ImageView& image, const WindowAxis& y, const WindowAxis& x, Canvas& canvas) const;
 

@@ -6,35 +6,12 @@
 #include <memory>
 #include <vector>
 
+#include "core/spec/one_or_more.h"
 #include "core/spec/values.h"
 #include "io/loader/mixing.h"
 #include "io/loader/transform.h"
 
 namespace trainctl {
-
-// A list whose only item may be written without brackets.
-template <class T>
-struct OneOrMore {
-  std::vector<T> items;
-};
-
-template <class T>
-struct Value<OneOrMore<T>> {
-  static TypeInfo type() {
-    TypeInfo info = Value<std::vector<T>>::type();
-    info.single_item_allowed = true;
-    return info;
-  }
-  static bool read(const Node& node, Reader& reader, OneOrMore<T>& value) {
-    if (!node.is_scalar()) return Value<std::vector<T>>::read(node, reader, value.items);
-    value.items.resize(1);
-    return Value<T>::read(node, reader, value.items[0]);
-  }
-  static Node write(const OneOrMore<T>& value) {
-    if (value.items.empty()) return {};
-    return value.items.size() == 1 ? Value<T>::write(value.items[0]) : Value<std::vector<T>>::write(value.items);
-  }
-};
 
 // Mean and standard deviation by channel; lists of one element apply to all channels.
 struct Statistics {

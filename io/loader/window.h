@@ -6,6 +6,7 @@
 #include <span>
 
 #include "io/loader/image.h"
+#include "io/loader/reverse.h"
 
 namespace trainctl {
 
@@ -41,8 +42,7 @@ struct StoredRow {
     std::memcpy(to, from, static_cast<std::size_t>(count) * sizeof(T));
   }
   void apply_reversed(const void* last, DType, std::int64_t pixels, T* to) const {
-    const auto* pixel = static_cast<const T*>(last);
-    for (std::int64_t i = 0; i < pixels; ++i, pixel -= channels, to += channels) std::copy_n(pixel, channels, to);
+    reverse_pixels(static_cast<const T*>(last), pixels, channels, to);
   }
 };
 

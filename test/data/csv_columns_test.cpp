@@ -24,7 +24,7 @@ std::vector<float> sample_of(const Dataset& dataset, std::int64_t index) {
 struct Opened {
   Opened(const std::string& text, const CsvFormat& format = {}, const StatedFacts& stated = {}) {
     write_file(folder / "t.csv", text);
-    dataset = csv_dataset(folder / "t.csv", format, stated);
+    dataset = csv_dataset({folder / "t.csv"}, format, stated);
   }
   std::vector<float> operator[](std::int64_t index) const { return sample_of(*dataset, index); }
   const DatasetFacts& facts() const { return dataset->facts(); }

@@ -26,7 +26,7 @@ std::string error_of(const std::string& text, const CsvFormat& format = {}, Erro
   const TempFolder folder;
   write_file(folder / "t.csv", text);
   try {
-    csv_dataset(folder / "t.csv", format, {});
+    csv_dataset({folder / "t.csv"}, format, {});
   } catch (const Error& error) {
     CHECK(error.kind() == kind);
     return error.what();
@@ -52,7 +52,7 @@ TEST_CASE("csv: random values come back, whatever the line ends") {
       text += end;
     }
     write_file(folder / "t.csv", text + end);  // an empty line at the end
-    const auto dataset = csv_dataset(folder / "t.csv", {}, {});
+    const auto dataset = csv_dataset({folder / "t.csv"}, {}, {});
     REQUIRE(dataset->size() == 41);
     CHECK(dataset->facts().sample == Shape{4});
     CHECK(dataset->facts().classes == 0);
@@ -69,12 +69,12 @@ TEST_CASE("csv: columns, delimiter, quotes and a table without a header") {
   const TempFolder folder;
   write_file(folder / "t.csv", "\"weight; net\";\"the \"\"class\"\"\n\";x\n1.5;cat;+2e3\n\"-1\"; dog ;0\n");
   const auto named = csv_dataset(
-      folder / "t.csv", {.delimiter = ";", .target = {"the \"class\"\n"}, .columns = {"x", "weight; net"}}, {});
+      {folder / "t.csv"}, {.delimiter = ";", .target = {"the \"class\"\n"}, .columns = {"x", "weight; net"}}, {});
   CHECK(sample_of(*named, 0) == std::vector<float>{2000, 1.5f});
   CHECK(sample_of(*named, 1) == std::vector<float>{0, -1});
   CHECK(named->facts().class_names == std::vector<std::string>{"cat", "dog"});
   write_file(folder / "u.csv", "1\t2\t3\n4\t5\t6\n");
-  const auto plain = csv_dataset(folder / "u.csv", {.delimiter = "\t", .header = false, .target = {"1", "2"}}, {});
+  const auto plain = csv_dataset({folder / "u.csv"}, {.delimiter = "\t", .header = false, .target = {"1", "2"}}, {});
   REQUIRE(plain->size() == 2);
   std::vector<float> target;
   CHECK(sample_of(*plain, 1, &target) == std::vector<float>{6});
@@ -84,22 +84,22 @@ TEST_CASE("csv: columns, delimiter, quotes and a table without a header") {
 TEST_CASE("csv: targets are words, class numbers or values") {
   const TempFolder folder;
   write_file(folder / "words.csv", "x,y\n1,pear\n2,apple\n3,pear\n4,Zebra\n");
-  const auto words = csv_dataset(folder / "words.csv", {}, {});
+  const auto words = csv_dataset({folder / "words.csv"}, {}, {});
   CHECK(words->facts().class_names == std::vector<std::string>{"Zebra", "apple", "pear"});
   CHECK(words->label(0) == 2);
   CHECK(words->label(3) == 0);
   write_file(folder / "few.csv", "x,y\n1,pear\n");
   const DatasetFacts facts = words->facts();
   const StatedFacts held_out{{}, {}, &facts};
-  CHECK(csv_dataset(folder / "few.csv", {}, held_out)->label(0) == 2);
+  CHECK(csv_dataset({folder / "few.csv"}, {}, held_out)->label(0) == 2);
   write_file(folder / "more.csv", "x,y\n1,plum\n");
-  CHECK_THROWS_WITH(csv_dataset(folder / "more.csv", {}, held_out), Catch::Contains("plum"));
+  CHECK_THROWS_WITH(csv_dataset({folder / "more.csv"}, {}, held_out), Catch::Contains("plum"));
 
   write_file(folder / "numbers.csv", "x,y\n1,0\n2,2\n");
-  CHECK(csv_dataset(folder / "numbers.csv", {}, {})->facts().classes == 3);
-  CHECK(csv_dataset(folder / "numbers.csv", {}, {.use = {.target_values = true}})->facts().classes == 0);
+  CHECK(csv_dataset({folder / "numbers.csv"}, {}, {})->facts().classes == 3);
+  CHECK(csv_dataset({folder / "numbers.csv"}, {}, {.use = {.target_values = true}})->facts().classes == 0);
   write_file(folder / "values.csv", "x,y\n1,0.5\n2,2\n");
-  CHECK(csv_dataset(folder / "values.csv", {}, {})->facts().target == Shape{1});
+  CHECK(csv_dataset({folder / "values.csv"}, {}, {})->facts().target == Shape{1});
 }
 
 TEST_CASE("csv: what is wrong is told with line and column") {

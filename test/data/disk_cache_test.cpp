@@ -123,6 +123,25 @@ TEST_CASE("a disk without room for the samples, and a folder that is none, are e
   }
 }
 
+TEST_CASE("where samples are not read, a cache on disk is not made, and what it would take is told") {
+  const TempFolder folder;
+  for (int n = 0; n < 10; ++n) {
+    write_file(folder / format("data/a/{}.png", n), png(12, 10, 2, random_bytes(360, static_cast<unsigned>(n))));
+  }
+  const DataOptions options = data_options(
+      format("{{dataset: image_folder, path: {}, transform: [{{resize: [8, 8]}}], validation: {{split: 0.3}}, "
+             "cache: disk, cache_path: {}}}",
+             folder / "data", folder / "below/cache"));
+  const DataInfo info = describe(options, 1);
+  CHECK(info.cached_bytes == 10 * 8 * 8 * 3 * 4);
+  CHECK_FALSE(std::filesystem::exists(folder / "below"));
+  CHECK(Data(options, 1).info().cached_bytes == info.cached_bytes);
+  CHECK(std::filesystem::exists(folder / "below/cache"));
+  CHECK_THROWS_WITH(check_disk_cache(folder / "other", "key", std::int64_t{1} << 40, 1 << 20),
+                    Catch::Contains("cache_path"));
+  CHECK_FALSE(std::filesystem::exists(folder / "other"));
+}
+
 TEST_CASE("batches from the disk are those that decoding gives, in this run and in the next") {
   const TempFolder folder;
   for (int n = 0; n < 9; ++n) {

@@ -24,7 +24,7 @@ TEST_CASE("image folders: classes and files in bytewise order, PNG and JPEG") {
   write_file(folder / "a/x.jpeg", jpeg(3, 4, 3, smooth));
   write_file(folder / "a/notes.txt", "not read");
   write_file(folder / "B/deep/z.png", png(3, 4, 6, rgba));
-  const auto dataset = image_folder_dataset(folder.text(), {});
+  const auto dataset = image_folder_dataset({folder.text()}, {});
   CHECK(dataset->facts().class_names == std::vector<std::string>{"B", "a", "b"});
   CHECK(dataset->facts().sample == Shape{3, 4, 3});
   REQUIRE(dataset->size() == 4);
@@ -43,7 +43,7 @@ TEST_CASE("image folders: classes and files in bytewise order, PNG and JPEG") {
   dataset->read(3, sample);
   for (std::size_t i = 0; i < 36; ++i) CHECK(pixel(i) == byte_of(gray, i / 3));
   // One channel where the config states it.
-  const auto one = image_folder_dataset(folder.text(), {Shape{3, 4, 1}, {}, nullptr});
+  const auto one = image_folder_dataset({folder.text()}, {Shape{3, 4, 1}, {}, nullptr});
   one->read(3, sample);
   CHECK(sample.shape == Shape{3, 4, 1});
   for (std::size_t i = 0; i < 12; ++i) CHECK(pixel(i) == byte_of(gray, i));
@@ -140,7 +140,7 @@ TEST_CASE("CMYK and YCCK images are read as RGB, with Adobe's complements and wi
   write_file(folder / "a/plain_cmyk.jpg", jpeg(height, width, 4, inks, JCS_CMYK, false));
   for (std::int64_t channels : {3, 1}) {
     const std::vector<double>& expected = channels == 3 ? rgb : gray;
-    const auto dataset = image_folder_dataset(folder.text(), {Shape{8, 8, channels}, {}, nullptr});
+    const auto dataset = image_folder_dataset({folder.text()}, {Shape{8, 8, channels}, {}, nullptr});
     CHECK(dataset->facts().sample == Shape{8, 8, channels});
     for (std::int64_t i = 0; i < dataset->size(); ++i) {
       INFO(dataset->name_of(i));
@@ -155,7 +155,7 @@ TEST_CASE("CMYK and YCCK images are read as RGB, with Adobe's complements and wi
   }
   // The decoder that has read them reads others again.
   write_file(folder / "a/x.jpg", jpeg(8, 8, 3, slope(8, 8, 3)));
-  const auto dataset = image_folder_dataset(folder.text(), {});
+  const auto dataset = image_folder_dataset({folder.text()}, {});
   Sample sample;
   dataset->read(3, sample);
   CHECK(std::abs(static_cast<const std::uint8_t*>(sample.values)[0] - 40) <= 3);

@@ -11,6 +11,7 @@
 #include <thread>
 
 #include "io/datasets/synthetic.h"
+#include "io/loader/worker_tuning.h"
 #include "test/catch.h"
 
 using namespace trainctl;
@@ -149,7 +150,7 @@ TEST_CASE("every epoch has every sample exactly once, in an order of its own, on
     const std::int64_t n = static_cast<std::int64_t>(random() % 90) + 1;
     LoaderOptions options{.batch_size = static_cast<std::int64_t>(random() % 24) + 1, .start = {random(), 0, 0}};
     options.workers = static_cast<int>(random() % 5);
-    options.prefetch = static_cast<int>(random() % 3) + 1;
+    options.prefetch = {static_cast<int>(random() % 3) + 1};
     const int ranks = static_cast<int>(random() % 5) + 1;
     const auto part = part_of(std::make_shared<Numbers>(n), OnError::stop, trial % 3 == 0);
     std::vector<double> speeds;  // of every other trial
@@ -178,8 +179,10 @@ TEST_CASE("batches are the same whatever the workers, the batches ahead, the cac
       for (int prefetch : {1, 2, 5}) {
         for (int ranks : {1, 2, 3, 5}) {
           const auto part = part_of(dataset, OnError::stop, (workers + ranks) % 2 == 0);
-          auto all = sources(
-              part, {.batch_size = batch_size, .start = {8, 1, 11}, .workers = workers, .prefetch = prefetch}, ranks);
+          LoaderOptions options{.batch_size = batch_size, .start = {8, 1, 11}, .workers = workers};
+          options.tuned = prefetch == 2;
+          options.prefetch = {prefetch};
+          auto all = sources(part, options, ranks);
           for (std::size_t k = 0; k < 30; ++k) {
             const Copy batch = next_of(all);
             if (expected.size() <= k) {
@@ -192,6 +195,42 @@ TEST_CASE("batches are the same whatever the workers, the batches ahead, the cac
       }
     }
   }
+}
+
+TEST_CASE("workers are added while data is waited for, as many as are needed and there may be") {
+  // A worker reads a batch in `reading` seconds, a step computes for `computing`: after a while steps wait for reading
+  // where that is slower. Returns the workers at the end.
+  const auto workers_after = [](double reading, double computing, int most, int steps) {
+    WorkerTuning tuning(most, 3);
+    double now = 5;
+    for (int i = 0; i < steps; ++i) {
+      const double waited = std::max(0.0, reading / tuning.workers() - computing);
+      now += computing + waited;
+      const int before = tuning.workers();
+      CHECK(tuning.add(waited, now) == (tuning.workers() > before));
+      CHECK(tuning.workers() >= before);
+    }
+    return tuning.workers();
+  };
+  CHECK(workers_after(0.01, 0.01, 8, 500) == 1);
+  CHECK(workers_after(0.01, 0.0099, 8, 500) == 1);  // a wait of a hundredth is no reason
+  CHECK(workers_after(0.1, 0.025, 8, 500) == 4);
+  CHECK(workers_after(0.1, 0.025, 2, 500) == 2);
+  CHECK(workers_after(0.1, 0, 16, 30) == 16);
+  CHECK(workers_after(0.1, 0, 16, 4) == 1);  // what is prepared ahead at the beginning tells nothing
+  CHECK(workers_after(3e-4, 1e-4, 8, 1000) == 3);
+  CHECK(workers_after(1, 0, 1, 100) == 1);
+}
+
+TEST_CASE("a loader that tunes itself wakes sleeping workers, and ends with workers asleep") {
+  const auto slow = part_of(std::make_shared<Numbers>(64));
+  LoaderOptions options{.batch_size = 8, .start = {1, 0, 0}, .workers = 6};
+  options.tuned = true;
+  auto source = make_loader(slow, options);
+  source->next();
+  source.reset();
+  source = make_loader(slow, options);
+  for (int i = 0; i < 3000; ++i) source->next();
 }
 
 TEST_CASE("a resume with other ranks and workers sees every remaining sample exactly once") {
@@ -240,7 +279,7 @@ TEST_CASE("an error in a worker reaches the caller, at its batch") {
   for (int workers : {0, 1, 3}) {
     const auto part = part_of(std::make_shared<Numbers>(40, 29));
     const auto source =
-        make_loader(part, {.batch_size = 8, .start = {1, 0, 0}, .shuffle = false, .workers = workers, .prefetch = 4});
+        make_loader(part, {.batch_size = 8, .start = {1, 0, 0}, .shuffle = false, .workers = workers, .prefetch = {4}});
     for (int k = 0; k < 3; ++k) CHECK(source->next().count == 8);
     try {
       source->next();
@@ -266,7 +305,7 @@ TEST_CASE("a source may be left at any moment") {
   const auto part = part_of(std::make_shared<Numbers>(1000));
   for (int k = 0; k < 40; ++k) {
     const auto source =
-        make_loader(part, {.batch_size = 16, .start = {1, 0, 0}, .workers = k % 5, .prefetch = 1 + k % 3});
+        make_loader(part, {.batch_size = 16, .start = {1, 0, 0}, .workers = k % 5, .prefetch = {1 + k % 3}});
     for (int i = 0; i < k % 7; ++i) source->next();
   }
 }

@@ -114,6 +114,34 @@ TEST_CASE("bench step --json: the documented fields, and nothing else on standar
   CHECK(json.at("gpu_idle_seconds").is_null());
 }
 
+TEST_CASE("bench data: what each stage takes, what the loader gives and the step takes, and what bounds") {
+  const Folder folder;
+  const std::string config = folder.write("config.yaml", config_text);
+  const std::vector<std::string> command = {"bench", "data", config, "--ranks", "2", "--seconds", "0.4"};
+  std::vector<std::string> with_json = command;
+  with_json.push_back("--json");
+  const Finished bench = trainctl(folder, with_json);
+  INFO(bench.errors);
+  REQUIRE(bench.code == 0);
+  const Json json = Json::parse(bench.out);
+  CHECK(json.at("ranks") == 2);
+  double sum = 0;
+  for (const char* stage : {"read", "decode", "transform", "cache", "augment", "target", "batch"}) {
+    CHECK(json.at("seconds_of_a_sample").at(stage) >= 0);
+    sum += json.at("seconds_of_a_sample").at(stage).get<double>();
+  }
+  const double loader = json.at("loader_samples_per_second"), step = json.at("step_samples_per_second");
+  CHECK(2 / sum < 1.001 * json.at("worker_samples_per_second").get<double>());
+  CHECK(loader > 0);
+  CHECK(step > 0);
+  CHECK((json.at("bound") == "step") == (loader >= step));
+  const Finished text = trainctl(folder, command);
+  REQUIRE(text.code == 0);
+  for (const char* line : {"augment, scale", "one worker, 2 ranks", "training step, 2 ranks", " bounds: the loader"}) {
+    CHECK(contains(text.out, line));
+  }
+}
+
 TEST_CASE("bench ops --json: every op's share of the ceilings that were measured beside it") {
   const Folder folder;
   const std::string config = folder.write("config.yaml", config_text);

@@ -85,7 +85,7 @@ TEST_CASE("the resolved config holds defaults, absolute paths, and auto") {
       read_config(replaced(good_config, "dataset: synthetic", "dataset: image_folder\n  path: photos"));
   const Node node = section_of<RunSpec>().write(&spec);
   CHECK(node.find("data")->find("path")->text == "/configs/photos");
-  CHECK(node.find("data")->find("prefetch")->text == "2");
+  CHECK(node.find("data")->find("prefetch")->text == "auto");
   CHECK(node.find("data")->find("workers")->text == "auto");
   CHECK(node.find("train")->find("clip_norm")->text == "none");
   CHECK(node.find("train")->find("optimizer")->find("name")->text == "sgd");

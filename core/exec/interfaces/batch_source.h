@@ -25,6 +25,7 @@ struct DataInfo {
   Shape weight;  // shape of one sample's weights: scalar, or [P...] for a mask of its positions
   std::int64_t training_samples = 0;
   std::int64_t validation_samples = 0;  // 0: no validation
+  std::int64_t cached_bytes = 0;        // of all samples in `data.cache`; 0: there is none
   std::string fingerprint;              // hash of the samples; a resume with another one warns
   std::vector<std::string> warnings;    // of data that is not read or likely a mistake, each with its remedy
 };

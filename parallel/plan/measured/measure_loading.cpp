@@ -14,9 +14,10 @@ std::string loading_key(int ranks, const std::string& data, std::int64_t samples
 }
 
 double measure_loading(BatchSource& source, Communicator& together, double seconds) {
-  constexpr int warm_up = 8;  // batches, more than are prepared ahead
+  constexpr int warm_up = 16;  // batches, more than are prepared ahead
   ImmediateStream host;
-  for (int i = 0; i < warm_up; ++i) source.next();
+  const double beginning = seconds_now();  // until as many workers read as are needed
+  for (int i = 0; i < warm_up || seconds_now() - beginning < seconds / 2; ++i) source.next();
   together.barrier(host);
   host.synchronize();
   const double start = seconds_now();

@@ -1,0 +1,100 @@
+// Finds the data set that holds a sample, and asks it.
+#include "io/datasets/concatenated.h"
+
+#include <algorithm>
+#include <map>
+
+#include "core/base/format.h"
+
+namespace trainctl {
+namespace {
+
+using Parts = std::vector<std::shared_ptr<const Dataset>>;
+
+std::string values_text(const DatasetFacts& facts) {
+  return facts.classes > 0 ? "classes" : format("{} values", facts.target.count());
+}
+
+// Throws Error{data} where the samples of `part` are not of the form of those of `first`.
+void check_alike(const Dataset& part, const Dataset& first, bool any_size) {
+  const DatasetFacts &a = first.facts(), &b = part.facts();
+  const auto refuse = [&](const std::string& what, const std::string& have, const std::string& others_have) {
+    data_error(part.name_of(0), format("has {} {}, and {} has {}", what, have, first.name_of(0), others_have),
+               "the paths of a data set hold samples of one form");
+  };
+  if (a.sample.rank() != b.sample.rank() || (!any_size && !(a.sample == b.sample))) {
+    refuse("shape", to_string(b.sample), to_string(a.sample));
+  }
+  if (a.dtype != b.dtype) refuse("values of type", std::string(name_of(b.dtype)), std::string(name_of(a.dtype)));
+  if ((a.classes > 0) != (b.classes > 0)) refuse("targets that are", values_text(b), values_text(a));
+  if (!a.masks && !(a.target == b.target)) refuse("targets of", values_text(b), values_text(a));
+  if (!a.masks && !(a.weight == b.weight)) refuse("weights of shape", to_string(b.weight), to_string(a.weight));
+  const std::size_t named = std::min(a.class_names.size(), b.class_names.size());
+  for (std::size_t c = 0; c < named; ++c) {
+    if (a.class_names[c] != b.class_names[c]) {
+      refuse(format("for class {} the name", c), b.class_names[c], a.class_names[c]);
+    }
+  }
+}
+
+class Concatenated final : public Dataset {
+ public:
+  Concatenated(Parts parts, bool any_size) : parts_(std::move(parts)), facts_(parts_[0]->facts()) {
+    for (const auto& part : parts_) {
+      check_alike(*part, *parts_[0], any_size);
+      ends_.push_back((ends_.empty() ? 0 : ends_.back()) + part->size());
+      if (part == parts_[0]) continue;
+      const DatasetFacts& facts = part->facts();
+      facts_.classes = std::max(facts_.classes, facts.classes);
+      if (facts_.class_names.empty()) facts_.class_names = facts.class_names;
+      facts_.fingerprint += "; " + facts.fingerprint;
+      if (!facts.warning.empty()) facts_.warning += (facts_.warning.empty() ? "" : "; ") + facts.warning;
+    }
+  }
+
+  const DatasetFacts& facts() const override { return facts_; }
+  std::int64_t size() const override { return ends_.back(); }
+  bool in_memory() const override {
+    return std::all_of(parts_.begin(), parts_.end(), [](const auto& part) { return part->in_memory(); });
+  }
+  void read(std::int64_t index, Sample& sample) const override { of(index).read(index, sample); }
+  std::int32_t label(std::int64_t index) const override { return of(index).label(index); }
+  void read_labels(std::int64_t index, std::int32_t* labels) const override { of(index).read_labels(index, labels); }
+  void read_weights(std::int64_t index, float* weights) const override { of(index).read_weights(index, weights); }
+  std::string name_of(std::int64_t index) const override { return of(index).name_of(index); }
+
+ private:
+  // The data set that holds a sample; `index` becomes the sample's number in it.
+  const Dataset& of(std::int64_t& index) const {
+    const auto end = std::upper_bound(ends_.begin(), ends_.end(), index);
+    if (end != ends_.begin()) index -= *std::prev(end);
+    return *parts_[static_cast<std::size_t>(end - ends_.begin())];
+  }
+
+  Parts parts_;
+  DatasetFacts facts_;
+  std::vector<std::int64_t> ends_;  // part p has the samples [ends_[p - 1], ends_[p])
+};
+
+}  // namespace
+
+DatasetGroup concatenated(const std::vector<DatasetGroup>& groups, bool any_size) {
+  DatasetGroup joined;
+  std::map<const Dataset*, std::shared_ptr<const Dataset>> known;  // by the first group's: it may serve several times
+  const auto join = [&](const auto list) {
+    for (std::size_t i = 0; i < (groups[0].*list).size(); ++i) {
+      auto& one = known[(groups[0].*list)[i].get()];
+      if (!one) {
+        Parts parts;
+        for (const DatasetGroup& group : groups) parts.push_back((group.*list)[i]);
+        one = std::make_shared<Concatenated>(std::move(parts), any_size);
+      }
+      (joined.*list).push_back(one);
+    }
+  };
+  join(&DatasetGroup::inputs);
+  join(&DatasetGroup::targets);
+  return joined;
+}
+
+}  // namespace trainctl
