@@ -16,6 +16,7 @@
 #include "io/keras/layers.h"
 #include "io/keras/network.h"
 #include "io/keras/saved_model.h"
+#include "io/keras/statistics.h"
 #include "io/yaml/yaml.h"
 
 namespace trainctl {
@@ -178,24 +179,30 @@ void set_place(Node& node, const std::string& path) {
   }
 }
 
-// `model.weights` for the file itself: layers of networks inside others have paths there, in .h5 files short ones.
-Node weights_node(const std::string& path, const std::vector<std::string>& inner) {
+// `model.weights` for the file itself.
+Node weights_node(const std::string& path, const std::vector<RenamedLayer>& renamed,
+                  const std::vector<std::string>& skipped) {
   Node nested = sequence_node(), flat = sequence_node();
-  for (const std::string& network : inner) {
-    nested.items.push_back(scalar_node(format("^{}. -> {}/", network, network)));
-    const std::size_t slash = network.find('/');
-    const std::string outer = network.substr(0, slash);
-    flat.items.push_back(
-        scalar_node(format("^{}{}. -> {}/", outer, slash == std::string::npos ? "" : network.substr(slash), outer)));
+  for (const RenamedLayer& layer : renamed) {
+    nested.items.push_back(scalar_node(format("^{}$ -> {}", layer.name, layer.keras)));
+    flat.items.push_back(scalar_node(format("^{}$ -> {}", layer.name, layer.h5)));
   }
-  Node names = map_node(), weights = map_node();
-  if (!inner.empty()) {
+  Node names = map_node(), weights = map_node(), skip = sequence_node();
+  for (const std::string& pattern : skipped) skip.items.push_back(scalar_node(pattern));
+  if (!renamed.empty()) {
     append(names, "keras", std::move(nested));
     append(names, "h5", std::move(flat));
   }
   append(weights, "file", scalar_node(std::filesystem::absolute(path).string(), true));
   append(weights, "names", std::move(names));
+  append(weights, "skip", std::move(skip));
   return weights;
+}
+
+Node shape_node(const Shape& shape) {
+  Node node = sequence_node();
+  for (const std::int64_t size : shape.sizes()) node.items.push_back(scalar_node(std::to_string(size)));
+  return node;
 }
 
 // The config's beginning, as comments.
@@ -207,10 +214,8 @@ std::string header(const std::string& path, const KerasNetwork& network, const s
   text += "#   train: {loss: ..., batch_size: 32, epochs: 5}\n#\n";
   for (const std::size_t i : network.inputs) {
     const LayerUse& input = network.uses[i];
-    std::string shape;
-    for (std::int64_t k = 0; k < input.sample.rank(); ++k)
-      shape += (k > 0 ? ", " : "") + std::to_string(input.sample[k]);
-    text += format("# Samples{}: [{}]\n", network.inputs.size() > 1 ? " of input " + input.name : "", shape);
+    const std::string of = network.inputs.size() > 1 ? " of input " + input.name : "";
+    text += format("# Samples{}: {}\n", of, flow_text(shape_node(input.sample)));
   }
   for (const std::string& note : notes) text += "# " + note + "\n";
   return text;
@@ -218,12 +223,12 @@ std::string header(const std::string& path, const KerasNetwork& network, const s
 
 class Importer {
  public:
-  Importer(const std::string& path, const std::string& weights_file) : path_(path), weights_file_(weights_file) {}
+  Importer(const std::string& path, const std::string& weights_file, const std::vector<Shape>& open_shapes)
+      : path_(path), weights_file_(weights_file), open_shapes_(open_shapes) {}
 
   ImportedNetwork run() {
-    const Json saved = read_saved_model(path_);
     try {
-      return import(saved);
+      return import(read_saved_model(path_));
     } catch (const Json::exception& error) {
       throw Error(ErrorKind::data, Place{path_}, format("no network as Keras saves it: {}", error.what()),
                   "save the network again, with model.save(\"network.keras\")");
@@ -232,15 +237,16 @@ class Importer {
 
  private:
   ImportedNetwork import(const Json& saved) {
-    network_ = read_network(saved, path_, reader_);
+    network_ = read_network(saved, open_shapes_, path_, reader_);
     const std::string version = saved.value("keras_version", "");
-    std::set<std::string> reported;  // a layer's further uses have nothing new to tell
+    std::set<const Json*> reported;  // a layer's further uses have nothing new to tell
     for (const LayerUse& use : network_.uses) {
       Reader unheard;
-      const bool first = use.layer != nullptr && reported.insert(use.name).second;
+      const bool first = use.layer != nullptr && reported.insert(use.layer).second;
       translations_.push_back(use.layer == nullptr ? Translation{}
                                                    : translate(use, version, path_, first ? reader_ : unheard));
     }
+    statistics_ = add_statistics(path_, network_, translations_, reader_);
     if (network_.outputs.size() == 1 && network_.uses[network_.outputs[0]].layer == nullptr) {
       reader_.error({path_}, "the network gives its input as its output: it has nothing to compute");
     }
@@ -249,6 +255,7 @@ class Importer {
     ModelWriter writer(network_, translations_);
     Node model = writer.write();
     ImportedNetwork result;
+    note_open_inputs();
     build(model, writer, result);
     append(model, "weights", scalar_node(weights_file_));
     const CompiledWith compiled = compiled_with(saved.value("compile_config", Json()));
@@ -260,11 +267,31 @@ class Importer {
     append(document, "model", std::move(model));
     if (!compiled.train.entries.empty()) append(document, "train", compiled.train);
     result.config = header(path_, network_, notes_) + to_yaml(document);
+    result.notes = std::move(notes_);
     return result;
   }
 
+  void note_open_inputs() {
+    for (const std::size_t i : network_.inputs) {
+      const LayerUse& input = network_.uses[i];
+      if (!input.is_open) continue;
+      notes_.push_back(
+          format("Input '{}' leaves dimensions open (None), which were taken as {} here: {}. Samples may have other "
+                 "sizes as far as the layers allow; --input-shape checks with those.",
+                 input.name, stand_in, flow_text(shape_node(input.sample))));
+    }
+  }
+
+  // Layers that do not fit each other may do so with other samples.
+  void throw_if_failed() {
+    if (!reader_.ok()) {
+      for (const std::string& note : notes_) reader_.error({path_}, note);
+    }
+    reader_.throw_if_failed();
+  }
+
   void build(Node model, const ModelWriter& writer, ImportedNetwork& result) {
-    append(model, "weights", weights_node(path_, network_.inner));
+    append(model, "weights", weights_node(path_, network_.renamed, statistics_));
     set_place(model, path_);
     ModelOptions options;
     section_of<ModelOptions>().read(model, reader_, &options);
@@ -277,7 +304,7 @@ class Importer {
     }
     const BuiltModel built = build_model(options, build_options, reader_);
     check_axes(built, writer);
-    reader_.throw_if_failed();
+    throw_if_failed();
     result.weights = load_weights(*options.weights, built.graph, 1);
     result.layers = built.layers.size();
     for (const LayerLine& line : built.layers) {
@@ -315,17 +342,20 @@ class Importer {
 
   const std::string& path_;
   const std::string& weights_file_;
+  const std::vector<Shape>& open_shapes_;
   Reader reader_;
   KerasNetwork network_;
   std::vector<Translation> translations_;
+  std::vector<std::string> statistics_;  // patterns of tensors that the config holds as options
   std::set<std::string> weighted_;  // layers with parameters
   std::vector<std::string> notes_;
 };
 
 }  // namespace
 
-ImportedNetwork import_keras(const std::string& path, const std::string& weights_file) {
-  return Importer(path, weights_file).run();
+ImportedNetwork import_keras(const std::string& path, const std::string& weights_file,
+                             const std::vector<Shape>& open_shapes) {
+  return Importer(path, weights_file, open_shapes).run();
 }
 
 }  // namespace trainctl

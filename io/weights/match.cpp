@@ -55,6 +55,7 @@ class Matcher {
       std::sort(leaves.begin(), leaves.end(), [](auto& a, auto& b) { return keras_rank(a) < keras_rank(b); });
     }
     choose(file.origin());
+    if (file.origin() == WeightsOrigin::keras) remedy_ = "; of a whole model `trainctl import` makes a config";
   }
 
   WeightsMatch match() {
@@ -174,8 +175,8 @@ class Matcher {
     }
     error(
         format("none of its {} tensors has a name by which the network's are known: they are {}, ..., the network's "
-               "{}, ...; `names` states rules from one to the other",
-               stored_.size(), there.empty() ? "none" : there, here));
+               "{}, ...; `names` states rules from one to the other{}",
+               stored_.size(), there.empty() ? "none" : there, here, remedy_));
   }
   void report_missing(const WantedTensor& tensor, std::size_t before) {
     if (before >= most_reports) return;
@@ -199,6 +200,7 @@ class Matcher {
   std::map<std::string, std::size_t> by_name_;              // stored tensors
   std::map<std::string, std::vector<std::string>> leaves_;  // by layer, in Keras' order
   Convention convention_;
+  std::string remedy_;                                      // another one where no name is known
   std::ptrdiff_t found_ = 0;           // tensors of the network that the file has by it
   std::map<std::size_t, bool> skips_;  // patterns that skip something
 };

@@ -142,10 +142,13 @@ def names_of_networks():
                              ("efficientnet_b0", "efficientnet_b0")):
             add(preset, "timm", of_torch(timm.create_model(name)))
     for preset, make in (("vgg16", keras.applications.VGG16), ("vgg19", keras.applications.VGG19),
-                         ("densenet121", keras.applications.DenseNet121)):
+                         ("densenet121", keras.applications.DenseNet121),
+                         ("mobilenet_v2", keras.applications.MobileNetV2),
+                         ("efficientnet_b0", keras.applications.EfficientNetB0)):
         model = make(weights=None)
         add(preset, "keras", [(f"{layer.name}/{weight.name}", weight.shape)
-                              for layer in model.layers for weight in layer.weights])
+                              for layer in model.layers for weight in layer.weights
+                              if not isinstance(layer, keras.layers.Normalization)])
     (folder / "names.txt").write_text("\n".join(lines) + "\n")
 
 
