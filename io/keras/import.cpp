@@ -347,7 +347,7 @@ class Importer {
   KerasNetwork network_;
   std::vector<Translation> translations_;
   std::vector<std::string> statistics_;  // patterns of tensors that the config holds as options
-  std::set<std::string> weighted_;  // layers with parameters
+  std::set<std::string> weighted_;       // layers with parameters
   std::vector<std::string> notes_;
 };
 

@@ -235,7 +235,8 @@ class Walk {
     if (own != name || !place.empty()) {
       // A rule for names gives { a meaning.
       if ((place + name).find('{') != std::string::npos) {
-        reader_.error({path_}, format("layer '{}': no name with a {{ can be imported: rename it in Keras", place + name));
+        reader_.error({path_},
+                      format("layer '{}': no name with a {{ can be imported: rename it in Keras", place + name));
       }
       const std::string outer = place.substr(0, place.find('/') + 1);
       network_.renamed.push_back({own, place + name, outer + name});

@@ -23,8 +23,8 @@ struct LayerUse {
 // The size that stands for an open dimension while shapes are checked: a power of two, as networks halve images.
 inline constexpr std::int64_t stand_in = 256;
 
-// A layer that has another name in the config than in the network: networks inside of others are dissolved, their layers
-// are called "inner.dense", and what no name of a config may hold becomes '_'.
+// A layer that has another name in the config than in the network: networks inside of others are dissolved, their
+// layers are called "inner.dense", and what no name of a config may hold becomes '_'.
 struct RenamedLayer {
   std::string name;       // in the config
   std::string keras, h5;  // in files of weights: "outer/inner/dense", in .h5 files "outer/dense"
@@ -37,8 +37,8 @@ struct KerasNetwork {
 };
 
 // `saved` is what read_saved_model() gave and must outlive the result. `open_shapes` are shapes of samples for the
-// inputs that leave dimensions open, in their order; those that it lacks get stand_in. What trainctl cannot compute, but
-// for the layers themselves, is reported. Throws Json::exception where the JSON is not as Keras writes it, and
+// inputs that leave dimensions open, in their order; those that it lacks get stand_in. What trainctl cannot compute,
+// but for the layers themselves, is reported. Throws Json::exception where the JSON is not as Keras writes it, and
 // Error{data} where layers wait for each other or are more than 5000.
 KerasNetwork read_network(const Json& saved, const std::vector<Shape>& open_shapes, const std::string& path,
                           Reader& reader);

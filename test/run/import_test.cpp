@@ -72,7 +72,8 @@ train:
   REQUIRE(run.code == 0);
   CHECK(validation_loss(folder / "runs/mine") < 1e-9);
   // Without the weights it gives something else.
-  const Finished other = trainctl(folder, {"run", config, "--ranks", "1", "--set", "name=other", "--set", "model.weights=none"});
+  const Finished other =
+      trainctl(folder, {"run", config, "--ranks", "1", "--set", "name=other", "--set", "model.weights=none"});
   INFO(tail(other.errors));
   REQUIRE(other.code == 0);
   CHECK(validation_loss(folder / "runs/other") > 1e-4);
@@ -146,7 +147,9 @@ TEST_CASE("import refuses what it cannot read, and leaves nothing") {
       {{"text.keras"}, 3, "text.keras: neither a .keras nor an .h5 file"},
       {{"empty.h5"}, 3, "empty.h5: neither a .keras nor an .h5 file"},
       {{"."}, 3, ""},
-      {{TRAINCTL_SOURCE_DIR "/test/golden/pretrained/small.weights.h5"}, 3, "weights alone: a config's `model.weights`"},
+      {{TRAINCTL_SOURCE_DIR "/test/golden/pretrained/small.weights.h5"},
+       3,
+       "weights alone: a config's `model.weights`"},
       {{golden + "unknown.keras"}, 2, "Conv3D 'volume': this layer has no counterpart"},
       {{golden + "cnn.keras", "--forse"}, 2, "--forse"},
   };

@@ -1,5 +1,6 @@
-// A seeded campaign: descriptions of Keras' networks with bytes changed, or with values replaced, left out and moved. Each
-// network is imported, or refused by one error; nothing else happens, and soon. TRAINCTL_MUTATIONS sets how many of each.
+// A seeded campaign: descriptions of Keras' networks with bytes changed, or with values replaced, left out and moved.
+// Each network is imported, or refused by one error; nothing else happens, and soon. TRAINCTL_MUTATIONS sets how many
+// of each.
 #include <sys/resource.h>
 
 #include <chrono>
@@ -19,8 +20,8 @@ namespace {
 
 const std::string keras_golden = TRAINCTL_SOURCE_DIR "/test/golden/keras/";
 
-// A saved network whose description, a text inside the file, may be exchanged: in an .h5 file for one that is as long at
-// most, with spaces behind it.
+// A saved network whose description, a text inside the file, may be exchanged: in an .h5 file for one that is as long
+// at most, with spaces behind it.
 class SavedNetwork {
  public:
   explicit SavedNetwork(const std::string& name) : file_(read_text(keras_golden + name)), name_(name) {
@@ -40,7 +41,8 @@ class SavedNetwork {
   // The file with another description; the file itself where that is too long.
   std::string with(std::string text) const {
     if (is_zip()) {
-      return zip({{"config.json", text}, {"metadata.json", metadata}, {"model.weights.h5", member("model.weights.h5")}});
+      return zip(
+          {{"config.json", text}, {"metadata.json", metadata}, {"model.weights.h5", member("model.weights.h5")}});
     }
     if (text.size() > description.size()) return file_;
     text.resize(description.size(), ' ');
@@ -73,9 +75,30 @@ void collect(Json& json, std::vector<Json*>& values) {
 
 // One to three values are replaced by others, by those of other places, or left out.
 Json with_other_values(Json json, std::mt19937& random) {
-  static const Json others[] = {nullptr, true, false, 0, 1, -1, 3, 0.5, 1e300, -1e300, 4'000'000'000, std::int64_t{1} << 62,
-                                std::uint64_t{1} << 63, "", "relu", "a/b", "input", "x{n}->y", "same", Json::array(),
-                                Json::object(), Json::array({2, 3}), Json::array({nullptr, 7}), Json::array({1e9, 1e9})};
+  static const Json others[] = {nullptr,
+                                true,
+                                false,
+                                0,
+                                1,
+                                -1,
+                                3,
+                                0.5,
+                                1e300,
+                                -1e300,
+                                4'000'000'000,
+                                std::int64_t{1} << 62,
+                                std::uint64_t{1} << 63,
+                                "",
+                                "relu",
+                                "a/b",
+                                "input",
+                                "x{n}->y",
+                                "same",
+                                Json::array(),
+                                Json::object(),
+                                Json::array({2, 3}),
+                                Json::array({nullptr, 7}),
+                                Json::array({1e9, 1e9})};
   for (std::size_t changes = 1 + random() % 3; changes > 0; --changes) {
     std::vector<Json*> values;
     collect(json, values);
@@ -138,8 +161,8 @@ TEST_CASE("mutated descriptions of Keras' networks: each is imported, or refused
   double longest = 0;
   for (int i = 0; i < mutations(); ++i) {
     CAPTURE(name, by_values, i);
-    const std::string text = by_values ? with_other_values(description, random).dump()
-                                       : mutated(network.description, random);
+    const std::string text =
+        by_values ? with_other_values(description, random).dump() : mutated(network.description, random);
     write_text(path, network.with(text));
     const auto begin = std::chrono::steady_clock::now();
     refused += !error_of(path).empty();

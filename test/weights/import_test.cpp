@@ -127,16 +127,19 @@ TEST_CASE("names that a config may not hold become others, and no two the same")
 TEST_CASE("dimensions that a network leaves open are told, or stated") {
   const std::string path = keras_golden + "scaled.keras";
   const auto with = [&](const std::vector<Shape>& shapes) { return import_keras(path, "s.safetensors", shapes); };
-  const std::string note = "Input 'an_image' leaves dimensions open (None), which were taken as 256 here: [256, 256, 3].";
+  const std::string note =
+      "Input 'an_image' leaves dimensions open (None), which were taken as 256 here: [256, 256, 3].";
   REQUIRE(with({}).notes.size() == 1);
   check_contains(with({}).notes[0], note);
   check_contains(with({}).config, "# " + note);
   CHECK(with({{9, 7, 3}}).notes.empty());
   check_contains(with({{9, 7, 3}}).config, "# Samples: [9, 7, 3]\n");
   const auto failure = [&](const std::vector<Shape>& shapes) { return failure_of([&] { with(shapes); }); };
-  check_contains(failure({{9, 7, 4}}), "--input-shape 9x7x4 does not fit input 'an image', which is [null,null,null,3]");
+  check_contains(failure({{9, 7, 4}}),
+                 "--input-shape 9x7x4 does not fit input 'an image', which is [null,null,null,3]");
   check_contains(failure({{9, 7}}), "--input-shape 9x7 does not fit input 'an image'");
-  check_contains(failure({{9, 7, 3}, {5}}), "--input-shape is given 2 times, and 1 inputs leave dimensions open (None)");
+  check_contains(failure({{9, 7, 3}, {5}}),
+                 "--input-shape is given 2 times, and 1 inputs leave dimensions open (None)");
 }
 
 TEST_CASE("everything in a network of Keras that has no counterpart is reported at once") {

@@ -14,8 +14,8 @@ struct SampleFormat {
   std::vector<float> scale, offset;
 };
 
-// y = scale * x + offset. Inputs: x, uint8, float32 or `to`. Outputs: y, in dtype `to`. The gradient is its own on dy, of
-// the scale alone.
+// y = scale * x + offset. Inputs: x, uint8, float32 or `to`. Outputs: y, in dtype `to`. The gradient is its own on dy,
+// of the scale alone.
 struct Normalize final : OpDef {
   DType to;
   std::vector<float> scale, offset;  // as in SampleFormat
