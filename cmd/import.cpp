@@ -92,7 +92,7 @@ Subcommand import_subcommand() {
                            "The shape of samples for an input that leaves dimensions open (None), as 224,224,3; again "
                            "for the next such input")
                 ->type_name("H,W,C")
-                ->expected(1);
+                ->allow_extra_args(false);
             app.add_flag("--force", options->force, "Replaces files of these names");
             add_output_options(app, options->common);
             return [options] { return run_import(*options); };

@@ -71,9 +71,6 @@ TEST_CASE("rescaling and normalization scale and shift by fixed numbers") {
                  "normalization 'normalization': 2 means for 4 channels"));
   CHECK(contains(errors(behind_one("normalization: {mean: [1, 2], variance: [1]}"), {5, 6, 3}),
                  "2 means and 1 variances"));
-  CHECK(contains(
-      errors("layers: [{embedding: {input_dim: 5, output_dim: 4}}, {rescaling: {scale: 2, from: input}}]", {7}),
-      "rescaling 'rescaling': the input is tokens, not values"));
 }
 
 TEST_CASE("a factor for each channel multiplies all positions") {

@@ -188,7 +188,7 @@ TEST_CASE("descriptions that ask for endless work or memory are refused at once"
   const auto around = [](Json inner, int calls) {
     const Json input = Json::array({"in", 0, 0, Json::object()});
     for (int i = 0; i < calls; ++i) inner["inbound_nodes"].push_back(Json::array({input}));
-    const std::string name = inner["config"]["name"];
+    const auto name = inner["config"]["name"].get<std::string>();
     const Json in{{"class_name", "InputLayer"}, {"config", {{"name", "in"}, {"batch_shape", {nullptr, 4}}}}};
     return Json{{"class_name", "Functional"},
                 {"config",
