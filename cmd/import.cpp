@@ -2,6 +2,8 @@
 #include <CLI/CLI.hpp>
 #include <filesystem>
 #include <memory>
+#include <optional>
+#include <sstream>
 
 #include "cmd/subcommands.h"
 #include "core/base/error.h"
@@ -9,6 +11,7 @@
 #include "core/base/format.h"
 #include "core/base/json.h"
 #include "core/base/json_fwd.h"
+#include "core/spec/units.h"
 #include "io/checkpoint/safetensors.h"
 #include "io/keras/import.h"
 #include "parallel/launch/report.h"
@@ -20,8 +23,23 @@ struct ImportOptions {
   CommonOptions common;
   std::string file;
   std::string folder = ".";
+  std::vector<std::string> input_shapes;
   bool force = false;
 };
+
+// "572,572,1" as a shape.
+Shape shape_of(const std::string& text) {
+  std::vector<std::int64_t> sizes;
+  std::istringstream parts(text);
+  for (std::string part; std::getline(parts, part, ',');) {
+    const std::optional<std::int64_t> size = parse_integer(part);
+    if (!size || *size < 1) {
+      throw Error(ErrorKind::config, format("--input-shape {}: no sizes such as 224,224,3", text));
+    }
+    sizes.push_back(*size);
+  }
+  return Shape(std::move(sizes));
+}
 
 int run_import(const ImportOptions& options) {
   const std::string stem = std::filesystem::path(options.file).stem().string();
@@ -33,7 +51,9 @@ int run_import(const ImportOptions& options) {
     throw Error(ErrorKind::config, Place{path}, "this file exists",
                 "choose another folder (-o), or replace it (--force)");
   }
-  const ImportedNetwork network = import_keras(options.file, weights);
+  std::vector<Shape> shapes;
+  for (const std::string& text : options.input_shapes) shapes.push_back(shape_of(text));
+  const ImportedNetwork network = import_keras(options.file, weights, shapes);
   create_folders(options.folder);
   std::int64_t bytes = 0;
   for (const NamedTensor& tensor : network.weights.snapshot.weights) bytes += tensor.view.bytes();
@@ -46,10 +66,13 @@ int run_import(const ImportOptions& options) {
                           {"config", config_path},
                           {"weights", weights_path},
                           {"layers", network.layers},
-                          {"parameters", network.parameters}}));
+                          {"parameters", network.parameters},
+                          {"notes", network.notes}}));
   } else if (!options.common.quiet) {
-    answer(format("{}: {} layers, {} parameters\n{}: their weights\n", config_path, network.layers, network.parameters,
-                  weights_path));
+    std::string text = format("{}: {} layers, {} parameters\n{}: their weights\n", config_path, network.layers,
+                              network.parameters, weights_path);
+    for (const std::string& note : network.notes) text += note + "\n";
+    answer(text);
   }
   return 0;
 }
@@ -65,6 +88,11 @@ Subcommand import_subcommand() {
                 ->type_name("");
             app.add_option("-o,--out", options->folder, "The folder for FILE's name with .yaml and .safetensors")
                 ->type_name("DIR");
+            app.add_option("--input-shape", options->input_shapes,
+                           "The shape of samples for an input that leaves dimensions open (None), as 224,224,3; again "
+                           "for the next such input")
+                ->type_name("H,W,C")
+                ->allow_extra_args(false);
             app.add_flag("--force", options->force, "Replaces files of these names");
             add_output_options(app, options->common);
             return [options] { return run_import(*options); };

@@ -34,6 +34,8 @@ const ChoiceTable& layer_choices() {
                                      BatchNormalizationOptions::keys(),
                                      layer_normalization(),
                                      group_normalization(),
+                                     normalization(),
+                                     rescaling(),
                                      zero_padding2d(),
                                      cropping2d(),
                                      upsampling2d(),

@@ -35,7 +35,9 @@ Keys<WeightsOptions> WeightsOptions::keys() {
       .key("names", &WeightsOptions::names,
            "By program, a list of rules that turn paths of layers into its names: `stage{s}/{n}/ -> layer{s}.{n+1}.` "
            "replaces what it finds, numbers in braces, ^ and $ for the ends of the name. The rules that find most "
-           "tensors are taken. A preset brings its own, and without any the layers have the same names in the file.")
+           "tensors are taken. A preset brings its own, and without any the layers have the same names in the file. "
+           "PyTorch's recurrent layers are named rnn_l0, rnn_l1, ... or rnn_l0_reverse for the tensors "
+           "rnn.weight_ih_l0, ...; rnn alone is rnn_l0.")
       .check(check_rules);
 }
 

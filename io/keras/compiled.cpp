@@ -1,6 +1,8 @@
 // Translates `compile_config`. Whatever is not simple is left to the user: it changes no output.
 #include "io/keras/compiled.h"
 
+#include <algorithm>
+
 #include "core/base/format.h"
 #include "core/base/json.h"
 #include "core/metrics/loss.h"
@@ -10,6 +12,12 @@
 
 namespace trainctl {
 namespace {
+
+// Whether an option is a number, a word, true or false, or lists of such.
+bool is_plain(const Json& value) {
+  if (value.is_array()) return std::all_of(value.begin(), value.end(), is_plain);
+  return !value.is_object() && !value.is_null();
+}
 
 // The object as a choice of the table; null where it has no counterpart, or options that the choice has not.
 Node as_choice(const ChoiceTable& table, const Json& value) {
@@ -21,6 +29,7 @@ Node as_choice(const ChoiceTable& table, const Json& value) {
     const bool neutral = option.is_null() || option == false || key == "name" || key == "dtype" || key == "axis" ||
                          key == "reduction" || key == "ema_momentum" || key == "fn" || key == "steps_per_execution";
     if (section->find(key) != nullptr && !option.is_null()) {
+      if (!is_plain(option)) return {};  // a schedule of the learning rate
       append(options, key, plain_node(option));
     } else if (!neutral && option != 0) {
       return {};

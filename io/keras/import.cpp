@@ -3,8 +3,6 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <map>
-#include <optional>
 #include <set>
 
 #include "core/base/format.h"
@@ -14,160 +12,14 @@
 #include "core/layers/names.h"
 #include "io/keras/compiled.h"
 #include "io/keras/layers.h"
+#include "io/keras/model_writer.h"
 #include "io/keras/network.h"
 #include "io/keras/saved_model.h"
+#include "io/keras/statistics.h"
 #include "io/yaml/yaml.h"
 
 namespace trainctl {
 namespace {
-
-bool has_weights(const std::string& kind) {
-  const Section* section = layer_choices().find(kind);
-  return section != nullptr && std::any_of(section->keys.begin(), section->keys.end(),
-                                           [](const Key& key) { return key.name.ends_with("_initializer"); });
-}
-
-// Whether the layer takes a list of layers.
-bool merges(const std::string& kind) {
-  const Key* from = layer_choices().find(kind)->find("from");
-  return from->required;
-}
-
-// The section `model` of a network whose layers are all translated.
-class ModelWriter {
- public:
-  ModelWriter(const KerasNetwork& network, const std::vector<Translation>& translations)
-      : network_(network), translations_(translations), numbers_(network.uses.size()) {
-    find_names();
-  }
-
-  Node write() {
-    Node model = map_node();
-    if (network_.inputs.size() > 1) {
-      Node inputs = sequence_node();
-      for (const std::size_t input : network_.inputs) inputs.items.push_back(scalar_node(network_.uses[input].name));
-      append(model, "inputs", std::move(inputs));
-    }
-    for (std::size_t i = 0; i < network_.uses.size(); ++i) {
-      if (network_.uses[i].layer != nullptr) add(i);
-    }
-    Node outputs = outputs_node();
-    append(model, "layers", std::move(layers_));
-    if (!outputs.items.empty()) append(model, "outputs", std::move(outputs));
-    return model;
-  }
-
-  // For each layer of the config, the axes that must be its last one, and the layer of Keras.
-  struct Axes {
-    std::size_t use = 0;
-    std::vector<std::int64_t> axes;
-  };
-  const std::vector<Axes>& axes() const { return axes_; }
-
- private:
-  // A name is written where something refers to it: weights, other layers, outputs, a further use.
-  void find_names() {
-    std::map<std::string, int> uses;
-    for (std::size_t i = 0; i < network_.uses.size(); ++i) {
-      const LayerUse& use = network_.uses[i];
-      numbers_[i] = ++uses[use.name];
-      if (use.layer == nullptr) continue;
-      if (numbers_[i] > 1) named_.insert(use.name);
-      const auto& own = translations_[i].layers;
-      if (std::any_of(own.begin(), own.end(), [](auto& layer) { return has_weights(layer.kind); })) {
-        named_.insert(use.name);
-      }
-      const bool states_from = merges(own[0].kind) || !is_before(use.from, i);
-      for (const std::size_t from : use.from) {
-        if (states_from) named_.insert(network_.uses[from].name);
-      }
-    }
-    if (network_.outputs.size() < 2) return;
-    for (const std::size_t output : network_.outputs) named_.insert(network_.uses[output].name);
-  }
-
-  // Whether a layer takes what the layer before it in the config gives.
-  bool is_before(const std::vector<std::size_t>& from, std::size_t use) const {
-    if (from.size() != 1) return false;
-    std::size_t before = use;
-    while (before > 0 && network_.uses[before - 1].layer == nullptr) --before;
-    const bool first = before == 0;
-    if (first) return network_.inputs.size() == 1;
-    return from[0] == before - 1;
-  }
-
-  std::string reference(std::size_t use) const {
-    const LayerUse& layer = network_.uses[use];
-    if (layer.layer == nullptr) return network_.inputs.size() == 1 ? "input" : layer.name;
-    const bool last_use = written_.at(layer.name) == numbers_[use];
-    return last_use ? layer.name : format("{}@{}", layer.name, numbers_[use]);
-  }
-
-  void add(std::size_t i) {
-    const LayerUse& use = network_.uses[i];
-    const std::vector<TranslatedLayer>& own = translations_[i].layers;
-    for (std::size_t k = 0; k < own.size(); ++k) {
-      Node options = map_node();
-      if (k + 1 == own.size() && named_.contains(use.name)) append(options, "name", scalar_node(use.name));
-      if (k == 0 && merges(own[k].kind)) {
-        Node from = sequence_node();
-        for (const std::size_t source : use.from) from.items.push_back(scalar_node(reference(source)));
-        append(options, "from", std::move(from));
-      } else if (k == 0 && !is_before(use.from, i)) {
-        append(options, "from", scalar_node(reference(use.from[0])));
-      }
-      for (const Node::Entry& entry : own[k].options.entries) append(options, entry.key, entry.value);
-      add_layer(own[k].kind, std::move(options));
-      axes_.push_back({i, k == 0 ? translations_[i].axes : std::vector<std::int64_t>{}});
-    }
-    written_[use.name] = numbers_[i];
-  }
-
-  void add_layer(const std::string& kind, Node options) {
-    const Section& section = *layer_choices().find(kind);
-    if (options.entries.size() == 1 && options.entries[0].key == section.shorthand) {
-      options = Node(options.entries[0].value);
-    }
-    Node layer = map_node();
-    if (options.is_map() && options.entries.empty()) {
-      layer = scalar_node(kind);
-    } else {
-      append(layer, kind, std::move(options));
-    }
-    layers_.items.push_back(std::move(layer));
-  }
-
-  // The outputs by name, where there are several: the last use of a layer, or a layer of its own that gives the same.
-  Node outputs_node() {
-    Node outputs = sequence_node();
-    if (network_.outputs.size() < 2) return outputs;
-    std::set<std::string> stated;
-    for (const std::size_t output : network_.outputs) {
-      std::string name = network_.uses[output].name;
-      const std::string source = reference(output);
-      if (network_.uses[output].layer == nullptr || source != name || stated.contains(name)) {
-        name = format("{}_output_{}", name, outputs.items.size() + 1);
-        Node options = map_node();
-        append(options, "name", scalar_node(name));
-        append(options, "from", scalar_node(source));
-        append(options, "activation", scalar_node("linear"));
-        add_layer("activation", std::move(options));
-        axes_.push_back({output, {}});
-      }
-      stated.insert(name);
-      outputs.items.push_back(scalar_node(name));
-    }
-    return outputs;
-  }
-
-  const KerasNetwork& network_;
-  const std::vector<Translation>& translations_;
-  std::vector<int> numbers_;            // of each use among those of its layer, from 1
-  std::set<std::string> named_;         // layers whose names are written
-  std::map<std::string, int> written_;  // uses of each layer so far
-  Node layers_ = sequence_node();
-  std::vector<Axes> axes_;
-};
 
 void set_place(Node& node, const std::string& path) {
   node.place.file = path;
@@ -178,24 +30,30 @@ void set_place(Node& node, const std::string& path) {
   }
 }
 
-// `model.weights` for the file itself: layers of networks inside others have paths there, in .h5 files short ones.
-Node weights_node(const std::string& path, const std::vector<std::string>& inner) {
+// `model.weights` for the file itself.
+Node weights_node(const std::string& path, const std::vector<RenamedLayer>& renamed,
+                  const std::vector<std::string>& skipped) {
   Node nested = sequence_node(), flat = sequence_node();
-  for (const std::string& network : inner) {
-    nested.items.push_back(scalar_node(format("^{}. -> {}/", network, network)));
-    const std::size_t slash = network.find('/');
-    const std::string outer = network.substr(0, slash);
-    flat.items.push_back(
-        scalar_node(format("^{}{}. -> {}/", outer, slash == std::string::npos ? "" : network.substr(slash), outer)));
+  for (const RenamedLayer& layer : renamed) {
+    nested.items.push_back(scalar_node(format("^{}$ -> {}", layer.name, layer.keras)));
+    flat.items.push_back(scalar_node(format("^{}$ -> {}", layer.name, layer.h5)));
   }
-  Node names = map_node(), weights = map_node();
-  if (!inner.empty()) {
+  Node names = map_node(), weights = map_node(), skip = sequence_node();
+  for (const std::string& pattern : skipped) skip.items.push_back(scalar_node(pattern));
+  if (!renamed.empty()) {
     append(names, "keras", std::move(nested));
     append(names, "h5", std::move(flat));
   }
   append(weights, "file", scalar_node(std::filesystem::absolute(path).string(), true));
   append(weights, "names", std::move(names));
+  append(weights, "skip", std::move(skip));
   return weights;
+}
+
+Node shape_node(const Shape& shape) {
+  Node node = sequence_node();
+  for (const std::int64_t size : shape.sizes()) node.items.push_back(scalar_node(std::to_string(size)));
+  return node;
 }
 
 // The config's beginning, as comments.
@@ -207,10 +65,8 @@ std::string header(const std::string& path, const KerasNetwork& network, const s
   text += "#   train: {loss: ..., batch_size: 32, epochs: 5}\n#\n";
   for (const std::size_t i : network.inputs) {
     const LayerUse& input = network.uses[i];
-    std::string shape;
-    for (std::int64_t k = 0; k < input.sample.rank(); ++k)
-      shape += (k > 0 ? ", " : "") + std::to_string(input.sample[k]);
-    text += format("# Samples{}: [{}]\n", network.inputs.size() > 1 ? " of input " + input.name : "", shape);
+    const std::string of = network.inputs.size() > 1 ? " of input " + input.name : "";
+    text += format("# Samples{}: {}\n", of, flow_text(shape_node(input.sample)));
   }
   for (const std::string& note : notes) text += "# " + note + "\n";
   return text;
@@ -218,12 +74,12 @@ std::string header(const std::string& path, const KerasNetwork& network, const s
 
 class Importer {
  public:
-  Importer(const std::string& path, const std::string& weights_file) : path_(path), weights_file_(weights_file) {}
+  Importer(const std::string& path, const std::string& weights_file, const std::vector<Shape>& open_shapes)
+      : path_(path), weights_file_(weights_file), open_shapes_(open_shapes) {}
 
   ImportedNetwork run() {
-    const Json saved = read_saved_model(path_);
     try {
-      return import(saved);
+      return import(read_saved_model(path_));
     } catch (const Json::exception& error) {
       throw Error(ErrorKind::data, Place{path_}, format("no network as Keras saves it: {}", error.what()),
                   "save the network again, with model.save(\"network.keras\")");
@@ -232,24 +88,26 @@ class Importer {
 
  private:
   ImportedNetwork import(const Json& saved) {
-    network_ = read_network(saved, path_, reader_);
+    network_ = read_network(saved, open_shapes_, path_, reader_);
     const std::string version = saved.value("keras_version", "");
-    std::set<std::string> reported;  // a layer's further uses have nothing new to tell
+    std::set<const Json*> reported;  // a layer's further uses have nothing new to tell
     for (const LayerUse& use : network_.uses) {
       Reader unheard;
-      const bool first = use.layer != nullptr && reported.insert(use.name).second;
+      const bool first = use.layer != nullptr && reported.insert(use.layer).second;
       translations_.push_back(use.layer == nullptr ? Translation{}
                                                    : translate(use, version, path_, first ? reader_ : unheard));
     }
+    statistics_ = add_statistics(path_, network_, translations_, reader_);
     if (network_.outputs.size() == 1 && network_.uses[network_.outputs[0]].layer == nullptr) {
       reader_.error({path_}, "the network gives its input as its output: it has nothing to compute");
     }
     reader_.throw_if_failed();
 
-    ModelWriter writer(network_, translations_);
-    Node model = writer.write();
+    WrittenModel written = write_model(network_, translations_);
+    Node& model = written.model;
     ImportedNetwork result;
-    build(model, writer, result);
+    note_open_inputs();
+    build(model, written.layers, result);
     append(model, "weights", scalar_node(weights_file_));
     const CompiledWith compiled = compiled_with(saved.value("compile_config", Json()));
     for (const std::string& other : compiled.other) {
@@ -260,11 +118,31 @@ class Importer {
     append(document, "model", std::move(model));
     if (!compiled.train.entries.empty()) append(document, "train", compiled.train);
     result.config = header(path_, network_, notes_) + to_yaml(document);
+    result.notes = std::move(notes_);
     return result;
   }
 
-  void build(Node model, const ModelWriter& writer, ImportedNetwork& result) {
-    append(model, "weights", weights_node(path_, network_.inner));
+  void note_open_inputs() {
+    for (const std::size_t i : network_.inputs) {
+      const LayerUse& input = network_.uses[i];
+      if (!input.is_open) continue;
+      notes_.push_back(
+          format("Input '{}' leaves dimensions open (None), which were taken as {} here: {}. Samples may have other "
+                 "sizes as far as the layers allow; --input-shape checks with those.",
+                 input.name, stand_in, flow_text(shape_node(input.sample))));
+    }
+  }
+
+  // Layers that do not fit each other may do so with other samples.
+  void throw_if_failed() {
+    if (!reader_.ok()) {
+      for (const std::string& note : notes_) reader_.error({path_}, note);
+    }
+    reader_.throw_if_failed();
+  }
+
+  void build(Node model, const std::vector<WrittenLayer>& layers, ImportedNetwork& result) {
+    append(model, "weights", weights_node(path_, network_.renamed, statistics_));
     set_place(model, path_);
     ModelOptions options;
     section_of<ModelOptions>().read(model, reader_, &options);
@@ -276,8 +154,8 @@ class Importer {
       build_options.inputs.push_back(std::move(input));
     }
     const BuiltModel built = build_model(options, build_options, reader_);
-    check_axes(built, writer);
-    reader_.throw_if_failed();
+    check_axes(built, layers);
+    throw_if_failed();
     result.weights = load_weights(*options.weights, built.graph, 1);
     result.layers = built.layers.size();
     for (const LayerLine& line : built.layers) {
@@ -287,11 +165,11 @@ class Importer {
   }
 
   // Lines are those of the config's layers one by one, as far as the network was built.
-  void check_axes(const BuiltModel& built, const ModelWriter& writer) {
-    for (std::size_t i = 0; i < std::min(built.layers.size(), writer.axes().size()); ++i) {
-      for (const std::int64_t axis : writer.axes()[i].axes) {
+  void check_axes(const BuiltModel& built, const std::vector<WrittenLayer>& layers) {
+    for (std::size_t i = 0; i < std::min(built.layers.size(), layers.size()); ++i) {
+      for (const std::int64_t axis : layers[i].axes) {
         if (axis == -1 || axis == built.layers[i].output.rank()) continue;
-        const LayerUse& use = network_.uses[writer.axes()[i].use];
+        const LayerUse& use = network_.uses[layers[i].use];
         reader_.error({path_}, format("{} '{}': axis: {} has no counterpart here, only the last axis ({})",
                                       use.layer->at("class_name").get<std::string>(), use.name, axis,
                                       built.layers[i].output.rank()));
@@ -315,17 +193,20 @@ class Importer {
 
   const std::string& path_;
   const std::string& weights_file_;
+  const std::vector<Shape>& open_shapes_;
   Reader reader_;
   KerasNetwork network_;
   std::vector<Translation> translations_;
-  std::set<std::string> weighted_;  // layers with parameters
+  std::vector<std::string> statistics_;  // patterns of tensors that the config holds as options
+  std::set<std::string> weighted_;       // layers with parameters
   std::vector<std::string> notes_;
 };
 
 }  // namespace
 
-ImportedNetwork import_keras(const std::string& path, const std::string& weights_file) {
-  return Importer(path, weights_file).run();
+ImportedNetwork import_keras(const std::string& path, const std::string& weights_file,
+                             const std::vector<Shape>& open_shapes) {
+  return Importer(path, weights_file, open_shapes).run();
 }
 
 }  // namespace trainctl

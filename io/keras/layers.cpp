@@ -109,7 +109,7 @@ class LayerReader {
     const Json& axis = take("axis");
     if (axis.is_array() && axis.size() > 1) return no_counterpart("axis", axis);
     if (axis.is_null() || axis.empty()) return;
-    result.axes.push_back((axis.is_array() ? axis[0] : axis).get<std::int64_t>());
+    result.axes.push_back(whole_number(axis.is_array() ? axis[0] : axis));
   }
 
   // In which precision a network computes is the config's `train.precision`.
@@ -250,11 +250,14 @@ void global_pooling(LayerReader& reader, Translation& result) {
   result.layers.push_back(reshape);
 }
 
-void rescaling(LayerReader& reader, Translation&) {
-  reader.error(
-      format("the config scales samples, not the network: save the network without it, and state "
-             "`data.transform: [rescale: {}]` (its offset is {})",
-             reader.number("scale", 1), reader.number("offset", 0)));
+// A number stands for all channels. What `adapt` measured is not among the options: see statistics.h.
+void normalization(LayerReader&, Translation& result) {
+  for (Node::Entry& entry : result.layers[0].options.entries) {
+    if (!entry.value.is_scalar()) continue;
+    Node list = sequence_node();
+    list.items.push_back(entry.value);
+    entry.value = std::move(list);
+  }
 }
 
 struct Row {
@@ -317,7 +320,8 @@ constexpr Row rows[] = {
     {"Maximum", "maximum", ""},
     {"Minimum", "minimum", ""},
     {"Concatenate", "concatenate", ""},
-    {"Rescaling", "", "scale offset", rescaling},
+    {"Rescaling", "rescaling", "scale offset"},
+    {"Normalization", "normalization", "mean variance", normalization},
 };
 
 #undef LINEAR
@@ -335,12 +339,15 @@ Translation translate(const LayerUse& use, const std::string& keras_version, con
     layer.error("this layer has no counterpart here");
     return result;
   }
+  const Section& section = *layer_choices().find(row->kind);
+  const bool merges = section.find("from")->required;
+  if (!merges && use.from.size() != 1) layer.error(format("{} inputs have no counterpart here", use.from.size()));
   result.layers.push_back({std::string(row->kind), map_node()});
   std::istringstream options{std::string(row->options)};
   for (std::string key; options >> key;) layer.copy(key, result.layers[0].options);
   if (row->special != nullptr) row->special(layer, result);
   for (TranslatedLayer& own : result.layers) {
-    if (const Section* section = layer_choices().find(own.kind)) own.options = without_defaults(*section, own.options);
+    own.options = without_defaults(*layer_choices().find(own.kind), own.options);
   }
   layer.finish(result);
   return result;

@@ -4,10 +4,13 @@
 #include <algorithm>
 #include <map>
 #include <optional>
+#include <set>
 
 #include "core/base/error.h"
 #include "core/base/format.h"
 #include "core/base/json.h"
+#include "core/layers/names.h"
+#include "io/keras/values.h"
 
 namespace trainctl {
 namespace {
@@ -24,7 +27,8 @@ struct Output {
 };
 
 Output output_of(const Json& history) {
-  return {history.at(0).get<std::string>(), history.at(1).get<std::size_t>(), history.at(2).get<std::size_t>()};
+  return {history.at(0).get<std::string>(), static_cast<std::size_t>(whole_number(history.at(1))),
+          static_cast<std::size_t>(whole_number(history.at(2)))};
 }
 
 // What one use of a layer takes.
@@ -83,7 +87,8 @@ std::vector<Output> outputs_in(const Json& list) {
 
 class Walk {
  public:
-  Walk(const std::string& path, Reader& reader) : path_(path), reader_(reader) {}
+  Walk(const std::vector<Shape>& open_shapes, const std::string& path, Reader& reader)
+      : open_shapes_(open_shapes), path_(path), reader_(reader) {}
 
   KerasNetwork run(const Json& saved) {
     const std::string kind = saved.at("class_name").get<std::string>();
@@ -93,6 +98,10 @@ class Walk {
       return {};
     }
     network_.outputs = expand(saved, "", "", {}, 0);
+    if (open_shapes_used_ < open_shapes_.size()) {
+      reader_.error({path_}, format("--input-shape is given {} times, and {} inputs leave dimensions open (None)",
+                                    open_shapes_.size(), open_shapes_used_));
+    }
     prune();
     return std::move(network_);
   }
@@ -103,6 +112,7 @@ class Walk {
   // `inputs` are those of a network inside another; the outermost makes its own.
   Uses expand(const Json& saved, const std::string& prefix, const std::string& place, Uses inputs, int level) {
     if (level > most_levels) damaged("its networks are nested too deep");
+    count();
     const Json& config = saved.at("config");
     return saved.at("class_name") == "Sequential" ? expand_sequential(saved, config, prefix, place, inputs, level)
                                                   : expand_functional(config, prefix, place, inputs, level);
@@ -112,9 +122,11 @@ class Walk {
                          Uses last, int level) {
     // Keras 1 wrote the list alone.
     const Json& layers = config.is_array() ? config : config.at("layers");
+    if (!layers.is_array()) damaged("its layers are no list");
     const bool states_input = !layers.empty() && layers.at(0).at("class_name") == "InputLayer";
     if (level == 0 && !states_input) last = {add_input("input", open_shape(saved, config, layers))};
     for (const Json& layer : layers) {
+      count();
       if (layer.at("class_name") == "InputLayer") {
         if (level == 0) last = {add_input(name_of(layer), shape_of(layer.at("config")))};
         continue;
@@ -151,8 +163,10 @@ class Walk {
     for (const Json& layer : config.at("layers")) {
       layers[name_of(layer)] = &layer;
       const Json nodes = layer.value("inbound_nodes", Json::array());
-      for (std::size_t i = 0; i < nodes.size(); ++i) waiting.push_back({&layer, i, arguments_of(nodes[i])});
-      if (waiting.size() > most_uses) damaged(format("it has more than {} layers", most_uses));
+      for (std::size_t i = 0; i < nodes.size(); ++i) {
+        count();
+        waiting.push_back({&layer, i, arguments_of(nodes[i])});
+      }
     }
     const std::vector<Output> stated = outputs_in(config.at("input_layers"));
     for (std::size_t i = 0; i < stated.size(); ++i) {
@@ -204,13 +218,30 @@ class Walk {
       reader_.error({path_}, format("{} '{}': its call argument {} has no counterpart here", kind, prefix + name,
                                     other_argument));
     }
-    if (is_network(kind)) {
-      const std::string inner = place.empty() ? name : place + "/" + name;
-      auto& known = network_.inner;
-      if (std::find(known.begin(), known.end(), inner) == known.end()) known.push_back(inner);
-      return expand(layer, prefix + name + ".", inner, from, level + 1);
+    if (is_network(kind)) return expand(layer, prefix + name + ".", place + name + "/", from, level + 1);
+    return {add({config_name(prefix, place, name), &layer, from})};
+  }
+
+  // The name in the config of the layer `name` of the network at `place` ("outer/inner/", or ""), always the same.
+  std::string config_name(const std::string& prefix, const std::string& place, const std::string& name) {
+    const auto [known, is_new] = names_.try_emplace(place + "\n" + name);
+    if (!is_new) return known->second;
+    std::string usual = prefix + name;
+    for (char& c : usual) {
+      if (!is_name({c})) c = '_';
     }
-    return {add({prefix + name, &layer, from})};
+    std::string own = usual;
+    for (int number = 2; !taken_.insert(own).second; ++number) own = format("{}_{}", usual, number);
+    if (own != name || !place.empty()) {
+      // A rule for names gives { a meaning.
+      if ((place + name).find('{') != std::string::npos) {
+        reader_.error({path_},
+                      format("layer '{}': no name with a {{ can be imported: rename it in Keras", place + name));
+      }
+      const std::string outer = place.substr(0, place.find('/') + 1);
+      network_.renamed.push_back({own, place + name, outer + name});
+    }
+    return known->second = own;
   }
 
   std::size_t add_input(const std::string& name, const Json& shape) {
@@ -218,17 +249,33 @@ class Walk {
       reader_.error({path_}, format("input '{}' has no shape: build the network before saving it", name));
       return add({name, nullptr, {}, {1}});
     }
+    const bool is_open = std::any_of(shape.begin() + 1, shape.end(), [](const Json& size) { return size.is_null(); });
+    const bool is_stated = is_open && open_shapes_used_ < open_shapes_.size();
+    const Shape stated = is_stated ? open_shapes_[open_shapes_used_++] : Shape();
     std::vector<std::int64_t> sizes;
+    bool fits = !is_stated || stated.rank() + 1 == static_cast<std::int64_t>(shape.size());
     for (std::size_t i = 1; i < shape.size(); ++i) {
-      sizes.push_back(shape[i].is_null() ? stand_in : shape[i].get<std::int64_t>());
+      const std::int64_t otherwise = is_stated && fits ? stated[static_cast<std::int64_t>(i) - 1] : stand_in;
+      sizes.push_back(shape[i].is_null() ? otherwise : whole_number(shape[i]));
       if (sizes.back() < 1) damaged(format("input '{}' has a dimension {}", name, sizes.back()));
+      fits = fits && (!is_stated || sizes.back() == otherwise);
+    }
+    if (!fits) {
+      reader_.error({path_}, format("--input-shape {} does not fit input '{}', which is {} in Keras", to_string(stated),
+                                    name, shape.dump()));
     }
     network_.inputs.push_back(network_.uses.size());
-    return add({name, nullptr, {}, Shape(std::move(sizes))});
+    const std::string own = config_name("", "", name);
+    taken_.insert("input");  // by which a config refers to the only input
+    return add({own, nullptr, {}, Shape(std::move(sizes)), is_open && !is_stated});
+  }
+
+  // Bounds the work: a network inside another may be used many times, and what it holds again.
+  void count() {
+    if (++looked_at_ > most_uses) damaged(format("it has more than {} layers", most_uses));
   }
 
   std::size_t add(LayerUse use) {
-    if (network_.uses.size() >= most_uses) damaged(format("it has more than {} layers", most_uses));
     network_.uses.push_back(std::move(use));
     return network_.uses.size() - 1;
   }
@@ -264,15 +311,21 @@ class Walk {
                 "save the network again, with model.save(\"network.keras\")");
   }
 
+  const std::vector<Shape>& open_shapes_;
+  std::size_t open_shapes_used_ = 0;
   const std::string& path_;
   Reader& reader_;
   KerasNetwork network_;
+  std::size_t looked_at_ = 0;                 // layers and networks, each use of them
+  std::map<std::string, std::string> names_;  // in the config, by place and name
+  std::set<std::string> taken_;               // those names
 };
 
 }  // namespace
 
-KerasNetwork read_network(const Json& saved, const std::string& path, Reader& reader) {
-  return Walk(path, reader).run(saved);
+KerasNetwork read_network(const Json& saved, const std::vector<Shape>& open_shapes, const std::string& path,
+                          Reader& reader) {
+  return Walk(open_shapes, path, reader).run(saved);
 }
 
 }  // namespace trainctl

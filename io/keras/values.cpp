@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <limits>
 
 #include "core/base/format.h"
 #include "core/base/json.h"
@@ -17,6 +18,12 @@ std::string number_text(double value) {
 }
 
 }  // namespace
+
+std::int64_t whole_number(const Json& value) {
+  constexpr auto most = std::numeric_limits<std::int64_t>::max();
+  if (value.is_number_unsigned() && value.get<std::uint64_t>() > static_cast<std::uint64_t>(most)) return most;
+  return value.get_ref<const Json::number_integer_t&>();
+}
 
 Node plain_node(const Json& value) {
   if (value.is_object() && value.value("class_name", "") == "__tuple__") return plain_node(value.at("items"));

@@ -1,6 +1,7 @@
 // Values of Keras' JSON as values of a config.
 #pragma once
 
+#include <cstdint>
 #include <string>
 
 #include "core/base/document.h"
@@ -9,6 +10,8 @@
 
 namespace trainctl {
 
+// A whole number, the largest int64 for those beyond it. Throws Json::exception for anything else.
+std::int64_t whole_number(const Json& value);
 // A number, a word, true or false, or a list of such. Throws Json::exception for anything else.
 Node plain_node(const Json& value);
 // Likewise, of a window: [3, 3] is 3, [[1, 1], [2, 2]] is [1, 2].

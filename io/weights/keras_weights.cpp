@@ -42,6 +42,12 @@ std::string name_by_number(const Hdf5File& file, const std::vector<std::string>&
 std::string name_by_layer(const std::vector<std::string>& parts) {
   std::string leaf = parts.back(), inner;
   leaf.resize(std::min(leaf.rfind(':'), leaf.size()));
+  const auto middle = parts.begin() + static_cast<std::ptrdiff_t>(parts.size() / 2);
+  if (parts.size() % 2 == 1 && std::equal(parts.begin(), middle, middle)) {  // a layer's name may hold slashes
+    std::string layer;
+    for (auto part = parts.begin(); part != middle; ++part) layer += *part + "/";
+    return layer + leaf;
+  }
   for (std::size_t i = 1; i + 1 < parts.size(); ++i) {
     if (!parts[i].ends_with("_cell")) inner = parts[i];
   }

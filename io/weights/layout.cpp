@@ -48,6 +48,15 @@ Axes axes_of(const WantedTensor& tensor) {
   return axes;
 }
 
+// PyTorch's gru resets before it updates, Keras' updates before it resets: in each row of the tensor.
+void order_gates(const WantedTensor& tensor, float* values) {
+  if (tensor.gates != 3) return;
+  const std::int64_t columns = tensor.shape.back(), units = columns / tensor.gates;
+  for (float* row = values; row != values + tensor.shape.count(); row += columns) {
+    std::swap_ranges(row, row + units, row + units);
+  }
+}
+
 }  // namespace
 
 std::vector<WantedTensor> wanted_tensors(const Graph& graph) {
@@ -69,6 +78,12 @@ std::vector<WantedTensor> wanted_tensors(const Graph& graph) {
       const auto found = wanted.find(graph.tensor(input).name);
       const bool counts_values = found != wanted.end() && found->second.shape[0] == image.count();
       if (counts_values) found->second.image = image;
+    }
+  }
+  for (const auto& [name, recurrent] : wanted) {
+    if (recurrent.leaf() != "recurrent_kernel") continue;
+    for (auto& [other, tensor] : wanted) {
+      if (tensor.layer() == recurrent.layer()) tensor.gates = recurrent.shape[1] / recurrent.shape[0];
     }
   }
   std::vector<WantedTensor> list;
@@ -113,7 +128,7 @@ void to_logical(const WantedTensor& tensor, WeightsLayout layout, const float* s
   const auto [outputs, inputs, positions] = axes_of(tensor);
   if (outputs * inputs * positions != tensor.shape.count()) {  // a vector that stays as it is
     std::copy_n(stored, tensor.shape.count(), to);
-    return;
+    return order_gates(tensor, to);
   }
   constexpr std::int64_t block = 16;  // outputs at once: a cache line is written whole
   for (std::int64_t first = 0; first < outputs; first += block) {
@@ -126,6 +141,7 @@ void to_logical(const WantedTensor& tensor, WeightsLayout layout, const float* s
       }
     }
   }
+  order_gates(tensor, to);
 }
 
 }  // namespace trainctl

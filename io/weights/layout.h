@@ -18,6 +18,8 @@ struct WantedTensor {
   // Where its first dimension counts the values of a flattened image: that image (height, width, channels). PyTorch
   // flattens images with the channels first. Empty: nothing was flattened.
   Shape image = {};
+  // Of a tensor of a recurrent layer: its gates, 4 of lstm, 3 of gru. PyTorch has gru's first two in another order.
+  std::int64_t gates = 0;
 
   std::string layer() const { return name.substr(0, name.rfind('/')); }
   std::string leaf() const { return name.substr(name.rfind('/') + 1); }

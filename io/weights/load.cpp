@@ -2,6 +2,7 @@
 #include "io/weights/load.h"
 
 #include <algorithm>
+#include <functional>
 #include <map>
 
 #include "core/base/format.h"
@@ -61,12 +62,17 @@ LoadedWeights load_weights(const WeightsOptions& options, const Graph& graph, st
     float* memory = values[tensor.name] = loaded.memory.back().get();
     loaded.snapshot.weights.push_back({tensor.name, tensor.shape, {memory, DType::float32, count}});
   }
-  std::vector<float> stored;
+  std::vector<float> stored, added;
   for (const WeightsMatch::Pair& pair : opened.match.loaded) {
     const WantedTensor& tensor = opened.wanted[pair.wanted];
     const auto node = values.extract(tensor.name);
     stored.resize(static_cast<std::size_t>(opened.file->tensors()[pair.stored].shape.count()));
     opened.file->read(pair.stored, stored.data());
+    if (pair.added) {
+      added.resize(stored.size());
+      opened.file->read(*pair.added, added.data());
+      std::transform(stored.begin(), stored.end(), added.begin(), stored.begin(), std::plus<>());
+    }
     to_logical(tensor, opened.match.layout, stored.data(), node.mapped());
   }
   for (const GraphParameter& parameter : graph.parameters) {

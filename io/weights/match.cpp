@@ -35,6 +35,26 @@ const char* pytorch_name(std::string_view leaf) {
   return found == std::end(names) ? nullptr : found->second;
 }
 
+// In PyTorch a name for a layer of a stack of recurrent layers, "rnn_l1" or "rnn_l1_reverse", is one for the tensors
+// "rnn.weight_ih_l1", ...; without a number it is the first layer's. The two parts of the name.
+std::pair<std::string, std::string> stacked(const std::string& layer) {
+  std::string_view rest = layer;
+  if (rest.ends_with("_reverse")) rest.remove_suffix(std::string_view("_reverse").size());
+  const std::size_t digits = rest.find_last_not_of("0123456789") + 1;
+  const bool numbered = digits >= 2 && digits < rest.size() && rest.substr(digits - 2, 2) == "_l";
+  return numbered ? std::pair(layer.substr(0, digits - 2), layer.substr(digits - 2)) : std::pair(layer, "_l0");
+}
+
+// The name of a recurrent layer's tensor in PyTorch. It has two biases, of which lstm's bias is the sum.
+std::string recurrent_name(const std::string& layer, std::string_view leaf) {
+  const auto [stack, end] = stacked(layer);
+  const char* name = leaf == "kernel"             ? "weight_ih"
+                     : leaf == "recurrent_kernel" ? "weight_hh"
+                     : leaf == "bias"             ? "bias_ih"
+                                                  : "bias_hh";
+  return stack + "." + name + end;
+}
+
 // By which Keras numbers the tensors of a layer, of all kinds of layers.
 constexpr std::string_view keras_order[] = {
     "depthwise_kernel", "pointwise_kernel", "kernel", "recurrent_kernel", "embeddings", "alpha", "gamma", "beta",
@@ -55,6 +75,7 @@ class Matcher {
       std::sort(leaves.begin(), leaves.end(), [](auto& a, auto& b) { return keras_rank(a) < keras_rank(b); });
     }
     choose(file.origin());
+    if (file.origin() == WeightsOrigin::keras) remedy_ = "; of a whole model `trainctl import` makes a config";
   }
 
   WeightsMatch match() {
@@ -67,18 +88,29 @@ class Matcher {
     std::size_t missing = 0;
     for (std::size_t i = 0; i < wanted_.size(); ++i) {
       const WantedTensor& tensor = wanted_[i];
-      const std::optional<std::size_t> found = find(tensor, convention_);
+      std::optional<std::size_t> found = find(tensor, convention_), added;
       if (found) used[*found] = true;
+      std::string missing_name = names_of(tensor, convention_)[0];
+      if (const std::string name = added_name(tensor); found && !name.empty()) {
+        if (const auto other = by_name_.find(name); other != by_name_.end()) {
+          used[*(added = other->second)] = true;
+        } else {
+          found.reset();
+          missing_name = name;
+        }
+      }
       const bool skips = is_skipped(tensor.name), skips_stored = found && is_skipped(stored_[*found].name);
       if (skips || skips_stored) {
         match.skipped.push_back(tensor.name);
       } else if (!found) {
         match.missing.push_back(tensor.name);
-        if (!options_.allow_missing) report_missing(tensor, missing++);
+        if (!options_.allow_missing) report_missing(tensor, missing_name, missing++);
       } else if (!fits(tensor, stored_[*found].shape, convention_.layout)) {
         report_shape(tensor, stored_[*found]);
+      } else if (added && !fits(tensor, stored_[*added].shape, convention_.layout)) {
+        report_shape(tensor, stored_[*added]);
       } else {
-        match.loaded.push_back({i, *found});
+        match.loaded.push_back({i, *found, added});
       }
     }
     report_rest(missing, "of the network's tensors are missing, too");
@@ -132,6 +164,7 @@ class Matcher {
         return {tensor.name};
       case WeightsLayout::pytorch: {
         std::replace(layer.begin(), layer.end(), '/', '.');
+        if (tensor.gates > 0) return {recurrent_name(layer, leaf)};
         const char* name = pytorch_name(leaf);
         return {layer + "." + (name != nullptr ? name : leaf.c_str())};
       }
@@ -144,6 +177,11 @@ class Matcher {
     std::vector<std::string> names{layer + "/" + leaf, format("{}/{}", layer, number)};
     if (leaf == "depthwise_kernel") names.push_back(layer + "/kernel");
     return names;
+  }
+  // The tensor that is added to the one of the usual name; "" where there is none.
+  std::string added_name(const WantedTensor& tensor) const {
+    if (convention_.layout != WeightsLayout::pytorch || tensor.gates != 4 || tensor.leaf() != "bias") return "";
+    return names_of({tensor.layer() + "/recurrent_bias", tensor.shape, {}, tensor.gates}, convention_)[0];
   }
   std::optional<std::size_t> find(const WantedTensor& tensor, const Convention& convention) const {
     for (const std::string& name : names_of(tensor, convention)) {
@@ -174,13 +212,13 @@ class Matcher {
     }
     error(
         format("none of its {} tensors has a name by which the network's are known: they are {}, ..., the network's "
-               "{}, ...; `names` states rules from one to the other",
-               stored_.size(), there.empty() ? "none" : there, here));
+               "{}, ...; `names` states rules from one to the other{}",
+               stored_.size(), there.empty() ? "none" : there, here, remedy_));
   }
-  void report_missing(const WantedTensor& tensor, std::size_t before) {
+  void report_missing(const WantedTensor& tensor, const std::string& name, std::size_t before) {
     if (before >= most_reports) return;
     error(format("'{}' is missing, which by {} is '{}'; `allow_missing: true` lets it keep its initial values",
-                 tensor.name, convention_.names, names_of(tensor, convention_)[0]));
+                 tensor.name, convention_.names, name));
   }
   void report_shape(const WantedTensor& tensor, const FileTensor& stored) {
     const Shape expected = stored_shape(tensor, convention_.layout);
@@ -199,6 +237,7 @@ class Matcher {
   std::map<std::string, std::size_t> by_name_;              // stored tensors
   std::map<std::string, std::vector<std::string>> leaves_;  // by layer, in Keras' order
   Convention convention_;
+  std::string remedy_;                 // another one where no name is known
   std::ptrdiff_t found_ = 0;           // tensors of the network that the file has by it
   std::map<std::size_t, bool> skips_;  // patterns that skip something
 };

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -15,6 +16,7 @@ namespace trainctl {
 struct WeightsMatch {
   struct Pair {
     std::size_t wanted = 0, stored = 0;  // numbers in the lists that were matched
+    std::optional<std::size_t> added;    // a second stored tensor, which is added to the first
   };
   std::string names;  // whose: "torchvision's names"
   WeightsLayout layout = WeightsLayout::trainctl;

@@ -256,7 +256,8 @@ TEST_CASE("stored samples are scaled and shifted by channel") {
       format.scale.assign(scale.values.begin(), scale.values.end());
       format.offset.assign(offset.values.begin(), offset.values.end());
       const auto op = std::make_shared<Normalize>(to, format);
-      for (const Value& x : {random_integers(shape, DType::uint8, 3, 256), random_value(shape, DType::float32, 4)}) {
+      for (const Value& x : {random_integers(shape, DType::uint8, 3, 256), random_value(shape, DType::float32, 4),
+                             random_value(shape, to, 5)}) {
         std::vector<double> expected;
         for (std::size_t i = 0; i < x.values.size(); ++i) {
           const std::size_t channel = i % static_cast<std::size_t>(channels);

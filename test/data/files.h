@@ -12,6 +12,7 @@
 #include <fstream>
 #include <random>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <unistd.h>
@@ -62,30 +63,50 @@ inline std::string gzip(const std::string& bytes) {
   return out;
 }
 
-// A zip archive of one member, deflated or stored, with NumPy's 64-bit sizes in the local header or without.
-inline std::string zip(const std::string& name, const std::string& bytes, bool deflated, bool zip64) {
-  const auto little = [](std::uint64_t value, int count) {
-    std::string text;
-    for (int i = 0; i < count; ++i) text += static_cast<char>(value >> 8 * i);
-    return text;
-  };
-  std::string stored = bytes;
-  if (deflated) {
-    const std::string with_frame = gzip(bytes);
-    stored = with_frame.substr(10, with_frame.size() - 18);
+inline std::string little(std::uint64_t value, int count) {
+  std::string text;
+  for (int i = 0; i < count; ++i) text += static_cast<char>(value >> 8 * i);
+  return text;
+}
+
+// A member of a zip archive: its header with its bytes, and its entry in the directory.
+struct ZippedMember {
+  std::string local, central;
+
+  // Deflated or stored, with NumPy's 64-bit sizes in the headers or without.
+  ZippedMember(const std::string& name, const std::string& bytes, bool deflated, bool zip64, std::size_t place) {
+    std::string stored = bytes;
+    if (deflated) {
+      const std::string with_frame = gzip(bytes);
+      stored = with_frame.substr(10, with_frame.size() - 18);
+    }
+    const auto crc = crc32(0, reinterpret_cast<const Bytef*>(bytes.data()), static_cast<uInt>(bytes.size()));
+    const std::uint64_t unknown = 0xFFFFFFFF;
+    const std::string extra = little(1, 2) + little(16, 2) + little(bytes.size(), 8) + little(stored.size(), 8);
+    const std::string sizes =
+        zip64 ? little(unknown, 4) + little(unknown, 4) : little(stored.size(), 4) + little(bytes.size(), 4);
+    const std::string common = little(45, 2) + little(0, 2) + little(deflated ? 8 : 0, 2) + little(0, 4) +
+                               little(crc, 4) + sizes + little(name.size(), 2) + little(zip64 ? extra.size() : 0, 2);
+    local = little(0x04034b50, 4) + common + name + (zip64 ? extra : "") + stored;
+    central = little(0x02014b50, 4) + little(45, 2) + common + little(0, 2) + little(0, 2) + little(0, 2) +
+              little(0, 4) + little(place, 4) + name + (zip64 ? extra : "");
   }
-  const auto crc = crc32(0, reinterpret_cast<const Bytef*>(bytes.data()), static_cast<uInt>(bytes.size()));
-  const std::uint64_t unknown = 0xFFFFFFFF;
-  const std::string extra = little(1, 2) + little(16, 2) + little(bytes.size(), 8) + little(stored.size(), 8);
-  const std::string sizes =
-      zip64 ? little(unknown, 4) + little(unknown, 4) : little(stored.size(), 4) + little(bytes.size(), 4);
-  const std::string common = little(45, 2) + little(0, 2) + little(deflated ? 8 : 0, 2) + little(0, 4) +
-                             little(crc, 4) + sizes + little(name.size(), 2) + little(zip64 ? extra.size() : 0, 2);
-  const std::string local = little(0x04034b50, 4) + common + name + (zip64 ? extra : "") + stored;
-  const std::string central = little(0x02014b50, 4) + little(45, 2) + common + little(0, 2) + little(0, 2) +
-                              little(0, 2) + little(0, 4) + little(0, 4) + name + (zip64 ? extra : "");
-  return local + central + little(0x06054b50, 4) + little(0, 4) + little(1, 2) + little(1, 2) +
-         little(central.size(), 4) + little(local.size(), 4) + little(0, 2);
+};
+
+// A zip archive of members by name.
+inline std::string zip(const std::vector<std::pair<std::string, std::string>>& members, bool deflated = false,
+                       bool zip64 = false) {
+  std::string local, central;
+  for (const auto& [name, bytes] : members) {
+    const ZippedMember member(name, bytes, deflated, zip64, local.size());
+    local += member.local;
+    central += member.central;
+  }
+  return local + central + little(0x06054b50, 4) + little(0, 4) + little(members.size(), 2) +
+         little(members.size(), 2) + little(central.size(), 4) + little(local.size(), 4) + little(0, 2);
+}
+inline std::string zip(const std::string& name, const std::string& bytes, bool deflated, bool zip64) {
+  return zip({{name, bytes}}, deflated, zip64);
 }
 
 inline std::string big32(std::uint32_t value) {

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Makes test/golden/keras: small networks as Keras saves them, with random weights, and what they predict. Needs keras, h5py,
-torch, safetensors.
+"""Makes test/golden/keras: small networks as Keras saves them, with random weights, and what they predict. Needs keras,
+tf_keras (Keras 2), h5py, torch, safetensors.
 
     KERAS_BACKEND=torch python3 test/golden/keras_models.py
 """
@@ -97,13 +97,36 @@ def legacy():
                              L.Dense(2, name="out")], name="legacy")
 
 
+def scaled():
+    """Images of any size, scaled and normalized by layers; names that need another one in a config."""
+    image = keras.Input((None, None, 3), name="an image")
+    adapted = L.Normalization(name="adapted")
+    adapted.build((None, None, None, 3))
+    x = adapted(L.Rescaling(1 / 127.5, offset=-1)(image))
+    x = L.Rescaling(0.5, name="half")(L.Conv2D(4, 3, activation="relu", name="first conv")(x))
+    x = L.Normalization(mean=0.1, variance=2.0)(L.GlobalAveragePooling2D()(x))
+    return keras.Model(image, L.Dense(2, name="out")(x), name="scaled")
+
+
+def slashes():
+    """A model of Keras 2, which lets names hold slashes."""
+    import tf_keras
+    layers = tf_keras.layers
+    return tf_keras.Sequential([layers.Input((6,)), layers.Dense(4, activation="relu", name="block/a/dense"),
+                                layers.Dense(4, activation="relu", name="block/b"), layers.Dense(2, name="block_b")])
+
+
 def save(make, name, inputs):
     keras.backend.clear_session()
     model = make()
     for weight in model.weights:
-        if "seed" not in weight.path:
-            scale = rng.uniform(0.5, 1.5, weight.shape) if "variance" in weight.path else rng.normal(0, 0.4, weight.shape)
+        path = getattr(weight, "path", weight.name)
+        if "seed" not in path and "count" not in path:
+            scale = rng.uniform(0.5, 1.5, weight.shape) if "variance" in path else rng.normal(0, 0.4, weight.shape)
             weight.assign(scale.astype(np.float32))
+    for layer in model.layers:
+        if isinstance(layer, L.Normalization):
+            layer.finalize_state()
     outputs = model.predict(inputs if len(inputs) > 1 else inputs[0], verbose=0)
     outputs = outputs if isinstance(outputs, list) else [outputs]
     model.save(folder / name)
@@ -128,3 +151,5 @@ save(functional, "functional.keras", [normal(3, 8, 8, 4), normal(3, 6)])
 save(sequence, "sequence.keras", [rng.integers(0, 11, (3, 7)).astype(np.int32)])
 save(legacy, "legacy.h5", [normal(3, 5, 3)])
 unknown().save(folder / "unknown.keras")
+save(scaled, "scaled.keras", [(normal(3, 9, 7, 3) * 60 + 120).clip(0, 255)])
+save(slashes, "slashes.h5", [normal(3, 6)])

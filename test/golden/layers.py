@@ -59,6 +59,9 @@ def element_wise():
     case = Case("scale_by")
     x = case.normal(4, 9)
     case.record([x], [-1.5 * x])
+    case = Case("normalize")
+    x = case.normal(3, 5, 4, 3)
+    case.record([x], [x * torch.tensor([0.5, -2, 1.25]) + torch.tensor([1, 0.25, -3])])
     for name, function in (("maximum", torch.maximum), ("minimum", torch.minimum)):
         case = Case(name)
         a, apart = case.normal(3, 4, 5), case.away_from_zero(3, 4, 5)

@@ -123,6 +123,21 @@ def small_network():
               {"weights_sha256": weights_sha256(weights), "without_norms_sha256": weights_sha256(without_norms)})
 
 
+def recurrent_network():
+    """PyTorch's LSTM of two layers, its GRU, and one in both directions, of which the last states count."""
+    parts = nn.ModuleDict({"lstm": nn.LSTM(5, 4, num_layers=2, batch_first=True),
+                           "gru": nn.GRU(4, 3, batch_first=True),
+                           "both": nn.GRU(3, 2, batch_first=True, bidirectional=True), "head": nn.Linear(4, 2)})
+    for tensor in parts.state_dict().values():
+        tensor.copy_(torch.from_numpy(rng.normal(0, 0.5, tensor.shape).astype(np.float32)))
+    x = torch.from_numpy(rng.normal(0, 1, (3, 6, 5)).astype(np.float32))
+    with torch.no_grad():
+        states = parts["both"](parts["gru"](parts["lstm"](x)[0])[0])[1]
+        y = parts["head"](torch.cat([states[0], states[1]], 1))
+    save_torch(parts.state_dict(), folder / "recurrent.safetensors")
+    save_file({"input": x.numpy(), "output": y.numpy()}, folder / "recurrent-values.safetensors")
+
+
 def names_of_networks():
     """Lines: preset, program, name of a tensor, shape."""
     lines = []
@@ -142,12 +157,16 @@ def names_of_networks():
                              ("efficientnet_b0", "efficientnet_b0")):
             add(preset, "timm", of_torch(timm.create_model(name)))
     for preset, make in (("vgg16", keras.applications.VGG16), ("vgg19", keras.applications.VGG19),
-                         ("densenet121", keras.applications.DenseNet121)):
+                         ("densenet121", keras.applications.DenseNet121),
+                         ("mobilenet_v2", keras.applications.MobileNetV2),
+                         ("efficientnet_b0", keras.applications.EfficientNetB0)):
         model = make(weights=None)
         add(preset, "keras", [(f"{layer.name}/{weight.name}", weight.shape)
-                              for layer in model.layers for weight in layer.weights])
+                              for layer in model.layers for weight in layer.weights
+                              if not isinstance(layer, keras.layers.Normalization)])
     (folder / "names.txt").write_text("\n".join(lines) + "\n")
 
 
 small_network()
+recurrent_network()
 names_of_networks()

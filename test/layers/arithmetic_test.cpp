@@ -2,6 +2,7 @@
 #include "core/graph/ops/combine.h"
 #include "core/graph/ops/dropout.h"
 #include "core/graph/ops/noise.h"
+#include "core/graph/ops/normalize.h"
 #include "core/graph/ops/permute.h"
 #include "test/catch.h"
 #include "test/layers/build.h"
@@ -52,6 +53,24 @@ TEST_CASE("layers combine outputs element by element") {
   }
   const BuiltModel three = build(behind_two("average: {from: [a, b, a]}"), {5, 6, 3});
   CHECK(three.graph.ops.back().as<ScaleBy>().factor == 1.0f / 3);
+}
+
+TEST_CASE("rescaling and normalization scale and shift by fixed numbers") {
+  const BuiltModel rescaled = build(behind_one("rescaling: {scale: 1/255, offset: -1}"), {5, 6, 3});
+  const auto& one = rescaled.graph.ops.back().as<Normalize>();
+  CHECK(one.scale == std::vector<float>{1 / 255.0f});
+  CHECK(one.offset == std::vector<float>{-1});
+  CHECK(rescaled.layers.back().output == Shape{5, 6, 4});
+  CHECK(rescaled.layers.back().parameters == 0);
+  const BuiltModel normalized =
+      build(behind_one("normalization: {mean: [1, 2, 3, 4], variance: [4, 1, 0, 0.25]}"), {5, 6, 3});
+  const auto& each = normalized.graph.ops.back().as<Normalize>();
+  CHECK(each.scale == std::vector<float>{0.5f, 1, 1e7f, 2});
+  CHECK(each.offset == std::vector<float>{-0.5f, -2, -3e7f, -8});
+  CHECK(contains(errors(behind_one("normalization: {mean: [1, 2], variance: [1, 2]}"), {5, 6, 3}),
+                 "normalization 'normalization': 2 means for 4 channels"));
+  CHECK(contains(errors(behind_one("normalization: {mean: [1, 2], variance: [1]}"), {5, 6, 3}),
+                 "2 means and 1 variances"));
 }
 
 TEST_CASE("a factor for each channel multiplies all positions") {

@@ -14,6 +14,7 @@
 #include "core/graph/ops/group_norm.h"
 #include "core/graph/ops/layer_norm.h"
 #include "core/graph/ops/noise.h"
+#include "core/graph/ops/normalize.h"
 #include "core/graph/ops/padding.h"
 #include "core/graph/ops/permute.h"
 #include "core/graph/ops/pool2d.h"
@@ -72,6 +73,10 @@ void add_element_wise(std::vector<OpCase>& cases) {
                      return Ids{append(graph, std::make_shared<Multiply>(), {ids[0], ids[0]}, "square")};
                    }});
   cases.push_back(one("scale_by", "x", std::make_shared<ScaleBy>(-1.5f)));
+  cases.push_back({"normalize", "x", [](Graph& graph, const Ids& ids) {
+                     const SampleFormat format{{}, {0.5f, -2, 1.25f}, {1, 0.25f, -3}};
+                     return Ids{append(graph, std::make_shared<Normalize>(graph.compute, format), ids, "scaled")};
+                   }});
   cases.push_back(one("maximum", "xx", std::make_shared<Extremum>(Extreme::largest)));
   cases.push_back(one("minimum", "xx", std::make_shared<Extremum>(Extreme::smallest)));
   cases.push_back(one("permute_2_1", "x", std::make_shared<Permute>(std::vector<std::int64_t>{0, 2, 1})));

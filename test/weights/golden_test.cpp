@@ -15,6 +15,38 @@ TEST_CASE("a small network has PyTorch's and Keras' outputs with their files") {
   CHECK(relative_difference(outputs, values.values("output")) < 1e-5);
 }
 
+TEST_CASE("recurrent layers have PyTorch's outputs with its weights") {
+  const std::string layers = R"(
+layers:
+  - lstm: {name: l0, units: 4, return_sequences: true}
+  - lstm: {name: l1, units: 4, return_sequences: true}
+  - gru: {name: gru, units: 3, return_sequences: true}
+  - gru: {name: forward, units: 2}
+  - gru: {name: backward, units: 2, go_backwards: true, from: gru}
+  - concatenate: {from: [forward, backward]}
+  - dense: {name: head, units: 2}
+)";
+  const auto weights_from = [&](const std::string& file) {
+    return layers + "weights: {file: " + file +
+           ", names: {torch: [^l{n}$ -> lstm_l{n}, ^forward$ -> both, ^backward$ -> both_l0_reverse]}}\n";
+  };
+  const Arrays values(golden + "recurrent-values.safetensors");
+  const Shape sample{6, 5};
+  const LoadedWeights weights = load(weights_from(golden + "recurrent.safetensors"), sample);
+  const std::vector<float> outputs = predict(layers, weights, values.shape("input"), values.values("input"));
+  CHECK(relative_difference(outputs, values.values("output")) < 1e-5);
+
+  // Without the second bias there is no sum.
+  const TemporaryFolder folder;
+  std::string bytes = read_text(golden + "recurrent.safetensors");
+  bytes.replace(bytes.find("lstm.bias_hh_l1"), 15, "lstm.bias_hh_l7");
+  write_text(folder / "lacks.safetensors", bytes);
+  const std::string failure = failure_of([&] { load(weights_from(folder / "lacks.safetensors"), sample); });
+  INFO(failure);
+  CHECK(failure.find("'l1/bias' is missing, which by torch's names is 'lstm.bias_hh_l1'") != std::string::npos);
+  CHECK(failure.find("no tensor of the network takes 'lstm.bias_hh_l7' (16)") != std::string::npos);
+}
+
 TEST_CASE("weights in half and double precision are read as float32") {
   const std::string name = GENERATE("float16", "bfloat16", "float64");
   CAPTURE(name);

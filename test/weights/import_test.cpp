@@ -19,14 +19,6 @@ void check_contains(const std::string& text, const std::string& part) {
 
 const std::string keras_golden = TRAINCTL_SOURCE_DIR "/test/golden/keras/";
 
-// The section `model` of an imported config.
-std::string model_of(const ImportedNetwork& network) {
-  Reader reader;
-  const Node document = parse_yaml(network.config, "imported.yaml", ".", reader);
-  reader.throw_if_failed();
-  return to_yaml(*document.find("model"));
-}
-
 // What the network predicts for the golden inputs, against Keras' outputs: the largest relative difference.
 double difference(const std::string& file) {
   const ImportedNetwork network = import_keras(keras_golden + file, "weights.safetensors");
@@ -93,7 +85,8 @@ std::string errors_of(const std::string& path) {
 }  // namespace
 
 TEST_CASE("imported networks have Keras' outputs") {
-  for (const char* file : {"cnn.keras", "functional.keras", "sequence.keras", "legacy.h5"}) {
+  for (const char* file :
+       {"cnn.keras", "functional.keras", "sequence.keras", "legacy.h5", "scaled.keras", "slashes.h5"}) {
     CAPTURE(file);
     CHECK(difference(file) < 1e-4);
   }
@@ -120,11 +113,40 @@ TEST_CASE("an imported config says what differs from the defaults, and names wha
   check_contains(sequence.config, "optimizer: {name: adam, learning_rate: 0.003");
 }
 
+TEST_CASE("names that a config may not hold become others, and no two the same") {
+  const ImportedNetwork scaled = import_keras(keras_golden + "scaled.keras", "s.safetensors");
+  check_contains(scaled.config, "name: first_conv");
+  check_contains(scaled.config, "- {rescaling: {scale: 0.007843138, offset: -1}}");
+  check_contains(scaled.config, "- {normalization: {mean: [0.1], variance: [2]}}");
+  const ImportedNetwork slashes = import_keras(keras_golden + "slashes.h5", "s.safetensors");
+  for (const char* name : {"name: block_a_dense", "name: block_b,", "name: block_b_2"}) {
+    check_contains(slashes.config, name);
+  }
+}
+
+TEST_CASE("dimensions that a network leaves open are told, or stated") {
+  const std::string path = keras_golden + "scaled.keras";
+  const auto with = [&](const std::vector<Shape>& shapes) { return import_keras(path, "s.safetensors", shapes); };
+  const std::string note =
+      "Input 'an_image' leaves dimensions open (None), which were taken as 256 here: [256, 256, 3].";
+  REQUIRE(with({}).notes.size() == 1);
+  check_contains(with({}).notes[0], note);
+  check_contains(with({}).config, "# " + note);
+  CHECK(with({{9, 7, 3}}).notes.empty());
+  check_contains(with({{9, 7, 3}}).config, "# Samples: [9, 7, 3]\n");
+  const auto failure = [&](const std::vector<Shape>& shapes) { return failure_of([&] { with(shapes); }); };
+  check_contains(failure({{9, 7, 4}}),
+                 "--input-shape 9x7x4 does not fit input 'an image', which is [null,null,null,3]");
+  check_contains(failure({{9, 7}}), "--input-shape 9x7 does not fit input 'an image'");
+  check_contains(failure({{9, 7, 3}, {5}}),
+                 "--input-shape is given 2 times, and 1 inputs leave dimensions open (None)");
+}
+
 TEST_CASE("everything in a network of Keras that has no counterpart is reported at once") {
   const std::string errors = errors_of(keras_golden + "unknown.keras");
   for (const char* words :
        {"Conv2D 'penalised': activity_regularizer", "Conv3D 'volume': this layer has no counterpart",
-        "LSTM 'forgetful': dropout: 0.25 has no counterpart", "Rescaling 'rescaling'", "call argument 2.0"}) {
+        "LSTM 'forgetful': dropout: 0.25 has no counterpart", "call argument 2.0"}) {
     check_contains(errors, words);
   }
 }

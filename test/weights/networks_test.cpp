@@ -37,7 +37,7 @@ TEST_CASE("presets take every tensor of torchvision's, timm's and Keras' network
     const WeightsOrigin origin = program == "keras" ? WeightsOrigin::keras : WeightsOrigin::safetensors;
     files.try_emplace({preset, program}, origin).first->second.add(name, shape);
   }
-  CHECK(files.size() == 16);
+  CHECK(files.size() == 18);
   for (const auto& [key, file] : files) {
     const auto& [preset, program] = key;
     CAPTURE(preset, program);
@@ -58,10 +58,18 @@ TEST_CASE("presets have the outputs of torchvision's and Keras' networks", "[.ne
   REQUIRE(folder != nullptr);
   for (const auto& entry : fs::directory_iterator(folder)) {
     const std::string path = entry.path().string();
-    const std::string yaml = read_text(path + "/model.yaml");
     const Arrays values(path + "/values.safetensors");
     const Shape& batch = values.shape("input");
-    const LoadedWeights weights = load(yaml, batch.without_front());
+    std::string yaml;
+    LoadedWeights weights;
+    if (fs::exists(path + "/model.yaml")) {
+      yaml = read_text(path + "/model.yaml");
+      weights = load(yaml, batch.without_front());
+    } else {
+      ImportedNetwork network = import_keras(path + "/weights.keras", "weights.safetensors");
+      yaml = model_of(network);
+      weights = std::move(network.weights);
+    }
     const double difference =
         relative_difference(predict(yaml, weights, batch, values.values("input")), values.values("output"));
     std::cout << format("{:40} {:.2e}\n", entry.path().filename().string(), difference);

@@ -12,7 +12,9 @@
 #include "core/backend/cpu/cpu_backend.h"
 #include "core/exec/engine.h"
 #include "io/checkpoint/safetensors.h"
+#include "io/keras/import.h"
 #include "io/weights/load.h"
+#include "io/yaml/yaml.h"
 #include "parallel/comm/solo.h"
 #include "test/checkpoint/support.h"
 #include "test/layers/build.h"
@@ -66,6 +68,14 @@ struct PretrainedNetwork {
 
 inline LoadedWeights load(const std::string& yaml, const Shape& sample) {
   return PretrainedNetwork(yaml, sample).load();
+}
+
+// The section `model` of an imported config.
+inline std::string model_of(const ImportedNetwork& network) {
+  Reader reader;
+  const Node document = parse_yaml(network.config, "imported.yaml", ".", reader);
+  reader.throw_if_failed();
+  return to_yaml(*document.find("model"));
 }
 
 // All tensors of a safetensors file.

@@ -1,4 +1,4 @@
-// The conversion of stored samples into a network's input.
+// The conversion of stored samples into a network's input; values that a layer scales and shifts by fixed numbers.
 #pragma once
 
 #include <vector>
@@ -14,7 +14,8 @@ struct SampleFormat {
   std::vector<float> scale, offset;
 };
 
-// y = scale * x + offset. Inputs: x, uint8 or float32. Outputs: y, in dtype `to`.
+// y = scale * x + offset. Inputs: x, uint8, float32 or `to`. Outputs: y, in dtype `to`. The gradient is its own on dy,
+// of the scale alone.
 struct Normalize final : OpDef {
   DType to;
   std::vector<float> scale, offset;  // as in SampleFormat
@@ -24,6 +25,7 @@ struct Normalize final : OpDef {
   std::string attributes() const override;
   std::vector<TensorType> outputs(std::span<const TensorType> inputs) const override { return {{inputs[0].shape, to}}; }
   OutputPlacements placements(const PlacementQuery& query) const override;
+  void differentiate(const Op& op, Differentiator& differentiator) const override;
 };
 
 }  // namespace trainctl

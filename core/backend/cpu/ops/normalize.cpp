@@ -38,21 +38,23 @@ void normalize(const Pattern& pattern, const From* x, std::int64_t count, To* y)
   });
 }
 
-template <class To>
-Lowering lower_to(const LowerContext& context) {
+template <class From, class To>
+Lowering lower_as(const LowerContext& context) {
   const Pattern pattern(context.op.as<Normalize>());
   const std::int64_t count = context.input(0).shape.count();
-  const bool bytes = context.input(0).dtype == DType::uint8;
-  return own_kernel(context, [=](const Places& places) {
-    if (bytes) return normalize(pattern, places.in<std::uint8_t>(0), count, places.out<To>(0));
-    normalize(pattern, places.in<float>(0), count, places.out<To>(0));
-  });
+  return own_kernel(context,
+                    [=](const Places& places) { normalize(pattern, places.in<From>(0), count, places.out<To>(0)); });
 }
 
 }  // namespace
 
 Lowering lower_normalize(const LowerContext& context) {
-  return context.op.as<Normalize>().to == DType::float32 ? lower_to<float>(context) : lower_to<Bf16>(context);
+  return with_type(context.op.as<Normalize>().to, [&](auto to) {
+    using To = decltype(to);
+    const DType from = context.input(0).dtype;
+    if (from == DType::uint8) return lower_as<std::uint8_t, To>(context);
+    return from == DType::float32 ? lower_as<float, To>(context) : lower_as<To, To>(context);
+  });
 }
 
 }  // namespace trainctl::cpu

@@ -90,7 +90,9 @@ Lowering lower_as(const LowerContext& context) {
 Lowering lower_normalize(const LowerContext& context) {
   return with_type(context.op.as<Normalize>().to, [&](auto to) {
     using To = decltype(to);
-    return context.input(0).dtype == DType::uint8 ? lower_as<std::uint8_t, To>(context) : lower_as<float, To>(context);
+    const DType from = context.input(0).dtype;
+    if (from == DType::uint8) return lower_as<std::uint8_t, To>(context);
+    return from == DType::float32 ? lower_as<float, To>(context) : lower_as<To, To>(context);
   });
 }
 

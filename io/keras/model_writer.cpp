@@ -1,0 +1,160 @@
+// Writes the layers of a Keras network as those of a config: their order, names and references.
+#include "io/keras/model_writer.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "core/base/format.h"
+#include "core/layers/table.h"
+
+namespace trainctl {
+namespace {
+
+bool has_weights(const std::string& kind) {
+  const Section* section = layer_choices().find(kind);
+  return section != nullptr && std::any_of(section->keys.begin(), section->keys.end(),
+                                           [](const Key& key) { return key.name.ends_with("_initializer"); });
+}
+
+// Whether the layer takes a list of layers.
+bool merges(const std::string& kind) {
+  const Key* from = layer_choices().find(kind)->find("from");
+  return from->required;
+}
+
+class ModelWriter {
+ public:
+  ModelWriter(const KerasNetwork& network, const std::vector<Translation>& translations)
+      : network_(network), translations_(translations), numbers_(network.uses.size()) {
+    find_names();
+  }
+
+  WrittenModel write() {
+    Node model = map_node();
+    if (network_.inputs.size() > 1) {
+      Node inputs = sequence_node();
+      for (const std::size_t input : network_.inputs) inputs.items.push_back(scalar_node(network_.uses[input].name));
+      append(model, "inputs", std::move(inputs));
+    }
+    for (std::size_t i = 0; i < network_.uses.size(); ++i) {
+      if (network_.uses[i].layer != nullptr) add(i);
+    }
+    Node outputs = outputs_node();
+    append(model, "layers", std::move(layers_));
+    if (!outputs.items.empty()) append(model, "outputs", std::move(outputs));
+    return {std::move(model), std::move(written_layers_)};
+  }
+
+ private:
+  // A name is written where something refers to it: weights, other layers, outputs, a further use.
+  void find_names() {
+    std::map<std::string, int> uses;
+    for (std::size_t i = 0; i < network_.uses.size(); ++i) {
+      const LayerUse& use = network_.uses[i];
+      numbers_[i] = ++uses[use.name];
+      if (use.layer == nullptr) continue;
+      if (numbers_[i] > 1) named_.insert(use.name);
+      const auto& own = translations_[i].layers;
+      if (std::any_of(own.begin(), own.end(), [](auto& layer) { return has_weights(layer.kind); })) {
+        named_.insert(use.name);
+      }
+      const bool states_from = merges(own[0].kind) || !is_before(use.from, i);
+      for (const std::size_t from : use.from) {
+        if (states_from) named_.insert(network_.uses[from].name);
+      }
+    }
+    if (network_.outputs.size() < 2) return;
+    for (const std::size_t output : network_.outputs) named_.insert(network_.uses[output].name);
+  }
+
+  // Whether a layer takes what the layer before it in the config gives.
+  bool is_before(const std::vector<std::size_t>& from, std::size_t use) const {
+    if (from.size() != 1) return false;
+    std::size_t before = use;
+    while (before > 0 && network_.uses[before - 1].layer == nullptr) --before;
+    const bool first = before == 0;
+    if (first) return network_.inputs.size() == 1;
+    return from[0] == before - 1;
+  }
+
+  std::string reference(std::size_t use) const {
+    const LayerUse& layer = network_.uses[use];
+    if (layer.layer == nullptr) return network_.inputs.size() == 1 ? "input" : layer.name;
+    const bool last_use = written_.at(layer.name) == numbers_[use];
+    return last_use ? layer.name : format("{}@{}", layer.name, numbers_[use]);
+  }
+
+  void add(std::size_t i) {
+    const LayerUse& use = network_.uses[i];
+    const std::vector<TranslatedLayer>& own = translations_[i].layers;
+    for (std::size_t k = 0; k < own.size(); ++k) {
+      Node options = map_node();
+      if (k + 1 == own.size() && named_.contains(use.name)) append(options, "name", scalar_node(use.name));
+      if (k == 0 && merges(own[k].kind)) {
+        Node from = sequence_node();
+        for (const std::size_t source : use.from) from.items.push_back(scalar_node(reference(source)));
+        append(options, "from", std::move(from));
+      } else if (k == 0 && !is_before(use.from, i)) {
+        append(options, "from", scalar_node(reference(use.from[0])));
+      }
+      for (const Node::Entry& entry : own[k].options.entries) append(options, entry.key, entry.value);
+      add_layer(own[k].kind, std::move(options));
+      written_layers_.push_back({i, k == 0 ? translations_[i].axes : std::vector<std::int64_t>{}});
+    }
+    written_[use.name] = numbers_[i];
+  }
+
+  void add_layer(const std::string& kind, Node options) {
+    const Section& section = *layer_choices().find(kind);
+    if (options.entries.size() == 1 && options.entries[0].key == section.shorthand) {
+      options = Node(options.entries[0].value);
+    }
+    Node layer = map_node();
+    if (options.is_map() && options.entries.empty()) {
+      layer = scalar_node(kind);
+    } else {
+      append(layer, kind, std::move(options));
+    }
+    layers_.items.push_back(std::move(layer));
+  }
+
+  // The outputs by name, where there are several: the last use of a layer, or a layer of its own that gives the same.
+  Node outputs_node() {
+    Node outputs = sequence_node();
+    if (network_.outputs.size() < 2) return outputs;
+    std::set<std::string> stated;
+    for (const std::size_t output : network_.outputs) {
+      std::string name = network_.uses[output].name;
+      const std::string source = reference(output);
+      if (network_.uses[output].layer == nullptr || source != name || stated.contains(name)) {
+        name = format("{}_output_{}", name, outputs.items.size() + 1);
+        Node options = map_node();
+        append(options, "name", scalar_node(name));
+        append(options, "from", scalar_node(source));
+        append(options, "activation", scalar_node("linear"));
+        add_layer("activation", std::move(options));
+        written_layers_.push_back({output, {}});
+      }
+      stated.insert(name);
+      outputs.items.push_back(scalar_node(name));
+    }
+    return outputs;
+  }
+
+  const KerasNetwork& network_;
+  const std::vector<Translation>& translations_;
+  std::vector<int> numbers_;            // of each use among those of its layer, from 1
+  std::set<std::string> named_;         // layers whose names are written
+  std::map<std::string, int> written_;  // uses of each layer so far
+  Node layers_ = sequence_node();
+  std::vector<WrittenLayer> written_layers_;
+};
+
+}  // namespace
+
+WrittenModel write_model(const KerasNetwork& network, const std::vector<Translation>& translations) {
+  return ModelWriter(network, translations).write();
+}
+
+}  // namespace trainctl
