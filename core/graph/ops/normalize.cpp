@@ -3,7 +3,6 @@
 
 #include <algorithm>
 
-#include "core/graph/differentiator.h"
 #include "core/graph/graph.h"
 #include "core/graph/ops/attributes.h"
 #include "core/graph/placement_rules.h"
