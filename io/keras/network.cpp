@@ -10,6 +10,7 @@
 #include "core/base/format.h"
 #include "core/base/json.h"
 #include "core/layers/names.h"
+#include "io/keras/calls.h"
 #include "io/keras/values.h"
 
 namespace trainctl {
@@ -19,71 +20,6 @@ constexpr std::size_t most_uses = 5'000;
 constexpr int most_levels = 32;
 
 bool is_network(const std::string& kind) { return kind == "Sequential" || kind == "Functional" || kind == "Model"; }
-
-// The output of a node: Keras counts the uses of a layer, and the outputs of each.
-struct Output {
-  std::string layer;
-  std::size_t node = 0, number = 0;
-};
-
-Output output_of(const Json& history) {
-  return {history.at(0).get<std::string>(), static_cast<std::size_t>(whole_number(history.at(1))),
-          static_cast<std::size_t>(whole_number(history.at(2)))};
-}
-
-// What one use of a layer takes.
-struct Arguments {
-  std::vector<Output> tensors;
-  std::string other;  // an argument that is no tensor and has an effect
-};
-
-// Keras 3: tensors anywhere among the positional arguments, or `inputs` by name.
-void collect(const Json& value, Arguments& arguments) {
-  if (value.is_array()) {
-    for (const Json& item : value) collect(item, arguments);
-  } else if (value.is_object() && value.value("class_name", "") == "__keras_tensor__") {
-    arguments.tensors.push_back(output_of(value.at("config").at("keras_history")));
-  } else if (value.is_object() && value.value("class_name", "") == "__tuple__") {
-    collect(value.at("items"), arguments);
-  } else if (!value.is_null()) {
-    arguments.other = value.dump(-1, ' ', false, Json::error_handler_t::replace);
-  }
-}
-
-// `training=False` is what evaluation does anyway.
-void look_at_named(const Json& named, Arguments& arguments) {
-  for (const auto& [key, value] : named.items()) {
-    if (key == "inputs") {
-      collect(value, arguments);
-    } else if (!value.is_null() && !(key == "training" && value == false)) {
-      arguments.other = key;
-    }
-  }
-}
-
-Arguments arguments_of(const Json& node) {
-  Arguments arguments;
-  if (node.is_object()) {
-    collect(node.at("args"), arguments);
-    look_at_named(node.at("kwargs"), arguments);
-    return arguments;
-  }
-  for (const Json& tensor : node) {  // Keras 2: a list of [layer, node, output, named arguments]
-    arguments.tensors.push_back(output_of(tensor));
-    if (tensor.size() > 3) look_at_named(tensor.at(3), arguments);
-  }
-  return arguments;
-}
-
-// `input_layers` and `output_layers`: one output, or lists or maps of them.
-std::vector<Output> outputs_in(const Json& list) {
-  if (list.is_array() && list.size() == 3 && list[0].is_string()) return {output_of(list)};
-  std::vector<Output> outputs;
-  for (const auto& [key, value] : list.items()) {
-    for (Output& output : outputs_in(value)) outputs.push_back(std::move(output));
-  }
-  return outputs;
-}
 
 class Walk {
  public:
@@ -155,7 +91,7 @@ class Walk {
     struct Node {
       const Json* layer = nullptr;
       std::size_t number = 0;
-      Arguments arguments;
+      CallArguments arguments;
     };
     std::map<std::pair<std::string, std::size_t>, Uses> done;
     std::vector<Node> waiting;
@@ -168,14 +104,14 @@ class Walk {
         waiting.push_back({&layer, i, arguments_of(nodes[i])});
       }
     }
-    const std::vector<Output> stated = outputs_in(config.at("input_layers"));
+    const std::vector<LayerOutput> stated = outputs_in(config.at("input_layers"));
     for (std::size_t i = 0; i < stated.size(); ++i) {
       const auto layer = layers.find(stated[i].layer);
       if (layer == layers.end() || (level > 0 && i >= inputs.size())) damaged("an input has no layer");
       done[{stated[i].layer, stated[i].node}] = {
           level > 0 ? inputs[i] : add_input(stated[i].layer, shape_of(layer->second->at("config")))};
     }
-    const auto find = [&](const Output& output) -> std::optional<std::size_t> {
+    const auto find = [&](const LayerOutput& output) -> std::optional<std::size_t> {
       const auto found = done.find({output.layer, output.node});
       if (found == done.end()) return std::nullopt;
       if (output.number < found->second.size()) return found->second[output.number];
@@ -188,7 +124,7 @@ class Walk {
       std::vector<Node> later;
       for (Node& node : waiting) {
         Uses from;
-        for (const Output& output : node.arguments.tensors) {
+        for (const LayerOutput& output : node.arguments.tensors) {
           if (const auto found = find(output)) from.push_back(*found);
         }
         if (from.size() < node.arguments.tensors.size() || from.empty()) {
@@ -201,7 +137,7 @@ class Walk {
       waiting = std::move(later);
     }
     Uses outputs;
-    for (const Output& output : outputs_in(config.at("output_layers"))) {
+    for (const LayerOutput& output : outputs_in(config.at("output_layers"))) {
       const auto found = find(output);
       if (!found) damaged(format("'{}' takes what no layer before it gives", prefix + output.layer));
       outputs.push_back(*found);
