@@ -199,6 +199,9 @@ TEST_CASE("descriptions that ask for endless work or memory are refused at once"
   };
   Json nested = around({{"class_name", "Dense"}, {"config", {{"name", "d"}, {"units", 4}}}}, 1);
   CHECK(error_with(nested.dump()).find("'d/kernel'") != std::string::npos);  // a good one but for its weights
+  Json bare = nested;
+  bare["config"]["input_layers"] = "in";
+  CHECK(error_with(bare.dump()).find("no network as Keras saves it") != std::string::npos);
   for (int level = 0; level < 20; ++level) nested = around(std::move(nested), 3);
   CHECK(error_with(nested.dump()).find("more than 5000 layers") != std::string::npos);
   const Json many = around({{"class_name", "Dense"}, {"config", {{"name", "d"}, {"units", 4}}}}, 5001);
