@@ -39,9 +39,11 @@ Opened open(const WeightsOptions& options, const Graph& graph) {
   if (!match.skipped.empty()) text += format("; skipped: {}", some_of(match.skipped));
   log::info(text);
   for (const WeightsMatch::Pair& pair : match.loaded) {
-    const FileTensor& stored = opened.file->tensors()[pair.stored];
-    log::debug(
-        format("weights: {} from '{}' ({})", opened.wanted[pair.wanted].name, stored.name, to_string(stored.shape)));
+    for (const std::size_t number : pair.stored) {
+      const FileTensor& stored = opened.file->tensors()[number];
+      log::debug(
+          format("weights: {} from '{}' ({})", opened.wanted[pair.wanted].name, stored.name, to_string(stored.shape)));
+    }
   }
   for (const std::string& name : match.missing) log::debug(format("weights: {} is missing", name));
   for (const std::string& name : match.skipped) log::debug(format("weights: {} is skipped", name));
@@ -62,16 +64,17 @@ LoadedWeights load_weights(const WeightsOptions& options, const Graph& graph, st
     float* memory = values[tensor.name] = loaded.memory.back().get();
     loaded.snapshot.weights.push_back({tensor.name, tensor.shape, {memory, DType::float32, count}});
   }
-  std::vector<float> stored, added;
+  std::vector<float> stored, part;
   for (const WeightsMatch::Pair& pair : opened.match.loaded) {
     const WantedTensor& tensor = opened.wanted[pair.wanted];
     const auto node = values.extract(tensor.name);
-    stored.resize(static_cast<std::size_t>(opened.file->tensors()[pair.stored].shape.count()));
-    opened.file->read(pair.stored, stored.data());
-    if (pair.added) {
-      added.resize(stored.size());
-      opened.file->read(*pair.added, added.data());
-      std::transform(stored.begin(), stored.end(), added.begin(), stored.begin(), std::plus<>());
+    const auto count = static_cast<std::size_t>(opened.file->tensors()[pair.stored[0]].shape.count());
+    stored.resize(count);
+    opened.file->read(pair.stored[0], stored.data());
+    for (std::size_t k = 1; k < pair.stored.size(); ++k) {
+      part.resize(count);
+      opened.file->read(pair.stored[k], part.data());
+      std::transform(stored.begin(), stored.end(), part.begin(), stored.begin(), std::plus<>());
     }
     to_logical(tensor, opened.match.layout, stored.data(), node.mapped());
   }

@@ -88,29 +88,24 @@ class Matcher {
     std::size_t missing = 0;
     for (std::size_t i = 0; i < wanted_.size(); ++i) {
       const WantedTensor& tensor = wanted_[i];
-      std::optional<std::size_t> found = find(tensor, convention_), added;
-      if (found) used[*found] = true;
-      std::string missing_name = names_of(tensor, convention_)[0];
-      if (const std::string name = added_name(tensor); found && !name.empty()) {
-        if (const auto other = by_name_.find(name); other != by_name_.end()) {
-          used[*(added = other->second)] = true;
-        } else {
-          found.reset();
-          missing_name = name;
-        }
+      const Source source = source_of(tensor);
+      bool skips = is_skipped(tensor.name);
+      for (const std::size_t part : source.parts) {
+        used[part] = true;
+        skips |= is_skipped(stored_[part].name);
       }
-      const bool skips = is_skipped(tensor.name), skips_stored = found && is_skipped(stored_[*found].name);
-      if (skips || skips_stored) {
+      const auto other = std::find_if(source.parts.begin(), source.parts.end(), [&](std::size_t part) {
+        return !fits(tensor, stored_[part].shape, convention_.layout);
+      });
+      if (skips) {
         match.skipped.push_back(tensor.name);
-      } else if (!found) {
+      } else if (!source.missing.empty()) {
         match.missing.push_back(tensor.name);
-        if (!options_.allow_missing) report_missing(tensor, missing_name, missing++);
-      } else if (!fits(tensor, stored_[*found].shape, convention_.layout)) {
-        report_shape(tensor, stored_[*found]);
-      } else if (added && !fits(tensor, stored_[*added].shape, convention_.layout)) {
-        report_shape(tensor, stored_[*added]);
+        if (!options_.allow_missing) report_missing(tensor, source.missing, missing++);
+      } else if (other != source.parts.end()) {
+        report_shape(tensor, stored_[*other]);
       } else {
-        match.loaded.push_back({i, *found, added});
+        match.loaded.push_back({i, source.parts});
       }
     }
     report_rest(missing, "of the network's tensors are missing, too");
@@ -178,16 +173,34 @@ class Matcher {
     if (leaf == "depthwise_kernel") names.push_back(layer + "/kernel");
     return names;
   }
-  // The tensor that is added to the one of the usual name; "" where there is none.
-  std::string added_name(const WantedTensor& tensor) const {
-    if (convention_.layout != WeightsLayout::pytorch || tensor.gates != 4 || tensor.leaf() != "bias") return "";
-    return names_of({tensor.layer() + "/recurrent_bias", tensor.shape, {}, tensor.gates}, convention_)[0];
-  }
   std::optional<std::size_t> find(const WantedTensor& tensor, const Convention& convention) const {
     for (const std::string& name : names_of(tensor, convention)) {
       if (const auto found = by_name_.find(name); found != by_name_.end()) return found->second;
     }
     return std::nullopt;
+  }
+
+  // The tensors of the file whose sum is a tensor of the network, one but for PyTorch's two biases of lstm; and the
+  // name of one that the file lacks.
+  struct Source {
+    std::vector<std::size_t> parts;
+    std::string missing;
+  };
+  Source source_of(const WantedTensor& tensor) const {
+    Source source;
+    if (const auto found = find(tensor, convention_)) {
+      source.parts.push_back(*found);
+    } else {
+      source.missing = names_of(tensor, convention_)[0];
+    }
+    if (convention_.layout != WeightsLayout::pytorch || tensor.gates != 4 || tensor.leaf() != "bias") return source;
+    const WantedTensor second{tensor.layer() + "/recurrent_bias", tensor.shape, {}, tensor.gates};
+    if (const auto found = find(second, convention_)) {
+      source.parts.push_back(*found);
+    } else if (source.missing.empty()) {
+      source.missing = names_of(second, convention_)[0];
+    }
+    return source;
   }
 
   bool is_skipped(const std::string& name) {

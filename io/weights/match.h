@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstddef>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -15,8 +14,8 @@ namespace trainctl {
 // The fate of every tensor of the network and of the file.
 struct WeightsMatch {
   struct Pair {
-    std::size_t wanted = 0, stored = 0;  // numbers in the lists that were matched
-    std::optional<std::size_t> added;    // a second stored tensor, which is added to the first
+    std::size_t wanted = 0;           // the number of the network's tensor in the list that was matched
+    std::vector<std::size_t> stored;  // the number of the file's, or of two, whose sum it is
   };
   std::string names;  // whose: "torchvision's names"
   WeightsLayout layout = WeightsLayout::trainctl;
