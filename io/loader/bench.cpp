@@ -136,8 +136,8 @@ std::string to_text(const DataBench& bench) {
   std::string text = table.text();
   const std::string bound = bench.bound();
   if (bound == "step") {
-    return text + format("the training step bounds: the loader gives {:.1f} times what it takes\n",
-                         bench.loader / bench.step);
+    return text +
+           format("the training step bounds: the loader gives {:.1f} times what it takes\n", bench.loader / bench.step);
   }
   text += format("{} bounds: the loader gives {:.0f} % of what the training step takes", bound,
                  100 * bench.loader / bench.step);
