@@ -206,7 +206,9 @@ std::optional<Table> read_table(const std::vector<std::string>& paths, const Csv
   std::vector<std::string_view> fields, in_order;
   for (const std::string& path : paths) {
     CsvLines lines(path, csv.delimiter[0]);
-    const std::vector<std::size_t> places = match_columns(columns.names, paths[0], column_names(path, csv), path);
+    const bool first = &path == paths.data();
+    const std::vector<std::size_t> places =
+        match_columns(columns.names, paths[0], first ? columns.names : column_names(path, csv), path);
     if (csv.header) lines.next(fields);
     bool any = false;
     for (; lines.next(fields); any = true) {
