@@ -71,7 +71,8 @@ void print_json(const Checked& checked) {
 // The phases of a run; what follows is of the one that needs most memory.
 std::string phases_text(const Checked& checked) {
   if (checked.phases.empty()) return "";
-  Table table({{"phase"}, {"parameters that train", Table::Align::right}, {"memory of a rank", Table::Align::right}});
+  TextTable table(
+      {{"phase"}, {"parameters that train", TextTable::Align::right}, {"memory of a rank", TextTable::Align::right}});
   for (const CheckedPhase& phase : checked.phases) {
     table.add({phase.text, grouped(phase.trainable), byte_text(phase.memory)});
   }
@@ -119,12 +120,12 @@ std::string notes(const RunSpec& spec, const Checked& checked) {
 }
 
 void print_text(const RunSpec& spec, const Checked& checked) {
-  using Align = Table::Align;
+  using Align = TextTable::Align;
   const bool freezes = checked.trainable < checked.parameters;
-  std::vector<Table::Column> columns{{"layer"}, {"kind"}, {"output"}, {"parameters", Align::right}};
+  std::vector<TextTable::Column> columns{{"layer"}, {"kind"}, {"output"}, {"parameters", Align::right}};
   if (freezes) columns.push_back({"train", Align::right});
   for (const char* title : {"FLOPs/sample", "ops"}) columns.push_back({title, Align::right});
-  Table layers(std::move(columns));
+  TextTable layers(std::move(columns));
   for (const LayerLine& layer : checked.layers()) {
     std::vector<std::string> cells{layer.name, layer.kind, to_string(layer.output), grouped(layer.parameters)};
     if (freezes) cells.push_back(layer.trainable < layer.parameters ? "frozen" : grouped(layer.trainable));
@@ -135,7 +136,7 @@ void print_text(const RunSpec& spec, const Checked& checked) {
   text += format("\n{} parameters, {} of them train; {} a sample forward\n", grouped(checked.parameters),
                  grouped(checked.trainable), flops_text(checked.flops_per_sample));
   text += format("{} ranks, {} samples a step, {}\n\n", checked.ranks, checked.batch, name_of(spec.train.compute()));
-  Table memory({{"memory of a rank"}, {"bytes", Align::right}, {""}});
+  TextTable memory({{"memory of a rank"}, {"bytes", Align::right}, {""}});
   const auto add = [&memory](std::string_view what, std::int64_t bytes, bool exact) {
     memory.add({std::string(what), (exact ? "" : "about ") + grouped(bytes), byte_text(bytes)});
   };

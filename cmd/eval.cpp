@@ -8,6 +8,7 @@
 #include "core/base/json.h"
 #include "core/base/json_fwd.h"
 #include "core/base/log.h"
+#include "core/base/table.h"
 #include "io/checkpoint/load.h"
 #include "io/loader/data.h"
 #include "io/metrics/find_run.h"
@@ -65,23 +66,20 @@ std::string chosen_checkpoint(const RunSpec& spec, const EvalOptions& options) {
 
 // A table of classes by classes: a line for each target, a column for each prediction. Without names of all classes
 // they have numbers.
-std::string text_of(const std::string& name, const Table& table, std::vector<std::string> classes) {
-  if (classes.size() != table.size()) {
+std::string text_of(const std::string& name, const Table& counts, std::vector<std::string> classes) {
+  if (classes.size() != counts.size()) {
     classes.clear();
-    for (std::size_t k = 0; k < table.size(); ++k) classes.push_back(std::to_string(k));
+    for (std::size_t k = 0; k < counts.size(); ++k) classes.push_back(std::to_string(k));
   }
-  std::size_t first = 6, other = 0;
-  for (const std::string& text : classes) first = std::max(first, text.size()), other = std::max(other, text.size());
-  for (const std::vector<double>& row : table) {
-    for (const double value : row) other = std::max(other, format("{:.6g}", value).size());
+  std::vector<TextTable::Column> columns{{name}};
+  for (const std::string& predicted : classes) columns.push_back({predicted, TextTable::Align::right});
+  TextTable table(columns);
+  for (std::size_t k = 0; k < counts.size(); ++k) {
+    std::vector<std::string> cells{classes[k]};
+    for (const double count : counts[k]) cells.push_back(format("{:.6g}", count));
+    table.add(std::move(cells));
   }
-  std::string text = format("{}: how often a target (row) was predicted as a class (column)\n{:<{}}", name, "", first);
-  for (const std::string& column : classes) text += format("  {:>{}}", column, other);
-  for (std::size_t k = 0; k < table.size(); ++k) {
-    text += format("\n{:<{}}", classes[k], first);
-    for (const double value : table[k]) text += format("  {:>{}.6g}", value, other);
-  }
-  return text + "\n";
+  return table.text() + "rows are targets, columns are predictions\n";
 }
 
 int evaluate_checkpoint(const RunSpec& stated, const EvalOptions& options, RankContext& context) {

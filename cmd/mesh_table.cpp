@@ -10,7 +10,7 @@
 namespace trainctl {
 namespace {
 
-using Align = Table::Align;
+using Align = TextTable::Align;
 
 // "0 2 4"; of many only the first ones, the last one and their number.
 std::string list(const std::vector<int>& ranks) {
@@ -32,12 +32,12 @@ std::string layers_of(const CheckedPart& part) {
 
 std::string parts_table(const Checked& checked) {
   const bool stages = checked.mesh.pipeline > 1, parts = checked.mesh.tensor > 1;
-  std::vector<Table::Column> columns;
+  std::vector<TextTable::Column> columns;
   if (stages) columns.push_back({"stage"});
   if (parts) columns.push_back({"part of layers"});
   for (const char* title : {"ranks", "layers"}) columns.push_back({title});
   for (const char* title : {"parameters", "memory"}) columns.push_back({title, Align::right});
-  Table table(std::move(columns));
+  TextTable table(std::move(columns));
   for (const CheckedPart& part : checked.parts) {
     std::vector<std::string> cells;
     if (stages) cells.push_back(std::to_string(part.rank.along(MeshAxis::pipeline)));
@@ -55,7 +55,7 @@ std::string parts_table(const Checked& checked) {
 std::string split_table(const Checked& checked) {
   if (checked.mesh.tensor == 1) return "";
   const auto title = [](int part) { return format("on part {}", part); };
-  Table table({{"split parameter"}, {"whole"}, {title(0)}, {title(checked.mesh.tensor - 1)}});
+  TextTable table({{"split parameter"}, {"whole"}, {title(0)}, {title(checked.mesh.tensor - 1)}});
   std::set<std::string> shown;  // stages may share parameters
   for (const CheckedPart& first : checked.parts) {
     if (first.rank.along(MeshAxis::tensor) != 0) continue;

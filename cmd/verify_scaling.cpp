@@ -85,7 +85,8 @@ int run_scaled(const RunSpec& spec, const VerifyOptions& options, const Situatio
 }
 
 std::string table_of(const std::vector<ScaledRun>& runs) {
-  Table table({{"ranks", Table::Align::right}, {"step", Table::Align::right}, {"sha256 of the weights"}, {""}});
+  TextTable table(
+      {{"ranks", TextTable::Align::right}, {"step", TextTable::Align::right}, {"sha256 of the weights"}, {""}});
   for (const ScaledRun& run : runs) {
     const auto& [step, hashes] = *run.steps.rbegin();
     const std::optional<std::int64_t> differs = first_difference(runs.front(), run);

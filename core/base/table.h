@@ -6,7 +6,7 @@
 
 namespace trainctl {
 
-class Table {
+class TextTable {
  public:
   enum class Align { left, right };
   struct Column {
@@ -14,7 +14,7 @@ class Table {
     Align align = Align::left;
   };
 
-  explicit Table(std::vector<Column> columns) : columns_(std::move(columns)) {}
+  explicit TextTable(std::vector<Column> columns) : columns_(std::move(columns)) {}
   void add(std::vector<std::string> cells) { rows_.push_back(std::move(cells)); }
   std::string text() const;
 

@@ -75,12 +75,12 @@ Json to_json(const CheckpointComparison& comparison) {
 }
 
 std::string to_text(const CheckpointComparison& comparison) {
-  using Align = Table::Align;
-  Table table({{"tensor"},
-               {"shape", Align::right},
-               {"differing", Align::right},
-               {"largest absolute", Align::right},
-               {"largest relative", Align::right}});
+  using Align = TextTable::Align;
+  TextTable table({{"tensor"},
+                   {"shape", Align::right},
+                   {"differing", Align::right},
+                   {"largest absolute", Align::right},
+                   {"largest relative", Align::right}});
   std::size_t unequal = 0;
   for (const ComparedTensor& tensor : comparison.tensors) {
     unequal += tensor.equal() ? 0 : 1;

@@ -118,10 +118,10 @@ std::string to_json(const DataBench& bench) {
 }
 
 std::string to_text(const DataBench& bench) {
-  using Align = Table::Align;
+  using Align = TextTable::Align;
   const auto rate = [](double samples) { return grouped(static_cast<long long>(samples)); };
   const double all = sum_of(bench.stages) + bench.rest();
-  Table table({{"stage"}, {"a sample", Align::right}, {"share", Align::right}, {"samples/s", Align::right}});
+  TextTable table({{"stage"}, {"a sample", Align::right}, {"share", Align::right}, {"samples/s", Align::right}});
   const auto add = [&](const char* stage, double seconds) {
     if (seconds < 5e-4 * all) return;  // a stage that the data does not have
     table.add({stage, seconds_text(seconds), format("{:.1f} %", 100 * seconds / all), rate(1 / seconds)});

@@ -60,17 +60,17 @@ OpBench bench_ops(const BenchedRun& run, double seconds) {
 std::string to_text(const OpBench& bench, const Ceilings& ceilings) {
   double sum = 0;
   for (const OpCost& cost : bench.costs) sum += cost.median_seconds;
-  using Align = Table::Align;
-  Table table({{"segment"},
-               {"layer"},
-               {"op"},
-               {"time", Align::right},
-               {"share", Align::right},
-               {"GFLOP/s", Align::right},
-               {"of ceiling", Align::right},
-               {"GB/s", Align::right},
-               {"of ceiling", Align::right},
-               {"implementation"}});
+  using Align = TextTable::Align;
+  TextTable table({{"segment"},
+                   {"layer"},
+                   {"op"},
+                   {"time", Align::right},
+                   {"share", Align::right},
+                   {"GFLOP/s", Align::right},
+                   {"of ceiling", Align::right},
+                   {"GB/s", Align::right},
+                   {"of ceiling", Align::right},
+                   {"implementation"}});
   for (const OpCost& cost : bench.costs) {
     const Op& op = cost.op.what();
     const Rates rates = rates_of(cost, ceilings);

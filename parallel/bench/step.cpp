@@ -114,7 +114,7 @@ std::string to_json(const StepBench& bench) {
 std::string to_text(const StepBench& bench) {
   const StepFigures& figures = bench.figures;
   const auto share = [&figures](double seconds) { return format("{:.1f} %", 100 * seconds / figures.mean); };
-  Table table({{"part"}, {"mean", Table::Align::right}, {"share", Table::Align::right}});
+  TextTable table({{"part"}, {"mean", TextTable::Align::right}, {"share", TextTable::Align::right}});
   for (const auto& [name, seconds] : parts_of(figures)) table.add({name, seconds_text(seconds), share(seconds)});
   table.add({"step", seconds_text(figures.mean), "100.0 %"});
   std::string text = table.text();

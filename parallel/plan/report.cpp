@@ -13,7 +13,7 @@
 namespace trainctl {
 namespace {
 
-using Align = Table::Align;
+using Align = TextTable::Align;
 
 // Of alternatives, those that are shown to people.
 constexpr std::size_t most_shown = 12;
@@ -31,9 +31,9 @@ std::string long_time(double seconds) {
 
 std::string memory_text(const Plan& plan) {
   const PlannedStage& stage = plan.prediction.largest();
-  Table memory({{plan.prediction.stages.size() > 1 ? "memory of the rank that needs most" : "memory of a rank"},
-                {"bytes", Align::right},
-                {""}});
+  TextTable memory({{plan.prediction.stages.size() > 1 ? "memory of the rank that needs most" : "memory of a rank"},
+                    {"bytes", Align::right},
+                    {""}});
   const auto add = [&](std::string_view name, std::int64_t bytes, bool sure) {
     memory.add({std::string(name), (sure ? "" : "about ") + grouped(bytes), byte_text(bytes)});
   };
@@ -75,7 +75,7 @@ std::string step_text(const Plan& plan) {
   const Prediction& prediction = plan.prediction;
   const double whole = prediction.step.seconds;
   const StepSeconds parts = prediction.step.parts();
-  Table step({{"a step"}, {"time", Align::right}, {"share", Align::right}});
+  TextTable step({{"a step"}, {"time", Align::right}, {"share", Align::right}});
   const auto add = [&](std::string_view name, double seconds) {
     step.add({std::string(name), seconds_text(seconds), percent(seconds, whole)});
   };
@@ -114,13 +114,13 @@ std::string summary_text(const Plan& plan) {
 
 std::string alternatives_text(const Plan& plan) {
   if (plan.alternatives.empty()) return "";
-  Table table({{"alternatives: data x pipeline x tensor"},
-               {"shard"},
-               {"micro-batches", Align::right},
-               {"memory", Align::right},
-               {"step", Align::right},
-               {"samples/s", Align::right},
-               {""}});
+  TextTable table({{"alternatives: data x pipeline x tensor"},
+                   {"shard"},
+                   {"micro-batches", Align::right},
+                   {"memory", Align::right},
+                   {"step", Align::right},
+                   {"samples/s", Align::right},
+                   {""}});
   for (std::size_t i = 0; i < std::min(plan.alternatives.size(), most_shown); ++i) {
     const Alternative& a = plan.alternatives[i];
     table.add({format("{} x {} x {}", a.mesh.data, a.mesh.pipeline, a.mesh.tensor),

@@ -206,7 +206,7 @@ TEST_CASE("a confusion matrix has the same counts on any number of ranks, and ac
     const Finished evaluated =
         trainctl(folder, {"eval", config, "--run", directory, "--data", "validation", "--ranks", ranks});
     INFO(evaluated.errors);
-    CHECK(contains(evaluated.out, "confusion_matrix: how often a target (row) was predicted as a class (column)"));
+    CHECK(contains(evaluated.out, "rows are targets, columns are predictions"));
   }
   const Finished watched = trainctl(folder, {"run", config, "--set", "checkpoint.monitor=val_confusion_matrix"});
   CHECK(watched.code == 2);

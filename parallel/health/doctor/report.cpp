@@ -51,10 +51,10 @@ std::string gpu_table(const std::vector<Json>& facts, const std::vector<std::str
     most = std::max(most, all.back().second.size());
   }
   if (most == 0) return "";
-  std::vector<Table::Column> columns = {{"host"}, {"GPU"}, {"model"}, {"memory", Table::Align::right},
-                                        {"UUID"}, {"bus"}, {"rank"}};
+  std::vector<TextTable::Column> columns = {{"host"}, {"GPU"}, {"model"}, {"memory", TextTable::Align::right},
+                                            {"UUID"}, {"bus"}, {"rank"}};
   for (std::size_t other = 0; most > 1 && other < most; ++other) columns.push_back({format("to {}", other)});
-  Table table(columns);
+  TextTable table(columns);
   for (const auto& [host, gpus] : all) {
     for (std::size_t i = 0; i < gpus.size(); ++i) {
       const HostGpu& gpu = gpus[i];
