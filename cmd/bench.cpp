@@ -36,9 +36,9 @@ void show(const RankContext& context, bool json, const Result&... result) {
 DataBench bench_data_and_step(const RunSpec& spec, const Data& data, Job& job, RankDevice& device, RankContext& context,
                               double seconds) {
   World& world = context.world;
-  const LoaderOptions loader = data.training_loader(spec.train.global_batch(world.size()), job.sharer(),
-                                                    {spec.seed, 0, 0}, context.threads, job.target_forms(),
-                                                    job.batch_memory());
+  const LoaderOptions loader =
+      data.training_loader(spec.train.global_batch(world.size()), job.sharer(), {spec.seed, 0, 0}, context.threads,
+                           job.target_forms(), job.batch_memory());
   const auto& part = data.part(PartKind::training);
   DataBench bench = bench_data(part, loader, 0.75 * seconds, [&] {
     world.communicator().barrier(device.host);

@@ -201,13 +201,14 @@ float weight_in(std::string_view field, const FieldPlace& place) {
 // Reads the lines behind the header. Returns nothing where the target should be numbers and a line has a word.
 std::optional<Table> read_table(const std::vector<std::string>& paths, const CsvFormat& csv, const Columns& columns,
                                 const TableFacts* training, bool target_of_words) {
-  Table table{empty_columns(paths[0], csv, columns, training),
-              {paths[0], target_columns(csv, columns), target_of_words},
-              {}};
+  Table table{
+      empty_columns(paths[0], csv, columns, training), {paths[0], target_columns(csv, columns), target_of_words}, {}};
   std::vector<std::string_view> fields, in_order;
   for (const std::string& path : paths) {
     CsvLines lines(path, csv.delimiter[0]);
-    const std::vector<std::size_t> places = match_columns(columns.names, paths[0], column_names(path, csv), path);
+    const bool first = &path == paths.data();
+    const std::vector<std::size_t> places =
+        match_columns(columns.names, paths[0], first ? columns.names : column_names(path, csv), path);
     if (csv.header) lines.next(fields);
     bool any = false;
     for (; lines.next(fields); any = true) {

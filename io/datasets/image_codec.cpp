@@ -48,7 +48,8 @@ void decode_sample(const std::byte* file, std::int64_t bytes, std::int64_t chann
     data_error(path, "is empty");
   } else {
     const char* other = other_format({reinterpret_cast<const char*>(file), static_cast<std::size_t>(bytes)});
-    data_error(path, other ? format("is a {} image, neither JPEG nor PNG", other) : "is neither a JPEG nor a PNG image");
+    data_error(path,
+               other ? format("is a {} image, neither JPEG nor PNG", other) : "is neither a JPEG nor a PNG image");
   }
   sample.dtype = DType::uint8;
   sample.values = sample.buffer.data();

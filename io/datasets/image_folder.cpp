@@ -114,10 +114,10 @@ class ImageFolder final : public Dataset {
     ImageListing listing = list_images(folder);
     if (listing.images.empty()) {
       const std::string others = text_of_others(listing.others);
-      data_error(folder,
-                 others.empty() ? "has no .jpg, .jpeg or .png files"
-                                : "has " + others + ", and no .jpg, .jpeg or .png files",
-                 others.empty() ? "remove the folder, or put images into it" : "convert them to JPEG or PNG");
+      data_error(
+          folder,
+          others.empty() ? "has no .jpg, .jpeg or .png files" : "has " + others + ", and no .jpg, .jpeg or .png files",
+          others.empty() ? "remove the folder, or put images into it" : "convert them to JPEG or PNG");
     }
     names_.insert(names_.end(), std::make_move_iterator(listing.images.begin()),
                   std::make_move_iterator(listing.images.end()));

@@ -171,7 +171,8 @@ Section segmentation_folder_choice() {
              "whose pixels are class numbers. The network ends in an output for each class and pixel. What `transform` "
              "and `augment` do to the places of pixels is done to masks too, by the nearest pixel; outside of the "
              "image is class 0 or, with `ignore`, none.")
-      .key("path", &SegmentationFolderOptions::path, "A folder with the folders `images` and `masks`; or several, as of the other keys.")
+      .key("path", &SegmentationFolderOptions::path,
+           "A folder with the folders `images` and `masks`; or several, as of the other keys.")
       .key("images", &SegmentationFolderOptions::images, "The folder of the images, and folders below it.")
       .key("masks", &SegmentationFolderOptions::masks, "The folder of the masks, with the same folders below it.")
       .key("values", &SegmentationFolderOptions::values,

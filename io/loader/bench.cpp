@@ -123,7 +123,7 @@ std::string to_text(const DataBench& bench) {
   const double all = sum_of(bench.stages) + bench.rest();
   TextTable table({{"stage"}, {"a sample", Align::right}, {"share", Align::right}, {"samples/s", Align::right}});
   const auto add = [&](const char* stage, double seconds) {
-    if (seconds <= 0) return;
+    if (seconds < 5e-4 * all) return;  // a stage that the data does not have
     table.add({stage, seconds_text(seconds), format("{:.1f} %", 100 * seconds / all), rate(1 / seconds)});
   };
   for (std::size_t s = 0; s < stage_count; ++s) add(stage_texts[s].meaning, bench.stages[s]);

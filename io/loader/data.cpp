@@ -270,8 +270,8 @@ Data::Data(const DataOptions& options, std::uint64_t seed, const DataUse& use, M
   const DatasetGroup& training = opened[0]->group;
   std::vector<InputPlan> plans;
   for (std::size_t i = 0; i < training.inputs.size(); ++i) {
-    TrainingStatistics statistics(*training.inputs[i], opened[0]->subset, std::max(1, workers(0)), options.on_error, measure,
-                                  measured_);
+    TrainingStatistics statistics(*training.inputs[i], opened[0]->subset, std::max(1, workers(0)), options.on_error,
+                                  measure, measured_);
     plans.push_back(plan_input(options, opened, i, use.inputs[i].name, statistics));
   }
   std::string fingerprints;

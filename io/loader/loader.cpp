@@ -1,7 +1,7 @@
 // The loader. Workers take chunks of batches in order and wait until the batch's buffer is given back; the caller of
-// next() waits until all chunks of its batch are filled. Workers that are not needed yet sleep. Without workers one thread with one buffer fills each batch
-// when it is asked for, so that a read that hangs cannot hold the caller. Threads synchronize by atomics without locks,
-// and nothing is allocated once every buffer was used.
+// next() waits until all chunks of its batch are filled. Workers that are not needed yet sleep. Without workers one
+// thread with one buffer fills each batch when it is asked for, so that a read that hangs cannot hold the caller.
+// Threads synchronize by atomics without locks, and nothing is allocated once every buffer was used.
 #include "io/loader/loader.h"
 
 #include <chrono>

@@ -37,9 +37,7 @@ bool fits(const Shape& image, const GeometryStep& step) {
   return step.height <= image[0] + 2 * step.padding && step.width <= image[1] + 2 * step.padding;
 }
 
-bool resizes(const std::vector<GeometryStep>& steps) {
-  return std::any_of(steps.begin(), steps.end(), is_resize);
-}
+bool resizes(const std::vector<GeometryStep>& steps) { return std::any_of(steps.begin(), steps.end(), is_resize); }
 
 bool flips(const GeometryStep& step) { return step.kind == Kind::flip_horizontal || step.kind == Kind::flip_vertical; }
 

@@ -85,7 +85,8 @@ TEST_CASE("a JPEG is decoded to the smallest of 1/1, 1/2, 1/4 and 1/8 that is no
       decode_sample(reinterpret_cast<const std::byte*>(file.data()), std::ssize(file), 1, "x.jpg", sample);
     };
     Sample sample;
-    const std::int64_t height = 1 + static_cast<std::int64_t>(random() % 40), width = 1 + static_cast<std::int64_t>(random() % 40);
+    const std::int64_t height = 1 + static_cast<std::int64_t>(random() % 40),
+                       width = 1 + static_cast<std::int64_t>(random() % 40);
     sample.resize = ResizeTarget{height, width, i % 2 == 0};
     const Shape target = sample.resize->of({size.height, size.width, 1});
     read(sample);
@@ -112,23 +113,24 @@ TEST_CASE("images that are decoded smaller are almost those of decoding and resi
   const auto count = std::ssize(sizes);
   const std::string base = format("dataset: image_folder, path: {}, shuffle: false", folder.text());
   for (const bool square : {true, false}) {
-    const std::vector<float> found =
-        epoch_of("{" + base + (square ? ", transform: [{resize: [32, 30]}]}"
-                                      : ", transform: [{resize: 32}, {center_crop: [32, 30]}]}"),
-                 count);
+    const std::vector<float> found = epoch_of(
+        "{" + base +
+            (square ? ", transform: [{resize: [32, 30]}]}" : ", transform: [{resize: 32}, {center_crop: [32, 30]}]}"),
+        count);
     const std::int64_t each = 32 * 30 * 3;
     REQUIRE(std::ssize(found) == each * count);
     for (std::int64_t i = 0; i < count; ++i) {
       Sample sample;
       dataset->read(i, sample);
-      REQUIRE(sample.shape == Shape{sizes[static_cast<std::size_t>(i)].height, sizes[static_cast<std::size_t>(i)].width, 3});
+      REQUIRE(sample.shape ==
+              Shape{sizes[static_cast<std::size_t>(i)].height, sizes[static_cast<std::size_t>(i)].width, 3});
       const ImageView whole = as_image(sample.values, sample.dtype, sample.shape);
       // The shorter side becomes 32, the other in proportion, rounded half away from zero.
       const double factor = 32.0 / static_cast<double>(std::min(whole.height, whole.width));
       const auto scaled = [&](std::int64_t side) { return std::lround(factor * static_cast<double>(side)); };
       ResizeScratch scratch;
-      ImageView expected = square ? resize(whole, 32, 30, scratch)
-                                  : resize(whole, scaled(whole.height), scaled(whole.width), scratch);
+      ImageView expected =
+          square ? resize(whole, 32, 30, scratch) : resize(whole, scaled(whole.height), scaled(whole.width), scratch);
       if (!square) expected = expected.part((expected.height - 32) / 2, (expected.width - 30) / 2, 32, 30);
       std::vector<float> rows;
       for (std::int64_t y = 0; y < 32; ++y) {

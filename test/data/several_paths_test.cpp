@@ -67,15 +67,15 @@ TEST_CASE("arrays in several files are read as those in one") {
     write_npy(folder / (name + "/y.npy"), "|u1", "(" + n + ",)", labels);
     write_npy(folder / (name + "/w.npy"), "<f4", "(" + n + ",)",
               raw<float>({weights.begin() + static_cast<std::ptrdiff_t>(first),
-                               weights.begin() + static_cast<std::ptrdiff_t>(first + count)}));
+                          weights.begin() + static_cast<std::ptrdiff_t>(first + count)}));
   };
   write("whole", 0, 10);
   write("a", 0, 3);
   write("b", 3, 7);
   const auto stated = [&](const std::string& files) { return format("{{dataset: npy, {}, classes: 5}}", files); };
   const auto at = [&](const char* name) { return folder / name; };
-  const Samples whole = samples_of(stated(format("x: {}, y: {}, weights: {}", at("whole/x.npy"), at("whole/y.npy"),
-                                                 at("whole/w.npy"))));
+  const Samples whole =
+      samples_of(stated(format("x: {}, y: {}, weights: {}", at("whole/x.npy"), at("whole/y.npy"), at("whole/w.npy"))));
   REQUIRE(whole.weights.size() == 10);
   CHECK(samples_of(stated(format("x: [{}, {}], y: [{}, {}], weights: [{}, {}]", at("a/x.npy"), at("b/x.npy"),
                                  at("a/y.npy"), at("b/y.npy"), at("a/w.npy"), at("b/w.npy")))) == whole);
@@ -95,7 +95,7 @@ TEST_CASE("arrays in several files are read as those in one") {
   write_npy(folder / "c/y.npy", "|u1", "(2,)", std::string(2, '\0'));
   const std::string unequal = error_of(stated(format("path: [{}, {}]", at("a"), at("c"))));
   CHECK(unequal.find("c/x.npy") != std::string::npos);
-  CHECK(unequal.find("[2, 2]") != std::string::npos);
+  CHECK(unequal.find("2x2") != std::string::npos);
   write_npy(folder / "d/x.npy", "<f4", "(2, 2, 3)", raw(std::vector<float>(12)));
   write_npy(folder / "d/y.npy", "|u1", "(2,)", std::string(2, '\0'));
   CHECK(error_of(stated(format("path: [{}, {}]", at("a"), at("d")))).find("float32") != std::string::npos);
@@ -159,8 +159,8 @@ TEST_CASE("image folders in several places: classes of one name are one") {
   CHECK(samples_of(format("{{dataset: image_folder, path: {}, validation: {{path: {}}}}}", folder / "whole", two),
                    PartKind::validation)
             .targets == whole.targets);
-  const std::string missing = error_of(
-      format("{{dataset: image_folder, path: [{}, {}, {}]}}", folder / "x", folder / "a", folder / "y"));
+  const std::string missing =
+      error_of(format("{{dataset: image_folder, path: [{}, {}, {}]}}", folder / "x", folder / "a", folder / "y"));
   CHECK(missing.find(folder / "x") != std::string::npos);
   CHECK(missing.find(folder / "y") != std::string::npos);
 }
@@ -200,5 +200,6 @@ TEST_CASE("a folder of images without classes is what an autoencoder learns") {
   for (std::size_t i = 0; i < pixels.size(); ++i) CHECK(found.inputs[i] == static_cast<unsigned char>(pixels[i]));
   CHECK(samples_of(format("{{dataset: image_folder, path: {}, label_mode: input, validation: {{split: 0.5}}}}", path))
             .weights.size() == 2);
-  CHECK(error_of(format("{{dataset: image_folder, path: {}}}", path)).find("has no class folders") != std::string::npos);
+  CHECK(error_of(format("{{dataset: image_folder, path: {}}}", path)).find("has no class folders") !=
+        std::string::npos);
 }
