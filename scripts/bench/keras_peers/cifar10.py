@@ -5,7 +5,7 @@ import keras
 import tensorflow as tf
 from keras import layers
 
-BATCH, EPOCHS = 128, 2
+BATCH, EPOCHS, WARMUP = 128, 2, 100
 MEAN, STD = [125.2, 122.9, 114.0], [63.0, 61.9, 66.8]
 
 
@@ -21,9 +21,9 @@ def augment(x, y):
 
 
 train, test = images("train"), images("test")
-steps = -(-train.cardinality().numpy() // BATCH)
 train = train.shuffle(train.cardinality()).map(augment, num_parallel_calls=tf.data.AUTOTUNE)
 train = train.batch(BATCH).prefetch(tf.data.AUTOTUNE)
+steps = EPOCHS * train.cardinality().numpy()
 test = test.batch(BATCH).prefetch(tf.data.AUTOTUNE)
 
 
@@ -47,7 +47,7 @@ for filters in (16, 32, 64):
         x = block(x, filters, 2 if filters > 16 and i == 0 else 1)
 x = layers.GlobalAveragePooling2D()(x)
 model = keras.Model(inputs, layers.Dense(10, activation="softmax", kernel_initializer="he_normal")(x))
-rate = keras.optimizers.schedules.CosineDecay(0.0, EPOCHS * steps - steps, warmup_target=0.1, warmup_steps=steps)
+rate = keras.optimizers.schedules.CosineDecay(0.0, steps - WARMUP, warmup_target=0.1, warmup_steps=WARMUP)
 model.compile(optimizer=keras.optimizers.SGD(rate, momentum=0.9, nesterov=True), loss="sparse_categorical_crossentropy",
               metrics=["accuracy"])
 model.fit(train, epochs=EPOCHS, validation_data=test)
