@@ -31,9 +31,9 @@ struct ResizeOptions final : TransformOptions {
 
   static Keys<ResizeOptions> keys() {
     return Keys<ResizeOptions>("resize",
-                               "Bilinear resizing with antialiasing, as tf.image.resize(antialias=True) does it. JPEG "
-                               "images that come first to a size of half their own or less are decoded to a half, a "
-                               "quarter or an eighth, which is faster and differs little.")
+                               "Bilinear resizing with antialiasing, as tf.image.resize(antialias=True) does it. Where it is "
+                               "the first step, a JPEG that is twice as large or more is decoded to a half, a quarter "
+                               "or an eighth of its size, which is faster and differs little.")
         .required("size", &ResizeOptions::size, "Pixels of the shorter side, or [height, width].", between(1, 65536))
         .shorthand("size")
         .check([](const ResizeOptions& options, const Node& node, Reader& reader) {
