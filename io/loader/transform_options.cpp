@@ -30,10 +30,11 @@ struct ResizeOptions final : TransformOptions {
   OneOrMore<std::int64_t> size;
 
   static Keys<ResizeOptions> keys() {
-    return Keys<ResizeOptions>("resize",
-                               "Bilinear resizing with antialiasing, as tf.image.resize(antialias=True) does it. Where it is "
-                               "the first step, a JPEG that is twice as large or more is decoded to a half, a quarter "
-                               "or an eighth of its size, which is faster and differs little.")
+    return Keys<ResizeOptions>(
+               "resize",
+               "Bilinear resizing with antialiasing, as tf.image.resize(antialias=True) does it. Where it is "
+               "the first step, a JPEG that is twice as large or more is decoded to a half, a quarter "
+               "or an eighth of its size, which is faster and differs little.")
         .required("size", &ResizeOptions::size, "Pixels of the shorter side, or [height, width].", between(1, 65536))
         .shorthand("size")
         .check([](const ResizeOptions& options, const Node& node, Reader& reader) {

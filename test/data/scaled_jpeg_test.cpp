@@ -36,12 +36,12 @@ std::string waves(std::uint32_t height, std::uint32_t width, unsigned seed) {
   return pixels;
 }
 
-struct Size {
+struct ImageSize {
   std::uint32_t height, width;
 };
 
 // The images of these sizes, in one class.
-void write_images(const TempFolder& folder, const std::vector<Size>& sizes) {
+void write_images(const TempFolder& folder, const std::vector<ImageSize>& sizes) {
   for (std::size_t i = 0; i < sizes.size(); ++i) {
     const auto [height, width] = sizes[i];
     write_file(folder / format("a/{:03}.jpg", i),
@@ -79,7 +79,8 @@ TEST_CASE("a JPEG is decoded to the smallest of 1/1, 1/2, 1/4 and 1/8 that is no
   std::mt19937 random(5);
   std::size_t smaller = 0;
   for (int i = 0; i < 60; ++i) {
-    const Size size{1 + static_cast<std::uint32_t>(random() % 120), 1 + static_cast<std::uint32_t>(random() % 120)};
+    const ImageSize size{1 + static_cast<std::uint32_t>(random() % 120),
+                         1 + static_cast<std::uint32_t>(random() % 120)};
     const std::string file = jpeg(size.height, size.width, 1, random_bytes(std::size_t{size.height} * size.width, 1));
     const auto read = [&](Sample& sample) {
       decode_sample(reinterpret_cast<const std::byte*>(file.data()), std::ssize(file), 1, "x.jpg", sample);
@@ -107,7 +108,7 @@ TEST_CASE("a JPEG is decoded to the smallest of 1/1, 1/2, 1/4 and 1/8 that is no
 
 TEST_CASE("images that are decoded smaller are almost those of decoding and resizing") {
   const TempFolder folder;
-  const std::vector<Size> sizes = {{180, 131}, {131, 180}, {200, 200}, {97, 400}, {64, 64}, {63, 90}, {530, 300}};
+  const std::vector<ImageSize> sizes = {{180, 131}, {131, 180}, {200, 200}, {97, 400}, {64, 64}, {63, 90}, {530, 300}};
   write_images(folder, sizes);
   const auto dataset = image_folder_dataset({folder.text()}, {});
   const auto count = std::ssize(sizes);
