@@ -167,7 +167,7 @@ TEST_CASE("image folders in several places: classes of one name are one") {
 
 TEST_CASE("records in a list of paths come in the order of the list") {
   const TempFolder folder;
-  for (const std::string& name : {"a", "b"}) {
+  for (const std::string name : {"a", "b"}) {
     std::string records;
     for (int i = 0; i < 3; ++i) {
       const float value = static_cast<float>(i) + (name == "a" ? 0 : 10);
