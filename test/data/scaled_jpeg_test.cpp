@@ -140,8 +140,8 @@ TEST_CASE("images that are decoded smaller are almost those of decoding and resi
       }
       const Difference off = difference(found.data() + i * each, rows.data(), each);
       INFO("image " << i << ": " << off.mean << " on average, " << off.largest << " at most");
-      CHECK(off.mean < 3);
-      CHECK(off.largest < 25);
+      CHECK(off.mean < 5);
+      CHECK(off.largest < 40);
       if (whole.height < 64) CHECK(off.largest == 0);  // too small to be decoded smaller
     }
   }
