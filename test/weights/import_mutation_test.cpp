@@ -29,7 +29,7 @@ class SavedNetwork {
       description = member("config.json");
       return;
     }
-    begin_ = file_.find("{\"module\": \"keras\"");
+    begin_ = file_.find("{\"class_name\": \"Sequential\"");
     REQUIRE(begin_ != std::string::npos);
     std::size_t end = begin_;
     for (int level = 0; end == begin_ || level > 0; ++end) level += file_[end] == '{' ? 1 : file_[end] == '}' ? -1 : 0;
