@@ -116,7 +116,8 @@ TEST_CASE("import --json: one document, of what was made or of what is wrong") {
   CHECK(json.at("layers") == 29);
   CHECK(fs::exists(folder / json.at("config").get<std::string>()));
   std::int64_t parameters = 0;
-  for (const StoredTensor& tensor : SafetensorsFile(folder / json.at("weights").get<std::string>()).header().tensors) {
+  const SafetensorsFile weights(folder / json.at("weights").get<std::string>());
+  for (const StoredTensor& tensor : weights.header().tensors) {
     if (tensor.name.find("/moving_") == std::string::npos) parameters += tensor.shape.count();
   }
   CHECK(json.at("parameters") == parameters);

@@ -28,7 +28,7 @@ layers:
 )";
   const auto weights_from = [&](const std::string& file) {
     return layers + "weights: {file: " + file +
-           ", names: {torch: [^l{n}$ -> lstm_l{n}, ^forward$ -> both, ^backward$ -> both_l0_reverse]}}\n";
+           ", names: {torch: ['^l{n}$ -> lstm_l{n}', ^forward$ -> both, ^backward$ -> both_l0_reverse]}}\n";
   };
   const Arrays values(golden + "recurrent-values.safetensors");
   const Shape sample{6, 5};

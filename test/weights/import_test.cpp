@@ -116,7 +116,7 @@ TEST_CASE("an imported config says what differs from the defaults, and names wha
 TEST_CASE("names that a config may not hold become others, and no two the same") {
   const ImportedNetwork scaled = import_keras(keras_golden + "scaled.keras", "s.safetensors");
   check_contains(scaled.config, "name: first_conv");
-  check_contains(scaled.config, "- {rescaling: {scale: 0.007843138, offset: -1}}");
+  check_contains(scaled.config, "- {rescaling: {scale: 0.00784313725490196, offset: -1}}");
   check_contains(scaled.config, "- {normalization: {mean: [0.1], variance: [2]}}");
   const ImportedNetwork slashes = import_keras(keras_golden + "slashes.h5", "s.safetensors");
   for (const char* name : {"name: block_a_dense", "name: block_b,", "name: block_b_2"}) {
