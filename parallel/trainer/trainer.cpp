@@ -263,8 +263,8 @@ bool Trainer::evaluate_weights() {
   if (position_.step % plan_.steps_per_epoch == 0) watch_values();
   const double now = seconds_now();
   if (parts_.sink != nullptr) {
-    parts_.sink->epoch({epoch(), position_.step, train_, validation_, epoch_means_.tables(),
-                        std::move(validation.tables), now - epoch_start_});
+    parts_.sink->epoch({epoch(), position_.step, train_, validation_, now - epoch_start_, epoch_means_.tables(),
+                        std::move(validation.tables)});
   }
   epoch_start_ = now;
   return true;

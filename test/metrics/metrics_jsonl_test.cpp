@@ -96,7 +96,13 @@ TEST_CASE("metrics.jsonl has the documented events and fields") {
     MetricsJsonl sink(path, Duration::steps(10));
     sink.start({"1.2", 7, 2, {2, 1, 1}, {"n1", "n2"}, "cpu", 1234, "", 20, 40, 0});
     for (int step = 1; step <= 30; ++step) sink.step({step, step / 20.0, 1.0 / step, 0.1, 500, 3.5, 0.25});
-    sink.epoch({1, 20, {{"loss", 0.5}, {"accuracy", 0.75}}, {{"loss", 0.625}}, 1.5});
+    sink.epoch({1,
+                20,
+                {{"loss", 0.5}, {"accuracy", 0.75}},
+                {{"loss", 0.625}},
+                1.5,
+                {},
+                {{"confusion_matrix", {{3, 1}, {0, 2}}}}});
     sink.checkpoint({20, "runs/x/checkpoints/step-00000020", 0.25, 4096});
     EndEvent end = end_event("completed");
     end.best_monitor = "val_loss";
@@ -125,6 +131,7 @@ TEST_CASE("metrics.jsonl has the documented events and fields") {
   CHECK(lines[4]["event"] == "epoch");
   CHECK(lines[4]["train"]["accuracy"] == 0.75);
   CHECK(lines[4]["validation"]["loss"] == 0.625);
+  CHECK(lines[4]["validation"]["confusion_matrix"] == Json{{3.0, 1.0}, {0.0, 2.0}});
   CHECK(has(lines[4], {"epoch", "step", "seconds"}));
   CHECK(lines[5]["event"] == "checkpoint");
   CHECK(has(lines[5], {"step", "path", "seconds", "bytes"}));

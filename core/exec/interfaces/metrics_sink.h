@@ -58,10 +58,10 @@ struct StepEvent {
 struct EpochEvent {
   double epoch = 0;  // epochs done, from 1; a fraction where the run ends within an epoch
   std::int64_t step = 0;
-  std::map<std::string, double> train;                           // "loss", "accuracy", ...
-  std::map<std::string, double> validation;                      // empty without validation
-  std::map<std::string, Table> train_tables, validation_tables;  // "confusion_matrix"
+  std::map<std::string, double> train;       // "loss", "accuracy", ...
+  std::map<std::string, double> validation;  // empty without validation
   double seconds = 0;
+  std::map<std::string, Table> train_tables = {}, validation_tables = {};  // "confusion_matrix"
 };
 
 struct CheckpointEvent {
