@@ -43,7 +43,7 @@ struct Sample {
   std::optional<ResizeTarget> resize;
 
   Shape shape;
-  Shape whole;  // set by decoders of images: the stored image's shape
+  Shape whole;                 // set by decoders of images: the stored image's shape
   DType dtype = DType::uint8;  // as facts().dtype
   const void* values = nullptr;
   const float* target = nullptr;  // facts().target.count() values; only where targets are values

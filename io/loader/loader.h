@@ -17,11 +17,11 @@ struct LoaderOptions {
   std::int64_t batch_size = 1;  // samples of all ranks
   Sharer rank;
   DataPosition start;
-  bool training = true;  // with augmentation; otherwise the part is read in its order, again and again
-  bool shuffle = true;   // in training only
-  int workers = 1;       // threads; 0: one thread that reads a batch when next() asks for it, and none ahead
-  bool tuned = false;    // begin with one of the workers, and add others while next() waits for data
-  Auto<int> prefetch = {2};                                      // batches filled ahead
+  bool training = true;      // with augmentation; otherwise the part is read in its order, again and again
+  bool shuffle = true;       // in training only
+  int workers = 1;           // threads; 0: one thread that reads a batch when next() asks for it, and none ahead
+  bool tuned = false;        // begin with one of the workers, and add others while next() waits for data
+  Auto<int> prefetch = {2};  // batches filled ahead
   std::vector<TargetForm> targets = {TargetForm::class_number};  // by the part's targets
   AllocateBatch allocate = {};                                   // allocates the memory of the inputs
   // Called while next() waits. Where it returns true and the data does not come within a second (a file system hangs),
