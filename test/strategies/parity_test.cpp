@@ -85,7 +85,7 @@ class Source final : public BatchSource {
 double evaluate_all(Engine& engine, const RunPrograms& programs, Samples& samples, Communicator& communicator) {
   ImmediateStream stream;
   Source source(samples, replica(communicator.rank(), communicator.size()));
-  return evaluate(engine, programs, source, communicator, stream)->at("loss");
+  return evaluate(engine, programs, source, communicator, stream)->values.at("loss");
 }
 
 // The shapes of the parameters by name.

@@ -282,7 +282,7 @@ Outcomes train_on(const Task& task, const Setup& setup) {
       engine.run(programs.training(full), own, {0.1, steps, here, 1.0, here}, result);
       outcome.abandoned = result.abandoned;
     }
-    outcome.evaluated = *evaluate(engine, programs, source, world, stream);
+    outcome.evaluated = evaluate(engine, programs, source, world, stream)->values;
     engine.download();
     const std::lock_guard lock(one_at_a_time);
     put_together(engine.weights(), outcomes.weights);
