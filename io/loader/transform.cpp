@@ -117,7 +117,8 @@ ImageView Transform::prepare(const Sample& sample, const Dataset& dataset, std::
                              Scratch& scratch) const {
   ImageView image = as_image(sample.values, sample.dtype, sample.shape);
   // Sizes follow from the stored image: the first step, a resize, evens out that it may have been decoded smaller.
-  Shape size = as_image(nullptr, sample.dtype, sample.stored_shape()).shape();
+  Shape size;
+  if (!fixed_.empty()) size = as_image(nullptr, sample.dtype, sample.stored_shape()).shape();
   int resizes = 0;
   for (const GeometryStep& step : fixed_) {
     if (!fits(size, step)) {
