@@ -178,11 +178,11 @@ train: {batch_size: 4, epochs: 4, loss: sparse_categorical_crossentropy, optimiz
 
 TEST_CASE("a confusion matrix has the same counts on any number of ranks, and accuracy on its diagonal") {
   const Folder folder;
-  const std::string config =
-      folder.write("table.yaml", uneven_data + mlp_model +
-                                     train_section("batch_size: 20, epochs: 2, metrics: [accuracy, confusion_matrix], "
-                                                   "optimizer: {name: sgd, learning_rate: 0.1}") +
-                                     "strategy: {reproducible: {shards: 4}}\n");
+  const std::string config = folder.write(
+      "table.yaml", uneven_data + mlp_model +
+                        "train: {loss: sparse_categorical_crossentropy, metrics: [accuracy, confusion_matrix], "
+                        "batch_size: 20, epochs: 2, optimizer: {name: sgd, learning_rate: 0.1}}\n"
+                        "strategy: {reproducible: {shards: 4}}\n");
   Json of_one;
   for (const char* ranks : {"1", "3"}) {
     const std::string directory = folder / ("on-" + std::string(ranks));
