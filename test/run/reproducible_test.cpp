@@ -62,6 +62,22 @@ TEST_CASE("an MLP with dropout learns the same bits on any number of ranks") {
   compare_ranks(uneven_data + mlp_model + eight_shards + train_section(adam), {2, 3, 4, 5, 8});
 }
 
+TEST_CASE("gradients that are exchanged in several pieces keep the bits") {
+  const std::string large = R"(
+model:
+  layers:
+    - flatten
+    - dense: {units: 1300, activation: relu}
+    - dense: {units: 1300, activation: tanh}
+    - dense: {units: 1301, activation: tanh}
+    - dense: {units: 5, activation: softmax}
+)";
+  compare_ranks(uneven_data + large + eight_shards +
+                    train_section("batch_size: 20, epochs: 1, clip_norm: 1, " +
+                                  std::string("optimizer: {name: sgd, momentum: 0.9}")),
+                {2, 3, 5, 8});
+}
+
 TEST_CASE("a CNN with skips, dropout and augmentation learns the same bits on any number of ranks") {
   compare_ranks(augmented_data + skip_model + eight_shards + train_section(adam), {2, 3, 4, 5, 8});
 }

@@ -37,15 +37,16 @@ class TreeReduction {
     for (const FlatEntry& entry : program_.flat.parameters) {
       if (entry.gradient != no_tensor) gradients_.push_back(entry.gradient);
     }
+    // Pieces are divided among the replicas.
+    Sharding& sharding = program_.flat.sharding;
+    const bool in_pieces = gradient_buckets(program_.flat, piece_bytes, piece_bytes).size() > 1;
+    if (in_pieces && !sharding.shares()) sharding.grain = flat_alignment * replicas_;
     if (replicas_ > 1) pad_sums(program_, replicas_);
     for (const FlatPlace& place : program_.flat.reduced) sums_.push_back(place.tensor);
     flat_ = gradients_;
     flat_.insert(flat_.end(), sums_.begin(), sums_.end());
     groups_ = cut(group_bytes);
     pieces_ = cut(piece_bytes);
-    // Pieces are divided among the replicas.
-    Sharding& sharding = program_.flat.sharding;
-    if (!sharding.shares() && pieces_.size() > 1) sharding.grain = flat_alignment * replicas_;
   }
 
   Program run() {
