@@ -145,6 +145,15 @@ void size_flat_regions(const FlatLayout& flat, bool with_gradients, int gradient
   plan.sums = checked_multiply(gradients, element);
 }
 
+// Programs of a run share the flat regions.
+void require_equal_layouts(const FlatLayout& a, const FlatLayout& b) {
+  const auto lie_alike = [](const FlatEntry& x, const FlatEntry& y) {
+    return x.offset == y.offset && x.count == y.count;
+  };
+  require(a.trainable_count == b.trainable_count && std::ranges::equal(a.parameters, b.parameters, lie_alike),
+          "programs of a run have one layout of their parameters");
+}
+
 StagingPlan plan_staging(const std::vector<PlacedProgram>& programs, std::int64_t scalars, bool with_batch) {
   std::vector<std::int64_t> largest{scalars};
   std::size_t inputs = 0;
@@ -223,6 +232,7 @@ MemoryPlan place_tensors(std::vector<PlacedProgram>& programs, const DeviceTrait
       std::any_of(programs.begin(), programs.end(), [](const PlacedProgram& placed) { return trains(placed.program); });
   int gradient_slots = 1;
   for (const PlacedProgram& placed : programs) {
+    require_equal_layouts(flat, placed.program.flat);
     gradient_slots = std::max(gradient_slots, placed.program.flat.gradient_slots);
   }
   size_flat_regions(flat, training, gradient_slots, plan);

@@ -37,10 +37,6 @@ class TreeReduction {
     for (const FlatEntry& entry : program_.flat.parameters) {
       if (entry.gradient != no_tensor) gradients_.push_back(entry.gradient);
     }
-    // Pieces are divided among the replicas.
-    Sharding& sharding = program_.flat.sharding;
-    const bool in_pieces = gradient_buckets(program_.flat, piece_bytes, piece_bytes).size() > 1;
-    if (in_pieces && !sharding.shares()) sharding.grain = flat_alignment * replicas_;
     if (replicas_ > 1) pad_sums(program_, replicas_);
     for (const FlatPlace& place : program_.flat.reduced) sums_.push_back(place.tensor);
     flat_ = gradients_;
@@ -275,7 +271,11 @@ class TreeReduction {
 }  // namespace
 
 Program add_in_tree(Program program, const MeshRank& rank, const Strategy& strategy) {
-  if (!program.shards.any() || program.find(Phase::update) < 0) return program;
+  if (!strategy.options.reproducible || program.find(Phase::update) < 0) return program;
+  // Pieces of the exchange, which begin with any gradient, are divided among the replicas. Programs without logical
+  // shards have the same layout as the others.
+  if (Sharding& sharding = program.flat.sharding; !sharding.shares()) sharding.grain = flat_alignment * rank.size(axis);
+  if (!program.shards.any()) return program;
   if (program.flat.sharding.gradients) return add_dealt(std::move(program), rank, strategy);
   return TreeReduction(std::move(program), rank, strategy.compute_streams).run();
 }
