@@ -183,6 +183,72 @@ TEST_CASE("records in a list of paths come in the order of the list") {
   CHECK(values("a.*", "b.tfrecord")[2] == 1);
 }
 
+TEST_CASE("archives in a list of paths come in the order of the list") {
+  const TempFolder folder;
+  for (unsigned i = 0; i < 4; ++i) {
+    const std::string sample =
+        tar_member("s.png", png(2, 2, 2, random_bytes(12, i))) + tar_member("s.cls", std::to_string(i % 3)) + tar_end();
+    write_file(folder / format("{}/{}.tar", i < 2 ? "a" : "b", i), sample);
+    write_file(folder / format("whole/{}.tar", i), sample);
+  }
+  const auto read = [&](const std::string& path) {
+    return samples_of(format("{{dataset: webdataset, path: {}, classes: 3}}", path));
+  };
+  const Samples whole = read(folder / "whole/*.tar");
+  REQUIRE(whole.targets == std::vector<float>{0, 1, 2, 0});
+  CHECK(read(format("[{}, {}]", folder / "a/*.tar", folder / "b/*.tar")) == whole);
+  CHECK(read(format("[{}, {}]", folder / "b/*.tar", folder / "a/*.tar")).targets == std::vector<float>{2, 0, 0, 1});
+}
+
+TEST_CASE("files of idx and of CIFAR-10 in lists are read one after the other") {
+  const TempFolder folder;
+  for (const std::string name : {"a", "b"}) {
+    const unsigned seed = name == "a" ? 1 : 2, count = name == "a" ? 2 : 3;
+    write_file(folder / (name + "/x"), idx('\x08', {count, 2, 3}, random_bytes(count * 6, seed)));
+    write_file(folder / (name + "/y"), idx('\x08', {count}, std::string(count, static_cast<char>(seed))));
+    for (int f = 0; f < 5; ++f) {
+      const std::string record = std::string(1, static_cast<char>(f)) + random_bytes(3072, 10 * seed + f);
+      write_file(folder / format("{}/data_batch_{}.bin", name, f + 1), record);
+    }
+  }
+  const auto idx_of = [&](const std::string& x, const std::string& y) {
+    return samples_of(format("{{dataset: idx, images: {}, labels: {}, classes: 3}}", x, y));
+  };
+  const auto cifar_of = [&](const std::string& path) {
+    return samples_of(format("{{dataset: cifar10, path: {}}}", path));
+  };
+  const auto list = [&](const char* below) {
+    return format("[{0}/a{2}, {1}/b{2}]", folder.text(), folder.text(), below);
+  };
+  const auto check_joined = [](Samples first, const Samples& second, const Samples& joined) {
+    first.inputs.insert(first.inputs.end(), second.inputs.begin(), second.inputs.end());
+    first.targets.insert(first.targets.end(), second.targets.begin(), second.targets.end());
+    CHECK(joined.inputs == first.inputs);
+    CHECK(joined.targets == first.targets);
+  };
+  check_joined(idx_of(folder / "a/x", folder / "a/y"), idx_of(folder / "b/x", folder / "b/y"),
+               idx_of(list("/x"), list("/y")));
+  check_joined(cifar_of(folder / "a"), cifar_of(folder / "b"), cifar_of(list("")));
+}
+
+TEST_CASE("images and their masks in a list of folders stay together") {
+  const TempFolder folder;
+  for (unsigned i = 0; i < 5; ++i) {
+    for (const std::string below : {"whole", i < 2 ? "a" : "b"}) {
+      std::string mask = random_bytes(4, 100 + i);
+      for (char& pixel : mask) pixel = static_cast<char>(static_cast<unsigned char>(pixel) % 3);
+      write_file(folder / format("{}/images/{}.png", below, i), png(2, 2, 2, random_bytes(12, i)));
+      write_file(folder / format("{}/masks/{}.png", below, i), png(2, 2, 0, mask));
+    }
+  }
+  const auto read = [&](const std::string& path) {
+    return samples_of(format("{{dataset: segmentation_folder, path: {}, classes: 3}}", path));
+  };
+  const Samples whole = read(folder / "whole");
+  REQUIRE(whole.targets.size() == 5 * 4);
+  CHECK(read(format("[{}, {}]", folder / "a", folder / "b")) == whole);
+}
+
 TEST_CASE("a folder of images without classes is what an autoencoder learns") {
   const TempFolder folder;
   std::string pixels;
