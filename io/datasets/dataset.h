@@ -35,20 +35,12 @@ struct DatasetFacts {
   std::shared_ptr<const TableFacts> table;  // csv: what the other parts take over from the training part's columns
 };
 
-// The rows [begin, end) of an image.
-struct PixelRows {
-  std::int64_t begin = 0, end = 0;
-};
-
 // One sample as it is stored. Its buffers are reused by the next read(); `values` and `target` point into them or into
 // the data set.
 struct Sample {
   // Stated by the caller of read(): what images are resized to first. Decoders may then give a smaller image than the
   // stored one, which is at least as large as that in height and in width.
   std::optional<ResizeTarget> resize;
-  // Likewise: the only rows of pixels that are looked at, where no resize is stated. Decoders may leave others as they
-  // are.
-  std::optional<PixelRows> rows;
 
   Shape shape;
   Shape whole;                 // set by decoders of images: the stored image's shape

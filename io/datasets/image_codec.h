@@ -20,8 +20,7 @@ inline constexpr std::int64_t largest_image_file = std::int64_t{1} << 30;  // by
 // Decodes an image whose format is recognized by its first bytes into a sample: its shapes, type and values [height,
 // width, channels]. `channels` is 3 (RGB) or 1 (gray); transparency is dropped, CMYK is converted. A JPEG of which
 // sample.resize needs half the height and width at most is decoded to a half, a quarter or an eighth of its size, in
-// the DCT domain: the smallest that is not below what the resize gives (as Pillow's draft mode does). Of sample.rows,
-// which no resize goes with, a JPEG's other rows are parsed and left out. Throws
+// the DCT domain: the smallest that is not below what the resize gives (as Pillow's draft mode does). Throws
 // Error{data} with the path before the message.
 void decode_sample(const std::byte* file, std::int64_t bytes, std::int64_t channels, const std::string& path,
                    Sample& sample);

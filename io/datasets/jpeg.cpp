@@ -76,31 +76,19 @@ class Decoder {
     jpeg_calc_output_dimensions(&info_);
     return true;
   }
-  // Decodes all rows, or those that are stated: others are parsed, which finds a damaged file, and not transformed.
-  bool finish(std::byte* pixels, std::int64_t channels, const PixelRows& rows) {
+  bool finish(std::byte* pixels, std::int64_t channels) {
     if (setjmp(handler_.leave)) return jpeg_abort_decompress(&info_), false;
     jpeg_start_decompress(&info_);
     // libjpeg frees this row with the image.
     const JSAMPARRAY inks = !inks_ ? nullptr
                                    : info_.mem->alloc_sarray(reinterpret_cast<j_common_ptr>(&info_), JPOOL_IMAGE,
                                                              info_.output_width * 4, 1);
-    const auto read_until = [&](std::int64_t end) {
-      while (info_.output_scanline < end) {
-        auto* row = reinterpret_cast<JSAMPROW>(pixels + info_.output_scanline * width() * channels);
-        jpeg_read_scanlines(&info_, inks_ ? inks : &row, 1);
-        if (inks_) convert_cmyk(inks[0], width(), channels, info_.saw_Adobe_marker, row);
-      }
-    };
-    const auto skip_until = [&](std::int64_t begin) {
-      if (info_.output_scanline < begin)
-        jpeg_skip_scanlines(&info_, static_cast<JDIMENSION>(begin) - info_.output_scanline);
-    };
-    skip_until(rows.begin);
-    read_until(rows.end);
-    skip_until(height() - 1);  // to skip the last one, too, would end the parsing here
-    read_until(height());
-    // libjpeg-turbo 2.1 may leave the scan open behind skipped rows, as if more of the file had to come.
-    if (!jpeg_finish_decompress(&info_)) jpeg_abort_decompress(&info_);
+    while (info_.output_scanline < info_.output_height) {
+      auto* row = reinterpret_cast<JSAMPROW>(pixels + info_.output_scanline * width() * channels);
+      jpeg_read_scanlines(&info_, inks_ ? inks : &row, 1);
+      if (inks_) convert_cmyk(inks[0], width(), channels, info_.saw_Adobe_marker, row);
+    }
+    jpeg_finish_decompress(&info_);
     return true;
   }
   void abandon() { jpeg_abort_decompress(&info_); }
@@ -139,9 +127,7 @@ void decode_jpeg(const std::byte* file, std::int64_t bytes, std::int64_t channel
     decoder.abandon();
     throw;
   }
-  const bool is_whole = !sample.rows || sample.rows->end > decoder.height();
-  const PixelRows rows = is_whole ? PixelRows{0, decoder.height()} : *sample.rows;
-  if (!decoder.finish(sample.buffer.data(), channels, rows)) undecodable(path, decoder.message());
+  if (!decoder.finish(sample.buffer.data(), channels)) undecodable(path, decoder.message());
 }
 
 }  // namespace trainctl

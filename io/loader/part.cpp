@@ -170,14 +170,9 @@ void DataPart::warn_once(std::int64_t number, const Error& error) const {
 void DataPart::read_whole(std::int64_t number, bool training, std::int64_t epoch, Scratch& scratch, const Row& row,
                           const std::vector<TargetForm>& forms) const {
   if (scratch.clock) scratch.clock->start();
-  const RandomKey key{options_.seed, Purpose::augment, static_cast<std::uint32_t>(epoch)};
-  const auto sample = static_cast<std::uint64_t>(number);
   if (const std::byte* kept = cache_ ? cache_->find(number, scratch.cached) : nullptr) {
     unpack(kept, scratch.prepared);
   } else {
-    for (std::size_t i = 0; i < inputs_.size() && !cache_; ++i) {
-      scratch.samples[input_source_[i]].rows = inputs_[i].transform->rows_read(training, key, sample);
-    }
     prepare(number, scratch);
     if (std::byte* const empty = cache_ ? cache_->claim(number, scratch.cached) : nullptr) {
       pack(scratch.prepared, empty);
@@ -185,6 +180,8 @@ void DataPart::read_whole(std::int64_t number, bool training, std::int64_t epoch
     }
   }
   lap(scratch, Stage::cache);
+  const RandomKey key{options_.seed, Purpose::augment, static_cast<std::uint32_t>(epoch)};
+  const auto sample = static_cast<std::uint64_t>(number);
   for (std::size_t i = 0; i < inputs_.size(); ++i) {
     inputs_[i].transform->finish(scratch.prepared.inputs[i], training, key, sample, row.inputs[i]);
   }

@@ -41,17 +41,6 @@ bool resizes(const std::vector<GeometryStep>& steps) { return std::any_of(steps.
 
 bool flips(const GeometryStep& step) { return step.kind == Kind::flip_horizontal || step.kind == Kind::flip_vertical; }
 
-// Moves the window as a crop or a flip does; other steps leave it.
-void move_window(const GeometryStep& step, bool training, Draws& draws, WindowAxis& y, WindowAxis& x) {
-  if (step.kind == Kind::random_crop) {
-    const std::int64_t free_y = y.size - step.height, free_x = x.size - step.width, padding = step.padding;
-    y.crop(training ? draws.pick(free_y + 2 * padding + 1) - padding : free_y / 2, step.height);
-    x.crop(training ? draws.pick(free_x + 2 * padding + 1) - padding : free_x / 2, step.width);
-  } else if (training && flips(step) && draws.word() >> 31) {
-    (step.kind == Kind::flip_horizontal ? x : y).flip();
-  }
-}
-
 std::int64_t channels_of(const Shape& shape) { return as_image(nullptr, DType::uint8, shape).channels; }
 
 }  // namespace
@@ -171,20 +160,6 @@ void Transform::paint(const ImageView& image, const WindowAxis& y, const WindowA
   canvas.turn();
 }
 
-std::optional<PixelRows> Transform::rows_read(bool training, const RandomKey& key, std::uint64_t sample) const {
-  if (!fixed_.empty() || augment_.empty()) return std::nullopt;
-  const ImageView image = as_image(nullptr, prepared_dtype_, prepared_);
-  WindowAxis y(image.height), x(image.width);
-  std::uint32_t index = 0;
-  for (const GeometryStep& step : augment_) {
-    if (step.augmentation && training) break;
-    Draws draws(key, sample, index++);
-    move_window(step, training, draws, y, x);
-  }
-  const PixelRows rows = y.inside();
-  return rows.end - rows.begin < image.height ? std::optional(rows) : std::nullopt;
-}
-
 template <class Rows, class Value>
 void Transform::finish(const Rows& rows, const ImageView& prepared, bool training, const RandomKey& key,
                        std::uint64_t sample, Value* to) const {
@@ -194,14 +169,18 @@ void Transform::finish(const Rows& rows, const ImageView& prepared, bool trainin
   std::uint32_t index = 0;
   for (const GeometryStep& step : augment_) {
     Draws draws(key, sample, index++);
-    if (step.augmentation && training) {
+    if (step.kind == Kind::random_crop) {
+      const std::int64_t free_y = y.size - step.height, free_x = x.size - step.width, padding = step.padding;
+      y.crop(training ? draws.pick(free_y + 2 * padding + 1) - padding : free_y / 2, step.height);
+      x.crop(training ? draws.pick(free_x + 2 * padding + 1) - padding : free_x / 2, step.width);
+    } else if (step.augmentation && training) {
       paint(image, y, x, canvas);
       step.augmentation->apply(canvas, draws);
       image = canvas.view();
       y = WindowAxis(image.height);
       x = WindowAxis(image.width);
-    } else {
-      move_window(step, training, draws, y, x);
+    } else if (training && flips(step) && draws.word() >> 31) {
+      (step.kind == Kind::flip_horizontal ? x : y).flip();
     }
   }
   const auto outside = static_cast<Value>(outside_);

@@ -67,10 +67,6 @@ class Transform {
   // step comes first.
   std::optional<ResizeTarget> first_resize() const;
 
-  // The rows that finish() looks at, for those who read samples: nothing where these are all, or where rows before the
-  // fixed geometry are not those behind it.
-  std::optional<PixelRows> rows_read(bool training, const RandomKey& key, std::uint64_t sample) const;
-
   // Applies the fixed geometry. The result points into the sample or into the scratch. Throws Error{data} that names
   // the sample where its shape differs from that of the other samples.
   ImageView prepare(const Sample& sample, const Dataset& dataset, std::int64_t number, Scratch& scratch) const;

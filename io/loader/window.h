@@ -5,7 +5,6 @@
 #include <cstring>
 #include <span>
 
-#include "io/datasets/dataset.h"
 #include "io/loader/image.h"
 #include "io/loader/reverse.h"
 
@@ -28,11 +27,6 @@ struct WindowAxis {
   void flip() {
     base += step * (size - 1);
     step = -step;
-  }
-  // The elements of the image that the window shows.
-  PixelRows inside() const {
-    const std::int64_t low = step > 0 ? base : base - (size - 1), first = std::max(begin, low);
-    return {first, std::max(first, std::min(end, low + size))};
   }
   // Whether the window is all of the n elements of the image, in their order.
   bool is_whole(std::int64_t n) const { return step == 1 && base == 0 && size == n && end - begin == size; }

@@ -9,18 +9,10 @@
 
 namespace trainctl::test {
 
-// How a file is written.
-struct JpegForm {
-  J_COLOR_SPACE four = JCS_CMYK;  // of four channels
-  bool adobe = true;              // of four channels: with Adobe's marker
-  int down = 1, across = 1;       // pixels for which there is one value of each colour difference
-  bool progressive = false;
-  int restart = 0;  // blocks between restart markers; 0: none
-};
-
-// 1 channel: gray; 3: RGB. 4: CMYK; the values are stored as they are given.
+// 1 channel: gray; 3: RGB. 4: CMYK, stored as `four` says, with Adobe's marker or without; the values are stored as
+// they are given.
 inline std::string jpeg(std::uint32_t height, std::uint32_t width, int channels, const std::string& pixels,
-                        const JpegForm& form = {}) {
+                        J_COLOR_SPACE four = JCS_CMYK, bool adobe = true) {
   jpeg_compress_struct info{};
   jpeg_error_mgr errors{};
   info.err = jpeg_std_error(&errors);
@@ -34,15 +26,11 @@ inline std::string jpeg(std::uint32_t height, std::uint32_t width, int channels,
   info.in_color_space = channels == 1 ? JCS_GRAYSCALE : channels == 3 ? JCS_RGB : JCS_CMYK;
   jpeg_set_defaults(&info);
   if (channels == 4) {
-    jpeg_set_colorspace(&info, form.four);
-    info.write_Adobe_marker = form.adobe;
+    jpeg_set_colorspace(&info, four);
+    info.write_Adobe_marker = adobe;
   }
   jpeg_set_quality(&info, 100, TRUE);
   for (int c = 0; c < info.num_components; ++c) info.comp_info[c].h_samp_factor = info.comp_info[c].v_samp_factor = 1;
-  info.comp_info[0].v_samp_factor = form.down;
-  info.comp_info[0].h_samp_factor = form.across;
-  if (form.progressive) jpeg_simple_progression(&info);
-  info.restart_interval = static_cast<unsigned>(form.restart);
   jpeg_start_compress(&info, TRUE);
   for (std::uint32_t y = 0; y < height; ++y) {
     JSAMPROW row =

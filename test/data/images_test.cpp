@@ -136,8 +136,8 @@ TEST_CASE("CMYK and YCCK images are read as RGB, with Adobe's complements and wi
     }
   }
   write_file(folder / "a/adobe_cmyk.jpg", jpeg(height, width, 4, complements));
-  write_file(folder / "a/adobe_ycck.jpg", jpeg(height, width, 4, complements, {.four = JCS_YCCK}));
-  write_file(folder / "a/plain_cmyk.jpg", jpeg(height, width, 4, inks, {.adobe = false}));
+  write_file(folder / "a/adobe_ycck.jpg", jpeg(height, width, 4, complements, JCS_YCCK));
+  write_file(folder / "a/plain_cmyk.jpg", jpeg(height, width, 4, inks, JCS_CMYK, false));
   for (std::int64_t channels : {3, 1}) {
     const std::vector<double>& expected = channels == 3 ? rgb : gray;
     const auto dataset = image_folder_dataset({folder.text()}, {Shape{8, 8, channels}, {}, nullptr});

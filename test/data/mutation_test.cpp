@@ -103,10 +103,9 @@ TEST_CASE("mutated files: JPEG and PNG") {
   const TempFolder folder;
   write_file(folder / "b/1.png", png(16, 16, 2, random_bytes(768, 9)));
   const std::string yaml = format("{{dataset: image_folder, path: {}, workers: 0}}", folder.text());
-  for (const std::string& whole :
-       {jpeg(16, 16, 3, slope(16, 16, 3)), jpeg(16, 16, 1, slope(16, 16, 1)),
-        jpeg(16, 16, 4, slope(16, 16, 4), {.four = JCS_YCCK}), png(16, 16, 2, random_bytes(768, 1)),
-        png(16, 16, 6, random_bytes(1024, 2)), png(16, 16, 0, random_bytes(256, 3))}) {
+  for (const std::string& whole : {jpeg(16, 16, 3, slope(16, 16, 3)), jpeg(16, 16, 1, slope(16, 16, 1)),
+                                   jpeg(16, 16, 4, slope(16, 16, 4), JCS_YCCK), png(16, 16, 2, random_bytes(768, 1)),
+                                   png(16, 16, 6, random_bytes(1024, 2)), png(16, 16, 0, random_bytes(256, 3))}) {
     campaign(whole, folder / "a/1.png", yaml, "/a/1.png");
   }
 }
