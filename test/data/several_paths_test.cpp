@@ -217,9 +217,7 @@ TEST_CASE("files of idx and of CIFAR-10 in lists are read one after the other") 
   const auto cifar_of = [&](const std::string& path) {
     return samples_of(format("{{dataset: cifar10, path: {}}}", path));
   };
-  const auto list = [&](const char* below) {
-    return format("[{0}/a{2}, {1}/b{2}]", folder.text(), folder.text(), below);
-  };
+  const auto list = [&](const char* below) { return format("[{0}/a{1}, {0}/b{1}]", folder.text(), below); };
   const auto check_joined = [](Samples first, const Samples& second, const Samples& joined) {
     first.inputs.insert(first.inputs.end(), second.inputs.begin(), second.inputs.end());
     first.targets.insert(first.targets.end(), second.targets.begin(), second.targets.end());

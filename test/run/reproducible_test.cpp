@@ -73,8 +73,7 @@ model:
     - dense: {units: 5, activation: softmax}
 )";
   compare_ranks(uneven_data + large + eight_shards +
-                    train_section("batch_size: 24, epochs: 1, clip_norm: 1, " +
-                                  std::string("optimizer: {name: sgd, momentum: 0.9}")),
+                    train_section("batch_size: 24, epochs: 1, clip_norm: 1, optimizer: {name: sgd, momentum: 0.9}"),
                 {2, 3, 5, 8});
 }
 

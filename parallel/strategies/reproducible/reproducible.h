@@ -12,7 +12,9 @@ namespace trainctl {
 // streams computes as many leaves side by side, each stream a part of the row, and joins their sums. Over the data axis
 // each replica then sends every other one its part of the sums that it formed (all_to_all), each adds what it received
 // in the order of the tree, and the parts are gathered: the bytes of a ring, where the replicas are a power of two.
-// Two replicas with one sum each reduce as in the fast mode. Other programs stay as they are.
+// Two replicas with one sum each reduce as in the fast mode. Training programs without logical shards, after which
+// those of evaluation are laid out, get the same alignment of parameters and nothing else; programs outside of
+// reproducible mode stay as they are.
 Program add_in_tree(Program program, const MeshRank& rank, const Strategy& strategy);
 
 }  // namespace trainctl
