@@ -1,17 +1,10 @@
-// Layers without parameters that take one input: dropout, activation, flatten.
+// Layers without parameters that take one input: activation, flatten.
 #pragma once
 
 #include "core/layers/activations.h"
 #include "core/layers/layer.h"
 
 namespace trainctl {
-
-struct DropoutOptions final : ChainedLayer {
-  double rate = 0;
-
-  static Keys<DropoutOptions> keys();
-  Feature expand(Layer& layer, const std::vector<Feature>& inputs) const override;
-};
 
 struct ActivationLayerOptions final : ChainedLayer {
   ActivationChoice activation;

@@ -39,7 +39,7 @@ const ChoiceTable& layer_choices() {
                                      zero_padding2d(),
                                      cropping2d(),
                                      upsampling2d(),
-                                     DropoutOptions::keys(),
+                                     dropout(),
                                      spatial_dropout(),
                                      gaussian_noise(),
                                      ActivationLayerOptions::keys(),

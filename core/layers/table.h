@@ -12,6 +12,7 @@ Section conv1d();
 Section conv2d_transpose();
 Section cropping2d();
 Section depthwise_conv2d();
+Section dropout();
 Section embedding();
 Section gaussian_noise();
 Section global_average_pooling1d();

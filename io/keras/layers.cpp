@@ -230,6 +230,18 @@ void activation(LayerReader&, Translation& result) {
   }
 }
 
+// The mask's shape is Keras' without the batch; null is the input's size.
+void dropout(LayerReader& reader, Translation& result) {
+  const Json& mask = reader.take("noise_shape");
+  if (mask.is_null()) return;
+  if (!mask.is_array() || mask.empty() || !mask[0].is_null()) return reader.no_counterpart("noise_shape", mask);
+  Node shape = sequence_node();
+  for (auto size = mask.begin() + 1; size != mask.end(); ++size) {
+    shape.items.push_back(scalar_node(size->is_null() ? "-1" : std::to_string(whole_number(*size))));
+  }
+  append(result.layers[0].options, "noise_shape", shape);
+}
+
 // Keras states the strides that follow from the window.
 void pooling(LayerReader&, Translation& result) {
   Node& options = result.layers[0].options;
@@ -299,7 +311,7 @@ constexpr Row rows[] = {
     {"UpSampling2D", "upsampling2d", "size interpolation"},
     {"Cropping2D", "cropping2d", "cropping"},
     {"ZeroPadding2D", "zero_padding2d", "padding"},
-    {"Dropout", "dropout", "rate"},
+    {"Dropout", "dropout", "rate", dropout},
     {"SpatialDropout1D", "spatial_dropout", "rate"},
     {"SpatialDropout2D", "spatial_dropout", "rate"},
     {"GaussianNoise", "gaussian_noise", "stddev"},

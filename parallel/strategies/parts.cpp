@@ -26,7 +26,7 @@ std::shared_ptr<const OpDef> on_part(const Op& op, const Shape& x, int ranks, in
   const std::int64_t columns = x.back() / ranks;
   if (const auto* dropout = op.get_if<Dropout>()) {
     const ColumnPart part{columns * place, x.back()};
-    return std::make_shared<Dropout>(dropout->rate, dropout->seed, dropout->layer, dropout->by_channel, part);
+    return std::make_shared<Dropout>(dropout->rate, dropout->seed, dropout->layer, dropout->unit, part);
   }
   if (const auto* reshape = op.get_if<Reshape>()) {
     if (reshape->shape.back() != x.back()) return nullptr;

@@ -168,8 +168,9 @@ TEST_CASE("a part of the columns is dropped as in the whole") {
     return values;
   };
   part.values = own(x);
+  const DropoutUnit unit = GENERATE(DropoutUnit::element, DropoutUnit::channel, DropoutUnit::sample);
   const auto dropped = [&](const Value& value, std::optional<ColumnPart> columns_of) {
-    const auto op = std::make_shared<Dropout>(0.4f, 99u, 7u, false, columns_of);
+    const auto op = std::make_shared<Dropout>(0.4f, 99u, 7u, unit, columns_of);
     return run_op(*backend, op, {value, samples, scalar(3, DType::int64)})[0];
   };
   CHECK(dropped(part, ColumnPart{first, of}).values == own(dropped(x, {})));

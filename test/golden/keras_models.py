@@ -116,6 +116,14 @@ def slashes():
                                 layers.Dense(4, activation="relu", name="block/b"), layers.Dense(2, name="block_b")])
 
 
+def stochastic():
+    """A residual block of which samples are dropped as a whole, as in EfficientNet, and channels likewise."""
+    image = keras.Input((6, 5, 4), name="image")
+    x = L.Dropout(0.3, noise_shape=(None, 1, 1, None))(L.Conv2D(4, 3, padding="same", name="inner")(image))
+    x = L.Add()([image, L.Dropout(0.2, noise_shape=(None, 1, 1, 1))(x)])
+    return keras.Model(image, L.Dense(2, name="out")(L.GlobalAveragePooling2D()(x)), name="stochastic")
+
+
 def save(make, name, inputs):
     keras.backend.clear_session()
     model = make()
@@ -153,3 +161,4 @@ save(legacy, "legacy.h5", [normal(3, 5, 3)])
 unknown().save(folder / "unknown.keras")
 save(scaled, "scaled.keras", [(normal(3, 9, 7, 3) * 60 + 120).clip(0, 255)])
 save(slashes, "slashes.h5", [normal(3, 6)])
+save(stochastic, "stochastic.keras", [normal(3, 6, 5, 4)])

@@ -30,15 +30,15 @@ def random_words(samples, step, seed, layer, purpose, count):
 
 
 def randomness():
-    for name in ("dropout", "spatial_dropout", "gaussian_noise"):
+    for name in ("dropout", "spatial_dropout", "stochastic_depth", "gaussian_noise"):
         case, rate, seed, layer = Case(name), 0.375, 0x123456789, 77
         x = case.normal(3, 3, 7)
         samples, step = case.add(np.array([11, 0, 2**33 + 5], np.int64)), case.add(np.array(9, np.int64))
         purpose = 8 if name == "gaussian_noise" else 4
-        words = random_words(samples, step, seed, layer, purpose, 7 if name == "spatial_dropout" else 21)
+        words = random_words(samples, step, seed, layer, purpose, {"spatial_dropout": 7, "stochastic_depth": 1}.get(name, 21))
         uniform = torch.tensor((words >> 8) * 2.0**-24)
         if name == "gaussian_noise":
             case.record([x, samples, step], [x + 0.5 * math.sqrt(2) * torch.erfinv(2 * uniform + 2.0**-24 - 1).reshape(3, 3, 7)])
         else:
-            mask = (uniform >= rate).double().reshape(3, -1, 7)  # of each element, or of each channel
+            mask = (uniform >= rate).double().reshape(3, -1, 1 if name == "stochastic_depth" else 7)
             case.record([x, samples, step], [x * mask / (1 - rate)])

@@ -107,7 +107,7 @@ TEST_CASE("noise and spatial dropout are of training alone") {
   const BuiltModel noise = build(behind_one("gaussian_noise: 0.5"), {5, 6, 3});
   CHECK(noise.graph.ops.back().as<GaussianNoise>().stddev == 0.5f);
   const BuiltModel dropout = build(behind_one("spatial_dropout: 0.25"), {5, 6, 3});
-  CHECK(dropout.graph.ops.back().as<Dropout>().by_channel);
+  CHECK(dropout.graph.ops.back().as<Dropout>().unit == DropoutUnit::channel);
 }
 
 TEST_CASE("what cannot be combined or reshaped is one error each") {

@@ -84,7 +84,9 @@ void add_element_wise(std::vector<OpCase>& cases) {
   cases.push_back(one("permute_2_1_3", "x", std::make_shared<Permute>(std::vector<std::int64_t>{0, 2, 1, 3})));
   cases.push_back(one("permute_4_2_1_3", "x", std::make_shared<Permute>(std::vector<std::int64_t>{0, 4, 2, 1, 3})));
   cases.push_back(one("gaussian_noise", "xcc", std::make_shared<GaussianNoise>(0.5f, 0x123456789u, 77u)));
-  cases.push_back(one("spatial_dropout", "xcc", std::make_shared<Dropout>(0.375f, 0x123456789u, 77u, true)));
+  cases.push_back(one("spatial_dropout", "xcc", std::make_shared<Dropout>(0.375f, 0x123456789u, 77u, DropoutUnit::channel)));
+  cases.push_back(
+      one("stochastic_depth", "xcc", std::make_shared<Dropout>(0.375f, 0x123456789u, 77u, DropoutUnit::sample)));
   cases.push_back({"cast", "f",
                    [](Graph& graph, const Ids& ids) {
                      const TensorId half = append(graph, std::make_shared<Cast>(DType::bfloat16), ids, "half");

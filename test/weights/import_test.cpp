@@ -86,7 +86,7 @@ std::string errors_of(const std::string& path) {
 
 TEST_CASE("imported networks have Keras' outputs") {
   for (const char* file :
-       {"cnn.keras", "functional.keras", "sequence.keras", "legacy.h5", "scaled.keras", "slashes.h5"}) {
+       {"cnn.keras", "functional.keras", "sequence.keras", "legacy.h5", "scaled.keras", "slashes.h5", "stochastic.keras"}) {
     CAPTURE(file);
     CHECK(difference(file) < 1e-4);
   }
@@ -108,6 +108,9 @@ TEST_CASE("an imported config says what differs from the defaults, and names wha
   check_contains(functional.config, "outputs: [classes, value]");
   check_contains(functional.config, "freeze: [shared]");
   check_contains(functional.config, "name: head.mix");
+  const ImportedNetwork stochastic = import_keras(keras_golden + "stochastic.keras", "s.safetensors");
+  check_contains(stochastic.config, "- {dropout: {rate: 0.3, noise_shape: [1, 1, -1]}}");
+  check_contains(stochastic.config, "- {dropout: {rate: 0.2, noise_shape: [1, 1, 1]}}");
   const ImportedNetwork sequence = import_keras(keras_golden + "sequence.keras", "s.safetensors");
   check_contains(sequence.config, "loss: sparse_categorical_crossentropy");
   check_contains(sequence.config, "optimizer: {name: adam, learning_rate: 0.003");

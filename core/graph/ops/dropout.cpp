@@ -9,7 +9,8 @@ namespace trainctl {
 
 std::string Dropout::attributes() const {
   AttributeText text;
-  text.value("rate", rate).value("seed", seed).value("layer", layer).flag("by_channel", by_channel);
+  text.value("rate", rate).value("seed", seed).value("layer", layer).flag("by_channel", unit == DropoutUnit::channel);
+  text.flag("by_sample", unit == DropoutUnit::sample);
   if (part) text.word(to_string(*part));
   return text.text();
 }

@@ -38,6 +38,20 @@ void drop_elements(const RandomKey& key, std::uint64_t sample, float rate, const
   });
 }
 
+// All `count` elements of a sample, by its first word.
+template <class T>
+void drop_sample(const RandomKey& key, std::uint64_t sample, float rate, const T* x, T* y, std::int64_t count) {
+  simd([=]() TRAINCTL_INLINE {
+    const float scale = 1.0f / (1.0f - rate);
+    std::uint32_t drawn[drawn_words];
+    draw_words(key, sample, 0, drawn);
+    std::fill_n(drawn, drawn_words, drawn[0]);
+    for (std::int64_t start = 0; start < count; start += drawn_words) {
+      drop(drawn, rate, scale, x + start, y + start, std::min<std::int64_t>(drawn_words, count - start));
+    }
+  });
+}
+
 }  // namespace
 
 Lowering lower_dropout(const LowerContext& context) {
@@ -46,8 +60,9 @@ Lowering lower_dropout(const LowerContext& context) {
   const std::int64_t samples = x_shape[0], count = x_shape.count() / samples;
   // Runs of neighbouring elements of a sample, which have neighbouring numbers: all of it, or the rows of a part; or
   // rows that all have the same numbers.
-  const std::int64_t run = def.part || def.by_channel ? x_shape.back() : count, first = def.part ? def.part->first : 0;
-  const std::int64_t stride = def.part && !def.by_channel ? def.part->of : 0;
+  const bool by_channel = def.unit == DropoutUnit::channel, by_sample = def.unit == DropoutUnit::sample;
+  const std::int64_t run = def.part || by_channel ? x_shape.back() : count, first = def.part ? def.part->first : 0;
+  const std::int64_t stride = def.part && !by_channel ? def.part->of : 0;
   return with_type(context.input(0).dtype, [&, seed = def.seed, layer = def.layer, rate = def.rate](auto type) {
     using T = decltype(type);
     return own_kernel(context, [=](const Places& places) {
@@ -59,10 +74,11 @@ Lowering lower_dropout(const LowerContext& context) {
       parallel_ranges(samples, std::max<std::int64_t>(1, element_grain / count),
                       [=](std::int64_t begin, std::int64_t end) {
                         for (std::int64_t n = begin; n < end; ++n) {
-                          for (std::int64_t r = 0; r < count / run; ++r) {
+                          const auto sample = static_cast<std::uint64_t>(numbers[n]);
+                          if (by_sample) drop_sample(key, sample, rate, x + n * count, y + n * count, count);
+                          for (std::int64_t r = 0; !by_sample && r < count / run; ++r) {
                             const std::int64_t at = n * count + r * run;
-                            drop_elements(key, static_cast<std::uint64_t>(numbers[n]), rate, x + at, y + at,
-                                          first + r * stride, run);
+                            drop_elements(key, sample, rate, x + at, y + at, first + r * stride, run);
                           }
                         }
                       });

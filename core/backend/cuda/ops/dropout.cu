@@ -38,9 +38,12 @@ __global__ void dropout(DropoutSetting setting, const T* x, const std::int64_t* 
     const std::int64_t first = static_cast<std::int64_t>(pack) * width,
                        place = static_cast<std::int64_t>(sample) * elements + first;
     if (setting.scattered) {
+      std::uint32_t block = setting.number(static_cast<std::uint32_t>(first)) / words;
+      PhiloxBlock drawn = key.block(number, block);
       for (int k = 0; k < width; ++k) {
         const std::uint32_t word = setting.number(static_cast<std::uint32_t>(first) + static_cast<unsigned>(k));
-        keeps[k] = uniform01(key.block(number, word / words)[word % words]) >= setting.rate;
+        if (word / words != block) drawn = key.block(number, block = word / words);
+        keeps[k] = uniform01(drawn[word % words]) >= setting.rate;
       }
     } else {
       const std::uint32_t begin = setting.number(static_cast<std::uint32_t>(first)) / words;
@@ -74,12 +77,17 @@ Lowering lower_dropout(const LowerContext& context) {
   const std::int64_t samples = context.input(0).shape[0];
   const std::int64_t elements = context.input(0).shape.count() / std::max<std::int64_t>(samples, 1);
   DropoutSetting setting{def.seed, def.layer, def.rate, narrow(elements), 0, 0, false};
-  if (def.part || def.by_channel) setting.run = narrow(context.input(0).shape.back());
-  if (def.part && !def.by_channel) setting.stride = narrow(def.part->of);
-  if (def.part) setting.first = narrow(def.part->first);
+  if (def.unit == DropoutUnit::sample) {
+    setting.run = 1;  // all have number 0
+  } else {
+    const bool by_channel = def.unit == DropoutUnit::channel;
+    if (def.part || by_channel) setting.run = narrow(context.input(0).shape.back());
+    if (def.part && !by_channel) setting.stride = narrow(def.part->of);
+    if (def.part) setting.first = narrow(def.part->first);
+  }
   return with_type(context.input(0).dtype, [&](auto type) {
     using T = decltype(type);
-    setting.scattered = (def.part || def.by_channel) &&
+    setting.scattered = (def.part || def.unit != DropoutUnit::element) &&
                         (setting.run % widest<T> != 0 || setting.stride % words != 0 || setting.first % words != 0);
     const std::uint32_t packs = narrow((elements + widest<T> - 1) / widest<T>), all_packs = narrow(samples * packs);
     return own_kernel(context, [=](const Places& p) {
