@@ -1,10 +1,10 @@
 // trainctl bench: what is measured, and how its ranks start.
 #include <CLI/CLI.hpp>
 
-#include "cmd/auto_strategy.h"
-#include "cmd/job.h"
-#include "cmd/phases.h"
-#include "cmd/shares.h"
+#include "cmd/plan/auto_strategy.h"
+#include "cmd/plan/shares.h"
+#include "cmd/run/job.h"
+#include "cmd/run/phases.h"
 #include "cmd/subcommands.h"
 #include "core/spec/units.h"
 #include "io/loader/bench.h"

@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "cmd/checked.h"
-#include "cmd/mesh_table.h"
+#include "cmd/plan/mesh_table.h"
 #include "cmd/subcommands.h"
 #include "core/base/format.h"
 #include "core/base/json.h"

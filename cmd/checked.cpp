@@ -3,11 +3,11 @@
 
 #include <algorithm>
 
-#include "cmd/phases.h"
-#include "cmd/pretrained.h"
+#include "cmd/run/phases.h"
+#include "cmd/run/pretrained.h"
 #include "core/base/log.h"
 #include "core/compile/memory_fit.h"
-#include "core/graph/ops/batch_norm_pool.h"
+#include "core/graph/ops/normalization/batch_norm_pool.h"
 #include "io/kernels/kernel_cache.h"
 #include "io/metrics/count_progress.h"
 #include "parallel/trainer/batch_sizes.h"

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "cmd/job.h"
+#include "cmd/run/job.h"
 #include "cmd/subcommand.h"
 
 namespace trainctl {

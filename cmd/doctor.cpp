@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <chrono>
 
-#include "cmd/job.h"
+#include "cmd/run/job.h"
 #include "cmd/subcommands.h"
 #include "core/base/error.h"
 #include "core/base/format.h"

@@ -2,7 +2,7 @@
 #include <CLI/CLI.hpp>
 #include <filesystem>
 
-#include "cmd/job.h"
+#include "cmd/run/job.h"
 #include "cmd/subcommands.h"
 #include "core/base/format.h"
 #include "core/base/json.h"

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "core/layers/model_options.h"
+#include "core/layers/model/model_options.h"
 #include "io/checkpoint/options.h"
 #include "io/loader/options.h"
 #include "io/metrics/options.h"

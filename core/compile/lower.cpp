@@ -7,11 +7,11 @@
 #include <string>
 #include <utility>
 
-#include "core/graph/ops/activations.h"
 #include "core/graph/ops/collectives.h"
-#include "core/graph/ops/conv2d.h"
-#include "core/graph/ops/optimizers.h"
-#include "core/graph/ops/shaping.h"
+#include "core/graph/ops/elementwise/activations.h"
+#include "core/graph/ops/images/conv2d.h"
+#include "core/graph/ops/optimizers/optimizers.h"
+#include "core/graph/ops/reshaping/shaping.h"
 
 namespace trainctl {
 namespace {

@@ -8,7 +8,7 @@
 #include "core/base/format.h"
 #include "core/compile/step_inputs.h"
 #include "core/exec/engine_parts.h"
-#include "core/graph/ops/update.h"
+#include "core/graph/ops/training/update.h"
 
 namespace trainctl {
 namespace {

@@ -4,7 +4,7 @@
 
 #include "core/base/format.h"
 #include "core/graph/graph.h"
-#include "core/graph/ops/activations.h"
+#include "core/graph/ops/elementwise/activations.h"
 
 namespace trainctl {
 namespace {

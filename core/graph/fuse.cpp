@@ -5,11 +5,11 @@
 #include <map>
 #include <optional>
 
-#include "core/graph/ops/batch_norm_pool.h"
-#include "core/graph/ops/bias.h"
-#include "core/graph/ops/conv2d.h"
 #include "core/graph/ops/dense.h"
-#include "core/graph/ops/synchronized_batch_norm.h"
+#include "core/graph/ops/elementwise/bias.h"
+#include "core/graph/ops/images/conv2d.h"
+#include "core/graph/ops/normalization/batch_norm_pool.h"
+#include "core/graph/ops/normalization/synchronized_batch_norm.h"
 
 namespace trainctl {
 namespace {

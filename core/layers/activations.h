@@ -1,8 +1,8 @@
 // The activations that layers offer, by Keras' names.
 #pragma once
 
-#include "core/graph/ops/activations.h"
-#include "core/layers/model.h"
+#include "core/graph/ops/elementwise/activations.h"
+#include "core/layers/model/model.h"
 #include "core/spec/values.h"
 
 namespace trainctl {

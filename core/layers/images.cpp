@@ -2,7 +2,7 @@
 #include "core/layers/images.h"
 
 #include "core/base/format.h"
-#include "core/graph/ops/shaping.h"
+#include "core/graph/ops/reshaping/shaping.h"
 
 namespace trainctl {
 

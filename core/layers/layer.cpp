@@ -4,10 +4,10 @@
 #include <utility>
 
 #include "core/base/format.h"
-#include "core/graph/ops/softmax.h"
+#include "core/graph/ops/elementwise/softmax.h"
 #include "core/layers/activations.h"
-#include "core/layers/expansion.h"
-#include "core/layers/names.h"
+#include "core/layers/model/expansion.h"
+#include "core/layers/model/names.h"
 
 namespace trainctl {
 

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "core/graph/graph.h"
-#include "core/layers/model.h"
-#include "core/layers/reference.h"
+#include "core/layers/model/model.h"
+#include "core/layers/model/reference.h"
 #include "core/spec/values.h"
 
 namespace trainctl {
@@ -75,7 +75,7 @@ Keys<T> layer_keys(std::string kind, std::string meaning) {
   return keys;
 }
 
-class Expansion;  // the expansion of the whole model (core/layers/expansion.h)
+class Expansion;  // the expansion of the whole model (core/layers/model/expansion.h)
 
 // One layer, or one use of a layer, while it expands: its path in the model, and its access to the graph.
 class Layer {

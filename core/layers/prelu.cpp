@@ -1,5 +1,5 @@
 // prelu: a ReLU whose slope below 0 is a parameter alpha, of the shape of a sample or (1, ..., 1, channels).
-#include "core/graph/ops/prelu.h"
+#include "core/graph/ops/elementwise/prelu.h"
 
 #include <algorithm>
 #include <string>

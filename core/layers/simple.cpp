@@ -1,7 +1,7 @@
 // The layers activation and flatten.
 #include "core/layers/simple.h"
 
-#include "core/graph/ops/shaping.h"
+#include "core/graph/ops/reshaping/shaping.h"
 
 namespace trainctl {
 

@@ -1,12 +1,12 @@
 // The table of layers.
 #include "core/layers/table.h"
 
-#include "core/layers/batch_normalization.h"
 #include "core/layers/blocks.h"
-#include "core/layers/conv2d.h"
+#include "core/layers/convolutional/conv2d.h"
 #include "core/layers/dense.h"
-#include "core/layers/merging.h"
-#include "core/layers/pooling2d.h"
+#include "core/layers/merging/merging.h"
+#include "core/layers/normalization/batch_normalization.h"
+#include "core/layers/pooling/pooling2d.h"
 #include "core/layers/simple.h"
 
 namespace trainctl {

@@ -6,7 +6,7 @@
 #include <string>
 #include <variant>
 
-#include "core/graph/ops/window.h"
+#include "core/graph/ops/images/window.h"
 #include "core/spec/values.h"
 
 namespace trainctl {

@@ -1,8 +1,8 @@
 // The losses of the config, and their resolution: a loss op that takes logits.
 #pragma once
 
-#include "core/graph/ops/losses.h"
-#include "core/layers/model.h"
+#include "core/graph/ops/losses/losses.h"
+#include "core/layers/model/model.h"
 #include "core/spec/keys.h"
 
 namespace trainctl {

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "core/graph/ops/metrics.h"
+#include "core/graph/ops/metrics/metrics.h"
 #include "core/metrics/loss.h"
 
 namespace trainctl {

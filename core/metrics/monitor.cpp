@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "core/base/format.h"
-#include "core/graph/ops/metrics.h"
+#include "core/graph/ops/metrics/metrics.h"
 
 namespace trainctl {
 namespace {

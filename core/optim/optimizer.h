@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "core/graph/ops/optimizers.h"
+#include "core/graph/ops/optimizers/optimizers.h"
 #include "core/spec/keys.h"
 
 namespace trainctl {

@@ -6,7 +6,7 @@
 #include <set>
 
 #include "core/graph/ops/collectives.h"
-#include "core/graph/ops/update.h"
+#include "core/graph/ops/training/update.h"
 #include "core/program/flat_layout.h"
 #include "core/program/placements.h"
 

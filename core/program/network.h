@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "core/layers/model.h"
+#include "core/layers/model/model.h"
 #include "core/metrics/output.h"
 #include "core/metrics/targets.h"
 #include "core/spec/keys.h"

@@ -4,13 +4,13 @@
 #include <algorithm>
 #include <utility>
 
-#include "core/graph/ops/activations.h"
 #include "core/graph/ops/collectives.h"
-#include "core/graph/ops/losses.h"
-#include "core/graph/ops/metrics.h"
-#include "core/graph/ops/shaping.h"
-#include "core/graph/ops/softmax.h"
-#include "core/graph/ops/update.h"
+#include "core/graph/ops/elementwise/activations.h"
+#include "core/graph/ops/elementwise/softmax.h"
+#include "core/graph/ops/losses/losses.h"
+#include "core/graph/ops/metrics/metrics.h"
+#include "core/graph/ops/reshaping/shaping.h"
+#include "core/graph/ops/training/update.h"
 #include "core/metrics/targets.h"
 #include "core/program/placements.h"
 

@@ -6,7 +6,7 @@
 
 #include "core/graph/graph.h"
 #include "core/graph/mesh.h"
-#include "core/graph/ops/columns.h"
+#include "core/graph/ops/reshaping/columns.h"
 #include "core/metrics/output.h"
 
 namespace trainctl {

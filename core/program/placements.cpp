@@ -5,7 +5,7 @@
 
 #include "core/base/format.h"
 #include "core/graph/ops/collectives.h"
-#include "core/graph/ops/update.h"
+#include "core/graph/ops/training/update.h"
 #include "core/program/members.h"
 
 namespace trainctl {

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "core/graph/graph.h"
-#include "core/graph/ops/optimizers.h"
-#include "core/layers/layer_line.h"
+#include "core/graph/ops/optimizers/optimizers.h"
+#include "core/layers/model/layer_line.h"
 #include "core/metrics/result.h"
 #include "core/metrics/target_form.h"
 #include "core/program/logical_shards.h"

@@ -6,10 +6,10 @@
 
 #include "core/base/format.h"
 #include "core/graph/ops/collectives.h"
-#include "core/graph/ops/moving_average.h"
-#include "core/graph/ops/optimizers.h"
-#include "core/graph/ops/statistics.h"
-#include "core/graph/ops/update.h"
+#include "core/graph/ops/normalization/statistics.h"
+#include "core/graph/ops/optimizers/optimizers.h"
+#include "core/graph/ops/training/moving_average.h"
+#include "core/graph/ops/training/update.h"
 #include "core/program/flat_layout.h"
 
 namespace trainctl {

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "io/datasets/bytes.h"
+#include "io/datasets/arrays/bytes.h"
 
 namespace trainctl {
 

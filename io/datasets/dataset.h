@@ -13,7 +13,7 @@
 #include "core/metrics/class_weights.h"
 #include "core/tensor/dtype.h"
 #include "core/tensor/shape.h"
-#include "io/datasets/resize_target.h"
+#include "io/datasets/images/resize_target.h"
 
 namespace trainctl {
 

@@ -6,7 +6,7 @@
 #include <functional>
 #include <string>
 
-#include "io/datasets/bytes.h"
+#include "io/datasets/arrays/bytes.h"
 
 namespace trainctl {
 

@@ -7,9 +7,9 @@
 
 #include "core/base/format.h"
 #include "core/base/json.h"
-#include "core/layers/model.h"
-#include "core/layers/model_options.h"
-#include "core/layers/names.h"
+#include "core/layers/model/model.h"
+#include "core/layers/model/model_options.h"
+#include "core/layers/model/names.h"
 #include "io/keras/compiled.h"
 #include "io/keras/layers.h"
 #include "io/keras/model_writer.h"

@@ -9,7 +9,7 @@
 #include "core/base/error.h"
 #include "core/base/format.h"
 #include "core/base/json.h"
-#include "core/layers/names.h"
+#include "core/layers/model/names.h"
 #include "io/keras/calls.h"
 #include "io/keras/values.h"
 

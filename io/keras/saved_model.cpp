@@ -7,7 +7,7 @@
 #include "core/base/files.h"
 #include "core/base/format.h"
 #include "core/base/json.h"
-#include "io/datasets/zip.h"
+#include "io/datasets/arrays/zip.h"
 #include "io/weights/hdf5_file.h"
 
 namespace trainctl {

@@ -9,7 +9,7 @@
 #include "core/base/format.h"
 #include "core/base/hash.h"
 #include "core/metrics/targets.h"
-#include "io/datasets/mask_codec.h"
+#include "io/datasets/images/mask_codec.h"
 #include "io/loader/buffer.h"
 #include "io/loader/class_weights.h"
 #include "io/loader/loader.h"

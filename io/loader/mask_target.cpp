@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "io/datasets/mask_codec.h"
+#include "io/datasets/images/mask_codec.h"
 
 namespace trainctl {
 namespace {

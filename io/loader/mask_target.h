@@ -4,7 +4,7 @@
 #include <cstdint>
 
 #include "core/metrics/targets.h"
-#include "io/loader/image.h"
+#include "io/loader/images/image.h"
 
 namespace trainctl {
 

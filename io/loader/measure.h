@@ -2,9 +2,9 @@
 #pragma once
 
 #include "io/datasets/dataset.h"
+#include "io/loader/images/transform_options.h"
 #include "io/loader/order.h"
 #include "io/loader/part.h"
-#include "io/loader/transform_options.h"
 
 namespace trainctl {
 

@@ -8,8 +8,8 @@
 #include "core/metrics/targets.h"
 #include "core/spec/by_name.h"
 #include "io/datasets/options.h"
+#include "io/loader/images/transform_options.h"
 #include "io/loader/part.h"
-#include "io/loader/transform_options.h"
 
 namespace trainctl {
 

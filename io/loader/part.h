@@ -13,10 +13,10 @@
 #include "core/metrics/target_form.h"
 #include "io/datasets/dataset.h"
 #include "io/loader/cache.h"
-#include "io/loader/mixing.h"
+#include "io/loader/images/mixing.h"
+#include "io/loader/images/transform.h"
 #include "io/loader/order.h"
 #include "io/loader/stage_clock.h"
-#include "io/loader/transform.h"
 
 namespace trainctl {
 

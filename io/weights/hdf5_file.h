@@ -15,7 +15,7 @@
 
 #include "core/tensor/dtype.h"
 #include "core/tensor/shape.h"
-#include "io/datasets/bytes.h"
+#include "io/datasets/arrays/bytes.h"
 
 namespace trainctl {
 

@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "core/base/error.h"
-#include "io/datasets/zip.h"
+#include "io/datasets/arrays/zip.h"
 #include "io/weights/hdf5_file.h"
 #include "io/weights/weights_file.h"
 

@@ -8,7 +8,7 @@
 
 #include "core/exec/interfaces/snapshot.h"
 #include "core/graph/graph.h"
-#include "core/layers/weights_options.h"
+#include "core/layers/model/weights_options.h"
 
 namespace trainctl {
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "core/layers/weights_options.h"
+#include "core/layers/model/weights_options.h"
 #include "io/weights/layout.h"
 #include "io/weights/weights_file.h"
 

@@ -4,7 +4,7 @@
 #include <filesystem>
 #include <optional>
 
-#include "core/layers/preset.h"
+#include "core/layers/model/preset.h"
 
 namespace trainctl {
 

@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "core/base/format.h"
-#include "core/graph/ops/tree_sum.h"
+#include "core/graph/ops/training/tree_sum.h"
 
 namespace trainctl {
 namespace {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "core/graph/mesh.h"
-#include "core/layers/reference.h"
+#include "core/layers/model/reference.h"
 #include "core/spec/values.h"
 
 namespace trainctl {

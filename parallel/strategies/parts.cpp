@@ -4,8 +4,8 @@
 #include <utility>
 #include <vector>
 
-#include "core/graph/ops/dropout.h"
-#include "core/graph/ops/shaping.h"
+#include "core/graph/ops/elementwise/dropout.h"
+#include "core/graph/ops/reshaping/shaping.h"
 
 namespace trainctl {
 

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "core/graph/ops/collectives.h"
-#include "core/graph/ops/rounded_sum.h"
+#include "core/graph/ops/training/rounded_sum.h"
 
 namespace trainctl {
 namespace {

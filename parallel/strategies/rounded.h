@@ -1,5 +1,5 @@
 // Gradients that travel as bfloat16 (`gradient_dtype: bfloat16`): the ops that sum a bucket over the data axis in that
-// way (core/graph/ops/rounded_sum.h).
+// way (core/graph/ops/training/rounded_sum.h).
 #pragma once
 
 #include <vector>

@@ -5,9 +5,9 @@
 #include <utility>
 
 #include "core/base/format.h"
-#include "core/graph/ops/activations.h"
 #include "core/graph/ops/collectives.h"
-#include "core/graph/ops/update.h"
+#include "core/graph/ops/elementwise/activations.h"
+#include "core/graph/ops/training/update.h"
 #include "parallel/strategies/buckets.h"
 #include "parallel/strategies/gathered.h"
 #include "parallel/strategies/rounded.h"

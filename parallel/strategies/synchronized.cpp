@@ -5,7 +5,7 @@
 
 #include "core/base/format.h"
 #include "core/graph/ops/collectives.h"
-#include "core/graph/ops/synchronized_batch_norm.h"
+#include "core/graph/ops/normalization/synchronized_batch_norm.h"
 
 namespace trainctl {
 namespace {

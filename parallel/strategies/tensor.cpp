@@ -7,11 +7,11 @@
 #include <utility>
 
 #include "core/base/format.h"
-#include "core/graph/ops/bias.h"
 #include "core/graph/ops/collectives.h"
-#include "core/graph/ops/conv2d.h"
 #include "core/graph/ops/dense.h"
+#include "core/graph/ops/elementwise/bias.h"
 #include "core/graph/ops/embedding.h"
+#include "core/graph/ops/images/conv2d.h"
 #include "parallel/strategies/parts.h"
 #include "parallel/strategies/split_groups.h"
 

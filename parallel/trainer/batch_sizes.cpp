@@ -8,7 +8,7 @@
 #include "core/base/checked.h"
 #include "core/base/error.h"
 #include "core/base/format.h"
-#include "core/graph/ops/tree_sum.h"
+#include "core/graph/ops/training/tree_sum.h"
 
 namespace trainctl {
 namespace {

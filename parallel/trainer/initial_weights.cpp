@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "core/layers/model.h"
+#include "core/layers/model/model.h"
 
 namespace trainctl {
 

@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "core/base/error.h"
-#include "core/graph/ops/statistics.h"
+#include "core/graph/ops/normalization/statistics.h"
 
 namespace trainctl {
 namespace {

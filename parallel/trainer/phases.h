@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "core/exec/interfaces/snapshot.h"
-#include "core/layers/reference.h"
+#include "core/layers/model/reference.h"
 #include "core/optim/optimizer.h"
 #include "core/spec/values.h"
 

@@ -1,6 +1,6 @@
 // Batch normalisation, ReLU and max pooling as one op: the bits of the ops one after the other, whichever way it is
 // computed.
-#include "core/graph/ops/batch_norm_pool.h"
+#include "core/graph/ops/normalization/batch_norm_pool.h"
 
 #include <cmath>
 #include <string>

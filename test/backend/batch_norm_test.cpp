@@ -1,7 +1,7 @@
 // Batch normalisation against its definition in float64, forward and backward, with residual and ReLU.
-#include "core/graph/ops/batch_norm.h"
+#include "core/graph/ops/normalization/batch_norm.h"
 #include <cmath>
-#include "core/graph/ops/statistics.h"
+#include "core/graph/ops/normalization/statistics.h"
 #include "test/backend/run_op.h"
 #include "test/catch.h"
 

@@ -2,9 +2,9 @@
 #include <sstream>
 
 #include "core/backend/cpu/cpu_backend.h"
-#include "core/backend/cpu/ops/conv2d_weights_bf16.h"
-#include "core/graph/ops/activations.h"
-#include "core/graph/ops/conv2d.h"
+#include "core/backend/cpu/ops/images/conv2d_weights_bf16.h"
+#include "core/graph/ops/elementwise/activations.h"
+#include "core/graph/ops/images/conv2d.h"
 #include "test/backend/convolution_cases.h"
 #include "test/catch.h"
 

@@ -1,7 +1,7 @@
 // Convolutions for tests of their kernels, and the naive loops that they are compared with.
 #pragma once
 
-#include "core/graph/ops/window.h"
+#include "core/graph/ops/images/window.h"
 #include "test/backend/run_op.h"
 
 namespace trainctl::test {

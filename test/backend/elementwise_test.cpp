@@ -3,13 +3,13 @@
 #include <cmath>
 
 #include "core/base/random.h"
-#include "core/graph/ops/activations.h"
-#include "core/graph/ops/bias.h"
-#include "core/graph/ops/columns.h"
-#include "core/graph/ops/dropout.h"
-#include "core/graph/ops/normalize.h"
-#include "core/graph/ops/shaping.h"
-#include "core/graph/ops/softmax.h"
+#include "core/graph/ops/elementwise/activations.h"
+#include "core/graph/ops/elementwise/bias.h"
+#include "core/graph/ops/elementwise/dropout.h"
+#include "core/graph/ops/elementwise/softmax.h"
+#include "core/graph/ops/normalization/normalize.h"
+#include "core/graph/ops/reshaping/columns.h"
+#include "core/graph/ops/reshaping/shaping.h"
 #include "test/backend/run_op.h"
 #include "test/catch.h"
 

@@ -3,7 +3,7 @@
 #include <limits>
 
 #include "core/backend/select.h"
-#include "core/graph/ops/global_max_pool2d.h"
+#include "core/graph/ops/images/global_max_pool2d.h"
 #include "test/backend/run_op.h"
 #include "test/catch.h"
 

@@ -1,11 +1,11 @@
 // Losses against their definitions in float64.
-#include "core/graph/ops/losses.h"
+#include "core/graph/ops/losses/losses.h"
 
 #include <algorithm>
 #include <cmath>
 
-#include "core/graph/ops/metrics.h"
-#include "core/graph/ops/shaping.h"
+#include "core/graph/ops/metrics/metrics.h"
+#include "core/graph/ops/reshaping/shaping.h"
 #include "test/backend/run_op.h"
 #include "test/catch.h"
 

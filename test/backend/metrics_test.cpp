@@ -1,5 +1,5 @@
 // Metrics against their definitions in float64.
-#include "core/graph/ops/metrics.h"
+#include "core/graph/ops/metrics/metrics.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,8 +1,8 @@
 // Group and layer normalisation at sizes whose sums are taken in parts, against their definition in float64.
 #include <cmath>
 
-#include "core/graph/ops/group_norm.h"
-#include "core/graph/ops/layer_norm.h"
+#include "core/graph/ops/normalization/group_norm.h"
+#include "core/graph/ops/normalization/layer_norm.h"
 #include "test/backend/run_op.h"
 #include "test/catch.h"
 

@@ -4,11 +4,11 @@
 #include <functional>
 #include <limits>
 
-#include "core/graph/ops/activations.h"
-#include "core/graph/ops/conv2d.h"
 #include "core/graph/ops/dense.h"
-#include "core/graph/ops/losses.h"
-#include "core/graph/ops/pool2d.h"
+#include "core/graph/ops/elementwise/activations.h"
+#include "core/graph/ops/images/conv2d.h"
+#include "core/graph/ops/images/pool2d.h"
+#include "core/graph/ops/losses/losses.h"
 #include "test/backend/run_op.h"
 #include "test/catch.h"
 

@@ -6,10 +6,10 @@
 #include <vector>
 
 #include "core/graph/ops/dense.h"
-#include "core/graph/ops/optimizers.h"
-#include "core/graph/ops/shaping.h"
-#include "core/graph/ops/softmax.h"
-#include "core/graph/ops/update.h"
+#include "core/graph/ops/elementwise/softmax.h"
+#include "core/graph/ops/optimizers/optimizers.h"
+#include "core/graph/ops/reshaping/shaping.h"
+#include "core/graph/ops/training/update.h"
 #include "test/backend/run_op.h"
 
 namespace trainctl::test {

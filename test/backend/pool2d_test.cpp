@@ -2,7 +2,7 @@
 #include <cmath>
 #include <limits>
 
-#include "core/graph/ops/pool2d.h"
+#include "core/graph/ops/images/pool2d.h"
 #include "test/backend/run_op.h"
 #include "test/catch.h"
 

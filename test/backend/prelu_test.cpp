@@ -1,5 +1,5 @@
 // Parametric ReLU at sizes whose sums are taken in parts, against its definition in float64.
-#include "core/graph/ops/prelu.h"
+#include "core/graph/ops/elementwise/prelu.h"
 #include "test/backend/run_op.h"
 #include "test/catch.h"
 

@@ -1,5 +1,5 @@
 // The ops around a sum that travels as bfloat16 against their definition, bit for bit.
-#include "core/graph/ops/rounded_sum.h"
+#include "core/graph/ops/training/rounded_sum.h"
 
 #include "test/backend/run_op.h"
 #include "test/catch.h"

@@ -8,7 +8,7 @@
 #include <random>
 
 #include "core/base/error.h"
-#include "core/graph/ops/shaping.h"
+#include "core/graph/ops/reshaping/shaping.h"
 
 namespace trainctl::test {
 namespace {

@@ -5,7 +5,7 @@
 #include <fstream>
 #include <limits>
 
-#include "cmd/job.h"
+#include "cmd/run/job.h"
 #include "core/backend/select.h"
 #include "io/loader/data.h"
 #include "test/backend/count_allocations.h"

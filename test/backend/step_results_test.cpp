@@ -4,7 +4,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "cmd/job.h"
+#include "cmd/run/job.h"
 #include "core/backend/select.h"
 #include "io/loader/data.h"
 #include "test/catch.h"

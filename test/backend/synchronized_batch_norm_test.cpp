@@ -1,5 +1,5 @@
 // Moments of ranks and their merging against mean and variance of all values together in float64.
-#include "core/graph/ops/synchronized_batch_norm.h"
+#include "core/graph/ops/normalization/synchronized_batch_norm.h"
 
 #include <cmath>
 

@@ -1,5 +1,5 @@
 // Sums in the order of a tree against their definition, bit for bit.
-#include "core/graph/ops/tree_sum.h"
+#include "core/graph/ops/training/tree_sum.h"
 
 #include "test/backend/run_op.h"
 #include "test/catch.h"

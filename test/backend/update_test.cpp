@@ -1,9 +1,9 @@
 // Optimizers, gradient norm, agreement and running statistics against their definitions in float64.
-#include "core/graph/ops/update.h"
+#include "core/graph/ops/training/update.h"
 #include <cmath>
-#include "core/graph/ops/moving_average.h"
-#include "core/graph/ops/optimizers.h"
-#include "core/graph/ops/statistics.h"
+#include "core/graph/ops/normalization/statistics.h"
+#include "core/graph/ops/optimizers/optimizers.h"
+#include "core/graph/ops/training/moving_average.h"
 #include "test/backend/run_op.h"
 #include "test/catch.h"
 

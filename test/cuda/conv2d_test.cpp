@@ -2,8 +2,8 @@
 #include <set>
 #include <sstream>
 
-#include "core/graph/ops/activations.h"
-#include "core/graph/ops/conv2d.h"
+#include "core/graph/ops/elementwise/activations.h"
+#include "core/graph/ops/images/conv2d.h"
 #include "test/backend/convolution_cases.h"
 #include "test/catch.h"
 

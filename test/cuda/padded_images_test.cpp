@@ -2,9 +2,9 @@
 #include <map>
 
 #include "core/compile/compile.h"
-#include "core/graph/ops/activations.h"
-#include "core/graph/ops/conv2d.h"
-#include "core/graph/ops/normalize.h"
+#include "core/graph/ops/elementwise/activations.h"
+#include "core/graph/ops/images/conv2d.h"
+#include "core/graph/ops/normalization/normalize.h"
 #include "test/backend/convolution_cases.h"
 #include "test/catch.h"
 

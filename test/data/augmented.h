@@ -8,8 +8,8 @@
 #include <utility>
 #include <vector>
 
-#include "io/loader/transform.h"
-#include "io/loader/transform_options.h"
+#include "io/loader/images/transform.h"
+#include "io/loader/images/transform_options.h"
 #include "test/catch.h"
 #include "test/data/files.h"
 

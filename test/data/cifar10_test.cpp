@@ -1,5 +1,5 @@
 // CIFAR's binary files, written here byte by byte.
-#include "io/datasets/cifar10.h"
+#include "io/datasets/arrays/cifar10.h"
 
 #include <fcntl.h>
 #include <unistd.h>

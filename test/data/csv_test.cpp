@@ -2,7 +2,7 @@
 #include <cstring>
 #include <random>
 
-#include "io/datasets/csv.h"
+#include "io/datasets/tables/csv.h"
 #include "io/loader/data.h"
 #include "test/catch.h"
 #include "test/data/files.h"

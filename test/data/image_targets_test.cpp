@@ -3,7 +3,7 @@
 #include <cmath>
 #include <set>
 
-#include "io/datasets/mask_codec.h"
+#include "io/datasets/images/mask_codec.h"
 #include "io/loader/data.h"
 #include "test/catch.h"
 #include "test/data/files.h"

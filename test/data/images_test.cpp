@@ -1,7 +1,7 @@
 // Image folders: PNG files written here chunk by chunk, JPEG files by libjpeg's compressor.
 #include "test/data/images.h"
 
-#include "io/datasets/image_folder.h"
+#include "io/datasets/images/image_folder.h"
 #include "io/loader/data.h"
 #include "test/catch.h"
 #include "test/data/files.h"

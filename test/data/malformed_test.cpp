@@ -1,5 +1,5 @@
 // Bad input: one clear error of the right kind that names the file, in bounded memory whatever a header claims.
-#include "io/datasets/npy.h"
+#include "io/datasets/arrays/npy.h"
 #include "io/loader/data.h"
 #include "test/catch.h"
 #include "test/data/files.h"

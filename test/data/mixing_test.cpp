@@ -1,6 +1,6 @@
 // Mixup and cutmix: what is mixed with what, the targets and weights that follow, and that neither ranks, workers,
 // batches nor the cache change any of it.
-#include "io/loader/mixing.h"
+#include "io/loader/images/mixing.h"
 
 #include <algorithm>
 #include <cmath>

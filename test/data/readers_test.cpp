@@ -1,9 +1,9 @@
 // Readers of arrays against files that the tests write themselves.
 #include <random>
 
-#include "io/datasets/array.h"
-#include "io/datasets/idx.h"
-#include "io/datasets/npy.h"
+#include "io/datasets/arrays/array.h"
+#include "io/datasets/arrays/idx.h"
+#include "io/datasets/arrays/npy.h"
 #include "io/datasets/synthetic.h"
 #include "test/catch.h"
 #include "test/data/files.h"

@@ -1,8 +1,8 @@
 // Weights of samples from tables and records.
 #include <random>
 
-#include "io/datasets/csv.h"
-#include "io/datasets/tfrecord.h"
+#include "io/datasets/records/tfrecord.h"
+#include "io/datasets/tables/csv.h"
 #include "io/loader/data.h"
 #include "test/catch.h"
 #include "test/data/files.h"

@@ -2,10 +2,10 @@
 #include <cmath>
 #include <random>
 
-#include "io/datasets/image_codec.h"
-#include "io/datasets/image_folder.h"
+#include "io/datasets/images/image_codec.h"
+#include "io/datasets/images/image_folder.h"
 #include "io/loader/data.h"
-#include "io/loader/resize.h"
+#include "io/loader/images/resize.h"
 #include "test/catch.h"
 #include "test/data/images.h"
 

@@ -1,13 +1,13 @@
 // Transforms and augmentation against slow, plain references.
-#include "io/loader/transform.h"
+#include "io/loader/images/transform.h"
 
 #include <cmath>
 #include <map>
 #include <random>
 
 #include "io/datasets/synthetic.h"
+#include "io/loader/images/resize.h"
 #include "io/loader/measure.h"
-#include "io/loader/resize.h"
 #include "test/catch.h"
 #include "test/data/files.h"
 

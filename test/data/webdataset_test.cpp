@@ -1,10 +1,10 @@
 // WebDataset's archives, written here block by block.
-#include "io/datasets/webdataset.h"
+#include "io/datasets/records/webdataset.h"
 
 #include <fcntl.h>
 #include <unistd.h>
 
-#include "io/datasets/tar.h"
+#include "io/datasets/records/tar.h"
 #include "io/loader/data.h"
 #include "test/catch.h"
 #include "test/data/files.h"

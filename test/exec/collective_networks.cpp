@@ -12,9 +12,9 @@
 #include "core/backend/choices.h"
 #include "core/base/format.h"
 #include "core/exec/engine.h"
-#include "core/graph/ops/activations.h"
 #include "core/graph/ops/collectives.h"
 #include "core/graph/ops/dense.h"
+#include "core/graph/ops/elementwise/activations.h"
 #include "core/program/flat_layout.h"
 #include "parallel/mesh/axes.h"
 

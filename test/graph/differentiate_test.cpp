@@ -3,14 +3,14 @@
 #include <set>
 
 #include "core/graph/graph.h"
-#include "core/graph/ops/activations.h"
-#include "core/graph/ops/batch_norm.h"
-#include "core/graph/ops/conv2d.h"
 #include "core/graph/ops/dense.h"
-#include "core/graph/ops/dropout.h"
-#include "core/graph/ops/pool2d.h"
-#include "core/graph/ops/shaping.h"
-#include "core/graph/ops/softmax.h"
+#include "core/graph/ops/elementwise/activations.h"
+#include "core/graph/ops/elementwise/dropout.h"
+#include "core/graph/ops/elementwise/softmax.h"
+#include "core/graph/ops/images/conv2d.h"
+#include "core/graph/ops/images/pool2d.h"
+#include "core/graph/ops/normalization/batch_norm.h"
+#include "core/graph/ops/reshaping/shaping.h"
 #include "test/catch.h"
 
 using namespace trainctl;

@@ -1,7 +1,7 @@
 // Fusion: what becomes one op, what must not, and that gradients follow.
 #include "core/graph/fuse.h"
 
-#include "core/graph/ops/pool2d.h"
+#include "core/graph/ops/images/pool2d.h"
 #include "test/catch.h"
 #include "test/graph/graphs.h"
 

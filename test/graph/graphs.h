@@ -5,9 +5,9 @@
 #include <vector>
 
 #include "core/graph/graph.h"
-#include "core/graph/ops/batch_norm.h"
-#include "core/graph/ops/conv2d.h"
 #include "core/graph/ops/dense.h"
+#include "core/graph/ops/images/conv2d.h"
+#include "core/graph/ops/normalization/batch_norm.h"
 
 namespace trainctl {
 

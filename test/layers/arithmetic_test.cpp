@@ -1,9 +1,9 @@
 // Layers that merge, reshape, permute and change values at random: shapes, ops and errors.
-#include "core/graph/ops/combine.h"
-#include "core/graph/ops/dropout.h"
-#include "core/graph/ops/noise.h"
-#include "core/graph/ops/normalize.h"
-#include "core/graph/ops/permute.h"
+#include "core/graph/ops/elementwise/combine.h"
+#include "core/graph/ops/elementwise/dropout.h"
+#include "core/graph/ops/elementwise/noise.h"
+#include "core/graph/ops/normalization/normalize.h"
+#include "core/graph/ops/reshaping/permute.h"
 #include "test/catch.h"
 #include "test/layers/build.h"
 

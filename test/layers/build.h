@@ -3,8 +3,8 @@
 
 #include <string>
 
-#include "core/layers/model.h"
-#include "core/layers/model_options.h"
+#include "core/layers/model/model.h"
+#include "core/layers/model/model_options.h"
 #include "io/yaml/presets.h"
 #include "io/yaml/yaml.h"
 

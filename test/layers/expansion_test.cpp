@@ -1,7 +1,7 @@
 // Expansion: names, references, blocks, what training, evaluation, logits and bfloat16 change.
 #include <set>
 
-#include "core/graph/ops/activations.h"
+#include "core/graph/ops/elementwise/activations.h"
 #include "test/catch.h"
 #include "test/layers/build.h"
 

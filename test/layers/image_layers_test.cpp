@@ -1,7 +1,7 @@
 // Depthwise, separable, transposed and one-dimensional convolutions, pooling over sequences, enlarging and cropping:
 // shapes, parameters and errors, worked out by hand or by Keras' formulas.
 #include "core/base/format.h"
-#include "core/graph/ops/conv2d.h"
+#include "core/graph/ops/images/conv2d.h"
 #include "test/catch.h"
 #include "test/layers/build.h"
 

@@ -1,7 +1,7 @@
 // The layers group_normalization and prelu: shapes, parameters, and what they refuse.
 #include "core/base/format.h"
-#include "core/graph/ops/group_norm.h"
-#include "core/graph/ops/prelu.h"
+#include "core/graph/ops/elementwise/prelu.h"
+#include "core/graph/ops/normalization/group_norm.h"
 #include "test/catch.h"
 #include "test/layers/build.h"
 

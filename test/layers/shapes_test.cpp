@@ -2,8 +2,8 @@
 #include <random>
 
 #include "core/base/format.h"
-#include "core/graph/ops/conv2d.h"
-#include "core/graph/ops/window.h"
+#include "core/graph/ops/images/conv2d.h"
+#include "core/graph/ops/images/window.h"
 #include "test/catch.h"
 #include "test/layers/build.h"
 

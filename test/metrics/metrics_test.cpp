@@ -5,7 +5,7 @@
 #include <random>
 #include <set>
 
-#include "core/graph/ops/metrics.h"
+#include "core/graph/ops/metrics/metrics.h"
 #include "core/metrics/means.h"
 #include "core/spec/values.h"
 #include "test/catch.h"

@@ -3,11 +3,11 @@
 #include <set>
 
 #include "core/backend/select.h"
-#include "core/graph/ops/batch_norm.h"
-#include "core/graph/ops/losses.h"
-#include "core/graph/ops/metrics.h"
-#include "core/graph/ops/optimizers.h"
-#include "core/graph/ops/update.h"
+#include "core/graph/ops/losses/losses.h"
+#include "core/graph/ops/metrics/metrics.h"
+#include "core/graph/ops/normalization/batch_norm.h"
+#include "core/graph/ops/optimizers/optimizers.h"
+#include "core/graph/ops/training/update.h"
 #include "test/catch.h"
 #include "test/ops/golden.h"
 #include "test/ops/op_cases.h"

@@ -3,27 +3,27 @@
 
 #include <utility>
 
-#include "core/graph/ops/batch_norm.h"
-#include "core/graph/ops/bias.h"
-#include "core/graph/ops/combine.h"
-#include "core/graph/ops/conv2d.h"
 #include "core/graph/ops/dense.h"
-#include "core/graph/ops/dropout.h"
+#include "core/graph/ops/elementwise/bias.h"
+#include "core/graph/ops/elementwise/combine.h"
+#include "core/graph/ops/elementwise/dropout.h"
+#include "core/graph/ops/elementwise/noise.h"
+#include "core/graph/ops/elementwise/prelu.h"
+#include "core/graph/ops/elementwise/softmax.h"
 #include "core/graph/ops/embedding.h"
-#include "core/graph/ops/global_max_pool2d.h"
-#include "core/graph/ops/group_norm.h"
-#include "core/graph/ops/layer_norm.h"
-#include "core/graph/ops/noise.h"
-#include "core/graph/ops/normalize.h"
-#include "core/graph/ops/padding.h"
-#include "core/graph/ops/permute.h"
-#include "core/graph/ops/pool2d.h"
-#include "core/graph/ops/prelu.h"
+#include "core/graph/ops/images/conv2d.h"
+#include "core/graph/ops/images/global_max_pool2d.h"
+#include "core/graph/ops/images/padding.h"
+#include "core/graph/ops/images/pool2d.h"
+#include "core/graph/ops/images/upsample2d.h"
+#include "core/graph/ops/normalization/batch_norm.h"
+#include "core/graph/ops/normalization/group_norm.h"
+#include "core/graph/ops/normalization/layer_norm.h"
+#include "core/graph/ops/normalization/normalize.h"
+#include "core/graph/ops/normalization/synchronized_batch_norm.h"
 #include "core/graph/ops/recurrent.h"
-#include "core/graph/ops/shaping.h"
-#include "core/graph/ops/softmax.h"
-#include "core/graph/ops/synchronized_batch_norm.h"
-#include "core/graph/ops/upsample2d.h"
+#include "core/graph/ops/reshaping/permute.h"
+#include "core/graph/ops/reshaping/shaping.h"
 #include "core/layers/window.h"
 
 namespace trainctl::test {
@@ -84,7 +84,8 @@ void add_element_wise(std::vector<OpCase>& cases) {
   cases.push_back(one("permute_2_1_3", "x", std::make_shared<Permute>(std::vector<std::int64_t>{0, 2, 1, 3})));
   cases.push_back(one("permute_4_2_1_3", "x", std::make_shared<Permute>(std::vector<std::int64_t>{0, 4, 2, 1, 3})));
   cases.push_back(one("gaussian_noise", "xcc", std::make_shared<GaussianNoise>(0.5f, 0x123456789u, 77u)));
-  cases.push_back(one("spatial_dropout", "xcc", std::make_shared<Dropout>(0.375f, 0x123456789u, 77u, DropoutUnit::channel)));
+  cases.push_back(
+      one("spatial_dropout", "xcc", std::make_shared<Dropout>(0.375f, 0x123456789u, 77u, DropoutUnit::channel)));
   cases.push_back(
       one("stochastic_depth", "xcc", std::make_shared<Dropout>(0.375f, 0x123456789u, 77u, DropoutUnit::sample)));
   cases.push_back({"cast", "f",

@@ -2,8 +2,8 @@
 #include "test/ops/run_case.h"
 
 #include "core/graph/fuse.h"
-#include "core/graph/ops/activations.h"
-#include "core/graph/ops/conv2d.h"
+#include "core/graph/ops/elementwise/activations.h"
+#include "core/graph/ops/images/conv2d.h"
 
 namespace trainctl::test {
 namespace {

@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "core/graph/ops/activations.h"
 #include "core/graph/ops/collectives.h"
+#include "core/graph/ops/elementwise/activations.h"
 #include "parallel/plan/simulator.h"
 
 namespace trainctl {

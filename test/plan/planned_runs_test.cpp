@@ -1,11 +1,11 @@
 // The runs that a plan compares: which alternatives a network, a batch and an optimizer take, what shares of a batch
 // and steps alone cost, and that a defect is no refusal.
-#include "cmd/planned_runs.h"
+#include "cmd/plan/planned_runs.h"
 
 #include <algorithm>
 #include <set>
 
-#include "cmd/job.h"
+#include "cmd/run/job.h"
 #include "core/base/format.h"
 #include "parallel/plan/alternatives.h"
 #include "test/catch.h"

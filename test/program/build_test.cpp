@@ -5,10 +5,10 @@
 #include <memory>
 #include <set>
 
-#include "core/graph/ops/batch_norm.h"
-#include "core/graph/ops/losses.h"
-#include "core/graph/ops/optimizers.h"
-#include "core/graph/ops/update.h"
+#include "core/graph/ops/losses/losses.h"
+#include "core/graph/ops/normalization/batch_norm.h"
+#include "core/graph/ops/optimizers/optimizers.h"
+#include "core/graph/ops/training/update.h"
 #include "core/metrics/means.h"
 #include "core/program/dump.h"
 #include "test/catch.h"

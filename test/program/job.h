@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "core/layers/model_options.h"
+#include "core/layers/model/model_options.h"
 #include "core/metrics/metric.h"
 #include "core/optim/optimizer.h"
 #include "core/program/build.h"

@@ -9,7 +9,7 @@
 
 #include "core/graph/ops/collectives.h"
 #include "core/graph/ops/dense.h"
-#include "core/graph/ops/update.h"
+#include "core/graph/ops/training/update.h"
 #include "core/program/finish.h"
 #include "io/yaml/yaml.h"
 #include "parallel/strategies/buckets.h"

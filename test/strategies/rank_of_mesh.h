@@ -13,7 +13,7 @@
 #include "core/backend/choices.h"
 #include "core/backend/cpu/cpu_backend.h"
 #include "core/exec/engine.h"
-#include "core/layers/model.h"
+#include "core/layers/model/model.h"
 #include "parallel/mesh/axes.h"
 #include "parallel/strategies/pipeline/stages.h"
 #include "parallel/trainer/initial_weights.h"

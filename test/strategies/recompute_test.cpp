@@ -7,7 +7,7 @@
 #include <random>
 
 #include "core/base/format.h"
-#include "core/graph/ops/batch_norm.h"
+#include "core/graph/ops/normalization/batch_norm.h"
 #include "parallel/strategies/recompute/blocks.h"
 #include "parallel/trainer/recompute_choice.h"
 #include "test/catch.h"

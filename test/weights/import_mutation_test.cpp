@@ -6,7 +6,7 @@
 #include <chrono>
 
 #include "core/base/json.h"
-#include "io/datasets/zip.h"
+#include "io/datasets/arrays/zip.h"
 #include "io/keras/import.h"
 #include "test/catch.h"
 #include "test/data/files.h"

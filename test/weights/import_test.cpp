@@ -1,7 +1,7 @@
 // Networks of Keras, imported: their outputs, the configs that are written, and what has no counterpart.
 #include <filesystem>
 
-#include "core/layers/model.h"
+#include "core/layers/model/model.h"
 #include "io/keras/import.h"
 #include "test/catch.h"
 #include "test/weights/support.h"
@@ -85,8 +85,8 @@ std::string errors_of(const std::string& path) {
 }  // namespace
 
 TEST_CASE("imported networks have Keras' outputs") {
-  for (const char* file :
-       {"cnn.keras", "functional.keras", "sequence.keras", "legacy.h5", "scaled.keras", "slashes.h5", "stochastic.keras"}) {
+  for (const char* file : {"cnn.keras", "functional.keras", "sequence.keras", "legacy.h5", "scaled.keras", "slashes.h5",
+                           "stochastic.keras"}) {
     CAPTURE(file);
     CHECK(difference(file) < 1e-4);
   }

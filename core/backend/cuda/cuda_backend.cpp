@@ -5,7 +5,7 @@
 #include <cstring>
 
 #include "core/backend/cuda/kernels.h"
-#include "core/backend/cuda/ops/conv2d.h"
+#include "core/backend/cuda/ops/images/conv2d.h"
 #include "core/backend/cuda/runtime/copies.h"
 #include "core/backend/cuda/runtime/graph_recording.h"
 #include "core/backend/cuda/runtime/marks.h"

@@ -10,7 +10,7 @@
 
 #include "core/backend/memory.h"
 #include "core/graph/mesh.h"
-#include "core/layers/model_input.h"
+#include "core/layers/model/model_input.h"
 #include "core/metrics/target_form.h"
 #include "core/program/logical_shards.h"
 #include "core/tensor/shape.h"

@@ -6,7 +6,7 @@
 #include "core/backend/choices.h"
 #include "core/backend/single_op.h"
 #include "core/base/log.h"
-#include "core/graph/ops/shaping.h"
+#include "core/graph/ops/reshaping/shaping.h"
 
 namespace trainctl {
 namespace {

@@ -2,8 +2,8 @@
 #pragma once
 
 #include "core/graph/graph.h"
-#include "core/graph/ops/activations.h"
 #include "core/graph/ops/attributes.h"
+#include "core/graph/ops/elementwise/activations.h"
 
 namespace trainctl {
 

@@ -3,7 +3,7 @@
 
 #include "core/graph/graph.h"
 #include "core/graph/ops/attributes.h"
-#include "core/graph/ops/columns.h"
+#include "core/graph/ops/reshaping/columns.h"
 #include "core/graph/placement_rules.h"
 
 namespace trainctl {

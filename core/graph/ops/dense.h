@@ -4,7 +4,7 @@
 // when it lowers the op. x, y, dx, dy share one dtype (float32, bfloat16, float16).
 #pragma once
 
-#include "core/graph/ops/activations.h"
+#include "core/graph/ops/elementwise/activations.h"
 
 namespace trainctl {
 

@@ -4,8 +4,8 @@
 #include "core/backend/choices.h"
 #include "core/base/error.h"
 #include "core/base/format.h"
-#include "core/graph/ops/conv2d.h"
 #include "core/graph/ops/dense.h"
+#include "core/graph/ops/images/conv2d.h"
 
 namespace trainctl {
 namespace {

@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "core/graph/ops/embedding.h"
-#include "core/graph/ops/losses.h"
+#include "core/graph/ops/losses/losses.h"
 #include "core/tensor/random_values.h"
 
 namespace trainctl {

@@ -2,8 +2,8 @@
 #include <iterator>
 #include <utility>
 
-#include "core/graph/ops/activations.h"
 #include "core/graph/ops/collectives.h"
+#include "core/graph/ops/elementwise/activations.h"
 #include "parallel/strategies/pipeline/pipeline.h"
 
 namespace trainctl {

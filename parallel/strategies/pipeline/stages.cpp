@@ -6,7 +6,7 @@
 #include <set>
 
 #include "core/base/format.h"
-#include "core/layers/names.h"
+#include "core/layers/model/names.h"
 #include "parallel/strategies/pipeline/pipeline.h"
 
 namespace trainctl {

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "core/base/checked.h"
-#include "core/graph/ops/update.h"
+#include "core/graph/ops/training/update.h"
 #include "core/program/flat_layout.h"
 
 namespace trainctl {

@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "core/graph/ops/tree_sum.h"
+#include "core/graph/ops/training/tree_sum.h"
 #include "core/program/logical_shards.h"
 
 namespace trainctl {

@@ -8,7 +8,7 @@
 
 #include "core/backend/cpu/lower.h"
 #include "core/backend/cpu/onednn/onednn.h"
-#include "core/graph/ops/activations.h"
+#include "core/graph/ops/elementwise/activations.h"
 
 namespace trainctl::cpu {
 

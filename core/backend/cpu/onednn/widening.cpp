@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "core/backend/cpu/onednn/dnnl_kernel.h"
-#include "core/graph/ops/shaping.h"
+#include "core/graph/ops/reshaping/shaping.h"
 
 namespace trainctl::cpu {
 namespace {

@@ -4,7 +4,7 @@
 #include <cstdint>
 
 #include "core/backend/cpu/simd/math.h"
-#include "core/graph/ops/activations.h"
+#include "core/graph/ops/elementwise/activations.h"
 #include "core/tensor/dtype.h"
 
 namespace trainctl::cpu {

@@ -4,8 +4,8 @@
 #include <string>
 
 #include "core/backend/cuda/cudnn/descriptor.h"
-#include "core/graph/ops/activations.h"
-#include "core/graph/ops/window.h"
+#include "core/graph/ops/elementwise/activations.h"
+#include "core/graph/ops/images/window.h"
 
 namespace trainctl::cuda {
 

@@ -16,8 +16,8 @@
 #include "core/base/error.h"
 #include "core/base/format.h"
 #include "core/base/json.h"
-#include "core/graph/ops/batch_norm.h"
-#include "core/graph/ops/conv2d.h"
+#include "core/graph/ops/images/conv2d.h"
+#include "core/graph/ops/normalization/batch_norm.h"
 
 namespace trainctl::cuda {
 namespace {

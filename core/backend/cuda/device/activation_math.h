@@ -3,7 +3,7 @@
 
 #include <cuda_runtime.h>
 
-#include "core/graph/ops/activations.h"
+#include "core/graph/ops/elementwise/activations.h"
 
 namespace trainctl::cuda {
 

@@ -5,7 +5,7 @@
 
 #include <cstdint>
 
-#include "core/graph/ops/activations.h"
+#include "core/graph/ops/elementwise/activations.h"
 #include "core/tensor/dtype.h"
 
 namespace trainctl::cuda {

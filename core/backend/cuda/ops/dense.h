@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "core/backend/cuda/choice/candidates.h"
-#include "core/graph/ops/activations.h"
+#include "core/graph/ops/elementwise/activations.h"
 
 namespace trainctl::cuda {
 

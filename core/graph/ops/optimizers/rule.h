@@ -23,7 +23,7 @@
 //   apply(factors, rate, decay, gradient, weight&, states)   takes the step, with `rate` multiplied by that factor
 //
 // A rule by parameter that also states `factored = true` has one state, which holds means of squared gradients over the
-// rows and columns of a parameter (Factors in core/graph/ops/optimizers.h), and these functions:
+// rows and columns of a parameter (Factors in core/graph/ops/optimizers/optimizers.h), and these functions:
 //
 //   square(gradient)                                         what the means are of
 //   average(factors, kept, mean)                             the new value of a kept mean

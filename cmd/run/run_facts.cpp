@@ -1,0 +1,51 @@
+// What a run says of itself.
+#include "cmd/run/run_facts.h"
+
+#include <algorithm>
+
+#include "cmd/plan/shares.h"
+#include "core/backend/gpu_peaks.h"
+#include "core/base/version.h"
+
+namespace trainctl {
+
+StartEvent start_event(const RunSpec& spec, const World& world, const Job& job, const TrainingPlan& plan,
+                       const std::optional<Snapshot>& resumed, const std::string& resumed_from) {
+  StartEvent event;
+  event.version = version();
+  event.seed = spec.seed;
+  event.ranks = world.size();
+  event.mesh = plan.mesh;
+  for (const std::string& host : world.hosts()) {
+    if (std::find(event.hosts.begin(), event.hosts.end(), host) == event.hosts.end()) event.hosts.push_back(host);
+  }
+  event.device = job.backend().fingerprint();
+  for (const LayerLine& layer : job.programs().programs().front().layers) {
+    event.parameters += layer.parameters;
+    event.flops_per_sample += 3 * layer.flops;
+  }
+  event.peak_flops = world.size() * datasheet_flops(job.backend().fingerprint(), spec.train.compute(), spec.train.tf32);
+  event.resumed_from = resumed_from;
+  event.steps_per_epoch = plan.steps_per_epoch;
+  event.total_steps = plan.total_steps;
+  if (plan.phases > 1) {
+    const std::int64_t all = *spec.train.epochs * plan.steps_per_epoch;
+    event.total_steps = std::min(all, spec.train.max_steps.value_or(all));
+  }
+  event.first_step = resumed ? resumed->step : 0;
+  return event;
+}
+
+std::map<std::string, std::string> run_facts(const Job& job, const DataInfo& data, int ranks, std::int64_t batch,
+                                             std::int64_t total_steps, const std::string& shares) {
+  std::map<std::string, std::string> facts{
+      {"kernel_choices", job.choices().text()}, {"batch_size", std::to_string(batch)},
+      {"device", job.backend().fingerprint()},  {"data", data.fingerprint},
+      {"ranks", std::to_string(ranks)},         {"total_steps", std::to_string(total_steps)}};
+  const std::vector<std::string>& class_names = data.targets[0].class_names;
+  if (!shares.empty()) facts[share_fact] = shares;
+  if (!class_names.empty()) facts[class_names_fact] = write_class_names(class_names);
+  return facts;
+}
+
+}  // namespace trainctl

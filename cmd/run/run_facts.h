@@ -1,0 +1,25 @@
+// What a run says of itself: the event that it begins with, and the facts that its checkpoints keep.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+
+#include "cmd/run/job.h"
+#include "core/exec/interfaces/metrics_sink.h"
+#include "core/exec/interfaces/snapshot.h"
+#include "parallel/trainer/trainer.h"
+
+namespace trainctl {
+
+// `spec`: of the whole run; `plan`: of the phase that it begins or goes on with.
+StartEvent start_event(const RunSpec& spec, const World& world, const Job& job, const TrainingPlan& plan,
+                       const std::optional<Snapshot>& resumed, const std::string& resumed_from);
+
+// What is kept with every checkpoint, and compared on a resume. `total_steps`: of the schedule; `shares`: measured
+// ones.
+std::map<std::string, std::string> run_facts(const Job& job, const DataInfo& data, int ranks, std::int64_t batch,
+                                             std::int64_t total_steps, const std::string& shares);
+
+}  // namespace trainctl

@@ -1,0 +1,170 @@
+// trainctl verify-scaling: whether a config gives the same weights, bit for bit, on several numbers of ranks.
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <sstream>
+
+#include "cmd/checked.h"
+#include "cmd/run/training.h"
+#include "cmd/scaling/scaling_difference.h"
+#include "cmd/subcommands.h"
+#include "core/base/format.h"
+#include "core/base/json.h"
+#include "core/base/table.h"
+#include "core/spec/units.h"
+#include "parallel/launch/report.h"
+
+namespace trainctl {
+namespace {
+
+struct VerifyOptions {
+  CommonOptions common;
+  LaunchFlags launch;      // its ranks are a list
+  ScalingRequest request;  // of each run
+  std::string directory;   // of one of the runs that this command has started; empty: the user started it
+  std::vector<int> ranks{1, 2, 4};
+};
+
+// "1,2,4". Returns why the text is refused, or "".
+std::string read_ranks(const std::string& text, VerifyOptions& options) {
+  options.launch.ranks = text;
+  options.ranks.clear();
+  std::istringstream words(text);
+  for (std::string word; std::getline(words, word, ',');) {
+    const auto ranks = parse_integer(word);
+    if (!ranks || *ranks < 1 || *ranks > most_slots) return format("'{}' is no number of ranks; write 1,2,4", word);
+    if (std::find(options.ranks.begin(), options.ranks.end(), *ranks) != options.ranks.end()) {
+      return format("{} ranks are named twice", *ranks);
+    }
+    options.ranks.push_back(static_cast<int>(*ranks));
+  }
+  return options.ranks.empty() || text.ends_with(',') ? "wants numbers of ranks: 1,2,4" : "";
+}
+
+std::string read_steps(const std::string& text, VerifyOptions& options) {
+  const auto steps = parse_integer(text);
+  if (!steps || *steps < 1) return "wants a number of steps, at least 1";
+  options.request.steps = *steps;
+  return "";
+}
+
+// Everything that can be wrong for any number of ranks comes to light before the first run.
+void check_all(const RunSpec& spec, const VerifyOptions& options) {
+  if (options.ranks.size() < 2) {
+    throw Error(ErrorKind::config, "one number of ranks has nothing to be compared with", "name several: --ranks 1,2");
+  }
+  if (spec.train.batch_size_per_rank) {
+    throw Error(ErrorKind::config,
+                "train.batch_size_per_rank gives every number of ranks batches of another size, and so other weights",
+                "state train.batch_size, of all ranks together, in its place");
+  }
+  for (const int ranks : options.ranks) {
+    LaunchFlags launch = options.launch;
+    launch.ranks = std::to_string(ranks);
+    if (const Checked checked = check_config(spec, launch, false); checked.unfit) throw *checked.unfit;
+  }
+}
+
+// One of the runs, in a process that this command has started, or as one of its ranks.
+int run_scaled(const RunSpec& spec, const VerifyOptions& options, const Situation& situation) {
+  if (const std::optional<int> code =
+          supervise_ranks(spec.cluster, options.launch, launched_config(options.common), situation, {false, false}))
+    return *code;
+  TrainingRequest training;
+  training.config = Value<RunSpec>::write(spec);
+  training.config_file = options.common.config;
+  training.run_directory = options.directory;
+  training.resume = "never";
+  training.progress = ProgressStyle::none;
+  training.quiet = true;
+  training.scaling = &options.request;
+  const RankCommand command = rank_command("verify-scaling", training.config, spec.cluster, options.launch,
+                                           {{"--steps", std::to_string(options.request.steps)},
+                                            {scaling_trace_option, options.request.traces ? "given" : "not given"},
+                                            {scaling_values_option, options.request.tensor}});
+  return run_as_rank(situation, false, command, [&](RankContext& context) { return train(spec, training, context); });
+}
+
+std::string table_of(const std::vector<ScaledRun>& runs) {
+  TextTable table(
+      {{"ranks", TextTable::Align::right}, {"step", TextTable::Align::right}, {"sha256 of the weights"}, {""}});
+  for (const ScaledRun& run : runs) {
+    const auto& [step, hashes] = *run.steps.rbegin();
+    const std::optional<std::int64_t> differs = first_difference(runs.front(), run);
+    const std::string verdict = &run == &runs.front() ? ""
+                                : differs             ? format("differs from step {} on", *differs)
+                                                      : "equal";
+    table.add({std::to_string(run.ranks), std::to_string(step), hashes.weights, verdict});
+  }
+  return table.text();
+}
+
+Json json_of(const std::vector<ScaledRun>& runs, const std::optional<ScalingDifference>& difference) {
+  Json hashes = Json::object();
+  for (const ScaledRun& run : runs) hashes[std::to_string(run.ranks)] = run.steps.rbegin()->second.weights;
+  return {{"ok", !difference},
+          {"steps", runs.front().steps.rbegin()->first},
+          {"hashes", hashes},
+          {"first_difference", difference ? to_json(*difference) : Json()}};
+}
+
+int verify(VerifyOptions& options, const RunSpec& spec, const Situation& situation) {
+  if (situation.started_by != StartedBy::user) {
+    throw Error(ErrorKind::config, "verify-scaling starts its ranks itself", "start it without mpirun or srun");
+  }
+  ScalingRuns starter(options.common);  // before kernels start threads, which would take requests to stop
+  check_all(spec, options);
+  std::vector<ScaledRun> runs;
+  for (const int ranks : options.ranks) runs.push_back(starter.run(ranks, options.request));
+  std::optional<ScalingDifference> difference;
+  for (const ScaledRun& run : runs) {
+    const std::optional<std::int64_t> step = first_difference(runs.front(), run);
+    if (!step) continue;
+    difference = find_difference(starter, runs.front(), run, *step);
+    break;
+  }
+  if (options.common.json) {
+    answer(json_line(json_of(runs, difference)));
+  } else if (!options.common.quiet) {
+    answer(table_of(runs) + "\n" +
+           (difference ? difference->text()
+                       : format("the same weights and optimizer state, bit for bit, after each of {} steps\n",
+                                runs.front().steps.rbegin()->first)));
+  }
+  return difference ? exit_code(ErrorKind::answer_is_no) : 0;
+}
+
+int verify_scaling(VerifyOptions& options) {
+  const RunSpec spec = load_run_spec(options.common, options.launch);
+  const Situation situation = find_situation(Variables::of_process());
+  if (!options.directory.empty()) return run_scaled(spec, options, situation);
+  return verify(options, spec, situation);
+}
+
+}  // namespace
+
+Subcommand verify_scaling_subcommand() {
+  return {"verify-scaling", "Trains some steps on several numbers of ranks, and compares the weights bit for bit",
+          "trainctl verify-scaling configs/quickstart.yaml --ranks 1,2,4 --steps 20", [](CLI::App& app) {
+            auto options = std::make_shared<VerifyOptions>();
+            options->request.steps = 20;
+            add_config_options(app, options->common);
+            add_output_options(app, options->common);
+            const auto checked = [options](auto read) {
+              return [options, read](const std::string& text) { return read(text, *options); };
+            };
+            app.add_option("--ranks", "Numbers of ranks; the others are compared with the first; default: 1,2,4")
+                ->type_name("LIST")
+                ->check(checked(read_ranks));
+            app.add_option("--steps", "Steps of each run, at most those of the config; default: 20")
+                ->type_name("N")
+                ->check(checked(read_steps));
+            app.add_option("--device", options->launch.device, "Where ranks compute; wins over cluster.device")
+                ->check(CLI::IsMember({"auto", "cpu", "cuda"}));
+            app.add_option(scaling_directory_option, options->directory)->group("");
+            app.add_flag(scaling_trace_option, options->request.traces)->group("");
+            app.add_option(scaling_values_option, options->request.tensor)->group("");
+            return [options] { return verify_scaling(*options); };
+          }};
+}
+
+}  // namespace trainctl

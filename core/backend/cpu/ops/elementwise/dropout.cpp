@@ -1,0 +1,89 @@
+// Dropout: a mask drawn by Philox, a function of (seed, step, sample, layer, element).
+#include "core/graph/ops/elementwise/dropout.h"
+#include "core/backend/cpu/kernels.h"
+#include "core/backend/cpu/simd/philox.h"
+
+namespace trainctl::cpu {
+namespace {
+
+// y = x / (1 - rate) where uniform01(word) >= rate, else 0.
+template <class T>
+TRAINCTL_INLINE inline void drop(const std::uint32_t* drawn, float rate, float scale, const T* x, T* y,
+                                 std::int64_t n) {
+#pragma omp simd
+  for (std::int64_t i = 0; i < n; ++i) {
+    const float uniform = static_cast<float>(static_cast<std::int32_t>(drawn[i] >> 8)) * 0x1p-24f;
+    const float value = load(x[i]) * scale;
+    y[i] = store<T>(uniform >= rate ? value : 0.0f);
+  }
+}
+
+// Elements [first, first + count) of a sample.
+template <class T>
+void drop_elements(const RandomKey& key, std::uint64_t sample, float rate, const T* x, T* y, std::int64_t first,
+                   std::int64_t count) {
+  simd([=]() TRAINCTL_INLINE {
+    const float scale = 1.0f / (1.0f - rate);
+    const std::int64_t last = first + count;
+    std::uint32_t drawn[drawn_words];
+    for (std::int64_t start = first - first % 4; start < last; start += drawn_words) {
+      draw_words(key, sample, static_cast<std::uint32_t>(start / 4), drawn);
+      if (start >= first && start + drawn_words <= last) {
+        drop(drawn, rate, scale, x + (start - first), y + (start - first), drawn_words);
+      } else {
+        const std::int64_t begin = std::max(start, first), end = std::min(start + drawn_words, last);
+        drop(drawn + (begin - start), rate, scale, x + (begin - first), y + (begin - first), end - begin);
+      }
+    }
+  });
+}
+
+// All `count` elements of a sample, by its first word.
+template <class T>
+void drop_sample(const RandomKey& key, std::uint64_t sample, float rate, const T* x, T* y, std::int64_t count) {
+  simd([=]() TRAINCTL_INLINE {
+    const float scale = 1.0f / (1.0f - rate);
+    std::uint32_t drawn[drawn_words];
+    draw_words(key, sample, 0, drawn);
+    std::fill_n(drawn, drawn_words, drawn[0]);
+    for (std::int64_t start = 0; start < count; start += drawn_words) {
+      drop(drawn, rate, scale, x + start, y + start, std::min<std::int64_t>(drawn_words, count - start));
+    }
+  });
+}
+
+}  // namespace
+
+Lowering lower_dropout(const LowerContext& context) {
+  const auto& def = context.op.as<Dropout>();
+  const Shape& x_shape = context.input(0).shape;
+  const std::int64_t samples = x_shape[0], count = x_shape.count() / samples;
+  // Runs of neighbouring elements of a sample, which have neighbouring numbers: all of it, or the rows of a part; or
+  // rows that all have the same numbers.
+  const bool by_channel = def.unit == DropoutUnit::channel, by_sample = def.unit == DropoutUnit::sample;
+  const std::int64_t run = def.part || by_channel ? x_shape.back() : count, first = def.part ? def.part->first : 0;
+  const std::int64_t stride = def.part && !by_channel ? def.part->of : 0;
+  return with_type(context.input(0).dtype, [&, seed = def.seed, layer = def.layer, rate = def.rate](auto type) {
+    using T = decltype(type);
+    return own_kernel(context, [=](const Places& places) {
+      const auto step = static_cast<std::uint32_t>(*places.in<std::int64_t>(2));
+      const RandomKey key{seed, Purpose::dropout, step, layer};
+      const std::int64_t* numbers = places.in<std::int64_t>(1);
+      const T* x = places.in<T>(0);
+      T* y = places.out<T>(0);
+      parallel_ranges(samples, std::max<std::int64_t>(1, element_grain / count),
+                      [=](std::int64_t begin, std::int64_t end) {
+                        for (std::int64_t n = begin; n < end; ++n) {
+                          const auto sample = static_cast<std::uint64_t>(numbers[n]);
+                          if (by_sample) drop_sample(key, sample, rate, x + n * count, y + n * count, count);
+                          for (std::int64_t r = 0; !by_sample && r < count / run; ++r) {
+                            const std::int64_t at = n * count + r * run;
+                            drop_elements(key, sample, rate, x + at, y + at, first + r * stride, run);
+                          }
+                        }
+                      });
+    });
+  });
+}
+
+}  // namespace trainctl::cpu

@@ -1,0 +1,299 @@
+// Convolutions, forward and backward, on oneDNN's direct convolutions over plain NHWC images.
+//
+// Images stay NHWC: on NHWC oneDNN's convolutions are as fast as on blocked layouts (and use AMX in bfloat16), and no
+// tensor needs reordering between ops. Kernels get the layout of the chosen implementation, in a compute copy.
+#include <optional>
+
+#include "core/backend/cpu/kernels.h"
+#include "core/backend/cpu/onednn/dnnl_kernel.h"
+#include "core/backend/cpu/ops/images/conv2d_weights_bf16.h"
+#include "core/backend/cpu/simd/column_sums.h"
+#include "core/graph/ops/images/conv2d.h"
+
+namespace trainctl::cpu {
+namespace {
+
+using onednn::memory;
+
+// A convolution in oneDNN's terms: images are (N, C, H, W), kernels (O, I, H, W) or (G, O, I, H, W).
+struct Geometry {
+  onednn::ConvolutionShape shape;
+  memory::desc x, y, bias;
+  onednn::Dims kernel, logical_strides;
+
+  Geometry(const Window& w, std::int64_t groups, const Shape& x_shape, const Shape& y_shape, DType dtype)
+      : shape{{w.strides[0], w.strides[1]},
+              {w.dilation[0] - 1, w.dilation[1] - 1},
+              {w.padding_before[0], w.padding_before[1]},
+              {w.padding_after[0], w.padding_after[1]}},
+        x(image(x_shape, dtype)),
+        y(image(y_shape, dtype)) {
+    const std::int64_t in = x_shape[3] / groups, out = y_shape[3];
+    bias = memory::desc({out}, memory::data_type::f32, memory::format_tag::a);
+    kernel = {out / groups, in, w.size[0], w.size[1]};
+    logical_strides = {1, out, w.size[1] * in * out, in * out};
+    if (groups > 1) {
+      kernel.insert(kernel.begin(), groups);
+      logical_strides.insert(logical_strides.begin(), out / groups);
+    }
+  }
+  memory::desc any_kernel(DType dtype) const { return {kernel, dnnl_type(dtype), memory::format_tag::any}; }
+
+ private:
+  static memory::desc image(const Shape& s, DType dtype) {
+    return {{s[0], s[3], s[1], s[2]}, dnnl_type(dtype), onednn::Dims{s[1] * s[2] * s[3], 1, s[2] * s[3], s[3]}};
+  }
+};
+
+// Chooses among the implementations that oneDNN offers: the recorded one, else the fastest, or the first where timing
+// is forbidden; reference implementations only where there are no others. operands(desc) are the arguments of a call
+// without scratch memory. `*seconds` is set to the time of the chosen one where it was timed.
+template <class Primitive, class Desc, class Operands>
+Desc choose(const LowerContext& context, const std::vector<Desc>& offered, const Operands& operands,
+            double* seconds = nullptr) {
+  constexpr std::size_t most = 3;
+  const std::string key = context.key();
+  const auto recorded = context.choices.find(key);
+  std::vector<Desc> candidates;
+  for (const Desc& desc : offered) {
+    const std::string name = desc.impl_info_str();
+    if (recorded && name == *recorded) return desc;
+    const bool known = std::any_of(candidates.begin(), candidates.end(),
+                                   [&](const Desc& other) { return name == other.impl_info_str(); });
+    const bool reference = name.find("ref") != std::string::npos;
+    if (candidates.size() < most && !known && (!reference || candidates.empty())) candidates.push_back(desc);
+  }
+
+  std::size_t best = 0;
+  if (candidates.size() > 1 || seconds) {
+    if (!context.choices.may_time(key)) {
+      context.choices.assume(key);
+      return candidates.front();
+    }
+    double fastest = 1e30;
+    for (std::size_t i = 0; i < candidates.size(); ++i) {
+      std::vector<Operand> list = operands(candidates[i]);
+      append_scratch(candidates[i], {}, list);
+      const double time = measure(context.dnnl, Primitive(candidates[i]), list, fastest);
+      if (time < fastest) {
+        fastest = time;
+        best = i;
+      }
+    }
+    if (seconds) *seconds = fastest;
+  }
+  context.choices.record(key, candidates[best].impl_info_str());
+  return candidates[best];
+}
+
+template <class Desc>
+std::int64_t scratch_bytes(const Desc& desc) {
+  return static_cast<std::int64_t>(desc.scratchpad_desc().get_size());
+}
+
+class PrimitiveKernel final : public CpuKernel {
+ public:
+  explicit PrimitiveKernel(PrimitiveCall call) : call_(std::move(call)) {}
+
+ private:
+  void compute(const Slot& slot) override { call_.run(slot); }
+
+  PrimitiveCall call_;
+};
+
+// Completes a lowering to one primitive, whose arguments are operands(desc, binding).
+template <class Primitive, class Desc, class Operands>
+void lower_to(const LowerContext& context, const Desc& desc, const Operands& operands, Lowering& lowering) {
+  lowering.workspace_bytes = scratch_bytes(desc);
+  lowering.implementation = std::string("conv:") + desc.impl_info_str();
+  lowering.bind = [&dnnl = context.dnnl, desc, operands](const Binding& b) -> std::unique_ptr<Kernel> {
+    std::vector<Operand> list = operands(desc, b);
+    append_scratch(desc, b.workspace, list);
+    return std::make_unique<PrimitiveKernel>(PrimitiveCall(dnnl, Primitive(desc), list));
+  };
+}
+
+// A binding for timing, whose addresses measure() fills in.
+Binding no_places(std::size_t inputs, std::size_t outputs) {
+  return {std::vector<Address>(inputs), std::vector<Address>(outputs), {}};
+}
+
+// The descriptor of the forward pass, which oneDNN needs as a hint for the descriptors of the backward pass.
+dnnl::convolution_forward::primitive_desc forward_hint(const LowerContext& context, const Geometry& g, DType dtype) {
+  return onednn::convolution(context.dnnl.engine(), g.shape, g.x, g.any_kernel(dtype), memory::desc(), g.y,
+                             attributes())
+      .front();
+}
+
+constexpr const char* own_weights = "own:avx512_bf16";
+
+// The gradient of the kernel by Conv2dWeightsBf16, which writes the logical gradient directly.
+Lowering lower_own_weights(const LowerContext& context, const Conv2dWeightsBf16& convolution) {
+  const auto& def = context.op.as<Conv2dGradWeights>();
+  const Shape& dy = context.input(1).shape;
+  const std::int64_t rows = dy.count() / dy[3], channels = dy[3];
+  const auto body = [convolution, rows, channels, bias = def.bias, add = def.accumulate](const Places& places) {
+    convolution.run(places.in<Bf16>(0), places.in<Bf16>(1), add, places.out<float>(0), places.workspace<void>());
+    if (!bias) return;
+    column_sums(DType::bfloat16, places.in<void>(1), rows, channels, add, places.out<float>(1),
+                places.workspace<void>());
+  };
+  const std::int64_t bias_bytes = def.bias ? column_sums_workspace(rows, channels) : 0;
+  Lowering lowering = own_kernel(context, body, std::max(convolution.workspace_bytes(), bias_bytes));
+  lowering.implementation = own_weights;
+  return lowering;
+}
+
+// Seconds of a call of Conv2dWeightsBf16.
+double measure(const Conv2dWeightsBf16& convolution, const Shape& x, const Shape& dy, std::int64_t kernel_count,
+               double best_so_far) {
+  const auto values = [](std::int64_t count) { return random_bytes(count * 2, DType::bfloat16); };
+  const std::vector<std::byte> images = values(x.count()), gradients = values(dy.count());
+  std::vector<float> kernel(static_cast<std::size_t>(kernel_count));
+  struct alignas(64) Line {
+    std::byte bytes[64];
+  };
+  std::vector<Line> workspace(static_cast<std::size_t>(convolution.workspace_bytes() / 64 + 1));
+  return best_seconds(
+      [&] {
+        convolution.run(reinterpret_cast<const Bf16*>(images.data()), reinterpret_cast<const Bf16*>(gradients.data()),
+                        false, kernel.data(), workspace.data());
+      },
+      best_so_far);
+}
+
+}  // namespace
+
+Lowering lower_conv2d(const LowerContext& context) {
+  const auto& def = context.op.as<Conv2d>();
+  const DType dtype = context.input(0).dtype;
+  const Geometry g(def.window, def.groups, context.input(0).shape, context.output(0).shape, dtype);
+  const bool has_bias = context.op.inputs.size() > 2;
+  const auto operands = [g, has_bias](const auto& desc, const Binding& b) {
+    std::vector<Operand> list{{DNNL_ARG_SRC, g.x, b.inputs[0]},
+                              {DNNL_ARG_WEIGHTS, desc.weights_desc(), b.inputs[1]},
+                              {DNNL_ARG_DST, g.y, b.outputs[0]}};
+    if (has_bias) list.push_back({DNNL_ARG_BIAS, g.bias, b.inputs[2]});
+    return list;
+  };
+  const auto offered = onednn::convolution(context.dnnl.engine(), g.shape, g.x, g.any_kernel(dtype),
+                                           has_bias ? g.bias : memory::desc(), g.y, attributes(false, def.function));
+  const auto desc = choose<dnnl::convolution_forward>(
+      context, offered, [&](const auto& candidate) { return operands(candidate, no_places(3, 1)); });
+  Lowering lowering = context.logical();
+  lowering.inputs[1] = context.dnnl.layout({desc.weights_desc(), g.logical_strides});
+  lower_to<dnnl::convolution_forward>(context, desc, operands, lowering);
+  return lowering;
+}
+
+Lowering lower_conv2d_grad_input(const LowerContext& context) {
+  const auto& def = context.op.as<Conv2dGradInput>();
+  require(!def.accumulate, "core keeps the sum of gradients apart");
+  const DType dtype = context.input(0).dtype;
+  const Geometry g(def.window, def.groups, def.input, context.input(0).shape, dtype);
+  const auto operands = [g](const auto& desc, const Binding& b) {
+    return std::vector<Operand>{{DNNL_ARG_DIFF_DST, g.y, b.inputs[0]},
+                                {DNNL_ARG_WEIGHTS, desc.weights_desc(), b.inputs[1]},
+                                {DNNL_ARG_DIFF_SRC, g.x, b.outputs[0]}};
+  };
+  const auto hint = forward_hint(context, g, dtype);
+  const auto offered =
+      onednn::convolution_data(context.dnnl.engine(), g.shape, g.x, g.any_kernel(dtype), g.y, hint, attributes());
+  const auto desc = choose<dnnl::convolution_backward_data>(
+      context, offered, [&](const auto& candidate) { return operands(candidate, no_places(2, 1)); });
+  Lowering lowering = context.logical();
+  lowering.inputs[1] = context.dnnl.layout({desc.weights_desc(), g.logical_strides});
+  lower_to<dnnl::convolution_backward_data>(context, desc, operands, lowering);
+  return lowering;
+}
+
+// The implementations that oneDNN offers for the gradient of the kernel. In float32 its 1x1 convolutions with strides,
+// jit_1x1, first gather the pixels of x that they use into scratch memory with room for C channels each, but write them
+// a vector at a time: with fewer channels than a vector has (8 or 16), oneDNN 2.6 writes past the end of that memory,
+// by more the larger the image is, and with several threads each into the next one's. For these shapes jit_1x1 is left
+// out.
+std::vector<dnnl::convolution_backward_weights::primitive_desc> weight_gradients(const LowerContext& context,
+                                                                                 const Geometry& g, DType dtype) {
+  const auto hint = forward_hint(context, g, dtype);
+  auto offered = onednn::convolution_weights(context.dnnl.engine(), g.shape, g.x, g.any_kernel(DType::float32), g.y,
+                                             hint, attributes());
+  const std::int64_t in = g.kernel[g.kernel.size() - 3];
+  if (in < 16 && (g.shape.strides[0] > 1 || g.shape.strides[1] > 1)) {
+    std::erase_if(offered, [](const auto& desc) { return std::string(desc.impl_info_str()).starts_with("jit_1x1"); });
+  }
+  return offered;
+}
+
+// The implementation writes the gradient of the kernel in its own layout into scratch memory; a reorder then writes it
+// into (or adds it to) the logical gradient.
+Lowering lower_conv2d_grad_weights(const LowerContext& context) {
+  const auto& def = context.op.as<Conv2dGradWeights>();
+  const DType dtype = context.input(0).dtype;
+  const Shape& dy = context.input(1).shape;
+  const Geometry g(def.window, def.groups, context.input(0).shape, dy, dtype);
+  std::optional<Conv2dWeightsBf16> own;
+  if (dtype == DType::bfloat16 && def.groups == 1 && Conv2dWeightsBf16::available()) {
+    own.emplace(def.window, context.input(0).shape, dy, context.threads);
+  }
+  const auto recorded = context.choices.find(context.key());
+  if (own && recorded == own_weights) return lower_own_weights(context, *own);
+
+  const dnnl::engine& engine = context.dnnl.engine();
+  const auto offered = weight_gradients(context, g, dtype);
+  const auto operands = [&](const auto& candidate) {
+    return std::vector<Operand>{{DNNL_ARG_SRC, g.x, {}},
+                                {DNNL_ARG_DIFF_DST, g.y, {}},
+                                {DNNL_ARG_DIFF_WEIGHTS, candidate.diff_weights_desc(), {}}};
+  };
+  double seconds = 0;
+  const auto desc = choose<dnnl::convolution_backward_weights>(context, offered, operands, own ? &seconds : nullptr);
+  if (own && !recorded && context.choices.may_time(context.key()) &&
+      measure(*own, context.input(0).shape, dy, context.output(0).shape.count(), seconds) < seconds) {
+    context.choices.record(context.key(), own_weights);
+    return lower_own_weights(context, *own);
+  }
+  const memory::desc physical = desc.diff_weights_desc();
+  const memory::desc logical(g.kernel, memory::data_type::f32, g.logical_strides);
+  const bool direct = physical == logical && !def.accumulate;
+  std::optional<dnnl::reorder::primitive_desc> reorder;
+  if (!direct) reorder.emplace(engine, physical, engine, logical, attributes(def.accumulate));
+
+  // Scratch memory: the physical gradient, then what the convolution, the reorder or the bias need, one after the
+  // other.
+  constexpr std::int64_t alignment = 64;
+  const auto physical_bytes = static_cast<std::int64_t>(physical.get_size());
+  const std::int64_t scratch = direct ? 0 : (physical_bytes + alignment - 1) / alignment * alignment;
+  const std::int64_t rows = dy.count() / dy[3], channels = dy[3];
+  Lowering lowering = context.logical();
+  lowering.implementation = std::string("conv:") + desc.impl_info_str();
+  lowering.workspace_bytes = scratch + std::max({scratch_bytes(desc), reorder ? scratch_bytes(*reorder) : 0,
+                                                 def.bias ? column_sums_workspace(rows, channels) : 0});
+  lowering.bind = [&dnnl = context.dnnl, desc, reorder, physical, logical, g, direct, scratch, dtype, rows, channels,
+                   bias = def.bias, add = def.accumulate](const Binding& b) -> std::unique_ptr<Kernel> {
+    const Address rest = b.workspace + scratch;
+    const Address result = direct ? b.outputs[0] : b.workspace;
+    std::vector<Operand> operands{{DNNL_ARG_SRC, g.x, b.inputs[0]},
+                                  {DNNL_ARG_DIFF_DST, g.y, b.inputs[1]},
+                                  {DNNL_ARG_DIFF_WEIGHTS, physical, result}};
+    append_scratch(desc, rest, operands);
+    PrimitiveCall convolution(dnnl, dnnl::convolution_backward_weights(desc), operands);
+    std::optional<PrimitiveCall> to_logical;
+    if (reorder) {
+      std::vector<Operand> sides{{DNNL_ARG_FROM, physical, b.workspace}, {DNNL_ARG_TO, logical, b.outputs[0]}};
+      append_scratch(*reorder, rest, sides);
+      to_logical.emplace(dnnl, dnnl::reorder(*reorder), sides);
+    }
+    auto body = [convolution = std::move(convolution), to_logical = std::move(to_logical), scratch, dtype, rows,
+                 channels, bias, add](const Places& places) mutable {
+      convolution.run(places.slot);
+      if (to_logical) to_logical->run(places.slot);
+      if (!bias) return;
+      column_sums(dtype, places.in<void>(1), rows, channels, add, places.out<float>(1),
+                  places.workspace<void>(scratch));
+    };
+    return std::make_unique<FunctionKernel<decltype(body)>>(b, std::move(body));
+  };
+  return lowering;
+}
+
+}  // namespace trainctl::cpu

@@ -1,0 +1,99 @@
+// Batch normalisation with residual and ReLU fused, training and inference.
+#include "core/graph/ops/normalization/batch_norm.h"
+
+#include "core/backend/cpu/kernels.h"
+#include "core/backend/cpu/ops/normalization/normalisation.h"
+
+namespace trainctl::cpu {
+
+Lowering lower_batch_norm(const LowerContext& context) {
+  const BatchNormAttributes a = context.op.as<BatchNorm>().a;
+  const ChannelShape shape = channel_shape(context.input(0));
+  return with_type(context.input(0).dtype, [&](auto type) {
+    using T = decltype(type);
+    return own_kernel(
+        context,
+        [=](const Places& places) {
+          const Scratch scratch(shape, places.workspace<std::byte>());
+          const T* x = places.in<T>(0);
+          std::size_t next = 1;
+          const float* gamma = a.scale ? places.in<float>(next++) : nullptr;
+          const float* beta = a.center ? places.in<float>(next++) : nullptr;
+          const T* residual = a.residual ? places.in<T>(next) : nullptr;
+          float* mean = places.out<float>(1);
+          float* variance = places.out<float>(2);
+          statistics(shape, x, scratch, mean, variance);
+          const Factors factors(a, shape, mean, variance, gamma, beta, scratch.constants);
+          apply(a, shape, x, residual, factors, places.out<T>(0),
+                a.masks_by_bits(shape.channels) ? places.out<std::uint8_t>(3) : nullptr);
+        },
+        Scratch::bytes(shape));
+  });
+}
+
+Lowering lower_batch_norm_inference(const LowerContext& context) {
+  const BatchNormAttributes a = context.op.as<BatchNormInference>().a;
+  const ChannelShape shape = channel_shape(context.input(0));
+  return with_type(context.input(0).dtype, [&](auto type) {
+    using T = decltype(type);
+    return own_kernel(
+        context,
+        [=](const Places& places) {
+          const Scratch scratch(shape, places.workspace<std::byte>());
+          std::size_t next = 1;
+          const float* gamma = a.scale ? places.in<float>(next++) : nullptr;
+          const float* beta = a.center ? places.in<float>(next++) : nullptr;
+          const float* mean = places.in<float>(next++);
+          const float* variance = places.in<float>(next++);
+          const T* residual = a.residual ? places.in<T>(next) : nullptr;
+          const Factors factors(a, shape, mean, variance, gamma, beta, scratch.constants);
+          apply(a, shape, places.in<T>(0), residual, factors, places.out<T>(0));
+        },
+        Scratch::bytes(shape));
+  });
+}
+
+Lowering lower_batch_norm_inference_grad(const LowerContext& context) {
+  const auto& def = context.op.as<BatchNormInferenceGrad>();
+  const BatchNormAttributes a{.epsilon = def.epsilon, .scale = def.scale, .center = false};
+  const ChannelShape shape = channel_shape(context.input(0));
+  return with_type(context.input(0).dtype, [&](auto type) {
+    using T = decltype(type);
+    return own_kernel(
+        context,
+        [=](const Places& places) {
+          const Scratch scratch(shape, places.workspace<std::byte>());
+          const float* gamma = a.scale ? places.in<float>(1) : nullptr;
+          const float* variance = places.in<float>(a.scale ? 2 : 1);
+          const Factors factors(a, shape, nullptr, variance, gamma, nullptr, scratch.constants);
+          apply(a, shape, places.in<T>(0), static_cast<const T*>(nullptr), factors, places.out<T>(0));
+        },
+        Scratch::bytes(shape));
+  });
+}
+
+Lowering lower_batch_norm_grad(const LowerContext& context) {
+  const auto& def = context.op.as<BatchNormGrad>();
+  const ChannelShape shape = channel_shape(context.input(0));
+  return with_type(context.input(0).dtype, [&, a = def.a, add = def.accumulate](auto type) {
+    using T = decltype(type);
+    return own_kernel(
+        context,
+        [=](const Places& places) {
+          const Scratch scratch(shape, places.workspace<std::byte>());
+          GradientPlaces<T> at(a, shape.channels, places);
+          const Factors factors(a, shape, at.mean, at.variance, at.gamma, at.beta, scratch.constants);
+          gradient_sums(a, shape, at.b, factors, scratch);
+          const double* sums = scratch.totals;
+          parameter_gradients(a, shape.channels, sums, at.variance, add, at.dgamma, at.dbeta);
+          at.b.dx = places.out<T>(0);
+          if (a.residual) at.b.dy = at.b.dresidual;
+          const auto rows = static_cast<double>(shape.rows);
+          gradient_by_input(
+              a, shape, at.b, factors, at.variance, [=](std::int64_t i) { return sums[i] / rows; }, scratch.constants);
+        },
+        Scratch::bytes(shape));
+  });
+}
+
+}  // namespace trainctl::cpu

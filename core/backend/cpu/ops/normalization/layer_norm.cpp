@@ -1,0 +1,126 @@
+// Layer normalisation over the last dimension, forward and backward: a row at a time.
+#include "core/graph/ops/normalization/layer_norm.h"
+
+#include <cmath>
+
+#include "core/backend/cpu/kernels.h"
+
+namespace trainctl::cpu {
+namespace {
+
+struct Rows {
+  std::int64_t rows, values;
+
+  explicit Rows(const Shape& shape) : rows(shape.count() / shape.back()), values(shape.back()) {}
+};
+
+// gamma and beta may be null.
+template <class T>
+TRAINCTL_INLINE inline void normalise_row(const T* x, std::int64_t n, float epsilon, const float* gamma,
+                                          const float* beta, T* y, float* mean, float* rstd) {
+  const auto value = [=](std::int64_t k) TRAINCTL_INLINE { return load(x[k]); };
+  const float average = lane_sum<float>(n, value) / static_cast<float>(n);
+  const auto square = [=](std::int64_t k) TRAINCTL_INLINE {
+    const float difference = load(x[k]) - average;
+    return difference * difference;
+  };
+  const float scale = 1.0f / std::sqrt(lane_sum<float>(n, square) / static_cast<float>(n) + epsilon);
+#pragma omp simd
+  for (std::int64_t k = 0; k < n; ++k) {
+    const float normal = (load(x[k]) - average) * scale;
+    y[k] = store<T>((gamma ? gamma[k] : 1.0f) * normal + (beta ? beta[k] : 0.0f));
+  }
+  *mean = average;
+  *rstd = scale;
+}
+
+// Computes dx of a row, and adds the row's terms to `sums`: n sums of dgamma, then n of dbeta.
+template <class T>
+TRAINCTL_INLINE inline void row_gradient(const NormBackward<T>& b, std::int64_t row, std::int64_t n, float* sums) {
+  const T *dy = b.dy + row * n, *x = b.x + row * n;
+  T* dx = b.dx + row * n;
+  const float* gamma = b.gamma;
+  const float mean = b.mean[row], rstd = b.rstd[row];
+  const auto slope = [=](std::int64_t k) TRAINCTL_INLINE { return load(dy[k]) * (gamma ? gamma[k] : 1.0f); };
+  const auto product = [=](std::int64_t k) TRAINCTL_INLINE { return slope(k) * (load(x[k]) - mean); };
+  const float average = lane_sum<float>(n, slope) / static_cast<float>(n);
+  const float along = lane_sum<float>(n, product) * rstd / static_cast<float>(n);
+  float *dgamma = sums, *dbeta = sums + n;
+#pragma omp simd
+  for (std::int64_t k = 0; k < n; ++k) {
+    const float normal = (load(x[k]) - mean) * rstd, gradient = load(dy[k]);
+    dgamma[k] += gradient * normal;
+    dbeta[k] += gradient;
+    dx[k] = store<T>(rstd * (slope(k) - average - normal * along));
+  }
+}
+
+// Each chunk of rows has partial sums of its own, so that the order of addition depends on the shape only.
+constexpr std::int64_t most_chunks = 64;
+
+std::int64_t chunk_rows(const Rows& shape) {
+  return std::max({std::int64_t{1}, element_grain / shape.values, (shape.rows + most_chunks - 1) / most_chunks});
+}
+
+}  // namespace
+
+Lowering lower_layer_norm(const LowerContext& context) {
+  const Rows shape(context.input(0).shape);
+  return with_type(context.input(0).dtype, [&, a = context.op.as<LayerNorm>().a](auto type) {
+    using T = decltype(type);
+    return own_kernel(context, [=](const Places& places) {
+      const T* x = places.in<T>(0);
+      T* y = places.out<T>(0);
+      const float* gamma = a.scale ? places.in<float>(1) : nullptr;
+      const float* beta = a.center ? places.in<float>(a.scale ? 2 : 1) : nullptr;
+      float *mean = places.out<float>(1), *rstd = places.out<float>(2);
+      const std::int64_t n = shape.values;
+      parallel_ranges(shape.rows, std::max<std::int64_t>(1, element_grain / 4 / n),
+                      [=](std::int64_t begin, std::int64_t end) {
+                        simd([=]() TRAINCTL_INLINE {
+                          for (std::int64_t row = begin; row < end; ++row) {
+                            normalise_row(x + row * n, n, a.epsilon, gamma, beta, y + row * n, mean + row, rstd + row);
+                          }
+                        });
+                      });
+    });
+  });
+}
+
+Lowering lower_layer_norm_grad(const LowerContext& context) {
+  const auto& def = context.op.as<LayerNormGrad>();
+  const Rows shape(context.input(1).shape);
+  const std::int64_t each = chunk_rows(shape), chunks = (shape.rows + each - 1) / each;
+  const std::int64_t workspace = chunks * 2 * shape.values * size_of(DType::float32);
+  return with_type(context.input(0).dtype, [&, a = def.a, accumulate = def.accumulate](auto type) {
+    using T = decltype(type);
+    const auto run = [=](const Places& places) {
+      const NormBackward<T> b(places, a);
+      float* sums = places.workspace<float>();
+      const std::int64_t n = shape.values, rows = shape.rows;
+      parallel_ranges(chunks, 1, [=](std::int64_t begin, std::int64_t end) {
+        simd([=]() TRAINCTL_INLINE {
+          for (std::int64_t chunk = begin; chunk < end; ++chunk) {
+            float* own = sums + chunk * 2 * n;
+            std::fill(own, own + 2 * n, 0.0f);
+            for (std::int64_t row = chunk * each; row < std::min(rows, (chunk + 1) * each); ++row) {
+              row_gradient(b, row, n, own);
+            }
+          }
+        });
+      });
+      const auto join = [=](const float* parts, float* total) {
+        for (std::int64_t k = 0; total != nullptr && k < n; ++k) {
+          double sum = accumulate ? total[k] : 0.0;
+          for (std::int64_t chunk = 0; chunk < chunks; ++chunk) sum += parts[chunk * 2 * n + k];
+          total[k] = static_cast<float>(sum);
+        }
+      };
+      join(sums, b.dgamma);
+      join(sums + n, b.dbeta);
+    };
+    return own_kernel(context, run, workspace);
+  });
+}
+
+}  // namespace trainctl::cpu

@@ -1,0 +1,290 @@
+// What the kernels of batch normalisation share: statistics, factors of the channels, and the passes over elements.
+//
+// Statistics are taken in chunks of rows about the chunk's first row (shifted sums), and the chunks' means and sums of
+// squares are combined in float64, so that a large mean costs no digits of the variance.
+#pragma once
+
+#include <cmath>
+
+#include "core/backend/cpu/lower.h"
+#include "core/backend/cpu/simd/channels.h"
+#include "core/backend/cpu/simd/mask.h"
+#include "core/graph/ops/normalization/batch_norm.h"
+
+namespace trainctl::cpu {
+
+// Scratch memory: per-column constants (float, repeated for the folded rows), totals (double), then the chunks'
+// results.
+struct Scratch {
+  float* constants;  // [5][columns]
+  double* totals;    // [2][channels]
+  float* partials;   // [chunks][columns][2]
+
+  static std::int64_t bytes(const ChannelShape& shape) {
+    return shape.channels * 2 * 8 + shape.columns() * 5 * 4 + shape.partials(2) * 4;
+  }
+  Scratch(const ChannelShape& shape, std::byte* memory) : totals(reinterpret_cast<double*>(memory)) {
+    constants = reinterpret_cast<float*>(totals + 2 * shape.channels);
+    partials = constants + 5 * shape.columns();
+  }
+};
+
+// Computes the mean and the biased variance of every channel.
+template <class T>
+void statistics(const ChannelShape& shape, const T* x, const Scratch& scratch, float* mean, float* variance) {
+  const std::int64_t columns = shape.columns();
+  float* partials = scratch.partials;
+  channel_sums(
+      shape,
+      [=, &shape](std::int64_t chunk) TRAINCTL_INLINE {
+        const T* first = x + chunk * shape.chunk_rows * columns;
+        return [=](std::int64_t i, std::int64_t column) TRAINCTL_INLINE {
+          const float shifted = load(x[i]) - load(first[column]);
+          return Pair{shifted, shifted * shifted};
+        };
+      },
+      [=, &shape](std::int64_t chunk, std::int64_t column, std::int64_t width, const float* first_sums,
+                  const float* second_sums) TRAINCTL_INLINE {
+        const auto rows = static_cast<float>(shape.rows_of(chunk));
+        const T* first = x + chunk * shape.chunk_rows * columns + column;
+        float* target = partials + 2 * (chunk * columns + column);
+        for (std::int64_t c = 0; c < width; ++c) {  // the chunk's mean, and the sum of squares about that mean
+          target[2 * c] = load(first[c]) + first_sums[c] / rows;
+          target[2 * c + 1] = second_sums[c] - first_sums[c] * first_sums[c] / rows;
+        }
+      });
+
+  const auto total_rows = static_cast<double>(shape.rows);
+  const auto each = [&](const auto& add) {
+    for (std::int64_t chunk = 0; chunk < shape.chunks; ++chunk) {
+      const auto rows = static_cast<double>(shape.rows_of(chunk));
+      for (std::int64_t column = 0; column < columns; ++column) {
+        const float* partial = partials + 2 * (chunk * columns + column);
+        add(column % shape.channels, rows, static_cast<double>(partial[0]), static_cast<double>(partial[1]));
+      }
+    }
+  };
+  double* means = scratch.totals;
+  double* squares = scratch.totals + shape.channels;
+  std::fill(means, means + 2 * shape.channels, 0.0);
+  each([&](std::int64_t c, double rows, double chunk_mean, double) { means[c] += rows / total_rows * chunk_mean; });
+  each([&](std::int64_t c, double rows, double chunk_mean, double chunk_squares) {
+    squares[c] += chunk_squares + rows * (chunk_mean - means[c]) * (chunk_mean - means[c]);
+  });
+  for (std::int64_t c = 0; c < shape.channels; ++c) {
+    mean[c] = static_cast<float>(means[c]);
+    variance[c] = squares[c] < 0 ? 0.0f : static_cast<float>(squares[c] / total_rows);  // NaN stays NaN
+  }
+}
+
+// The factors of the normalisation for each column: the first three rows of the constants.
+struct Factors {
+  const float *mean, *scale, *beta;
+
+  // Computes the factors from statistics and the optional gamma and beta; without means these are zero.
+  Factors(const BatchNormAttributes& a, const ChannelShape& shape, const float* means, const float* variances,
+          const float* gamma, const float* betas, float* constants)
+      : mean(constants), scale(constants + shape.columns()), beta(constants + 2 * shape.columns()) {
+    const std::int64_t columns = shape.columns();
+    for (std::int64_t column = 0; column < columns; ++column) {
+      const std::int64_t c = column % shape.channels;
+      const auto inverse = static_cast<float>(1.0 / std::sqrt(static_cast<double>(variances[c]) + a.epsilon));
+      constants[column] = means ? means[c] : 0.0f;
+      constants[columns + column] = gamma ? gamma[c] * inverse : inverse;
+      constants[2 * columns + column] = betas ? betas[c] : 0.0f;
+    }
+  }
+  // A value before residual and ReLU: the same bits in the forward and the backward pass.
+  TRAINCTL_INLINE float normalised(float x, std::int64_t column) const {
+    return (x - mean[column]) * scale[column] + beta[column];
+  }
+};
+
+inline constexpr std::int64_t masked_values = 2048;  // for which the mask is written at once
+
+// y = f((x - mean) * scale + beta [+ residual]), and its mask where `mask` is not null.
+template <class T, bool with_residual, bool relu>
+void normalise(const ChannelShape& shape, const T* x, const T* residual, const Factors& factors, T* y,
+               std::uint8_t* mask) {
+  const std::int64_t columns = shape.columns();
+  const std::int64_t grain = std::max<std::int64_t>(1, element_grain / columns);
+  const auto rows = [=](std::int64_t begin, std::int64_t end) {
+    simd([=]() TRAINCTL_INLINE {
+      for (std::int64_t row = begin; row < end; ++row) {
+        const T* xs = x + row * columns;
+        const T* rs = residual + (with_residual ? row * columns : 0);
+        T* ys = y + row * columns;
+#pragma omp simd
+        for (std::int64_t c = 0; c < columns; ++c) {
+          float value = factors.normalised(load(xs[c]), c);
+          if constexpr (with_residual) value += load(rs[c]);
+          if constexpr (relu) value = value < 0 ? 0.0f : value;
+          ys[c] = store<T>(value);
+        }
+      }
+    });
+  };
+  if (mask == nullptr) return parallel_ranges(shape.folded_rows(), grain, rows);
+  const std::int64_t some = std::max<std::int64_t>(1, masked_values / columns);  // rows whose values stay in the cache
+  parallel_ranges(shape.folded_rows(), grain, [=](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t first = begin; first < end; first += some) {
+      const std::int64_t last = std::min(first + some, end);
+      rows(first, last);
+      write_mask(y + first * columns, (last - first) * columns, mask + first * columns / 8);
+    }
+  });
+}
+
+template <class T>
+void apply(const BatchNormAttributes& a, const ChannelShape& shape, const T* x, const T* residual,
+           const Factors& factors, T* y, std::uint8_t* mask = nullptr) {
+  if (a.residual && a.relu) return normalise<T, true, true>(shape, x, residual, factors, y, mask);
+  if (a.residual) return normalise<T, true, false>(shape, x, residual, factors, y, mask);
+  if (a.relu) return normalise<T, false, true>(shape, x, residual, factors, y, mask);
+  normalise<T, false, false>(shape, x, residual, factors, y, mask);
+}
+
+inline ChannelShape channel_shape(const TensorType& type) {
+  return {type.shape.count() / type.shape.back(), type.shape.back()};
+}
+
+// The tensors of a backward pass; null where the op has none.
+template <class T>
+struct Backward {
+  const T* dy;
+  const T* x;
+  const T* y;
+  const std::uint8_t* bits;
+  T* dx;
+  T* dresidual;
+};
+
+// The places of the gradient's first pass, as BatchNormGrad and SynchronizedBatchNormSums have them: inputs dy, x, bits
+// or y where one of them is the source of the mask, gamma, beta, mean and variance; outputs dx or the sums, dgamma,
+// dbeta and dresidual. `b` has no dx.
+template <class T>
+struct GradientPlaces {
+  Backward<T> b{};
+  const float *gamma = nullptr, *beta = nullptr, *mean, *variance;
+  float *dgamma = nullptr, *dbeta = nullptr;
+
+  GradientPlaces(const BatchNormAttributes& a, std::int64_t channels, const Places& places) {
+    std::size_t in = 2, out = 1;
+    b.dy = places.in<T>(0);
+    b.x = places.in<T>(1);
+    if (a.masks_by_bits(channels)) b.bits = places.in<std::uint8_t>(in++);
+    if (a.masks_by_y(channels)) b.y = places.in<T>(in++);
+    if (a.scale) gamma = places.in<float>(in++);
+    if (a.center && a.masks_by_x()) beta = places.in<float>(in++);
+    mean = places.in<float>(in++);
+    variance = places.in<float>(in);
+    if (a.scale) dgamma = places.out<float>(out++);
+    if (a.center) dbeta = places.out<float>(out++);
+    if (a.residual) b.dresidual = places.out<T>(out);
+  }
+};
+
+template <class T>
+inline constexpr float least = least_unmasked(std::is_same_v<T, float> ? DType::float32 : DType::bfloat16);
+
+// Sums dy f' and dy f' (x - mean) by channel into the totals; writes dy f' to dresidual where there is one.
+template <class T, ReluMask mask, bool with_residual>
+void gradient_sums(const ChannelShape& shape, const Backward<T>& b, const Factors& factors, const Scratch& scratch) {
+  const std::int64_t columns = shape.columns();
+  float* partials = scratch.partials;
+  channel_sums(
+      shape,
+      [=, &shape](std::int64_t chunk) TRAINCTL_INLINE {
+        if constexpr (mask == ReluMask::bits) {  // dresidual holds dy f' before it is summed
+          const std::int64_t first = chunk * shape.chunk_rows * columns;
+          apply_mask(b.dy + first, shape.rows_of(chunk) * columns, b.bits + first / 8, b.dresidual + first);
+        }
+        return [=](std::int64_t i, std::int64_t column) TRAINCTL_INLINE {
+          const float x = load(b.x[i]);
+          float dy = load(mask == ReluMask::bits ? b.dresidual[i] : b.dy[i]);
+          if constexpr (mask == ReluMask::x) dy = factors.normalised(x, column) > least<T> ? dy : 0.0f;
+          if constexpr (mask == ReluMask::y) dy = load(b.y[i]) > 0 ? dy : 0.0f;
+          if constexpr (with_residual && mask != ReluMask::bits) b.dresidual[i] = store<T>(dy);
+          return Pair{dy, dy * (x - factors.mean[column])};
+        };
+      },
+      [=](std::int64_t chunk, std::int64_t column, std::int64_t width, const float* first_sums,
+          const float* second_sums) TRAINCTL_INLINE {
+        float* target = partials + 2 * (chunk * columns + column);
+        for (std::int64_t c = 0; c < width; ++c) {
+          target[2 * c] = first_sums[c];
+          target[2 * c + 1] = second_sums[c];
+        }
+      });
+  join_channel_sums<2>(shape, partials, scratch.totals);
+}
+
+// dx = (dy f' - dy_mean - (x - mean) * slope) * scale; dy_mean and slope are the last rows of the constants.
+template <class T, ReluMask mask>
+void gradient_by_input(const ChannelShape& shape, const Backward<T>& b, const Factors& factors,
+                       const float* constants) {
+  const std::int64_t columns = shape.columns();
+  const float* dy_mean = constants + 3 * columns;
+  const float* slope = constants + 4 * columns;
+  const std::int64_t grain = std::max<std::int64_t>(1, element_grain / columns);
+  parallel_ranges(shape.folded_rows(), grain, [=](std::int64_t begin, std::int64_t end) {
+    simd([=]() TRAINCTL_INLINE {
+      for (std::int64_t row = begin; row < end; ++row) {
+        const T* dys = b.dy + row * columns;
+        const T* xs = b.x + row * columns;
+        T* dxs = b.dx + row * columns;
+#pragma omp simd
+        for (std::int64_t c = 0; c < columns; ++c) {
+          const float x = load(xs[c]);
+          float dy = load(dys[c]);
+          if constexpr (mask == ReluMask::x) dy = factors.normalised(x, c) > least<T> ? dy : 0.0f;
+          dxs[c] = store<T>((dy - dy_mean[c] - (x - factors.mean[c]) * slope[c]) * factors.scale[c]);
+        }
+      }
+    });
+  });
+}
+
+// Sums dy f' and dy f' (x - mean) by channel into the totals.
+template <class T>
+void gradient_sums(const BatchNormAttributes& a, const ChannelShape& shape, const Backward<T>& b,
+                   const Factors& factors, const Scratch& scratch) {
+  const std::int64_t channels = shape.channels;
+  if (a.masks_by_bits(channels)) return gradient_sums<T, ReluMask::bits, true>(shape, b, factors, scratch);
+  if (a.masks_by_y(channels)) return gradient_sums<T, ReluMask::y, true>(shape, b, factors, scratch);
+  if (a.masks_by_x()) return gradient_sums<T, ReluMask::x, false>(shape, b, factors, scratch);
+  if (a.residual) return gradient_sums<T, ReluMask::none, true>(shape, b, factors, scratch);
+  gradient_sums<T, ReluMask::none, false>(shape, b, factors, scratch);
+}
+
+inline double inverse_deviation(const BatchNormAttributes& a, float variance) {
+  return 1.0 / std::sqrt(static_cast<double>(variance) + a.epsilon);
+}
+
+// Writes or adds the gradients of gamma and beta, where they are wanted, from the sums of a backward pass.
+inline void parameter_gradients(const BatchNormAttributes& a, std::int64_t channels, const double* sums,
+                                const float* variance, bool add, float* dgamma, float* dbeta) {
+  for (std::int64_t c = 0; c < channels; ++c) {
+    const double inverse = inverse_deviation(a, variance[c]);
+    if (dgamma) dgamma[c] = static_cast<float>((add ? dgamma[c] : 0.0) + sums[channels + c] * inverse);
+    if (dbeta) dbeta[c] = static_cast<float>((add ? dbeta[c] : 0.0) + sums[c]);
+  }
+}
+
+// Writes dx. mean(i): the sums of a backward pass, divided by the number of values; first those of dy f', by channel,
+// then the others. Where there is a residual, b.dy is dy f'.
+template <class T, class Mean>
+void gradient_by_input(const BatchNormAttributes& a, const ChannelShape& shape, Backward<T> b, const Factors& factors,
+                       const float* variance, const Mean& mean, float* constants) {
+  const std::int64_t columns = shape.columns(), channels = shape.channels;
+  for (std::int64_t column = 0; column < columns; ++column) {
+    const std::int64_t c = column % channels;
+    const double inverse = inverse_deviation(a, variance[c]);
+    constants[3 * columns + column] = static_cast<float>(mean(c));
+    constants[4 * columns + column] = static_cast<float>(mean(channels + c) * inverse * inverse);
+  }
+  if (a.masks_by_x()) return gradient_by_input<T, ReluMask::x>(shape, b, factors, constants);
+  gradient_by_input<T, ReluMask::none>(shape, b, factors, constants);
+}
+
+}  // namespace trainctl::cpu

@@ -1,0 +1,143 @@
+// Batch normalisation by the statistics of all ranks: moments, their merging, normalisation, the gradient in two steps.
+#include "core/graph/ops/normalization/synchronized_batch_norm.h"
+
+#include <algorithm>
+
+#include "core/backend/cpu/kernels.h"
+#include "core/backend/cpu/ops/normalization/normalisation.h"
+
+namespace trainctl::cpu {
+namespace {
+
+// The number of values in each channel that count: none where all weights are 0.
+float counted(std::int64_t rows, const float* weights, std::int64_t samples) {
+  const bool any = std::any_of(weights, weights + samples, [](float weight) { return weight != 0; });
+  return any ? static_cast<float>(rows) : 0.0f;
+}
+
+// The number of values of a channel on all ranks.
+double all_values(const float* all, std::int64_t ranks, std::int64_t channels, std::int64_t c) {
+  double count = 0;
+  for (std::int64_t r = 0; r < ranks; ++r) count += all[(moment_rows * r + 2) * channels + c];
+  return count;
+}
+
+// The merged moments of a channel. `all`: [ranks][mean, squares, count][channels].
+void merge(const float* all, std::int64_t ranks, std::int64_t channels, std::int64_t c, float& mean, float& variance) {
+  const double count = all_values(all, ranks, channels, c);
+  const auto each = [&](const auto& add) {
+    for (std::int64_t r = 0; r < ranks; ++r) {
+      const float* own = all + moment_rows * r * channels + c;
+      if (own[2 * channels] > 0) add(double{own[0]}, double{own[channels]}, double{own[2 * channels]});
+    }
+  };
+  double middle = 0, squares = 0;
+  each([&](double own_mean, double, double own_count) { middle += own_count / count * own_mean; });
+  each([&](double own_mean, double own_squares, double own_count) {
+    squares += own_squares + own_count * (own_mean - middle) * (own_mean - middle);
+  });
+  mean = static_cast<float>(middle);
+  variance = count > 0 ? static_cast<float>(squares / count) : 0.0f;
+}
+
+}  // namespace
+
+Lowering lower_batch_moments(const LowerContext& context) {
+  const ChannelShape shape = channel_shape(context.input(0));
+  const std::int64_t samples = context.input(1).shape.count();
+  return with_type(context.input(0).dtype, [&](auto type) {
+    using T = decltype(type);
+    return own_kernel(
+        context,
+        [=](const Places& places) {
+          const Scratch scratch(shape, places.workspace<std::byte>());
+          float *mean = places.out<float>(0), *squares = mean + shape.channels, *counts = squares + shape.channels;
+          statistics(shape, places.in<T>(0), scratch, mean, squares);
+          const float count = counted(shape.rows, places.in<float>(1), samples);
+          for (std::int64_t c = 0; c < shape.channels; ++c) {
+            squares[c] *= static_cast<float>(shape.rows);  // they were the variance
+            counts[c] = count;
+          }
+        },
+        Scratch::bytes(shape));
+  });
+}
+
+Lowering lower_merge_moments(const LowerContext& context) {
+  const std::int64_t ranks = context.input(0).shape[0] / moment_rows, channels = context.input(0).shape[1];
+  return own_kernel(context, [=](const Places& places) {
+    const float *all = places.in<float>(0), *own = places.in<float>(1);
+    float *mean = places.out<float>(0), *variance = places.out<float>(1);
+    for (std::int64_t c = 0; c < channels; ++c) merge(all, ranks, channels, c, mean[c], variance[c]);
+    const bool has_values = own[2 * channels] > 0;
+    *places.out<float>(2) = has_values ? static_cast<float>(1 / all_values(all, ranks, channels, 0)) : 0.0f;
+  });
+}
+
+Lowering lower_synchronized_batch_norm(const LowerContext& context) {
+  const BatchNormAttributes a = context.op.as<SynchronizedBatchNorm>().a;
+  const ChannelShape shape = channel_shape(context.input(0));
+  return with_type(context.input(0).dtype, [&](auto type) {
+    using T = decltype(type);
+    return own_kernel(
+        context,
+        [=](const Places& places) {
+          const Scratch scratch(shape, places.workspace<std::byte>());
+          std::size_t next = 1;
+          const float* gamma = a.scale ? places.in<float>(next++) : nullptr;
+          const float* beta = a.center ? places.in<float>(next++) : nullptr;
+          const float *mean = places.in<float>(next), *variance = places.in<float>(next + 1);
+          const T* residual = a.residual ? places.in<T>(next + 3) : nullptr;
+          const Factors factors(a, shape, mean, variance, gamma, beta, scratch.constants);
+          apply(a, shape, places.in<T>(0), residual, factors, places.out<T>(0),
+                a.masks_by_bits(shape.channels) ? places.out<std::uint8_t>(1) : nullptr);
+        },
+        Scratch::bytes(shape));
+  });
+}
+
+Lowering lower_synchronized_batch_norm_sums(const LowerContext& context) {
+  const auto& def = context.op.as<SynchronizedBatchNormSums>();
+  const ChannelShape shape = channel_shape(context.input(1));
+  return with_type(context.input(1).dtype, [&, a = def.a, add = def.accumulate](auto type) {
+    using T = decltype(type);
+    return own_kernel(
+        context,
+        [=](const Places& places) {
+          const Scratch scratch(shape, places.workspace<std::byte>());
+          const GradientPlaces<T> at(a, shape.channels, places);
+          const Factors factors(a, shape, at.mean, at.variance, at.gamma, at.beta, scratch.constants);
+          gradient_sums(a, shape, at.b, factors, scratch);
+          parameter_gradients(a, shape.channels, scratch.totals, at.variance, add, at.dgamma, at.dbeta);
+          float* sums = places.out<float>(0);
+          for (std::int64_t i = 0; i < 2 * shape.channels; ++i) sums[i] = static_cast<float>(scratch.totals[i]);
+        },
+        Scratch::bytes(shape));
+  });
+}
+
+Lowering lower_synchronized_batch_norm_grad(const LowerContext& context) {
+  const BatchNormAttributes a = context.op.as<SynchronizedBatchNormGrad>().a;
+  const ChannelShape shape = channel_shape(context.input(1));
+  return with_type(context.input(1).dtype, [&](auto type) {
+    using T = decltype(type);
+    return own_kernel(
+        context,
+        [=](const Places& places) {
+          const Scratch scratch(shape, places.workspace<std::byte>());
+          std::size_t in = 2;
+          const Backward<T> b{places.in<T>(0), places.in<T>(1), nullptr, nullptr, places.out<T>(0), nullptr};
+          const float* gamma = a.scale ? places.in<float>(in++) : nullptr;
+          const float* beta = a.center && a.masks_by_x() ? places.in<float>(in++) : nullptr;
+          const float *mean = places.in<float>(in), *variance = places.in<float>(in + 1);
+          const double share = *places.in<float>(in + 2);
+          const float* sums = places.in<float>(in + 3);
+          const Factors factors(a, shape, mean, variance, gamma, beta, scratch.constants);
+          gradient_by_input(
+              a, shape, b, factors, variance, [=](std::int64_t i) { return sums[i] * share; }, scratch.constants);
+        },
+        Scratch::bytes(shape));
+  });
+}
+
+}  // namespace trainctl::cpu

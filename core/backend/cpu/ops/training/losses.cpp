@@ -1,0 +1,332 @@
+// Losses with their gradients, by their rules: sums over samples.
+#include "core/graph/ops/losses/losses.h"
+
+#include <cmath>
+#include <limits>
+#include <utility>
+
+#include "core/backend/cpu/kernels.h"
+#include "core/backend/cpu/simd/math.h"
+
+namespace trainctl::cpu {
+namespace {
+
+// The targets of a row: a class, or a row of values; smoothed.
+struct ClassTarget {
+  std::int64_t label;
+  Smoothing smoothing;
+  TRAINCTL_INLINE float operator()(std::int64_t k) const {
+    return (k == label ? smoothing.scale : 0.0f) + smoothing.shift;
+  }
+};
+struct RowTarget {
+  const float* row;
+  Smoothing smoothing;
+  TRAINCTL_INLINE float operator()(std::int64_t k) const { return row[k] * smoothing.scale + smoothing.shift; }
+};
+
+// A row of predictions, those of a sample or of one of its positions; dx is null in evaluation.
+template <class T>
+struct Row {
+  const T* x;
+  std::int64_t values;
+  T* dx;
+
+  TRAINCTL_INLINE bool trains() const { return dx != nullptr; }
+  TRAINCTL_INLINE static float exp(float value) { return exp_approx(value); }
+  TRAINCTL_INLINE static float log(float value) { return std::log(value); }
+  TRAINCTL_INLINE static float power(float value, float exponent) { return Math::power(value, exponent); }
+  TRAINCTL_INLINE float largest() const {
+    return largest([](std::int64_t, float value) TRAINCTL_INLINE { return value; });
+  }
+  template <class Value>
+  TRAINCTL_INLINE float largest(const Value& value) const {
+    float top = value(0, load(x[0]));
+    for (std::int64_t k = 1; k < values; ++k) {
+      const float next = value(k, load(x[k]));
+      top = next > top ? next : top;
+    }
+    return top;
+  }
+  template <int n, class Term>
+  TRAINCTL_INLINE Sums<n> sums(const Term& term) const {
+    return sums_of(term, std::make_integer_sequence<int, n>());
+  }
+  template <class Value>
+  TRAINCTL_INLINE void write(const Value& value) const {
+    const T* const from = x;
+    T* const to = dx;
+#pragma omp simd
+    for (std::int64_t k = 0; k < values; ++k) to[k] = store<T>(value(k, load(from[k])));
+  }
+
+ private:
+  // Computes one sum after the other, and of each term only the part that the sum needs.
+  template <class Term, int... i>
+  TRAINCTL_INLINE Sums<sizeof...(i)> sums_of(const Term& term, std::integer_sequence<int, i...>) const {
+    return {{sum_of<i>(term)...}};
+  }
+  template <int i, class Term>
+  TRAINCTL_INLINE float sum_of(const Term& term) const {
+    const T* const from = x;
+    const auto part = [=](std::int64_t k) TRAINCTL_INLINE { return term(k, load(from[k])).of[i]; };
+    return lane_sum<float>(values, part);
+  }
+};
+
+// A rank's part of a row of classes, with the class sums of the `ranks` that have parts of it.
+template <class T>
+struct PartOfRow {
+  Row<T> own;
+  const float* of_all;
+  std::int64_t ranks;
+
+  TRAINCTL_INLINE bool trains() const { return own.trains(); }
+  TRAINCTL_INLINE static float exp(float value) { return exp_approx(value); }
+  TRAINCTL_INLINE static float log(float value) { return std::log(value); }
+  TRAINCTL_INLINE const float* of(std::int64_t rank) const { return of_all + rank * class_sums; }
+  TRAINCTL_INLINE float largest() const {
+    float top = of(0)[class_largest];
+    for (std::int64_t r = 1; r < ranks; ++r) top = of(r)[class_largest] > top ? of(r)[class_largest] : top;
+    return top;
+  }
+  // Those of the rule's class_sums(), from each rank's, which have its own largest value in the place of top.
+  template <int n, class Term>
+  TRAINCTL_INLINE Sums<n> sums(const Term&) const {
+    static_assert(n == 3);
+    const float top = largest();
+    Sums<n> all = {};
+    for (std::int64_t r = 0; r < ranks; ++r) {
+      const float below = of(r)[class_largest] - top;
+      all.of[0] += of(r)[class_exponentials] * exp(below);
+      all.of[1] += of(r)[class_targets];
+      all.of[2] += of(r)[class_products] + of(r)[class_targets] * below;
+    }
+    return all;
+  }
+  template <class Value>
+  TRAINCTL_INLINE void write(const Value& value) const {
+    own.write(value);
+  }
+};
+
+// All values of a sample at all its positions; dx is null in evaluation.
+template <class T>
+struct SampleRow {
+  const T* x;
+  std::int64_t values;
+  T* dx;
+  const float* weights;  // of positions; null: all positions weigh 1
+  std::int64_t each;     // values of a position
+
+  TRAINCTL_INLINE bool trains() const { return dx != nullptr; }
+  TRAINCTL_INLINE static float sigmoid(float value) { return Math::sigmoid(value); }
+  template <int n, class Term>
+  TRAINCTL_INLINE Sums<n> sums(const Term& term) const {
+    double sums[n] = {};
+    const std::int64_t part = weights ? each : most_at_once;
+    for (std::int64_t first = 0; first < values; first += part) {
+      const float weight = weights ? weights[first / each] : 1.0f;
+      if (weight == 0) continue;  // such positions may hold any values
+      const Row<T> row{x + first, std::min(part, values - first), nullptr};
+      const auto moved = [=](std::int64_t k, float value) TRAINCTL_INLINE { return term(first + k, value); };
+      const Sums<n> more = row.template sums<n>(moved);
+      for (int i = 0; i < n; ++i) sums[i] += weight * more.of[i];
+    }
+    Sums<n> all;
+    for (int i = 0; i < n; ++i) all.of[i] = static_cast<float>(sums[i]);
+    return all;
+  }
+  template <class Value>
+  TRAINCTL_INLINE void write(const Value& value) const {
+    const std::int64_t part = weights ? each : values;
+    for (std::int64_t first = 0; first < values; first += part) {
+      const float weight = weights ? weights[first / each] : 1.0f;
+      const Row<T> row{x + first, part, dx + first};
+      if (weight == 0) {
+        std::fill_n(row.dx, part, T{});
+      } else {
+        row.write([=](std::int64_t k, float of) TRAINCTL_INLINE { return weight * value(first + k, of); });
+      }
+    }
+  }
+
+ private:
+  static constexpr std::int64_t most_at_once = 4096;  // values that are summed up in float32
+};
+
+// The loss of a row. In training also writes the row's gradient times the weight.
+template <class Rule, class R, class Target>
+TRAINCTL_INLINE inline float row_loss(const Rule& rule, const R& row, const Target& target, float weight) {
+  if constexpr (Rule::over == LossOver::elements) {
+    const auto count = static_cast<float>(row.values);
+    const auto element = [=](std::int64_t k, float x)
+                             TRAINCTL_INLINE { return Sums<1>{{rule.template element<Math>(x, target(k))}}; };
+    const float loss = row.template sums<1>(element).of[0] / count;
+    if (row.trains()) {
+      const float scale = weight / count;
+      row.write([=](std::int64_t k, float x)
+                    TRAINCTL_INLINE { return scale * rule.template slope<Math>(x, target(k)); });
+    }
+    return loss;
+  } else {
+    return rule.row(row, target, weight);
+  }
+}
+
+// Calls compute(target) with the target of the row with this number, in the form that the rule states, from the part's
+// first value on. Returns the result, or NaN where a class number is outside of the classes.
+template <class Rule, class Compute>
+float with_target(const Rule& rule, const void* targets, std::int64_t number, const ColumnPart& part,
+                  const Compute& compute) {
+  float result = 0;
+  const Smoothing smoothing = rule.smoothing(part.of);
+  if constexpr (Rule::targets == LossTargets::class_numbers) {
+    const std::int64_t label = static_cast<const std::int32_t*>(targets)[number];
+    if (label < 0 || label >= part.of) return std::numeric_limits<float>::quiet_NaN();
+    simd([=, &result]() TRAINCTL_INLINE { result = compute(ClassTarget{label - part.first, smoothing}); });
+  } else {
+    const float* values = static_cast<const float*>(targets) + number * part.of + part.first;
+    simd([=, &result]() TRAINCTL_INLINE { result = compute(RowTarget{values, smoothing}); });
+  }
+  return result;
+}
+
+// *total (+)= the sum of the values.
+void add_up(const float* values, std::int64_t count, bool accumulate, float* total) {
+  float sum = accumulate ? *total : 0.0f;
+  for (std::int64_t i = 0; i < count; ++i) sum += values[i];
+  *total = sum;
+}
+
+template <class T, class Rule>
+Lowering lower_samples(const LowerContext& context, const Loss& def, const Rule& rule) {
+  const Shape& shape = context.input(0).shape;
+  const std::int64_t samples = shape[0], positions = shape.rows() / samples, n = positions * shape.back();
+  const std::int64_t weights_each = context.input(2).shape.count() / samples;
+  const auto run = [=, training = def.training, accumulate = def.accumulate, scale = def.scale, counts = def.counts,
+                    gradient = static_cast<std::size_t>(def.sums())](const Places& places) {
+    const T* x = places.in<T>(0);
+    const void* targets = places.in<void>(1);
+    const float* weights = places.in<float>(2);
+    T* dx = training ? places.out<T>(gradient) : nullptr;
+    float* losses = places.workspace<float>();
+    parallel_ranges(samples, 1, [=](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t s = begin; s < end; ++s) {
+        const float* const own = weights + s * weights_each;
+        const bool masked = weights_each > 1;
+        const SampleRow<T> row{x + s * n, n, dx ? dx + s * n : nullptr, masked ? own : nullptr, n / positions};
+        float weight = masked ? 0.0f : *own * static_cast<float>(positions);  // of all positions
+        if (masked) add_up(own, positions, false, &weight);
+        if (weight == 0) {
+          losses[s] = 0;
+          if (dx) std::fill(row.dx, row.dx + n, T{});
+        } else {
+          losses[s] = weight * with_target(rule, targets, s, {0, n}, [&](const auto& target) TRAINCTL_INLINE {
+                        return rule.row(row, target, weight * scale);
+                      });
+        }
+      }
+    });
+    add_up(losses, samples, accumulate, places.out<float>(0));
+    if (counts) add_up(weights, samples * weights_each, accumulate, places.out<float>(1));
+  };
+  return own_kernel(context, run, samples * size_of(DType::float32));
+}
+
+template <class T, class Rule>
+Lowering lower_rule(const LowerContext& context, const Loss& def, const Rule& rule) {
+  const Shape& shape = context.input(0).shape;
+  const std::int64_t rows = shape.rows(), n = shape.back();
+  const std::int64_t rows_each = rows_per_weight(shape, context.input(2).shape);
+  const ColumnPart part = def.part.value_or(ColumnPart{0, n});
+  const std::int64_t ranks = def.part ? context.input(3).shape.back() / class_sums : 0;
+  const auto run = [=, training = def.training, accumulate = def.accumulate, scale = def.scale, counts = def.counts,
+                    gradient = static_cast<std::size_t>(def.sums())](const Places& places) {
+    const T* x = places.in<T>(0);
+    const void* targets = places.in<void>(1);
+    const float* weights = places.in<float>(2);
+    T* dx = training ? places.out<T>(gradient) : nullptr;
+    const float* of_all = ranks > 0 ? places.in<float>(3) : nullptr;
+    float* losses = places.workspace<float>();
+    const std::int64_t grain = std::max<std::int64_t>(1, element_grain / 8 / n);
+    parallel_ranges(rows, grain, [=](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t r = begin; r < end; ++r) {
+        const Row<T> row{x + r * n, n, dx ? dx + r * n : nullptr};
+        const float weight = weights[rows_each == 1 ? r : r / rows_each];
+        if (weight == 0) {  // skipped rows may hold any values, also NaN
+          losses[r] = 0;
+          if (dx) std::fill(row.dx, row.dx + n, T{});
+        } else {
+          losses[r] = weight * with_target(rule, targets, r, part, [&](const auto& target) TRAINCTL_INLINE {
+                        if constexpr (Rule::over == LossOver::classes) {
+                          const PartOfRow<T> split{row, of_all + r * ranks * class_sums, ranks};
+                          if (ranks > 0) return row_loss(rule, split, target, weight * scale);
+                        }
+                        return row_loss(rule, row, target, weight * scale);
+                      });
+        }
+      }
+    });
+    add_up(losses, rows, accumulate, places.out<float>(0));
+    if (counts) add_up(weights, rows / rows_each, accumulate, places.out<float>(1));
+  };
+  return own_kernel(context, run, rows * size_of(DType::float32));
+}
+
+template <class T, class Rule>
+Lowering lower_sums(const LowerContext& context, const ColumnPart& part, const Rule& rule) {
+  const std::int64_t rows = context.input(0).shape.rows(), n = context.input(0).shape.back();
+  return own_kernel(context, [=](const Places& places) {
+    const T* x = places.in<T>(0);
+    const void* targets = places.in<void>(1);
+    float* sums = places.out<float>(0);
+    parallel_ranges(rows, std::max<std::int64_t>(1, element_grain / 8 / n), [=](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t r = begin; r < end; ++r) {
+        const Row<T> row{x + r * n, n, nullptr};
+        float* const own = sums + r * class_sums;
+        const float top = row.largest();
+        std::int64_t best = 0;
+        while (best + 1 < n && load(row.x[best]) != top) ++best;
+        own[class_largest] = top;
+        own[class_best] = static_cast<float>(part.first + best);
+        with_target(rule, targets, r, part, [&](const auto& target) TRAINCTL_INLINE {
+          const Sums<3> found = Rule::class_sums(row, target, top);
+          std::copy(found.of, found.of + 3, own + class_exponentials);
+          return 0.0f;
+        });
+      }
+    });
+  });
+}
+
+}  // namespace
+
+Lowering lower_class_sums(const LowerContext& context) {
+  const auto& def = context.op.as<ClassSums>();
+  return with_type(context.input(0).dtype, [&](auto type) {
+    return std::visit(
+        [&]<class Rule>(const Rule& rule) -> Lowering {
+          if constexpr (Rule::over == LossOver::classes) return lower_sums<decltype(type)>(context, def.part, rule);
+          require(false, "class_sums are of a loss over classes");
+          return {};
+        },
+        def.rule);
+  });
+}
+
+Lowering lower_loss(const LowerContext& context) {
+  const auto& def = context.op.as<Loss>();
+  return with_type(context.input(0).dtype, [&](auto type) {
+    return std::visit(
+        [&]<class Rule>(const Rule& rule) {
+          if constexpr (Rule::over == LossOver::samples)
+            return lower_samples<decltype(type)>(context, def, rule);
+          else
+            return lower_rule<decltype(type)>(context, def, rule);
+        },
+        def.rule);
+  });
+}
+
+}  // namespace trainctl::cpu

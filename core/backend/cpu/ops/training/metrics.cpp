@@ -1,0 +1,138 @@
+// Metrics, by their rules: weighted sums over samples.
+#include "core/graph/ops/metrics/metrics.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "core/backend/cpu/kernels.h"
+#include "core/backend/cpu/simd/math.h"
+#include "core/graph/ops/losses/losses.h"
+
+namespace trainctl::cpu {
+namespace {
+
+template <class T>
+std::int64_t first_largest(const T* x, std::int64_t n) {
+  std::int64_t best = 0;
+  for (std::int64_t k = 1; k < n; ++k) {
+    if (load(x[k]) > load(x[best])) best = k;
+  }
+  return best;
+}
+
+// The target of a row: a class, or a row of values.
+struct Target {
+  const std::int32_t* class_number;  // null where there are values
+  const float* row;
+  std::int64_t values;
+
+  float operator()(std::int64_t k) const { return row[k]; }
+  std::int64_t label() const { return class_number != nullptr ? *class_number : first_largest(row, values); }
+};
+
+// A row of predictions, those of a sample or of one of its positions.
+template <class T>
+struct Row {
+  const T* x;
+  std::int64_t values;
+  bool of_sums = false;  // x are the class sums of all ranks
+
+  static float root(float value) { return std::sqrt(value); }
+  float at(std::int64_t k) const { return load(x[k]); }
+  std::int64_t first_largest() const {
+    if (!of_sums) return cpu::first_largest(x, values);
+    const T* best = x;
+    for (const T* rank = x; rank < x + values; rank += class_sums) {
+      if (load(rank[class_largest]) > load(best[class_largest])) best = rank;
+    }
+    return static_cast<std::int64_t>(load(best[class_best]));
+  }
+  template <class Term>
+  TRAINCTL_INLINE float sum(const Term& term) const {
+    float sum = 0;
+    for (std::int64_t k = 0; k < values; ++k) sum += term(k, load(x[k]));
+    return sum;
+  }
+};
+
+// The rows of a micro-batch: predictions, targets and weights.
+template <class T>
+struct Rows {
+  const T* x;
+  const void* targets;
+  bool class_numbers;
+  const float* weights;
+  std::int64_t rows, values, rows_each;  // rows_each: rows that share a weight
+  bool of_sums = false;                  // x are class sums
+
+  float weight(std::int64_t row) const { return weights[rows_each == 1 ? row : row / rows_each]; }
+
+  Row<T> row(std::int64_t row) const { return {x + row * values, values, of_sums}; }
+  Target target(std::int64_t row) const {
+    if (class_numbers) return {static_cast<const std::int32_t*>(targets) + row, nullptr, values};
+    return {nullptr, static_cast<const float*>(targets) + row * values, values};
+  }
+};
+
+// Adds one term of a row's outputs after the other, and computes of each only what it needs.
+template <class OfOutput, class T, int... i>
+TRAINCTL_INLINE inline void add_terms(const OfOutput& of_output, const Row<T>& row, float weight, float* sums,
+                                      std::integer_sequence<int, i...>) {
+  const auto add = [&](auto term) TRAINCTL_INLINE {
+    const T* const x = row.x;
+    float* const own = sums + term * row.values;
+#pragma omp simd
+    for (std::int64_t k = 0; k < row.values; ++k) own[k] += weight * of_output(k, load(x[k])).of[term];
+  };
+  (add(std::integral_constant<int, i>()), ...);
+}
+
+// Adds the rows to the sums; skips rows of weight 0, which may hold any values.
+template <class Rule, class T>
+void add_up(const Rule& rule, const Rows<T>& rows, float* sums) {
+  for (std::int64_t r = 0; r < rows.rows; ++r) {
+    const float weight = rows.weight(r);
+    if (weight == 0) continue;
+    const Row<T> row = rows.row(r);
+    const Target target = rows.target(r);
+    if constexpr (Rule::over == MetricOver::elements) {
+      for (std::int64_t k = 0; k < row.values; ++k) sums[rule.template place<Math>(row.at(k), target(k))] += weight;
+    } else if constexpr (Rule::over == MetricOver::cells) {
+      sums[rule.cell(row, target)] += weight;
+    } else if constexpr (Rule::over == MetricOver::outputs) {
+      const auto of_output = rule.of_outputs(row, target);
+      simd([=]() TRAINCTL_INLINE {
+        add_terms(of_output, row, weight, sums, std::make_integer_sequence<int, Rule::terms>());
+      });
+    } else {
+      *sums += weight * rule.row(row, target);
+    }
+  }
+}
+
+template <class T, class Rule>
+Lowering lower_rule(const LowerContext& context, const Metric& def, const Rule& rule) {
+  const Shape& shape = context.input(0).shape;
+  const std::int64_t rows = shape.rows(), values = shape.back();
+  const std::int64_t rows_each = rows_per_weight(shape, context.input(2).shape);
+  const bool class_numbers = context.input(1).dtype == DType::int32;
+  return own_kernel(context, [=, accumulate = def.accumulate, of_sums = def.of_sums](const Places& places) {
+    float* sums = places.out<float>(0);
+    if (!accumulate) std::fill_n(sums, rule.sums(), 0.0f);
+    const Rows<T> all{places.in<T>(0), places.in<void>(1), class_numbers, places.in<float>(2), rows,
+                      values,          rows_each,          of_sums};
+    add_up(rule, all, sums);
+  });
+}
+
+}  // namespace
+
+Lowering lower_metric(const LowerContext& context) {
+  const auto& def = context.op.as<Metric>();
+  return with_type(context.input(0).dtype, [&](auto type) {
+    return std::visit([&](const auto& rule) { return lower_rule<decltype(type)>(context, def, rule); }, def.rule);
+  });
+}
+
+}  // namespace trainctl::cpu

@@ -1,0 +1,39 @@
+// What the kernels of all optimizers share.
+#pragma once
+
+#include <cmath>
+
+#include "core/backend/cpu/kernels.h"
+#include "core/graph/ops/optimizers/optimizers.h"
+#include "core/graph/ops/training/update.h"
+
+namespace trainctl::cpu {
+
+// The scalars that all elements of a step share. `apply` is false where the step must change nothing.
+template <class Rule>
+struct Step {
+  bool apply = false;
+  float learning_rate = 0;
+  float scale = 0;  // the factor on the summed gradients: 1 / count, times the clipping
+  float factors[Rule::factors + 1] = {};
+
+  Step(const Places& places, const Rule& rule, float clip_norm) {
+    const float count = *places.in<float>(3), norm = *places.in<float>(5);
+    apply = places.in<float>(4)[agree_not_finite] == 0 && std::isfinite(norm) && count > 0;
+    learning_rate = *places.in<float>(1);
+    scale = clip_norm > 0 && norm > clip_norm ? clip_norm / norm / count : 1.0f / count;
+    if constexpr (Rule::factors > 0) {
+      for (int i = 0; i < Rule::factors; ++i) factors[i] = rule.factor(i, *places.in<std::int64_t>(2));
+    }
+  }
+};
+
+// Sums of the squares of weights and of directions.
+struct Squares {
+  double weights = 0, directions = 0;
+};
+
+// A step of an optimizer whose states are factors.
+Lowering lower_factored(const LowerContext& context, const OptimizerUpdate& def, const Adafactor& rule);
+
+}  // namespace trainctl::cpu

@@ -1,0 +1,69 @@
+// Sums in the order of a tree.
+#include "core/graph/ops/training/tree_sum.h"
+
+#include <algorithm>
+#include <array>
+
+#include "core/backend/cpu/kernels.h"
+
+namespace trainctl::cpu {
+namespace {
+
+constexpr std::int64_t block = 256;
+// The values that may wait on the stack: more than the levels of a tree of 256 summands.
+constexpr std::size_t most_waiting = 18;
+
+// What a sum reads: where its summands begin, and the additions behind each.
+struct Summands {
+  std::array<const float*, most_summands> from;
+  std::array<int, most_summands> merges;
+  std::size_t count = 0;
+};
+
+// One block of the sum. The last addition, behind which nothing is read, writes y.
+inline TRAINCTL_INLINE void sum_block(const Summands& x, std::int64_t first, std::int64_t count, float* y) {
+  std::array<const float*, most_waiting> stack;
+  alignas(64) float sums[most_waiting][block];
+  std::size_t depth = 0;
+  for (std::size_t s = 0; s < x.count; ++s) {
+    stack[depth++] = x.from[s] + first;
+    for (int merge = x.merges[s]; merge > 0; --merge) {
+      const bool last = s + 1 == x.count && merge == 1;
+      float* sum = last ? y + first : sums[depth - 2];
+      const float *a = stack[depth - 2], *b = stack[depth - 1];
+#pragma omp simd
+      for (std::int64_t i = 0; i < count; ++i) sum[i] = a[i] + b[i];
+      stack[--depth - 1] = sum;
+    }
+  }
+  if (stack[0] != y + first) std::copy_n(stack[0], count, y + first);
+}
+
+}  // namespace
+
+Lowering lower_tree_sum(const LowerContext& context) {
+  const auto& def = context.op.as<TreeSum>();
+  const std::int64_t count = context.output(0).shape.count();
+  int depth = 0, most = 0;
+  for (const Summand& summand : def.summands) {
+    most = std::max(most, ++depth);
+    depth -= summand.merges;
+  }
+  require(most <= static_cast<int>(most_waiting), "tree_sum: the tree is balanced");
+  return own_kernel(context, [=, summands = def.summands](const Places& places) {
+    Summands x;
+    for (const Summand& summand : summands) {
+      x.from[x.count] = places.in<float>(summand.input) + summand.part * count;
+      x.merges[x.count++] = summand.merges;
+    }
+    parallel_ranges(count, element_grain, [&x, y = places.out<float>(0)](std::int64_t begin, std::int64_t end) {
+      simd([&]() TRAINCTL_INLINE {
+        for (std::int64_t first = begin; first < end; first += block) {
+          sum_block(x, first, std::min(block, end - first), y);
+        }
+      });
+    });
+  });
+}
+
+}  // namespace trainctl::cpu

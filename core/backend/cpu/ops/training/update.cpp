@@ -1,0 +1,169 @@
+// The ops between the gradients and the optimizer: zeroing, agreement, the norm, running statistics.
+#include "core/graph/ops/training/update.h"
+#include "core/graph/ops/normalization/statistics.h"
+
+#include <cmath>
+#include <cstring>
+
+#include "core/backend/cpu/kernels.h"
+
+namespace trainctl::cpu {
+namespace {
+
+constexpr std::int64_t chunk = element_grain;  // elements of a partial sum of squares
+
+std::int64_t chunks_of(std::int64_t elements) { return (elements + chunk - 1) / chunk; }
+
+// Writes the sum of the squares of each chunk of `values`, in float64.
+void square_chunks(const float* values, std::int64_t elements, double* sums) {
+  parallel_ranges(chunks_of(elements), 1, [=](std::int64_t begin, std::int64_t end) {
+    simd([=]() TRAINCTL_INLINE {
+      for (std::int64_t c = begin; c < end; ++c) {
+        const float* part = values + c * chunk;
+        const auto square = [=](std::int64_t i) TRAINCTL_INLINE {
+          const double value = part[i];
+          return value * value;
+        };
+        sums[c] = lane_sum<double>(std::min(chunk, elements - c * chunk), square);
+      }
+    });
+  });
+}
+
+// Adds the sums of chunks in order, so that the whole has the same bits for any number of threads.
+template <class T>
+double in_order(const T* sums, std::int64_t chunks) {
+  double sum = 0;
+  for (std::int64_t c = 0; c < chunks; ++c) sum += sums[c];
+  return sum;
+}
+
+// Writes the sum of the squares of each chunk of `count` values.
+void write_chunk_squares(const float* values, std::int64_t count, float* sums) {
+  parallel_ranges(divide_up(count, norm_chunk), 16, [=](std::int64_t from, std::int64_t to) {
+    simd([=]() TRAINCTL_INLINE {
+      for (std::int64_t c = from; c < to; ++c) {
+        const std::int64_t begin = c * norm_chunk;
+        const auto square = [=](std::int64_t i) TRAINCTL_INLINE {
+          const double value = values[begin + i];
+          return value * value;
+        };
+        sums[c] = static_cast<float>(lane_sum<double>(std::min(count - begin, norm_chunk), square));
+      }
+    });
+  });
+}
+
+}  // namespace
+
+Lowering lower_zero_gradients(const LowerContext& context) {
+  const std::int64_t count = context.op.as<ZeroGradients>().count;
+  return own_kernel(context, [count](const Places& places) {
+    std::memset(places.out<float>(0), 0, static_cast<std::size_t>(count) * sizeof(float));
+  });
+}
+
+Lowering lower_zero_input(const LowerContext& context) {
+  const std::int64_t bytes = context.op.as<ZeroInput>().type.bytes();
+  return own_kernel(
+      context, [bytes](const Places& places) { std::memset(places.out<char>(0), 0, static_cast<std::size_t>(bytes)); });
+}
+
+Lowering lower_agree(const LowerContext& context) {
+  return own_kernel(context, [losses = context.op.inputs.size() - 1](const Places& places) {
+    float* flags = places.out<float>(0);
+    flags[agree_not_finite] = 0;
+    for (std::size_t i = 0; i < losses; ++i) {
+      if (!std::isfinite(*places.in<float>(i))) flags[agree_not_finite] = 1;
+    }
+    flags[agree_stop] = *places.in<float>(losses);
+    if (flags[agree_stop] >= abandon_request) flags[agree_not_finite] = 1;
+  });
+}
+
+Lowering lower_gradient_norm(const LowerContext& context) {
+  const std::int64_t elements = context.op.as<GradientNorm>().elements;
+  const std::int64_t chunks = chunks_of(elements);
+  return own_kernel(
+      context,
+      [elements, chunks](const Places& places) {
+        double* sums = places.workspace<double>();
+        square_chunks(places.in<float>(0), elements, sums);
+        const double count = *places.in<float>(1);
+        *places.out<float>(0) = count > 0 ? static_cast<float>(std::sqrt(in_order(sums, chunks)) / count) : 0.0f;
+      },
+      chunks * static_cast<std::int64_t>(sizeof(double)));
+}
+
+Lowering lower_sum_of_squares(const LowerContext& context) {
+  const auto& ranges = context.op.as<SumOfSquares>().ranges;
+  std::int64_t chunks = 0;
+  for (const InputRange& range : ranges) chunks += chunks_of(range.count);
+  return own_kernel(
+      context,
+      [ranges, chunks](const Places& places) {
+        double* next = places.workspace<double>();
+        for (const InputRange& range : ranges) {
+          square_chunks(places.in<float>(static_cast<std::size_t>(range.input)) + range.offset, range.count, next);
+          next += chunks_of(range.count);
+        }
+        *places.out<float>(0) = static_cast<float>(in_order(places.workspace<double>(), chunks));
+      },
+      chunks * static_cast<std::int64_t>(sizeof(double)));
+}
+
+Lowering lower_chunk_squares(const LowerContext& context) {
+  const auto& op = context.op.as<ChunkSquares>();
+  return own_kernel(context, [ranges = op.ranges, chunks = op.chunks](const Places& places) {
+    float* sums = places.out<float>(0);
+    std::memset(sums, 0, static_cast<std::size_t>(chunks) * sizeof(float));
+    for (const auto& [of, chunk] : ranges) {
+      write_chunk_squares(places.in<float>(static_cast<std::size_t>(of.input)) + of.offset, of.count, sums + chunk);
+    }
+  });
+}
+
+Lowering lower_sum_of_chunks(const LowerContext& context) {
+  return own_kernel(context, [chunks = context.input(0).shape.count()](const Places& places) {
+    *places.out<float>(0) = static_cast<float>(in_order(places.in<float>(0), chunks));
+  });
+}
+
+Lowering lower_norm_of_squares(const LowerContext& context) {
+  return own_kernel(context, [](const Places& places) {
+    const float squares = *places.in<float>(0), count = *places.in<float>(1);
+    *places.out<float>(0) = count > 0 ? std::sqrt(squares) / count : 0.0f;
+  });
+}
+
+Lowering lower_update_statistics(const LowerContext& context) {
+  return own_kernel(context, [momenta = context.op.as<UpdateStatistics>().momenta,
+                              channels = context.output_counts()](const Places& places) {
+    const float count = *places.in<float>(channels.size());
+    if (places.in<float>(channels.size() + 1)[agree_not_finite] != 0 || !(count > 0)) return;
+    for (std::size_t i = 0; i < channels.size(); ++i) {
+      const float* sum = places.in<float>(i);
+      float* moving = places.out<float>(i);
+      for (std::int64_t c = 0; c < channels[i]; ++c) {
+        moving[c] = momenta[i] * moving[c] + (1.0f - momenta[i]) * (sum[c] / count);
+      }
+    }
+  });
+}
+
+Lowering lower_accumulate_statistics(const LowerContext& context) {
+  const bool add = context.op.as<AccumulateStatistics>().accumulate;
+  const std::int64_t samples = context.input(context.op.outputs.size()).shape.count();
+  return own_kernel(context, [add, channels = context.output_counts(), samples](const Places& places) {
+    const float* weights = places.in<float>(channels.size());
+    float weight = 0;
+    for (std::int64_t i = 0; i < samples; ++i) weight += weights[i];
+    for (std::size_t i = 0; i < channels.size(); ++i) {
+      const float* value = places.in<float>(i);
+      float* sum = places.out<float>(i);
+      for (std::int64_t c = 0; c < channels[i]; ++c) sum[c] = (add ? sum[c] : 0.0f) + weight * value[c];
+    }
+  });
+}
+
+}  // namespace trainctl::cpu

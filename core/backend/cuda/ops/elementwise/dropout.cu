@@ -1,0 +1,100 @@
+// Dropout: a mask drawn by Philox, a function of (seed, step, sample, layer, element).
+#include "core/backend/cuda/device/pack.h"
+#include "core/backend/cuda/kernels.h"
+#include "core/base/random.h"
+#include "core/graph/ops/elementwise/dropout.h"
+
+namespace trainctl::cuda {
+namespace {
+
+constexpr int words = 4;  // in a Philox block
+
+struct DropoutSetting {
+  std::uint64_t seed;
+  std::uint32_t layer;
+  float rate;
+  // Element e of a sample's part is element e / run * stride + first + e % run of the sample.
+  std::uint32_t run, stride, first;
+  bool scattered;  // whether packs are no whole numbers of Philox blocks
+
+  __device__ std::uint32_t number(std::uint32_t element) const {
+    return element / run * stride + first + element % run;
+  }
+};
+
+// Processes packs of `width` elements, a whole number of Philox blocks; a sample has `packs` of them, of which the last
+// may be incomplete. y may be x.
+template <class T>
+__global__ void dropout(DropoutSetting setting, const T* x, const std::int64_t* numbers, const std::int64_t* step,
+                        std::uint32_t all_packs, std::uint32_t packs, std::int64_t elements, T* y) {
+  constexpr int width = widest<T>;
+  const RandomKey key{setting.seed, Purpose::dropout, static_cast<std::uint32_t>(*step), setting.layer};
+  const float scale = 1.0f / (1.0f - setting.rate);
+  const bool whole = elements % width == 0;
+  for (auto i = static_cast<std::uint32_t>(first_element()); i < all_packs; i += element_stride()) {
+    const std::uint32_t sample = i / packs, pack = i % packs;
+    bool keeps[width];
+    const auto number = static_cast<std::uint64_t>(numbers[sample]);
+    const std::int64_t first = static_cast<std::int64_t>(pack) * width,
+                       place = static_cast<std::int64_t>(sample) * elements + first;
+    if (setting.scattered) {
+      std::uint32_t block = setting.number(static_cast<std::uint32_t>(first)) / words;
+      PhiloxBlock drawn = key.block(number, block);
+      for (int k = 0; k < width; ++k) {
+        const std::uint32_t word = setting.number(static_cast<std::uint32_t>(first) + static_cast<unsigned>(k));
+        if (word / words != block) drawn = key.block(number, block = word / words);
+        keeps[k] = uniform01(drawn[word % words]) >= setting.rate;
+      }
+    } else {
+      const std::uint32_t begin = setting.number(static_cast<std::uint32_t>(first)) / words;
+#pragma unroll
+      for (int block = 0; block < width / words; ++block) {
+        const PhiloxBlock drawn = key.block(number, begin + static_cast<unsigned>(block));
+#pragma unroll
+        for (int w = 0; w < words; ++w) keeps[words * block + w] = uniform01(drawn[w]) >= setting.rate;
+      }
+    }
+    if (whole) {
+      Pack<T, width> values = pack_at<width>(x + place);
+#pragma unroll
+      for (int k = 0; k < width; ++k) {
+        values.values[k] = store<T>(keeps[k] ? load(values.values[k]) * scale : 0.0f);
+      }
+      pack_at<width>(y + place) = values;
+    } else {
+#pragma unroll
+      for (int k = 0; k < width; ++k) {
+        if (first + k < elements) y[place + k] = store<T>(keeps[k] ? load(x[place + k]) * scale : 0.0f);
+      }
+    }
+  }
+}
+
+}  // namespace
+
+Lowering lower_dropout(const LowerContext& context) {
+  const auto& def = context.op.as<Dropout>();
+  const std::int64_t samples = context.input(0).shape[0];
+  const std::int64_t elements = context.input(0).shape.count() / std::max<std::int64_t>(samples, 1);
+  DropoutSetting setting{def.seed, def.layer, def.rate, narrow(elements), 0, 0, false};
+  if (def.unit == DropoutUnit::sample) {
+    setting.run = 1;  // all have number 0
+  } else {
+    const bool by_channel = def.unit == DropoutUnit::channel;
+    if (def.part || by_channel) setting.run = narrow(context.input(0).shape.back());
+    if (def.part && !by_channel) setting.stride = narrow(def.part->of);
+    if (def.part) setting.first = narrow(def.part->first);
+  }
+  return with_type(context.input(0).dtype, [&](auto type) {
+    using T = decltype(type);
+    setting.scattered = (def.part || def.unit != DropoutUnit::element) &&
+                        (setting.run % widest<T> != 0 || setting.stride % words != 0 || setting.first % words != 0);
+    const std::uint32_t packs = narrow((elements + widest<T> - 1) / widest<T>), all_packs = narrow(samples * packs);
+    return own_kernel(context, [=](const Places& p) {
+      launch(dropout<T>, blocks_for(all_packs), block_threads, p.stream, setting, p.in<T>(0), p.in<std::int64_t>(1),
+             p.in<std::int64_t>(2), all_packs, packs, elements, p.out<T>(0));
+    });
+  });
+}
+
+}  // namespace trainctl::cuda

@@ -1,0 +1,53 @@
+// Normal noise drawn by Philox, a function of (seed, step, sample, layer, element).
+#include "core/graph/ops/elementwise/noise.h"
+
+#include "core/backend/cuda/device/pack.h"
+#include "core/backend/cuda/kernels.h"
+#include "core/base/random.h"
+
+namespace trainctl::cuda {
+namespace {
+
+constexpr int words = 4;  // in a Philox block
+
+struct NoiseMath {
+  __device__ static float log(float x) { return logf(x); }
+};
+
+// A thread draws one block for four elements of a sample, which has `blocks` of them.
+template <class T>
+__global__ void gaussian_noise(RandomKey key, float stddev, const T* x, const std::int64_t* numbers,
+                               const std::int64_t* step, std::uint32_t all_blocks, std::uint32_t blocks,
+                               std::int64_t elements, T* y) {
+  key.round = static_cast<std::uint32_t>(*step);
+  for (auto i = static_cast<std::uint32_t>(first_element()); i < all_blocks; i += element_stride()) {
+    const std::uint32_t sample = i / blocks, block = i % blocks;
+    const PhiloxBlock drawn = key.block(static_cast<std::uint64_t>(numbers[sample]), block);
+    const std::int64_t first = std::int64_t{block} * words, place = std::int64_t{sample} * elements + first;
+#pragma unroll
+    for (int k = 0; k < words; ++k) {
+      if (first + k < elements) {
+        y[place + k] = store<T>(load(x[place + k]) + stddev * standard_normal<NoiseMath>(drawn[k]));
+      }
+    }
+  }
+}
+
+}  // namespace
+
+Lowering lower_gaussian_noise(const LowerContext& context) {
+  const auto& def = context.op.as<GaussianNoise>();
+  const std::int64_t samples = context.input(0).shape[0];
+  const std::int64_t elements = context.input(0).shape.without_front().count();
+  const std::uint32_t blocks = narrow((elements + words - 1) / words), all_blocks = narrow(samples * blocks);
+  const RandomKey key{def.seed, Purpose::noise, 0, def.layer};
+  return with_type(context.input(0).dtype, [&, stddev = def.stddev](auto type) {
+    using T = decltype(type);
+    return own_kernel(context, [=](const Places& p) {
+      launch(gaussian_noise<T>, blocks_for(all_blocks), block_threads, p.stream, key, stddev, p.in<T>(0),
+             p.in<std::int64_t>(1), p.in<std::int64_t>(2), all_blocks, blocks, elements, p.out<T>(0));
+    });
+  });
+}
+
+}  // namespace trainctl::cuda

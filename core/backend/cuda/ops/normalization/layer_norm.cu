@@ -1,0 +1,139 @@
+// Layer normalisation over the last dimension: teams process rows for y and dx, blocks sum columns for dgamma and
+// dbeta.
+#include "core/graph/ops/normalization/layer_norm.h"
+
+#include "core/backend/cuda/device/channels.h"
+#include "core/backend/cuda/device/last_block.h"
+#include "core/backend/cuda/device/own_memory.h"
+#include "core/backend/cuda/device/rows.h"
+#include "core/backend/cuda/kernels.h"
+
+namespace trainctl::cuda {
+namespace {
+
+// gamma and beta may be null.
+template <class T>
+__global__ void normalise_rows(RowGrid grid, float epsilon, const T* x, const float* gamma, const float* beta, T* y,
+                               float* mean, float* rstd) {
+  const RowTeam team(grid);
+  const auto count = static_cast<float>(grid.values);
+  for (std::int64_t row = team.first(); row < grid.rows; row += team.step()) {
+    const T* xs = x + row * grid.values;
+    float sum = 0, squares = 0;
+    team.each(xs, [&](int, float value) { sum += value; });
+    const float average = team.sum(sum) / count;
+    team.each(xs, [&](int, float value) { squares += (value - average) * (value - average); });
+    const float scale = rsqrtf(team.sum(squares) / count + epsilon);
+    team.map(xs, y + row * grid.values, [&](int k, float value) {
+      const float normal = (value - average) * scale;
+      return (gamma != nullptr ? gamma[k] : 1.0f) * normal + (beta != nullptr ? beta[k] : 0.0f);
+    });
+    if (team.leads()) {
+      mean[row] = average;
+      rstd[row] = scale;
+    }
+  }
+}
+
+template <class T>
+__global__ void gradient_by_input(RowGrid grid, NormBackward<T> b) {
+  const RowTeam team(grid);
+  const auto count = static_cast<float>(grid.values);
+  for (std::int64_t row = team.first(); row < grid.rows; row += team.step()) {
+    const T *dy = b.dy + row * grid.values, *x = b.x + row * grid.values;
+    const float mean = b.mean[row], rstd = b.rstd[row];
+    const auto slope = [&](int k, float value) { return value * (b.gamma != nullptr ? b.gamma[k] : 1.0f); };
+    float sum = 0, product = 0;
+    team.each(dy, [&](int k, float value) {
+      sum += slope(k, value);
+      product += slope(k, value) * (load(x[k]) - mean);
+    });
+    const float average = team.sum(sum) / count, along = team.sum(product) * rstd / count;
+    team.map(dy, b.dx + row * grid.values, [&](int k, float value) {
+      return rstd * (slope(k, value) - average - (load(x[k]) - mean) * rstd * along);
+    });
+  }
+}
+
+// dgamma and dbeta: blocks sum stripes of rows, and the last block of each tile of columns adds the stripes in order.
+// `partial` [quantity][stripe][column] is used where there are several stripes.
+template <class T, int width>
+__global__ void __launch_bounds__(channel_threads)
+    gradient_by_parameters(ChannelGrid grid, NormBackward<T> b, bool accumulate, float* partial, unsigned* counters) {
+  const ChannelThread at(grid);
+  float values[2][width] = {};
+  if (at.inside) {
+    for (std::int64_t row = at.first; row < grid.rows; row += at.step) {
+      const std::int64_t place = row * grid.channels + at.channel;
+      const Pack<T, width> dy = pack_at<width>(b.dy + place), x = pack_at<width>(b.x + place);
+      const float mean = b.mean[row], rstd = b.rstd[row];
+#pragma unroll
+      for (int k = 0; k < width; ++k) {
+        values[0][k] += load(dy.values[k]) * (load(x.values[k]) - mean) * rstd;
+        values[1][k] += load(dy.values[k]);
+      }
+    }
+  }
+  float sums[2];
+  sum_lanes(values, grid.tile, sums);
+  const std::int64_t column = own_channel(grid), stride = grid.stripes * grid.channels;
+  if (grid.stripes > 1) {
+    if (column >= 0) {
+      partial[blockIdx.y * grid.channels + column] = sums[0];
+      partial[stride + blockIdx.y * grid.channels + column] = sums[1];
+    }
+    if (!last_block(counters + blockIdx.x, gridDim.y)) return;
+    float joined[2][1] = {};
+    if (const std::int64_t own = joined_channel(grid); own >= 0) {
+      for (std::int64_t stripe = joined_first(grid); stripe < grid.stripes; stripe += joined_step(grid)) {
+        joined[0][0] += fresh(partial + stripe * grid.channels + own);
+        joined[1][0] += fresh(partial + stride + stripe * grid.channels + own);
+      }
+    }
+    sum_lanes(joined, grid.span(), sums);
+  }
+  if (column < 0) return;
+  if (b.dgamma != nullptr) b.dgamma[column] = accumulate ? b.dgamma[column] + sums[0] : sums[0];
+  if (b.dbeta != nullptr) b.dbeta[column] = accumulate ? b.dbeta[column] + sums[1] : sums[1];
+}
+
+RowGrid rows_of(const Shape& shape) { return {shape.count() / shape.back(), shape.back()}; }
+
+}  // namespace
+
+Lowering lower_layer_norm(const LowerContext& context) {
+  const RowGrid grid = rows_of(context.input(0).shape);
+  return with_type(context.input(0).dtype, [&, a = context.op.as<LayerNorm>().a](auto type) {
+    using T = decltype(type);
+    return own_kernel(context, [grid, a](const Places& p) {
+      const float* gamma = a.scale ? p.in<float>(1) : nullptr;
+      const float* beta = a.center ? p.in<float>(a.scale ? 2 : 1) : nullptr;
+      launch(normalise_rows<T>, grid.blocks, block_threads, p.stream, grid, a.epsilon, p.in<T>(0), gamma, beta,
+             p.out<T>(0), p.out<float>(1), p.out<float>(2));
+    });
+  });
+}
+
+Lowering lower_layer_norm_grad(const LowerContext& context) {
+  const auto& def = context.op.as<LayerNormGrad>();
+  const TensorType& x = context.input(1);
+  const RowGrid rows = rows_of(x.shape);
+  return with_packs(x.dtype, x.shape.back(), [&, a = def.a, accumulate = def.accumulate](auto type, auto pack) {
+    using T = decltype(type);
+    constexpr int width = decltype(pack)::value;
+    const ChannelGrid columns(rows.rows, rows.values, width, sizeof(T), 256, 8);
+    const std::int64_t workspace = columns.stripes > 1 ? 2 * columns.stripes * columns.channels : 0;
+    return own_kernel(
+        context,
+        [=, counters = make_counters(columns.tiles)](const Places& p) {
+          const NormBackward<T> b(p, a);
+          launch(gradient_by_input<T>, rows.blocks, block_threads, p.stream, rows, b);
+          if (b.dgamma == nullptr && b.dbeta == nullptr) return;
+          launch(gradient_by_parameters<T, width>, columns.blocks(), channel_threads, p.stream, columns, b, accumulate,
+                 p.workspace<float>(), counters.get());
+        },
+        workspace * size_of(DType::float32));
+  });
+}
+
+}  // namespace trainctl::cuda

@@ -1,0 +1,321 @@
+// Losses with their gradients, by their rules, one kernel over the predictions' rows: sums over samples.
+#include "core/graph/ops/losses/losses.h"
+
+#include "core/backend/cuda/device/last_block.h"
+#include "core/backend/cuda/device/own_memory.h"
+#include "core/backend/cuda/device/rows.h"
+#include "core/backend/cuda/device/rule_math.h"
+#include "core/backend/cuda/kernels.h"
+
+namespace trainctl::cuda {
+namespace {
+
+// The targets of a row: a class, or a row of values; smoothed.
+struct Target {
+  const float* row;
+  int label;
+  Smoothing smoothing;
+
+  __device__ float operator()(std::int64_t k) const {
+    const float target = row != nullptr ? row[k] : k == label ? 1.0f : 0.0f;
+    return target * smoothing.scale + smoothing.shift;
+  }
+};
+
+// A row of predictions, those of a sample or of one of its positions, processed by a team; dx is null in evaluation.
+template <class T>
+struct Row {
+  const RowTeam& team;
+  const T* x;
+  T* dx;
+
+  __device__ bool trains() const { return dx != nullptr; }
+  __device__ static float exp(float value) { return expf(value); }
+  __device__ static float log(float value) { return logf(value); }
+  __device__ static float power(float value, float exponent) { return Math::power(value, exponent); }
+  __device__ float largest() const {
+    return largest([](int, float value) { return value; });
+  }
+  template <class Value>
+  __device__ float largest(const Value& of) const {
+    float top = -INFINITY;
+    team.each(x, [&](int k, float value) { top = fmaxf(top, of(k, value)); });
+    return team.largest(top);
+  }
+  template <int n, class Term>
+  __device__ Sums<n> sums(const Term& term) const {
+    Sums<n> sums = {};
+    team.each(x, [&](int k, float value) {
+      const Sums<n> more = term(k, value);
+#pragma unroll
+      for (int i = 0; i < n; ++i) sums.of[i] += more.of[i];
+    });
+#pragma unroll
+    for (int i = 0; i < n; ++i) sums.of[i] = team.sum(sums.of[i]);
+    return sums;
+  }
+  template <class Value>
+  __device__ void write(const Value& value) const {
+    team.map(x, dx, value);
+  }
+};
+
+// A rank's part of a row of classes, with the class sums of the `ranks` that have parts of it.
+template <class T>
+struct PartOfRow {
+  const Row<T>& own;
+  const float* of_all;
+  int ranks;
+
+  __device__ bool trains() const { return own.trains(); }
+  __device__ static float exp(float value) { return expf(value); }
+  __device__ static float log(float value) { return logf(value); }
+  __device__ const float* of(int rank) const { return of_all + rank * class_sums; }
+  __device__ float largest() const {
+    float top = of(0)[class_largest];
+    for (int r = 1; r < ranks; ++r) top = fmaxf(top, of(r)[class_largest]);
+    return top;
+  }
+  // Those of the rule's class_sums(), from each rank's, which have its own largest value in the place of top.
+  template <int n, class Term>
+  __device__ Sums<n> sums(const Term&) const {
+    static_assert(n == 3);
+    const float top = largest();
+    Sums<n> all = {};
+    for (int r = 0; r < ranks; ++r) {
+      const float below = of(r)[class_largest] - top;
+      all.of[0] += of(r)[class_exponentials] * exp(below);
+      all.of[1] += of(r)[class_targets];
+      all.of[2] += of(r)[class_products] + of(r)[class_targets] * below;
+    }
+    return all;
+  }
+  template <class Value>
+  __device__ void write(const Value& value) const {
+    own.write(value);
+  }
+};
+
+// All values of a sample at all its positions, processed by a block; dx is null in evaluation.
+template <class T>
+struct SampleRow {
+  Row<T> own;
+  const float* weights;  // of positions; null: all positions weigh 1
+  int each;              // values of a position
+
+  __device__ bool trains() const { return own.trains(); }
+  __device__ static float sigmoid(float value) { return Math::sigmoid(value); }
+  __device__ float weight(int k) const { return weights != nullptr ? weights[k / each] : 1.0f; }
+  template <int n, class Term>
+  __device__ Sums<n> sums(const Term& term) const {
+    return own.template sums<n>([&](int k, float value) {
+      const float share = weight(k);
+      if (share == 0) return Sums<n>{};  // such positions may hold any values
+      Sums<n> part = term(k, value);
+#pragma unroll
+      for (int i = 0; i < n; ++i) part.of[i] *= share;
+      return part;
+    });
+  }
+  template <class Value>
+  __device__ void write(const Value& value) const {
+    own.write([&](int k, float x) {
+      const float share = weight(k);
+      return share == 0 ? 0.0f : share * value(k, x);
+    });
+  }
+};
+
+// The target of a row with this number, from the part's first value on. Sets `valid` to false where a class number is
+// outside of the classes.
+template <class Rule>
+__device__ Target target_of(const void* targets, std::int64_t row, const ColumnPart& part, const Smoothing& smoothing,
+                            bool& valid) {
+  Target target{nullptr, 0, smoothing};
+  if constexpr (Rule::targets == LossTargets::class_numbers) {
+    const int label = static_cast<const std::int32_t*>(targets)[row];
+    valid = label >= 0 && label < part.of;
+    target.label = label - static_cast<int>(part.first);
+  } else {
+    target.row = static_cast<const float*>(targets) + row * part.of + part.first;
+  }
+  return target;
+}
+
+// The loss of a row. In training also writes the row's gradient times the weight.
+template <class Rule, class R>
+__device__ float row_loss(const Rule& rule, const R& row, int values, const Target& target, float weight) {
+  if constexpr (Rule::over == LossOver::elements) {
+    const auto count = static_cast<float>(values);
+    const Sums<1> sum =
+        row.template sums<1>([&](int k, float x) { return Sums<1>{{rule.template element<Math>(x, target(k))}}; });
+    if (row.trains()) {
+      const float scale = weight / count;
+      row.write([&](int k, float x) { return scale * rule.template slope<Math>(x, target(k)); });
+    }
+    return sum.of[0] / count;
+  } else {
+    return rule.row(row, target, weight);
+  }
+}
+
+// dx is null in evaluation, count where another loss counts the samples, of_all where predictions are of all classes. A
+// row of weight 0 may hold any values; a label
+// outside of the classes makes the loss NaN.
+template <class T, class Rule>
+__global__ void losses(RowGrid grid, Rule rule, Smoothing smoothing, ColumnPart part, bool accumulate, float scale,
+                       std::int64_t rows_each, const T* x, const void* targets, const float* weights,
+                       const float* of_all, int ranks, T* dx, float* of_rows, unsigned* counter, float* sum,
+                       float* count) {
+  const RowTeam team(grid);
+  for (std::int64_t row = team.first(); row < grid.rows; row += team.step()) {
+    const Row<T> own{team, x + row * grid.values, dx != nullptr ? dx + row * grid.values : nullptr};
+    float weight = weights[rows_each == 1 ? row : row / rows_each], loss = 0;
+    if (weight == 0) {
+      if (own.trains()) team.fill(own.dx, [](int) { return 0.0f; });
+    } else {
+      bool valid = true;
+      const Target target = target_of<Rule>(targets, row, part, smoothing, valid);
+      if (!valid) weight = NAN;
+      if constexpr (Rule::over != LossOver::classes) {
+        loss = weight * row_loss(rule, own, grid.values, target, weight * scale);
+      } else if (of_all != nullptr) {
+        const PartOfRow<T> split{own, of_all + row * ranks * class_sums, ranks};
+        loss = weight * row_loss(rule, split, grid.values, target, weight * scale);
+      } else {
+        loss = weight * row_loss(rule, own, grid.values, target, weight * scale);
+      }
+    }
+    if (team.leads()) of_rows[row] = loss;
+  }
+  if (!last_block(counter, gridDim.x)) return;
+  sum_in_block(of_rows, grid.rows, accumulate, sum);
+  if (count != nullptr) sum_in_block(weights, grid.rows / rows_each, accumulate, count);
+}
+
+// A block takes a sample; its weights are those of `weights_each` positions, or of the whole sample.
+template <class T, class Rule>
+__global__ void sample_losses(RowGrid grid, Rule rule, Smoothing smoothing, bool accumulate, float scale, int positions,
+                              int weights_each, const T* x, const float* targets, const float* weights, T* dx,
+                              float* of_samples, unsigned* counter, float* sum, float* count) {
+  const RowTeam team(grid);
+  for (std::int64_t sample = team.first(); sample < grid.rows; sample += team.step()) {
+    const Row<T> own{team, x + sample * grid.values, dx != nullptr ? dx + sample * grid.values : nullptr};
+    const float* const shares = weights + sample * weights_each;
+    float weight = *shares * static_cast<float>(positions), loss = 0;  // of all positions
+    if (weights_each > 1) {
+      weight = 0;
+      for (int i = static_cast<int>(threadIdx.x); i < positions; i += block_threads) weight += shares[i];
+      weight = team.sum(weight);
+    }
+    if (weight == 0) {
+      if (own.trains()) team.fill(own.dx, [](int) { return 0.0f; });
+    } else {
+      const SampleRow<T> row{own, weights_each > 1 ? shares : nullptr, grid.values / positions};
+      loss = weight * rule.row(row, Target{targets + sample * grid.values, 0, smoothing}, weight * scale);
+    }
+    if (team.leads()) of_samples[sample] = loss;
+  }
+  if (!last_block(counter, gridDim.x)) return;
+  sum_in_block(of_samples, grid.rows, accumulate, sum);
+  if (count != nullptr) sum_in_block(weights, grid.rows * weights_each, accumulate, count);
+}
+
+template <class T, class Rule>
+Lowering lower_samples(const LowerContext& context, const Loss& def, const Rule& rule) {
+  const Shape& shape = context.input(0).shape;
+  RowGrid grid(shape[0], shape.count() / shape[0]);
+  grid.team = block_threads;
+  grid.blocks = blocks_for(grid.rows * grid.team);
+  const int positions = static_cast<int>(shape.rows() / shape[0]);
+  const int weights_each = static_cast<int>(context.input(2).shape.count() / shape[0]);
+  const auto run = [=, smoothing = rule.smoothing(shape.back()), training = def.training, accumulate = def.accumulate,
+                    scale = def.scale, counts = def.counts, gradient = static_cast<std::size_t>(def.sums()),
+                    counter = make_counters(1)](const Places& p) {
+    launch(sample_losses<T, Rule>, grid.blocks, block_threads, p.stream, grid, rule, smoothing, accumulate, scale,
+           positions, weights_each, p.in<T>(0), p.in<float>(1), p.in<float>(2), training ? p.out<T>(gradient) : nullptr,
+           p.workspace<float>(), counter.get(), p.out<float>(0), counts ? p.out<float>(1) : nullptr);
+  };
+  return own_kernel(context, run, grid.rows * size_of(DType::float32));
+}
+
+template <class T, class Rule>
+Lowering lower_rule(const LowerContext& context, const Loss& def, const Rule& rule) {
+  const Shape& shape = context.input(0).shape;
+  const RowGrid grid(shape.rows(), shape.back());
+  const std::int64_t rows_each = rows_per_weight(shape, context.input(2).shape);
+  const ColumnPart part = def.part.value_or(ColumnPart{0, grid.values});
+  const int ranks = def.part ? static_cast<int>(context.input(3).shape.back()) / class_sums : 0;
+  const auto run = [=, smoothing = rule.smoothing(part.of), training = def.training, accumulate = def.accumulate,
+                    scale = def.scale, counts = def.counts, gradient = static_cast<std::size_t>(def.sums()),
+                    counter = make_counters(1)](const Places& p) {
+    launch(losses<T, Rule>, grid.blocks, block_threads, p.stream, grid, rule, smoothing, part, accumulate, scale,
+           rows_each, p.in<T>(0), p.in<void>(1), p.in<float>(2), ranks > 0 ? p.in<float>(3) : nullptr, ranks,
+           training ? p.out<T>(gradient) : nullptr, p.workspace<float>(), counter.get(), p.out<float>(0),
+           counts ? p.out<float>(1) : nullptr);
+  };
+  return own_kernel(context, run, grid.rows * size_of(DType::float32));
+}
+
+template <class T, class Rule>
+__global__ void sum_classes(RowGrid grid, Smoothing smoothing, ColumnPart part, const T* x, const void* targets,
+                            float* sums) {
+  const RowTeam team(grid);
+  for (std::int64_t row = team.first(); row < grid.rows; row += team.step()) {
+    const Row<T> own{team, x + row * grid.values, nullptr};
+    const float top = own.largest();
+    int best = INT_MAX;
+    team.each(own.x, [&](int k, float value) {
+      if (value == top && k < best) best = k;
+    });
+    best = team.smallest(best);
+    bool valid = true;
+    const Sums<3> found = Rule::class_sums(own, target_of<Rule>(targets, row, part, smoothing, valid), top);
+    if (!team.leads()) continue;
+    float* const to = sums + row * class_sums;
+    to[class_largest] = top;
+    to[class_best] = static_cast<float>(part.first + (best == INT_MAX ? 0 : best));
+    for (int i = 0; i < 3; ++i) to[class_exponentials + i] = found.of[i];
+  }
+}
+
+template <class T, class Rule>
+Lowering lower_sums(const LowerContext& context, const ColumnPart& part, const Rule& rule) {
+  const Shape& shape = context.input(0).shape;
+  const RowGrid grid(shape.rows(), shape.back());
+  return own_kernel(context, [=, smoothing = rule.smoothing(part.of)](const Places& p) {
+    launch(sum_classes<T, Rule>, grid.blocks, block_threads, p.stream, grid, smoothing, part, p.in<T>(0), p.in<void>(1),
+           p.out<float>(0));
+  });
+}
+
+}  // namespace
+
+Lowering lower_class_sums(const LowerContext& context) {
+  const auto& def = context.op.as<ClassSums>();
+  return with_type(context.input(0).dtype, [&](auto type) {
+    return std::visit(
+        [&]<class Rule>(const Rule& rule) -> Lowering {
+          if constexpr (Rule::over == LossOver::classes) return lower_sums<decltype(type)>(context, def.part, rule);
+          require(false, "class_sums are of a loss over classes");
+          return {};
+        },
+        def.rule);
+  });
+}
+
+Lowering lower_loss(const LowerContext& context) {
+  const auto& def = context.op.as<Loss>();
+  return with_type(context.input(0).dtype, [&](auto type) {
+    return std::visit(
+        [&]<class Rule>(const Rule& rule) {
+          if constexpr (Rule::over == LossOver::samples)
+            return lower_samples<decltype(type)>(context, def, rule);
+          else
+            return lower_rule<decltype(type)>(context, def, rule);
+        },
+        def.rule);
+  });
+}
+
+}  // namespace trainctl::cuda

@@ -1,0 +1,253 @@
+// Metrics, by their rules: weighted sums over samples, in a fixed order.
+#include "core/graph/ops/metrics/metrics.h"
+
+#include <algorithm>
+
+#include "core/backend/cuda/device/last_block.h"
+#include "core/backend/cuda/device/own_memory.h"
+#include "core/backend/cuda/device/rows.h"
+#include "core/backend/cuda/device/rule_math.h"
+#include "core/backend/cuda/kernels.h"
+#include "core/graph/ops/losses/losses.h"
+
+namespace trainctl::cuda {
+namespace {
+
+// The index of the first of the largest values. NaN is the result only where it comes first, as with std::max_element.
+template <class T>
+__device__ int first_largest_of(const RowTeam& team, const T* x) {
+  float top = -INFINITY;
+  int best = INT_MAX;
+  team.each(x, [&](int k, float value) {
+    if (isnan(value)) value = k == 0 ? INFINITY : -INFINITY;
+    if (value > top || best == INT_MAX) top = value, best = k;
+  });
+  const float largest = team.largest(top);
+  return team.smallest(top == largest ? best : INT_MAX);
+}
+
+// The target of a row that a team processes: a class, or a row of values.
+struct Target {
+  const RowTeam& team;
+  const std::int32_t* class_number;  // null where there are values
+  const float* row;
+
+  __device__ float operator()(std::int64_t k) const { return row[k]; }
+  __device__ int label() const { return class_number != nullptr ? *class_number : first_largest_of(team, row); }
+};
+
+// A row of predictions, those of a sample or of one of its positions, processed by a team.
+template <class T>
+struct Row {
+  const RowTeam& team;
+  const T* x;
+  int values;
+  bool of_sums;  // x are the class sums of all ranks
+
+  __device__ static float root(float value) { return sqrtf(value); }
+  __device__ float at(std::int64_t k) const { return load(x[k]); }
+  __device__ int first_largest() const {
+    if (!of_sums) return first_largest_of(team, x);
+    const T* best = x;
+    for (const T* rank = x; rank < x + values; rank += class_sums) {
+      if (load(rank[class_largest]) > load(best[class_largest])) best = rank;
+    }
+    return static_cast<int>(load(best[class_best]));
+  }
+  template <class Term>
+  __device__ float sum(const Term& term) const {
+    float sum = 0;
+    team.each(x, [&](int k, float value) { sum += term(k, value); });
+    return team.sum(sum);
+  }
+};
+
+// The target of a row with this number.
+__device__ Target target_of(const RowTeam& team, const void* targets, bool class_numbers, std::int64_t row,
+                            int values) {
+  if (class_numbers) return {team, static_cast<const std::int32_t*>(targets) + row, nullptr};
+  return {team, nullptr, static_cast<const float*>(targets) + row * values};
+}
+
+template <class T, class Rule>
+__global__ void sum_rows(RowGrid grid, Rule rule, bool class_numbers, bool of_sums, bool accumulate,
+                         std::int64_t rows_each, const T* x, const void* targets, const float* weights, float* of_rows,
+                         unsigned* counter, float* sum) {
+  const RowTeam team(grid);
+  for (std::int64_t row = team.first(); row < grid.rows; row += team.step()) {
+    float value = 0;
+    if (const float weight = weights[rows_each == 1 ? row : row / rows_each]; weight != 0) {
+      const Target target = target_of(team, targets, class_numbers, row, grid.values);
+      value = weight * rule.row(Row<T>{team, x + row * grid.values, grid.values, of_sums}, target);
+    }
+    if (team.leads()) of_rows[row] = value;
+  }
+  if (last_block(counter, gridDim.x)) sum_in_block(of_rows, grid.rows, accumulate, sum);
+}
+
+// Each team has sums of its own in of_teams, each thread of it those of its share of the outputs; the last block adds
+// up the teams' sums: of few sums, several threads a part of each.
+template <class T, class Rule>
+__global__ void sum_outputs(RowGrid grid, Rule rule, bool class_numbers, bool accumulate, std::int64_t rows_each,
+                            const T* x, const void* targets, const float* weights, float* of_teams, unsigned* counter,
+                            float* sums) {
+  const RowTeam team(grid);
+  const int n = rule.sums();
+  float* const own = of_teams + team.first() * n;
+  team.each(x, [&](int k, float) {  // whatever x is: the same share as that of each row
+#pragma unroll
+    for (int i = 0; i < Rule::terms; ++i) own[i * grid.values + k] = 0;
+  });
+  for (std::int64_t row = team.first(); row < grid.rows; row += team.step()) {
+    const float weight = weights[rows_each == 1 ? row : row / rows_each];
+    if (weight == 0) continue;
+    const Target target = target_of(team, targets, class_numbers, row, grid.values);
+    const T* const values = x + row * grid.values;
+    const auto of_output = rule.of_outputs(Row<T>{team, values, grid.values, false}, target);
+    team.each(values, [&](int k, float value) {
+      const Sums<Rule::terms> terms = of_output(k, value);
+#pragma unroll
+      for (int i = 0; i < Rule::terms; ++i) own[i * grid.values + k] += weight * terms.of[i];
+    });
+  }
+  if (!last_block(counter, gridDim.x)) return;
+  __shared__ float parts[block_threads];
+  const int thread = static_cast<int>(threadIdx.x), teams = static_cast<int>(team.step());
+  for (int first = 0; first < n; first += block_threads) {
+    const int width = n - first < block_threads ? n - first : block_threads;
+    const int each = n < block_threads ? block_threads / n : 1;  // threads for each sum
+    const int i = first + thread % width, part = thread / width;
+    float sum = 0;
+    if (part < each) {
+#pragma unroll 8
+      for (int other = part; other < teams; other += each) sum += fresh(of_teams + std::int64_t{other} * n + i);
+    }
+    parts[thread] = sum;
+    __syncthreads();
+    if (part == 0) {
+      for (int other = 1; other < each; ++other) sum += parts[other * width + thread];
+      sums[i] = accumulate ? sums[i] + sum : sum;
+    }
+    __syncthreads();
+  }
+}
+
+// The weight of a row, and the number of the sum that it is added to.
+struct Share {
+  int cell;
+  float weight;
+};
+
+// Each team finds the cells of its rows; each thread of the last block adds up those that are its own, in the rows'
+// order.
+template <class T, class Rule>
+__global__ void sum_cells(RowGrid grid, Rule rule, bool class_numbers, bool accumulate, std::int64_t rows_each,
+                          const T* x, const void* targets, const float* weights, Share* of_rows, unsigned* counter,
+                          float* sums) {
+  const RowTeam team(grid);
+  for (std::int64_t row = team.first(); row < grid.rows; row += team.step()) {
+    Share share{0, weights[rows_each == 1 ? row : row / rows_each]};
+    if (share.weight != 0) {
+      const Target target = target_of(team, targets, class_numbers, row, grid.values);
+      share.cell = rule.cell(Row<T>{team, x + row * grid.values, grid.values, false}, target);
+    }
+    if (team.leads()) of_rows[row] = share;
+  }
+  if (!last_block(counter, gridDim.x)) return;
+  const int thread = static_cast<int>(threadIdx.x);
+  for (int i = thread; i < rule.sums() && !accumulate; i += block_threads) sums[i] = 0;
+  for (std::int64_t row = 0; row < grid.rows; ++row) {
+    const int cell = fresh(&of_rows[row].cell);
+    if (cell % block_threads == thread) sums[cell] += fresh(&of_rows[row].weight);
+  }
+}
+
+// Each thread owns some of a block's sums, and reads the elements of all threads; the last block adds up the blocks'
+// sums.
+template <class T, class Rule>
+__global__ void sum_elements(std::int64_t count, std::int64_t values_each, Rule rule, bool accumulate, const T* x,
+                             const float* targets, const float* weights, float* of_blocks, unsigned* counter,
+                             float* sums) {
+  __shared__ int places[block_threads];
+  __shared__ float shares[block_threads];
+  const int n = rule.sums(), thread = static_cast<int>(threadIdx.x);
+  float* own = of_blocks + static_cast<std::int64_t>(blockIdx.x) * n;
+  for (int i = thread; i < n; i += block_threads) own[i] = 0;
+  for (std::int64_t first = static_cast<std::int64_t>(blockIdx.x) * block_threads; first < count;
+       first += element_stride()) {
+    const std::int64_t element = first + thread;
+    const float weight = element < count ? weights[element / values_each] : 0.0f;
+    places[thread] = weight == 0 ? -1 : rule.template place<Math>(load(x[element]), targets[element]);
+    shares[thread] = weight;
+    __syncthreads();
+    for (int i = thread; i < n; i += block_threads) {
+      float sum = own[i];
+      for (int other = 0; other < block_threads; ++other) sum += places[other] == i ? shares[other] : 0.0f;
+      own[i] = sum;
+    }
+    __syncthreads();
+  }
+  if (!last_block(counter, gridDim.x)) return;
+  for (int i = thread; i < n; i += block_threads) {
+    float sum = accumulate ? sums[i] : 0.0f;
+    for (unsigned block = 0; block < gridDim.x; ++block)
+      sum += fresh(of_blocks + static_cast<std::int64_t>(block) * n + i);
+    sums[i] = sum;
+  }
+}
+
+template <class T, class Rule>
+Lowering lower_rule(const LowerContext& context, const Metric& def, const Rule& rule) {
+  const Shape& shape = context.input(0).shape;
+  const std::int64_t rows = shape.rows(), count = shape.count(), values = shape.back();
+  const std::int64_t rows_each = rows_per_weight(shape, context.input(2).shape);
+  const bool accumulate = def.accumulate, of_sums = def.of_sums;
+  const bool class_numbers = context.input(1).dtype == DType::int32;
+  if constexpr (Rule::over == MetricOver::elements) {
+    const int blocks = blocks_for(count, 4, 256);
+    const auto run = [=, counter = make_counters(1)](const Places& p) {
+      launch(sum_elements<T, Rule>, blocks, block_threads, p.stream, count, values * rows_each, rule, accumulate,
+             p.in<T>(0), p.in<float>(1), p.in<float>(2), p.workspace<float>(), counter.get(), p.out<float>(0));
+    };
+    return own_kernel(context, run, std::int64_t{blocks} * rule.sums() * size_of(DType::float32));
+  } else if constexpr (Rule::over == MetricOver::cells) {
+    const RowGrid grid(rows, values);
+    const auto run = [=, counter = make_counters(1)](const Places& p) {
+      launch(sum_cells<T, Rule>, grid.blocks, block_threads, p.stream, grid, rule, class_numbers, accumulate, rows_each,
+             p.in<T>(0), p.in<void>(1), p.in<float>(2), p.workspace<Share>(), counter.get(), p.out<float>(0));
+    };
+    return own_kernel(context, run, rows * static_cast<std::int64_t>(sizeof(Share)));
+  } else if constexpr (Rule::over == MetricOver::outputs) {
+    constexpr std::int64_t most_sums = 1 << 18, most_blocks = 1024;  // of all teams
+    RowGrid grid(rows, values);
+    if (values > 128) grid.team = block_threads;
+    const int teams_each = block_threads / grid.team;
+    grid.blocks = blocks_for(rows * grid.team, 1,
+                             std::clamp<std::int64_t>(most_sums / (rule.sums() * teams_each), 1, most_blocks));
+    const auto run = [=, counter = make_counters(1)](const Places& p) {
+      launch(sum_outputs<T, Rule>, grid.blocks, block_threads, p.stream, grid, rule, class_numbers, accumulate,
+             rows_each, p.in<T>(0), p.in<void>(1), p.in<float>(2), p.workspace<float>(), counter.get(),
+             p.out<float>(0));
+    };
+    return own_kernel(context, run, std::int64_t{grid.blocks} * teams_each * rule.sums() * size_of(DType::float32));
+  } else {
+    const RowGrid grid(rows, values);
+    const auto run = [=, counter = make_counters(1)](const Places& p) {
+      launch(sum_rows<T, Rule>, grid.blocks, block_threads, p.stream, grid, rule, class_numbers, of_sums, accumulate,
+             rows_each, p.in<T>(0), p.in<void>(1), p.in<float>(2), p.workspace<float>(), counter.get(),
+             p.out<float>(0));
+    };
+    return own_kernel(context, run, rows * size_of(DType::float32));
+  }
+}
+
+}  // namespace
+
+Lowering lower_metric(const LowerContext& context) {
+  const auto& def = context.op.as<Metric>();
+  return with_type(context.input(0).dtype, [&](auto type) {
+    return std::visit([&](const auto& rule) { return lower_rule<decltype(type)>(context, def, rule); }, def.rule);
+  });
+}
+
+}  // namespace trainctl::cuda

@@ -1,0 +1,222 @@
+// The ops between the gradients and the optimizer: zeroing, agreement, the norm.
+#include "core/graph/ops/training/update.h"
+
+#include "core/backend/cuda/device/last_block.h"
+#include "core/backend/cuda/device/own_memory.h"
+#include "core/backend/cuda/device/pack.h"
+#include "core/backend/cuda/kernels.h"
+
+namespace trainctl::cuda {
+namespace {
+
+// The losses that agree() looks at.
+struct LossSums {
+  static constexpr std::size_t most = 16;
+  const float* of[most];
+  std::size_t count;
+};
+
+__global__ void agree(LossSums losses, const float* stop, float* flags) {
+  float not_finite = *stop >= abandon_request ? 1 : 0;
+  for (std::size_t i = 0; i < losses.count; ++i) {
+    if (!isfinite(*losses.of[i])) not_finite = 1;
+  }
+  flags[agree_not_finite] = not_finite;
+  flags[agree_stop] = *stop;
+}
+
+constexpr int norm_blocks = 512;
+
+// The sum of the squares of a block's own stripe, in float64; valid in its first thread.
+__device__ double squares_of_block(const float* values, std::int64_t elements) {
+  constexpr int width = 4;
+  const std::int64_t whole = is_aligned(values) ? elements / width : 0;
+  double sum = 0;
+  for (std::int64_t i = first_element(); i < whole; i += element_stride()) {
+    for (float value : pack_at<width>(values + i * width).values) sum += static_cast<double>(value) * value;
+  }
+  for (std::int64_t i = whole * width + first_element(); i < elements; i += element_stride()) {
+    sum += static_cast<double>(values[i]) * values[i];
+  }
+  __shared__ double shared[32];
+  return block_sum(sum, shared);
+}
+
+// The sum of the blocks' sums, in one order, so that it has the same bits every time; valid in the first thread of the
+// only block that calls it.
+__device__ double sum_in_order(const double* sums, unsigned count) {
+  double sum = 0;
+  for (unsigned i = threadIdx.x; i < count; i += blockDim.x) sum += fresh(sums + i);
+  __shared__ double shared[32];
+  return block_sum(sum, shared);
+}
+
+// Each block sums the squares of its own stripe; the last block adds the stripes.
+__global__ void gradient_norm(const float* gradient, std::int64_t elements, double* sums, unsigned* counter,
+                              const float* count, float* norm) {
+  double sum = squares_of_block(gradient, elements);
+  if (threadIdx.x == 0) sums[blockIdx.x] = sum;
+  if (!last_block(counter, gridDim.x)) return;
+  sum = sum_in_order(sums, gridDim.x);
+  if (threadIdx.x == 0) *norm = *count > 0 ? static_cast<float>(sqrt(sum) / *count) : 0.0f;
+}
+
+// The stripes of one range; of the last range, the last block adds the stripes of all ranges.
+__global__ void sum_of_squares(const float* values, std::int64_t elements, double* sums, unsigned* counter,
+                               const double* all, unsigned all_count, float* result) {
+  double sum = squares_of_block(values, elements);
+  if (threadIdx.x == 0) sums[blockIdx.x] = sum;
+  if (result == nullptr || !last_block(counter, gridDim.x)) return;
+  sum = sum_in_order(all, all_count);
+  if (threadIdx.x == 0) *result = static_cast<float>(sum);
+}
+
+// What a block of chunk_squares sums: elements of one of the inputs that its launch is given.
+struct ChunkPlace {
+  std::int64_t begin = 0;
+  std::int64_t chunk = 0;
+  int count = 0;
+  int input = 0;
+};
+
+constexpr int chunk_inputs = 256;  // of one launch
+struct ChunkInputs {
+  const float* values[chunk_inputs];
+};
+
+__global__ void chunk_squares(const ChunkInputs inputs, const ChunkPlace* places, float* sums) {
+  const ChunkPlace place = places[blockIdx.x];
+  const float* values = inputs.values[place.input] + place.begin;
+  double sum = 0;
+  for (int i = static_cast<int>(threadIdx.x); i < place.count; i += static_cast<int>(blockDim.x)) {
+    sum += static_cast<double>(values[i]) * values[i];
+  }
+  __shared__ double shared[32];
+  sum = block_sum(sum, shared);
+  if (threadIdx.x == 0) sums[place.chunk] = static_cast<float>(sum);
+}
+
+// One launch of chunk_squares: inputs from the first on, and the chunks in them.
+struct ChunkLaunch {
+  std::size_t first_input = 0;
+  int blocks = 0;
+  std::shared_ptr<ChunkPlace> places;
+};
+
+std::vector<ChunkLaunch> launches_of(const ChunkSquares& op, std::size_t inputs) {
+  std::vector<ChunkLaunch> launches;
+  for (std::size_t first = 0; first < inputs; first += chunk_inputs) {
+    std::vector<ChunkPlace> places;
+    for (const auto& [of, chunk] : op.ranges) {
+      const int input = of.input - static_cast<int>(first);
+      if (input < 0 || input >= chunk_inputs) continue;
+      for (std::int64_t c = 0; c * norm_chunk < of.count; ++c) {
+        const std::int64_t count = std::min(of.count - c * norm_chunk, norm_chunk);
+        places.push_back({of.offset + c * norm_chunk, chunk + c, static_cast<int>(count), input});
+      }
+    }
+    if (!places.empty()) launches.push_back({first, static_cast<int>(places.size()), on_device(places)});
+  }
+  return launches;
+}
+
+// On one block.
+__global__ void sum_of_chunks(const float* sums, std::int64_t chunks, float* result) {
+  double sum = 0;
+  for (std::int64_t c = threadIdx.x; c < chunks; c += blockDim.x) sum += sums[c];
+  __shared__ double shared[32];
+  sum = block_sum(sum, shared);
+  if (threadIdx.x == 0) *result = static_cast<float>(sum);
+}
+
+__global__ void norm_of_squares(const float* squares, const float* count, float* norm) {
+  *norm = *count > 0 ? sqrtf(*squares) / *count : 0.0f;
+}
+
+}  // namespace
+
+Lowering lower_zero_gradients(const LowerContext& context) {
+  const std::int64_t bytes = context.op.as<ZeroGradients>().count * size_of(DType::float32);
+  return own_kernel(context, [bytes](const Places& p) {
+    check(cudaMemsetAsync(p.out<void>(0), 0, static_cast<std::size_t>(bytes), p.stream), "cudaMemsetAsync");
+  });
+}
+
+Lowering lower_zero_input(const LowerContext& context) {
+  const std::int64_t bytes = context.op.as<ZeroInput>().type.bytes();
+  return own_kernel(context, [bytes](const Places& p) {
+    check(cudaMemsetAsync(p.out<void>(0), 0, static_cast<std::size_t>(bytes), p.stream), "cudaMemsetAsync");
+  });
+}
+
+Lowering lower_agree(const LowerContext& context) {
+  const std::size_t count = context.op.inputs.size() - 1;
+  require(count <= LossSums::most, "agree looks at 16 losses at most");
+  return own_kernel(context, [count](const Places& p) {
+    LossSums losses{{}, count};
+    for (std::size_t i = 0; i < count; ++i) losses.of[i] = p.in<float>(i);
+    launch(agree, 1, 1, p.stream, losses, p.in<float>(count), p.out<float>(0));
+  });
+}
+
+Lowering lower_gradient_norm(const LowerContext& context) {
+  const std::int64_t elements = context.op.as<GradientNorm>().elements;
+  const int blocks = blocks_for(elements, 8, norm_blocks);
+  return own_kernel(
+      context,
+      [elements, blocks, counter = make_counters(1)](const Places& p) {
+        launch(gradient_norm, blocks, block_threads, p.stream, p.in<float>(0), elements, p.workspace<double>(),
+               counter.get(), p.in<float>(1), p.out<float>(0));
+      },
+      blocks * static_cast<std::int64_t>(sizeof(double)));
+}
+
+Lowering lower_sum_of_squares(const LowerContext& context) {
+  const auto& ranges = context.op.as<SumOfSquares>().ranges;
+  std::vector<int> blocks;
+  int all = 0;
+  for (const InputRange& range : ranges) all += blocks.emplace_back(blocks_for(range.count, 8, norm_blocks));
+  return own_kernel(
+      context,
+      [ranges, blocks, all, counter = make_counters(1)](const Places& p) {
+        double* next = p.workspace<double>();
+        for (std::size_t i = 0; i < ranges.size(); ++i) {
+          const float* values = p.in<float>(static_cast<std::size_t>(ranges[i].input)) + ranges[i].offset;
+          launch(sum_of_squares, blocks[i], block_threads, p.stream, values, ranges[i].count, next, counter.get(),
+                 p.workspace<double>(), static_cast<unsigned>(all), i + 1 == ranges.size() ? p.out<float>(0) : nullptr);
+          next += blocks[i];
+        }
+        if (ranges.empty()) check(cudaMemsetAsync(p.out<void>(0), 0, sizeof(float), p.stream), "cudaMemsetAsync");
+      },
+      all * static_cast<std::int64_t>(sizeof(double)));
+}
+
+Lowering lower_chunk_squares(const LowerContext& context) {
+  const auto& op = context.op.as<ChunkSquares>();
+  const std::size_t inputs = context.op.inputs.size();
+  return own_kernel(context, [inputs, chunks = op.chunks, launches = launches_of(op, inputs)](const Places& p) {
+    float* sums = p.out<float>(0);
+    check(cudaMemsetAsync(sums, 0, static_cast<std::size_t>(chunks) * sizeof(float), p.stream), "cudaMemsetAsync");
+    for (const ChunkLaunch& of : launches) {
+      ChunkInputs x{};
+      for (std::size_t i = of.first_input; i < std::min(inputs, of.first_input + chunk_inputs); ++i) {
+        x.values[i - of.first_input] = p.in<float>(i);
+      }
+      launch(chunk_squares, of.blocks, block_threads, p.stream, x, of.places.get(), sums);
+    }
+  });
+}
+
+Lowering lower_sum_of_chunks(const LowerContext& context) {
+  return own_kernel(context, [chunks = context.input(0).shape.count()](const Places& p) {
+    launch(sum_of_chunks, 1, block_threads, p.stream, p.in<float>(0), chunks, p.out<float>(0));
+  });
+}
+
+Lowering lower_norm_of_squares(const LowerContext& context) {
+  return own_kernel(context, [](const Places& p) {
+    launch(norm_of_squares, 1, 1, p.stream, p.in<float>(0), p.in<float>(1), p.out<float>(0));
+  });
+}
+
+}  // namespace trainctl::cuda

@@ -1,0 +1,33 @@
+// Rules of dropout.
+#include "core/graph/ops/elementwise/dropout.h"
+
+#include "core/graph/graph.h"
+#include "core/graph/ops/attributes.h"
+#include "core/graph/placement_rules.h"
+
+namespace trainctl {
+
+std::string Dropout::attributes() const {
+  AttributeText text;
+  text.value("rate", rate).value("seed", seed).value("layer", layer).flag("by_channel", unit == DropoutUnit::channel);
+  text.flag("by_sample", unit == DropoutUnit::sample);
+  if (part) text.word(to_string(*part));
+  return text.text();
+}
+
+std::vector<TensorType> Dropout::outputs(std::span<const TensorType> inputs) const { return {inputs[0]}; }
+
+OutputPlacements Dropout::placements(const PlacementQuery& query) const {
+  // The mask counts elements within whole samples, of which the op knows its part.
+  const TensorType& type = query.input_types[0];
+  const std::string x = (part ? samples_and_channels(type) : samples(type)) + "+S";
+  return place_by({{x, "a", ""}, {x}}, query);
+}
+
+void Dropout::differentiate(const Op& op, Differentiator& differentiator) const {
+  const TensorId dy = differentiator.gradient_of(op.outputs[0]);
+  const auto dx = differentiator.emit(op.def, {dy, op.inputs[1], op.inputs[2]}, op);
+  differentiator.contribute(op.inputs[0], dx[0]);
+}
+
+}  // namespace trainctl

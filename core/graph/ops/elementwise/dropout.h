@@ -1,0 +1,38 @@
+// Dropout.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "core/graph/ops/reshaping/columns.h"
+
+namespace trainctl {
+
+// What a mask of dropout has one value for: it is kept or zeroed as a whole.
+enum class DropoutUnit { element, channel, sample };
+
+// y = x * mask / (1 - rate), the mask a function of (seed, step, sample number, layer, element): element e of a sample
+// uses word e % 4 of RandomKey{seed, Purpose::dropout, step, layer}.block(sample, e / 4), kept when uniform01(word) >=
+// rate. Elements are numbered as in whole samples, whatever part of them x is. Inputs: x [N, ...], sample numbers int64
+// [N], step int64 scalar. Outputs: y, like x. In place. Its gradient is itself on dy. Where channels are dropped as a
+// whole, e is the number of the channel (Tompson et al., 2015: spatial dropout); where samples are, e is 0 (Huang et
+// al., 2016: stochastic depth).
+struct Dropout final : OpDef {
+  float rate = 0;
+  std::uint64_t seed = 0;
+  std::uint32_t layer = 0;  // name_hash of the layer's path
+  DropoutUnit unit = DropoutUnit::element;
+  std::optional<ColumnPart> part;  // nothing: x is whole
+
+  Dropout(float r, std::uint64_t s, std::uint32_t l, DropoutUnit u = DropoutUnit::element,
+          std::optional<ColumnPart> p = {})
+      : rate(r), seed(s), layer(l), unit(u), part(p) {}
+  std::string_view kind() const override { return "dropout"; }
+  std::string attributes() const override;
+  std::vector<TensorType> outputs(std::span<const TensorType> inputs) const override;
+  OutputPlacements placements(const PlacementQuery& query) const override;
+  std::vector<InPlace> in_place() const override { return {{0, 0}}; }
+  void differentiate(const Op& op, Differentiator& differentiator) const override;
+};
+
+}  // namespace trainctl

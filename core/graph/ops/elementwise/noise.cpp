@@ -1,0 +1,27 @@
+// Rules of noise.
+#include "core/graph/ops/elementwise/noise.h"
+
+#include "core/graph/graph.h"
+#include "core/graph/ops/attributes.h"
+#include "core/graph/placement_rules.h"
+
+namespace trainctl {
+
+std::string GaussianNoise::attributes() const {
+  return AttributeText().value("stddev", stddev).value("seed", seed).value("layer", layer).text();
+}
+
+OutputPlacements GaussianNoise::placements(const PlacementQuery& query) const {
+  const std::string x = samples(query.input_types[0]);  // the noise counts elements within whole samples
+  return place_by({{x, "a", ""}, {x}}, query);
+}
+
+double GaussianNoise::flops(std::span<const TensorType>, std::span<const TensorType> outputs) const {
+  return 10 * static_cast<double>(outputs[0].shape.count());
+}
+
+void GaussianNoise::differentiate(const Op& op, Differentiator& differentiator) const {
+  differentiator.contribute(op.inputs[0], differentiator.gradient_of(op.outputs[0]));
+}
+
+}  // namespace trainctl

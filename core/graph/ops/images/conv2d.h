@@ -1,0 +1,67 @@
+// Convolutions, forward and backward.
+// Kernels and biases are float32 parameters; a backend that computes in another dtype or layout asks for a compute copy
+// when it lowers the op. x, y, dx, dy share one dtype (float32, bfloat16, float16).
+// Where windows are one pixel high, a kernel may be flat, without that dimension: [kw, C/groups, O], as those of
+// sequences are. A depthwise kernel [kh, kw, 1, C * m] has the elements of Keras' [kh, kw, C, m] in the same order.
+#pragma once
+
+#include "core/graph/ops/elementwise/activations.h"
+#include "core/graph/ops/images/window.h"
+
+namespace trainctl {
+
+// y = f(conv(x, kernel) + bias). Inputs: x [N, H, W, C], kernel [kh, kw, C/groups, O], bias [O] (optional).
+// Outputs: y [N, H', W', O].
+struct Conv2d final : OpDef {
+  Window window;
+  std::int64_t groups = 1;
+  ActivationFunction function;
+
+  Conv2d(Window w, std::int64_t g, ActivationFunction f = {}) : window(w), groups(g), function(f) {}
+  std::string_view kind() const override { return "conv2d"; }
+  std::string attributes() const override;
+  std::vector<TensorType> outputs(std::span<const TensorType> inputs) const override;
+  OutputPlacements placements(const PlacementQuery& query) const override;
+  double flops(std::span<const TensorType> inputs, std::span<const TensorType> outputs) const override;
+  void differentiate(const Op& op, Differentiator& differentiator) const override;
+};
+
+// Inputs: dy [N, H', W', O], kernel [kh, kw, C/groups, O], and, where the op accumulates, another gradient of x, to
+// which it adds its own. Outputs: dx [N, H, W, C]. In place on that other gradient.
+// In a forward pass this is a transposed convolution from O to C channels, and has gradients of its own.
+struct Conv2dGradInput final : OpDef {
+  Window window;
+  std::int64_t groups = 1;
+  Shape input;              // [N, H, W, C]
+  bool accumulate = false;  // set by the fusion pass
+
+  Conv2dGradInput(Window w, std::int64_t g, Shape x, bool a = false)
+      : window(w), groups(g), input(std::move(x)), accumulate(a) {}
+  std::string_view kind() const override { return "conv2d_grad_input"; }
+  std::string attributes() const override;
+  std::vector<TensorType> outputs(std::span<const TensorType> inputs) const override;
+  OutputPlacements placements(const PlacementQuery& query) const override;
+  double flops(std::span<const TensorType> inputs, std::span<const TensorType> outputs) const override;
+  void differentiate(const Op& op, Differentiator& differentiator) const override;
+  std::vector<InPlace> in_place() const override;
+};
+
+// Inputs: x [N, H, W, C], dy [N, H', W', O]. Outputs: dkernel float32 [kh, kw, C/groups, O], or [kw, C/groups, O] of a
+// flat kernel, dbias float32 [O] (where bias).
+struct Conv2dGradWeights final : OpDef {
+  Window window;
+  std::int64_t groups = 1;
+  bool bias = true;
+  bool accumulate = false;
+  bool flat = false;  // the kernel has no dimension of height
+
+  Conv2dGradWeights(Window w, std::int64_t g, bool b, bool a, bool f = false)
+      : window(w), groups(g), bias(b), accumulate(a), flat(f) {}
+  std::string_view kind() const override { return "conv2d_grad_weights"; }
+  std::string attributes() const override;
+  std::vector<TensorType> outputs(std::span<const TensorType> inputs) const override;
+  OutputPlacements placements(const PlacementQuery& query) const override;
+  double flops(std::span<const TensorType> inputs, std::span<const TensorType> outputs) const override;
+};
+
+}  // namespace trainctl

@@ -1,0 +1,89 @@
+// Rules of pooling.
+#include "core/graph/ops/images/pool2d.h"
+
+#include "core/graph/graph.h"
+#include "core/graph/ops/attributes.h"
+#include "core/graph/placement_rules.h"
+
+namespace trainctl {
+namespace {
+
+AttributeText describe(PoolMode mode, const Window& window) {
+  return AttributeText().word(mode == PoolMode::max ? "max" : "average").word(to_string(window));
+}
+
+}  // namespace
+
+std::string Pool2d::attributes() const { return describe(mode, window).flag("training", training).text(); }
+
+std::vector<TensorType> Pool2d::outputs(std::span<const TensorType> inputs) const {
+  const Shape& x = inputs[0].shape;
+  require(x.rank() == 4, "pool2d: x is no batch of images");
+  const Shape y{x[0], window.output(0, x[1]), window.output(1, x[2]), x[3]};
+  std::vector<TensorType> types{{y, inputs[0].dtype}};
+  if (training && mode == PoolMode::max) types.push_back({y, DType::uint8});
+  return types;
+}
+
+OutputPlacements Pool2d::placements(const PlacementQuery& query) const {
+  const char* x = mode == PoolMode::max ? "a..c" : "a..c+S";
+  return place_by({{x}, std::vector<std::string>(query.output_types.size(), x)}, query);
+}
+
+double Pool2d::flops(std::span<const TensorType>, std::span<const TensorType> outputs) const {
+  return static_cast<double>(outputs[0].shape.count()) * static_cast<double>(window.size[0]) *
+         static_cast<double>(window.size[1]);
+}
+
+void Pool2d::differentiate(const Op& op, Differentiator& differentiator) const {
+  std::vector<TensorId> inputs{differentiator.gradient_of(op.outputs[0])};
+  if (mode == PoolMode::max) inputs.push_back(op.outputs.at(1));
+  auto def = std::make_shared<Pool2dGrad>(mode, window, differentiator.tensor(op.inputs[0]).type.shape);
+  differentiator.contribute(op.inputs[0], differentiator.emit(std::move(def), inputs, op)[0]);
+}
+
+std::string Pool2dGrad::attributes() const { return describe(mode, window).value("input", to_string(input)).text(); }
+
+std::vector<TensorType> Pool2dGrad::outputs(std::span<const TensorType> inputs) const {
+  return {{input, inputs[0].dtype}};
+}
+
+OutputPlacements Pool2dGrad::placements(const PlacementQuery& query) const {
+  PlacementRule rule{{"a..c+S", "a..c"}, {"a..c+S"}};
+  rule.inputs.resize(query.inputs.size());  // with or without winners
+  return place_by(rule, query);
+}
+
+std::vector<TensorType> GlobalAveragePool2d::outputs(std::span<const TensorType> inputs) const {
+  const Shape& x = inputs[0].shape;
+  require(x.rank() == 4, "global_average_pool2d: x is no batch of images");
+  return {{{x[0], x[3]}, inputs[0].dtype}};
+}
+
+OutputPlacements GlobalAveragePool2d::placements(const PlacementQuery& query) const {
+  return place_by({{"a..c+S"}, {"ac+S"}}, query);
+}
+
+double GlobalAveragePool2d::flops(std::span<const TensorType> inputs, std::span<const TensorType>) const {
+  return static_cast<double>(inputs[0].shape.count());
+}
+
+void GlobalAveragePool2d::differentiate(const Op& op, Differentiator& differentiator) const {
+  auto def = std::make_shared<GlobalAveragePool2dGrad>(differentiator.tensor(op.inputs[0]).type.shape);
+  const TensorId dy = differentiator.gradient_of(op.outputs[0]);
+  differentiator.contribute(op.inputs[0], differentiator.emit(std::move(def), {dy}, op)[0]);
+}
+
+std::string GlobalAveragePool2dGrad::attributes() const {
+  return AttributeText().value("input", to_string(input)).text();
+}
+
+std::vector<TensorType> GlobalAveragePool2dGrad::outputs(std::span<const TensorType> inputs) const {
+  return {{input, inputs[0].dtype}};
+}
+
+OutputPlacements GlobalAveragePool2dGrad::placements(const PlacementQuery& query) const {
+  return place_by({{"ac+S"}, {"a..c+S"}}, query);
+}
+
+}  // namespace trainctl

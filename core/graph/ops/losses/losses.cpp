@@ -1,0 +1,92 @@
+// Rules of the losses' op.
+#include "core/graph/ops/losses/losses.h"
+
+#include <algorithm>
+
+#include "core/graph/ops/attributes.h"
+#include "core/graph/placement_rules.h"
+
+namespace trainctl {
+namespace {
+
+LossOver over_of(const LossRule& rule) {
+  return std::visit([](const auto& r) { return r.over; }, rule);
+}
+
+// The name of classes of which the op knows the rank's part, that along the tensor axis.
+const char* classes_of_part(const PlacementQuery& query) { return query.axis == MeshAxis::tensor ? "c" : "."; }
+
+}  // namespace
+
+std::string_view name_of(const LossRule& rule) {
+  return std::visit([](const auto& r) -> std::string_view { return r.name; }, rule);
+}
+
+LossTargets targets_of(const LossRule& rule) {
+  return std::visit([](const auto& r) { return r.targets; }, rule);
+}
+
+LossLink link_of(const LossRule& rule) {
+  return std::visit([](const auto& r) { return r.link; }, rule);
+}
+
+bool is_over_classes(const LossRule& rule) { return over_of(rule) == LossOver::classes; }
+
+std::int64_t rows_per_weight(const Shape& predictions, const Shape& weights) {
+  return predictions.rows() / std::max<std::int64_t>(weights.count(), 1);
+}
+
+std::string ClassSums::attributes() const {
+  AttributeText text;
+  std::visit([&](const auto& r) { text.rule(r); }, rule);
+  return text.word(to_string(part)).text();
+}
+
+std::vector<TensorType> ClassSums::outputs(std::span<const TensorType> inputs) const {
+  return {{inputs[0].shape.with_back(class_sums), DType::float32}};
+}
+
+OutputPlacements ClassSums::placements(const PlacementQuery& query) const {
+  const std::string row = rows(query.input_types[0]), last = classes_of_part(query);
+  const bool numbers = query.input_types[1].shape.rank() < query.input_types[0].shape.rank();
+  return place_by({{row + last, numbers ? row : row + "."}, {row + last}}, query);
+}
+
+double ClassSums::flops(std::span<const TensorType> inputs, std::span<const TensorType>) const {
+  return 3.0 * static_cast<double>(inputs[0].shape.count());
+}
+
+std::string Loss::attributes() const {
+  AttributeText text;
+  std::visit([&](const auto& r) { text.rule(r); }, rule);
+  if (scale != 1) text.value("scale", scale);
+  if (part) text.word(to_string(*part));
+  return text.flag("uncounted", !counts).flag("training", training).flag("accumulate", accumulate).text();
+}
+
+std::vector<TensorType> Loss::outputs(std::span<const TensorType> inputs) const {
+  const Shape &predictions = inputs[0].shape, &weights = inputs[2].shape;
+  require(predictions.rank() >= 2, "loss: predictions have the shape [N, ..., K]");
+  require(weights == Shape{predictions[0]} || weights.count() == predictions.rows(),
+          "loss: a weight for each sample or for each of its positions");
+  const TensorType scalar{Shape{}, DType::float32};
+  std::vector<TensorType> types(static_cast<std::size_t>(sums()), scalar);
+  if (training) types.push_back(inputs[0]);
+  return types;
+}
+
+OutputPlacements Loss::placements(const PlacementQuery& query) const {
+  std::string row = rows(query.input_types[0]);
+  if (over_of(rule) == LossOver::samples) std::fill(row.begin() + 1, row.end(), '.');
+  const std::string weights = row.substr(0, static_cast<std::size_t>(query.input_types[2].shape.rank()));
+  const bool numbers = query.input_types[1].shape.rank() < query.input_types[0].shape.rank();
+  const std::string last = part ? classes_of_part(query) : ".";
+  PlacementRule rule{{row + last, numbers ? row : row + ".", weights}, {"+" + row}};
+  if (part) rule.inputs.push_back(row + ".");
+  if (counts) rule.outputs.push_back("+" + weights);
+  if (training) rule.outputs.push_back(row + last);
+  OutputPlacements result = place_by(rule, query);
+  return accumulate ? kept(std::move(result), query, 0, static_cast<std::size_t>(sums())) : result;
+}
+
+}  // namespace trainctl

@@ -1,0 +1,61 @@
+// Rules of the metrics' op.
+#include "core/graph/ops/metrics/metrics.h"
+
+#include "core/graph/ops/attributes.h"
+#include "core/graph/placement_rules.h"
+
+namespace trainctl {
+
+std::string_view name_of(const MetricRule& rule) {
+  return std::visit([](const auto& r) -> std::string_view { return r.name; }, rule);
+}
+
+int sums_of(const MetricRule& rule) {
+  return std::visit([](const auto& r) { return r.sums(); }, rule);
+}
+
+int columns_of(const MetricRule& rule) {
+  return std::visit(
+      []<class Rule>(const Rule& r) {
+        if constexpr (Rule::over == MetricOver::cells) return r.columns();
+        return 0;
+      },
+      rule);
+}
+
+double value_of(const MetricRule& rule, std::span<const double> sums, double count) {
+  return std::visit(
+      [&]<class Rule>(const Rule& r) {
+        if constexpr (Rule::over == MetricOver::cells)
+          return 0.0;
+        else
+          return r.value(sums, count);
+      },
+      rule);
+}
+
+std::string Metric::attributes() const {
+  AttributeText text;
+  std::visit(
+      [&](const auto& r) {
+        text.rule(r);
+        r.adapted([&](const char* name, bool set) { text.flag(name, set); });
+      },
+      rule);
+  return text.flag("of_sums", of_sums).flag("accumulate", accumulate).text();
+}
+
+std::vector<TensorType> Metric::outputs(std::span<const TensorType>) const {
+  const int sums = sums_of(rule);
+  return {{sums == 1 ? Shape{} : Shape{sums}, DType::float32}};
+}
+
+OutputPlacements Metric::placements(const PlacementQuery& query) const {
+  const std::string row = rows(query.input_types[0]);
+  const std::string weights = row.substr(0, static_cast<std::size_t>(query.input_types[2].shape.rank()));
+  const bool numbers = query.input_types[1].shape.rank() < query.input_types[0].shape.rank();
+  const PlacementRule rule{{row + ".", numbers ? row : row + ".", weights}, {"+" + row}};
+  return kept_if(accumulate, place_by(rule, query), query);
+}
+
+}  // namespace trainctl

@@ -1,0 +1,141 @@
+// Rules of batch normalisation.
+#include "core/graph/ops/normalization/batch_norm.h"
+
+#include "core/graph/graph.h"
+#include "core/graph/ops/attributes.h"
+#include "core/graph/ops/backward.h"
+#include "core/graph/placement_rules.h"
+
+namespace trainctl {
+namespace {
+
+AttributeText describe(const BatchNormAttributes& a) {
+  AttributeText text;
+  text.value("epsilon", a.epsilon).flag("scale", a.scale).flag("center", a.center);
+  return text.flag("residual", a.residual).flag("relu", a.relu);
+}
+
+TensorType per_channel(const TensorType& x) { return {{x.shape.back()}, DType::float32}; }
+
+}  // namespace
+
+TensorType batch_norm_mask(const TensorType& x) {
+  std::vector<std::int64_t> sizes = x.shape.sizes();
+  sizes.back() /= 8;
+  return {Shape(std::move(sizes)), DType::uint8};
+}
+
+std::string BatchNorm::attributes() const { return describe(a).text(); }
+
+std::vector<TensorType> BatchNorm::outputs(std::span<const TensorType> inputs) const {
+  require(inputs.size() == std::size_t{1} + a.scale + a.center + a.residual, "batch_norm: wrong number of inputs");
+  std::vector<TensorType> types{inputs[0], per_channel(inputs[0]), per_channel(inputs[0])};
+  if (a.masks_by_bits(inputs[0].shape.back())) types.push_back(batch_norm_mask(inputs[0]));
+  return types;
+}
+
+OutputPlacements BatchNorm::placements(const PlacementQuery& query) const {
+  const std::string x = samples_and_channels(query.input_types[0]);
+  PlacementRule rule{{x}, {x, "c|a", "c|a"}};
+  rule.inputs.resize(std::size_t{1} + a.scale + a.center, "c");
+  if (a.residual) rule.inputs.push_back(x);
+  if (query.output_types.size() > 3) rule.outputs.push_back(x);  // the mask
+  return place_by(rule, query);
+}
+
+double BatchNorm::flops(std::span<const TensorType> inputs, std::span<const TensorType>) const {
+  // Mean 1, variance 3, scale and shift 2, and one for each fused op.
+  return static_cast<double>(inputs[0].shape.count()) * (6 + a.residual + a.relu);
+}
+
+void BatchNorm::differentiate(const Op& op, Differentiator& differentiator) const {
+  std::size_t next = 1;
+  std::vector<TensorId> inputs{differentiator.gradient_of(op.outputs[0]), op.inputs[0]};
+  std::vector<TensorId> outputs{no_tensor};
+  const std::int64_t channels = differentiator.tensor(op.inputs[0]).type.shape.back();
+  if (a.masks_by_bits(channels)) inputs.push_back(op.outputs[3]);
+  if (a.masks_by_y(channels)) inputs.push_back(op.outputs[0]);
+  if (a.scale) {
+    inputs.push_back(op.inputs[next]);
+    outputs.push_back(gradient_if_wanted(op.inputs[next++], differentiator));
+  }
+  if (a.center) {
+    if (a.masks_by_x()) inputs.push_back(op.inputs[next]);
+    outputs.push_back(gradient_if_wanted(op.inputs[next++], differentiator));
+  }
+  if (a.residual) outputs.push_back(no_tensor);
+  inputs.insert(inputs.end(), {op.outputs[1], op.outputs[2]});
+  const auto grads =
+      differentiator.emit_into(std::make_shared<BatchNormGrad>(a, differentiator.accumulate()), inputs, outputs, op);
+  if (differentiator.wants(op.inputs[0])) differentiator.contribute(op.inputs[0], grads[0]);
+  if (a.residual && differentiator.wants(op.inputs[next])) differentiator.contribute(op.inputs[next], grads.back());
+}
+
+std::string BatchNormGrad::attributes() const { return describe(a).flag("accumulate", accumulate).text(); }
+
+std::vector<TensorType> BatchNormGrad::outputs(std::span<const TensorType> inputs) const {
+  const TensorType& x = inputs[1];
+  std::vector<TensorType> types{x};
+  if (a.scale) types.push_back(per_channel(x));
+  if (a.center) types.push_back(per_channel(x));
+  if (a.residual) types.push_back(x);
+  return types;
+}
+
+OutputPlacements BatchNormGrad::placements(const PlacementQuery& query) const {
+  const std::string x = samples_and_channels(query.input_types[1]), dx = x + "+S";
+  const std::int64_t channels = query.input_types[1].shape.back();
+  const std::size_t sums = std::size_t{0} + a.scale + a.center;
+  PlacementRule rule{{dx, x}, {dx}};
+  if (a.masks_by_bits(channels) || a.masks_by_y(channels)) rule.inputs.push_back(x);
+  if (a.scale) rule.inputs.emplace_back("c");
+  if (a.center && a.masks_by_x()) rule.inputs.emplace_back("c");
+  rule.inputs.insert(rule.inputs.end(), 2, "c|a");
+  rule.outputs.insert(rule.outputs.end(), sums, "c+aS");
+  if (a.residual) rule.outputs.push_back(dx);
+  OutputPlacements result = place_by(rule, query);
+  return accumulate ? kept(std::move(result), query, 1, 1 + sums) : result;
+}
+
+std::string BatchNormInference::attributes() const { return describe(a).text(); }
+
+std::vector<TensorType> BatchNormInference::outputs(std::span<const TensorType> inputs) const { return {inputs[0]}; }
+
+OutputPlacements BatchNormInference::placements(const PlacementQuery& query) const {
+  const std::string x = every_dimension(query.input_types[0]), channel = x.substr(x.size() - 1);
+  PlacementRule rule{{x}, {x}};
+  rule.inputs.resize(std::size_t{3} + a.scale + a.center, channel);
+  if (a.residual) rule.inputs.push_back(x);
+  return place_by(rule, query);
+}
+
+void BatchNormInference::differentiate(const Op& op, Differentiator& differentiator) const {
+  const TensorId x = op.inputs[0], gamma = op.inputs[1], residual = op.inputs.back();
+  const TensorId variance = op.inputs[std::size_t{2} + a.scale + a.center];
+  const TensorId dy = gradient_before({a.relu ? ActivationKind::relu : ActivationKind::none}, op, differentiator);
+  if (a.residual && differentiator.wants(residual)) differentiator.contribute(residual, dy);
+  if (!differentiator.wants(x)) return;
+  std::vector<TensorId> inputs{dy};
+  if (a.scale) inputs.push_back(gamma);
+  inputs.push_back(variance);
+  const auto grad = std::make_shared<BatchNormInferenceGrad>(a.epsilon, a.scale);
+  differentiator.contribute(x, differentiator.emit(grad, std::move(inputs), op)[0]);
+}
+
+std::string BatchNormInferenceGrad::attributes() const {
+  return AttributeText().value("epsilon", epsilon).flag("scale", scale).text();
+}
+
+std::vector<TensorType> BatchNormInferenceGrad::outputs(std::span<const TensorType> inputs) const {
+  require(inputs.size() == std::size_t{2} + scale, "batch_norm_inference_grad: wrong number of inputs");
+  return {inputs[0]};
+}
+
+OutputPlacements BatchNormInferenceGrad::placements(const PlacementQuery& query) const {
+  const std::string x = every_dimension(query.input_types[0]), channel = x.substr(x.size() - 1);
+  PlacementRule rule{{x + "+S"}, {x + "+S"}};
+  rule.inputs.resize(query.input_types.size(), channel);
+  return place_by(rule, query);
+}
+
+}  // namespace trainctl

@@ -1,0 +1,44 @@
+// Batch normalisation, ReLU and max pooling as one op. Many networks begin with these three; the fused op does not
+// write the normalised images, which are the largest tensors of such a network.
+#pragma once
+
+#include "core/graph/ops/images/pool2d.h"
+#include "core/graph/ops/normalization/batch_norm.h"
+
+namespace trainctl {
+
+// Inputs: x [N, H, W, C], [gamma], [beta]. Outputs: y [N, H', W', C], mean [C], variance [C], the winners (uint8, like
+// y). The outputs have the same bits as those of BatchNorm, with ReLU and without a residual, followed by Pool2d.
+struct BatchNormPool final : OpDef {
+  BatchNormAttributes a;
+  Window window;
+
+  BatchNormPool(const BatchNormAttributes& attributes, const Window& w) : a(attributes), window(w) {}
+  std::string_view kind() const override { return "batch_norm_pool"; }
+  std::string attributes() const override;
+  std::vector<TensorType> outputs(std::span<const TensorType> inputs) const override;
+  OutputPlacements placements(const PlacementQuery& query) const override;
+  double flops(std::span<const TensorType> inputs, std::span<const TensorType> outputs) const override;
+  void differentiate(const Op& op, Differentiator& differentiator) const override;
+  std::vector<OpPart> parts() const override;
+};
+
+// Inputs: dy [N, H', W', C], the winners, x [N, H, W, C], [gamma], [beta], mean, variance. Outputs: dx, [dgamma],
+// [dbeta] (float32 [C], sums over samples). The outputs equal those of Pool2dGrad followed by BatchNormGrad, apart from
+// the order in which sums are added.
+struct BatchNormPoolGrad final : OpDef {
+  BatchNormAttributes a;
+  Window window;
+  Shape input;              // [N, H, W, C]
+  bool accumulate = false;  // add dgamma and dbeta to what the outputs hold
+
+  BatchNormPoolGrad(const BatchNormAttributes& attributes, const Window& w, Shape x, bool add)
+      : a(attributes), window(w), input(std::move(x)), accumulate(add) {}
+  std::string_view kind() const override { return "batch_norm_pool_grad"; }
+  std::string attributes() const override;
+  std::vector<TensorType> outputs(std::span<const TensorType> inputs) const override;
+  OutputPlacements placements(const PlacementQuery& query) const override;
+  std::vector<OpPart> parts() const override;
+};
+
+}  // namespace trainctl

@@ -1,0 +1,130 @@
+// Rules of batch normalisation by the statistics of all ranks.
+#include "core/graph/ops/normalization/synchronized_batch_norm.h"
+
+#include "core/graph/graph.h"
+#include "core/graph/ops/attributes.h"
+#include "core/graph/ops/backward.h"
+#include "core/graph/ops/collectives.h"
+#include "core/graph/placement_rules.h"
+
+namespace trainctl {
+namespace {
+
+TensorType per_channel(const TensorType& x) { return {{x.shape.back()}, DType::float32}; }
+TensorType rows_per_channel(std::int64_t rows, const TensorType& x) { return {{rows, x.shape.back()}, DType::float32}; }
+
+}  // namespace
+
+std::vector<TensorType> BatchMoments::outputs(std::span<const TensorType> inputs) const {
+  return {rows_per_channel(moment_rows, inputs[0])};
+}
+
+OutputPlacements BatchMoments::placements(const PlacementQuery& query) const {
+  return place_by({{samples_and_channels(query.input_types[0]), samples(query.input_types[1])}, {".c|a"}}, query);
+}
+
+double BatchMoments::flops(std::span<const TensorType> inputs, std::span<const TensorType>) const {
+  return 4 * static_cast<double>(inputs[0].shape.count());  // mean 1, squares 3
+}
+
+std::vector<TensorType> MergeMoments::outputs(std::span<const TensorType> inputs) const {
+  require(inputs[0].shape[0] % moment_rows == 0, "merge_moments: the moments of whole ranks");
+  return {per_channel(inputs[0]), per_channel(inputs[0]), {{}, DType::float32}};
+}
+
+OutputPlacements MergeMoments::placements(const PlacementQuery& query) const {
+  return place_by({{".c", ".c|a"}, {"c", "c", "|a"}}, query);
+}
+
+std::string SynchronizedBatchNorm::attributes() const {
+  return BatchNorm(a).attributes() + format(" {} ranks={}", name_of(axis), ranks);
+}
+
+std::vector<TensorType> SynchronizedBatchNorm::outputs(std::span<const TensorType> inputs) const {
+  require(inputs.size() == std::size_t{4} + a.scale + a.center + a.residual,
+          "synchronized_batch_norm: wrong number of inputs");
+  std::vector<TensorType> types{inputs[0]};
+  if (a.masks_by_bits(inputs[0].shape.back())) types.push_back(batch_norm_mask(inputs[0]));
+  return types;
+}
+
+OutputPlacements SynchronizedBatchNorm::placements(const PlacementQuery& query) const {
+  const std::string x = samples_and_channels(query.input_types[0]);
+  PlacementRule rule{{x}, std::vector<std::string>(query.output_types.size(), x)};
+  rule.inputs.resize(std::size_t{3} + a.scale + a.center, "c");
+  rule.inputs.emplace_back("|a");
+  if (a.residual) rule.inputs.push_back(x);
+  return place_by(rule, query);
+}
+
+double SynchronizedBatchNorm::flops(std::span<const TensorType> inputs, std::span<const TensorType>) const {
+  return static_cast<double>(inputs[0].shape.count()) * (2 + a.residual + a.relu);  // scale and shift, fused ops
+}
+
+void SynchronizedBatchNorm::differentiate(const Op& op, Differentiator& differentiator) const {
+  std::size_t next = 1;
+  const TensorId x = op.inputs[0], dy = differentiator.gradient_of(op.outputs[0]);
+  std::vector<TensorId> given{dy, x}, factors, sums{no_tensor};
+  const std::int64_t channels = differentiator.tensor(x).type.shape.back();
+  if (a.masks_by_bits(channels)) given.push_back(op.outputs[1]);
+  if (a.masks_by_y(channels)) given.push_back(op.outputs[0]);
+  if (a.scale) {
+    factors.push_back(op.inputs[next]);
+    sums.push_back(gradient_if_wanted(op.inputs[next++], differentiator));
+  }
+  if (a.center) {
+    if (a.masks_by_x()) factors.push_back(op.inputs[next]);
+    sums.push_back(gradient_if_wanted(op.inputs[next++], differentiator));
+  }
+  if (a.residual) sums.push_back(no_tensor);
+  factors.insert(factors.end(), {op.inputs[next], op.inputs[next + 1]});  // mean, variance
+  const TensorId share = op.inputs[next + 2];
+
+  given.insert(given.end(), factors.begin(), factors.end());
+  const bool add = differentiator.accumulate();
+  const auto made = differentiator.emit_into(std::make_shared<SynchronizedBatchNormSums>(a, add), given, sums, op);
+  const TensorId residual = a.residual ? op.inputs[next + 3] : no_tensor;
+  if (differentiator.wants(x)) {
+    TensorId all = made[0];
+    if (ranks > 1) all = differentiator.emit(std::make_shared<AllReduce>(axis), {all}, op)[0];
+    std::vector<TensorId> inputs{a.residual ? made.back() : dy, x};
+    inputs.insert(inputs.end(), factors.begin(), factors.end());
+    inputs.insert(inputs.end(), {share, all});
+    differentiator.contribute(
+        x, differentiator.emit(std::make_shared<SynchronizedBatchNormGrad>(a), std::move(inputs), op)[0]);
+  }
+  if (a.residual && differentiator.wants(residual)) differentiator.contribute(residual, made.back());
+}
+
+std::string SynchronizedBatchNormSums::attributes() const { return BatchNormGrad(a, accumulate).attributes(); }
+
+std::vector<TensorType> SynchronizedBatchNormSums::outputs(std::span<const TensorType> inputs) const {
+  std::vector<TensorType> types = BatchNormGrad(a, accumulate).outputs(inputs);
+  types[0] = rows_per_channel(2, inputs[1]);
+  return types;
+}
+
+OutputPlacements SynchronizedBatchNormSums::placements(const PlacementQuery& query) const {
+  const std::string x = samples_and_channels(query.input_types[1]), dx = x + "+S";
+  const std::int64_t channels = query.input_types[1].shape.back();
+  const std::size_t sums = std::size_t{0} + a.scale + a.center;
+  PlacementRule rule{{dx, x}, {".c+aS"}};
+  if (a.masks_by_bits(channels) || a.masks_by_y(channels)) rule.inputs.push_back(x);
+  rule.inputs.insert(rule.inputs.end(), std::size_t{2} + a.scale + (a.center && a.masks_by_x()), "c");
+  rule.outputs.insert(rule.outputs.end(), sums, "c+aS");
+  if (a.residual) rule.outputs.push_back(dx);
+  OutputPlacements result = place_by(rule, query);
+  return accumulate ? kept(std::move(result), query, 1, 1 + sums) : result;
+}
+
+std::string SynchronizedBatchNormGrad::attributes() const { return BatchNorm(a).attributes(); }
+
+OutputPlacements SynchronizedBatchNormGrad::placements(const PlacementQuery& query) const {
+  const std::string x = samples_and_channels(query.input_types[1]), dx = x + "+S";
+  PlacementRule rule{{dx, x}, {dx}};
+  rule.inputs.insert(rule.inputs.end(), std::size_t{2} + a.scale + (a.center && a.masks_by_x()), "c");
+  rule.inputs.insert(rule.inputs.end(), {"|a", ".c+S"});
+  return place_by(rule, query);
+}
+
+}  // namespace trainctl

@@ -1,0 +1,28 @@
+// Rules of parts along the last dimension.
+#include "core/graph/ops/reshaping/columns.h"
+
+#include "core/graph/ops/attributes.h"
+#include "core/graph/placement_rules.h"
+
+namespace trainctl {
+
+std::string to_string(const ColumnPart& part) { return format("[{}..] of {}", part.first, part.of); }
+
+std::string TakeColumns::attributes() const {
+  return AttributeText().word(std::string(name_of(axis))).word(format("{}/{}", index, ranks)).text();
+}
+
+std::vector<TensorType> TakeColumns::outputs(std::span<const TensorType> inputs) const {
+  const Shape& x = inputs[0].shape;
+  require(x.rank() > 0 && x.back() % ranks == 0, "take_columns: the ranks divide the last dimension");
+  return {{x.with_back(x.back() / ranks), inputs[0].dtype}};
+}
+
+OutputPlacements TakeColumns::placements(const PlacementQuery& query) const {
+  if (query.axis != axis) return place_rows(query, true);
+  if (query.inputs[0] == replicated)
+    return {{split_along(static_cast<int>(query.input_types[0].shape.rank()) - 1)}, {}};
+  return {{}, format("{} is {} and not replicated", query.input_name(0), to_string(query.inputs[0]))};
+}
+
+}  // namespace trainctl

@@ -1,0 +1,134 @@
+// Rules of the ops that move values.
+#include "core/graph/ops/reshaping/shaping.h"
+
+#include <utility>
+
+#include "core/graph/graph.h"
+#include "core/graph/ops/attributes.h"
+#include "core/graph/placement_rules.h"
+
+namespace trainctl {
+namespace {
+
+using Names = std::pair<std::string, std::string>;
+
+// Names the dimensions of two shapes with equally many elements. Walking both from the outside, runs of dimensions with
+// equal products hold the same elements, so that a part of a run's outermost dimension is a part of the other run's
+// outermost dimension: the outermost dimensions of a pair of runs get the same letter.
+Names common_dimensions(const Shape& a, const Shape& b) {
+  std::string names_a(static_cast<std::size_t>(a.rank()), '.'), names_b(static_cast<std::size_t>(b.rank()), '.');
+  std::int64_t i = 0, j = 0;
+  for (char letter = 'a'; i < a.rank() && j < b.rank(); ++letter) {
+    names_a[static_cast<std::size_t>(i)] = names_b[static_cast<std::size_t>(j)] = letter;
+    std::int64_t product_a = a[i++], product_b = b[j++];
+    while (product_a != product_b && (i < a.rank() || j < b.rank())) {
+      const bool extends_a = j == b.rank() || (i < a.rank() && product_a < product_b);
+      (extends_a ? product_a : product_b) *= extends_a ? a[i++] : b[j++];
+    }
+  }
+  return {names_a, names_b};
+}
+
+// Names the last dimensions, of equal size: the shapes then hold the same rows.
+Names common_rows(const Shape& a, const Shape& b) {
+  std::string names_a(static_cast<std::size_t>(a.rank()), '.'), names_b(static_cast<std::size_t>(b.rank()), '.');
+  names_a.back() = names_b.back() = 'a';
+  return {names_a, names_b};
+}
+
+}  // namespace
+
+std::vector<TensorType> Concatenate::outputs(std::span<const TensorType> inputs) const {
+  TensorType sum = inputs[0];
+  std::int64_t& last = sum.shape[sum.shape.rank() - 1];
+  for (const TensorType& input : inputs.subspan(1)) {
+    last = checked_add(last, input.shape.back());
+    TensorType expected = sum;
+    expected.shape[sum.shape.rank() - 1] = input.shape.back();
+    require(input == expected, "concatenate: inputs differ in more than the last dimension");
+  }
+  return {sum};
+}
+
+OutputPlacements Concatenate::placements(const PlacementQuery& query) const {
+  const std::string x = rows(query.input_types[0]) + ".+S";
+  return place_by({std::vector<std::string>(query.inputs.size(), x), {x}}, query);
+}
+
+void Concatenate::differentiate(const Op& op, Differentiator& differentiator) const {
+  std::vector<std::int64_t> sizes;
+  for (TensorId input : op.inputs) sizes.push_back(differentiator.tensor(input).type.shape.back());
+  const TensorId dy = differentiator.gradient_of(op.outputs[0]);
+  const auto parts = differentiator.emit(std::make_shared<Split>(std::move(sizes)), {dy}, op);
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    if (differentiator.wants(op.inputs[i])) differentiator.contribute(op.inputs[i], parts[i]);
+  }
+}
+
+std::string Split::attributes() const {
+  std::string text;
+  for (std::int64_t size : sizes) text += (text.empty() ? "" : ",") + std::to_string(size);
+  return "sizes=" + text;
+}
+
+std::vector<TensorType> Split::outputs(std::span<const TensorType> inputs) const {
+  std::vector<TensorType> types;
+  std::int64_t sum = 0;
+  for (std::int64_t size : sizes) {
+    types.push_back(inputs[0]);
+    types.back().shape[inputs[0].shape.rank() - 1] = size;
+    sum += size;
+  }
+  require(sum == inputs[0].shape.back(), "split: the sizes do not add up to the last dimension");
+  return types;
+}
+
+OutputPlacements Split::placements(const PlacementQuery& query) const { return place_rows(query, true); }
+
+std::string Reshape::attributes() const { return to_string(shape); }
+
+std::vector<TensorType> Reshape::outputs(std::span<const TensorType> inputs) const {
+  require(inputs[0].shape.count() == shape.count(), "reshape: another number of elements");
+  return {{shape, inputs[0].dtype}};
+}
+
+OutputPlacements Reshape::placements(const PlacementQuery& query) const {
+  const Shape& from = query.input_types[0].shape;
+  const auto by = [&](const Names& names) { return place_by({{names.first + "+S"}, {names.second + "+S"}}, query); };
+  if (from.rank() > 0 && shape.rank() > 0 && from.back() == shape.back()) {
+    const OutputPlacements of_rows = by(common_rows(from, shape));
+    if (of_rows.problem.empty()) return of_rows;
+  }
+  return by(common_dimensions(from, shape));
+}
+
+void Reshape::differentiate(const Op& op, Differentiator& differentiator) const {
+  const Shape& before = differentiator.tensor(op.inputs[0]).type.shape;
+  const TensorId dy = differentiator.gradient_of(op.outputs[0]);
+  differentiator.contribute(op.inputs[0], differentiator.emit(std::make_shared<Reshape>(before), {dy}, op)[0]);
+}
+
+std::string Reorder::attributes() const {
+  AttributeText text;
+  return text.value("to", name_of(to.dtype)).word(to.format).text();
+}
+
+std::vector<TensorType> Reorder::outputs(std::span<const TensorType> inputs) const {
+  return {{inputs[0].shape, to.dtype}};
+}
+
+OutputPlacements Reorder::placements(const PlacementQuery& query) const { return place_elementwise(query, {0}); }
+
+std::string Cast::attributes() const { return AttributeText().value("to", name_of(to)).text(); }
+
+std::vector<TensorType> Cast::outputs(std::span<const TensorType> inputs) const { return {{inputs[0].shape, to}}; }
+
+OutputPlacements Cast::placements(const PlacementQuery& query) const { return place_elementwise(query, {0}); }
+
+void Cast::differentiate(const Op& op, Differentiator& differentiator) const {
+  const TensorId dy = differentiator.gradient_of(op.outputs[0]);
+  const auto from = differentiator.tensor(op.inputs[0]).type.dtype;
+  differentiator.contribute(op.inputs[0], differentiator.emit(std::make_shared<Cast>(from), {dy}, op)[0]);
+}
+
+}  // namespace trainctl

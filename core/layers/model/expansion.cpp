@@ -1,0 +1,269 @@
+// Walks the layers of a model, names them and resolves their references.
+#include "core/layers/model/expansion.h"
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "core/base/format.h"
+#include "core/graph/ops/normalization/normalize.h"
+#include "core/graph/ops/reshaping/shaping.h"
+#include "core/layers/model/names.h"
+#include "core/layers/table.h"
+
+namespace trainctl {
+namespace {
+
+// The paths in which a name is looked up: the list of the layer itself, then the lists around it.
+std::vector<std::string> scopes_of(std::string path) {
+  std::vector<std::string> scopes{path};
+  while (!path.empty()) {
+    const std::size_t slash = path.rfind('/');
+    path = slash == std::string::npos ? "" : path.substr(0, slash);
+    scopes.push_back(path);
+  }
+  return scopes;
+}
+
+const LayerOptions& options_of(const Choice& choice) { return choice.as<LayerOptions>(); }
+
+// What makes a layer, apart from its name and its place in the network.
+Node nature_of(const Choice& choice) {
+  Node node = layer_choices().find(choice.name)->write(dynamic_cast<const void*>(choice.options.get()));
+  std::erase_if(node.entries, [](const Node::Entry& entry) { return entry.key == "name" || entry.key == "from"; });
+  return node;
+}
+
+// The most layers of a network, each repetition of `repeat` counted.
+constexpr std::size_t most_layers = 5'000;
+// The most bytes of the forward pass; backward pass, gradients and optimizer state need a few times as many.
+constexpr std::int64_t most_bytes = Graph::most_bytes / 16;
+
+}  // namespace
+
+Expansion::Expansion(const ModelOptions& model_options, const BuildOptions& build_options, Reader& build_reader)
+    : model(model_options), options(build_options), reader(build_reader) {
+  graph.batch = options.batch;
+  graph.training = options.training;
+  graph.compute = options.compute;
+  for (const ModelInput& input : options.inputs) add_input(input);
+}
+
+void Expansion::add_input(const ModelInput& from) {
+  const std::string name = from.name.empty() ? "input" : from.name;
+  Tensor input;
+  input.name = name;
+  input.type = {from.sample.with_front(options.batch), from.format.dtype};
+  input.role = Role::input;
+  TensorId x = graph.add_tensor(std::move(input));
+  graph.inputs.push_back(x);
+  if (!from.format.scale.empty()) {
+    x = graph.add_op(std::make_shared<Normalize>(options.compute, from.format), {x}, name, {}, {"normalized"})[0];
+  } else if (options.compute != DType::float32 && from.format.dtype != DType::int32) {
+    x = graph.add_op(std::make_shared<Cast>(options.compute), {x}, name, {}, {"cast"})[0];
+  }
+  features_[name] = {x, name, {}};
+}
+
+void Expansion::run() {
+  std::vector<std::string> inputs;
+  for (const auto& [name, feature] : features_) inputs.push_back(name);
+  const Feature first = inputs.size() == 1 ? features_.begin()->second : Feature{};
+  find_outputs(inputs);
+  const Feature last = expand(model.layers, first, "", model.outputs.empty() ? 0 : no_output, inputs);
+  if (model.outputs.empty()) graph.outputs = {last.tensor};
+  for (const std::string& path : output_paths_) graph.outputs.push_back(features_[path].tensor);
+  if (reader.ok()) check_logits();
+}
+
+void Expansion::find_outputs(const std::vector<std::string>& inputs) {
+  Reader ignored;
+  const std::vector<std::string> names = layer_names(model.layers, "", inputs, ignored);
+  for (const Reference& output : model.outputs) {
+    const auto is_use = [&](const std::string& name) { return without_uses(name) == output.name; };
+    const auto last = std::find_if(names.rbegin(), names.rend(), is_use);
+    output_paths_.push_back(last == names.rend() ? output.name : *last);
+  }
+}
+
+int Expansion::output_of(const std::string& path, int otherwise) const {
+  const auto found = std::find(output_paths_.begin(), output_paths_.end(), path);
+  return found == output_paths_.end() ? otherwise : static_cast<int>(found - output_paths_.begin());
+}
+
+void Expansion::check_logits() {
+  for (std::size_t i = 0; i < model.outputs.size() && i < options.logits.size(); ++i) {
+    if (!options.logits[i]) continue;
+    const std::string& name = output_paths_[i];
+    if (!taken_.contains(features_.at(name).layer)) continue;
+    reader.error(model.outputs[i].place,
+                 format("the loss takes over the activation that ends '{}', and another layer takes its output: end it "
+                        "without an activation, and let the other layer take an activation layer behind it",
+                        name));
+  }
+}
+
+Feature Expansion::expand(const std::vector<Choice>& layers, const Feature& input, const std::string& path, int output,
+                          const std::vector<std::string>& taken) {
+  const std::vector<std::string> names = layer_names(layers, path, taken, reader);
+  Feature previous = input;
+  for (std::size_t i = 0; i < layers.size(); ++i) {
+    const std::string own_path = below(path, names[i]);
+    const int own_output = output_of(own_path, i + 1 == layers.size() ? output : no_output);
+    Layer layer(*this, layers[i].name, own_path, layers[i].place, own_output);
+    std::vector<Feature> inputs{previous};
+    const LayerOptions& layer_options = options_of(layers[i]);
+    previous = {};
+    const bool admitted = admit(layers[i], layer);
+    if (resolve(layer_options.references(), layer, path, inputs) && admitted) {
+      for (const Feature& taken_input : inputs) taken_.insert(taken_input.layer);
+      previous = expand_layer(layer_options, layer, inputs);
+      if (previous.known()) finish(layer, previous);
+    }
+    features_[layer.path()] = previous;
+  }
+  return previous;
+}
+
+bool Expansion::admit(const Choice& choice, const Layer& layer) {
+  const auto [found, is_first] = first_uses_.emplace(without_uses(layer.path()), &choice);
+  if (is_first || found->second == &choice) return true;
+  const Choice& first = *found->second;
+  std::string difference;
+  if (first.name != choice.name) {
+    difference = format("{} before, {} now", first.name, choice.name);
+  } else {
+    const std::vector<std::string> all = differences(nature_of(first), nature_of(choice));
+    if (all.empty()) return true;
+    difference = all.front();
+  }
+  reader.error(choice.place,
+               format("{} '{}': a name that is used again is the same layer, with the same weights and options ({}): "
+                      "give this one another name, or equal options",
+                      choice.name, found->first, difference),
+               first.place, "first use");
+  return false;
+}
+
+bool Expansion::freezes(const std::string& path) {
+  bool frozen = false;
+  for (const Reference& pattern : model.freeze) {
+    if (blocks_above(pattern.name, without_uses(path)) < 0) continue;
+    freezing_.insert(pattern.name);
+    frozen = true;
+  }
+  return frozen;
+}
+
+Feature Expansion::expand_layer(const LayerOptions& layer_options, Layer& layer, const std::vector<Feature>& inputs) {
+  if (++expanded_ > most_layers) {
+    if (expanded_ > most_layers + 1) return {};
+    return layer.error(format("the network has more than {} layers", most_layers), inputs[0]);
+  }
+  for (const Feature& input : inputs) {
+    if (layer.type(input).dtype == DType::int32 && layer_options.tokens() == 0) {
+      return layer.error("takes values, and its input holds tokens: put an embedding before it", input);
+    }
+  }
+  try {
+    const Feature output = layer_options.expand(layer, inputs);
+    if (graph.bytes <= most_bytes) return output;
+  } catch (const OverflowError&) {
+  }
+  if (std::exchange(too_large_, true)) return {};
+  return layer.error("its tensors are larger than any memory", inputs[0]);
+}
+
+// Sets the inputs to the features that the references name. False where a reference is wrong, or an input unknown.
+bool Expansion::resolve(const std::vector<Reference>& references, const Layer& layer, const std::string& path,
+                        std::vector<Feature>& inputs) {
+  if (!references.empty()) inputs.clear();
+  bool good = true;
+  for (const Reference& reference : references) {
+    if (const Feature* feature = find(reference.name, path)) {
+      inputs.push_back(*feature);
+      continue;
+    }
+    reader.error(reference.place, format("{} '{}': there is no layer '{}' before it{}", layer.kind_, layer.path_,
+                                         reference.name, suggestion(reference.name, visible_from(path))));
+    good = false;
+  }
+  return good && std::all_of(inputs.begin(), inputs.end(), [](const Feature& input) { return input.known(); });
+}
+
+const Feature* Expansion::find(const std::string& name, const std::string& path) const {
+  constexpr std::string_view first_use = "@1";
+  for (const std::string& scope : scopes_of(path)) {
+    std::string stated = below(scope, name);
+    if (stated.ends_with(first_use)) stated.resize(stated.size() - first_use.size());
+    auto feature = features_.find(stated);
+    if (feature == features_.end()) continue;
+    for (int use = 2; name.find('@') == std::string::npos; ++use) {
+      const auto next = features_.find(use_of(stated, use));
+      if (next == features_.end()) break;
+      feature = next;
+    }
+    return &feature->second;
+  }
+  return nullptr;
+}
+
+std::vector<std::string> Expansion::visible_from(const std::string& path) const {
+  std::vector<std::string> names;
+  for (const std::string& scope : scopes_of(path)) {
+    const std::string prefix = below(scope, "");
+    for (const auto& [name, feature] : features_) {
+      if (!name.starts_with(prefix) || name.find('/', prefix.size()) != std::string::npos) continue;
+      names.push_back(name.substr(prefix.size()));
+    }
+  }
+  return names;
+}
+
+// Names the layer's output and adds its line to the table of layers. A block whose output is that of one of its own
+// layers gets no line.
+void Expansion::finish(Layer& layer, const Feature& output) {
+  if (output.layer != layer.path()) return;
+  Tensor& tensor = graph.tensors[static_cast<std::size_t>(output.tensor)];
+  if (std::find(layer.tensors_.begin(), layer.tensors_.end(), output.tensor) != layer.tensors_.end()) {
+    tensor.name = layer.path() + "/output";
+  }
+  layer.line_.output = tensor.type.shape.without_front();
+  lines.push_back(layer.line_);
+}
+
+void Expansion::check_all_used() {
+  std::set<TensorId> used(graph.outputs.begin(), graph.outputs.end());
+  for (const Op& op : graph.ops) used.insert(op.inputs.begin(), op.inputs.end());
+  for (const Reference& input : model.inputs) {
+    if (!used.contains(features_.at(input.name).tensor)) {
+      reader.error(input.place, format("no layer takes the input '{}'", input.name));
+    }
+  }
+  for (const LayerLine& line : lines) {
+    const Feature& feature = features_.at(line.name);
+    if (used.contains(feature.tensor)) continue;
+    reader.error(line.place, format("{} '{}': nothing takes its output", line.kind, line.name));
+  }
+}
+
+void Expansion::check_frozen() {
+  std::set<std::string> names;
+  for (const auto& [path, feature] : features_) names.insert(without_uses(path));
+  for (const std::string& input : input_names(model)) names.erase(input.empty() ? "input" : input);
+  bool found = true;
+  for (const Reference& pattern : model.freeze) {
+    if (freezing_.contains(pattern.name)) continue;
+    found = false;
+    std::string near = pattern.name;
+    std::erase(near, '*');
+    std::string hint = suggestion(near, {names.begin(), names.end()});
+    if (hint.empty()) hint = "; `trainctl check` without `freeze` lists the layers";
+    reader.error(pattern.place, format("freeze: no layer is named '{}'{}", pattern.name, hint));
+  }
+  const auto trains = [](const GraphParameter& parameter) { return parameter.trainable; };
+  if (!found || std::any_of(graph.parameters.begin(), graph.parameters.end(), trains)) return;
+  reader.error(model.freeze.front().place, "freeze: every layer with weights is frozen, so that nothing would train");
+}
+
+}  // namespace trainctl

@@ -1,0 +1,151 @@
+// The `model` section, and the graph of a model.
+#include "core/layers/model/model.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "core/base/format.h"
+#include "core/layers/activations.h"
+#include "core/layers/model/expansion.h"
+#include "core/layers/model/model_options.h"
+#include "core/layers/model/names.h"
+
+namespace trainctl {
+
+namespace {
+
+std::vector<std::string> names_of(const std::vector<Reference>& references) {
+  if (references.empty()) return {""};
+  std::vector<std::string> names;
+  for (const Reference& reference : references) names.push_back(reference.name);
+  return names;
+}
+
+// The names under which layers refer to the model's inputs.
+std::vector<std::string> feature_names(const ModelOptions& model) {
+  return model.inputs.empty() ? std::vector<std::string>{"input"} : names_of(model.inputs);
+}
+
+void check_list(const std::vector<Reference>& references, const char* what, Reader& reader) {
+  if (references.size() > most_outputs) {
+    reader.error(references[0].place,
+                 format("there are {} {}s, and {} at most", references.size(), what, most_outputs));
+  }
+  for (std::size_t i = 0; i < references.size(); ++i) {
+    if (!is_name(references[i].name)) {
+      reader.error(references[i].place,
+                   format("{} '{}': a name consists of letters, digits, '_', '-' and '.'", what, references[i].name));
+    }
+    if (references[i].name == "name") {  // which a choice's own key would be taken for: `loss: {name: huber}`
+      reader.error(references[i].place, format("{} 'name': this name is taken", what));
+    }
+    const auto same = [&](const Reference& other) { return other.name == references[i].name; };
+    const auto end = references.begin() + static_cast<std::ptrdiff_t>(i);
+    if (std::find_if(references.begin(), end, same) == end) continue;
+    reader.error(references[i].place, format("{} '{}' is given twice", what, references[i].name));
+  }
+}
+
+// The number of the layer that an output names; nothing where no layer has that name.
+std::optional<std::size_t> layer_of(const ModelOptions& model, std::size_t output) {
+  if (model.layers.empty()) return std::nullopt;
+  if (model.outputs.empty()) return model.layers.size() - 1;
+  Reader ignored;
+  const std::vector<std::string> names = layer_names(model.layers, "", feature_names(model), ignored);
+  const auto found = std::find(names.begin(), names.end(), model.outputs[output].name);
+  if (found == names.end()) return std::nullopt;
+  return static_cast<std::size_t>(found - names.begin());
+}
+
+void check_model(const ModelOptions& model, const Node&, Reader& reader) {
+  check_list(model.inputs, "input", reader);
+  check_list(model.outputs, "output", reader);
+  const bool read = std::all_of(model.layers.begin(), model.layers.end(), [](const Choice& layer) { return !!layer; });
+  if (!read || model.layers.empty()) return;
+  Reader ignored;
+  const std::vector<std::string> names = layer_names(model.layers, "", feature_names(model), ignored);
+  for (std::size_t i = 0; i < model.outputs.size(); ++i) {
+    const Reference& output = model.outputs[i];
+    if (layer_of(model, i)) continue;
+    reader.error(output.place,
+                 format("there is no layer '{}' for this output{}", output.name, suggestion(output.name, names)));
+  }
+  if (model.inputs.size() > 1 && model.layers[0].as<LayerOptions>().references().empty()) {
+    reader.error(model.layers[0].place, format("the model has several inputs: state which one {} takes, from: {}",
+                                               model.layers[0].name, join_or(input_names(model))));
+  }
+}
+
+}  // namespace
+
+Keys<ModelOptions> ModelOptions::keys() {
+  return Keys<ModelOptions>("model", "The network: a preset, or a list of layers.")
+      .key("preset", &ModelOptions::preset, "A network of configs/models by name, or a path to a file of that form.")
+      .key("with", &ModelOptions::with, "The preset's parameters by name; absent: its defaults.")
+      .key("layers", &ModelOptions::layers,
+           "The layers in order; each takes the output of the one before. At most 5000, "
+           "those of a repeat counted each time.")
+      .key("weights", &ModelOptions::weights, "Weights to begin with, from a file.")
+      .key("inputs", &ModelOptions::inputs,
+           "Names of the inputs, where there are several; layers take them by `from`. Absent: one, which the first "
+           "layer takes.")
+      .key("outputs", &ModelOptions::outputs,
+           "The layers that are outputs, where there are several; each has a loss of its own (`train.loss`). At most "
+           "16. Of a layer that is used several times the last use is the output. Absent: the last layer.")
+      .key("freeze", &ModelOptions::freeze,
+           "Patterns of the names of layers that do not train (`conv*`; a block's name stands for its layers): their "
+           "weights stay as they are, and neither gradients nor optimizer state are computed, sent or kept for them. A "
+           "frozen batch_normalization normalizes by its running statistics and leaves them, as Keras' does with "
+           "trainable = False; weight decay and regularizers leave frozen weights alone.")
+      .exclusive({"preset", "layers"})
+      .one_of({"layers", "preset"}, "the network")
+      .check(check_model);
+}
+
+std::vector<std::string> input_names(const ModelOptions& model) { return names_of(model.inputs); }
+std::vector<std::string> output_names(const ModelOptions& model) { return names_of(model.outputs); }
+
+BuiltModel build_model(const ModelOptions& model, const BuildOptions& options, Reader& reader) {
+  require(!model.layers.empty(), "a model was built before its preset was replaced by layers");
+  std::optional<Expansion> expansion;
+  try {
+    expansion.emplace(model, options, reader);
+  } catch (const OverflowError&) {
+    std::string samples;
+    for (const ModelInput& input : options.inputs)
+      samples += (samples.empty() ? "" : " and ") + to_string(input.sample);
+    reader.error(model.layers[0].place,
+                 format("a batch of {} samples of {} is larger than any memory", options.batch, samples));
+    return {};
+  }
+  const std::size_t before = reader.count();
+  expansion->run();
+  if (reader.count() == before) expansion->check_all_used();
+  if (reader.count() == before && expansion->graph.parameters.empty()) {
+    reader.error(model.layers[0].place, "the network has no parameters: there is nothing to train");
+  }
+  if (reader.count() == before) expansion->check_frozen();
+  return {std::move(expansion->graph), std::move(expansion->lines)};
+}
+
+std::int64_t token_count(const ModelOptions& model, const std::string& input) {
+  std::int64_t least = 0;
+  for (std::size_t i = 0; i < model.layers.size(); ++i) {
+    if (!model.layers[i]) continue;
+    const auto& layer = model.layers[i].as<LayerOptions>();
+    const std::int64_t tokens = layer.tokens();
+    const std::vector<Reference> from = layer.references();
+    const bool takes = model.inputs.size() <= 1 || (!from.empty() && from[0].name == input);
+    if (tokens > 0 && takes) least = least == 0 ? tokens : std::min(least, tokens);
+  }
+  return least;
+}
+
+FinalActivation final_activation(const ModelOptions& model, std::size_t output) {
+  const std::optional<std::size_t> layer = layer_of(model, output);
+  if (!layer) return FinalActivation::none;
+  const Choice* activation = model.layers[*layer].as<LayerOptions>().final_activation();
+  return activation ? final_activation_of(*activation) : FinalActivation::none;
+}
+
+}  // namespace trainctl

@@ -1,0 +1,28 @@
+// The `model` section: layers, or a preset that stands for layers, with the names of inputs and outputs.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "core/layers/model/model.h"
+#include "core/layers/model/reference.h"
+#include "core/layers/model/weights_options.h"
+#include "core/layers/table.h"
+
+namespace trainctl {
+
+// A preset is replaced by its layers (expand_preset, core/layers/model/preset.h) before the section is read.
+struct ModelOptions {
+  Reference preset;
+  Node with;
+  LayerList layers;
+  std::optional<WeightsOptions> weights;
+  std::vector<Reference> inputs;  // names of the inputs; empty: one input, which the first layer takes
+  std::vector<Reference> freeze;  // patterns of the names of layers and blocks that do not train
+  std::vector<Reference>
+      outputs;  // names of layers, of several uses the last; empty: the last layer is the only output
+
+  static Keys<ModelOptions> keys();
+};
+
+}  // namespace trainctl

@@ -1,0 +1,131 @@
+// Replaces a preset by its layers.
+#include "core/layers/model/preset.h"
+
+#include <algorithm>
+#include <map>
+
+#include "core/base/format.h"
+#include "core/spec/values.h"
+
+namespace trainctl {
+namespace {
+
+using Parameters = std::map<std::string, Node>;
+
+std::vector<std::string> names_of(const Parameters& parameters) {
+  std::vector<std::string> names;
+  for (const auto& [name, value] : parameters) names.push_back(name);
+  return names;
+}
+
+// The preset's defaults, overridden by the user's values.
+Parameters parameters_of(const Node& file, const Node& preset, const Node* with, Reader& reader) {
+  Parameters parameters;
+  if (const Node* declared = file.find("parameters")) {
+    if (!declared->is_map()) reader.expected(*declared, "a map from names to defaults");
+    keys_are_unique(*declared, reader);
+    for (const Node::Entry& entry : declared->entries) parameters[entry.key] = entry.value;
+  }
+  if (with && !with->is_null()) {
+    if (!with->is_map()) reader.expected(*with, "a map from parameters to values");
+    keys_are_unique(*with, reader);
+    for (const Node::Entry& entry : with->entries) {
+      const auto parameter = parameters.find(entry.key);
+      if (parameter != parameters.end()) {
+        parameter->second = entry.value;
+        continue;
+      }
+      const std::vector<std::string> names = names_of(parameters);
+      std::string hint = suggestion(entry.key, names);
+      if (hint.empty() && !names.empty()) hint = "; it has " + join_or(names);
+      reader.error(entry.key_place, format("preset '{}' has no parameter '{}'{}", preset.text, entry.key, hint));
+    }
+  }
+  for (const auto& [name, value] : parameters) {
+    if (!value.is_null()) continue;
+    reader.error(preset.place, format("preset '{}' needs its parameter '{}' under 'with'", preset.text, name),
+                 value.place, "declared");
+  }
+  return parameters;
+}
+
+// Replaces `$name` below a node by the parameter's value. `depth` is the number of levels above the node.
+Node substitute(const Node& node, const Parameters& parameters, Reader& reader, std::size_t depth) {
+  if (node.is_scalar() && node.text.starts_with('$')) {
+    const std::string name = node.text.substr(1);
+    if (const auto parameter = parameters.find(name); parameter != parameters.end()) {
+      const Extent extent = extent_of(parameter->second);
+      if (!reader.take(node.place, extent.values, extent.bytes)) return {};
+      if (depth + extent.levels <= ConfigLimits::levels) return parameter->second;
+      reader.error(node.place, format("more than {} levels", ConfigLimits::levels));
+      return {};
+    }
+    reader.error(node.place,
+                 format("'{}' is no parameter of this preset{}", node.text, suggestion(name, names_of(parameters))));
+  }
+  Node result;
+  result.kind = node.kind;
+  result.text = node.text;
+  result.quoted = node.quoted;
+  result.place = node.place;
+  result.base_directory = node.base_directory;
+  for (const Node& item : node.items) result.items.push_back(substitute(item, parameters, reader, depth + 1));
+  for (const Node::Entry& entry : node.entries) {
+    result.entries.push_back({entry.key, entry.key_place, substitute(entry.value, parameters, reader, depth + 1)});
+  }
+  return result;
+}
+
+// Reports keys that a preset's file may not have.
+void check_file(const Node& file, Reader& reader) {
+  if (!file.is_map()) return reader.expected(file, "a preset: a map with 'layers'");
+  keys_are_unique(file, reader);
+  const std::vector<std::string> keys{"shape", "parameters", "layers", "names"};
+  for (const Node::Entry& entry : file.entries) {
+    if (std::find(keys.begin(), keys.end(), entry.key) != keys.end()) continue;
+    reader.error(entry.key_place, format("unknown key '{}' in a preset{}", entry.key, suggestion(entry.key, keys)));
+  }
+  if (!file.find("layers")) reader.error(file.place, "a preset needs 'layers'");
+}
+
+// Adds the preset's names to `weights`, which may be the file alone.
+void add_names(Node& weights, const Node& names) {
+  if (weights.is_null() || weights.is_sequence() || (weights.is_scalar() && weights.text == "none")) return;
+  if (weights.is_scalar()) {
+    Node map = map_node();
+    map.place = weights.place;
+    map.base_directory = weights.base_directory;
+    map.entries.push_back({"file", weights.place, std::move(weights)});
+    weights = std::move(map);
+  }
+  if (!weights.find("names")) weights.entries.push_back({"names", names.place, names});
+}
+
+}  // namespace
+
+Node expand_preset(const Node& model, const PresetLoader& load, Reader& reader) {
+  const Node* preset = model.find("preset");
+  if (!preset || model.find("layers")) return model;  // where both are given, the section itself reports it
+  const std::size_t before = reader.count();
+  if (!preset->is_scalar()) {
+    reader.error(preset->place, format("preset must be a name or a path, not {}", describe(*preset)));
+    return model;
+  }
+  const Node file = load(*preset, reader);
+  if (file.is_null() && reader.count() > before) return model;
+  check_file(file, reader);
+  const Parameters parameters = parameters_of(file, *preset, model.find("with"), reader);
+  if (reader.count() > before) return model;
+
+  Node result = model;
+  std::erase_if(result.entries, [](const Node::Entry& entry) { return entry.key == "with"; });
+  for (Node::Entry& entry : result.entries) {
+    if (const Node* names = file.find("names"); names && entry.key == "weights") add_names(entry.value, *names);
+    if (entry.key != "preset") continue;
+    entry.key = "layers";
+    entry.value = substitute(*file.find("layers"), parameters, reader, 2);
+  }
+  return reader.count() > before ? model : result;
+}
+
+}  // namespace trainctl

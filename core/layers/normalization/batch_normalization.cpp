@@ -1,0 +1,52 @@
+// batch_normalization: gamma, beta, moving_mean and moving_variance (channels).
+#include "core/layers/normalization/batch_normalization.h"
+
+#include "core/graph/ops/normalization/batch_norm.h"
+
+namespace trainctl {
+
+Keys<BatchNormalizationOptions> BatchNormalizationOptions::keys() {
+  using O = BatchNormalizationOptions;
+  return layer_keys<O>(
+             "batch_normalization",
+             "Each channel to mean 0 and variance 1 over the batch, then scaled by gamma and shifted by beta.")
+      .key("momentum", &O::momentum, "Share of the running statistics that one step keeps.", from_zero_to_below(1))
+      .key("epsilon", &O::epsilon, "Added to the variance.", more_than(0))
+      .key("center", &O::center, "Whether beta is added.")
+      .key("scale", &O::scale, "Whether gamma scales.")
+      .key("synchronized", &O::synchronized,
+           "Whether statistics in training are those of a micro-batch on all replicas together; else each replica "
+           "normalizes its own samples by theirs.")
+      .key("beta_initializer", &O::beta_initializer, "How beta begins.")
+      .key("gamma_initializer", &O::gamma_initializer, "How gamma begins.");
+}
+
+Feature BatchNormalizationOptions::expand(Layer& layer, const std::vector<Feature>& inputs) const {
+  const std::int64_t channels = layer.shape(inputs[0]).back();
+  const BatchNormAttributes attributes{static_cast<float>(epsilon), scale, center, false, false};
+  std::vector<TensorId> operands{inputs[0].tensor};
+  if (scale) {
+    operands.push_back(layer.parameter("gamma", {channels}, make_initializer(gamma_initializer, {channels}), false));
+  }
+  if (center) {
+    operands.push_back(layer.parameter("beta", {channels}, make_initializer(beta_initializer, {channels}), false));
+  }
+  const bool by_batch = layer.training() && !layer.frozen();
+  TensorId mean = no_tensor, variance = no_tensor, y = no_tensor;
+  if (by_batch) {
+    auto norm = std::make_shared<BatchNorm>(attributes);
+    norm->synchronized = synchronized;
+    const auto outputs = layer.op(std::move(norm), operands, {"mean", "variance"});
+    y = outputs[0], mean = outputs[1], variance = outputs[2];
+  }
+  const auto keep = static_cast<float>(momentum);
+  const TensorId moving_mean = layer.statistic("moving_mean", channels, keep, 0, mean);
+  const TensorId moving_variance = layer.statistic("moving_variance", channels, keep, 1, variance);
+  if (!by_batch) {
+    operands.insert(operands.end(), {moving_mean, moving_variance});
+    y = layer.op(std::make_shared<BatchNormInference>(attributes), operands)[0];
+  }
+  return layer.output(y);
+}
+
+}  // namespace trainctl

@@ -1,0 +1,44 @@
+// What layer_normalization and group_normalization share: an optional gamma and beta, with their keys.
+#pragma once
+
+#include "core/graph/ops/normalization/norm.h"
+#include "core/layers/initializers.h"
+#include "core/layers/layer.h"
+
+namespace trainctl {
+
+struct NormLayer : ChainedLayer {
+  double epsilon = 1e-3;
+  bool center = true;
+  bool scale = true;
+  InitializerChoice beta_initializer{"zeros"};
+  InitializerChoice gamma_initializer{"ones"};
+
+ protected:
+  NormAttributes attributes() const { return {static_cast<float>(epsilon), scale, center}; }
+  // The input, normalised by the op over its last dimension.
+  Feature normalise(Layer& layer, const Feature& input, std::shared_ptr<const OpDef> norm) const {
+    const Shape channels{layer.shape(input).back()};
+    std::vector<TensorId> operands{input.tensor};
+    if (scale) {
+      operands.push_back(layer.parameter("gamma", channels, make_initializer(gamma_initializer, channels), false));
+    }
+    if (center) {
+      operands.push_back(layer.parameter("beta", channels, make_initializer(beta_initializer, channels), false));
+    }
+    return layer.output(layer.op(std::move(norm), operands, {"mean", "rstd"})[0]);
+  }
+};
+
+// Adds the keys of a NormLayer, which follow those of the layer itself.
+template <class O>
+Keys<O> norm_keys(Keys<O>&& keys) {
+  return std::move(keys)
+      .key("epsilon", &O::epsilon, "Added to the variance.", more_than(0))
+      .key("center", &O::center, "Whether beta is added.")
+      .key("scale", &O::scale, "Whether gamma scales.")
+      .key("beta_initializer", &O::beta_initializer, "How beta begins.")
+      .key("gamma_initializer", &O::gamma_initializer, "How gamma begins.");
+}
+
+}  // namespace trainctl

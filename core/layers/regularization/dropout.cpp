@@ -1,0 +1,86 @@
+// The layers dropout and spatial_dropout, which zero values, channels or samples at random in training alone.
+#include "core/graph/ops/elementwise/dropout.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "core/base/format.h"
+#include "core/base/random.h"
+#include "core/layers/layer.h"
+#include "core/layers/table.h"
+
+namespace trainctl {
+namespace {
+
+Feature drop(Layer& layer, const Feature& input, double rate, DropoutUnit unit) {
+  if (!layer.training() || rate == 0) return layer.output(input.tensor);
+  std::vector<TensorId> operands = layer.dropout_inputs();
+  operands.insert(operands.begin(), input.tensor);
+  const auto op = std::make_shared<Dropout>(static_cast<float>(rate), layer.seed(), name_hash(layer.path()), unit);
+  return layer.output(layer.op(op, operands)[0]);
+}
+
+// What one value of a mask of this shape serves, in samples of shape x; nothing where it is none of the units.
+std::optional<DropoutUnit> unit_of(std::vector<std::int64_t> mask, const Shape& x) {
+  if (mask.size() != x.sizes().size()) return {};
+  for (std::size_t k = 0; k < mask.size(); ++k) {
+    if (mask[k] == -1) mask[k] = x.sizes()[k];
+  }
+  if (mask == x.sizes()) return DropoutUnit::element;
+  const bool whole_channels = std::all_of(mask.begin(), mask.end() - 1, [](std::int64_t size) { return size == 1; });
+  if (whole_channels && mask.back() == 1) return DropoutUnit::sample;
+  if (whole_channels && mask.back() == x.back()) return DropoutUnit::channel;
+  return {};
+}
+
+struct DropoutOptions final : ChainedLayer {
+  double rate = 0;
+  std::vector<std::int64_t> noise_shape;
+
+  Feature expand(Layer& layer, const std::vector<Feature>& inputs) const override {
+    const Shape x = layer.shape(inputs[0]);
+    const auto unit = noise_shape.empty() ? DropoutUnit::element : unit_of(noise_shape, x);
+    if (!unit) {
+      return layer.error(format("noise_shape of input {} has a size for each of its {} dimensions: -1 for all where "
+                                "each value is dropped by itself, 1 for all but the last where channels are dropped "
+                                "as a whole, or 1 for all where samples are",
+                                to_string(x), x.rank()),
+                         inputs[0]);
+    }
+    return drop(layer, inputs[0], rate, *unit);
+  }
+};
+
+struct SpatialDropoutOptions final : ChainedLayer {
+  double rate = 0;
+
+  Feature expand(Layer& layer, const std::vector<Feature>& inputs) const override {
+    return drop(layer, inputs[0], rate, DropoutUnit::channel);
+  }
+};
+
+}  // namespace
+
+Section dropout() {
+  return layer_keys<DropoutOptions>("dropout", "In training, zeroes values at random and scales up the others.")
+      .required("rate", &DropoutOptions::rate, "Share of values that become zero.", from_zero_to_below(1))
+      .key("noise_shape", &DropoutOptions::noise_shape,
+           "Shape of a sample's mask, without the batch: 1 where one value serves the whole dimension, -1 for the size "
+           "of the input's. [1, 1, 1] drops images as a whole (stochastic depth, before the sum of a residual block), "
+           "[1, 1, -1] their channels.",
+           at_least(-1))
+      .shorthand("rate");
+}
+
+Section spatial_dropout() {
+  return layer_keys<SpatialDropoutOptions>(
+             "spatial_dropout",
+             "In training, zeroes whole channels of a sample at random, the same in all positions, and scales up the "
+             "others: Keras' spatial_dropout1d and spatial_dropout2d.")
+      .alias("spatial_dropout1d")
+      .alias("spatial_dropout2d")
+      .required("rate", &SpatialDropoutOptions::rate, "Share of channels that become zero.", from_zero_to_below(1))
+      .shorthand("rate");
+}
+
+}  // namespace trainctl

@@ -1,0 +1,108 @@
+// Converts the elements of stored arrays.
+#include "io/datasets/arrays/array.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+
+namespace trainctl {
+namespace {
+
+static_assert(std::endian::native == std::endian::little);
+
+template <class T>
+T load(const std::byte* from, bool swap) {
+  std::byte bytes[sizeof(T)];
+  std::memcpy(bytes, from, sizeof(T));
+  if (swap) std::reverse(bytes, bytes + sizeof(T));
+  return std::bit_cast<T>(bytes);
+}
+
+template <class T, class To>
+void convert_elements(const std::byte* from, bool swap, std::int64_t count, To* to) {
+  for (std::int64_t i = 0; i < count; ++i, from += sizeof(T)) to[i] = static_cast<To>(load<T>(from, swap));
+}
+
+template <class T, class To>
+void convert_as(const Array& array, std::int64_t first, std::int64_t count, To* to) {
+  constexpr auto each = static_cast<std::int64_t>(sizeof(T));
+  if (const std::byte* memory = array.bytes.in_memory()) {
+    return convert_elements<T>(memory + first * each, array.big_endian, count, to);
+  }
+  std::byte piece[16384];
+  constexpr std::int64_t most = sizeof piece / each;
+  for (std::int64_t done = 0; done < count; done += most) {
+    const std::int64_t now = std::min(most, count - done);
+    array.bytes.read((first + done) * each, piece, now * each);
+    convert_elements<T>(piece, array.big_endian, now, to + done);
+  }
+}
+
+template <class To>
+void convert_to(const Array& array, std::int64_t first, std::int64_t count, To* to) {
+  switch (array.type) {
+    case ElementType::uint8:
+      return convert_as<std::uint8_t>(array, first, count, to);
+    case ElementType::int8:
+      return convert_as<std::int8_t>(array, first, count, to);
+    case ElementType::uint16:
+      return convert_as<std::uint16_t>(array, first, count, to);
+    case ElementType::int16:
+      return convert_as<std::int16_t>(array, first, count, to);
+    case ElementType::uint32:
+      return convert_as<std::uint32_t>(array, first, count, to);
+    case ElementType::int32:
+      return convert_as<std::int32_t>(array, first, count, to);
+    case ElementType::uint64:
+      return convert_as<std::uint64_t>(array, first, count, to);
+    case ElementType::int64:
+      return convert_as<std::int64_t>(array, first, count, to);
+    case ElementType::float32:
+      return convert_as<float>(array, first, count, to);
+    case ElementType::float64:
+      return convert_as<double>(array, first, count, to);
+  }
+}
+
+}  // namespace
+
+std::int64_t size_of(ElementType type) {
+  switch (type) {
+    case ElementType::uint8:
+    case ElementType::int8:
+      return 1;
+    case ElementType::uint16:
+    case ElementType::int16:
+      return 2;
+    case ElementType::uint32:
+    case ElementType::int32:
+    case ElementType::float32:
+      return 4;
+    case ElementType::uint64:
+    case ElementType::int64:
+    case ElementType::float64:
+      return 8;
+  }
+  return 0;
+}
+
+void convert(const Array& array, std::int64_t first, std::int64_t count, float* to) {
+  convert_to(array, first, count, to);
+}
+void convert(const Array& array, std::int64_t first, std::int64_t count, std::int64_t* to) {
+  require(is_integer(array.type), "labels are read from integers");
+  convert_to(array, first, count, to);
+}
+
+std::int64_t checked_bytes(const Shape& shape, std::int64_t element_bytes, const std::string& path) {
+  constexpr std::int64_t most = std::int64_t{1} << 60;
+  std::int64_t bytes = element_bytes;
+  for (std::int64_t size : shape.sizes()) {
+    if (size < 0 || __builtin_mul_overflow(bytes, size, &bytes) || bytes > most) {
+      data_error(path, "its header states an impossible shape", "get the file again");
+    }
+  }
+  return bytes;
+}
+
+}  // namespace trainctl

@@ -1,0 +1,69 @@
+// Arrays as files store them (idx, npy), and data sets made of arrays: samples, targets, or both.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/tensor/shape.h"
+#include "io/datasets/arrays/bytes.h"
+#include "io/datasets/dataset.h"
+
+namespace trainctl {
+
+// The types of a stored array's elements.
+enum class ElementType { uint8, int8, uint16, int16, uint32, int32, uint64, int64, float32, float64 };
+
+std::int64_t size_of(ElementType type);
+constexpr bool is_integer(ElementType type) { return type != ElementType::float32 && type != ElementType::float64; }
+
+struct Array {
+  std::string path;  // for messages: "x.npy", "digits.npz:x"
+  Shape shape;
+  ElementType type = ElementType::uint8;
+  bool big_endian = false;
+  Bytes bytes;  // shape.count() elements in C order, without alignment; those of large arrays are read from the file on
+                // demand
+
+  std::int64_t element_bytes() const { return size_of(type); }
+};
+
+// Converts elements [first, first + count) to float32.
+void convert(const Array& array, std::int64_t first, std::int64_t count, float* to);
+// Converts elements [first, first + count) of an array of integers.
+void convert(const Array& array, std::int64_t first, std::int64_t count, std::int64_t* to);
+
+// The bytes of values in memory, which the object shares.
+template <class T>
+Bytes bytes_of(std::shared_ptr<const std::vector<T>> values) {
+  const auto* bytes = reinterpret_cast<const std::byte*>(values->data());
+  const auto size = static_cast<std::int64_t>(values->size() * sizeof(T));
+  return {std::shared_ptr<const std::byte>(std::move(values), bytes), size};
+}
+template <class T>
+Bytes bytes_of(std::vector<T> values) {
+  return bytes_of(std::make_shared<const std::vector<T>>(std::move(values)));
+}
+
+// The bytes of an array: the product of the sizes times the element's bytes. Throws Error{data} where a size is
+// negative or the product overflows.
+std::int64_t checked_bytes(const Shape& shape, std::int64_t element_bytes, const std::string& path);
+
+// A data set of samples x [n, ...] and targets y [n], [n, 1] or [n, K]. Integer targets of one value each are classes,
+// unless the config states `classes: 0`, or states nothing and the loss takes values. Integer targets of several values
+// each are the classes of positions where the loss takes class numbers. All other targets are values. Samples get the
+// shape that the config states where that has another rank and the same number of elements: 784 values become an image
+// of 28x28x1. `class_names`, if not empty, state the number of classes. `weights` [n] or [n, ...] belong to samples or
+// to their positions. Throws Error{data} where lengths differ, labels are out of range, or a weight is negative or not
+// finite.
+std::shared_ptr<const Dataset> array_dataset(Array x, Array y, const StatedFacts& stated,
+                                             std::vector<std::string> class_names = {},
+                                             std::optional<Array> weights = {});
+// A data set of samples without targets, and one of targets without samples, as members of a group.
+std::shared_ptr<const Dataset> array_inputs(Array x, const StatedFacts& stated);
+std::shared_ptr<const Dataset> array_targets(Array y, const StatedFacts& stated, std::optional<Array> weights = {});
+
+}  // namespace trainctl

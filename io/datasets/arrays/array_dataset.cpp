@@ -1,0 +1,256 @@
+// Data sets made of arrays of samples, targets and weights.
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "core/base/format.h"
+#include "io/datasets/arrays/array.h"
+#include "io/datasets/fingerprint.h"
+
+namespace trainctl {
+namespace {
+
+// The classes of all samples; throws Error{data} for labels out of range.
+std::vector<std::int32_t> read_labels(const Array& y, const StatedFacts& stated) {
+  const std::int64_t n = y.shape.count(), each = n / y.shape[0];
+  std::vector<std::int64_t> wide(static_cast<std::size_t>(n));
+  convert(y, 0, n, wide.data());
+  const std::int64_t limit = stated.known_classes().value_or(std::numeric_limits<std::int32_t>::max());
+  for (std::int64_t i = 0; i < n; ++i) {
+    const std::int64_t label = wide[static_cast<std::size_t>(i)];
+    if (label >= 0 && label < limit) continue;
+    if (stated.training && label >= 0) {
+      data_error(y.path,
+                 format("sample {} has class {}; the training part has {} classes, from 0", i / each, label, limit));
+    }
+    data_error(
+        y.path, format("sample {} has label {}, which is not in 0 to {}", i / each, label, limit - 1),
+        label >= 0 && stated.classes ? "state the right number of `classes`" : "store classes as numbers from 0");
+  }
+  return {wide.begin(), wide.end()};
+}
+
+// The shape, type and content of an array as text, for fingerprints.
+std::string describe(const Array& array) {
+  return format("{} of {}{} {:016x}", to_string(array.shape), array.big_endian ? "big-endian type " : "type ",
+                static_cast<int>(array.type), content_hash(array.bytes));
+}
+
+std::string sample_name(const Array& x, std::int64_t index) { return format("{}, sample {}", x.path, index); }
+
+// The samples of an array x [n, ...].
+class ArrayInput {
+ public:
+  ArrayInput(Array x, const StatedFacts& stated, DatasetFacts& facts) : x_(std::move(x)) {
+    facts.sample = x_.shape.rank() == 1 ? Shape{1} : x_.shape.without_front();
+    count_ = facts.sample.count();
+    const bool other_rank = stated.sample && stated.sample->rank() != facts.sample.rank();
+    if (other_rank && stated.sample->count() == count_) facts.sample = *stated.sample;
+    tokens_ = is_integer(x_.type) ? stated.use.tokens : 0;
+    facts.dtype = tokens_ > 0 ? DType::int32 : x_.type == ElementType::uint8 ? DType::uint8 : DType::float32;
+    const std::byte* memory = x_.bytes.in_memory();
+    direct_ = x_.type == ElementType::uint8 ||
+              (x_.type == ElementType::float32 && !x_.big_endian && reinterpret_cast<std::uintptr_t>(memory) % 4 == 0);
+  }
+
+  const Array& array() const { return x_; }
+
+  void read(std::int64_t index, const DatasetFacts& facts, Sample& sample) const {
+    sample.shape = facts.sample;
+    sample.dtype = facts.dtype;
+    const std::int64_t bytes = count_ * x_.element_bytes();
+    if (tokens_ > 0) {
+      read_tokens(index, sample);
+    } else if (direct_ && x_.bytes.in_memory() != nullptr) {
+      sample.values = x_.bytes.in_memory() + index * bytes;
+    } else if (direct_) {
+      sample.buffer.resize(static_cast<std::size_t>(bytes));
+      x_.bytes.read(index * bytes, sample.buffer.data(), bytes);
+      sample.values = sample.buffer.data();
+    } else {
+      sample.buffer.resize(static_cast<std::size_t>(count_) * sizeof(float));
+      convert(x_, index * count_, count_, reinterpret_cast<float*>(sample.buffer.data()));
+      sample.values = sample.buffer.data();
+    }
+  }
+
+ private:
+  void read_tokens(std::int64_t index, Sample& sample) const {
+    sample.scratch.resize(static_cast<std::size_t>(count_) * sizeof(std::int64_t));
+    sample.buffer.resize(static_cast<std::size_t>(count_) * sizeof(std::int32_t));
+    auto* wide = reinterpret_cast<std::int64_t*>(sample.scratch.data());
+    auto* tokens = reinterpret_cast<std::int32_t*>(sample.buffer.data());
+    convert(x_, index * count_, count_, wide);
+    for (std::int64_t i = 0; i < count_; ++i) {
+      if (wide[i] < 0 || wide[i] >= tokens_) {
+        data_error(sample_name(x_, index),
+                   format("holds token {}, and the embedding has 0 to {}", wide[i], tokens_ - 1),
+                   "state a larger input_dim, or store tokens as numbers from 0");
+      }
+      tokens[i] = static_cast<std::int32_t>(wide[i]);
+    }
+    sample.values = sample.buffer.data();
+  }
+
+  Array x_;
+  std::int64_t count_ = 0;
+  std::int64_t tokens_ = 0;  // samples are tokens, whole numbers below this; 0: values
+  bool direct_ = false;      // samples are used in the type in which they are stored
+};
+
+// The targets of an array y.
+class ArrayTarget {
+ public:
+  // `samples` is the path of the samples, for messages.
+  ArrayTarget(Array y, std::int64_t size, const std::string& samples, const StatedFacts& stated, DatasetFacts& facts)
+      : y_(std::move(y)) {
+    if (y_.shape.rank() == 0 || y_.shape[0] != size) {
+      data_error(y_.path,
+                 format("holds targets of shape {} for the {} samples in {}", to_string(y_.shape), size, samples));
+    }
+    const std::optional<std::int64_t> classes = stated.known_classes();
+    const std::int64_t each = y_.shape.count() / size;
+    if (each == 0) data_error(y_.path, format("of shape {} holds no values", to_string(y_.shape)));
+    const bool named = !facts.class_names.empty();
+    const bool whole = is_integer(y_.type) && (each == 1 || stated.use.class_numbers);
+    if (whole && classes != 0 && (classes || named || !stated.use.target_values)) {
+      labels_ = trainctl::read_labels(y_, stated);
+      if (each > 1) facts.target = y_.shape.without_front();
+      check_target(stated, facts);
+      const std::int64_t found =
+          named ? std::ssize(facts.class_names) : 1 + *std::max_element(labels_.begin(), labels_.end());
+      facts.classes = classes.value_or(found);
+      return;
+    }
+    if (classes.value_or(0) > 0) {
+      data_error(y_.path, format("holds {} values of targets for each sample, where a class number is expected", each),
+                 "store classes as integers from 0, or state `classes: 0`");
+    }
+    facts.target = Shape{each};
+    check_target(stated, facts);
+  }
+
+  const Array& array() const { return y_; }
+  // The class of a sample, or of its first position, and the classes of all its positions; for targets that are
+  // classes.
+  std::int32_t label(std::int64_t index, const DatasetFacts& facts) const {
+    return labels_[static_cast<std::size_t>(index * facts.target.count())];
+  }
+  void read_labels(std::int64_t index, const DatasetFacts& facts, std::int32_t* labels) const {
+    const std::int64_t each = facts.target.count();
+    std::copy_n(labels_.begin() + index * each, each, labels);
+  }
+  // Reads the values of a sample's target; for targets that are values.
+  void read(std::int64_t index, const DatasetFacts& facts, Sample& sample) const {
+    const std::int64_t values = facts.target.count();
+    sample.target_buffer.resize(static_cast<std::size_t>(values));
+    convert(y_, index * values, values, sample.target_buffer.data());
+    sample.target = sample.target_buffer.data();
+  }
+
+ private:
+  void check_target(const StatedFacts& stated, const DatasetFacts& facts) const {
+    if (!stated.training || stated.training->target == facts.target) return;
+    data_error(y_.path, format("holds {} values of targets for each sample, the training part {}", facts.target.count(),
+                               stated.training->target.count()));
+  }
+
+  Array y_;
+  std::vector<std::int32_t> labels_;
+};
+
+// The data set of arrays: samples, targets, or both.
+class ArrayDataset final : public Dataset {
+ public:
+  ArrayDataset(std::optional<Array> x, std::optional<Array> y, const StatedFacts& stated,
+               std::vector<std::string> class_names, const std::optional<Array>& weights) {
+    const Array& first = x ? *x : *y;
+    if (first.shape.rank() == 0 || first.shape.count() == 0) data_error(first.path, "holds no samples");
+    path_ = first.path;
+    size_ = first.shape[0];
+    in_memory_ = first.bytes.in_memory() != nullptr;
+    facts_.class_names = std::move(class_names);
+    facts_.sample = facts_.target = Shape{0};
+    if (x) input_.emplace(std::move(*x), stated, facts_);
+    if (y) {
+      facts_.target = {};
+      target_.emplace(std::move(*y), size_, path_, stated, facts_);
+    }
+    if (input_) facts_.fingerprint = describe(input_->array());
+    if (target_) facts_.fingerprint += (input_ ? ", " : "") + describe(target_->array());
+    if (weights) {
+      keep_weights(*weights, stated);
+    } else if (stated.training) {
+      facts_.weight = stated.training->weight;
+    }
+  }
+
+  const DatasetFacts& facts() const override { return facts_; }
+  std::int64_t size() const override { return size_; }
+  bool in_memory() const override { return in_memory_; }
+  std::string name_of(std::int64_t index) const override { return format("{}, sample {}", path_, index); }
+  std::int32_t label(std::int64_t index) const override { return target_->label(index, facts_); }
+  void read_labels(std::int64_t index, std::int32_t* labels) const override {
+    target_->read_labels(index, facts_, labels);
+  }
+  void read_weights(std::int64_t index, float* weights) const override {
+    const std::int64_t each = facts_.weight.count();
+    if (weights_.empty()) {
+      std::fill_n(weights, each, 1.0f);
+    } else {
+      std::copy_n(weights_.begin() + index * each, each, weights);
+    }
+  }
+  void read(std::int64_t index, Sample& sample) const override {
+    if (input_) input_->read(index, facts_, sample);
+    if (target_ && facts_.classes == 0) target_->read(index, facts_, sample);
+  }
+
+ private:
+  void keep_weights(const Array& weights, const StatedFacts& stated) {
+    if (weights.shape.rank() == 0 || weights.shape[0] != size_ || weights.shape.count() == 0) {
+      data_error(weights.path,
+                 format("holds weights of shape {} for the {} samples in {}", to_string(weights.shape), size_, path_));
+    }
+    facts_.weight = weights.shape.without_front();
+    if (stated.training && !(stated.training->weight == facts_.weight)) {
+      data_error(weights.path, format("holds weights of shape {} for each sample, the training part {}",
+                                      to_string(facts_.weight), to_string(stated.training->weight)));
+    }
+    weights_.resize(static_cast<std::size_t>(weights.shape.count()));
+    convert(weights, 0, weights.shape.count(), weights_.data());
+    const auto wrong = std::find_if_not(weights_.begin(), weights_.end(),
+                                        [](float weight) { return weight >= 0 && std::isfinite(weight); });
+    if (wrong != weights_.end()) {
+      data_error(weights.path,
+                 format("sample {} has weight {}", (wrong - weights_.begin()) / facts_.weight.count(), *wrong),
+                 "weights are finite, and 0 at least");
+    }
+    facts_.fingerprint += ", " + describe(weights);
+  }
+
+  std::string path_;  // for messages: the samples' path, or the targets' path in a data set without samples
+  std::int64_t size_ = 0;
+  bool in_memory_ = false;
+  DatasetFacts facts_;
+  std::optional<ArrayInput> input_;
+  std::optional<ArrayTarget> target_;
+  std::vector<float> weights_;  // empty: all weights are 1
+};
+
+}  // namespace
+
+std::shared_ptr<const Dataset> array_dataset(Array x, Array y, const StatedFacts& stated,
+                                             std::vector<std::string> class_names, std::optional<Array> weights) {
+  return std::make_shared<ArrayDataset>(std::move(x), std::move(y), stated, std::move(class_names), weights);
+}
+
+std::shared_ptr<const Dataset> array_inputs(Array x, const StatedFacts& stated) {
+  return std::make_shared<ArrayDataset>(std::move(x), std::nullopt, stated, std::vector<std::string>(), std::nullopt);
+}
+
+std::shared_ptr<const Dataset> array_targets(Array y, const StatedFacts& stated, std::optional<Array> weights) {
+  return std::make_shared<ArrayDataset>(std::nullopt, std::move(y), stated, std::vector<std::string>(), weights);
+}
+
+}  // namespace trainctl

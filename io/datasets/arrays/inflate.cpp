@@ -1,0 +1,123 @@
+// Inflates compressed bytes with zlib.
+#include "io/datasets/arrays/inflate.h"
+
+#include <zlib.h>
+
+#include <algorithm>
+#include <limits>
+#include <new>
+#include <vector>
+
+#include "core/base/format.h"
+#include "core/base/memory.h"
+#include "io/datasets/dataset.h"
+
+namespace trainctl {
+namespace {
+
+// A zlib stream, which is closed at the end of its scope.
+struct Inflater {
+  z_stream stream{};
+
+  explicit Inflater(Deflate format) {
+    // 15: the largest window; +16: with a gzip header and its checksum; negative: bare deflate
+    if (inflateInit2(&stream, format == Deflate::gzip ? 15 + 16 : -15) != Z_OK) {
+      throw Error(ErrorKind::resource, "no memory to inflate a file");
+    }
+  }
+  ~Inflater() { inflateEnd(&stream); }
+  Inflater(const Inflater&) = delete;
+  Inflater& operator=(const Inflater&) = delete;
+};
+
+struct Inflated {
+  std::shared_ptr<std::vector<std::byte>> bytes;
+  bool ended = false;  // the end of the compressed stream was reached, and its checksum is right
+};
+
+// Inflates at most `most` + 1 bytes: the last one shows that there are more. The buffer grows to at most twice the
+// inflated bytes. Throws std::bad_alloc where they do not fit into the free memory.
+Inflated inflate_up_to(const Bytes& compressed, Deflate format, std::int64_t most, const std::string& path) {
+  constexpr std::int64_t chunk = 256 << 10;
+  Inflater inflater(format);
+  z_stream& stream = inflater.stream;
+  Inflated result{std::make_shared<std::vector<std::byte>>(), false};
+  std::vector<std::byte> buffer;  // part of the compressed bytes, when they are read from a file
+  std::vector<std::byte>& out = *result.bytes;
+  const std::int64_t limit = most == std::numeric_limits<std::int64_t>::max() ? most : most + 1;
+  std::int64_t read = 0, written = 0;
+  while (written < limit && !result.ended) {
+    if (written == static_cast<std::int64_t>(out.size())) {
+      const std::int64_t larger = std::min(limit, std::max<std::int64_t>(4096, 2 * written));
+      if (larger > largest_in_memory && larger > available_memory().value_or(larger)) throw std::bad_alloc();
+      out.resize(static_cast<std::size_t>(larger));
+    }
+    const std::int64_t input = std::min(chunk, compressed.size() - read);
+    const std::int64_t room = std::min<std::int64_t>(static_cast<std::int64_t>(out.size()) - written, 1 << 30);
+    const std::byte* from = compressed.in_memory() ? compressed.in_memory() + read : nullptr;
+    if (!from) {
+      buffer.resize(static_cast<std::size_t>(chunk));
+      compressed.read(read, buffer.data(), input);
+      from = buffer.data();
+    }
+    stream.next_in = reinterpret_cast<Bytef*>(const_cast<std::byte*>(from));
+    stream.avail_in = static_cast<uInt>(input);
+    stream.next_out = reinterpret_cast<Bytef*>(out.data() + written);
+    stream.avail_out = static_cast<uInt>(room);
+    const int status = inflate(&stream, Z_NO_FLUSH);
+    read += input - stream.avail_in;
+    written += room - stream.avail_out;
+    if (status == Z_STREAM_END) {
+      result.ended = true;
+    } else if (status != Z_OK && status != Z_BUF_ERROR) {
+      data_error(path, "the compressed data is damaged", "get the file again");
+    } else if (input == 0 && stream.avail_out > 0) {
+      break;  // the input has ended, and zlib has no more output
+    }
+  }
+  out.resize(static_cast<std::size_t>(written));
+  return result;
+}
+
+Bytes as_bytes(const std::shared_ptr<std::vector<std::byte>>& owner) {
+  return {std::shared_ptr<const std::byte>(owner, owner->data()), static_cast<std::int64_t>(owner->size())};
+}
+
+}  // namespace
+
+bool is_gzip(const Bytes& bytes) {
+  if (bytes.size() < 2) return false;
+  std::byte magic[2];
+  bytes.read(0, magic, 2);
+  return magic[0] == std::byte{0x1f} && magic[1] == std::byte{0x8b};
+}
+
+Bytes inflate_prefix(const Bytes& compressed, Deflate format, std::int64_t most, const std::string& path) {
+  Inflated inflated = inflate_up_to(compressed, format, most, path);
+  return prefix(as_bytes(inflated.bytes), most);
+}
+
+Bytes inflate_exactly(const Bytes& compressed, Deflate format, std::int64_t expected, const std::string& path) {
+  const auto no_memory = [&] {
+    return Error(ErrorKind::resource, Place{path}, trainctl::format("no memory for {} uncompressed bytes", expected),
+                 "decompress the file: it is then read from where it lies");
+  };
+  Inflated inflated;
+  try {
+    inflated = inflate_up_to(compressed, format, expected, path);
+  } catch (const std::bad_alloc&) {
+    throw no_memory();
+  }
+  const auto size = static_cast<std::int64_t>(inflated.bytes->size());
+  if (size < expected || (size == expected && !inflated.ended)) {
+    data_error(path,
+               trainctl::format("is truncated: {} uncompressed bytes of the {} that its header states", size, expected),
+               "get the file again");
+  }
+  if (size > expected) {
+    data_error(path, trainctl::format("holds more than the {} uncompressed bytes that its header states", expected));
+  }
+  return as_bytes(inflated.bytes);
+}
+
+}  // namespace trainctl

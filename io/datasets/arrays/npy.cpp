@@ -1,0 +1,270 @@
+// Reads .npy files and the members of .npz archives.
+#include "io/datasets/arrays/npy.h"
+
+#include <algorithm>
+#include <cctype>
+#include <charconv>
+#include <cstring>
+#include <optional>
+#include <string_view>
+#include <utility>
+
+#include "core/base/files.h"
+#include "core/base/format.h"
+#include "io/datasets/arrays/inflate.h"
+#include "io/datasets/arrays/zip.h"
+#include "io/datasets/options.h"
+
+namespace trainctl {
+namespace {
+
+constexpr std::int64_t longest_header = 1 << 16;
+constexpr std::pair<std::string_view, ElementType> element_types[] = {
+    {"u1", ElementType::uint8}, {"b1", ElementType::uint8},   {"i1", ElementType::int8},    {"u2", ElementType::uint16},
+    {"i2", ElementType::int16}, {"u4", ElementType::uint32},  {"i4", ElementType::int32},   {"u8", ElementType::uint64},
+    {"i8", ElementType::int64}, {"f4", ElementType::float32}, {"f8", ElementType::float64},
+};
+
+// The member of that name, or the only member whose name differs in case alone: x is often stored as X. Null where
+// there is none.
+const ZipMember* find(const std::vector<ZipMember>& members, const std::string& name) {
+  std::vector<std::string> names;
+  for (const ZipMember& member : members) names.push_back(member.name);
+  const std::optional<std::size_t> found = find_name(names, name);
+  return found ? &members[*found] : nullptr;
+}
+
+// The names of at most eight members, for messages.
+std::string names_of(const std::vector<ZipMember>& members) {
+  std::string names;
+  for (std::size_t i = 0; i < std::min<std::size_t>(8, members.size()); ++i) {
+    names += (i > 0 ? ", " : "") + members[i].name.substr(0, 60);
+  }
+  return names.empty() ? "none" : names;
+}
+
+// The text behind `'key':` in the header's dictionary, to the end of the header.
+std::string_view after_key(std::string_view header, std::string_view key, const std::string& path) {
+  for (char quote : {'\'', '"'}) {
+    const std::string pattern = format("{0}{1}{0}", quote, key);
+    const std::size_t at = header.find(pattern);
+    if (at == std::string_view::npos) continue;
+    std::string_view rest = header.substr(at + pattern.size());
+    rest.remove_prefix(std::min(rest.find_first_not_of(" :"), rest.size()));
+    return rest;
+  }
+  data_error(path, format("its .npy header has no '{}'", key));
+}
+
+void parse_type(std::string_view text, Array& array) {
+  const std::string_view quoted = text.substr(0, text.find_first_of(",}", 1));
+  if (text.size() > 4 && (text[0] == '\'' || text[0] == '"')) {
+    const char order = text[1];
+    for (const auto& [name, type] : element_types) {
+      if (text.substr(2, 2) != name || text[4] != text[0]) continue;
+      if (order != '<' && order != '>' && order != '|' && order != '=') break;
+      array.type = type;
+      array.big_endian = order == '>';
+      return;
+    }
+  }
+  data_error(array.path, format("holds elements of type {}, which is not read", quoted),
+             "save it as uint8, float32, float64 or an integer type");
+}
+
+void parse_shape(std::string_view text, Array& array) {
+  const std::size_t end = text.find(')');
+  if (text.empty() || text[0] != '(' || end == std::string_view::npos)
+    data_error(array.path, "its .npy header has no shape");
+  std::vector<std::int64_t> sizes;
+  const char* at = text.data() + 1;
+  const char* stop = text.data() + end;
+  while (at < stop) {
+    if (*at == ' ' || *at == ',') {
+      ++at;
+      continue;
+    }
+    std::int64_t size = 0;
+    const auto [next, error] = std::from_chars(at, stop, size);
+    if (error != std::errc() || size < 0 || sizes.size() == 32)
+      data_error(array.path, "its .npy header has a damaged shape");
+    sizes.push_back(size);
+    at = next;
+  }
+  array.shape = Shape(std::move(sizes));
+}
+
+// Sets type and shape from the first bytes of a file; returns the offset of the values in bytes.
+std::int64_t parse_header(const Bytes& head, Array& array) {
+  const auto* bytes = reinterpret_cast<const unsigned char*>(head.in_memory());
+  if (head.size() < 12 || std::memcmp(bytes, "\x93NUMPY", 6) != 0) data_error(array.path, "is no .npy file");
+  const bool short_length = bytes[6] == 1;
+  const std::int64_t start = short_length ? 10 : 12;
+  std::int64_t length = bytes[8] | bytes[9] << 8;
+  if (!short_length) length |= std::int64_t{bytes[10]} << 16 | std::int64_t{bytes[11]} << 24;
+  if (length > longest_header - start || start + length > head.size())
+    data_error(array.path, "is truncated within its header");
+  const std::string_view header(reinterpret_cast<const char*>(bytes) + start, static_cast<std::size_t>(length));
+  if (after_key(header, "fortran_order", array.path).substr(0, 4) == "True") {
+    data_error(array.path, "lies in Fortran order", "save it with numpy.ascontiguousarray");
+  }
+  parse_type(after_key(header, "descr", array.path), array);
+  parse_shape(after_key(header, "shape", array.path), array);
+  return start + length;
+}
+
+std::string lower_case(std::string text) {
+  std::transform(text.begin(), text.end(), text.begin(), [](unsigned char c) { return std::tolower(c); });
+  return text;
+}
+
+struct NpyOptions final : DatasetOptions {
+  std::shared_ptr<const Dataset> open(const DataLocation& where, PartKind part, const StatedFacts& stated,
+                                      std::uint64_t) const override {
+    const std::string ending = ending_of(where, "x", part);
+    Array x = read(where, where.x, "x", "", ending);
+    Array y = read(where, where.y, "y", "", ending);
+    return array_dataset(std::move(x), std::move(y), stated, {}, read_weights(where));
+  }
+
+  bool holds_several() const override { return true; }
+
+  DatasetGroup open_group(const DataLocation& where, PartKind part, const StatedGroup& stated,
+                          std::uint64_t seed) const override {
+    if (stated.use.unnamed()) return DatasetOptions::open_group(where, part, stated, seed);
+    DatasetGroup group;
+    const std::string& first = stated.use.inputs[0].name;
+    const std::string ending = ending_of(where, first.empty() ? "x" : first, part);
+    std::optional<Array> weights = read_weights(where);
+    for (std::size_t i = 0; i < stated.inputs.size(); ++i) {
+      Array x = read(where, where.x, "x", stated.use.inputs[i].name, ending);
+      group.inputs.push_back(array_inputs(std::move(x), stated.inputs[i]));
+    }
+    for (std::size_t i = 0; i < stated.targets.size(); ++i) {
+      Array y = read(where, where.y, "y", stated.use.targets[i].name, ending);
+      group.targets.push_back(array_targets(std::move(y), stated.targets[i], std::exchange(weights, {})));
+    }
+    for (const auto* list : {&group.inputs, &group.targets}) {
+      for (const auto& dataset : *list) {
+        if (dataset->size() == group.size()) continue;
+        data_error(dataset->name_of(0),
+                   format("is one of {}, and {} one of {}", dataset->size(), group.inputs[0]->name_of(0), group.size()),
+                   "each input and target needs a row for every sample");
+      }
+    }
+    return group;
+  }
+
+ private:
+  static std::optional<Array> read_weights(const DataLocation& where) {
+    if (where.weights.empty()) return std::nullopt;
+    return read_npy(where.weights.text);
+  }
+
+  // What the names of all arrays at a path end in: "_train" or "_test" where the first input has an array of the part,
+  // else nothing.
+  static std::string ending_of(const DataLocation& where, const std::string& first, PartKind part) {
+    if (where.path.empty()) return "";
+    const std::string ending = part == PartKind::training ? "_train" : "_test", &path = where.path.text;
+    const bool found =
+        is_folder(path) ? !npy_in_folder(path, first + ending).empty() : has_npz_array(path, first + ending);
+    return found ? ending : "";
+  }
+
+  // The array of an input or target: the file that `files` names, or at the path the array of its name, which is `key`
+  // (x or y) where the model has no name for it, with the ending.
+  static Array read(const DataLocation& where, const ByName<Path>& files, const std::string& key,
+                    const std::string& name, const std::string& ending) {
+    if (where.path.empty()) {
+      const Path* file = files.find(name);
+      if (!file || file->empty()) throw Error(ErrorKind::config, "npy needs `path`, or `x` and `y`");
+      return read_npy(file->text);
+    }
+    const std::string& path = where.path.text;
+    const std::string array = (name.empty() ? key : name) + ending;
+    if (!is_folder(path)) return read_npz(path, array);
+    const std::string file = npy_in_folder(path, array);
+    if (file.empty()) {
+      data_error(path, format("has no file {}.npy", array),
+                 name.empty() ? "save samples as x.npy and targets as y.npy, or name the files with `x` and `y`"
+                              : "save each input and target as NAME.npy, or name the files with `x` and `y`");
+    }
+    return read_npy(file);
+  }
+};
+
+}  // namespace
+
+std::optional<std::size_t> find_name(const std::vector<std::string>& names, const std::string& name) {
+  std::optional<std::size_t> alike;
+  int count = 0;
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    if (names[i] == name) return i;
+    if (lower_case(names[i]) != lower_case(name)) continue;
+    alike = i;
+    ++count;
+  }
+  return count == 1 ? alike : std::nullopt;
+}
+
+std::string npy_in_folder(const std::string& folder, const std::string& name) {
+  std::vector<std::string> names;
+  for (const FolderEntry& entry : list_folder(folder)) names.push_back(entry.name);
+  const std::optional<std::size_t> found = find_name(names, name + ".npy");
+  return found ? folder + "/" + names[*found] : "";
+}
+
+Array read_npy(const std::string& path) {
+  Array array;
+  array.path = path;
+  Bytes file = open_data(path);
+  const bool gzip = is_gzip(file);
+  const std::int64_t start = parse_header(
+      gzip ? inflate_prefix(file, Deflate::gzip, longest_header, path) : prefix(file, longest_header), array);
+  const std::int64_t values = checked_bytes(array.shape, array.element_bytes(), path);
+  if (gzip) file = inflate_exactly(file, Deflate::gzip, start + values, path);
+  if (file.size() - start != values) {
+    data_error(path, format("{} bytes of values, its header states {}", file.size() - start, values),
+               "get the file again");
+  }
+  array.bytes = loaded_if_small(file.part(start, values));
+  return array;
+}
+
+bool has_npz_array(const std::string& path, const std::string& name) {
+  return find(list_zip(open_data(path), path), name + ".npy") != nullptr;
+}
+
+Array read_npz(const std::string& path, const std::string& name) {
+  const Bytes file = open_data(path);
+  const std::vector<ZipMember> members = list_zip(file, path);
+  const ZipMember* member = find(members, name + ".npy");
+  if (!member) {
+    data_error(path, format("has no array '{}'; it has {}", name, names_of(members)),
+               "save samples as x and targets as y, or as x_train, y_train, x_test and y_test");
+  }
+  Array array;
+  array.path = path + ":" + name;
+  const std::int64_t start = parse_header(zip_prefix(file, *member, longest_header, array.path), array);
+  const std::int64_t values = checked_bytes(array.shape, array.element_bytes(), array.path);
+  if (member->size - start != values) {
+    data_error(array.path, format("{} bytes of values, its header states {}", member->size - start, values));
+  }
+  array.bytes = zip_bytes(file, *member, array.path).part(start, values);
+  return array;
+}
+
+Section npy_choice() {
+  return Keys<NpyOptions>("npy", "NumPy arrays: samples x [n, ...] and targets y, integers for classes or else values.")
+      .key("path", &NpyOptions::path,
+           "An .npz file with x and y, or x_train, y_train, x_test and y_test, or a folder with .npy files of these "
+           "names; of a model with named inputs and outputs, their names stand for x and y. All keys take lists, whose "
+           "files of one number belong together, and whose samples follow each other.")
+      .key("x", &NpyOptions::x, "The .npy file of samples; of several inputs, one for each by name.")
+      .key("y", &NpyOptions::y, "The .npy file of targets; of several outputs, one for each by name.")
+      .key("weights", &NpyOptions::weights,
+           "A .npy file of weights, one for each sample or for each of its positions, which loss and metrics are means "
+           "by; 0 leaves out. Absent: all count alike.");
+}
+
+}  // namespace trainctl

@@ -1,0 +1,163 @@
+// The data set of an image folder: the list of files is read once, each image on demand.
+#include "io/datasets/images/image_folder.h"
+
+#include <algorithm>
+#include <iterator>
+#include <map>
+#include <set>
+
+#include "core/base/files.h"
+#include "core/base/format.h"
+#include "core/base/hash.h"
+#include "io/datasets/fingerprint.h"
+#include "io/datasets/images/image_files.h"
+#include "io/datasets/options.h"
+
+namespace trainctl {
+namespace {
+
+// The folders in a folder, links to folders included, in bytewise order.
+std::vector<std::string> folders_in(const std::string& path) {
+  std::vector<std::string> names;
+  for (const FolderEntry& entry : list_folder(path, data_role)) {
+    if (entry.name[0] == '.') continue;
+    if (entry.type == FileType::link && file_type(path + "/" + entry.name) == FileType::absent) {
+      data_error(path + "/" + entry.name, "is a symbolic link to something that does not exist", "mend or remove it");
+    }
+    if (entry.type == FileType::folder || (entry.type == FileType::link && is_folder(path + "/" + entry.name))) {
+      names.push_back(entry.name);
+    }
+  }
+  return names;
+}
+
+class ImageFolder final : public Dataset {
+ public:
+  ImageFolder(const std::vector<std::string>& paths, const StatedFacts& stated)
+      : skip_unreadable_(stated.skip_unreadable) {
+    std::set<std::string> names;
+    bool classless = stated.training && stated.training->class_names.empty();
+    with_all_errors(paths, [&](const std::string& path) {
+      const std::vector<std::string> found = folders_in(path);
+      if (found.empty() && !stated.target_is_input) {
+        data_error(path, "has no class folders", "put the images of each class into a folder of its own");
+      }
+      classless = classless || found.empty();
+      if (stated.training && !classless) check_training_classes(path, found, *stated.training);
+      names.insert(found.begin(), found.end());
+    });
+    if (!classless) facts_.class_names = {names.begin(), names.end()};
+    if (stated.training) facts_.class_names = stated.training->class_names;
+    facts_.classes = std::ssize(facts_.class_names);
+    if (stated.classes && *stated.classes != facts_.classes && !stated.target_is_input) {
+      data_error(paths[0],
+                 format("has {} class folders, the config states {} classes", facts_.classes, *stated.classes));
+    }
+    with_all_errors(facts_.class_names, [&](const std::string& name) {
+      for (const std::string& path : paths) add_folder(path + "/" + name, true);
+      class_ends_.push_back(size());
+    });
+    if (facts_.classes == 0) {
+      with_all_errors(paths, [&](const std::string& path) { add_folder(path, false); });
+    }
+    if (stated.sample && stated.sample->rank() == 3 && stated.sample->back() == 1) channels_ = 1;
+    facts_.sample = first_readable_shape(*this, paths[0], skip_unreadable_);
+    std::string all_names;
+    for (std::int64_t i = 0; i < size(); ++i) {
+      all_names += format("{} {}\n", label(i), names_[static_cast<std::size_t>(i)]);
+    }
+    const auto path_of = [this](std::int64_t i) { return name_of(i); };
+    facts_.fingerprint = format("{} images {:016x} {:016x}", size(), xxh3(all_names.data(), all_names.size()),
+                                content_hash(FileContents{size(), path_of, skip_unreadable_}));
+    const std::string others = text_of_others(others_);
+    if (!others.empty()) facts_.warning = format("{}: {}; only JPEG and PNG are", paths[0], others);
+  }
+
+  const DatasetFacts& facts() const override { return facts_; }
+  std::int64_t size() const override { return std::ssize(names_); }
+  bool in_memory() const override { return false; }
+  std::int32_t label(std::int64_t index) const override {
+    if (facts_.classes == 0) return 0;
+    return static_cast<std::int32_t>(std::upper_bound(class_ends_.begin(), class_ends_.end(), index) -
+                                     class_ends_.begin());
+  }
+  std::string name_of(std::int64_t index) const override {
+    const auto folder = std::upper_bound(folders_.begin(), folders_.end(), index,
+                                         [](std::int64_t i, const Folder& f) { return i < f.end; });
+    return folder->path + "/" + names_[static_cast<std::size_t>(index)];
+  }
+
+  void read(std::int64_t index, Sample& sample) const override {
+    read_image_file(name_of(index), channels_, skip_unreadable_, sample);
+  }
+
+ private:
+  // A folder of one class below one of the paths, and the number behind its last sample.
+  struct Folder {
+    std::string path;
+    std::int64_t end;
+  };
+
+  // The training part may have more classes.
+  static void check_training_classes(const std::string& path, const std::vector<std::string>& classes,
+                                     const DatasetFacts& training) {
+    for (const std::string& name : classes) {
+      const auto& known = training.class_names;
+      if (std::find(known.begin(), known.end(), name) == known.end()) {
+        data_error(path, format("has a class '{}' that the training part lacks", name));
+      }
+    }
+  }
+
+  void add_folder(const std::string& folder, bool may_be_missing) {
+    if (may_be_missing && !exists(folder)) return;
+    ImageListing listing = list_images(folder);
+    if (listing.images.empty()) {
+      const std::string others = text_of_others(listing.others);
+      data_error(
+          folder,
+          others.empty() ? "has no .jpg, .jpeg or .png files" : "has " + others + ", and no .jpg, .jpeg or .png files",
+          others.empty() ? "remove the folder, or put images into it" : "convert them to JPEG or PNG");
+    }
+    names_.insert(names_.end(), std::make_move_iterator(listing.images.begin()),
+                  std::make_move_iterator(listing.images.end()));
+    folders_.push_back({folder, size()});
+    for (const auto& [ending, files] : listing.others) others_[ending] += files;
+  }
+
+  DatasetFacts facts_;
+  std::vector<std::string> names_;        // paths relative to the folder, folder by folder
+  std::vector<Folder> folders_;           // class by class
+  std::vector<std::int64_t> class_ends_;  // class c has the samples [class_ends_[c - 1], class_ends_[c])
+  std::int64_t channels_ = 3;
+  bool skip_unreadable_ = false;
+  std::map<std::string, std::int64_t> others_;  // as in ImageListing
+};
+
+struct ImageFolderOptions final : DatasetOptions {
+  std::shared_ptr<const Dataset> open(const DataLocation& where, PartKind, const StatedFacts& stated,
+                                      std::uint64_t) const override {
+    return image_folder_dataset(paths_of({where}, "image_folder"), stated);
+  }
+  DatasetGroup open_pieces(const std::vector<DataLocation>& pieces, PartKind, const StatedGroup& stated,
+                           std::uint64_t) const override {
+    const auto dataset = image_folder_dataset(paths_of(pieces, "image_folder"), stated_of_both(stated));
+    return {{dataset}, {dataset}};
+  }
+  bool holds_image_files() const override { return true; }
+};
+
+}  // namespace
+
+std::shared_ptr<const Dataset> image_folder_dataset(const std::vector<std::string>& paths, const StatedFacts& stated) {
+  return std::make_shared<ImageFolder>(paths, stated);
+}
+
+Section image_folder_choice() {
+  return Keys<ImageFolderOptions>("image_folder", "JPEG and PNG files in one folder for each class.")
+      .key("path", &ImageFolderOptions::path,
+           "The folder that holds the class folders, or several, whose classes of one name are one; classes are in "
+           "bytewise order of their names. With `label_mode: input` it may hold images without class folders.");
+}
+
+}  // namespace trainctl

@@ -1,0 +1,133 @@
+// Decodes JPEG with libjpeg-turbo. libjpeg reports errors by longjmp: no object with a destructor may live between.
+#include <csetjmp>
+#include <cstdio>
+
+#include <jpeglib.h>
+
+#include "io/datasets/dataset.h"
+#include "io/datasets/images/image_codec.h"
+
+namespace trainctl {
+namespace {
+
+struct ErrorHandler {
+  jpeg_error_mgr manager;  // the first member: libjpeg gets a pointer to it
+  std::jmp_buf leave;
+  char message[JMSG_LENGTH_MAX];
+};
+
+[[noreturn]] void leave_on_error(j_common_ptr info) {
+  auto* handler = reinterpret_cast<ErrorHandler*>(info->err);
+  handler->manager.format_message(info, handler->message);
+  std::longjmp(handler->leave, 1);
+}
+
+// Treats warnings (level < 0), which report a damaged or truncated stream, as errors: decoding would go on with gray.
+// Traces (level >= 0) are ignored.
+void stop_at_warning(j_common_ptr info, int level) {
+  if (level < 0) leave_on_error(info);
+}
+
+// Converts CMYK pixels to RGB or gray. With `complements` the values are complements of the inks, as Adobe's programs
+// write and mark them.
+void convert_cmyk(const JSAMPLE* inks, std::int64_t count, std::int64_t channels, bool complements, JSAMPLE* to) {
+  for (std::int64_t i = 0; i < count; ++i, inks += 4, to += channels) {
+    int light[3];
+    for (int c = 0; c < 3; ++c) {
+      const int color = complements ? inks[c] : 255 - inks[c], black = complements ? inks[3] : 255 - inks[3];
+      light[c] = (color * black + 127) / 255;
+    }
+    if (channels == 1) {  // luminance by ITU-R BT.601, as in JPEG
+      to[0] = static_cast<JSAMPLE>((299 * light[0] + 587 * light[1] + 114 * light[2] + 500) / 1000);
+    } else {
+      for (int c = 0; c < 3; ++c) to[c] = static_cast<JSAMPLE>(light[c]);
+    }
+  }
+}
+
+// A decoder that a thread keeps: making one takes as long as decoding a small image.
+class Decoder {
+ public:
+  Decoder() {
+    info_.err = jpeg_std_error(&handler_.manager);
+    handler_.manager.error_exit = leave_on_error;
+    handler_.manager.emit_message = stop_at_warning;
+    jpeg_create_decompress(&info_);
+  }
+  ~Decoder() { jpeg_destroy_decompress(&info_); }
+  Decoder(const Decoder&) = delete;
+  Decoder& operator=(const Decoder&) = delete;
+
+  const char* message() const { return handler_.message; }
+  std::int64_t height() const { return info_.output_height; }
+  std::int64_t width() const { return info_.output_width; }
+  std::int64_t stored_height() const { return info_.image_height; }
+  std::int64_t stored_width() const { return info_.image_width; }
+
+  // Reads the header. False where it is wrong; message() then says why.
+  bool begin(const std::byte* file, std::int64_t bytes, std::int64_t channels,
+             const std::optional<ResizeTarget>& resize) {
+    if (setjmp(handler_.leave)) return jpeg_abort_decompress(&info_), false;
+    jpeg_mem_src(&info_, reinterpret_cast<const unsigned char*>(file), static_cast<unsigned long>(bytes));
+    jpeg_read_header(&info_, TRUE);
+    inks_ = info_.jpeg_color_space == JCS_CMYK || info_.jpeg_color_space == JCS_YCCK;
+    info_.out_color_space = inks_ ? JCS_CMYK : channels == 1 ? JCS_GRAYSCALE : JCS_RGB;
+    info_.scale_denom = divisor(resize);
+    jpeg_calc_output_dimensions(&info_);
+    return true;
+  }
+  bool finish(std::byte* pixels, std::int64_t channels) {
+    if (setjmp(handler_.leave)) return jpeg_abort_decompress(&info_), false;
+    jpeg_start_decompress(&info_);
+    // libjpeg frees this row with the image.
+    const JSAMPARRAY inks = !inks_ ? nullptr
+                                   : info_.mem->alloc_sarray(reinterpret_cast<j_common_ptr>(&info_), JPOOL_IMAGE,
+                                                             info_.output_width * 4, 1);
+    while (info_.output_scanline < info_.output_height) {
+      auto* row = reinterpret_cast<JSAMPROW>(pixels + info_.output_scanline * width() * channels);
+      jpeg_read_scanlines(&info_, inks_ ? inks : &row, 1);
+      if (inks_) convert_cmyk(inks[0], width(), channels, info_.saw_Adobe_marker, row);
+    }
+    jpeg_finish_decompress(&info_);
+    return true;
+  }
+  void abandon() { jpeg_abort_decompress(&info_); }
+
+ private:
+  // What height and width can be divided by while decoding. Other factors than these have no fast transform.
+  unsigned divisor(const std::optional<ResizeTarget>& resize) const {
+    if (!resize || stored_height() == 0 || stored_width() == 0) return 1;
+    const Shape needed = resize->of({stored_height(), stored_width(), 1});
+    unsigned divisor = 8;
+    while (divisor > 1 && (stored_height() / divisor < needed[0] || stored_width() / divisor < needed[1])) divisor /= 2;
+    return divisor;
+  }
+
+  ErrorHandler handler_{};
+  jpeg_decompress_struct info_{};
+  bool inks_ = false;  // the file is CMYK or YCCK
+};
+
+[[noreturn]] void undecodable(const std::string& path, const char* message) {
+  data_error(path, std::string("cannot be decoded as JPEG: ") + message);
+}
+
+}  // namespace
+
+void decode_jpeg(const std::byte* file, std::int64_t bytes, std::int64_t channels, const std::string& path,
+                 Sample& sample) {
+  thread_local Decoder decoder;
+  if (!decoder.begin(file, bytes, channels, sample.resize)) undecodable(path, decoder.message());
+  try {
+    check_image_size(decoder.stored_height(), decoder.stored_width(), path);
+    sample.whole = {decoder.stored_height(), decoder.stored_width(), channels};
+    sample.shape = {decoder.height(), decoder.width(), channels};
+    sample.buffer.resize(static_cast<std::size_t>(sample.shape.count()));
+  } catch (...) {
+    decoder.abandon();
+    throw;
+  }
+  if (!decoder.finish(sample.buffer.data(), channels)) undecodable(path, decoder.message());
+}
+
+}  // namespace trainctl

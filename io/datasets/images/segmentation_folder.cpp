@@ -1,0 +1,185 @@
+// The data set of a folder of images and one of masks, PNG files named like the images: a class for each pixel.
+#include <algorithm>
+#include <set>
+
+#include "core/base/files.h"
+#include "core/base/format.h"
+#include "core/base/hash.h"
+#include "io/datasets/fingerprint.h"
+#include "io/datasets/images/image_files.h"
+#include "io/datasets/images/mask_codec.h"
+#include "io/datasets/options.h"
+
+namespace trainctl {
+namespace {
+
+// Files below a folder.
+struct Files {
+  std::string folder;
+  std::vector<std::string> names;  // relative to the folder
+  bool skip_unreadable = false;
+
+  std::string path(std::int64_t index) const { return folder + "/" + names[static_cast<std::size_t>(index)]; }
+  std::string fingerprint() const {
+    std::string all;
+    for (const std::string& name : names) all += name + "\n";
+    const auto path_of = [this](std::int64_t i) { return path(i); };
+    return format("{} files {:016x} {:016x}", names.size(), xxh3(all.data(), all.size()),
+                  content_hash(FileContents{std::ssize(names), path_of, skip_unreadable}));
+  }
+};
+
+// The images: samples without targets.
+class FolderImages final : public Dataset {
+ public:
+  FolderImages(Files files, const StatedFacts& stated) : files_(std::move(files)) {
+    if (stated.sample && stated.sample->rank() == 3 && stated.sample->back() == 1) channels_ = 1;
+    facts_.target = {0};
+    facts_.sample = first_readable_shape(*this, files_.folder, files_.skip_unreadable);
+    facts_.fingerprint = files_.fingerprint();
+  }
+
+  const DatasetFacts& facts() const override { return facts_; }
+  std::int64_t size() const override { return std::ssize(files_.names); }
+  bool in_memory() const override { return false; }
+  std::int32_t label(std::int64_t) const override { return 0; }
+  std::string name_of(std::int64_t index) const override { return files_.path(index); }
+  void read(std::int64_t index, Sample& sample) const override {
+    read_image_file(name_of(index), channels_, files_.skip_unreadable, sample);
+  }
+
+ private:
+  Files files_;
+  DatasetFacts facts_;
+  std::int64_t channels_ = 3;
+};
+
+// The masks of images of the shape [height, width, channels].
+class FolderMasks final : public Dataset {
+ public:
+  FolderMasks(Files files, const MaskClasses& classes, bool weighs, const Shape& image, std::string warning)
+      : files_(std::move(files)), classes_(classes) {
+    facts_.masks = true;
+    facts_.classes = classes.classes;
+    facts_.sample = {image[0], image[1], 1};
+    facts_.target = {image[0], image[1]};
+    if (weighs) facts_.weight = facts_.target;
+    facts_.fingerprint =
+        format("{} {:016x}", files_.fingerprint(), xxh3(classes.of_value.data(), sizeof classes.of_value));
+    facts_.warning = std::move(warning);
+  }
+
+  const DatasetFacts& facts() const override { return facts_; }
+  std::int64_t size() const override { return std::ssize(files_.names); }
+  bool in_memory() const override { return false; }
+  std::int32_t label(std::int64_t) const override { return 0; }  // pixels have classes, samples have none
+  std::string name_of(std::int64_t index) const override { return files_.path(index); }
+  void read(std::int64_t index, Sample& sample) const override {
+    const std::string path = name_of(index);
+    with_remedy(files_.skip_unreadable, "mend the mask, or set `on_error: skip`", [&] {
+      read_whole_file(path, sample);
+      sample.shape = decode_mask(sample.scratch.data(), std::ssize(sample.scratch), path, sample.buffer);
+    });
+    classes_.apply(sample.buffer, sample.shape[1], path);
+    sample.dtype = DType::uint8;
+    sample.values = sample.buffer.data();
+  }
+
+ private:
+  Files files_;
+  MaskClasses classes_;
+  DatasetFacts facts_;
+};
+
+struct SegmentationFolderOptions final : DatasetOptions {
+  std::vector<std::int64_t> values;
+  std::optional<std::int64_t> ignore;
+
+  bool holds_image_files() const override { return true; }
+  bool holds_masks() const override { return true; }
+  bool weighs_pixels() const override { return ignore.has_value(); }
+
+  std::shared_ptr<const Dataset> open(const DataLocation& where, PartKind part, const StatedFacts& stated,
+                                      std::uint64_t seed) const override {
+    return open_group(where, part, {{stated}, {stated}, {}}, seed).inputs[0];
+  }
+  DatasetGroup open_group(const DataLocation& where, PartKind, const StatedGroup& stated,
+                          std::uint64_t) const override {
+    const MaskClasses classes = mask_classes(stated.targets[0]);
+    const bool skips = stated.inputs[0].skip_unreadable;
+    Files images{folder_of(where, where.images, "images"), {}, skips};
+    Files masks{folder_of(where, where.masks, "masks"), {}, skips};
+    const ImageListing found = list_images(images.folder), drawn = list_images(masks.folder);
+    if (found.images.empty()) data_error(images.folder, "has no .jpg, .jpeg or .png files");
+    const std::set<std::string> known(drawn.images.begin(), drawn.images.end());
+    std::set<std::string> used;
+    for (const std::string& name : found.images) {
+      std::string mask = without_ending(name) + ".png";
+      if (!known.contains(mask)) {
+        data_error(images.folder + "/" + name, format("has no mask: there is no {}/{}", masks.folder, mask),
+                   "masks are PNG files named like their images");
+      }
+      images.names.push_back(name);
+      masks.names.push_back(mask);
+      used.insert(std::move(mask));
+    }
+    std::string warning = text_of_others(found.others);
+    if (!warning.empty()) warning = format("{}: {}; only JPEG and PNG are", images.folder, warning);
+    if (warning.empty() && used.size() < known.size()) {
+      warning = format("{}: {} masks have no image", masks.folder, known.size() - used.size());
+    }
+    const auto inputs = std::make_shared<FolderImages>(std::move(images), stated.inputs[0]);
+    const auto targets = std::make_shared<FolderMasks>(std::move(masks), classes, weighs_pixels(),
+                                                       inputs->facts().sample, std::move(warning));
+    return {{inputs}, {targets}};
+  }
+
+ private:
+  static std::string folder_of(const DataLocation& where, const Path& stated, const char* name) {
+    if (!stated.empty()) return stated.text;
+    if (!where.path.empty()) return where.path.text + "/" + name;
+    throw Error(ErrorKind::config, format("segmentation_folder needs `path`, or `images` and `masks`"));
+  }
+  MaskClasses mask_classes(const StatedFacts& stated) const {
+    MaskClasses classes;
+    classes.classes = stated.known_classes().value_or(std::ssize(values));
+    if (classes.classes == 0) {
+      throw Error(ErrorKind::config, "segmentation_folder needs `classes`, the number of classes of its masks");
+    }
+    if (classes.classes > no_class || (!values.empty() && std::ssize(values) != classes.classes)) {
+      throw Error(ErrorKind::config,
+                  values.empty()
+                      ? format("masks have {} classes at most, not {}", no_class, classes.classes)
+                      : format("`values` has {} numbers, and there are {} classes", values.size(), classes.classes));
+    }
+    classes.of_value.fill(-1);
+    for (std::int64_t c = 0; c < classes.classes; ++c) {
+      const std::int64_t value = values.empty() ? c : values[static_cast<std::size_t>(c)];
+      classes.of_value[static_cast<std::size_t>(value)] = static_cast<std::int16_t>(c);
+    }
+    if (ignore) classes.of_value[static_cast<std::size_t>(*ignore)] = no_class;
+    return classes;
+  }
+};
+
+}  // namespace
+
+Section segmentation_folder_choice() {
+  return Keys<SegmentationFolderOptions>(
+             "segmentation_folder",
+             "JPEG and PNG images, and for each a mask: a PNG file of the same name, of gray values or of a palette, "
+             "whose pixels are class numbers. The network ends in an output for each class and pixel. What `transform` "
+             "and `augment` do to the places of pixels is done to masks too, by the nearest pixel; outside of the "
+             "image is class 0 or, with `ignore`, none.")
+      .key("path", &SegmentationFolderOptions::path,
+           "A folder with the folders `images` and `masks`; or several, as of the other keys.")
+      .key("images", &SegmentationFolderOptions::images, "The folder of the images, and folders below it.")
+      .key("masks", &SegmentationFolderOptions::masks, "The folder of the masks, with the same folders below it.")
+      .key("values", &SegmentationFolderOptions::values,
+           "The value of each class in the masks, class by class: [0, 255]; none: the number of the class.",
+           between(0, 255))
+      .key("ignore", &SegmentationFolderOptions::ignore,
+           "The value of pixels without a class, which have no weight in loss and metrics.", between(0, 255));
+}
+
+}  // namespace trainctl

@@ -1,0 +1,96 @@
+// Looks features up, with errors that name the record.
+#include "io/datasets/records/tf_features.h"
+
+#include <cmath>
+#include <string_view>
+
+#include "core/base/format.h"
+#include "core/spec/reader.h"
+#include "io/datasets/arrays/array.h"
+
+namespace trainctl {
+namespace {
+
+using Kind = TfFeature::Kind;
+
+constexpr std::int64_t most_targets = 1 << 16;  // values of a record's target
+
+const char* words_of(Kind kind) { return kind == Kind::integers ? "whole numbers" : "floats"; }
+
+float read_weight(Cursor& cursor, const FeaturePlaces& places, const std::string& key, const std::string& name) {
+  const TfFeature feature = read_named(cursor, places, key, 1, name);
+  if (feature.kind == Kind::bytes)
+    data_error(name, format("feature '{}' holds bytes, where a weight is expected", key));
+  const float weight = feature.kind == Kind::floats ? feature.floats[0] : static_cast<float>(feature.integers[0]);
+  if (!(weight >= 0 && std::isfinite(weight))) {
+    data_error(name, format("has weight {}", weight), "weights are finite, and 0 at least");
+  }
+  return weight;
+}
+
+}  // namespace
+
+FeaturePlaces features_of(Cursor& cursor, Span record, const std::string& name) {
+  FeaturePlaces places;
+  const auto keep = [&](std::string_view key, Span span) { places[std::string(key)] = span; };
+  if (!for_each_feature(cursor, record, keep)) data_error(name, "is no tf.train.Example");
+  return places;
+}
+
+TfFeature read_named(Cursor& cursor, const FeaturePlaces& places, const std::string& key, std::int64_t most,
+                     const std::string& name) {
+  const auto found = places.find(key);
+  if (found == places.end()) data_error(name, format("has no feature '{}'", key));
+  TfFeature feature;
+  if (!read_feature(cursor, found->second, most, feature)) {
+    data_error(name, format("feature '{}' is damaged, or has more than {} values", key, most));
+  }
+  if (feature.count() == 0) data_error(name, format("feature '{}' is empty", key));
+  return feature;
+}
+
+std::string choose_feature(const std::optional<std::string>& stated, const std::vector<std::string>& usual,
+                           const FeaturePlaces& places, const std::string& option, const std::string& name) {
+  for (const std::string& key : stated ? std::vector{*stated} : usual) {
+    if (places.find(key) != places.end()) return key;
+  }
+  std::vector<std::string> names;
+  for (const auto& [key, span] : places) {
+    if (names.size() < 12) names.push_back(key.substr(0, 60));
+  }
+  data_error(name, format("has no feature {}", stated ? "'" + *stated + "'" : join_or(usual)),
+             names.empty() ? "it has none" : format("name one with `{}`: it has {}", option, join_or(names)));
+}
+
+void TfTargets::add(Cursor& cursor, const FeaturePlaces& places, const std::string& key,
+                    const std::optional<std::string>& weight, const std::string& name) {
+  const TfFeature feature = read_named(cursor, places, key, most_targets, name);
+  if (feature.kind == Kind::bytes) {
+    data_error(name, format("feature '{}' holds bytes, where the target is expected", key),
+               "name a feature of whole numbers or floats with `label`");
+  }
+  if (each_ == 0) {
+    kind_ = feature.kind;
+    each_ = feature.count();
+  }
+  if (feature.kind != kind_ || feature.count() != each_) {
+    data_error(name, format("feature '{}' has {} {}, the records before have {} {}", key, feature.count(),
+                            words_of(feature.kind), each_, words_of(kind_)));
+  }
+  if (weight) weights_.push_back(read_weight(cursor, places, *weight, name));
+  integers_.insert(integers_.end(), feature.integers.begin(), feature.integers.end());
+  floats_.insert(floats_.end(), feature.floats.begin(), feature.floats.end());
+  ++records_;
+}
+
+std::shared_ptr<const Dataset> TfTargets::dataset(const std::string& path, const StatedFacts& stated) {
+  const Shape shape = each_ == 1 && kind_ == Kind::integers ? Shape{records_} : Shape{records_, each_};
+  const bool whole = kind_ == Kind::integers;
+  std::optional<Array> weights;
+  if (!weights_.empty()) weights = {path, {records_}, ElementType::float32, false, bytes_of(std::move(weights_))};
+  return array_targets({path, shape, whole ? ElementType::int64 : ElementType::float32, false,
+                        whole ? bytes_of(std::move(integers_)) : bytes_of(std::move(floats_))},
+                       stated, std::move(weights));
+}
+
+}  // namespace trainctl

@@ -1,0 +1,191 @@
+// Groups the files of archives into samples.
+#include "io/datasets/records/webdataset.h"
+
+#include <algorithm>
+#include <cctype>
+#include <charconv>
+#include <optional>
+#include <string_view>
+#include <utility>
+
+#include "core/base/format.h"
+#include "core/base/hash.h"
+#include "core/spec/reader.h"
+#include "io/datasets/arrays/array.h"
+#include "io/datasets/fingerprint.h"
+#include "io/datasets/images/image_codec.h"
+#include "io/datasets/options.h"
+#include "io/datasets/records/shards.h"
+#include "io/datasets/records/tar.h"
+
+namespace trainctl {
+namespace {
+
+bool belongs(const std::string& name) { return name.ends_with(".tar"); }
+
+// A member's name cut at the first dot behind the last slash; the ending in lower case.
+std::pair<std::string, std::string> key_and_ending(const std::string& name) {
+  const std::size_t base = name.rfind('/') == std::string::npos ? 0 : name.rfind('/') + 1;
+  const std::size_t dot = std::min(name.find('.', base), name.size());
+  std::string ending = dot < name.size() ? name.substr(dot + 1) : "";
+  std::transform(ending.begin(), ending.end(), ending.begin(), [](unsigned char c) { return std::tolower(c); });
+  return {name.substr(0, dot), ending};
+}
+
+// The class number in a file, with blanks or a line end around it.
+std::optional<std::int64_t> number_in(std::string_view text) {
+  constexpr std::string_view blanks(" \t\r\n\0", 5);
+  text.remove_prefix(std::min(text.find_first_not_of(blanks), text.size()));
+  text.remove_suffix(text.size() - (text.find_last_not_of(blanks) + 1));
+  std::int64_t number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  return error == std::errc() && end == text.data() + text.size() ? std::optional(number) : std::nullopt;
+}
+
+class WebDataset final : public Dataset {
+ public:
+  WebDataset(const std::string& path, const WebDatasetFormat& endings, const StatedFacts& stated)
+      : files_(shard_files(path, belongs)), skip_unreadable_(stated.skip_unreadable) {
+    for (std::size_t file = 0; file < files_.size(); ++file) add_archive(file, endings);
+    if (samples_.empty()) {
+      data_error(path, format("holds no samples: files KEY.{} with KEY.{}", join_or(endings.image), endings.label));
+    }
+    if (stated.sample && stated.sample->rank() == 3 && stated.sample->back() == 1) channels_ = 1;
+    StatedFacts of_labels = stated;
+    of_labels.use.target_values = false;  // the files hold classes
+    targets_ = array_targets({path, {size()}, ElementType::int64, false, bytes_of(std::move(labels_))}, of_labels);
+    facts_ = targets_->facts();
+    facts_.sample = first_readable_shape(*this, path, skip_unreadable_);
+    std::string keys;
+    for (const SamplePlace& place : samples_) keys += format("{} {} ", place.image.name, place.image.size);
+    const auto path_of = [this](std::int64_t i) { return files_[static_cast<std::size_t>(i)]; };
+    facts_.fingerprint = format("{} samples {:016x} {:016x}, {}", size(), xxh3(keys.data(), keys.size()),
+                                content_hash(FileContents{std::ssize(files_), path_of}), facts_.fingerprint);
+  }
+
+  const DatasetFacts& facts() const override { return facts_; }
+  std::int64_t size() const override { return std::ssize(samples_); }
+  bool in_memory() const override { return false; }
+  std::int32_t label(std::int64_t index) const override { return targets_->label(index); }
+  std::string name_of(std::int64_t index) const override {
+    const SamplePlace& place = samples_[static_cast<std::size_t>(index)];
+    return format("{}:{}", files_[place.file], place.image.name);
+  }
+
+  void read(std::int64_t index, Sample& sample) const override {
+    const SamplePlace& place = samples_[static_cast<std::size_t>(index)];
+    const std::string name = name_of(index);
+    with_remedy(skip_unreadable_, "get the file again, or set `on_error: skip`", [&] {
+      if (place.image.size > largest_image_file) {
+        data_error(name, format("has {} bytes, which is not read", place.image.size));
+      }
+      const InputFile file(files_[place.file]);
+      sample.scratch.resize(static_cast<std::size_t>(place.image.size));
+      file.read(place.image.offset, sample.scratch.data(), place.image.size);
+      decode_sample(sample.scratch.data(), place.image.size, channels_, name, sample);
+    });
+    targets_->read(index, sample);
+  }
+
+ private:
+  struct SamplePlace {
+    TarMember image;
+    std::size_t file;  // number of its archive
+  };
+  // The files of one sample while its archive is passed.
+  struct Group {
+    std::string key;
+    std::optional<TarMember> image;
+    std::optional<std::int64_t> label;
+  };
+
+  void add_archive(std::size_t file, const WebDatasetFormat& endings) {
+    const std::string& path = files_[file];
+    Group group;
+    for_each_member(path, [&](Cursor& cursor, const TarMember& member) {
+      auto [key, ending] = key_and_ending(member.name);
+      if (key.empty() || key.ends_with('/')) return;  // a name that begins with a dot
+      if (key != group.key) {
+        add_sample(file, endings, group);
+        group = {std::move(key), {}, {}};
+      }
+      const std::string name = format("{}:{}", path, member.name);
+      const bool image = std::find(endings.image.begin(), endings.image.end(), ending) != endings.image.end();
+      if (image ? group.image.has_value() : ending == endings.label && group.label) {
+        data_error(name, format("the sample has another {} already", image ? "image" : "label"),
+                   "each sample needs a name of its own");
+      }
+      if (image) group.image = member;
+      if (ending == endings.label && !image) group.label = read_label(cursor, member, name);
+    });
+    add_sample(file, endings, group);
+  }
+
+  static std::int64_t read_label(Cursor& cursor, const TarMember& member, const std::string& name) {
+    constexpr std::int64_t longest = 64;
+    std::string text(static_cast<std::size_t>(std::min(member.size, longest + 1)), '\0');
+    cursor.read(text.data(), std::ssize(text));
+    const std::optional<std::int64_t> number = number_in(text);
+    if (!number || member.size > longest) {
+      data_error(name, format("'{}' is no class number", text.substr(0, 20)), "store classes as numbers from 0");
+    }
+    return *number;
+  }
+
+  // Adds the sample whose files have been seen.
+  void add_sample(std::size_t file, const WebDatasetFormat& endings, Group& group) {
+    if (!group.image && !group.label) return;
+    if (!group.image || !group.label) {
+      data_error(files_[file], format("the sample '{}' has no file .{}", group.key,
+                                      group.image ? endings.label : join_or(endings.image)));
+    }
+    samples_.push_back({std::move(*group.image), file});
+    labels_.push_back(*group.label);
+  }
+
+  std::vector<std::string> files_;
+  std::vector<SamplePlace> samples_;
+  std::vector<std::int64_t> labels_;  // until targets_ has them
+  std::shared_ptr<const Dataset> targets_;
+  DatasetFacts facts_;
+  std::int64_t channels_ = 3;
+  bool skip_unreadable_ = false;
+};
+
+struct WebDatasetOptions final : DatasetOptions, WebDatasetFormat {
+  std::shared_ptr<const Dataset> open(const DataLocation& where, PartKind, const StatedFacts& stated,
+                                      std::uint64_t) const override {
+    if (where.path.empty()) throw Error(ErrorKind::config, "webdataset needs `path`");
+    return webdataset(where.path.text, *this, stated);
+  }
+  bool holds_image_files() const override { return true; }
+};
+
+}  // namespace
+
+std::shared_ptr<const Dataset> webdataset(const std::string& path, const WebDatasetFormat& format,
+                                          const StatedFacts& stated) {
+  return std::make_shared<WebDataset>(path, format, stated);
+}
+
+Section webdataset_choice() {
+  return Keys<WebDatasetOptions>("webdataset",
+                                 "Tar archives of images and class numbers with the same name: KEY.jpg, KEY.cls.")
+      .key("path", &WebDatasetOptions::path,
+           "An archive, a folder of .tar files, or a pattern with *, ? and {000..127}, read in bytewise order of their "
+           "names; or several of these, one after another.")
+      .key("image", &WebDatasetOptions::image, "The endings of images, which are JPEG or PNG.")
+      .key("label", &WebDatasetOptions::label, "The ending of the files with the class number, from 0.")
+      .check([](const WebDatasetOptions& options, const Node& node, Reader& reader) {
+        std::vector<std::string> endings = options.image;
+        endings.push_back(options.label);
+        for (const std::string& ending : endings) {
+          const bool upper_case =
+              std::any_of(ending.begin(), ending.end(), [](unsigned char c) { return std::isupper(c); });
+          if (!ending.empty() && ending[0] != '.' && !upper_case) continue;
+          reader.error(node.place, format("an ending is written without its dot and in lower case, not '{}'", ending));
+        }
+      });
+}
+
+}  // namespace trainctl

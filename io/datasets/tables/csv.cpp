@@ -1,0 +1,325 @@
+// Reads tables of comma-separated values.
+#include "io/datasets/tables/csv.h"
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+#include <set>
+#include <string_view>
+
+#include "core/base/format.h"
+#include "core/spec/reader.h"
+#include "io/datasets/arrays/array.h"
+#include "io/datasets/options.h"
+#include "io/datasets/tables/csv_lines.h"
+#include "io/datasets/tables/csv_target.h"
+
+namespace trainctl {
+
+template <>
+struct Value<ColumnNames> {
+  using List = Value<std::vector<std::string>>;
+
+  static TypeInfo type() {
+    TypeInfo info = List::type();
+    info.single_item_allowed = true;
+    return info;
+  }
+  static bool read(const Node& node, Reader& reader, ColumnNames& value) {
+    if (!node.is_scalar()) return List::read(node, reader, value);
+    return Value<std::string>::read(node, reader, value.emplace_back());
+  }
+  static Node write(const ColumnNames& value) { return List::write(value); }
+};
+
+namespace {
+
+bool has(const std::vector<std::string>& names, const std::string& name) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+// The names of a table's columns, and the columns that are read.
+struct Columns {
+  std::vector<std::string> names;
+  std::vector<std::size_t> samples, targets;
+  std::optional<std::size_t> weight;
+
+  std::vector<std::string> names_of(const std::vector<std::size_t>& columns) const {
+    std::vector<std::string> found;
+    for (const std::size_t column : columns) found.push_back(names[column]);
+    return found;
+  }
+};
+
+std::size_t find_column(const std::vector<std::string>& names, const std::string& name, const std::string& path) {
+  const auto found = std::find(names.begin(), names.end(), name);
+  if (found != names.end()) return static_cast<std::size_t>(found - names.begin());
+  const std::size_t shown = std::min<std::size_t>(names.size(), 12);
+  const std::string all = join_or({names.begin(), names.begin() + static_cast<std::ptrdiff_t>(shown)});
+  throw Error(ErrorKind::config, format("{} has no column '{}'{}", path, name, suggestion(name, names)),
+              format("it has {}{}", all, shown < names.size() ? format(" and {} more", names.size() - shown) : ""));
+}
+
+// The columns that the training part reads, found by their names.
+void match_training_columns(const TableFacts& training, const std::string& path, Columns& columns) {
+  const auto find = [&](const std::string& name) {
+    if (!has(columns.names, name)) {
+      data_error(path, format("has no column '{}', which the training part has", name),
+                 "all parts need the same columns, in any order");
+    }
+    return find_column(columns.names, name, path);
+  };
+  for (const TableFacts::Column& column : training.columns) columns.samples.push_back(find(column.name));
+  for (const std::string& name : training.targets) columns.targets.push_back(find(name));
+  if (!training.weight.empty() && has(columns.names, training.weight)) columns.weight = find(training.weight);
+}
+
+// The names of a file's columns.
+std::vector<std::string> column_names(const std::string& path, const CsvFormat& csv) {
+  CsvLines first_line(path, csv.delimiter[0]);
+  std::vector<std::string_view> fields;
+  if (!first_line.next(fields)) data_error(path, "holds no lines");
+  std::vector<std::string> names;
+  for (std::size_t i = 0; i < fields.size(); ++i) {
+    names.push_back(csv.header ? std::string(trimmed(fields[i])) : std::to_string(i + 1));
+  }
+  std::set<std::string> known;
+  for (const std::string& name : names) {
+    if (!known.insert(name).second) data_error(path, format("has two columns '{}'", name), "give each its own name");
+  }
+  return names;
+}
+
+// For each of the first file's columns the place of the one with its name among a file's columns `names`.
+std::vector<std::size_t> match_columns(const std::vector<std::string>& first, const std::string& first_path,
+                                       const std::vector<std::string>& names, const std::string& path) {
+  const auto lacks = [](const std::string& who, const std::string& name, const std::string& other) {
+    data_error(who, format("has no column '{}', which {} has", name, other),
+               "all files need the same columns, in any order");
+  };
+  for (const std::string& name : names) {
+    if (!has(first, name)) lacks(first_path, name, path);
+  }
+  std::vector<std::size_t> places;
+  for (const std::string& name : first) {
+    const auto found = std::find(names.begin(), names.end(), name);
+    if (found == names.end()) lacks(path, name, first_path);
+    places.push_back(static_cast<std::size_t>(found - names.begin()));
+  }
+  return places;
+}
+
+// The columns of a table that begins in the file `path`.
+Columns choose_columns(const std::string& path, const CsvFormat& csv, const TableFacts* training) {
+  Columns columns;
+  std::vector<std::string>& names = columns.names;
+  names = column_names(path, csv);
+  if (training) {
+    match_training_columns(*training, path, columns);
+    return columns;
+  }
+  for (const auto* list : {&csv.numeric, &csv.categorical}) {
+    for (const std::string& name : *list) find_column(names, name, path);
+  }
+  for (const std::string& name : csv.target) columns.targets.push_back(find_column(names, name, path));
+  if (!csv.weight.empty()) columns.weight = find_column(names, csv.weight, path);
+  if (csv.target.empty()) {
+    const bool weight_is_last = columns.weight == names.size() - 1 && names.size() > 1;
+    columns.targets.push_back(names.size() - (weight_is_last ? 2 : 1));
+  }
+  for (const std::string& name : csv.columns) columns.samples.push_back(find_column(names, name, path));
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    const auto among = [i](const std::vector<std::size_t>& list) {
+      return std::find(list.begin(), list.end(), i) != list.end();
+    };
+    if (csv.columns.empty() && !among(columns.targets) && columns.weight != i) columns.samples.push_back(i);
+    if (columns.weight == i && (among(columns.targets) || among(columns.samples))) {
+      throw Error(ErrorKind::config,
+                  format("column '{}' of {} is the weight and is read as another value", names[i], path),
+                  "take it out of `target` and `columns`");
+    }
+    if (among(columns.targets) && among(columns.samples)) {
+      throw Error(ErrorKind::config, format("column '{}' of {} is in `columns` and is the target", names[i], path),
+                  "take it out of `columns`: a network would only copy it");
+    }
+  }
+  if (columns.samples.empty()) data_error(path, "has no column beside its target", "a sample needs a value at least");
+  return columns;
+}
+
+// The columns of samples, before their lines are read.
+std::vector<CsvColumn> empty_columns(const std::string& path, const CsvFormat& csv, const Columns& columns,
+                                     const TableFacts* training) {
+  const bool all_needed = csv.missing == MissingValue(MissingRule::error);
+  std::vector<CsvColumn> empty;
+  for (std::size_t i = 0; i < columns.samples.size(); ++i) {
+    const std::string& name = columns.names[columns.samples[i]];
+    const bool categorical = has(csv.categorical, name);
+    ColumnKind kind = categorical              ? ColumnKind::categorical
+                      : has(csv.numeric, name) ? ColumnKind::numeric
+                                               : ColumnKind::automatic;
+    std::optional<std::vector<std::string>> vocabulary;
+    if (training) {
+      const TableFacts::Column& column = training->columns[i];
+      kind = column.words ? ColumnKind::categorical : ColumnKind::numeric;
+      if (column.words) vocabulary = column.vocabulary;
+    }
+    const MissingFields missing = all_needed    ? MissingFields::none
+                                  : categorical ? MissingFields::empty
+                                                : MissingFields::marked;
+    empty.emplace_back(path, name, kind, missing, std::move(vocabulary));
+  }
+  return empty;
+}
+
+// The columns of the target.
+std::vector<TargetColumn> target_columns(const CsvFormat& csv, const Columns& columns) {
+  std::vector<TargetColumn> found;
+  for (const std::size_t field : columns.targets) {
+    const std::string& name = columns.names[field];
+    found.push_back({name, field, has(csv.numeric, name), has(csv.categorical, name)});
+  }
+  return found;
+}
+
+struct Table {
+  std::vector<CsvColumn> columns;
+  CsvTarget target;
+  std::vector<float> weights;  // of the lines; empty where there is no column of them
+};
+
+float weight_in(std::string_view field, const FieldPlace& place) {
+  const std::optional<float> weight = number_in(trimmed(field));
+  if (!weight) refuse_field(place, trimmed(field));
+  if (*weight < 0) {
+    data_error(place.path, format("line {}, column '{}': the weight is {}", place.line, place.column, *weight),
+               "weights are 0 at least");
+  }
+  return *weight;
+}
+
+// Reads the lines behind the header. Returns nothing where the target should be numbers and a line has a word.
+std::optional<Table> read_table(const std::vector<std::string>& paths, const CsvFormat& csv, const Columns& columns,
+                                const TableFacts* training, bool target_of_words) {
+  Table table{
+      empty_columns(paths[0], csv, columns, training), {paths[0], target_columns(csv, columns), target_of_words}, {}};
+  std::vector<std::string_view> fields, in_order;
+  for (const std::string& path : paths) {
+    CsvLines lines(path, csv.delimiter[0]);
+    const bool first = &path == paths.data();
+    const std::vector<std::size_t> places =
+        match_columns(columns.names, paths[0], first ? columns.names : column_names(path, csv), path);
+    if (csv.header) lines.next(fields);
+    bool any = false;
+    for (; lines.next(fields); any = true) {
+      const LinePlace at = lines.place();
+      if (fields.size() != columns.names.size()) {
+        data_error(path, format("line {} has {} fields, not {}", at.line, fields.size(), columns.names.size()),
+                   "quote fields that hold the delimiter, or state another `delimiter`");
+      }
+      in_order.clear();
+      for (const std::size_t place : places) in_order.push_back(fields[place]);
+      for (std::size_t i = 0; i < columns.samples.size(); ++i) table.columns[i].add(in_order[columns.samples[i]], at);
+      if (!table.target.add(in_order, at)) return std::nullopt;
+      if (!columns.weight) continue;
+      table.weights.push_back(weight_in(in_order[*columns.weight], {path, columns.names[*columns.weight], at.line}));
+    }
+    if (!any) data_error(path, "has no line of values");
+  }
+  for (CsvColumn& column : table.columns) column.finish();
+  return table;
+}
+
+struct CsvOptions final : DatasetOptions, CsvFormat {
+  std::shared_ptr<const Dataset> open(const DataLocation& where, PartKind, const StatedFacts& stated,
+                                      std::uint64_t) const override {
+    return csv_dataset(paths_of({where}, "csv"), *this, stated);
+  }
+  DatasetGroup open_pieces(const std::vector<DataLocation>& pieces, PartKind, const StatedGroup& stated,
+                           std::uint64_t) const override {
+    const auto dataset = csv_dataset(paths_of(pieces, "csv"), *this, stated_of_both(stated));
+    return {{dataset}, {dataset}};
+  }
+};
+
+}  // namespace
+
+std::shared_ptr<const Dataset> csv_dataset(const std::vector<std::string>& paths, const CsvFormat& csv,
+                                           const StatedFacts& stated) {
+  with_all_errors(paths, [](const std::string& path) { open_data(path); });
+  const std::string& path = paths[0];  // for messages that concern the whole table
+  const TableFacts* training = stated.training ? stated.training->table.get() : nullptr;
+  const Columns columns = choose_columns(path, csv, training);
+  bool words = has(csv.categorical, columns.names[columns.targets[0]]) && columns.targets.size() == 1;
+  if (stated.training) words = !stated.training->class_names.empty();
+  std::optional<Table> read = read_table(paths, csv, columns, training, words);
+  if (!read) read = read_table(paths, csv, columns, training, words = true);
+  const auto rows = rows_of(read->columns);
+  const auto width = std::ssize(columns.samples), lines = std::ssize(*rows) / width;
+  StatedFacts of_rows = stated;
+  of_rows.sample.reset();  // it is the shape of what rows become
+  std::optional<Array> weights;
+  if (columns.weight) weights = {path, {lines}, ElementType::float32, false, bytes_of(std::move(read->weights))};
+  const auto stored = read->target.with_samples({path, {lines, width}, ElementType::float32, false, bytes_of(rows)},
+                                                std::move(weights), of_rows);
+
+  std::shared_ptr<const TableFacts> table = stated.training ? stated.training->table : nullptr;
+  if (!table) {
+    std::vector<std::int64_t> samples;
+    if (stated.trained_on) samples = stated.trained_on(*stored);
+    table = std::make_shared<const TableFacts>(
+        TableFacts{measure_columns(path, read->columns, samples, csv.missing, csv.standardize),
+                   columns.names_of(columns.targets), csv.weight});
+  }
+  return table_dataset(stored, rows, table, stated.sample);
+}
+
+Section csv_choice() {
+  return Keys<CsvOptions>("csv",
+                          "A table: columns of numbers and of words, and a target of words, class numbers or "
+                          "values.")
+      .key("path", &CsvOptions::path, "The file: a line for each sample; or several with the same columns.")
+      .key("target", &CsvOptions::target, "The column of the target, or several for values; default: the last one.")
+      .key("columns", &CsvOptions::columns,
+           "The columns of a sample, in this order; default: all but the target and the weight.")
+      .key("weight", &CsvOptions::weight,
+           "The column of samples' weights, which loss and metrics are means by; default: all weigh the same. "
+           "Validation and test may lack it.")
+      .key(
+          "categorical", &CsvOptions::categorical,
+          "Columns of words, each of which becomes one value for every word of the training part: 1 where the field "
+          "holds it, else 0 (one-hot). Columns without numbers in which words are repeated need not be named; one that "
+          "holds numbers does where they only name things. Of the target: its words are classes.")
+      .key("numeric", &CsvOptions::numeric,
+           "Columns in which anything but a number is an error; columns of numbers need not be named.")
+      .key("missing", &CsvOptions::missing,
+           "What stands for a field that is empty or holds NA, N/A, NaN, null or ? in a column of numbers: the mean of "
+           "the training part's values, zero, or this number; error: nothing, it stops the run. A missing word gives "
+           "zeros; in columns named in `categorical` only empty fields are missing. A target must not be missing.")
+      .key(
+          "standardize", &CsvOptions::standardize,
+          "Whether every column of numbers is shifted and scaled to mean 0 and variance 1, as measured on the training "
+          "part; constant columns become 0.")
+      .key("delimiter", &CsvOptions::delimiter, "The character between fields.")
+      .key("header", &CsvOptions::header,
+           "Whether the first line names the columns; otherwise they are called \"1\", \"2\", and so on.")
+      .check([](const CsvOptions& options, const Node& node, Reader& reader) {
+        const auto place_of = [&](const char* key) {
+          const Node* value = node.find(key);
+          return value ? value->place : node.place;
+        };
+        if (options.delimiter.size() != 1 || options.delimiter == "\"" || options.delimiter == "\n") {
+          reader.error(place_of("delimiter"), format("delimiter must be one character, not '{}'", options.delimiter));
+        }
+        for (const std::string& name : options.categorical) {
+          if (!has(options.numeric, name)) continue;
+          reader.error(place_of("categorical"), format("column '{}' is named in `categorical` and in `numeric`", name));
+        }
+        const double* number = std::get_if<double>(&options.missing);
+        if (number && !std::isfinite(static_cast<float>(*number))) {
+          reader.error(place_of("missing"), "missing must be a finite number");
+        }
+      });
+}
+
+}  // namespace trainctl

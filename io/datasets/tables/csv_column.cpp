@@ -1,0 +1,151 @@
+// Tells numbers from words.
+#include "io/datasets/tables/csv_column.h"
+
+#include <algorithm>
+#include <cctype>
+#include <charconv>
+#include <cmath>
+#include <iterator>
+#include <limits>
+
+#include "core/base/format.h"
+#include "io/datasets/dataset.h"
+
+namespace trainctl {
+namespace {
+
+constexpr float missing_value = std::numeric_limits<float>::quiet_NaN();
+// The most words of a column: of one that is not named in `categorical`, and of one that is.
+constexpr std::size_t most_words_found = 1000, most_words = 65536;
+
+bool is_mark(std::string_view text) {
+  constexpr std::string_view marks[] = {"NA", "N/A", "NaN", "nan", "NULL", "null", "?"};
+  return std::find(std::begin(marks), std::end(marks), text) != std::end(marks);
+}
+
+std::string where(const FieldPlace& place) { return format("line {}, column '{}'", place.line, place.column); }
+
+}  // namespace
+
+std::string_view trimmed(std::string_view text) {
+  while (!text.empty() && (text.front() == ' ' || text.front() == '\t')) text.remove_prefix(1);
+  while (!text.empty() && (text.back() == ' ' || text.back() == '\t')) text.remove_suffix(1);
+  return text;
+}
+
+std::optional<float> number_in(std::string_view text) {
+  text = trimmed(text);
+  if (text.starts_with('+')) text.remove_prefix(1);
+  double value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  const auto narrow = static_cast<float>(value);
+  if (error != std::errc() || end != text.data() + text.size() || !std::isfinite(narrow)) return std::nullopt;
+  return narrow;
+}
+
+bool is_date(std::string_view text) {
+  std::size_t digits[3] = {};
+  char separator = 0;
+  for (int part = 0; part < 3; ++part) {
+    while (!text.empty() && std::isdigit(static_cast<unsigned char>(text[0]))) {
+      text.remove_prefix(1);
+      ++digits[part];
+    }
+    if (part == 2) break;
+    if (text.empty() || std::string_view("-/.").find(text[0]) == std::string_view::npos) return false;
+    if (part == 1 && text[0] != separator) return false;
+    separator = text[0];
+    text.remove_prefix(1);
+  }
+  const auto is_day = [](std::size_t n) { return n == 1 || n == 2; };
+  const bool year_first = digits[0] == 4 && is_day(digits[2]), year_last = is_day(digits[0]) && digits[2] == 4;
+  return is_day(digits[1]) && (year_first || year_last) && (text.empty() || text[0] == 'T' || text[0] == ' ');
+}
+
+void refuse_field(const FieldPlace& place, std::string_view text) {
+  const std::string_view shown = text.substr(0, 40);
+  if (text.empty()) {
+    data_error(place.path, format("{} is empty", where(place)),
+               "leave out lines with missing values, or say by `missing` what stands for them");
+  }
+  if (is_date(text)) {
+    data_error(place.path, format("{}: '{}' is a date, not a number", where(place), shown),
+               "store what matters of it as numbers (days since the first one, month, weekday), or name the other "
+               "columns with `columns`");
+  }
+  data_error(place.path, format("{}: '{}' is no number", where(place), shown),
+             is_mark(text) ? "say by `missing` what stands for missing values"
+                           : "name the columns to use with `columns`, and those of words with `categorical`");
+}
+
+CsvColumn::CsvColumn(const std::string& path, std::string name, ColumnKind kind, MissingFields missing,
+                     std::optional<std::vector<std::string>> vocabulary)
+    : path_(path), name_(std::move(name)), kind_(kind), missing_(missing), vocabulary_(std::move(vocabulary)) {}
+
+void CsvColumn::add(std::string_view field, const LinePlace& line) {
+  const std::string_view text = trimmed(field);
+  if (text.empty() ? missing_ != MissingFields::none : missing_ == MissingFields::marked && is_mark(text)) {
+    values_.push_back(missing_value);
+    return;
+  }
+  if (text.empty()) refuse_field(place(line), text);
+  if (kind_ == ColumnKind::categorical) return add_word(text, line);
+  if (const std::optional<float> number = number_in(text)) {
+    if (words_read_ > 0) refuse_field(place(first_line_), first_word_);
+    has_numbers_ = true;
+    values_.push_back(*number);
+    return;
+  }
+  if (kind_ == ColumnKind::numeric || has_numbers_ || is_date(text)) refuse_field(place(line), text);
+  add_word(text, line);
+}
+
+void CsvColumn::add_word(std::string_view word, const LinePlace& line) {
+  if (vocabulary_) {
+    const auto found = std::lower_bound(vocabulary_->begin(), vocabulary_->end(), word);
+    if (found == vocabulary_->end() || *found != word) {
+      data_error(*line.path, format("{}: '{}' is no word of the training part", where(place(line)), word.substr(0, 40)),
+                 "mend the word, or train with a line that has it");
+    }
+    values_.push_back(static_cast<float>(found - vocabulary_->begin()));
+    return;
+  }
+  auto found = words_.find(word);
+  if (found == words_.end()) {
+    const std::size_t most = kind_ == ColumnKind::categorical ? most_words : most_words_found;
+    if (words_.size() == most) {
+      data_error(*line.path, format("{}: the column has more than {} different words", where(place(line)), most),
+                 most == most_words ? "name the other columns with `columns`"
+                                    : "name the other columns with `columns`, or this one with `categorical`");
+    }
+    found = words_.emplace(word, static_cast<std::int32_t>(words_.size())).first;
+  }
+  if (words_read_++ == 0) {
+    first_word_ = word;
+    first_line_ = line;
+  }
+  values_.push_back(static_cast<float>(found->second));
+}
+
+void CsvColumn::finish() {
+  if (vocabulary_) return;
+  // Words that all differ are names or texts, of which one-hot values tell nothing.
+  if (kind_ == ColumnKind::automatic && words_read_ > 0 && words_.size() == static_cast<std::size_t>(words_read_)) {
+    refuse_field(place(first_line_), first_word_);
+  }
+  if (words_read_ == 0 && !has_numbers_ && kind_ != ColumnKind::numeric) {
+    data_error(path_, format("column '{}' holds no value", name_), "name the other columns with `columns`");
+  }
+  if (words_read_ == 0) return;
+  std::vector<float> places(words_.size());
+  vocabulary_.emplace();
+  for (const auto& [word, number] : words_) {
+    places[static_cast<std::size_t>(number)] = static_cast<float>(vocabulary_->size());
+    vocabulary_->push_back(word);
+  }
+  for (float& value : values_) {
+    if (!std::isnan(value)) value = places[static_cast<std::size_t>(value)];
+  }
+}
+
+}  // namespace trainctl

@@ -1,0 +1,148 @@
+// Measures and expands the columns of a table.
+#include "io/datasets/tables/csv_table.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <optional>
+
+#include "core/base/format.h"
+#include "core/base/hash.h"
+
+namespace trainctl {
+namespace {
+
+// Calls visit(value) for the column's value of every chosen sample; all samples where none are chosen.
+template <class Visit>
+void for_each(const std::vector<float>& values, const std::vector<std::int64_t>& samples, Visit visit) {
+  if (samples.empty()) {
+    for (const float value : values) visit(value);
+  } else {
+    for (const std::int64_t i : samples) visit(values[static_cast<std::size_t>(i)]);
+  }
+}
+
+TableFacts::Column measure(const std::string& path, const CsvColumn& column, const std::vector<std::int64_t>& samples,
+                           const MissingValue& missing, bool standardize) {
+  TableFacts::Column found{.name = column.name()};
+  const std::vector<float>& values = column.values();
+  double sum = 0;
+  std::int64_t there = 0;
+  for_each(values, samples, [&](float value) {
+    if (std::isnan(value)) return;
+    sum += value;
+    ++there;
+  });
+  const auto* rule = std::get_if<MissingRule>(&missing);
+  if (!rule) {
+    found.fill = static_cast<float>(std::get<double>(missing));
+  } else if (*rule == MissingRule::mean) {
+    if (there == 0) {
+      data_error(path, format("column '{}' holds no value to take the mean of", column.name()),
+                 "name the other columns with `columns`");
+    }
+    found.fill = static_cast<float>(sum / static_cast<double>(there));
+  }
+  if (!standardize) return found;
+  double least = std::numeric_limits<double>::infinity(), most = -least, filled_sum = 0, squares = 0, count = 0;
+  const auto filled = [&](float value) { return double{std::isnan(value) ? found.fill : value}; };
+  for_each(values, samples, [&](float value) {
+    least = std::min(least, filled(value));
+    most = std::max(most, filled(value));
+    filled_sum += filled(value);
+    ++count;
+  });
+  // Rounding must not make a constant column vary.
+  found.mean = least == most ? least : filled_sum / count;
+  for_each(values, samples, [&](float value) {
+    const double distance = filled(value) - found.mean;
+    squares += distance * distance;
+  });
+  if (least < most) found.deviation = std::sqrt(squares / count);
+  return found;
+}
+
+class TableDataset final : public Dataset {
+ public:
+  TableDataset(std::shared_ptr<const Dataset> stored, std::shared_ptr<const std::vector<float>> rows,
+               std::shared_ptr<const TableFacts> table, const std::optional<Shape>& shape)
+      : stored_(std::move(stored)), rows_(std::move(rows)), facts_(stored_->facts()), columns_(table->columns) {
+    std::int64_t width = 0;
+    std::string words;
+    for (const TableFacts::Column& column : columns_) {
+      width += column.words ? std::ssize(column.vocabulary) : 1;
+      for (const std::string& word : column.vocabulary) words += word + '\n';
+    }
+    facts_.sample = Shape{width};
+    if (shape && shape->rank() != 1 && shape->count() == width) facts_.sample = *shape;
+    if (!words.empty()) facts_.fingerprint += format(", words {:016x}", xxh3(words.data(), words.size()));
+    facts_.table = std::move(table);
+  }
+
+  const DatasetFacts& facts() const override { return facts_; }
+  std::int64_t size() const override { return stored_->size(); }
+  bool in_memory() const override { return true; }
+  std::string name_of(std::int64_t index) const override { return stored_->name_of(index); }
+  std::int32_t label(std::int64_t index) const override { return stored_->label(index); }
+  void read_labels(std::int64_t index, std::int32_t* labels) const override { stored_->read_labels(index, labels); }
+  void read_weights(std::int64_t index, float* weights) const override { stored_->read_weights(index, weights); }
+
+  void read(std::int64_t index, Sample& sample) const override {
+    stored_->read(index, sample);  // for the target
+    sample.shape = facts_.sample;
+    sample.buffer.assign(static_cast<std::size_t>(facts_.sample.count()) * sizeof(float), std::byte{0});
+    auto* to = reinterpret_cast<float*>(sample.buffer.data());
+    const float* row = rows_->data() + index * std::ssize(columns_);
+    for (const TableFacts::Column& column : columns_) {
+      const float value = *row++;
+      if (column.words) {
+        if (!std::isnan(value)) to[static_cast<std::size_t>(value)] = 1;
+        to += column.vocabulary.size();
+      } else {
+        const float filled = std::isnan(value) ? column.fill : value;
+        *to++ = static_cast<float>((double{filled} - column.mean) / column.deviation);
+      }
+    }
+    sample.values = sample.buffer.data();
+  }
+
+ private:
+  std::shared_ptr<const Dataset> stored_;
+  std::shared_ptr<const std::vector<float>> rows_;
+  DatasetFacts facts_;
+  const std::vector<TableFacts::Column>& columns_;  // of facts_.table
+};
+
+}  // namespace
+
+std::vector<TableFacts::Column> measure_columns(const std::string& path, const std::vector<CsvColumn>& columns,
+                                                const std::vector<std::int64_t>& samples, const MissingValue& missing,
+                                                bool standardize) {
+  std::vector<TableFacts::Column> measured;
+  for (const CsvColumn& column : columns) {
+    if (column.holds_words()) {
+      measured.push_back({.name = column.name(), .words = true, .vocabulary = column.vocabulary()});
+    } else {
+      measured.push_back(measure(path, column, samples, missing, standardize));
+    }
+  }
+  return measured;
+}
+
+std::shared_ptr<const std::vector<float>> rows_of(const std::vector<CsvColumn>& columns) {
+  const std::size_t count = columns[0].values().size();
+  auto rows = std::make_shared<std::vector<float>>(count * columns.size());
+  for (std::size_t c = 0; c < columns.size(); ++c) {
+    for (std::size_t i = 0; i < count; ++i) (*rows)[i * columns.size() + c] = columns[c].values()[i];
+  }
+  return rows;
+}
+
+std::shared_ptr<const Dataset> table_dataset(std::shared_ptr<const Dataset> stored,
+                                             std::shared_ptr<const std::vector<float>> rows,
+                                             std::shared_ptr<const TableFacts> table,
+                                             const std::optional<Shape>& shape) {
+  return std::make_shared<TableDataset>(std::move(stored), std::move(rows), std::move(table), shape);
+}
+
+}  // namespace trainctl

@@ -1,0 +1,86 @@
+// Reads and numbers targets.
+#include "io/datasets/tables/csv_target.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "core/base/format.h"
+#include "io/datasets/tables/csv_column.h"
+
+namespace trainctl {
+namespace {
+
+bool are_whole(const std::vector<float>& values) {
+  constexpr float most = 1 << 24;  // above this float32 does not hold every whole number
+  return std::all_of(values.begin(), values.end(),
+                     [](float value) { return value == std::floor(value) && std::abs(value) <= most; });
+}
+
+}  // namespace
+
+bool CsvTarget::add(const std::vector<std::string_view>& fields, const LinePlace& line) {
+  for (const TargetColumn& column : columns_) {
+    const std::string_view text = trimmed(fields[column.field]);
+    const std::optional<float> value = number_in(text);
+    const bool words_allowed = columns_.size() == 1 && !column.numeric;
+    const bool date = !column.categorical && is_date(text);
+    if (text.empty() || (!value && (!words_allowed || date))) refuse_field({*line.path, column.name, line.line}, text);
+    if (words_) {
+      add_word(text, line);
+    } else if (value) {
+      values_.push_back(*value);
+    } else {
+      return false;
+    }
+  }
+  return true;
+}
+
+void CsvTarget::add_word(std::string_view text, const LinePlace& line) {
+  auto found = known_.find(text);
+  if (found == known_.end()) found = known_.emplace(text, Word{static_cast<std::int32_t>(known_.size()), line}).first;
+  of_lines_.push_back(found->second.number);
+}
+
+// The class number of each line: by the bytewise order of the words, or by the training part's class names.
+std::vector<std::int32_t> CsvTarget::number_words(const StatedFacts& stated,
+                                                  std::vector<std::string>& class_names) const {
+  for (const auto& [text, word] : known_) class_names.push_back(text);
+  if (stated.training) class_names = stated.training->class_names;
+  std::vector<std::int32_t> classes(known_.size());
+  for (const auto& [text, word] : known_) {
+    const auto found = std::lower_bound(class_names.begin(), class_names.end(), text);
+    if (found == class_names.end() || *found != text) {
+      data_error(*word.line.path, format("line {}, column '{}': has the class '{}', which the training part has not",
+                                         word.line.line, columns_[0].name, text.substr(0, 40)));
+    }
+    classes[static_cast<std::size_t>(word.number)] = static_cast<std::int32_t>(found - class_names.begin());
+  }
+  std::vector<std::int32_t> labels;
+  for (const std::int32_t number : of_lines_) labels.push_back(classes[static_cast<std::size_t>(number)]);
+  return labels;
+}
+
+std::shared_ptr<const Dataset> CsvTarget::with_samples(Array x, std::optional<Array> weights,
+                                                       const StatedFacts& stated) {
+  const std::int64_t lines = x.shape[0], each = std::ssize(columns_);
+  if (words_) {
+    if (stated.known_classes() == 0) {
+      data_error(path_, format("column '{}' holds words, where values are expected", columns_[0].name),
+                 "name another `target`, or leave `classes: 0` out: words are classes");
+    }
+    std::vector<std::string> class_names;
+    std::vector<std::int32_t> labels = number_words(stated, class_names);
+    Array y{path_, {lines}, ElementType::int32, false, bytes_of(std::move(labels))};
+    return array_dataset(std::move(x), std::move(y), stated, std::move(class_names), std::move(weights));
+  }
+  if (each == 1 && are_whole(values_)) {
+    std::vector<std::int32_t> labels(values_.begin(), values_.end());
+    return array_dataset(std::move(x), {path_, {lines}, ElementType::int32, false, bytes_of(std::move(labels))}, stated,
+                         {}, std::move(weights));
+  }
+  return array_dataset(std::move(x), {path_, {lines, each}, ElementType::float32, false, bytes_of(std::move(values_))},
+                       stated, {}, std::move(weights));
+}
+
+}  // namespace trainctl

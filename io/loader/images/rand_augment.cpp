@@ -1,0 +1,198 @@
+// rand_augment: Cubuk, Zoph, Shlens, Le, "RandAugment: Practical Automated Data Augmentation with a Reduced Search
+// Space" (CVPR workshops 2020), with the operations and magnitudes of torchvision's RandAugment.
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+
+#include "io/loader/images/augment_options.h"
+#include "io/loader/images/byte_images.h"
+#include "io/loader/images/pointwise.h"
+#include "io/loader/images/resample.h"
+
+namespace trainctl {
+namespace {
+
+constexpr int largest_magnitude = 30;
+
+// In torchvision's order, which the random numbers choose by.
+enum class Operation {
+  identity,
+  shear_x,
+  shear_y,
+  translate_x,
+  translate_y,
+  rotate,
+  brightness,
+  color,
+  contrast,
+  sharpness,
+  posterize,
+  solarize,
+  autocontrast,
+  equalize,
+  count
+};
+
+// An operation at `magnitude` of largest_magnitude; `sign`, 1 or -1, says which way.
+struct Move {
+  Operation operation = Operation::identity;
+  int magnitude = 0;
+  double sign = 1;
+
+  double share() const { return static_cast<double>(magnitude) / largest_magnitude; }
+};
+
+Move draw_move(Draws& draws, int magnitude) {
+  const auto operation = static_cast<Operation>(draws.pick(static_cast<std::int64_t>(Operation::count)));
+  return {operation, magnitude, draws.word() >> 31 ? -1.0 : 1.0};
+}
+
+// What an operation does to the places of pixels; nothing where it changes their values only. Shears leave the image's
+// upper left corner, half a pixel from a centre, where it is.
+std::optional<PlaneMap> map_of(const Move& move, std::int64_t height, std::int64_t width) {
+  const double shear = move.sign * 0.3 * move.share();
+  const auto shift = [&](std::int64_t size) {
+    return -move.sign * std::floor(150.0 / 331 * move.share() * static_cast<double>(size));
+  };
+  switch (move.operation) {
+    case Operation::shear_x:
+      return PlaneMap{.xy = shear, .x0 = shear / 2};
+    case Operation::shear_y:
+      return PlaneMap{.yx = shear, .y0 = shear / 2};
+    case Operation::translate_x:
+      return PlaneMap{.x0 = shift(width)};
+    case Operation::translate_y:
+      return PlaneMap{.y0 = shift(height)};
+    case Operation::rotate:
+      return rotation(move.sign * move.share() * std::numbers::pi / 6, height, width);
+    default:
+      return std::nullopt;
+  }
+}
+
+// Applies an operation that changes values to a canvas of bytes.
+void change_values(Canvas& canvas, const Move& move) {
+  const auto factor = static_cast<float>(1 + move.sign * 0.9 * move.share());
+  switch (move.operation) {
+    case Operation::brightness:
+      return adjust_brightness(canvas, factor);
+    case Operation::color:
+      return adjust_color(canvas, factor);
+    case Operation::contrast:
+      return adjust_contrast(canvas, factor);
+    case Operation::sharpness:
+      return adjust_sharpness(canvas, factor);
+    case Operation::posterize:
+      return posterize(canvas, 8 - static_cast<int>(std::lround(4 * move.share())));
+    case Operation::solarize:
+      return solarize(canvas, static_cast<float>(255 * (1 - move.share())));
+    case Operation::autocontrast:
+      return autocontrast(canvas);
+    case Operation::equalize:
+      return equalize(canvas);
+    default:
+      return;
+  }
+}
+
+// Applies the operations to a canvas of bytes: all, or those that move pixels. What is moved in becomes `outside`.
+void apply_operations(Canvas& canvas, Draws& draws, int operations, int magnitude, std::uint8_t outside, bool all) {
+  for (int i = 0; i < operations; ++i) {
+    const Move move = draw_move(draws, magnitude);
+    if (const auto map = map_of(move, canvas.height(), canvas.width())) {
+      resample(canvas, *map, {FillMode::constant, Interpolation::nearest, {static_cast<float>(outside)}});
+    } else if (all) {
+      change_values(canvas, move);
+    }
+  }
+}
+
+class RandAugmentOfMasks final : public Augmentation {
+ public:
+  RandAugmentOfMasks(int operations, int magnitude, std::uint8_t outside)
+      : operations_(operations), magnitude_(magnitude), outside_(outside) {}
+
+  void apply(Canvas& canvas, Draws draws) const override {
+    apply_operations(canvas, draws, operations_, magnitude_, outside_, false);
+  }
+
+ private:
+  int operations_, magnitude_;
+  std::uint8_t outside_;
+};
+
+class RandAugment final : public Augmentation {
+ public:
+  RandAugment(int operations, int magnitude, StoredRange range)
+      : operations_(operations), magnitude_(magnitude), range_(std::move(range)) {}
+
+  void apply(Canvas& canvas, Draws draws) const override {
+    const DType stored = canvas.dtype();
+    to_bytes(canvas);
+    apply_operations(canvas, draws, operations_, magnitude_, 0, true);  // what is moved in is black
+    from_bytes(canvas, stored);
+  }
+  std::shared_ptr<const Augmentation> of_masks(std::uint8_t outside) const override {
+    return std::make_shared<RandAugmentOfMasks>(operations_, magnitude_, outside);
+  }
+
+ private:
+  bool is_bytes() const { return range_.from == std::vector<float>{0} && range_.to == std::vector<float>{255}; }
+  // The range becomes 0 to 255, and back.
+  void to_bytes(Canvas& canvas) const {
+    if (canvas.dtype() == DType::uint8 && is_bytes()) return;
+    for (std::int64_t c = 0; c < canvas.channels(); ++c) {
+      const float from = range_.from[range_.which(c)], extent = range_.extent(c);
+      map_channel(canvas, c, [=](float value) { return extent == 0 ? 0 : (value - from) / extent * 255; });
+    }
+    if (canvas.dtype() == DType::uint8) return;
+    const auto* values = canvas.pixels<float>();
+    std::transform(values, values + canvas.count(), canvas.blank<std::uint8_t>(), as_pixel<std::uint8_t>);
+    canvas.turn();
+  }
+  void from_bytes(Canvas& canvas, DType stored) const {
+    if (stored == DType::float32) {
+      std::copy_n(canvas.pixels<std::uint8_t>(), canvas.count(), canvas.blank<float>());
+      canvas.turn();
+    }
+    if (is_bytes()) return;
+    for (std::int64_t c = 0; c < canvas.channels(); ++c) {
+      const float from = range_.from[range_.which(c)], extent = range_.extent(c);
+      map_channel(canvas, c, [=](float value) { return from + value / 255 * extent; });
+    }
+  }
+
+  int operations_, magnitude_;
+  StoredRange range_;
+};
+
+struct RandAugmentOptions final : TransformOptions {
+  int num_ops = 2, magnitude = 9;
+  ValueRange value_range;
+
+  static Keys<RandAugmentOptions> keys() {
+    return Keys<RandAugmentOptions>("rand_augment",
+                                    "RandAugment with torchvision's operations: shears, translations, rotation, "
+                                    "brightness, color, contrast, "
+                                    "sharpness, posterize, solarize, autocontrast, equalize, or none. Values become "
+                                    "256 shades of value_range; "
+                                    "what is moved in is the darkest.")
+        .key("num_ops", &RandAugmentOptions::num_ops, "Operations that are applied one after the other.",
+             between(1, 100))
+        .key("magnitude", &RandAugmentOptions::magnitude, "How strong they are.", between(0, largest_magnitude))
+        .key("value_range", &RandAugmentOptions::value_range, value_range_meaning, between(-1e6, 1e6))
+        .check([](const RandAugmentOptions& options, const Node& node, Reader& reader) {
+          check_value_range(options.value_range, node, reader);
+        });
+  }
+  void add(const Place& place, TransformPlan& plan, StatisticsSource&) const override {
+    const StoredRange range = stored_range(value_range, plan.affine);
+    add_augmentation(std::make_shared<RandAugment>(num_ops, magnitude, range), place, plan);
+  }
+};
+
+}  // namespace
+
+Section rand_augment_section() { return section_of<RandAugmentOptions>(); }
+
+}  // namespace trainctl

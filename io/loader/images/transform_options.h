@@ -1,0 +1,46 @@
+// The `transform` and `augment` lists of a config: one struct and one line in a table for each item.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "core/spec/one_or_more.h"
+#include "core/spec/values.h"
+#include "io/loader/images/mixing.h"
+#include "io/loader/images/transform.h"
+
+namespace trainctl {
+
+// Mean and standard deviation by channel; lists of one element apply to all channels.
+struct Statistics {
+  std::vector<double> mean, stddev;
+};
+
+// The transforms of an input, built up item by item.
+struct TransformPlan {
+  std::vector<GeometryStep> fixed, augment;
+  std::vector<MixStep> mixes;  // behind all others
+  Affine affine;               // of the stored values
+  bool rescaled = false;
+};
+
+// Measures the training part's statistics behind the transforms so far.
+class StatisticsSource {
+ public:
+  virtual ~StatisticsSource() = default;
+  virtual Statistics measure(const TransformPlan& so_far) = 0;
+};
+
+struct TransformOptions : Options {
+  // Appends this item to the plan; `place` is its config line, for errors.
+  virtual void add(const Place& place, TransformPlan& plan, StatisticsSource& source) const = 0;
+  // Whether it mixes samples, and with them their targets.
+  virtual bool mixes() const { return false; }
+};
+
+const ChoiceTable& transform_choices();
+const ChoiceTable& augment_choices();
+
+}  // namespace trainctl
