@@ -1,14 +1,18 @@
 // trainctl eval: the metrics of a trained network on the test or validation data.
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <filesystem>
 
+#include "cmd/eval/answer.h"
+#include "cmd/eval/thresholds.h"
 #include "cmd/run/job.h"
 #include "cmd/subcommands.h"
 #include "core/base/format.h"
 #include "core/base/json.h"
 #include "core/base/json_fwd.h"
 #include "core/base/log.h"
-#include "core/base/table.h"
+#include "core/metrics/loss.h"
+#include "core/metrics/metric.h"
 #include "io/checkpoint/load.h"
 #include "io/loader/data.h"
 #include "io/metrics/find_run.h"
@@ -26,6 +30,8 @@ struct EvalOptions {
   std::string checkpoint;
   std::string run;
   std::string part;
+  bool confusion = false;
+  std::vector<std::string> thresholds;  // METRIC=VALUE
 };
 
 PartKind part_of(const std::string& name, const Data& data) {
@@ -64,27 +70,45 @@ std::string chosen_checkpoint(const RunSpec& spec, const EvalOptions& options) {
   return path;
 }
 
-// A table of classes by classes: a line for each target, a column for each prediction. Without names of all classes
-// they have numbers.
-std::string text_of(const std::string& name, const Table& counts, std::vector<std::string> classes) {
-  if (classes.size() != counts.size()) {
-    classes.clear();
-    for (std::size_t k = 0; k < counts.size(); ++k) classes.push_back(std::to_string(k));
+// With the confusion matrix among the metrics of each output that has classes. Throws Error{config} where none has.
+RunSpec with_confusion_matrix(RunSpec spec) {
+  ByName<ChoicesOf<metric_choices>> metrics;
+  bool added = false;
+  for (const std::string& output : output_names(spec.model)) {
+    ChoicesOf<metric_choices> own = spec.train.metrics.of(output);
+    const LossRule rule = spec.train.loss.of(output).as<LossOptions>().rule();
+    const bool has_classes = std::visit([](const auto& r) { return r.targets != LossTargets::values; }, rule);
+    const bool has_it =
+        std::any_of(own.begin(), own.end(), [](const Choice& metric) { return metric.name == ConfusionMatrix::name; });
+    if (has_classes && !has_it) own.push_back(default_choice(metric_choices(), ConfusionMatrix::name));
+    added = added || has_classes;
+    metrics.add(output, std::move(own));
   }
-  std::vector<TextTable::Column> columns{{name}};
-  for (const std::string& predicted : classes) columns.push_back({predicted, TextTable::Align::right});
-  TextTable table(columns);
-  for (std::size_t k = 0; k < counts.size(); ++k) {
-    std::vector<std::string> cells{classes[k]};
-    for (const double count : counts[k]) cells.push_back(format("{:.6g}", count));
-    table.add(std::move(cells));
-  }
-  return table.text() + "rows are targets, columns are predictions\n";
+  if (!added) throw Error(ErrorKind::config, "--confusion is for outputs that have classes, and no loss is of classes");
+  spec.train.metrics = std::move(metrics);
+  return spec;
 }
 
-int evaluate_checkpoint(const RunSpec& stated, const EvalOptions& options, RankContext& context) {
+void tell(const Evaluation& found, const LoadedCheckpoint& checkpoint, std::int64_t samples,
+          const std::vector<Threshold>& thresholds, bool json) {
+  const ClassNames names = read_class_names(checkpoint.manifest.facts);
+  if (json) {
+    Json document = to_json(found, names);
+    if (!thresholds.empty()) document["thresholds"] = to_json(thresholds, found.values);
+    answer(json_line(document));
+    return;
+  }
+  answer(format("{}, {} samples\n", checkpoint.path, samples) + to_text(found, names));
+  for (const Threshold& threshold : thresholds) {
+    const double value = found.values.at(threshold.metric);
+    if (!threshold.is_met(value)) log::error(threshold.text_of_miss(value));
+  }
+}
+
+// `stated` is the config, `spec` has what is evaluated beyond it.
+int evaluate_checkpoint(const RunSpec& stated, RunSpec spec, const EvalOptions& options,
+                        const std::vector<Threshold>& thresholds, RankContext& context) {
   World& world = context.world;
-  RunSpec spec = stated;
   if (world.size() == 1) {  // whatever mesh the network was trained on
     spec.strategy = for_one_rank(spec.strategy);
     // Logical shards are cut from a batch of all ranks, whose number the batch must not depend on.
@@ -116,38 +140,35 @@ int evaluate_checkpoint(const RunSpec& stated, const EvalOptions& options, RankC
   const auto source = data.evaluation(part, batch, evaluation_sharer(job.sharer()), context.threads, job.target_forms(),
                                       job.batch_memory());
   const Evaluation found = *evaluate(engine, job.programs(), *source, world.communicator(), device.host);
-  if (world.rank() != 0) return 0;
-  if (options.common.json) {
-    Json json = json_numbers(found.values);
-    for (const auto& [name, table] : found.tables) json[name] = table;
-    answer(json_line(json));
-    return 0;
-  }
-  std::string text = format("{}, {} samples\n", checkpoint->path, info.validation_samples);
-  for (const auto& [name, value] : found.values) text += format("{} {:.6g}\n", name, value);
-  const std::vector<std::string> names = read_class_names(checkpoint->manifest.facts);
-  for (const auto& [name, table] : found.tables) text += "\n" + text_of(name, table, names);
-  answer(text);
-  return 0;
+  if (checkpoint) tell(found, *checkpoint, info.validation_samples, thresholds, options.common.json);
+  const bool met = std::all_of(thresholds.begin(), thresholds.end(),
+                               [&](const Threshold& t) { return t.is_met(found.values.at(t.metric)); });
+  return met ? 0 : exit_code(ErrorKind::answer_is_no);
 }
 
 int run_eval(EvalOptions& options) {
   const RunSpec spec = load_run_spec(options.common, options.launch);
+  const std::vector<Threshold> thresholds =
+      read_thresholds(options.thresholds, spec.train.result_names(output_names(spec.model)));
+  const RunSpec evaluated = options.confusion ? with_confusion_matrix(spec) : spec;
   const Situation situation = find_situation(Variables::of_process());
   if (const std::optional<int> code = supervise_ranks(spec.cluster, options.launch, launched_config(options.common),
                                                       situation, {false, options.common.json}))
     return *code;
   const RankCommand command = rank_command("eval", Value<RunSpec>::write(spec), spec.cluster, options.launch,
                                            {{"--data", options.part.empty() ? "not given" : options.part}});
-  return run_as_rank(situation, options.common.json, command,
-                     [&](RankContext& context) { return evaluate_checkpoint(spec, options, context); });
+  return run_as_rank(situation, options.common.json, command, [&](RankContext& context) {
+    return evaluate_checkpoint(spec, evaluated, options, thresholds, context);
+  });
 }
 
 }  // namespace
 
 Subcommand eval_subcommand() {
   return {"eval", "Evaluates a checkpoint on the config's test or validation data",
-          "trainctl eval configs/mnist-cnn.yaml --checkpoint runs/mnist-cnn/checkpoints/best", [](CLI::App& app) {
+          "trainctl eval configs/mnist-cnn.yaml --checkpoint runs/mnist-cnn/checkpoints/best\n"
+          "  trainctl eval configs/mnist-cnn.yaml --threshold accuracy=0.97",
+          [](CLI::App& app) {
             auto options = std::make_shared<EvalOptions>();
             add_config_options(app, options->common);
             add_output_options(app, options->common);
@@ -160,6 +181,13 @@ Subcommand eval_subcommand() {
                 ->type_name("PATH");
             app.add_option("--data", options->part, "Which data: test (where there is some), validation or training")
                 ->check(CLI::IsMember({"test", "validation", "training"}));
+            app.add_flag("--confusion", options->confusion,
+                         "Also how often each class was predicted as which, and each class's precision, recall and F1");
+            app.add_option("--threshold", options->thresholds,
+                           "Exit code 1 where a metric is worse than this: below it, or above it where less is better; "
+                           "repeatable")
+                ->type_name("METRIC=VALUE")
+                ->allow_extra_args(false);
             return [options] { return run_eval(*options); };
           }};
 }
