@@ -12,6 +12,7 @@ Subcommand eval_subcommand();
 Subcommand verify_scaling_subcommand();
 Subcommand bench_subcommand();
 Subcommand inspect_subcommand();
+Subcommand init_subcommand();
 Subcommand import_subcommand();
 Subcommand doctor_subcommand();
 Subcommand schema_subcommand();

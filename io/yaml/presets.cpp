@@ -10,18 +10,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The names of all presets, for messages.
-std::vector<std::string> preset_names() {
-  std::vector<std::string> names;
-  const auto folder = find_in_configs("models");
-  if (!folder) return names;
-  for (const FolderEntry& entry : list_folder(folder->string(), {ErrorKind::config})) {
-    const fs::path file = entry.name;
-    if (file.extension() == ".yaml") names.push_back(file.stem().string());
-  }
-  return names;
-}
-
 bool is_path(const std::string& name) { return name.find('/') != std::string::npos || name.ends_with(".yaml"); }
 
 }  // namespace
@@ -37,6 +25,17 @@ std::optional<fs::path> find_in_configs(const fs::path& relative) {
     if (folder == folder.root_path()) break;
   }
   return {};
+}
+
+std::vector<std::string> preset_names() {
+  std::vector<std::string> names;
+  const auto folder = find_in_configs("models");
+  if (!folder) return names;
+  for (const FolderEntry& entry : list_folder(folder->string(), {ErrorKind::config})) {
+    const fs::path file = entry.name;
+    if (file.extension() == ".yaml") names.push_back(file.stem().string());
+  }
+  return names;
 }
 
 Node load_preset(const Node& preset, Reader& reader) {

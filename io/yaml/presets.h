@@ -3,6 +3,8 @@
 
 #include <filesystem>
 #include <optional>
+#include <string>
+#include <vector>
 
 #include "core/layers/model/preset.h"
 
@@ -11,6 +13,9 @@ namespace trainctl {
 // The first FOLDER/configs/RELATIVE or FOLDER/share/trainctl/configs/RELATIVE that exists, for FOLDER from the
 // program's own upwards: a build in the source tree and an installation both find theirs, wherever they were moved.
 std::optional<std::filesystem::path> find_in_configs(const std::filesystem::path& relative);
+
+// The names of all presets, in bytewise order; none where no folder of them is found.
+std::vector<std::string> preset_names();
 
 // A preset named `vgg16` is configs/models/vgg16.yaml; a name with a slash or an ending is a path, relative to the file
 // that names it. Reports one that is not there, with the presets that are.

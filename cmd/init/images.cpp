@@ -1,0 +1,161 @@
+// Configs for folders of images: one to begin with, a small and a large one.
+#include <algorithm>
+#include <filesystem>
+
+#include "cmd/init/draft.h"
+#include "core/base/files.h"
+#include "core/base/format.h"
+#include "io/datasets/images/image_files.h"
+
+namespace trainctl {
+namespace {
+
+// What a look at some of the images tells.
+struct ImageFacts {
+  std::int64_t side = 0;  // the shorter one, in the middle of those that were looked at
+  bool alike = true;      // all are squares of this side
+  bool gray = true;
+  bool unreadable = false;  // some of them
+};
+
+bool is_gray(const Sample& sample) {
+  const auto* values = static_cast<const std::uint8_t*>(sample.values);
+  for (std::int64_t i = 0; i < sample.shape.count(); i += 3) {
+    if (values[i] != values[i + 1] || values[i] != values[i + 2]) return false;
+  }
+  return true;
+}
+
+// Decodes images here and there in the folder.
+ImageFacts look_at_images(const std::string& folder) {
+  constexpr std::size_t most = 60;
+  const std::vector<std::string> images = list_images(folder).images;
+  ImageFacts facts;
+  std::vector<std::int64_t> sides;
+  Sample sample;
+  for (std::size_t i = 0; i < std::min(images.size(), most); ++i) {
+    const std::string& image = images[i * images.size() / std::min(images.size(), most)];
+    try {
+      read_image_file(folder + "/" + image, 3, false, sample);
+    } catch (const Error& error) {
+      if (error.kind() != ErrorKind::data || sides.size() + 1 == images.size()) throw;
+      facts.unreadable = true;
+      continue;
+    }
+    sides.push_back(std::min(sample.shape[0], sample.shape[1]));
+    facts.alike = facts.alike && sample.shape[0] == sample.shape[1] && sides.back() == sides.front();
+    facts.gray = facts.gray && is_gray(sample);
+  }
+  if (sides.empty()) data_error(folder, "none of the images that were tried can be read");
+  std::nth_element(sides.begin(), sides.begin() + std::ssize(sides) / 2, sides.end());
+  facts.side = sides[sides.size() / 2];
+  return facts;
+}
+
+// A network, and the size of images that suits it.
+struct ImageModel {
+  std::string suffix;  // of the config's name
+  std::string preset;  // empty: a few convolutions
+  std::int64_t side = 0;
+  double learning_rate = 1e-3;
+};
+
+std::vector<ImageModel> models_for(std::int64_t side) {
+  if (side <= 40) return {{"", "resnet20", side}, {"-small", "", side}, {"-large", "resnet18", 64}};
+  if (side <= 100) return {{"", "resnet18", 64}, {"-small", "", 32}, {"-large", "resnet50", 96, 3e-4}};
+  return {{"", "resnet18", 128}, {"-small", "", 64}, {"-large", "resnet50", 224, 3e-4}};
+}
+
+std::string section_of_model(const ImageModel& model, std::int64_t classes) {
+  if (!model.preset.empty()) {
+    return format("model:\n  preset: {}                # others: `trainctl init --list`\n  with: {{classes: {}}}\n\n",
+                  model.preset, classes);
+  }
+  return format(
+      "model:\n"
+      "  layers:\n"
+      "    - conv2d: {{filters: 32, kernel_size: 3, padding: same, activation: relu}}\n"
+      "    - max_pooling2d: {{pool_size: 2}}\n"
+      "    - conv2d: {{filters: 64, kernel_size: 3, padding: same, activation: relu}}\n"
+      "    - max_pooling2d: {{pool_size: 2}}\n"
+      "    - conv2d: {{filters: 128, kernel_size: 3, padding: same, activation: relu}}\n"
+      "    - global_average_pooling2d\n"
+      "    - dropout: 0.2\n"
+      "    - dense: {{units: {}, activation: softmax}}\n\n",
+      classes);
+}
+
+// Where the parts lie.
+struct ImageParts {
+  std::string training, validation, test;  // the last two empty where there are none
+};
+
+ImageParts parts_of(const std::string& folder) {
+  const std::string training = first_of(folder, training_names());
+  if (training.empty()) return {folder, "", ""};
+  return {training, first_of(folder, validation_names()), first_of(folder, {"test", "testing"})};
+}
+
+std::string location_text(const DraftRequest& request, const ImageParts& parts) {
+  std::string text = format("  path: {}            # one folder for each class\n", path_text(request, parts.training));
+  text += parts.validation.empty() ? "  validation: {split: 0.2, stratify: true}   # a fifth of every class\n"
+                                   : format("  validation: {{path: {}}}\n", path_text(request, parts.validation));
+  if (!parts.test.empty()) text += format("  test: {{path: {}}}\n", path_text(request, parts.test));
+  return text;
+}
+
+std::string steps_text(const ImageModel& model, const ImageFacts& facts) {
+  const bool as_they_are = facts.alike && facts.side == model.side;
+  std::string text = "  transform:                      # always, in this order\n";
+  const std::int64_t before = model.side + model.side / 8;
+  if (!as_they_are) {
+    text += format("    - resize: {}                  # the shorter side\n    - center_crop: {}\n", before, before);
+  }
+  text +=
+      facts.gray ? "    - rescale: 1/255\n" : "    - normalize: imagenet         # to mean 0 and deviation 1, about\n";
+  text += "  augment:                        # in training only\n";
+  text += as_they_are ? format("    - random_crop: {{size: {}, padding: {}}}\n", model.side,
+                               std::max<std::int64_t>(model.side / 8, 1))
+                      : format("    - random_crop: {}\n", model.side);
+  return text + "    - random_flip: horizontal     # not for digits and text\n";
+}
+
+}  // namespace
+
+bool holds_images(const std::string& folder) {
+  const std::string training = parts_of(folder).training;
+  const std::vector<FolderEntry> entries = list_folder(training);
+  return std::any_of(entries.begin(), entries.end(), [&](const FolderEntry& entry) {
+    return entry.name[0] != '.' && is_folder(training + "/" + entry.name) &&
+           !list_images(training + "/" + entry.name).images.empty();
+  });
+}
+
+std::vector<Draft> draft_for_images(const DraftRequest& request) {
+  const ImageParts parts = parts_of(request.path);
+  const ImageFacts facts = look_at_images(parts.training);
+  const std::string data = "data:\n  dataset: image_folder\n" + location_text(request, parts) +
+                           (facts.unreadable ? "  on_error: skip                  # some images cannot be read\n" : "");
+  const DataInfo info = facts_of(request, data + "  transform: [{resize: [8, 8]}]\n", false);
+  const std::int64_t classes = info.targets[0].classes;
+  std::vector<Draft> drafts;
+  for (const ImageModel& model : models_for(facts.side)) {
+    Draft draft;
+    draft.file = request.name + model.suffix + ".yaml";
+    draft.summary = format("{} on images of {}x{}", model.preset.empty() ? "a few convolutions" : model.preset,
+                           model.side, model.side);
+    draft.text = head_text(draft.file, format("Images of {} classes ({}): {}.", classes,
+                                              list_text(info.targets[0].class_names), samples_text(info))) +
+                 data +
+                 format("  shape: [{}, {}, {}]\n  classes: {}\n", model.side, model.side, facts.gray ? 1 : 3, classes) +
+                 steps_text(model, facts) + "\n" + section_of_model(model, classes) +
+                 train_text("sparse_categorical_crossentropy", "accuracy", suitable_batch(info.training_samples),
+                            suitable_epochs(info.training_samples), model.learning_rate,
+                            "  schedule: {name: cosine, warmup: 1 epoch}\n\n"
+                            "checkpoint:\n  monitor: val_accuracy           # what checkpoints/best is best in\n");
+    drafts.push_back(std::move(draft));
+  }
+  return drafts;
+}
+
+}  // namespace trainctl

@@ -1,0 +1,119 @@
+// trainctl init: looks at what lies at a path, and writes a config that trains on it.
+#include <CLI/CLI.hpp>
+#include <filesystem>
+
+#include "cmd/init/draft.h"
+#include "cmd/init/preset_list.h"
+#include "cmd/subcommands.h"
+#include "core/base/files.h"
+#include "core/base/format.h"
+#include "core/base/json.h"
+#include "core/spec/schema.h"
+#include "io/checkpoint/atomic_file.h"
+#include "io/yaml/yaml.h"
+#include "parallel/launch/report.h"
+
+namespace trainctl {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct InitOptions {
+  CommonOptions common;
+  std::string path;
+  std::string folder = ".";
+  std::string target;
+  bool force = false;
+  bool list = false;
+};
+
+// The last part of a path in letters that names of runs may have.
+std::string name_of(const std::string& path) {
+  const fs::path whole = fs::absolute(path).lexically_normal();
+  const fs::path last = whole.has_filename() ? whole : whole.parent_path();
+  std::string name = is_folder(path) ? last.filename().string() : last.stem().string();
+  for (char& c : name) {
+    if (std::isalnum(static_cast<unsigned char>(c)) == 0 && c != '_' && c != '-') c = '-';
+  }
+  return name.empty() || name == "-" ? "config" : name.substr(0, 100);
+}
+
+std::vector<Draft> draft(const DraftRequest& request) {
+  if (!is_folder(request.path)) {
+    const std::string ending = fs::path(request.path).extension().string();
+    if (ending == ".csv" || ending == ".tsv") return draft_for_table(request);
+    if (ending == ".npz") return draft_for_arrays(request);
+  } else {
+    if (holds_table(request.path)) return draft_for_table(request);
+    if (holds_arrays(request.path)) return draft_for_arrays(request);
+    if (holds_images(request.path)) return draft_for_images(request);
+  }
+  throw Error(ErrorKind::data, request.path + ": nothing here that init knows",
+              "it knows a folder with a folder of images for each class (or train/ and validation/ of such), a .csv "
+              "file, an .npz file with x and y, a folder with x.npy and y.npy, and MNIST's IDX files; "
+              "`trainctl schema --markdown` has all data sets");
+}
+
+std::string schema_text() { return json_schema(section_of<RunSpec>(), parse_value); }
+
+void require_absent(const std::string& path, bool force) {
+  if (force || !exists(path, {ErrorKind::config})) return;
+  throw Error(ErrorKind::config, Place{path}, "this file exists",
+              "choose another folder (-o), or replace it (--force)");
+}
+
+int run_init(const InitOptions& options) {
+  if (options.list) {
+    answer(options.common.json ? json_line(presets_json()) : presets_text());
+    return 0;
+  }
+  if (options.path.empty()) throw Error(ErrorKind::config, "init wants the path of the data, or --list");
+  if (!exists(options.path)) throw Error(ErrorKind::data, options.path + " does not exist");
+  const DraftRequest request{options.path, options.folder, name_of(options.path), options.target};
+  const std::vector<Draft> drafts = draft(request);
+  for (const Draft& one : drafts) {
+    require_absent(options.folder + "/" + one.file, options.force);
+    load_run_spec(options.folder + "/" + one.file, {}, one.text);  // what does not load is not written
+  }
+  create_folders(options.folder);
+  Json files = Json::array();
+  std::string text;
+  for (const Draft& one : drafts) {
+    const std::string path = (fs::path(options.folder) / one.file).lexically_normal().string();
+    write_file(path, one.text);
+    files.push_back({{"config", path}, {"summary", one.summary}});
+    text += format("{}: {}\n", path, one.summary);
+  }
+  const std::string schema = (fs::path(options.folder) / "trainctl.schema.json").lexically_normal().string();
+  write_file(schema, schema_text());
+  text += format("{}: the keys of configs, for editors\n", schema);
+  const std::string first = files[0]["config"];
+  text += format("next: trainctl check {}, then trainctl run {}\n", first, first);
+  if (options.common.json) {
+    answer(json_line(Json{{"ok", true}, {"configs", files}, {"schema", schema}}));
+  } else if (!options.common.quiet) {
+    answer(text);
+  }
+  return 0;
+}
+
+}  // namespace
+
+Subcommand init_subcommand() {
+  return {"init", "Writes a config for data: looks at what lies at a path",
+          "trainctl init flowers\n  trainctl init --list", [](CLI::App& app) {
+            auto options = std::make_shared<InitOptions>();
+            app.add_option("PATH", options->path,
+                           "A folder of images in class folders, a .csv file, or a folder or file of arrays")
+                ->type_name("");
+            app.add_option("-o,--out", options->folder, "The folder for the config")->type_name("DIR");
+            app.add_option("--target", options->target, "Of a table: the column that is to be predicted")
+                ->type_name("COLUMN");
+            app.add_flag("--force", options->force, "Replaces files of these names");
+            app.add_flag("--list", options->list, "Only lists the networks to choose from, with parameters and FLOPs");
+            add_output_options(app, options->common);
+            return [options] { return run_init(*options); };
+          }};
+}
+
+}  // namespace trainctl

@@ -1,0 +1,188 @@
+// init: what it finds at a path, and that its configs train as they are.
+#include <filesystem>
+#include <random>
+
+#include "core/base/format.h"
+#include "test/catch.h"
+#include "test/data/files.h"
+#include "test/data/images.h"
+#include "test/run/command.h"
+
+namespace trainctl::test {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Images of noise around a colour of their class, 60 pixels high and 72 or 80 wide.
+void write_images(const Folder& folder, const std::string& path, int images, bool gray = false) {
+  std::mt19937 random(7);
+  const std::vector<std::string> classes{"daisy", "rose, wild", "tulip"};
+  for (std::size_t k = 0; k < classes.size(); ++k) {
+    for (int i = 0; i < images; ++i) {
+      const std::uint32_t width = i % 2 == 0 ? 72 : 80;
+      std::string pixels;
+      for (std::uint32_t p = 0; p < 60 * width; ++p) {
+        for (std::size_t c = 0; c < (gray ? 1 : 3); ++c) {
+          pixels += static_cast<char>(random() % 100 + (gray ? 50 * k : c == k ? 150 : 0));
+        }
+      }
+      const std::string bytes =
+          i % 2 == 0 ? jpeg(60, width, gray ? 1 : 3, pixels) : png(60, width, gray ? 0 : 2, pixels);
+      folder.write(format("{}/{}/{}.{}", path, classes[k], i, i % 2 == 0 ? "jpg" : "png"), bytes);
+    }
+  }
+}
+
+// Lines of a table of which `left` follows from two of its columns.
+std::string table_text(int lines) {
+  std::mt19937 random(11);
+  std::string text = "customer_id,joined,plan,months,spent,comment,left\n";
+  for (int i = 0; i < lines; ++i) {
+    const unsigned plan = random() % 3, months = random() % 40, spent = random() % 1000;
+    const bool left = (plan == 0 ? 20 : 0) + months < 25;
+    text += format("{},2024-0{}-11,{},{},{},\"said, {}\",{}\n", i, 1 + i % 9,
+                   std::vector<std::string>{"basic", "\"family, large\"", "student"}[plan], months,
+                   i % 10 == 3 ? "" : std::to_string(spent), random(), left ? "yes" : "no");
+  }
+  return text;
+}
+
+double last_accuracy(const std::string& run) {
+  return events(run, "epoch").back()["validation"]["accuracy"].get<double>();
+}
+
+}  // namespace
+
+TEST_CASE("init writes three configs for images in class folders, which check and train as they are") {
+  const Folder folder;
+  write_images(folder, "my flowers", 20);
+  const Finished made = trainctl(folder, {"init", "my flowers", "--json"});
+  INFO(tail(made.errors));
+  REQUIRE(made.code == 0);
+  const Json configs = Json::parse(made.out)["configs"];
+  REQUIRE(configs.size() == 3);
+  for (const Json& one : configs) {
+    const std::string config = one["config"];
+    CAPTURE(config);
+    const Finished checked = trainctl(folder, {"check", config, "--ranks", "1", "--json"});
+    INFO(tail(checked.errors));
+    CHECK(checked.code == 0);
+  }
+  CHECK(Json::parse(trainctl(folder, {"schema"}).out) == Json::parse(read_file(folder / "trainctl.schema.json")));
+  const Finished run = trainctl(folder, {"run", "my-flowers-small.yaml", "--ranks", "1", "--set", "train.epochs=8"});
+  INFO(tail(run.errors));
+  REQUIRE(run.code == 0);
+  CHECK(last_accuracy(folder / "runs/my-flowers-small") > 0.9);
+  const Finished step = trainctl(folder, {"run", "my-flowers.yaml", "--ranks", "1", "--set", "train.max_steps=1"});
+  INFO(tail(step.errors));
+  CHECK(step.code == 0);
+
+  const Finished again = trainctl(folder, {"init", "my flowers"});
+  CHECK(again.code == 2);
+  CHECK(contains(again.errors, "my-flowers.yaml: this file exists"));
+  CHECK(trainctl(folder, {"init", "my flowers", "--force"}).code == 0);
+}
+
+TEST_CASE("init takes held-out folders, gray images, other places for the config, and names what it cannot read") {
+  const Folder folder;
+  write_images(folder, "data/scans/train", 4, true);
+  write_images(folder, "data/scans/val", 2, true);
+  folder.write("data/scans/train/daisy/broken.png", "no image");
+  const Finished made = trainctl(folder, {"init", "data/scans", "-o", "configs"});
+  INFO(tail(made.errors));
+  REQUIRE(made.code == 0);
+  const std::string text = read_file(folder / "configs/scans-small.yaml");
+  CHECK(contains(text, "path: ../data/scans/train"));
+  CHECK(contains(text, "validation: {path: ../data/scans/val}"));
+  CHECK(contains(text, "shape: [32, 32, 1]"));
+  CHECK(contains(text, "on_error: skip"));
+  const Finished run = trainctl(folder, {"run", "configs/scans-small.yaml", "--ranks", "1", "--set", "train.epochs=1"});
+  INFO(tail(run.errors));
+  CHECK(run.code == 0);
+}
+
+TEST_CASE("init tells columns of a table apart, and its config learns what they say") {
+  const Folder folder;
+  folder.write("customers.csv", table_text(600));
+  const Finished made = trainctl(folder, {"init", "customers.csv"});
+  INFO(tail(made.errors));
+  REQUIRE(made.code == 0);
+  const std::string text = read_file(folder / "customers.yaml");
+  INFO(text);
+  for (const char* line : {"target: left ", "columns: [plan, months, spent]", "not joined, which holds dates",
+                           "not customer_id, which numbers the lines", "not comment, which", "missing: mean",
+                           "categorical: [plan, left]", "loss: binary_crossentropy"}) {
+    CHECK(contains(text, line));
+  }
+  const Finished run = trainctl(folder, {"run", "customers.yaml", "--ranks", "1"});
+  INFO(tail(run.errors));
+  REQUIRE(run.code == 0);
+  CHECK(last_accuracy(folder / "runs/customers") > 0.9);
+
+  const Finished other = trainctl(folder, {"init", "customers.csv", "--target", "months", "-o", "regression"});
+  INFO(tail(other.errors));
+  REQUIRE(other.code == 0);
+  CHECK(contains(read_file(folder / "regression/customers.yaml"), "loss: mean_squared_error"));
+  CHECK(trainctl(folder, {"run", "regression/customers.yaml", "--ranks", "1", "--set", "train.epochs=1"}).code == 0);
+  const Finished empty = trainctl(folder, {"init", "customers.csv", "--target", "spent", "-o", "third"});
+  CHECK(empty.code == 3);
+  CHECK(contains(empty.errors, "is empty in 60 lines"));
+  CHECK_FALSE(fs::exists(folder / "third"));
+  const Finished unknown = trainctl(folder, {"init", "customers.csv", "--target", "price", "-o", "third"});
+  CHECK(unknown.code == 2);
+  CHECK(contains(unknown.errors, "has no column 'price'"));
+}
+
+TEST_CASE("init reads arrays of NumPy and MNIST's files") {
+  const Folder folder;
+  const std::string digits = std::string(TRAINCTL_SOURCE_DIR) + "/configs/data/digits.npz";
+  REQUIRE(trainctl(folder, {"init", digits}).code == 0);
+  const Finished run = trainctl(folder, {"run", "digits.yaml", "--ranks", "1", "--set", "train.epochs=4"});
+  INFO(tail(run.errors));
+  REQUIRE(run.code == 0);
+  CHECK(last_accuracy(folder / "runs/digits") > 0.9);
+
+  folder.write("old/train-images-idx3-ubyte", idx(8, {40, 9, 9}, random_bytes(40 * 81, 3)));
+  folder.write("old/train-labels-idx1-ubyte", idx(8, {40}, [] {
+                 std::string labels;
+                 for (int i = 0; i < 40; ++i) labels += static_cast<char>(i % 4);
+                 return labels;
+               }()));
+  REQUIRE(trainctl(folder, {"init", "old"}).code == 0);
+  const std::string text = read_file(folder / "old.yaml");
+  CHECK(contains(text, "validation: {split: 0.2}"));
+  CHECK(contains(text, "shape: [9, 9, 1]\n  classes: 4"));
+  CHECK(trainctl(folder, {"run", "old.yaml", "--ranks", "1", "--set", "train.epochs=1"}).code == 0);
+
+  auto floats = [random = std::mt19937(5)](int count) mutable {
+    std::vector<float> values;
+    for (int i = 0; i < count; ++i) values.push_back(static_cast<float>(random() % 1000) / 250.0f - 2);
+    return raw(values);
+  };
+  folder.write("values/x.npy", npy("<f4", "(30, 5)", floats(30 * 5)));
+  folder.write("values/y.npy", npy("<f4", "(30, 2)", floats(30 * 2)));
+  const Finished values = trainctl(folder, {"init", "values"});
+  INFO(tail(values.errors));
+  REQUIRE(values.code == 0);
+  CHECK(contains(read_file(folder / "values.yaml"), "dense: {units: 2}"));
+  CHECK(trainctl(folder, {"run", "values.yaml", "--ranks", "1", "--set", "train.epochs=1"}).code == 0);
+}
+
+TEST_CASE("init says what it knows where it knows nothing, and lists the networks") {
+  const Folder folder;
+  folder.write("notes/a.txt", "hello");
+  const Finished none = trainctl(folder, {"init", "notes"});
+  CHECK(none.code == 3);
+  CHECK(contains(none.errors, "notes: nothing here that init knows"));
+  CHECK(trainctl(folder, {"init", "nowhere"}).code == 3);
+  CHECK(trainctl(folder, {"init"}).code == 2);
+  const Json presets = Json::parse(trainctl(folder, {"init", "--list", "--json"}).out);
+  std::map<std::string, std::int64_t> parameters;
+  for (const Json& preset : presets) parameters[preset["name"]] = preset["parameters"];
+  CHECK(parameters["resnet50"] == 25'557'032);  // torchvision's
+  CHECK(parameters["vgg16"] == 138'357'544);    // Keras'
+  CHECK(parameters["efficientnet_b0"] == 5'288'548);
+  CHECK(contains(trainctl(folder, {"init", "--list"}).out, "25,557,032"));
+}
+
+}  // namespace trainctl::test
