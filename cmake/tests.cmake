@@ -85,6 +85,9 @@ set_tests_properties(gpu_check PROPERTIES TIMEOUT 600 PROCESSORS 2)
 add_test(NAME step_model
   COMMAND python3 ${PROJECT_SOURCE_DIR}/test/step_model/step_model_test.py $<TARGET_FILE_DIR:trainctl>)
 set_tests_properties(step_model PROPERTIES TIMEOUT 600)
+add_test(NAME tensorboard
+  COMMAND python3 ${PROJECT_SOURCE_DIR}/test/tensorboard/tensorboard_test.py $<TARGET_FILE:trainctl>)
+set_tests_properties(tensorboard PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 600 PROCESSORS 2)
 add_test(NAME mutated_configs COMMAND python3 ${PROJECT_SOURCE_DIR}/scripts/bench/mutate-configs
   --count 40 --seed 2 --trainctl $<TARGET_FILE:trainctl>)
 set_tests_properties(mutated_configs PROPERTIES TIMEOUT 600 PROCESSORS 2)

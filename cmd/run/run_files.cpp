@@ -6,7 +6,9 @@
 #include "core/base/format.h"
 #include "core/base/log.h"
 #include "io/checkpoint/atomic_file.h"
+#include "io/metrics/callbacks/callbacks.h"
 #include "io/metrics/metrics_jsonl.h"
+#include "io/metrics/tensorboard/tensorboard.h"
 #include "parallel/comm/text.h"
 #include "parallel/launch/status.h"
 
@@ -34,6 +36,13 @@ void claim_directory(RunFiles& files, const RunSpec& spec, const TrainingRequest
   files.store = std::make_unique<CheckpointStore>(files.directory->path(), StorePolicy{spec.checkpoint.keep});
   files.sink = std::make_unique<MetricsFanOut>();
   files.sink->add(std::make_unique<MetricsJsonl>(files.directory->metrics_path(), spec.log.every));
+  if (spec.log.tensorboard) {
+    files.sink->add(
+        std::make_unique<TensorBoard>(files.directory->path() + "/tensorboard", to_yaml(config), spec.log.every));
+  }
+  if (!spec.log.callbacks.empty() && request.scaling == nullptr) {
+    files.sink->add(std::make_unique<Callbacks>(spec.log.callbacks, spec.name, files.directory->path()));
+  }
   const ProgressStyle style = request.quiet ? ProgressStyle::none : request.progress;
   files.sink->add(std::make_unique<Progress>(style, spec.log.every, request.terminal));
 }

@@ -3,12 +3,15 @@
 
 #include "core/spec/keys.h"
 #include "core/spec/values.h"
+#include "io/metrics/callbacks/options.h"
 
 namespace trainctl {
 
 struct LogOptions {
   Duration every = Duration::steps(10);
   bool gpu = true;
+  bool tensorboard = true;
+  ChoicesOf<callback_choices> callbacks;
 
   static Keys<LogOptions> keys();
 };

@@ -1,7 +1,7 @@
 // TFRecord files, written here byte by byte.
 #include "io/datasets/records/tfrecord.h"
 
-#include "io/datasets/records/crc32c.h"
+#include "core/base/crc32c.h"
 #include "io/loader/data.h"
 #include "test/catch.h"
 #include "test/data/files.h"

@@ -8,19 +8,13 @@
 #include "core/base/hash.h"
 #include "io/datasets/arrays/inflate.h"
 #include "io/datasets/dataset.h"
-#include "io/datasets/records/crc32c.h"
+#include "core/base/crc32c.h"
 
 namespace trainctl {
 namespace {
 
 constexpr std::int64_t header_bytes = 12, sum_bytes = 4;
 constexpr std::uint64_t longest_record = 1u << 30;
-
-// The check sum as it is stored: rotated and shifted, since data may hold check sums itself.
-std::uint32_t masked_sum(const void* data, std::size_t bytes) {
-  const std::uint32_t sum = crc32c(data, bytes);
-  return (sum >> 15 | sum << 17) + 0xA282EAD8u;
-}
 
 std::string record_name(const std::string& path, std::int64_t number) { return format("{}, record {}", path, number); }
 
@@ -42,7 +36,7 @@ void TfRecordIndex::add_file(std::uint32_t file, const VisitRecord& visit) {
     std::uint32_t sum = 0;
     std::memcpy(&length, header, 8);
     std::memcpy(&sum, header + 8, 4);
-    if (sum != masked_sum(header, 8)) {
+    if (sum != masked_crc32c(header, 8)) {
       if (number == 0 && is_gzip(bytes)) data_error(path, "is compressed", "unpack it with gunzip");
       data_error(name, "the check sum of its length is wrong",
                  number == 0 ? "this may be no TFRecord file" : "get the file again");
@@ -74,7 +68,7 @@ void TfRecordIndex::read(std::int64_t number, std::vector<std::byte>& data) cons
   std::uint32_t sum = 0;
   std::memcpy(&sum, data.data() + length, sum_bytes);
   data.resize(length);
-  if (sum != masked_sum(data.data(), length)) data_error(name_of(number), "is damaged: its check sum is wrong");
+  if (sum != masked_crc32c(data.data(), length)) data_error(name_of(number), "is damaged: its check sum is wrong");
 }
 
 }  // namespace trainctl

@@ -1,5 +1,5 @@
 // Computes CRC-32C, eight bytes at a time.
-#include "io/datasets/records/crc32c.h"
+#include "core/base/crc32c.h"
 
 #include <array>
 #include <bit>
@@ -46,6 +46,11 @@ std::uint32_t crc32c(const void* data, std::size_t bytes) {
   }
   for (; bytes > 0; --bytes) rest = rest >> 8 ^ tables[0][(rest ^ *at++) & 255];
   return ~rest;
+}
+
+std::uint32_t masked_crc32c(const void* data, std::size_t bytes) {
+  const std::uint32_t sum = crc32c(data, bytes);
+  return (sum >> 15 | sum << 17) + 0xA282EAD8u;
 }
 
 }  // namespace trainctl

@@ -1,0 +1,14 @@
+// CRC-32C (Castagnoli), the checksum of TFRecord files and of TensorBoard.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace trainctl {
+
+std::uint32_t crc32c(const void* data, std::size_t bytes);
+
+// The check sum as these files store it: rotated and shifted, since their data may hold check sums itself.
+std::uint32_t masked_crc32c(const void* data, std::size_t bytes);
+
+}  // namespace trainctl

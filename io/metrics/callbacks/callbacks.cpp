@@ -1,0 +1,70 @@
+// The facts that callbacks are told.
+#include "io/metrics/callbacks/callbacks.h"
+
+#include <algorithm>
+#include <cctype>
+#include <filesystem>
+#include <utility>
+
+#include "core/base/format.h"
+
+namespace trainctl {
+namespace {
+
+// "val_loss" as VAL_LOSS; what a variable's name may not hold becomes _.
+std::string variable_of(const std::string& name) {
+  std::string variable;
+  for (const char c : name) {
+    const auto letter = static_cast<unsigned char>(c);
+    variable += std::isalnum(letter) != 0 ? static_cast<char>(std::toupper(letter)) : '_';
+  }
+  return variable;
+}
+
+void add_values(const std::map<std::string, double>& values, const std::string& prefix,
+                std::map<std::string, std::string>& facts) {
+  for (const auto& [name, value] : values) facts[variable_of(prefix + name)] = format("{}", value);
+}
+
+}  // namespace
+
+Callbacks::Callbacks(std::vector<Choice> callbacks, const std::string& name, const std::string& run_directory)
+    : callbacks_(std::move(callbacks)),
+      facts_{{"RUN", name}, {"RUN_DIR", std::filesystem::absolute(run_directory).string()}},
+      queue_(run_directory + "/callbacks.log") {}
+
+void Callbacks::run(const std::string& event, Facts facts) {
+  facts["EVENT"] = event;
+  facts.insert(facts_.begin(), facts_.end());
+  for (const Choice& callback : callbacks_) {
+    if (callback.name != event) continue;
+    const auto& options = callback.as<CallbackOptions>();
+    CommandQueue::Command command{options.command, {}, options.timeout.value};
+    for (const auto& [name, value] : facts) command.environment["TRAINCTL_" + name] = value;
+    queue_.add(std::move(command));
+  }
+}
+
+void Callbacks::epoch(const EpochEvent& event) {
+  Facts facts{{"STEP", std::to_string(event.step)}, {"EPOCH", format("{:g}", event.epoch)}};
+  add_values(event.train, "", facts);
+  add_values(event.validation, "val_", facts);
+  run("epoch", std::move(facts));
+}
+
+void Callbacks::checkpoint(const CheckpointEvent& event) {
+  const std::string path = std::filesystem::absolute(event.path).string();
+  run("checkpoint", {{"STEP", std::to_string(event.step)}, {"CHECKPOINT", path}});
+}
+
+void Callbacks::end(const EndEvent& event) {
+  Facts facts{{"STEP", std::to_string(event.step)},
+              {"EPOCH", format("{:g}", event.epoch)},
+              {"STATUS", event.status},
+              {"SECONDS", format("{:.3f}", event.seconds)}};
+  add_values(event.train, "", facts);
+  add_values(event.validation, "val_", facts);
+  run("end", std::move(facts));
+}
+
+}  // namespace trainctl

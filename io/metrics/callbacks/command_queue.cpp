@@ -1,0 +1,143 @@
+// Running commands by /bin/sh, each in a process group of its own.
+#include "io/metrics/callbacks/command_queue.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <spawn.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <string_view>
+#include <vector>
+
+#include "core/base/blocked_signals.h"
+#include "core/base/format.h"
+#include "core/base/log.h"
+
+extern char** environ;
+
+namespace trainctl {
+namespace {
+
+// Variables that tell a program it is a rank of this run, which a command is not.
+bool makes_a_rank(std::string_view variable) {
+  static constexpr std::array<std::string_view, 4> prefixes{"OMPI_", "PMIX_", "PMI_", "TRAINCTL_STATUS_FILE="};
+  for (const std::string_view prefix : prefixes) {
+    if (variable.starts_with(prefix)) return true;
+  }
+  return false;
+}
+
+std::vector<std::string> environment_of(const CommandQueue::Command& command) {
+  std::vector<std::string> all;
+  for (char** variable = environ; *variable != nullptr; ++variable) {
+    const std::string_view text = *variable;
+    if (!makes_a_rank(text) && !command.environment.contains(std::string(text.substr(0, text.find('='))))) {
+      all.emplace_back(text);
+    }
+  }
+  for (const auto& [name, value] : command.environment) all.push_back(name + "=" + value);
+  return all;
+}
+
+// Starts the command; its process, or -1 with errno.
+pid_t start(const CommandQueue::Command& command, const std::string& log_file) {
+  posix_spawn_file_actions_t files;
+  posix_spawn_file_actions_init(&files);
+  posix_spawn_file_actions_addopen(&files, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+  posix_spawn_file_actions_addopen(&files, STDOUT_FILENO, log_file.c_str(), O_WRONLY | O_CREAT | O_APPEND, 0666);
+  posix_spawn_file_actions_adddup2(&files, STDOUT_FILENO, STDERR_FILENO);
+  posix_spawnattr_t attributes;
+  posix_spawnattr_init(&attributes);
+  sigset_t none, usual;
+  sigemptyset(&none);
+  sigfillset(&usual);
+  posix_spawnattr_setsigmask(&attributes, &none);
+  posix_spawnattr_setsigdefault(&attributes, &usual);
+  posix_spawnattr_setpgroup(&attributes, 0);
+  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETPGROUP);
+  std::vector<std::string> variables = environment_of(command);
+  std::vector<char*> environment;
+  for (std::string& variable : variables) environment.push_back(variable.data());
+  environment.push_back(nullptr);
+  std::string shell = "sh", option = "-c", text = command.text;
+  char* const arguments[] = {shell.data(), option.data(), text.data(), nullptr};
+  pid_t process = -1;
+  const int error = posix_spawn(&process, "/bin/sh", &files, &attributes, arguments, environment.data());
+  posix_spawn_file_actions_destroy(&files);
+  posix_spawnattr_destroy(&attributes);
+  errno = error;
+  return error == 0 ? process : -1;
+}
+
+// Why a command has failed; "" where it has not.
+std::string run(const CommandQueue::Command& command, const std::string& log_file) {
+  using Clock = std::chrono::steady_clock;
+  const pid_t process = start(command, log_file);
+  if (process < 0) return format("cannot be started: {}", strerror(errno));
+  const Clock::time_point deadline =
+      Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(command.timeout));
+  int status = 0;
+  auto pause = std::chrono::milliseconds(1);
+  for (;;) {
+    const pid_t ended = waitpid(process, &status, WNOHANG);
+    if (ended == process) break;
+    if (ended < 0 && errno != EINTR) return {};  // somebody else has waited for it
+    if (Clock::now() > deadline) {
+      kill(-process, SIGKILL);
+      waitpid(process, &status, 0);
+      return format("had not ended after {:g} s, and was killed", command.timeout);
+    }
+    std::this_thread::sleep_for(pause);
+    pause = std::min(2 * pause, std::chrono::milliseconds(50));
+  }
+  if (WIFSIGNALED(status)) return format("was killed by signal {} ({})", WTERMSIG(status), strsignal(WTERMSIG(status)));
+  return WEXITSTATUS(status) == 0 ? "" : format("ended with exit code {}", WEXITSTATUS(status));
+}
+
+}  // namespace
+
+CommandQueue::CommandQueue(std::string log_file) : log_file_(std::move(log_file)) {
+  const BlockedSignals blocked;
+  worker_ = std::thread([this] { work(); });
+}
+
+CommandQueue::~CommandQueue() {
+  {
+    const std::lock_guard lock(mutex_);
+    ends_ = true;
+  }
+  changed_.notify_one();
+  worker_.join();
+}
+
+void CommandQueue::add(Command command) {
+  {
+    const std::lock_guard lock(mutex_);
+    commands_.push_back(std::move(command));
+  }
+  changed_.notify_one();
+}
+
+void CommandQueue::work() {
+  for (;;) {
+    Command command;
+    {
+      std::unique_lock lock(mutex_);
+      changed_.wait(lock, [this] { return ends_ || !commands_.empty(); });
+      if (commands_.empty()) return;
+      command = std::move(commands_.front());
+      commands_.pop_front();
+    }
+    const std::string failure = run(command, log_file_);
+    if (!failure.empty()) {
+      log::warning(format("the callback `{}` {}; what it wrote is in {}", command.text, failure, log_file_));
+    }
+  }
+}
+
+}  // namespace trainctl

@@ -1,0 +1,42 @@
+// Commands that run beside the program, one after another.
+#pragma once
+
+#include <condition_variable>
+#include <deque>
+#include <map>
+#include <mutex>
+#include <string>
+#include <thread>
+
+namespace trainctl {
+
+class CommandQueue {
+ public:
+  struct Command {
+    std::string text;                                // for /bin/sh
+    std::map<std::string, std::string> environment;  // beside this process's
+    double timeout = 0;                              // seconds
+  };
+
+  // What commands write is appended to the log file.
+  explicit CommandQueue(std::string log_file);
+  // Waits for all commands.
+  ~CommandQueue();
+  CommandQueue(const CommandQueue&) = delete;
+  CommandQueue& operator=(const CommandQueue&) = delete;
+
+  // Runs the command once those before have ended. One that fails, or that its timeout ends, is warned of.
+  void add(Command command);
+
+ private:
+  void work();
+
+  std::string log_file_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::deque<Command> commands_;
+  bool ends_ = false;
+  std::thread worker_;  // last: it uses the others
+};
+
+}  // namespace trainctl

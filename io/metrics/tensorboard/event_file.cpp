@@ -1,0 +1,115 @@
+// Events as TensorFlow's event.proto and summary.proto number their fields, in TFRecord frames.
+#include "io/metrics/tensorboard/event_file.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <chrono>
+#include <cstring>
+#include <system_error>
+
+#include "core/base/crc32c.h"
+#include "core/base/error.h"
+#include "core/base/format.h"
+#include "core/base/output.h"
+#include "io/checkpoint/atomic_file.h"
+
+namespace trainctl {
+namespace {
+
+namespace event {
+constexpr int wall_time = 1, step = 2, file_version = 3, summary = 5, session_log = 7;
+}
+namespace session_log {
+constexpr int status = 1, start = 1;
+}
+namespace summary {
+constexpr int value = 1;
+}
+namespace value {
+constexpr int tag = 1, simple_value = 2, tensor = 8, metadata = 9;
+}
+namespace metadata {
+constexpr int plugin_data = 1, data_class = 4, class_tensor = 2;
+}
+namespace tensor {
+constexpr int dtype = 1, shape = 2, string_val = 8, type_string = 7;
+}
+
+double seconds_since_epoch() {
+  return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
+}
+
+// "events.out.tfevents.1764111600.host.1234.0": TensorBoard reads a folder's files in the order of their names.
+std::string file_name(int number) {
+  char host[256] = "localhost";
+  gethostname(host, sizeof host - 1);
+  const auto now = static_cast<std::int64_t>(seconds_since_epoch());
+  return format("events.out.tfevents.{:010}.{}.{}.{}", now, host, getpid(), number);
+}
+
+std::string framed(const std::string& data) {
+  const std::uint64_t length = data.size();
+  const std::uint32_t of_length = masked_crc32c(&length, sizeof length),
+                      of_data = masked_crc32c(data.data(), data.size());
+  std::string record(sizeof length + sizeof of_length, '\0');
+  std::memcpy(record.data(), &length, sizeof length);
+  std::memcpy(record.data() + sizeof length, &of_length, sizeof of_length);
+  record += data;
+  record.append(reinterpret_cast<const char*>(&of_data), sizeof of_data);
+  return record;
+}
+
+}  // namespace
+
+EventFile::EventFile(const std::string& folder, std::int64_t first_step) {
+  create_folders(folder);
+  int number = 0;
+  do {
+    path_ = folder + "/" + file_name(number);
+    descriptor_ = open(path_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC, 0666);
+    if (errno == EEXIST) ++number;
+  } while (descriptor_ < 0 && (errno == EINTR || errno == EEXIST));
+  if (descriptor_ < 0) {
+    throw Error(ErrorKind::resource, Place{path_}, "cannot write: " + std::generic_category().message(errno));
+  }
+  write(0, ProtobufMessage().text(event::file_version, "brain.Event:2"));
+  write(first_step, ProtobufMessage().message(event::session_log,
+                                              ProtobufMessage().integer(session_log::status, session_log::start)));
+}
+
+EventFile::~EventFile() { close(descriptor_); }
+
+void EventFile::write(std::int64_t step, const ProtobufMessage& fields) {
+  ProtobufMessage whole;
+  whole.real(event::wall_time, seconds_since_epoch()).integer(event::step, step);
+  const int error = write_all(descriptor_, framed(whole.bytes() + fields.bytes()));
+  if (error == 0) return;
+  throw Error(ErrorKind::resource, Place{path_}, "cannot write: " + std::generic_category().message(error),
+              "make room there, then run again");
+}
+
+void EventFile::scalars(std::int64_t step, const std::map<std::string, double>& values) {
+  ProtobufMessage all;
+  for (const auto& [name, number] : values) {
+    all.message(summary::value,
+                ProtobufMessage().text(value::tag, name).real(value::simple_value, static_cast<float>(number)));
+  }
+  write(step, ProtobufMessage().message(event::summary, all));
+}
+
+void EventFile::text(std::int64_t step, const std::string& name, const std::string& markdown) {
+  ProtobufMessage one;
+  one.text(value::tag, name);
+  one.message(value::metadata, ProtobufMessage()
+                                   .message(metadata::plugin_data, ProtobufMessage().text(1, "text"))
+                                   .integer(metadata::data_class, metadata::class_tensor));
+  one.message(value::tensor, ProtobufMessage()
+                                 .integer(tensor::dtype, tensor::type_string)
+                                 .message(tensor::shape, {})
+                                 .text(tensor::string_val, markdown));
+  write(step, ProtobufMessage().message(event::summary, ProtobufMessage().message(summary::value, one)));
+}
+
+}  // namespace trainctl

@@ -1,0 +1,35 @@
+// A file of events that TensorBoard reads.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+
+#include "io/protobuf/message.h"
+
+namespace trainctl {
+
+class EventFile {
+ public:
+  // Makes a file of its own in the folder, which it makes too, and begins it: where steps up to `first_step` are those
+  // of files before, TensorBoard leaves out what these hold of later ones. Throws Error{resource}, now and later, where
+  // the file cannot be written.
+  EventFile(const std::string& folder, std::int64_t first_step);
+  ~EventFile();
+  EventFile(const EventFile&) = delete;
+  EventFile& operator=(const EventFile&) = delete;
+
+  // Values of curves, by their names.
+  void scalars(std::int64_t step, const std::map<std::string, double>& values);
+  // A text in Markdown.
+  void text(std::int64_t step, const std::string& name, const std::string& markdown);
+
+ private:
+  // Writes tensorflow.Event with these further fields, as a record of a TFRecord file.
+  void write(std::int64_t step, const ProtobufMessage& fields);
+
+  std::string path_;
+  int descriptor_ = -1;
+};
+
+}  // namespace trainctl

@@ -1,0 +1,49 @@
+// log.callbacks: what commands are told, and that those that fail or hang change nothing.
+#include "core/base/format.h"
+#include "test/catch.h"
+#include "test/run/command.h"
+#include "test/run/configs.h"
+
+namespace trainctl::test {
+
+TEST_CASE("callbacks are told what happened, also those that ask trainctl, and bad ones only warn") {
+  const Folder folder;
+  const std::string config = folder.write("told.yaml", format(R"(
+data: {{dataset: synthetic, samples: 103, shape: [8, 8, 3], classes: 5, validation: {{samples: 37}}}}
+log:
+  callbacks:
+    - epoch: 'echo "$TRAINCTL_EVENT $TRAINCTL_RUN $TRAINCTL_EPOCH $TRAINCTL_STEP $TRAINCTL_VAL_ACCURACY" >> epochs.txt'
+    - checkpoint: 'test -f "$TRAINCTL_CHECKPOINT/manifest.json" && echo "$TRAINCTL_STEP" >> checkpoints.txt'
+    - epoch: 'echo to the log; exit 3'
+    - end: {{command: sleep 300, timeout: 500 ms}}
+    - end: 'echo "$TRAINCTL_STATUS $TRAINCTL_LOSS" >> ends.txt'
+    - end: "{} eval told.yaml --ranks 1 --json --checkpoint $TRAINCTL_RUN_DIR/checkpoints/last > eval.json"
+)",
+                                                              TRAINCTL_BINARY) +
+                                                           mlp_model +
+                                                           train_section("batch_size: 20, epochs: 2, "
+                                                                         "optimizer: sgd"));
+  const Finished run = trainctl(folder, {"run", config, "--ranks", "2"});
+  INFO(tail(run.errors));
+  REQUIRE(run.code == 0);
+  const std::vector<Json> epochs = events(folder / "runs/told", "epoch");
+  std::string expected;
+  for (const Json& epoch : epochs) {
+    expected += format("epoch told {} {} {}\n", epoch["epoch"].get<int>(), epoch["step"].get<int>(),
+                       epoch["validation"]["accuracy"].get<double>());
+  }
+  CHECK(read_file(folder / "epochs.txt") == expected);
+  CHECK(read_file(folder / "checkpoints.txt") == "6\n12\n");
+  CHECK(contains(read_file(folder / "ends.txt"), "completed "));
+  CHECK(count(run.errors, "ended with exit code 3; what it wrote is in") == 2);
+  CHECK(contains(run.errors, "`sleep 300` had not ended after 0.5 s, and was killed"));
+  CHECK(count(read_file(folder / "runs/told/callbacks.log"), "to the log\n") == 2);
+  CHECK(Json::parse(read_file(folder / "eval.json"))["accuracy"] == epochs.back()["validation"]["accuracy"]);
+
+  const Finished diverged = trainctl(
+      folder, {"run", config, "--ranks", "1", "--run-dir", "diverged", "--set", "train.optimizer.learning_rate=1e38"});
+  CHECK(diverged.code == 4);
+  CHECK(contains(read_file(folder / "ends.txt"), "diverged"));
+}
+
+}  // namespace trainctl::test
