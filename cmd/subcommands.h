@@ -16,5 +16,6 @@ Subcommand init_subcommand();
 Subcommand import_subcommand();
 Subcommand doctor_subcommand();
 Subcommand schema_subcommand();
+Subcommand completion_subcommand();
 
 }  // namespace trainctl

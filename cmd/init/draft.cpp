@@ -33,7 +33,8 @@ const std::vector<std::string>& validation_names() {
 
 std::string path_text(const DraftRequest& request, const std::string& path) {
   if (fs::path(path).is_absolute()) return scalar_text(path);
-  return scalar_text(fs::relative(path, request.folder).string());
+  const fs::path from = fs::absolute(request.folder).lexically_normal();  // which need not be there yet
+  return scalar_text(fs::absolute(path).lexically_normal().lexically_relative(from).string());
 }
 
 std::string scalar_text(const std::string& text) { return flow_text(scalar_node(text)); }

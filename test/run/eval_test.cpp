@@ -45,8 +45,8 @@ TEST_CASE("eval answers no where a metric misses its bound, on any number of ran
 
 TEST_CASE("eval --confusion tells of each class what the table of classes says") {
   const Folder folder;
-  const std::string config =
-      folder.write("classes.yaml", uneven_data + mlp_model + train_section("batch_size: 20, epochs: 2"));
+  const std::string config = folder.write(
+      "classes.yaml", uneven_data + mlp_model + train_section("batch_size: 20, epochs: 2, optimizer: adam"));
   REQUIRE(trainctl(folder, {"run", config, "--ranks", "1"}).code == 0);
   const Finished run = trainctl(folder, {"eval", config, "--ranks", "2", "--confusion", "--json"});
   INFO(run.errors);
