@@ -9,6 +9,7 @@ Subcommand run_subcommand();
 Subcommand check_subcommand();
 Subcommand plan_subcommand();
 Subcommand eval_subcommand();
+Subcommand predict_subcommand();
 Subcommand verify_scaling_subcommand();
 Subcommand bench_subcommand();
 Subcommand inspect_subcommand();

@@ -1,10 +1,10 @@
 // trainctl eval: the metrics of a trained network on the test or validation data.
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <filesystem>
 
 #include "cmd/eval/answer.h"
 #include "cmd/eval/thresholds.h"
+#include "cmd/run/best_checkpoint.h"
 #include "cmd/run/job.h"
 #include "cmd/subcommands.h"
 #include "core/base/format.h"
@@ -41,15 +41,6 @@ PartKind part_of(const std::string& name, const Data& data) {
   if (data.has(wanted)) return wanted;
   throw Error(ErrorKind::config, format("the config has no {} data", name.empty() ? "test or validation" : name),
               "add data.validation or data.test, or choose another part with --data");
-}
-
-// The run's best checkpoint, or its last where none was found best.
-std::string best_of_run(const std::string& run) {
-  const std::string best = run + "/checkpoints/best", last = run + "/checkpoints/last";
-  std::error_code ignored;
-  if (std::filesystem::is_directory(best, ignored)) return best;
-  log::info(format("{} has no best checkpoint: its last one is read", run));
-  return std::filesystem::is_directory(last, ignored) ? last : run;
 }
 
 // Which checkpoint is meant. A difference in the model that leaves the tensors alike is warned of.

@@ -63,6 +63,10 @@ struct DatasetOptions : Options, StatedLocation {
   // Throws Error{data} that names all pieces that cannot be opened.
   virtual DatasetGroup open_pieces(const std::vector<DataLocation>& pieces, PartKind part, const StatedGroup& stated,
                                    std::uint64_t seed) const;
+  // Opens samples without targets for a network that was trained on this data set, whose facts are stated.training:
+  // images and folders of them, or an array (.npy, .npz, IDX); of a table further tables. Throws Error{data}.
+  virtual std::shared_ptr<const Dataset> open_inputs(const std::vector<std::string>& paths,
+                                                     const StatedFacts& stated) const;
 };
 
 // The statements about a data set with one input and one target.

@@ -12,6 +12,7 @@
 #include "io/datasets/images/mask_codec.h"
 #include "io/loader/buffer.h"
 #include "io/loader/class_weights.h"
+#include "io/loader/input_plan.h"
 #include "io/loader/loader.h"
 #include "io/loader/measure.h"
 #include "io/loader/open_parts.h"
@@ -46,12 +47,6 @@ class TrainingStatistics final : public StatisticsSource {
   std::vector<Statistics>& found_;
 };
 
-// The format of bytes that the device scales. Throws Error{config} where the affine map has another number of channels.
-SampleFormat byte_format(const Affine& affine, const Shape& sample) {
-  check_channels(affine, as_image(nullptr, DType::uint8, sample).channels);
-  return {DType::uint8, {affine.scale.begin(), affine.scale.end()}, {affine.offset.begin(), affine.offset.end()}};
-}
-
 // Checks before training that the first sample of a held-out part has the training part's shape behind the transforms.
 // Throws Error{data}.
 void check_alike(const Dataset& held_out, const Dataset& training, const std::vector<GeometryStep>& fixed) {
@@ -68,44 +63,20 @@ void check_alike(const Dataset& held_out, const Dataset& training, const std::ve
              "bring all to one shape, images by `resize: [height, width]` in `transform`");
 }
 
-// The transforms of one input, put together.
-struct InputPlan {
-  TransformPlan plan;
-  bool stored = true;  // samples stay in their stored type: bytes, which the device scales, or tokens
-};
-
-InputPlan plan_input(const DataOptions& options, const OpenedParts& parts, std::size_t input, const std::string& name,
-                     StatisticsSource& statistics) {
-  const DatasetFacts& facts = parts[0]->group.inputs[input]->facts();
-  InputPlan result;
-  result.plan.affine.then({facts.scale}, {facts.offset});
-  for (const auto* list : {static_cast<const std::vector<Choice>*>(&options.transform.of(name)),
-                           static_cast<const std::vector<Choice>*>(&options.augment.of(name))}) {
-    for (const Choice& choice : *list) {
-      if (facts.dtype == DType::int32) {
-        throw Error(ErrorKind::config, choice.place,
-                    format("{} changes values, and the network's embedding takes the samples as tokens", choice.name));
-      }
-      choice.as<TransformOptions>().add(choice.place, result.plan, statistics);
-    }
-  }
+// The types in which the parts' data sets store an input.
+std::vector<DType> stored_types(const OpenedParts& parts, std::size_t input) {
+  std::vector<DType> types;
   for (const auto& part : parts) {
-    if (!part) continue;
-    const DType stored = part->group.inputs[input]->facts().dtype;
-    result.stored = result.stored && !options.target_is_input() && keeps_bytes(result.plan.mixes) &&
-                    stays_as_stored(stored, result.plan.fixed, result.plan.augment);
+    if (part) types.push_back(part->group.inputs[input]->facts().dtype);
   }
-  return result;
+  return types;
 }
 
 DataPart::Input transformed(const DatasetGroup& group, const DatasetGroup& training, std::size_t input,
                             const InputPlan& steps) {
   const auto& dataset = group.inputs[input];
   check_alike(*dataset, *training.inputs[input], steps.plan.fixed);
-  auto transform = std::make_shared<const Transform>(training.inputs[input]->facts().sample, dataset->facts().dtype,
-                                                     steps.plan.fixed, steps.plan.augment,
-                                                     steps.stored ? std::nullopt : std::optional(steps.plan.affine));
-  return {dataset, std::move(transform)};
+  return {dataset, transform_of(steps, training.inputs[input]->facts().sample, dataset->facts().dtype)};
 }
 
 // Whether a cache saves time: not where all samples are in memory as batches need them.
@@ -272,7 +243,8 @@ Data::Data(const DataOptions& options, std::uint64_t seed, const DataUse& use, M
   for (std::size_t i = 0; i < training.inputs.size(); ++i) {
     TrainingStatistics statistics(*training.inputs[i], opened[0]->subset, std::max(1, workers(0)), options.on_error,
                                   measure, measured_);
-    plans.push_back(plan_input(options, opened, i, use.inputs[i].name, statistics));
+    plans.push_back(
+        plan_input(options, training.inputs[i]->facts(), stored_types(opened, i), use.inputs[i].name, statistics));
   }
   std::string fingerprints;
   for (std::size_t p = 0; p < opened.size(); ++p) {
@@ -309,6 +281,7 @@ Data::Data(const DataOptions& options, std::uint64_t seed, const DataUse& use, M
     info_.targets.back().mixed = mixes(options);
     check_label_mode(options, info_.targets.back().label_mode, info_.targets.back().classes);
   }
+  if (plans.size() == 1) kept_ = {training.inputs[0]->facts(), measured_};
   info_.weight = parts_[0]->weight_shape();
   info_.training_samples = samples(PartKind::training);
   info_.validation_samples = samples(PartKind::validation);

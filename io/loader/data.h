@@ -5,9 +5,11 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "core/exec/interfaces/batch_source.h"
+#include "io/loader/kept_input.h"
 #include "io/loader/loader.h"
 #include "io/loader/options.h"
 #include "io/loader/part.h"
@@ -31,6 +33,8 @@ class Data {
   std::int64_t samples(PartKind part) const { return has(part) ? parts_[static_cast<std::size_t>(part)]->size() : 0; }
   // The measured statistics, in the order of the `normalize: measured` items, for the resolved config.
   const std::vector<Statistics>& measured() const { return measured_; }
+  // Of a model with one input what `predict` needs of it.
+  const std::optional<KeptInput>& kept_input() const { return kept_; }
 
   // The training part's batches, endless, from position `start` on. `batch_size` counts the samples of all ranks.
   // `cores` bounds this rank's workers where `workers` is auto; 0: the cores that the process may use. `targets` are
@@ -59,6 +63,7 @@ class Data {
   DataInfo info_;
   std::array<std::shared_ptr<const DataPart>, 3> parts_;  // by PartKind
   std::vector<Statistics> measured_;
+  std::optional<KeptInput> kept_;
 };
 
 // Bytes of host memory that the batches of a run take on one rank: the sum of BatchSource::batch_bytes() of its

@@ -84,6 +84,7 @@ TensorType DataPart::target_type(std::size_t target, TargetForm form) const {
 }
 
 Shape DataPart::weight_shape() const {
+  if (targets_.empty()) return {};
   const Shape& stored = targets_[0].dataset->facts().weight;
   return targets_[0].mask && stored.rank() > 0 ? target_facts(0).shape : stored;
 }
@@ -186,7 +187,11 @@ void DataPart::read_whole(std::int64_t number, bool training, std::int64_t epoch
     inputs_[i].transform->finish(scratch.prepared.inputs[i], training, key, sample, row.inputs[i]);
   }
   lap(scratch, Stage::augment);
-  if (!targets_[0].mask || weight_count() == 1) targets_[0].dataset->read_weights(number, row.weights);
+  if (targets_.empty()) {
+    *row.weights = 1;
+  } else if (!targets_[0].mask || weight_count() == 1) {
+    targets_[0].dataset->read_weights(number, row.weights);
+  }
   for (std::size_t i = 0; i < targets_.size(); ++i) {
     if (targets_[i].input) {
       std::memcpy(row.targets[i], row.inputs[0], static_cast<std::size_t>(input_type(0).bytes()));

@@ -66,7 +66,7 @@ class DataPart {
     StageClock* clock = nullptr;  // measures read(), where it is set
   };
 
-  // Inputs and targets may share a data set; its samples are then read once.
+  // Inputs and targets may share a data set; its samples are then read once. Without targets all weights are 1.
   DataPart(std::vector<Input> inputs, Targets targets, Subset subset, const Options& options);
 
   const Subset& subset() const { return subset_; }

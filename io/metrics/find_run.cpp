@@ -90,14 +90,21 @@ RunOfConfig newest_run(const std::string& name, const Node& config, const std::s
               "train it first (trainctl run), or name a run of this model (--run)");
 }
 
-std::vector<std::string> model_differences(const std::string& checkpoint, const Node& config) {
+std::string run_of_checkpoint(const std::string& checkpoint) {
   std::error_code ignored;
-  for (fs::path folder = fs::absolute(checkpoint, ignored).lexically_normal();; folder = folder.parent_path()) {
+  fs::path folder = fs::absolute(checkpoint, ignored).lexically_normal();
+  if (!folder.has_filename()) folder = folder.parent_path();  // behind a slash
+  for (;; folder = folder.parent_path()) {
     if (fs::exists(folder / "config.yaml", ignored) && fs::exists(folder / "checkpoints", ignored)) {
-      return differences_of_model(load_run_config(folder.string()), config);
+      return folder.string();
     }
-    if (folder.filename() != "checkpoints" && folder.parent_path().filename() != "checkpoints") return {};
+    if (folder.filename() != "checkpoints" && folder.parent_path().filename() != "checkpoints") return "";
   }
+}
+
+std::vector<std::string> model_differences(const std::string& checkpoint, const Node& config) {
+  const std::string run = run_of_checkpoint(checkpoint);
+  return run.empty() ? std::vector<std::string>() : differences_of_model(load_run_config(run), config);
 }
 
 }  // namespace trainctl

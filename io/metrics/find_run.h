@@ -19,6 +19,9 @@ struct RunOfConfig {
 // differs where all are of other models.
 RunOfConfig newest_run(const std::string& name, const Node& config, const std::string& config_file);
 
+// The run directory that a checkpoint's folder, a link to one or a run directory belongs to; "" where it is of none.
+std::string run_of_checkpoint(const std::string& checkpoint);
+
 // Where the model of the run that a checkpoint or run directory belongs to differs from this config's; empty also where
 // it belongs to none.
 std::vector<std::string> model_differences(const std::string& checkpoint, const Node& config);

@@ -240,6 +240,10 @@ struct CsvOptions final : DatasetOptions, CsvFormat {
     const auto dataset = csv_dataset(paths_of(pieces, "csv"), *this, stated_of_both(stated));
     return {{dataset}, {dataset}};
   }
+  std::shared_ptr<const Dataset> open_inputs(const std::vector<std::string>& paths,
+                                             const StatedFacts& stated) const override {
+    return csv_dataset(paths, *this, stated);
+  }
 };
 
 }  // namespace
@@ -250,7 +254,7 @@ std::shared_ptr<const Dataset> csv_dataset(const std::vector<std::string>& paths
   const std::string& path = paths[0];  // for messages that concern the whole table
   const TableFacts* training = stated.training ? stated.training->table.get() : nullptr;
   const Columns columns = choose_columns(path, csv, training);
-  bool words = has(csv.categorical, columns.names[columns.targets[0]]) && columns.targets.size() == 1;
+  bool words = columns.targets.size() == 1 && has(csv.categorical, columns.names[columns.targets[0]]);
   if (stated.training) words = !stated.training->class_names.empty();
   std::optional<Table> read = read_table(paths, csv, columns, training, words);
   if (!read) read = read_table(paths, csv, columns, training, words = true);
@@ -260,8 +264,10 @@ std::shared_ptr<const Dataset> csv_dataset(const std::vector<std::string>& paths
   of_rows.sample.reset();  // it is the shape of what rows become
   std::optional<Array> weights;
   if (columns.weight) weights = {path, {lines}, ElementType::float32, false, bytes_of(std::move(read->weights))};
-  const auto stored = read->target.with_samples({path, {lines, width}, ElementType::float32, false, bytes_of(rows)},
-                                                std::move(weights), of_rows);
+  Array of_lines{path, {lines, width}, ElementType::float32, false, bytes_of(rows)};
+  const auto stored = columns.targets.empty()
+                          ? array_inputs(std::move(of_lines), of_rows)
+                          : read->target.with_samples(std::move(of_lines), std::move(weights), of_rows);
 
   std::shared_ptr<const TableFacts> table = stated.training ? stated.training->table : nullptr;
   if (!table) {

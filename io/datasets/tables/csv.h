@@ -38,7 +38,7 @@ struct CsvFormat {
 // values. The whole table is kept in memory. Throws Error{data} with line and column where lines differ in length, a
 // field is empty or not a finite number, a weight is negative, or a word is not one of the training part's;
 // Error{config} where a named column is missing. The lines of several files are those of one table: all have the
-// columns of the first, in any order.
+// columns of the first, in any order. Where the training part's table names no targets, samples have none.
 std::shared_ptr<const Dataset> csv_dataset(const std::vector<std::string>& paths, const CsvFormat& format,
                                            const StatedFacts& stated);
 

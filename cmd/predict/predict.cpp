@@ -1,0 +1,207 @@
+// trainctl predict: what a trained network says of images, arrays or tables.
+#include <CLI/CLI.hpp>
+#include <filesystem>
+#include <functional>
+
+#include <unistd.h>
+
+#include "cmd/predict/meaning.h"
+#include "cmd/predict/writer.h"
+#include "cmd/run/best_checkpoint.h"
+#include "cmd/subcommands.h"
+#include "core/base/files.h"
+#include "core/base/format.h"
+#include "core/base/json.h"
+#include "core/base/log.h"
+#include "core/compile/lower.h"
+#include "io/checkpoint/atomic_file.h"
+#include "io/checkpoint/load.h"
+#include "io/kernels/kernel_cache.h"
+#include "io/loader/prediction_data.h"
+#include "io/metrics/find_run.h"
+#include "parallel/comm/solo.h"
+#include "parallel/comm/text.h"
+#include "parallel/launch/report.h"
+#include "parallel/trainer/device.h"
+#include "parallel/trainer/part_plan.h"
+#include "parallel/trainer/predict.h"
+#include "parallel/trainer/restore.h"
+
+namespace trainctl {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct PredictOptions {
+  CommonOptions common;
+  LaunchFlags launch;
+  std::string model;  // run directory or checkpoint
+  std::vector<std::string> inputs;
+  std::string out;     // empty: standard output
+  std::string format;  // empty: as the file's name ends
+};
+
+PredictionFormat format_of(const PredictOptions& options, const Situation& situation) {
+  if (options.common.json) return PredictionFormat::json_lines;
+  if (!options.format.empty()) return *format_named(options.format);
+  if (options.out.empty()) {
+    const bool on_terminal = isatty(STDOUT_FILENO) != 0 || situation.terminal_columns.has_value();
+    return on_terminal ? PredictionFormat::table : PredictionFormat::csv;
+  }
+  const std::string ending = fs::path(options.out).extension().string();
+  const auto found = format_named(ending.empty() ? "" : ending.substr(1));
+  if (found) return *found;
+  throw Error(ErrorKind::config, format("--out {}: the name ends in none of .csv, .jsonl and .npy", options.out),
+              "name the file so, or state --format");
+}
+
+// Where predictions go, piece by piece.
+using Put = std::function<void(const std::string& text)>;
+
+// What rank 0 knows of the checkpoint, and what all ranks must know of it.
+struct Trained {
+  std::optional<LoadedCheckpoint> checkpoint;  // on rank 0
+  KeptInput input;
+};
+
+Trained load_trained(const PredictOptions& options, RankContext& context, Stream& host) {
+  Trained trained;
+  std::string kept;
+  if (context.world.rank() == 0) {
+    const bool is_run = run_of_checkpoint(options.model) == fs::absolute(options.model).lexically_normal().string();
+    trained.checkpoint = load_named_checkpoint(is_run ? best_of_run(options.model) : options.model);
+    log::info(format("predicts by {} (step {})", trained.checkpoint->path, trained.checkpoint->manifest.step));
+    const auto& facts = trained.checkpoint->manifest.facts;
+    if (const auto found = facts.find(kept_input_fact); found != facts.end()) kept = found->second;
+  }
+  kept = broadcast_text(kept, 0, context.world.communicator(), host);
+  if (kept.empty()) {
+    throw CollectiveError(
+        ErrorKind::data, format("{} does not say how its samples were read: an older trainctl wrote it", options.model),
+        "train on from it for a step, which writes a checkpoint that does");
+  }
+  trained.input = read_kept_input(kept);
+  return trained;
+}
+
+// The network without its losses.
+ProgramSpec spec_of_prediction(const RunSpec& spec, const PredictionData& data) {
+  ProgramSpec program;
+  program.model = &spec.model;
+  program.inputs = {data.input()};
+  program.outputs[0].name = "";
+  program.compute = spec.train.compute();
+  program.seed = spec.seed;
+  return program;
+}
+
+int predict_by_checkpoint(const RunSpec& spec, const PredictOptions& options, PredictionFormat format,
+                          RankContext& context) {
+  World& world = context.world;
+  RankDevice device = open_device(spec.cluster, spec.train, spec.strategy, context);
+  const Trained trained = load_trained(options, context, device.host);
+  const PredictionData data(spec.data, trained.input, data_use(spec).inputs[0].tokens, options.inputs);
+  const Sharer rank(MeshRank(Mesh{world.size(), 1, 1}, world.rank()));
+  Backend& backend = *device.backend;
+  const std::int64_t batch = std::min(spec.train.global_batch(world.size()), data.samples());
+  const auto source =
+      data.batches(batch, rank, context.threads, [&](std::int64_t bytes) { return backend.allocate_host(bytes); });
+  const PredictionPrograms programs = prediction_programs(spec_of_prediction(spec, data), *source, rank);
+  KernelChoices choices = load_kernel_choices(backend.fingerprint());
+  const auto alone = solo_communicator(backend);
+  Engine engine(backend, *alone, compile(programs.programs, backend, choices));
+  engine.download();
+  RestoreSource stored;
+  if (trained.checkpoint) stored = {&trained.checkpoint->snapshot, trained.checkpoint->path, options.common.config};
+  const SnapshotPlan plan = plan_snapshot(engine.weights(), {}, world.communicator(), device.host);
+  restore_weights(stored, plan.weights, engine.weights(), world.communicator(), device.host);
+  engine.upload();
+
+  const auto run = [&](const std::function<void(const Predictions&)>& take) {
+    predict(engine, programs, *source, world.communicator(), device.host, take);
+  };
+  if (world.rank() != 0) {
+    run({});
+    return 0;
+  }
+  const Program& program = programs.programs[0];
+  const Shape& shape = program.tensor(program.step.predictions[0]).type.shape;
+  const std::int64_t outputs = shape.count() / shape[0];
+  const OutputMeaning meaning = meaning_of(spec, outputs, read_class_names(trained.checkpoint->manifest.facts));
+  const auto writer = make_writer(format, meaning, data.samples());
+  const auto write = [&](const Put& put) {
+    put(writer->head());
+    run([&](const Predictions& found) {
+      std::string text;
+      for (std::int64_t i = 0; i < found.count; ++i) {
+        const std::span<const float> row(found.values.data() + i * outputs, static_cast<std::size_t>(outputs));
+        const bool read = found.weights[static_cast<std::size_t>(i)] > 0;
+        text += writer->sample(data.name_of(found.first + i), read ? meaning.values_of(row) : std::vector<float>());
+      }
+      put(text);
+    });
+    put(writer->tail());
+  };
+  if (options.out.empty()) {
+    write([](const std::string& text) { answer(text); });
+  } else {
+    write_file(options.out, 0, [&](OutputFile& file) {
+      write([&](const std::string& text) { file.write(text.data(), std::ssize(text)); });
+    });
+    log::info(trainctl::format("{}: {} samples", options.out, data.samples()));
+  }
+  return 0;
+}
+
+int run_predict(PredictOptions& options) {
+  const std::string run = run_of_checkpoint(options.model);
+  if (run.empty()) {
+    throw Error(ErrorKind::data, options.model + " is no run directory and no checkpoint of one",
+                "name a run directory such as runs/NAME, or a folder in its `checkpoints`");
+  }
+  options.common.config = run + "/config.yaml";
+  // One rank, unless the command line asks for more: most questions are short.
+  if (options.launch.ranks.empty()) options.common.sets.push_back("cluster.ranks=1");
+  if (options.launch.hosts.empty()) options.common.sets.push_back("cluster.hosts={}");
+  RunSpec spec = load_run_spec(options.common, options.launch);
+  if (input_names(spec.model).size() > 1 || output_names(spec.model).size() > 1) {
+    throw Error(ErrorKind::config, "predict is for networks of one input and one output");
+  }
+  spec.strategy = for_one_rank(spec.strategy);
+  const Situation situation = find_situation(Variables::of_process());
+  const PredictionFormat format = format_of(options, situation);
+  if (const std::optional<int> code =
+          supervise_ranks(spec.cluster, options.launch, launched_config(options.common), situation, {false, false}))
+    return *code;
+  const RankCommand command = rank_command("predict", Value<RunSpec>::write(spec), spec.cluster, options.launch);
+  return run_as_rank(situation, options.common.json, command,
+                     [&](RankContext& context) { return predict_by_checkpoint(spec, options, format, context); });
+}
+
+}  // namespace
+
+Subcommand predict_subcommand() {
+  return {"predict", "Asks a trained network about images, arrays or tables",
+          "trainctl predict runs/flowers photo.jpg\n  trainctl predict runs/flowers photos --out photos.csv",
+          [](CLI::App& app) {
+            auto options = std::make_shared<PredictOptions>();
+            app.add_option("RUN", options->model, "A run directory, for its best checkpoint; or a checkpoint's folder")
+                ->required()
+                ->type_name("");
+            app.add_option("INPUT", options->inputs,
+                           "Images and folders of them; or an array (.npy, .npz, IDX); or, of a network trained on a "
+                           "table, tables with its columns")
+                ->required()
+                ->type_name("");
+            app.add_option("-o,--out", options->out, "A file ending in .csv, .jsonl or .npy; default: standard output")
+                ->type_name("FILE");
+            app.add_option("--format", options->format,
+                           "table: the five likeliest classes, for people; csv; jsonl: an object a line; npy: an array")
+                ->check(CLI::IsMember({"table", "csv", "jsonl", "npy"}));
+            add_launch_options(app, options->launch);
+            add_output_options(app, options->common);
+            return [options] { return run_predict(*options); };
+          }};
+}
+
+}  // namespace trainctl

@@ -1,0 +1,41 @@
+// Putting the transforms of an input together.
+#include "io/loader/input_plan.h"
+
+#include <algorithm>
+
+#include "core/base/format.h"
+
+namespace trainctl {
+
+InputPlan plan_input(const DataOptions& options, const DatasetFacts& facts, const std::vector<DType>& stored,
+                     const std::string& name, StatisticsSource& statistics) {
+  InputPlan result;
+  result.plan.affine.then({facts.scale}, {facts.offset});
+  for (const auto* list : {static_cast<const std::vector<Choice>*>(&options.transform.of(name)),
+                           static_cast<const std::vector<Choice>*>(&options.augment.of(name))}) {
+    for (const Choice& choice : *list) {
+      if (facts.dtype == DType::int32) {
+        throw Error(ErrorKind::config, choice.place,
+                    format("{} changes values, and the network's embedding takes the samples as tokens", choice.name));
+      }
+      choice.as<TransformOptions>().add(choice.place, result.plan, statistics);
+    }
+  }
+  result.stored = !options.target_is_input() && keeps_bytes(result.plan.mixes) &&
+                  std::all_of(stored.begin(), stored.end(), [&](DType type) {
+                    return stays_as_stored(type, result.plan.fixed, result.plan.augment);
+                  });
+  return result;
+}
+
+std::shared_ptr<const Transform> transform_of(const InputPlan& plan, const Shape& stored, DType dtype) {
+  return std::make_shared<const Transform>(stored, dtype, plan.plan.fixed, plan.plan.augment,
+                                           plan.stored ? std::nullopt : std::optional(plan.plan.affine));
+}
+
+SampleFormat byte_format(const Affine& affine, const Shape& sample) {
+  check_channels(affine, as_image(nullptr, DType::uint8, sample).channels);
+  return {DType::uint8, {affine.scale.begin(), affine.scale.end()}, {affine.offset.begin(), affine.offset.end()}};
+}
+
+}  // namespace trainctl

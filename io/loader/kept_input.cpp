@@ -1,0 +1,68 @@
+// What is kept of an input, as JSON.
+#include "io/loader/kept_input.h"
+
+#include "core/base/json.h"
+#include "io/datasets/tables/csv_table.h"
+
+namespace trainctl {
+namespace {
+
+Json to_json(const TableFacts& table) {
+  Json columns = Json::array();
+  for (const TableFacts::Column& column : table.columns) {
+    columns.push_back({{"name", column.name},
+                       {"words", column.words},
+                       {"vocabulary", column.vocabulary},
+                       {"fill", column.fill},
+                       {"mean", column.mean},
+                       {"deviation", column.deviation}});
+  }
+  return columns;
+}
+
+std::shared_ptr<const TableFacts> table_of(const Json& columns) {
+  TableFacts table;
+  for (const Json& json : columns) {
+    table.columns.push_back({json.at("name"), json.at("words"), json.at("vocabulary"), json.at("fill"), json.at("mean"),
+                             json.at("deviation")});
+  }
+  return std::make_shared<const TableFacts>(std::move(table));
+}
+
+}  // namespace
+
+std::string write_kept_input(const KeptInput& input) {
+  const DatasetFacts& facts = input.facts;
+  Json json{{"sample", facts.sample.sizes()},
+            {"dtype", name_of(facts.dtype)},
+            {"scale", facts.scale},
+            {"offset", facts.offset},
+            {"normalize", Json::array()}};
+  for (const Statistics& statistics : input.measured) {
+    json["normalize"].push_back({{"mean", statistics.mean}, {"std", statistics.stddev}});
+  }
+  if (facts.table) json["columns"] = to_json(*facts.table);
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+KeptInput read_kept_input(const std::string& text) {
+  try {
+    const Json json = Json::parse(text);
+    KeptInput input;
+    input.facts.sample = Shape(json.at("sample").get<std::vector<std::int64_t>>());
+    for (const DType dtype : {DType::uint8, DType::float32, DType::int32}) {
+      if (json.at("dtype") == name_of(dtype)) input.facts.dtype = dtype;
+    }
+    input.facts.scale = json.at("scale");
+    input.facts.offset = json.at("offset");
+    for (const Json& statistics : json.at("normalize")) {
+      input.measured.push_back({statistics.at("mean"), statistics.at("std")});
+    }
+    if (json.contains("columns")) input.facts.table = table_of(json["columns"]);
+    return input;
+  } catch (const Json::exception& error) {
+    throw Error(ErrorKind::data, std::string("what the checkpoint says of its input cannot be read: ") + error.what());
+  }
+}
+
+}  // namespace trainctl

@@ -1,0 +1,37 @@
+// Prediction: a trained network's outputs for samples without targets, all ranks together, in the order of the samples.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <vector>
+
+#include "core/backend/communicator.h"
+#include "core/exec/engine.h"
+#include "core/exec/interfaces/batch_source.h"
+#include "core/program/build.h"
+
+namespace trainctl {
+
+// The programs of a rank that predicts its share of every batch: one for each number of samples that occurs.
+struct PredictionPrograms {
+  std::vector<Program> programs;
+  std::map<std::int64_t, int> by_samples;
+};
+// `spec` has no losses (ProgramSpec::predicts). Throws ConfigError.
+PredictionPrograms prediction_programs(const ProgramSpec& spec, const BatchSource& source, const Sharer& rank);
+
+// What the network's first output says of consecutive samples.
+struct Predictions {
+  std::int64_t first = 0;      // number of the first sample
+  std::int64_t count = 0;      // samples
+  std::vector<float> values;   // of each as many as of all others
+  std::vector<float> weights;  // of each; 0 where it could not be read and was skipped
+};
+
+// One pass over the source. `take` is called on rank 0, for the samples of batch after batch. The engine runs
+// prediction_programs() of one rank alone: each holds the whole network. Collective over the world.
+void predict(Engine& engine, const PredictionPrograms& programs, BatchSource& source, Communicator& world,
+             Stream& stream, const std::function<void(const Predictions&)>& take);
+
+}  // namespace trainctl
