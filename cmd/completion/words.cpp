@@ -7,13 +7,13 @@
 namespace trainctl {
 namespace {
 
-// "TEXT:{test,validation}" as test and validation.
+// "TEXT:{test,validation}" as test and validation, and likewise "ENUM:{bar->1,none->3} OR {1,3}".
 std::vector<std::string> choices_in(const std::string& type) {
-  const std::size_t begin = type.find('{'), end = type.rfind('}');
+  const std::size_t begin = type.find('{'), end = type.find('}');
   std::vector<std::string> choices;
   if (begin == std::string::npos || end == std::string::npos) return choices;
   std::istringstream words(type.substr(begin + 1, end - begin - 1));
-  for (std::string word; std::getline(words, word, ',');) choices.push_back(word);
+  for (std::string word; std::getline(words, word, ',');) choices.push_back(word.substr(0, word.find("->")));
   return choices;
 }
 

@@ -41,13 +41,10 @@ struct PredictOptions {
   std::string format;  // empty: as the file's name ends
 };
 
-PredictionFormat format_of(const PredictOptions& options, const Situation& situation) {
+PredictionFormat format_of(const PredictOptions& options) {
   if (options.common.json) return PredictionFormat::json_lines;
   if (!options.format.empty()) return *format_named(options.format);
-  if (options.out.empty()) {
-    const bool on_terminal = isatty(STDOUT_FILENO) != 0 || situation.terminal_columns.has_value();
-    return on_terminal ? PredictionFormat::table : PredictionFormat::csv;
-  }
+  if (options.out.empty()) return isatty(STDOUT_FILENO) != 0 ? PredictionFormat::table : PredictionFormat::csv;
   const std::string ending = fs::path(options.out).extension().string();
   const auto found = format_named(ending.empty() ? "" : ending.substr(1));
   if (found) return *found;
@@ -169,7 +166,7 @@ int run_predict(PredictOptions& options) {
   }
   spec.strategy = for_one_rank(spec.strategy);
   const Situation situation = find_situation(Variables::of_process());
-  const PredictionFormat format = format_of(options, situation);
+  const PredictionFormat format = format_of(options);
   if (const std::optional<int> code =
           supervise_ranks(spec.cluster, options.launch, launched_config(options.common), situation, {false, false}))
     return *code;
@@ -196,7 +193,9 @@ Subcommand predict_subcommand() {
             app.add_option("-o,--out", options->out, "A file ending in .csv, .jsonl or .npy; default: standard output")
                 ->type_name("FILE");
             app.add_option("--format", options->format,
-                           "table: the five likeliest classes, for people; csv; jsonl: an object a line; npy: an array")
+                           "table: the five likeliest classes, for people; csv; jsonl: an object a line; npy: an "
+                           "array. Default: as "
+                           "FILE ends; without it table where standard output is a terminal, else csv")
                 ->check(CLI::IsMember({"table", "csv", "jsonl", "npy"}));
             add_launch_options(app, options->launch);
             add_output_options(app, options->common);

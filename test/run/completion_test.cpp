@@ -44,6 +44,7 @@ TEST_CASE("bash completes commands, options and their values") {
   CHECK(completed("trainctl run --prog", 2) == "--progress\n");
   CHECK(completed("trainctl eval c.yaml --data v", 4) == "validation\n");
   CHECK(completed("trainctl bench st", 2) == "step\n");
+  CHECK(completed("trainctl run c.yaml --progress b", 4) == "bar\n");
   CHECK(completed("trainctl run c", 2) == "\n");  // bash goes on with files
 }
 
@@ -62,7 +63,7 @@ TEST_CASE("fish completes likewise, and zsh takes its script") {
     save(folder, "zsh", "_trainctl");
     CHECK(output_of(folder, "zsh -n _trainctl").empty());
     CHECK(output_of(folder,
-                    "zsh -fc 'fpath=(. $fpath); autoload -Uz compinit && compinit -u -d dump && "
+                    "zsh -fc 'fpath=($PWD $fpath); autoload -Uz compinit && compinit -u -d dump && "
                     "echo ${_comps[trainctl]}'") == "_trainctl\n");
   }
 }
