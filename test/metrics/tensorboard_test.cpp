@@ -114,7 +114,7 @@ TEST_CASE("TensorBoard's files hold a run's curves, training and validation apar
   double wall = 0;
   std::memcpy(&wall, only(training[0], 1).data(), 8);
   CHECK(std::abs(wall - static_cast<double>(std::time(nullptr))) < 600);
-  CHECK(step_of(training[1]) == 300);  // what other files hold of later steps is void
+  CHECK(step_of(training[1]) == 301);  // what other files hold from there on is void
   CHECK(number_at(only(fields_of(only(training[1], 7)), 1), 0, 8) == 1);
   const Fields text = fields_of(only(fields_of(only(training[2], 5)), 1));
   CHECK(only(text, 1) == "config");

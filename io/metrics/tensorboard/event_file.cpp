@@ -75,8 +75,9 @@ EventFile::EventFile(const std::string& folder, std::int64_t first_step) {
     throw Error(ErrorKind::resource, Place{path_}, "cannot write: " + std::generic_category().message(errno));
   }
   write(0, ProtobufMessage().text(event::file_version, "brain.Event:2"));
-  write(first_step, ProtobufMessage().message(event::session_log,
-                                              ProtobufMessage().integer(session_log::status, session_log::start)));
+  // TensorBoard leaves out what files before hold of this step and later ones.
+  write(first_step + 1, ProtobufMessage().message(event::session_log,
+                                                  ProtobufMessage().integer(session_log::status, session_log::start)));
 }
 
 EventFile::~EventFile() { close(descriptor_); }
