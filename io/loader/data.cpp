@@ -9,11 +9,11 @@
 #include "core/base/format.h"
 #include "core/base/hash.h"
 #include "core/metrics/targets.h"
-#include "io/datasets/images/mask_codec.h"
 #include "io/loader/buffer.h"
 #include "io/loader/class_weights.h"
 #include "io/loader/input_plan.h"
 #include "io/loader/loader.h"
+#include "io/loader/make_part.h"
 #include "io/loader/measure.h"
 #include "io/loader/open_parts.h"
 
@@ -47,22 +47,6 @@ class TrainingStatistics final : public StatisticsSource {
   std::vector<Statistics>& found_;
 };
 
-// Checks before training that the first sample of a held-out part has the training part's shape behind the transforms.
-// Throws Error{data}.
-void check_alike(const Dataset& held_out, const Dataset& training, const std::vector<GeometryStep>& fixed) {
-  const Shape expected = shape_behind(training.facts().sample, fixed);
-  Shape shape;
-  try {
-    shape = shape_behind(held_out.facts().sample, fixed);
-  } catch (const Error& error) {
-    data_error(held_out.name_of(0), error.what());
-  }
-  if (shape == expected) return;
-  data_error(held_out.name_of(0),
-             format("has shape {}, samples of the training part have {}", to_string(shape), to_string(expected)),
-             "bring all to one shape, images by `resize: [height, width]` in `transform`");
-}
-
 // The types in which the parts' data sets store an input.
 std::vector<DType> stored_types(const OpenedParts& parts, std::size_t input) {
   std::vector<DType> types;
@@ -70,22 +54,6 @@ std::vector<DType> stored_types(const OpenedParts& parts, std::size_t input) {
     if (part) types.push_back(part->group.inputs[input]->facts().dtype);
   }
   return types;
-}
-
-DataPart::Input transformed(const DatasetGroup& group, const DatasetGroup& training, std::size_t input,
-                            const InputPlan& steps) {
-  const auto& dataset = group.inputs[input];
-  check_alike(*dataset, *training.inputs[input], steps.plan.fixed);
-  return {dataset, transform_of(steps, training.inputs[input]->facts().sample, dataset->facts().dtype)};
-}
-
-// Whether a cache saves time: not where all samples are in memory as batches need them.
-bool caching_pays(const DataOptions& options, const DatasetGroup& group, const std::vector<InputPlan>& inputs) {
-  if (options.cache == CacheKind::none) return false;
-  for (std::size_t i = 0; i < inputs.size(); ++i) {
-    if (!group.inputs[i]->in_memory() || !inputs[i].plan.fixed.empty()) return true;
-  }
-  return false;
 }
 
 void check_shape(const DataOptions& options, const ModelInput& input) {
@@ -110,93 +78,6 @@ bool mixes(const DataOptions& options) {
     return std::any_of(of_input.value.begin(), of_input.value.end(),
                        [](const Choice& choice) { return choice.as<TransformOptions>().mixes(); });
   });
-}
-
-// The targets of a part: masks take the way of the first input's images.
-DataPart::Targets targets_of(const DataOptions& options, const DatasetGroup& group, const Transform& images) {
-  DataPart::Targets targets;
-  for (const auto& dataset : group.targets) {
-    DataPart::Target target{dataset};
-    target.input = options.target_is_input();
-    const DatasetFacts& facts = dataset->facts();
-    if (facts.masks) {
-      target.mask = std::make_shared<const Transform>(images, facts.weight.rank() > 0 ? no_class : std::uint8_t{0});
-    }
-    targets.push_back(std::move(target));
-  }
-  return targets;
-}
-
-// What mixes the samples of the training part; null where nothing does. Throws Error{config} where they cannot be
-// mixed.
-std::shared_ptr<const Mixing> mixing_of(const DataOptions& options, const std::vector<InputPlan>& plans,
-                                        const DatasetGroup& training) {
-  const TransformPlan& plan = plans[0].plan;
-  const auto mixed = std::find_if(plans.begin(), plans.end(), [](const InputPlan& p) { return !p.plan.mixes.empty(); });
-  if (mixed == plans.end()) return nullptr;
-  const Place& place = mixed->plan.mixes[0].place;
-  const auto refuse = [&](const std::string& what) {
-    throw Error(ErrorKind::config, place, "samples are mixed whole, and " + what, "leave out mixup and cutmix");
-  };
-  if (plans.size() > 1) refuse(format("these have {} inputs", plans.size()));
-  std::int64_t classes = -1;
-  for (const auto& target : training.targets) {
-    const DatasetFacts& facts = target->facts();
-    const std::int64_t own = options.target_is_input() ? 0 : facts.classes;
-    if (own > 0 && (facts.target.rank() > 0 || facts.masks)) refuse("the targets are classes of positions");
-    if (facts.weight.rank() > 0) refuse("the weights are those of positions");
-    classes = classes < 0 ? own : std::min(classes, own);
-  }
-  const Shape sample = shape_behind(shape_behind(training.inputs[0]->facts().sample, plan.fixed), plan.augment);
-  return std::make_shared<Mixing>(plan.mixes, static_cast<std::uint32_t>(plan.augment.size()), sample, classes);
-}
-
-// All that a prepared sample of a part depends on.
-std::string cache_key(const DatasetGroup& group, const std::vector<DataPart::Input>& inputs,
-                      const std::vector<InputPlan>& plans) {
-  std::string key = "2\n";  // raised where the same data gives other samples
-  for (const Dataset* dataset : group.distinct()) key += dataset->facts().fingerprint + "\n";
-  for (std::size_t i = 0; i < inputs.size(); ++i) {
-    const Transform& transform = *inputs[i].transform;
-    key += format("{} {}", to_string(transform.prepared_shape()), name_of(transform.prepared_dtype()));
-    for (const GeometryStep& step : plans[i].plan.fixed) {
-      key += format(" {}:{}x{}", static_cast<int>(step.kind), step.height, step.width);
-    }
-    key += "\n";
-  }
-  return key;
-}
-
-// Where samples are not read, a cache is only asked whether there is room for it.
-MakeCache cache_for(const DataOptions& options, std::string key, Data::Measure measure) {
-  if (options.cache == CacheKind::memory) return memory_cache;
-  const std::string folder = options.cache_path.empty() ? default_cache_folder() : options.cache_path.text;
-  if (folder.empty()) {
-    throw Error(ErrorKind::config, options.dataset.place,
-                "`cache: disk` needs `cache_path`: neither XDG_CACHE_HOME nor HOME is set");
-  }
-  return [folder, key = std::move(key), measure](std::int64_t samples, std::int64_t used,
-                                                 std::int64_t row_bytes) -> std::unique_ptr<SampleCache> {
-    if (measure == Data::Measure::yes) return disk_cache(folder, key, samples, used, row_bytes);
-    check_disk_cache(folder, key, used, row_bytes);
-    return nullptr;
-  };
-}
-
-std::shared_ptr<const DataPart> make_part(const DataOptions& options, std::uint64_t seed, const OpenedPart& part,
-                                          const DatasetGroup& training, const std::vector<InputPlan>& plans,
-                                          std::vector<float> class_weights, std::shared_ptr<const Mixing> mixing,
-                                          Data::Measure measure) {
-  std::vector<DataPart::Input> inputs;
-  for (std::size_t i = 0; i < plans.size(); ++i) inputs.push_back(transformed(part.group, training, i, plans[i]));
-  DataPart::Targets targets = targets_of(options, part.group, *inputs[0].transform);
-  MakeCache cache;
-  if (caching_pays(options, part.group, plans)) {
-    cache = cache_for(options, cache_key(part.group, inputs, plans), measure);
-  }
-  return std::make_shared<DataPart>(
-      std::move(inputs), std::move(targets), part.subset,
-      DataPart::Options{seed, options.on_error, std::move(cache), std::move(class_weights), std::move(mixing)});
 }
 
 ModelInput model_input(const DataOptions& options, const std::string& name, const DataPart& part, std::size_t number,
@@ -254,7 +135,7 @@ Data::Data(const DataOptions& options, std::uint64_t seed, const DataUse& use, M
     parts_[p] = make_part(
         options, seed, *opened[p], training, plans,
         weighs ? weights_by_class(*use.class_weights, *training.targets[0], opened[p]->subset) : std::vector<float>(),
-        p == 0 ? mixing_of(options, plans, training) : nullptr, measure);
+        p == 0 ? mixing_of(options, plans, training) : nullptr, measure == Measure::yes);
     if (caching_pays(options, group, plans)) {
       info_.cached_bytes = checked_add(info_.cached_bytes, parts_[p]->cached_bytes());
     }

@@ -1,0 +1,130 @@
+// Putting a part together: its transforms, targets, mixing and cache.
+#include "io/loader/make_part.h"
+
+#include <algorithm>
+
+#include "core/base/format.h"
+#include "io/datasets/images/mask_codec.h"
+
+namespace trainctl {
+namespace {
+
+// Checks before training that the first sample of a held-out part has the training part's shape behind the transforms.
+// Throws Error{data}.
+void check_alike(const Dataset& held_out, const Dataset& training, const std::vector<GeometryStep>& fixed) {
+  const Shape expected = shape_behind(training.facts().sample, fixed);
+  Shape shape;
+  try {
+    shape = shape_behind(held_out.facts().sample, fixed);
+  } catch (const Error& error) {
+    data_error(held_out.name_of(0), error.what());
+  }
+  if (shape == expected) return;
+  data_error(held_out.name_of(0),
+             format("has shape {}, samples of the training part have {}", to_string(shape), to_string(expected)),
+             "bring all to one shape, images by `resize: [height, width]` in `transform`");
+}
+
+DataPart::Input transformed(const DatasetGroup& group, const DatasetGroup& training, std::size_t input,
+                            const InputPlan& steps) {
+  const auto& dataset = group.inputs[input];
+  check_alike(*dataset, *training.inputs[input], steps.plan.fixed);
+  return {dataset, transform_of(steps, training.inputs[input]->facts().sample, dataset->facts().dtype)};
+}
+
+// The targets of a part: masks take the way of the first input's images.
+DataPart::Targets targets_of(const DataOptions& options, const DatasetGroup& group, const Transform& images) {
+  DataPart::Targets targets;
+  for (const auto& dataset : group.targets) {
+    DataPart::Target target{dataset};
+    target.input = options.target_is_input();
+    const DatasetFacts& facts = dataset->facts();
+    if (facts.masks) {
+      target.mask = std::make_shared<const Transform>(images, facts.weight.rank() > 0 ? no_class : std::uint8_t{0});
+    }
+    targets.push_back(std::move(target));
+  }
+  return targets;
+}
+
+// All that a prepared sample of a part depends on.
+std::string cache_key(const DatasetGroup& group, const std::vector<DataPart::Input>& inputs,
+                      const std::vector<InputPlan>& plans) {
+  std::string key = "2\n";  // raised where the same data gives other samples
+  for (const Dataset* dataset : group.distinct()) key += dataset->facts().fingerprint + "\n";
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    const Transform& transform = *inputs[i].transform;
+    key += format("{} {}", to_string(transform.prepared_shape()), name_of(transform.prepared_dtype()));
+    for (const GeometryStep& step : plans[i].plan.fixed) {
+      key += format(" {}:{}x{}", static_cast<int>(step.kind), step.height, step.width);
+    }
+    key += "\n";
+  }
+  return key;
+}
+
+// Where samples are not read, a cache is only asked whether there is room for it.
+MakeCache cache_for(const DataOptions& options, std::string key, bool reads) {
+  if (options.cache == CacheKind::memory) return memory_cache;
+  const std::string folder = options.cache_path.empty() ? default_cache_folder() : options.cache_path.text;
+  if (folder.empty()) {
+    throw Error(ErrorKind::config, options.dataset.place,
+                "`cache: disk` needs `cache_path`: neither XDG_CACHE_HOME nor HOME is set");
+  }
+  return [folder, key = std::move(key), reads](std::int64_t samples, std::int64_t used,
+                                               std::int64_t row_bytes) -> std::unique_ptr<SampleCache> {
+    if (reads) return disk_cache(folder, key, samples, used, row_bytes);
+    check_disk_cache(folder, key, used, row_bytes);
+    return nullptr;
+  };
+}
+
+}  // namespace
+
+bool caching_pays(const DataOptions& options, const DatasetGroup& group, const std::vector<InputPlan>& inputs) {
+  if (options.cache == CacheKind::none) return false;
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    if (!group.inputs[i]->in_memory() || !inputs[i].plan.fixed.empty()) return true;
+  }
+  return false;
+}
+
+std::shared_ptr<const Mixing> mixing_of(const DataOptions& options, const std::vector<InputPlan>& plans,
+                                        const DatasetGroup& training) {
+  const TransformPlan& plan = plans[0].plan;
+  const auto mixed = std::find_if(plans.begin(), plans.end(), [](const InputPlan& p) { return !p.plan.mixes.empty(); });
+  if (mixed == plans.end()) return nullptr;
+  const Place& place = mixed->plan.mixes[0].place;
+  const auto refuse = [&](const std::string& what) {
+    throw Error(ErrorKind::config, place, "samples are mixed whole, and " + what, "leave out mixup and cutmix");
+  };
+  if (plans.size() > 1) refuse(format("these have {} inputs", plans.size()));
+  std::int64_t classes = -1;
+  for (const auto& target : training.targets) {
+    const DatasetFacts& facts = target->facts();
+    const std::int64_t own = options.target_is_input() ? 0 : facts.classes;
+    if (own > 0 && (facts.target.rank() > 0 || facts.masks)) refuse("the targets are classes of positions");
+    if (facts.weight.rank() > 0) refuse("the weights are those of positions");
+    classes = classes < 0 ? own : std::min(classes, own);
+  }
+  const Shape sample = shape_behind(shape_behind(training.inputs[0]->facts().sample, plan.fixed), plan.augment);
+  return std::make_shared<Mixing>(plan.mixes, static_cast<std::uint32_t>(plan.augment.size()), sample, classes);
+}
+
+std::shared_ptr<const DataPart> make_part(const DataOptions& options, std::uint64_t seed, const OpenedPart& part,
+                                          const DatasetGroup& training, const std::vector<InputPlan>& plans,
+                                          std::vector<float> class_weights, std::shared_ptr<const Mixing> mixing,
+                                          bool reads) {
+  std::vector<DataPart::Input> inputs;
+  for (std::size_t i = 0; i < plans.size(); ++i) inputs.push_back(transformed(part.group, training, i, plans[i]));
+  DataPart::Targets targets = targets_of(options, part.group, *inputs[0].transform);
+  MakeCache cache;
+  if (caching_pays(options, part.group, plans)) {
+    cache = cache_for(options, cache_key(part.group, inputs, plans), reads);
+  }
+  return std::make_shared<DataPart>(
+      std::move(inputs), std::move(targets), part.subset,
+      DataPart::Options{seed, options.on_error, std::move(cache), std::move(class_weights), std::move(mixing)});
+}
+
+}  // namespace trainctl

@@ -1,0 +1,29 @@
+// A part of the data put together from its data sets and the plans of its inputs.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "io/loader/input_plan.h"
+#include "io/loader/open_parts.h"
+#include "io/loader/part.h"
+
+namespace trainctl {
+
+// Whether a cache saves time: not where all samples are in memory as batches need them.
+bool caching_pays(const DataOptions& options, const DatasetGroup& group, const std::vector<InputPlan>& inputs);
+
+// What mixes the samples of the training part; null where nothing does. Throws Error{config} where they cannot be
+// mixed.
+std::shared_ptr<const Mixing> mixing_of(const DataOptions& options, const std::vector<InputPlan>& plans,
+                                        const DatasetGroup& training);
+
+// Makes a part of the run whose training part has the data sets `training`. Where samples are not to be read (`reads`),
+// a disk cache is only asked whether there is room for it. Throws Error{data} where the first sample is not like those
+// of the training part, Error{config} or {resource} where there is no place for a cache.
+std::shared_ptr<const DataPart> make_part(const DataOptions& options, std::uint64_t seed, const OpenedPart& part,
+                                          const DatasetGroup& training, const std::vector<InputPlan>& plans,
+                                          std::vector<float> class_weights, std::shared_ptr<const Mixing> mixing,
+                                          bool reads);
+
+}  // namespace trainctl
