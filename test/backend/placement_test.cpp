@@ -193,7 +193,7 @@ TEST_CASE("every op is among the cases") {
     covered.emplace(which.make(types_of(which))->kind());
   const std::regex kind(R"re(kind\(\) const override \{ return "(\w+)"; \})re");
   int found = 0;
-  for (const auto& file : std::filesystem::directory_iterator(TRAINCTL_SOURCE_DIR "/core/graph/ops")) {
+  for (const auto& file : std::filesystem::recursive_directory_iterator(TRAINCTL_SOURCE_DIR "/core/graph/ops")) {
     if (file.path().extension() != ".h" || file.path().stem() == "collectives") continue;  // they have no kernels
     std::ifstream stream(file.path());
     const std::string text((std::istreambuf_iterator<char>(stream)), {});
