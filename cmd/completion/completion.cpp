@@ -21,8 +21,8 @@ std::string script_for(const std::string& shell, const std::vector<CommandWords>
 
 Subcommand completion_subcommand() {
   return {"completion", "Prints a shell's completion script, or the manual page",
-          "source <(trainctl completion bash)\n"
-          "  trainctl completion fish > ~/.config/fish/completions/trainctl.fish",
+          "trainctl completion fish > ~/.config/fish/completions/trainctl.fish\n"
+          "  source <(trainctl completion bash)",
           [](CLI::App& app) -> std::function<int()> {
             auto shell = std::make_shared<std::string>();
             app.add_option("SHELL", *shell, "bash, zsh or fish; man: the manual page trainctl.1")

@@ -65,10 +65,14 @@ std::string chosen_checkpoint(const RunSpec& spec, const EvalOptions& options) {
 RunSpec with_confusion_matrix(RunSpec spec) {
   ByName<ChoicesOf<metric_choices>> metrics;
   bool added = false;
-  for (const std::string& output : output_names(spec.model)) {
+  const std::vector<std::string> outputs = output_names(spec.model);
+  for (const std::string& output : outputs) {
     ChoicesOf<metric_choices> own = spec.train.metrics.of(output);
     const LossRule rule = spec.train.loss.of(output).as<LossOptions>().rule();
-    const bool has_classes = std::visit([](const auto& r) { return r.targets != LossTargets::values; }, rule);
+    const LossTargets targets = std::visit([](const auto& r) { return r.targets; }, rule);
+    // Of several outputs one of independent answers is passed over: whether it is a single one is not known yet.
+    const bool has_classes = targets == LossTargets::class_numbers || targets == LossTargets::distributions ||
+                             (targets == LossTargets::labels && outputs.size() == 1);
     const bool has_it =
         std::any_of(own.begin(), own.end(), [](const Choice& metric) { return metric.name == ConfusionMatrix::name; });
     if (has_classes && !has_it) own.push_back(default_choice(metric_choices(), ConfusionMatrix::name));

@@ -26,7 +26,12 @@ std::string location_text(const DraftRequest& request, bool idx, bool has_held_o
                 has_held_out ? format("{{path: {}}}          # its test files", path) : "{split: 0.2}");
 }
 
-// Opens the data: with its held-out part where it has one, with classes where its targets are whole numbers.
+// Whether so many classes are classes, and no values that happen to be whole.
+bool are_classes(const DataInfo& info) {
+  return info.targets[0].classes <= std::max<std::int64_t>(20, std::min<std::int64_t>(1000, info.training_samples / 5));
+}
+
+// Opens the data: with its held-out part where it has one, with classes where its targets are few whole numbers.
 struct OpenedArrays {
   std::string data;  // section
   DataInfo info;
@@ -39,14 +44,15 @@ OpenedArrays open_arrays(const DraftRequest& request) {
     for (const bool has_held_out : {true, false}) {
       const std::string data = location_text(request, idx, has_held_out);
       try {
-        return {data, facts_of(request, data, values)};
+        OpenedArrays opened{data, facts_of(request, data, values)};
+        if (values || are_classes(opened.info)) return opened;
       } catch (const Error& error) {
         if (error.kind() != ErrorKind::data) throw;
         errors.push_back(error);
       }
     }
   }
-  throw errors[1];  // of targets that are classes, without a held-out part
+  throw errors.at(std::min<std::size_t>(errors.size() - 1, 1));  // of classes, without a held-out part
 }
 
 std::string shape_text(const Shape& shape) {
@@ -89,7 +95,9 @@ bool holds_arrays(const std::string& folder) {
 
 std::vector<Draft> draft_for_arrays(const DraftRequest& request) {
   const OpenedArrays opened = open_arrays(request);
-  const Shape& sample = opened.info.inputs[0].sample;
+  const bool bytes = opened.info.inputs[0].format.dtype == DType::uint8;
+  Shape sample = opened.info.inputs[0].sample;
+  if (bytes && sample.rank() == 2) sample = {sample[0], sample[1], 1};  // images of one channel
   const TargetFacts& target = opened.info.targets[0];
   const bool is_class = target.classes > 0;
   const Body body = body_for(sample);
@@ -98,7 +106,7 @@ std::vector<Draft> draft_for_arrays(const DraftRequest& request) {
   draft.summary = format("{} on samples of {}", body.name, to_string(sample));
   std::string data = opened.data + format("  shape: {}\n", shape_text(sample));
   if (is_class) data += format("  classes: {}\n", target.classes);
-  if (opened.info.inputs[0].format.dtype == DType::uint8) data += "  transform:\n    - rescale: 1/255\n";
+  if (bytes) data += "  transform:\n    - rescale: 1/255\n";
   const std::int64_t values = std::max<std::int64_t>(target.shape.count(), 1);
   const std::string last = is_class ? format("    - dense: {{units: {}, activation: softmax}}\n", target.classes)
                                     : format("    - dense: {{units: {}}}\n", values);

@@ -39,6 +39,13 @@ std::string path_text(const DraftRequest& request, const std::string& path) {
 
 std::string scalar_text(const std::string& text) { return flow_text(scalar_node(text)); }
 
+std::string in_comment(std::string text) {
+  for (char& c : text) {
+    if (static_cast<unsigned char>(c) < ' ') c = ' ';
+  }
+  return text;
+}
+
 DataInfo facts_of(const DraftRequest& request, const std::string& data_section, bool values) {
   const std::string loss = values ? "mean_squared_error" : "sparse_categorical_crossentropy";
   const std::string text = data_section +
@@ -78,7 +85,7 @@ std::string head_text(const std::string& file, const std::string& what) {
       "# `trainctl schema --markdown` what there is, `trainctl run {}` trains.\n"
       "name: {}\n"
       "seed: 1\n\n",
-      what, file, file, scalar_text(fs::path(file).stem().string()));
+      in_comment(what), file, file, scalar_text(fs::path(file).stem().string()));
 }
 
 std::string train_text(const std::string& loss, const std::string& metrics, std::int64_t batch, std::int64_t epochs,

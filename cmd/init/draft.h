@@ -45,6 +45,9 @@ const std::vector<std::string>& validation_names();  // "validation", "val", ...
 std::string path_text(const DraftRequest& request, const std::string& path);
 std::string scalar_text(const std::string& text);
 
+// A text without line breaks and other control characters, for a comment.
+std::string in_comment(std::string text);
+
 // The facts of the data that a `data` section of the request's config opens; `values`: targets are values. Throws as
 // Data() does.
 DataInfo facts_of(const DraftRequest& request, const std::string& data_section, bool values);

@@ -38,7 +38,7 @@ ImageFacts look_at_images(const std::string& folder) {
     try {
       read_image_file(folder + "/" + image, 3, false, sample);
     } catch (const Error& error) {
-      if (error.kind() != ErrorKind::data || sides.size() + 1 == images.size()) throw;
+      if (error.kind() != ErrorKind::data) throw;
       facts.unreadable = true;
       continue;
     }
@@ -90,10 +90,23 @@ struct ImageParts {
   std::string training, validation, test;  // the last two empty where there are none
 };
 
+bool has_class_folders(const std::string& folder) {
+  if (!is_folder(folder)) return false;
+  const std::vector<FolderEntry> entries = list_folder(folder);
+  return std::any_of(entries.begin(), entries.end(), [&](const FolderEntry& entry) {
+    const std::string path = folder + "/" + entry.name;
+    return entry.name[0] != '.' && is_folder(path) && !list_images(path).images.empty();
+  });
+}
+
 ImageParts parts_of(const std::string& folder) {
-  const std::string training = first_of(folder, training_names());
+  const auto part = [&](const std::vector<std::string>& names) {
+    const std::string found = first_of(folder, names);
+    return !found.empty() && has_class_folders(found) ? found : "";  // images without classes are no part of it
+  };
+  const std::string training = part(training_names());
   if (training.empty()) return {folder, "", ""};
-  return {training, first_of(folder, validation_names()), first_of(folder, {"test", "testing"})};
+  return {training, part(validation_names()), part({"test", "testing"})};
 }
 
 std::string location_text(const DraftRequest& request, const ImageParts& parts) {
@@ -122,14 +135,7 @@ std::string steps_text(const ImageModel& model, const ImageFacts& facts) {
 
 }  // namespace
 
-bool holds_images(const std::string& folder) {
-  const std::string training = parts_of(folder).training;
-  const std::vector<FolderEntry> entries = list_folder(training);
-  return std::any_of(entries.begin(), entries.end(), [&](const FolderEntry& entry) {
-    return entry.name[0] != '.' && is_folder(training + "/" + entry.name) &&
-           !list_images(training + "/" + entry.name).images.empty();
-  });
-}
+bool holds_images(const std::string& folder) { return has_class_folders(parts_of(folder).training); }
 
 std::vector<Draft> draft_for_images(const DraftRequest& request) {
   const ImageParts parts = parts_of(request.path);

@@ -47,14 +47,9 @@ char delimiter_of(const std::string& path) {
   });
 }
 
-bool is_missing(std::string_view text) {
-  static const std::set<std::string_view> marks{"", "NA", "N/A", "NaN", "nan", "null", "?"};
-  return marks.contains(text);
-}
-
 void look_at(std::string_view field, Column& column) {
   const std::string_view text = trimmed(field);
-  if (is_missing(text)) {
+  if (text.empty() || is_mark(text)) {
     ++column.missing;
     return;
   }
@@ -128,14 +123,16 @@ std::string why_left_out(const Column& column, std::int64_t lines) {
 }
 
 // Whether its values name classes rather than measure something.
-bool names_classes(const Column& target) { return target.words > 0 || (target.whole && target.distinct.size() <= 20); }
+bool names_classes(const Column& target, std::int64_t lines) {
+  return target.words > 0 || (target.whole && target.distinct.size() <= 20 && std::ssize(target.distinct) <= lines / 5);
+}
 
 // The `data` section, of which `comments` tell what was left out.
 std::string data_text(const DraftRequest& request, const Table& table, const Column& target,
                       const std::string& validation) {
   std::string text = format("data:\n  dataset: csv\n  path: {}\n", path_text(request, table.path));
   text += validation.empty()
-              ? format("  validation: {{split: 0.2{}}}\n", names_classes(target) ? ", stratify: true" : "")
+              ? format("  validation: {{split: 0.2{}}}\n", names_classes(target, table.lines) ? ", stratify: true" : "")
               : format("  validation: {{path: {}}}\n", path_text(request, validation));
   if (table.delimiter != ',')
     text += format("  delimiter: \"{}\"\n", table.delimiter == '\t' ? "\\t" : std::string(1, table.delimiter));
@@ -146,7 +143,7 @@ std::string data_text(const DraftRequest& request, const Table& table, const Col
   for (const Column& column : table.columns) {
     if (column.name == target.name) continue;
     if (const std::string why = why_left_out(column, table.lines); !why.empty()) {
-      comments += format("    # not {}, which {}\n", column.name, why);
+      comments += format("    # not {}, which {}\n", in_comment(column.name), why);
       leaves_out = true;
       continue;
     }
@@ -155,7 +152,7 @@ std::string data_text(const DraftRequest& request, const Table& table, const Col
     misses = misses || column.missing > 0;
   }
   if (columns.empty()) data_error(table.path, "has no column that a network could learn from");
-  if (names_classes(target)) categorical += (categorical.empty() ? "" : ", ") + scalar_text(target.name);
+  if (names_classes(target, table.lines)) categorical += (categorical.empty() ? "" : ", ") + scalar_text(target.name);
   if (leaves_out) text += format("  columns: [{}]\n{}", columns, comments);
   if (!categorical.empty()) text += format("  categorical: [{}]    # words, each a value of its own\n", categorical);
   if (misses) text += "  missing: mean                   # of the column, for an empty field\n";
@@ -178,8 +175,12 @@ std::vector<Draft> draft_for_table(const DraftRequest& request) {
                       target.dates > 0 ? "holds dates" : format("is empty in {} lines", target.missing)),
                "name another with --target");
   }
+  if (const std::string why = why_left_out(target, table.lines); target.words > 0 && !why.empty()) {
+    data_error(table.path, format("its column '{}' {}, and cannot be what is predicted", target.name, why),
+               "name another with --target");
+  }
   const std::string data = data_text(request, table, target, folder ? first_of(request.path, held_out) : "");
-  const bool is_class = names_classes(target);
+  const bool is_class = names_classes(target, table.lines);
   const DataInfo info = facts_of(request, data, !is_class);
   const std::int64_t classes = info.targets[0].classes;
   const std::string what =

@@ -1,7 +1,9 @@
 // trainctl predict: what a trained network says of images, arrays or tables.
 #include <CLI/CLI.hpp>
+#include <cerrno>
 #include <filesystem>
 #include <functional>
+#include <system_error>
 
 #include <unistd.h>
 
@@ -13,6 +15,7 @@
 #include "core/base/format.h"
 #include "core/base/json.h"
 #include "core/base/log.h"
+#include "core/base/output.h"
 #include "core/compile/lower.h"
 #include "io/checkpoint/atomic_file.h"
 #include "io/checkpoint/load.h"
@@ -42,7 +45,12 @@ struct PredictOptions {
 };
 
 PredictionFormat format_of(const PredictOptions& options) {
-  if (options.common.json) return PredictionFormat::json_lines;
+  if (options.common.json && !(options.out.empty() && options.format.empty())) {
+    throw Error(ErrorKind::config,
+                "--json is one document on standard output, and goes with neither --out nor --format",
+                "leave it out; --format jsonl writes an object a line");
+  }
+  if (options.common.json) return PredictionFormat::json;
   if (!options.format.empty()) return *format_named(options.format);
   if (options.out.empty()) return isatty(STDOUT_FILENO) != 0 ? PredictionFormat::table : PredictionFormat::csv;
   const std::string ending = fs::path(options.out).extension().string();
@@ -52,8 +60,15 @@ PredictionFormat format_of(const PredictOptions& options) {
               "name the file so, or state --format");
 }
 
-// Where predictions go, piece by piece.
-using Put = std::function<void(const std::string& text)>;
+// Where predictions go, piece by piece; false where nobody takes them any more.
+using Put = std::function<bool(const std::string& text)>;
+
+// A reader that has closed the pipe ends the pass and is no error.
+bool put_to_output(const std::string& text) {
+  const int error = write_all(STDOUT_FILENO, text);
+  if (error == 0 || error == EPIPE) return error == 0;
+  throw Error(ErrorKind::resource, "standard output cannot be written: " + std::generic_category().message(error));
+}
 
 // What rank 0 knows of the checkpoint, and what all ranks must know of it.
 struct Trained {
@@ -65,7 +80,7 @@ Trained load_trained(const PredictOptions& options, RankContext& context, Stream
   Trained trained;
   std::string kept;
   if (context.world.rank() == 0) {
-    const bool is_run = run_of_checkpoint(options.model) == fs::absolute(options.model).lexically_normal().string();
+    const bool is_run = exists(options.model + "/checkpoints");
     trained.checkpoint = load_named_checkpoint(is_run ? best_of_run(options.model) : options.model);
     log::info(format("predicts by {} (step {})", trained.checkpoint->path, trained.checkpoint->manifest.step));
     const auto& facts = trained.checkpoint->manifest.facts;
@@ -92,6 +107,17 @@ ProgramSpec spec_of_prediction(const RunSpec& spec, const PredictionData& data) 
   return program;
 }
 
+// The values of a sample that the program predicts. Throws where they are those of its pixels or tokens.
+std::int64_t outputs_of(const Program& program) {
+  const Shape& shape = program.tensor(program.step.predictions[0]).type.shape;
+  if (shape.rank() <= 2) return shape.count() / shape[0];
+  throw CollectiveError(ErrorKind::config,
+                        format("the network ends in {} for a sample, and predict is for classes or values of whole "
+                               "samples",
+                               to_string(shape.without_front())),
+                        "`trainctl eval` measures such a network");
+}
+
 int predict_by_checkpoint(const RunSpec& spec, const PredictOptions& options, PredictionFormat format,
                           RankContext& context) {
   World& world = context.world;
@@ -114,20 +140,18 @@ int predict_by_checkpoint(const RunSpec& spec, const PredictOptions& options, Pr
   restore_weights(stored, plan.weights, engine.weights(), world.communicator(), device.host);
   engine.upload();
 
-  const auto run = [&](const std::function<void(const Predictions&)>& take) {
+  const auto run = [&](const std::function<bool(const Predictions&)>& take) {
     predict(engine, programs, *source, world.communicator(), device.host, take);
   };
+  const std::int64_t outputs = outputs_of(programs.programs[0]);
   if (world.rank() != 0) {
     run({});
     return 0;
   }
-  const Program& program = programs.programs[0];
-  const Shape& shape = program.tensor(program.step.predictions[0]).type.shape;
-  const std::int64_t outputs = shape.count() / shape[0];
   const OutputMeaning meaning = meaning_of(spec, outputs, read_class_names(trained.checkpoint->manifest.facts));
-  const auto writer = make_writer(format, meaning, data.samples());
+  const auto writer = make_writer(format, meaning, data.samples(), trained.checkpoint->path);
   const auto write = [&](const Put& put) {
-    put(writer->head());
+    bool taken = put(writer->head());
     run([&](const Predictions& found) {
       std::string text;
       for (std::int64_t i = 0; i < found.count; ++i) {
@@ -135,37 +159,53 @@ int predict_by_checkpoint(const RunSpec& spec, const PredictOptions& options, Pr
         const bool read = found.weights[static_cast<std::size_t>(i)] > 0;
         text += writer->sample(data.name_of(found.first + i), read ? meaning.values_of(row) : std::vector<float>());
       }
-      put(text);
+      taken = taken && put(text);
+      return taken;
     });
-    put(writer->tail());
+    if (taken) put(writer->tail());
   };
   if (options.out.empty()) {
-    write([](const std::string& text) { answer(text); });
+    write(put_to_output);
   } else {
     write_file(options.out, 0, [&](OutputFile& file) {
-      write([&](const std::string& text) { file.write(text.data(), std::ssize(text)); });
+      write([&](const std::string& text) {
+        file.write(text.data(), std::ssize(text));
+        return true;
+      });
     });
     log::info(trainctl::format("{}: {} samples", options.out, data.samples()));
   }
   return 0;
 }
 
-int run_predict(PredictOptions& options) {
-  const std::string run = run_of_checkpoint(options.model);
-  if (run.empty()) {
-    throw Error(ErrorKind::data, options.model + " is no run directory and no checkpoint of one",
-                "name a run directory such as runs/NAME, or a folder in its `checkpoints`");
+// The run directory, whatever names it: itself, one of its checkpoints, or its config. A config is replaced by its
+// newest run.
+std::string run_named(PredictOptions& options) {
+  std::error_code ignored;
+  if (fs::is_regular_file(options.model, ignored)) {
+    const RunSpec spec = load_run_spec(options.model);
+    options.model = newest_run(spec.name, Value<RunSpec>::write(spec), options.model).path;
   }
-  options.common.config = run + "/config.yaml";
-  // One rank, unless the command line asks for more: most questions are short.
-  if (options.launch.ranks.empty()) options.common.sets.push_back("cluster.ranks=1");
-  if (options.launch.hosts.empty()) options.common.sets.push_back("cluster.hosts={}");
+  const std::string run = run_of_checkpoint(options.model);
+  if (!run.empty()) return run;
+  throw Error(ErrorKind::config, options.model + " is no run directory, no checkpoint of one and no config",
+              "name a run directory such as runs/NAME, or a folder in its `checkpoints`");
+}
+
+int run_predict(PredictOptions& options) {
+  options.common.config = run_named(options) + "/config.yaml";
   RunSpec spec = load_run_spec(options.common, options.launch);
   if (input_names(spec.model).size() > 1 || output_names(spec.model).size() > 1) {
     throw Error(ErrorKind::config, "predict is for networks of one input and one output");
   }
-  spec.strategy = for_one_rank(spec.strategy);
   const Situation situation = find_situation(Variables::of_process());
+  // One rank on this host, unless the command line asks for more: most questions are short.
+  if (!situation.is_rank() && options.launch.ranks.empty() && options.launch.hosts.empty()) {
+    spec.cluster.ranks = {1};
+    spec.cluster.hosts.clear();
+    spec.cluster.hostfile = {};
+  }
+  spec.strategy = for_one_rank(spec.strategy);
   const PredictionFormat format = format_of(options);
   if (const std::optional<int> code =
           supervise_ranks(spec.cluster, options.launch, launched_config(options.common), situation, {false, false}))
@@ -182,7 +222,9 @@ Subcommand predict_subcommand() {
           "trainctl predict runs/flowers photo.jpg\n  trainctl predict runs/flowers photos --out photos.csv",
           [](CLI::App& app) {
             auto options = std::make_shared<PredictOptions>();
-            app.add_option("RUN", options->model, "A run directory, for its best checkpoint; or a checkpoint's folder")
+            app.add_option("RUN", options->model,
+                           "A run directory or a config, for its newest run, and the best checkpoint there; or a "
+                           "checkpoint's folder")
                 ->required()
                 ->type_name("");
             app.add_option("INPUT", options->inputs,

@@ -98,26 +98,48 @@ class CsvWriter final : public PredictionWriter {
   const OutputMeaning& meaning_;
 };
 
+Json to_json(const OutputMeaning& meaning, const std::string& input, const std::vector<float>& values) {
+  Json json{{"input", input}};
+  if (values.empty()) {
+    json["error"] = "cannot be read";
+    return json;
+  }
+  if (has_classes(meaning)) json["prediction"] = class_of(meaning, values);
+  Json all = Json::object();
+  for (std::size_t k = 0; k < values.size(); ++k) all[meaning.names[k]] = json_number(values[k]);
+  json[has_classes(meaning) ? "probabilities" : "values"] = std::move(all);
+  return json;
+}
+
 class JsonLinesWriter final : public PredictionWriter {
  public:
   explicit JsonLinesWriter(const OutputMeaning& meaning) : meaning_(meaning) {}
 
   std::string head() override { return ""; }
   std::string sample(const std::string& input, const std::vector<float>& values) override {
-    Json json{{"input", input}};
-    if (values.empty()) {
-      json["error"] = "cannot be read";
-      return json_line(json);
-    }
-    if (has_classes(meaning_)) json["prediction"] = class_of(meaning_, values);
-    Json all = Json::object();
-    for (std::size_t k = 0; k < values.size(); ++k) all[meaning_.names[k]] = json_number(values[k]);
-    json[has_classes(meaning_) ? "probabilities" : "values"] = std::move(all);
-    return json_line(json);
+    return json_line(to_json(meaning_, input, values));
   }
 
  private:
   const OutputMeaning& meaning_;
+};
+
+// One document, which is written when all samples are in it: an error before that stands alone.
+class JsonWriter final : public PredictionWriter {
+ public:
+  JsonWriter(const OutputMeaning& meaning, const std::string& checkpoint)
+      : meaning_(meaning), document_{{"ok", true}, {"checkpoint", checkpoint}, {"predictions", Json::array()}} {}
+
+  std::string head() override { return ""; }
+  std::string sample(const std::string& input, const std::vector<float>& values) override {
+    document_["predictions"].push_back(to_json(meaning_, input, values));
+    return "";
+  }
+  std::string tail() override { return json_line(document_); }
+
+ private:
+  const OutputMeaning& meaning_;
+  Json document_;
 };
 
 // float32 [samples, values], version 1.0 of the format; NaN for samples that cannot be read.
@@ -155,7 +177,7 @@ std::optional<PredictionFormat> format_named(const std::string& name) {
 }
 
 std::unique_ptr<PredictionWriter> make_writer(PredictionFormat format, const OutputMeaning& meaning,
-                                              std::int64_t samples) {
+                                              std::int64_t samples, const std::string& checkpoint) {
   switch (format) {
     case PredictionFormat::table:
       return std::make_unique<TableWriter>(meaning);
@@ -163,6 +185,8 @@ std::unique_ptr<PredictionWriter> make_writer(PredictionFormat format, const Out
       return std::make_unique<CsvWriter>(meaning);
     case PredictionFormat::json_lines:
       return std::make_unique<JsonLinesWriter>(meaning);
+    case PredictionFormat::json:
+      return std::make_unique<JsonWriter>(meaning, checkpoint);
     case PredictionFormat::npy:
       return std::make_unique<NpyWriter>(meaning, samples);
   }

@@ -11,9 +11,9 @@
 
 namespace trainctl {
 
-enum class PredictionFormat { table, csv, json_lines, npy };
+enum class PredictionFormat { table, csv, json_lines, json, npy };
 
-// "csv", "jsonl", "npy", "table".
+// "csv", "jsonl", "npy", "table"; json has no name, since --json asks for it.
 std::optional<PredictionFormat> format_named(const std::string& name);
 
 class PredictionWriter {
@@ -28,8 +28,8 @@ class PredictionWriter {
   virtual std::string tail() { return ""; }
 };
 
-// For so many samples of so many values each.
+// For so many samples. `checkpoint` is that of which the document tells.
 std::unique_ptr<PredictionWriter> make_writer(PredictionFormat format, const OutputMeaning& meaning,
-                                              std::int64_t samples);
+                                              std::int64_t samples, const std::string& checkpoint);
 
 }  // namespace trainctl

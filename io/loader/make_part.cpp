@@ -9,26 +9,10 @@
 namespace trainctl {
 namespace {
 
-// Checks before training that the first sample of a held-out part has the training part's shape behind the transforms.
-// Throws Error{data}.
-void check_alike(const Dataset& held_out, const Dataset& training, const std::vector<GeometryStep>& fixed) {
-  const Shape expected = shape_behind(training.facts().sample, fixed);
-  Shape shape;
-  try {
-    shape = shape_behind(held_out.facts().sample, fixed);
-  } catch (const Error& error) {
-    data_error(held_out.name_of(0), error.what());
-  }
-  if (shape == expected) return;
-  data_error(held_out.name_of(0),
-             format("has shape {}, samples of the training part have {}", to_string(shape), to_string(expected)),
-             "bring all to one shape, images by `resize: [height, width]` in `transform`");
-}
-
 DataPart::Input transformed(const DatasetGroup& group, const DatasetGroup& training, std::size_t input,
                             const InputPlan& steps) {
   const auto& dataset = group.inputs[input];
-  check_alike(*dataset, *training.inputs[input], steps.plan.fixed);
+  check_alike(*dataset, training.inputs[input]->facts().sample, steps.plan.fixed);
   return {dataset, transform_of(steps, training.inputs[input]->facts().sample, dataset->facts().dtype)};
 }
 
@@ -80,6 +64,20 @@ MakeCache cache_for(const DataOptions& options, std::string key, bool reads) {
 }
 
 }  // namespace
+
+void check_alike(const Dataset& held_out, const Shape& training, const std::vector<GeometryStep>& fixed) {
+  const Shape expected = shape_behind(training, fixed);
+  Shape shape;
+  try {
+    shape = shape_behind(held_out.facts().sample, fixed);
+  } catch (const Error& error) {
+    data_error(held_out.name_of(0), error.what());
+  }
+  if (shape == expected) return;
+  data_error(held_out.name_of(0),
+             format("has shape {}, samples of the training part have {}", to_string(shape), to_string(expected)),
+             "bring all to one shape, images by `resize: [height, width]` in `transform`");
+}
 
 bool caching_pays(const DataOptions& options, const DatasetGroup& group, const std::vector<InputPlan>& inputs) {
   if (options.cache == CacheKind::none) return false;

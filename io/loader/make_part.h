@@ -10,6 +10,10 @@
 
 namespace trainctl {
 
+// Checks that the first sample of a data set has the shape of the training part's, stored as `training`, behind the
+// transforms. Throws Error{data} that names it.
+void check_alike(const Dataset& dataset, const Shape& training, const std::vector<GeometryStep>& fixed);
+
 // Whether a cache saves time: not where all samples are in memory as batches need them.
 bool caching_pays(const DataOptions& options, const DatasetGroup& group, const std::vector<InputPlan>& inputs);
 

@@ -7,6 +7,7 @@
 #include "io/datasets/tables/csv_table.h"
 #include "io/loader/input_plan.h"
 #include "io/loader/loader.h"
+#include "io/loader/make_part.h"
 
 namespace trainctl {
 namespace {
@@ -52,6 +53,7 @@ PredictionData::PredictionData(const DataOptions& options, const KeptInput& kept
   KeptStatistics statistics(kept.measured);
   InputPlan plan = plan_input(options, training, {dataset_->facts().dtype}, "", statistics);
   plan.stored = dataset_->facts().dtype == DType::int32;
+  check_alike(*dataset_, training.sample, plan.plan.fixed);
   const auto transform = transform_of(plan, training.sample, dataset_->facts().dtype);
   input_.sample = transform->output_shape();
   input_.format.dtype = plan.stored ? DType::int32 : DType::float32;

@@ -50,7 +50,7 @@ PredictionPrograms prediction_programs(const ProgramSpec& spec, const BatchSourc
 }
 
 void predict(Engine& engine, const PredictionPrograms& programs, BatchSource& source, Communicator& world,
-             Stream& stream, const std::function<void(const Predictions&)>& take) {
+             Stream& stream, const std::function<bool(const Predictions&)>& take) {
   StepResult result;
   std::vector<std::byte> values;
   std::int64_t next = 0;
@@ -63,12 +63,15 @@ void predict(Engine& engine, const PredictionPrograms& programs, BatchSource& so
       engine.read_tensor(program, engine.program(program).program.step.predictions[0], values);
     }
     const std::vector<std::string> parts = gather_texts(packed(batch.count, batch.weights, values), world, stream);
-    if (parts.empty()) continue;
-    Predictions all;
-    all.first = next;
-    for (const std::string& part : parts) unpack(part, all);
-    next += all.count;
-    take(all);
+    bool ends = false;
+    if (!parts.empty()) {
+      Predictions all;
+      all.first = next;
+      for (const std::string& part : parts) unpack(part, all);
+      next += all.count;
+      ends = !take(all);
+    }
+    if (any_rank(ends, world, stream)) return;
   }
 }
 

@@ -29,9 +29,10 @@ struct Predictions {
   std::vector<float> weights;  // of each; 0 where it could not be read and was skipped
 };
 
-// One pass over the source. `take` is called on rank 0, for the samples of batch after batch. The engine runs
-// prediction_programs() of one rank alone: each holds the whole network. Collective over the world.
+// One pass over the source. `take` is called on rank 0, for the samples of batch after batch; where it returns false
+// the pass ends. The engine runs prediction_programs() of one rank alone: each holds the whole network. Collective over
+// the world.
 void predict(Engine& engine, const PredictionPrograms& programs, BatchSource& source, Communicator& world,
-             Stream& stream, const std::function<void(const Predictions&)>& take);
+             Stream& stream, const std::function<bool(const Predictions&)>& take);
 
 }  // namespace trainctl

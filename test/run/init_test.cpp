@@ -87,7 +87,8 @@ TEST_CASE("init takes held-out folders, gray images, other places for the config
   const Folder folder;
   write_images(folder, "data/scans/train", 4, true);
   write_images(folder, "data/scans/val", 2, true);
-  folder.write("data/scans/train/daisy/broken.png", "no image");
+  folder.write("data/scans/train/tulip/zz.png", "no image");  // the last one
+  folder.write("data/scans/test/1.png", "an image without a class");
   const Finished made = trainctl(folder, {"init", "data/scans", "-o", "configs"});
   INFO(tail(made.errors));
   REQUIRE(made.code == 0);

@@ -1,4 +1,5 @@
 // predict: without the training data, in every format, on several ranks, it says what eval counts.
+#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <random>
@@ -111,6 +112,19 @@ train: {batch_size: 20, epochs: 3, loss: sparse_categorical_crossentropy, metric
   CHECK(first["prediction"] == rows[1][1]);
   CHECK(first["probabilities"]["2"].get<double>() == Approx(std::stod(rows[1][4])));
   CHECK(contains(predicted(folder, {"runs/arrays", "x.npy", "--format", "table"}), "prediction"));
+  const Json document = Json::parse(predicted(folder, {config, "x.npy", "--json", "--ranks", "2"}));
+  REQUIRE(document["predictions"].size() == 103);
+  CHECK(document["predictions"][0]["prediction"] == rows[1][1]);
+  CHECK(trainctl(folder, {"predict", config, "x.npy", "--json", "--out", "p.csv"}).code == 2);
+
+  folder.write("narrow.npy", npy("<f4", "(20, 5)", raw(std::vector<float>(x.begin(), x.begin() + 100))));
+  const Finished narrow = trainctl(folder, {"predict", "runs/arrays", "narrow.npy"});
+  CHECK(narrow.code == 3);
+  CHECK(contains(narrow.errors, "has shape 5, samples of the training part have 6"));
+  folder.write("photo.png", png(4, 4, 0, random_bytes(16, 4)));
+  const Finished photo = trainctl(folder, {"predict", "runs/arrays", "photo.png"});
+  CHECK(photo.code == 3);
+  CHECK(contains(photo.errors, "the network was trained on arrays of numbers"));
 }
 
 TEST_CASE("predict names the classes of images that it never saw, by the names kept with the run") {
@@ -148,6 +162,7 @@ train: {batch_size: 8, epochs: 2, loss: binary_crossentropy, metrics: [accuracy]
     return fs::path(row[0]).parent_path().filename().string();
   };
   CHECK(share_right(rows, kind_of) == Approx(accuracy));
+  CHECK(rows_of(predicted(folder, {"runs/pictures/", "held"})) == rows);  // the best checkpoint, too
   const Rows two = rows_of(predicted(folder, {"runs/pictures", "held/light/3.png", "held/dark/0.png"}));
   REQUIRE(two.size() == 3);
   CHECK(two[1][0] == "held/light/3.png");
@@ -162,7 +177,7 @@ train: {batch_size: 8, epochs: 2, loss: binary_crossentropy, metrics: [accuracy]
   CHECK(kind.code == 2);
   CHECK(contains(kind.errors, "ends in none of .csv, .jsonl and .npy"));
   const Finished none = trainctl(folder, {"predict", "held", "held/dark"});
-  CHECK(none.code == 3);
+  CHECK(none.code == 2);
   CHECK(contains(none.errors, "no run directory"));
 }
 
@@ -197,6 +212,46 @@ train: {batch_size: 16, epochs: 5, loss: sparse_categorical_crossentropy, metric
   const Finished lacking = trainctl(folder, {"predict", "runs/table", "lacking.csv"});
   CHECK(lacking.code == 3);
   CHECK(contains(lacking.errors, "has no column 'weight'"));
+}
+
+TEST_CASE("predict leaves out what a run skips, ends with its reader, and is not for pixels") {
+  const Folder folder;
+  for (const char* kind : {"a", "b"}) {
+    for (int i = 0; i < 8; ++i) {
+      folder.write(format("images/{}/{}.png", kind, i),
+                   png(9, 9, 2, random_bytes(9 * 9 * 3, static_cast<unsigned>(i))));
+    }
+  }
+  const std::string config = folder.write("skips.yaml", R"(
+data: {dataset: image_folder, path: images, on_error: skip, transform: [{rescale: 1/255}]}
+model: {layers: [flatten, {dense: {units: 2, activation: softmax}}]}
+train: {batch_size: 8, epochs: 1, loss: sparse_categorical_crossentropy, optimizer: sgd}
+)");
+  train(folder, config);
+  folder.write("images/b/2.png", "no image");
+  const Finished run = trainctl(folder, {"predict", "runs/skips", "images/b"});
+  REQUIRE(run.code == 0);
+  const Rows rows = rows_of(run.out);
+  REQUIRE(rows.size() == 9);
+  CHECK(rows[3] == std::vector<std::string>{"images/b/2.png", "", ""});
+  CHECK(rows[4].size() == 4);
+  CHECK(contains(run.errors, "skipped: images/b/2.png"));
+  const Json lines = Json::parse(predicted(folder, {"runs/skips", "images/b", "--json"}));
+  CHECK(lines["predictions"][2]["error"] == "cannot be read");
+  const std::string closed = format("cd '{}' && '{}' predict runs/skips images/a 2> errors | head -1 > first",
+                                    folder.path().string(), TRAINCTL_BINARY);
+  CHECK(std::system(closed.c_str()) == 0);
+  CHECK(read_file(folder / "first") == "input,prediction,a,b\n");
+
+  const std::string pixels = folder.write("pixels.yaml", R"(
+data: {dataset: image_folder, path: images, on_error: skip, label_mode: input, transform: [{rescale: 1/255}]}
+model: {layers: [{conv2d: {filters: 3, kernel_size: 3, padding: same}}]}
+train: {batch_size: 8, epochs: 1, loss: mean_squared_error, optimizer: sgd}
+)");
+  train(folder, pixels);
+  const Finished image = trainctl(folder, {"predict", "runs/pixels", "images/a"});
+  CHECK(image.code == 2);
+  CHECK(contains(image.errors, "the network ends in 9x9x3 for a sample"));
 }
 
 }  // namespace trainctl::test

@@ -18,14 +18,14 @@ constexpr float missing_value = std::numeric_limits<float>::quiet_NaN();
 // The most words of a column: of one that is not named in `categorical`, and of one that is.
 constexpr std::size_t most_words_found = 1000, most_words = 65536;
 
+std::string where(const FieldPlace& place) { return format("line {}, column '{}'", place.line, place.column); }
+
+}  // namespace
+
 bool is_mark(std::string_view text) {
   constexpr std::string_view marks[] = {"NA", "N/A", "NaN", "nan", "NULL", "null", "?"};
   return std::find(std::begin(marks), std::end(marks), text) != std::end(marks);
 }
-
-std::string where(const FieldPlace& place) { return format("line {}, column '{}'", place.line, place.column); }
-
-}  // namespace
 
 std::string_view trimmed(std::string_view text) {
   while (!text.empty() && (text.front() == ' ' || text.front() == '\t')) text.remove_prefix(1);

@@ -8,6 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <chrono>
@@ -25,7 +26,9 @@ namespace {
 
 // Variables that tell a program it is a rank of this run, which a command is not.
 bool makes_a_rank(std::string_view variable) {
-  static constexpr std::array<std::string_view, 4> prefixes{"OMPI_", "PMIX_", "PMI_", "TRAINCTL_STATUS_FILE="};
+  static constexpr std::array<std::string_view, 9> prefixes{"OMPI_",         "PMIX_",         "PMI_",
+                                                            "SLURM_STEP",    "SLURM_PROCID=", "SLURM_LOCALID=",
+                                                            "SLURM_NODEID=", "TRAINCTL_TERM", "TRAINCTL_STATUS_FILE="};
   for (const std::string_view prefix : prefixes) {
     if (variable.starts_with(prefix)) return true;
   }
@@ -74,29 +77,8 @@ pid_t start(const CommandQueue::Command& command, const std::string& log_file) {
   return error == 0 ? process : -1;
 }
 
-// Why a command has failed; "" where it has not.
-std::string run(const CommandQueue::Command& command, const std::string& log_file) {
-  using Clock = std::chrono::steady_clock;
-  const pid_t process = start(command, log_file);
-  if (process < 0) return format("cannot be started: {}", strerror(errno));
-  const Clock::time_point deadline =
-      Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(command.timeout));
-  int status = 0;
-  auto pause = std::chrono::milliseconds(1);
-  for (;;) {
-    const pid_t ended = waitpid(process, &status, WNOHANG);
-    if (ended == process) break;
-    if (ended < 0 && errno != EINTR) return {};  // somebody else has waited for it
-    if (Clock::now() > deadline) {
-      kill(-process, SIGKILL);
-      waitpid(process, &status, 0);
-      return format("had not ended after {:g} s, and was killed", command.timeout);
-    }
-    std::this_thread::sleep_for(pause);
-    pause = std::min(2 * pause, std::chrono::milliseconds(50));
-  }
-  if (WIFSIGNALED(status)) return format("was killed by signal {} ({})", WTERMSIG(status), strsignal(WTERMSIG(status)));
-  return WEXITSTATUS(status) == 0 ? "" : format("ended with exit code {}", WEXITSTATUS(status));
+std::chrono::steady_clock::duration seconds(double count) {
+  return std::chrono::duration_cast<std::chrono::steady_clock::duration>(std::chrono::duration<double>(count));
 }
 
 }  // namespace
@@ -110,17 +92,47 @@ CommandQueue::~CommandQueue() {
   {
     const std::lock_guard lock(mutex_);
     ends_ = true;
+    end_ = Clock::now() + seconds(longest_);
   }
   changed_.notify_one();
   worker_.join();
+  if (!commands_.empty()) log::warning(format("{} callbacks were left out: time for them ran out", commands_.size()));
 }
 
 void CommandQueue::add(Command command) {
   {
     const std::lock_guard lock(mutex_);
+    longest_ = std::max(longest_, command.timeout);
     commands_.push_back(std::move(command));
   }
   changed_.notify_one();
+}
+
+CommandQueue::Clock::time_point CommandQueue::last_moment() {
+  const std::lock_guard lock(mutex_);
+  return ends_ ? end_ : Clock::time_point::max();
+}
+
+std::string CommandQueue::run(const Command& command) {
+  const pid_t process = start(command, log_file_);
+  if (process < 0) return format("cannot be started: {}", strerror(errno));
+  const Clock::time_point begin = Clock::now(), deadline = begin + seconds(command.timeout);
+  int status = 0;
+  auto pause = std::chrono::milliseconds(1);
+  for (;;) {
+    const pid_t ended = waitpid(process, &status, WNOHANG);
+    if (ended == process) break;
+    if (ended < 0 && errno != EINTR) return {};  // somebody else has waited for it
+    if (const Clock::time_point now = Clock::now(); now > deadline || now > last_moment()) {
+      kill(-process, SIGKILL);
+      waitpid(process, &status, 0);
+      return format("had not ended after {:.3g} s, and was killed", std::chrono::duration<double>(now - begin).count());
+    }
+    std::this_thread::sleep_for(pause);
+    pause = std::min(2 * pause, std::chrono::milliseconds(50));
+  }
+  if (WIFSIGNALED(status)) return format("was killed by signal {} ({})", WTERMSIG(status), strsignal(WTERMSIG(status)));
+  return WEXITSTATUS(status) == 0 ? "" : format("ended with exit code {}", WEXITSTATUS(status));
 }
 
 void CommandQueue::work() {
@@ -129,11 +141,11 @@ void CommandQueue::work() {
     {
       std::unique_lock lock(mutex_);
       changed_.wait(lock, [this] { return ends_ || !commands_.empty(); });
-      if (commands_.empty()) return;
+      if (commands_.empty() || (ends_ && Clock::now() > end_)) return;
       command = std::move(commands_.front());
       commands_.pop_front();
     }
-    const std::string failure = run(command, log_file_);
+    const std::string failure = run(command);
     if (!failure.empty()) {
       log::warning(format("the callback `{}` {}; what it wrote is in {}", command.text, failure, log_file_));
     }

@@ -1,6 +1,7 @@
 // Commands that run beside the program, one after another.
 #pragma once
 
+#include <chrono>
 #include <condition_variable>
 #include <deque>
 #include <map>
@@ -20,7 +21,8 @@ class CommandQueue {
 
   // What commands write is appended to the log file.
   explicit CommandQueue(std::string log_file);
-  // Waits for all commands.
+  // Waits for the commands, all together no longer than the longest of their timeouts; what has not run then is left
+  // out, which is warned of.
   ~CommandQueue();
   CommandQueue(const CommandQueue&) = delete;
   CommandQueue& operator=(const CommandQueue&) = delete;
@@ -29,12 +31,19 @@ class CommandQueue {
   void add(Command command);
 
  private:
+  using Clock = std::chrono::steady_clock;
+
   void work();
+  // Why a command has failed; "" where it has not.
+  std::string run(const Command& command);
+  Clock::time_point last_moment();
 
   std::string log_file_;
   std::mutex mutex_;
   std::condition_variable changed_;
   std::deque<Command> commands_;
+  double longest_ = 0;     // timeout of a command so far
+  Clock::time_point end_;  // when nothing runs any more
   bool ends_ = false;
   std::thread worker_;  // last: it uses the others
 };

@@ -14,7 +14,9 @@ Section callback(const std::string& event, const std::string& meaning) {
           "Its environment has the facts: TRAINCTL_EVENT, TRAINCTL_RUN, TRAINCTL_RUN_DIR, TRAINCTL_STEP, and of an "
           "epoch or the end TRAINCTL_EPOCH, TRAINCTL_LOSS, TRAINCTL_VAL_LOSS and every other value likewise, of a "
           "checkpoint TRAINCTL_CHECKPOINT, of the end TRAINCTL_STATUS and TRAINCTL_SECONDS.")
-      .key("timeout", &CallbackOptions::timeout, "The command is ended after so long.", more_than(0))
+      .key("timeout", &CallbackOptions::timeout,
+           "The command is ended after so long, and at the end of the run nothing is waited for longer than that.",
+           more_than(0))
       .shorthand("command");
 }
 

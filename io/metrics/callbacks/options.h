@@ -10,7 +10,7 @@ namespace trainctl {
 
 struct CallbackOptions final : Options {
   std::string command;
-  Seconds timeout{60};
+  Seconds timeout{30};
 };
 
 // The events that have callbacks: epoch, checkpoint, end.
