@@ -44,7 +44,7 @@ struct PredictOptions {
   std::string format;  // empty: as the file's name ends
 };
 
-PredictionFormat format_of(const PredictOptions& options) {
+PredictionFormat format_of(const PredictOptions& options, const Situation& situation) {
   if (options.common.json && !(options.out.empty() && options.format.empty())) {
     throw Error(ErrorKind::config,
                 "--json is one document on standard output, and goes with neither --out nor --format",
@@ -52,7 +52,10 @@ PredictionFormat format_of(const PredictOptions& options) {
   }
   if (options.common.json) return PredictionFormat::json;
   if (!options.format.empty()) return *format_named(options.format);
-  if (options.out.empty()) return isatty(STDOUT_FILENO) != 0 ? PredictionFormat::table : PredictionFormat::csv;
+  if (options.out.empty()) {
+    const bool is_read = !situation.is_rank() && isatty(STDOUT_FILENO) != 0;  // mpirun gives its ranks a terminal
+    return is_read ? PredictionFormat::table : PredictionFormat::csv;
+  }
   const std::string ending = fs::path(options.out).extension().string();
   const auto found = format_named(ending.empty() ? "" : ending.substr(1));
   if (found) return *found;
@@ -206,7 +209,7 @@ int run_predict(PredictOptions& options) {
     spec.cluster.hostfile = {};
   }
   spec.strategy = for_one_rank(spec.strategy);
-  const PredictionFormat format = format_of(options);
+  const PredictionFormat format = format_of(options, situation);
   if (const std::optional<int> code =
           supervise_ranks(spec.cluster, options.launch, launched_config(options.common), situation, {false, false}))
     return *code;
