@@ -4,11 +4,11 @@
 #include <algorithm>
 #include <cstring>
 
+#include "core/base/crc32c.h"
 #include "core/base/format.h"
 #include "core/base/hash.h"
 #include "io/datasets/arrays/inflate.h"
 #include "io/datasets/dataset.h"
-#include "core/base/crc32c.h"
 
 namespace trainctl {
 namespace {
