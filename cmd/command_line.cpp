@@ -10,6 +10,7 @@
 #include "cmd/subcommand.h"
 #include "cmd/subcommands.h"
 #include "core/base/failure.h"
+#include "core/base/files.h"
 #include "core/base/format.h"
 #include "core/base/log.h"
 #include "core/base/version.h"
@@ -96,6 +97,12 @@ void add_launch_options(CLI::App& app, LaunchFlags& flags) {
 void add_phase_option(CLI::App& app, int& phase) {
   app.add_option("--phase", phase, "Which of the run's phases, from 1 on; without it the last one")
       ->check(CLI::PositiveNumber);
+}
+
+void require_absent(const std::string& path, bool force) {
+  if (force || !exists(path, {ErrorKind::config})) return;
+  throw Error(ErrorKind::config, Place{path}, "this file exists",
+              "choose another folder (-o), or replace it (--force)");
 }
 
 RunSpec load_run_spec(CommonOptions& common, const LaunchFlags& flags) {

@@ -47,9 +47,7 @@ int run_import(const ImportOptions& options) {
   const std::string config_path = (std::filesystem::path(options.folder) / (stem + ".yaml")).string();
   const std::string weights_path = (std::filesystem::path(options.folder) / weights).string();
   for (const std::string& path : {config_path, weights_path}) {
-    if (options.force || !exists(path, {ErrorKind::config})) continue;
-    throw Error(ErrorKind::config, Place{path}, "this file exists",
-                "choose another folder (-o), or replace it (--force)");
+    require_absent(path, options.force);
   }
   std::vector<Shape> shapes;
   for (const std::string& text : options.input_shapes) shapes.push_back(shape_of(text));

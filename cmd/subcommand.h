@@ -43,6 +43,9 @@ void add_launch_options(CLI::App& app, LaunchFlags& flags);
 // Declares --phase: which of the run's phases is meant, from 1 on; 0 stays where none is named.
 void add_phase_option(CLI::App& app, int& phase);
 
+// Throws Error{config} where a file that a command is to write exists, unless --force was given.
+void require_absent(const std::string& path, bool force);
+
 // The config with what the command line sets, --device among it, which joins the other settings.
 RunSpec load_run_spec(CommonOptions& common, const LaunchFlags& flags);
 

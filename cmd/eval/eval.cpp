@@ -18,7 +18,6 @@
 #include "io/metrics/find_run.h"
 #include "parallel/launch/report.h"
 #include "parallel/trainer/evaluate.h"
-#include "parallel/trainer/part_plan.h"
 #include "parallel/trainer/restore.h"
 
 namespace trainctl {
@@ -123,18 +122,14 @@ int evaluate_checkpoint(const RunSpec& stated, RunSpec spec, const EvalOptions& 
   info.validation_samples = data.samples(part);
   Job job(spec, info, device, world, {}, "");
 
-  Engine& engine = job.engine();
-  engine.download();
   RestoreSource stored;
   if (checkpoint) stored = {&checkpoint->snapshot, checkpoint->path, options.common.config};
-  const SnapshotPlan plan = plan_snapshot(engine.weights(), {}, world.communicator(), device.host);
-  restore_weights(stored, plan.weights, engine.weights(), world.communicator(), device.host);
-  engine.upload();
+  restore_weights(stored, job.engine(), world.communicator(), device.host);
 
   const std::int64_t batch = evaluation_batch(spec.train.global_batch(world.size()), job.sharer());
   const auto source = data.evaluation(part, batch, evaluation_sharer(job.sharer()), context.threads, job.target_forms(),
                                       job.batch_memory());
-  const Evaluation found = *evaluate(engine, job.programs(), *source, world.communicator(), device.host);
+  const Evaluation found = *evaluate(job.engine(), job.programs(), *source, world.communicator(), device.host);
   if (checkpoint) tell(found, *checkpoint, info.validation_samples, thresholds, options.common.json);
   const bool met = std::all_of(thresholds.begin(), thresholds.end(),
                                [&](const Threshold& t) { return t.is_met(found.values.at(t.metric)); });

@@ -1,15 +1,13 @@
 // Configs for arrays: IDX files with MNIST's names, and NumPy's .npy and .npz files.
 #include <algorithm>
-#include <filesystem>
 
 #include "cmd/init/draft.h"
 #include "core/base/files.h"
 #include "core/base/format.h"
+#include "io/datasets/arrays/npy.h"
 
 namespace trainctl {
 namespace {
-
-namespace fs = std::filesystem;
 
 bool holds_file(const std::string& folder, std::string_view begin) {
   const std::vector<FolderEntry> entries = list_folder(folder);
@@ -31,12 +29,12 @@ bool are_classes(const DataInfo& info) {
   return info.targets[0].classes <= std::max<std::int64_t>(20, std::min<std::int64_t>(1000, info.training_samples / 5));
 }
 
-// Opens the data: with its held-out part where it has one, with classes where its targets are few whole numbers.
 struct OpenedArrays {
   std::string data;  // section
   DataInfo info;
 };
 
+// Opens the data: with its held-out part where it has one, with classes where its targets are few whole numbers.
 OpenedArrays open_arrays(const DraftRequest& request) {
   const bool idx = is_folder(request.path) && holds_idx(request.path);
   std::vector<Error> errors;
@@ -90,7 +88,7 @@ Body body_for(const Shape& sample) {
 }  // namespace
 
 bool holds_arrays(const std::string& folder) {
-  return holds_idx(folder) || exists(folder + "/x.npy") || exists(folder + "/x_train.npy");
+  return holds_idx(folder) || !npy_in_folder(folder, "x").empty() || !npy_in_folder(folder, "x_train").empty();
 }
 
 std::vector<Draft> draft_for_arrays(const DraftRequest& request) {

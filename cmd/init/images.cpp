@@ -1,6 +1,5 @@
 // Configs for folders of images: one to begin with, a small and a large one.
 #include <algorithm>
-#include <filesystem>
 
 #include "cmd/init/draft.h"
 #include "core/base/files.h"

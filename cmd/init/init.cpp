@@ -56,12 +56,6 @@ std::vector<Draft> draft(const DraftRequest& request) {
 
 std::string schema_text() { return json_schema(section_of<RunSpec>(), parse_value); }
 
-void require_absent(const std::string& path, bool force) {
-  if (force || !exists(path, {ErrorKind::config})) return;
-  throw Error(ErrorKind::config, Place{path}, "this file exists",
-              "choose another folder (-o), or replace it (--force)");
-}
-
 int run_init(const InitOptions& options) {
   if (options.list) {
     answer(options.common.json ? json_line(presets_json()) : presets_text());

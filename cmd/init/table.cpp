@@ -1,8 +1,6 @@
 // Configs for tables: which columns are numbers, words or neither, and what is to be predicted.
 #include <algorithm>
 #include <cmath>
-#include <filesystem>
-#include <map>
 #include <set>
 
 #include "cmd/init/draft.h"

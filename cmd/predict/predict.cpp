@@ -13,7 +13,6 @@
 #include "cmd/subcommands.h"
 #include "core/base/files.h"
 #include "core/base/format.h"
-#include "core/base/json.h"
 #include "core/base/log.h"
 #include "core/base/output.h"
 #include "core/compile/lower.h"
@@ -24,9 +23,7 @@
 #include "io/metrics/find_run.h"
 #include "parallel/comm/solo.h"
 #include "parallel/comm/text.h"
-#include "parallel/launch/report.h"
 #include "parallel/trainer/device.h"
-#include "parallel/trainer/part_plan.h"
 #include "parallel/trainer/predict.h"
 #include "parallel/trainer/restore.h"
 
@@ -38,7 +35,7 @@ namespace fs = std::filesystem;
 struct PredictOptions {
   CommonOptions common;
   LaunchFlags launch;
-  std::string model;  // run directory or checkpoint
+  std::string model;  // run directory, checkpoint or config
   std::vector<std::string> inputs;
   std::string out;     // empty: standard output
   std::string format;  // empty: as the file's name ends
@@ -104,7 +101,6 @@ ProgramSpec spec_of_prediction(const RunSpec& spec, const PredictionData& data) 
   ProgramSpec program;
   program.model = &spec.model;
   program.inputs = {data.input()};
-  program.outputs[0].name = "";
   program.compute = spec.train.compute();
   program.seed = spec.seed;
   return program;
@@ -136,12 +132,9 @@ int predict_by_checkpoint(const RunSpec& spec, const PredictOptions& options, Pr
   KernelChoices choices = load_kernel_choices(backend.fingerprint());
   const auto alone = solo_communicator(backend);
   Engine engine(backend, *alone, compile(programs.programs, backend, choices));
-  engine.download();
   RestoreSource stored;
   if (trained.checkpoint) stored = {&trained.checkpoint->snapshot, trained.checkpoint->path, options.common.config};
-  const SnapshotPlan plan = plan_snapshot(engine.weights(), {}, world.communicator(), device.host);
-  restore_weights(stored, plan.weights, engine.weights(), world.communicator(), device.host);
-  engine.upload();
+  restore_weights(stored, engine, world.communicator(), device.host);
 
   const auto run = [&](const std::function<bool(const Predictions&)>& take) {
     predict(engine, programs, *source, world.communicator(), device.host, take);

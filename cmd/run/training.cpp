@@ -60,14 +60,12 @@ void fill_engine(const RunSpec& spec, Job& job, const SnapshotPlan& plan, const 
 }
 
 // The weights of the run's best checkpoint. Collective.
-void restore_best(Job& job, const SnapshotPlan& plan, const RunFiles& files, const std::string& config_file) {
+void restore_best(Job& job, const RunFiles& files, const std::string& config_file) {
   std::optional<LoadedCheckpoint> best;
   if (files.directory) best = load_named_checkpoint(files.directory->path() + "/checkpoints/best");
   RestoreSource source;
   if (best) source = {&best->snapshot, best->path, config_file};
-  job.engine().download();
-  restore_weights(source, plan.weights, job.engine().weights(), job.world().communicator(), job.host_stream());
-  job.engine().upload();
+  restore_weights(source, job.engine(), job.world().communicator(), job.host_stream());
 }
 
 // What the engine of this rank and its sources of batches have allocated: `check` prints that of the rank with most.
@@ -201,12 +199,11 @@ PhaseEnd train_phase(Run& run, const PhaseStart& phase, const std::optional<Snap
     scaling = std::make_unique<ScalingWatch>(*request.scaling, job, device, saver, *training);
     scaling->shorten(plan);
   }
-  Trainer trainer(
-      {job.engine(), world.communicator(), replicas, device.host, job.programs(), saver, scaling ? *scaling : *training,
-       validation.get(), files.sink.get(), stop_requested, request.profile_end > 0 ? &profiler : nullptr,
-       run.gpus.get(), scaling ? scaling->after_step() : nullptr,
-       [&] { restore_best(job, snapshots, files, request.config_file); }},
-      plan);
+  Trainer trainer({job.engine(), world.communicator(), replicas, device.host, job.programs(), saver,
+                   scaling ? *scaling : *training, validation.get(), files.sink.get(), stop_requested,
+                   request.profile_end > 0 ? &profiler : nullptr, run.gpus.get(),
+                   scaling ? scaling->after_step() : nullptr, [&] { restore_best(job, files, request.config_file); }},
+                  plan);
   if (resumed) trainer.resume(*resumed, !begins || !names_a_checkpoint(request.resume));
   try {
     PhaseEnd end{trainer.run()};

@@ -81,6 +81,13 @@ void restore_weights(const RestoreSource& source, const PartPlan& plan, std::spa
   distribute(stored.weights, plan, weights, world, stream);
 }
 
+void restore_weights(const RestoreSource& source, Engine& engine, Communicator& world, Stream& stream) {
+  engine.download();
+  const SnapshotPlan plan = plan_snapshot(engine.weights(), {}, world, stream);
+  restore_weights(source, plan.weights, engine.weights(), world, stream);
+  engine.upload();
+}
+
 void restore_state(const RestoreSource& source, const PartPlan& plan, std::span<const NamedTensor> state,
                    Communicator& world, Stream& stream) {
   if (plan.tensors().empty()) return;

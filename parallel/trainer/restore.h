@@ -5,6 +5,7 @@
 #include <string>
 
 #include "core/backend/communicator.h"
+#include "core/exec/engine.h"
 #include "core/exec/interfaces/snapshot.h"
 #include "parallel/trainer/part_plan.h"
 
@@ -22,6 +23,9 @@ struct RestoreSource {
 // another model.
 void restore_weights(const RestoreSource& source, const PartPlan& plan, std::span<const NamedTensor> weights,
                      Communicator& world, Stream& stream);
+
+// Likewise into an engine, whose device then has them.
+void restore_weights(const RestoreSource& source, Engine& engine, Communicator& world, Stream& stream);
 
 // Likewise the optimizer's state. Where the checkpoint has none, or another optimizer's, the state stays as it is, and
 // rank 0 says so.
