@@ -24,6 +24,7 @@ foreach(folder ${folders})
     continue()
   endif()
   add_executable(test-${name} ${sources})
+  trainctl_unity(test-${name})
   target_link_libraries(test-${name} PRIVATE trainctl_test_main trainctl_cmd Catch2::Catch2)
   target_compile_options(test-${name} PRIVATE -O1)  # tests are compiled far more often than they run
   target_compile_definitions(test-${name} PRIVATE

@@ -23,7 +23,8 @@ enum class Purpose : std::uint32_t {
   noise = 8,
 };
 
-using PhiloxBlock = std::array<std::uint32_t, 4>;
+constexpr int philox_words = 4;  // in a block
+using PhiloxBlock = std::array<std::uint32_t, philox_words>;
 
 // The Philox 4x32-10 block function.
 constexpr PhiloxBlock philox(PhiloxBlock counter, std::array<std::uint32_t, 2> key) {

@@ -9,7 +9,9 @@ namespace {
 
 using Init = InitializerOptions;
 
-Section plain(std::string name, std::string meaning) { return Keys<Init>(std::move(name), std::move(meaning)); }
+Section without_options(std::string name, std::string meaning) {
+  return Keys<Init>(std::move(name), std::move(meaning));
+}
 
 Section normal(std::string name, std::string meaning = "Normal numbers.") {
   return Keys<Init>(std::move(name), std::move(meaning))
@@ -29,14 +31,14 @@ const ChoiceTable& initializer_choices() {
   static const ChoiceTable table{
       "initializer",
       {
-          plain("glorot_uniform", "Uniform of variance 2 / (fan_in + fan_out)."),
-          plain("glorot_normal", "Normal of variance 2 / (fan_in + fan_out), cut off at two deviations."),
-          plain("he_uniform", "Uniform of variance 2 / fan_in."),
-          plain("he_normal", "Normal of variance 2 / fan_in, cut off at two deviations."),
-          plain("lecun_uniform", "Uniform of variance 1 / fan_in."),
-          plain("lecun_normal", "Normal of variance 1 / fan_in, cut off at two deviations."),
-          plain("zeros", "0."),
-          plain("ones", "1."),
+          without_options("glorot_uniform", "Uniform of variance 2 / (fan_in + fan_out)."),
+          without_options("glorot_normal", "Normal of variance 2 / (fan_in + fan_out), cut off at two deviations."),
+          without_options("he_uniform", "Uniform of variance 2 / fan_in."),
+          without_options("he_normal", "Normal of variance 2 / fan_in, cut off at two deviations."),
+          without_options("lecun_uniform", "Uniform of variance 1 / fan_in."),
+          without_options("lecun_normal", "Normal of variance 1 / fan_in, cut off at two deviations."),
+          without_options("zeros", "0."),
+          without_options("ones", "1."),
           Keys<Init>("constant", "One number.").key("value", &Init::value, "The number.").shorthand("value"),
           normal("normal"),
           normal("random_normal"),

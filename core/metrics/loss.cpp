@@ -23,11 +23,11 @@ constexpr const char* from_logits_meaning =
 
 // The options of one loss rule; the rule's members are its keys.
 template <class Rule>
-struct RuleOptions final : LossOptions, Rule {
+struct LossRuleOptions final : LossOptions, Rule {
   LossRule rule() const override { return static_cast<const Rule&>(*this); }
 
   static Section section() {
-    Keys<RuleOptions> keys(Rule::name, Rule::meaning);
+    Keys<LossRuleOptions> keys(Rule::name, Rule::meaning);
     if constexpr (Rule::link != LossLink::identity) {
       std::move(keys).key("from_logits", &LossOptions::from_logits, from_logits_meaning);
     }
@@ -41,8 +41,8 @@ struct RuleOptions final : LossOptions, Rule {
 };
 
 template <class... Rules>
-std::vector<Section> sections(const std::variant<Rules...>*) {
-  return {RuleOptions<Rules>::section()...};
+std::vector<Section> loss_sections(const std::variant<Rules...>*) {
+  return {LossRuleOptions<Rules>::section()...};
 }
 
 std::string_view text(FinalActivation activation) {
@@ -54,7 +54,7 @@ std::string_view text(FinalActivation activation) {
 }  // namespace
 
 const ChoiceTable& loss_choices() {
-  static const ChoiceTable table{"loss", sections(static_cast<const LossRule*>(nullptr))};
+  static const ChoiceTable table{"loss", loss_sections(static_cast<const LossRule*>(nullptr))};
   return table;
 }
 

@@ -11,11 +11,11 @@ namespace {
 
 // The options of one metric rule; the rule's members are its keys.
 template <class Rule>
-struct RuleOptions final : MetricOptions, Rule {
+struct MetricRuleOptions final : MetricOptions, Rule {
   MetricRule rule() const override { return static_cast<const Rule&>(*this); }
 
   static Section section() {
-    Keys<RuleOptions> keys(Rule::name, Rule::meaning);
+    Keys<MetricRuleOptions> keys(Rule::name, Rule::meaning);
     Rule::options([&](const char* name, auto member, const char* meaning, const Range& range) {
       std::move(keys).key(name, member, meaning, range);
     });
@@ -26,14 +26,14 @@ struct RuleOptions final : MetricOptions, Rule {
 };
 
 template <class... Rules>
-std::vector<Section> sections(const std::variant<Rules...>*) {
-  return {RuleOptions<Rules>::section()...};
+std::vector<Section> metric_sections(const std::variant<Rules...>*) {
+  return {MetricRuleOptions<Rules>::section()...};
 }
 
 }  // namespace
 
 const ChoiceTable& metric_choices() {
-  static const ChoiceTable table{"metric", sections(static_cast<const MetricRule*>(nullptr))};
+  static const ChoiceTable table{"metric", metric_sections(static_cast<const MetricRule*>(nullptr))};
   return table;
 }
 

@@ -26,7 +26,7 @@ bool ascending(const std::vector<Duration>& boundaries) {
   return true;
 }
 
-void check(const PiecewiseSchedule& schedule, const Node& node, Reader& reader) {
+void check_piecewise(const PiecewiseSchedule& schedule, const Node& node, Reader& reader) {
   const std::size_t before = reader.count();
   for (const Duration& boundary : schedule.boundaries) check_steps(boundary, "boundaries", node, reader);
   if (reader.count() == before && !ascending(schedule.boundaries)) {
@@ -54,7 +54,7 @@ Section piecewise_schedule() {
                 "start has the new value; in Keras it is the last one with the old value.")
       .required("values", &PiecewiseSchedule::values,
                 "Learning rates before, between and after the boundaries: one more than boundaries.", at_least(0))
-      .check(check);
+      .check(check_piecewise);
 }
 
 }  // namespace trainctl

@@ -20,7 +20,7 @@ struct PolynomialSchedule final : ScheduleOptions {
   double rate(double base, const ScheduleTime& time, double warmup) const override;
 };
 
-void check(const PolynomialSchedule& schedule, const Node& node, Reader& reader) {
+void check_polynomial(const PolynomialSchedule& schedule, const Node& node, Reader& reader) {
   if (schedule.decay_steps) check_steps(*schedule.decay_steps, "decay_steps", node, reader);
   if (schedule.cycle && !schedule.decay_steps) {
     reader.error(node.find("cycle")->place, "cycle needs decay_steps: how long the first fall takes");
@@ -45,7 +45,7 @@ Section polynomial_schedule() {
       .key("minimum", &PolynomialSchedule::minimum, "Learning rate at the end (Keras: end_learning_rate).", at_least(0))
       .key("cycle", &PolynomialSchedule::cycle,
            "Whether the learning rate rises again at each multiple of decay_steps, to fall until the next one.")
-      .check(check);
+      .check(check_polynomial);
 }
 
 }  // namespace trainctl

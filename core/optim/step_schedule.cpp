@@ -17,7 +17,7 @@ struct StepSchedule final : ScheduleOptions {
   double rate(double base, const ScheduleTime& time, double warmup) const override;
 };
 
-void check(const StepSchedule& schedule, const Node& node, Reader& reader) {
+void check_step(const StepSchedule& schedule, const Node& node, Reader& reader) {
   if (schedule.every.has_value() == !schedule.boundaries.empty()) {
     reader.error(node.place, "step needs either every or boundaries: when the learning rate falls");
   }
@@ -41,7 +41,7 @@ Section step_schedule() {
       .key("every", &StepSchedule::every, "Interval between falls, in steps or epochs.")
       .key("boundaries", &StepSchedule::boundaries, "Times of the falls, in steps or epochs: [80 epochs, 120 epochs].")
       .key("factor", &StepSchedule::factor, "What the learning rate is multiplied by at each fall.", more_than(0))
-      .check(check);
+      .check(check_step);
 }
 
 }  // namespace trainctl

@@ -162,7 +162,7 @@ bool in_range(const Range& range, double value) {
          !(range.at_most && value > *range.at_most) && !(range.less_than && value >= *range.less_than);
 }
 
-std::string phrase(const Range& range) {
+std::string range_phrase(const Range& range) {
   std::vector<std::string> parts;
   if (range.at_least) parts.push_back(format("at least {}", *range.at_least));
   if (range.more_than) parts.push_back(format("more than {}", *range.more_than));
@@ -246,7 +246,7 @@ bool check_range(const Range& range, const Node& node, Reader& reader) {
   if (!node.is_scalar()) return good;
   const auto number = leading_number(node.text);
   if (!number || in_range(range, *number)) return true;
-  reader.error(node.place, format("{} must be {}, not {}", reader.key(), phrase(range), node.text));
+  reader.error(node.place, format("{} must be {}, not {}", reader.key(), range_phrase(range), node.text));
   return false;
 }
 

@@ -31,7 +31,7 @@ std::size_t distance(std::string_view a, std::string_view b) {
   return rows[a.size()][b.size()];
 }
 
-std::string phrase(const TypeInfo& type) {
+std::string type_phrase(const TypeInfo& type) {
   using Kind = TypeInfo::Kind;
   switch (type.kind) {
     case Kind::boolean:
@@ -53,7 +53,7 @@ std::string phrase(const TypeInfo& type) {
     case Kind::enumeration:
       return "";
     case Kind::list: {
-      std::string text = type.single_item_allowed ? phrase(*type.item) + " or a list" : "a list";
+      std::string text = type.single_item_allowed ? type_phrase(*type.item) + " or a list" : "a list";
       return type.length ? text + " of " + std::to_string(type.length) : text;
     }
     case Kind::map:
@@ -83,7 +83,7 @@ std::string join_or(const std::vector<std::string>& words) {
 
 std::string describe(const TypeInfo& type) {
   std::vector<std::string> words = type.names;
-  if (const std::string text = phrase(type); !text.empty()) words.push_back(text);
+  if (const std::string text = type_phrase(type); !text.empty()) words.push_back(text);
   // Words such as "none" go behind the kind's own name: "a whole number or none".
   std::stable_partition(words.begin(), words.end(),
                         [](const std::string& word) { return word != "none" && word != "auto"; });

@@ -54,9 +54,9 @@ Json name_schema(const Section& choice) {
   return {{"enum", names}};
 }
 
-class Writer {
+class JsonWriter {
  public:
-  explicit Writer(const ParseValue& parse) : parse_(parse) {}
+  explicit JsonWriter(const ParseValue& parse) : parse_(parse) {}
 
   Json write(const Section& root) {
     Json schema = object(root);
@@ -313,7 +313,7 @@ class Writer {
 }  // namespace
 
 std::string json_schema(const Section& root, const ParseValue& parse) {
-  return Writer(parse).write(root).dump(2) + "\n";
+  return JsonWriter(parse).write(root).dump(2) + "\n";
 }
 
 }  // namespace trainctl

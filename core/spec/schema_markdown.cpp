@@ -39,7 +39,7 @@ std::vector<std::string> codes(std::vector<std::string> texts) {
   return texts;
 }
 
-std::string phrase(const Range& range) {
+std::string limits(const Range& range) {
   std::vector<std::string> parts;
   if (range.at_least) parts.push_back(format("≥ {}", *range.at_least));
   if (range.more_than) parts.push_back(format("> {}", *range.more_than));
@@ -71,7 +71,7 @@ std::string with_article(const std::string& noun) {
   return (std::string_view("aeiou").find(noun.front()) != std::string_view::npos ? "an " : "a ") + noun;
 }
 
-class Writer {
+class MarkdownWriter {
  public:
   std::string write(const Section& root) {
     out_ = introduction;
@@ -128,9 +128,9 @@ class Writer {
       case Kind::boolean:
         return "`true`, `false`";
       case Kind::integer:
-        return "whole number" + phrase(range);
+        return "whole number" + limits(range);
       case Kind::number:
-        return "number" + phrase(range);
+        return "number" + limits(range);
       case Kind::string:
         return "string";
       case Kind::path:
@@ -185,7 +185,7 @@ class Writer {
 }  // namespace
 
 std::string markdown_reference(const Section& root) {
-  std::string text = Writer().write(root);
+  std::string text = MarkdownWriter().write(root);
   while (text.ends_with("\n\n")) text.pop_back();
   return text;
 }

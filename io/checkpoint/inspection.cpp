@@ -40,11 +40,6 @@ std::map<std::string, TensorStatistics> statistics_of(const std::vector<NamedTen
   return all;
 }
 
-Json to_json(const BestResult& best) {
-  return {
-      {"monitor", best.monitor}, {"mode", best.maximum ? "max" : "min"}, {"value", best.value}, {"step", best.step}};
-}
-
 std::string line(const char* name, const std::string& text) { return format("{:<11} {}\n", name, text); }
 
 // Facts that are sums of an epoch under way, of use to a resume alone.

@@ -130,12 +130,12 @@ class ManifestReader {
   const std::string& path_;
 };
 
+}  // namespace
+
 Json to_json(const BestResult& best) {
   return {
       {"monitor", best.monitor}, {"mode", best.maximum ? "max" : "min"}, {"value", best.value}, {"step", best.step}};
 }
-
-}  // namespace
 
 std::string file_name(const SnapshotFile& file) {
   const std::string_view stem = stem_of(file.content);

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "core/base/json.h"
 #include "core/exec/interfaces/batch_source.h"
 #include "core/exec/interfaces/snapshot.h"
 #include "core/tensor/extent.h"
@@ -50,6 +51,9 @@ struct Manifest {
   // The files with this content, in the manifest's order.
   std::vector<const File*> files_of(SnapshotContent content) const;
 };
+
+// The best result as the manifest and `inspect --json` have it: monitor, mode ("max" or "min"), value and step.
+Json to_json(const BestResult& best);
 
 // The JSON of a file's record, as a writer returns it for the manifest, and back. The text is one of to_text()'s.
 std::string to_text(const Manifest::File& file);

@@ -17,7 +17,7 @@ namespace trainctl {
 namespace {
 
 constexpr std::size_t most_uses = 5'000;
-constexpr int most_levels = 32;
+constexpr int deepest_network = 32;
 
 bool is_network(const std::string& kind) { return kind == "Sequential" || kind == "Functional" || kind == "Model"; }
 
@@ -47,7 +47,7 @@ class Walk {
 
   // `inputs` are those of a network inside another; the outermost makes its own.
   Uses expand(const Json& saved, const std::string& prefix, const std::string& place, Uses inputs, int level) {
-    if (level > most_levels) damaged("its networks are nested too deep");
+    if (level > deepest_network) damaged("its networks are nested too deep");
     count();
     const Json& config = saved.at("config");
     return saved.at("class_name") == "Sequential" ? expand_sequential(saved, config, prefix, place, inputs, level)

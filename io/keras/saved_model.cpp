@@ -15,7 +15,7 @@ namespace {
 
 // The largest networks of keras.applications take about 1 MB; in memory JSON takes some tens of times its length.
 constexpr std::int64_t most_text = 8 << 20;
-constexpr int most_levels = 100;
+constexpr int deepest_json = 100;
 
 [[noreturn]] void damaged(const std::string& path, const std::string& what) {
   throw Error(ErrorKind::data, Place{path}, what, "save the network again, with model.save(\"network.keras\")");
@@ -27,12 +27,12 @@ Json parse(const std::string& text, const std::string& path) {
   }
   bool too_deep = false;
   const auto look = [&too_deep](int depth, Json::parse_event_t, Json&) {
-    too_deep |= depth > most_levels;
-    return depth <= most_levels;
+    too_deep |= depth > deepest_json;
+    return depth <= deepest_json;
   };
   try {
     Json json = Json::parse(text, look);
-    if (too_deep) damaged(path, format("its description of the network has more than {} levels", most_levels));
+    if (too_deep) damaged(path, format("its description of the network has more than {} levels", deepest_json));
     if (json.is_object()) return json;
   } catch (const Json::exception&) {
   }

@@ -13,12 +13,12 @@ constexpr std::int64_t block_size = 256;
 
 // By channel the sums of x - shift and of its square; the shift, a typical value, avoids cancellation where deviations
 // are small.
-struct Sums {
+struct Moments {
   std::vector<double> first, second;
   std::int64_t samples = 0;
 };
 
-void add(const std::vector<float>& values, const std::vector<double>& shift, Sums& sums) {
+void add(const std::vector<float>& values, const std::vector<double>& shift, Moments& sums) {
   const std::size_t channels = shift.size();
   for (std::size_t i = 0; i < values.size(); i += channels) {
     for (std::size_t c = 0; c < channels; ++c) {
@@ -62,8 +62,8 @@ Statistics measure_statistics(const Dataset& dataset, const Subset& subset, cons
   const std::vector<double> shift(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(channels));
 
   const std::int64_t blocks = (subset.size() + block_size - 1) / block_size;
-  std::vector<Sums> sums(static_cast<std::size_t>(blocks),
-                         {std::vector<double>(channels), std::vector<double>(channels), 0});
+  std::vector<Moments> sums(static_cast<std::size_t>(blocks),
+                            {std::vector<double>(channels), std::vector<double>(channels), 0});
   std::vector<std::exception_ptr> errors(static_cast<std::size_t>(blocks));
   std::atomic<std::int64_t> next{0};
   std::atomic<bool> failed{false};
@@ -94,11 +94,11 @@ Statistics measure_statistics(const Dataset& dataset, const Subset& subset, cons
 
   Statistics result;
   std::int64_t samples = 0;
-  for (const Sums& block : sums) samples += block.samples;
+  for (const Moments& block : sums) samples += block.samples;
   const double n = static_cast<double>(samples) * static_cast<double>(count) / static_cast<double>(channels);
   for (std::size_t c = 0; c < channels; ++c) {
     double first = 0, second = 0;
-    for (const Sums& block : sums) first += block.first[c], second += block.second[c];
+    for (const Moments& block : sums) first += block.first[c], second += block.second[c];
     const double mean = first / n, variance = second / n - mean * mean;
     // Convert the result to the values behind the transforms so far.
     const std::size_t which = so_far.affine.uniform() ? 0 : c;

@@ -9,7 +9,6 @@
 namespace trainctl {
 namespace {
 
-constexpr MeshAxis axis = MeshAxis::data;
 constexpr DType half = DType::bfloat16;
 
 }  // namespace
@@ -28,29 +27,29 @@ RoundedSum::RoundedSum(Program& program, TensorId whole, int ranks, bool asynchr
 }
 
 std::vector<Op> RoundedSum::begin() const {
-  return {op(std::make_shared<RoundSummands>(axis, ranks_), whole_, summands_),
-          op(std::make_shared<AllToAll>(axis, ranks_, asynchronous_), summands_, received_)};
+  return {op(std::make_shared<RoundSummands>(MeshAxis::data, ranks_), whole_, summands_),
+          op(std::make_shared<AllToAll>(MeshAxis::data, ranks_, asynchronous_), summands_, received_)};
 }
 
 std::vector<Op> RoundedSum::add_into(TensorId part) const {
   std::vector<Op> ops;
   wait_for(received_, ops);
-  ops.push_back(op(std::make_shared<AddSummands>(axis, ranks_, DType::float32), received_, part));
+  ops.push_back(op(std::make_shared<AddSummands>(MeshAxis::data, ranks_, DType::float32), received_, part));
   return ops;
 }
 
 std::vector<Op> RoundedSum::gather() const {
   std::vector<Op> ops;
   wait_for(received_, ops);
-  ops.push_back(op(std::make_shared<AddSummands>(axis, ranks_, half), received_, part_));
-  ops.push_back(op(std::make_shared<AllGather>(axis, ranks_, asynchronous_), part_, gathered_));
+  ops.push_back(op(std::make_shared<AddSummands>(MeshAxis::data, ranks_, half), received_, part_));
+  ops.push_back(op(std::make_shared<AllGather>(MeshAxis::data, ranks_, asynchronous_), part_, gathered_));
   return ops;
 }
 
 std::vector<Op> RoundedSum::end() const {
   std::vector<Op> ops;
   wait_for(gathered_, ops);
-  ops.push_back(op(std::make_shared<WidenSums>(axis, ranks_, count_), gathered_, whole_));
+  ops.push_back(op(std::make_shared<WidenSums>(MeshAxis::data, ranks_, count_), gathered_, whole_));
   return ops;
 }
 

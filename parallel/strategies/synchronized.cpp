@@ -10,15 +10,13 @@
 namespace trainctl {
 namespace {
 
-constexpr MeshAxis axis = MeshAxis::data;
-
 // Appends the ops that compute the outputs of a BatchNorm from the samples of all replicas.
 void append_synchronized(Graph& graph, const Op& op, int ranks) {
   const auto append = [&](std::shared_ptr<const OpDef> def, std::vector<TensorId> inputs, const std::string& name) {
     return graph.add_op(std::move(def), std::move(inputs), op.name, op.place, {name})[0];
   };
   const TensorId own = append(std::make_shared<BatchMoments>(), {op.inputs[0], graph.weights}, "moments");
-  const TensorId all = append(std::make_shared<AllGather>(axis, ranks), {own}, "moments_of_all");
+  const TensorId all = append(std::make_shared<AllGather>(MeshAxis::data, ranks), {own}, "moments_of_all");
   Tensor share;
   share.name = op.name + "/share";
   share.place = op.place;
@@ -28,7 +26,7 @@ void append_synchronized(Graph& graph, const Op& op, int ranks) {
 
   std::vector<TensorId> inputs = op.inputs;
   inputs.insert(inputs.end(), {mean, variance, of_one});
-  auto def = std::make_shared<SynchronizedBatchNorm>(op.as<BatchNorm>().a, axis, ranks);
+  auto def = std::make_shared<SynchronizedBatchNorm>(op.as<BatchNorm>().a, MeshAxis::data, ranks);
   graph.ops.push_back({std::move(def), std::move(inputs), {op.outputs[0]}, op.name, op.place});
 }
 
@@ -55,11 +53,11 @@ void refuse_with(const Graph& graph, const StrategyOptions& options) {
 
 Graph synchronize_statistics(Graph graph, const MeshRank& rank, const Strategy& strategy) {
   if (strategy.options.sync_every.value > 1 || strategy.options.reproducible) refuse_with(graph, strategy.options);
-  if (rank.size(axis) == 1) return graph;
+  if (rank.size(MeshAxis::data) == 1) return graph;
   for (Op& op : std::exchange(graph.ops, {})) {
     const auto* norm = op.get_if<BatchNorm>();
     if (norm != nullptr && norm->synchronized) {
-      append_synchronized(graph, op, rank.size(axis));
+      append_synchronized(graph, op, rank.size(MeshAxis::data));
     } else {
       graph.ops.push_back(std::move(op));
     }

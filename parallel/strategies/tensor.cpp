@@ -18,8 +18,6 @@
 namespace trainctl {
 namespace {
 
-constexpr MeshAxis axis = MeshAxis::tensor;
-
 std::size_t index(TensorId id) { return static_cast<std::size_t>(id); }
 
 Placement last_dimension(const TensorType& type) { return split_along(static_cast<int>(type.shape.rank()) - 1); }
@@ -32,8 +30,8 @@ class Cutter {
       : from_(graph),
         left_(left),
         stages_(stages),
-        ranks_(rank.size(axis)),
-        place_(rank.along(axis)),
+        ranks_(rank.size(MeshAxis::tensor)),
+        place_(rank.along(MeshAxis::tensor)),
         forms_(graph.tensors.size()) {
     for (std::size_t i = 0; i < graph.ops.size(); ++i) {
       for (TensorId input : graph.ops[i].inputs) forms_[index(input)].readers.push_back(i);
@@ -117,7 +115,7 @@ class Cutter {
     const TensorId kernel = parameter_part(op.inputs[1], from_.tensor(op.inputs[1]).type.shape.rank() - 2);
     const TensorId summand = emit(op.def, {forms_[index(op.inputs[0])].part, kernel}, op, "/summand")[0];
     const bool bias = op.inputs.size() > 2;
-    TensorId sum = emit(std::make_shared<AllReduce>(axis), {summand}, op, bias ? "/sum" : "")[0];
+    TensorId sum = emit(std::make_shared<AllReduce>(MeshAxis::tensor), {summand}, op, bias ? "/sum" : "")[0];
     if (bias) sum = emit(std::make_shared<AddBias>(), {sum, whole(op.inputs[2])}, op, "")[0];
     forms_[index(op.outputs[0])].whole = sum;
   }
@@ -140,7 +138,7 @@ class Cutter {
     const auto def = on_part(op, from_.tensor(op.inputs[0]).type.shape, ranks_, place_);
     if (def == nullptr) return false;
     const std::vector<TensorType> outputs = def->outputs(types);
-    const OutputPlacements result = def->placements({axis, placements, types, outputs, {}, {}, {}});
+    const OutputPlacements result = def->placements({MeshAxis::tensor, placements, types, outputs, {}, {}, {}});
     if (!result.problem.empty()) return false;
     for (std::size_t i = 0; i < outputs.size(); ++i) {
       if (result.outputs[i] != last_dimension(outputs[i])) return false;
@@ -192,7 +190,7 @@ class Cutter {
     if (forms.whole != no_tensor) return forms.whole;
     if (forms.part == no_tensor) return forms.whole = to_.add_tensor(from_.tensor(id));
     groups_[forms.group].exchanged += static_cast<double>(from_.tensor(id).type.shape.count());
-    const auto gather = std::make_shared<AllGatherColumns>(axis, ranks_, place_);
+    const auto gather = std::make_shared<AllGatherColumns>(MeshAxis::tensor, ranks_, place_);
     forms.whole = emit(gather, {forms.part}, maker_of(id), "/gathered")[0];
     to_.tensors[index(forms.whole)].name = from_.tensor(id).name + "/gathered";
     return forms.whole;
@@ -211,7 +209,7 @@ class Cutter {
   TensorId in_parts(TensorId id) {
     Tensor& part = to_.tensors[index(id)];
     part.placements.assign(mesh_axes, replicated);
-    part.placements[static_cast<std::size_t>(axis)] = last_dimension(part.type);
+    part.placements[static_cast<std::size_t>(MeshAxis::tensor)] = last_dimension(part.type);
     return id;
   }
 
@@ -228,7 +226,7 @@ class Cutter {
     const int stage = stage_of(reader);
     if (forms.shared == no_tensor || forms.shared_in != stage) {
       forms.shared_in = stage;
-      forms.shared = emit(std::make_shared<Identity>(axis), {x}, reader, "/input")[0];
+      forms.shared = emit(std::make_shared<Identity>(MeshAxis::tensor), {x}, reader, "/input")[0];
       const int joined = std::exchange(forms.group, groups_.add());
       if (joined >= 0) groups_.join(forms.group, joined);
       groups_[forms.group].exchanged += static_cast<double>(from_.tensor(id).type.shape.count());
@@ -309,7 +307,7 @@ class Cutter {
 }  // namespace
 
 Graph split_layers(Graph graph, const MeshRank& rank, const Strategy& strategy) {
-  if (rank.size(axis) == 1) return graph;
+  if (rank.size(MeshAxis::tensor) == 1) return graph;
   std::set<std::size_t> left;
   for (;;) {
     Cutter cutter(graph, rank, left, strategy.stages);
@@ -317,10 +315,10 @@ Graph split_layers(Graph graph, const MeshRank& rank, const Strategy& strategy) 
     if (!cutter.splits()) {
       throw Error(ErrorKind::config, strategy.options.tensor.place,
                   format("strategy.tensor is {}, and no layer of this network can be split among {} ranks",
-                         rank.size(axis), rank.size(axis)),
+                         rank.size(MeshAxis::tensor), rank.size(MeshAxis::tensor)),
                   format("layers are split where {} divides their units or filters and where they do at least {} "
                          "multiply-adds for each value that the ranks would exchange: use strategy.data",
-                         rank.size(axis), least_work));
+                         rank.size(MeshAxis::tensor), least_work));
     }
     const std::vector<std::size_t> unpaid = cutter.unpaid();
     if (unpaid.empty()) return cutter.take();

@@ -9,9 +9,7 @@
 #include "test/backend/run_op.h"
 #include "test/catch.h"
 
-using namespace trainctl;
-using namespace trainctl::test;
-
+namespace trainctl::test::batch_norm_pool_test {
 namespace {
 
 // The choices with this one for the op.
@@ -110,3 +108,5 @@ TEST_CASE("batch normalisation and pooling as one op compute what both do, forwa
     }
   }
 }
+
+}  // namespace trainctl::test::batch_norm_pool_test

@@ -5,9 +5,7 @@
 #include "test/backend/run_op.h"
 #include "test/catch.h"
 
-using namespace trainctl;
-using namespace trainctl::test;
-
+namespace trainctl::test::batch_norm_test {
 namespace {
 
 using Values = std::vector<double>;
@@ -240,3 +238,5 @@ TEST_CASE("statistics are summed by weight") {
     CHECK(largest_error(sums[i], expected) < 1e-5);
   }
 }
+
+}  // namespace trainctl::test::batch_norm_test

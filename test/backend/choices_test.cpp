@@ -4,8 +4,7 @@
 #include "core/base/error.h"
 #include "test/catch.h"
 
-using namespace trainctl;
-
+namespace trainctl::choices_test {
 namespace {
 
 KernelChoices some() {
@@ -49,3 +48,5 @@ TEST_CASE("a file of kernel choices that is damaged anywhere is refused") {
   CHECK(refused(whole + "x\ty\n") == ErrorKind::data);
   CHECK(refused(some().text()) == ErrorKind::data);
 }
+
+}  // namespace trainctl::choices_test

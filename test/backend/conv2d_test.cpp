@@ -8,9 +8,7 @@
 #include "test/backend/convolution_cases.h"
 #include "test/catch.h"
 
-using namespace trainctl;
-using namespace trainctl::test;
-
+namespace trainctl::test::conv2d_test {
 namespace {
 
 // The same keys with this implementation as every choice.
@@ -117,3 +115,5 @@ TEST_CASE("recorded choices are replayed, also by another backend") {
   CHECK(one.inputs[1] == two.inputs[1]);
   CHECK(y[0].values == again[0].values);
 }
+
+}  // namespace trainctl::test::conv2d_test

@@ -4,9 +4,7 @@
 #include "test/backend/run_op.h"
 #include "test/catch.h"
 
-using namespace trainctl;
-using namespace trainctl::test;
-
+namespace trainctl::test::copies_test {
 namespace {
 
 constexpr std::int64_t sizes[] = {0, 1, 3, 16, 17, 64, 255, 4096, 5003, 70001};
@@ -67,3 +65,5 @@ TEST_CASE("copies as one piece of work write their parts and nothing else") {
     }
   }
 }
+
+}  // namespace trainctl::test::copies_test

@@ -19,9 +19,7 @@
 #include "test/backend/run_op.h"
 #include "test/catch.h"
 
-using namespace trainctl;
-using namespace trainctl::test;
-
+namespace trainctl::test::cpu_backend_test {
 namespace {
 
 // Appends its number to a list.
@@ -211,3 +209,5 @@ TEST_CASE("peaks are measured") {
   CHECK(peaks.bfloat16_gflops > 0.01);
   CHECK(peaks.triad_gb_per_s > 0.1);
 }
+
+}  // namespace trainctl::test::cpu_backend_test

@@ -3,9 +3,7 @@
 #include "test/backend/run_op.h"
 #include "test/catch.h"
 
-using namespace trainctl;
-using namespace trainctl::test;
-
+namespace trainctl::test::dense_test {
 namespace {
 
 struct Sizes {
@@ -89,3 +87,5 @@ TEST_CASE("dense forward, backward by input and by weights") {
     CHECK(largest_error(got[1], dbias) < 2e-5);
   }
 }
+
+}  // namespace trainctl::test::dense_test

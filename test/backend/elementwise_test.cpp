@@ -13,9 +13,7 @@
 #include "test/backend/run_op.h"
 #include "test/catch.h"
 
-using namespace trainctl;
-using namespace trainctl::test;
-
+namespace trainctl::test::elementwise_test {
 namespace {
 
 double activate(const ActivationFunction& f, double x) {
@@ -269,3 +267,5 @@ TEST_CASE("stored samples are scaled and shifted by channel") {
     }
   }
 }
+
+}  // namespace trainctl::test::elementwise_test

@@ -7,8 +7,7 @@
 #include "test/backend/run_op.h"
 #include "test/catch.h"
 
-using namespace trainctl;
-using namespace trainctl::test;
+namespace trainctl::test::global_max_pool2d_test {
 
 TEST_CASE("of equal values the first one is the maximum, and NaN comes before all") {
   const auto backend = backend_under_test({.threads = 2});
@@ -50,3 +49,5 @@ TEST_CASE("of equal values the first one is the maximum, and NaN comes before al
   }
   CHECK(wrong == 0);
 }
+
+}  // namespace trainctl::test::global_max_pool2d_test

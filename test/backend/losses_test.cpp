@@ -9,9 +9,7 @@
 #include "test/backend/run_op.h"
 #include "test/catch.h"
 
-using namespace trainctl;
-using namespace trainctl::test;
-
+namespace trainctl::test::losses_test {
 namespace {
 
 constexpr std::int64_t samples = 23, values = 11;
@@ -337,3 +335,5 @@ TEST_CASE("a loss over parts of the classes is that of the whole") {
     if (&targets == &labels) CHECK(of_sums.values == right.values);
   }
 }
+
+}  // namespace trainctl::test::losses_test

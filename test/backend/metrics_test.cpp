@@ -9,9 +9,7 @@
 #include "test/backend/run_op.h"
 #include "test/catch.h"
 
-using namespace trainctl;
-using namespace trainctl::test;
-
+namespace trainctl::test::metrics_test {
 namespace {
 
 constexpr std::int64_t samples = 23, values = 11;
@@ -292,3 +290,5 @@ TEST_CASE("auc where one answer never occurs is 0, as in Keras") {
   CHECK(roc.value(std::vector<double>{0, 0, 0, 1, 2, 0}, 3) == 0);
   CHECK(roc.value(std::vector<double>{0, 2, 0, 2, 0, 0}, 4) == 1);
 }
+
+}  // namespace trainctl::test::metrics_test

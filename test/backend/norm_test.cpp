@@ -6,9 +6,7 @@
 #include "test/backend/run_op.h"
 #include "test/catch.h"
 
-using namespace trainctl;
-using namespace trainctl::test;
-
+namespace trainctl::test::norm_test {
 namespace {
 
 struct Expected {
@@ -165,3 +163,5 @@ TEST_CASE("group normalisation of bfloat16 has float32 statistics") {
   CHECK(largest_error(got[1], expected.dgamma) < 2e-5);
   CHECK(largest_error(got[2], expected.dbeta) < 2e-5);
 }
+
+}  // namespace trainctl::test::norm_test

@@ -12,9 +12,7 @@
 #include "test/backend/run_op.h"
 #include "test/catch.h"
 
-using namespace trainctl;
-using namespace trainctl::test;
-
+namespace trainctl::test::not_finite_test {
 namespace {
 
 constexpr double not_a_number = std::numeric_limits<double>::quiet_NaN();
@@ -118,3 +116,5 @@ TEST_CASE("a NaN anywhere in a window is its maximum and its mean, and spoils th
     CHECK(std::isnan(loss[0].values[0]));
   }
 }
+
+}  // namespace trainctl::test::not_finite_test

@@ -11,9 +11,7 @@
 #include "test/backend/placement_cases.h"
 #include "test/catch.h"
 
-using namespace trainctl;
-using namespace trainctl::test;
-
+namespace trainctl::test::placement_test {
 namespace {
 
 double tolerance(DType dtype) { return dtype == DType::float32 ? 1e-4 : 0.04; }
@@ -279,3 +277,5 @@ TEST_CASE("a reshape keeps a split of the outermost dimension of what it merges 
   CHECK(asked({8, 6}, {2, 4, 6}, 1) == split_along(2));
   CHECK(asked({8, 6}, {8, 1, 1, 6}, 1) == split_along(3));
 }
+
+}  // namespace trainctl::test::placement_test

@@ -6,9 +6,7 @@
 #include "test/backend/run_op.h"
 #include "test/catch.h"
 
-using namespace trainctl;
-using namespace trainctl::test;
-
+namespace trainctl::test::pool2d_test {
 namespace {
 
 struct Case {
@@ -115,3 +113,5 @@ TEST_CASE("a NaN anywhere in its window is the maximum") {
     for (const double value : y.values) CHECK(std::isnan(value));
   }
 }
+
+}  // namespace trainctl::test::pool2d_test

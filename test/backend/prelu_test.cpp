@@ -3,8 +3,7 @@
 #include "test/backend/run_op.h"
 #include "test/catch.h"
 
-using namespace trainctl;
-using namespace trainctl::test;
+namespace trainctl::test::prelu_test {
 
 TEST_CASE("parametric ReLU and its gradients, with the same bits for any number of threads") {
   const auto one = backend_under_test({.threads = 1}), two = backend_under_test({.threads = 2});
@@ -44,3 +43,5 @@ TEST_CASE("parametric ReLU and its gradients, with the same bits for any number 
     }
   }
 }
+
+}  // namespace trainctl::test::prelu_test

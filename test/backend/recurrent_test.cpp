@@ -7,9 +7,7 @@
 #include "test/backend/run_op.h"
 #include "test/catch.h"
 
-using namespace trainctl;
-using namespace trainctl::test;
-
+namespace trainctl::test::recurrent_test {
 namespace {
 
 struct Sizes {
@@ -123,3 +121,5 @@ TEST_CASE("a sample's steps and gradients have the same bits alone and among oth
     for (std::size_t i = 0; i < back.size(); ++i) CHECK(back[i].values == sample_of(gradients[i], n).values);
   }
 }
+
+}  // namespace trainctl::test::recurrent_test

@@ -4,8 +4,7 @@
 #include "test/backend/run_op.h"
 #include "test/catch.h"
 
-using namespace trainctl;
-using namespace trainctl::test;
+namespace trainctl::test::rounded_sum_test {
 
 TEST_CASE("summands are rounded and padded, added in float32 in their order, and widened") {
   const auto backend = backend_under_test();
@@ -39,3 +38,5 @@ TEST_CASE("summands are rounded and padded, added in float32 in their order, and
     for (std::size_t i = 0; i < x.values.size(); ++i) REQUIRE(wide.values[i] == rounded.values[i]);
   }
 }
+
+}  // namespace trainctl::test::rounded_sum_test

@@ -12,7 +12,7 @@
 #include "test/catch.h"
 #include "test/run/configs.h"
 
-namespace trainctl::test {
+namespace trainctl::test::steady_state_test {
 namespace {
 
 TEST_CASE("after the first steps a step of a whole network, data included, allocates nothing") {
@@ -53,4 +53,4 @@ TEST_CASE("after the first steps a step of a whole network, data included, alloc
 }
 
 }  // namespace
-}  // namespace trainctl::test
+}  // namespace trainctl::test::steady_state_test

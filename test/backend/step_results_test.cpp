@@ -10,7 +10,7 @@
 #include "test/catch.h"
 #include "test/run/configs.h"
 
-namespace trainctl::test {
+namespace trainctl::test::step_results_test {
 namespace {
 
 // A backend that counts the bytes that are copied in parts.
@@ -97,4 +97,4 @@ model:
 }
 
 }  // namespace
-}  // namespace trainctl::test
+}  // namespace trainctl::test::step_results_test

@@ -6,9 +6,7 @@
 #include "test/backend/run_op.h"
 #include "test/catch.h"
 
-using namespace trainctl;
-using namespace trainctl::test;
-
+namespace trainctl::test::synchronized_batch_norm_test {
 namespace {
 
 struct Part {
@@ -73,3 +71,5 @@ TEST_CASE("merged moments are those of all values of the ranks that have samples
     }
   }
 }
+
+}  // namespace trainctl::test::synchronized_batch_norm_test

@@ -4,9 +4,7 @@
 #include "test/backend/run_op.h"
 #include "test/catch.h"
 
-using namespace trainctl;
-using namespace trainctl::test;
-
+namespace trainctl::test::tree_sum_test {
 namespace {
 
 // Values of very different sizes, whose sum depends on the order.
@@ -78,3 +76,5 @@ TEST_CASE("inputs without parts are added to parts of the last input, in place o
     }
   }
 }
+
+}  // namespace trainctl::test::tree_sum_test

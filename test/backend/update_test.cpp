@@ -7,9 +7,7 @@
 #include "test/backend/run_op.h"
 #include "test/catch.h"
 
-using namespace trainctl;
-using namespace trainctl::test;
-
+namespace trainctl::test::update_test {
 namespace {
 
 // A flat region of two ranges with a frozen gap between them.
@@ -367,3 +365,5 @@ TEST_CASE("the moving average begins with the first step's weights, and stays wh
   CHECK(run(1, 0, fine, 2).values == averages.values);
   CHECK(run(1, 16, fine, std::numeric_limits<double>::infinity()).values == averages.values);
 }
+
+}  // namespace trainctl::test::update_test

@@ -4,7 +4,7 @@
 #include "core/tensor/shape.h"
 #include "test/catch.h"
 
-namespace trainctl {
+namespace trainctl::checked_test {
 namespace {
 
 constexpr std::int64_t largest = std::numeric_limits<std::int64_t>::max();
@@ -30,4 +30,4 @@ TEST_CASE("sums, products and shapes beyond 64 bits are config errors") {
 }
 
 }  // namespace
-}  // namespace trainctl
+}  // namespace trainctl::checked_test

@@ -16,7 +16,7 @@
 #include "core/base/utf8.h"
 #include "test/catch.h"
 
-namespace trainctl {
+namespace trainctl::failure_test {
 namespace {
 
 template <class Thrown>
@@ -97,4 +97,4 @@ TEST_CASE("names that are no UTF-8 never make invalid JSON") {
 }
 
 }  // namespace
-}  // namespace trainctl
+}  // namespace trainctl::failure_test

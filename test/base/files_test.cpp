@@ -16,8 +16,7 @@
 
 #include "test/catch.h"
 
-using namespace trainctl;
-
+namespace trainctl::files_test {
 namespace {
 
 struct Folder {
@@ -146,3 +145,5 @@ TEST_CASE("files: a folder without permission is an error, not an empty one") {
     CHECK(WEXITSTATUS(status) == 0);
   }
 }
+
+}  // namespace trainctl::files_test

@@ -3,7 +3,7 @@
 
 #include "test/catch.h"
 
-using namespace trainctl;
+namespace trainctl::random_test {
 
 TEST_CASE("philox 4x32-10 gives the published answers") {
   CHECK(philox({0, 0, 0, 0}, {0, 0}) == PhiloxBlock{0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8});
@@ -12,3 +12,5 @@ TEST_CASE("philox 4x32-10 gives the published answers") {
   CHECK(philox({0x243f6a88, 0x85a308d3, 0x13198a2e, 0x03707344}, {0xa4093822, 0x299f31d0}) ==
         PhiloxBlock{0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1});
 }
+
+}  // namespace trainctl::random_test

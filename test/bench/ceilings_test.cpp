@@ -3,7 +3,7 @@
 
 #include "test/catch.h"
 
-using namespace trainctl;
+namespace trainctl::ceilings_test {
 
 TEST_CASE("products of either half type are measured against half precision's ceiling") {
   const Ceilings ceilings{{100, 1000, 20}, 30, {}};
@@ -21,3 +21,5 @@ TEST_CASE("an op that fits in cache has the ceiling of copies of its size") {
   CHECK(Ceilings{{100, 1000, 40}, 30, {}}.gb_per_s(10) == 40);
   CHECK(ceilings.cached_gb_per_s() == 250);
 }
+
+}  // namespace trainctl::ceilings_test

@@ -7,7 +7,7 @@
 #include "test/comm/conformance.h"
 #include "test/comm/on_threads.h"
 
-using namespace trainctl;
+namespace trainctl::collectives_test {
 
 TEST_CASE("the benchmark measures every collective and finds no wrong value") {
   const auto collective = GENERATE(CallKind::all_reduce, CallKind::reduce_scatter, CallKind::all_gather,
@@ -49,3 +49,5 @@ TEST_CASE("a link has a rate where there are neighbours") {
     CHECK(errors == std::vector<std::string>(static_cast<std::size_t>(ranks)));
   }
 }
+
+}  // namespace trainctl::collectives_test

@@ -3,8 +3,7 @@
 
 #include "test/catch.h"
 
-using namespace trainctl;
-
+namespace trainctl::step_times_test {
 namespace {
 
 StepTime step(double seconds, double waited = 0) { return {seconds, 64, waited, {0.25, 0.5, 0, 0.125, 0.125}}; }
@@ -50,3 +49,5 @@ TEST_CASE("bench step: the short batch at an epoch's end counts in the rate alon
   CHECK(figures.parts.backward == Approx(0.5));
   CHECK(figures_of({step(1)}).samples_per_second == Approx(64));
 }
+
+}  // namespace trainctl::step_times_test

@@ -19,9 +19,7 @@
 #include "test/catch.h"
 #include "test/checkpoint/parts.h"
 
-using namespace trainctl;
-using namespace trainctl::test;
-
+namespace trainctl::test::faults_test {
 namespace {
 
 // A write limit of this process, restored with the object: a full disk for whoever is not root.
@@ -245,3 +243,5 @@ TEST_CASE("checkpoints that cannot be read are errors of a kind, and no missing 
   }
   CHECK_NOTHROW(load_checkpoint(path));
 }
+
+}  // namespace trainctl::test::faults_test

@@ -9,9 +9,7 @@
 #include "test/catch.h"
 #include "test/checkpoint/support.h"
 
-using namespace trainctl;
-using namespace trainctl::test;
-
+namespace trainctl::test::inspect_test {
 namespace {
 
 struct Result {
@@ -165,3 +163,5 @@ TEST_CASE("inspect compares two checkpoints tensor by tensor") {
   }
   CHECK(inspect(a.path + " " + (a / "nothing")).code == 3);
 }
+
+}  // namespace trainctl::test::inspect_test

@@ -7,9 +7,7 @@
 #include "test/catch.h"
 #include "test/checkpoint/parts.h"
 
-using namespace trainctl;
-using namespace trainctl::test;
-
+namespace trainctl::test::mutation_test {
 namespace {
 
 // Whether a file is accepted; anything but an error of the data fails the test.
@@ -60,3 +58,5 @@ TEST_CASE("mutated checkpoints: manifest and tensors, in one file and in parts")
     write_text(path, whole);
   }
 }
+
+}  // namespace trainctl::test::mutation_test

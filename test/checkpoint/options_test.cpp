@@ -4,8 +4,7 @@
 #include "io/yaml/yaml.h"
 #include "test/catch.h"
 
-using namespace trainctl;
-
+namespace trainctl::options_test {
 namespace {
 
 CheckpointOptions read(const std::string& text, Reader& reader) {
@@ -38,3 +37,5 @@ TEST_CASE("the checkpoint section is read and bounded") {
     CHECK(errors.diagnostics().size() == 1);
   }
 }
+
+}  // namespace trainctl::options_test

@@ -9,9 +9,7 @@
 #include "test/catch.h"
 #include "test/checkpoint/support.h"
 
-using namespace trainctl;
-using namespace trainctl::test;
-
+namespace trainctl::test::parts_test {
 namespace {
 
 std::string damage(const std::string& path) {
@@ -220,3 +218,5 @@ TEST_CASE("a checkpoint of the first format is read") {
   CHECK(loaded->snapshot.state[0].name == "momentum/b");
   CHECK(loaded->snapshot.state[0].view.as<float>()[0] == 9.0f);
 }
+
+}  // namespace trainctl::test::parts_test

@@ -9,9 +9,7 @@
 #include "test/catch.h"
 #include "test/checkpoint/support.h"
 
-using namespace trainctl;
-using namespace trainctl::test;
-
+namespace trainctl::test::safetensors_test {
 namespace {
 
 FileSeal write(const std::string& path, const std::vector<NamedTensor>& tensors) {
@@ -151,3 +149,5 @@ TEST_CASE("safetensors files that claim more than they hold are refused") {
   }
   CHECK(kind_of_failure(folder / "none") == ErrorKind::data);
 }
+
+}  // namespace trainctl::test::safetensors_test

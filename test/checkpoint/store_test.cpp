@@ -14,9 +14,7 @@
 #include "test/catch.h"
 #include "test/checkpoint/support.h"
 
-using namespace trainctl;
-using namespace trainctl::test;
-
+namespace trainctl::test::store_test {
 namespace {
 
 std::set<std::string> entries_in(const std::string& folder) {
@@ -277,3 +275,5 @@ TEST_CASE("a manifest of a newer format is refused by name") {
   text = text.substr(0, end) + ",\n  \"manifest_sha256\": \"" + sha256(text.data(), end) + "\"\n}\n";
   CHECK(contains(failure_of([&] { parse_manifest(text, "m"); }), "format version 3"));
 }
+
+}  // namespace trainctl::test::store_test

@@ -7,8 +7,7 @@
 #include "test/catch.h"
 #include "test/checkpoint/support.h"
 
-using namespace trainctl;
-using namespace trainctl::test;
+namespace trainctl::test::weights_hash_test {
 
 TEST_CASE("weights_sha256 is the hash of names, a zero byte and little-endian values in bytewise order") {
   RandomSnapshot random(3);
@@ -33,3 +32,5 @@ TEST_CASE("weights_sha256 is the hash of names, a zero byte and little-endian va
   weights[2].view.as<std::uint8_t>()[0] ^= 1;
   CHECK(weights_sha256(weights) != sha256(text.data(), text.size()));
 }
+
+}  // namespace trainctl::test::weights_hash_test

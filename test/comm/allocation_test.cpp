@@ -9,7 +9,7 @@
 
 namespace {
 thread_local long allocations = 0;
-}
+}  // namespace
 
 void* operator new(std::size_t bytes) {
   ++allocations;
@@ -24,7 +24,7 @@ void* operator new(std::size_t bytes, const std::nothrow_t&) noexcept {
 void operator delete(void* memory) noexcept { std::free(memory); }
 void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
 
-using namespace trainctl;
+namespace trainctl::allocation_test {
 
 TEST_CASE("collectives allocate nothing") {
   const auto errors = on_threads(3, [](Communicator& communicator) {
@@ -50,3 +50,5 @@ TEST_CASE("collectives allocate nothing") {
   });
   CHECK(errors == std::vector<std::string>(3));
 }
+
+}  // namespace trainctl::allocation_test

@@ -8,8 +8,7 @@
 #include "test/comm/conformance.h"
 #include "test/comm/on_threads.h"
 
-using namespace trainctl;
-
+namespace trainctl::communicator_test {
 namespace {
 
 // What is wrong on the host's memory; "" where nothing is.
@@ -137,3 +136,5 @@ TEST_CASE("bfloat16 is summed in float32 and rounded once") {
   });
   CHECK(errors == std::vector<std::string>(4));
 }
+
+}  // namespace trainctl::communicator_test

@@ -9,8 +9,7 @@
 #include "parallel/comm/host_memory.h"
 #include "test/catch.h"
 
-using namespace trainctl;
-
+namespace trainctl::host_messages_test {
 namespace {
 
 using Bytes = std::vector<std::uint8_t>;
@@ -141,3 +140,5 @@ TEST_CASE("a message of another size than expected is refused, and both ranks gi
   CHECK(errors[1].second.find("receive of 12 bytes: rank 10 sends 8 bytes") != std::string::npos);
   CHECK(errors[0].second.find("rank 11 has given up") != std::string::npos);
 }
+
+}  // namespace trainctl::host_messages_test

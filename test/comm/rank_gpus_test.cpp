@@ -7,7 +7,7 @@
 #include "test/comm/conformance.h"
 #include "test/comm/on_threads.h"
 
-namespace trainctl {
+namespace trainctl::rank_gpus_test {
 namespace {
 
 RankGpu gpu(const std::string& host, const std::string& uuid, int numa_node = 0) {
@@ -103,4 +103,4 @@ TEST_CASE("different models are named") {
 }
 
 }  // namespace
-}  // namespace trainctl
+}  // namespace trainctl::rank_gpus_test

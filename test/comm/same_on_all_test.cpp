@@ -7,7 +7,7 @@
 #include "test/catch.h"
 #include "test/comm/on_threads.h"
 
-namespace trainctl {
+namespace trainctl::same_on_all_test {
 namespace {
 
 Node config(const std::string& rate, const std::string& path) {
@@ -94,4 +94,4 @@ TEST_CASE("facts that one side lacks, and long lists of differences") {
 }
 
 }  // namespace
-}  // namespace trainctl
+}  // namespace trainctl::same_on_all_test

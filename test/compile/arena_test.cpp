@@ -4,8 +4,7 @@
 #include "core/compile/liveness.h"
 #include "test/catch.h"
 
-using namespace trainctl;
-
+namespace trainctl::arena_test {
 namespace {
 
 // Whether two lifetimes are joined by a chain of `continues`.
@@ -108,3 +107,5 @@ TEST_CASE("an empty arena takes nothing") {
   const std::vector<Lifetime> nothing{{0, 0, 3, -1}};
   CHECK(plan_arena(nothing).bytes == 0);
 }
+
+}  // namespace trainctl::arena_test

@@ -8,8 +8,7 @@
 #include "test/catch.h"
 #include "test/program/job.h"
 
-using namespace trainctl;
-
+namespace trainctl::compile_test {
 namespace {
 
 const char* const network = R"(
@@ -30,7 +29,7 @@ constexpr Region flat_regions[] = {Region::parameters, Region::gradients, Region
 }  // namespace
 
 TEST_CASE("memory without kernels is that with kernels, but for what kernels ask for") {
-  Job job(network);
+  TestJob job(network);
   job.spec.compute = GENERATE(DType::float32, DType::bfloat16);
   const auto backend = make_backend("cpu", {});
   if (!backend->computes_in(job.spec.compute)) return;
@@ -46,7 +45,7 @@ TEST_CASE("memory without kernels is that with kernels, but for what kernels ask
 }
 
 TEST_CASE("the work of ops is known without kernels") {
-  const Job job(network);
+  const TestJob job(network);
   const Compiled compiled = compile_without_kernels({job.training(16)}, {});
   const PlacedProgram& placed = compiled.programs[0];
   std::map<std::string, OpWork> forward;
@@ -60,7 +59,7 @@ TEST_CASE("the work of ops is known without kernels") {
 }
 
 TEST_CASE("where nothing trains there are no gradients and no states") {
-  const Job job(network);
+  const TestJob job(network);
   const auto backend = make_backend("cpu", {});
   KernelChoices choices;
   const Program training = job.training(8);
@@ -75,7 +74,7 @@ TEST_CASE("where nothing trains there are no gradients and no states") {
 }
 
 TEST_CASE("tensors that are alive at once have places of their own") {
-  const Job job(network);
+  const TestJob job(network);
   const Compiled compiled = compile_without_kernels({job.training(8, 2)}, {.on_host = false, .asynchronous = true});
   const PlacedProgram& placed = compiled.programs[0];
   CHECK(compiled.memory.of(Region::batches) == 2 * compiled.memory.staging.bytes);
@@ -97,3 +96,5 @@ TEST_CASE("tensors that are alive at once have places of their own") {
     }
   }
 }
+
+}  // namespace trainctl::compile_test

@@ -6,7 +6,7 @@
 #include "core/base/error.h"
 #include "test/catch.h"
 
-namespace trainctl::test {
+namespace trainctl::test::memory_fit_test {
 namespace {
 
 MemoryPlan plan_of(std::int64_t parameters, std::int64_t arena) {
@@ -64,4 +64,4 @@ TEST_CASE("a network that does not fit at all is told so") {
 }
 
 }  // namespace
-}  // namespace trainctl::test
+}  // namespace trainctl::test::memory_fit_test

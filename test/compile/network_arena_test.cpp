@@ -7,8 +7,7 @@
 #include "test/catch.h"
 #include "test/program/job.h"
 
-using namespace trainctl;
-
+namespace trainctl::network_arena_test {
 namespace {
 
 // From first to last mention over forward and backward, aliases counted for what they stand for.
@@ -66,7 +65,7 @@ TEST_CASE("residual and plain networks are planned within 2 % of the bound") {
     plain += "  - max_pooling2d: {pool_size: 2}\n";
   }
   for (const std::string& network : {residual, plain + head}) {
-    Job job(network, "sgd");
+    TestJob job(network, "sgd");
     job.spec.inputs[0].sample = {32, 32, 3};
     for (const std::int64_t batch : {64, 7}) {
       const std::vector<Lifetime> needs = lifetimes(job.training(batch));
@@ -78,7 +77,7 @@ TEST_CASE("residual and plain networks are planned within 2 % of the bound") {
 }
 
 TEST_CASE("a residual block is fused into convolutions and normalisations, and so are its gradients' sums") {
-  const Job job("layers:\n" + residual_stage(2, 2, 2) + "  - flatten\n  - dense: {units: 3}\n", "sgd");
+  const TestJob job("layers:\n" + residual_stage(2, 2, 2) + "  - flatten\n  - dense: {units: 3}\n", "sgd");
   std::map<std::string, int> kinds;
   const Program program = job.training(4);
   for (const Op& op : program.segments[0].ops) ++kinds[std::string(op.def->kind())];
@@ -93,7 +92,7 @@ TEST_CASE("a residual block is fused into convolutions and normalisations, and s
 }
 
 TEST_CASE("relu's mask behind a residual is a bit of each element, which the arena keeps until the backward pass") {
-  const Job job("layers:\n" + residual_stage(2, 16, 2) + "  - flatten\n  - dense: {units: 3}\n", "sgd");
+  const TestJob job("layers:\n" + residual_stage(2, 16, 2) + "  - flatten\n  - dense: {units: 3}\n", "sgd");
   const Program program = job.training(4);
   std::map<TensorId, int> masks;  // how often they are mentioned
   for (const Segment& segment : program.segments) {
@@ -114,3 +113,5 @@ TEST_CASE("relu's mask behind a residual is a bit of each element, which the are
     CHECK(program.tensor(mask).role == Role::activation);
   }
 }
+
+}  // namespace trainctl::network_arena_test

@@ -11,9 +11,7 @@
 #include "test/backend/run_op.h"
 #include "test/catch.h"
 
-using namespace trainctl;
-using namespace trainctl::test;
-
+namespace trainctl::test::candidates_test {
 namespace {
 
 // What is logged while it lives.
@@ -135,3 +133,5 @@ TEST_CASE("where no candidate can be timed that is said, with the op, its place 
   CHECK(none[0].find("cudaMalloc: ") != std::string::npos);
   CHECK(none[0].ends_with(" is taken"));
 }
+
+}  // namespace trainctl::test::candidates_test

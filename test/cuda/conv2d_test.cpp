@@ -7,9 +7,7 @@
 #include "test/backend/convolution_cases.h"
 #include "test/catch.h"
 
-using namespace trainctl;
-using namespace trainctl::test;
-
+namespace trainctl::test::conv2d_test {
 namespace {
 
 // The same keys with this candidate as every choice.
@@ -132,3 +130,5 @@ TEST_CASE("every recorded candidate for conv2d on CUDA gives the same") {
     }
   }
 }
+
+}  // namespace trainctl::test::conv2d_test

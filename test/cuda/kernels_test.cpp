@@ -15,9 +15,7 @@
 #include "test/backend/run_op.h"
 #include "test/catch.h"
 
-using namespace trainctl;
-using namespace trainctl::test;
-
+namespace trainctl::test::kernels_test {
 namespace {
 
 constexpr DType dtypes[] = {DType::float32, DType::bfloat16, DType::float16};
@@ -412,3 +410,5 @@ TEST_CASE("cuda sums columns and converts as the cpu does") {
     both.run(std::make_shared<Cast>(DType::bfloat16), {values});
   }
 }
+
+}  // namespace trainctl::test::kernels_test

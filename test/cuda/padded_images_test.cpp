@@ -8,9 +8,7 @@
 #include "test/backend/convolution_cases.h"
 #include "test/catch.h"
 
-using namespace trainctl;
-using namespace trainctl::test;
-
+namespace trainctl::test::padded_images_test {
 namespace {
 
 // normalize, convolution and the gradient of its kernel: as a step runs them.
@@ -197,3 +195,5 @@ TEST_CASE("images that other ops read too, or that lie in float32, are not padde
   pointwise.window = {};
   CHECK(!is_chosen(FirstConvolution(pointwise, DType::bfloat16, format, false)));
 }
+
+}  // namespace trainctl::test::padded_images_test

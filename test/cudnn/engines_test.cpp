@@ -4,7 +4,7 @@
 #include "test/catch.h"
 #include "test/cudnn/described_gpu.h"
 
-using namespace trainctl;
+namespace trainctl::engines_test {
 using namespace trainctl::cuda;
 
 namespace {
@@ -177,3 +177,5 @@ TEST_CASE("engines that this cuDNN does not know are not made") {
   CHECK(!Plan::make(graph, target, known + "1000").has_value());
   CHECK(!Plan::make(graph, target, known + ",44").has_value());
 }
+
+}  // namespace trainctl::engines_test

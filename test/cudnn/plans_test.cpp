@@ -4,7 +4,7 @@
 #include "test/catch.h"
 #include "test/cudnn/described_gpu.h"
 
-using namespace trainctl;
+namespace trainctl::plans_test {
 using namespace trainctl::cuda;
 
 namespace {
@@ -88,3 +88,5 @@ TEST_CASE("plans are made once for equal graphs, and those made for timing alone
 
   CHECK_FALSE(plans.get({graph, "no engine"}).has_value());
 }
+
+}  // namespace trainctl::plans_test

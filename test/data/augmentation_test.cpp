@@ -4,8 +4,7 @@
 #include "io/loader/data.h"
 #include "test/data/augmented.h"
 
-using namespace trainctl;
-using namespace trainctl::test;
+namespace trainctl::test::augmentation_test {
 
 TEST_CASE("brightness adds a share of the range and clips to it") {
   const Image image = random_image(7, 9, 3, 5);
@@ -298,3 +297,5 @@ TEST_CASE("options of augmentations that are wrong give one error each, with the
     }
   }
 }
+
+}  // namespace trainctl::test::augmentation_test

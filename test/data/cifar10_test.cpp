@@ -8,9 +8,7 @@
 #include "test/catch.h"
 #include "test/data/files.h"
 
-using namespace trainctl;
-using namespace trainctl::test;
-
+namespace trainctl::test::cifar10_test {
 namespace {
 
 constexpr int image_bytes = 32 * 32 * 3;
@@ -175,3 +173,5 @@ TEST_CASE("cifar10: folders and files that are wrong") {
   CHECK_THROWS_AS(Data(data_options("{dataset: cifar10}"), 1), Error);
   CHECK_THROWS_AS(data_options("{dataset: cifar10, path: a, variant: cifar20}"), ConfigError);
 }
+
+}  // namespace trainctl::test::cifar10_test

@@ -9,9 +9,7 @@
 #include "test/catch.h"
 #include "test/data/files.h"
 
-using namespace trainctl;
-using namespace trainctl::test;
-
+namespace trainctl::test::class_weights_test {
 namespace {
 
 // A table of 60 rows, whose classes a, b and c are drawn unevenly; the labels.
@@ -109,3 +107,5 @@ TEST_CASE("weights of classes that there are not are one error each") {
       options_of(format("{{dataset: csv, path: {}, target: kind, validation: {{split: 0.5}}}}", folder / "few.csv"));
   CHECK(problem(few, {BalancedClasses::balanced, {}}).find("has no sample in the training part") != std::string::npos);
 }
+
+}  // namespace trainctl::test::class_weights_test

@@ -7,8 +7,7 @@
 #include "test/catch.h"
 #include "test/data/files.h"
 
-using namespace trainctl;
-using namespace trainctl::test;
+namespace trainctl::test::csv_columns_test {
 using Catch::Contains;
 
 namespace {
@@ -230,3 +229,5 @@ TEST_CASE("csv: with a split the columns are standardised by the samples that tr
     CHECK(square == Approx(1).epsilon(1e-4));
   }
 }
+
+}  // namespace trainctl::test::csv_columns_test

@@ -7,9 +7,7 @@
 #include "test/catch.h"
 #include "test/data/files.h"
 
-using namespace trainctl;
-using namespace trainctl::test;
-
+namespace trainctl::test::csv_test {
 namespace {
 
 std::vector<float> sample_of(const Dataset& dataset, std::int64_t index, std::vector<float>* target = nullptr) {
@@ -139,3 +137,5 @@ TEST_CASE("csv: a table as the data of a config, its validation apart") {
   CHECK(batch.inputs[0].as<float>()[0] == 7);
   CHECK(batch.targets[0].as<std::int32_t>()[0] == 1);
 }
+
+}  // namespace trainctl::test::csv_test

@@ -10,9 +10,7 @@
 #include "test/catch.h"
 #include "test/data/files.h"
 
-using namespace trainctl;
-using namespace trainctl::test;
-
+namespace trainctl::test::data_test {
 namespace {
 
 const std::string digits = std::string(TRAINCTL_SOURCE_DIR) + "/configs/data/digits.npz";
@@ -262,3 +260,5 @@ TEST_CASE("arrays by the names of inputs and outputs are read side by side, cach
     }
   }
 }
+
+}  // namespace trainctl::test::data_test

@@ -8,9 +8,7 @@
 #include "test/catch.h"
 #include "test/data/files.h"
 
-using namespace trainctl;
-using namespace trainctl::test;
-
+namespace trainctl::test::disk_cache_test {
 namespace {
 
 constexpr std::int64_t samples = 40, bytes = 1000;
@@ -176,3 +174,5 @@ TEST_CASE("batches from the disk are those that decoding gives, in this run and 
   }
   CHECK(kept == 1);
 }
+
+}  // namespace trainctl::test::disk_cache_test

@@ -10,9 +10,7 @@
 #include "test/data/images.h"
 #include "test/data/records.h"
 
-using namespace trainctl;
-using namespace trainctl::test;
-
+namespace trainctl::test::fingerprint_test {
 namespace {
 
 std::string tiny_x() { return npy("|u1", "(8, 2)", random_bytes(16, 1)); }
@@ -98,3 +96,5 @@ TEST_CASE("the fingerprint of a large array reads a bounded part of it, the same
   close(file);
   CHECK(fingerprint(yaml) != before);
 }
+
+}  // namespace trainctl::test::fingerprint_test

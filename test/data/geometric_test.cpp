@@ -3,9 +3,7 @@
 
 #include "test/data/augmented.h"
 
-using namespace trainctl;
-using namespace trainctl::test;
-
+namespace trainctl::test::geometric_test {
 namespace {
 
 // Checks an augmentation in floats and in bytes; where(sample) gives the place function of the sample.
@@ -111,3 +109,5 @@ TEST_CASE("images of one row, one column or one pixel") {
     }
   }
 }
+
+}  // namespace trainctl::test::geometric_test

@@ -12,9 +12,7 @@
 #include "test/data/images.h"
 #include "test/data/records.h"
 
-using namespace trainctl;
-using namespace trainctl::test;
-
+namespace trainctl::test::hostile_files_test {
 namespace {
 
 // Reads an epoch of training and the validation part; the text of an error of the data, "no error", or another one's.
@@ -303,3 +301,5 @@ TEST_CASE("images of other formats are named") {
     check_error(yaml, {"a/2.png", name, "PNG"});
   }
 }
+
+}  // namespace trainctl::test::hostile_files_test

@@ -8,9 +8,7 @@
 #include "test/catch.h"
 #include "test/data/files.h"
 
-using namespace trainctl;
-using namespace trainctl::test;
-
+namespace trainctl::test::image_targets_test {
 namespace {
 
 constexpr std::size_t height = 20, width = 24, images = 6;
@@ -279,3 +277,5 @@ TEST_CASE("the input as target: the same bits, augmented and scaled") {
     }
   }
 }
+
+}  // namespace trainctl::test::image_targets_test

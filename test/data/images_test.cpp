@@ -6,9 +6,7 @@
 #include "test/catch.h"
 #include "test/data/files.h"
 
-using namespace trainctl;
-using namespace trainctl::test;
-
+namespace trainctl::test::images_test {
 namespace {
 
 int byte_of(const std::string& bytes, std::size_t i) { return static_cast<unsigned char>(bytes[i]); }
@@ -160,3 +158,5 @@ TEST_CASE("CMYK and YCCK images are read as RGB, with Adobe's complements and wi
   dataset->read(3, sample);
   CHECK(std::abs(static_cast<const std::uint8_t*>(sample.values)[0] - 40) <= 3);
 }
+
+}  // namespace trainctl::test::images_test

@@ -14,8 +14,7 @@
 #include "io/loader/worker_tuning.h"
 #include "test/catch.h"
 
-using namespace trainctl;
-
+namespace trainctl::loader_test {
 namespace {
 
 // Sample i holds [i, i + 0.5, ...] and has class i % 7; reading takes an uneven time, and may fail.
@@ -384,3 +383,5 @@ TEST_CASE("data that does not come: after a request to stop batches are incomple
     dataset->release();  // the workers that were left behind end
   }
 }
+
+}  // namespace trainctl::loader_test

@@ -5,9 +5,7 @@
 #include "test/data/files.h"
 #include "test/data/images.h"
 
-using namespace trainctl;
-using namespace trainctl::test;
-
+namespace trainctl::test::malformed_test {
 namespace {
 
 // Opens the config's data and reads an epoch of it; the error's text.
@@ -241,3 +239,5 @@ TEST_CASE("archives that claim what they do not hold are refused in bounded memo
   REQUIRE(places == 2);
   refused(lying, "truncated");
 }
+
+}  // namespace trainctl::test::malformed_test

@@ -12,9 +12,7 @@
 #include "test/catch.h"
 #include "test/data/files.h"
 
-using namespace trainctl;
-using namespace trainctl::test;
-
+namespace trainctl::test::mixing_test {
 namespace {
 
 constexpr int samples = 40, classes = 5;
@@ -263,3 +261,5 @@ TEST_CASE("samples that cannot be mixed are one error, with the way out") {
             .find("the targets are values") != std::string::npos);
   CHECK(problem("{dataset: synthetic, samples: 9, shape: [4, 4, 1], classes: 0, augment: [mixup]}").empty());
 }
+
+}  // namespace trainctl::test::mixing_test

@@ -9,9 +9,7 @@
 #include "test/data/records.h"
 #include "test/mutation.h"
 
-using namespace trainctl;
-using namespace trainctl::test;
-
+namespace trainctl::test::mutation_test {
 namespace {
 
 // What became of a file: read, or refused with its name; anything else fails the test.
@@ -185,3 +183,5 @@ TEST_CASE("mutated masks") {
   campaign(png(9, 7, 3, pixels, 8, random_bytes(12, 1)), folder / "masks/1.png", yaml, "/masks/1.png");
   campaign(png(9, 7, 0, random_bytes(18, 2), 2), folder / "masks/1.png", yaml, "/masks/1.png");
 }
+
+}  // namespace trainctl::test::mutation_test

@@ -10,8 +10,7 @@
 #include "io/loader/plan.h"
 #include "test/catch.h"
 
-using namespace trainctl;
-
+namespace trainctl::order_test {
 namespace {
 
 RandomKey key(std::uint64_t seed, std::uint32_t epoch = 0) { return {seed, Purpose::shuffle, epoch}; }
@@ -172,3 +171,5 @@ TEST_CASE("batches cover an epoch from any start") {
   const BatchPlan at_end(10, 4, {1, 2, 10});
   CHECK(at_end.at(0).position == DataPosition{1, 3, 0});
 }
+
+}  // namespace trainctl::order_test

@@ -4,9 +4,7 @@
 
 #include "test/data/augmented.h"
 
-using namespace trainctl;
-using namespace trainctl::test;
-
+namespace trainctl::test::rand_augment_test {
 namespace {
 
 double grey(const Image& image, std::int64_t y, std::int64_t x) {
@@ -183,3 +181,5 @@ TEST_CASE("rand_augment works in shades of the value range") {
     }
   }
 }
+
+}  // namespace trainctl::test::rand_augment_test

@@ -8,9 +8,7 @@
 #include "test/catch.h"
 #include "test/data/files.h"
 
-using namespace trainctl;
-using namespace trainctl::test;
-
+namespace trainctl::test::readers_test {
 namespace {
 
 std::string labels_of(std::size_t n, int classes) {
@@ -199,3 +197,5 @@ TEST_CASE("arrays: tokens, and a class for each position of a sample") {
   const StatedFacts held_out{.training = &dataset->facts(), .use = {.class_numbers = true, .tokens = 13}};
   CHECK_THROWS_AS(array_dataset(read_npy(folder / "x.npy"), read_npy(folder / "held.npy"), held_out), Error);
 }
+
+}  // namespace trainctl::test::readers_test

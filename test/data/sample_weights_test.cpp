@@ -8,8 +8,7 @@
 #include "test/data/files.h"
 #include "test/data/records.h"
 
-using namespace trainctl;
-using namespace trainctl::test;
+namespace trainctl::test::sample_weights_test {
 using Catch::Contains;
 
 namespace {
@@ -122,3 +121,5 @@ TEST_CASE("tfrecord: a feature weighs samples") {
   CHECK_THAT(refused(floats_feature({1, 2})), Contains("has more than 1 values"));
   CHECK_THAT(refused(bytes_feature("x")), Contains("holds bytes, where a weight is expected"));
 }
+
+}  // namespace trainctl::test::sample_weights_test

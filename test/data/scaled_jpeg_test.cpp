@@ -9,9 +9,7 @@
 #include "test/catch.h"
 #include "test/data/images.h"
 
-using namespace trainctl;
-using namespace trainctl::test;
-
+namespace trainctl::test::scaled_jpeg_test {
 namespace {
 
 // A photograph's like: waves of many lengths, the short ones faint.
@@ -185,3 +183,5 @@ TEST_CASE("caches hold what is decoded smaller, and measured statistics are thos
   CHECK(std::abs(sum / count) < 1e-4);
   CHECK(std::abs(squares / count - 1) < 1e-3);
 }
+
+}  // namespace trainctl::test::scaled_jpeg_test

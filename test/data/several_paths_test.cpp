@@ -7,9 +7,7 @@
 #include "test/data/files.h"
 #include "test/data/records.h"
 
-using namespace trainctl;
-using namespace trainctl::test;
-
+namespace trainctl::test::several_paths_test {
 namespace {
 
 struct Samples {
@@ -267,3 +265,5 @@ TEST_CASE("a folder of images without classes is what an autoencoder learns") {
   CHECK(error_of(format("{{dataset: image_folder, path: {}}}", path)).find("has no class folders") !=
         std::string::npos);
 }
+
+}  // namespace trainctl::test::several_paths_test

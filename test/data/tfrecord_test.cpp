@@ -8,8 +8,7 @@
 #include "test/data/images.h"
 #include "test/data/records.h"
 
-using namespace trainctl;
-using namespace trainctl::test;
+namespace trainctl::test::tfrecord_test {
 using Catch::Contains;
 
 namespace {
@@ -242,3 +241,5 @@ TEST_CASE("tfrecord: as the data of a config, which reads back as it is written"
   CHECK_THROWS_WITH(Data(options, 1), Contains("class 3; the training part has 3 classes"));
   CHECK_THROWS_AS(data_options("{dataset: tfrecord, path: a, image: b, features: [c]}"), ConfigError);
 }
+
+}  // namespace trainctl::test::tfrecord_test

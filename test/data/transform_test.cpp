@@ -11,8 +11,7 @@
 #include "test/catch.h"
 #include "test/data/files.h"
 
-using namespace trainctl;
-
+namespace trainctl::transform_test {
 namespace {
 
 using Kind = GeometryStep::Kind;
@@ -303,3 +302,5 @@ TEST_CASE("measured statistics are those of the subset, the same bits for any nu
     CHECK(one.stddev[c] == Approx(std::sqrt(variance)).epsilon(1e-9));
   }
 }
+
+}  // namespace trainctl::transform_test

@@ -11,8 +11,7 @@
 #include "test/data/images.h"
 #include "test/data/records.h"
 
-using namespace trainctl;
-using namespace trainctl::test;
+namespace trainctl::test::webdataset_test {
 using Catch::Contains;
 
 namespace {
@@ -203,3 +202,5 @@ TEST_CASE("webdataset: as the data of a config, a damaged image is skipped") {
   CHECK(batch.weights.as<float>()[2] == 1);
   CHECK(batch.targets[0].as<std::int32_t>()[2] == 1);
 }
+
+}  // namespace trainctl::test::webdataset_test

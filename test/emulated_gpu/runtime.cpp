@@ -85,7 +85,7 @@ void perform(const Operation& operation) {
 namespace {
 
 // Whether it was loaded already.
-bool load(const void* kernel) {
+bool load_kernel(const void* kernel) {
   static std::mutex& mutex = *new std::mutex;
   static auto& loaded = *new std::set<const void*>;
   const std::scoped_lock lock(mutex);
@@ -98,7 +98,7 @@ void launch(const void* kernel, dim3 grid, dim3 block, cudaStream_t stream, std:
   call([&] {
     cudaStreamCaptureStatus capturing = cudaStreamCaptureStatusNone;
     cudaStreamIsCapturing(stream, &capturing);
-    if (!load(kernel) && capturing != cudaStreamCaptureStatusNone) {
+    if (!load_kernel(kernel) && capturing != cudaStreamCaptureStatusNone) {
       if (const cudaError_t forbidden = forbid_while_capturing()) return forbidden;
     }
     const std::uint64_t threads = std::uint64_t{block.x} * block.y * block.z;
@@ -126,7 +126,7 @@ cudaError_t cudaPeekAtLastError() { return emulated::faulty ? cudaErrorLaunchFai
 cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* attributes, const void* kernel) {
   return call([&] {
     *attributes = {};
-    emulated::load(kernel);
+    emulated::load_kernel(kernel);
     return cudaSuccess;
   });
 }

@@ -4,7 +4,7 @@
 #include "test/comm/on_threads.h"
 #include "test/exec/collective_networks.h"
 
-using namespace trainctl;
+namespace trainctl::collectives_test {
 
 TEST_CASE("collectives inside networks, and their gradients") {
   for (const int ranks : {2, 3, 4}) {
@@ -16,3 +16,5 @@ TEST_CASE("collectives inside networks, and their gradients") {
     CHECK(errors == std::vector<std::string>(static_cast<std::size_t>(ranks)));
   }
 }
+
+}  // namespace trainctl::collectives_test

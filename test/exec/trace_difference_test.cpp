@@ -8,8 +8,7 @@
 #include "core/base/hash.h"
 #include "test/catch.h"
 
-using namespace trainctl;
-
+namespace trainctl::trace_difference_test {
 namespace {
 
 constexpr std::size_t width = 6;
@@ -131,3 +130,5 @@ TEST_CASE("a trace survives its way through text") {
   CHECK_THROWS_AS(parse_trace(text.substr(0, text.size() - 1)), Error);
   CHECK_THROWS_AS(parse_trace("{\n"), Error);
 }
+
+}  // namespace trainctl::trace_difference_test

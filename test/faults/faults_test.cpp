@@ -5,7 +5,7 @@
 #include "test/catch.h"
 #include "test/faults/campaign.h"
 
-namespace trainctl::test {
+namespace trainctl::test::faults_test {
 namespace {
 
 void report(const char* what, std::size_t tried, std::size_t of, std::size_t wrong) {
@@ -75,4 +75,4 @@ TEST_CASE("a resume in which one system call fails ends with an error of the rig
 }
 
 }  // namespace
-}  // namespace trainctl::test
+}  // namespace trainctl::test::faults_test

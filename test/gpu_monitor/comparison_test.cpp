@@ -4,9 +4,7 @@
 #include "test/catch.h"
 #include "test/checkpoint/support.h"
 
-using namespace trainctl;
-using namespace trainctl::test;
-
+namespace trainctl::test::comparison_test {
 namespace {
 
 // Busy GPUs at these clocks, of ranks 0, 1, ...
@@ -100,3 +98,5 @@ TEST_CASE("data sheets are found by CUDA's names, the special before the general
   CHECK(datasheet_flops("NVIDIA RTX A1000", DType::bfloat16, false) == 0);
   CHECK(datasheet_flops("Emulated GPU", DType::float32, false) == 0);
 }
+
+}  // namespace trainctl::test::comparison_test

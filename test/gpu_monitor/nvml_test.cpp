@@ -10,9 +10,7 @@
 #include "test/catch.h"
 #include "test/checkpoint/support.h"
 
-using namespace trainctl;
-using namespace trainctl::test;
-
+namespace trainctl::test::nvml_test {
 namespace {
 
 const std::string library = TRAINCTL_EMULATED_NVML_LIBRARY;
@@ -141,3 +139,5 @@ TEST_CASE("a monitor keeps the mean, the peak and every reason to throttle") {
   CHECK(totals.energy_joules > 0);
   CHECK_THROWS_AS(GpuMonitor("GPU-other", 1, library), Error);
 }
+
+}  // namespace trainctl::test::nvml_test

@@ -5,7 +5,7 @@
 #include "test/catch.h"
 #include "test/run/command.h"
 
-namespace trainctl::test {
+namespace trainctl::test::doctor_test {
 namespace {
 
 const std::string nvml =
@@ -88,4 +88,4 @@ TEST_CASE("CUDA's reason to give no GPU is told, with what to do") {
 }
 
 }  // namespace
-}  // namespace trainctl::test
+}  // namespace trainctl::test::doctor_test

@@ -11,7 +11,7 @@
 #include "test/run/command.h"
 #include "test/run/configs.h"
 
-namespace trainctl::test {
+namespace trainctl::test::gpu_runs_test {
 namespace {
 
 // A network of every family of layers. 9 steps an epoch, the last of 3 samples.
@@ -373,4 +373,4 @@ TEST_CASE("a NaN on a GPU is found in its tensor") {
 }
 
 }  // namespace
-}  // namespace trainctl::test
+}  // namespace trainctl::test::gpu_runs_test

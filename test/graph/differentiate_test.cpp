@@ -13,8 +13,7 @@
 #include "core/graph/ops/reshaping/shaping.h"
 #include "test/catch.h"
 
-using namespace trainctl;
-
+namespace trainctl::differentiate_test {
 namespace {
 
 // A graph under construction; every helper adds one op and returns its first output.
@@ -303,3 +302,5 @@ TEST_CASE("pooling, flattening, dropout and casts") {
                                   "conv2d_grad_weights(input, conv/output/gradient) -> (conv/kernel/gradient)"});
   CHECK(b.graph.tensor(backward.ops[1].outputs[0]).alias_of == backward.ops[1].inputs[0]);
 }
+
+}  // namespace trainctl::differentiate_test

@@ -5,7 +5,7 @@
 #include "test/catch.h"
 #include "test/graph/graphs.h"
 
-using namespace trainctl;
+namespace trainctl::fuse_test {
 using Lines = std::vector<std::string>;
 
 TEST_CASE("dense and convolution take the activation behind them") {
@@ -260,3 +260,5 @@ TEST_CASE("a dense layer's gradient takes the sum or the activation, not both") 
                        "dense_grad_weights bias", "dense_grad_input accumulate", "activation_grad relu",
                        "dense_grad_weights bias"});
 }
+
+}  // namespace trainctl::fuse_test

@@ -7,8 +7,7 @@
 #include "core/graph/graph.h"
 #include "test/catch.h"
 
-using namespace trainctl;
-
+namespace trainctl::initialize_test {
 namespace {
 
 std::vector<float> draw(const std::string& initializer, Shape shape = {300, 500}, std::uint64_t seed = 7,
@@ -158,3 +157,5 @@ TEST_CASE("initial values are a function of seed, name and element") {
     }
   }
 }
+
+}  // namespace trainctl::initialize_test

@@ -9,8 +9,7 @@
 #include "parallel/health/doctor/problems.h"
 #include "test/catch.h"
 
-using namespace trainctl;
-
+namespace trainctl::doctor_test {
 namespace {
 
 bool contains(const std::string& text, std::string_view part) { return text.find(part) != std::string::npos; }
@@ -108,3 +107,5 @@ TEST_CASE("problems of several hosts are found from their facts") {
                                          "/data cannot be written", "/data is not the folder that rank 0 has",
                                          "trainctl 1.1, but 1.0 on a"});
 }
+
+}  // namespace trainctl::doctor_test

@@ -7,8 +7,7 @@
 #include "test/catch.h"
 #include "test/comm/on_threads.h"
 
-using namespace trainctl;
-
+namespace trainctl::replicas_test {
 namespace {
 
 struct Replica {
@@ -97,3 +96,5 @@ TEST_CASE("replicas are the ranks of the data axis, named by their places in the
     CHECK(error.find("tensor 'dense/bias' on rank 3 differs from ranks 1 and 5") != std::string::npos);
   }
 }
+
+}  // namespace trainctl::replicas_test

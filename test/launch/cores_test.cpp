@@ -7,7 +7,7 @@
 
 #include "test/catch.h"
 
-namespace trainctl {
+namespace trainctl::cores_test {
 namespace {
 
 Cores plain_cores(int count) {
@@ -127,4 +127,4 @@ TEST_CASE("this host has cores, as many as the affinity of the process allows") 
 }
 
 }  // namespace
-}  // namespace trainctl
+}  // namespace trainctl::cores_test

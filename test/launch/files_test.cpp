@@ -9,7 +9,7 @@
 #include "parallel/launch/status.h"
 #include "test/catch.h"
 
-namespace trainctl {
+namespace trainctl::files_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -71,4 +71,4 @@ TEST_CASE("a scratch folder goes with its owner, and so do those of owners that 
 }
 
 }  // namespace
-}  // namespace trainctl
+}  // namespace trainctl::files_test

@@ -11,7 +11,7 @@
 #include "parallel/launch/options.h"
 #include "test/catch.h"
 
-namespace trainctl {
+namespace trainctl::hosts_test {
 namespace {
 
 TEST_CASE("the hosts option reads names and slots") {
@@ -118,4 +118,4 @@ TEST_CASE("SLURM's names are expanded, and what is no list of names gives none")
 }
 
 }  // namespace
-}  // namespace trainctl
+}  // namespace trainctl::hosts_test

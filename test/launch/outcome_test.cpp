@@ -3,7 +3,7 @@
 
 #include "test/catch.h"
 
-namespace trainctl {
+namespace trainctl::outcome_test {
 namespace {
 
 const std::string line = std::string(74, '-') + "\n";
@@ -102,4 +102,4 @@ TEST_CASE("of words that nobody knows the first lines are told") {
 }
 
 }  // namespace
-}  // namespace trainctl
+}  // namespace trainctl::outcome_test

@@ -6,7 +6,7 @@
 #include "core/base/error.h"
 #include "test/catch.h"
 
-namespace trainctl {
+namespace trainctl::plan_test {
 namespace {
 
 LaunchRequest on_cores(int count) {
@@ -223,4 +223,4 @@ TEST_CASE("the command line wins over the config") {
 }
 
 }  // namespace
-}  // namespace trainctl
+}  // namespace trainctl::plan_test

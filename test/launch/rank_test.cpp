@@ -10,7 +10,7 @@
 #include "core/base/failure.h"
 #include "test/catch.h"
 
-namespace trainctl {
+namespace trainctl::rank_test {
 namespace {
 
 TEST_CASE("threads that cannot be started are a shortage with a remedy, and those that can are gone again") {
@@ -35,4 +35,4 @@ TEST_CASE("threads that cannot be started are a shortage with a remedy, and thos
 }
 
 }  // namespace
-}  // namespace trainctl
+}  // namespace trainctl::rank_test

@@ -13,7 +13,7 @@
 #include "core/base/error.h"
 #include "test/catch.h"
 
-namespace trainctl {
+namespace trainctl::room_test {
 namespace {
 
 // What a process of its own throws: its kind as exit code, 0 for nothing.
@@ -81,4 +81,4 @@ TEST_CASE("the limit of open files is raised as far as it may be") {
 }
 
 }  // namespace
-}  // namespace trainctl
+}  // namespace trainctl::room_test

@@ -4,7 +4,7 @@
 #include "core/base/error.h"
 #include "test/catch.h"
 
-namespace trainctl {
+namespace trainctl::situation_test {
 namespace {
 
 TEST_CASE("a process outside MPI is the user's") {
@@ -111,4 +111,4 @@ TEST_CASE("the mpirun of another MPI is refused") {
 }
 
 }  // namespace
-}  // namespace trainctl
+}  // namespace trainctl::situation_test

@@ -9,7 +9,7 @@
 
 #include "test/catch.h"
 
-namespace trainctl {
+namespace trainctl::stop_test {
 namespace {
 
 // What a copy of this process ends with: its exit code, or -signal.
@@ -99,4 +99,4 @@ TEST_CASE("nohup's SIGHUP stays ignored") {
 }
 
 }  // namespace
-}  // namespace trainctl
+}  // namespace trainctl::stop_test

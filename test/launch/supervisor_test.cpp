@@ -7,7 +7,7 @@
 #include "test/launch/listening.h"
 #include "test/launch/supervised_run.h"
 
-namespace trainctl {
+namespace trainctl::supervisor_test {
 namespace {
 
 bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
@@ -161,4 +161,4 @@ TEST_CASE("programs without MPI: exit codes and standard input") {
 }
 
 }  // namespace
-}  // namespace trainctl
+}  // namespace trainctl::supervisor_test

@@ -7,9 +7,7 @@
 #include "test/catch.h"
 #include "test/layers/build.h"
 
-using namespace trainctl;
-using namespace trainctl::testing;
-
+namespace trainctl::testing::arithmetic_test {
 namespace {
 
 // A model of layers `a` and `b`, each of shape [5, 6, 4], and the layer behind them.
@@ -122,3 +120,5 @@ TEST_CASE("what cannot be combined or reshaped is one error each") {
   CHECK(contains(errors("layers:\n  - conv2d: {filters: 4, kernel_size: 3, kernel_initializer: identity}", {5, 6, 3}),
                  "identity is for matrices"));
 }
+
+}  // namespace trainctl::testing::arithmetic_test

@@ -2,9 +2,7 @@
 #include "test/catch.h"
 #include "test/layers/build.h"
 
-using namespace trainctl;
-using namespace trainctl::testing;
-
+namespace trainctl::testing::errors_test {
 namespace {
 
 struct Case {
@@ -172,3 +170,5 @@ TEST_CASE("all errors come at once, and layers behind an unknown shape are left 
                {32, 32, 3}) ==
         "m.yaml:5:11: conv2d 'repeat/3/conv2d': kernel 4 exceeds input 1 (from 'repeat/2/max_pooling2d' at 6:11)");
 }
+
+}  // namespace trainctl::testing::errors_test

@@ -5,9 +5,7 @@
 #include "test/catch.h"
 #include "test/layers/build.h"
 
-using namespace trainctl;
-using namespace trainctl::testing;
-
+namespace trainctl::testing::expansion_test {
 namespace {
 
 using Lines = std::vector<std::string>;
@@ -312,3 +310,5 @@ TEST_CASE("a name that is used again is the same layer with the same weights") {
       {4});
   CHECK(last.graph.tensor(last.graph.outputs[0]).name == "a@2/output");
 }
+
+}  // namespace trainctl::testing::expansion_test

@@ -5,9 +5,7 @@
 #include "test/catch.h"
 #include "test/layers/build.h"
 
-using namespace trainctl;
-using namespace trainctl::testing;
-
+namespace trainctl::testing::image_layers_test {
 namespace {
 
 using Lines = std::vector<std::string>;
@@ -223,3 +221,5 @@ TEST_CASE("sizes of these layers that overflow are errors of the layer") {
     }
   }
 }
+
+}  // namespace trainctl::testing::image_layers_test

@@ -5,9 +5,7 @@
 #include "test/catch.h"
 #include "test/layers/build.h"
 
-using namespace trainctl;
-using namespace trainctl::testing;
-
+namespace trainctl::testing::normalization_test {
 namespace {
 
 // A network of the layer and a dense layer.
@@ -82,3 +80,5 @@ TEST_CASE("prelu shares alpha along all axes but the last, or along none") {
   CHECK(errors(network("prelu: {name: p, shared_axes: [1]}"), Shape{4}) ==
         "m.yaml:2:5: prelu 'p': shared_axes [1] of input 4: alpha is shared along none of its axes (from the input)");
 }
+
+}  // namespace trainctl::testing::normalization_test

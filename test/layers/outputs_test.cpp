@@ -3,9 +3,7 @@
 #include "test/catch.h"
 #include "test/layers/build.h"
 
-using namespace trainctl;
-using namespace trainctl::testing;
-
+namespace trainctl::testing::outputs_test {
 namespace {
 
 const std::string layers = R"(layers:
@@ -104,3 +102,5 @@ TEST_CASE("inputs and outputs that are none are said with the place") {
   for (int i = 0; i < 17; ++i) many += (i > 0 ? ", o" : "o") + std::to_string(i);
   CHECK(has(errors_of(many + "]\n" + layers), "there are 17 outputs, and 16 at most"));
 }
+
+}  // namespace trainctl::testing::outputs_test

@@ -5,8 +5,7 @@
 #include "test/catch.h"
 #include "test/layers/build.h"
 
-using namespace trainctl;
-using namespace trainctl::testing;
+namespace trainctl::testing::presets_test {
 
 TEST_CASE("presets have the published numbers of parameters") {
   CHECK(parameters(build("preset: mlp", {28, 28, 1})) == 235146);  // 784-256-128-10
@@ -109,3 +108,5 @@ TEST_CASE("a preset's parameters are bounded where they stand") {
   std::filesystem::remove(file);
   CHECK(found.find("the config comes to more than 200000 values") != std::string::npos);
 }
+
+}  // namespace trainctl::testing::presets_test

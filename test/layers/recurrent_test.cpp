@@ -4,9 +4,7 @@
 #include "test/catch.h"
 #include "test/layers/build.h"
 
-using namespace trainctl;
-using namespace trainctl::testing;
-
+namespace trainctl::testing::recurrent_test {
 namespace {
 
 const GraphParameter& parameter(const BuiltModel& model, const std::string& name) {
@@ -78,3 +76,5 @@ TEST_CASE("what recurrent layers do not compute is an error") {
              "recurrent_activation hard_sigmoid: only sigmoid is computed"));
   CHECK(says("{gru: {units: 3, reset_after: false}}", {5, 4}, "reset_after false"));
 }
+
+}  // namespace trainctl::testing::recurrent_test

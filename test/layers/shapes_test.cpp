@@ -7,9 +7,7 @@
 #include "test/catch.h"
 #include "test/layers/build.h"
 
-using namespace trainctl;
-using namespace trainctl::testing;
-
+namespace trainctl::testing::shapes_test {
 namespace {
 
 // How many windows of `span` fit into [-before, input + after), one every `stride`.
@@ -133,3 +131,5 @@ TEST_CASE("layer_normalization has gamma and beta of the last dimension") {
   CHECK(model.layers[0].output == Shape{4, 5});
   CHECK(model.layers[0].parameters == 10);
 }
+
+}  // namespace trainctl::testing::shapes_test

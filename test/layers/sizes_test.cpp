@@ -3,9 +3,7 @@
 #include "test/catch.h"
 #include "test/layers/build.h"
 
-using namespace trainctl;
-using namespace trainctl::testing;
-
+namespace trainctl::testing::sizes_test {
 namespace {
 
 constexpr const char* huge[] = {"65537", "16777217", "2147483647", "4611686018427387904", "9223372036854775807"};
@@ -74,3 +72,5 @@ TEST_CASE("a network of too many layers is refused at once") {
         "'repeat/0/repeat/4997/dense' at 2:70)");
   CHECK(errors("layers:\n  - repeat: {times: 4500, layers: [{activation: relu}]}\n  - dense: 4", {4}).empty());
 }
+
+}  // namespace trainctl::testing::sizes_test

@@ -2,7 +2,7 @@
 #include "core/metrics/class_scores.h"
 #include "test/catch.h"
 
-using namespace trainctl;
+namespace trainctl::class_scores_test {
 
 TEST_CASE("classes are scored by their rows and columns, one that never occurs by 0") {
   // Of 8 of the first class 5 were found, and nothing else was taken for it; the second was named 8 times, 7 rightly.
@@ -20,3 +20,5 @@ TEST_CASE("classes are scored by their rows and columns, one that never occurs b
     CHECK(value == 0);
   }
 }
+
+}  // namespace trainctl::class_scores_test

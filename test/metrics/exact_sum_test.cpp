@@ -11,8 +11,7 @@
 
 #include "test/catch.h"
 
-using namespace trainctl;
-
+namespace trainctl::exact_sum_test {
 namespace {
 
 double sum_of(const std::vector<float>& values) {
@@ -74,3 +73,5 @@ TEST_CASE("the smallest and largest values, what cancels, and what is not finite
   CHECK(std::isnan(sum_of({1, std::numeric_limits<float>::infinity()})));
   CHECK(std::isnan(sum_of({std::numeric_limits<float>::quiet_NaN(), 1})));
 }
+
+}  // namespace trainctl::exact_sum_test

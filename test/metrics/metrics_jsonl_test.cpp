@@ -16,9 +16,7 @@
 #include "test/catch.h"
 #include "test/checkpoint/support.h"
 
-using namespace trainctl;
-using namespace trainctl::test;
-
+namespace trainctl::test::metrics_jsonl_test {
 namespace {
 
 std::vector<nlohmann::json> lines_of(const std::string& path) {
@@ -230,3 +228,5 @@ TEST_CASE("metrics that are no regular file are an error of the data, not waited
   }
   CHECK_FALSE(final_status(folder / "none"));
 }
+
+}  // namespace trainctl::test::metrics_jsonl_test

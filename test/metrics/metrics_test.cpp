@@ -10,8 +10,7 @@
 #include "core/spec/values.h"
 #include "test/catch.h"
 
-using namespace trainctl;
-
+namespace trainctl::metrics_test {
 namespace {
 
 Choice loss(const char* name, const char* key = nullptr, const char* value = nullptr) {
@@ -268,3 +267,5 @@ TEST_CASE("means over uneven batches are those over all samples") {
   whole.clear();
   CHECK(whole.values().empty());
 }
+
+}  // namespace trainctl::metrics_test

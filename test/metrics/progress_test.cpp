@@ -12,9 +12,7 @@
 #include "test/catch.h"
 #include "test/checkpoint/support.h"
 
-using namespace trainctl;
-using namespace trainctl::test;
-
+namespace trainctl::test::progress_test {
 namespace {
 
 ProgressState state() {
@@ -227,3 +225,5 @@ TEST_CASE("which value of a monitored metric is better") {
   CHECK_FALSE(is_better(std::nan(""), 0.8, MonitorMode::minimum));
   CHECK(is_better(5, std::nan(""), MonitorMode::minimum));
 }
+
+}  // namespace trainctl::test::progress_test

@@ -11,9 +11,7 @@
 #include "test/catch.h"
 #include "test/checkpoint/support.h"
 
-using namespace trainctl;
-using namespace trainctl::test;
-
+namespace trainctl::test::run_directory_test {
 namespace {
 
 // The working directory, given back with the object: the default directories are relative to it.
@@ -288,3 +286,5 @@ TEST_CASE("the newest run of a config is its own, or one with its model") {
   CHECK(model_differences("runs/digits-2/checkpoints/last", config("1")).empty());
   CHECK(model_differences("elsewhere/step-1", other).empty());
 }
+
+}  // namespace trainctl::test::run_directory_test

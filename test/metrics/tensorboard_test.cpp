@@ -8,7 +8,7 @@
 #include "test/data/files.h"
 #include "test/data/records.h"
 
-namespace trainctl::test {
+namespace trainctl::test::tensorboard_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -136,4 +136,4 @@ TEST_CASE("TensorBoard's files hold a run's curves, training and validation apar
   CHECK(scalars_of(validation[2]) == std::map<std::string, float>{{"epoch_loss", 0.625f}});
 }
 
-}  // namespace trainctl::test
+}  // namespace trainctl::test::tensorboard_test

@@ -12,9 +12,7 @@
 #include "test/ops/golden.h"
 #include "test/ops/op_cases.h"
 
-using namespace trainctl;
-using namespace trainctl::test;
-
+namespace trainctl::test::golden_test {
 namespace {
 
 struct LossCase {
@@ -268,3 +266,5 @@ TEST_CASE("every golden value is compared with") {
   for (const OptimizerCase& which : optimizers()) known.insert(which.name);
   CHECK(Golden("ops.safetensors").cases() == known);
 }
+
+}  // namespace trainctl::test::golden_test

@@ -6,9 +6,7 @@
 #include "test/catch.h"
 #include "test/ops/run_case.h"
 
-using namespace trainctl;
-using namespace trainctl::test;
-
+namespace trainctl::test::op_cases_test {
 namespace {
 
 std::vector<Value> inputs_of(const Golden& golden, const OpCase& which, DType dtype) {
@@ -118,3 +116,5 @@ TEST_CASE("gradients of ops are slopes") {
     }
   }
 }
+
+}  // namespace trainctl::test::op_cases_test

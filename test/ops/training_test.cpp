@@ -11,9 +11,7 @@
 #include "test/ops/golden.h"
 #include "test/program/job.h"
 
-using namespace trainctl;
-using namespace trainctl::test;
-
+namespace trainctl::test::training_test {
 namespace {
 
 // As test/golden/make_training.py has them.
@@ -157,7 +155,7 @@ void check_training(const Network& network, DType dtype, int micro_batches) {
   CAPTURE(network.name, name_of(dtype), micro_batches);
   const Golden golden("training.safetensors");
   const std::string name = network.name;
-  Job job(network.model, network.optimizer, network.loss);
+  TestJob job(network.model, network.optimizer, network.loss);
   job.spec.clip_norm = 1;
   job.spec.compute = dtype;
   const auto backend = backend_under_test();
@@ -220,3 +218,5 @@ TEST_CASE("in bfloat16 networks learn as in PyTorch, to its precision") {
   check_training(mlp, DType::bfloat16, 1);
   check_training(cnn, DType::bfloat16, 1);
 }
+
+}  // namespace trainctl::test::training_test

@@ -5,8 +5,7 @@
 
 #include "test/catch.h"
 
-using namespace trainctl;
-
+namespace trainctl::optimizer_test {
 namespace {
 
 // An optimizer as a config names it, with all defaults.
@@ -111,3 +110,5 @@ TEST_CASE("weight decay can spare biases and norms") {
   CHECK(options.decays(true));
   CHECK_FALSE(options.decays(false));
 }
+
+}  // namespace trainctl::optimizer_test

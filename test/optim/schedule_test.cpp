@@ -7,8 +7,7 @@
 
 #include "test/catch.h"
 
-using namespace trainctl;
-
+namespace trainctl::schedule_test {
 namespace {
 
 ScheduleTime at(std::int64_t step) { return {step, 10, 100}; }
@@ -232,3 +231,5 @@ TEST_CASE("each wrong option of a schedule is one error") {
         "pct_start must be at least 0 and at most 1, not 1.5");
   CHECK(errors_of("one_cycle", {{"warmup", scalar_node("1 epoch")}}) == "unknown key 'warmup' in one_cycle");
 }
+
+}  // namespace trainctl::schedule_test

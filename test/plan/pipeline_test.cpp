@@ -8,8 +8,7 @@
 #include "test/plan/hand_written_step.h"
 #include "test/program/job.h"
 
-using namespace trainctl;
-
+namespace trainctl::pipeline_test {
 namespace {
 
 // So many equal layers, one for each stage.
@@ -20,7 +19,7 @@ std::string network_of(int stages) {
 }
 
 struct Pipeline {
-  Job job;
+  TestJob job;
   Strategy strategy;
   std::vector<Program> programs;
   std::vector<Compiled> compiled;
@@ -107,3 +106,5 @@ TEST_CASE("a costlier stage sets the pace") {
   // The slow stage has every micro-batch both ways; the first and the last stage fill and empty it.
   CHECK(pipeline.simulate(costs).seconds == Approx(2 * (2.0 * micro_batches + 2)));
 }
+
+}  // namespace trainctl::pipeline_test

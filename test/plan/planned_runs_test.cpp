@@ -11,8 +11,7 @@
 #include "test/catch.h"
 #include "test/plan/hand_written_step.h"
 
-using namespace trainctl;
-
+namespace trainctl::planned_runs_test {
 namespace {
 
 // 24 samples a batch; the first dense layer has `units` units.
@@ -182,3 +181,5 @@ TEST_CASE("an average of replicas costs its bytes, a part of them in each step")
   CHECK(stages.averaging == Approx(first));  // the stages average beside each other
   for (const StepSeconds& parts : stages.step.stages) CHECK(parts.total() == Approx(stages.step.seconds));
 }
+
+}  // namespace trainctl::planned_runs_test

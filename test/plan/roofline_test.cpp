@@ -8,8 +8,7 @@
 #include "test/catch.h"
 #include "test/program/job.h"
 
-using namespace trainctl;
-
+namespace trainctl::roofline_test {
 namespace {
 
 using Kind = Communication::Kind;
@@ -97,7 +96,7 @@ TEST_CASE("across nodes the fastest of rings, stages and trees is taken") {
 }
 
 TEST_CASE("an op takes as long as its FLOPs or its bytes, whichever is longer") {
-  const Job job("layers: [flatten, {dense: {units: 64}}, {dense: {units: 3}}]");
+  const TestJob job("layers: [flatten, {dense: {units: 64}}, {dense: {units: 3}}]");
   const Compiled compiled = compile_without_kernels({job.training(16)}, {});
   const PlacedProgram& program = compiled.programs[0];
   const RooflineCosts costs(good_machine(), {});
@@ -145,3 +144,5 @@ TEST_CASE("a machine's file with a missing, misspelt or absurd figure is refused
   contains(errors_with("rate: 80", "rate: fast"), "rate must be");
   contains(errors_with("host: {samples: 1000, storage: 2}\n", ""), "host");
 }
+
+}  // namespace trainctl::roofline_test

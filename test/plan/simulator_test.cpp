@@ -8,8 +8,7 @@
 #include "test/catch.h"
 #include "test/plan/hand_written_step.h"
 
-using namespace trainctl;
-
+namespace trainctl::simulator_test {
 namespace {
 
 // Every communication takes so long, in the given parts.
@@ -153,3 +152,5 @@ TEST_CASE("the timeline has every op and communication, none of a stream beside 
   }
   CHECK(end == Approx(result.seconds));
 }
+
+}  // namespace trainctl::simulator_test

@@ -6,8 +6,7 @@
 
 #include "test/catch.h"
 
-using namespace trainctl;
-
+namespace trainctl::traffic_test {
 namespace {
 
 struct Place3 {
@@ -79,3 +78,5 @@ TEST_CASE("neighbours lie on one node in groups that divide every host's ranks")
   CHECK(ranks_per_node({"a", "b", "a", "b"}) == 1);
   CHECK(ranks_per_node({"a", "a", "a"}) == 3);
 }
+
+}  // namespace trainctl::traffic_test

@@ -14,8 +14,7 @@
 #include "test/catch.h"
 #include "test/program/job.h"
 
-using namespace trainctl;
-
+namespace trainctl::build_test {
 namespace {
 
 constexpr const char* small_network = R"(
@@ -89,7 +88,7 @@ void check_order(const Program& program) {
 }  // namespace
 
 TEST_CASE("a step is forward, backward and update") {
-  const Program program = Job(small_network).training(6);
+  const Program program = TestJob(small_network).training(6);
   CHECK(order(program) == Names{"forward", "backward", "update"});
   CHECK(kinds(segment(program, "forward")) ==
         Names{"conv2d", "batch_norm", "global_average_pool2d", "dense", "dropout", "dense"});
@@ -106,7 +105,7 @@ TEST_CASE("a step is forward, backward and update") {
 }
 
 TEST_CASE("parameters lie in backward order, each at a multiple of 16 bytes, then what is reduced") {
-  const Program program = Job(small_network).training(6);
+  const Program program = TestJob(small_network).training(6);
   const FlatLayout& flat = program.flat;
   Names names;
   std::int64_t next = 0;
@@ -134,7 +133,7 @@ TEST_CASE("parameters lie in backward order, each at a multiple of 16 bytes, the
 }
 
 TEST_CASE("all programs of a run share one layout") {
-  const Job job(small_network);
+  const TestJob job(small_network);
   const Program full = job.training(8, 2);
   for (const Program& other : {job.training(5), job.training(1), job.training(0)}) {
     CHECK(offsets(other) == offsets(full));
@@ -148,7 +147,7 @@ TEST_CASE("all programs of a run share one layout") {
 }
 
 TEST_CASE("later micro-batches add to what the first one wrote") {
-  const Program program = Job(small_network).training(12, 3);
+  const Program program = TestJob(small_network).training(12, 3);
   CHECK(program.micro_batches == 3);
   CHECK(program.micro_batch_samples == 4);
   CHECK(order(program) ==
@@ -174,7 +173,7 @@ TEST_CASE("later micro-batches add to what the first one wrote") {
 }
 
 TEST_CASE("a rank without samples contributes zeros and updates like the others") {
-  const Job job(small_network);
+  const TestJob job(small_network);
   const Program none = job.training(0);
   CHECK(order(none) == Names{"backward", "update"});
   CHECK(kinds(segment(none, "backward")) == Names{"zero_gradients"});
@@ -185,7 +184,7 @@ TEST_CASE("a rank without samples contributes zeros and updates like the others"
 }
 
 TEST_CASE("frozen layers have no gradients, and nothing is computed backwards in front of the first that trains") {
-  const Program head = Job(std::string("freeze: [c1, n1]") + small_network).training(6);
+  const Program head = TestJob(std::string("freeze: [c1, n1]") + small_network).training(6);
   CHECK(kinds(segment(head, "forward")) ==
         Names{"conv2d", "batch_norm_inference", "global_average_pool2d", "dense", "dropout", "dense"});
   CHECK(kinds(segment(head, "backward")) == Names{"metric", "loss", "dense_grad_weights", "dense_grad_input", "dropout",
@@ -196,7 +195,7 @@ TEST_CASE("frozen layers have no gradients, and nothing is computed backwards in
   check_order(head);
 
   // Behind the first that trains gradients pass through.
-  const Program tail = Job(std::string("freeze: [n1, d1, d2]") + small_network).training(6);
+  const Program tail = TestJob(std::string("freeze: [n1, d1, d2]") + small_network).training(6);
   const Names backward = kinds(segment(tail, "backward"));
   CHECK(std::count(backward.begin(), backward.end(), "batch_norm_inference_grad") == 1);
   CHECK(std::count(backward.begin(), backward.end(), "dense_grad_weights") == 0);
@@ -205,7 +204,7 @@ TEST_CASE("frozen layers have no gradients, and nothing is computed backwards in
 }
 
 TEST_CASE("an evaluation ends in sums and in probabilities") {
-  const Program program = Job(small_network).evaluation(5);
+  const Program program = TestJob(small_network).evaluation(5);
   CHECK(order(program) == Names{"forward"});
   CHECK(kinds(segment(program, "forward")) == Names{"conv2d", "batch_norm_inference", "global_average_pool2d", "dense",
                                                     "activation", "dense", "softmax", "metric", "loss"});
@@ -216,7 +215,7 @@ TEST_CASE("an evaluation ends in sums and in probabilities") {
 }
 
 TEST_CASE("bfloat16 networks answer in float32") {
-  Job job(small_network);
+  TestJob job(small_network);
   job.spec.compute = DType::bfloat16;
   const Program program = job.evaluation(5);
   CHECK(program.tensor(program.step.predictions[0]).type == TensorType{{5, 3}, DType::float32});
@@ -225,7 +224,7 @@ TEST_CASE("bfloat16 networks answer in float32") {
 
 TEST_CASE("weight decay is split where it spares biases and norms") {
   const auto ranges = [](const char* optimizer) {
-    const Program program = Job(small_network, optimizer).training(4);
+    const Program program = TestJob(small_network, optimizer).training(4);
     for (const Op& op : segment(program, "update").ops) {
       if (const auto* update = op.get_if<OptimizerUpdate>()) return update->ranges;
     }
@@ -246,7 +245,7 @@ TEST_CASE("weight decay is split where it spares biases and norms") {
 }
 
 TEST_CASE("an optimizer by parameter gets a range for each, with the gap behind it") {
-  const Program program = Job(small_network, "lamb").training(4);
+  const Program program = TestJob(small_network, "lamb").training(4);
   const auto& ops = segment(program, "update").ops;
   const auto update = std::find_if(ops.begin(), ops.end(), [](const Op& op) { return op.get_if<OptimizerUpdate>(); });
   REQUIRE(update != ops.end());
@@ -257,8 +256,8 @@ TEST_CASE("an optimizer by parameter gets a range for each, with the gap behind 
 }
 
 TEST_CASE("absolute error is taken from probabilities, not from logits") {
-  const Job job("layers: [flatten, {dense: {units: 4, activation: sigmoid}}]", "sgd", "binary_crossentropy",
-                "mean_absolute_error");
+  const TestJob job("layers: [flatten, {dense: {units: 4, activation: sigmoid}}]", "sgd", "binary_crossentropy",
+                    "mean_absolute_error");
   const Program program = job.training(3);
   const Segment& backward = segment(program, "backward");
   CHECK(kinds(backward)[0] == "activation");
@@ -268,7 +267,7 @@ TEST_CASE("absolute error is taken from probabilities, not from logits") {
 }
 
 TEST_CASE("a network that does not fit its data is refused") {
-  Job job(small_network);
+  TestJob job(small_network);
   job.spec.outputs[0].target.classes = 10;
   Reader reader;
   training_program(job.spec, {4, 1}, reader);
@@ -321,7 +320,7 @@ TEST_CASE("shares are cut into equal micro-batches where they have to be") {
 }
 
 TEST_CASE("a program reads as text, equal for equal programs") {
-  const Job job(small_network);
+  const TestJob job(small_network);
   const std::string text = dump(job.training(4, 2));
   CHECK(text == dump(job.training(4, 2)));
   for (const char* part : {"segment backward_accumulate\n", "dense_grad_weights bias accumulate  d2: ",
@@ -331,3 +330,5 @@ TEST_CASE("a program reads as text, equal for equal programs") {
     CHECK(text.find(part) != std::string::npos);
   }
 }
+
+}  // namespace trainctl::build_test

@@ -4,8 +4,7 @@
 #include "core/compile/memory_plan.h"
 #include "test/catch.h"
 
-using namespace trainctl;
-
+namespace trainctl::fresh_copies_test {
 namespace {
 
 struct Maker {
@@ -55,3 +54,5 @@ TEST_CASE("compute copies are fresh until the weights change, unless the update 
   copies.changed();
   CHECK(fresh() == std::vector<bool>{false, false, false, false});
 }
+
+}  // namespace trainctl::fresh_copies_test

@@ -6,8 +6,7 @@
 #include "test/program/job.h"
 #include "test/program/slopes.h"
 
-using namespace trainctl;
-
+namespace trainctl::gradient_test {
 namespace {
 
 // What a sample is like: one of 3 classes, for itself or for each of its positions, of which a mask may weigh each.
@@ -20,7 +19,7 @@ struct Samples {
 
 // Compares the gradients of a network with one loss.
 void check_gradients(const std::string& network, float step, const Samples& of = {}, int micro_batches = 1) {
-  Job job(network, "sgd");
+  TestJob job(network, "sgd");
   job.spec.inputs[0].sample = of.shape;
   job.spec.outputs[0].target.classes = 3;
   job.spec.outputs[0].target.shape = of.positions;
@@ -147,3 +146,5 @@ layers:
                     4e-3f, {{6}, {6}, true, 5}, micro_batches);
   }
 }
+
+}  // namespace trainctl::gradient_test

@@ -12,12 +12,13 @@
 
 namespace trainctl {
 
-struct Job {
+struct TestJob {
   ModelOptions model;
   ProgramSpec spec;
 
-  explicit Job(const std::string& network, const std::string& optimizer = "adam",
-               const std::string& loss = "sparse_categorical_crossentropy", const std::string& metric = "accuracy") {
+  explicit TestJob(const std::string& network, const std::string& optimizer = "adam",
+                   const std::string& loss = "sparse_categorical_crossentropy",
+                   const std::string& metric = "accuracy") {
     Reader reader;
     const Node node = expand_preset(parse_yaml(network, "test.yaml", ".", reader), load_preset, reader);
     section_of<ModelOptions>().read(node, reader, &model);

@@ -5,8 +5,7 @@
 #include "test/program/job.h"
 #include "test/program/slopes.h"
 
-using namespace trainctl;
-
+namespace trainctl::outputs_test {
 namespace {
 
 // An image and a table; a class, two values, and the values of a layer that others take, too.
@@ -23,8 +22,8 @@ layers:
   - dense: {name: size, from: trunk, units: 2}
 )";
 
-struct Two : Job {
-  Two() : Job(network, "sgd") {
+struct Two : TestJob {
+  Two() : TestJob(network, "sgd") {
     spec.inputs = {{"image", {6, 6, 2}, {}}, {"table", {4}, {}}};
     ProgramSpec::Output kind = spec.outputs[0];
     kind.name = "kind";
@@ -90,13 +89,13 @@ TEST_CASE("gradients of several outputs are the slopes of the weighted sum of th
 }
 
 TEST_CASE("outputs that are one tensor add their gradients") {
-  Job job(R"(outputs: [scores, kind]
+  TestJob job(R"(outputs: [scores, kind]
 layers:
   - dense: {units: 5, activation: tanh}
   - dense: {name: scores, units: 3}
   - activation: {name: kind, activation: softmax}
 )",
-          "sgd");
+              "sgd");
   job.spec.inputs[0].sample = {4};
   ProgramSpec::Output kind = job.spec.outputs[0];
   kind.name = "kind";
@@ -154,3 +153,5 @@ TEST_CASE("a program of several outputs predicts them all") {
   CHECK(program.batch.inputs.size() == 2);
   CHECK(program.batch.targets.empty());
 }
+
+}  // namespace trainctl::outputs_test

@@ -10,8 +10,7 @@
 #include "test/catch.h"
 #include "test/program/job.h"
 
-using namespace trainctl;
-
+namespace trainctl::prediction_test {
 namespace {
 
 constexpr std::int64_t samples = 7, width = 8 * 8 * 2;
@@ -62,7 +61,7 @@ TEST_CASE("a program without a loss predicts what evaluation does") {
       "global_average_pooling2d, {dense: {units: 3}}]");
   const DType compute = GENERATE(DType::float32, DType::bfloat16);
   CAPTURE(network, name_of(compute));
-  Job job(network);
+  TestJob job(network);
   job.spec.compute = compute;
   std::mt19937 random(5);
   std::normal_distribution<float> normal;
@@ -92,8 +91,10 @@ TEST_CASE("a program without a loss predicts what evaluation does") {
 }
 
 TEST_CASE("a prediction program of a rank without samples does nothing") {
-  const Program program = Job("layers: [flatten, {dense: 3}]").prediction(0);
+  const Program program = TestJob("layers: [flatten, {dense: 3}]").prediction(0);
   CHECK(program.segments.size() == 1);
   CHECK(program.segments[0].ops.empty());
   CHECK(program.step.predictions.empty());
 }
+
+}  // namespace trainctl::prediction_test

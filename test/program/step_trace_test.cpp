@@ -15,8 +15,7 @@
 #include "test/program/job.h"
 #include "test/program/slopes.h"
 
-using namespace trainctl;
-
+namespace trainctl::step_trace_test {
 namespace {
 
 constexpr std::int64_t samples = 8, width = 8 * 8 * 2;
@@ -54,7 +53,7 @@ struct Traced {
 
   Traced(const NumberedBatch& data, int micro_batches, DType compute = DType::float32, const std::string& tensor = "",
          const std::string& changed = "") {
-    Job job(network);
+    TestJob job(network);
     job.spec.compute = compute;
     const Program program = job.training(samples, micro_batches);
     const auto backend = make_cpu_backend({});
@@ -159,3 +158,5 @@ TEST_CASE("gradients are traced by the samples that were added, and read whole b
     for (std::size_t i = 0; i < values.size(); ++i) CHECK(values[i] == Approx(other[i]).epsilon(1e-3).margin(1e-4));
   }
 }
+
+}  // namespace trainctl::step_trace_test

@@ -3,9 +3,7 @@
 #include "test/run/command.h"
 #include "test/run/configs.h"
 
-using namespace trainctl;
-using namespace trainctl::test;
-
+namespace trainctl::test::auto_strategy_test {
 namespace {
 
 constexpr const char* config = R"(
@@ -62,3 +60,5 @@ TEST_CASE("strategy: auto refuses what fits under no strategy") {
   CHECK(run.code == 6);
   CHECK(run.errors.find("no strategy fits into 1.0 kB of memory a rank") != std::string::npos);
 }
+
+}  // namespace trainctl::test::auto_strategy_test

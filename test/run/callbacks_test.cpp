@@ -6,7 +6,7 @@
 #include "test/run/command.h"
 #include "test/run/configs.h"
 
-namespace trainctl::test {
+namespace trainctl::test::callbacks_test {
 namespace {
 
 // Learns fast, and then by heart: the validation loss rises again.
@@ -108,4 +108,4 @@ train:
 }
 
 }  // namespace
-}  // namespace trainctl::test
+}  // namespace trainctl::test::callbacks_test

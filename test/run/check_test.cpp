@@ -9,7 +9,7 @@
 #include "test/run/command.h"
 #include "test/run/configs.h"
 
-namespace trainctl::test {
+namespace trainctl::test::check_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -207,4 +207,4 @@ TEST_CASE("Graphviz draws what a rank executes: every op once, and every tensor 
 }
 
 }  // namespace
-}  // namespace trainctl::test
+}  // namespace trainctl::test::check_test

@@ -7,7 +7,7 @@
 #include "test/run/command.h"
 #include "test/run/configs.h"
 
-namespace trainctl::test {
+namespace trainctl::test::checkpoints_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -108,4 +108,4 @@ TEST_CASE("eval gives what the run's last evaluation gave, on any number of rank
 }
 
 }  // namespace
-}  // namespace trainctl::test
+}  // namespace trainctl::test::checkpoints_test

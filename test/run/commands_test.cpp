@@ -8,7 +8,7 @@
 #include "test/run/command.h"
 #include "test/run/configs.h"
 
-namespace trainctl::test {
+namespace trainctl::test::commands_test {
 namespace {
 
 const std::string config_text =
@@ -215,4 +215,4 @@ TEST_CASE("what a new user types wrongly is answered in a way that helps") {
 }
 
 }  // namespace
-}  // namespace trainctl::test
+}  // namespace trainctl::test::commands_test

@@ -6,7 +6,7 @@
 #include "test/catch.h"
 #include "test/run/command.h"
 
-namespace trainctl::test {
+namespace trainctl::test::completion_test {
 namespace {
 
 // What a command prints, run by a shell in the folder.
@@ -79,4 +79,4 @@ TEST_CASE("the manual page has every command, and man sets it without a warning"
   if (has_program("groff")) CHECK(output_of(folder, "groff -man -ww -z trainctl.1").empty());
 }
 
-}  // namespace trainctl::test
+}  // namespace trainctl::test::completion_test

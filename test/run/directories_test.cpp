@@ -9,7 +9,7 @@
 #include "test/run/command.h"
 #include "test/run/configs.h"
 
-namespace trainctl::test {
+namespace trainctl::test::directories_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -246,4 +246,4 @@ TEST_CASE("the doctor says no to a full disk") {
 }
 
 }  // namespace
-}  // namespace trainctl::test
+}  // namespace trainctl::test::directories_test

@@ -6,9 +6,7 @@
 #include "test/catch.h"
 #include "test/run/command.h"
 
-using namespace trainctl;
-using namespace trainctl::test;
-
+namespace trainctl::test::doctor_test {
 namespace {
 
 const std::string nvml_folder =
@@ -110,3 +108,5 @@ TEST_CASE("the driver's libraries are found beside CUDA's, and a GPU that does n
   }
   CHECK(throttled == 1);
 }
+
+}  // namespace trainctl::test::doctor_test

@@ -11,7 +11,7 @@
 #include "test/run/command.h"
 #include "test/run/configs.h"
 
-namespace trainctl::test {
+namespace trainctl::test::errors_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -228,4 +228,4 @@ TEST_CASE("a full disk: exit code 6, and the checkpoints that are there are whol
 }
 
 }  // namespace
-}  // namespace trainctl::test
+}  // namespace trainctl::test::errors_test

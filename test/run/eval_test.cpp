@@ -4,7 +4,7 @@
 #include "test/run/command.h"
 #include "test/run/configs.h"
 
-namespace trainctl::test {
+namespace trainctl::test::eval_test {
 
 TEST_CASE("eval answers no where a metric misses its bound, on any number of ranks") {
   const Folder folder;
@@ -79,4 +79,4 @@ TEST_CASE("eval --confusion tells of each class what the table of classes says")
   CHECK(contains(values.errors, "--confusion is for outputs that have classes"));
 }
 
-}  // namespace trainctl::test
+}  // namespace trainctl::test::eval_test

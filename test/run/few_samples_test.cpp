@@ -7,7 +7,7 @@
 #include "test/run/command.h"
 #include "test/run/configs.h"
 
-namespace trainctl::test {
+namespace trainctl::test::few_samples_test {
 namespace {
 
 // Batches of 4 and a last one of 3: of 6 ranks two have no share of a full batch, one of them has one of the last.
@@ -80,4 +80,4 @@ TEST_CASE("an evaluation in batches of one sample is that of one rank") {
 }
 
 }  // namespace
-}  // namespace trainctl::test
+}  // namespace trainctl::test::few_samples_test

@@ -7,7 +7,7 @@
 #include "test/data/files.h"
 #include "test/run/command.h"
 
-namespace trainctl::test {
+namespace trainctl::test::import_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -171,4 +171,4 @@ TEST_CASE("import refuses what it cannot read, and leaves nothing") {
 }
 
 }  // namespace
-}  // namespace trainctl::test
+}  // namespace trainctl::test::import_test

@@ -8,7 +8,7 @@
 #include "test/data/images.h"
 #include "test/run/command.h"
 
-namespace trainctl::test {
+namespace trainctl::test::init_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -186,4 +186,4 @@ TEST_CASE("init says what it knows where it knows nothing, and lists the network
   CHECK(contains(trainctl(folder, {"init", "--list"}).out, "25,557,032"));
 }
 
-}  // namespace trainctl::test
+}  // namespace trainctl::test::init_test

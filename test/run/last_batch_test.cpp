@@ -6,7 +6,7 @@
 #include "test/run/command.h"
 #include "test/run/configs.h"
 
-namespace trainctl::test {
+namespace trainctl::test::last_batch_test {
 namespace {
 
 using Arguments = std::vector<std::string>;
@@ -90,4 +90,4 @@ TEST_CASE("a last batch that micro-batches do not divide needs no more memory th
 }
 
 }  // namespace
-}  // namespace trainctl::test
+}  // namespace trainctl::test::last_batch_test

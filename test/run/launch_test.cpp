@@ -11,7 +11,7 @@
 #include "test/run/command.h"
 #include "test/run/configs.h"
 
-namespace trainctl::test {
+namespace trainctl::test::launch_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -152,4 +152,4 @@ TEST_CASE("a full folder for temporary files or shared memory: one error with th
 }
 
 }  // namespace
-}  // namespace trainctl::test
+}  // namespace trainctl::test::launch_test

@@ -7,7 +7,7 @@
 #include "test/run/command.h"
 #include "test/run/configs.h"
 
-namespace trainctl::test {
+namespace trainctl::test::layers_test {
 namespace {
 
 const std::string image_model = R"(
@@ -100,4 +100,4 @@ TEST_CASE("networks of many kinds of layers learn alike under other strategies")
 }
 
 }  // namespace
-}  // namespace trainctl::test
+}  // namespace trainctl::test::layers_test

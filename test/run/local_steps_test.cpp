@@ -7,7 +7,7 @@
 #include "test/run/command.h"
 #include "test/run/configs.h"
 
-namespace trainctl::test {
+namespace trainctl::test::local_steps_test {
 namespace {
 
 // Six steps an epoch: averages after steps 4, 6, 8, 12, 16, 18, ...
@@ -95,4 +95,4 @@ TEST_CASE("what does not go with steps alone is refused with its line") {
 }
 
 }  // namespace
-}  // namespace trainctl::test
+}  // namespace trainctl::test::local_steps_test

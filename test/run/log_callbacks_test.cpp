@@ -4,7 +4,7 @@
 #include "test/run/command.h"
 #include "test/run/configs.h"
 
-namespace trainctl::test {
+namespace trainctl::test::log_callbacks_test {
 
 TEST_CASE("callbacks are told what happened, also those that ask trainctl, and bad ones only warn") {
   const Folder folder;
@@ -46,4 +46,4 @@ log:
   CHECK(contains(read_file(folder / "ends.txt"), "diverged"));
 }
 
-}  // namespace trainctl::test
+}  // namespace trainctl::test::log_callbacks_test

@@ -11,7 +11,7 @@
 #include "test/run/command.h"
 #include "test/run/configs.h"
 
-namespace trainctl::test {
+namespace trainctl::test::meshes_test {
 namespace {
 
 constexpr int micro_batches = 4;  // of a global batch, on all replicas together: each has the same samples everywhere
@@ -210,4 +210,4 @@ log: {every: 1 steps}
 }
 
 }  // namespace
-}  // namespace trainctl::test
+}  // namespace trainctl::test::meshes_test

@@ -9,7 +9,7 @@
 #include "test/run/command.h"
 #include "test/run/configs.h"
 
-namespace trainctl::test {
+namespace trainctl::test::metrics_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -214,4 +214,4 @@ TEST_CASE("a confusion matrix has the same counts on any number of ranks, and ac
 }
 
 }  // namespace
-}  // namespace trainctl::test
+}  // namespace trainctl::test::metrics_test

@@ -5,7 +5,7 @@
 #include "test/run/command.h"
 #include "test/run/configs.h"
 
-namespace trainctl::test {
+namespace trainctl::test::mixing_test {
 namespace {
 
 std::string mixed_data(const std::string& augment) {
@@ -74,4 +74,4 @@ TEST_CASE("class numbers of mixed samples train as probabilities do") {
 }
 
 }  // namespace
-}  // namespace trainctl::test
+}  // namespace trainctl::test::mixing_test

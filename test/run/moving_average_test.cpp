@@ -9,7 +9,7 @@
 #include "test/run/command.h"
 #include "test/run/configs.h"
 
-namespace trainctl::test {
+namespace trainctl::test::moving_average_test {
 namespace {
 
 constexpr double momentum = 0.8;
@@ -152,4 +152,4 @@ TEST_CASE("the plan counts the averages, and Keras' words are answered") {
 }
 
 }  // namespace
-}  // namespace trainctl::test
+}  // namespace trainctl::test::moving_average_test

@@ -4,7 +4,7 @@
 #include "test/data/files.h"
 #include "test/run/command.h"
 
-namespace trainctl::test {
+namespace trainctl::test::outputs_test {
 namespace {
 
 constexpr std::int64_t samples = 240;
@@ -157,4 +157,4 @@ TEST_CASE("what does not go with the names of inputs and outputs is said with th
   CHECK(contains(uneven.errors, "table.npy"));
 }
 
-}  // namespace trainctl::test
+}  // namespace trainctl::test::outputs_test

@@ -6,7 +6,7 @@
 #include "test/run/command.h"
 #include "test/run/configs.h"
 
-namespace trainctl::test {
+namespace trainctl::test::parity_test {
 namespace {
 
 std::vector<double> losses(const std::string& run_directory) {
@@ -121,4 +121,4 @@ TEST_CASE("gradients in bfloat16 train replicas that hold the same bits") {
 }
 
 }  // namespace
-}  // namespace trainctl::test
+}  // namespace trainctl::test::parity_test

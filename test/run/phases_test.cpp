@@ -11,7 +11,7 @@
 #include "test/run/command.h"
 #include "test/run/configs.h"
 
-namespace trainctl::test {
+namespace trainctl::test::phases_test {
 namespace {
 
 // Six steps an epoch.
@@ -282,4 +282,4 @@ TEST_CASE("what is wrong with frozen layers and phases is said at once, with its
 }
 
 }  // namespace
-}  // namespace trainctl::test
+}  // namespace trainctl::test::phases_test

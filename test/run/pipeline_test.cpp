@@ -10,7 +10,7 @@
 #include "test/run/command.h"
 #include "test/run/configs.h"
 
-namespace trainctl::test {
+namespace trainctl::test::pipeline_test {
 namespace {
 
 // Trains into a folder of its own, on a mesh: "pipeline=2,schedule=gpipe" are keys of `strategy`.
@@ -286,4 +286,4 @@ TEST_CASE("check shows the stages of a pipeline, and refuses what does not go to
 }
 
 }  // namespace
-}  // namespace trainctl::test
+}  // namespace trainctl::test::pipeline_test

@@ -9,7 +9,7 @@
 #include "test/run/command.h"
 #include "test/run/configs.h"
 
-namespace trainctl::test {
+namespace trainctl::test::plan_test {
 namespace {
 
 const std::string sections = train_section("batch_size: 24, epochs: 2, optimizer: {name: sgd, momentum: 0.9}");
@@ -300,4 +300,4 @@ TEST_CASE("all machines that come with trainctl can be planned for") {
 }
 
 }  // namespace
-}  // namespace trainctl::test
+}  // namespace trainctl::test::plan_test

@@ -11,7 +11,7 @@
 #include "test/data/images.h"
 #include "test/run/command.h"
 
-namespace trainctl::test {
+namespace trainctl::test::predict_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -254,4 +254,4 @@ train: {batch_size: 8, epochs: 1, loss: mean_squared_error, optimizer: sgd}
   CHECK(contains(image.errors, "the network ends in 9x9x3 for a sample"));
 }
 
-}  // namespace trainctl::test
+}  // namespace trainctl::test::predict_test

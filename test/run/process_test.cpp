@@ -13,7 +13,7 @@
 #include "test/run/command.h"
 #include "test/run/configs.h"
 
-namespace trainctl::test {
+namespace trainctl::test::process_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -289,4 +289,4 @@ model: {layers: [flatten, {dense: 2}]}
 }
 
 }  // namespace
-}  // namespace trainctl::test
+}  // namespace trainctl::test::process_test

@@ -7,7 +7,7 @@
 #include "test/run/command.h"
 #include "test/run/configs.h"
 
-namespace trainctl::test {
+namespace trainctl::test::reproducible_test {
 namespace {
 
 // 103 samples in batches of 24, each cut into 8 logical shards of 3: the last batch has two of these and one of a
@@ -400,4 +400,4 @@ TEST_CASE("what has sums that follow from the ranks is refused with reproducible
 }
 
 }  // namespace
-}  // namespace trainctl::test
+}  // namespace trainctl::test::reproducible_test

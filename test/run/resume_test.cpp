@@ -11,7 +11,7 @@
 #include "test/run/command.h"
 #include "test/run/configs.h"
 
-namespace trainctl::test {
+namespace trainctl::test::resume_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -225,4 +225,4 @@ TEST_CASE("a checkpoint of weights only starts the optimizer anew, and says so")
 }
 
 }  // namespace
-}  // namespace trainctl::test
+}  // namespace trainctl::test::resume_test

@@ -6,7 +6,7 @@
 #include "test/run/command.h"
 #include "test/run/configs.h"
 
-namespace trainctl::test {
+namespace trainctl::test::scaled_rate_test {
 namespace {
 
 std::string job(const std::string& keys) {
@@ -66,4 +66,4 @@ TEST_CASE("a rate that would scale with ranks beside a batch that does not is an
 }
 
 }  // namespace
-}  // namespace trainctl::test
+}  // namespace trainctl::test::scaled_rate_test

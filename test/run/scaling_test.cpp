@@ -9,7 +9,7 @@
 #include "test/run/command.h"
 #include "test/run/configs.h"
 
-namespace trainctl::test {
+namespace trainctl::test::scaling_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -174,4 +174,4 @@ TEST_CASE("Ctrl-C ends verify-scaling and its runs, and leaves nothing") {
 }
 
 }  // namespace
-}  // namespace trainctl::test
+}  // namespace trainctl::test::scaling_test

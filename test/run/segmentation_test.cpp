@@ -5,7 +5,7 @@
 #include "test/catch.h"
 #include "test/run/command.h"
 
-namespace trainctl::test {
+namespace trainctl::test::segmentation_test {
 namespace {
 
 const std::string source = TRAINCTL_SOURCE_DIR;
@@ -61,4 +61,4 @@ train: {{batch_size: 32, epochs: 12, loss: mean_squared_error, optimizer: {{name
 }
 
 }  // namespace
-}  // namespace trainctl::test
+}  // namespace trainctl::test::segmentation_test

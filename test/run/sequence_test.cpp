@@ -4,7 +4,7 @@
 #include "test/data/files.h"
 #include "test/run/command.h"
 
-namespace trainctl::test {
+namespace trainctl::test::sequence_test {
 namespace {
 
 constexpr std::int64_t sequences = 120, length = 6, tokens = 11;
@@ -120,4 +120,4 @@ TEST_CASE("tokens that the embedding does not have, and transforms of tokens, ar
 }
 
 }  // namespace
-}  // namespace trainctl::test
+}  // namespace trainctl::test::sequence_test

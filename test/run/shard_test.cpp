@@ -9,7 +9,7 @@
 #include "test/run/command.h"
 #include "test/run/configs.h"
 
-namespace trainctl::test {
+namespace trainctl::test::shard_test {
 namespace {
 
 const std::string job = uneven_data + skip_model +
@@ -174,4 +174,4 @@ TEST_CASE("lamb and shard are refused together with the optimizer's line") {
 }
 
 }  // namespace
-}  // namespace trainctl::test
+}  // namespace trainctl::test::shard_test

@@ -4,7 +4,7 @@
 #include "test/run/command.h"
 #include "test/run/configs.h"
 
-namespace trainctl::test {
+namespace trainctl::test::share_test {
 namespace {
 
 // 30 steps; the last batch of an epoch has 3 samples.
@@ -149,4 +149,4 @@ TEST_CASE("a list of speeds that does not fit is refused with its line") {
 }
 
 }  // namespace
-}  // namespace trainctl::test
+}  // namespace trainctl::test::share_test

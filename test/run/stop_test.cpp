@@ -9,7 +9,7 @@
 #include "test/run/command.h"
 #include "test/run/configs.h"
 
-namespace trainctl::test {
+namespace trainctl::test::stop_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -105,4 +105,4 @@ TEST_CASE("two writers in one run directory: the second is refused, the first go
 }
 
 }  // namespace
-}  // namespace trainctl::test
+}  // namespace trainctl::test::stop_test

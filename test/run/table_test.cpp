@@ -5,7 +5,7 @@
 #include "test/catch.h"
 #include "test/run/command.h"
 
-namespace trainctl::test {
+namespace trainctl::test::table_test {
 namespace {
 
 const std::string source = TRAINCTL_SOURCE_DIR;
@@ -32,4 +32,4 @@ TEST_CASE("the network of the configs tells which customers leave, better than a
 }
 
 }  // namespace
-}  // namespace trainctl::test
+}  // namespace trainctl::test::table_test

@@ -4,7 +4,7 @@
 #include "test/data/files.h"
 #include "test/run/command.h"
 
-namespace trainctl::test {
+namespace trainctl::test::targets_test {
 namespace {
 
 struct Case {
@@ -140,4 +140,4 @@ train: {{batch_size: 20, max_steps: 2, loss: sparse_categorical_crossentropy, op
 }
 
 }  // namespace
-}  // namespace trainctl::test
+}  // namespace trainctl::test::targets_test

@@ -8,7 +8,7 @@
 #include "test/run/command.h"
 #include "test/run/configs.h"
 
-namespace trainctl::test {
+namespace trainctl::test::tensor_test {
 namespace {
 
 struct Ranks {
@@ -194,4 +194,4 @@ TEST_CASE("what cannot be shared is refused before anything starts, with the lin
 }
 
 }  // namespace
-}  // namespace trainctl::test
+}  // namespace trainctl::test::tensor_test

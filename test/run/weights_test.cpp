@@ -7,7 +7,7 @@
 #include "test/run/command.h"
 #include "test/run/configs.h"
 
-namespace trainctl::test {
+namespace trainctl::test::weights_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -143,4 +143,4 @@ TEST_CASE("check and run tell what does not match or cannot be read") {
 }
 
 }  // namespace
-}  // namespace trainctl::test
+}  // namespace trainctl::test::weights_test

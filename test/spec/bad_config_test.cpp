@@ -4,9 +4,7 @@
 #include "test/catch.h"
 #include "test/spec/config_support.h"
 
-using namespace trainctl;
-using namespace trainctl::testing;
-
+namespace trainctl::testing::bad_config_test {
 namespace {
 
 // What is changed in the good config, and what is said then.
@@ -263,3 +261,5 @@ TEST_CASE("settings are checked like the file") {
         "--set model.layers.7.dense.units: '7' is no item of this list: it has items 0 to 1 (list at c.yaml:9:5)");
   CHECK(errors("train.epochs") == "--set train.epochs: expected PATH=VALUE, for example train.epochs=5");
 }
+
+}  // namespace trainctl::testing::bad_config_test

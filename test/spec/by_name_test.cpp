@@ -6,8 +6,7 @@
 #include "io/yaml/yaml.h"
 #include "test/catch.h"
 
-using namespace trainctl;
-
+namespace trainctl::by_name_test {
 namespace {
 
 using Losses = ByName<ChoiceOf<loss_choices>>;
@@ -102,3 +101,5 @@ TEST_CASE("names are those of the model") {
   CHECK(problems(two, {"a", "bb"}, Coverage::some) == "the model has no output 'b'; did you mean 'bb'?\n");
   CHECK(problems(two, {""}, Coverage::some).find("'a' names an output, and the model names none") == 0);
 }
+
+}  // namespace trainctl::by_name_test

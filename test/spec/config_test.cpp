@@ -13,9 +13,7 @@
 #include "test/catch.h"
 #include "test/spec/config_support.h"
 
-using namespace trainctl;
-using namespace trainctl::testing;
-
+namespace trainctl::testing::config_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -118,3 +116,5 @@ TEST_CASE("the reference is current") {
   INFO("run: trainctl schema --markdown > configs/REFERENCE.md");
   CHECK(current);
 }
+
+}  // namespace trainctl::testing::config_test

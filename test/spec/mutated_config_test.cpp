@@ -3,9 +3,7 @@
 #include "test/catch.h"
 #include "test/spec/config_support.h"
 
-using namespace trainctl;
-using namespace trainctl::testing;
-
+namespace trainctl::testing::mutated_config_test {
 namespace {
 
 // The text with a few bytes changed, or lines dropped, doubled or moved in.
@@ -62,3 +60,5 @@ TEST_CASE("a damaged config is read or refused") {
   CHECK(refused > samples / 2);
   CHECK(refused < samples);
 }
+
+}  // namespace trainctl::testing::mutated_config_test

@@ -7,7 +7,8 @@
 #include "parallel/trainer/options.h"
 #include "test/catch.h"
 
-namespace trainctl {
+namespace trainctl::schema_test {
+
 TEST_CASE("the schema of a section holds types, ranges, defaults and meanings") {
   const Json schema = Json::parse(json_schema(section_of<TrainOptions>(), parse_value));
   CHECK(schema["$schema"] == "https://json-schema.org/draft/2020-12/schema");
@@ -58,4 +59,4 @@ TEST_CASE("the schema refers to the choices of every table") {
   CHECK(metric["properties"].contains("top_k_categorical_accuracy"));
 }
 
-}  // namespace trainctl
+}  // namespace trainctl::schema_test

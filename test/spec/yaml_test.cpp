@@ -11,7 +11,7 @@
 #include "core/base/format.h"
 #include "test/catch.h"
 
-namespace trainctl {
+namespace trainctl::yaml_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -338,4 +338,4 @@ TEST_CASE("differences name the path") {
         std::vector<std::string>{"a.b: 1 before, 2 now", "a.c.1: 2 before, 3 now", "a.d: absent before, x now"});
 }
 
-}  // namespace trainctl
+}  // namespace trainctl::yaml_test

@@ -15,8 +15,7 @@
 #include "parallel/strategies/buckets.h"
 #include "test/catch.h"
 
-using namespace trainctl;
-
+namespace trainctl::data_parallel_test {
 namespace {
 
 // A program before its strategies, whose backward pass finishes layer after layer, kernels of random sizes with their
@@ -251,3 +250,5 @@ TEST_CASE("strategy.data must be the number of ranks") {
   CHECK(mesh_of(options, 2) == Mesh{2, 1, 1});
   CHECK_THROWS_AS(mesh_of(options, 3), Error);
 }
+
+}  // namespace trainctl::data_parallel_test

@@ -13,8 +13,7 @@
 #include "test/catch.h"
 #include "test/strategies/rank_of_mesh.h"
 
-using namespace trainctl;
-
+namespace trainctl::gradient_dtype_test {
 namespace {
 
 constexpr std::int64_t width = 8 * 8 * 2;
@@ -78,12 +77,13 @@ Strategy strategy_of(const Setting& setting, GradientDType dtype = GradientDType
   return strategy;
 }
 
-RunPrograms programs_of(const Job& job, const Setting& setting, const Strategy& strategy, int rank) {
+RunPrograms programs_of(const TestJob& job, const Setting& setting, const Strategy& strategy, int rank) {
   return programs_on(job, strategy, {.training = setting.batch, .gradient_accumulation = setting.accumulation}, rank);
 }
 
 // The gradients, by parameter, that one rank alone finds of a share; sums over its samples.
-Weights gradients_of(const Job& job, Samples& samples, const Share& share, int micro_batches, const Weights& weights) {
+Weights gradients_of(const TestJob& job, Samples& samples, const Share& share, int micro_batches,
+                     const Weights& weights) {
   if (share.count == 0) return {};
   Reader reader;
   const Program program = training_program(job.spec, {share.count / micro_batches, micro_batches}, reader);
@@ -109,7 +109,7 @@ Weights gradients_of(const Job& job, Samples& samples, const Share& share, int m
   return gradients;
 }
 
-Weights initial_weights(const Job& job) {
+Weights initial_weights(const TestJob& job) {
   const auto backend = make_cpu_backend({});
   const auto communicator = solo_communicator();
   KernelChoices choices;
@@ -122,7 +122,7 @@ Weights initial_weights(const Job& job) {
 }
 
 // The definition. With shared updates sums stay as they are: each rank keeps those of its part.
-Weights defined(const Job& job, const Setting& setting) {
+Weights defined(const TestJob& job, const Setting& setting) {
   Weights weights = initial_weights(job);
   Samples samples(setting.batch);
   for (int step = 0; step < steps; ++step) {
@@ -150,7 +150,7 @@ Weights defined(const Job& job, const Setting& setting) {
 }
 
 // What the ranks of a mesh learn; the replicas' bits are compared.
-Weights trained(const Job& job, const Setting& setting) {
+Weights trained(const TestJob& job, const Setting& setting) {
   Weights all;
   std::mutex one_at_a_time;
   on_mesh(setting.mesh, [&](Communicator& world) {
@@ -186,7 +186,7 @@ double bytes_sent(const Program& program) {
 }  // namespace
 
 TEST_CASE("gradients in bfloat16 are rounded, summed in float32 and rounded again, bit for bit") {
-  const Job job(network, "sgd");
+  const TestJob job(network, "sgd");
   for (const int ranks : {2, 3, 4}) {
     for (const auto& [batch, accumulation] : {std::pair<std::int64_t, int>{12, 1}, {24, 2}, {7, 1}, {2, 1}}) {
       const Weights expected = defined(job, {{ranks, 1, 1}, batch, accumulation});
@@ -199,7 +199,7 @@ TEST_CASE("gradients in bfloat16 are rounded, summed in float32 and rounded agai
 }
 
 TEST_CASE("shared updates take the sums of bfloat16 gradients before they are rounded again") {
-  const Job job(network, "sgd");
+  const TestJob job(network, "sgd");
   for (const int ranks : {2, 3}) {
     for (const Shard shard : {Shard::optimizer, Shard::gradients, Shard::parameters}) {
       const Weights expected = defined(job, {{ranks, 1, 1}, 12, 1, false, shard});
@@ -212,7 +212,7 @@ TEST_CASE("shared updates take the sums of bfloat16 gradients before they are ro
 }
 
 TEST_CASE("bfloat16 gradients go with pipelines and tensor parallelism") {
-  const Job job(network, "sgd");
+  const TestJob job(network, "sgd");
   const Weights expected = defined(job, {{2, 1, 1}});
   for (const Mesh& mesh : {Mesh{2, 2, 1}, Mesh{2, 1, 2}}) {
     for (const bool overlap : {false, true}) {
@@ -230,7 +230,7 @@ TEST_CASE("bfloat16 gradients go with pipelines and tensor parallelism") {
 }
 
 TEST_CASE("bfloat16 gradients halve the bytes that replicas exchange") {
-  const Job job(network, "sgd");
+  const TestJob job(network, "sgd");
   for (const Shard shard : {Shard::none, Shard::optimizer}) {
     for (const bool overlap : {false, true}) {
       const Setting setting{{4, 1, 1}, 12, 1, overlap, shard};
@@ -248,3 +248,5 @@ TEST_CASE("bfloat16 gradients halve the bytes that replicas exchange") {
     }
   }
 }
+
+}  // namespace trainctl::gradient_dtype_test

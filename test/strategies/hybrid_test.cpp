@@ -8,7 +8,7 @@
 #include "test/strategies/networks.h"
 #include "test/strategies/rank_of_mesh.h"
 
-using namespace trainctl;
+namespace trainctl::hybrid_test {
 using namespace trainctl::networks;
 
 namespace {
@@ -153,3 +153,5 @@ TEST_CASE("their gradients travel in bfloat16 too, and overlap changes no bit") 
     CHECK(train(which, setup).weights == rounded.weights);
   }
 }
+
+}  // namespace trainctl::hybrid_test

@@ -91,7 +91,7 @@ layers:
 
 // What is trained: a network, and random samples of its inputs' shapes.
 struct Network {
-  Job job;
+  TestJob job;
   std::vector<std::vector<float>> inputs;  // of all samples; tokens as their bits
   std::vector<std::int32_t> targets;
   std::vector<float> weights;

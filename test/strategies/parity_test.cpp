@@ -14,8 +14,7 @@
 #include "test/catch.h"
 #include "test/program/job.h"
 
-using namespace trainctl;
-
+namespace trainctl::parity_test {
 namespace {
 
 // The last one leaves a rank of three without samples. Of sixteen ranks four have none of a full batch, and one of
@@ -124,7 +123,7 @@ std::vector<float> gathered(const ProgramSpec& spec, const std::vector<NamedTens
 
 // Where a rank is named it has no data, when it is asked to stop, for a step before the third.
 Outcome train(Communicator& communicator, int accumulation, bool overlap, int rank_without_data, Shard shard) {
-  Job job(
+  TestJob job(
       "layers: [flatten, {dense: {units: 16, activation: relu}}, {dropout: {rate: 0.3}}, "
       "{dense: {units: 3, activation: softmax}}]",
       "{name: sgd, momentum: 0.9, nesterov: true, weight_decay: 1e-2}");
@@ -249,3 +248,5 @@ TEST_CASE("a step for which one rank has no data is left out on all ranks, bit f
     }
   }
 }
+
+}  // namespace trainctl::parity_test

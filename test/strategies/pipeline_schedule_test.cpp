@@ -9,8 +9,7 @@
 #include "core/base/format.h"
 #include "test/strategies/communication_script.h"
 
-using namespace trainctl;
-
+namespace trainctl::pipeline_schedule_test {
 namespace {
 
 using Kind = PipelineEvent::Kind;
@@ -126,3 +125,5 @@ TEST_CASE("the stages never wait for each other in a circle") {
     CHECK(problem_of({1, of.stages, 1}, scripts).text.empty());
   });
 }
+
+}  // namespace trainctl::pipeline_schedule_test

@@ -13,8 +13,7 @@
 #include "test/catch.h"
 #include "test/strategies/rank_of_mesh.h"
 
-using namespace trainctl;
-
+namespace trainctl::pipeline_test {
 namespace {
 
 // Micro-batches of four or six samples cut the last batch into the same ones on one rank as on two replicas; those of
@@ -31,8 +30,8 @@ struct Task {
   bool two_outputs = false;
   std::string optimizer = "{name: sgd, learning_rate: 0.1, momentum: 0.9}";
 
-  Job job() const {
-    Job job(network, optimizer);
+  TestJob job() const {
+    TestJob job(network, optimizer);
     job.spec.inputs = inputs;
     if (tokens > 0) job.spec.inputs[0].format.dtype = DType::int32;
     job.spec.outputs[0].target.classes = 3;
@@ -235,7 +234,7 @@ struct Setup {
   Shard shard = Shard::none;
 };
 
-Strategy strategy_of(const Job& job, const Setup& setup) {
+Strategy strategy_of(const TestJob& job, const Setup& setup) {
   Strategy strategy{setup.mesh, {}, setup.overlap};
   strategy.options.schedule = setup.schedule;
   strategy.options.shard = setup.shard;
@@ -252,7 +251,7 @@ Outcomes train_on(const Task& task, const Setup& setup) {
   outcomes.ranks.resize(static_cast<std::size_t>(setup.mesh.ranks()));
   std::mutex one_at_a_time;
   on_mesh(setup.mesh, [&](Communicator& world) {
-    const Job job = task.job();
+    const TestJob job = task.job();
     const BatchSizes sizes{.training = full,
                            .training_last = last,
                            .evaluation = full,
@@ -357,7 +356,7 @@ TEST_CASE("a stage behind one that has nothing to train sends no gradients, and 
 
 TEST_CASE("a slot holds one micro-batch at a time, in as many slots as the schedule has in flight") {
   for (const Task& task : tasks) {
-    const Job job = task.job();
+    const TestJob job = task.job();
     const bool mlp = task.name == "mlp";
     for (const PipelineSchedule schedule : {PipelineSchedule::one_forward_one_backward, PipelineSchedule::gpipe}) {
       for (const int micro_batches : {1, 2, 4, 8}) {
@@ -384,3 +383,5 @@ TEST_CASE("a slot holds one micro-batch at a time, in as many slots as the sched
     }
   }
 }
+
+}  // namespace trainctl::pipeline_test

@@ -9,8 +9,7 @@
 #include "test/catch.h"
 #include "test/program/job.h"
 
-using namespace trainctl;
-
+namespace trainctl::placements_test {
 namespace {
 
 constexpr const char* every_layer = R"(layers:
@@ -69,7 +68,7 @@ Strategy mesh_of(const Mesh& mesh, bool overlap) {
   return strategy;
 }
 
-Program training(const Job& job, std::int64_t samples, int micro_batches, const Strategy& strategy) {
+Program training(const TestJob& job, std::int64_t samples, int micro_batches, const Strategy& strategy) {
   Reader reader;
   Program program = training_program(job.spec, {samples / micro_batches, micro_batches}, reader,
                                      parallelism(strategy, strategy.mesh.ranks() - 1));
@@ -77,7 +76,7 @@ Program training(const Job& job, std::int64_t samples, int micro_batches, const 
   return program;
 }
 
-Program evaluation(const Job& job, std::int64_t samples, const Strategy& strategy) {
+Program evaluation(const TestJob& job, std::int64_t samples, const Strategy& strategy) {
   Reader reader;
   Program program = evaluation_program(job.spec, samples, reader, parallelism(strategy, 0));
   reader.throw_if_failed();
@@ -126,7 +125,7 @@ TEST_CASE("the programs of data parallelism are accepted") {
   const DType compute = GENERATE(DType::float32, DType::bfloat16, DType::float16);
   for (const Mesh& mesh : {Mesh{2, 1, 1}, Mesh{5, 1, 1}, Mesh{2, 1, 2}}) {
     if (mesh.tensor > 1 && network == pooled) continue;  // it cannot be split
-    Job job(network, compute == DType::float16 && mesh.tensor == 1 ? "lamb" : "adam");
+    TestJob job(network, compute == DType::float16 && mesh.tensor == 1 ? "lamb" : "adam");
     if (network.starts_with("preset")) job.spec.inputs[0].sample = {32, 32, 3};
     job.spec.compute = compute;
     for (const bool overlap : {false, true}) {
@@ -141,7 +140,7 @@ TEST_CASE("the programs of data parallelism are accepted") {
 }
 
 TEST_CASE("shared updates are accepted, and what they lack on the tensor axis is refused") {
-  Job job(every_layer);
+  TestJob job(every_layer);
   job.spec.clip_norm = 1;
   const Mesh mesh{3, 1, 2};
   for (const Shard shard : {Shard::optimizer, Shard::gradients, Shard::parameters}) {
@@ -178,13 +177,13 @@ TEST_CASE("shared updates are accepted, and what they lack on the tensor axis is
 }
 
 TEST_CASE("values as targets are accepted") {
-  const Job job("layers: [flatten, {dense: {units: 2}}]", "{name: sgd, momentum: 0.5}", "mean_squared_error",
-                "mean_absolute_error");
+  const TestJob job("layers: [flatten, {dense: {units: 2}}]", "{name: sgd, momentum: 0.5}", "mean_squared_error",
+                    "mean_absolute_error");
   check_accepted(training(job, 4, 2, mesh_of({2, 1, 1}, false)), {2, 1, 1});
 }
 
 TEST_CASE("several inputs and outputs are accepted") {
-  Job job(R"(inputs: [a, b]
+  TestJob job(R"(inputs: [a, b]
 outputs: [kind, size]
 layers:
   - dense: {name: left, from: a, units: 40}
@@ -207,7 +206,7 @@ layers:
 
 TEST_CASE("placements say what each replica holds") {
   const Mesh mesh{2, 1, 1};
-  Program program = training(Job(every_layer), 6, 3, mesh_of(mesh, true));
+  Program program = training(TestJob(every_layer), 6, 3, mesh_of(mesh, true));
   check_placements(program, mesh);
   for (std::size_t i = 0; i < program.tensors.size(); ++i) {
     const Tensor& tensor = program.tensors[i];
@@ -238,7 +237,7 @@ TEST_CASE("placements say what each replica holds") {
 TEST_CASE("a reduction left out, doubled or early is refused") {
   const Mesh mesh{2, 1, 1};
   const int micro_batches = GENERATE(1, 2, 3);
-  const Program program = training(Job(every_layer), 6, micro_batches, mesh_of(mesh, true));
+  const Program program = training(TestJob(every_layer), 6, micro_batches, mesh_of(mesh, true));
   REQUIRE(problem_of(program, mesh).text.empty());
   const auto places = reductions(program);
   REQUIRE(places.size() >= 4);
@@ -277,7 +276,7 @@ TEST_CASE("a reduction left out, doubled or early is refused") {
 
 TEST_CASE("gradients are not added to what is reduced already") {
   const Mesh mesh{2, 1, 1};
-  Program program = training(Job(every_layer), 6, 3, mesh_of(mesh, false));
+  Program program = training(TestJob(every_layer), 6, 3, mesh_of(mesh, false));
   const auto [segment, at] = reductions(program).at(0);
   Op early = program.segments[segment].ops[static_cast<std::size_t>(at)];
   Tensor bucket = program.tensor(early.inputs[0]);
@@ -293,7 +292,7 @@ TEST_CASE("gradients are not added to what is reduced already") {
 
 TEST_CASE("weights that a strategy splits must be gathered") {
   const Mesh mesh{2, 1, 1};
-  Program program = training(Job(every_layer), 6, 1, mesh_of(mesh, false));
+  Program program = training(TestJob(every_layer), 6, 1, mesh_of(mesh, false));
   for (Tensor& tensor : program.tensors) {
     if (tensor.name == "d1/kernel") tensor.placements = {split_along(0), replicated, replicated};
   }
@@ -305,14 +304,16 @@ TEST_CASE("weights that a strategy splits must be gathered") {
 
 TEST_CASE("what the host reads is the same everywhere") {
   const Mesh mesh{2, 1, 1};
-  Program program = training(Job(every_layer), 6, 1, mesh_of(mesh, false));
+  Program program = training(TestJob(every_layer), 6, 1, mesh_of(mesh, false));
   std::vector<Op>& update = program.segments.back().ops;
   update.erase(update.begin() + 1, update.end());  // all but the agreement
   CHECK(
       contains(problem_of(program, mesh).text, "'loss' of 'train 6' on the data axis is partial where the host reads"));
   // A stop that only one rank was asked for.
-  program = training(Job(every_layer), 6, 1, mesh_of({1, 1, 2}, false));
+  program = training(TestJob(every_layer), 6, 1, mesh_of({1, 1, 2}, false));
   CHECK(problem_of(program, {1, 1, 2}).text.empty());
   std::erase_if(program.segments.back().ops, [](const Op& op) { return op.name == "agree" && op.get_if<AllReduce>(); });
   CHECK(contains(problem_of(program, {1, 1, 2}).text, "agree"));
 }
+
+}  // namespace trainctl::placements_test

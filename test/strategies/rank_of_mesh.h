@@ -24,7 +24,7 @@
 namespace trainctl {
 
 // The strategy with the stages of its pipeline, if it has one: those that its options place, or balanced ones.
-inline Strategy with_stages(const Job& job, Strategy strategy) {
+inline Strategy with_stages(const TestJob& job, Strategy strategy) {
   if (strategy.mesh.pipeline == 1) return strategy;
   Reader reader;
   const Graph graph = build_model(job.model, {.inputs = job.spec.inputs}, reader).graph;
@@ -33,7 +33,7 @@ inline Strategy with_stages(const Job& job, Strategy strategy) {
   return strategy;
 }
 
-inline RunPrograms programs_on(const Job& job, const Strategy& strategy, const BatchSizes& sizes, int rank) {
+inline RunPrograms programs_on(const TestJob& job, const Strategy& strategy, const BatchSizes& sizes, int rank) {
   Reader reader;
   RunPrograms programs(job.spec, strategy, sizes, rank, reader);
   reader.throw_if_failed();
@@ -47,7 +47,7 @@ struct RankOfMesh {
   MeshAxes axes;
   Engine engine;
 
-  RankOfMesh(const Job& job, const Strategy& strategy, const BatchSizes& sizes, Communicator& world,
+  RankOfMesh(const TestJob& job, const Strategy& strategy, const BatchSizes& sizes, Communicator& world,
              std::uint64_t seed = 5)
       : programs(programs_on(job, strategy, sizes, world.rank())),
         axes(world, strategy.mesh, true),

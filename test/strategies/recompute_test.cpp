@@ -13,8 +13,7 @@
 #include "test/catch.h"
 #include "test/strategies/rank_of_mesh.h"
 
-using namespace trainctl;
-
+namespace trainctl::recompute_test {
 namespace {
 
 constexpr std::int64_t batch = 96;
@@ -101,8 +100,8 @@ layers:
      .positions = {7}},
 };
 
-Job job_of(const Task& task) {
-  Job job(task.network, "{name: sgd, learning_rate: 0.1, momentum: 0.9}");
+TestJob job_of(const Task& task) {
+  TestJob job(task.network, "{name: sgd, learning_rate: 0.1, momentum: 0.9}");
   job.spec.inputs[0].sample = task.sample;
   if (task.tokens > 0) job.spec.inputs[0].format.dtype = DType::int32;
   job.spec.outputs[0].target.classes = 3;
@@ -158,7 +157,7 @@ struct Setup {
   PipelineSchedule schedule = PipelineSchedule::one_forward_one_backward;
 };
 
-Strategy strategy_of(const Job& job, const Setup& setup, Recompute recompute, std::set<std::string> blocks = {}) {
+Strategy strategy_of(const TestJob& job, const Setup& setup, Recompute recompute, std::set<std::string> blocks = {}) {
   Strategy strategy{setup.mesh, {}, setup.overlap};
   strategy.options.tensor.value = setup.mesh.tensor;
   strategy.options.schedule = setup.schedule;
@@ -170,7 +169,7 @@ Strategy strategy_of(const Job& job, const Setup& setup, Recompute recompute, st
 }
 
 // The training program of a full batch.
-Program program_of(const Job& job, const Strategy& strategy, int micro_batches = 1, int rank = 0) {
+Program program_of(const TestJob& job, const Strategy& strategy, int micro_batches = 1, int rank = 0) {
   const BatchSizes sizes{.training = batch, .gradient_accumulation = micro_batches};
   return programs_on(job, strategy, sizes, rank).programs().front();
 }
@@ -192,7 +191,7 @@ Outcome train(const Task& task, const Setup& setup, Recompute recompute, const s
   Outcome outcome;
   std::mutex one_at_a_time;
   on_mesh(setup.mesh, [&](Communicator& world) {
-    const Job job = job_of(task);
+    const TestJob job = job_of(task);
     const BatchSizes sizes{.training = batch, .gradient_accumulation = setup.micro_batches};
     RankOfMesh rank(job, strategy_of(job, setup, recompute, blocks), sizes, world);
     Engine& engine = rank.engine;
@@ -257,7 +256,7 @@ TEST_CASE("ranks that share layers compute them again without communicating agai
     const Outcome kept = train(task, setup, Recompute::none), again = train(task, setup, Recompute::blocks);
     check_same(again, kept);
     CHECK(again.arena < kept.arena);
-    const Job job = job_of(task);
+    const TestJob job = job_of(task);
     const auto collectives = [&](Recompute recompute) {
       std::vector<std::string> found;
       for (const Segment& segment : program_of(job, strategy_of(job, setup, recompute)).segments) {
@@ -275,7 +274,7 @@ TEST_CASE("any set of blocks can be computed again") {
   std::mt19937 random(4);
   for (const Task& task : tasks) {
     const Setup setup{.mesh = {1, 1, 1}, .micro_batches = 2};
-    const Job job = job_of(task);
+    const TestJob job = job_of(task);
     const auto all = recomputable_blocks(program_of(job, strategy_of(job, setup, Recompute::none), 2));
     REQUIRE(all.size() >= 3);
     REQUIRE(names_of(all).size() == all.size());
@@ -293,7 +292,7 @@ TEST_CASE("any set of blocks can be computed again") {
 
 TEST_CASE("blocks are the residual blocks, bodies of repeat, and segments of the layers between them") {
   const auto blocks = [](std::size_t task) {
-    const Job job = job_of(tasks[task]);
+    const TestJob job = job_of(tasks[task]);
     std::vector<std::string> names;
     for (const RecomputableBlock& block :
          recomputable_blocks(program_of(job, strategy_of(job, {.mesh = {1, 1, 1}}, Recompute::none)))) {
@@ -308,14 +307,14 @@ TEST_CASE("blocks are the residual blocks, bodies of repeat, and segments of the
   // Sixteen equal layers are cut into about four segments.
   Task equal{"equal", "layers:\n  - flatten\n"};
   for (int i = 0; i < 16; ++i) equal.network += "  - dense: {units: 64, activation: gelu}\n";
-  const Job job = job_of({equal.name, equal.network + "  - dense: {units: 3}\n"});
+  const TestJob job = job_of({equal.name, equal.network + "  - dense: {units: 3}\n"});
   const auto segments = recomputable_blocks(program_of(job, strategy_of(job, {.mesh = {1, 1, 1}}, Recompute::none)));
   CHECK(segments.size() >= 3);
   CHECK(segments.size() <= 6);
 }
 
 TEST_CASE("only what the backward pass needs is computed again, and statistics are summed once") {
-  const Job job = job_of(tasks[1]);
+  const TestJob job = job_of(tasks[1]);
   const Program kept = program_of(job, strategy_of(job, {.mesh = {1, 1, 1}}, Recompute::none));
   const Program again = program_of(job, strategy_of(job, {.mesh = {1, 1, 1}}, Recompute::blocks));
   const auto ops = [](const Program& program, std::string_view kind, Phase phase) {
@@ -351,7 +350,7 @@ TEST_CASE("only what the backward pass needs is computed again, and statistics a
 TEST_CASE("auto computes as little again as the memory asks for") {
   for (const Task& task : tasks) {
     for (const Mesh& mesh : {Mesh{1, 1, 1}, Mesh{2, 2, 1}}) {
-      const Job job = job_of(task);
+      const TestJob job = job_of(task);
       const Strategy strategy = strategy_of(job, {.mesh = mesh}, Recompute::automatic);
       const BatchSizes sizes{.training = batch, .gradient_accumulation = 2};
       const auto backend = make_cpu_backend({});
@@ -396,3 +395,5 @@ TEST_CASE("auto computes as little again as the memory asks for") {
     }
   }
 }
+
+}  // namespace trainctl::recompute_test

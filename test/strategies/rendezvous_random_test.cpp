@@ -6,8 +6,7 @@
 #include "parallel/strategies/rendezvous/communications.h"
 #include "test/strategies/communication_script.h"
 
-using namespace trainctl;
-
+namespace trainctl::rendezvous_random_test {
 namespace {
 
 using Kind = Communication::Kind;
@@ -172,3 +171,5 @@ TEST_CASE("the verdict is that of the slow way, on random steps and on changed o
   CHECK(refused > 60);
   CHECK(accepted > 60);
 }
+
+}  // namespace trainctl::rendezvous_random_test

@@ -8,8 +8,7 @@
 #include "test/program/job.h"
 #include "test/strategies/communication_script.h"
 
-using namespace trainctl;
-
+namespace trainctl::rendezvous_test {
 namespace {
 
 using Kind = Communication::Kind;
@@ -36,7 +35,7 @@ Strategy strategy_of(const Mesh& mesh, bool overlap, std::int64_t bucket_bytes =
   return strategy;
 }
 
-std::vector<RunPrograms> all_programs(const Job& job, const BatchSizes& sizes, const Strategy& strategy) {
+std::vector<RunPrograms> all_programs(const TestJob& job, const BatchSizes& sizes, const Strategy& strategy) {
   std::vector<RunPrograms> programs;
   for (const int rank : ranks_with_own_programs(sizes, strategy.mesh)) {
     Reader reader;
@@ -48,8 +47,8 @@ std::vector<RunPrograms> all_programs(const Job& job, const BatchSizes& sizes, c
 
 Program training(std::int64_t samples, int micro_batches, const Strategy& strategy) {
   Reader reader;
-  Program program =
-      training_program(Job(network).spec, {samples / micro_batches, micro_batches}, reader, parallelism(strategy, 0));
+  Program program = training_program(TestJob(network).spec, {samples / micro_batches, micro_batches}, reader,
+                                     parallelism(strategy, 0));
   reader.throw_if_failed();
   return program;
 }
@@ -68,7 +67,7 @@ std::vector<std::pair<std::size_t, std::size_t>> reductions(const Program& progr
 }  // namespace
 
 TEST_CASE("every step of data parallelism plays to the end") {
-  const Job job(network);
+  const TestJob job(network);
   const Mesh mesh = GENERATE(Mesh{2, 1, 1}, Mesh{3, 1, 1}, Mesh{5, 1, 1}, Mesh{2, 1, 2});
   const int accumulation = GENERATE(1, 2, 3);
   for (const bool overlap : {false, true}) {
@@ -88,7 +87,7 @@ TEST_CASE("every step of data parallelism plays to the end") {
 }
 
 TEST_CASE("ranks whose shares differ must reduce the same buckets") {
-  const Job job(network);
+  const TestJob job(network);
   const BatchSizes sizes{.training = 5, .training_last = 4};
   const Mesh mesh{2, 1, 1};
   std::vector<RunPrograms> programs = all_programs(job, sizes, strategy_of(mesh, true));
@@ -332,3 +331,5 @@ TEST_CASE("a pipeline on thousands of ranks plays to the end, and the one wrong 
   CHECK(contains(text, "rank " + std::to_string(wrong) + " is at receive 'in' in forward of 'stage 5' (11 float32"));
   CHECK(contains(text, "rank " + std::to_string(mesh.rank({77, 4, 9})) + " is at send 'out'"));
 }
+
+}  // namespace trainctl::rendezvous_test

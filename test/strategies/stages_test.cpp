@@ -11,8 +11,7 @@
 #include "test/catch.h"
 #include "test/program/job.h"
 
-using namespace trainctl;
-
+namespace trainctl::stages_test {
 namespace {
 
 constexpr const char* network = R"(
@@ -35,7 +34,7 @@ StrategyOptions options_of(const std::string& text, Reader& reader) {
   return options;
 }
 
-Graph graph_of(const Job& job) {
+Graph graph_of(const TestJob& job) {
   Reader reader;
   return build_model(job.model, {.batch = 4, .inputs = job.spec.inputs}, reader).graph;
 }
@@ -44,7 +43,8 @@ Graph graph_of(const Job& job) {
 std::string errors_of(const std::string& text) {
   Reader reader;
   const StrategyOptions options = options_of(text, reader);
-  if (reader.ok()) assign_stages(graph_of(Job(network)), options, options.stages(), byte_costs_of_processor, reader);
+  if (reader.ok())
+    assign_stages(graph_of(TestJob(network)), options, options.stages(), byte_costs_of_processor, reader);
   std::string errors;
   for (const Diagnostic& diagnostic : reader.diagnostics()) errors += to_string(diagnostic) + "\n";
   return errors;
@@ -54,7 +54,7 @@ Stages stages_of(const std::string& text) {
   Reader reader;
   const StrategyOptions options = options_of(text, reader);
   const Stages stages =
-      assign_stages(graph_of(Job(network)), options, options.stages(), byte_costs_of_processor, reader);
+      assign_stages(graph_of(TestJob(network)), options, options.stages(), byte_costs_of_processor, reader);
   reader.throw_if_failed();
   return stages;
 }
@@ -65,7 +65,7 @@ TEST_CASE("layers in front of all that trains cost a stage their forward pass al
   std::string layers = "layers:\n";
   for (int i = 1; i <= 6; ++i) layers += format("  - dense: {{name: d{}, units: 512}}\n", i);
   const auto first_stage = [&](const std::string& freeze) {
-    Job job(freeze + layers);
+    TestJob job(freeze + layers);
     job.spec.inputs[0].sample = {512};
     Reader reader;
     const Stages stages =
@@ -126,8 +126,8 @@ TEST_CASE("balanced stages are cut where the costliest stage is cheapest") {
   for (int round = 0; round < 12; ++round) {
     std::string layers;
     for (int i = 0; i < 7; ++i) layers += format("{{dense: {{name: d{}, units: {}}}}}, ", i, 4 + random() % 300);
-    const Job job("layers: [" + layers + "{dense: {name: last, units: 3}}]");
-    Job whole = job;
+    const TestJob job("layers: [" + layers + "{dense: {name: last, units: 3}}]");
+    TestJob whole = job;
     whole.spec.model = &whole.model;
     whole.spec.inputs[0].sample = {16};
     const Graph graph = graph_of(whole);
@@ -169,7 +169,7 @@ TEST_CASE("balanced stages are cut where the costliest stage is cheapest") {
 }
 
 TEST_CASE("stages know which of them share a parameter, and are not cut between uses of a batch normalization") {
-  const Job job(R"(
+  const TestJob job(R"(
 layers:
   - conv2d: {name: c, filters: 2, kernel_size: 3, padding: same}
   - batch_normalization: {name: n}
@@ -200,7 +200,7 @@ layers:
 }
 
 TEST_CASE("a stage holds its own layers, and exchanges what others read with those alone") {
-  const Job job(network);
+  const TestJob job(network);
   const Graph whole = graph_of(job);
   Strategy strategy{{1, 3, 1}, {}, false};
   strategy.stages = stages_of("place: {0: [c1], 1: [block], 2: [pool, flat, 'd*']}");
@@ -222,3 +222,5 @@ TEST_CASE("a stage holds its own layers, and exchanges what others read with tho
   CHECK(exchanged ==
         std::vector<std::string>{"0 sends to 1", "1 receives from 0", "1 sends to 2", "2 receives from 1"});
 }
+
+}  // namespace trainctl::stages_test

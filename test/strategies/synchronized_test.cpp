@@ -9,8 +9,7 @@
 #include "test/catch.h"
 #include "test/strategies/rank_of_mesh.h"
 
-using namespace trainctl;
-
+namespace trainctl::synchronized_test {
 namespace {
 
 // The last ones leave some ranks without samples.
@@ -113,7 +112,7 @@ Outcome train(const Setting& setting) {
   Outcome outcome;
   std::mutex one_at_a_time;
   on_mesh(setting.mesh, [&](Communicator& world) {
-    const Job job(network(setting.synchronized), "{name: sgd, momentum: 0.9}");
+    const TestJob job(network(setting.synchronized), "{name: sgd, momentum: 0.9}");
     Strategy strategy{setting.mesh, {}, setting.overlap};
     strategy.options.shard = setting.shard;
     strategy.options.tensor.value = setting.mesh.tensor;
@@ -201,7 +200,7 @@ TEST_CASE("gradients through synchronised statistics are slopes of the loss") {
   constexpr int ranks = 3;
   constexpr std::int64_t batch = 7;
   on_mesh({ranks, 1, 1}, [&](Communicator& world) {
-    const Job job(network(true, "tanh"));
+    const TestJob job(network(true, "tanh"));
     RankOfMesh rank(job, {{ranks, 1, 1}, {}, false}, {.training = batch}, world, 3);
     Engine& engine = rank.engine;
     Samples samples(true);
@@ -246,3 +245,5 @@ TEST_CASE("gradients through synchronised statistics are slopes of the loss") {
     if (!problems.empty()) throw std::runtime_error(problems);
   });
 }
+
+}  // namespace trainctl::synchronized_test

@@ -8,7 +8,7 @@
 #include "test/program/job.h"
 #include "test/strategies/networks.h"
 
-using namespace trainctl;
+namespace trainctl::tensor_test {
 using namespace trainctl::networks;
 
 namespace {
@@ -20,7 +20,7 @@ Strategy strategy_of(const Mesh& mesh) {
 }
 
 Program training_of(const std::string& layers, int ranks, int rank = 0, const std::string& optimizer = "adam") {
-  const Job job(layers, optimizer);
+  const TestJob job(layers, optimizer);
   Strategy strategy = strategy_of({1, 1, ranks});
   strategy.options.tensor.place = {"test.yaml", 7, 11};
   Reader reader;
@@ -85,7 +85,7 @@ TEST_CASE("a cross-entropy of split classes gathers sums of each row and no logi
   CHECK(shape_of(program, "class_sums/gathered") == "4x20");
   CHECK(shape_of(program, "last/output/gathered") == "none");
   // What is not computed from sums gathers the logits: another metric, and predictions.
-  const Job job(classes, "adam", "categorical_crossentropy", "{name: top_k_categorical_accuracy, k: 3}");
+  const TestJob job(classes, "adam", "categorical_crossentropy", "{name: top_k_categorical_accuracy, k: 3}");
   Reader reader;
   const Parallelism half = parallelism(strategy_of({1, 1, 2}), 1);
   const Program top_k = training_program(job.spec, {4, 1}, reader, half);
@@ -162,3 +162,5 @@ TEST_CASE("the mesh leaves to data what layers are not shared by, and layers sta
   CHECK_NOTHROW(require_layers_within_hosts(options, mesh, {"a", "a", "b", "b"}));
   CHECK_THROWS_AS(require_layers_within_hosts(options, mesh, {"a", "b", "b", "b"}), CollectiveError);
 }
+
+}  // namespace trainctl::tensor_test

@@ -8,8 +8,7 @@
 
 #include "test/catch.h"
 
-using namespace trainctl;
-
+namespace trainctl::tree_test {
 namespace {
 
 // The value of a node of so many leaves as an expression.
@@ -157,3 +156,5 @@ TEST_CASE("the joined sums of compute streams are those of one stream") {
     }
   }
 }
+
+}  // namespace trainctl::tree_test

@@ -8,8 +8,7 @@
 
 #include "test/catch.h"
 
-using namespace trainctl;
-
+namespace trainctl::difference_test {
 namespace {
 
 std::vector<float> random_values(std::size_t count, unsigned seed) {
@@ -51,3 +50,5 @@ TEST_CASE("bits are compared: a NaN equals itself, and zeros differ by their sig
   CHECK(std::isinf(found.largest_absolute));
   CHECK(difference(std::vector<float>{0.0f}, std::vector<float>{-0.0f}).largest_relative == 0);
 }
+
+}  // namespace trainctl::difference_test

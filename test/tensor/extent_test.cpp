@@ -8,8 +8,7 @@
 #include "core/tensor/extent_json.h"
 #include "test/catch.h"
 
-using namespace trainctl;
-
+namespace trainctl::extent_test {
 namespace {
 
 std::int64_t below(std::mt19937& random, std::int64_t n) {
@@ -210,3 +209,5 @@ TEST_CASE("extents survive as JSON, and what does not lie within the tensor is r
     CHECK_FALSE(extent_from_json(Json::parse(text), {3, 4}));
   }
 }
+
+}  // namespace trainctl::extent_test

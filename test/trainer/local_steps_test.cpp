@@ -21,8 +21,7 @@
 #include "test/comm/on_threads.h"
 #include "test/program/job.h"
 
-using namespace trainctl;
-
+namespace trainctl::local_steps_test {
 namespace {
 
 constexpr std::int64_t inputs = 8 * 8 * 2, classes = 3;
@@ -140,7 +139,8 @@ Outcome trained(int ranks, Values& initial) {
   Outcome outcome;
   std::mutex one_at_a_time;
   const auto run = [&](Communicator& world) {
-    const Job job("layers: [flatten, {dense: {name: d, units: 3, activation: softmax}}]", "{name: sgd, momentum: 0.9}");
+    const TestJob job("layers: [flatten, {dense: {name: d, units: 3, activation: softmax}}]",
+                      "{name: sgd, momentum: 0.9}");
     Strategy strategy{{ranks, 1, 1}, {}, false};
     strategy.options.sync_every.value = 3;
     Reader reader;
@@ -218,7 +218,7 @@ TEST_CASE("replicas that take steps alone are averaged by the samples that they 
 
 TEST_CASE("a loss that is not finite on one replica is known to all at the next average, which is left out") {
   const auto run = [](Communicator& world) {
-    const Job job("layers: [flatten, {dense: {name: d, units: 3, activation: softmax}}]", "sgd");
+    const TestJob job("layers: [flatten, {dense: {name: d, units: 3, activation: softmax}}]", "sgd");
     Strategy strategy{{2, 1, 1}, {}, false};
     strategy.options.sync_every.value = 3;
     Reader reader;
@@ -243,3 +243,5 @@ TEST_CASE("a loss that is not finite on one replica is known to all at the next 
   };
   for (const std::string& error : on_threads(2, run)) CHECK(error == "");
 }
+
+}  // namespace trainctl::local_steps_test

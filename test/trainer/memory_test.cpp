@@ -2,7 +2,7 @@
 #include "parallel/trainer/device.h"
 #include "test/catch.h"
 
-using namespace trainctl;
+namespace trainctl::memory_test {
 
 TEST_CASE("cluster.memory lowers what a rank may use, and never raises it") {
   ClusterOptions cluster;
@@ -28,3 +28,5 @@ TEST_CASE("ranks on other hosts have what the config states") {
   cluster.memory.stated.reset();
   CHECK(memory_of_rank(cluster, *backend, plan).bytes == 0);
 }
+
+}  // namespace trainctl::memory_test

@@ -8,8 +8,7 @@
 #include "test/catch.h"
 #include "test/trainer/random_parts.h"
 
-using namespace trainctl;
-using namespace trainctl::test;
+namespace trainctl::test::part_plan_test {
 
 TEST_CASE("every element is written once, by the lowest rank that holds its part") {
   for (unsigned seed = 0; seed < 200; ++seed) {
@@ -81,3 +80,5 @@ TEST_CASE("parts that do not fit together are refused by name") {
   CHECK(refusal(rows(0, 3), rows(2, 4)).find("element 12 of 'fc/kernel'") != std::string::npos);
   CHECK(refusal(TensorExtent(), rows(2, 4)).find("element 12 of 'fc/kernel'") != std::string::npos);
 }
+
+}  // namespace trainctl::test::part_plan_test

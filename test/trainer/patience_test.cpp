@@ -7,8 +7,7 @@
 #include "parallel/trainer/plateau.h"
 #include "test/catch.h"
 
-using namespace trainctl;
-
+namespace trainctl::patience_test {
 namespace {
 
 constexpr double nan = std::numeric_limits<double>::quiet_NaN();
@@ -108,3 +107,5 @@ TEST_CASE("the learning rate falls where Keras' does, also when a run goes on fr
     CHECK(expected < 1);
   }
 }
+
+}  // namespace trainctl::patience_test

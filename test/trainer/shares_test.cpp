@@ -8,7 +8,7 @@
 #include "parallel/trainer/replica_speeds.h"
 #include "test/catch.h"
 
-using namespace trainctl;
+namespace trainctl::shares_test {
 
 TEST_CASE("shares of random speeds follow each other, make the batch, and are in proportion") {
   std::mt19937 random(7);
@@ -115,3 +115,5 @@ TEST_CASE("a batch of evaluation has one logical shard for each replica") {
   CHECK(evaluation_batch(40, plain) == 40);
   CHECK(share_of(40, evaluation_sharer(plain)).count == 30);
 }
+
+}  // namespace trainctl::shares_test

@@ -14,9 +14,7 @@
 #include "test/comm/on_threads.h"
 #include "test/trainer/random_parts.h"
 
-using namespace trainctl;
-using namespace trainctl::test;
-
+namespace trainctl::test::snapshots_test {
 namespace {
 
 struct Distribution {
@@ -153,3 +151,5 @@ TEST_CASE("a checkpoint of another model is refused on all ranks, another optimi
           "and 3 more; use the config that it was made with, another checkpoint, or train anew (run --resume never)");
   }
 }
+
+}  // namespace trainctl::test::snapshots_test

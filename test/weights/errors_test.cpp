@@ -3,9 +3,7 @@
 #include "test/mutation.h"
 #include "test/weights/support.h"
 
-using namespace trainctl;
-using namespace trainctl::test;
-
+namespace trainctl::test::errors_test {
 namespace {
 
 std::string replaced(std::string text, const std::string& what, const std::string& by) {
@@ -123,3 +121,5 @@ TEST_CASE("mutated files of weights: each loads, or is refused by one error") {
     CHECK(refused > mutations() / 4);
   }
 }
+
+}  // namespace trainctl::test::errors_test

@@ -2,8 +2,7 @@
 #include "test/catch.h"
 #include "test/weights/support.h"
 
-using namespace trainctl;
-using namespace trainctl::test;
+namespace trainctl::test::golden_test {
 
 TEST_CASE("a small network has PyTorch's and Keras' outputs with their files") {
   const std::string name = GENERATE("small.safetensors", "small.weights.h5", "small.h5", "small.keras");
@@ -82,3 +81,5 @@ TEST_CASE("tensors that a file does not give keep their initial values") {
     if (tensor.name == "predictions/bias") CHECK(*tensor.view.as<float>() == 0);
   }
 }
+
+}  // namespace trainctl::test::golden_test

@@ -13,9 +13,7 @@
 #include "test/mutation.h"
 #include "test/weights/support.h"
 
-using namespace trainctl;
-using namespace trainctl::test;
-
+namespace trainctl::test::import_mutation_test {
 namespace {
 
 const std::string keras_golden = TRAINCTL_SOURCE_DIR "/test/golden/keras/";
@@ -243,3 +241,5 @@ TEST_CASE("an error in a network for images of any size says with which size") {
   CHECK(error.find("conv2d 'first_conv'") != std::string::npos);
   CHECK(error.find("which were taken as 256 here: [256, 256, 3]") != std::string::npos);
 }
+
+}  // namespace trainctl::test::import_mutation_test

@@ -6,9 +6,7 @@
 #include "test/catch.h"
 #include "test/weights/support.h"
 
-using namespace trainctl;
-using namespace trainctl::test;
-
+namespace trainctl::test::import_test {
 namespace {
 
 void check_contains(const std::string& text, const std::string& part) {
@@ -23,7 +21,7 @@ const std::string keras_golden = TRAINCTL_SOURCE_DIR "/test/golden/keras/";
 double difference(const std::string& file) {
   const ImportedNetwork network = import_keras(keras_golden + file, "weights.safetensors");
   const Arrays golden(keras_golden + std::filesystem::path(file).stem().string() + ".safetensors");
-  Job job(model_of(network));
+  TestJob job(model_of(network));
   job.spec.inputs.clear();
   job.spec.outputs.clear();
   Batch batch;
@@ -153,3 +151,5 @@ TEST_CASE("everything in a network of Keras that has no counterpart is reported 
     check_contains(errors, words);
   }
 }
+
+}  // namespace trainctl::test::import_test

@@ -9,9 +9,7 @@
 #include "test/catch.h"
 #include "test/weights/support.h"
 
-using namespace trainctl;
-using namespace trainctl::test;
-
+namespace trainctl::test::networks_test {
 namespace {
 
 struct NamesAlone final : WeightsFile {
@@ -76,3 +74,5 @@ TEST_CASE("presets have the outputs of torchvision's and Keras' networks", "[.ne
     CHECK(difference < 1e-4);
   }
 }
+
+}  // namespace trainctl::test::networks_test

@@ -95,7 +95,7 @@ struct Arrays {
 // What a network with weights predicts for a batch.
 inline std::vector<float> predict(const std::string& yaml, const LoadedWeights& weights, const Shape& batch,
                                   std::vector<float> inputs) {
-  Job job(yaml);
+  TestJob job(yaml);
   job.spec.inputs[0].sample = batch.without_front();
   job.spec.outputs[0].loss = {};
   job.spec.outputs[0].metrics.clear();

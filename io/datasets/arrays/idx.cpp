@@ -30,10 +30,10 @@ std::optional<ElementType> element_type(std::byte code) {
   }
 }
 
-constexpr std::int64_t longest_header = 4 + 4 * 8;
+constexpr std::int64_t longest_idx_header = 4 + 4 * 8;
 
 // Sets type and shape; returns the length of the header in bytes.
-std::int64_t parse_header(const Bytes& head, Array& array) {
+std::int64_t parse_idx_header(const Bytes& head, Array& array) {
   const std::byte* bytes = head.in_memory();
   if (head.size() < 4) data_error(array.path, "is truncated: an IDX file begins with 4 bytes", "get the file again");
   const std::optional<ElementType> type = element_type(bytes[2]);
@@ -88,8 +88,8 @@ Array read_idx(const std::string& path) {
   array.path = path;
   Bytes file = open_data(path);
   const bool gzip = is_gzip(file);
-  const std::int64_t header = parse_header(
-      gzip ? inflate_prefix(file, Deflate::gzip, longest_header, path) : prefix(file, longest_header), array);
+  const std::int64_t header = parse_idx_header(
+      gzip ? inflate_prefix(file, Deflate::gzip, longest_idx_header, path) : prefix(file, longest_idx_header), array);
   const std::int64_t values = checked_bytes(array.shape, array.element_bytes(), path);
   if (gzip) {
     file = inflate_exactly(file, Deflate::gzip, header + values, path);

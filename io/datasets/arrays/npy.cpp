@@ -18,7 +18,7 @@
 namespace trainctl {
 namespace {
 
-constexpr std::int64_t longest_header = 1 << 16;
+constexpr std::int64_t longest_npy_header = 1 << 16;
 constexpr std::pair<std::string_view, ElementType> element_types[] = {
     {"u1", ElementType::uint8}, {"b1", ElementType::uint8},   {"i1", ElementType::int8},    {"u2", ElementType::uint16},
     {"i2", ElementType::int16}, {"u4", ElementType::uint32},  {"i4", ElementType::int32},   {"u8", ElementType::uint64},
@@ -95,14 +95,14 @@ void parse_shape(std::string_view text, Array& array) {
 }
 
 // Sets type and shape from the first bytes of a file; returns the offset of the values in bytes.
-std::int64_t parse_header(const Bytes& head, Array& array) {
+std::int64_t parse_npy_header(const Bytes& head, Array& array) {
   const auto* bytes = reinterpret_cast<const unsigned char*>(head.in_memory());
   if (head.size() < 12 || std::memcmp(bytes, "\x93NUMPY", 6) != 0) data_error(array.path, "is no .npy file");
   const bool short_length = bytes[6] == 1;
   const std::int64_t start = short_length ? 10 : 12;
   std::int64_t length = bytes[8] | bytes[9] << 8;
   if (!short_length) length |= std::int64_t{bytes[10]} << 16 | std::int64_t{bytes[11]} << 24;
-  if (length > longest_header - start || start + length > head.size())
+  if (length > longest_npy_header - start || start + length > head.size())
     data_error(array.path, "is truncated within its header");
   const std::string_view header(reinterpret_cast<const char*>(bytes) + start, static_cast<std::size_t>(length));
   if (after_key(header, "fortran_order", array.path).substr(0, 4) == "True") {
@@ -219,8 +219,8 @@ Array read_npy(const std::string& path) {
   array.path = path;
   Bytes file = open_data(path);
   const bool gzip = is_gzip(file);
-  const std::int64_t start = parse_header(
-      gzip ? inflate_prefix(file, Deflate::gzip, longest_header, path) : prefix(file, longest_header), array);
+  const std::int64_t start = parse_npy_header(
+      gzip ? inflate_prefix(file, Deflate::gzip, longest_npy_header, path) : prefix(file, longest_npy_header), array);
   const std::int64_t values = checked_bytes(array.shape, array.element_bytes(), path);
   if (gzip) file = inflate_exactly(file, Deflate::gzip, start + values, path);
   if (file.size() - start != values) {
@@ -245,7 +245,7 @@ Array read_npz(const std::string& path, const std::string& name) {
   }
   Array array;
   array.path = path + ":" + name;
-  const std::int64_t start = parse_header(zip_prefix(file, *member, longest_header, array.path), array);
+  const std::int64_t start = parse_npy_header(zip_prefix(file, *member, longest_npy_header, array.path), array);
   const std::int64_t values = checked_bytes(array.shape, array.element_bytes(), array.path);
   if (member->size - start != values) {
     data_error(array.path, format("{} bytes of values, its header states {}", member->size - start, values));

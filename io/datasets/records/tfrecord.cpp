@@ -19,7 +19,7 @@ namespace {
 constexpr std::int64_t most_values = 1 << 26;  // of a sample's features
 
 // Data files by TensorFlow's habits: x.tfrecord, x.tfrecords-00003-of-00100, train-00003-of-00100.
-bool belongs(const std::string& name) {
+bool is_tfrecord(const std::string& name) {
   return name.find("tfrecord") != std::string::npos || name.find("-of-") != std::string::npos;
 }
 
@@ -77,7 +77,7 @@ TfRecords::TfRecords(const std::string& path, const TfRecordFormat& how, const S
       tokens_(stated.use.tokens) {
   if (stated.sample && stated.sample->rank() == 3 && stated.sample->back() == 1) channels_ = 1;
   TfTargets targets;
-  index_.emplace(shard_files(path, belongs), [&](Cursor& cursor, Span data, const std::string& name) {
+  index_.emplace(shard_files(path, is_tfrecord), [&](Cursor& cursor, Span data, const std::string& name) {
     return add_record(cursor, data, name, targets);
   });
   if (size() == 0) data_error(path, format("none of its {} records can be read; the first: {}", left_out_, problem_));

@@ -21,7 +21,7 @@
 namespace trainctl {
 namespace {
 
-bool belongs(const std::string& name) { return name.ends_with(".tar"); }
+bool is_tar(const std::string& name) { return name.ends_with(".tar"); }
 
 // A member's name cut at the first dot behind the last slash; the ending in lower case.
 std::pair<std::string, std::string> key_and_ending(const std::string& name) {
@@ -45,7 +45,7 @@ std::optional<std::int64_t> number_in(std::string_view text) {
 class WebDataset final : public Dataset {
  public:
   WebDataset(const std::string& path, const WebDatasetFormat& endings, const StatedFacts& stated)
-      : files_(shard_files(path, belongs)), skip_unreadable_(stated.skip_unreadable) {
+      : files_(shard_files(path, is_tar)), skip_unreadable_(stated.skip_unreadable) {
     for (std::size_t file = 0; file < files_.size(); ++file) add_archive(file, endings);
     if (samples_.empty()) {
       data_error(path, format("holds no samples: files KEY.{} with KEY.{}", join_or(endings.image), endings.label));

@@ -105,6 +105,9 @@ inline std::uint8_t as_pixel(float value) {
   return static_cast<std::uint8_t>((value > 0 ? value < 255 ? value : 255 : 0) + 0.5f);
 }
 
+// The value that lies `share` of the way from a to b.
+inline float mix(float a, float b, float share) { return a + share * (b - a); }
+
 // An augmentation that is applied in training only. It works on stored values (before `rescale` and `normalize`), and
 // keeps the image's shape and type. Any thread may apply it at any time.
 class Augmentation {

@@ -9,8 +9,6 @@
 namespace trainctl {
 namespace {
 
-float mix(float a, float b, float share) { return a + share * (b - a); }
-
 // The grey of a pixel of three channels, with the weights of ITU-R 601.
 float grey(const std::uint8_t* pixel) {
   return 0.2989f * static_cast<float>(pixel[0]) + 0.587f * static_cast<float>(pixel[1]) +

@@ -12,7 +12,7 @@
 namespace trainctl {
 namespace {
 
-using Kind = MixStep::Kind;
+using MixKind = MixStep::Kind;
 
 // A number in (0, 1].
 double positive_share(Draws& draws) { return (draws.word() + 1.0) * 0x1p-32; }
@@ -37,9 +37,9 @@ double draw_log_gamma(double alpha, Draws& draws) {
   }
 }
 
-template <Kind kind>
+template <MixKind kind>
 struct MixOptions final : TransformOptions {
-  double alpha = kind == Kind::mixup ? 0.2 : 1.0;
+  double alpha = kind == MixKind::mixup ? 0.2 : 1.0;
 
   bool mixes() const override { return true; }
   void add(const Place& place, TransformPlan& plan, StatisticsSource&) const override {
@@ -55,7 +55,7 @@ constexpr const char* partner_meaning =
     "read. Classes become probabilities: sparse_categorical_crossentropy trains as categorical_crossentropy. Beside "
     "another item that mixes, each sample takes one of them.";
 
-template <Kind kind>
+template <MixKind kind>
 Section mix_section(const char* name, const char* keras_name, const std::string& meaning) {
   return Keys<MixOptions<kind>>(name, meaning + ' ' + partner_meaning)
       .key("alpha", &MixOptions<kind>::alpha, alpha_meaning, Range{.more_than = 0.0, .at_most = 1e6})
@@ -66,15 +66,16 @@ Section mix_section(const char* name, const char* keras_name, const std::string&
 }  // namespace
 
 Section mixup_section() {
-  return mix_section<Kind::mixup>("mixup", "mix_up",
-                                  "Mixes each sample and its target with those of another one: share * own + (1 - "
-                                  "share) * partner's.");
+  return mix_section<MixKind::mixup>("mixup", "mix_up",
+                                     "Mixes each sample and its target with those of another one: share * own + (1 - "
+                                     "share) * partner's.");
 }
 
 Section cutmix_section() {
-  return mix_section<Kind::cutmix>("cutmix", "cut_mix",
-                                   "Puts a rectangle of another image into each one; targets are mixed by areas. Its "
-                                   "sides are the root of 1 - share times the image's, its centre lies anywhere.");
+  return mix_section<MixKind::cutmix>(
+      "cutmix", "cut_mix",
+      "Puts a rectangle of another image into each one; targets are mixed by areas. Its "
+      "sides are the root of 1 - share times the image's, its centre lies anywhere.");
 }
 
 double draw_share(double alpha, Draws& draws) {
@@ -85,7 +86,7 @@ double draw_share(double alpha, Draws& draws) {
 Mixing::Mixing(std::vector<MixStep> steps, std::uint32_t position, const Shape& sample, std::int64_t classes)
     : steps_(std::move(steps)), position_(position), sample_(sample) {
   for (const MixStep& step : steps_) {
-    if (step.kind != Kind::cutmix) continue;
+    if (step.kind != MixKind::cutmix) continue;
     if (sample.rank() != 3) {
       throw Error(ErrorKind::config, step.place,
                   format("cutmix takes a rectangle of an image, and samples have shape {}", to_string(sample)),
@@ -105,7 +106,7 @@ Mixing::Mix Mixing::draw(const RandomKey& key, std::uint64_t sample, std::int64_
   const MixStep& step = steps_[static_cast<std::size_t>(draws.pick(std::ssize(steps_)))];
   mix.kind = step.kind;
   mix.share = draw_share(step.alpha, draws);
-  if (step.kind == Kind::mixup) return mix;
+  if (step.kind == MixKind::mixup) return mix;
   const std::int64_t height = sample_[0], width = sample_[1];
   const double side = std::sqrt(1 - mix.share);
   const auto cut = [&](std::int64_t size, std::int64_t& begin, std::int64_t& end) {
@@ -122,7 +123,7 @@ Mixing::Mix Mixing::draw(const RandomKey& key, std::uint64_t sample, std::int64_
 }
 
 void Mixing::apply(const Mix& mix, DType dtype, std::byte* sample, const std::byte* partner) const {
-  if (mix.kind == Kind::mixup) {
+  if (mix.kind == MixKind::mixup) {
     require(dtype == DType::float32, "mixup mixes float32 values");
     blend(mix.share, sample_.count(), reinterpret_cast<float*>(sample), reinterpret_cast<const float*>(partner));
     return;
@@ -135,7 +136,7 @@ void Mixing::apply(const Mix& mix, DType dtype, std::byte* sample, const std::by
 }
 
 bool keeps_bytes(const std::vector<MixStep>& steps) {
-  return std::all_of(steps.begin(), steps.end(), [](const MixStep& step) { return step.kind == Kind::cutmix; });
+  return std::all_of(steps.begin(), steps.end(), [](const MixStep& step) { return step.kind == MixKind::cutmix; });
 }
 
 void blend(double share, std::int64_t count, float* to, const float* from) {

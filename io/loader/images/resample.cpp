@@ -49,8 +49,6 @@ std::int64_t place(std::int64_t i, std::int64_t n, FillMode mode) {
   return i < n ? i : period - 1 - i;
 }
 
-float mix(float a, float b, float share) { return a + share * (b - a); }
-
 // Reads float32 and writes pixels of type T.
 template <class T>
 struct Resampler {

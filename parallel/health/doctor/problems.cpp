@@ -18,7 +18,7 @@ constexpr double little_locked_memory = 64 << 20;
 
 using Problems = std::vector<Problem>;
 
-std::string text(const Json& value) { return value.is_string() ? value.get<std::string>() : ""; }
+std::string text_of(const Json& value) { return value.is_string() ? value.get<std::string>() : ""; }
 
 // "4" of "Open MPI 4.1.4" and of "Open MPI v4.1.4".
 std::string major_of(const std::string& version) {
@@ -34,17 +34,17 @@ void check_host(const Json& f, std::size_t ranks_here, bool several_hosts, Probl
                         "install the MPI that it was built with, or build it again"});
   }
   const Json& folder = f["run_directory"];
-  if (const std::string why = text(folder.value("why", Json())); !why.empty()) {
+  if (const std::string why = text_of(folder.value("why", Json())); !why.empty()) {
     problems.push_back({true, host, why, ""});
   } else if (!folder["writable"].get<bool>()) {
-    problems.push_back(
-        {true, host, format("{} cannot be written", text(folder["path"])), "choose another run directory (--run-dir)"});
+    problems.push_back({true, host, format("{} cannot be written", text_of(folder["path"])),
+                        "choose another run directory (--run-dir)"});
   } else if (folder["free_bytes"].is_number() && folder["free_bytes"].get<double>() < little_disk) {
-    problems.push_back({false, host, format("{} has {} left", text(folder["path"]), byte_text(folder["free_bytes"])),
+    problems.push_back({false, host, format("{} has {} left", text_of(folder["path"]), byte_text(folder["free_bytes"])),
                         "make room, keep fewer checkpoints (checkpoint.keep), or choose another run directory"});
   }
   if (several_hosts && !folder["shared"].get<bool>()) {
-    problems.push_back({false, host, format("{} is not the folder that rank 0 has", text(folder["path"])),
+    problems.push_back({false, host, format("{} is not the folder that rank 0 has", text_of(folder["path"])),
                         "checkpoints lie on the host of rank 0 alone; to resume elsewhere, use a shared file system"});
   }
   if (ranks_here > 1 && f["shared_memory_free_bytes"].is_number() &&
@@ -64,7 +64,8 @@ void check_throttling(const std::vector<Json>& facts, const std::string& host, P
   for (const HostGpu& gpu : gpus_of_host(facts, host)) {
     for (const Json& reason : gpu.facts.value("throttled", Json::array())) {
       if (reason == "power cap") continue;
-      problems.push_back({false, host, format("GPU {} is throttled now: {}", text(gpu.facts["uuid"]), text(reason)),
+      problems.push_back({false, host,
+                          format("GPU {} is throttled now: {}", text_of(gpu.facts["uuid"]), text_of(reason)),
                           "look at its cooling and power limit (nvidia-smi -q -d PERFORMANCE)"});
     }
   }
@@ -73,25 +74,27 @@ void check_throttling(const std::vector<Json>& facts, const std::string& host, P
 // Why a machine has no GPU to compute on, and what to do.
 Problem no_gpu(const Json& f, bool stops) {
   const std::string host = f["host"];
-  if (!text(f["driver"]["why"]).empty())
-    return {stops, host, text(f["driver"]["why"]), "compute on the CPU (--device cpu)"};
+  if (!text_of(f["driver"]["why"]).empty())
+    return {stops, host, text_of(f["driver"]["why"]), "compute on the CPU (--device cpu)"};
   if (!f["cuda"]["module"].get<bool>()) {
     return {
-        stops, host, "the CUDA interpreter cannot be loaded: " + text(f["cuda"]["why"]),
+        stops, host, "the CUDA interpreter cannot be loaded: " + text_of(f["cuda"]["why"]),
         "install CUDA's libraries (cuBLAS, cuDNN), or name their folders in LD_LIBRARY_PATH; pip's nvidia-cublas and "
         "nvidia-cudnn-cu13 do"};
   }
   if (f["gpus"].empty()) return {stops, host, "the driver has no GPU", "look at nvidia-smi"};
-  return {stops, host,
-          format("CUDA can use none of the {} GPUs: {}", f["gpus"].size(), text(f["cuda"].value("why_no_gpu", Json()))),
-          text(f["cuda"].value("remedy", Json()))};
+  return {
+      stops, host,
+      format("CUDA can use none of the {} GPUs: {}", f["gpus"].size(), text_of(f["cuda"].value("why_no_gpu", Json()))),
+      text_of(f["cuda"].value("remedy", Json()))};
 }
 
 // The GPU that the rank computes on.
 void check_own_gpu(const Json& f, Problems& problems) {
   for (const Json& gpu : f["gpus"]) {
-    if (gpu["uuid"] != f["gpu"] || text(gpu.value("why_not", Json())).empty()) continue;
-    problems.push_back({true, format("rank {} on {}", f["rank"].get<int>(), text(f["host"])), text(gpu["why_not"]),
+    if (gpu["uuid"] != f["gpu"] || text_of(gpu.value("why_not", Json())).empty()) continue;
+    problems.push_back({true, format("rank {} on {}", f["rank"].get<int>(), text_of(f["host"])),
+                        text_of(gpu["why_not"]),
                         "choose other GPUs by CUDA_VISIBLE_DEVICES, or compute on the CPU (--device cpu)"});
   }
 }
@@ -99,7 +102,7 @@ void check_own_gpu(const Json& f, Problems& problems) {
 // cuDNN works without NVRTC, but more slowly.
 void check_nvrtc(const Json& f, Problems& problems) {
   for (const Json& library : f["cuda"]["libraries"]) {
-    if (library["name"] != "NVRTC" || !text(library["found"]).empty()) continue;
+    if (library["name"] != "NVRTC" || !text_of(library["found"]).empty()) continue;
     problems.push_back({false, f["host"],
                         "there is no NVRTC (libnvrtc), with which cuDNN compiles some of its fastest kernels",
                         "install it (pip's nvidia-cuda-nvrtc does)"});
@@ -116,7 +119,7 @@ void check_gpus(const std::vector<Json>& facts, const std::string& device, const
   std::string why_no_nccl;
   for (const Json& f : facts) {
     if (f["gpu"].is_null()) {
-      const bool has_driver = text(f["driver"]["why"]).empty() && !f["gpus"].empty();
+      const bool has_driver = text_of(f["driver"]["why"]).empty() && !f["gpus"].empty();
       if ((device == "cuda" || has_driver) && hosts_without.insert(f["host"]).second)
         problems.push_back(no_gpu(f, device == "cuda"));
       continue;
@@ -127,15 +130,15 @@ void check_gpus(const std::vector<Json>& facts, const std::string& device, const
     for (const Json& gpu : f["gpus"]) {
       if (gpu["uuid"] == f["gpu"]) models.insert(gpu["name"]);
     }
-    const auto [entry, first] = owner.try_emplace(text(f["host"]) + " " + text(f["gpu"]), f["rank"].get<int>());
+    const auto [entry, first] = owner.try_emplace(text_of(f["host"]) + " " + text_of(f["gpu"]), f["rank"].get<int>());
     if (!first) {
       shared = true;
-      problems.push_back({communication == "nccl", format("rank {} on {}", f["rank"].get<int>(), text(f["host"])),
+      problems.push_back({communication == "nccl", format("rank {} on {}", f["rank"].get<int>(), text_of(f["host"])),
                           format("computes on {}, as rank {} does; they exchange data through the host's memory",
-                                 text(f["gpu"]), entry->second),
+                                 text_of(f["gpu"]), entry->second),
                           "use one rank for each GPU (--ranks auto)"});
     }
-    why_no_nccl = text(f["cuda"]["why_no_nccl"]);
+    why_no_nccl = text_of(f["cuda"]["why_no_nccl"]);
   }
   if (with > 0 && with < facts.size()) {
     problems.push_back({true, "", format("{} of {} ranks have a GPU", with, facts.size()),
@@ -169,8 +172,8 @@ std::vector<Problem> find_problems(const std::vector<Json>& facts, const std::st
     check_throttling(facts, f["host"], problems);
     if (f["version"] != facts.front()["version"]) {
       problems.push_back({true, f["host"],
-                          format("trainctl {}, but {} on {}", text(f["version"]), text(facts.front()["version"]),
-                                 text(facts.front()["host"])),
+                          format("trainctl {}, but {} on {}", text_of(f["version"]), text_of(facts.front()["version"]),
+                                 text_of(facts.front()["host"])),
                           "install the same version everywhere"});
     }
   }

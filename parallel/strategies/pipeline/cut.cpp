@@ -11,7 +11,6 @@
 namespace trainctl {
 namespace {
 
-constexpr MeshAxis axis = MeshAxis::pipeline;
 constexpr int no_stage = -1;
 
 // A whole graph and one of its stages.
@@ -65,7 +64,7 @@ class StageCut {
   Op receive(TensorId id, const Op& made_by) {
     Tensor& tensor = graph_.tensors[index(id)];
     tensor.alias_of = no_tensor;
-    auto def = std::make_shared<Receive>(axis, maker_[index(id)], tensor.type, trained_.contains(id));
+    auto def = std::make_shared<Receive>(MeshAxis::pipeline, maker_[index(id)], tensor.type, trained_.contains(id));
     def->placed = tensor.placements;
     return {std::move(def), {}, {id}, made_by.name, made_by.place};
   }
@@ -77,8 +76,11 @@ class StageCut {
         Tensor sent = graph_.tensor(id);
         sent.name += format("/to_{}", reader);
         sent.alias_of = id;
-        ops.push_back(
-            {std::make_shared<Send>(axis, reader), {id}, {graph_.add_tensor(std::move(sent))}, op.name, op.place});
+        ops.push_back({std::make_shared<Send>(MeshAxis::pipeline, reader),
+                       {id},
+                       {graph_.add_tensor(std::move(sent))},
+                       op.name,
+                       op.place});
       }
     }
   }
@@ -133,8 +135,8 @@ std::set<TensorId> trained_tensors(const Graph& graph) {
 }
 
 Graph cut_stage(Graph graph, const MeshRank& rank, const Strategy& strategy) {
-  if (rank.size(axis) == 1) return graph;
-  return StageCut(std::move(graph), rank.along(axis), strategy.stages).stage();
+  if (rank.size(MeshAxis::pipeline) == 1) return graph;
+  return StageCut(std::move(graph), rank.along(MeshAxis::pipeline), strategy.stages).stage();
 }
 
 }  // namespace trainctl

@@ -13,15 +13,13 @@
 namespace trainctl {
 namespace {
 
-constexpr MeshAxis axis = MeshAxis::pipeline;
-
 std::size_t index(int number) { return static_cast<std::size_t>(number); }
 
 // A stage's program, taken apart into passes and exchanges.
 class StageSchedule {
  public:
   StageSchedule(Program program, const MeshRank& rank)
-      : program_(std::move(program)), own_(rank.along(axis)), stages_(rank.size(axis)) {
+      : program_(std::move(program)), own_(rank.along(MeshAxis::pipeline)), stages_(rank.size(MeshAxis::pipeline)) {
     const std::set<int> of_rest = program_.segments_of_rest();
     const auto passes = static_cast<int>(program_.segments.size());
     for (int s = 0; s < passes; ++s) take_exchanges(program_.segments[index(s)], of_rest.contains(s));
@@ -115,7 +113,8 @@ class StageSchedule {
     for (Op& op : segment.ops) {
       const auto* send = op.get_if<Send>();
       const auto* receive = op.get_if<Receive>();
-      if ((send == nullptr || send->axis != axis) && (receive == nullptr || receive->axis != axis)) {
+      if ((send == nullptr || send->axis != MeshAxis::pipeline) &&
+          (receive == nullptr || receive->axis != MeshAxis::pipeline)) {
         kept.push_back(std::move(op));
       } else if (counts && send != nullptr) {
         auto beside = std::make_shared<Send>(*send);
@@ -201,7 +200,7 @@ class StageSchedule {
 }  // namespace
 
 Program schedule_stage(Program program, const MeshRank& rank, const Strategy& strategy) {
-  if (rank.size(axis) == 1 || program.find(Phase::forward) < 0) return program;
+  if (rank.size(MeshAxis::pipeline) == 1 || program.find(Phase::forward) < 0) return program;
   return StageSchedule(std::move(program), rank).ordered(strategy.options.schedule);
 }
 

@@ -9,8 +9,6 @@
 namespace trainctl {
 namespace {
 
-constexpr MeshAxis axis = MeshAxis::pipeline;
-
 // A gradient that several stages have a summand of, or this rank's part of a bucket of such gradients.
 struct SharedGradient {
   std::vector<int> stages;
@@ -39,13 +37,13 @@ std::vector<SharedGradient> shared_gradients(Program& program) {
 }
 
 Op receive(const Program& program, TensorId tensor, int stage) {
-  auto def = std::make_shared<Receive>(axis, stage, program.tensor(tensor).type);
+  auto def = std::make_shared<Receive>(MeshAxis::pipeline, stage, program.tensor(tensor).type);
   def->placed = program.tensor(tensor).placements;
   return {std::move(def), {}, {tensor}, program.tensor(tensor).name, {}};
 }
 
 Op send(const Program& program, TensorId tensor, int stage) {
-  return {std::make_shared<Send>(axis, stage), {tensor}, {tensor}, program.tensor(tensor).name, {}};
+  return {std::make_shared<Send>(MeshAxis::pipeline, stage), {tensor}, {tensor}, program.tensor(tensor).name, {}};
 }
 
 // The first of the stages adds up what all have, in their order, and gives the others the sum, so that all have the
@@ -74,9 +72,10 @@ void add_up(Program& program, const SharedGradient& shared, int own, std::vector
 
 Program sum_shared_gradients(Program program, const MeshRank& rank, const Strategy&) {
   const int update = program.find(Phase::update);
-  if (rank.size(axis) == 1 || update < 0) return program;
+  if (rank.size(MeshAxis::pipeline) == 1 || update < 0) return program;
   std::vector<Op> ops;
-  for (const SharedGradient& shared : shared_gradients(program)) add_up(program, shared, rank.along(axis), ops);
+  for (const SharedGradient& shared : shared_gradients(program))
+    add_up(program, shared, rank.along(MeshAxis::pipeline), ops);
   std::vector<Op>& reductions = program.segments[static_cast<std::size_t>(update)].ops;
   std::move(ops.begin(), ops.end(), std::back_inserter(reductions));
   return program;

@@ -16,8 +16,6 @@
 namespace trainctl {
 namespace {
 
-constexpr MeshAxis axis = MeshAxis::data;
-
 using Round = std::vector<SlotSum>;
 
 // What a leaf's backward pass writes and receives, in the slot: buckets of gradients, and the sums as the last one. All
@@ -31,7 +29,10 @@ struct LeafTensors {
 class DealtReduction {
  public:
   DealtReduction(Program program, const MeshRank& rank, bool overlap)
-      : program_(std::move(program)), replica_(rank.along(axis)), replicas_(rank.size(axis)), overlap_(overlap) {
+      : program_(std::move(program)),
+        replica_(rank.along(MeshAxis::data)),
+        replicas_(rank.size(MeshAxis::data)),
+        overlap_(overlap) {
     const std::int64_t all = pad_sums(program_, replicas_);
     layout_ = program_.flat;
     assign_offsets(layout_, program_.tensors);
@@ -65,8 +66,9 @@ class DealtReduction {
     }
     require(round == rounds.end(), "each round has a backward pass");
     const TensorId sums = add_bucket(program_, sums_, layout_.sharding.buckets.size());
-    add_exchange(program_,
-                 {{std::make_shared<AllGather>(axis, replicas_), {part(parts_.size() - 1, 0)}, {sums}, "sums", {}}});
+    add_exchange(
+        program_,
+        {{std::make_shared<AllGather>(MeshAxis::data, replicas_), {part(parts_.size() - 1, 0)}, {sums}, "sums", {}}});
     program_.flat.sums_are_reduced = true;
     return std::move(program_);
   }
@@ -162,7 +164,7 @@ class DealtReduction {
     rename(leaf.renamed, segment);
     const std::vector<TensorId>& received = leaf.received;
     const auto begin = [&](std::size_t b, std::vector<Op>& ops) {
-      auto exchange = std::make_shared<AllToAll>(axis, replicas_, overlap_);
+      auto exchange = std::make_shared<AllToAll>(MeshAxis::data, replicas_, overlap_);
       ops.push_back({std::move(exchange), {leaf.wholes[b]}, {received[b]}, name_of_bucket(b), {}});
     };
     const auto end = [&](std::size_t b, std::vector<Op>& ops) {

@@ -18,7 +18,6 @@
 namespace trainctl {
 namespace {
 
-constexpr MeshAxis axis = MeshAxis::data;
 // Gradients are added in groups of about this many bytes, which the cache of a core holds.
 constexpr std::int64_t group_bytes = 256 << 10;
 // They are exchanged in pieces of about this many bytes, of which a rank receives one at a time.
@@ -29,7 +28,7 @@ std::size_t index(int number) { return static_cast<std::size_t>(number); }
 class TreeReduction {
  public:
   TreeReduction(Program program, const MeshRank& rank, int compute_streams)
-      : program_(std::move(program)), replica_(rank.along(axis)), replicas_(rank.size(axis)) {
+      : program_(std::move(program)), replica_(rank.along(MeshAxis::data)), replicas_(rank.size(MeshAxis::data)) {
     // Stages of a pipeline wait for each other in every micro-batch.
     const int leaves = row_of(replica_).count();
     if (rank.size(MeshAxis::pipeline) == 1) program_.streams = std::clamp(leaves, 1, compute_streams);
@@ -236,8 +235,8 @@ class TreeReduction {
     if (sums.size() == 2 && rounds == 1 && replicas_ == 2) {
       const TensorId both = whole(tensors, 0);
       program_.tensors[index(both)].type.shape = {count};
-      if (gathers) return ops.push_back({std::make_shared<AllReduce>(axis), {both}, {both}, "sums", {}});
-      auto scatter = std::make_shared<ReduceScatter>(axis, replicas_);
+      if (gathers) return ops.push_back({std::make_shared<AllReduce>(MeshAxis::data), {both}, {both}, "sums", {}});
+      auto scatter = std::make_shared<ReduceScatter>(MeshAxis::data, replicas_);
       scatter->consumes = true;
       return ops.push_back({std::move(scatter), {both}, {own_part}, "sums", {}});
     }
@@ -246,7 +245,7 @@ class TreeReduction {
       received.push_back(program_.add(format("received {}", round), {count}, DType::float32, Role::activation));
       const TensorId sent = whole(tensors, round < own.size() ? own[round].slot : 0);
       program_.tensors[index(sent)].type.shape = {count};
-      ops.push_back({std::make_shared<AllToAll>(axis, replicas_), {sent}, {received.back()}, "sums", {}});
+      ops.push_back({std::make_shared<AllToAll>(MeshAxis::data, replicas_), {sent}, {received.back()}, "sums", {}});
     }
     if (gathers) {
       const std::int64_t part = count / replicas_;
@@ -255,7 +254,8 @@ class TreeReduction {
     }
     ops.push_back({std::make_shared<TreeSum>(order, replicas_, true), received, {own_part}, "sums", {}});
     if (!gathers) return;
-    ops.push_back({std::make_shared<AllGather>(axis, replicas_), {own_part}, {whole(tensors, 0)}, "sums", {}});
+    ops.push_back(
+        {std::make_shared<AllGather>(MeshAxis::data, replicas_), {own_part}, {whole(tensors, 0)}, "sums", {}});
   }
 
   Program program_;
@@ -274,7 +274,8 @@ Program add_in_tree(Program program, const MeshRank& rank, const Strategy& strat
   if (!strategy.options.reproducible || program.find(Phase::update) < 0) return program;
   // Pieces of the exchange, which begin with any gradient, are divided among the replicas. Programs without logical
   // shards have the same layout as the others.
-  if (Sharding& sharding = program.flat.sharding; !sharding.shares()) sharding.grain = flat_alignment * rank.size(axis);
+  if (Sharding& sharding = program.flat.sharding; !sharding.shares())
+    sharding.grain = flat_alignment * rank.size(MeshAxis::data);
   if (!program.shards.any()) return program;
   if (program.flat.sharding.gradients) return add_dealt(std::move(program), rank, strategy);
   return TreeReduction(std::move(program), rank, strategy.compute_streams).run();

@@ -76,21 +76,21 @@ LeafSums sums_of_leaves(const LeafRange& own, int leaves) {
 namespace {
 
 // A node of the tree, and the order in which it is added.
-struct Node {
+struct TreeNode {
   LeafRange leaves;
   std::vector<Summand> summands;
 };
 
 // The nodes that neighbouring sums make, as few and as large as they allow.
-std::vector<Node> nodes_of(const std::vector<PlacedSum>& sums, int leaves) {
-  std::vector<Node> nodes;
+std::vector<TreeNode> nodes_of(const std::vector<PlacedSum>& sums, int leaves) {
+  std::vector<TreeNode> nodes;
   std::vector<LeafRange> stack;
   for (const PlacedSum& sum : sums) {
     LeafRange top = sum.leaves;
     const int merges = completed(stack, leaves, top);
     stack.resize(stack.size() - static_cast<std::size_t>(merges));
     stack.push_back(top);
-    Node node{top, {}};
+    TreeNode node{top, {}};
     for (auto left = nodes.end() - merges; left != nodes.end(); ++left) {
       node.summands.insert(node.summands.end(), left->summands.begin(), left->summands.end());
     }
@@ -103,7 +103,7 @@ std::vector<Node> nodes_of(const std::vector<PlacedSum>& sums, int leaves) {
 
 // A node whose summands' inputs are slots or, negative, what is no slot. A sum's inputs are numbered in the order of
 // the slots, and what is no slot comes behind them.
-SlotSum slot_sum(const Node& node, int slot) {
+SlotSum slot_sum(const TreeNode& node, int slot) {
   SlotSum sum{{}, node.summands, slot};
   for (const Summand& summand : node.summands) {
     if (summand.input >= 0) sum.slots.push_back(summand.input);
@@ -117,7 +117,7 @@ SlotSum slot_sum(const Node& node, int slot) {
 }  // namespace
 
 std::vector<Summand> order_of_sums(const std::vector<PlacedSum>& sums, int leaves) {
-  std::vector<Node> nodes = nodes_of(sums, leaves);
+  std::vector<TreeNode> nodes = nodes_of(sums, leaves);
   require(nodes.size() == 1, "the sums of all ranks make the tree");
   return std::move(nodes.front().summands);
 }
@@ -125,9 +125,9 @@ std::vector<Summand> order_of_sums(const std::vector<PlacedSum>& sums, int leave
 JoinedSums join_sums(const std::vector<LeafSum>& sums_of_streams, int leaves) {
   std::vector<PlacedSum> placed;
   for (const LeafSum& sum : sums_of_streams) placed.push_back({sum.leaves, sum.slot, 0});
-  const std::vector<Node> nodes = nodes_of(placed, leaves);
+  const std::vector<TreeNode> nodes = nodes_of(placed, leaves);
   JoinedSums joined;
-  for (const Node& node : nodes) {
+  for (const TreeNode& node : nodes) {
     const int slot = nodes.size() == 1 ? 0 : node.summands.front().input;
     joined.sums.push_back({node.leaves, slot});
     if (node.summands.size() > 1 || node.summands.front().input != slot) joined.formed.push_back(slot_sum(node, slot));
@@ -147,7 +147,7 @@ std::vector<std::vector<SlotSum>> sums_of_rounds(int leaves, int replicas) {
     }
     stack.clear();
     std::vector<SlotSum>& formed = rounds.emplace_back();
-    for (const Node& node : nodes_of(sums, leaves)) {
+    for (const TreeNode& node : nodes_of(sums, leaves)) {
       const int slot = static_cast<int>(stack.size());
       const bool stays = node.summands.size() == 1 && node.summands.front().input == slot;
       if (!stays) formed.push_back(slot_sum(node, slot));

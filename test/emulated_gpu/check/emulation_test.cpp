@@ -11,6 +11,7 @@
 #include "test/emulated_gpu/grid.h"
 #include "test/emulated_gpu/runtime.h"
 
+namespace emulation_test {
 using emulated::forgive;
 
 namespace {
@@ -240,3 +241,5 @@ TEST_CASE("what a capture does not allow spoils it") {
   CHECK(graph == nullptr);
   cudaGetLastError();
 }
+
+}  // namespace emulation_test

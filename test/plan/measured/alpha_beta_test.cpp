@@ -7,8 +7,7 @@
 
 #include "test/catch.h"
 
-using namespace trainctl;
-
+namespace trainctl::alpha_beta_test {
 namespace {
 
 // Sizes from 64 bytes to 64 MB in steps of four, with times that a few percent of noise moves.
@@ -63,3 +62,5 @@ TEST_CASE("one size is a latency alone, and no time falls below zero") {
   CHECK(falling.pieces()[0].beta == 0);
   CHECK(AlphaBeta({{1e6, 1e-3}, {2e6, 3e-3}}).latency() == 0);
 }
+
+}  // namespace trainctl::alpha_beta_test

@@ -16,8 +16,7 @@
 #include "test/comm/on_threads.h"
 #include "test/plan/measured/rank_of.h"
 
-using namespace trainctl;
-
+namespace trainctl::measure_step_test {
 namespace {
 
 const Setup setups[] = {
@@ -159,3 +158,5 @@ TEST_CASE("ranks that measure at once find the same") {
   CHECK(files[0] == files[1]);
   CHECK(files[0].find("2 at once: op dense") != std::string::npos);
 }
+
+}  // namespace trainctl::measure_step_test

@@ -12,8 +12,7 @@
 #include "io/kernels/user_cache.h"
 #include "test/catch.h"
 
-using namespace trainctl;
-
+namespace trainctl::measurements_test {
 namespace {
 
 Measurements some(unsigned seed) {
@@ -107,3 +106,5 @@ TEST_CASE("the user's cache gives what was kept, and sets a damaged file aside")
   }
   CHECK(aside == 1);
 }
+
+}  // namespace trainctl::measurements_test

@@ -41,7 +41,7 @@ struct Setup {
 
 // A rank's training step for a share of 8 samples.
 struct RankOf {
-  Job job;
+  TestJob job;
   MeshRank rank;
   std::vector<Program> programs;
 

@@ -14,8 +14,7 @@
 #include "test/catch.h"
 #include "test/plan/measured/rank_of.h"
 
-using namespace trainctl;
-
+namespace trainctl::traffic_memory_test {
 namespace {
 
 // Notes of each collective whether its data lies in memory that this communicator allocated.
@@ -120,3 +119,5 @@ TEST_CASE("a collective works in the memory that its traffic states, and copies 
     CHECK(large == (of_case.setup.shard != Shard::none));
   }
 }
+
+}  // namespace trainctl::traffic_memory_test

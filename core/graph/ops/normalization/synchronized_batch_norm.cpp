@@ -10,7 +10,7 @@
 namespace trainctl {
 namespace {
 
-TensorType per_channel(const TensorType& x) { return {{x.shape.back()}, DType::float32}; }
+TensorType channel_vector(const TensorType& x) { return {{x.shape.back()}, DType::float32}; }
 TensorType rows_per_channel(std::int64_t rows, const TensorType& x) { return {{rows, x.shape.back()}, DType::float32}; }
 
 }  // namespace
@@ -29,7 +29,7 @@ double BatchMoments::flops(std::span<const TensorType> inputs, std::span<const T
 
 std::vector<TensorType> MergeMoments::outputs(std::span<const TensorType> inputs) const {
   require(inputs[0].shape[0] % moment_rows == 0, "merge_moments: the moments of whole ranks");
-  return {per_channel(inputs[0]), per_channel(inputs[0]), {{}, DType::float32}};
+  return {channel_vector(inputs[0]), channel_vector(inputs[0]), {{}, DType::float32}};
 }
 
 OutputPlacements MergeMoments::placements(const PlacementQuery& query) const {

@@ -16,12 +16,12 @@ namespace {
 using onednn::memory;
 
 // A convolution in oneDNN's terms: images are (N, C, H, W), kernels (O, I, H, W) or (G, O, I, H, W).
-struct Geometry {
+struct Convolution {
   onednn::ConvolutionShape shape;
   memory::desc x, y, bias;
   onednn::Dims kernel, logical_strides;
 
-  Geometry(const Window& w, std::int64_t groups, const Shape& x_shape, const Shape& y_shape, DType dtype)
+  Convolution(const Window& w, std::int64_t groups, const Shape& x_shape, const Shape& y_shape, DType dtype)
       : shape{{w.strides[0], w.strides[1]},
               {w.dilation[0] - 1, w.dilation[1] - 1},
               {w.padding_before[0], w.padding_before[1]},
@@ -119,7 +119,7 @@ Binding no_places(std::size_t inputs, std::size_t outputs) {
 }
 
 // The descriptor of the forward pass, which oneDNN needs as a hint for the descriptors of the backward pass.
-dnnl::convolution_forward::primitive_desc forward_hint(const LowerContext& context, const Geometry& g, DType dtype) {
+dnnl::convolution_forward::primitive_desc forward_hint(const LowerContext& context, const Convolution& g, DType dtype) {
   return onednn::convolution(context.dnnl.engine(), g.shape, g.x, g.any_kernel(dtype), memory::desc(), g.y,
                              attributes())
       .front();
@@ -167,7 +167,7 @@ double measure(const Conv2dWeightsBf16& convolution, const Shape& x, const Shape
 Lowering lower_conv2d(const LowerContext& context) {
   const auto& def = context.op.as<Conv2d>();
   const DType dtype = context.input(0).dtype;
-  const Geometry g(def.window, def.groups, context.input(0).shape, context.output(0).shape, dtype);
+  const Convolution g(def.window, def.groups, context.input(0).shape, context.output(0).shape, dtype);
   const bool has_bias = context.op.inputs.size() > 2;
   const auto operands = [g, has_bias](const auto& desc, const Binding& b) {
     std::vector<Operand> list{{DNNL_ARG_SRC, g.x, b.inputs[0]},
@@ -190,7 +190,7 @@ Lowering lower_conv2d_grad_input(const LowerContext& context) {
   const auto& def = context.op.as<Conv2dGradInput>();
   require(!def.accumulate, "core keeps the sum of gradients apart");
   const DType dtype = context.input(0).dtype;
-  const Geometry g(def.window, def.groups, def.input, context.input(0).shape, dtype);
+  const Convolution g(def.window, def.groups, def.input, context.input(0).shape, dtype);
   const auto operands = [g](const auto& desc, const Binding& b) {
     return std::vector<Operand>{{DNNL_ARG_DIFF_DST, g.y, b.inputs[0]},
                                 {DNNL_ARG_WEIGHTS, desc.weights_desc(), b.inputs[1]},
@@ -213,7 +213,7 @@ Lowering lower_conv2d_grad_input(const LowerContext& context) {
 // by more the larger the image is, and with several threads each into the next one's. For these shapes jit_1x1 is left
 // out.
 std::vector<dnnl::convolution_backward_weights::primitive_desc> weight_gradients(const LowerContext& context,
-                                                                                 const Geometry& g, DType dtype) {
+                                                                                 const Convolution& g, DType dtype) {
   const auto hint = forward_hint(context, g, dtype);
   auto offered = onednn::convolution_weights(context.dnnl.engine(), g.shape, g.x, g.any_kernel(DType::float32), g.y,
                                              hint, attributes());
@@ -230,7 +230,7 @@ Lowering lower_conv2d_grad_weights(const LowerContext& context) {
   const auto& def = context.op.as<Conv2dGradWeights>();
   const DType dtype = context.input(0).dtype;
   const Shape& dy = context.input(1).shape;
-  const Geometry g(def.window, def.groups, context.input(0).shape, dy, dtype);
+  const Convolution g(def.window, def.groups, context.input(0).shape, dy, dtype);
   std::optional<Conv2dWeightsBf16> own;
   if (dtype == DType::bfloat16 && def.groups == 1 && Conv2dWeightsBf16::available()) {
     own.emplace(def.window, context.input(0).shape, dy, context.threads);

@@ -24,11 +24,11 @@ struct Axis {
   }
 };
 
-struct Geometry {
+struct Upsampling {
   std::int64_t images, h, w, c, out_h, out_w, rows_each;
   Axis rows, columns;
 
-  Geometry(Interpolation how, const std::array<std::int64_t, 2>& factors, const Shape& x)
+  Upsampling(Interpolation how, const std::array<std::int64_t, 2>& factors, const Shape& x)
       : images(x[0]),
         h(x[1]),
         w(x[2]),
@@ -44,7 +44,7 @@ struct Geometry {
 std::int64_t grain_of(std::int64_t values) { return std::max<std::int64_t>(1, element_grain / values); }
 
 // Writes a row of an enlarged image, and copies it to the rows that repeat it.
-void repeat_pixels(const Geometry& g, std::int64_t element, const std::byte* x, std::byte* y) {
+void repeat_pixels(const Upsampling& g, std::int64_t element, const std::byte* x, std::byte* y) {
   const std::int64_t pixel = g.c * element, out_row = g.out_w * pixel, each = g.out_w / g.w;
   parallel_ranges(g.images * g.h, grain_of(g.rows_each * g.out_w * g.c), [=, &g](std::int64_t begin, std::int64_t end) {
     for (std::int64_t row = begin; row < end; ++row) {
@@ -63,7 +63,7 @@ void repeat_pixels(const Geometry& g, std::int64_t element, const std::byte* x, 
 }
 
 template <class T>
-void interpolate(const Geometry& g, const T* x, T* y) {
+void interpolate(const Upsampling& g, const T* x, T* y) {
   parallel_ranges(g.images * g.out_h, grain_of(g.out_w * g.c), [=, &g](std::int64_t begin, std::int64_t end) {
     simd([=, &g]() TRAINCTL_INLINE {
       for (std::int64_t line = begin; line < end; ++line) {
@@ -89,7 +89,7 @@ void interpolate(const Geometry& g, const T* x, T* y) {
 }
 
 template <class T>
-void gather_gradients(const Geometry& g, const T* dy, T* dx) {
+void gather_gradients(const Upsampling& g, const T* dy, T* dx) {
   parallel_ranges(g.images * g.h, grain_of(g.rows_each * g.out_w * g.c), [=, &g](std::int64_t begin, std::int64_t end) {
     simd([=, &g]() TRAINCTL_INLINE {
       for (std::int64_t line = begin; line < end; ++line) {
@@ -123,7 +123,7 @@ void gather_gradients(const Geometry& g, const T* dy, T* dx) {
 
 Lowering lower_upsample2d(const LowerContext& context) {
   const auto& def = context.op.as<Upsample2d>();
-  const Geometry g(def.interpolation, def.factors, context.input(0).shape);
+  const Upsampling g(def.interpolation, def.factors, context.input(0).shape);
   return with_type(context.input(0).dtype, [&](auto type) {
     using T = decltype(type);
     return own_kernel(context, [g, how = def.interpolation](const Places& places) {
@@ -135,7 +135,7 @@ Lowering lower_upsample2d(const LowerContext& context) {
 
 Lowering lower_upsample2d_grad(const LowerContext& context) {
   const auto& def = context.op.as<Upsample2dGrad>();
-  const Geometry g(def.interpolation, def.factors, context.output(0).shape);
+  const Upsampling g(def.interpolation, def.factors, context.output(0).shape);
   return with_type(context.input(0).dtype, [&](auto type) {
     using T = decltype(type);
     return own_kernel(context, [g](const Places& places) { gather_gradients(g, places.in<T>(0), places.out<T>(0)); });

@@ -27,7 +27,7 @@ struct RowTarget {
 
 // A row of predictions, those of a sample or of one of its positions; dx is null in evaluation.
 template <class T>
-struct Row {
+struct LossRow {
   const T* x;
   std::int64_t values;
   T* dx;
@@ -77,7 +77,7 @@ struct Row {
 // A rank's part of a row of classes, with the class sums of the `ranks` that have parts of it.
 template <class T>
 struct PartOfRow {
-  Row<T> own;
+  LossRow<T> own;
   const float* of_all;
   std::int64_t ranks;
 
@@ -128,7 +128,7 @@ struct SampleRow {
     for (std::int64_t first = 0; first < values; first += part) {
       const float weight = weights ? weights[first / each] : 1.0f;
       if (weight == 0) continue;  // such positions may hold any values
-      const Row<T> row{x + first, std::min(part, values - first), nullptr};
+      const LossRow<T> row{x + first, std::min(part, values - first), nullptr};
       const auto moved = [=](std::int64_t k, float value) TRAINCTL_INLINE { return term(first + k, value); };
       const Sums<n> more = row.template sums<n>(moved);
       for (int i = 0; i < n; ++i) sums[i] += weight * more.of[i];
@@ -142,7 +142,7 @@ struct SampleRow {
     const std::int64_t part = weights ? each : values;
     for (std::int64_t first = 0; first < values; first += part) {
       const float weight = weights ? weights[first / each] : 1.0f;
-      const Row<T> row{x + first, part, dx + first};
+      const LossRow<T> row{x + first, part, dx + first};
       if (weight == 0) {
         std::fill_n(row.dx, part, T{});
       } else {
@@ -252,7 +252,7 @@ Lowering lower_rule(const LowerContext& context, const Loss& def, const Rule& ru
     const std::int64_t grain = std::max<std::int64_t>(1, element_grain / 8 / n);
     parallel_ranges(rows, grain, [=](std::int64_t begin, std::int64_t end) {
       for (std::int64_t r = begin; r < end; ++r) {
-        const Row<T> row{x + r * n, n, dx ? dx + r * n : nullptr};
+        const LossRow<T> row{x + r * n, n, dx ? dx + r * n : nullptr};
         const float weight = weights[rows_each == 1 ? r : r / rows_each];
         if (weight == 0) {  // skipped rows may hold any values, also NaN
           losses[r] = 0;
@@ -283,7 +283,7 @@ Lowering lower_sums(const LowerContext& context, const ColumnPart& part, const R
     float* sums = places.out<float>(0);
     parallel_ranges(rows, std::max<std::int64_t>(1, element_grain / 8 / n), [=](std::int64_t begin, std::int64_t end) {
       for (std::int64_t r = begin; r < end; ++r) {
-        const Row<T> row{x + r * n, n, nullptr};
+        const LossRow<T> row{x + r * n, n, nullptr};
         float* const own = sums + r * class_sums;
         const float top = row.largest();
         std::int64_t best = 0;

@@ -33,7 +33,7 @@ struct Target {
 
 // A row of predictions, those of a sample or of one of its positions.
 template <class T>
-struct Row {
+struct MetricRow {
   const T* x;
   std::int64_t values;
   bool of_sums = false;  // x are the class sums of all ranks
@@ -68,7 +68,7 @@ struct Rows {
 
   float weight(std::int64_t row) const { return weights[rows_each == 1 ? row : row / rows_each]; }
 
-  Row<T> row(std::int64_t row) const { return {x + row * values, values, of_sums}; }
+  MetricRow<T> row(std::int64_t row) const { return {x + row * values, values, of_sums}; }
   Target target(std::int64_t row) const {
     if (class_numbers) return {static_cast<const std::int32_t*>(targets) + row, nullptr, values};
     return {nullptr, static_cast<const float*>(targets) + row * values, values};
@@ -77,7 +77,7 @@ struct Rows {
 
 // Adds one term of a row's outputs after the other, and computes of each only what it needs.
 template <class OfOutput, class T, int... i>
-TRAINCTL_INLINE inline void add_terms(const OfOutput& of_output, const Row<T>& row, float weight, float* sums,
+TRAINCTL_INLINE inline void add_terms(const OfOutput& of_output, const MetricRow<T>& row, float weight, float* sums,
                                       std::integer_sequence<int, i...>) {
   const auto add = [&](auto term) TRAINCTL_INLINE {
     const T* const x = row.x;
@@ -94,7 +94,7 @@ void add_up(const Rule& rule, const Rows<T>& rows, float* sums) {
   for (std::int64_t r = 0; r < rows.rows; ++r) {
     const float weight = rows.weight(r);
     if (weight == 0) continue;
-    const Row<T> row = rows.row(r);
+    const MetricRow<T> row = rows.row(r);
     const Target target = rows.target(r);
     if constexpr (Rule::over == MetricOver::elements) {
       for (std::int64_t k = 0; k < row.values; ++k) sums[rule.template place<Math>(row.at(k), target(k))] += weight;

@@ -88,17 +88,17 @@ Lowering lower_rule(const LowerContext& context, const OptimizerUpdate& def, con
   });
 }
 
-constexpr std::int64_t chunk = element_grain;  // elements of a partial sum of the norms
-constexpr std::int64_t block = 512;            // elements of the direction that are squared while they are in the cache
+constexpr std::int64_t direction_chunk = element_grain;  // elements of a partial sum of the norms
+constexpr std::int64_t direction_block = 512;  // elements of the direction that are squared while they are in the cache
 
 // Updates the states of [begin, end), and sums the squares of weights and of directions.
 template <unsigned kept, class Rule>
 TRAINCTL_INLINE inline Squares directions(const Rule& rule, const Step<Rule>& step, const Regions<Rule>& regions,
                                           float decay, std::int64_t begin, std::int64_t end) {
   Squares squares;
-  for (std::int64_t first = begin; first < end; first += block) {
-    const std::int64_t last = std::min(end, first + block);
-    float values[block];
+  for (std::int64_t first = begin; first < end; first += direction_block) {
+    const std::int64_t last = std::min(end, first + direction_block);
+    float values[direction_block];
     float* const found = values;
     const auto direct = [=, &rule, &step](std::int64_t i, float gradient, float& w, float* states) TRAINCTL_INLINE {
       found[i - first] = rule.direction(step.factors, decay, gradient * step.scale, w, states);
@@ -117,7 +117,7 @@ TRAINCTL_INLINE inline Squares directions(const Rule& rule, const Step<Rule>& st
 // The partial sums of chunks are added in order, so that norms have the same bits for any number of threads.
 template <class Rule>
 Lowering lower_rule_by_parameter(const LowerContext& context, const OptimizerUpdate& def, const Rule& rule) {
-  const auto chunks_of = [](const UpdateRange& range) { return (range.count + chunk - 1) / chunk; };
+  const auto chunks_of = [](const UpdateRange& range) { return (range.count + direction_chunk - 1) / direction_chunk; };
   std::int64_t most = 0;
   for (const UpdateRange& range : def.ranges) most = std::max(most, chunks_of(range));
   const auto run = [=, ranges = def.ranges, weight_decay = def.weight_decay,
@@ -133,8 +133,8 @@ Lowering lower_rule_by_parameter(const LowerContext& context, const OptimizerUpd
         parallel_ranges(chunks, 1, [&](std::int64_t begin, std::int64_t end) {
           simd([=, &step, &rule]() TRAINCTL_INLINE {
             for (std::int64_t c = begin; c < end; ++c) {
-              squares[c] = directions<kept>(rule, step, regions, decay, offset + c * chunk,
-                                            offset + std::min(count, (c + 1) * chunk));
+              squares[c] = directions<kept>(rule, step, regions, decay, offset + c * direction_chunk,
+                                            offset + std::min(count, (c + 1) * direction_chunk));
             }
           });
         });

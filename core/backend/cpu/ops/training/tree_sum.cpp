@@ -9,7 +9,7 @@
 namespace trainctl::cpu {
 namespace {
 
-constexpr std::int64_t block = 256;
+constexpr std::int64_t leaf = 256;
 // The values that may wait on the stack: more than the levels of a tree of 256 summands.
 constexpr std::size_t most_waiting = 18;
 
@@ -23,7 +23,7 @@ struct Summands {
 // One block of the sum. The last addition, behind which nothing is read, writes y.
 inline TRAINCTL_INLINE void sum_block(const Summands& x, std::int64_t first, std::int64_t count, float* y) {
   std::array<const float*, most_waiting> stack;
-  alignas(64) float sums[most_waiting][block];
+  alignas(64) float sums[most_waiting][leaf];
   std::size_t depth = 0;
   for (std::size_t s = 0; s < x.count; ++s) {
     stack[depth++] = x.from[s] + first;
@@ -58,8 +58,8 @@ Lowering lower_tree_sum(const LowerContext& context) {
     }
     parallel_ranges(count, element_grain, [&x, y = places.out<float>(0)](std::int64_t begin, std::int64_t end) {
       simd([&]() TRAINCTL_INLINE {
-        for (std::int64_t first = begin; first < end; first += block) {
-          sum_block(x, first, std::min(block, end - first), y);
+        for (std::int64_t first = begin; first < end; first += leaf) {
+          sum_block(x, first, std::min(leaf, end - first), y);
         }
       });
     });

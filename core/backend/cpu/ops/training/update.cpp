@@ -10,21 +10,21 @@
 namespace trainctl::cpu {
 namespace {
 
-constexpr std::int64_t chunk = element_grain;  // elements of a partial sum of squares
+constexpr std::int64_t square_chunk = element_grain;  // elements of a partial sum of squares
 
-std::int64_t chunks_of(std::int64_t elements) { return (elements + chunk - 1) / chunk; }
+std::int64_t chunks_of(std::int64_t elements) { return (elements + square_chunk - 1) / square_chunk; }
 
 // Writes the sum of the squares of each chunk of `values`, in float64.
 void square_chunks(const float* values, std::int64_t elements, double* sums) {
   parallel_ranges(chunks_of(elements), 1, [=](std::int64_t begin, std::int64_t end) {
     simd([=]() TRAINCTL_INLINE {
       for (std::int64_t c = begin; c < end; ++c) {
-        const float* part = values + c * chunk;
+        const float* part = values + c * square_chunk;
         const auto square = [=](std::int64_t i) TRAINCTL_INLINE {
           const double value = part[i];
           return value * value;
         };
-        sums[c] = lane_sum<double>(std::min(chunk, elements - c * chunk), square);
+        sums[c] = lane_sum<double>(std::min(square_chunk, elements - c * square_chunk), square);
       }
     });
   });

@@ -7,8 +7,6 @@
 namespace trainctl::cuda {
 namespace {
 
-constexpr int words = 4;  // in a Philox block
-
 struct DropoutSetting {
   std::uint64_t seed;
   std::uint32_t layer;
@@ -38,20 +36,20 @@ __global__ void dropout(DropoutSetting setting, const T* x, const std::int64_t* 
     const std::int64_t first = static_cast<std::int64_t>(pack) * width,
                        place = static_cast<std::int64_t>(sample) * elements + first;
     if (setting.scattered) {
-      std::uint32_t block = setting.number(static_cast<std::uint32_t>(first)) / words;
+      std::uint32_t block = setting.number(static_cast<std::uint32_t>(first)) / philox_words;
       PhiloxBlock drawn = key.block(number, block);
       for (int k = 0; k < width; ++k) {
         const std::uint32_t word = setting.number(static_cast<std::uint32_t>(first) + static_cast<unsigned>(k));
-        if (word / words != block) drawn = key.block(number, block = word / words);
-        keeps[k] = uniform01(drawn[word % words]) >= setting.rate;
+        if (word / philox_words != block) drawn = key.block(number, block = word / philox_words);
+        keeps[k] = uniform01(drawn[word % philox_words]) >= setting.rate;
       }
     } else {
-      const std::uint32_t begin = setting.number(static_cast<std::uint32_t>(first)) / words;
+      const std::uint32_t begin = setting.number(static_cast<std::uint32_t>(first)) / philox_words;
 #pragma unroll
-      for (int block = 0; block < width / words; ++block) {
+      for (int block = 0; block < width / philox_words; ++block) {
         const PhiloxBlock drawn = key.block(number, begin + static_cast<unsigned>(block));
 #pragma unroll
-        for (int w = 0; w < words; ++w) keeps[words * block + w] = uniform01(drawn[w]) >= setting.rate;
+        for (int w = 0; w < philox_words; ++w) keeps[philox_words * block + w] = uniform01(drawn[w]) >= setting.rate;
       }
     }
     if (whole) {
@@ -87,8 +85,9 @@ Lowering lower_dropout(const LowerContext& context) {
   }
   return with_type(context.input(0).dtype, [&](auto type) {
     using T = decltype(type);
-    setting.scattered = (def.part || def.unit != DropoutUnit::element) &&
-                        (setting.run % widest<T> != 0 || setting.stride % words != 0 || setting.first % words != 0);
+    setting.scattered =
+        (def.part || def.unit != DropoutUnit::element) &&
+        (setting.run % widest<T> != 0 || setting.stride % philox_words != 0 || setting.first % philox_words != 0);
     const std::uint32_t packs = narrow((elements + widest<T> - 1) / widest<T>), all_packs = narrow(samples * packs);
     return own_kernel(context, [=](const Places& p) {
       launch(dropout<T>, blocks_for(all_packs), block_threads, p.stream, setting, p.in<T>(0), p.in<std::int64_t>(1),

@@ -8,8 +8,6 @@
 namespace trainctl::cuda {
 namespace {
 
-constexpr int words = 4;  // in a Philox block
-
 struct NoiseMath {
   __device__ static float log(float x) { return logf(x); }
 };
@@ -23,9 +21,9 @@ __global__ void gaussian_noise(RandomKey key, float stddev, const T* x, const st
   for (auto i = static_cast<std::uint32_t>(first_element()); i < all_blocks; i += element_stride()) {
     const std::uint32_t sample = i / blocks, block = i % blocks;
     const PhiloxBlock drawn = key.block(static_cast<std::uint64_t>(numbers[sample]), block);
-    const std::int64_t first = std::int64_t{block} * words, place = std::int64_t{sample} * elements + first;
+    const std::int64_t first = std::int64_t{block} * philox_words, place = std::int64_t{sample} * elements + first;
 #pragma unroll
-    for (int k = 0; k < words; ++k) {
+    for (int k = 0; k < philox_words; ++k) {
       if (first + k < elements) {
         y[place + k] = store<T>(load(x[place + k]) + stddev * standard_normal<NoiseMath>(drawn[k]));
       }
@@ -39,7 +37,8 @@ Lowering lower_gaussian_noise(const LowerContext& context) {
   const auto& def = context.op.as<GaussianNoise>();
   const std::int64_t samples = context.input(0).shape[0];
   const std::int64_t elements = context.input(0).shape.without_front().count();
-  const std::uint32_t blocks = narrow((elements + words - 1) / words), all_blocks = narrow(samples * blocks);
+  const std::uint32_t blocks = narrow((elements + philox_words - 1) / philox_words),
+                      all_blocks = narrow(samples * blocks);
   const RandomKey key{def.seed, Purpose::noise, 0, def.layer};
   return with_type(context.input(0).dtype, [&, stddev = def.stddev](auto type) {
     using T = decltype(type);

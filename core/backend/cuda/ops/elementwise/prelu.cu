@@ -29,7 +29,7 @@ __global__ void __launch_bounds__(channel_threads) prelu(ChannelGrid grid, const
 }
 
 template <class T, int width>
-struct Row {
+struct PreluRow {
   Pack<T, width> dy, x;
 };
 
@@ -45,9 +45,9 @@ __global__ void __launch_bounds__(channel_threads, 2)
     float slope[width];
     read_channels(alpha, at.channel, slope);
     const auto read = [&](std::int64_t place) {
-      return Row<T, width>{pack_at<width>(dy + place), pack_at<width>(x + place)};
+      return PreluRow<T, width>{pack_at<width>(dy + place), pack_at<width>(x + place)};
     };
-    each_place<2>(grid, at, read, [&](std::int64_t place, const Row<T, width>& row) {
+    each_place<2>(grid, at, read, [&](std::int64_t place, const PreluRow<T, width>& row) {
       Pack<T, width> dxs;
 #pragma unroll
       for (int k = 0; k < width; ++k) {
@@ -76,7 +76,7 @@ __global__ void __launch_bounds__(channel_threads, 2)
 
 // x as a matrix with as many columns as alpha has values. The blocks fill any GPU; their number is the same on all.
 template <class T, int width>
-ChannelGrid grid_of(const TensorType& x, const TensorType& alpha) {
+ChannelGrid channel_grid(const TensorType& x, const TensorType& alpha) {
   const std::int64_t columns = alpha.shape.count();
   return {x.shape.count() / columns, columns, width, sizeof(T), 512, 4};
 }
@@ -88,7 +88,7 @@ Lowering lower_prelu(const LowerContext& context) {
   return with_packs(x.dtype, alpha.shape.count(), [&](auto type, auto pack) {
     using T = decltype(type);
     constexpr int width = decltype(pack)::value;
-    return own_kernel(context, [grid = grid_of<T, width>(x, alpha)](const Places& p) {
+    return own_kernel(context, [grid = channel_grid<T, width>(x, alpha)](const Places& p) {
       launch(prelu<T, width>, grid.blocks(), channel_threads, p.stream, grid, p.in<T>(0), p.in<float>(1), p.out<T>(0));
     });
   });
@@ -100,7 +100,7 @@ Lowering lower_prelu_grad(const LowerContext& context) {
   return with_packs(x.dtype, alpha.shape.count(), [&](auto type, auto pack) {
     using T = decltype(type);
     constexpr int width = decltype(pack)::value;
-    const ChannelGrid grid = grid_of<T, width>(x, alpha);
+    const ChannelGrid grid = channel_grid<T, width>(x, alpha);
     const std::int64_t workspace = grid.stripes > 1 ? grid.stripes * grid.channels : 0;
     return own_kernel(
         context,

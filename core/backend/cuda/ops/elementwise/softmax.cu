@@ -33,12 +33,12 @@ __global__ void softmax_gradient(RowGrid grid, const T* dy, const T* y, T* dx) {
   }
 }
 
-RowGrid grid_of(const Shape& shape) { return {shape.count() / shape.back(), shape.back()}; }
+RowGrid row_grid(const Shape& shape) { return {shape.count() / shape.back(), shape.back()}; }
 
 }  // namespace
 
 Lowering lower_softmax(const LowerContext& context) {
-  const RowGrid grid = grid_of(context.input(0).shape);
+  const RowGrid grid = row_grid(context.input(0).shape);
   return with_type(context.input(0).dtype, [&](auto type) {
     using T = decltype(type);
     return own_kernel(context, [grid](const Places& p) {
@@ -48,7 +48,7 @@ Lowering lower_softmax(const LowerContext& context) {
 }
 
 Lowering lower_softmax_grad(const LowerContext& context) {
-  const RowGrid grid = grid_of(context.input(0).shape);
+  const RowGrid grid = row_grid(context.input(0).shape);
   return with_type(context.input(0).dtype, [&](auto type) {
     using T = decltype(type);
     return own_kernel(context, [grid](const Places& p) {

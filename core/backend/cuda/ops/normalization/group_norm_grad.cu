@@ -9,7 +9,7 @@ namespace {
 
 // The values of dy and x at one place.
 template <class T, int width>
-struct Row {
+struct GroupRow {
   Pack<T, width> dy, x;
 };
 
@@ -27,9 +27,9 @@ __global__ void __launch_bounds__(channel_threads, 2)
 #pragma unroll
       for (int k = 0; k < width; ++k) average[k] = b.mean[samples.group_of(sample, at.channel + k)];
       const auto read = [&](std::int64_t place) {
-        return Row<T, width>{pack_at<width>(b.dy + first + place), pack_at<width>(b.x + first + place)};
+        return GroupRow<T, width>{pack_at<width>(b.dy + first + place), pack_at<width>(b.x + first + place)};
       };
-      each_place<2>(grid, at, read, [&](std::int64_t, const Row<T, width>& row) {
+      each_place<2>(grid, at, read, [&](std::int64_t, const GroupRow<T, width>& row) {
 #pragma unroll
         for (int k = 0; k < width; ++k) {
           const float gradient = load(row.dy.values[k]);
@@ -80,9 +80,9 @@ __global__ void __launch_bounds__(channel_threads, 2)
       slope[k] = slopes[group];
     }
     const auto read = [&](std::int64_t place) {
-      return Row<T, width>{pack_at<width>(b.dy + first + place), pack_at<width>(b.x + first + place)};
+      return GroupRow<T, width>{pack_at<width>(b.dy + first + place), pack_at<width>(b.x + first + place)};
     };
-    each_place<2>(grid, at, read, [&](std::int64_t place, const Row<T, width>& row) {
+    each_place<2>(grid, at, read, [&](std::int64_t place, const GroupRow<T, width>& row) {
       Pack<T, width> dxs;
 #pragma unroll
       for (int k = 0; k < width; ++k) {

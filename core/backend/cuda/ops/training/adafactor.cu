@@ -26,7 +26,7 @@ struct Parameter {
   }
 };
 
-struct Regions {
+struct AdafactorRegions {
   const float* gradient;
   float* weight;
   float* kept;
@@ -35,7 +35,7 @@ struct Regions {
 
 // The means of squares over rows, a row for each warp; blocks along y are for the parameters, here and below.
 __global__ void average_rows(StepScalars scalars, Adafactor rule, float clip_norm, const Parameter* parameters,
-                             Regions regions) {
+                             AdafactorRegions regions) {
   if (!scalars.apply()) return;
   const float* factors = factors_of(rule, scalars);
   const float scale = scalars.scale(clip_norm);
@@ -56,7 +56,7 @@ __global__ void average_rows(StepScalars scalars, Adafactor rule, float clip_nor
 
 // The means of squares over columns: a block sums as many columns as a warp has threads, each of its warps some rows.
 __global__ void average_columns(StepScalars scalars, Adafactor rule, float clip_norm, const Parameter* parameters,
-                                Regions regions) {
+                                AdafactorRegions regions) {
   if (!scalars.apply()) return;
   const float* factors = factors_of(rule, scalars);
   const float scale = scalars.scale(clip_norm);
@@ -83,7 +83,7 @@ __global__ void average_columns(StepScalars scalars, Adafactor rule, float clip_
 }
 
 // The mean of the rows' means of each matrix.
-__global__ void average_row_means(StepScalars scalars, const Parameter* parameters, Regions regions) {
+__global__ void average_row_means(StepScalars scalars, const Parameter* parameters, AdafactorRegions regions) {
   if (!scalars.apply()) return;
   const Parameter of = parameters[blockIdx.y];
   if (of.factors.vector) return;
@@ -99,8 +99,8 @@ __global__ void average_row_means(StepScalars scalars, const Parameter* paramete
 }
 
 // The direction of an element of the flat layout.
-__device__ inline float direction_at(const Adafactor& rule, const Parameter& of, const Regions& regions, float gradient,
-                                     std::int64_t element) {
+__device__ inline float direction_at(const Adafactor& rule, const Parameter& of, const AdafactorRegions& regions,
+                                     float gradient, std::int64_t element) {
   const std::int64_t at = element - of.offset, row = at / of.factors.columns, matrix = row / of.factors.rows;
   const float column = regions.kept[of.column(matrix, at % of.factors.columns)];
   if (of.factors.vector) return rule.direction(gradient, 1.0f, column);
@@ -110,7 +110,7 @@ __device__ inline float direction_at(const Adafactor& rule, const Parameter& of,
 
 // Sums of the squares of the decayed weights and of their directions, a block for each chunk.
 __global__ void find_lengths(StepScalars scalars, Adafactor rule, float clip_norm, const Chunk* chunks,
-                             const int* parameter_of, const Parameter* parameters, Regions regions,
+                             const int* parameter_of, const Parameter* parameters, AdafactorRegions regions,
                              Squares* of_chunks) {
   if (!scalars.apply()) return;
   const float scale = scalars.scale(clip_norm), rate = *scalars.learning_rate;
@@ -131,7 +131,7 @@ __global__ void find_lengths(StepScalars scalars, Adafactor rule, float clip_nor
 }
 
 __global__ void move(StepScalars scalars, Adafactor rule, float clip_norm, const Chunk* chunks, const int* parameter_of,
-                     const ChunkRange* chunks_of_parameter, const Parameter* parameters, Regions regions,
+                     const ChunkRange* chunks_of_parameter, const Parameter* parameters, AdafactorRegions regions,
                      const Squares* of_chunks) {
   if (!scalars.apply()) return;
   const float* factors = factors_of(rule, scalars);
@@ -180,7 +180,7 @@ Lowering lower_factored(const LowerContext& context, const Adafactor& rule) {
             squares = on_device(std::vector<Squares>(list.size()))](const Places& p) {
       if (count == 0) return;
       const StepScalars scalars(p);
-      const Regions regions{p.in<float>(0), p.out<float>(0), p.out<float>(1), row_means.get()};
+      const AdafactorRegions regions{p.in<float>(0), p.out<float>(0), p.out<float>(1), row_means.get()};
       launch(average_rows, grid, block_threads, p.stream, scalars, rule, clip_norm, parameters.get(), regions);
       launch(average_columns, grid, block_threads, p.stream, scalars, rule, clip_norm, parameters.get(), regions);
       launch(average_row_means, grid, block_threads, p.stream, scalars, parameters.get(), regions);

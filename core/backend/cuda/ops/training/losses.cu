@@ -11,7 +11,7 @@ namespace trainctl::cuda {
 namespace {
 
 // The targets of a row: a class, or a row of values; smoothed.
-struct Target {
+struct LossTarget {
   const float* row;
   int label;
   Smoothing smoothing;
@@ -24,7 +24,7 @@ struct Target {
 
 // A row of predictions, those of a sample or of one of its positions, processed by a team; dx is null in evaluation.
 template <class T>
-struct Row {
+struct LossRow {
   const RowTeam& team;
   const T* x;
   T* dx;
@@ -63,7 +63,7 @@ struct Row {
 // A rank's part of a row of classes, with the class sums of the `ranks` that have parts of it.
 template <class T>
 struct PartOfRow {
-  const Row<T>& own;
+  const LossRow<T>& own;
   const float* of_all;
   int ranks;
 
@@ -99,7 +99,7 @@ struct PartOfRow {
 // All values of a sample at all its positions, processed by a block; dx is null in evaluation.
 template <class T>
 struct SampleRow {
-  Row<T> own;
+  LossRow<T> own;
   const float* weights;  // of positions; null: all positions weigh 1
   int each;              // values of a position
 
@@ -129,9 +129,9 @@ struct SampleRow {
 // The target of a row with this number, from the part's first value on. Sets `valid` to false where a class number is
 // outside of the classes.
 template <class Rule>
-__device__ Target target_of(const void* targets, std::int64_t row, const ColumnPart& part, const Smoothing& smoothing,
-                            bool& valid) {
-  Target target{nullptr, 0, smoothing};
+__device__ LossTarget loss_target(const void* targets, std::int64_t row, const ColumnPart& part,
+                                  const Smoothing& smoothing, bool& valid) {
+  LossTarget target{nullptr, 0, smoothing};
   if constexpr (Rule::targets == LossTargets::class_numbers) {
     const int label = static_cast<const std::int32_t*>(targets)[row];
     valid = label >= 0 && label < part.of;
@@ -144,7 +144,7 @@ __device__ Target target_of(const void* targets, std::int64_t row, const ColumnP
 
 // The loss of a row. In training also writes the row's gradient times the weight.
 template <class Rule, class R>
-__device__ float row_loss(const Rule& rule, const R& row, int values, const Target& target, float weight) {
+__device__ float row_loss(const Rule& rule, const R& row, int values, const LossTarget& target, float weight) {
   if constexpr (Rule::over == LossOver::elements) {
     const auto count = static_cast<float>(values);
     const Sums<1> sum =
@@ -169,13 +169,13 @@ __global__ void losses(RowGrid grid, Rule rule, Smoothing smoothing, ColumnPart 
                        float* count) {
   const RowTeam team(grid);
   for (std::int64_t row = team.first(); row < grid.rows; row += team.step()) {
-    const Row<T> own{team, x + row * grid.values, dx != nullptr ? dx + row * grid.values : nullptr};
+    const LossRow<T> own{team, x + row * grid.values, dx != nullptr ? dx + row * grid.values : nullptr};
     float weight = weights[rows_each == 1 ? row : row / rows_each], loss = 0;
     if (weight == 0) {
       if (own.trains()) team.fill(own.dx, [](int) { return 0.0f; });
     } else {
       bool valid = true;
-      const Target target = target_of<Rule>(targets, row, part, smoothing, valid);
+      const LossTarget target = loss_target<Rule>(targets, row, part, smoothing, valid);
       if (!valid) weight = NAN;
       if constexpr (Rule::over != LossOver::classes) {
         loss = weight * row_loss(rule, own, grid.values, target, weight * scale);
@@ -200,7 +200,7 @@ __global__ void sample_losses(RowGrid grid, Rule rule, Smoothing smoothing, bool
                               float* of_samples, unsigned* counter, float* sum, float* count) {
   const RowTeam team(grid);
   for (std::int64_t sample = team.first(); sample < grid.rows; sample += team.step()) {
-    const Row<T> own{team, x + sample * grid.values, dx != nullptr ? dx + sample * grid.values : nullptr};
+    const LossRow<T> own{team, x + sample * grid.values, dx != nullptr ? dx + sample * grid.values : nullptr};
     const float* const shares = weights + sample * weights_each;
     float weight = *shares * static_cast<float>(positions), loss = 0;  // of all positions
     if (weights_each > 1) {
@@ -212,7 +212,7 @@ __global__ void sample_losses(RowGrid grid, Rule rule, Smoothing smoothing, bool
       if (own.trains()) team.fill(own.dx, [](int) { return 0.0f; });
     } else {
       const SampleRow<T> row{own, weights_each > 1 ? shares : nullptr, grid.values / positions};
-      loss = weight * rule.row(row, Target{targets + sample * grid.values, 0, smoothing}, weight * scale);
+      loss = weight * rule.row(row, LossTarget{targets + sample * grid.values, 0, smoothing}, weight * scale);
     }
     if (team.leads()) of_samples[sample] = loss;
   }
@@ -262,7 +262,7 @@ __global__ void sum_classes(RowGrid grid, Smoothing smoothing, ColumnPart part, 
                             float* sums) {
   const RowTeam team(grid);
   for (std::int64_t row = team.first(); row < grid.rows; row += team.step()) {
-    const Row<T> own{team, x + row * grid.values, nullptr};
+    const LossRow<T> own{team, x + row * grid.values, nullptr};
     const float top = own.largest();
     int best = INT_MAX;
     team.each(own.x, [&](int k, float value) {
@@ -270,7 +270,7 @@ __global__ void sum_classes(RowGrid grid, Smoothing smoothing, ColumnPart part, 
     });
     best = team.smallest(best);
     bool valid = true;
-    const Sums<3> found = Rule::class_sums(own, target_of<Rule>(targets, row, part, smoothing, valid), top);
+    const Sums<3> found = Rule::class_sums(own, loss_target<Rule>(targets, row, part, smoothing, valid), top);
     if (!team.leads()) continue;
     float* const to = sums + row * class_sums;
     to[class_largest] = top;

@@ -27,7 +27,7 @@ __device__ int first_largest_of(const RowTeam& team, const T* x) {
 }
 
 // The target of a row that a team processes: a class, or a row of values.
-struct Target {
+struct MetricTarget {
   const RowTeam& team;
   const std::int32_t* class_number;  // null where there are values
   const float* row;
@@ -38,7 +38,7 @@ struct Target {
 
 // A row of predictions, those of a sample or of one of its positions, processed by a team.
 template <class T>
-struct Row {
+struct MetricRow {
   const RowTeam& team;
   const T* x;
   int values;
@@ -63,8 +63,8 @@ struct Row {
 };
 
 // The target of a row with this number.
-__device__ Target target_of(const RowTeam& team, const void* targets, bool class_numbers, std::int64_t row,
-                            int values) {
+__device__ MetricTarget metric_target(const RowTeam& team, const void* targets, bool class_numbers, std::int64_t row,
+                                      int values) {
   if (class_numbers) return {team, static_cast<const std::int32_t*>(targets) + row, nullptr};
   return {team, nullptr, static_cast<const float*>(targets) + row * values};
 }
@@ -77,8 +77,8 @@ __global__ void sum_rows(RowGrid grid, Rule rule, bool class_numbers, bool of_su
   for (std::int64_t row = team.first(); row < grid.rows; row += team.step()) {
     float value = 0;
     if (const float weight = weights[rows_each == 1 ? row : row / rows_each]; weight != 0) {
-      const Target target = target_of(team, targets, class_numbers, row, grid.values);
-      value = weight * rule.row(Row<T>{team, x + row * grid.values, grid.values, of_sums}, target);
+      const MetricTarget target = metric_target(team, targets, class_numbers, row, grid.values);
+      value = weight * rule.row(MetricRow<T>{team, x + row * grid.values, grid.values, of_sums}, target);
     }
     if (team.leads()) of_rows[row] = value;
   }
@@ -101,9 +101,9 @@ __global__ void sum_outputs(RowGrid grid, Rule rule, bool class_numbers, bool ac
   for (std::int64_t row = team.first(); row < grid.rows; row += team.step()) {
     const float weight = weights[rows_each == 1 ? row : row / rows_each];
     if (weight == 0) continue;
-    const Target target = target_of(team, targets, class_numbers, row, grid.values);
+    const MetricTarget target = metric_target(team, targets, class_numbers, row, grid.values);
     const T* const values = x + row * grid.values;
-    const auto of_output = rule.of_outputs(Row<T>{team, values, grid.values, false}, target);
+    const auto of_output = rule.of_outputs(MetricRow<T>{team, values, grid.values, false}, target);
     team.each(values, [&](int k, float value) {
       const Sums<Rule::terms> terms = of_output(k, value);
 #pragma unroll
@@ -148,8 +148,8 @@ __global__ void sum_cells(RowGrid grid, Rule rule, bool class_numbers, bool accu
   for (std::int64_t row = team.first(); row < grid.rows; row += team.step()) {
     Share share{0, weights[rows_each == 1 ? row : row / rows_each]};
     if (share.weight != 0) {
-      const Target target = target_of(team, targets, class_numbers, row, grid.values);
-      share.cell = rule.cell(Row<T>{team, x + row * grid.values, grid.values, false}, target);
+      const MetricTarget target = metric_target(team, targets, class_numbers, row, grid.values);
+      share.cell = rule.cell(MetricRow<T>{team, x + row * grid.values, grid.values, false}, target);
     }
     if (team.leads()) of_rows[row] = share;
   }
