@@ -13,6 +13,7 @@
 #include "core/base/log.h"
 #include "io/checkpoint/load.h"
 #include "io/checkpoint/safetensors.h"
+#include "io/keras/layer_weights.h"
 #include "io/onnx/file.h"
 #include "io/onnx/network.h"
 #include "io/weights/bfloat16_tensors.h"
@@ -71,6 +72,16 @@ Written write_weights(const std::string& path, const LoadedCheckpoint& checkpoin
   return {static_cast<std::int64_t>(std::filesystem::file_size(path)), {}, {}};
 }
 
+Written write_keras_weights(const std::string& path, const RunSpec& spec, const LoadedCheckpoint& checkpoint) {
+  const ExportedNetwork network = exported_network(spec, checkpoint.manifest.facts, false);
+  require_weights(network.graph, checkpoint);
+  const KerasLayerWeights weights(network.graph, checkpoint.snapshot.weights);
+  std::int64_t bytes = 0;
+  for (const NamedTensor& tensor : checkpoint.snapshot.weights) bytes += tensor.view.bytes();
+  write_file(path, bytes, [&](OutputFile& file) { write_hdf5(file, weights.root()); });
+  return {static_cast<std::int64_t>(std::filesystem::file_size(path)), {}, {}};
+}
+
 // "[batch, 28, 28, 1]".
 std::string open_shape(const OnnxValue& value) {
   std::string text = "[batch";
@@ -107,20 +118,24 @@ void tell(const std::string& path, const Written& written, const std::string& ch
 }
 
 int run_export(const ExportOptions& options) {
-  const bool onnx = options.format == "onnx";
+  const bool onnx = options.format == "onnx", keras = options.format == "keras-weights";
   if (options.preprocess && !onnx) {
     throw Error(ErrorKind::config, "--preprocess is a part of a network, and this format has weights alone",
                 "leave it out, or --format onnx");
   }
+  if (keras && options.dtype != "float32") {
+    throw Error(ErrorKind::config, "files of Keras hold float32 weights", "leave --dtype out, or --format safetensors");
+  }
   const TrainedNetwork network = find_trained(options.network);
   const RunSpec spec = load_run_spec(network.run + "/config.yaml");
-  const std::string path = options.out.empty() ? spec.name + "." + options.format : options.out;
+  const std::string path = options.out.empty() ? spec.name + "." + (keras ? "h5" : options.format) : options.out;
   require_absent(path, options.force);
   const LoadedCheckpoint checkpoint = load_named_checkpoint(network.checkpoint());
   log::info(format("exports {} (step {})", checkpoint.path, checkpoint.manifest.step));
   const DType dtype = options.dtype == "float32" ? DType::float32 : DType::bfloat16;
-  const Written written =
-      onnx ? write_network(path, spec, checkpoint, dtype, options.preprocess) : write_weights(path, checkpoint, dtype);
+  const Written written = onnx    ? write_network(path, spec, checkpoint, dtype, options.preprocess)
+                          : keras ? write_keras_weights(path, spec, checkpoint)
+                                  : write_weights(path, checkpoint, dtype);
   tell(path, written, checkpoint.path, options);
   return 0;
 }
@@ -140,10 +155,12 @@ Subcommand export_subcommand() {
                 ->type_name("");
             app.add_option("--format", options->format,
                            "onnx: the network with its weights, any number of samples at once; safetensors: the "
-                           "weights, under trainctl's names")
+                           "weights, under trainctl's names; keras-weights: an .h5 file for "
+                           "model.load_weights(FILE, by_name=True) of Keras' network of the same layers")
                 ->required()
-                ->check(CLI::IsMember({"onnx", "safetensors"}));
-            app.add_option("-o,--out", options->out, "The file; default: the run's name with the format behind it")
+                ->check(CLI::IsMember({"onnx", "safetensors", "keras-weights"}));
+            app.add_option("-o,--out", options->out,
+                           "The file; default: the run's name with .onnx, .safetensors or .h5")
                 ->type_name("FILE");
             app.add_option("--dtype", options->dtype,
                            "What weights are stored as: float32, or bfloat16, which halves them and rounds; a network "

@@ -3,6 +3,7 @@
 #include <filesystem>
 
 #include "io/checkpoint/safetensors.h"
+#include "io/weights/weights_file.h"
 #include "test/catch.h"
 #include "test/data/files.h"
 #include "test/run/command.h"
@@ -88,6 +89,28 @@ TEST_CASE("export writes the weights of a checkpoint as they are, or rounded") {
   }
 }
 
+TEST_CASE("export writes Keras' files of weights, which model.weights reads back bit for bit") {
+  const Folder folder;
+  train(folder);
+  const Finished run = exported(folder, {"runs/net", "--format", "keras-weights"});
+  INFO(tail(run.errors));
+  REQUIRE(run.code == 0);
+  REQUIRE(exported(folder, {"runs/net", "--format", "safetensors"}).code == 0);
+  const auto keras = open_weights(folder / "net.h5");
+  CHECK(keras->origin() == WeightsOrigin::keras);
+  const SafetensorsFile expected(folder / "net.safetensors");
+  REQUIRE(keras->tensors().size() == expected.header().tensors.size());
+  for (std::size_t i = 0; i < keras->tensors().size(); ++i) {
+    const StoredTensor* tensor = expected.header().find(keras->tensors()[i].name);
+    REQUIRE(tensor != nullptr);
+    CHECK(tensor->shape == keras->tensors()[i].shape);
+    std::vector<float> values(static_cast<std::size_t>(tensor->shape.count())), wanted = values;
+    keras->read(i, values.data());
+    expected.read(*tensor, wanted.data());
+    CHECK(values == wanted);
+  }
+}
+
 TEST_CASE("export refuses what it cannot do, and leaves no file") {
   const Folder folder;
   train(folder);
@@ -102,6 +125,7 @@ TEST_CASE("export refuses what it cannot do, and leaves no file") {
   refuses({"runs/net", "--format", "tflite"}, 2, "tflite");
   refuses({"runs/nothing", "--format", "onnx"}, 2, "is no run directory");
   refuses({"runs/net", "--format", "safetensors", "--preprocess"}, 2, "this format has weights alone");
+  refuses({"runs/net", "--format", "keras-weights", "--dtype", "bfloat16"}, 2, "float32");
   refuses({"runs/net", "--format", "onnx", "-o", "missing/net.onnx"}, 6, "missing/net.onnx");
   std::string config = read_file(folder / "runs/net/config.yaml");
   config.replace(config.find("filters: 3"), 10, "filters: 4");
