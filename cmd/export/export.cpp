@@ -1,9 +1,9 @@
 // trainctl export: a trained network, or its weights, for other programs.
 #include <CLI/CLI.hpp>
-#include <filesystem>
+#include <algorithm>
 #include <memory>
 
-#include "cmd/export/network.h"
+#include "cmd/export/formats.h"
 #include "cmd/run/trained_network.h"
 #include "cmd/subcommands.h"
 #include "core/base/error.h"
@@ -11,13 +11,6 @@
 #include "core/base/json.h"
 #include "core/base/json_fwd.h"
 #include "core/base/log.h"
-#include "io/checkpoint/load.h"
-#include "io/checkpoint/safetensors.h"
-#include "io/keras/layer_weights.h"
-#include "io/onnx/file.h"
-#include "io/onnx/network.h"
-#include "io/weights/bfloat16_tensors.h"
-#include "io/weights/layout.h"
 #include "parallel/launch/report.h"
 
 namespace trainctl {
@@ -33,53 +26,10 @@ struct ExportOptions {
   bool force = false;
 };
 
-// The written file, as --json and text show it.
-struct Written {
-  std::int64_t bytes = 0;
-  std::vector<OnnxValue> inputs, outputs;  // of networks
-};
-
-// A checkpoint beside a config that was changed may be of another network.
-void require_weights(const Graph& graph, const LoadedCheckpoint& checkpoint) {
-  const auto stored = by_name(checkpoint.snapshot.weights);
-  for (const WantedTensor& wanted : wanted_tensors(graph)) {
-    const auto found = stored.find(wanted.name);
-    if (found != stored.end() && found->second->shape == wanted.shape) continue;
-    throw Error(ErrorKind::config, Place{checkpoint.path},
-                format("holds no {} of shape {}, which the network of its run's config.yaml has", wanted.name,
-                       to_string(wanted.shape)),
-                "put the config there that it was trained with");
-  }
-}
-
-Written write_network(const std::string& path, const RunSpec& spec, const LoadedCheckpoint& checkpoint, DType dtype,
-                      bool preprocess) {
-  const ExportedNetwork network = exported_network(spec, checkpoint.manifest.facts, preprocess);
-  require_weights(network.graph, checkpoint);
-  OnnxModel model = onnx_model(network.graph, checkpoint.snapshot.weights, network.outputs, dtype);
-  const auto& facts = checkpoint.manifest.facts;
-  if (const auto names = facts.find(class_names_fact); names != facts.end()) model.metadata.insert(*names);
-  return {write_onnx(path, model), model.inputs, model.outputs};
-}
-
-Written write_weights(const std::string& path, const LoadedCheckpoint& checkpoint, DType dtype) {
-  const std::vector<NamedTensor>& weights = checkpoint.snapshot.weights;
-  const Bfloat16Tensors rounded(dtype == DType::bfloat16 ? weights : std::vector<NamedTensor>{});
-  const std::vector<NamedTensor>& tensors = dtype == DType::bfloat16 ? rounded.tensors : weights;
-  std::int64_t bytes = 0;
-  for (const NamedTensor& tensor : tensors) bytes += tensor.view.bytes();
-  write_file(path, bytes, [&](OutputFile& file) { write_safetensors(file, tensors, {{"format", "trainctl"}}); });
-  return {static_cast<std::int64_t>(std::filesystem::file_size(path)), {}, {}};
-}
-
-Written write_keras_weights(const std::string& path, const RunSpec& spec, const LoadedCheckpoint& checkpoint) {
-  const ExportedNetwork network = exported_network(spec, checkpoint.manifest.facts, false);
-  require_weights(network.graph, checkpoint);
-  const KerasLayerWeights weights(network.graph, checkpoint.snapshot.weights);
-  std::int64_t bytes = 0;
-  for (const NamedTensor& tensor : checkpoint.snapshot.weights) bytes += tensor.view.bytes();
-  write_file(path, bytes, [&](OutputFile& file) { write_hdf5(file, weights.root()); });
-  return {static_cast<std::int64_t>(std::filesystem::file_size(path)), {}, {}};
+std::vector<std::string> format_names() {
+  std::vector<std::string> names;
+  for (const ExportFormat& format : export_formats()) names.push_back(format.name);
+  return names;
 }
 
 // "[batch, 28, 28, 1]".
@@ -90,7 +40,7 @@ std::string open_shape(const OnnxValue& value) {
   return text + "]";
 }
 
-void tell(const std::string& path, const Written& written, const std::string& checkpoint,
+void tell(const std::string& path, const ExportedFile& written, const std::string& checkpoint,
           const ExportOptions& options) {
   if (options.common.json) {
     Json document{{"ok", true},
@@ -118,25 +68,25 @@ void tell(const std::string& path, const Written& written, const std::string& ch
 }
 
 int run_export(const ExportOptions& options) {
-  const bool onnx = options.format == "onnx", keras = options.format == "keras-weights";
-  if (options.preprocess && !onnx) {
+  const std::vector<ExportFormat>& formats = export_formats();
+  const ExportFormat& chosen = *std::find_if(formats.begin(), formats.end(),
+                                             [&](const ExportFormat& format) { return format.name == options.format; });
+  if (options.preprocess && !chosen.network) {
     throw Error(ErrorKind::config, "--preprocess is a part of a network, and this format has weights alone",
                 "leave it out, or --format onnx");
   }
-  if (keras && options.dtype != "float32") {
-    throw Error(ErrorKind::config, "files of Keras hold float32 weights", "leave --dtype out, or --format safetensors");
+  const bool rounds = options.dtype == "bfloat16";
+  if (rounds && !chosen.bfloat16) {
+    throw Error(ErrorKind::config, "this format holds float32 weights", "leave --dtype out, or --format safetensors");
   }
   const TrainedNetwork network = find_trained(options.network);
-  const RunSpec spec = load_run_spec(network.run + "/config.yaml");
-  const std::string path = options.out.empty() ? spec.name + "." + (keras ? "h5" : options.format) : options.out;
+  RunSpec spec = load_run_spec(network.run + "/config.yaml");
+  const std::string path = options.out.empty() ? spec.name + chosen.ending : options.out;
   require_absent(path, options.force);
-  const LoadedCheckpoint checkpoint = load_named_checkpoint(network.checkpoint());
-  log::info(format("exports {} (step {})", checkpoint.path, checkpoint.manifest.step));
-  const DType dtype = options.dtype == "float32" ? DType::float32 : DType::bfloat16;
-  const Written written = onnx    ? write_network(path, spec, checkpoint, dtype, options.preprocess)
-                          : keras ? write_keras_weights(path, spec, checkpoint)
-                                  : write_weights(path, checkpoint, dtype);
-  tell(path, written, checkpoint.path, options);
+  const ExportedRun run{std::move(spec), load_named_checkpoint(network.checkpoint()),
+                        rounds ? DType::bfloat16 : DType::float32, options.preprocess};
+  log::info(format("exports {} (step {})", run.checkpoint.path, run.checkpoint.manifest.step));
+  tell(path, chosen.write(path, run), run.checkpoint.path, options);
   return 0;
 }
 
@@ -158,7 +108,7 @@ Subcommand export_subcommand() {
                            "weights, under trainctl's names; keras-weights: an .h5 file for "
                            "model.load_weights(FILE, by_name=True) of Keras' network of the same layers")
                 ->required()
-                ->check(CLI::IsMember({"onnx", "safetensors", "keras-weights"}));
+                ->check(CLI::IsMember(format_names()));
             app.add_option("-o,--out", options->out,
                            "The file; default: the run's name with .onnx, .safetensors or .h5")
                 ->type_name("FILE");
