@@ -46,12 +46,11 @@ def layer_widths(folder, model, shape, tokens=False):
     return {layer["name"]: int(np.prod([int(n) for n in layer["output"]])) for layer in found["layers"]}
 
 
-def train(folder, model, x, y, loss="mean_squared_error", transform=(), steps=3, **train):
+def train(folder, model, x, y, loss="mean_squared_error", steps=3, data={}, **train):
     """A run of some steps; its inputs are `x.npy`."""
     np.save(folder / "x.npy", x)
     np.save(folder / "y.npy", y)
-    config = {"name": "net", "data": {"dataset": "npy", "x": "x.npy", "y": "y.npy", "transform": list(transform)},
-              "model": model,
+    config = {"name": "net", "data": {"dataset": "npy", "x": "x.npy", "y": "y.npy", **data}, "model": model,
               "train": {"batch_size": len(x), "max_steps": steps, "loss": loss,
                         "optimizer": {"name": "adam", "learning_rate": 0.01}, **train},
               "log": {"tensorboard": False}}
@@ -135,15 +134,16 @@ def check_preprocessing(folder):
     """Bytes in: the file crops and scales as the config says."""
     x = random.integers(0, 256, (8, 9, 10, 3)).astype(np.uint8)
     layers = [{"conv2d": {"filters": 4, "kernel_size": 3}}, "flatten", {"dense": 3}]
-    transform = [{"center_crop": [8, 7]}, {"rescale": 1 / 255}, {"normalize": "measured"}]
-    train(folder, {"layers": layers}, x, random.normal(size=(8, 3)).astype(np.float32), transform=transform)
+    data = {"transform": [{"center_crop": [8, 9]}, {"rescale": 1 / 255}, {"normalize": "measured"}],
+            "augment": [{"random_flip": "horizontal"}, {"random_crop": {"size": [7, 6], "padding": 2}}]}
+    train(folder, {"layers": layers}, x, random.normal(size=(8, 3)).astype(np.float32), data=data)
     network = compare(folder, "preprocess", x[:SAMPLES], "--preprocess")
     assert network.get_inputs()[0].type == "tensor(uint8)" and network.get_inputs()[0].shape == ["batch", 9, 10, 3]
     plain = session(folder, "--force")
-    assert plain.get_inputs()[0].type == "tensor(float)" and plain.get_inputs()[0].shape == ["batch", 8, 7, 3]
+    assert plain.get_inputs()[0].type == "tensor(float)" and plain.get_inputs()[0].shape == ["batch", 7, 6, 3]
     assert "this file exists" in trainctl(folder, "export", "net", "--format", "onnx", "-o", "net.onnx", code=2)
     resized = folder / "resized"
-    train(resized, {"layers": layers}, x, random.normal(size=(8, 3)).astype(np.float32), transform=[{"resize": [8, 8]}])
+    train(resized, {"layers": layers}, x, random.normal(size=(8, 3)).astype(np.float32), data={"transform": [{"resize": [8, 8]}]})
     error = trainctl(resized, "export", "net", "--format", "onnx", "--preprocess", code=2)
     assert "resize" in error and "--preprocess" in error and not list(resized.glob("*.onnx")), error
 
