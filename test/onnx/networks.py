@@ -14,9 +14,10 @@ def branches(source, **layers):
     return network + [{"concatenate": {"name": "all", "from": list(layers)}}]
 
 
-FUNCTIONS = [{"activation": "leaky_relu", "negative_slope": 0.1}, {"activation": "elu", "alpha": 1.3}] + [
-    {"activation": name} for name in (
-             "linear", "relu", "relu6", "selu", "gelu", "silu", "mish", "hard_swish", "tanh", "sigmoid", "hard_sigmoid", "softplus", "softmax")]
+FUNCTIONS = [{"activation": "leaky_relu", "negative_slope": 0.1}, {"activation": "elu", "alpha": 1.3}]
+FUNCTIONS += [{"activation": name} for name in (
+    "linear", "relu", "relu6", "selu", "gelu", "silu", "mish", "hard_swish", "tanh", "sigmoid", "hard_sigmoid", "softplus",
+    "softmax")]
 RANDOM = {"gamma_initializer": {"name": "random_normal", "mean": 1, "stddev": 0.3},
           "beta_initializer": {"name": "random_normal", "stddev": 0.3}}
 BIASED = {"bias_initializer": {"name": "random_normal", "stddev": 0.3}}

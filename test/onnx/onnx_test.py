@@ -24,7 +24,6 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 TRAINCTL = str(pathlib.Path(sys.argv[1]).resolve())
 ONLY = sys.argv[2:]
 SAMPLES = 3
-random = np.random.default_rng(7)
 largest = {}
 
 
@@ -107,7 +106,7 @@ def check_preset(folder, path):
     and the sums of bottlenecks begin close to their inputs: in untrained deep networks rounding errors grow from block to
     block, until two programs are 1e-4 from each other, and each from what float64 gives."""
     text = path.read_text().replace("{name: bn3,", "{name: bn3, gamma_initializer: {name: constant, value: 0.2},")
-    side = {"lenet5": 28, "mlp": 28, "unet": 16}.get(path.stem, 32)
+    side = {"lenet5": 28, "mlp": 28, "resnet20": 32, "unet": 16, "vgg16": 32, "vgg19": 32}.get(path.stem, 64)
     shape = (side, side, int(re.search(r"^shape: .*(\d)\]", text, re.M)[1]))
     parameters = {"classes": 5, **({"momentum": 0} if "momentum:" in text else {})}
     x = random.normal(size=(8, *shape)).astype(np.float32)
@@ -231,6 +230,7 @@ failed = []
 for name, check in CHECKS.items():
     if ONLY and name not in ONLY:
         continue
+    random = np.random.default_rng(7)
     with tempfile.TemporaryDirectory() as path:
         folder = pathlib.Path(path)
         for inner in ("logits", "logit", "resized"):
