@@ -19,7 +19,7 @@ namespace trainctl {
 namespace {
 
 namespace event {
-constexpr int wall_time = 1, step = 2, file_version = 3, summary = 5, session_log = 7;
+constexpr int wall_time = 1, step = 2, file_version = 3, graph_def = 4, summary = 5, session_log = 7;
 }
 namespace session_log {
 constexpr int status = 1, start = 1;
@@ -98,6 +98,10 @@ void EventFile::scalars(std::int64_t step, const std::map<std::string, double>& 
                 ProtobufMessage().text(value::tag, name).real(value::simple_value, static_cast<float>(number)));
   }
   write(step, ProtobufMessage().message(event::summary, all));
+}
+
+void EventFile::graph(std::int64_t step, const std::string& bytes) {
+  write(step, ProtobufMessage().text(event::graph_def, bytes));
 }
 
 void EventFile::text(std::int64_t step, const std::string& name, const std::string& markdown) {

@@ -58,9 +58,10 @@ LeafSums sums_of_leaves(const LeafRange& own, int leaves) {
     LeafStep step;
     step.leaf_slot = step.sum_slot = slots.take(static_cast<int>(merges));
     if (merges > 0) {
-      step.summed.assign(slot_of.end() - static_cast<std::ptrdiff_t>(merges), slot_of.end());
+      const auto first = slot_of.end() - static_cast<std::ptrdiff_t>(merges);
+      step.summed.assign(first, slot_of.end());
       stack.resize(stack.size() - merges);
-      slot_of.resize(slot_of.size() - merges);
+      slot_of.erase(first, slot_of.end());
       for (int slot : step.summed) slots.leave(slot);
       if (stack.empty() && leaf + 1 == own.end) step.sum_slot = 0;  // of all leaves
     }
