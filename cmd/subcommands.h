@@ -11,6 +11,7 @@ Subcommand plan_subcommand();
 Subcommand eval_subcommand();
 Subcommand predict_subcommand();
 Subcommand report_subcommand();
+Subcommand watch_subcommand();
 Subcommand verify_scaling_subcommand();
 Subcommand bench_subcommand();
 Subcommand inspect_subcommand();

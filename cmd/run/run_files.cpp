@@ -23,6 +23,9 @@ RunFiles open_run_files(const RunSpec& spec, const TrainingRequest& request) {
   files.directory = std::make_unique<RunDirectory>(
       RunRequest{spec.name, request.run_directory, request.resume != "never", request.config});
   if (files.directory->is_finished()) return files;
+  if (spec.log.prometheus && request.scaling == nullptr) {
+    files.prometheus = std::make_unique<Prometheus>(*spec.log.prometheus, spec.name, files.directory->metrics_path());
+  }
   if (names_a_checkpoint(request.resume)) {
     files.checkpoint = load_named_checkpoint(request.resume);
   } else if (files.directory->resumes()) {
@@ -46,6 +49,10 @@ void claim_directory(RunFiles& files, const RunSpec& spec, const TrainingRequest
   if (request.scaling == nullptr) files.sink->add(std::make_unique<ReportWriter>(files.directory->path()));
   if (!spec.log.callbacks.empty() && request.scaling == nullptr) {
     files.sink->add(std::make_unique<Callbacks>(spec.log.callbacks, spec.name, files.directory->path()));
+  }
+  if (files.prometheus) {
+    log::info(format("metrics for Prometheus: http://{}/metrics", to_string(spec.log.prometheus->value)));
+    files.sink->add(std::move(files.prometheus));
   }
   const ProgressStyle style = request.quiet ? ProgressStyle::none : request.progress;
   files.sink->add(std::make_unique<Progress>(style, spec.log.every, request.terminal));

@@ -11,6 +11,7 @@
 #include "io/checkpoint/store.h"
 #include "io/loader/data.h"
 #include "io/metrics/fan_out.h"
+#include "io/metrics/prometheus/prometheus.h"
 #include "io/metrics/run_directory.h"
 #include "io/weights/load.h"
 
@@ -23,6 +24,7 @@ struct RunFiles {
   std::string resumed_from;                 // its path
   std::optional<LoadedWeights> pretrained;  // where a run begins with weights of a file
   std::unique_ptr<CheckpointStore> store;
+  std::unique_ptr<Prometheus> prometheus;  // listens already; goes into the sink
   std::unique_ptr<MetricsFanOut> sink;
 };
 
