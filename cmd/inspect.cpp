@@ -1,11 +1,10 @@
 // trainctl inspect: what a checkpoint holds, and whether it is whole; or where two checkpoints differ.
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <filesystem>
 #include <iostream>
 #include <memory>
 
-#include "cmd/run_spec.h"
+#include "cmd/run/best_checkpoint.h"
 #include "cmd/subcommands.h"
 #include "core/base/error.h"
 #include "core/base/json.h"
@@ -14,7 +13,6 @@
 #include "io/checkpoint/comparison.h"
 #include "io/checkpoint/inspection.h"
 #include "io/checkpoint/load.h"
-#include "io/metrics/find_run.h"
 #include "parallel/launch/report.h"
 
 namespace trainctl {
@@ -25,14 +23,6 @@ struct InspectOptions {
   std::string path;
   std::string other;  // empty: one is shown
 };
-
-// A run or checkpoint as it is; of a config its newest run.
-std::string run_of(const std::string& path) {
-  std::error_code ignored;
-  if (!std::filesystem::is_regular_file(path, ignored)) return path;
-  const RunSpec spec = load_run_spec(path);
-  return newest_run(spec.name, Value<RunSpec>::write(spec), path).path;
-}
 
 // Both verified while they are read.
 int compare(const InspectOptions& options) {

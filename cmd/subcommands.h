@@ -10,6 +10,8 @@ Subcommand check_subcommand();
 Subcommand plan_subcommand();
 Subcommand eval_subcommand();
 Subcommand predict_subcommand();
+Subcommand report_subcommand();
+Subcommand watch_subcommand();
 Subcommand verify_scaling_subcommand();
 Subcommand bench_subcommand();
 Subcommand inspect_subcommand();

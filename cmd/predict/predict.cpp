@@ -8,22 +8,17 @@
 #include <unistd.h>
 
 #include "cmd/predict/meaning.h"
+#include "cmd/predict/predictor.h"
 #include "cmd/predict/writer.h"
 #include "cmd/run/trained_network.h"
 #include "cmd/subcommands.h"
 #include "core/base/format.h"
 #include "core/base/log.h"
 #include "core/base/output.h"
-#include "core/compile/lower.h"
 #include "io/checkpoint/atomic_file.h"
 #include "io/checkpoint/load.h"
-#include "io/kernels/kernel_cache.h"
 #include "io/loader/prediction_data.h"
-#include "parallel/comm/solo.h"
 #include "parallel/comm/text.h"
-#include "parallel/trainer/device.h"
-#include "parallel/trainer/predict.h"
-#include "parallel/trainer/restore.h"
 
 namespace trainctl {
 namespace {
@@ -95,25 +90,17 @@ Trained load_trained(const PredictOptions& options, RankContext& context, Stream
   return trained;
 }
 
-// The network without its losses.
-ProgramSpec spec_of_prediction(const RunSpec& spec, const PredictionData& data) {
-  ProgramSpec program;
-  program.model = &spec.model;
-  program.inputs = {data.input()};
-  program.compute = spec.train.compute();
-  program.seed = spec.seed;
-  return program;
-}
-
-// The values of a sample that the program predicts. Throws where they are those of its pixels or tokens.
-std::int64_t outputs_of(const Program& program) {
-  const Shape& shape = program.tensor(program.step.predictions[0]).type.shape;
-  if (shape.rank() <= 2) return shape.count() / shape[0];
-  throw CollectiveError(ErrorKind::config,
-                        format("the network ends in {} for a sample, and predict is for classes or values of whole "
-                               "samples",
-                               to_string(shape.without_front())),
-                        "`trainctl eval` measures such a network");
+// Writes the answers to standard output or into the file.
+void write_answers(const PredictOptions& options, std::int64_t samples,
+                   const std::function<void(const Put& put)>& write) {
+  if (options.out.empty()) return write(put_to_output);
+  write_file(options.out, 0, [&](OutputFile& file) {
+    write([&](const std::string& text) {
+      file.write(text.data(), std::ssize(text));
+      return true;
+    });
+  });
+  log::info(trainctl::format("{}: {} samples", options.out, samples));
 }
 
 int predict_by_checkpoint(const RunSpec& spec, const PredictOptions& options, PredictionFormat format,
@@ -127,27 +114,19 @@ int predict_by_checkpoint(const RunSpec& spec, const PredictOptions& options, Pr
   const std::int64_t batch = std::min(spec.train.global_batch(world.size()), data.samples());
   const auto source =
       data.batches(batch, rank, context.threads, [&](std::int64_t bytes) { return backend.allocate_host(bytes); });
-  const PredictionPrograms programs = prediction_programs(spec_of_prediction(spec, data), *source, rank);
-  KernelChoices choices = load_kernel_choices(backend.fingerprint());
-  const auto alone = solo_communicator(backend);
-  Engine engine(backend, *alone, compile(programs.programs, backend, choices));
   RestoreSource stored;
   if (trained.checkpoint) stored = {&trained.checkpoint->snapshot, trained.checkpoint->path, options.common.config};
-  restore_weights(stored, engine, world.communicator(), device.host);
-
-  const auto run = [&](const std::function<bool(const Predictions&)>& take) {
-    predict(engine, programs, *source, world.communicator(), device.host, take);
-  };
-  const std::int64_t outputs = outputs_of(programs.programs[0]);
+  Predictor predictor(spec, data.input(), *source, rank, device, stored, world);
   if (world.rank() != 0) {
-    run({});
+    predictor.run(*source, {});
     return 0;
   }
+  const std::int64_t outputs = predictor.outputs();
   const OutputMeaning meaning = meaning_of(spec, outputs, read_class_names(trained.checkpoint->manifest.facts));
   const auto writer = make_writer(format, meaning, data.samples(), trained.checkpoint->path);
-  const auto write = [&](const Put& put) {
+  write_answers(options, data.samples(), [&](const Put& put) {
     bool taken = put(writer->head());
-    run([&](const Predictions& found) {
+    predictor.run(*source, [&](const Predictions& found) {
       std::string text;
       for (std::int64_t i = 0; i < found.count; ++i) {
         const std::span<const float> row(found.values.data() + i * outputs, static_cast<std::size_t>(outputs));
@@ -158,18 +137,7 @@ int predict_by_checkpoint(const RunSpec& spec, const PredictOptions& options, Pr
       return taken;
     });
     if (taken) put(writer->tail());
-  };
-  if (options.out.empty()) {
-    write(put_to_output);
-  } else {
-    write_file(options.out, 0, [&](OutputFile& file) {
-      write([&](const std::string& text) {
-        file.write(text.data(), std::ssize(text));
-        return true;
-      });
-    });
-    log::info(trainctl::format("{}: {} samples", options.out, data.samples()));
-  }
+  });
   return 0;
 }
 

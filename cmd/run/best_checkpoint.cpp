@@ -1,12 +1,21 @@
-// Best, or last.
+// Newest run; best checkpoint, or last.
 #include "cmd/run/best_checkpoint.h"
 
 #include <filesystem>
 
+#include "cmd/run_spec.h"
 #include "core/base/format.h"
 #include "core/base/log.h"
+#include "io/metrics/find_run.h"
 
 namespace trainctl {
+
+std::string run_of(const std::string& path) {
+  std::error_code ignored;
+  if (!std::filesystem::is_regular_file(path, ignored)) return path;
+  const RunSpec spec = load_run_spec(path);
+  return newest_run(spec.name, Value<RunSpec>::write(spec), path).path;
+}
 
 std::string best_of_run(const std::string& run) {
   const std::string best = run + "/checkpoints/best", last = run + "/checkpoints/last";

@@ -10,7 +10,8 @@
 namespace trainctl {
 
 StartEvent start_event(const RunSpec& spec, const World& world, const Job& job, const TrainingPlan& plan,
-                       const std::optional<Snapshot>& resumed, const std::string& resumed_from) {
+                       const MemoryPlan& memory, const std::optional<Snapshot>& resumed,
+                       const std::string& resumed_from) {
   StartEvent event;
   event.version = version();
   event.seed = spec.seed;
@@ -33,6 +34,9 @@ StartEvent start_event(const RunSpec& spec, const World& world, const Job& job, 
     event.total_steps = std::min(all, spec.train.max_steps.value_or(all));
   }
   event.first_step = resumed ? resumed->step : 0;
+  event.monitor = plan.monitor;
+  event.monitor_maximum = plan.monitor_maximum;
+  for (const MemoryLine& line : memory.lines()) event.memory.emplace_back(line.name, line.bytes);
   return event;
 }
 

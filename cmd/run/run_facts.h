@@ -13,9 +13,10 @@
 
 namespace trainctl {
 
-// `spec`: of the whole run; `plan`: of the phase that it begins or goes on with.
+// `spec`: of the whole run; `plan`: of the phase that it begins or goes on with; `memory`: of this rank.
 StartEvent start_event(const RunSpec& spec, const World& world, const Job& job, const TrainingPlan& plan,
-                       const std::optional<Snapshot>& resumed, const std::string& resumed_from);
+                       const MemoryPlan& memory, const std::optional<Snapshot>& resumed,
+                       const std::string& resumed_from);
 
 // What is kept with every checkpoint, and compared on a resume. `total_steps`: of the schedule; `shares`: measured
 // ones.

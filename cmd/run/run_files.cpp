@@ -8,7 +8,9 @@
 #include "io/checkpoint/atomic_file.h"
 #include "io/metrics/callbacks/callbacks.h"
 #include "io/metrics/metrics_jsonl.h"
+#include "io/metrics/tensorboard/layer_graph.h"
 #include "io/metrics/tensorboard/tensorboard.h"
+#include "io/report/report_writer.h"
 #include "parallel/comm/text.h"
 #include "parallel/launch/status.h"
 
@@ -21,6 +23,9 @@ RunFiles open_run_files(const RunSpec& spec, const TrainingRequest& request) {
   files.directory = std::make_unique<RunDirectory>(
       RunRequest{spec.name, request.run_directory, request.resume != "never", request.config});
   if (files.directory->is_finished()) return files;
+  if (spec.log.prometheus && request.scaling == nullptr) {
+    files.prometheus = std::make_unique<Prometheus>(*spec.log.prometheus, spec.name, files.directory->metrics_path());
+  }
   if (names_a_checkpoint(request.resume)) {
     files.checkpoint = load_named_checkpoint(request.resume);
   } else if (files.directory->resumes()) {
@@ -30,18 +35,24 @@ RunFiles open_run_files(const RunSpec& spec, const TrainingRequest& request) {
   return files;
 }
 
-void claim_directory(RunFiles& files, const RunSpec& spec, const TrainingRequest& request, const Node& config) {
+void claim_directory(RunFiles& files, const RunSpec& spec, const TrainingRequest& request, const Node& config,
+                     const std::vector<ModelInput>& inputs) {
   files.directory->claim(config);
   if (!files.directory->notice().empty()) log::info(files.directory->notice());
   files.store = std::make_unique<CheckpointStore>(files.directory->path(), StorePolicy{spec.checkpoint.keep});
   files.sink = std::make_unique<MetricsFanOut>();
   files.sink->add(std::make_unique<MetricsJsonl>(files.directory->metrics_path(), spec.log.every));
   if (spec.log.tensorboard) {
-    files.sink->add(
-        std::make_unique<TensorBoard>(files.directory->path() + "/tensorboard", to_yaml(config), spec.log.every));
+    files.sink->add(std::make_unique<TensorBoard>(files.directory->path() + "/tensorboard", to_yaml(config),
+                                                  layer_graph(spec.model, inputs), spec.log.every));
   }
+  if (request.scaling == nullptr) files.sink->add(std::make_unique<ReportWriter>(files.directory->path()));
   if (!spec.log.callbacks.empty() && request.scaling == nullptr) {
     files.sink->add(std::make_unique<Callbacks>(spec.log.callbacks, spec.name, files.directory->path()));
+  }
+  if (files.prometheus) {
+    log::info(format("metrics for Prometheus: http://{}/metrics", to_string(spec.log.prometheus->value)));
+    files.sink->add(std::move(files.prometheus));
   }
   const ProgressStyle style = request.quiet ? ProgressStyle::none : request.progress;
   files.sink->add(std::make_unique<Progress>(style, spec.log.every, request.terminal));

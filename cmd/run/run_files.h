@@ -11,6 +11,7 @@
 #include "io/checkpoint/store.h"
 #include "io/loader/data.h"
 #include "io/metrics/fan_out.h"
+#include "io/metrics/prometheus/prometheus.h"
 #include "io/metrics/run_directory.h"
 #include "io/weights/load.h"
 
@@ -23,6 +24,7 @@ struct RunFiles {
   std::string resumed_from;                 // its path
   std::optional<LoadedWeights> pretrained;  // where a run begins with weights of a file
   std::unique_ptr<CheckpointStore> store;
+  std::unique_ptr<Prometheus> prometheus;  // listens already; goes into the sink
   std::unique_ptr<MetricsFanOut> sink;
 };
 
@@ -32,8 +34,9 @@ bool names_a_checkpoint(const std::string& resume);
 // Finds the run directory and loads the checkpoint to go on from; nothing is written yet.
 RunFiles open_run_files(const RunSpec& spec, const TrainingRequest& request);
 
-// Makes the run directory this run's, when everything else is accepted.
-void claim_directory(RunFiles& files, const RunSpec& spec, const TrainingRequest& request, const Node& config);
+// Makes the run directory this run's, when everything else is accepted. `inputs`: those of the model.
+void claim_directory(RunFiles& files, const RunSpec& spec, const TrainingRequest& request, const Node& config,
+                     const std::vector<ModelInput>& inputs);
 
 // Where a rank that shares the run directory with rank 0 logs: all its lines go to logs/rank-N.log, what matters of
 // them to log.txt. The supervisor learns where that is. `path` is rank 0's run directory, "" on the others. Returns

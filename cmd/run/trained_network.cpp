@@ -1,10 +1,7 @@
 // Finds the run that a name belongs to.
 #include "cmd/run/trained_network.h"
 
-#include <filesystem>
-
 #include "cmd/run/best_checkpoint.h"
-#include "cmd/run_spec.h"
 #include "core/base/error.h"
 #include "core/base/files.h"
 #include "io/metrics/find_run.h"
@@ -14,12 +11,7 @@ namespace trainctl {
 std::string TrainedNetwork::checkpoint() const { return exists(path + "/checkpoints") ? best_of_run(path) : path; }
 
 TrainedNetwork find_trained(const std::string& name) {
-  TrainedNetwork found{"", name};
-  std::error_code ignored;
-  if (std::filesystem::is_regular_file(name, ignored)) {
-    const RunSpec spec = load_run_spec(name);
-    found.path = newest_run(spec.name, Value<RunSpec>::write(spec), name).path;
-  }
+  TrainedNetwork found{"", run_of(name)};
   found.run = run_of_checkpoint(found.path);
   if (!found.run.empty()) return found;
   throw Error(ErrorKind::config, found.path + " is no run directory, no checkpoint of one and no config",

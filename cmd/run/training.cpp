@@ -69,9 +69,9 @@ void restore_best(Job& job, const RunFiles& files, const std::string& config_fil
 }
 
 // What the engine of this rank and its sources of batches have allocated: `check` prints that of the rank with most.
-void log_memory(MemoryPlan memory, const BatchSource& training, const BatchSource* validation) {
+MemoryPlan allocated(MemoryPlan memory, const BatchSource& training, const BatchSource* validation) {
   memory.prefetched = training.batch_bytes() + (validation != nullptr ? validation->batch_bytes() : 0);
-  for (const MemoryLine& line : memory.lines()) log::debug(format("memory: {} {} bytes", line.name, line.bytes));
+  return memory;
 }
 
 // Notes how a run failed, as far as that can still be written: the error itself is what the user must see.
@@ -111,12 +111,13 @@ void check_later_phases(const Run& run, std::size_t number, const DataPosition& 
 }
 
 // Makes the run directory this run's, and begins to tell of it.
-void begin_run(Run& run, Job& job, const TrainOptions& train, const TrainingPlan& plan,
+void begin_run(Run& run, Job& job, const TrainOptions& train, const TrainingPlan& plan, const MemoryPlan& memory,
                const std::optional<Snapshot>& resumed) {
   RunFiles& files = run.files;
   if (files.directory) {
     claim_directory(files, run.spec, run.request,
-                    with_findings(run.config, run.spec, run.data, job, run.stated.strategy.automatic));
+                    with_findings(run.config, run.spec, run.data, job, run.stated.strategy.automatic),
+                    run.data.info().inputs);
   }
   run.shares_directory = join_log(files.directory ? files.directory->path() : "", run.context, run.device.host);
   if (run.context.world.rank() == 0) {
@@ -130,7 +131,9 @@ void begin_run(Run& run, Job& job, const TrainOptions& train, const TrainingPlan
     const auto rate = [&train](const ScheduleTime& time) { return scheduled_rate(train, time); };
     log_resume(plan, rate, *resumed, files.resumed_from);
   }
-  if (files.sink) files.sink->start(start_event(run.spec, run.context.world, job, plan, resumed, files.resumed_from));
+  if (files.sink) {
+    files.sink->start(start_event(run.spec, run.context.world, job, plan, memory, resumed, files.resumed_from));
+  }
   if (run.spec.log.gpu && !run.device.gpu_uuid.empty()) {
     run.gpus = watch_gpu(run.device.gpu_uuid, run.context.world.communicator(), run.device.host, plan.log_every);
   }
@@ -179,9 +182,10 @@ PhaseEnd train_phase(Run& run, const PhaseStart& phase, const std::optional<Snap
     validation = run.data.evaluation(PartKind::validation, evaluation_batch(batch, job.sharer()),
                                      evaluation_sharer(job.sharer()), run.context.threads, job.target_forms(),
                                      job.batch_memory(), stop_requested);
-  if (begins) begin_run(run, job, spec.train, plan, resumed);
+  const MemoryPlan memory = allocated(job.engine().memory(), *training, validation.get());
+  if (begins) begin_run(run, job, spec.train, plan, memory, resumed);
   if (plan.max_seconds > 0) plan.max_seconds = std::max(plan.max_seconds - (seconds_now() - run.begin), 1e-3);
-  log_memory(job.engine().memory(), *training, validation.get());
+  for (const MemoryLine& line : memory.lines()) log::debug(format("memory: {} {} bytes", line.name, line.bytes));
   if (const std::string text = phase_text(run.spec, phase.number); world.rank() == 0 && !text.empty()) log::info(text);
 
   plan.scales_loss = spec.train.precision == Precision::float16;

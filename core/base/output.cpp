@@ -36,9 +36,9 @@ int write_all(int descriptor, std::string_view text) {
   return 0;
 }
 
-void write_output(std::string_view text) {
+bool write_output(std::string_view text) {
   const int error = write_all(STDOUT_FILENO, text);
-  if (error == 0 || error == EPIPE) return;
+  if (error == 0 || error == EPIPE) return error == 0;
   throw Error(ErrorKind::resource, "standard output cannot be written: " + std::generic_category().message(error));
 }
 

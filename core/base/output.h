@@ -14,7 +14,7 @@ void prepare_descriptors();
 int write_all(int descriptor, std::string_view text);
 
 // Writes a command's answer to standard output. A reader that has closed the pipe is no error: the rest of the text is
-// dropped. Throws Error{resource} where the write fails otherwise.
-void write_output(std::string_view text);
+// dropped, and the result is false. Throws Error{resource} where the write fails otherwise.
+bool write_output(std::string_view text);
 
 }  // namespace trainctl

@@ -109,6 +109,9 @@ void MetricsJsonl::start(const StartEvent& e) {
   json["steps_per_epoch"] = e.steps_per_epoch;
   json["total_steps"] = e.total_steps;
   json["first_step"] = e.first_step;
+  json["monitor"] = nullptr;
+  if (!e.monitor.empty()) json["monitor"] = {{"name", e.monitor}, {"mode", e.monitor_maximum ? "max" : "min"}};
+  for (const auto& [region, bytes] : e.memory) json["memory"][region] = bytes;
   write(json_line(json));
 }
 

@@ -19,6 +19,11 @@ Keys<LogOptions> LogOptions::keys() {
            "curves by step, and those of epochs under Keras' names (epoch_loss), training and validation over each "
            "other; the config as a text.")
       .key(
+          "prometheus", &LogOptions::prometheus,
+          "Where rank 0 tells Prometheus how the run goes while it trains, by GET /metrics over HTTP: a port, as 9464, "
+          "for this host alone, or an address and a port ('0.0.0.0:9464', '[::]:9464') for others, too, without a "
+          "password.")
+      .key(
           "callbacks", &LogOptions::callbacks,
           "Commands that rank 0 runs when something has happened, one after another beside training: a mail, a webhook "
           "by curl. One that fails is warned of and stops nothing.");

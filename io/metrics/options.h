@@ -1,9 +1,12 @@
 // The `log` section of the config.
 #pragma once
 
+#include <optional>
+
 #include "core/spec/keys.h"
 #include "core/spec/values.h"
 #include "io/metrics/callbacks/options.h"
+#include "io/metrics/prometheus/address.h"
 
 namespace trainctl {
 
@@ -11,6 +14,7 @@ struct LogOptions {
   Duration every = Duration::steps(10);
   bool gpu = true;
   bool tensorboard = true;
+  std::optional<Placed<ListenAddress>> prometheus;
   ChoicesOf<callback_choices> callbacks;
 
   static Keys<LogOptions> keys();

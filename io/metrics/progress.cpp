@@ -2,18 +2,15 @@
 #include "io/metrics/progress.h"
 
 #include <fcntl.h>
-#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <chrono>
-#include <cmath>
 #include <cstdio>
-#include <cstdlib>
 #include <mutex>
-#include <string_view>
 #include <utility>
 
 #include "core/base/log.h"
+#include "io/metrics/terminal.h"
 
 namespace trainctl {
 namespace {
@@ -24,16 +21,9 @@ double now_seconds() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
-// 0 where it is no terminal.
-int width_of(int descriptor) {
-  winsize size{};
-  return ioctl(descriptor, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
-}
-
 ProgressStyle resolved(ProgressStyle style, std::optional<int> columns) {
   if (style != ProgressStyle::automatic) return style;
-  const char* terminal = std::getenv("TERM");
-  const bool capable = (columns || isatty(STDERR_FILENO)) && terminal && std::string_view(terminal) != "dumb";
+  const bool capable = (columns || isatty(STDERR_FILENO)) && terminal_redraws();
   return capable ? ProgressStyle::bar : ProgressStyle::plain;
 }
 
@@ -49,7 +39,7 @@ struct ProgressBar::Shared {
     if (terminal > STDERR_FILENO) close(terminal);
   }
   int width() const {
-    const int now = width_of(terminal);
+    const int now = terminal_columns(terminal);
     return now > 0 ? now : columns.value_or(80);
   }
   void erase() const {
@@ -139,20 +129,14 @@ ProgressState Progress::state_since_last_line(const StepEvent& event, double now
   if (start_.total_steps > 0 && seconds_per_step_ > 0) {
     state.seconds_left = static_cast<double>(start_.total_steps - event.step) * seconds_per_step_;
   }
-  double busy = 0;
-  for (const GpuSample& sample : event.gpus) {
-    busy += sample.reading.utilization;
-    state.gpu_memory_bytes = std::fmax(state.gpu_memory_bytes, sample.reading.memory_bytes);
-  }
-  if (!event.gpus.empty()) state.gpu_utilization = busy / static_cast<double>(event.gpus.size());
+  set_gpus(state, event.gpus);
   line_ = {};
   last_line_ = now;
   return state;
 }
 
 void Progress::epoch(const EpochEvent& event) {
-  const std::int64_t epochs =
-      start_.steps_per_epoch > 0 ? (start_.total_steps + start_.steps_per_epoch - 1) / start_.steps_per_epoch : 0;
+  const std::int64_t epochs = epoch_count(start_.total_steps, start_.steps_per_epoch);
   if (style_ != ProgressStyle::none) log::info(epoch_line(event, epochs));
   last_line_ = now_seconds();  // evaluation is no part of a step's time
   line_ = {};

@@ -15,11 +15,6 @@ constexpr double worth_saying = 0.1;  // share of the time spent waiting for dat
 constexpr int smallest_bar = 8;
 constexpr int largest_bar = 30;
 
-std::int64_t epochs_of(const ProgressState& state) {
-  if (state.steps_per_epoch <= 0 || state.total_steps <= 0) return 0;
-  return (state.total_steps + state.steps_per_epoch - 1) / state.steps_per_epoch;
-}
-
 std::string of_total(const std::string& done, std::int64_t total) {
   return total > 0 ? format("{}/{}", done, total) : done;
 }
@@ -65,6 +60,21 @@ std::string bar(double done, int width) {
 
 }  // namespace
 
+void set_gpus(ProgressState& state, std::span<const GpuSample> gpus) {
+  if (gpus.empty()) return;
+  double busy = 0;
+  for (const GpuSample& sample : gpus) {
+    busy += sample.reading.utilization;
+    state.gpu_memory_bytes = std::fmax(state.gpu_memory_bytes, sample.reading.memory_bytes);
+  }
+  state.gpu_utilization = busy / static_cast<double>(gpus.size());
+}
+
+std::int64_t epoch_count(std::int64_t total_steps, std::int64_t steps_per_epoch) {
+  if (steps_per_epoch <= 0 || total_steps <= 0) return 0;
+  return (total_steps + steps_per_epoch - 1) / steps_per_epoch;
+}
+
 std::string count_text(double count) {
   if (count < 100) return format("{:.3g}", count);
   std::string digits = format("{:.0f}", count);
@@ -86,7 +96,7 @@ std::string bar_line(const ProgressState& state, int width) {
     int rank;  // the highest goes first when there is no room
   };
   std::vector<Part> parts;
-  const std::int64_t epochs = epochs_of(state);
+  const std::int64_t epochs = epoch_count(state.total_steps, state.steps_per_epoch);
   if (epochs > 0) {
     const std::int64_t epoch =
         std::min(epochs, (std::max<std::int64_t>(state.step, 1) - 1) / state.steps_per_epoch + 1);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -23,6 +24,12 @@ struct ProgressState {
   double gpu_memory_bytes = GpuReading::unknown;  // of the fullest GPU
   double seconds_left = -1;                       // negative: unknown
 };
+
+// Fills in what the readings of the ranks' GPUs come to; nothing without readings.
+void set_gpus(ProgressState& state, std::span<const GpuSample> gpus);
+
+// How many epochs so many steps are, a last one in part included; 0: unknown, as are counts of 0.
+std::int64_t epoch_count(std::int64_t total_steps, std::int64_t steps_per_epoch);
 
 // "45,123"; "12.3" and "0.52" for small rates.
 std::string count_text(double count);

@@ -2,6 +2,7 @@
 #include "io/metrics/run_lock.h"
 
 #include <fcntl.h>
+#include <signal.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -9,6 +10,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <climits>
+#include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <system_error>
@@ -68,6 +70,13 @@ std::string lock_holder(const std::string& folder) {
   std::string who;
   std::getline(std::ifstream(folder + "/lock"), who);
   return who;
+}
+
+std::optional<bool> holder_exists(const std::string& holder) {
+  int process = 0, host_at = 0;
+  if (std::sscanf(holder.c_str(), "process %d on %n", &process, &host_at) != 1 || host_at == 0) return std::nullopt;
+  if (process <= 0 || holder.substr(static_cast<std::size_t>(host_at)) != host_name()) return std::nullopt;
+  return kill(process, 0) == 0 || errno == EPERM;
 }
 
 RunLock::~RunLock() { release(); }

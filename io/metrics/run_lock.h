@@ -1,6 +1,7 @@
 // The right to write in a run directory: the folder, and the lock on the file `lock` in it.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -35,6 +36,10 @@ class RunLock {
 // The process that writes in a run directory, by its lock; "" where none does. It differs from run to run and host to
 // host.
 std::string lock_holder(const std::string& folder);
+
+// Whether the process that lock_holder() named still exists; nothing where that cannot be known: it is of another host,
+// or none was named. (One of the same number may have taken its place.)
+std::optional<bool> holder_exists(const std::string& holder);
 
 // Checks that a run could write there by all that it does at its start: folder, lock, a file. Leaves nothing behind.
 // Throws what the run would.

@@ -94,7 +94,7 @@ std::int64_t step_of(const Fields& event) { return static_cast<std::int64_t>(num
 TEST_CASE("TensorBoard's files hold a run's curves, training and validation apart") {
   const TempFolder folder;
   {
-    TensorBoard board(folder / "board", "name: tried\n", Duration::steps(10));
+    TensorBoard board(folder / "board", "name: tried\n", "a graph", Duration::steps(10));
     StartEvent start;
     start.first_step = 300;
     board.start(start);
@@ -109,27 +109,28 @@ TEST_CASE("TensorBoard's files hold a run's curves, training and validation apar
     board.epoch(epoch);
   }
   const std::vector<Fields> training = events_in(folder / "board/train");
-  REQUIRE(training.size() == 5);
+  REQUIRE(training.size() == 6);
   CHECK(only(training[0], 3) == "brain.Event:2");
   double wall = 0;
   std::memcpy(&wall, only(training[0], 1).data(), 8);
   CHECK(std::abs(wall - static_cast<double>(std::time(nullptr))) < 600);
   CHECK(step_of(training[1]) == 301);  // what other files hold from there on is void
   CHECK(number_at(only(fields_of(only(training[1], 7)), 1), 0, 8) == 1);
-  const Fields text = fields_of(only(fields_of(only(training[2], 5)), 1));
+  CHECK(only(training[2], 4) == "a graph");
+  const Fields text = fields_of(only(fields_of(only(training[3], 5)), 1));
   CHECK(only(text, 1) == "config");
   CHECK(only(fields_of(only(text, 8)), 8) == "```\nname: tried\n```\n");
   CHECK(only(fields_of(only(fields_of(only(text, 9)), 1)), 1) == "text");
-  CHECK(step_of(training[3]) == 310);
-  const std::map<std::string, float> step = scalars_of(training[3]);
+  CHECK(step_of(training[4]) == 310);
+  const std::map<std::string, float> step = scalars_of(training[4]);
   CHECK(step == std::map<std::string, float>{{"data_wait_share", 0.25f},
                                              {"gpu/1/utilization", 0.75f},
                                              {"gradient_norm", 3.5f},
                                              {"learning_rate", 0.1f},
                                              {"loss", static_cast<float>(1.0 / 310)},
                                              {"samples_per_second", 500}});
-  CHECK(step_of(training[4]) == 315);
-  CHECK(scalars_of(training[4]) == std::map<std::string, float>{{"epoch_accuracy", 0.875f}, {"epoch_loss", 0.5f}});
+  CHECK(step_of(training[5]) == 315);
+  CHECK(scalars_of(training[5]) == std::map<std::string, float>{{"epoch_accuracy", 0.875f}, {"epoch_loss", 0.5f}});
   const std::vector<Fields> validation = events_in(folder / "board/validation");
   REQUIRE(validation.size() == 3);
   CHECK(step_of(validation[2]) == 315);

@@ -53,5 +53,14 @@ with tempfile.TemporaryDirectory() as name:
         check_curve(validation, f"epoch_{key}", {event["step"]: event["validation"][key] for event in epochs})
     text = training.Tensors("config")[0].tensor_proto.string_val[0].decode()
     assert "name: quickstart" in text, text
+    # The layers of configs/quickstart.yaml, one behind the other.
+    layers = ["input", "conv2d", "conv2d_1", "max_pooling2d", "flatten", "dense", "dense_1"]
+    nodes = {node.name: node for node in training.Graph().node}
+    assert sorted(nodes) == sorted(layers), sorted(nodes)
+    for before, layer in zip(layers, layers[1:]):
+        assert list(nodes[layer].input) == [before], (layer, nodes[layer].input)
+    shape = nodes["conv2d_1"].attr["_output_shapes"].list.shape[0]
+    assert [dimension.size for dimension in shape.dim] == [-1, 8, 8, 32], shape
+    assert nodes["conv2d_1"].attr["parameters"].i == 3 * 3 * 16 * 32 + 32
     assert len(list(first.iterdir())) == 2, "a resumed run writes a file of its own"
 print("TensorBoard's reader finds every value of metrics.jsonl")

@@ -5,6 +5,7 @@
 #include <map>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/backend/nvml.h"
@@ -42,6 +43,9 @@ struct StartEvent {
   std::int64_t first_step = 0;
   double flops_per_sample = 0;  // of a training step's layers: three times those of the forward pass
   double peak_flops = 0;        // FLOP/s of all ranks' GPUs by their data sheets; 0: not known
+  std::string monitor;          // "val_accuracy": decides which checkpoint is the best; empty: none does
+  bool monitor_maximum = true;  // more of it is better
+  std::vector<std::pair<std::string, std::int64_t>> memory = {};  // of rank 0: regions and their bytes
 };
 
 struct StepEvent {

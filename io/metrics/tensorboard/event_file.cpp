@@ -5,7 +5,6 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <chrono>
 #include <cstring>
 #include <system_error>
 
@@ -13,13 +12,14 @@
 #include "core/base/error.h"
 #include "core/base/format.h"
 #include "core/base/output.h"
+#include "core/base/wall_clock.h"
 #include "io/checkpoint/atomic_file.h"
 
 namespace trainctl {
 namespace {
 
 namespace event {
-constexpr int wall_time = 1, step = 2, file_version = 3, summary = 5, session_log = 7;
+constexpr int wall_time = 1, step = 2, file_version = 3, graph_def = 4, summary = 5, session_log = 7;
 }
 namespace session_log {
 constexpr int status = 1, start = 1;
@@ -37,15 +37,11 @@ namespace tensor {
 constexpr int dtype = 1, shape = 2, string_val = 8, type_string = 7;
 }
 
-double seconds_since_epoch() {
-  return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
-}
-
 // "events.out.tfevents.1764111600.host.1234.0": TensorBoard reads a folder's files in the order of their names.
 std::string file_name(int number) {
   char host[256] = "localhost";
   gethostname(host, sizeof host - 1);
-  const auto now = static_cast<std::int64_t>(seconds_since_epoch());
+  const auto now = static_cast<std::int64_t>(wall_seconds());
   return format("events.out.tfevents.{:010}.{}.{}.{}", now, host, getpid(), number);
 }
 
@@ -84,7 +80,7 @@ EventFile::~EventFile() { close(descriptor_); }
 
 void EventFile::write(std::int64_t step, const ProtobufMessage& fields) {
   ProtobufMessage whole;
-  whole.real(event::wall_time, seconds_since_epoch()).integer(event::step, step);
+  whole.real(event::wall_time, wall_seconds()).integer(event::step, step);
   const int error = write_all(descriptor_, framed(whole.bytes() + fields.bytes()));
   if (error == 0) return;
   throw Error(ErrorKind::resource, Place{path_}, "cannot write: " + std::generic_category().message(error),
@@ -98,6 +94,10 @@ void EventFile::scalars(std::int64_t step, const std::map<std::string, double>& 
                 ProtobufMessage().text(value::tag, name).real(value::simple_value, static_cast<float>(number)));
   }
   write(step, ProtobufMessage().message(event::summary, all));
+}
+
+void EventFile::graph(std::int64_t step, const std::string& bytes) {
+  write(step, ProtobufMessage().text(event::graph_def, bytes));
 }
 
 void EventFile::text(std::int64_t step, const std::string& name, const std::string& markdown) {

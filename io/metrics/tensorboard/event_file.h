@@ -21,6 +21,8 @@ class EventFile {
 
   // Values of curves, by their names.
   void scalars(std::int64_t step, const std::map<std::string, double>& values);
+  // A tensorflow.GraphDef, as bytes.
+  void graph(std::int64_t step, const std::string& bytes);
   // A text in Markdown.
   void text(std::int64_t step, const std::string& name, const std::string& markdown);
 

@@ -31,12 +31,13 @@ void add_gpu(const GpuSample& sample, Curves& curves) {
 
 }  // namespace
 
-TensorBoard::TensorBoard(std::string folder, std::string config, Duration every)
-    : folder_(std::move(folder)), config_(std::move(config)), due_(every) {}
+TensorBoard::TensorBoard(std::string folder, std::string config, std::string graph, Duration every)
+    : folder_(std::move(folder)), config_(std::move(config)), graph_(std::move(graph)), due_(every) {}
 
 void TensorBoard::start(const StartEvent& event) {
   first_step_ = event.first_step;
   training_ = std::make_unique<EventFile>(folder_ + "/train", first_step_);
+  training_->graph(first_step_, graph_);
   training_->text(first_step_, "config", "```\n" + config_ + "```\n");
 }
 

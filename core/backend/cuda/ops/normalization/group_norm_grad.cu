@@ -65,7 +65,7 @@ __global__ void group_slopes(ChannelGrid grid, GroupedSamples samples, NormBackw
 
 template <class T, int width>
 __global__ void __launch_bounds__(channel_threads, 2)
-    gradient_by_input(ChannelGrid grid, GroupedSamples samples, NormBackward<T> b, const float2* slopes) {
+    group_gradient_by_input(ChannelGrid grid, GroupedSamples samples, NormBackward<T> b, const float2* slopes) {
   const ChannelThread at(grid);
   if (!at.inside) return;
   for (std::int64_t sample = blockIdx.z; sample < samples.count; sample += gridDim.z) {
@@ -139,8 +139,8 @@ Lowering lower_group_norm_grad(const LowerContext& context) {
                  b, partials);
           launch(group_slopes<T>, blocks_for(samples.count * samples.groups * 32), block_threads, p.stream, grids.sums,
                  samples, b, partials, slopes);
-          launch(gradient_by_input<T, elements_width<width>>, samples.blocks(grids.elements), channel_threads, p.stream,
-                 grids.elements, samples, b, slopes);
+          launch(group_gradient_by_input<T, elements_width<width>>, samples.blocks(grids.elements), channel_threads,
+                 p.stream, grids.elements, samples, b, slopes);
           if (b.dgamma == nullptr && b.dbeta == nullptr) return;
           launch(gradient_by_parameters<T>, all.blocks(), channel_threads, p.stream, all, grids.sums.stripes, samples,
                  b, accumulate, partials);

@@ -36,7 +36,7 @@ __global__ void normalise_rows(RowGrid grid, float epsilon, const T* x, const fl
 }
 
 template <class T>
-__global__ void gradient_by_input(RowGrid grid, NormBackward<T> b) {
+__global__ void layer_gradient_by_input(RowGrid grid, NormBackward<T> b) {
   const RowTeam team(grid);
   const auto count = static_cast<float>(grid.values);
   for (std::int64_t row = team.first(); row < grid.rows; row += team.step()) {
@@ -59,7 +59,8 @@ __global__ void gradient_by_input(RowGrid grid, NormBackward<T> b) {
 // `partial` [quantity][stripe][column] is used where there are several stripes.
 template <class T, int width>
 __global__ void __launch_bounds__(channel_threads)
-    gradient_by_parameters(ChannelGrid grid, NormBackward<T> b, bool accumulate, float* partial, unsigned* counters) {
+    layer_gradient_by_parameters(ChannelGrid grid, NormBackward<T> b, bool accumulate, float* partial,
+                                 unsigned* counters) {
   const ChannelThread at(grid);
   float values[2][width] = {};
   if (at.inside) {
@@ -127,10 +128,10 @@ Lowering lower_layer_norm_grad(const LowerContext& context) {
         context,
         [=, counters = make_counters(columns.tiles)](const Places& p) {
           const NormBackward<T> b(p, a);
-          launch(gradient_by_input<T>, rows.blocks, block_threads, p.stream, rows, b);
+          launch(layer_gradient_by_input<T>, rows.blocks, block_threads, p.stream, rows, b);
           if (b.dgamma == nullptr && b.dbeta == nullptr) return;
-          launch(gradient_by_parameters<T, width>, columns.blocks(), channel_threads, p.stream, columns, b, accumulate,
-                 p.workspace<float>(), counters.get());
+          launch(layer_gradient_by_parameters<T, width>, columns.blocks(), channel_threads, p.stream, columns, b,
+                 accumulate, p.workspace<float>(), counters.get());
         },
         workspace * size_of(DType::float32));
   });

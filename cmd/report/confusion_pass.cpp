@@ -1,0 +1,97 @@
+// Predictions beside the targets of their batches.
+#include "cmd/report/confusion_pass.h"
+
+#include <algorithm>
+#include <span>
+
+#include "cmd/predict/meaning.h"
+#include "cmd/predict/predictor.h"
+#include "cmd/run/best_checkpoint.h"
+#include "core/base/format.h"
+#include "core/base/log.h"
+#include "io/checkpoint/load.h"
+#include "io/loader/data.h"
+
+namespace trainctl {
+namespace {
+
+// Hands on the batches of another source, and keeps the last one at hand.
+class Watched final : public BatchSource {
+ public:
+  explicit Watched(BatchSource& source) : source_(source) {}
+
+  const Batch& last() const { return *last_; }
+
+  const Batch& next() override { return *(last_ = &source_.next()); }
+  DataPosition position() const override { return source_.position(); }
+  std::int64_t samples_per_epoch() const override { return source_.samples_per_epoch(); }
+  std::int64_t batch_size() const override { return source_.batch_size(); }
+  std::int64_t last_batch_size() const override { return source_.last_batch_size(); }
+  std::int64_t batch_bytes() const override { return source_.batch_bytes(); }
+
+ private:
+  BatchSource& source_;
+  const Batch* last_ = nullptr;
+};
+
+bool is_picture(const Shape& shape) { return shape.rank() == 3 && (shape[2] == 1 || shape[2] == 3); }
+
+// The values of a sample of a batch of float32 or bytes; none of other types.
+std::vector<float> values_of(const View& batch, std::int64_t sample, std::int64_t count) {
+  const auto copy = [&](const auto* values) {
+    return std::vector<float>(values + sample * count, values + (sample + 1) * count);
+  };
+  if (batch.dtype == DType::float32) return copy(static_cast<const float*>(batch.data));
+  if (batch.dtype == DType::uint8) return copy(static_cast<const std::uint8_t*>(batch.data));
+  return {};
+}
+
+bool surer(const ConfusedSample& a, const ConfusedSample& b) { return a.probability > b.probability; }
+
+}  // namespace
+
+ConfusionPass confusion_pass(const RunSpec& spec, const std::string& run, std::size_t most, RankContext& context) {
+  RankDevice device = open_device(spec.cluster, spec.train, spec.strategy, context);
+  const LoadedCheckpoint checkpoint = load_named_checkpoint(best_of_run(run));
+  log::info(format("looks for confused samples with {} (step {})", checkpoint.path, checkpoint.manifest.step));
+  const Data data(spec.data, spec.seed, data_use(spec));
+  if (!data.has(PartKind::validation)) throw Error(ErrorKind::config, "the run has no validation data to look at");
+  const Sharer alone;
+  const auto batches = data.evaluation(PartKind::validation, spec.train.global_batch(1), alone, context.threads,
+                                       {TargetForm::class_number});
+  Watched source(*batches);
+  const ModelInput& input = data.info().inputs[0];
+  Predictor predictor(spec, input, source, alone, device, {&checkpoint.snapshot, checkpoint.path, run + "/config.yaml"},
+                      context.world);
+  const std::int64_t outputs = predictor.outputs();
+  const OutputMeaning meaning = meaning_of(spec, outputs, {});
+  if (meaning.kind == OutputMeaning::Kind::values) {
+    throw Error(ErrorKind::config, "--samples is for networks that tell classes, and this one tells values");
+  }
+  ConfusionPass pass;
+  pass.matrix.assign(meaning.names.size(), std::vector<double>(meaning.names.size()));
+  predictor.run(source, [&](const Predictions& found) {
+    const auto* targets = static_cast<const std::int32_t*>(source.last().targets[0].data);
+    for (std::int64_t i = 0; i < found.count; ++i) {
+      if (found.weights[static_cast<std::size_t>(i)] == 0) continue;
+      const std::vector<float> classes =
+          meaning.values_of(std::span(found.values.data() + i * outputs, static_cast<std::size_t>(outputs)));
+      const auto likeliest = std::max_element(classes.begin(), classes.end());
+      ConfusedSample sample{found.first + i, targets[i], static_cast<int>(likeliest - classes.begin()),
+                            *likeliest,      {},         {}};
+      pass.matrix.at(static_cast<std::size_t>(sample.actual))[static_cast<std::size_t>(sample.taken_for)] += 1;
+      const bool among = pass.samples.size() < most || surer(sample, pass.samples.back());
+      if (sample.actual == sample.taken_for || !among) continue;
+      if (is_picture(input.sample)) {
+        sample.shape = input.sample;
+        sample.pixels = values_of(source.last().inputs[0], i, input.sample.count());
+      }
+      pass.samples.insert(std::upper_bound(pass.samples.begin(), pass.samples.end(), sample, surer), std::move(sample));
+      if (pass.samples.size() > most) pass.samples.pop_back();
+    }
+    return true;
+  });
+  return pass;
+}
+
+}  // namespace trainctl

@@ -1,0 +1,249 @@
+// Reading events.
+#include "io/metrics/watch/read_events.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "core/base/error.h"
+#include "core/base/format.h"
+#include "core/base/json.h"
+#include "core/base/version.h"
+
+namespace trainctl {
+namespace {
+
+constexpr int kept_steps = 20;
+
+// "0.1" of "0.1.3", "2" of "2.0.1": versions with the same series write the same files.
+std::string series_of(std::string_view version) {
+  const std::size_t major = std::min(version.size(), version.find('.'));
+  const std::size_t minor = std::min(version.size(), version.find('.', major + 1));
+  return std::string(version.substr(0, version.starts_with("0.") ? minor : major));
+}
+
+double value_of(const Json& json, const char* name) { return number_of(json.at(name)); }
+
+// NaN where it is not known.
+double reading_of(const Json& json, const char* name) {
+  const auto found = json.find(name);
+  return found == json.end() ? GpuReading::unknown : number_of(*found);
+}
+
+// Tables, such as a confusion matrix, are left out.
+std::map<std::string, double> metrics_of(const Json& json) {
+  std::map<std::string, double> values;
+  for (const auto& [name, value] : json.items()) {
+    if (!value.is_array()) values[name] = number_of(value);
+  }
+  return values;
+}
+
+// The bits for which throttle_words() has these words.
+std::uint64_t throttle_bits(const Json& words) {
+  std::uint64_t bits = 0;
+  for (std::uint64_t bit = 1; bit != 0; bit <<= 1) {
+    const std::vector<std::string> word = throttle_words(bit);
+    if (!word.empty() && std::find(words.begin(), words.end(), word.front()) != words.end()) bits |= bit;
+  }
+  return bits;
+}
+
+StartEvent start_of(const Json& json) {
+  StartEvent start;
+  start.version = json.at("version");
+  start.seed = json.at("seed");
+  start.ranks = json.at("ranks");
+  start.mesh = json.at("mesh").get<std::vector<int>>();
+  start.hosts = json.at("hosts").get<std::vector<std::string>>();
+  start.device = json.at("device");
+  start.parameters = json.at("parameters");
+  start.flops_per_sample = json.value("flops_per_sample", 0.0);
+  start.peak_flops = json.value("peak_flops", 0.0);
+  if (const Json& from = json.at("resumed_from"); !from.is_null()) start.resumed_from = from;
+  start.steps_per_epoch = json.at("steps_per_epoch");
+  start.total_steps = json.at("total_steps");
+  start.first_step = json.value("first_step", std::int64_t{0});
+  return start;
+}
+
+StepEvent step_of(const Json& json) {
+  StepEvent step;
+  step.step = json.at("step");
+  step.epoch = value_of(json, "epoch");
+  step.loss = value_of(json, "loss");
+  step.learning_rate = value_of(json, "learning_rate");
+  step.samples_per_second = value_of(json, "samples_per_second");
+  step.gradient_norm = value_of(json, "gradient_norm");
+  step.data_wait_share = value_of(json, "data_wait_share");
+  return step;
+}
+
+std::vector<GpuSample> gpus_of(const Json& json) {
+  std::vector<GpuSample> samples;
+  for (const Json& gpu : json) {
+    GpuSample& sample = samples.emplace_back();
+    sample.rank = gpu.at("rank");
+    sample.reading.utilization = reading_of(gpu, "utilization");
+    sample.reading.memory_bytes = reading_of(gpu, "memory_bytes");
+    sample.reading.temperature = reading_of(gpu, "temperature");
+    sample.reading.power_watts = reading_of(gpu, "power_watts");
+    sample.reading.clock_mhz = reading_of(gpu, "clock_mhz");
+    sample.reading.throttled = throttle_bits(gpu.value("throttled", Json::array()));
+  }
+  return samples;
+}
+
+EpochEvent epoch_of(const Json& json) {
+  EpochEvent epoch;
+  epoch.epoch = json.at("epoch");
+  epoch.step = json.at("step");
+  epoch.train = metrics_of(json.at("train"));
+  epoch.validation = metrics_of(json.at("validation"));
+  epoch.seconds = json.at("seconds");
+  return epoch;
+}
+
+CheckpointEvent checkpoint_of(const Json& json) {
+  return {json.at("step"), json.at("path"), json.at("seconds"), json.at("bytes")};
+}
+
+EndEvent end_of(const Json& json) {
+  EndEvent end;
+  end.status = json.at("status");
+  end.step = json.at("step");
+  end.epoch = json.at("epoch");
+  if (const Json& best = json.at("best"); !best.is_null()) {
+    end.best_monitor = best.at("monitor");
+    end.best_value = value_of(best, "value");
+    end.best_step = best.at("step");
+  }
+  end.train = metrics_of(json.at("train"));
+  end.validation = metrics_of(json.at("validation"));
+  end.weights_sha256 = json.at("weights_sha256");
+  end.seconds = json.at("seconds");
+  if (const auto gpu = json.find("gpu"); gpu != json.end()) {
+    end.gpus = {gpu->at("gpus"),
+                reading_of(*gpu, "utilization"),
+                reading_of(*gpu, "power_watts"),
+                reading_of(*gpu, "energy_joules"),
+                reading_of(*gpu, "peak_memory_bytes"),
+                throttle_bits(gpu->value("throttled", Json::array()))};
+  }
+  return end;
+}
+
+void require_our_version(const Json& json) {
+  const std::string theirs = json.at("version");
+  if (series_of(theirs) == series_of(version())) return;
+  throw Error(ErrorKind::config,
+              format("a run of trainctl {}, whose record this trainctl {} may not understand", theirs, version()),
+              "watch it with the trainctl that trains it");
+}
+
+void begin(RunRecord& record, StartEvent start) {
+  const std::int64_t first = start.first_step;
+  if (record.epoch && record.epoch->step > first) record.epoch.reset();
+  if (record.checkpoint && record.checkpoint->step > first) record.checkpoint.reset();
+  record.start = std::move(start);
+  record.step.reset();
+  record.end.reset();
+  record.gpus.clear();
+  record.longest_gap = record.seconds_per_step = 0;
+}
+
+void add_step(RunRecord& record, StepEvent step, double time) {
+  if (record.ends_with_a_step && record.step && step.step > record.step->step) {
+    constexpr double newest = 0.2;  // weight of the newest interval
+    const double found = (time - record.time) / static_cast<double>(step.step - record.step->step);
+    const double before = record.seconds_per_step;
+    record.seconds_per_step = before > 0 ? (1 - newest) * before + newest * found : found;
+  }
+  record.step = step;
+}
+
+RunEvent add_event(RunRecord& record, const Json& json) {
+  const std::string name = json.at("event");
+  const double time = json.at("time");
+  RunEvent event = RunEvent::none;
+  if (name == "start") {
+    require_our_version(json);
+    begin(record, start_of(json));
+    event = RunEvent::start;
+  } else if (!record.start) {
+    throw Error(ErrorKind::config, "what stands there is no record of a run: it does not begin with a start",
+                "name the directory of a run, as trainctl run leaves it");
+  } else if (name == "step") {
+    add_step(record, step_of(json), time);
+    if (const auto gpus = json.find("gpu"); gpus != json.end()) record.gpus = gpus_of(*gpus);
+    event = RunEvent::step;
+  } else if (name == "epoch") {
+    record.epoch = epoch_of(json);
+    event = RunEvent::epoch;
+  } else if (name == "checkpoint") {
+    record.checkpoint = checkpoint_of(json);
+    record.checkpoint_time = time;
+    event = RunEvent::checkpoint;
+  } else if (name == "end") {
+    record.end = end_of(json);
+    event = RunEvent::end;
+  }
+  if (event != RunEvent::start) record.longest_gap = std::max(record.longest_gap, time - record.time);
+  record.time = time;
+  record.ends_with_a_step = event == RunEvent::step;
+  return event;
+}
+
+}  // namespace
+
+RunEvent add_line(RunRecord& record, const std::string& line) {
+  const Json json = Json::parse(line, nullptr, false);
+  const bool is_event = json.is_object() && json.contains("event");
+  if (!is_event && record.start) return RunEvent::none;
+  try {
+    return add_event(record, is_event ? json : Json{{"event", ""}, {"time", 0}});
+  } catch (const Json::exception&) {
+    throw Error(ErrorKind::config, "an event is not as this version of trainctl writes it",
+                "watch the run with the trainctl that trains it");
+  }
+}
+
+bool holds_event(std::string_view line, std::string_view name) {
+  constexpr std::string_view before = R"({"event":")";  // as MetricsJsonl writes it
+  return line.starts_with(before) && line.substr(before.size()).starts_with(name) &&
+         line.substr(before.size() + name.size()).starts_with('"');
+}
+
+std::vector<std::string> without_old_steps(std::vector<std::string> lines) {
+  const auto is_step = [](const std::string& line) { return holds_event(line, "step"); };
+  auto surplus = std::count_if(lines.begin(), lines.end(), is_step) - kept_steps;
+  std::erase_if(lines, [&](const std::string& line) { return surplus > 0 && is_step(line) && surplus-- > 0; });
+  return lines;
+}
+
+ProgressState progress_of(const RunRecord& record) {
+  ProgressState state;
+  if (record.start) {
+    state.step = record.start->first_step;
+    state.total_steps = record.start->total_steps;
+    state.steps_per_epoch = record.start->steps_per_epoch;
+    if (state.steps_per_epoch > 0) {
+      state.epoch = static_cast<double>(state.step) / static_cast<double>(state.steps_per_epoch);
+    }
+  }
+  state.loss = std::nan("");
+  if (record.step) {
+    state.step = record.step->step;
+    state.epoch = record.step->epoch;
+    state.loss = record.step->loss;
+    state.learning_rate = record.step->learning_rate;
+    state.samples_per_second = record.step->samples_per_second;
+    state.data_wait_share = record.step->data_wait_share;
+  }
+  if (state.total_steps > 0 && record.seconds_per_step > 0) {
+    state.seconds_left = static_cast<double>(state.total_steps - state.step) * record.seconds_per_step;
+  }
+  set_gpus(state, record.gpus);
+  return state;
+}
+
+}  // namespace trainctl

@@ -1,0 +1,137 @@
+// What the files of a run directory say of the process that writes them.
+#include "io/metrics/watch/watched_run.h"
+
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "core/base/clock.h"
+#include "core/base/error.h"
+#include "core/base/files.h"
+#include "core/base/format.h"
+#include "core/base/wall_clock.h"
+#include "io/metrics/metrics_jsonl.h"
+#include "io/metrics/run_lock.h"
+
+namespace trainctl {
+namespace {
+
+constexpr double shortest_silence = 60;  // seconds without an event that say nothing of a run
+constexpr double usual_gaps = 3;         // nor does so often the longest time that it took before, as to evaluate
+constexpr FileRole named{ErrorKind::config};
+
+std::string record_of(const std::string& directory) { return directory + "/metrics.jsonl"; }
+
+// When the lock was taken last, in seconds since 1970; 0 where there is none.
+double lock_time(const std::string& directory) {
+  struct stat status {};
+  if (stat((directory + "/lock").c_str(), &status) != 0) return 0;
+  return static_cast<double>(status.st_mtim.tv_sec) + 1e-9 * static_cast<double>(status.st_mtim.tv_nsec);
+}
+
+[[noreturn]] void refuse(const std::string& directory, const std::string& why, const char* remedy) {
+  throw Error(ErrorKind::config, Place{directory}, why, remedy);
+}
+
+constexpr const char* name_a_run = "name the directory of a run (runs/<name>), or none for all that are running";
+
+}  // namespace
+
+std::string_view name_of(RunState state) {
+  switch (state) {
+    case RunState::starting:
+      return "starting";
+    case RunState::running:
+      return "running";
+    case RunState::silent:
+      return "silent";
+    case RunState::gone:
+      return "gone";
+    case RunState::ended:
+      return "ended";
+  }
+  return "";
+}
+
+WatchedRun::WatchedRun(std::string directory) : directory_(std::move(directory)), file_(record_of(directory_)) {
+  const FileType type = file_type(directory_, named);
+  if (type == FileType::absent) refuse(directory_, "there is no such directory", name_a_run);
+  if (type != FileType::folder) refuse(directory_, "this is no directory", name_a_run);
+  const bool has_record = exists(record_of(directory_), named);
+  const std::string holder = lock_holder(directory_);
+  if (!has_record && holder.empty()) {
+    const bool was_run = exists(directory_ + "/checkpoints", named) && exists(directory_ + "/config.yaml", named);
+    if (was_run) {
+      refuse(directory_, "this is part of a run: its record, metrics.jsonl, is missing",
+             "watch the directory that the run writes; trainctl inspect shows its checkpoints");
+    }
+    refuse(directory_, "this directory holds no run", name_a_run);
+  }
+  if (!has_record && holder_exists(holder) == false) {
+    refuse(directory_, format("the run there never began to train, and its {} is gone", holder),
+           "see its log.txt, then start it again (trainctl run)");
+  }
+}
+
+void WatchedRun::look(const std::function<void(RunEvent)>& seen) {
+  if (!is_folder(directory_, named)) refuse(directory_, "the directory is gone", name_a_run);
+  const std::string holder = lock_holder(directory_);
+  const std::optional<bool> there = holder_exists(holder);  // before the record is read: who ends writes that first
+  const double locked = lock_time(directory_);
+  const double before = std::max(record_.time, locked_);
+  process_ = holder;
+  locked_ = locked;
+  bool anew = false;
+  for (bool more = true; more;) {
+    GrowingFile::News news = file_.read();
+    more = news.more;
+    if (news.anew) {
+      anew = true;
+      record_ = {};
+      seen(RunEvent::anew);
+    }
+    for (const std::string& line : without_old_steps(std::move(news.lines))) {
+      const RunEvent event = add(line);
+      if (event != RunEvent::none) seen(event);
+    }
+  }
+  const double newest = std::max(record_.time, locked_);
+  if (newest != before || anew) {  // clocks of hosts differ: what is older than the first look alone is dated by them
+    last_sign_ = seconds_now() - (last_sign_ == 0 ? std::max(0.0, wall_seconds() - newest) : 0.0);
+  }
+  find_state(there);
+}
+
+RunEvent WatchedRun::add(const std::string& line) {
+  try {
+    return add_line(record_, line);
+  } catch (const Error& error) {
+    throw Error(error.kind(), Place{record_of(directory_)}, error.what());
+  }
+}
+
+void WatchedRun::find_state(const std::optional<bool>& process_exists) {
+  const bool goes_on = process_exists == true && locked_ > record_.time;  // behind an end: its next start is to come
+  if (record_.end && !goes_on) {
+    state_ = RunState::ended;
+  } else if (process_exists == false) {
+    state_ = RunState::gone;
+  } else if (!process_exists && silent_seconds() > std::max(shortest_silence, usual_gaps * record_.longest_gap)) {
+    state_ = RunState::silent;
+  } else {
+    state_ = record_.start && !record_.end ? RunState::running : RunState::starting;
+  }
+}
+
+double WatchedRun::silent_seconds() const { return seconds_now() - last_sign_; }
+
+bool may_be_running(const std::string& directory) {
+  const std::string record = record_of(directory);
+  const std::string holder = lock_holder(directory);
+  if (holder.empty() || holder_exists(holder) == false) return false;
+  return holder_exists(holder) == true || !final_status(record);
+}
+
+}  // namespace trainctl

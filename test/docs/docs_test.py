@@ -1,0 +1,104 @@
+#!/usr/bin/env python3
+"""Runs the commands of README.md and docs/, and compares what they print: docs_test.py TRAINCTL [--write] [PAGE...]
+
+In a ```console block a line that begins with "$ " is a command (a line that ends in a backslash goes on), and the lines
+behind it are what it prints. Numbers, hashes and spaces are not compared, and a line "..." stands for any lines. The
+blocks of a page run one after the other in one folder, which has the repository's configs and scripts. --write puts what
+commands print now into the pages, where they have no "..." of their own."""
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+LEFT_OUT = ("./scripts/quickstart", "./scripts/test")  # these build, and have tests of their own
+
+
+def blocks(text):
+    """Begin and end of what stands inside each console block."""
+    return [match.span(1) for match in re.finditer(r"^```console\n(.*?)^```$", text, re.M | re.S)]
+
+
+def commands(block):
+    """Pairs of a command, as it stands there, and the lines of its output."""
+    found = []
+    goes_on = False
+    for line in block.splitlines():
+        if goes_on or line.startswith("$ "):
+            if goes_on:
+                found[-1][0].append(line)
+            else:
+                found.append(([line], []))
+            goes_on = line.endswith("\\")
+        elif found:
+            found[-1][1].append(line)
+    return found
+
+
+def comparable(line):
+    line = re.sub(r"\b[0-9a-f]{16,}\b", "#", line)
+    line = re.sub(r"about |(?<![\w-])[-+]?\d[\d,.:/]*(e[-+]?\d+)?", "#", line)
+    line = re.sub(r"\b(us|ms|s|min|h|d|kB|MB|GB|bytes)\b", "#", line)
+    return re.sub(r"[#\s]+", " ", line).strip()
+
+
+def agrees(expected, printed):
+    """Whether the lines are those that are printed, with any lines where "..." stands."""
+    if not expected:
+        return not printed
+    if expected[0] == "...":
+        return any(agrees(expected[1:], printed[i:]) for i in range(len(printed) + 1))
+    return bool(printed) and comparable(expected[0]) == comparable(printed[0]) and agrees(expected[1:], printed[1:])
+
+
+def run(command, folder, trainctl):
+    environment = {**os.environ, "PATH": f"{trainctl.parent}:{os.environ['PATH']}", "TERM": "dumb"}
+    done = subprocess.run(["bash", "-c", "set -o pipefail\n" + command], cwd=folder, env=environment, text=True, timeout=500,
+                          stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    lines = [line.rstrip() for line in done.stdout.splitlines()]
+    return done.returncode, lines
+
+
+def check(page, trainctl, write):
+    text = page.read_text()
+    failures = 0
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name)
+        for part in ("configs", "scripts"):
+            (folder / part).symlink_to(ROOT / part)
+        (folder / "build").mkdir()
+        (folder / "build/release").symlink_to(trainctl.parent)
+        shift = 0
+        for begin, end in blocks(text):
+            block = text[begin + shift:end + shift]
+            written = ""
+            for lines, expected in commands(block):
+                command = "\n".join(lines).removeprefix("$ ")
+                printed = expected
+                if not command.startswith(LEFT_OUT):
+                    code, printed = run(command, folder, trainctl)
+                    stated = re.search(r"# exit code (\d+)$", command)
+                    wanted = int(stated[1]) if stated else 0
+                    if code != wanted:
+                        print(f"{page.name}: $ {command}\nends with {code}:\n" + "\n".join(printed[-20:]))
+                        failures += 1
+                    elif not write and expected and not agrees(expected, printed):
+                        print(f"{page.name}: $ {command}\nprints:\n" + "\n".join(printed))
+                        failures += 1
+                keep = "..." in expected or not write
+                written += "\n".join([*lines, *(expected if keep else printed)]) + "\n"
+            if write:
+                text = text[:begin + shift] + written + text[end + shift:]
+                shift += len(written) - len(block)
+    if write:
+        page.write_text(text)
+    return failures
+
+
+arguments = [argument for argument in sys.argv[2:] if argument != "--write"]
+pages = [pathlib.Path(page) for page in arguments] or [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+failed = sum(check(page, pathlib.Path(sys.argv[1]).resolve(), "--write" in sys.argv) for page in pages)
+print(f"{len(pages)} pages, {failed} commands that do not do what stands there")
+sys.exit(1 if failed else 0)

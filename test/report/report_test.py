@@ -1,0 +1,118 @@
+#!/usr/bin/env python3
+"""report.html in a headless browser: report_test.py TRAINCTL [FOLDER]. The screenshots go to FOLDER, where it is given.
+
+It is looked at in light and dark and on a narrow window: curves are drawn, nothing is loaded from elsewhere, and the
+page is no wider than the window. Exit code 77 (skipped) where no Chromium is installed."""
+import json
+import pathlib
+import re
+import shutil
+import struct
+import subprocess
+import sys
+import tempfile
+import zlib
+
+BROWSER = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+if BROWSER is None:
+    print("no Chromium is installed")
+    sys.exit(77)
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+TRAINCTL = sys.argv[1]
+
+
+def trainctl(folder, *arguments):
+    subprocess.run([TRAINCTL, *map(str, arguments)], cwd=folder, check=True, stdout=subprocess.DEVNULL)
+
+
+def chromium(folder, *arguments):
+    command = [BROWSER, "--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", f"--user-data-dir={folder}/profile",
+               *map(str, arguments)]
+    done = subprocess.run(command, cwd=folder, capture_output=True, timeout=120, text=True)
+    assert done.returncode == 0, done.stderr[-2000:]
+    return done.stdout
+
+
+def pixels(path):
+    """The colours of a PNG of 8 bits a channel, as the browser writes them: rows of (red, green, blue)."""
+    data = path.read_bytes()
+    chunks, at = {}, 8
+    while at < len(data):
+        size, name = struct.unpack(">I4s", data[at:at + 8])
+        chunks[name] = chunks.get(name, b"") + data[at + 8:at + 8 + size]
+        at += 12 + size
+    width, height, depth, kind = struct.unpack(">IIBB", chunks[b"IHDR"][:10])
+    assert depth == 8 and kind in (2, 6), (depth, kind)
+    n = 3 if kind == 2 else 4
+    raw = zlib.decompress(chunks[b"IDAT"])
+    rows, before = [], bytearray(width * n)
+    for y in range(height):
+        begin = y * (width * n + 1)
+        way, row = raw[begin], bytearray(raw[begin + 1:begin + 1 + width * n])
+        for i in range(len(row)):
+            a = row[i - n] if i >= n else 0
+            b, c = before[i], before[i - n] if i >= n else 0
+            if way == 1:
+                row[i] = (row[i] + a) & 255
+            elif way == 2:
+                row[i] = (row[i] + b) & 255
+            elif way == 3:
+                row[i] = (row[i] + (a + b) // 2) & 255
+            elif way == 4:
+                p = a + b - c
+                near = min((abs(p - a), 0, a), (abs(p - b), 1, b), (abs(p - c), 2, c))[2]
+                row[i] = (row[i] + near) & 255
+        rows.append([tuple(row[i:i + 3]) for i in range(0, len(row), n)])
+        before = row
+    return rows
+
+
+def shows(rows, colour):
+    """How many pixels have this colour, or nearly."""
+    wanted = tuple(int(colour[i:i + 2], 16) for i in (1, 3, 5))
+    return sum(max(abs(a - b) for a, b in zip(pixel, wanted)) <= 12 for row in rows for pixel in row)
+
+
+def colours(page):
+    """What the page's style says of the first two curves and the background, light and dark."""
+    found = [re.findall(rf"--{name}: (#[0-9a-f]{{6}})", page) for name in ("back", "c0", "c1")]
+    return [[values[i] for values in found] for i in (0, 1)]
+
+
+def look(folder, page, name, width, dark):
+    picture = folder / f"{name}.png"
+    theme = ["--force-dark-mode", "--blink-settings=preferredColorScheme=0"] if dark else ["--blink-settings=preferredColorScheme=1"]
+    chromium(folder, f"--screenshot={picture}", f"--window-size={width},1400", *theme, page.as_uri())
+    back, *curves = colours(page.read_text())[dark]
+    rows = pixels(picture)
+    assert shows(rows, back) > 0.2 * len(rows) * len(rows[0]), (name, "background", back)
+    for curve in curves:
+        assert shows(rows, curve) > 100, (name, "no curve in", curve, shows(rows, curve))
+    return picture
+
+
+with tempfile.TemporaryDirectory() as temporary:
+    folder = pathlib.Path(temporary)
+    for name, rate in (("one", 0.01), ("two", 0.001)):
+        trainctl(folder, "run", ROOT / "configs/quickstart.yaml", "--ranks", "1", "--quiet", "--run-dir", name,
+                 "--set", f"train.optimizer.learning_rate={rate}")
+    trainctl(folder, "report", "one", "two", "--out", "both.html")
+    for page in (folder / "one/report.html", folder / "both.html"):
+        text = page.read_text()
+        assert not re.search(r"https?:|<script|<link|url\(|@import|src=(?!\"data:)", text), page
+        # The log of the browser's network names every address that it asked for.
+        log = folder / "network.json"
+        width = chromium(folder, f"--log-net-log={log}", "--window-size=390,800", "--dump-dom", page.as_uri())
+        assert width.count("<svg") == text.count("<svg") >= 5
+        asked = set(re.findall(r'"url":"(https?://[^"]*)"', log.read_text()))
+        own = {url for url in asked if not re.search(r"google|gstatic|googleapis|chrome", url)}
+        assert not own, own
+    pictures = [look(folder, folder / "one/report.html", "light", 1200, False),
+                look(folder, folder / "one/report.html", "dark", 1200, True),
+                look(folder, folder / "one/report.html", "phone", 500, False),
+                look(folder, folder / "both.html", "compared", 1200, False)]
+    if len(sys.argv) > 2:
+        for picture in pictures:
+            shutil.copy(picture, sys.argv[2])
+print("curves are drawn, and nothing is loaded from elsewhere")
