@@ -83,6 +83,10 @@ add_test(NAME descriptors COMMAND python3 ${PROJECT_SOURCE_DIR}/scripts/bench/de
 set_tests_properties(descriptors PROPERTIES TIMEOUT 600 PROCESSORS 2)
 add_test(NAME gpu_check COMMAND python3 ${PROJECT_SOURCE_DIR}/test/gpu_check/gpu_check_test.py)
 set_tests_properties(gpu_check PROPERTIES TIMEOUT 600 PROCESSORS 2)
+add_test(NAME keras_export COMMAND python3 ${PROJECT_SOURCE_DIR}/test/weights/keras_export_test.py $<TARGET_FILE:trainctl>)
+set_tests_properties(keras_export PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 600 PROCESSORS 2)
+add_test(NAME onnxruntime COMMAND python3 ${PROJECT_SOURCE_DIR}/test/onnx/onnx_test.py $<TARGET_FILE:trainctl>)
+set_tests_properties(onnxruntime PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 1200 PROCESSORS 2)
 add_test(NAME step_model
   COMMAND python3 ${PROJECT_SOURCE_DIR}/test/step_model/step_model_test.py $<TARGET_FILE_DIR:trainctl>)
 set_tests_properties(step_model PROPERTIES TIMEOUT 600)

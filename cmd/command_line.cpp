@@ -23,10 +23,10 @@ namespace trainctl {
 namespace {
 
 std::vector<Subcommand> subcommands() {
-  return {run_subcommand(),     check_subcommand(),   plan_subcommand(),      eval_subcommand(),
-          predict_subcommand(), report_subcommand(),  watch_subcommand(),     verify_scaling_subcommand(),
-          bench_subcommand(),   inspect_subcommand(), init_subcommand(),      import_subcommand(),
-          doctor_subcommand(),  schema_subcommand(),  completion_subcommand()};
+  return {run_subcommand(),     check_subcommand(),   plan_subcommand(),   eval_subcommand(),
+          predict_subcommand(), report_subcommand(),  watch_subcommand(),  verify_scaling_subcommand(),
+          bench_subcommand(),   inspect_subcommand(), init_subcommand(),   import_subcommand(),
+          export_subcommand(),  doctor_subcommand(),  schema_subcommand(), completion_subcommand()};
 }
 
 // Names the command or option that the user has probably meant; "" where the words are right or nothing is near.
@@ -101,8 +101,7 @@ void add_phase_option(CLI::App& app, int& phase) {
 
 void require_absent(const std::string& path, bool force) {
   if (force || !exists(path, {ErrorKind::config})) return;
-  throw Error(ErrorKind::config, Place{path}, "this file exists",
-              "choose another folder (-o), or replace it (--force)");
+  throw Error(ErrorKind::config, Place{path}, "this file exists", "choose another place (-o), or replace it (--force)");
 }
 
 RunSpec load_run_spec(CommonOptions& common, const LaunchFlags& flags) {

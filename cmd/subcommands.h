@@ -17,6 +17,7 @@ Subcommand bench_subcommand();
 Subcommand inspect_subcommand();
 Subcommand init_subcommand();
 Subcommand import_subcommand();
+Subcommand export_subcommand();
 Subcommand doctor_subcommand();
 Subcommand schema_subcommand();
 Subcommand completion_subcommand();

@@ -7,17 +7,33 @@
 #include "core/metrics/loss.h"
 
 namespace trainctl {
+namespace {
+
+LossRule loss_rule(const RunSpec& spec, std::size_t output) {
+  return spec.train.loss.of(output_names(spec.model)[output]).as<LossOptions>().rule();
+}
+
+bool is_of_classes(const LossRule& rule) {
+  const LossTargets targets = std::visit([](const auto& r) { return r.targets; }, rule);
+  return targets == LossTargets::class_numbers || targets == LossTargets::distributions;
+}
+
+}  // namespace
+
+FinalActivation missing_activation(const RunSpec& spec, std::size_t output) {
+  const LossRule rule = loss_rule(spec, output);
+  const bool links = std::visit([](const auto& r) { return r.link != LossLink::identity; }, rule);
+  if (!links || final_activation(spec.model, output) != FinalActivation::none) return FinalActivation::none;
+  return is_of_classes(rule) ? FinalActivation::softmax : FinalActivation::sigmoid;
+}
 
 OutputMeaning meaning_of(const RunSpec& spec, std::int64_t outputs, const std::vector<std::string>& class_names) {
-  const LossRule rule = spec.train.loss.of(output_names(spec.model)[0]).as<LossOptions>().rule();
+  const LossRule rule = loss_rule(spec, 0);
   const LossTargets targets = std::visit([](const auto& r) { return r.targets; }, rule);
-  const bool links = std::visit([](const auto& r) { return r.link != LossLink::identity; }, rule);
-  const bool ends = final_activation(spec.model, 0) != FinalActivation::none;
   OutputMeaning meaning;
-  const bool of_classes = targets == LossTargets::class_numbers || targets == LossTargets::distributions;
-  if (of_classes && outputs > 1) meaning.kind = OutputMeaning::Kind::classes;
+  if (is_of_classes(rule) && outputs > 1) meaning.kind = OutputMeaning::Kind::classes;
   if (targets == LossTargets::labels && outputs == 1) meaning.kind = OutputMeaning::Kind::yes_or_no;
-  if (links && !ends) meaning.missing = of_classes ? FinalActivation::softmax : FinalActivation::sigmoid;
+  meaning.missing = missing_activation(spec, 0);
   const bool yes_or_no = meaning.kind == OutputMeaning::Kind::yes_or_no;
   const std::int64_t names = yes_or_no ? 2 : outputs;
   meaning.names = class_names;

@@ -23,6 +23,9 @@ struct OutputMeaning {
   std::vector<float> values_of(std::span<const float> outputs) const;
 };
 
+// What the loss of an output applies to it and the network does not end in.
+FinalActivation missing_activation(const RunSpec& spec, std::size_t output);
+
 // Of the model's only output, which gives so many numbers for a sample. Classes without names have numbers.
 OutputMeaning meaning_of(const RunSpec& spec, std::int64_t outputs, const std::vector<std::string>& class_names);
 

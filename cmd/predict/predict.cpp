@@ -10,16 +10,14 @@
 #include "cmd/predict/meaning.h"
 #include "cmd/predict/predictor.h"
 #include "cmd/predict/writer.h"
-#include "cmd/run/best_checkpoint.h"
+#include "cmd/run/trained_network.h"
 #include "cmd/subcommands.h"
-#include "core/base/files.h"
 #include "core/base/format.h"
 #include "core/base/log.h"
 #include "core/base/output.h"
 #include "io/checkpoint/atomic_file.h"
 #include "io/checkpoint/load.h"
 #include "io/loader/prediction_data.h"
-#include "io/metrics/find_run.h"
 #include "parallel/comm/text.h"
 
 namespace trainctl {
@@ -30,7 +28,8 @@ namespace fs = std::filesystem;
 struct PredictOptions {
   CommonOptions common;
   LaunchFlags launch;
-  std::string model;  // run directory, checkpoint or config
+  std::string model;       // run directory, checkpoint or config
+  TrainedNetwork network;  // what it names
   std::vector<std::string> inputs;
   std::string out;     // empty: standard output
   std::string format;  // empty: as the file's name ends
@@ -75,8 +74,7 @@ Trained load_trained(const PredictOptions& options, RankContext& context, Stream
   Trained trained;
   std::string kept;
   if (context.world.rank() == 0) {
-    const bool is_run = exists(options.model + "/checkpoints");
-    trained.checkpoint = load_named_checkpoint(is_run ? best_of_run(options.model) : options.model);
+    trained.checkpoint = load_named_checkpoint(options.network.checkpoint());
     log::info(format("predicts by {} (step {})", trained.checkpoint->path, trained.checkpoint->manifest.step));
     const auto& facts = trained.checkpoint->manifest.facts;
     if (const auto found = facts.find(kept_input_fact); found != facts.end()) kept = found->second;
@@ -84,7 +82,8 @@ Trained load_trained(const PredictOptions& options, RankContext& context, Stream
   kept = broadcast_text(kept, 0, context.world.communicator(), host);
   if (kept.empty()) {
     throw CollectiveError(
-        ErrorKind::data, format("{} does not say how its samples were read: an older trainctl wrote it", options.model),
+        ErrorKind::data,
+        format("{} does not say how its samples were read: an older trainctl wrote it", options.network.path),
         "train on from it for a step, which writes a checkpoint that does");
   }
   trained.input = read_kept_input(kept);
@@ -109,7 +108,7 @@ int predict_by_checkpoint(const RunSpec& spec, const PredictOptions& options, Pr
   World& world = context.world;
   RankDevice device = open_device(spec.cluster, spec.train, spec.strategy, context);
   const Trained trained = load_trained(options, context, device.host);
-  const PredictionData data(spec.data, trained.input, data_use(spec).inputs[0].tokens, options.inputs);
+  const PredictionData data(spec.data, trained.input, data_use(spec).inputs[0], options.inputs);
   const Sharer rank(MeshRank(Mesh{world.size(), 1, 1}, world.rank()));
   Backend& backend = *device.backend;
   const std::int64_t batch = std::min(spec.train.global_batch(world.size()), data.samples());
@@ -142,18 +141,9 @@ int predict_by_checkpoint(const RunSpec& spec, const PredictOptions& options, Pr
   return 0;
 }
 
-// The run directory, whatever names it: itself, one of its checkpoints, or its config. A config is replaced by its
-// newest run.
-std::string run_named(PredictOptions& options) {
-  options.model = run_of(options.model);
-  const std::string run = run_of_checkpoint(options.model);
-  if (!run.empty()) return run;
-  throw Error(ErrorKind::config, options.model + " is no run directory, no checkpoint of one and no config",
-              "name a run directory such as runs/NAME, or a folder in its `checkpoints`");
-}
-
 int run_predict(PredictOptions& options) {
-  options.common.config = run_named(options) + "/config.yaml";
+  options.network = find_trained(options.model);
+  options.common.config = options.network.run + "/config.yaml";
   RunSpec spec = load_run_spec(options.common, options.launch);
   if (input_names(spec.model).size() > 1 || output_names(spec.model).size() > 1) {
     throw Error(ErrorKind::config, "predict is for networks of one input and one output");

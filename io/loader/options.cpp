@@ -61,11 +61,16 @@ Keys<TestOptions> TestOptions::keys() {
 
 void DataOptions::check_names_of(const std::vector<std::string>& inputs, const std::vector<std::string>& outputs,
                                  Reader& reader) const {
-  check_names(transform, inputs, "input", Coverage::some, reader);
-  check_names(augment, inputs, "input", Coverage::some, reader);
+  // A run's resolved config states the default without a name where the user stated nothing.
+  if (transform.named() || !transform.of("").empty()) {
+    check_names(transform, inputs, "input", Coverage::some, reader);
+  }
+  if (augment.named() || !augment.of("").empty()) check_names(augment, inputs, "input", Coverage::some, reader);
   if (shape) check_names(*shape, inputs, "input", Coverage::some, reader);
   if (classes) check_names(*classes, outputs, "output", Coverage::some, reader);
-  check_names(label_mode, outputs, "output", Coverage::some, reader);
+  if (label_mode.named() || label_mode.of("") != LabelMode::integer) {
+    check_names(label_mode, outputs, "output", Coverage::some, reader);
+  }
   const auto check_files = [&](const StatedLocation& where) {
     check_names(where.x, inputs, "input", Coverage::all, reader);
     check_names(where.y, outputs, "output", Coverage::all, reader);

@@ -3,29 +3,13 @@
 
 #include <algorithm>
 
-#include "core/base/error.h"
 #include "io/datasets/tables/csv_table.h"
-#include "io/loader/input_plan.h"
+#include "io/loader/kept_plan.h"
 #include "io/loader/loader.h"
 #include "io/loader/make_part.h"
 
 namespace trainctl {
 namespace {
-
-// The statistics that the run measured, one after another.
-class KeptStatistics final : public StatisticsSource {
- public:
-  explicit KeptStatistics(const std::vector<Statistics>& kept) : kept_(kept) {}
-
-  Statistics measure(const TransformPlan&) override {
-    if (next_ == kept_.size()) throw Error(ErrorKind::data, "the checkpoint lacks what `normalize: measured` measured");
-    return kept_[next_++];
-  }
-
- private:
-  const std::vector<Statistics>& kept_;
-  std::size_t next_ = 0;
-};
 
 // What opening the training part would state for others, without targets.
 DatasetFacts facts_without_targets(const DatasetFacts& kept) {
@@ -40,21 +24,21 @@ DatasetFacts facts_without_targets(const DatasetFacts& kept) {
 
 }  // namespace
 
-PredictionData::PredictionData(const DataOptions& options, const KeptInput& kept, std::int64_t tokens,
+PredictionData::PredictionData(const DataOptions& options, const KeptInput& kept, const DataUse::Input& input,
                                const std::vector<std::string>& paths)
     : options_(options) {
   const DatasetFacts training = facts_without_targets(kept.facts);
   StatedFacts stated;
   stated.sample = training.sample;
   stated.training = &training;
-  stated.use.tokens = tokens;
+  stated.use.tokens = input.tokens;
   stated.skip_unreadable = options.on_error == OnError::skip;
   dataset_ = options.dataset.as<DatasetOptions>().open_inputs(paths, stated);
-  KeptStatistics statistics(kept.measured);
-  InputPlan plan = plan_input(options, training, {dataset_->facts().dtype}, "", statistics);
+  InputPlan plan = kept_plan(options, input.name, kept, dataset_->facts().dtype);
   plan.stored = dataset_->facts().dtype == DType::int32;
   check_alike(*dataset_, training.sample, plan.plan.fixed);
   const auto transform = transform_of(plan, training.sample, dataset_->facts().dtype);
+  input_.name = input.name;
   input_.sample = transform->output_shape();
   input_.format.dtype = plan.stored ? DType::int32 : DType::float32;
   part_ = std::make_shared<const DataPart>(std::vector<DataPart::Input>{{dataset_, transform}}, DataPart::Targets{},

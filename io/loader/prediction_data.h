@@ -14,9 +14,8 @@ namespace trainctl {
 
 class PredictionData {
  public:
-  // Opens the paths as DatasetOptions::open_inputs() does, for the run's only input, of which `tokens` is
-  // ArrayUse::tokens. Throws Error{data} or {config}.
-  PredictionData(const DataOptions& options, const KeptInput& kept, std::int64_t tokens,
+  // Opens the paths as DatasetOptions::open_inputs() does, for the run's only input. Throws Error{data} or {config}.
+  PredictionData(const DataOptions& options, const KeptInput& kept, const DataUse::Input& input,
                  const std::vector<std::string>& paths);
 
   // What the network gets: float32 values, or tokens.

@@ -46,9 +46,14 @@ ProtobufMessage& ProtobufMessage::real(int field, double value) {
 }
 
 ProtobufMessage& ProtobufMessage::text(int field, std::string_view value) {
-  varint(key(field, of_length));
-  varint(value.size());
+  beginning(field, static_cast<std::int64_t>(value.size()));
   bytes_ += value;
+  return *this;
+}
+
+ProtobufMessage& ProtobufMessage::beginning(int field, std::int64_t bytes) {
+  varint(key(field, of_length));
+  varint(static_cast<std::uint64_t>(bytes));
   return *this;
 }
 

@@ -15,6 +15,8 @@ class ProtobufMessage {
   ProtobufMessage& real(int field, float value);
   ProtobufMessage& real(int field, double value);
   ProtobufMessage& text(int field, std::string_view value);  // string, bytes
+  // The beginning of a string or bytes field, or of a message: so many bytes must follow what has been appended so far.
+  ProtobufMessage& beginning(int field, std::int64_t bytes);
   ProtobufMessage& message(int field, const ProtobufMessage& value) { return text(field, value.bytes_); }
 
   const std::string& bytes() const { return bytes_; }

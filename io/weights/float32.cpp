@@ -1,4 +1,4 @@
-// Conversions to float32.
+// Conversions to float32 and bfloat16.
 #include "io/weights/float32.h"
 
 #include <cstring>
@@ -40,6 +40,13 @@ void to_float32(DType dtype, const void* from, std::int64_t count, float* to) {
     default:
       std::memcpy(to, from, static_cast<std::size_t>(count) * sizeof(float));
   }
+}
+
+std::uint16_t to_bfloat16(float value) {
+  std::uint32_t bits = 0;
+  std::memcpy(&bits, &value, sizeof bits);
+  const bool is_nan = (bits & 0x7FFFFFFF) > 0x7F800000;
+  return static_cast<std::uint16_t>(is_nan ? bits >> 16 | 0x40 : (bits + 0x7FFF + (bits >> 16 & 1)) >> 16);
 }
 
 }  // namespace trainctl

@@ -1,4 +1,4 @@
-// Numbers of other formats as float32.
+// Numbers of other formats as float32, and float32 as bfloat16.
 #pragma once
 
 #include <cstdint>
@@ -13,5 +13,8 @@ inline bool is_fractional(DType dtype) {
 
 // Converts `count` little-endian numbers of a fractional dtype, which need not be aligned.
 void to_float32(DType dtype, const void* from, std::int64_t count, float* to);
+
+// The bits of the nearest bfloat16, the even one of two equally near; NaN stays NaN.
+std::uint16_t to_bfloat16(float value);
 
 }  // namespace trainctl

@@ -95,7 +95,10 @@ std::vector<std::string> TrainOptions::result_names(const std::vector<std::strin
 
 void TrainOptions::check_names_of(const std::vector<std::string>& outputs, const Node& node, Reader& reader) const {
   check_names(loss, outputs, "output", Coverage::all, reader);
-  check_names(metrics, outputs, "output", Coverage::some, reader);
+  // A run's resolved config has an empty list where the user stated nothing.
+  if (metrics.named() || !metrics.of("").empty()) {
+    check_names(metrics, outputs, "output", Coverage::some, reader);
+  }
   for (const auto& [name, weight] : loss_weights) {
     if (std::find(outputs.begin(), outputs.end(), name) != outputs.end()) continue;
     std::string hint = suggestion(name, outputs);

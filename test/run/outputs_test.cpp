@@ -151,6 +151,11 @@ TEST_CASE("what does not go with the names of inputs and outputs is said with th
     CHECK(checked.code == 2);
     CHECK(contains(checked.errors, message));
   }
+  for (const char* key : {"data.transform", "data.augment", "data.label_mode", "train.metrics"}) {
+    CAPTURE(key);  // what a resolved config has where nothing is stated
+    const std::string nothing = std::string(key) + (std::string(key) == "data.label_mode" ? "=int" : "=[]");
+    CHECK(trainctl(folder, {"check", config, "--quiet", "--set", nothing}).code == 0);
+  }
   folder.write("table.npy", npy("<f4", "(7, 3)", raw(std::vector<float>(21, 0.5f))));
   const Finished uneven = trainctl(folder, {"run", config, "--ranks", "1"});
   CHECK(uneven.code == 3);

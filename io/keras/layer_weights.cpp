@@ -1,0 +1,81 @@
+// From trainctl's tensors to those of Keras' layers, in the order in which layers make them.
+#include "io/keras/layer_weights.h"
+
+#include <algorithm>
+
+#include "core/base/error.h"
+#include "core/base/format.h"
+#include "core/graph/ops/images/conv2d.h"
+
+namespace trainctl {
+namespace {
+
+// Keras' (height, width, channels, multiplier); the same elements as (height, width, 1, channels * multiplier).
+Shape depthwise_shape(const Graph& graph, TensorId kernel) {
+  const Shape& shape = graph.tensor(kernel).type.shape;
+  for (const Op& op : graph.ops) {
+    const auto* convolution = op.get_if<Conv2d>();
+    if (convolution == nullptr || op.inputs[1] != kernel) continue;
+    return {shape[0], shape[1], convolution->groups, shape[3] / convolution->groups};
+  }
+  return shape;
+}
+
+// A list of names as an attribute, or as several numbered ones where it is longer than one can be.
+void add_names(Hdf5Group& group, const std::string& attribute, const std::vector<std::string>& names) {
+  constexpr std::size_t most_bytes = 60'000;
+  std::size_t longest = 1;
+  for (const std::string& name : names) longest = std::max(longest, name.size());
+  const std::size_t each = most_bytes / longest;
+  if (names.size() <= each) {
+    group.names[attribute] = names;
+    return;
+  }
+  for (std::size_t first = 0; first < names.size(); first += each) {
+    const auto begin = names.begin() + static_cast<std::ptrdiff_t>(first);
+    const auto end = begin + static_cast<std::ptrdiff_t>(std::min(each, names.size() - first));
+    group.names[attribute + std::to_string(first / each)] = {begin, end};
+  }
+}
+
+}  // namespace
+
+KerasLayerWeights::KerasLayerWeights(const Graph& graph, std::span<const NamedTensor> weights) {
+  const auto stored = by_name(weights);
+  std::map<std::string, std::string> paths;  // of layers, by their names in Keras
+  std::vector<std::string> layers;
+  for (std::size_t id = 0; id < graph.tensors.size(); ++id) {
+    const Tensor& tensor = graph.tensors[id];
+    if (tensor.role != Role::parameter && tensor.role != Role::statistic) continue;
+    const std::string path = tensor.name.substr(0, tensor.name.rfind('/'));
+    const std::string leaf = tensor.name.substr(path.size() + 1);
+    std::string layer = path;
+    std::replace(layer.begin(), layer.end(), '/', '_');
+    const auto [known, is_new] = paths.emplace(layer, path);
+    if (is_new) layers.push_back(layer);
+    if (known->second != path) {
+      throw Error(ErrorKind::config, tensor.place,
+                  format("layers '{}' and '{}' are both called '{}' in a file of Keras", known->second, path, layer),
+                  "export the weights as safetensors");
+    }
+    const auto found = stored.find(tensor.name);
+    require(found != stored.end(), "no weights for " + tensor.name);
+    const float* values = found->second->view.as<const float>();
+    Hdf5Group& group = root_.groups[layer];
+    if (leaf == "recurrent_bias") {  // of a gru: the second row of Keras' bias
+      Hdf5DataSet& bias = group.data_sets.at("bias");
+      const std::int64_t count = bias.shape.count();
+      std::vector<float>& rows = memory_.emplace_back(bias.values, bias.values + count);
+      rows.insert(rows.end(), values, values + count);
+      bias = {Shape{2, count}, rows.data()};
+      continue;
+    }
+    const Shape shape =
+        leaf == "depthwise_kernel" ? depthwise_shape(graph, static_cast<TensorId>(id)) : tensor.type.shape;
+    group.data_sets[leaf] = {shape, values};
+    group.names["weight_names"].push_back(leaf);
+  }
+  add_names(root_, "layer_names", layers);
+}
+
+}  // namespace trainctl

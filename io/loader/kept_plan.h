@@ -1,0 +1,13 @@
+// The transforms of a trained network's input, from the config and what the run kept.
+#pragma once
+
+#include "io/loader/input_plan.h"
+#include "io/loader/kept_input.h"
+
+namespace trainctl {
+
+// The plan of the run's only input, which has this name, for samples that are stored in this dtype. Throws Error{data}
+// where the run lacks what `normalize: measured` measured.
+InputPlan kept_plan(const DataOptions& options, const std::string& name, const KeptInput& kept, DType stored);
+
+}  // namespace trainctl

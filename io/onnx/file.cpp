@@ -1,0 +1,131 @@
+// The messages of an ONNX model. Its constants are written behind each other, so that no second copy of them is made.
+#include "io/onnx/file.h"
+
+#include <limits>
+
+#include "core/base/error.h"
+#include "core/base/format.h"
+#include "core/base/version.h"
+#include "io/checkpoint/atomic_file.h"
+#include "io/protobuf/message.h"
+
+namespace trainctl {
+namespace {
+
+constexpr std::int64_t onnx_ir_version = 8;  // of the format of files, the first that has the opset
+
+// onnx.proto's numbers of data types.
+std::int64_t type_number(DType dtype) {
+  switch (dtype) {
+    case DType::float32:
+      return 1;
+    case DType::uint8:
+      return 2;
+    case DType::int32:
+      return 6;
+    case DType::int64:
+      return 7;
+    case DType::float16:
+      return 10;
+    case DType::float64:
+      return 11;
+    case DType::bfloat16:
+      return 16;
+  }
+  return 0;
+}
+
+// AttributeProto: its name, the value in a field of its type, and the number of the type.
+ProtobufMessage message_of(const OnnxAttribute& attribute) {
+  ProtobufMessage message;
+  message.text(1, attribute.name);
+  if (const auto* number = std::get_if<std::int64_t>(&attribute.value)) {
+    message.integer(3, *number).integer(20, 2);
+  } else if (const auto* real = std::get_if<float>(&attribute.value)) {
+    message.real(2, *real).integer(20, 1);
+  } else if (const auto* text = std::get_if<std::string>(&attribute.value)) {
+    message.text(4, *text).integer(20, 3);
+  } else {
+    for (const std::int64_t item : std::get<std::vector<std::int64_t>>(attribute.value)) message.integer(8, item);
+    message.integer(20, 7);
+  }
+  return message;
+}
+
+// NodeProto; a node is called as its first value is.
+ProtobufMessage message_of(const OnnxNode& node) {
+  ProtobufMessage message;
+  for (const std::string& input : node.inputs) message.text(1, input);
+  for (const std::string& output : node.outputs) message.text(2, output);
+  message.text(3, node.outputs.back()).text(4, node.type);
+  for (const OnnxAttribute& attribute : node.attributes) message.message(5, message_of(attribute));
+  return message;
+}
+
+// ValueInfoProto of a tensor; TensorShapeProto's dimensions are a number, or a name where they are open.
+ProtobufMessage message_of(const OnnxValue& value) {
+  ProtobufMessage shape;
+  shape.message(1, ProtobufMessage().text(2, "batch"));
+  const Shape sample = value.type.shape.without_front();
+  for (const std::int64_t size : sample.sizes()) shape.message(1, ProtobufMessage().integer(1, size));
+  ProtobufMessage tensor;
+  tensor.integer(1, type_number(value.type.dtype)).message(2, shape);
+  return ProtobufMessage().text(1, value.name).message(2, ProtobufMessage().message(1, tensor));
+}
+
+// TensorProto up to its elements.
+ProtobufMessage head_of(const OnnxConstant& constant) {
+  ProtobufMessage message;
+  for (const std::int64_t size : constant.type.shape.sizes()) message.integer(1, size);
+  message.integer(2, type_number(constant.type.dtype)).text(8, constant.name);
+  return message.beginning(9, std::ssize(constant.bytes));
+}
+
+// ModelProto without its graph.
+ProtobufMessage frame_of(const OnnxModel& model) {
+  ProtobufMessage message;
+  message.integer(1, onnx_ir_version).text(2, "trainctl").text(3, version());
+  message.message(8, ProtobufMessage().text(1, "").integer(2, onnx_opset));
+  for (const auto& [key, value] : model.metadata) {
+    message.message(14, ProtobufMessage().text(1, key).text(2, value));
+  }
+  return message;
+}
+
+}  // namespace
+
+std::int64_t write_onnx(const std::string& path, const OnnxModel& model) {
+  ProtobufMessage graph;  // GraphProto without its constants
+  for (const OnnxNode& node : model.nodes) graph.message(1, message_of(node));
+  graph.text(2, "trainctl");
+  for (const OnnxValue& input : model.inputs) graph.message(11, message_of(input));
+  for (const OnnxValue& output : model.outputs) graph.message(12, message_of(output));
+
+  std::vector<std::string> heads;  // of the constants, with that of their field in the graph
+  std::int64_t graph_bytes = std::ssize(graph.bytes());
+  for (const OnnxConstant& constant : model.constants) {
+    const ProtobufMessage head = head_of(constant);
+    heads.push_back(ProtobufMessage().beginning(5, std::ssize(head.bytes()) + std::ssize(constant.bytes)).bytes() +
+                    head.bytes());
+    graph_bytes += std::ssize(heads.back()) + std::ssize(constant.bytes);
+  }
+  const std::string front = frame_of(model).beginning(7, graph_bytes).bytes();
+  const std::int64_t bytes = std::ssize(front) + graph_bytes;
+  if (bytes > std::numeric_limits<std::int32_t>::max()) {
+    throw Error(ErrorKind::config, Place{path},
+                format("the network takes {}, and an ONNX file holds 2 GB at most", byte_text(bytes)),
+                "--dtype bfloat16 halves it, --format safetensors has no limit");
+  }
+  write_file(path, bytes, [&](OutputFile& file) {
+    const auto write = [&](const std::string& part) { file.write(part.data(), std::ssize(part)); };
+    write(front);
+    write(graph.bytes());
+    for (std::size_t i = 0; i < heads.size(); ++i) {
+      write(heads[i]);
+      write(model.constants[i].bytes);
+    }
+  });
+  return bytes;
+}
+
+}  // namespace trainctl

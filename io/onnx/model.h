@@ -1,0 +1,45 @@
+// A network in ONNX's terms: nodes that take and give named values, constants, inputs and outputs.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "core/graph/tensor_type.h"
+
+namespace trainctl {
+
+struct OnnxAttribute {
+  std::string name;
+  std::variant<std::int64_t, float, std::string, std::vector<std::int64_t>> value;
+};
+
+struct OnnxNode {
+  std::string type;                  // the operator: "Conv"
+  std::vector<std::string> inputs;   // the names of values; "" where an optional one is left out
+  std::vector<std::string> outputs;  // likewise
+  std::vector<OnnxAttribute> attributes;
+};
+
+struct OnnxConstant {
+  std::string name;
+  TensorType type;
+  std::string bytes;  // the elements, little-endian and in row-major order
+};
+
+// An input or an output of the network. The first dimension counts samples and is left open.
+struct OnnxValue {
+  std::string name;
+  TensorType type;
+};
+
+struct OnnxModel {
+  std::vector<OnnxNode> nodes;  // each behind those whose values it takes
+  std::vector<OnnxConstant> constants;
+  std::vector<OnnxValue> inputs, outputs;
+  std::map<std::string, std::string> metadata;
+};
+
+}  // namespace trainctl

@@ -1,0 +1,84 @@
+// The table of translations, and the walk over a graph's ops.
+#include "io/onnx/network.h"
+
+#include <set>
+
+#include "core/base/error.h"
+#include "core/base/format.h"
+#include "core/graph/ops/recurrent.h"
+#include "io/onnx/ops/ops.h"
+
+namespace trainctl {
+namespace {
+
+using Translate = void (*)(const OnnxOp&);
+
+const std::map<std::string_view, Translate>& translations() {
+  static const std::map<std::string_view, Translate> table{
+      {"activation", onnx::activation},
+      {"add", onnx::add},
+      {"add_bias", onnx::add_bias},
+      {"batch_norm_inference", onnx::batch_norm_inference},
+      {"cast", onnx::cast},
+      {"concatenate", onnx::concatenate},
+      {"conv2d", onnx::conv2d},
+      {"conv2d_grad_input", onnx::conv2d_grad_input},
+      {"crop2d", onnx::crop2d},
+      {"dense", onnx::dense},
+      {"embedding", onnx::embedding},
+      {"extremum", onnx::extremum},
+      {"global_average_pool2d", onnx::global_average_pool2d},
+      {"global_max_pool2d", onnx::global_max_pool2d},
+      {"group_norm", onnx::group_norm},
+      {"layer_norm", onnx::layer_norm},
+      {"multiply", onnx::multiply},
+      {"multiply_channels", onnx::multiply},
+      {"normalize", onnx::normalize},
+      {"pad2d", onnx::pad2d},
+      {"permute", onnx::permute},
+      {"pool2d", onnx::pool2d},
+      {"prelu", onnx::prelu},
+      {"recurrent", onnx::recurrent},
+      {"reshape", onnx::reshape},
+      {"scale_by", onnx::scale_by},
+      {"softmax", onnx::softmax},
+      {"upsample2d", onnx::upsample2d},
+  };
+  return table;
+}
+
+}  // namespace
+
+OnnxModel onnx_model(const Graph& graph, std::span<const NamedTensor> weights, const std::vector<std::string>& outputs,
+                     DType dtype) {
+  OnnxTranslation translation(graph, weights, dtype);
+  OnnxModel& model = translation.model;
+  for (const TensorId input : graph.inputs) {
+    const Tensor& tensor = graph.tensor(input);
+    model.inputs.push_back({translation.unused(tensor.name), tensor.type});
+    translation.set_value(input, Channels::last, model.inputs.back().name);
+  }
+  for (std::size_t i = 0; i < outputs.size(); ++i) {
+    model.outputs.push_back({translation.unused(outputs[i]), graph.tensor(graph.outputs[i]).type});
+  }
+  std::set<TensorId>
+      products;  // of the inputs of recurrent ops, for which ONNX's operators have the kernels themselves
+  for (const Op& op : graph.ops) {
+    if (op.get_if<Recurrent>() != nullptr) products.insert(op.inputs[0]);
+  }
+  for (const Op& op : graph.ops) {
+    if (products.contains(op.outputs[0])) continue;
+    const auto found = translations().find(op.def->kind());
+    if (found == translations().end()) {
+      throw Error(ErrorKind::config, op.place,
+                  format("layer '{}' ({}) has no counterpart in ONNX", op.name, op.def->kind()));
+    }
+    found->second(OnnxOp(translation, op));
+  }
+  for (std::size_t i = 0; i < outputs.size(); ++i) {
+    model.nodes.push_back({"Identity", {translation.value(graph.outputs[i], Channels::last)}, {model.outputs[i].name}});
+  }
+  return std::move(model);
+}
+
+}  // namespace trainctl

@@ -1,0 +1,74 @@
+// LSTM and GRU. ONNX's operators take the product of the input with the kernel themselves, so that the Dense before the
+// op is not translated; sequences have their steps first, and weights one direction, gates in ONNX's order, and
+// outputs before inputs.
+#include "core/graph/ops/recurrent.h"
+
+#include <limits>
+
+#include "core/base/error.h"
+#include "core/graph/ops/dense.h"
+#include "io/onnx/ops/ops.h"
+
+namespace trainctl::onnx {
+namespace {
+
+// Places of ONNX's gates among Keras': LSTM's input, output, forget, candidate; GRU's are in Keras' order.
+std::vector<std::int64_t> gate_order(RecurrentCell cell) {
+  if (cell == RecurrentCell::lstm) return {0, 3, 1, 2};
+  return {0, 1, 2};
+}
+
+// A kernel [in, gates * units] as [gates * units, in].
+std::vector<float> gates_first(const OnnxWeights& kernel, const std::vector<std::int64_t>& gates) {
+  const std::int64_t in = kernel.shape[0], columns = kernel.shape[1], units = columns / std::ssize(gates);
+  std::vector<float> result;
+  for (const std::int64_t gate : gates) {
+    for (std::int64_t column = gate * units; column < (gate + 1) * units; ++column) {
+      for (std::int64_t row = 0; row < in; ++row) {
+        result.push_back(kernel.values[static_cast<std::size_t>(row * columns + column)]);
+      }
+    }
+  }
+  return result;
+}
+
+}  // namespace
+
+void recurrent(const OnnxOp& op) {
+  const RecurrentAttributes& a = op.as<Recurrent>().a;
+  const OnnxOp product = op.producer(0);
+  require(product.is<Dense>(), "a recurrent op follows the product of its input with the kernel");
+  const std::vector<std::int64_t> gates = gate_order(a.cell);
+  const OnnxWeights kernel = product.weights(1), recurrent_kernel = op.weights(1);
+  const std::int64_t columns = kernel.shape[1], units = recurrent_kernel.shape[0];
+
+  std::string x = product.value(0);
+  if (a.backwards) {
+    const std::string all = op.integers({std::numeric_limits<std::int64_t>::min()});
+    x = op.node("Slice", {x, op.integers({-1}), all, op.integers({1}), op.integers({-1})});
+  }
+  std::vector<std::string> operands{op.node("Transpose", {x}, {{"perm", std::vector<std::int64_t>{1, 0, 2}}})};
+  operands.push_back(op.weights_value(kernel.name, {1, columns, kernel.shape[0]}, gates_first(kernel, gates)));
+  operands.push_back(
+      op.weights_value(recurrent_kernel.name, {1, columns, units}, gates_first(recurrent_kernel, gates)));
+  if (product.inputs() > 2) {  // the biases of both products, side by side
+    std::vector<float> biases;
+    const auto append = [&](const OnnxWeights& bias) {
+      const std::vector<float> ordered = gates_first({bias.name, bias.shape.with_front(1), bias.values}, gates);
+      biases.insert(biases.end(), ordered.begin(), ordered.end());
+    };
+    append(product.weights(2));
+    if (op.inputs() > 2) append(op.weights(2));
+    biases.resize(static_cast<std::size_t>(2 * columns));
+    operands.push_back(op.weights_value(product.weights(2).name, {1, 2 * columns}, biases));
+  }
+  const bool gru = a.cell == RecurrentCell::gru;
+  std::vector<OnnxAttribute> attributes{{"hidden_size", units}};
+  if (gru) attributes.push_back({"linear_before_reset", 1});
+  // All states [steps, 1, batch, units], or the last one [1, batch, units].
+  const std::string states = op.node(gru ? "GRU" : "LSTM", operands, attributes, a.sequences ? 0 : 1);
+  const std::string y = op.node("Squeeze", {states, op.integers({a.sequences ? 1 : 0})});
+  op.set_output(a.sequences ? op.node("Transpose", {y}, {{"perm", std::vector<std::int64_t>{1, 0, 2}}}) : y);
+}
+
+}  // namespace trainctl::onnx

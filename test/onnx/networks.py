@@ -1,0 +1,125 @@
+"""Networks that have every layer, in branches: each takes the input and ends in a vector, and the output is all of them
+side by side, so that a wrong layer shows by itself."""
+
+
+def branches(source, **layers):
+    """The layers of a network whose branches take the output of `source`."""
+    network = []
+    for name, branch in layers.items():
+        for k, layer in enumerate(branch):
+            kind, options = next(iter(layer.items())) if isinstance(layer, dict) else (layer, {})
+            start = {"from": source} if k == 0 else {}
+            network.append({kind: {"name": f"{name}_{k}", **start, **options}})
+        network.append({"flatten": {"name": name}})
+    return network + [{"concatenate": {"name": "all", "from": list(layers)}}]
+
+
+FUNCTIONS = [{"activation": "leaky_relu", "negative_slope": 0.1}, {"activation": "elu", "alpha": 1.3}] + [
+    {"activation": name} for name in (
+             "linear", "relu", "relu6", "selu", "gelu", "silu", "mish", "hard_swish", "tanh", "sigmoid", "hard_sigmoid", "softplus", "softmax")]
+RANDOM = {"gamma_initializer": {"name": "random_normal", "mean": 1, "stddev": 0.3},
+          "beta_initializer": {"name": "random_normal", "stddev": 0.3}}
+BIASED = {"bias_initializer": {"name": "random_normal", "stddev": 0.3}}
+
+
+def conv(**options):
+    return {"conv2d": {"filters": 6, "kernel_size": 3, **BIASED, **options}}
+
+
+def functions(source):
+    return {f"f{k}": [*source, {"activation": f}] for k, f in enumerate(FUNCTIONS)}
+
+
+IMAGES = branches(
+    "input",
+    same=[conv(padding="same", activation="relu")],
+    strided=[conv(kernel_size=[3, 2], strides=[2, 3], padding="same", activation="sigmoid")],
+    grouped=[conv(groups=2, dilation_rate=2, padding=[1, 0], use_bias=False)],
+    depthwise=[{"depthwise_conv2d": {"kernel_size": 3, "depth_multiplier": 2, "padding": "same", **BIASED}}],
+    separable=[{"separable_conv2d": {"filters": 5, "kernel_size": 3, "strides": 2, "activation": "tanh", **BIASED}}],
+    transposed=[{"conv2d_transpose": {"filters": 3, "kernel_size": 3, "strides": 2, "padding": "same", **BIASED}}],
+    transposed_valid=[{"conv2d_transpose": {"filters": 3, "kernel_size": [2, 3], "strides": [3, 2], "activation": "relu"}}],
+    transposed_dilated=[{"conv2d_transpose": {"filters": 3, "kernel_size": 3, "dilation_rate": 2}}],
+    transposed_gaps=[{"conv2d_transpose": {"filters": 2, "kernel_size": 1, "strides": 2, "padding": "same"}}],
+    nearest=[{"upsampling2d": {"size": [2, 3]}}],
+    bilinear=[{"upsampling2d": {"size": [3, 2], "interpolation": "bilinear"}}],
+    max=[{"max_pooling2d": {"pool_size": 3, "strides": 2, "padding": "same"}}],
+    max_valid=[{"max_pooling2d": {"pool_size": [2, 3]}}],
+    average=[{"average_pooling2d": {"pool_size": 3, "strides": 2, "padding": "same"}}],
+    average_padded=[{"average_pooling2d": {"pool_size": 3, "strides": 1, "padding": 1}}],
+    global_max=[conv(), "global_max_pooling2d"],
+    global_average=[conv(), "global_average_pooling2d"],
+    global_of_input=["global_average_pooling2d"],
+    cropped=[{"cropping2d": {"cropping": [[1, 2], [0, 3]]}}],
+    cropped_behind=[conv(), {"cropping2d": {"cropping": [[1, 2], [0, 3]]}}],
+    padded=[{"zero_padding2d": {"padding": [[1, 2], [0, 3]]}}],
+    padded_behind=[conv(), {"zero_padding2d": {"padding": [[1, 2], [0, 3]]}}],
+    batch_norm=[{"batch_normalization": {"momentum": 0.5, **RANDOM}}],
+    batch_norm_alone=[conv(), {"batch_normalization": {"momentum": 0.5, "scale": False, "center": False}}],
+    layer_norm=[conv(), {"layer_normalization": RANDOM}],
+    layer_norm_alone=[{"layer_normalization": {"scale": False, "center": False}}],
+    layer_norm_shifted=[{"layer_normalization": {"scale": False, "beta_initializer": RANDOM["beta_initializer"]}}],
+    group_norm=[conv(), {"group_normalization": {"groups": 3, **RANDOM}}],
+    group_norm_alone=[{"group_normalization": {"groups": 2, "scale": False, "center": False}}],
+    prelu=[{"prelu": {"alpha_initializer": "random_normal"}}],
+    prelu_behind=[conv(), {"prelu": {"alpha_initializer": "random_normal"}}],
+    prelu_shared=[conv(), {"prelu": {"alpha_initializer": "random_normal", "shared_axes": [1, 2]}}],
+    permuted=[conv(), {"permute": {"dims": [3, 1, 2]}}],
+    reshaped=[conv(), {"reshape": {"target_shape": [-1, 3]}}, {"dense": {"units": 4, **BIASED}}],
+    dense=[{"dense": {"units": 3, "activation": "relu", **BIASED}}],
+    rescaled=[{"rescaling": {"scale": 0.5, "offset": -0.2}}],
+    normalized=[conv(filters=4), {"normalization": {"mean": [0.1, 0.2, 0.3, 0.4], "variance": [1, 2, 3, 4]}}],
+    dropped=[{"dropout": {"rate": 0.5}}],
+    dropped_channels=[{"spatial_dropout": {"rate": 0.5}}],
+    noise=[{"gaussian_noise": {"stddev": 0.5}}],
+    added=[{"add": {"from": ["prelu_0", "dropped_0"]}}],
+    subtracted=[{"subtract": {"from": ["dropped_0", "noise_0"]}}, {"rescaling": {"scale": 2}}],
+    multiplied=[{"multiply": {"from": ["prelu_0", "input"]}}],
+    averaged=[{"average": {"from": ["prelu_0", "input", "batch_norm_0"]}}],
+    largest=[{"maximum": {"from": ["prelu_0", "batch_norm_0"]}}],
+    smallest=[{"minimum": {"from": ["prelu_0", "batch_norm_0"]}}],
+    joined=[{"concatenate": {"from": ["prelu_0", "input", "dense_0"]}}],
+    squeezed=["global_average_pooling2d", {"reshape": {"target_shape": [1, 1, 4]}},
+              {"dense": {"units": 4, "activation": "sigmoid"}}, {"multiply": {"from": ["prelu_0", "squeezed_2"]}}],
+    squeezed_behind=[conv(), "global_average_pooling2d", {"reshape": {"target_shape": [1, 1, 6]}}, conv(kernel_size=1),
+                     {"multiply": {"from": ["squeezed_behind_0", "squeezed_behind_3"]}}],
+    chain=[conv(), {"batch_normalization": {"momentum": 0.5, **RANDOM}}, {"activation": {"activation": "softmax"}},
+           {"group_normalization": {"groups": 2}}, conv(), {"layer_normalization": {}}, {"activation": {"activation": "hard_swish"}},
+           {"concatenate": {"from": ["chain_6", "chain_4"]}}, conv(kernel_size=1)],
+    block=[{"residual": {"layers": [conv(filters=4, padding="same"), {"batch_normalization": {"momentum": 0.5}}],
+                         "activation": "relu"}}],
+    block_around=[{"residual": {"layers": [conv(padding="same")], "shortcut": [conv(kernel_size=1)]}}],
+    repeated=[{"repeat": {"times": 2, "layers": [conv(filters=4, padding="same", activation="tanh")]}}],
+    used=[conv(name="twice", filters=4, padding="same"), {"activation": {"activation": "relu"}}, conv(name="twice", filters=4, padding="same")],
+    **functions([]), **{"behind_" + name: branch for name, branch in functions([conv(filters=3)]).items()})
+
+SEQUENCES = [{"embedding": {"name": "vectors", "input_dim": 11, "output_dim": 6}}] + branches(
+    "vectors",
+    plain=[{"activation": {"activation": "linear"}}],
+    same=[{"conv1d": {"filters": 4, "kernel_size": 3, "padding": "same", "activation": "relu", **BIASED}}],
+    causal=[{"conv1d": {"filters": 4, "kernel_size": 3, "padding": "causal", "dilation_rate": 2, "groups": 2}}],
+    strided=[{"conv1d": {"filters": 4, "kernel_size": 2, "strides": 2, **BIASED}}, {"batch_normalization": {"momentum": 0.5}}],
+    max=[{"max_pooling1d": {"pool_size": 3, "strides": 2, "padding": "same"}}],
+    average=[{"average_pooling1d": {"pool_size": 2}}],
+    global_max=["global_max_pooling1d"],
+    global_average=["global_average_pooling1d"],
+    lstm=[{"lstm": {"units": 5, **BIASED}}],
+    lstm_sequences=[{"lstm": {"units": 5, "return_sequences": True}}, {"dense": {"units": 3}}],
+    lstm_backwards=[{"lstm": {"units": 5, "go_backwards": True, "return_sequences": True, **BIASED}}],
+    lstm_unbiased=[{"lstm": {"units": 4, "go_backwards": True, "use_bias": False}}],
+    gru=[{"gru": {"units": 5, **BIASED}}],
+    gru_sequences=[{"gru": {"units": 5, "return_sequences": True, "use_bias": False}}, {"gru": {"units": 3, **BIASED}}],
+    gru_backwards=[{"gru": {"units": 5, "go_backwards": True, "return_sequences": True, **BIASED}}],
+    normalized=[{"layer_normalization": RANDOM}, {"group_normalization": {"groups": 2, **RANDOM}}],
+    permuted=[{"permute": {"dims": [2, 1]}}, {"prelu": {"alpha_initializer": "random_normal", "shared_axes": [1]}}],
+    dense=[{"dense": {"units": 3, "activation": "gelu", **BIASED}}, {"spatial_dropout": {"rate": 0.5}}])
+
+VECTORS = branches(
+    "input",
+    dense=[{"dense": {"units": 5, **BIASED}}, {"batch_normalization": {"momentum": 0.5, **RANDOM}},
+           {"prelu": {"alpha_initializer": "random_normal"}}, {"dense": {"units": 4, "use_bias": False}}],
+    grouped=[{"group_normalization": {"groups": 2, **RANDOM}}],
+    layered=[{"layer_normalization": RANDOM}],
+    normalized=[{"normalization": {"mean": [0.5], "variance": [2]}}],
+    shared=[{"prelu": {"alpha_initializer": "random_normal"}}, {"activation": {"activation": "softmax"}}],
+    **functions([]))

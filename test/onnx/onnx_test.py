@@ -1,0 +1,245 @@
+#!/usr/bin/env python3
+"""Exported networks under onnxruntime beside `trainctl predict`: onnx_test.py TRAINCTL [NAME...].
+
+Every preset and every layer, on batches of 1 and 3 samples; with names, these networks alone. Exit code 77 (skipped)
+where one of the Python packages numpy, onnx and onnxruntime is not installed."""
+import json
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+
+try:
+    import numpy as np
+    import onnx
+    import onnxruntime
+except ImportError as error:
+    print(f"not installed: {error.name}")
+    sys.exit(77)
+
+import networks
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+TRAINCTL = str(pathlib.Path(sys.argv[1]).resolve())
+ONLY = sys.argv[2:]
+SAMPLES = 3
+random = np.random.default_rng(7)
+largest = {}
+
+
+def trainctl(folder, *arguments, code=0):
+    done = subprocess.run([TRAINCTL, *map(str, arguments)], cwd=folder, capture_output=True, text=True)
+    assert done.returncode == code, (arguments, done.returncode, done.stderr[-2000:])
+    return done.stdout if code == 0 else done.stderr
+
+
+def layer_widths(folder, model, shape, tokens=False):
+    """Sizes of the layers' outputs, by name."""
+    np.save(folder / "x.npy", np.zeros((8, *shape), np.int64 if tokens else np.float32))
+    np.save(folder / "y.npy", np.zeros((8, 1), np.float32))
+    config = {"data": {"dataset": "npy", "x": "x.npy", "y": "y.npy"},
+              "model": {"layers": model + [{"dense": {"name": "end", "units": 1}}]},
+              "train": {"batch_size": 8, "max_steps": 1, "loss": "mean_squared_error", "optimizer": "sgd"}}
+    (folder / "widths.yaml").write_text(json.dumps(config))
+    found = json.loads(trainctl(folder, "check", "widths.yaml", "--json", "--ranks", "1"))
+    return {layer["name"]: int(np.prod([int(n) for n in layer["output"]])) for layer in found["layers"]}
+
+
+def train(folder, model, x, y, loss="mean_squared_error", steps=3, data={}, **train):
+    """A run of some steps; its inputs are `x.npy`."""
+    np.save(folder / "x.npy", x)
+    np.save(folder / "y.npy", y)
+    config = {"name": "net", "data": {"dataset": "npy", "x": "x.npy", "y": "y.npy", **data}, "model": model,
+              "train": {"batch_size": len(x), "max_steps": steps, "loss": loss,
+                        "optimizer": {"name": "adam", "learning_rate": 0.01}, **train},
+              "log": {"tensorboard": False}}
+    (folder / "net.yaml").write_text(json.dumps(config))
+    trainctl(folder, "run", "net.yaml", "--ranks", "1", "--quiet", "--run-dir", "net")
+
+
+def session(folder, *options):
+    """The export of the run `net` under onnxruntime."""
+    trainctl(folder, "export", "net", "--format", "onnx", "-o", "net.onnx", *options)
+    path = str(folder / "net.onnx")
+    onnx.checker.check_model(path, full_check=True)
+    return onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"])
+
+
+def predicted(folder, x):
+    np.save(folder / "p.npy", x)
+    trainctl(folder, "predict", "net", "p.npy", "-o", "out.npy")
+    return np.load(folder / "out.npy")
+
+
+def difference(network, x, expected, tolerance=1e-4):
+    """The largest difference on one sample and on all, relative where values are above 1."""
+    name, worst = network.get_inputs()[0].name, 0
+    for batch in (x[:1], x):
+        found = network.run(None, {name: batch})[0].reshape(len(batch), -1)
+        wanted = expected[:len(batch)]
+        if wanted.shape[1] == 2 * found.shape[1] == 2:  # predict names both of two classes
+            wanted = wanted[:, 1:]
+        assert found.shape == wanted.shape, (found.shape, wanted.shape)
+        far = np.abs(found - wanted) / np.maximum(1, np.abs(wanted))
+        assert np.isfinite(found).all() and far.max() <= tolerance, (far.max(), np.unravel_index(far.argmax(), far.shape))
+        worst = max(worst, far.max())
+    return worst
+
+
+def compare(folder, name, x, *options, inputs=None):
+    expected = predicted(folder, x)
+    assert expected.std(axis=0).max() > 1e-4, f"{name}: all samples give the same"
+    network = session(folder, *options, *(["--force"] if name in largest else []))
+    largest[name] = difference(network, x if inputs is None else inputs, expected)
+    return network
+
+
+def check_branches(folder, name, model, shape, tokens=0):
+    widths = layer_widths(folder, model, shape, tokens > 0)
+    x = random.integers(0, tokens, (8, *shape)) if tokens else random.normal(0, 2, (8, *shape)).astype(np.float32)
+    train(folder, {"layers": model}, x, random.normal(size=(8, widths["all"])).astype(np.float32))
+    compare(folder, name, x[:SAMPLES], inputs=x[:SAMPLES].astype(np.int32) if tokens else None)
+
+
+def check_preset(folder, path):
+    """A preset on small images. Its running statistics are the last batch's, so that no activation grows beyond bounds,
+    and the sums of bottlenecks begin close to their inputs: in untrained deep networks rounding errors grow from block to
+    block, until two programs are 1e-4 from each other, and each from what float64 gives."""
+    text = path.read_text().replace("{name: bn3,", "{name: bn3, gamma_initializer: {name: constant, value: 0.2},")
+    side = {"lenet5": 28, "mlp": 28, "unet": 16}.get(path.stem, 32)
+    shape = (side, side, int(re.search(r"^shape: .*(\d)\]", text, re.M)[1]))
+    parameters = {"classes": 5, **({"momentum": 0} if "momentum:" in text else {})}
+    x = random.normal(size=(8, *shape)).astype(np.float32)
+    loss, y = "sparse_categorical_crossentropy", random.integers(0, 5, 8)
+    if path.stem == "unet":  # predict is for whole samples: one long vector
+        text += "  - flatten\n"
+        loss, y = "mean_squared_error", random.random((8, side * side * 5)).astype(np.float32)
+    (folder / "preset.yaml").write_text(text)
+    train(folder, {"preset": str(folder / "preset.yaml"), "with": parameters}, x, y, loss,
+          optimizer={"name": "sgd", "learning_rate": 1e-4})
+    compare(folder, path.stem, x[:SAMPLES])
+
+
+def check_losses(folder):
+    """What a loss applies and the network does not end in."""
+    x = random.normal(size=(8, 6)).astype(np.float32)
+    for name, units, loss, y in (("logits", 4, "sparse_categorical_crossentropy", random.integers(0, 4, 8)),
+                                 ("logit", 1, "binary_crossentropy", random.integers(0, 2, (8, 1)))):
+        train(folder / name, {"layers": [{"dense": units}]}, x, y, loss)
+        compare(folder / name, name, x[:SAMPLES])
+
+
+def check_preprocessing(folder):
+    """Bytes in: the file crops and scales as the config says."""
+    x = random.integers(0, 256, (8, 9, 10, 3)).astype(np.uint8)
+    layers = [{"conv2d": {"filters": 4, "kernel_size": 3}}, "flatten", {"dense": 3}]
+    data = {"transform": [{"center_crop": [8, 9]}, {"rescale": 1 / 255}, {"normalize": "measured"}],
+            "augment": [{"random_flip": "horizontal"}, {"random_crop": {"size": [7, 6], "padding": 2}}]}
+    train(folder, {"layers": layers}, x, random.normal(size=(8, 3)).astype(np.float32), data=data)
+    network = compare(folder, "preprocess", x[:SAMPLES], "--preprocess")
+    assert network.get_inputs()[0].type == "tensor(uint8)" and network.get_inputs()[0].shape == ["batch", 9, 10, 3]
+    plain = session(folder, "--force")
+    assert plain.get_inputs()[0].type == "tensor(float)" and plain.get_inputs()[0].shape == ["batch", 7, 6, 3]
+    assert "this file exists" in trainctl(folder, "export", "net", "--format", "onnx", "-o", "net.onnx", code=2)
+    resized = folder / "resized"
+    train(resized, {"layers": layers}, x, random.normal(size=(8, 3)).astype(np.float32), data={"transform": [{"resize": [8, 8]}]})
+    error = trainctl(resized, "export", "net", "--format", "onnx", "--preprocess", code=2)
+    assert "resize" in error and "--preprocess" in error and not list(resized.glob("*.onnx")), error
+
+
+def check_bfloat16(folder):
+    """Weights are rounded to the nearest; what is computed with them is float32."""
+    x = random.normal(size=(8, 12)).astype(np.float32)
+    train(folder, {"layers": [{"dense": {"units": 64, "activation": "relu"}}, {"dense": 3}]}, x,
+          random.normal(size=(8, 3)).astype(np.float32))
+    network = session(folder, "--dtype", "bfloat16")
+    largest["bfloat16"] = difference(network, x[:SAMPLES], predicted(folder, x[:SAMPLES]), 3e-2)
+    kept = {tensor.name: tensor for tensor in onnx.load(folder / "net.onnx").graph.initializer}
+    for dtype in ("float32", "bfloat16"):
+        trainctl(folder, "export", "net", "--format", "safetensors", "--dtype", dtype, "-o", dtype)
+    exact, rounded = (safetensors(folder / dtype) for dtype in ("float32", "bfloat16"))
+    assert exact.keys() == rounded.keys() == {"dense/kernel", "dense/bias", "dense_1/kernel", "dense_1/bias"}, exact
+    for name, values in exact.items():
+        bits = np.frombuffer(kept[name].raw_data, np.uint16)
+        assert np.array_equal(rounded[name].ravel(), bits), name
+        back = (bits.astype(np.uint32) << 16).view(np.float32)
+        assert (np.abs(back - values.ravel()) <= np.abs(values.ravel()) * 2.0**-8).all(), name
+    weights = safetensors(next((folder / "net/checkpoints/last").glob("weights*.safetensors")))
+    assert all(np.array_equal(weights[name], exact[name]) for name in exact)
+    assert "weights alone" in trainctl(folder, "export", "net", "--format", "safetensors", "--preprocess", code=2)
+
+
+def safetensors(path):
+    data = path.read_bytes()
+    length = int.from_bytes(data[:8], "little")
+    header, body = json.loads(data[8:8 + length]), data[8 + length:]
+    types = {"F32": np.float32, "BF16": np.uint16}
+    return {name: np.frombuffer(body[slice(*entry["data_offsets"])], types[entry["dtype"]]).reshape(entry["shape"])
+            for name, entry in header.items() if name != "__metadata__"}
+
+
+def check_outputs(folder):
+    """Several inputs and outputs, which `predict` refuses: eval's mean errors are those of onnxruntime's outputs."""
+    arrays = {"image": random.normal(size=(8, 6, 6, 2)), "table": random.normal(size=(8, 3)),
+              "kind": random.normal(size=(8, 4)), "size": random.normal(size=(8, 1))}
+    for name, values in arrays.items():
+        arrays[name] = values.astype(np.float32)
+        np.save(folder / f"{name}.npy", arrays[name])
+    layers = [{"conv2d": {"from": "image", "filters": 4, "kernel_size": 3, "activation": "relu"}}, {"flatten": {"name": "pixels"}},
+              {"dense": {"name": "numbers", "from": "table", "units": 5}}, {"concatenate": {"from": ["pixels", "numbers"]}},
+              {"dense": {"name": "trunk", "units": 6, "activation": "tanh"}}, {"dense": {"name": "kind", "units": 4}},
+              {"dense": {"name": "size", "from": "trunk", "units": 1}}]
+    config = {"name": "net", "data": {"dataset": "npy", "x": {"image": "image.npy", "table": "table.npy"},
+                                      "y": {"kind": "kind.npy", "size": "size.npy"}},
+              "model": {"inputs": ["image", "table"], "layers": layers, "outputs": ["kind", "size"]},
+              "train": {"batch_size": 8, "max_steps": 3, "loss": {"kind": "mean_squared_error", "size": "mean_squared_error"},
+                        "metrics": {"kind": ["mean_absolute_error"], "size": ["mean_absolute_error"]}, "optimizer": "adam"}}
+    (folder / "net.yaml").write_text(json.dumps(config))
+    trainctl(folder, "run", "net.yaml", "--ranks", "1", "--quiet", "--run-dir", "net")
+    told = json.loads(trainctl(folder, "eval", "net.yaml", "--run", "net", "--data", "training", "--json", "--ranks", "1"))
+    network = session(folder)
+    assert [value.name for value in network.get_outputs()] == ["kind", "size"]
+    found = network.run(None, {name: arrays[name] for name in ("image", "table")})
+    errors = {name: np.abs(values - arrays[name]).mean() for name, values in zip(("kind", "size"), found)}
+    largest["outputs"] = max(abs(errors[name] - told[f"{name}_mean_absolute_error"]) for name in errors)
+    assert largest["outputs"] < 1e-5, (errors, told)
+
+
+def check_coverage(folder):
+    """Every layer and every activation of the reference is in one of the networks."""
+    reference = trainctl(folder, "schema", "--markdown")
+    tested = json.dumps([networks.IMAGES, networks.SEQUENCES, networks.VECTORS])
+    for kind in ("layer", "activation"):
+        missing = [name for name in re.findall(rf"^### {kind} (\w+)$", reference, re.M) if f'"{name}"' not in tested]
+        assert not missing, f"no network has the {kind} {missing}"
+
+
+CHECKS = {
+    "coverage": check_coverage,
+    "images": lambda folder: check_branches(folder, "images", networks.IMAGES, (9, 11, 4)),
+    "sequences": lambda folder: check_branches(folder, "sequences", networks.SEQUENCES, (7,), tokens=11),
+    "vectors": lambda folder: check_branches(folder, "vectors", networks.VECTORS, (6,)),
+    "losses": check_losses,
+    "preprocess": check_preprocessing,
+    "bfloat16": check_bfloat16,
+    "outputs": check_outputs,
+    **{path.stem: lambda folder, path=path: check_preset(folder, path) for path in sorted(ROOT.glob("configs/models/*.yaml"))},
+}
+
+failed = []
+for name, check in CHECKS.items():
+    if ONLY and name not in ONLY:
+        continue
+    with tempfile.TemporaryDirectory() as path:
+        folder = pathlib.Path(path)
+        for inner in ("logits", "logit", "resized"):
+            (folder / inner).mkdir()
+        try:
+            check(folder)
+        except Exception as error:  # the others are tried, too
+            failed.append(name)
+            print(f"{name}: {error!r}", flush=True)
+for name, worst in largest.items():
+    print(f"{name:<18} {worst:.1e}")
+sys.exit(f"failed: {', '.join(failed)}" if failed else 0)
