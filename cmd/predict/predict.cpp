@@ -1,9 +1,7 @@
 // trainctl predict: what a trained network says of images, arrays or tables.
 #include <CLI/CLI.hpp>
-#include <cerrno>
 #include <filesystem>
 #include <functional>
-#include <system_error>
 
 #include <unistd.h>
 
@@ -57,13 +55,6 @@ PredictionFormat format_of(const PredictOptions& options, const Situation& situa
 // Where predictions go, piece by piece; false where nobody takes them any more.
 using Put = std::function<bool(const std::string& text)>;
 
-// A reader that has closed the pipe ends the pass and is no error.
-bool put_to_output(const std::string& text) {
-  const int error = write_all(STDOUT_FILENO, text);
-  if (error == 0 || error == EPIPE) return error == 0;
-  throw Error(ErrorKind::resource, "standard output cannot be written: " + std::generic_category().message(error));
-}
-
 // What rank 0 knows of the checkpoint, and what all ranks must know of it.
 struct Trained {
   std::optional<LoadedCheckpoint> checkpoint;  // on rank 0
@@ -93,7 +84,7 @@ Trained load_trained(const PredictOptions& options, RankContext& context, Stream
 // Writes the answers to standard output or into the file.
 void write_answers(const PredictOptions& options, std::int64_t samples,
                    const std::function<void(const Put& put)>& write) {
-  if (options.out.empty()) return write(put_to_output);
+  if (options.out.empty()) return write(write_output);
   write_file(options.out, 0, [&](OutputFile& file) {
     write([&](const std::string& text) {
       file.write(text.data(), std::ssize(text));

@@ -7,98 +7,24 @@
 
 #include "core/base/files.h"
 #include "core/base/json.h"
+#include "io/metrics/read_event.h"
 
 namespace trainctl {
 namespace {
 
 constexpr std::int64_t longest_history = std::int64_t{1} << 32;  // bytes
 
-double number_in(const Json& json, const char* name, double otherwise = 0) {
-  const auto found = json.find(name);
-  return found == json.end() ? otherwise : number_of(*found);
-}
-
-// Numbers of an object; tables, lists of lists, go to `tables`.
-std::map<std::string, double> values_in(const Json& json, std::map<std::string, Table>* tables = nullptr) {
-  std::map<std::string, double> values;
-  for (const auto& [name, value] : json.items()) {
-    if (!value.is_array()) values[name] = number_of(value);
-    if (value.is_array() && tables != nullptr) (*tables)[name] = value.get<Table>();
-  }
-  return values;
-}
-
-ToldStart start_of(const Json& json) {
-  ToldStart start;
-  StartEvent& event = start.event;
-  start.time = json.at("time");
-  event.version = json.value("version", "");
-  event.seed = json.at("seed");
-  event.ranks = json.at("ranks");
-  event.mesh = json.at("mesh").get<std::vector<int>>();
-  event.hosts = json.at("hosts").get<std::vector<std::string>>();
-  event.device = json.at("device");
-  event.parameters = json.at("parameters");
-  event.flops_per_sample = number_in(json, "flops_per_sample");
-  event.peak_flops = number_in(json, "peak_flops");
-  if (const Json& from = json.at("resumed_from"); from.is_string()) event.resumed_from = from;
-  event.steps_per_epoch = json.value("steps_per_epoch", std::int64_t{0});
-  event.total_steps = json.value("total_steps", std::int64_t{0});
-  event.first_step = json.value("first_step", std::int64_t{0});
-  if (const auto monitor = json.find("monitor"); monitor != json.end() && monitor->is_object()) {
-    event.monitor = monitor->at("name");
-    event.monitor_maximum = monitor->at("mode") == "max";
-  }
-  if (const auto memory = json.find("memory"); memory != json.end()) {
-    for (const auto& [name, bytes] : memory->items()) event.memory.emplace_back(name, bytes.get<std::int64_t>());
-  }
-  return start;
-}
-
-ToldStep step_of(const Json& json) {
-  ToldStep step;
-  StepEvent& event = step.event;
-  event.step = json.at("step");
-  event.epoch = json.at("epoch");
-  event.loss = number_of(json.at("loss"));
-  event.learning_rate = number_of(json.at("learning_rate"));
-  event.samples_per_second = number_in(json, "samples_per_second");
-  event.gradient_norm = number_in(json, "gradient_norm", std::nan(""));
-  event.data_wait_share = number_in(json, "data_wait_share");
-  if (const auto gpus = json.find("gpu"); gpus != json.end() && !gpus->empty()) {
-    double utilization = 0;
-    for (const Json& gpu : *gpus) {
-      utilization += number_in(gpu, "utilization", std::nan("")) / static_cast<double>(gpus->size());
-      step.gpu_memory_bytes = std::fmax(step.gpu_memory_bytes, number_in(gpu, "memory_bytes", std::nan("")));
-    }
-    step.gpu_utilization = utilization;
+ToldStep told_step(const Json& json) {
+  ToldStep step{read_step(json)};
+  const auto found = json.find("gpu");
+  if (found == json.end()) return step;
+  const std::vector<GpuSample> gpus = read_gpus(*found);
+  step.gpu_utilization = 0;
+  for (const GpuSample& gpu : gpus) {
+    step.gpu_utilization += gpu.reading.utilization / static_cast<double>(gpus.size());
+    step.gpu_memory_bytes = std::fmax(step.gpu_memory_bytes, gpu.reading.memory_bytes);
   }
   return step;
-}
-
-EpochEvent epoch_of(const Json& json) {
-  EpochEvent epoch;
-  epoch.epoch = json.at("epoch");
-  epoch.step = json.at("step");
-  epoch.train = values_in(json.at("train"), &epoch.train_tables);
-  epoch.validation = values_in(json.at("validation"), &epoch.validation_tables);
-  epoch.seconds = number_in(json, "seconds");
-  return epoch;
-}
-
-EndEvent end_of(const Json& json) {
-  EndEvent end;
-  end.status = json.at("status");
-  end.step = json.at("step");
-  end.epoch = number_in(json, "epoch");
-  if (const auto best = json.find("best"); best != json.end() && best->is_object()) {
-    end.best_monitor = best->at("monitor");
-    end.best_value = number_of(best->at("value"));
-    end.best_step = best->at("step");
-  }
-  end.weights_sha256 = json.value("weights_sha256", "");
-  end.seconds = number_in(json, "seconds");
-  return end;
 }
 
 // Of a run that goes on, what was told of steps behind those it goes on from.
@@ -112,17 +38,17 @@ void add_event(RunHistory& history, const Json& json) {
   const std::string name = json.at("event");
   history.last_time = json.at("time");
   if (name == "start") {
-    history.starts.push_back(start_of(json));
+    history.starts.push_back({read_start(json), history.last_time});
     take_back(history, history.starts.back().event.first_step);
     history.end.reset();
   } else if (name == "step") {
-    history.steps.push_back(step_of(json));
+    history.steps.push_back(told_step(json));
   } else if (name == "epoch") {
-    history.epochs.push_back(epoch_of(json));
+    history.epochs.push_back(read_epoch(json));
   } else if (name == "checkpoint") {
-    history.checkpoints.push_back({json.at("step"), json.at("path"), number_in(json, "seconds"), json.at("bytes")});
+    history.checkpoints.push_back(read_checkpoint(json));
   } else if (name == "end") {
-    history.end = end_of(json);
+    history.end = read_end(json);
   }
 }
 

@@ -2,7 +2,7 @@
 """Runs the commands of README.md and docs/, and compares what they print: docs_test.py TRAINCTL [--write] [PAGE...]
 
 In a ```console block a line that begins with "$ " is a command (a line that ends in a backslash goes on), and the lines
-behind it are what it prints. Numbers, hashes and spaces are not compared, and a line "..." stands for any lines. The
+behind it are what it prints to standard output. Numbers, hashes and spaces are not compared, and a line "..." stands for any lines. The
 blocks of a page run one after the other in one folder, which has the repository's configs and scripts. --write puts what
 commands print now into the pages, where they have no "..." of their own."""
 import os
@@ -56,9 +56,8 @@ def agrees(expected, printed):
 def run(command, folder, trainctl):
     environment = {**os.environ, "PATH": f"{trainctl.parent}:{os.environ['PATH']}", "TERM": "dumb"}
     done = subprocess.run(["bash", "-c", "set -o pipefail\n" + command], cwd=folder, env=environment, text=True, timeout=500,
-                          stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
-    lines = [line.rstrip() for line in done.stdout.splitlines()]
-    return done.returncode, lines
+                          stdin=subprocess.DEVNULL, capture_output=True)
+    return done.returncode, [line.rstrip() for line in done.stdout.splitlines()], done.stderr
 
 
 def check(page, trainctl, write):
@@ -78,11 +77,11 @@ def check(page, trainctl, write):
                 command = "\n".join(lines).removeprefix("$ ")
                 printed = expected
                 if not command.startswith(LEFT_OUT):
-                    code, printed = run(command, folder, trainctl)
+                    code, printed, errors = run(command, folder, trainctl)
                     stated = re.search(r"# exit code (\d+)$", command)
                     wanted = int(stated[1]) if stated else 0
                     if code != wanted:
-                        print(f"{page.name}: $ {command}\nends with {code}:\n" + "\n".join(printed[-20:]))
+                        print(f"{page.name}: $ {command}\nends with {code}:\n{errors[-3000:]}")
                         failures += 1
                     elif not write and expected and not agrees(expected, printed):
                         print(f"{page.name}: $ {command}\nprints:\n" + "\n".join(printed))

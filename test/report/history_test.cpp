@@ -74,7 +74,8 @@ TEST_CASE("a start that goes on takes back what was told of later steps, and the
   std::string again = start;
   again.replace(again.find("\"first_step\":0"), 14, "\"first_step\":10");
   const std::string end =
-      R"({"event":"end","time":1003,"status":"stopped","step":20,"epoch":2,"best":null,"seconds":9})"
+      R"({"event":"end","time":1003,"status":"stopped","step":20,"epoch":2,"best":null,"train":{},"validation":{},)"
+      R"("weights_sha256":"","seconds":9})"
       "\n";
   write_file(path, start + step_line(10, "0.5") + epoch_line(1, 0.5) + step_line(20, "0.4") + epoch_line(2, 0.9) + end +
                        again + step_line(20, "0.3"));

@@ -27,20 +27,22 @@ std::string make_run(const TemporaryFolder& folder, const std::string& name, con
   const std::string run = folder / name;
   std::string lines =
       R"({"event":"start","time":1,"version":"1","seed":7,"ranks":1,"mesh":[1,1,1],"hosts":["<b>"],"device":"CPU",)"
-      R"("parameters":10,"resumed_from":null,"total_steps":30,"first_step":0,"monitor":{"name":"val_loss","mode":"min"}})"
+      R"("parameters":10,"resumed_from":null,"steps_per_epoch":10,"total_steps":30,"first_step":0,"monitor":{"name":"val_loss","mode":"min"}})"
       "\n";
   int epoch = 0;
   for (const std::string& loss : losses) {
     ++epoch;
     lines += R"({"event":"step","time":2,"step":)" + std::to_string(10 * epoch) + R"(,"epoch":)" +
-             std::to_string(epoch) + R"(,"loss":)" + loss + R"(,"learning_rate":0.1,"samples_per_second":5})" + "\n";
+             std::to_string(epoch) + R"(,"loss":)" + loss +
+             R"(,"learning_rate":0.1,"samples_per_second":5,"gradient_norm":2,"data_wait_share":0})" + "\n";
     lines += R"({"event":"epoch","time":2,"epoch":)" + std::to_string(epoch) + R"(,"step":)" +
              std::to_string(10 * epoch) + R"(,"train":{"loss":)" + loss + R"(},"validation":{"loss":)" + loss +
              R"(,"confusion_matrix":[[5,2],[1,9]]},"seconds":1})" + "\n";
   }
   if (!status.empty()) {
-    lines +=
-        R"({"event":"end","time":3,"status":")" + status + R"(","step":30,"epoch":3,"best":null,"seconds":3})" + "\n";
+    lines += R"({"event":"end","time":3,"status":")" + status +
+             R"(","step":30,"epoch":3,"best":null,"train":{},"validation":{},)" +
+             R"("weights_sha256":"","seconds":3})" + "\n";
   }
   create_folders(run);
   write_file(run + "/metrics.jsonl", lines);

@@ -206,7 +206,7 @@ TEST_CASE("what a new user types wrongly is answered in a way that helps") {
   CHECK(early.code == 3);
   CHECK(contains(early.errors, "train first"));
   for (const char* command : {"run", "check", "plan", "eval", "predict", "watch", "verify-scaling", "inspect", "init",
-                              "import", "export", "bench", "schema", "completion"}) {
+                              "import", "export", "report", "bench", "schema", "completion"}) {
     const Finished help = trainctl(folder, {command, "--help"});
     CHECK(help.code == 0);
     CHECK(contains(help.out, std::string("Usage: trainctl ") + command));

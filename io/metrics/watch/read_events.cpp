@@ -8,6 +8,7 @@
 #include "core/base/format.h"
 #include "core/base/json.h"
 #include "core/base/version.h"
+#include "io/metrics/read_event.h"
 
 namespace trainctl {
 namespace {
@@ -19,117 +20,6 @@ std::string series_of(std::string_view version) {
   const std::size_t major = std::min(version.size(), version.find('.'));
   const std::size_t minor = std::min(version.size(), version.find('.', major + 1));
   return std::string(version.substr(0, version.starts_with("0.") ? minor : major));
-}
-
-double value_of(const Json& json, const char* name) { return number_of(json.at(name)); }
-
-// NaN where it is not known.
-double reading_of(const Json& json, const char* name) {
-  const auto found = json.find(name);
-  return found == json.end() ? GpuReading::unknown : number_of(*found);
-}
-
-// Tables, such as a confusion matrix, are left out.
-std::map<std::string, double> metrics_of(const Json& json) {
-  std::map<std::string, double> values;
-  for (const auto& [name, value] : json.items()) {
-    if (!value.is_array()) values[name] = number_of(value);
-  }
-  return values;
-}
-
-// The bits for which throttle_words() has these words.
-std::uint64_t throttle_bits(const Json& words) {
-  std::uint64_t bits = 0;
-  for (std::uint64_t bit = 1; bit != 0; bit <<= 1) {
-    const std::vector<std::string> word = throttle_words(bit);
-    if (!word.empty() && std::find(words.begin(), words.end(), word.front()) != words.end()) bits |= bit;
-  }
-  return bits;
-}
-
-StartEvent start_of(const Json& json) {
-  StartEvent start;
-  start.version = json.at("version");
-  start.seed = json.at("seed");
-  start.ranks = json.at("ranks");
-  start.mesh = json.at("mesh").get<std::vector<int>>();
-  start.hosts = json.at("hosts").get<std::vector<std::string>>();
-  start.device = json.at("device");
-  start.parameters = json.at("parameters");
-  start.flops_per_sample = json.value("flops_per_sample", 0.0);
-  start.peak_flops = json.value("peak_flops", 0.0);
-  if (const Json& from = json.at("resumed_from"); !from.is_null()) start.resumed_from = from;
-  start.steps_per_epoch = json.at("steps_per_epoch");
-  start.total_steps = json.at("total_steps");
-  start.first_step = json.value("first_step", std::int64_t{0});
-  return start;
-}
-
-StepEvent step_of(const Json& json) {
-  StepEvent step;
-  step.step = json.at("step");
-  step.epoch = value_of(json, "epoch");
-  step.loss = value_of(json, "loss");
-  step.learning_rate = value_of(json, "learning_rate");
-  step.samples_per_second = value_of(json, "samples_per_second");
-  step.gradient_norm = value_of(json, "gradient_norm");
-  step.data_wait_share = value_of(json, "data_wait_share");
-  return step;
-}
-
-std::vector<GpuSample> gpus_of(const Json& json) {
-  std::vector<GpuSample> samples;
-  for (const Json& gpu : json) {
-    GpuSample& sample = samples.emplace_back();
-    sample.rank = gpu.at("rank");
-    sample.reading.utilization = reading_of(gpu, "utilization");
-    sample.reading.memory_bytes = reading_of(gpu, "memory_bytes");
-    sample.reading.temperature = reading_of(gpu, "temperature");
-    sample.reading.power_watts = reading_of(gpu, "power_watts");
-    sample.reading.clock_mhz = reading_of(gpu, "clock_mhz");
-    sample.reading.throttled = throttle_bits(gpu.value("throttled", Json::array()));
-  }
-  return samples;
-}
-
-EpochEvent epoch_of(const Json& json) {
-  EpochEvent epoch;
-  epoch.epoch = json.at("epoch");
-  epoch.step = json.at("step");
-  epoch.train = metrics_of(json.at("train"));
-  epoch.validation = metrics_of(json.at("validation"));
-  epoch.seconds = json.at("seconds");
-  return epoch;
-}
-
-CheckpointEvent checkpoint_of(const Json& json) {
-  return {json.at("step"), json.at("path"), json.at("seconds"), json.at("bytes")};
-}
-
-EndEvent end_of(const Json& json) {
-  EndEvent end;
-  end.status = json.at("status");
-  end.step = json.at("step");
-  end.epoch = json.at("epoch");
-  if (const Json& best = json.at("best"); !best.is_null()) {
-    end.best_monitor = best.at("monitor");
-    end.best_value = value_of(best, "value");
-    end.best_step = best.at("step");
-  }
-  end.train = metrics_of(json.at("train"));
-  end.validation = metrics_of(json.at("validation"));
-  end.weights_sha256 = json.at("weights_sha256");
-  end.seconds = json.at("seconds");
-  if (const auto gpu = json.find("gpu"); gpu != json.end()) {
-    end.gpus = {gpu->at("gpus"),
-                reading_of(*gpu, "utilization"),
-                reading_of(*gpu, "power_watts"),
-                reading_of(*gpu, "energy_joules"),
-                reading_of(*gpu, "peak_memory_bytes"),
-                throttle_bits(gpu->value("throttled", Json::array()))};
-  }
-  return end;
 }
 
 void require_our_version(const Json& json) {
@@ -167,24 +57,24 @@ RunEvent add_event(RunRecord& record, const Json& json) {
   RunEvent event = RunEvent::none;
   if (name == "start") {
     require_our_version(json);
-    begin(record, start_of(json));
+    begin(record, read_start(json));
     event = RunEvent::start;
   } else if (!record.start) {
     throw Error(ErrorKind::config, "what stands there is no record of a run: it does not begin with a start",
                 "name the directory of a run, as trainctl run leaves it");
   } else if (name == "step") {
-    add_step(record, step_of(json), time);
-    if (const auto gpus = json.find("gpu"); gpus != json.end()) record.gpus = gpus_of(*gpus);
+    add_step(record, read_step(json), time);
+    if (const auto gpus = json.find("gpu"); gpus != json.end()) record.gpus = read_gpus(*gpus);
     event = RunEvent::step;
   } else if (name == "epoch") {
-    record.epoch = epoch_of(json);
+    record.epoch = read_epoch(json);
     event = RunEvent::epoch;
   } else if (name == "checkpoint") {
-    record.checkpoint = checkpoint_of(json);
+    record.checkpoint = read_checkpoint(json);
     record.checkpoint_time = time;
     event = RunEvent::checkpoint;
   } else if (name == "end") {
-    record.end = end_of(json);
+    record.end = read_end(json);
     event = RunEvent::end;
   }
   if (event != RunEvent::start) record.longest_gap = std::max(record.longest_gap, time - record.time);
