@@ -23,7 +23,7 @@ namespace {
 constexpr std::size_t shown_differences = 4;
 
 // 1 for runs/<name>, N for runs/<name>-N; nothing for others.
-std::optional<std::int64_t> number_of(const std::string& folder, const std::string& name) {
+std::optional<std::int64_t> run_number_of(const std::string& folder, const std::string& name) {
   if (folder == name) return 1;
   if (!folder.starts_with(name + "-")) return std::nullopt;
   const std::string digits = folder.substr(name.size() + 1);
@@ -38,7 +38,7 @@ std::vector<std::string> runs_of(const std::string& name) {
   if (!exists("runs")) return {};
   for (const FolderEntry& folder : list_folder("runs")) {
     const std::string path = "runs/" + folder.name;
-    const auto number = number_of(folder.name, name);
+    const auto number = run_number_of(folder.name, name);
     std::error_code ignored;
     if (!number || !fs::exists(path + "/config.yaml", ignored) || list_checkpoints(path).empty()) continue;
     found.emplace_back(*number, path);

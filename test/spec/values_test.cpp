@@ -3,7 +3,7 @@
 
 #include "test/catch.h"
 
-namespace trainctl {
+namespace trainctl::values_test {
 namespace {
 
 enum class Mode { same, valid };
@@ -83,12 +83,15 @@ Node map(std::vector<std::pair<std::string, Node>> entries) {
 }
 
 }  // namespace
+}  // namespace trainctl::values_test
 
 template <>
-struct EnumNames<Mode> {
-  static constexpr EnumName<Mode> names[] = {{Mode::same, "same"}, {Mode::valid, "valid"}};
+struct trainctl::EnumNames<trainctl::values_test::Mode> {
+  static constexpr EnumName<values_test::Mode> names[] = {{values_test::Mode::same, "same"},
+                                                          {values_test::Mode::valid, "valid"}};
 };
 
+namespace trainctl::values_test {
 namespace {
 
 Keys<Dense> Dense::keys() {
@@ -207,4 +210,4 @@ TEST_CASE("numbers, quantities and their texts") {
   CHECK(nearest("name", {"units", "use_bias"}).empty());
 }
 
-}  // namespace trainctl
+}  // namespace trainctl::values_test
