@@ -53,7 +53,7 @@ TEST_CASE("a run leaves a page with its curves, memory and confusion matrix") {
   CHECK(read_file(folder / "runs/reported/report.html") == page);
 }
 
-TEST_CASE("--samples shows mistakes with their pictures, and counts as eval does") {
+TEST_CASE("report --samples shows mistakes with their pictures, and counts as eval does") {
   const Folder folder;
   folder.write("job.yaml", config);
   REQUIRE(trainctl(folder, {"run", "job.yaml", "--quiet"}).code == 0);
