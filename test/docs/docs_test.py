@@ -2,7 +2,7 @@
 """Runs the commands of README.md and docs/, and compares what they print: docs_test.py TRAINCTL [--write] [PAGE...]
 
 In a ```console block a line that begins with "$ " is a command (a line that ends in a backslash goes on), and the lines
-behind it are what it prints to standard output. Numbers, hashes and spaces are not compared, and a line "..." stands for any lines. The
+behind it are what it prints to standard output, or where that is nothing to standard error. Numbers, hashes and spaces are not compared, and a line "..." stands for any lines. The
 blocks of a page run one after the other in one folder, which has the repository's configs and scripts. --write puts what
 commands print now into the pages, where they have no "..." of their own."""
 import os
@@ -39,7 +39,7 @@ def commands(block):
 
 def comparable(line):
     line = re.sub(r"\b[0-9a-f]{16,}\b", "#", line)
-    line = re.sub(r"about |(?<![\w-])[-+]?\d[\d,.:/]*(e[-+]?\d+)?", "#", line)
+    line = re.sub(r"about |(?<![A-Za-z_\d])[-+]?\d[\d,.:/]*(e[-+]?\d+)?", "#", line)
     line = re.sub(r"\b(us|ms|s|min|h|d|kB|MB|GB|bytes)\b", "#", line)
     return re.sub(r"[#\s]+", " ", line).strip()
 
@@ -57,7 +57,7 @@ def run(command, folder, trainctl):
     environment = {**os.environ, "PATH": f"{trainctl.parent}:{os.environ['PATH']}", "TERM": "dumb"}
     done = subprocess.run(["bash", "-c", "set -o pipefail\n" + command], cwd=folder, env=environment, text=True, timeout=500,
                           stdin=subprocess.DEVNULL, capture_output=True)
-    return done.returncode, [line.rstrip() for line in done.stdout.splitlines()], done.stderr
+    return done.returncode, [line.rstrip() for line in (done.stdout or done.stderr).splitlines()], done.stderr
 
 
 def check(page, trainctl, write):

@@ -80,10 +80,10 @@ def colours(page):
     return [[values[i] for values in found] for i in (0, 1)]
 
 
-def look(folder, page, name, width, dark):
+def look(folder, page, name, width, height, dark):
     picture = folder / f"{name}.png"
     theme = ["--force-dark-mode", "--blink-settings=preferredColorScheme=0"] if dark else ["--blink-settings=preferredColorScheme=1"]
-    chromium(folder, f"--screenshot={picture}", f"--window-size={width},760", *theme, page.as_uri())
+    chromium(folder, f"--screenshot={picture}", f"--window-size={width},{height}", *theme, page.as_uri())
     back, *curves = colours(page.read_text())[dark]
     rows = pixels(picture)
     assert shows(rows, back) > 0.2 * len(rows) * len(rows[0]), (name, "background", back)
@@ -108,10 +108,10 @@ with tempfile.TemporaryDirectory() as temporary:
         asked = set(re.findall(r'"url":"(https?://[^"]*)"', log.read_text()))
         own = {url for url in asked if not re.search(r"google|gstatic|googleapis|chrome", url)}
         assert not own, own
-    pictures = [look(folder, folder / "one/report.html", "light", 900, False),
-                look(folder, folder / "one/report.html", "dark", 900, True),
-                look(folder, folder / "one/report.html", "phone", 500, False),
-                look(folder, folder / "both.html", "compared", 900, False)]
+    pictures = [look(folder, folder / "one/report.html", "light", 900, 760, False),
+                look(folder, folder / "one/report.html", "dark", 900, 760, True),
+                look(folder, folder / "one/report.html", "phone", 500, 1300, False),
+                look(folder, folder / "both.html", "compared", 900, 1000, False)]
     if len(sys.argv) > 2:
         for picture in pictures:
             shutil.copy(picture, sys.argv[2])
