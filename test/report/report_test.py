@@ -19,7 +19,7 @@ if BROWSER is None:
     sys.exit(77)
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-TRAINCTL = sys.argv[1]
+TRAINCTL = str(pathlib.Path(sys.argv[1]).resolve())
 
 
 def trainctl(folder, *arguments):
