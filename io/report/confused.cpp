@@ -67,7 +67,7 @@ std::string bitmap(const ConfusedSample& sample) {
   put(file, static_cast<std::uint32_t>(rows), 4);
   put(file, 1, 2);
   put(file, 24, 2);
-  put(file, 0, 24);
+  file.append(24, '\0');
   return file + image;
 }
 
