@@ -125,7 +125,7 @@ class Hdf5Index {
       for (std::size_t i = 0; i < count; ++i, ++member) {
         const std::uint64_t place = names.bytes().size();
         names.text(member->first).number(0, 1).align();
-        node.number(place, 8).number(member->second, 8).number(0, 24);
+        node.number(place, 8).number(member->second, 8).number(0, 8).number(0, 8).number(0, 8);
         if (i + 1 == count) nodes.emplace_back(0, place);
       }
       nodes.back().first = append(node.fill(8 + node_entries * 40).bytes());
