@@ -9,6 +9,7 @@
 #include "cmd/run/best_checkpoint.h"
 #include "core/base/format.h"
 #include "core/base/log.h"
+#include "core/exec/interfaces/forwarded_source.h"
 #include "io/checkpoint/load.h"
 #include "io/loader/data.h"
 
@@ -16,21 +17,15 @@ namespace trainctl {
 namespace {
 
 // Hands on the batches of another source, and keeps the last one at hand.
-class Watched final : public BatchSource {
+class LastBatchKept final : public ForwardedSource {
  public:
-  explicit Watched(BatchSource& source) : source_(source) {}
+  explicit LastBatchKept(BatchSource& source) : ForwardedSource(source) {}
 
   const Batch& last() const { return *last_; }
 
   const Batch& next() override { return *(last_ = &source_.next()); }
-  DataPosition position() const override { return source_.position(); }
-  std::int64_t samples_per_epoch() const override { return source_.samples_per_epoch(); }
-  std::int64_t batch_size() const override { return source_.batch_size(); }
-  std::int64_t last_batch_size() const override { return source_.last_batch_size(); }
-  std::int64_t batch_bytes() const override { return source_.batch_bytes(); }
 
  private:
-  BatchSource& source_;
   const Batch* last_ = nullptr;
 };
 
@@ -59,7 +54,7 @@ ConfusionPass confusion_pass(const RunSpec& spec, const std::string& run, std::s
   const Sharer alone;
   const auto batches = data.evaluation(PartKind::validation, spec.train.global_batch(1), alone, context.threads,
                                        {TargetForm::class_number});
-  Watched source(*batches);
+  LastBatchKept source(*batches);
   const ModelInput& input = data.info().inputs[0];
   Predictor predictor(spec, input, source, alone, device, {&checkpoint.snapshot, checkpoint.path, run + "/config.yaml"},
                       context.world);

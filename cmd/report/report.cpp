@@ -74,6 +74,9 @@ int report(ReportOptions& options) {
   const std::string run = runs.front().directory;
   options.common.config = run + "/config.yaml";
   RunSpec spec = load_run_spec(options.common.config);
+  if (input_names(spec.model).size() > 1 || output_names(spec.model).size() > 1) {
+    throw Error(ErrorKind::config, "--samples is for networks of one input and one output", "leave it out");
+  }
   spec.cluster.ranks = {1};
   spec.cluster.hosts.clear();
   spec.cluster.hostfile = {};

@@ -12,11 +12,11 @@ namespace trainctl {
 
 ScalingWatch::ScalingWatch(const ScalingRequest& request, Job& job, RankDevice& device, SnapshotSaver& saver,
                            BatchSource& batches)
-    : request_(request),
+    : ForwardedSource(batches),
+      request_(request),
       job_(job),
       device_(device),
       saver_(saver),
-      batches_(batches),
       trace_(job.engine(), *device.backend, job.rank(), request.tensor) {}
 
 void ScalingWatch::shorten(TrainingPlan& plan) {
@@ -40,7 +40,7 @@ std::function<void(std::int64_t)> ScalingWatch::after_step() {
 }
 
 const Batch& ScalingWatch::next() {
-  const Batch& batch = batches_.next();
+  const Batch& batch = source_.next();
   ++begun_;
   if (traces_ && begun_ == steps_) {
     trace_.set_samples(batch);

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "cmd/run/job.h"
-#include "core/exec/interfaces/batch_source.h"
+#include "core/exec/interfaces/forwarded_source.h"
 #include "core/exec/observe/step_trace.h"
 #include "parallel/trainer/snapshot_saver.h"
 #include "parallel/trainer/trainer.h"
@@ -25,7 +25,7 @@ inline constexpr const char* trace_file = "trace";
 inline constexpr const char* gradients_folder = "gradients";
 
 // Stands between the trainer and its batches, whose samples the trace is keyed by. Collective.
-class ScalingWatch final : public BatchSource {
+class ScalingWatch final : public ForwardedSource {
  public:
   // What is referred to outlives the watch.
   ScalingWatch(const ScalingRequest& request, Job& job, RankDevice& device, SnapshotSaver& saver, BatchSource& batches);
@@ -39,18 +39,12 @@ class ScalingWatch final : public BatchSource {
   void save_trace(const std::string& run_directory, SnapshotWriter* writer);
 
   const Batch& next() override;
-  DataPosition position() const override { return batches_.position(); }
-  std::int64_t samples_per_epoch() const override { return batches_.samples_per_epoch(); }
-  std::int64_t batch_size() const override { return batches_.batch_size(); }
-  std::int64_t last_batch_size() const override { return batches_.last_batch_size(); }
-  std::int64_t batch_bytes() const override { return batches_.batch_bytes(); }
 
  private:
   const ScalingRequest& request_;
   Job& job_;
   RankDevice& device_;
   SnapshotSaver& saver_;
-  BatchSource& batches_;
   StepTrace trace_;
   std::int64_t steps_ = 0;  // of the run
   bool traces_ = false;     // the last of them
