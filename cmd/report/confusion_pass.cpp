@@ -41,6 +41,11 @@ std::vector<float> values_of(const View& batch, std::int64_t sample, std::int64_
   return {};
 }
 
+[[noreturn]] void refuse_values() {
+  throw Error(ErrorKind::config, "--samples is for networks that tell classes, and this one tells values",
+              "leave it out");
+}
+
 bool surer(const ConfusedSample& a, const ConfusedSample& b) { return a.probability > b.probability; }
 
 }  // namespace
@@ -51,6 +56,7 @@ ConfusionPass confusion_pass(const RunSpec& spec, const std::string& run, std::s
   log::info(format("looks for confused samples with {} (step {})", checkpoint.path, checkpoint.manifest.step));
   const Data data(spec.data, spec.seed, data_use(spec));
   if (!data.has(PartKind::validation)) throw Error(ErrorKind::config, "the run has no validation data to look at");
+  if (data.info().targets[0].classes == 0) refuse_values();
   const Sharer alone;
   const auto batches = data.evaluation(PartKind::validation, spec.train.global_batch(1), alone, context.threads,
                                        {TargetForm::class_number});
@@ -60,9 +66,7 @@ ConfusionPass confusion_pass(const RunSpec& spec, const std::string& run, std::s
                       context.world);
   const std::int64_t outputs = predictor.outputs();
   const OutputMeaning meaning = meaning_of(spec, outputs, {});
-  if (meaning.kind == OutputMeaning::Kind::values) {
-    throw Error(ErrorKind::config, "--samples is for networks that tell classes, and this one tells values");
-  }
+  if (meaning.kind == OutputMeaning::Kind::values) refuse_values();
   ConfusionPass pass;
   pass.matrix.assign(meaning.names.size(), std::vector<double>(meaning.names.size()));
   predictor.run(source, [&](const Predictions& found) {

@@ -82,6 +82,25 @@ TEST_CASE("report --samples shows mistakes with their pictures, and counts as ev
   }
 }
 
+TEST_CASE("report --samples is for classes alone") {
+  const Folder folder;
+  std::string rows = "a,b,y\n";
+  for (int i = 0; i < 40; ++i) {
+    rows += std::to_string(i % 7) + "," + std::to_string(i * i % 11) + "," + std::to_string(0.5 * i) + "\n";
+  }
+  folder.write("table.csv", rows);
+  folder.write("job.yaml",
+               "name: values\ndata: {dataset: csv, path: table.csv, target: y, validation: {path: table.csv}}\n"
+               "model: {layers: [{dense: {units: 4, activation: relu}}, {dense: {units: 1}}]}\n"
+               "train: {batch_size: 8, epochs: 1, loss: mse, optimizer: adam}\n");
+  const Finished run = trainctl(folder, {"run", "job.yaml", "--ranks", "1", "--quiet"});
+  INFO(run.errors);
+  REQUIRE(run.code == 0);
+  const Finished refused = trainctl(folder, {"report", "runs/values", "--samples", "3"});
+  CHECK(refused.code == 2);
+  CHECK_THAT(refused.errors, Catch::Matchers::Contains("is for networks that tell classes"));
+}
+
 TEST_CASE("report compares runs, and refuses what is no run") {
   const Folder folder;
   folder.write("job.yaml", config);
