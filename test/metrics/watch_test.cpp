@@ -351,7 +351,7 @@ TEST_CASE("a record that begins anew is told, and the directory of a watched run
   look();
   look();
   fs::remove(record);
-  MetricsJsonl(record, Duration::steps(1)).start(start_event());
+  MetricsJsonl(record, Duration::steps(1)).start(start_event(10));
   look();
   CHECK((events == std::vector{RunEvent::start, RunEvent::anew, RunEvent::start}));
   fs::remove_all(run);

@@ -20,6 +20,7 @@ namespace {
 
 constexpr double shortest_silence = 60;  // seconds without an event that say nothing of a run
 constexpr double usual_gaps = 3;         // nor does so often the longest time that it took before, as to evaluate
+constexpr double clock_difference = 1;   // between a file's time and an event's, of one moment: rounding, a file server
 constexpr FileRole named{ErrorKind::config};
 
 std::string record_of(const std::string& directory) { return directory + "/metrics.jsonl"; }
@@ -113,7 +114,8 @@ RunEvent WatchedRun::add(const std::string& line) {
 }
 
 void WatchedRun::find_state(const std::optional<bool>& process_exists) {
-  const bool goes_on = process_exists == true && locked_ > record_.time;  // behind an end: its next start is to come
+  // A lock that is newer than the end of a run is that of its next start, which has yet to say so.
+  const bool goes_on = process_exists == true && locked_ > record_.time + clock_difference;
   if (record_.end && !goes_on) {
     state_ = RunState::ended;
   } else if (process_exists == false) {
