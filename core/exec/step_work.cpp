@@ -103,10 +103,10 @@ void StepWork::run_side_stream(void* side_stream) {
 }
 
 void StepWork::run_units(std::size_t first, std::size_t end, const StepSources& sources, PartSeconds* seconds) {
-  for (std::size_t next = first; next < end;) {
-    const StepPart part = units_[next].part;
+  while (first < end) {
+    const StepPart part = units_[first].part;
     const double start = seconds == nullptr ? 0 : seconds_now();
-    next = queue(next, sources, main_);
+    while (first < end && units_[first].part == part) first = queue(first, sources, main_);
     if (seconds != nullptr) (*seconds)[static_cast<std::size_t>(part)] += seconds_now() - start;
   }
 }

@@ -126,6 +126,7 @@ void MetricsJsonl::step(const StepEvent& e) {
   json["samples_per_second"] = e.samples_per_second;
   json["gradient_norm"] = json_number(e.gradient_norm);
   json["data_wait_share"] = e.data_wait_share;
+  for (const auto& [name, share] : step_shares) json["time_shares"][name] = e.shares.*share;
   for (const GpuSample& sample : e.gpus) json["gpu"].push_back(gpu(sample));
   write(json_line(json));
 }

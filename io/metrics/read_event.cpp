@@ -72,6 +72,9 @@ StepEvent read_step(const Json& json) {
   step.samples_per_second = value_of(json, "samples_per_second");
   step.gradient_norm = value_of(json, "gradient_norm");
   step.data_wait_share = value_of(json, "data_wait_share");
+  if (const auto shares = json.find("time_shares"); shares != json.end()) {
+    for (const auto& [name, share] : step_shares) step.shares.*share = shares->value(name, 0.0);
+  }
   return step;
 }
 

@@ -26,6 +26,8 @@ const std::vector<StepValue>& step_values() {
       {"samples per second",
        [](const ToldStep& step) { return step.event.samples_per_second > 0 ? step.event.samples_per_second : NAN; }},
       {"wait for data, % of the time", [](const ToldStep& step) { return 100 * step.event.data_wait_share; }},
+      {"wait for other ranks, % of the time",
+       [](const ToldStep& step) { return 100 * step.event.shares.communication; }},
       {"GPU utilization, %", [](const ToldStep& step) { return 100 * step.gpu_utilization; }},
       {"GPU memory, GB", [](const ToldStep& step) { return step.gpu_memory_bytes / 1e9; }},
   };

@@ -1,4 +1,5 @@
 // The page of one run: how it went, curves, results, memory, ranks, and how to go on.
+#include <algorithm>
 #include <cmath>
 #include <ctime>
 #include <map>
@@ -122,6 +123,34 @@ std::string confusion(const RunReport& run) {
   return text;
 }
 
+// The mean shares of the steps that were told; "" where a record of an earlier version has none.
+std::string step_time(const RunHistory& history) {
+  constexpr std::pair<const char*, double StepShares::*> parts[] = {
+      {"forward pass", &StepShares::forward},
+      {"backward pass", &StepShares::backward},
+      {"waiting for other ranks", &StepShares::communication},
+      {"update of the weights", &StepShares::update},
+      {"copies of batches to the device", &StepShares::upload}};
+  const auto mean = [&](const auto& share) {
+    double sum = 0;
+    for (const ToldStep& told : history.steps) sum += share(told.event);
+    return sum / static_cast<double>(std::max<std::size_t>(history.steps.size(), 1));
+  };
+  std::vector<std::vector<Cell>> rows;
+  double left = 1;
+  const auto add = [&](const char* part, double share) {
+    left -= share;
+    if (share >= 0.0005) rows.push_back({text_cell(part), number_cell(format("{:.1f} %", 100 * share))});
+  };
+  for (const auto& [name, part] : parts) {
+    add(name, mean([part = part](const StepEvent& step) { return step.shares.*part; }));
+  }
+  if (rows.empty()) return "";
+  add("waiting for data", mean([](const StepEvent& step) { return step.data_wait_share; }));
+  add("the rest", left);
+  return table({{"part, on rank 0"}, {"share of the time", true}}, rows);
+}
+
 std::string memory(const RunHistory& history) {
   const auto& memory = history.starts.back().event.memory;
   std::int64_t sum = 0;
@@ -198,6 +227,7 @@ std::string run_page(const RunReport& run) {
   body += section("Curves", curves_of(history));
   body += section("Results", results(history));
   body += section("Confusion", confusion(run));
+  body += section("Where a step's time went", step_time(history));
   body += section("Memory", memory(history));
   body += section("Starts, ranks and hosts", starts(history));
   body += section("Checkpoints", checkpoints(history));

@@ -48,6 +48,14 @@ std::vector<NamedTensor> replicated_weights(const TrainerParts& parts) {
   return weights;
 }
 
+void add_parts(const Engine::Parts& parts, StepShares& sums) {
+  sums.upload += parts.upload;
+  sums.forward += parts.forward;
+  sums.backward += parts.backward;
+  sums.communication += parts.communication;
+  sums.update += parts.update;
+}
+
 }  // namespace
 
 Trainer::Trainer(TrainerParts parts, TrainingPlan plan)
@@ -65,6 +73,7 @@ Trainer::Trainer(TrainerParts parts, TrainingPlan plan)
 
 EndEvent Trainer::run() {
   start_seconds_ = epoch_start_ = seconds_now();
+  parts_.engine.set_timing(parts_.sink != nullptr);
   bool completed = finished();
   verify_replicas();
   restart_window();
@@ -175,7 +184,11 @@ void Trainer::finish_step() {
   started_.pop_front();
   const bool averages = averages_after(position_.step + 1);
   if (local_) local_->add(result_);
-  if (local_ && averages) local_->average(result_);
+  if (local_ && averages) {
+    const double before = seconds_now();
+    local_->average(result_);
+    window_parts_.communication += seconds_now() - before;
+  }
   if (averages) {
     stop_ = stop_ || result_.stop;
     if (result_.abandoned) return;
@@ -191,6 +204,7 @@ void Trainer::finish_step() {
 
   window_samples_ += step.samples;
   window_waited_ += step.waited_seconds;
+  add_parts(parts_.engine.parts(), window_parts_);
   if (!averages) return;
   epoch_means_.add(result_.sums, result_.count);
   if (position_.step <= plan_.sync_every) hint_at_scale();
@@ -220,7 +234,8 @@ void Trainer::report_step(const Started& step) {
   const double seconds = std::max(seconds_now() - window_start_, 1e-9);
   parts_.sink->step({position_.step, epoch(), step_loss(), step.input.learning_rate,
                      static_cast<double>(window_samples_) / seconds, result_.gradient_norm, window_waited_ / seconds,
-                     parts_.gpus == nullptr ? std::span<const GpuSample>() : parts_.gpus->samples()});
+                     parts_.gpus == nullptr ? std::span<const GpuSample>() : parts_.gpus->samples(),
+                     shares_of(seconds)});
   if (position_.step % plan_.log_every == 0) restart_window();
 }
 
@@ -298,10 +313,18 @@ void Trainer::hint_at_scale() const {
              loss, chance));
 }
 
+// What the steps of the window took, in so many seconds.
+StepShares Trainer::shares_of(double seconds) const {
+  StepShares shares = window_parts_;
+  for (const auto& [name, share] : step_shares) shares.*share /= seconds;
+  return shares;
+}
+
 void Trainer::restart_window() {
   window_start_ = seconds_now();
   window_samples_ = 0;
   window_waited_ = 0;
+  window_parts_ = {};
 }
 
 // Whether the monitored value is the best so far. Equal on all ranks, since the values are.

@@ -132,6 +132,7 @@ class Trainer {
   void warn_of_not_finite(const std::string& prefix, const std::map<std::string, double>& values);
   void hint_at_scale() const;
   void restart_window();
+  StepShares shares_of(double seconds) const;
   void save();
   Snapshot snapshot();
   bool update_best();
@@ -167,6 +168,7 @@ class Trainer {
   double window_start_ = 0;
   double window_waited_ = 0;
   std::int64_t window_samples_ = 0;
+  StepShares window_parts_;  // in seconds
 };
 
 }  // namespace trainctl

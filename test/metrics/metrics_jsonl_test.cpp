@@ -93,7 +93,11 @@ TEST_CASE("metrics.jsonl has the documented events and fields") {
   {
     MetricsJsonl sink(path, Duration::steps(10));
     sink.start({"1.2", 7, 2, {2, 1, 1}, {"n1", "n2"}, "cpu", 1234, "", 20, 40, 0});
-    for (int step = 1; step <= 30; ++step) sink.step({step, step / 20.0, 1.0 / step, 0.1, 500, 3.5, 0.25});
+    for (int step = 1; step <= 30; ++step) {
+      StepEvent event{step, step / 20.0, 1.0 / step, 0.1, 500, 3.5, 0.25};
+      event.shares = {0.01, 0.2, 0.4, 0.125, 0.05};
+      sink.step(event);
+    }
     sink.epoch({1,
                 20,
                 {{"loss", 0.5}, {"accuracy", 0.75}},
@@ -126,6 +130,9 @@ TEST_CASE("metrics.jsonl has the documented events and fields") {
   CHECK(lines[2]["learning_rate"] == 0.1);
   CHECK(lines[2]["samples_per_second"] == 500);
   CHECK(lines[2]["gradient_norm"] == 3.5);
+  const Json shares = {
+      {"upload", 0.01}, {"forward", 0.2}, {"backward", 0.4}, {"communication", 0.125}, {"update", 0.05}};
+  CHECK(lines[2]["time_shares"] == shares);
   CHECK(lines[4]["event"] == "epoch");
   CHECK(lines[4]["train"]["accuracy"] == 0.75);
   CHECK(lines[4]["validation"]["loss"] == 0.625);

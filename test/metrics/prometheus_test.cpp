@@ -48,6 +48,7 @@ StepEvent step_event(std::int64_t step) {
   event.samples_per_second = 1234.5;
   event.gradient_norm = 2;
   event.data_wait_share = 0.25;
+  event.shares.communication = 0.125;
   return event;
 }
 
@@ -115,6 +116,7 @@ TEST_CASE("a state becomes text by the rules of the format, with all that it kno
   CHECK(samples.at("trainctl_learning_rate") == 0.1);
   CHECK(samples.at("trainctl_samples_per_second") == 1234.5);
   CHECK(samples.at("trainctl_data_wait_ratio") == 0.25);
+  CHECK(samples.at("trainctl_communication_wait_ratio") == 0.125);
   CHECK(samples.at("trainctl_last_step_timestamp_seconds") == 1.7e9);
   CHECK(samples.at("trainctl_epoch_metric{metric=\"accuracy\",data=\"training\"}") == 0.75);
   CHECK(samples.at("trainctl_epoch_metric{metric=\"loss\",data=\"validation\"}") == 0.625);

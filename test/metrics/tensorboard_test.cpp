@@ -123,7 +123,8 @@ TEST_CASE("TensorBoard's files hold a run's curves, training and validation apar
   CHECK(only(fields_of(only(fields_of(only(text, 9)), 1)), 1) == "text");
   CHECK(step_of(training[4]) == 310);
   const std::map<std::string, float> step = scalars_of(training[4]);
-  CHECK(step == std::map<std::string, float>{{"data_wait_share", 0.25f},
+  CHECK(step == std::map<std::string, float>{{"communication_share", 0},
+                                             {"data_wait_share", 0.25f},
                                              {"gpu/1/utilization", 0.75f},
                                              {"gradient_norm", 3.5f},
                                              {"learning_rate", 0.1f},

@@ -21,7 +21,7 @@ std::string step_line(int step, const std::string& loss) {
   return R"({"event":"step","time":1001,"step":)" + std::to_string(step) + R"(,"epoch":)" +
          std::to_string(step / 10.0) + R"(,"loss":)" + loss +
          R"(,"learning_rate":0.1,"samples_per_second":500,"gradient_norm":2.5,)"
-         R"("data_wait_share":0.25,"gpu":[{"rank":0,"utilization":0.5,"memory_bytes":2e9},)"
+         R"("data_wait_share":0.25,"time_shares":{"forward":0.2,"communication":0.125},"gpu":[{"rank":0,"utilization":0.5,"memory_bytes":2e9},)"
          R"({"rank":1,"utilization":0.7,"memory_bytes":null}]})"
          "\n";
 }
@@ -52,6 +52,9 @@ TEST_CASE("events of metrics.jsonl are read back") {
   REQUIRE(history.steps.size() == 2);
   CHECK(history.steps[0].event.loss == 0.75);
   CHECK(history.steps[0].event.data_wait_share == 0.25);
+  CHECK(history.steps[0].event.shares.forward == 0.2);
+  CHECK(history.steps[0].event.shares.communication == 0.125);
+  CHECK(history.steps[0].event.shares.backward == 0);
   CHECK(history.steps[0].gpu_utilization == Approx(0.6));
   CHECK(history.steps[0].gpu_memory_bytes == 2e9);
   CHECK(std::isnan(history.steps[1].event.loss));

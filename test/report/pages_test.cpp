@@ -34,7 +34,8 @@ std::string make_run(const TemporaryFolder& folder, const std::string& name, con
     ++epoch;
     lines += R"({"event":"step","time":2,"step":)" + std::to_string(10 * epoch) + R"(,"epoch":)" +
              std::to_string(epoch) + R"(,"loss":)" + loss +
-             R"(,"learning_rate":0.1,"samples_per_second":5,"gradient_norm":2,"data_wait_share":0})" + "\n";
+             R"(,"learning_rate":0.1,"samples_per_second":5,"gradient_norm":2,"data_wait_share":0.125,)" +
+             R"("time_shares":{"forward":0.25,"backward":0.5,"communication":0.0625}})" + "\n";
     lines += R"({"event":"epoch","time":2,"epoch":)" + std::to_string(epoch) + R"(,"step":)" +
              std::to_string(10 * epoch) + R"(,"train":{"loss":)" + loss + R"(},"validation":{"loss":)" + loss +
              R"(,"confusion_matrix":[[5,2],[1,9]]},"seconds":1})" + "\n";
@@ -106,6 +107,9 @@ TEST_CASE("a page of a run shows its curves, results and config, and escapes wha
   CHECK_THAT(page, !Contains("http://"));
   CHECK_THAT(page, !Contains("https://"));
   CHECK(count_of(page, "<polyline") >= 4);
+  const std::string shares = page.substr(page.find("Where a step's time went"));
+  for (const char* share : {"25.0 %", "50.0 %", "6.2 %", "12.5 %"}) CHECK_THAT(shares, Contains(share));
+  CHECK_THAT(shares, !Contains("update of the weights"));
 }
 
 TEST_CASE("runs that diverged, were killed, or have one step or none have an honest page") {

@@ -213,5 +213,36 @@ TEST_CASE("a confusion matrix has the same counts on any number of ranks, and ac
   CHECK(contains(watched.errors, "monitor 'val_confusion_matrix' is nothing that this run reports"));
 }
 
+TEST_CASE("steps tell where their time went, on one rank and on two") {
+  const Folder folder;
+  const std::string config =
+      folder.write("told.yaml", uneven_data + mlp_model +
+                                    train_section("batch_size: 20, optimizer: {name: sgd, learning_rate: 0.1}, "
+                                                  "max_steps: 8"));
+  const auto shares = [&](const std::string& ranks, const std::string& sync_every) {
+    const Finished run = trainctl(folder, {"run", config, "--ranks", ranks, "--resume", "never", "--run-dir", directory,
+                                           "--set", "log.every=2 steps", "--set", "strategy.sync_every=" + sync_every});
+    INFO(tail(run.errors));
+    REQUIRE(run.code == 0);
+    const std::vector<Json> steps = events(directory, "step");
+    REQUIRE(steps.size() == 4);
+    for (const Json& step : steps) {
+      double sum = step["data_wait_share"];
+      for (const auto& [name, share] : step["time_shares"].items()) {
+        CHECK(share >= 0);
+        sum += share.get<double>();
+      }
+      CHECK(sum > 0);
+      CHECK(sum < 1.001);
+    }
+    return steps.back()["time_shares"];
+  };
+  const Json alone = shares("1", "1");
+  for (const char* part : {"forward", "backward", "update"}) CHECK(alone[part] > 0);
+  CHECK(alone["communication"] == 0);
+  CHECK(shares("2", "1")["communication"] > 0);
+  CHECK(shares("2", "2")["communication"] > 0);
+}
+
 }  // namespace
 }  // namespace trainctl::test::metrics_test

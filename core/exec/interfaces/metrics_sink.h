@@ -48,6 +48,24 @@ struct StartEvent {
   std::vector<std::pair<std::string, std::int64_t>> memory = {};  // of rank 0: regions and their bytes
 };
 
+// Where the time since the last event went on rank 0: shares of it, 0 to 1. What is left went to the wait for data and
+// to the host's own work. On devices that compute beside the host the shares are of the device's time.
+struct StepShares {
+  double upload = 0;  // copies of the batch to the device
+  double forward = 0;
+  double backward = 0;
+  double communication = 0;  // the computation waited for other ranks
+  double update = 0;         // of the weights
+};
+
+// The shares by the names that they have in metrics.jsonl.
+inline constexpr std::pair<const char*, double StepShares::*> step_shares[] = {
+    {"upload", &StepShares::upload},
+    {"forward", &StepShares::forward},
+    {"backward", &StepShares::backward},
+    {"communication", &StepShares::communication},
+    {"update", &StepShares::update}};
+
 struct StepEvent {
   std::int64_t step = 0;  // steps done, from 1
   double epoch = 0;       // 2.25: a quarter of the third epoch is done
@@ -57,6 +75,7 @@ struct StepEvent {
   double gradient_norm = 0;
   double data_wait_share = 0;       // share of the time since the last event spent waiting for data, 0 to 1
   std::span<const GpuSample> gpus;  // the latest readings; empty without GPUs or readings
+  StepShares shares = {};
 };
 
 struct EpochEvent {

@@ -78,6 +78,8 @@ void add_step(ExpositionText& text, const PrometheusState& state) {
   text.gauge("gradient_norm", "Norm of the gradient of the newest step.", step.gradient_norm);
   text.gauge("samples_per_second", "Training samples a second over all ranks.", step.samples_per_second);
   text.gauge("data_wait_ratio", "Share of the time that rank 0 waits for data, from 0 to 1.", step.data_wait_share);
+  text.gauge("communication_wait_ratio", "Share of the time that rank 0's computation waits for other ranks, 0 to 1.",
+             step.shares.communication);
   text.gauge("last_step_timestamp_seconds", "When the newest step ended, in seconds since 1970.", state.step_time);
 }
 

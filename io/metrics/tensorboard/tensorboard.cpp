@@ -48,7 +48,8 @@ void TensorBoard::step(const StepEvent& event) {
                 {"learning_rate", event.learning_rate},
                 {"gradient_norm", event.gradient_norm},
                 {"samples_per_second", event.samples_per_second},
-                {"data_wait_share", event.data_wait_share}};
+                {"data_wait_share", event.data_wait_share},
+                {"communication_share", event.shares.communication}};
   for (const GpuSample& sample : event.gpus) add_gpu(sample, curves);
   training_->scalars(event.step, curves);
 }

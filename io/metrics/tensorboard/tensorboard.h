@@ -12,8 +12,8 @@
 namespace trainctl {
 
 // Two files in folders `train` and `validation`, so that TensorBoard draws the curves of one name over each other. By
-// steps done: loss, learning_rate, gradient_norm, samples_per_second, data_wait_share and gpu/RANK/... of the steps
-// that are due; and as epoch_loss, epoch_accuracy, ... (Keras' names) the means of an epoch. The config is a text, and
+// steps done: loss, learning_rate, gradient_norm, samples_per_second, data_wait_share, communication_share and
+// gpu/RANK/... of the steps that are due; and as epoch_loss, epoch_accuracy, ... (Keras' names) the means of an epoch. The config is a text, and
 // the graph is that of the layers.
 class TensorBoard final : public MetricsSink {
  public:
