@@ -220,6 +220,7 @@ TEST_CASE("steps tell where their time went, on one rank and on two") {
                                     train_section("batch_size: 20, optimizer: {name: sgd, learning_rate: 0.1}, "
                                                   "max_steps: 8"));
   const auto shares = [&](const std::string& ranks, const std::string& sync_every) {
+    const std::string directory = folder / ("on" + ranks + "by" + sync_every);
     const Finished run = trainctl(folder, {"run", config, "--ranks", ranks, "--resume", "never", "--run-dir", directory,
                                            "--set", "log.every=2 steps", "--set", "strategy.sync_every=" + sync_every});
     INFO(tail(run.errors));
