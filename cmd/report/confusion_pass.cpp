@@ -10,8 +10,10 @@
 #include "core/base/format.h"
 #include "core/base/log.h"
 #include "core/exec/interfaces/forwarded_source.h"
+#include "core/tensor/sample_values.h"
 #include "io/checkpoint/load.h"
 #include "io/loader/data.h"
+#include "io/pictures/picture.h"
 
 namespace trainctl {
 namespace {
@@ -28,18 +30,6 @@ class LastBatchKept final : public ForwardedSource {
  private:
   const Batch* last_ = nullptr;
 };
-
-bool is_picture(const Shape& shape) { return shape.rank() == 3 && (shape[2] == 1 || shape[2] == 3); }
-
-// The values of a sample of a batch of float32 or bytes; none of other types.
-std::vector<float> values_of(const View& batch, std::int64_t sample, std::int64_t count) {
-  const auto copy = [&](const auto* values) {
-    return std::vector<float>(values + sample * count, values + (sample + 1) * count);
-  };
-  if (batch.dtype == DType::float32) return copy(static_cast<const float*>(batch.data));
-  if (batch.dtype == DType::uint8) return copy(static_cast<const std::uint8_t*>(batch.data));
-  return {};
-}
 
 [[noreturn]] void refuse_values() {
   throw Error(ErrorKind::config, "--samples is for networks that tell classes, and this one tells values",
@@ -83,7 +73,7 @@ ConfusionPass confusion_pass(const RunSpec& spec, const std::string& run, std::s
       if (sample.actual == sample.taken_for || !among) continue;
       if (is_picture(input.sample)) {
         sample.shape = input.sample;
-        sample.pixels = values_of(source.last().inputs[0], i, input.sample.count());
+        sample.pixels = sample_values(source.last().inputs[0], i, input.sample.count());
       }
       pass.samples.insert(std::upper_bound(pass.samples.begin(), pass.samples.end(), sample, surer), std::move(sample));
       if (pass.samples.size() > most) pass.samples.pop_back();

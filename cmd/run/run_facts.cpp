@@ -4,8 +4,10 @@
 #include <algorithm>
 
 #include "cmd/plan/shares.h"
+#include "cmd/predict/meaning.h"
 #include "core/backend/gpu_peaks.h"
 #include "core/base/version.h"
+#include "io/pictures/picture.h"
 
 namespace trainctl {
 
@@ -38,6 +40,16 @@ StartEvent start_event(const RunSpec& spec, const World& world, const Job& job, 
   event.monitor_maximum = plan.monitor_maximum;
   for (const MemoryLine& line : memory.lines()) event.memory.emplace_back(line.name, line.bytes);
   return event;
+}
+
+bool shows_samples(const RunSpec& spec, const DataInfo& data) {
+  const bool single = input_names(spec.model).size() == 1 && output_names(spec.model).size() == 1;
+  if (!spec.log.tensorboard || !spec.log.samples || !single) return false;
+  const TargetFacts& target = data.targets[0];
+  if (!is_picture(data.inputs[0].sample) || target.classes < 2 || target.shape.rank() > 0) return false;
+  using Kind = OutputMeaning::Kind;
+  return meaning_of(spec, target.classes, {}).kind == Kind::classes ||
+         (target.classes == 2 && meaning_of(spec, 1, {}).kind == Kind::yes_or_no);
 }
 
 std::map<std::string, std::string> run_facts(const Job& job, const DataInfo& data, int ranks, std::int64_t batch,

@@ -18,6 +18,10 @@ StartEvent start_event(const RunSpec& spec, const World& world, const Job& job, 
                        const MemoryPlan& memory, const std::optional<Snapshot>& resumed,
                        const std::string& resumed_from);
 
+// Whether TensorBoard shows samples of the validation data: those of networks of one input of pictures and one output,
+// which tells the class of the whole.
+bool shows_samples(const RunSpec& spec, const DataInfo& data);
+
 // What is kept with every checkpoint, and compared on a resume. `total_steps`: of the schedule; `shares`: measured
 // ones.
 std::map<std::string, std::string> run_facts(const Job& job, const DataInfo& data, int ranks, std::int64_t batch,

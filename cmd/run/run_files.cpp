@@ -36,15 +36,18 @@ RunFiles open_run_files(const RunSpec& spec, const TrainingRequest& request) {
 }
 
 void claim_directory(RunFiles& files, const RunSpec& spec, const TrainingRequest& request, const Node& config,
-                     const std::vector<ModelInput>& inputs) {
+                     const DataInfo& data) {
   files.directory->claim(config);
   if (!files.directory->notice().empty()) log::info(files.directory->notice());
   files.store = std::make_unique<CheckpointStore>(files.directory->path(), StorePolicy{spec.checkpoint.keep});
   files.sink = std::make_unique<MetricsFanOut>();
   files.sink->add(std::make_unique<MetricsJsonl>(files.directory->metrics_path(), spec.log.every));
   if (spec.log.tensorboard) {
-    files.sink->add(std::make_unique<TensorBoard>(files.directory->path() + "/tensorboard", to_yaml(config),
-                                                  layer_graph(spec.model, inputs), spec.log.every));
+    auto board = std::make_unique<TensorBoard>(files.directory->path() + "/tensorboard", to_yaml(config),
+                                               layer_graph(spec.model, data.inputs), spec.log.every,
+                                               data.targets[0].class_names);
+    files.details = board.get();
+    files.sink->add(std::move(board));
   }
   if (request.scaling == nullptr) files.sink->add(std::make_unique<ReportWriter>(files.directory->path()));
   if (!spec.log.callbacks.empty() && request.scaling == nullptr) {

@@ -7,6 +7,7 @@
 
 #include "cmd/run/job.h"
 #include "cmd/run/training.h"
+#include "core/exec/interfaces/detail_sink.h"
 #include "io/checkpoint/load.h"
 #include "io/checkpoint/store.h"
 #include "io/loader/data.h"
@@ -26,6 +27,7 @@ struct RunFiles {
   std::unique_ptr<CheckpointStore> store;
   std::unique_ptr<Prometheus> prometheus;  // listens already; goes into the sink
   std::unique_ptr<MetricsFanOut> sink;
+  DetailSink* details = nullptr;  // among the sinks; null without TensorBoard
 };
 
 // Whether --resume names a checkpoint.
@@ -34,9 +36,9 @@ bool names_a_checkpoint(const std::string& resume);
 // Finds the run directory and loads the checkpoint to go on from; nothing is written yet.
 RunFiles open_run_files(const RunSpec& spec, const TrainingRequest& request);
 
-// Makes the run directory this run's, when everything else is accepted. `inputs`: those of the model.
+// Makes the run directory this run's, when everything else is accepted.
 void claim_directory(RunFiles& files, const RunSpec& spec, const TrainingRequest& request, const Node& config,
-                     const std::vector<ModelInput>& inputs);
+                     const DataInfo& data);
 
 // Where a rank that shares the run directory with rank 0 logs: all its lines go to logs/rank-N.log, what matters of
 // them to log.txt. The supervisor learns where that is. `path` is rank 0's run directory, "" on the others. Returns

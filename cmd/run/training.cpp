@@ -116,8 +116,7 @@ void begin_run(Run& run, Job& job, const TrainOptions& train, const TrainingPlan
   RunFiles& files = run.files;
   if (files.directory) {
     claim_directory(files, run.spec, run.request,
-                    with_findings(run.config, run.spec, run.data, job, run.stated.strategy.automatic),
-                    run.data.info().inputs);
+                    with_findings(run.config, run.spec, run.data, job, run.stated.strategy.automatic), run.data.info());
   }
   run.shares_directory = join_log(files.directory ? files.directory->path() : "", run.context, run.device.host);
   if (run.context.world.rank() == 0) {
@@ -165,8 +164,10 @@ PhaseEnd train_phase(Run& run, const PhaseStart& phase, const std::optional<Snap
   files.pretrained.reset();
 
   TrainingPlan plan = training_plan(
-      spec.train, spec.strategy, {spec.checkpoint.every, spec.log.every, spec.checkpoint.monitor, spec.checkpoint.mode},
+      spec.train, spec.strategy,
+      {spec.checkpoint.every, spec.log.every, spec.checkpoint.monitor, spec.checkpoint.mode, spec.log.histograms},
       run.data.info(), world.size(), phase);
+  if (request.scaling != nullptr) plan.histograms_every = 0;
   plan.phases = phase_count(run.spec);
   plan.facts = run_facts(job, run.data.info(), world.size(), batch, plan.total_steps - phase.step,
                          run.stated.strategy.shares_by_measuring() ? text_of_shares(spec.strategy) : "");
@@ -198,6 +199,12 @@ PhaseEnd train_phase(Run& run, const PhaseStart& phase, const std::optional<Snap
                       world.communicator(), device.host);
   const MeshAxes axes(world.communicator(), job.rank().mesh, false);
   Communicator* const replicas = axes.communicators().find(MeshAxis::data);
+  HistogramPass histograms(job.engine(), snapshots.weights, world.communicator(), device.host, files.details);
+  std::unique_ptr<SampleWatch> samples;
+  if (validation && shows_samples(spec, run.data.info())) {
+    samples = std::make_unique<SampleWatch>(*validation, evaluation_sharer(job.sharer()), run.data.info().inputs[0],
+                                            *spec.log.samples, files.details);
+  }
   std::unique_ptr<ScalingWatch> scaling;
   if (request.scaling != nullptr) {
     scaling = std::make_unique<ScalingWatch>(*request.scaling, job, device, saver, *training);
@@ -205,7 +212,7 @@ PhaseEnd train_phase(Run& run, const PhaseStart& phase, const std::optional<Snap
   }
   Trainer trainer({job.engine(), world.communicator(), replicas, device.host, job.programs(), saver,
                    scaling ? *scaling : *training, validation.get(), files.sink.get(), stop_requested,
-                   request.profile_end > 0 ? &profiler : nullptr, run.gpus.get(),
+                   request.profile_end > 0 ? &profiler : nullptr, run.gpus.get(), &histograms, samples.get(),
                    scaling ? scaling->after_step() : nullptr, [&] { restore_best(job, files, request.config_file); }},
                   plan);
   if (resumed) trainer.resume(*resumed, !begins || !names_a_checkpoint(request.resume));

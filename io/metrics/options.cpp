@@ -1,7 +1,23 @@
 // The keys of the `log` section.
 #include "io/metrics/options.h"
 
+#include "core/base/format.h"
+
 namespace trainctl {
+namespace {
+
+void check_histograms(const LogOptions& options, const Node& node, Reader& reader) {
+  if (!options.histograms) return;
+  const Place& place = node.find("histograms")->place;
+  if (options.histograms->unit == Duration::Unit::seconds || options.histograms->amount <= 0) {
+    reader.error(place, format("histograms must be none, or a number of steps or epochs, not '{}'",
+                               to_string(*options.histograms)));
+  } else if (!options.tensorboard) {
+    reader.error(place, "histograms are shown by TensorBoard, and tensorboard is false: leave out one of both");
+  }
+}
+
+}  // namespace
 
 Keys<LogOptions> LogOptions::keys() {
   return Keys<LogOptions>("log", "What a run writes down while it trains.")
@@ -18,6 +34,16 @@ Keys<LogOptions> LogOptions::keys() {
            "runs`: "
            "curves by step, and those of epochs under Keras' names (epoch_loss), training and validation over each "
            "other; the config as a text.")
+      .key("histograms", &LogOptions::histograms,
+           "How often TensorBoard gets the distributions of all weights and gradients, in steps or epochs: "
+           "`weights/conv1/kernel`, and under `gradients/conv1/kernel` the gradient of the mean loss in that step, "
+           "before "
+           "clipping and weight decay. Values that are not finite are left out.")
+      .key("samples", &LogOptions::samples,
+           "Of networks that tell pictures' classes: how many validation samples TensorBoard shows after each "
+           "evaluation, always the same, in a frame that is green where the network is right, and as a table of labels "
+           "and predictions.",
+           between(1, 64))
       .key(
           "prometheus", &LogOptions::prometheus,
           "Where rank 0 tells Prometheus how the run goes while it trains, by GET /metrics over HTTP: a port, as 9464, "
@@ -26,7 +52,8 @@ Keys<LogOptions> LogOptions::keys() {
       .key(
           "callbacks", &LogOptions::callbacks,
           "Commands that rank 0 runs when something has happened, one after another beside training: a mail, a webhook "
-          "by curl. One that fails is warned of and stops nothing.");
+          "by curl. One that fails is warned of and stops nothing.")
+      .check(check_histograms);
 }
 
 }  // namespace trainctl

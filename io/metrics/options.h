@@ -14,6 +14,8 @@ struct LogOptions {
   Duration every = Duration::steps(10);
   bool gpu = true;
   bool tensorboard = true;
+  std::optional<Duration> histograms;
+  std::optional<int> samples = 8;
   std::optional<Placed<ListenAddress>> prometheus;
   ChoicesOf<callback_choices> callbacks;
 

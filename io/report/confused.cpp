@@ -1,17 +1,13 @@
 // Pictures as addresses that hold all of their bytes, in the format that needs no library: BMP.
 #include "io/report/confused.h"
 
-#include <algorithm>
-#include <cmath>
-
 #include "core/base/format.h"
 #include "core/base/table.h"
+#include "io/pictures/picture.h"
 #include "io/report/html.h"
 
 namespace trainctl {
 namespace {
-
-constexpr std::int64_t most_side = 96;
 
 // RFC 4648.
 std::string base64(const std::string& bytes) {
@@ -34,26 +30,12 @@ void put(std::string& bytes, std::uint32_t value, int count) {
 }
 
 // A BMP of 24 bits a pixel, whose rows go upwards and are filled up to a multiple of four bytes.
-std::string bitmap(const ConfusedSample& sample) {
-  const std::int64_t height = sample.shape[0], width = sample.shape[1], channels = sample.shape[2];
-  const std::int64_t step = std::max<std::int64_t>(1, (std::max(height, width) + most_side - 1) / most_side);
-  const std::int64_t rows = height / step, columns = width / step;
-  const auto [low, high] = std::minmax_element(sample.pixels.begin(), sample.pixels.end());
-  const float spread = *high > *low ? 255 / (*high - *low) : 0;
-  // The mean of the pixels that one of the picture stands for.
-  const auto value = [&, least = *low](std::int64_t row, std::int64_t column, std::int64_t channel) {
-    float sum = 0;
-    for (std::int64_t y = row * step; y < (row + 1) * step; ++y) {
-      for (std::int64_t x = column * step; x < (column + 1) * step; ++x) {
-        sum += sample.pixels[static_cast<std::size_t>((y * width + x) * channels + channel)];
-      }
-    }
-    return static_cast<std::uint32_t>(std::lround((sum / static_cast<float>(step * step) - least) * spread));
-  };
+std::string bitmap(const Picture& picture) {
   std::string image;
-  for (std::int64_t row = rows - 1; row >= 0; --row) {
-    for (std::int64_t column = 0; column < columns; ++column) {
-      for (const std::int64_t channel : {2, 1, 0}) put(image, value(row, column, channels == 3 ? channel : 0), 1);
+  for (std::int64_t row = picture.height - 1; row >= 0; --row) {
+    for (std::int64_t column = 0; column < picture.width; ++column) {
+      const std::uint8_t* const rgb = picture.at(row, column);
+      for (const int channel : {2, 1, 0}) put(image, rgb[channel], 1);
     }
     while (image.size() % 4 != 0) image += '\0';
   }
@@ -63,8 +45,8 @@ std::string bitmap(const ConfusedSample& sample) {
   put(file, 0, 4);
   put(file, head, 4);
   put(file, 40, 4);
-  put(file, static_cast<std::uint32_t>(columns), 4);
-  put(file, static_cast<std::uint32_t>(rows), 4);
+  put(file, static_cast<std::uint32_t>(picture.width), 4);
+  put(file, static_cast<std::uint32_t>(picture.height), 4);
   put(file, 1, 2);
   put(file, 24, 2);
   file.append(24, '\0');
@@ -84,7 +66,8 @@ std::string confused_cards(const std::vector<ConfusedSample>& samples, const std
     const std::string actual = html::escaped(name_of(sample.actual, names));
     std::string picture;
     if (!sample.pixels.empty()) {
-      picture = format("<img alt=\"{}\" src=\"data:image/bmp;base64,{}\">", actual, base64(bitmap(sample)));
+      picture = format("<img alt=\"{}\" src=\"data:image/bmp;base64,{}\">", actual,
+                       base64(bitmap(picture_of(sample.pixels, sample.shape))));
     }
     cards += format(
         "<div class=\"card sample\">{}<b>{}</b> taken for <b>{}</b><span class=\"soft\">{:.1f} % sure, sample "

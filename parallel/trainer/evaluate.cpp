@@ -51,7 +51,8 @@ class Totals {
 }  // namespace
 
 std::optional<Evaluation> evaluate(Engine& engine, const RunPrograms& programs, BatchSource& source,
-                                   Communicator& world, Stream& stream, const std::function<bool()>& stop_requested) {
+                                   Communicator& world, Stream& stream, const std::function<bool()>& stop_requested,
+                                   SampleWatch* watch) {
   MetricMeans means(programs.programs().front().results);
   Totals totals(means.sums().size());
   StepResult result;
@@ -60,14 +61,20 @@ std::optional<Evaluation> evaluate(Engine& engine, const RunPrograms& programs, 
     totals.add(result);
   };
   bool stopped = false;
+  if (watch != nullptr) watch->begin();
   for (bool last = false; !last;) {
     stopped = stop_requested && stop_requested();
     if (stopped) break;
     const Batch& batch = source.next();
     if (!batch.complete) continue;  // a stop is requested
     last = batch.last_of_epoch;
-    engine.start(programs.evaluation(batch.count), batch, {});
+    const int program = programs.evaluation(batch.count);
+    const bool watched = watch != nullptr && watch->wants(batch);
+    engine.start(program, batch, {});
     if (engine.under_way() == engine.steps_at_once()) finish();
+    if (!watched) continue;
+    while (engine.under_way() > 0) finish();
+    watch->take(engine, program, batch);
   }
   while (engine.under_way() > 0) finish();
   // Ranks that share their layers have the same sums.

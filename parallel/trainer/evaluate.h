@@ -12,6 +12,7 @@
 #include "core/exec/interfaces/batch_source.h"
 #include "core/metrics/result.h"
 #include "parallel/trainer/programs.h"
+#include "parallel/trainer/sample_watch.h"
 
 namespace trainctl {
 
@@ -24,9 +25,9 @@ struct Evaluation {
 // One pass over the source, to the batch that is the last of its epoch. Where
 // `stop_requested` (asked before each batch; empty: never) is true on some rank it ends early and gives nothing; the
 // source then stands somewhere in the pass. Sums over batches and ranks are exact (ExactSum), so that their order
-// changes nothing. Collective; the result is equal on all ranks.
+// changes nothing. `watch` (null: none) takes its samples of the pass. Collective; the result is equal on all ranks.
 std::optional<Evaluation> evaluate(Engine& engine, const RunPrograms& programs, BatchSource& source,
                                    Communicator& world, Stream& stream,
-                                   const std::function<bool()>& stop_requested = {});
+                                   const std::function<bool()>& stop_requested = {}, SampleWatch* watch = nullptr);
 
 }  // namespace trainctl

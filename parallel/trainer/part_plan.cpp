@@ -35,23 +35,6 @@ std::vector<NamedTensor> parse_tensors(const std::string& text) {
   return tensors;
 }
 
-// Texts are compared before they are exchanged: replicas hold the same, and rank 0 then writes it all.
-PartPlan plan_parts(std::span<const NamedTensor> mine, Communicator& world, Stream& stream) {
-  const std::string text = to_text(mine);
-  const bool differs = broadcast_text(text, 0, world, stream) != text;
-  if (!any_rank(differs, world, stream)) {
-    const std::vector<NamedTensor> all(mine.begin(), mine.end());
-    return PartPlan({&all, 1});
-  }
-  const std::vector<std::string> texts = gather_texts(text, world, stream);
-  std::vector<std::vector<NamedTensor>> of_ranks;
-  for (int rank = 0; rank < world.size(); ++rank) {
-    const std::string theirs = world.rank() == 0 ? texts[static_cast<std::size_t>(rank)] : "";
-    of_ranks.push_back(parse_tensors(broadcast_text(theirs, 0, world, stream)));
-  }
-  return PartPlan(of_ranks);
-}
-
 }  // namespace
 
 PartPlan::PartPlan(std::span<const std::vector<NamedTensor>> of_ranks) {
@@ -98,6 +81,23 @@ std::int64_t PartPlan::bytes() const {
   std::int64_t bytes = 0;
   for (const PlannedTensor& tensor : tensors_) bytes += tensor.shape.count() * size_of(DType::float32);
   return bytes;
+}
+
+// Texts are compared before they are exchanged: replicas hold the same, and rank 0 then writes it all.
+PartPlan plan_parts(std::span<const NamedTensor> mine, Communicator& world, Stream& stream) {
+  const std::string text = to_text(mine);
+  const bool differs = broadcast_text(text, 0, world, stream) != text;
+  if (!any_rank(differs, world, stream)) {
+    const std::vector<NamedTensor> all(mine.begin(), mine.end());
+    return PartPlan({&all, 1});
+  }
+  const std::vector<std::string> texts = gather_texts(text, world, stream);
+  std::vector<std::vector<NamedTensor>> of_ranks;
+  for (int rank = 0; rank < world.size(); ++rank) {
+    const std::string theirs = world.rank() == 0 ? texts[static_cast<std::size_t>(rank)] : "";
+    of_ranks.push_back(parse_tensors(broadcast_text(theirs, 0, world, stream)));
+  }
+  return PartPlan(of_ranks);
 }
 
 SnapshotPlan plan_snapshot(std::span<const NamedTensor> weights, std::span<const NamedTensor> state,

@@ -43,13 +43,15 @@ class PartPlan {
   std::vector<int> writers_;
 };
 
+// The plan of all ranks, from what this one holds. Collective; equal on all ranks.
+PartPlan plan_parts(std::span<const NamedTensor> mine, Communicator& world, Stream& stream);
+
 struct SnapshotPlan {
   PartPlan weights;
   PartPlan state;
 };
 
-// The plan of all ranks, from what this one holds of the weights and the optimizer's state. Collective; equal on all
-// ranks.
+// Likewise of the weights and the optimizer's state.
 SnapshotPlan plan_snapshot(std::span<const NamedTensor> weights, std::span<const NamedTensor> state,
                            Communicator& world, Stream& stream);
 

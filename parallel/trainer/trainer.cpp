@@ -91,6 +91,9 @@ EndEvent Trainer::run() {
     const bool trained = position_.step > before;
     const auto passed = [&](std::int64_t every) { return every > 0 && position_.step / every > before / every; };
     if (trained && passed(plan_.verify_every)) verify_replicas();
+    if (trained && passed(plan_.histograms_every)) {
+      parts_.histograms->run(position_.step, last_program_, gradient_scale_);
+    }
     const bool epoch_ends = trained && position_.step % plan_.steps_per_epoch == 0;
     // A run that its own time limit ended is complete; one that was asked to stop leaves at once.
     const bool asked = stop_ && any_rank(parts_.stop_requested(), parts_.world, parts_.stream);
@@ -157,8 +160,9 @@ std::int64_t Trainer::next_synchronous_step() const {
   if (parts_.after_step) return position_.step + 1;
   const auto next_multiple = [this](std::int64_t every) { return (position_.step / every + 1) * every; };
   std::int64_t last = next_multiple(plan_.steps_per_epoch);
-  if (plan_.checkpoint_every > 0) last = std::min(last, next_multiple(plan_.checkpoint_every));
-  if (plan_.verify_every > 0) last = std::min(last, next_multiple(plan_.verify_every));
+  for (const std::int64_t every : {plan_.checkpoint_every, plan_.verify_every, plan_.histograms_every}) {
+    if (every > 0) last = std::min(last, next_multiple(every));
+  }
   return plan_.total_steps > 0 ? std::min(last, plan_.total_steps) : last;
 }
 
@@ -183,6 +187,8 @@ void Trainer::finish_step() {
   const Started step = started_.front();
   started_.pop_front();
   const bool averages = averages_after(position_.step + 1);
+  last_program_ = step.program;
+  gradient_scale_ = result_.count > 0 ? 1 / (result_.count * step.input.loss_scale) : 0;
   if (local_) local_->add(result_);
   if (local_ && averages) {
     const double before = seconds_now();
@@ -263,11 +269,12 @@ bool Trainer::evaluate_weights() {
   Evaluation validation;
   if (parts_.validation != nullptr) {
     auto found = evaluate(parts_.engine, parts_.programs, *parts_.validation, parts_.world, parts_.stream,
-                          parts_.stop_requested);
+                          parts_.stop_requested, parts_.samples);
     if (!found) {
       stop_ = true;
       return false;
     }
+    if (parts_.samples != nullptr) parts_.samples->finish(position_.step, parts_.world, parts_.stream);
     validation = std::move(*found);
   }
   train_ = epoch_means_.values();

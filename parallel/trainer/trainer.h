@@ -20,11 +20,13 @@
 #include "parallel/health/gpus.h"
 #include "parallel/health/replicas.h"
 #include "parallel/trainer/early_stopping.h"
+#include "parallel/trainer/histogram_pass.h"
 #include "parallel/trainer/local_steps.h"
 #include "parallel/trainer/loss_scale.h"
 #include "parallel/trainer/phases.h"
 #include "parallel/trainer/plateau.h"
 #include "parallel/trainer/programs.h"
+#include "parallel/trainer/sample_watch.h"
 #include "parallel/trainer/snapshot_saver.h"
 
 namespace trainctl {
@@ -39,6 +41,7 @@ struct TrainingPlan {
   double max_seconds = 0;
   std::int64_t checkpoint_every = 0;
   std::int64_t verify_every = 0;
+  std::int64_t histograms_every = 0;
   // Replicas take so many steps alone before they are averaged (local_steps.h), which they are at the end of an epoch
   // and of the run, too. What is due in between comes with the next average: reports, checkpoints, comparisons of
   // replicas, and a stop. 1: gradients are summed in every step.
@@ -69,8 +72,10 @@ struct TrainerParts {
   BatchSource* validation = nullptr;  // one pass in order for each evaluation; null: none
   MetricsSink* sink = nullptr;
   std::function<bool()> stop_requested;
-  OpRecorder* profiler = nullptr;  // sees the steps that the plan names
-  GpuWatch* gpus = nullptr;        // on all ranks or on none
+  OpRecorder* profiler = nullptr;       // sees the steps that the plan names
+  GpuWatch* gpus = nullptr;             // on all ranks or on none
+  HistogramPass* histograms = nullptr;  // likewise; not null where the plan has histograms
+  SampleWatch* samples = nullptr;       // likewise: of every evaluation
   // Called on all ranks after a step behind which replicas are equal, with the steps done; no later step has begun.
   // Null: nothing.
   std::function<void(std::int64_t steps)> after_step;
@@ -147,6 +152,8 @@ class Trainer {
   RunPosition position_;
   std::deque<Started> started_;  // steps under way, the oldest first
   StepResult result_;
+  int last_program_ = 0;       // of the step that was finished last
+  double gradient_scale_ = 1;  // from its gradients to those of the mean loss
   LossScale loss_scale_;
   const std::vector<MetricResult>& results_;  // the loss first
   MetricMeans epoch_means_;

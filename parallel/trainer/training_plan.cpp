@@ -43,6 +43,7 @@ TrainingPlan training_plan(const TrainOptions& train, const StrategyOptions& str
   if (train.max_time) plan.max_seconds = train.max_time->value;
   plan.checkpoint_every = whole_steps(loop.checkpoint_every, plan.steps_per_epoch);
   if (strategy.verify_every) plan.verify_every = whole_steps(*strategy.verify_every, plan.steps_per_epoch);
+  if (loop.histograms) plan.histograms_every = whole_steps(*loop.histograms, plan.steps_per_epoch);
   if (loop.log_every.unit != Duration::Unit::seconds)
     plan.log_every = whole_steps(loop.log_every, plan.steps_per_epoch);
   plan.early_stopping = train.early_stopping;

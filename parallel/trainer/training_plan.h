@@ -1,6 +1,8 @@
 // What the trainer does when, from the config and the size of the data.
 #pragma once
 
+#include <optional>
+
 #include "core/exec/interfaces/batch_source.h"
 #include "core/metrics/monitor.h"
 #include "parallel/strategies/options.h"
@@ -15,6 +17,7 @@ struct LoopOptions {
   Duration log_every;  // in seconds: the sink of metrics counts them
   Auto<std::string> monitor;
   Auto<MonitorMode> mode;
+  std::optional<Duration> histograms = {};  // in steps or epochs; none: never
 };
 
 // The learning rate that the config gives a step.

@@ -1,95 +1,13 @@
 // TensorBoard's files: frames, check sums and fields, read by a reader of their own.
-#include <cstring>
-#include <filesystem>
-#include <map>
+#include <algorithm>
+#include <random>
 
+#include "io/datasets/images/image_codec.h"
 #include "io/metrics/tensorboard/tensorboard.h"
-#include "test/catch.h"
-#include "test/data/files.h"
-#include "test/data/records.h"
+#include "test/metrics/event_files.h"
 
 namespace trainctl::test::tensorboard_test {
 namespace {
-
-namespace fs = std::filesystem;
-
-std::uint64_t number_at(const std::string& bytes, std::size_t at, std::size_t count) {
-  std::uint64_t value = 0;
-  std::memcpy(&value, bytes.data() + at, count);
-  return value;
-}
-
-// The fields of a message by their numbers; numbers as their bytes.
-using Fields = std::multimap<int, std::string>;
-
-Fields fields_of(const std::string& message) {
-  Fields fields;
-  std::size_t at = 0;
-  const auto varint = [&] {
-    std::uint64_t value = 0;
-    for (int shift = 0;; shift += 7) {
-      const auto byte = static_cast<unsigned char>(message.at(at++));
-      value |= static_cast<std::uint64_t>(byte & 127) << shift;
-      if (byte < 128) return value;
-    }
-  };
-  while (at < message.size()) {
-    const std::uint64_t key = varint();
-    const int wire = static_cast<int>(key & 7);
-    std::string value;
-    if (wire == 0) {
-      const std::uint64_t number = varint();
-      value.assign(reinterpret_cast<const char*>(&number), 8);
-    } else {
-      const std::size_t length = wire == 1 ? 8 : wire == 5 ? 4 : varint();
-      value = message.substr(at, length);
-      REQUIRE(value.size() == length);
-      at += length;
-    }
-    fields.emplace(static_cast<int>(key >> 3), value);
-  }
-  return fields;
-}
-
-std::string only(const Fields& fields, int number) {
-  REQUIRE(fields.count(number) == 1);
-  return fields.find(number)->second;
-}
-
-// The events of the only file in a folder.
-std::vector<Fields> events_in(const std::string& folder) {
-  std::vector<std::string> files;
-  for (const auto& entry : fs::directory_iterator(folder)) files.push_back(entry.path().string());
-  REQUIRE(files.size() == 1);
-  CHECK(fs::path(files[0]).filename().string().starts_with("events.out.tfevents."));
-  const std::string bytes = read_whole(files[0]);
-  std::vector<Fields> events;
-  for (std::size_t at = 0; at < bytes.size();) {
-    const std::size_t length = number_at(bytes, at, 8);
-    const std::string data = bytes.substr(at + 12, length);
-    CHECK(bytes.substr(at, 12 + length + 4) == tf_record(data));
-    events.push_back(fields_of(data));
-    at += 12 + length + 4;
-  }
-  return events;
-}
-
-// The scalars of an event's summary.
-std::map<std::string, float> scalars_of(const Fields& event) {
-  std::map<std::string, float> scalars;
-  const Fields summary = fields_of(only(event, 5));
-  for (auto [value, end] = summary.equal_range(1); value != end; ++value) {
-    const Fields fields = fields_of(value->second);
-    float number = 0;
-    std::memcpy(&number, only(fields, 2).data(), 4);
-    scalars[only(fields, 1)] = number;
-  }
-  return scalars;
-}
-
-std::int64_t step_of(const Fields& event) { return static_cast<std::int64_t>(number_at(only(event, 2), 0, 8)); }
-
-}  // namespace
 
 TEST_CASE("TensorBoard's files hold a run's curves, training and validation apart") {
   const TempFolder folder;
@@ -138,4 +56,108 @@ TEST_CASE("TensorBoard's files hold a run's curves, training and validation apar
   CHECK(scalars_of(validation[2]) == std::map<std::string, float>{{"epoch_loss", 0.625f}});
 }
 
+TEST_CASE("a histogram for TensorBoard has the tensor's values between its limits") {
+  std::mt19937 random(Catch::rngSeed());
+  std::normal_distribution<float> normal;
+  std::vector<float> values;
+  for (int i = 0; i < 5000; ++i) values.push_back(normal(random) * std::exp(4 * normal(random)));
+  values.insert(values.end(), {0.0f, 0.0f, -0.0f, 1e-40f, std::numeric_limits<float>::infinity(),
+                               std::numeric_limits<float>::quiet_NaN()});
+  const std::int64_t finite = 5004;  // three of them zeros
+  const TempFolder folder;
+  {
+    TensorBoard board(folder / "board", "", "", Duration::steps(1));
+    board.start({});
+    Histogram histogram;
+    histogram.add(values);
+    board.histogram(7, "weights/conv1/kernel", histogram);
+    board.histogram(7, "weights/none", {});
+  }
+  const auto found = histograms_in(events_in(folder / "board/train"));
+  REQUIRE(found.size() == 1);
+  const HistogramFields& written = found.at({7, "weights/conv1/kernel"});
+  std::erase_if(values, [](float value) { return !std::isfinite(value); });
+  long double sum = 0, squares = 0;
+  for (const long double value : values) sum += value, squares += value * value;
+  CHECK(written.minimum == *std::ranges::min_element(values));
+  CHECK(written.maximum == *std::ranges::max_element(values));
+  CHECK(written.count == static_cast<double>(finite));
+  CHECK(written.sum == Approx(static_cast<double>(sum)).epsilon(1e-9));
+  CHECK(written.sum_of_squares == Approx(static_cast<double>(squares)).epsilon(1e-9));
+  REQUIRE(std::ranges::is_sorted(written.limits));
+  CHECK(written.counts.front() == 0);
+  CHECK(written.limits.front() <= written.minimum);
+  CHECK(written.limits.back() >= written.maximum);
+  double zeros = 0;
+  for (std::size_t i = 1; i < written.limits.size(); ++i) {
+    const double low = written.limits[i - 1], high = written.limits[i];
+    CAPTURE(low, high);
+    const auto between = std::ranges::count_if(values, [&](double value) {
+      return value != 0 && (value > low || (value == low && low >= 0)) &&
+             (value < high || (value == high && high <= 0));
+    });
+    if (low != 0 && high != 0) CHECK(written.counts[i] == static_cast<double>(between));
+    if (between > 0 && std::abs(high) > 1e-30 && std::abs(low) > 1e-30) CHECK(high / low <= 1.125 + 1e-9);
+    if (between > 0 && std::abs(high) > 1e-30 && std::abs(low) > 1e-30) CHECK(low / high <= 1.125 + 1e-9);
+    zeros += written.counts[i] - static_cast<double>(between);
+  }
+  CHECK(zeros == 3);
+}
+
+TEST_CASE("samples for TensorBoard are framed pictures and a table of predictions") {
+  const TempFolder folder;
+  std::mt19937 random(Catch::rngSeed());
+  std::uniform_real_distribution<float> uniform(-2, 3);
+  std::vector<float> pixels(5 * 4 * 3);
+  for (float& value : pixels) value = uniform(random);
+  pixels[7] = -2;  // becomes black
+  pixels[11] = 3;  // becomes white
+  const std::vector<float> grey{1, 2, 3, 4};
+  {
+    TensorBoard board(folder / "board", "", "", Duration::steps(1), {"rose", "tu|lip"});
+    board.start({});
+    const std::vector<JudgedSample> judged{{3, 1, {0.75f, 0.25f}, Shape{5, 4, 3}, pixels},
+                                           {9, 0, {0.625f, 0.375f}, Shape{2, 2, 1}, grey}};
+    board.samples(40, judged);
+  }
+  const auto found = strings_in(events_in(folder / "board/validation"));
+  REQUIRE(found.size() == 3);
+  const StringFields& table = found.at({40, "samples"});
+  CHECK(table.plugin == "text");
+  CHECK(table.shape.empty());
+  CHECK(table.strings == std::vector<std::string>{"| sample | label | prediction | probability |\n|---|---|---|---|\n"
+                                                  "| 3 | tu\\|lip | rose | 0.7500 |\n| 9 | rose | rose | 0.6250 |\n"});
+  const auto decoded = [&](const std::string& name, std::int64_t height, std::int64_t width) {
+    const StringFields& picture = found.at({40, name});
+    CHECK(picture.plugin == "images");
+    CHECK(picture.data_class == 3);
+    CHECK(picture.shape == std::vector<std::int64_t>{3});
+    CHECK(picture.strings.at(0) == std::to_string(width));
+    CHECK(picture.strings.at(1) == std::to_string(height));
+    const std::string& file = picture.strings.at(2);
+    Sample sample;
+    decode_png(reinterpret_cast<const std::byte*>(file.data()), std::ssize(file), 3, name, sample);
+    REQUIRE(sample.shape == Shape{height, width, 3});
+    return sample.buffer;
+  };
+  const std::vector<std::byte> wrong = decoded("samples/3 tu|lip", 11, 10), right = decoded("samples/9 rose", 8, 8);
+  const auto at = [](const std::vector<std::byte>& image, int width, int row, int column, int channel) {
+    return std::to_integer<int>(image[static_cast<std::size_t>((row * width + column) * 3 + channel)]);
+  };
+  CHECK(at(wrong, 10, 0, 0, 0) > at(wrong, 10, 0, 0, 1));  // red
+  CHECK(at(right, 8, 7, 7, 1) > at(right, 8, 7, 7, 0));    // green
+  for (int row = 0; row < 5; ++row) {
+    for (int column = 0; column < 4; ++column) {
+      for (int channel = 0; channel < 3; ++channel) {
+        const float value = pixels[static_cast<std::size_t>((row * 4 + column) * 3 + channel)];
+        CHECK(std::abs(at(wrong, 10, row + 3, column + 3, channel) - (value + 2) / 5 * 255) < 0.51);
+      }
+    }
+  }
+  CHECK(at(right, 8, 3, 3, 0) == 0);
+  CHECK(at(right, 8, 3, 4, 2) == 85);
+  CHECK(at(right, 8, 4, 4, 1) == 255);
+}
+
+}  // namespace
 }  // namespace trainctl::test::tensorboard_test

@@ -8,9 +8,9 @@
 #include "core/base/hash.h"
 #include "core/base/json.h"
 #include "core/base/json_fwd.h"
-#include "core/exec/named_tensors.h"
 #include "core/exec/observe/logical_values.h"
 #include "core/exec/observe/place_in_step.h"
+#include "core/exec/observe/step_gradients.h"
 
 namespace trainctl {
 namespace {
@@ -157,21 +157,7 @@ void StepTrace::record(const PlacedProgram& placed, int segment, int op, TensorI
 }
 
 std::vector<NamedTensor> StepTrace::read_gradients(std::vector<float>& memory) {
-  if (program_ < 0) return {};
-  const Program& program = engine_.program(program_).program;
-  memory.clear();
-  const auto read = [&](TensorId tensor) {
-    engine_.read_tensor(program_, tensor, bytes_);
-    const std::size_t before = memory.size();
-    memory.resize(before + bytes_.size() / sizeof(float));
-    std::memcpy(memory.data() + before, bytes_.data(), bytes_.size());
-  };
-  if (program.flat.sharding.shares()) {
-    for (const FlatBucket& bucket : program.flat.sharding.buckets) read(bucket.gradient);
-  } else {
-    read(program.step.gradients);
-  }
-  return name_gradients(program, memory.data());
+  return program_ < 0 ? std::vector<NamedTensor>() : trainctl::read_gradients(engine_, program_, memory);
 }
 
 }  // namespace trainctl

@@ -28,13 +28,22 @@ namespace summary {
 constexpr int value = 1;
 }
 namespace value {
-constexpr int tag = 1, simple_value = 2, tensor = 8, metadata = 9;
+constexpr int tag = 1, simple_value = 2, histogram = 5, tensor = 8, metadata = 9;
 }
 namespace metadata {
-constexpr int plugin_data = 1, data_class = 4, class_tensor = 2;
+constexpr int plugin_data = 1, data_class = 4, class_tensor = 2, class_blobs = 3;
+}
+namespace plugin_data {
+constexpr int name = 1;
+}
+namespace histogram_proto {
+constexpr int minimum = 1, maximum = 2, count = 3, sum = 4, sum_of_squares = 5, bucket_limit = 6, bucket = 7;
 }
 namespace tensor {
 constexpr int dtype = 1, shape = 2, string_val = 8, type_string = 7;
+}
+namespace tensor_shape {
+constexpr int dimension = 2, size = 1;
 }
 
 // "events.out.tfevents.1764111600.host.1234.0": TensorBoard reads a folder's files in the order of their names.
@@ -100,16 +109,57 @@ void EventFile::graph(std::int64_t step, const std::string& bytes) {
   write(step, ProtobufMessage().text(event::graph_def, bytes));
 }
 
-void EventFile::text(std::int64_t step, const std::string& name, const std::string& markdown) {
+void EventFile::strings(std::int64_t step, const std::string& name, const std::string& plugin, int data_class,
+                        const std::vector<std::string>& values, bool is_scalar) {
+  ProtobufMessage shape;
+  if (!is_scalar) {
+    shape.message(tensor_shape::dimension, ProtobufMessage().integer(tensor_shape::size, std::ssize(values)));
+  }
+  ProtobufMessage all;
+  all.integer(tensor::dtype, tensor::type_string).message(tensor::shape, shape);
+  for (const std::string& text : values) all.text(tensor::string_val, text);
   ProtobufMessage one;
   one.text(value::tag, name);
   one.message(value::metadata, ProtobufMessage()
-                                   .message(metadata::plugin_data, ProtobufMessage().text(1, "text"))
-                                   .integer(metadata::data_class, metadata::class_tensor));
-  one.message(value::tensor, ProtobufMessage()
-                                 .integer(tensor::dtype, tensor::type_string)
-                                 .message(tensor::shape, {})
-                                 .text(tensor::string_val, markdown));
+                                   .message(metadata::plugin_data, ProtobufMessage().text(plugin_data::name, plugin))
+                                   .integer(metadata::data_class, data_class));
+  one.message(value::tensor, all);
+  write(step, ProtobufMessage().message(event::summary, ProtobufMessage().message(summary::value, one)));
+}
+
+void EventFile::text(std::int64_t step, const std::string& name, const std::string& markdown) {
+  strings(step, name, "text", metadata::class_tensor, {markdown}, true);
+}
+
+void EventFile::picture(std::int64_t step, const std::string& name, const Picture& picture) {
+  strings(step, name, "images", metadata::class_blobs,
+          {std::to_string(picture.width), std::to_string(picture.height), png_file(picture)}, false);
+}
+
+// Between buckets that have values one without any spans the gap. The first limit is the left edge of the first.
+void EventFile::histogram(std::int64_t step, const std::string& name, const Histogram& values) {
+  std::vector<double> limits, counts;
+  for (const Histogram::Bucket& bucket : values.filled()) {
+    if (limits.empty() || limits.back() < bucket.low) {
+      limits.push_back(bucket.low);
+      counts.push_back(0);
+    }
+    limits.push_back(bucket.high);
+    counts.push_back(static_cast<double>(bucket.count));
+  }
+  if (limits.empty()) return;
+  const auto packed = [](const std::vector<double>& numbers) {
+    return std::string(reinterpret_cast<const char*>(numbers.data()), numbers.size() * sizeof(double));
+  };
+  ProtobufMessage histo;
+  histo.real(histogram_proto::minimum, values.minimum())
+      .real(histogram_proto::maximum, values.maximum())
+      .real(histogram_proto::count, static_cast<double>(values.count()))
+      .real(histogram_proto::sum, values.sum())
+      .real(histogram_proto::sum_of_squares, values.sum_of_squares())
+      .text(histogram_proto::bucket_limit, packed(limits))
+      .text(histogram_proto::bucket, packed(counts));
+  const ProtobufMessage one = ProtobufMessage().text(value::tag, name).message(value::histogram, histo);
   write(step, ProtobufMessage().message(event::summary, ProtobufMessage().message(summary::value, one)));
 }
 

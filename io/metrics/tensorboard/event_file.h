@@ -4,7 +4,10 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <vector>
 
+#include "core/metrics/histogram.h"
+#include "io/pictures/picture.h"
 #include "io/protobuf/message.h"
 
 namespace trainctl {
@@ -25,8 +28,13 @@ class EventFile {
   void graph(std::int64_t step, const std::string& bytes);
   // A text in Markdown.
   void text(std::int64_t step, const std::string& name, const std::string& markdown);
+  void histogram(std::int64_t step, const std::string& name, const Histogram& values);
+  void picture(std::int64_t step, const std::string& name, const Picture& picture);
 
  private:
+  // Writes a summary of one tensor of strings, of a shape, for a plugin of TensorBoard's.
+  void strings(std::int64_t step, const std::string& name, const std::string& plugin, int data_class,
+               const std::vector<std::string>& values, bool is_scalar);
   // Writes tensorflow.Event with these further fields, as a record of a TFRecord file.
   void write(std::int64_t step, const ProtobufMessage& fields);
 

@@ -1,6 +1,8 @@
 // The curves of a run.
 #include "io/metrics/tensorboard/tensorboard.h"
 
+#include <algorithm>
+#include <array>
 #include <chrono>
 #include <cmath>
 #include <map>
@@ -29,10 +31,36 @@ void add_gpu(const GpuSample& sample, Curves& curves) {
   }
 }
 
+// A text in a cell of a table in Markdown.
+std::string in_table(const std::string& text) {
+  std::string cell;
+  for (const char c : text) cell += c == '|' ? std::string("\\|") : std::string(1, c);
+  return cell;
+}
+
+Picture framed(const Picture& inner, bool is_right) {
+  constexpr std::int64_t frame = 3;
+  const std::array<std::uint8_t, 3> color =
+      is_right ? std::array<std::uint8_t, 3>{46, 160, 67} : std::array<std::uint8_t, 3>{218, 54, 51};
+  Picture whole{inner.height + 2 * frame, inner.width + 2 * frame, {}};
+  for (std::int64_t pixel = 0; pixel < whole.height * whole.width; ++pixel) {
+    whole.rgb.insert(whole.rgb.end(), color.begin(), color.end());
+  }
+  for (std::int64_t row = 0; row < inner.height; ++row) {
+    std::copy_n(inner.at(row, 0), inner.width * 3, whole.at(row + frame, frame));
+  }
+  return whole;
+}
+
 }  // namespace
 
-TensorBoard::TensorBoard(std::string folder, std::string config, std::string graph, Duration every)
-    : folder_(std::move(folder)), config_(std::move(config)), graph_(std::move(graph)), due_(every) {}
+TensorBoard::TensorBoard(std::string folder, std::string config, std::string graph, Duration every,
+                         std::vector<std::string> class_names)
+    : folder_(std::move(folder)),
+      config_(std::move(config)),
+      graph_(std::move(graph)),
+      class_names_(std::move(class_names)),
+      due_(every) {}
 
 void TensorBoard::start(const StartEvent& event) {
   first_step_ = event.first_step;
@@ -57,8 +85,35 @@ void TensorBoard::step(const StepEvent& event) {
 void TensorBoard::epoch(const EpochEvent& event) {
   training_->scalars(event.step, of_epoch(event.train));
   if (event.validation.empty()) return;
+  validation().scalars(event.step, of_epoch(event.validation));
+}
+
+EventFile& TensorBoard::validation() {
   if (!validation_) validation_ = std::make_unique<EventFile>(folder_ + "/validation", first_step_);
-  validation_->scalars(event.step, of_epoch(event.validation));
+  return *validation_;
+}
+
+std::string TensorBoard::class_name(int number) const {
+  const auto index = static_cast<std::size_t>(number);
+  return index < class_names_.size() ? class_names_[index] : std::to_string(number);
+}
+
+void TensorBoard::histogram(std::int64_t step, const std::string& name, const Histogram& values) {
+  training_->histogram(step, name, values);
+}
+
+void TensorBoard::samples(std::int64_t step, std::span<const JudgedSample> judged) {
+  std::string table = "| sample | label | prediction | probability |\n|---|---|---|---|\n";
+  for (const JudgedSample& sample : judged) {
+    const auto likeliest = std::max_element(sample.probabilities.begin(), sample.probabilities.end());
+    const auto found = static_cast<int>(likeliest - sample.probabilities.begin());
+    const std::string label = class_name(sample.label);
+    table +=
+        format("| {} | {} | {} | {:.4f} |\n", sample.number, in_table(label), in_table(class_name(found)), *likeliest);
+    const Picture picture = framed(picture_of(sample.pixels, sample.shape), found == sample.label);
+    validation().picture(step, format("samples/{} {}", sample.number, label), picture);
+  }
+  validation().text(step, "samples", table);
 }
 
 }  // namespace trainctl

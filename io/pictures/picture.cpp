@@ -1,0 +1,63 @@
+// Pictures: their values, their size, and PNG with libpng's simplified interface.
+#include "io/pictures/picture.h"
+
+#include <png.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "core/base/checked.h"
+#include "core/base/error.h"
+
+namespace trainctl {
+namespace {
+
+constexpr std::int64_t most_side = 96;
+
+}  // namespace
+
+bool is_picture(const Shape& sample) { return sample.rank() == 3 && (sample[2] == 1 || sample[2] == 3); }
+
+Picture picture_of(std::span<const float> values, const Shape& shape) {
+  const std::int64_t height = shape[0], width = shape[1], channels = shape[2];
+  const std::int64_t step = std::max<std::int64_t>(1, divide_up(std::max(height, width), most_side));
+  const std::int64_t rows = std::min(step, height), columns = std::min(step, width);  // that make one pixel
+  const auto [low, high] = std::minmax_element(values.begin(), values.end());
+  const float spread = *high > *low ? 255 / (*high - *low) : 0;
+  // The mean of the pixels that one of the picture stands for.
+  const auto value = [&, least = *low](std::int64_t row, std::int64_t column, std::int64_t channel) {
+    float sum = 0;
+    for (std::int64_t y = row * rows; y < (row + 1) * rows; ++y) {
+      for (std::int64_t x = column * columns; x < (column + 1) * columns; ++x) {
+        sum += values[static_cast<std::size_t>((y * width + x) * channels + channel)];
+      }
+    }
+    const float mean = (sum / static_cast<float>(rows * columns) - least) * spread;
+    return static_cast<std::uint8_t>(std::isfinite(mean) ? std::clamp(std::lround(mean), 0L, 255L) : 0);
+  };
+  Picture picture{height / rows, width / columns, {}};
+  for (std::int64_t row = 0; row < picture.height; ++row) {
+    for (std::int64_t column = 0; column < picture.width; ++column) {
+      for (const std::int64_t channel : {0, 1, 2}) {
+        picture.rgb.push_back(value(row, column, channels == 3 ? channel : 0));
+      }
+    }
+  }
+  return picture;
+}
+
+std::string png_file(const Picture& picture) {
+  png_image image{};
+  image.version = PNG_IMAGE_VERSION;
+  image.format = PNG_FORMAT_RGB;
+  image.width = static_cast<png_uint_32>(picture.width);
+  image.height = static_cast<png_uint_32>(picture.height);
+  png_alloc_size_t bytes = PNG_IMAGE_PNG_SIZE_MAX(image);
+  std::string file(bytes, '\0');
+  const int done = png_image_write_to_memory(&image, file.data(), &bytes, 0, picture.rgb.data(), 0, nullptr);
+  require(done != 0, image.message);
+  file.resize(bytes);
+  return file;
+}
+
+}  // namespace trainctl

@@ -1,0 +1,41 @@
+// Counts of parts, added up over the ranks.
+#include "parallel/trainer/histogram_pass.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "core/exec/observe/step_gradients.h"
+
+namespace trainctl {
+
+void HistogramPass::run(std::int64_t step, int program, double gradient_scale) {
+  engine_.download();
+  count("weights/", weights_, engine_.weights(), 1, step);
+  std::vector<float> memory;
+  const std::vector<NamedTensor> gradients = read_gradients(engine_, program, memory);
+  if (!gradients_) gradients_ = plan_parts(gradients, world_, stream_);
+  count("gradients/", *gradients_, gradients, gradient_scale, step);
+}
+
+void HistogramPass::count(const std::string& prefix, const PartPlan& plan, std::span<const NamedTensor> held,
+                          double scale, std::int64_t step) {
+  const auto by_names = by_name(held);
+  for (const PlannedTensor& tensor : plan.tensors()) {
+    const auto counts_here = [&](const PlannedPart& part) { return part.writer == world_.rank(); };
+    Histogram histogram;
+    if (std::ranges::any_of(tensor.parts, counts_here)) {
+      const View& view = by_names.at(tensor.name)->view;
+      histogram.add({view.as<float>(), static_cast<std::size_t>(view.count)}, scale);
+    }
+    const auto size = [](const auto& values) { return static_cast<std::int64_t>(values.size()); };
+    const auto counts = histogram.counts();
+    const auto sums = histogram.sums(), extremes = histogram.extremes();
+    world_.all_reduce({counts.data(), DType::int64, size(counts)}, Reduction::sum, stream_);
+    world_.all_reduce({sums.data(), DType::float64, size(sums)}, Reduction::sum, stream_);
+    world_.all_reduce({extremes.data(), DType::float64, size(extremes)}, Reduction::minimum, stream_);
+    stream_.synchronize();
+    if (sink_ != nullptr) sink_->histogram(step, prefix + tensor.name, histogram);
+  }
+}
+
+}  // namespace trainctl
