@@ -22,7 +22,7 @@ double magnitude(std::uint32_t bucket) {
 
 void Histogram::add(std::span<const float> values, double scale) {
   for (const float given : values) {
-    const auto value = static_cast<float>(given * scale);
+    const float value = static_cast<float>(given * scale) + 0.0f;  // there is one zero
     if (!std::isfinite(value)) continue;
     const double exact = value;
     ++counts_[std::bit_cast<std::uint32_t>(value) >> dropped_bits];

@@ -42,7 +42,7 @@ Keys<LogOptions> LogOptions::keys() {
       .key("samples", &LogOptions::samples,
            "Of networks that tell pictures' classes: how many validation samples TensorBoard shows after each "
            "evaluation, always the same, in a frame that is green where the network is right, and as a table of labels "
-           "and predictions.",
+           "and predictions. They are the first replica's.",
            between(1, 64))
       .key(
           "prometheus", &LogOptions::prometheus,

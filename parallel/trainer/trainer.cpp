@@ -188,7 +188,8 @@ void Trainer::finish_step() {
   started_.pop_front();
   const bool averages = averages_after(position_.step + 1);
   last_program_ = step.program;
-  gradient_scale_ = result_.count > 0 ? 1 / (result_.count * step.input.loss_scale) : 0;
+  const double loss_scale = plan_.scales_loss ? step.input.loss_scale : 1;
+  gradient_scale_ = result_.count > 0 ? 1 / (result_.count * loss_scale) : 0;
   if (local_) local_->add(result_);
   if (local_ && averages) {
     const double before = seconds_now();

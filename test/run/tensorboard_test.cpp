@@ -25,7 +25,7 @@ struct Variant {
 
 const std::vector<Variant> variants{
     {"one rank", 1, {}},
-    {"micro-batches in float16", 1, {"train.gradient_accumulation=2", "train.precision=float16"}},
+    {"micro-batches in bfloat16", 1, {"train.gradient_accumulation=2", "train.precision=bfloat16"}},
     {"replicas", 3, {}},
     {"shared states", 2, {"strategy.shard=optimizer", "strategy.bucket_size=1 kB"}},
     {"shared gradients", 2, {"strategy.shard=gradients", "strategy.bucket_size=1 kB"}},
