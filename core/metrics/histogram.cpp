@@ -12,10 +12,12 @@ namespace {
 constexpr int kept_bits = 12, dropped_bits = 32 - kept_bits;
 constexpr std::uint32_t magnitudes = Histogram::buckets / 2;  // the sign is the uppermost bit
 
-// The least magnitude of a bucket; that behind the last one with finite values is the largest float32.
+// The least magnitude of a bucket; that behind the last one with finite values is the largest float32. Not by way of a
+// float32, since processors that flush denormal numbers would make zero of it.
 double magnitude(std::uint32_t bucket) {
-  const float value = std::bit_cast<float>(bucket << dropped_bits);
-  return std::isfinite(value) ? value : std::numeric_limits<float>::max();
+  const auto exponent = static_cast<int>(bucket >> 3), eighths = static_cast<int>(bucket & 7);
+  if (exponent == 255) return std::numeric_limits<float>::max();
+  return exponent == 0 ? std::ldexp(eighths, -129) : std::ldexp(8 + eighths, exponent - 130);
 }
 
 }  // namespace

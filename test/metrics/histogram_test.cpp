@@ -19,7 +19,8 @@ std::vector<float> any_values(std::mt19937& random, int count) {
 }
 
 bool holds(const Histogram::Bucket& bucket, double value) {
-  return bucket.low < 0 ? value > bucket.low && value <= bucket.high : value >= bucket.low && value < bucket.high;
+  return bucket.low < 0 ? value < 0 && value > bucket.low && value <= bucket.high
+                        : value >= bucket.low && value < bucket.high;
 }
 
 TEST_CASE("a histogram's buckets do not overlap and have every finite value once") {

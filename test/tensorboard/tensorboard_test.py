@@ -67,7 +67,7 @@ def check_histograms(reader, events, checkpoint):
         assert math.isclose(last.sum, values.sum(), rel_tol=1e-9, abs_tol=1e-9), name
         assert math.isclose(last.sum_squares, (values**2).sum(), rel_tol=1e-9), name
         counts, _ = np.histogram(values, [-np.inf, *last.bucket_limit])
-        assert list(counts) == list(last.bucket), name
+        assert list(counts) == list(last.bucket), (name, counts, last)
     norms = {event["step"]: event["gradient_norm"] for event in events if event["event"] == "step"}
     for i, step in enumerate(epochs):
         squares = sum(reader.Histograms(f"gradients/{name}")[i].histogram_value.sum_squares for name in tensors)
