@@ -33,6 +33,7 @@ Situation find_situation(const Variables& variables) {
   situation.status_file = variables.text(status_file_variable);
   situation.terminal_columns = variables.number(columns_variable);
   situation.terminal = variables.text(terminal_variable);
+  situation.output_on_terminal = variables.number(output_variable) == 1;
   const std::optional<int> mpirun_ranks = variables.number("OMPI_COMM_WORLD_SIZE");
   const std::optional<int> pmix_rank = variables.number("PMIX_RANK");
   const int tasks = tasks_of_step(variables);

@@ -26,6 +26,7 @@ struct Situation {
   std::string status_file;              // empty: nobody waits for one
   std::optional<int> terminal_columns;  // supervised ranks: the width of the user's terminal, where there is one,
   std::string terminal;                 // and its path, where it is of this host
+  bool output_on_terminal = false;      // supervised ranks: what they write to standard output comes to a terminal
 
   bool is_rank() const { return started_by == StartedBy::mpirun || started_by == StartedBy::srun; }
 };

@@ -147,6 +147,9 @@ Supervised run_supervised(const LaunchPlan& plan, const std::vector<std::string>
     environment[name] = value;
     append(words, {"-x", name});
   }
+  const bool shown = !options.holds_output && isatty(STDOUT_FILENO) != 0;
+  environment[std::string(output_variable)] = shown ? "1" : "0";
+  append(words, {"-x", std::string(output_variable)});
   // A bar of rank 0 may stand on the terminal when a line of this process comes.
   if (!screen.empty()) log::set_terminal_hooks([] { std::fputs("\r\x1b[K", stderr); }, {});
   // mpirun's own messages come apart from what the ranks print.

@@ -33,12 +33,16 @@ TEST_CASE("a rank of mpirun knows its place, and whether trainctl supervises it"
   values["TRAINCTL_STATUS_FILE"] = "/tmp/x/status";
   values["TRAINCTL_TERMINAL_COLUMNS"] = "120";
   values["TRAINCTL_TERMINAL"] = "/dev/pts/7";
+  values["TRAINCTL_OUTPUT_TERMINAL"] = "0";
   situation = find_situation(Variables(values));
   CHECK(situation.supervised);
   CHECK_FALSE(situation.bound);  // by the supervisor's mpirun: ranks bind themselves
   CHECK(situation.status_file == "/tmp/x/status");
   CHECK(situation.terminal_columns == 120);
   CHECK(situation.terminal == "/dev/pts/7");
+  CHECK_FALSE(situation.output_on_terminal);
+  values["TRAINCTL_OUTPUT_TERMINAL"] = "1";
+  CHECK(find_situation(Variables(values)).output_on_terminal);
 }
 
 TEST_CASE("ranks that are asked for and ranks that the user's own launcher starts must agree") {
