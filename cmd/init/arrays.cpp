@@ -64,6 +64,14 @@ struct Body {
   std::string layers, name;
 };
 
+// Bytes are pixels where samples have a height and a width; in rows they are a table's numbers.
+enum class Scale { none, bytes, measured };
+
+Scale scale_for(DType dtype, const Shape& sample) {
+  if (dtype != DType::uint8) return Scale::none;
+  return sample.rank() >= 2 ? Scale::bytes : Scale::measured;
+}
+
 Body body_for(const Shape& sample) {
   if (sample.rank() == 3) {
     const bool pools = std::min(sample[0], sample[1]) >= 8;
@@ -93,9 +101,9 @@ bool holds_arrays(const std::string& folder) {
 
 std::vector<Draft> draft_for_arrays(const DraftRequest& request) {
   const OpenedArrays opened = open_arrays(request);
-  const bool bytes = opened.info.inputs[0].format.dtype == DType::uint8;
+  const DType dtype = opened.info.inputs[0].format.dtype;
   Shape sample = opened.info.inputs[0].sample;
-  if (bytes && sample.rank() == 2) sample = {sample[0], sample[1], 1};  // images of one channel
+  if (dtype == DType::uint8 && sample.rank() == 2) sample = {sample[0], sample[1], 1};  // images of one channel
   const TargetFacts& target = opened.info.targets[0];
   const bool is_class = target.classes > 0;
   const Body body = body_for(sample);
@@ -104,7 +112,11 @@ std::vector<Draft> draft_for_arrays(const DraftRequest& request) {
   draft.summary = format("{} on samples of {}", body.name, to_string(sample));
   std::string data = opened.data + format("  shape: {}\n", shape_text(sample));
   if (is_class) data += format("  classes: {}\n", target.classes);
-  if (bytes) data += "  transform:\n    - rescale: 1/255\n";
+  const Scale scale = scale_for(dtype, sample);
+  if (scale == Scale::bytes) data += "  transform:\n    - rescale: 1/255\n";
+  if (scale == Scale::measured) {
+    data += "  transform:\n    - normalize: measured       # each value to mean 0 and deviation 1\n";
+  }
   const std::int64_t values = std::max<std::int64_t>(target.shape.count(), 1);
   const std::string last = is_class ? format("    - dense: {{units: {}, activation: softmax}}\n", target.classes)
                                     : format("    - dense: {{units: {}}}\n", values);

@@ -17,6 +17,8 @@ namespace {
 struct Column {
   std::string name;
   std::int64_t numbers = 0, words = 0, dates = 0, missing = 0;
+  std::int64_t commas = 0;                      // of the words those that are numbers with a decimal comma
+  std::string comma;                            // the first of these
   bool whole = true;                            // all numbers are
   std::set<std::string, std::less<>> distinct;  // the first most_distinct
 
@@ -32,6 +34,17 @@ struct Table {
   std::vector<Column> columns;
 };
 
+// Whether a line without words is one of numbers between semicolons, with decimal commas or without.
+bool has_semicolons(std::string_view line) {
+  if (line.find(';') == std::string_view::npos) return false;
+  while (!line.empty()) {
+    const std::string_view field = line.substr(0, line.find(';'));
+    if (!number_in(field) && !has_decimal_comma(field)) return false;
+    line.remove_prefix(std::min(field.size() + 1, line.size()));
+  }
+  return true;
+}
+
 // The character that the first line holds most of.
 char delimiter_of(const std::string& path) {
   constexpr std::int64_t most = 1 << 16;
@@ -39,6 +52,7 @@ char delimiter_of(const std::string& path) {
   std::string begin(static_cast<std::size_t>(std::min(file.size(), most)), '\0');
   file.read(0, begin.data(), std::ssize(begin));
   const std::string line = begin.substr(0, begin.find('\n'));
+  if (has_semicolons(line)) return ';';
   const std::string candidates = ",;\t|";
   return *std::max_element(candidates.begin(), candidates.end(), [&](char a, char b) {
     return std::count(line.begin(), line.end(), a) < std::count(line.begin(), line.end(), b);
@@ -58,8 +72,28 @@ void look_at(std::string_view field, Column& column) {
     ++column.dates;
   } else {
     ++column.words;
+    if (has_decimal_comma(text) && column.commas++ == 0) column.comma = text;
   }
   if (!column.is_full()) column.distinct.emplace(text);
+}
+
+// Columns of numbers with decimal commas would be words. Says how to turn these into points.
+void refuse_decimal_commas(const Table& table) {
+  std::vector<std::string> names;
+  std::string example;
+  for (const Column& column : table.columns) {
+    if (column.commas == 0 || column.commas < column.words) continue;
+    if (names.empty()) example = column.comma;
+    names.push_back("'" + column.name + "'");
+  }
+  if (names.empty()) return;
+  const std::string number = "([0-9]+),([0-9]+)", separator = table.delimiter == ',' ? "\"" : "";
+  data_error(table.path,
+             format("numbers have decimal commas in {} {} ({}), and numbers have a decimal point here",
+                    names.size() == 1 ? "column" : "columns", list_text(names), example),
+             format("write them with points and without separators of thousands: sed -E 's/{0}{1}{0}/\\1.\\2/g' {2} > "
+                    "points.csv",
+                    separator, number, table.path));
 }
 
 Table look_at_table(const std::string& path) {
@@ -68,7 +102,7 @@ Table look_at_table(const std::string& path) {
   std::vector<std::string_view> fields;
   if (!lines.next(fields)) data_error(path, "is empty");
   table.header = std::none_of(fields.begin(), fields.end(),
-                              [](std::string_view field) { return number_in(trimmed(field)).has_value(); });
+                              [](std::string_view field) { return number_in(field) || has_decimal_comma(field); });
   for (std::size_t k = 0; k < fields.size(); ++k) {
     Column& column = table.columns.emplace_back();
     column.name = table.header ? std::string(trimmed(fields[k])) : std::to_string(k + 1);
@@ -81,6 +115,7 @@ Table look_at_table(const std::string& path) {
     for (std::size_t k = 0; k < fields.size(); ++k) look_at(fields[k], table.columns[k]);
     ++table.lines;
   }
+  refuse_decimal_commas(table);
   if (table.lines < 2) data_error(path, format("has {} lines of values", table.lines));
   return table;
 }

@@ -1,4 +1,5 @@
 // init: what it finds at a path, and that its configs train as they are.
+#include <cstdlib>
 #include <filesystem>
 #include <random>
 
@@ -132,6 +133,67 @@ TEST_CASE("init tells columns of a table apart, and its config learns what they 
   const Finished unknown = trainctl(folder, {"init", "customers.csv", "--target", "price", "-o", "third"});
   CHECK(unknown.code == 2);
   CHECK(contains(unknown.errors, "has no column 'price'"));
+}
+
+TEST_CASE("init does not take numbers with decimal commas for words, and says how to turn them into points") {
+  const Folder folder;
+  std::mt19937 random(17);
+  std::string semicolons = "size;weight;kind\n", quoted = "size,\"a, b\",kind\n", plain;
+  for (int i = 0; i < 60; ++i) {
+    const unsigned whole = random() % 3000, part = random() % 100, other = random() % 50;
+    const char* kind = whole > 1500 ? "big" : "small";
+    semicolons += format("{},{:02};{};{}\n", whole, part, other, kind);
+    quoted += format("\"{},{:02}\",{},{}\n", whole, part, other, kind);
+    plain += format("{},{:02};{},5;{}\n", whole, part, other, whole > 1500 ? 1 : 0);
+  }
+  folder.write("semicolons.csv", semicolons);
+  folder.write("quoted.csv", quoted);
+  folder.write("plain.csv", plain);
+  for (const auto& [name, columns] :
+       {std::pair{"semicolons", "column 'size' ("}, std::pair{"quoted", "column 'size' ("},
+        std::pair{"plain", "columns '1', '2' ("}}) {
+    const std::string file = format("{}.csv", name);
+    const Finished made = trainctl(folder, {"init", file});
+    CAPTURE(name, made.errors);
+    CHECK(made.code == 3);
+    CHECK(contains(made.errors, format("{}: numbers have decimal commas in {}", file, columns)));
+    const std::size_t sed = made.errors.find("sed -E"), end = made.errors.find("points.csv", sed);
+    REQUIRE(end != std::string::npos);  // the remedy is one
+    const std::string remedy = made.errors.substr(sed, end - sed) + format("{}-points.csv", name);
+    REQUIRE(std::system(format("cd '{}' && {}", folder.path().string(), remedy).c_str()) == 0);
+    const Finished again = trainctl(folder, {"init", format("{}-points.csv", name)});
+    CAPTURE(again.errors, remedy);
+    CHECK(again.code == 0);
+    CHECK(contains(again.out, "2 classes"));
+  }
+  folder.write("run.yaml",
+               "data: {dataset: csv, path: quoted.csv, numeric: [size]}\nmodel: {layers: [{dense: 1}]}\n"
+               "train: {batch_size: 8, epochs: 1, loss: mean_squared_error, optimizer: sgd}\n");
+  const Finished run = trainctl(folder, {"run", "run.yaml", "--ranks", "1"});
+  CHECK(run.code == 3);
+  CHECK(contains(run.errors, "has a decimal comma, and numbers have a decimal point"));
+}
+
+TEST_CASE("init scales bytes as pixels where they have height and width, and standardises those of tables") {
+  const Folder folder;
+  const auto draft = [&](const std::string& name, const std::string& shape, std::size_t count) {
+    folder.write(name + "/x.npy", npy("|u1", shape, random_bytes(count, 9)));
+    std::vector<std::int64_t> y;
+    for (int i = 0; i < 60; ++i) y.push_back(i % 3);
+    folder.write(name + "/y.npy", npy("<i8", "(60,)", raw(y)));
+    const Finished made = trainctl(folder, {"init", name});
+    INFO(tail(made.errors));
+    REQUIRE(made.code == 0);
+    const Finished run = trainctl(folder, {"run", name + ".yaml", "--ranks", "1", "--set", "train.epochs=1"});
+    INFO(tail(run.errors));
+    CHECK(run.code == 0);
+    return read_file(folder / (name + ".yaml"));
+  };
+  const std::string table = draft("table", "(60, 12)", 60 * 12), pixels = draft("pixels", "(60, 9, 9)", 60 * 81);
+  CHECK(contains(table, "- normalize: measured"));
+  CHECK_FALSE(contains(table, "1/255"));
+  CHECK(contains(pixels, "- rescale: 1/255"));
+  CHECK(contains(draft("colours", "(60, 9, 9, 3)", 60 * 81 * 3), "- rescale: 1/255"));
 }
 
 TEST_CASE("init reads arrays of NumPy and MNIST's files") {

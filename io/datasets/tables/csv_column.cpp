@@ -43,6 +43,22 @@ std::optional<float> number_in(std::string_view text) {
   return narrow;
 }
 
+bool has_decimal_comma(std::string_view text) {
+  text = trimmed(text);
+  if (text.starts_with('+') || text.starts_with('-')) text.remove_prefix(1);
+  const std::size_t comma = text.find(',');
+  if (comma == 0 || comma == std::string_view::npos || comma + 1 == text.size()) return false;
+  const auto digits = [](std::string_view part) {
+    return std::all_of(part.begin(), part.end(), [](unsigned char c) { return std::isdigit(c) != 0; });
+  };
+  std::string_view whole = text.substr(0, comma);
+  for (std::size_t point = whole.rfind('.'); point != std::string_view::npos; point = whole.rfind('.')) {
+    if (whole.size() - point != 4 || !digits(whole.substr(point + 1))) return false;  // thousands
+    whole = whole.substr(0, point);
+  }
+  return !whole.empty() && digits(whole) && digits(text.substr(comma + 1));
+}
+
 bool is_date(std::string_view text) {
   std::size_t digits[3] = {};
   char separator = 0;
@@ -72,6 +88,11 @@ void refuse_field(const FieldPlace& place, std::string_view text) {
     data_error(place.path, format("{}: '{}' is a date, not a number", where(place), shown),
                "store what matters of it as numbers (days since the first one, month, weekday), or name the other "
                "columns with `columns`");
+  }
+  if (has_decimal_comma(text)) {
+    data_error(place.path,
+               format("{}: '{}' has a decimal comma, and numbers have a decimal point", where(place), shown),
+               "write the numbers so");
   }
   data_error(place.path, format("{}: '{}' is no number", where(place), shown),
              is_mark(text) ? "say by `missing` what stands for missing values"

@@ -17,6 +17,8 @@ std::string_view trimmed(std::string_view text);
 std::optional<float> number_in(std::string_view text);
 // Whether a text stands for a missing value: NA, N/A, NaN, nan, NULL, null or ?.
 bool is_mark(std::string_view text);
+// Whether a text is a number with a decimal comma: 3,14 or 1.234,5.
+bool has_decimal_comma(std::string_view text);
 // Whether a text is a date: 2024-01-31, 31.01.2024, 1/31/2024, with a time behind it or without.
 bool is_date(std::string_view text);
 
