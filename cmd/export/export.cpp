@@ -35,8 +35,10 @@ std::vector<std::string> format_names() {
 // "[batch, 28, 28, 1]".
 std::string open_shape(const OnnxValue& value) {
   std::string text = "[batch";
-  const Shape sample = value.type.shape.without_front();
-  for (const std::int64_t size : sample.sizes()) text += format(", {}", size);
+  if (value.any_size) text += ", height, width";
+  for (std::int64_t k = value.any_size ? 3 : 1; k < value.type.shape.rank(); ++k) {
+    text += format(", {}", value.type.shape[k]);
+  }
   return text + "]";
 }
 
@@ -117,8 +119,9 @@ Subcommand export_subcommand() {
                            "computes in float32 either way")
                 ->check(CLI::IsMember({"float32", "bfloat16"}));
             app.add_flag("--preprocess", options->preprocess,
-                         "The network begins with the crops and the scaling of the config's transforms, and takes "
-                         "samples as they are stored");
+                         "The network begins with the resizes, crops and scaling of the config's transforms, and takes "
+                         "samples as they are stored; of any size behind `resize: [height, width]`, else of the first "
+                         "training sample's size");
             app.add_flag("--force", options->force, "Replaces a file of this name");
             add_output_options(app, options->common);
             return [options] { return run_export(*options); };

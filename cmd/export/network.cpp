@@ -3,7 +3,6 @@
 
 #include <optional>
 
-#include "cmd/export/preprocessing.h"
 #include "cmd/predict/meaning.h"
 #include "core/graph/ops/elementwise/activations.h"
 #include "core/graph/ops/elementwise/softmax.h"
@@ -20,20 +19,22 @@ ModelInput transformed_input(ModelInput input) {
   return input;
 }
 
-// What the checkpoint kept of the model's only input; nothing where the model has several.
-std::optional<KeptInput> kept_of(const std::map<std::string, std::string>& facts) {
+// What the checkpoint kept of the model's inputs; empty where an older trainctl wrote it.
+std::vector<KeptInput> kept_of(const std::map<std::string, std::string>& facts) {
   const auto found = facts.find(kept_input_fact);
-  if (found == facts.end()) return {};
-  return read_kept_input(found->second);
+  return found == facts.end() ? std::vector<KeptInput>() : read_kept_inputs(found->second);
 }
 
-std::vector<ModelInput> transformed_inputs(const RunSpec& spec, const std::string& name,
-                                           const std::optional<KeptInput>& kept) {
+std::vector<ModelInput> transformed_inputs(const RunSpec& spec, const std::vector<KeptInput>& kept) {
   std::vector<ModelInput> inputs;
-  if (kept) {
-    const TransformPlan plan = kept_plan(spec.data, name, *kept, kept->facts.dtype).plan;
-    const Shape sample = shape_behind(shape_behind(kept->facts.sample, plan.fixed), plan.augment);
-    inputs.push_back(transformed_input({name, sample, {kept->facts.dtype, {}, {}}}));
+  const std::vector<std::string> names = input_names(spec.model);
+  if (kept.size() == names.size()) {
+    for (std::size_t i = 0; i < names.size(); ++i) {
+      const DatasetFacts& facts = kept[i].facts;
+      const TransformPlan plan = kept_plan(spec.data, names[i], kept[i], facts.dtype).plan;
+      const Shape sample = shape_behind(shape_behind(facts.sample, plan.fixed), plan.augment);
+      inputs.push_back(transformed_input({names[i], sample, {facts.dtype, {}, {}}}));
+    }
   } else {
     for (const ModelInput& input : describe(spec.data, spec.seed, data_use(spec)).inputs) {
       inputs.push_back(transformed_input(input));
@@ -58,25 +59,23 @@ void append_missing(const RunSpec& spec, std::size_t output, Graph& graph) {
 
 ExportedNetwork exported_network(const RunSpec& spec, const std::map<std::string, std::string>& facts,
                                  bool preprocess) {
-  const std::string name = input_names(spec.model)[0];
-  const std::optional<KeptInput> kept = kept_of(facts);
-  if (preprocess && !kept) {
+  const std::vector<KeptInput> kept = kept_of(facts);
+  if (preprocess && kept.size() != 1) {
     throw Error(ErrorKind::config, "--preprocess is for networks of one input, whose checkpoint keeps how it is read",
                 "export without it");
   }
-  std::optional<StoredInput> stored;
   BuildOptions options;
+  std::optional<StoredInput> stored;
   options.training = false;
   if (preprocess) {
-    stored = stored_input(spec.data, name, *kept);
+    stored = stored_input(spec.data, input_names(spec.model)[0], kept[0]);
     options.inputs = {stored->input};
   } else {
-    options.inputs = transformed_inputs(spec, name, kept);
+    options.inputs = transformed_inputs(spec, kept);
   }
   Reader reader;
-  ExportedNetwork network{build_model(spec.model, options, reader).graph, output_names(spec.model)};
+  ExportedNetwork network{build_model(spec.model, options, reader).graph, output_names(spec.model), stored};
   reader.throw_if_failed();
-  if (stored) prepend_crop(network.graph, *stored);
   for (std::size_t i = 0; i < network.outputs.size(); ++i) {
     append_missing(spec, i, network.graph);
     if (network.outputs[i].empty()) network.outputs[i] = "output";

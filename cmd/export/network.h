@@ -2,22 +2,25 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "cmd/export/preprocessing.h"
 #include "cmd/run_spec.h"
 #include "core/graph/graph.h"
 
 namespace trainctl {
 
 struct ExportedNetwork {
-  Graph graph;                       // of evaluation in float32, neither cut nor fused
-  std::vector<std::string> outputs;  // their names; "output" for one without
+  Graph graph;                        // of evaluation in float32, neither cut nor fused
+  std::vector<std::string> outputs;   // their names; "output" for one without
+  std::optional<StoredInput> stored;  // with `preprocess`: what stands before the graph
 };
 
 // The network of a run's config, and behind each output what `predict` applies to it. `facts` are those of the
-// checkpoint. With `preprocess` the network begins with crops and scaling by the config's transforms, and takes samples
-// as they are stored; Error{config} says which transform is none of these. Without, it takes what the transforms make
+// checkpoint. With `preprocess` the graph begins with the scaling by the config's transforms, and `stored` has the
+// resizes and crops; Error{config} says which transform is none of these. Without, it takes what the transforms make
 // of samples. Of several inputs, the data or the config states the shapes.
 ExportedNetwork exported_network(const RunSpec& spec, const std::map<std::string, std::string>& facts, bool preprocess);
 

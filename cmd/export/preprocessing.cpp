@@ -1,4 +1,5 @@
-// Crops become one crop; scaling is the format of the input. What is random in training is not done in prediction.
+// Crops and resizes are steps before the network; scaling is the format of the input. What is random in training is not
+// done in prediction.
 #include "cmd/export/preprocessing.h"
 
 #include "core/base/format.h"
@@ -12,16 +13,17 @@ constexpr const char* without = "export without --preprocess, and apply the tran
 
 using Kind = GeometryStep::Kind;
 
-// Moves the borders inwards to the rectangle in the middle of what they leave. `shape` is that of the whole image.
-void crop_to(const GeometryStep& step, const Shape& shape, Borders& borders) {
+// The borders around the rectangle in the middle of an image of this shape.
+Borders crop_to(const GeometryStep& step, const Shape& image) {
+  Borders borders;
   const std::array<std::int64_t, 2> sizes{step.height, step.width};
   for (std::size_t axis = 0; axis < 2; ++axis) {
-    const std::int64_t left =
-        shape[static_cast<std::int64_t>(axis)] - borders.before[axis] - borders.after[axis] - sizes[axis];
+    const std::int64_t left = image[static_cast<std::int64_t>(axis)] - sizes[axis];
     if (left < 0) throw Error(ErrorKind::config, step.place, "this crop is larger than the image", without);
-    borders.before[axis] += left / 2;
-    borders.after[axis] += left - left / 2;
+    borders.before[axis] = left / 2;
+    borders.after[axis] = left - left / 2;
   }
+  return borders;
 }
 
 }  // namespace
@@ -33,40 +35,28 @@ StoredInput stored_input(const DataOptions& options, const std::string& name, co
                 "export without it: the network then takes what the columns become, standardised");
   }
   const InputPlan plan = kept_plan(options, name, kept, kept.facts.dtype);
-  StoredInput result{kept.facts.sample, {}, {name, kept.facts.sample, {kept.facts.dtype, {}, {}}}};
+  StoredInput result{
+      kept.facts.sample, kept.facts.dtype, false, {}, {name, kept.facts.sample, {kept.facts.dtype, {}, {}}}};
+  Shape& image = result.input.sample;
   for (const auto* steps : {&plan.plan.fixed, &plan.plan.augment}) {
     for (const GeometryStep& step : *steps) {
-      if (step.kind == Kind::resize || step.kind == Kind::resize_short) {
-        throw Error(ErrorKind::config, step.place,
-                    "--preprocess: this resize has no exact counterpart, since its filter grows with the image",
-                    without);
+      if (step.kind == Kind::center_crop || step.kind == Kind::random_crop) {
+        result.steps.push_back({crop_to(step, image)});
+        image = {step.height, step.width, image[2]};
+      } else if (step.kind == Kind::resize || step.kind == Kind::resize_short) {
+        result.any_size = result.any_size || (result.steps.empty() && step.kind == Kind::resize);
+        image = shape_behind(image, {step});
+        result.steps.push_back({{}, image[0], image[1]});
+        result.input.format.dtype = DType::float32;
       }
-      if (step.kind == Kind::center_crop || step.kind == Kind::random_crop) crop_to(step, result.stored, result.crop);
     }
   }
-  if (result.stored.rank() == 3) {
-    const auto& [before, after] = result.crop;
-    result.input.sample = {result.stored[0] - before[0] - after[0], result.stored[1] - before[1] - after[1],
-                           result.stored[2]};
-  }
   if (kept.facts.dtype == DType::int32) return result;
-  check_channels(plan.plan.affine, result.stored.rank() == 0 ? 1 : result.stored.back());
   const Affine& affine = plan.plan.affine;
+  check_channels(affine, image.rank() == 0 ? 1 : image.back());
   result.input.format.scale = {affine.scale.begin(), affine.scale.end()};
   result.input.format.offset = {affine.offset.begin(), affine.offset.end()};
   return result;
-}
-
-void prepend_crop(Graph& graph, const StoredInput& input) {
-  if (input.stored == input.input.sample) return;
-  const TensorId cropped = graph.inputs[0];
-  Tensor whole = graph.tensor(cropped);
-  graph.tensors[static_cast<std::size_t>(cropped)].name = whole.name + "/cropped";
-  graph.tensors[static_cast<std::size_t>(cropped)].role = Role::activation;
-  whole.type.shape = input.stored.with_front(graph.batch);
-  const std::string name = whole.name;
-  graph.inputs[0] = graph.add_tensor(std::move(whole));
-  graph.ops.insert(graph.ops.begin(), Op{std::make_shared<Crop2d>(input.crop), {graph.inputs[0]}, {cropped}, name, {}});
 }
 
 }  // namespace trainctl

@@ -15,14 +15,14 @@ namespace trainctl {
 
 class Predictor {
  public:
-  // Of the config's network, without its losses, for samples of this kind in batches of the source, of which this rank
-  // computes its share. The weights are those of `stored`, which rank 0 has. Throws ConfigError, and Error where the
-  // checkpoint is of another network or the outputs are those of pixels or tokens. Collective.
-  Predictor(const RunSpec& spec, const ModelInput& input, const BatchSource& source, const Sharer& rank,
+  // Of the config's network, without its losses, for samples of these kinds in batches of the source, of which this
+  // rank computes its share. The weights are those of `stored`, which rank 0 has. Throws ConfigError, and Error where
+  // the checkpoint is of another network. Collective.
+  Predictor(const RunSpec& spec, const std::vector<ModelInput>& inputs, const BatchSource& source, const Sharer& rank,
             RankDevice& device, const RestoreSource& stored, World& world);
 
-  // How many values it gives for a sample.
-  std::int64_t outputs() const;
+  // The shape of what it gives for a sample, by output.
+  std::vector<Shape> outputs() const;
   // predict() over the source. Collective.
   void run(BatchSource& source, const std::function<bool(const Predictions&)>& take);
 

@@ -2,7 +2,6 @@
 #include "cmd/report/confusion_pass.h"
 
 #include <algorithm>
-#include <span>
 
 #include "cmd/predict/meaning.h"
 #include "cmd/predict/predictor.h"
@@ -52,19 +51,23 @@ ConfusionPass confusion_pass(const RunSpec& spec, const std::string& run, std::s
                                        {TargetForm::class_number});
   LastBatchKept source(*batches);
   const ModelInput& input = data.info().inputs[0];
-  Predictor predictor(spec, input, source, alone, device, {&checkpoint.snapshot, checkpoint.path, run + "/config.yaml"},
-                      context.world);
-  const std::int64_t outputs = predictor.outputs();
-  const OutputMeaning meaning = meaning_of(spec, outputs, {});
-  if (meaning.kind == OutputMeaning::Kind::values) refuse_values();
+  Predictor predictor(spec, {input}, source, alone, device,
+                      {&checkpoint.snapshot, checkpoint.path, run + "/config.yaml"}, context.world);
+  const OutputMeaning meaning = meaning_of(spec, 0, predictor.outputs()[0], {});
+  if (!meaning.has_classes()) refuse_values();
+  if (meaning.positions.rank() > 0) {
+    throw Error(ErrorKind::config,
+                "--samples is for networks that tell the class of a sample, and this one tells those "
+                "of pixels or steps",
+                "leave it out");
+  }
   ConfusionPass pass;
   pass.matrix.assign(meaning.names.size(), std::vector<double>(meaning.names.size()));
   predictor.run(source, [&](const Predictions& found) {
     const auto* targets = static_cast<const std::int32_t*>(source.last().targets[0].data);
     for (std::int64_t i = 0; i < found.count; ++i) {
       if (found.weights[static_cast<std::size_t>(i)] == 0) continue;
-      const std::vector<float> classes =
-          meaning.values_of(std::span(found.values.data() + i * outputs, static_cast<std::size_t>(outputs)));
+      const std::vector<float> classes = meaning.values_of(found.of(0, i));
       const auto likeliest = std::max_element(classes.begin(), classes.end());
       ConfusedSample sample{found.first + i, targets[i], static_cast<int>(likeliest - classes.begin()),
                             *likeliest,      {},         {}};

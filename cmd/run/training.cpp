@@ -171,7 +171,7 @@ PhaseEnd train_phase(Run& run, const PhaseStart& phase, const std::optional<Snap
   plan.phases = phase_count(run.spec);
   plan.facts = run_facts(job, run.data.info(), world.size(), batch, plan.total_steps - phase.step,
                          run.stated.strategy.shares_by_measuring() ? text_of_shares(spec.strategy) : "");
-  if (const auto& kept = run.data.kept_input()) plan.facts[kept_input_fact] = write_kept_input(*kept);
+  plan.facts[kept_input_fact] = write_kept_inputs(run.data.kept_inputs());
   if (!run.stop) run.stop.emplace();
   const auto stop_requested = [&run] { return run.stop->pending(); };
   // A replica that takes steps alone finishes those up to the next average, where all ranks know of a stop.

@@ -73,6 +73,8 @@ class Dataset {
   virtual void read_weights(std::int64_t, float* weights) const { *weights = 1; }
   // The name of a sample for messages: "train/cat/0012.jpg", "x.npy, sample 12".
   virtual std::string name_of(std::int64_t index) const = 0;
+  // Whether each sample is a file, whose path name_of() gives.
+  virtual bool holds_files() const { return false; }
   // Whether the values lie in memory, so that reading a sample costs almost nothing.
   virtual bool in_memory() const = 0;
 };

@@ -1,8 +1,11 @@
 // Samples that a trained network is asked about: arrays and images; tables have their own way.
 #include <algorithm>
+#include <filesystem>
 #include <iterator>
+#include <map>
 
 #include "core/base/files.h"
+#include "core/base/format.h"
 #include "io/datasets/arrays/idx.h"
 #include "io/datasets/arrays/npy.h"
 #include "io/datasets/images/image_list.h"
@@ -32,6 +35,81 @@ std::string array_in(const std::string& path) {
   return path;
 }
 
+// "samples of 28x28x1", "7 tokens below 20".
+std::string wanted_text(const StatedFacts& stated) {
+  const std::string shape = to_string(stated.training->sample);
+  const std::int64_t tokens = stated.use.tokens;
+  return tokens > 0 ? format("{} tokens, whole numbers below {}", shape, tokens) : format("{} numbers", shape);
+}
+
+// Why paths of which none is an array cannot be read, where the network takes no images.
+[[noreturn]] void refuse_images(const std::string& path, const StatedFacts& stated) {
+  if (!exists(path)) data_error(path, "does not exist");
+  data_error(path, "is no array, and the network was trained on arrays of numbers",
+             format("give an .npy file whose samples are {} each, as those of the training data", wanted_text(stated)));
+}
+
+void check_tokens(const Array& array, const StatedFacts& stated) {
+  if (stated.use.tokens == 0 || is_integer(array.type)) return;
+  data_error(array.path, "holds values, and the network takes tokens",
+             format("store them as whole numbers below {}: x.astype(numpy.int32)", stated.use.tokens));
+}
+
+// The arrays of a network with several inputs, found in what the user names.
+class InputArrays {
+ public:
+  // `files` are those of the config's `x`.
+  InputArrays(const std::vector<std::string>& paths, const std::vector<NamedFacts>& inputs,
+              const ByName<OneOrMore<Path>>& files)
+      : paths_(paths), inputs_(inputs), files_(files) {
+    for (const std::string& path : paths) {
+      const std::string name = path.substr(0, path.find('='));
+      const bool known = std::any_of(inputs.begin(), inputs.end(), [&](const NamedFacts& i) { return i.name == name; });
+      if (known && name.size() < path.size()) named_[name] = path.substr(name.size() + 1);
+    }
+    if (paths.size() != (named_.empty() ? 1 : named_.size())) refuse("other paths are given");
+  }
+
+  Array read(const std::string& input) const {
+    if (!named_.empty()) {
+      const auto found = named_.find(input);
+      if (found == named_.end()) refuse(format("nothing is named for '{}'", input));
+      if (!is_array(found->second)) refuse(format("{} is no array", found->second));
+      return read_array(found->second);
+    }
+    if (is_folder(paths_[0])) return read_npy(file_in_folder(input));
+    if (!paths_[0].ends_with(".npz")) refuse(format("{} is not an array for each", paths_[0]));
+    return read_npz(paths_[0], input);
+  }
+
+ private:
+  [[noreturn]] void refuse(const std::string& what) const {
+    std::string names, example;
+    for (const NamedFacts& input : inputs_) {
+      names += (names.empty() ? "" : ", ") + input.name;
+      example += format(" {}=FILE.npy", input.name);
+    }
+    throw Error(ErrorKind::config, format("the network has the inputs {}, and {}", names, what),
+                format("name an array for each,{}, or a folder or an .npz file that has them all", example));
+  }
+
+  // The file of the input's name or, where there is none, of the name that the config's file has.
+  std::string file_in_folder(const std::string& input) const {
+    std::string file = npy_in_folder(paths_[0], input);
+    const auto* stated = files_.find(input);
+    if (file.empty() && stated && !stated->items.empty()) {
+      file = npy_in_folder(paths_[0], std::filesystem::path(stated->items[0].text).stem().string());
+    }
+    if (file.empty()) refuse(format("{} has no {}.npy", paths_[0], input));
+    return file;
+  }
+
+  const std::vector<std::string>& paths_;
+  const std::vector<NamedFacts>& inputs_;
+  const ByName<OneOrMore<Path>>& files_;
+  std::map<std::string, std::string> named_;  // by input: "NAME=PATH"
+};
+
 }  // namespace
 
 std::shared_ptr<const Dataset> DatasetOptions::open_inputs(const std::vector<std::string>& paths,
@@ -40,15 +118,36 @@ std::shared_ptr<const Dataset> DatasetOptions::open_inputs(const std::vector<std
   std::transform(paths.begin(), paths.end(), std::back_inserter(found), array_in);
   const auto array = std::find_if(found.begin(), found.end(), is_array);
   if (array == found.end()) {
-    if (stated.training == nullptr || stated.training->dtype == DType::uint8) return image_list(found, stated);
-    data_error(found[0], "is no array, and the network was trained on arrays of numbers",
-               "give an .npy file of samples like those of the training data");
+    const DatasetFacts* training = stated.training;
+    const bool takes_images = !training || (training->dtype == DType::uint8 && training->sample.rank() == 3);
+    if (takes_images) return image_list(found, stated);
+    refuse_images(found[0], stated);
   }
   if (found.size() > 1) {
     throw Error(ErrorKind::config, *array + " is an array, and these are read one at a time",
                 "ask once for each of them");
   }
-  return array_inputs(read_array(*array), stated);
+  Array read = read_array(*array);
+  check_tokens(read, stated);
+  return array_inputs(std::move(read), stated);
+}
+
+std::vector<std::shared_ptr<const Dataset>> DatasetOptions::open_all_inputs(
+    const std::vector<std::string>& paths, const std::vector<NamedFacts>& inputs) const {
+  if (inputs.size() == 1) return {open_inputs(paths, inputs[0].stated)};
+  const InputArrays arrays(paths, inputs, x);
+  std::vector<std::shared_ptr<const Dataset>> datasets;
+  for (const NamedFacts& input : inputs) {
+    Array array = arrays.read(input.name);
+    check_tokens(array, input.stated);
+    datasets.push_back(array_inputs(std::move(array), input.stated));
+    if (datasets.back()->size() == datasets[0]->size()) continue;
+    data_error(
+        datasets.back()->name_of(0),
+        format("is one of {}, and {} one of {}", datasets.back()->size(), datasets[0]->name_of(0), datasets[0]->size()),
+        "each input needs a row for every sample");
+  }
+  return datasets;
 }
 
 }  // namespace trainctl

@@ -44,6 +44,12 @@ struct StatedLocation {
   void check_lengths(const Place& place, Reader& reader) const;
 };
 
+// The statements about an input, and its name.
+struct NamedFacts {
+  std::string name;
+  StatedFacts stated;
+};
+
 struct DatasetOptions : Options, StatedLocation {
   // Opens one piece of a part at its location `where`. `seed` is the run's seed. Throws Error{data}.
   virtual std::shared_ptr<const Dataset> open(const DataLocation& where, PartKind part, const StatedFacts& stated,
@@ -67,6 +73,11 @@ struct DatasetOptions : Options, StatedLocation {
   // images and folders of them, or an array (.npy, .npz, IDX); of a table further tables. Throws Error{data}.
   virtual std::shared_ptr<const Dataset> open_inputs(const std::vector<std::string>& paths,
                                                      const StatedFacts& stated) const;
+  // The same for each of a network's inputs. Of several, a path is NAME=PATH for each, or an only one is a folder or an
+  // .npz file with an array for each: of its name or, in a folder, of the name of the file that the config states as
+  // `x`. Throws Error{config} where an input has no path.
+  std::vector<std::shared_ptr<const Dataset>> open_all_inputs(const std::vector<std::string>& paths,
+                                                              const std::vector<NamedFacts>& inputs) const;
 };
 
 // The statements about a data set with one input and one target.

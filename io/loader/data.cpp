@@ -122,10 +122,12 @@ Data::Data(const DataOptions& options, std::uint64_t seed, const DataUse& use, M
   const DatasetGroup& training = opened[0]->group;
   std::vector<InputPlan> plans;
   for (std::size_t i = 0; i < training.inputs.size(); ++i) {
+    const auto before = std::ssize(measured_);
     TrainingStatistics statistics(*training.inputs[i], opened[0]->subset, std::max(1, workers(0)), options.on_error,
                                   measure, measured_);
     plans.push_back(
         plan_input(options, training.inputs[i]->facts(), stored_types(opened, i), use.inputs[i].name, statistics));
+    kept_.push_back({training.inputs[i]->facts(), {measured_.begin() + before, measured_.end()}});
   }
   std::string fingerprints;
   for (std::size_t p = 0; p < opened.size(); ++p) {
@@ -162,7 +164,6 @@ Data::Data(const DataOptions& options, std::uint64_t seed, const DataUse& use, M
     info_.targets.back().mixed = mixes(options);
     check_label_mode(options, info_.targets.back().label_mode, info_.targets.back().classes);
   }
-  if (plans.size() == 1) kept_ = {training.inputs[0]->facts(), measured_};
   info_.weight = parts_[0]->weight_shape();
   info_.training_samples = samples(PartKind::training);
   info_.validation_samples = samples(PartKind::validation);

@@ -33,8 +33,8 @@ class Data {
   std::int64_t samples(PartKind part) const { return has(part) ? parts_[static_cast<std::size_t>(part)]->size() : 0; }
   // The measured statistics, in the order of the `normalize: measured` items, for the resolved config.
   const std::vector<Statistics>& measured() const { return measured_; }
-  // Of a model with one input what `predict` needs of it.
-  const std::optional<KeptInput>& kept_input() const { return kept_; }
+  // What `predict` needs of the model's inputs, in their order.
+  const std::vector<KeptInput>& kept_inputs() const { return kept_; }
 
   // The training part's batches, endless, from position `start` on. `batch_size` counts the samples of all ranks.
   // `cores` bounds this rank's workers where `workers` is auto; 0: the cores that the process may use. `targets` are
@@ -63,7 +63,7 @@ class Data {
   DataInfo info_;
   std::array<std::shared_ptr<const DataPart>, 3> parts_;  // by PartKind
   std::vector<Statistics> measured_;
-  std::optional<KeptInput> kept_;
+  std::vector<KeptInput> kept_;  // by input
 };
 
 // Bytes of host memory that the batches of a run take on one rank: the sum of BatchSource::batch_bytes() of its

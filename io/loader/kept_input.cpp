@@ -29,9 +29,7 @@ std::shared_ptr<const TableFacts> table_of(const Json& columns) {
   return std::make_shared<const TableFacts>(std::move(table));
 }
 
-}  // namespace
-
-std::string write_kept_input(const KeptInput& input) {
+Json to_json(const KeptInput& input) {
   const DatasetFacts& facts = input.facts;
   Json json{{"sample", facts.sample.sizes()},
             {"dtype", name_of(facts.dtype)},
@@ -42,24 +40,40 @@ std::string write_kept_input(const KeptInput& input) {
     json["normalize"].push_back({{"mean", statistics.mean}, {"std", statistics.stddev}});
   }
   if (facts.table) json["columns"] = to_json(*facts.table);
-  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+  return json;
 }
 
-KeptInput read_kept_input(const std::string& text) {
+KeptInput input_of(const Json& json) {
+  KeptInput input;
+  input.facts.sample = Shape(json.at("sample").get<std::vector<std::int64_t>>());
+  for (const DType dtype : {DType::uint8, DType::float32, DType::int32}) {
+    if (json.at("dtype") == name_of(dtype)) input.facts.dtype = dtype;
+  }
+  input.facts.scale = json.at("scale");
+  input.facts.offset = json.at("offset");
+  for (const Json& statistics : json.at("normalize")) {
+    input.measured.push_back({statistics.at("mean"), statistics.at("std")});
+  }
+  if (json.contains("columns")) input.facts.table = table_of(json["columns"]);
+  return input;
+}
+
+}  // namespace
+
+// An only input is an object, as before there were several; several are a list.
+std::string write_kept_inputs(const std::vector<KeptInput>& inputs) {
+  Json all = Json::array();
+  for (const KeptInput& input : inputs) all.push_back(to_json(input));
+  return (inputs.size() == 1 ? all[0] : all).dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+std::vector<KeptInput> read_kept_inputs(const std::string& text) {
   try {
     const Json json = Json::parse(text);
-    KeptInput input;
-    input.facts.sample = Shape(json.at("sample").get<std::vector<std::int64_t>>());
-    for (const DType dtype : {DType::uint8, DType::float32, DType::int32}) {
-      if (json.at("dtype") == name_of(dtype)) input.facts.dtype = dtype;
-    }
-    input.facts.scale = json.at("scale");
-    input.facts.offset = json.at("offset");
-    for (const Json& statistics : json.at("normalize")) {
-      input.measured.push_back({statistics.at("mean"), statistics.at("std")});
-    }
-    if (json.contains("columns")) input.facts.table = table_of(json["columns"]);
-    return input;
+    if (!json.is_array()) return {input_of(json)};
+    std::vector<KeptInput> inputs;
+    for (const Json& input : json) inputs.push_back(input_of(input));
+    return inputs;
   } catch (const Json::exception& error) {
     throw Error(ErrorKind::data, std::string("what the checkpoint says of its input cannot be read: ") + error.what());
   }

@@ -1,4 +1,4 @@
-// What a run keeps of its input with its checkpoints, so that `predict` reads further samples without the training
+// What a run keeps of its inputs with its checkpoints, so that `predict` reads further samples without the training
 // data.
 #pragma once
 
@@ -13,14 +13,15 @@ namespace trainctl {
 // The name among a checkpoint's facts.
 inline constexpr const char* kept_input_fact = "input";
 
-// Of a model's only input.
+// Of one input.
 struct KeptInput {
   DatasetFacts facts;                // sample, dtype, scale, offset and table
   std::vector<Statistics> measured;  // by `normalize: measured`, in the order of the config
 };
 
-std::string write_kept_input(const KeptInput& input);
-// Throws Error{data} where the text is none that write_kept_input() makes.
-KeptInput read_kept_input(const std::string& text);
+// The inputs in the order of the model's, as one line of text.
+std::string write_kept_inputs(const std::vector<KeptInput>& inputs);
+// Throws Error{data} where the text is none that write_kept_inputs() makes.
+std::vector<KeptInput> read_kept_inputs(const std::string& text);
 
 }  // namespace trainctl

@@ -1,4 +1,4 @@
-// The transforms of a trained network's input, from the config and what the run kept.
+// The transforms of a trained network's inputs, from the config and what the run kept.
 #pragma once
 
 #include "io/loader/input_plan.h"
@@ -6,7 +6,7 @@
 
 namespace trainctl {
 
-// The plan of the run's only input, which has this name, for samples that are stored in this dtype. Throws Error{data}
+// The plan of an input, which has this name, for samples that are stored in this dtype. Throws Error{data}
 // where the run lacks what `normalize: measured` measured.
 InputPlan kept_plan(const DataOptions& options, const std::string& name, const KeptInput& kept, DType stored);
 

@@ -24,29 +24,49 @@ DatasetFacts facts_without_targets(const DatasetFacts& kept) {
 
 }  // namespace
 
-PredictionData::PredictionData(const DataOptions& options, const KeptInput& kept, const DataUse::Input& input,
-                               const std::vector<std::string>& paths)
-    : options_(options) {
-  const DatasetFacts training = facts_without_targets(kept.facts);
-  StatedFacts stated;
-  stated.sample = training.sample;
-  stated.training = &training;
-  stated.use.tokens = input.tokens;
-  stated.skip_unreadable = options.on_error == OnError::skip;
-  dataset_ = options.dataset.as<DatasetOptions>().open_inputs(paths, stated);
-  InputPlan plan = kept_plan(options, input.name, kept, dataset_->facts().dtype);
-  plan.stored = dataset_->facts().dtype == DType::int32;
-  check_alike(*dataset_, training.sample, plan.plan.fixed);
-  const auto transform = transform_of(plan, training.sample, dataset_->facts().dtype);
-  input_.name = input.name;
-  input_.sample = transform->output_shape();
-  input_.format.dtype = plan.stored ? DType::int32 : DType::float32;
-  part_ = std::make_shared<const DataPart>(std::vector<DataPart::Input>{{dataset_, transform}}, DataPart::Targets{},
-                                           Subset::all(dataset_->size()), DataPart::Options{0, options.on_error});
+PredictionData::PredictionData(const DataOptions& options, const std::vector<KeptInput>& kept,
+                               const std::vector<DataUse::Input>& inputs, const std::vector<std::string>& paths)
+    : options_(options), paths_(paths) {
+  std::vector<DatasetFacts> training;
+  for (const KeptInput& input : kept) training.push_back(facts_without_targets(input.facts));
+  std::vector<NamedFacts> stated;
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    StatedFacts facts;
+    facts.sample = training[i].sample;
+    facts.training = &training[i];
+    facts.use.tokens = inputs[i].tokens;
+    facts.skip_unreadable = options.on_error == OnError::skip;
+    stated.push_back({inputs[i].name, facts});
+  }
+  const auto datasets = options.dataset.as<DatasetOptions>().open_all_inputs(paths, stated);
+  std::vector<DataPart::Input> parts;
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    const DatasetFacts& facts = datasets[i]->facts();
+    InputPlan plan = kept_plan(options, inputs[i].name, kept[i], facts.dtype);
+    plan.stored = facts.dtype == DType::int32;
+    check_alike(*datasets[i], training[i].sample, plan.plan.fixed);
+    if (i == 0 && facts.dtype == DType::uint8) scaling_ = plan.plan.affine;
+    const auto transform = transform_of(plan, training[i].sample, facts.dtype);
+    inputs_.push_back(
+        {inputs[i].name, transform->output_shape(), {plan.stored ? DType::int32 : DType::float32, {}, {}}});
+    parts.push_back({datasets[i], transform});
+  }
+  named_ = datasets[0];
+  part_ = std::make_shared<const DataPart>(std::move(parts), DataPart::Targets{}, Subset::all(named_->size()),
+                                           DataPart::Options{0, options.on_error});
 }
 
 std::string PredictionData::name_of(std::int64_t sample) const {
-  return dataset_->in_memory() ? std::to_string(sample) : dataset_->name_of(sample);
+  return named_->holds_files() ? named_->name_of(sample) : std::to_string(sample);
+}
+
+std::string PredictionData::short_name_of(std::int64_t sample) const {
+  const std::string name = name_of(sample);
+  for (std::string folder : paths_) {
+    if (!folder.ends_with('/')) folder += '/';
+    if (name.starts_with(folder)) return name.substr(folder.size());
+  }
+  return name.substr(name.rfind('/') + 1);
 }
 
 std::unique_ptr<BatchSource> PredictionData::batches(std::int64_t batch_size, const Sharer& rank, int cores,

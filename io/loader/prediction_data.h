@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -14,15 +15,20 @@ namespace trainctl {
 
 class PredictionData {
  public:
-  // Opens the paths as DatasetOptions::open_inputs() does, for the run's only input. Throws Error{data} or {config}.
-  PredictionData(const DataOptions& options, const KeptInput& kept, const DataUse::Input& input,
-                 const std::vector<std::string>& paths);
+  // Opens the paths for the run's inputs, as DatasetOptions::open_inputs() does. Throws Error{data} or {config}.
+  PredictionData(const DataOptions& options, const std::vector<KeptInput>& kept,
+                 const std::vector<DataUse::Input>& inputs, const std::vector<std::string>& paths);
 
   // What the network gets: float32 values, or tokens.
-  const ModelInput& input() const { return input_; }
+  const std::vector<ModelInput>& inputs() const { return inputs_; }
+  // The map from stored values of the first input to what the network gets; nothing where samples are not stored as
+  // bytes.
+  const std::optional<Affine>& scaling() const { return scaling_; }
   std::int64_t samples() const { return part_->size(); }
   // "photos/cat.jpg"; of arrays and tables the number of the sample.
   std::string name_of(std::int64_t sample) const;
+  // The same without the folder that the user named: "cat.jpg".
+  std::string short_name_of(std::int64_t sample) const;
 
   // All samples in their order, once; later batches begin again. Arguments as of Data::evaluation().
   std::unique_ptr<BatchSource> batches(std::int64_t batch_size, const Sharer& rank, int cores,
@@ -30,9 +36,11 @@ class PredictionData {
 
  private:
   const DataOptions& options_;
-  std::shared_ptr<const Dataset> dataset_;
+  std::vector<std::string> paths_;
+  std::shared_ptr<const Dataset> named_;  // the data set of the first input
   std::shared_ptr<const DataPart> part_;
-  ModelInput input_;
+  std::vector<ModelInput> inputs_;
+  std::optional<Affine> scaling_;
 };
 
 }  // namespace trainctl

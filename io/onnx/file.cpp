@@ -66,8 +66,13 @@ ProtobufMessage message_of(const OnnxNode& node) {
 ProtobufMessage message_of(const OnnxValue& value) {
   ProtobufMessage shape;
   shape.message(1, ProtobufMessage().text(2, "batch"));
-  const Shape sample = value.type.shape.without_front();
-  for (const std::int64_t size : sample.sizes()) shape.message(1, ProtobufMessage().integer(1, size));
+  for (std::int64_t k = 1; k < value.type.shape.rank(); ++k) {
+    if (value.any_size && k <= 2) {
+      shape.message(1, ProtobufMessage().text(2, k == 1 ? "height" : "width"));
+    } else {
+      shape.message(1, ProtobufMessage().integer(1, value.type.shape[k]));
+    }
+  }
   ProtobufMessage tensor;
   tensor.integer(1, type_number(value.type.dtype)).message(2, shape);
   return ProtobufMessage().text(1, value.name).message(2, ProtobufMessage().message(1, tensor));

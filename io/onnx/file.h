@@ -9,7 +9,7 @@
 namespace trainctl {
 
 // The version of ONNX's operators that nodes are of; onnxruntime has had it since 1.12.
-inline constexpr std::int64_t onnx_opset = 17;
+inline constexpr std::int64_t onnx_opset = 18;
 
 // Writes the model, replacing a file of that name, and returns the number of bytes. Throws Error{config} where the file
 // would hold more bytes than a protocol buffer can, 2^31 - 1, and Error{resource} as write_file() does.

@@ -33,6 +33,7 @@ struct OnnxConstant {
 struct OnnxValue {
   std::string name;
   TensorType type;
+  bool any_size = false;  // heights and widths, the second and third dimension, are left open, too
 };
 
 struct OnnxModel {

@@ -4,33 +4,49 @@
 #include <cstring>
 #include <string>
 
+#include "core/base/error.h"
 #include "parallel/comm/text.h"
 
 namespace trainctl {
 namespace {
 
-// A rank's predictions of its share, as bytes: the number of samples, their weights, their values.
-std::string packed(std::int64_t count, const View& weights, const std::vector<std::byte>& values) {
+// A rank's predictions of its share, as bytes: the number of samples, their weights, their values by output.
+std::string packed(std::int64_t count, const View& weights, const std::vector<std::vector<std::byte>>& values) {
   std::string bytes(reinterpret_cast<const char*>(&count), sizeof count);
   if (count == 0) return bytes;
   bytes.append(static_cast<const char*>(weights.data), static_cast<std::size_t>(weights.bytes()));
-  bytes.append(reinterpret_cast<const char*>(values.data()), values.size());
+  for (const auto& output : values) bytes.append(reinterpret_cast<const char*>(output.data()), output.size());
   return bytes;
 }
 
-void append_floats(const char* bytes, std::size_t size, std::vector<float>& values) {
+void append_floats(const char* bytes, std::size_t count, std::vector<float>& values) {
   const std::size_t before = values.size();
-  values.resize(before + size / sizeof(float));
-  std::memcpy(values.data() + before, bytes, size);
+  values.resize(before + count);
+  std::memcpy(values.data() + before, bytes, count * sizeof(float));
 }
 
-void unpack(const std::string& bytes, Predictions& all) {
-  std::int64_t count = 0;
-  std::memcpy(&count, bytes.data(), sizeof count);
-  const std::size_t weights = static_cast<std::size_t>(count) * sizeof(float), begin = sizeof count;
-  append_floats(bytes.data() + begin, weights, all.weights);
-  append_floats(bytes.data() + begin + weights, bytes.size() - begin - weights, all.values);
-  all.count += count;
+// `each` are the values of a sample, by output.
+void unpack(const std::string& bytes, const std::vector<std::size_t>& each, Predictions& all) {
+  std::int64_t samples = 0;
+  std::memcpy(&samples, bytes.data(), sizeof samples);
+  const char* next = bytes.data() + sizeof samples;
+  const auto take = [&](std::size_t of_sample, std::vector<float>& to) {
+    const std::size_t count = static_cast<std::size_t>(samples) * of_sample;
+    append_floats(next, count, to);
+    next += count * sizeof(float);
+  };
+  take(1, all.weights);
+  for (std::size_t output = 0; output < each.size(); ++output) take(each[output], all.values[output]);
+  all.count += samples;
+}
+
+// The values of a sample, by output.
+std::vector<std::size_t> values_of_sample(const Program& program) {
+  std::vector<std::size_t> each;
+  for (const TensorId id : program.step.predictions) {
+    each.push_back(static_cast<std::size_t>(program.tensor(id).type.shape.without_front().count()));
+  }
+  return each;
 }
 
 }  // namespace
@@ -49,10 +65,16 @@ PredictionPrograms prediction_programs(const ProgramSpec& spec, const BatchSourc
   return result;
 }
 
+std::span<const float> Predictions::of(std::size_t output, std::int64_t i) const {
+  const std::size_t each = values[output].size() / static_cast<std::size_t>(count);
+  return {values[output].data() + static_cast<std::size_t>(i) * each, each};
+}
+
 void predict(Engine& engine, const PredictionPrograms& programs, BatchSource& source, Communicator& world,
              Stream& stream, const std::function<bool(const Predictions&)>& take) {
   StepResult result;
-  std::vector<std::byte> values;
+  const std::vector<std::size_t> each = values_of_sample(engine.program(0).program);
+  std::vector<std::vector<std::byte>> values(each.size());
   std::int64_t next = 0;
   for (bool last = false; !last;) {
     const Batch& batch = source.next();
@@ -60,14 +82,19 @@ void predict(Engine& engine, const PredictionPrograms& programs, BatchSource& so
     if (batch.count > 0) {
       const int program = programs.by_samples.at(batch.count);
       engine.run(program, batch, {}, result);
-      engine.read_tensor(program, engine.program(program).program.step.predictions[0], values);
+      for (std::size_t output = 0; output < each.size(); ++output) {
+        const TensorId id = engine.program(program).program.step.predictions[output];
+        require(engine.program(program).tensor(id).layout.format.empty(), "predictions lie in their logical layout");
+        engine.read_tensor(program, id, values[output]);
+      }
     }
     const std::vector<std::string> parts = gather_texts(packed(batch.count, batch.weights, values), world, stream);
     bool ends = false;
     if (!parts.empty()) {
       Predictions all;
       all.first = next;
-      for (const std::string& part : parts) unpack(part, all);
+      all.values.resize(each.size());
+      for (const std::string& part : parts) unpack(part, each, all);
       next += all.count;
       ends = !take(all);
     }

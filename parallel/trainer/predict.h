@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <span>
 #include <vector>
 
 #include "core/backend/communicator.h"
@@ -21,12 +22,15 @@ struct PredictionPrograms {
 // `spec` has no losses (ProgramSpec::predicts). Throws ConfigError.
 PredictionPrograms prediction_programs(const ProgramSpec& spec, const BatchSource& source, const Sharer& rank);
 
-// What the network's first output says of consecutive samples.
+// What the network says of consecutive samples.
 struct Predictions {
-  std::int64_t first = 0;      // number of the first sample
-  std::int64_t count = 0;      // samples
-  std::vector<float> values;   // of each as many as of all others
-  std::vector<float> weights;  // of each; 0 where it could not be read and was skipped
+  std::int64_t first = 0;                  // number of the first sample
+  std::int64_t count = 0;                  // samples
+  std::vector<std::vector<float>> values;  // by output: of each sample as many as of all others
+  std::vector<float> weights;              // of each sample; 0 where it could not be read and was skipped
+
+  // What an output says of the i-th of the samples.
+  std::span<const float> of(std::size_t output, std::int64_t i) const;
 };
 
 // One pass over the source. `take` is called on rank 0, for the samples of batch after batch; where it returns false

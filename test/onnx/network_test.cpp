@@ -7,6 +7,7 @@
 #include <random>
 
 #include "core/base/error.h"
+#include "io/onnx/image_steps.h"
 #include "io/onnx/network.h"
 #include "io/weights/float32.h"
 #include "test/catch.h"
@@ -143,6 +144,28 @@ TEST_CASE("an op without a counterpart is an error that names its layer") {
     CHECK(error.place().line == 1);
     CHECK(std::string(error.what()).find("layer 'drop' (dropout) has no counterpart") != std::string::npos);
   }
+}
+
+TEST_CASE("crops and resizes stand before the network, whose input is then what is stored") {
+  OnnxModel model = Network("[{conv2d: {filters: 2, kernel_size: 1}}, flatten]", {4, 5, 3}).model();
+  const std::string network = types(model);
+  const OnnxValue stored{model.inputs[0].name, {{1, 20, 30, 3}, DType::uint8}, true};
+  prepend_image_steps(model, stored, {{{{1, 2}, {3, 0}}}, {{}, 4, 5}});
+  CHECK(types(model) == "Slice Cast Transpose Shape Concat Resize Transpose " + network);
+  CHECK(model.nodes[0].inputs[0] == stored.name);
+  CHECK(model.inputs[0].type.shape == Shape{1, 20, 30, 3});
+  CHECK(model.inputs[0].any_size);
+  const OnnxConstant& until = constant(model, model.nodes[0].inputs[2]);
+  CHECK(element<std::int64_t>(until, 0) == -3);
+  CHECK(element<std::int64_t>(until, 1) > 1'000'000);  // to the last pixel
+  const std::string image = model.nodes[6].outputs[0];
+  const auto reads = [&](const std::string& name) {
+    return std::count_if(model.nodes.begin() + 7, model.nodes.end(), [&](const OnnxNode& node) {
+      return std::find(node.inputs.begin(), node.inputs.end(), name) != node.inputs.end();
+    });
+  };
+  CHECK(reads(image) > 0);
+  CHECK(reads(stored.name) == 0);
 }
 
 }  // namespace trainctl::testing::onnx_network_test

@@ -76,7 +76,7 @@ def difference(network, x, expected, tolerance=1e-4):
     name, worst = network.get_inputs()[0].name, 0
     for batch in (x[:1], x):
         found = network.run(None, {name: batch})[0].reshape(len(batch), -1)
-        wanted = expected[:len(batch)]
+        wanted = expected[:len(batch)].reshape(len(batch), -1)
         if wanted.shape[1] == 2 * found.shape[1] == 2:  # predict names both of two classes
             wanted = wanted[:, 1:]
         assert found.shape == wanted.shape, (found.shape, wanted.shape)
@@ -111,9 +111,8 @@ def check_preset(folder, path):
     parameters = {"classes": 5, **({"momentum": 0} if "momentum:" in text else {})}
     x = random.normal(size=(8, *shape)).astype(np.float32)
     loss, y = "sparse_categorical_crossentropy", random.integers(0, 5, 8)
-    if path.stem == "unet":  # predict is for whole samples: one long vector
-        text += "  - flatten\n"
-        loss, y = "mean_squared_error", random.random((8, side * side * 5)).astype(np.float32)
+    if path.stem == "unet":  # a class for each pixel
+        y = random.integers(0, 5, (8, side, side))
     (folder / "preset.yaml").write_text(text)
     train(folder, {"preset": str(folder / "preset.yaml"), "with": parameters}, x, y, loss,
           optimizer={"name": "sgd", "learning_rate": 1e-4})
@@ -141,10 +140,28 @@ def check_preprocessing(folder):
     plain = session(folder, "--force")
     assert plain.get_inputs()[0].type == "tensor(float)" and plain.get_inputs()[0].shape == ["batch", 7, 6, 3]
     assert "this file exists" in trainctl(folder, "export", "net", "--format", "onnx", "-o", "net.onnx", code=2)
-    resized = folder / "resized"
-    train(resized, {"layers": layers}, x, random.normal(size=(8, 3)).astype(np.float32), data={"transform": [{"resize": [8, 8]}]})
-    error = trainctl(resized, "export", "net", "--format", "onnx", "--preprocess", code=2)
-    assert "resize" in error and "--preprocess" in error and not list(resized.glob("*.onnx")), error
+
+
+def check_resizing(folder):
+    """Images of random pixels, made smaller and larger: Resize is the filter that `predict` resizes with."""
+    layers = [{"conv2d": {"filters": 4, "kernel_size": 3}}, "flatten", {"dense": 3}]
+    cases = {"smaller": ((29, 23), [{"resize": [7, 8]}]), "larger": ((5, 6), [{"resize": [17, 13]}]),
+             "both": ((6, 40), [{"resize": [15, 9]}]), "shorter": ((30, 21), [{"resize": 12}, {"center_crop": [11, 12]}]),
+             "cropped": ((20, 30), [{"center_crop": [19, 24]}, {"resize": [9, 9]}, {"center_crop": 8}])}
+    for name, (size, transform) in cases.items():
+        for dtype in (np.uint8, np.float32):
+            inner = folder / f"{name}-{np.dtype(dtype)}"
+            inner.mkdir()
+            x = random.integers(0, 256, (8, *size, 3)).astype(dtype)
+            data = {"transform": [*transform, {"rescale": 1 / 255}, {"normalize": "measured"}]}
+            train(inner, {"layers": layers}, x, random.normal(size=(8, 3)).astype(np.float32), data=data)
+            network = compare(inner, f"resize {inner.name}", x[:SAMPLES], "--preprocess")
+            taken, open_sizes = network.get_inputs()[0], name in ("smaller", "larger", "both")
+            assert taken.shape == ["batch", *(("height", "width") if open_sizes else size), 3], taken.shape
+            assert taken.type == ("tensor(uint8)" if dtype == np.uint8 else "tensor(float)")
+            if open_sizes:  # of another size, too
+                other = random.integers(0, 256, (SAMPLES, size[1] + 2, size[0], 3)).astype(dtype)
+                difference(network, other, predicted(inner, other))
 
 
 def check_bfloat16(folder):
@@ -179,7 +196,7 @@ def safetensors(path):
 
 
 def check_outputs(folder):
-    """Several inputs and outputs, which `predict` refuses: eval's mean errors are those of onnxruntime's outputs."""
+    """Several inputs and outputs, without the data: eval's mean errors are those of onnxruntime's outputs."""
     arrays = {"image": random.normal(size=(8, 6, 6, 2)), "table": random.normal(size=(8, 3)),
               "kind": random.normal(size=(8, 4)), "size": random.normal(size=(8, 1))}
     for name, values in arrays.items():
@@ -197,6 +214,8 @@ def check_outputs(folder):
     (folder / "net.yaml").write_text(json.dumps(config))
     trainctl(folder, "run", "net.yaml", "--ranks", "1", "--quiet", "--run-dir", "net")
     told = json.loads(trainctl(folder, "eval", "net.yaml", "--run", "net", "--data", "training", "--json", "--ranks", "1"))
+    for name in arrays:
+        (folder / f"{name}.npy").unlink()
     network = session(folder)
     assert [value.name for value in network.get_outputs()] == ["kind", "size"]
     found = network.run(None, {name: arrays[name] for name in ("image", "table")})
@@ -221,6 +240,7 @@ CHECKS = {
     "vectors": lambda folder: check_branches(folder, "vectors", networks.VECTORS, (6,)),
     "losses": check_losses,
     "preprocess": check_preprocessing,
+    "resizing": check_resizing,
     "bfloat16": check_bfloat16,
     "outputs": check_outputs,
     **{path.stem: lambda folder, path=path: check_preset(folder, path) for path in sorted(ROOT.glob("configs/models/*.yaml"))},
@@ -233,7 +253,7 @@ for name, check in CHECKS.items():
     random = np.random.default_rng(7)
     with tempfile.TemporaryDirectory() as path:
         folder = pathlib.Path(path)
-        for inner in ("logits", "logit", "resized"):
+        for inner in ("logits", "logit"):
             (folder / inner).mkdir()
         try:
             check(folder)

@@ -1,4 +1,7 @@
 // Networks with several inputs and outputs, as a user writes them.
+#include <filesystem>
+#include <sstream>
+
 #include "core/base/format.h"
 #include "test/catch.h"
 #include "test/data/files.h"
@@ -121,6 +124,64 @@ TEST_CASE("a network of two inputs and one output stops in an epoch and resumes 
   const std::vector<Json> a = events(folder / "whole", "epoch"), b = events(folder / "parts", "epoch");
   CHECK(a.back()["train"] == b.back()["train"]);
   CHECK(a.back()["validation"]["accuracy"].is_number());  // the name is for several outputs
+}
+
+TEST_CASE("predict takes several inputs by name, and tells what each output says") {
+  const Folder folder;
+  const std::string config = config_of(folder);
+  train(folder, config, 1, {"--set", "train.epochs=8"});
+  const Finished eval =
+      trainctl(folder, {"eval", config, "--run", folder / "ranks1", "--data", "training", "--json", "--ranks", "1"});
+  REQUIRE(eval.code == 0);
+  std::filesystem::create_directories(folder / "new");
+  for (const char* name : {"image", "table"}) {
+    std::filesystem::rename(folder / format("{}.npy", name), folder / format("new/{}.npy", name));
+  }
+  const auto predict = [&](std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(), {"predict", "ranks1"});
+    return trainctl(folder, arguments);
+  };
+  const Finished by_folder = predict({"new", "--ranks", "2"});
+  INFO(tail(by_folder.errors));
+  REQUIRE(by_folder.code == 0);
+  CHECK(by_folder.out.starts_with("input,kind/prediction,kind/0,kind/1,kind/2,kind/3,size/value\n0,"));
+  const Finished by_name = predict({"table=new/table.npy", "image=new/image.npy", "--format", "jsonl"});
+  INFO(tail(by_name.errors));
+  REQUIRE(by_name.code == 0);
+  std::istringstream lines(by_name.out), table(by_folder.out);
+  std::string line, row;
+  std::getline(table, row);
+  double right = 0, count = 0;
+  for (std::int64_t i = 0; std::getline(lines, line); ++i) {
+    const Json json = Json::parse(line);
+    REQUIRE(std::getline(table, row));
+    const std::string kind = json["outputs"]["kind"]["prediction"];
+    CHECK(row.starts_with(format("{},{},", i, kind)));
+    CHECK(std::stod(row.substr(row.rfind(',') + 1)) ==
+          Approx(json["outputs"]["size"]["values"]["value"].get<double>()).margin(1e-4));
+    right += kind == std::to_string(i * 7919 % 101 % 4) ? 1 : 0;
+    count += 1;
+  }
+  CHECK(count == samples);
+  const Finished held = trainctl(folder, {"predict", "ranks1", "new", "--json"});
+  CHECK(Json::parse(held.out)["predictions"][7]["outputs"]["kind"]["probabilities"].size() == 4);
+  CHECK(right / count > 0.9);
+  CHECK(Json::parse(eval.out)["kind_accuracy"].get<double>() == Approx(right / count).margin(0.05));
+
+  for (const auto& [arguments, message] : std::vector<std::pair<std::vector<std::string>, std::string>>{
+           {{"image=new/image.npy"}, "the network has the inputs image, table, and nothing is named for 'table'"},
+           {{"new/image.npy"}, "new/image.npy is not an array for each"},
+           {{"image=new/image.npy", "table=new/table.npy", "new"}, "other paths are given"},
+           {{"new", "--out", "p.npy"}, "npy is one array, and the network has 2 outputs"}}) {
+    const Finished wrong = predict(arguments);
+    CAPTURE(message, wrong.errors);
+    CHECK(wrong.code == 2);
+    CHECK(contains(wrong.errors, message));
+  }
+  folder.write("new/table.npy", npy("<f4", "(7, 3)", raw(std::vector<float>(21, 0.5f))));
+  const Finished uneven = predict({"new"});
+  CHECK(uneven.code == 3);
+  CHECK(contains(uneven.errors, "each input needs a row for every sample"));
 }
 
 TEST_CASE("what does not go with the names of inputs and outputs is said with the place") {

@@ -1,4 +1,7 @@
 // predict: without the training data, in every format, on several ranks, it says what eval counts.
+#include <algorithm>
+#include <array>
+#include <cmath>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
@@ -6,6 +9,7 @@
 #include <sstream>
 
 #include "core/base/format.h"
+#include "io/datasets/images/image_codec.h"
 #include "test/catch.h"
 #include "test/data/files.h"
 #include "test/data/images.h"
@@ -214,7 +218,7 @@ train: {batch_size: 16, epochs: 5, loss: sparse_categorical_crossentropy, metric
   CHECK(contains(lacking.errors, "has no column 'weight'"));
 }
 
-TEST_CASE("predict leaves out what a run skips, ends with its reader, and is not for pixels") {
+TEST_CASE("predict leaves out what a run skips, and ends with its reader") {
   const Folder folder;
   for (const char* kind : {"a", "b"}) {
     for (int i = 0; i < 8; ++i) {
@@ -242,16 +246,147 @@ train: {batch_size: 8, epochs: 1, loss: sparse_categorical_crossentropy, optimiz
                                     folder.path().string(), TRAINCTL_BINARY);
   CHECK(std::system(closed.c_str()) == 0);
   CHECK(read_file(folder / "first") == "input,prediction,a,b\n");
+}
 
-  const std::string pixels = folder.write("pixels.yaml", R"(
-data: {dataset: image_folder, path: images, on_error: skip, label_mode: input, transform: [{rescale: 1/255}]}
+TEST_CASE("predict of an autoencoder writes the images that it gives, and tells their bounds") {
+  const Folder folder;
+  for (const char* kind : {"a", "b"}) {
+    for (int i = 0; i < 8; ++i) {
+      folder.write(format("images/{}/{}.png", kind, i),
+                   png(9, 7, 2, random_bytes(9 * 7 * 3, static_cast<unsigned>(i))));
+    }
+  }
+  const std::string config = folder.write("pixels.yaml", R"(
+data:
+  dataset: image_folder
+  path: images
+  on_error: skip
+  label_mode: input
+  transform: [{normalize: {mean: [100, 120, 140], std: [50, 60, 70]}}]
 model: {layers: [{conv2d: {filters: 3, kernel_size: 3, padding: same}}]}
-train: {batch_size: 8, epochs: 1, loss: mean_squared_error, optimizer: sgd}
+train: {batch_size: 8, epochs: 20, loss: mean_squared_error, optimizer: {name: adam, learning_rate: 0.02}}
 )");
-  train(folder, pixels);
-  const Finished image = trainctl(folder, {"predict", "runs/pixels", "images/a"});
-  CHECK(image.code == 2);
-  CHECK(contains(image.errors, "the network ends in 9x9x3 for a sample"));
+  train(folder, config);
+  folder.write("images/b/2.png", "no image");
+  predicted(folder, {"runs/pixels", "images", "--out", "values.npy"});
+  const std::string bytes = read_file(folder / "values.npy");
+  CHECK(contains(bytes.substr(0, 128), "'shape': (16, 9, 7, 3)"));
+  const std::size_t each = 9 * 7 * 3;
+  REQUIRE(bytes.size() == 128 + 16 * each * sizeof(float));
+  const Rows rows = rows_of(predicted(folder, {"runs/pixels", "images", "--out", "given", "--ranks", "2"}));
+  REQUIRE(rows.size() == 17);
+  CHECK(rows[0] == std::vector<std::string>{"input", "mean", "min", "max"});
+  CHECK(rows[11] == std::vector<std::string>{"images/b/2.png", "", "", ""});
+  CHECK_FALSE(fs::exists(folder / "given/b/2.png"));
+  const std::array<double, 3> mean{100, 120, 140}, deviation{50, 60, 70};
+  for (const std::size_t i : {std::size_t{3}, std::size_t{15}}) {
+    std::vector<float> values(each);
+    std::memcpy(values.data(), bytes.data() + 128 + i * each * sizeof(float), each * sizeof(float));
+    CHECK(std::stod(rows[i + 1][2]) == Approx(*std::min_element(values.begin(), values.end())));
+    CHECK(std::stod(rows[i + 1][3]) == Approx(*std::max_element(values.begin(), values.end())));
+    Sample image;
+    const std::string file = read_file(folder / format("given/{}/{}.png", i < 8 ? "a" : "b", i % 8));
+    decode_sample(reinterpret_cast<const std::byte*>(file.data()), std::ssize(file), 3, "given", image);
+    REQUIRE(image.shape == Shape{9, 7, 3});
+    const auto* pixels = static_cast<const std::uint8_t*>(image.values);
+    for (std::size_t k = 0; k < each; ++k) {
+      const double stored = std::clamp(values[k] * deviation[k % 3] + mean[k % 3], 0.0, 255.0);
+      CHECK(std::abs(pixels[k] - stored) < 0.51);
+    }
+  }
+
+  const Finished twice = trainctl(folder, {"predict", "runs/pixels", "images/a", "images/b/3.png", "--out", "given"});
+  CHECK(twice.code == 2);
+  CHECK(contains(twice.errors, "'3.png' and another input would both become 3.png"));
+  const Json document = Json::parse(predicted(folder, {"runs/pixels", "images/a", "--json", "--out", "more"}));
+  CHECK(document["predictions"][3]["max"].get<double>() == Approx(std::stod(rows[4][3])));
+  CHECK(fs::exists(folder / "more/7.png"));
+}
+
+TEST_CASE("predict tells the class of each step of a sequence of tokens") {
+  const Folder folder;
+  std::mt19937 random(21);
+  std::vector<std::int64_t> tokens, tags;
+  for (int i = 0; i < 90 * 6; ++i) {
+    tokens.push_back(static_cast<std::int64_t>(random() % 20));
+    tags.push_back(random() % 10 == 0 ? static_cast<std::int64_t>(random() % 3) : tokens.back() % 3);
+  }
+  folder.write("x.npy", npy("<i8", "(90, 6)", raw(tokens)));
+  folder.write("y.npy", npy("<i8", "(90, 6)", raw(tags)));
+  const std::string config = folder.write("tags.yaml", R"(
+data: {dataset: npy, x: x.npy, y: y.npy}
+model: {layers: [{embedding: {input_dim: 20, output_dim: 8}}, {dense: 3}]}
+train: {batch_size: 10, epochs: 12, loss: sparse_categorical_crossentropy, metrics: [accuracy], optimizer: {name: adam, learning_rate: 0.02}}
+)");
+  train(folder, config);
+  const double accuracy = accuracy_by_eval(folder, config, "training");
+  CHECK(accuracy > 0.8);
+  fs::remove(folder / "y.npy");
+  const Rows rows = rows_of(predicted(folder, {"runs/tags", "x.npy", "--ranks", "2"}));
+  REQUIRE(rows.size() == 91);
+  CHECK(rows[0] == std::vector<std::string>{"input", "prediction_0", "prediction_1", "prediction_2", "prediction_3",
+                                            "prediction_4", "prediction_5"});
+  double right = 0;
+  for (std::size_t i = 0; i < 90; ++i) {
+    for (std::size_t k = 0; k < 6; ++k) right += rows[i + 1][k + 1] == std::to_string(tags[i * 6 + k]) ? 1 : 0;
+  }
+  CHECK(right / (90 * 6) == Approx(accuracy));
+  const Json lines = Json::parse(predicted(folder, {"runs/tags", "x.npy", "--json"}));
+  CHECK(lines["predictions"][4]["predictions"][5] == rows[5][6]);
+  predicted(folder, {"runs/tags", "x.npy", "--out", "p.npy"});
+  const std::string bytes = read_file(folder / "p.npy");
+  CHECK(contains(bytes.substr(0, 128), "'shape': (90, 6, 3)"));
+  for (std::size_t step = 0; step < 90 * 6; ++step) {  // the loss applies the softmax to each
+    std::array<float, 3> classes{};
+    std::memcpy(classes.data(), bytes.data() + 128 + step * sizeof classes, sizeof classes);
+    CHECK(classes[0] + classes[1] + classes[2] == Approx(1).epsilon(1e-5));
+  }
+
+  folder.write("values.npy", npy("<f4", "(2, 6)", raw(std::vector<float>(12, 0.5f))));
+  folder.write("table.csv", "1,2,3,4,5,6\n");
+  folder.write("large.npy", npy("<i8", "(1, 6)", raw(std::vector<std::int64_t>(6, 20))));
+  for (const auto& [file, message] :
+       {std::pair{"values.npy", "values.npy: holds values, and the network takes tokens"},
+        std::pair{"table.csv", "give an .npy file whose samples are 6 tokens, whole numbers below 20, each"},
+        std::pair{"large.npy", "holds token 20, and the embedding has 0 to 19"}, std::pair{"none.npy", "none.npy"},
+        std::pair{"none.csv", "none.csv: does not exist"}}) {
+    const Finished wrong = trainctl(folder, {"predict", "runs/tags", file});
+    CAPTURE(file, wrong.errors);
+    CHECK(wrong.code == 3);
+    CHECK(contains(wrong.errors, message));
+  }
+  const Finished pictures = trainctl(folder, {"predict", "runs/tags", "x.npy", "--out", "masks"});
+  CHECK(pictures.code == 2);
+  CHECK(contains(pictures.errors, "pictures are what networks tell of pixels"));
+}
+
+TEST_CASE("predict on a terminal prints a table on any number of ranks, and CSV into a pipe") {
+  if (std::system("command -v script > /dev/null") != 0) {
+    WARN("script is not installed");
+    return;
+  }
+  const Folder folder;
+  folder.write("x.npy", npy("<f4", "(40, 2)", raw(std::vector<float>(80, 0.5f))));
+  folder.write("y.npy", npy("<i8", "(40,)", raw(std::vector<std::int64_t>(40, 1))));
+  train(folder, folder.write("few.yaml", R"(
+data: {dataset: npy, x: x.npy, y: y.npy, classes: 3}
+model: {layers: [{dense: {units: 3, activation: softmax}}]}
+train: {batch_size: 20, epochs: 1, loss: sparse_categorical_crossentropy, optimizer: adam}
+)"));
+  for (const char* ranks : {"1", "2"}) {
+    const std::string predict = format("{} predict runs/few x.npy --quiet --ranks {}", TRAINCTL_BINARY, ranks);
+    const std::string draw =
+        format("cd '{}' && TERM=xterm script -qec '{}' drawn > shown < /dev/null", folder.path().string(), predict);
+    CHECK(std::system(draw.c_str()) == 0);
+    const std::string drawn = read_file(folder / "drawn");
+    CAPTURE(ranks, drawn);
+    CHECK(contains(drawn, "input  prediction  probabilities"));
+    CHECK_FALSE(contains(drawn, "input,prediction"));
+    const std::string pipe = format("cd '{}' && TERM=xterm script -qec '{} > piped' drawn > shown < /dev/null",
+                                    folder.path().string(), predict);
+    CHECK(std::system(pipe.c_str()) == 0);
+    CHECK(contains(read_file(folder / "piped"), "input,prediction,0,1,2\n0,"));
+  }
 }
 
 }  // namespace trainctl::test::predict_test

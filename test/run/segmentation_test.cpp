@@ -1,14 +1,28 @@
 // Networks that end in an image: the segmentation config on a data set made for it, and an autoencoder.
+#include <array>
 #include <cstdlib>
+#include <filesystem>
+#include <sstream>
 
 #include "core/base/format.h"
+#include "io/datasets/images/mask_codec.h"
 #include "test/catch.h"
 #include "test/run/command.h"
 
 namespace trainctl::test::segmentation_test {
 namespace {
 
+namespace fs = std::filesystem;
+
 const std::string source = TRAINCTL_SOURCE_DIR;
+
+// The pixels of a mask of gray values.
+std::vector<std::byte> mask(const std::string& path) {
+  const std::string file = read_file(path);
+  std::vector<std::byte> pixels;
+  decode_mask(reinterpret_cast<const std::byte*>(file.data()), std::ssize(file), path, pixels);
+  return pixels;
+}
 
 TEST_CASE("the U-Net of the configs finds discs and squares in noise, on two ranks") {
   const Folder folder;
@@ -35,6 +49,41 @@ TEST_CASE("the U-Net of the configs finds discs and squares in noise, on two ran
   INFO(last.dump());
   // A network that sees only background has 0.27, one that takes every shape for a square 0.55.
   CHECK(last["mean_iou"].get<double>() > 0.8);
+
+  // Masks are as right as eval says; the shares are those of their pixels.
+  const Finished eval = with_sets({"eval", config, "--json", "--ranks", "1"});
+  INFO(tail(eval.errors));
+  REQUIRE(eval.code == 0);
+  const Finished predicted =
+      trainctl(folder, {"predict", "runs/shapes-unet", "data/validation/images", "--out", "masks", "--ranks", "2"});
+  INFO(tail(predicted.errors));
+  REQUIRE(predicted.code == 0);
+  std::istringstream lines(predicted.out);
+  std::string line;
+  REQUIRE(std::getline(lines, line));
+  CHECK(line == "input,0,1,2");
+  double right = 0, pixels = 0;
+  while (std::getline(lines, line)) {
+    const std::string name = fs::path(line.substr(0, line.find(','))).filename();
+    const std::vector<std::byte> found = mask(folder / ("masks/" + name)),
+                                 wanted = mask(path + "/validation/masks/" + name);
+    REQUIRE(found.size() == 48 * 48);
+    std::array<double, 3> shares{};
+    for (std::size_t i = 0; i < found.size(); ++i) {
+      right += found[i] == wanted[i] ? 1 : 0;
+      shares.at(static_cast<std::size_t>(found[i])) += 1.0 / (48 * 48);
+    }
+    pixels += 48 * 48;
+    const std::size_t comma = line.find(',');
+    std::istringstream numbers(line.substr(comma + 1));
+    for (const double share : shares) {
+      std::string number;
+      std::getline(numbers, number, ',');
+      CHECK(std::stod(number) == Approx(share).margin(1e-6));
+    }
+  }
+  REQUIRE(pixels > 0);
+  CHECK(right / pixels == Approx(Json::parse(eval.out)["accuracy"].get<double>()).epsilon(1e-5));
 }
 
 TEST_CASE("an autoencoder learns digits through eight numbers") {

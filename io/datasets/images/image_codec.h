@@ -1,4 +1,4 @@
-// Decodes JPEG (libjpeg-turbo) and PNG (libpng) files to 8 bits per channel.
+// Decodes JPEG (libjpeg-turbo) and PNG (libpng) files to 8 bits per channel, and encodes PNG.
 #pragma once
 
 #include <cstddef>
@@ -30,6 +30,9 @@ void decode_jpeg(const std::byte* file, std::int64_t bytes, std::int64_t channel
                  Sample& sample);
 void decode_png(const std::byte* file, std::int64_t bytes, std::int64_t channels, const std::string& path,
                 Sample& sample);
+
+// The bytes of a PNG file of pixels [height, width, channels], gray of one channel or RGB of three.
+std::string encode_png(const std::uint8_t* pixels, const Shape& shape);
 
 // Throws Error{data} where a size is zero or above the limits.
 void check_image_size(std::int64_t height, std::int64_t width, const std::string& path);

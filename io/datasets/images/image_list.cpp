@@ -22,6 +22,7 @@ class ImageList final : public Dataset {
 
   const DatasetFacts& facts() const override { return facts_; }
   std::int64_t size() const override { return std::ssize(files_); }
+  bool holds_files() const override { return true; }
   bool in_memory() const override { return false; }
   std::int32_t label(std::int64_t) const override { return 0; }
   std::string name_of(std::int64_t index) const override { return files_[static_cast<std::size_t>(index)]; }

@@ -1,4 +1,4 @@
-// Decoding PNG with libpng's simplified interface.
+// Decoding and encoding PNG with libpng's simplified interface.
 #include <png.h>
 
 #include "io/datasets/dataset.h"
@@ -42,6 +42,18 @@ void decode_png(const std::byte* file, std::int64_t bytes, std::int64_t channels
     for (std::int64_t c = 0; c < channels; ++c)
       pixels[static_cast<std::size_t>(i * channels + c)] = pixels[static_cast<std::size_t>(i * stored + c)];
   }
+}
+
+std::string encode_png(const std::uint8_t* pixels, const Shape& shape) {
+  PngImage png;
+  png.image.height = static_cast<png_uint_32>(shape[0]);
+  png.image.width = static_cast<png_uint_32>(shape[1]);
+  png.image.format = shape[2] == 1 ? PNG_FORMAT_GRAY : PNG_FORMAT_RGB;
+  std::string file(PNG_IMAGE_PNG_SIZE_MAX(png.image), '\0');
+  png_alloc_size_t size = file.size();
+  require(png_image_write_to_memory(&png.image, file.data(), &size, 0, pixels, 0, nullptr) != 0, "a PNG is encoded");
+  file.resize(size);
+  return file;
 }
 
 }  // namespace trainctl

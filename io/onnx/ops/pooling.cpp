@@ -10,8 +10,7 @@ namespace {
 void reduced(const OnnxOp& op, const std::string& type) {
   const Channels channels = op.channels();
   const std::int64_t height = channels == Channels::first ? 2 : 1;
-  op.set_output(op.node(type, {op.value(0, channels)},
-                        {{"axes", std::vector<std::int64_t>{height, height + 1}}, {"keepdims", 0}}));
+  op.set_output(op.node(type, {op.value(0, channels), op.integers({height, height + 1})}, {{"keepdims", 0}}));
 }
 
 }  // namespace
