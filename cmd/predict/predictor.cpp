@@ -12,6 +12,8 @@ ProgramSpec without_losses(const RunSpec& spec, const std::vector<ModelInput>& i
   ProgramSpec program;
   program.model = &spec.model;
   program.inputs = inputs;
+  program.outputs.clear();
+  for (const std::string& name : output_names(spec.model)) program.outputs.emplace_back().name = name;
   program.compute = spec.train.compute();
   program.seed = spec.seed;
   return program;

@@ -129,7 +129,7 @@ TEST_CASE("a network of two inputs and one output stops in an epoch and resumes 
 TEST_CASE("predict takes several inputs by name, and tells what each output says") {
   const Folder folder;
   const std::string config = config_of(folder);
-  train(folder, config, 1, {"--set", "train.epochs=8"});
+  train(folder, config, 1, {"--set", "train.epochs=20"});
   const Finished eval =
       trainctl(folder, {"eval", config, "--run", folder / "ranks1", "--data", "training", "--json", "--ranks", "1"});
   REQUIRE(eval.code == 0);
