@@ -1,13 +1,11 @@
-// Pictures: their values, their size, and PNG with libpng's simplified interface.
+// The bytes of pictures, from values of any range and size.
 #include "io/pictures/picture.h"
-
-#include <png.h>
 
 #include <algorithm>
 #include <cmath>
 
 #include "core/base/checked.h"
-#include "core/base/error.h"
+#include "io/datasets/images/image_codec.h"
 
 namespace trainctl {
 namespace {
@@ -47,17 +45,7 @@ Picture picture_of(std::span<const float> values, const Shape& shape) {
 }
 
 std::string png_file(const Picture& picture) {
-  png_image image{};
-  image.version = PNG_IMAGE_VERSION;
-  image.format = PNG_FORMAT_RGB;
-  image.width = static_cast<png_uint_32>(picture.width);
-  image.height = static_cast<png_uint_32>(picture.height);
-  png_alloc_size_t bytes = PNG_IMAGE_PNG_SIZE_MAX(image);
-  std::string file(bytes, '\0');
-  const int done = png_image_write_to_memory(&image, file.data(), &bytes, 0, picture.rgb.data(), 0, nullptr);
-  require(done != 0, image.message);
-  file.resize(bytes);
-  return file;
+  return encode_png(picture.rgb.data(), {picture.height, picture.width, 3});
 }
 
 }  // namespace trainctl

@@ -1,4 +1,4 @@
-// Pictures as addresses that hold all of their bytes, in the format that needs no library: BMP.
+// Pictures as addresses that hold all of their bytes.
 #include "io/report/confused.h"
 
 #include "core/base/format.h"
@@ -25,34 +25,6 @@ std::string base64(const std::string& bytes) {
   return text;
 }
 
-void put(std::string& bytes, std::uint32_t value, int count) {
-  for (int i = 0; i < count; ++i) bytes += static_cast<char>(value >> (8 * i) & 255);
-}
-
-// A BMP of 24 bits a pixel, whose rows go upwards and are filled up to a multiple of four bytes.
-std::string bitmap(const Picture& picture) {
-  std::string image;
-  for (std::int64_t row = picture.height - 1; row >= 0; --row) {
-    for (std::int64_t column = 0; column < picture.width; ++column) {
-      const std::uint8_t* const rgb = picture.at(row, column);
-      for (const int channel : {2, 1, 0}) put(image, rgb[channel], 1);
-    }
-    while (image.size() % 4 != 0) image += '\0';
-  }
-  constexpr std::uint32_t head = 14 + 40;
-  std::string file = "BM";
-  put(file, head + static_cast<std::uint32_t>(image.size()), 4);
-  put(file, 0, 4);
-  put(file, head, 4);
-  put(file, 40, 4);
-  put(file, static_cast<std::uint32_t>(picture.width), 4);
-  put(file, static_cast<std::uint32_t>(picture.height), 4);
-  put(file, 1, 2);
-  put(file, 24, 2);
-  file.append(24, '\0');
-  return file + image;
-}
-
 std::string name_of(int number, const std::vector<std::string>& names) {
   const auto index = static_cast<std::size_t>(number);
   return index < names.size() ? names[index] : std::to_string(number);
@@ -66,8 +38,8 @@ std::string confused_cards(const std::vector<ConfusedSample>& samples, const std
     const std::string actual = html::escaped(name_of(sample.actual, names));
     std::string picture;
     if (!sample.pixels.empty()) {
-      picture = format("<img alt=\"{}\" src=\"data:image/bmp;base64,{}\">", actual,
-                       base64(bitmap(picture_of(sample.pixels, sample.shape))));
+      picture = format("<img alt=\"{}\" src=\"data:image/png;base64,{}\">", actual,
+                       base64(png_file(picture_of(sample.pixels, sample.shape))));
     }
     cards += format(
         "<div class=\"card sample\">{}<b>{}</b> taken for <b>{}</b><span class=\"soft\">{:.1f} % sure, sample "
