@@ -48,8 +48,8 @@ bool shows_samples(const RunSpec& spec, const DataInfo& data) {
   const TargetFacts& target = data.targets[0];
   if (!is_picture(data.inputs[0].sample) || target.classes < 2 || target.shape.rank() > 0) return false;
   using Kind = OutputMeaning::Kind;
-  return meaning_of(spec, target.classes, {}).kind == Kind::classes ||
-         (target.classes == 2 && meaning_of(spec, 1, {}).kind == Kind::yes_or_no);
+  return meaning_of(spec, 0, {target.classes}, {}).kind == Kind::classes ||
+         (target.classes == 2 && meaning_of(spec, 0, {1}, {}).kind == Kind::yes_or_no);
 }
 
 std::map<std::string, std::string> run_facts(const Job& job, const DataInfo& data, int ranks, std::int64_t batch,
