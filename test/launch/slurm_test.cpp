@@ -98,7 +98,7 @@ TEST_CASE("the signal to save comes early enough, and a job is longer than that"
   BatchJob job = some_job();
   job.lead = lead_from(4, 30, "runs/a");
   CHECK(has(batch_script(job), "--signal=B:USR1@130\n"));
-  CHECK(has(batch_script(job), "in runs/a a step takes 4.00 s and a checkpoint 30.0 s"));
+  CHECK(has(batch_script(job), "in runs/a a step takes 4 s and a checkpoint 30 s"));
   job.time = "3:10";  // the signal may come 60 s earlier: at the very beginning
   CHECK_THROWS_AS(batch_script(job), Error);
   job.time = "3:11";
