@@ -99,6 +99,9 @@ add_test(NAME tensorboard
 set_tests_properties(tensorboard PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 600 PROCESSORS 2)
 add_test(NAME report COMMAND python3 ${PROJECT_SOURCE_DIR}/test/report/report_test.py $<TARGET_FILE:trainctl>)
 set_tests_properties(report PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 600 PROCESSORS 2)
+add_test(NAME kubernetes
+  COMMAND python3 ${PROJECT_SOURCE_DIR}/test/kubernetes/manifest_test.py $<TARGET_FILE:trainctl>)
+set_tests_properties(kubernetes PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 300)
 add_test(NAME docs COMMAND python3 ${PROJECT_SOURCE_DIR}/test/docs/docs_test.py $<TARGET_FILE:trainctl>)
 set_tests_properties(docs PROPERTIES TIMEOUT 900 PROCESSORS 2)
 add_test(NAME mutated_configs COMMAND python3 ${PROJECT_SOURCE_DIR}/scripts/bench/mutate-configs

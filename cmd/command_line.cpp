@@ -23,10 +23,11 @@ namespace trainctl {
 namespace {
 
 std::vector<Subcommand> subcommands() {
-  return {run_subcommand(),     check_subcommand(),   plan_subcommand(),   eval_subcommand(),
-          predict_subcommand(), report_subcommand(),  watch_subcommand(),  verify_scaling_subcommand(),
-          bench_subcommand(),   inspect_subcommand(), init_subcommand(),   import_subcommand(),
-          export_subcommand(),  doctor_subcommand(),  schema_subcommand(), completion_subcommand()};
+  return {run_subcommand(),       check_subcommand(),   plan_subcommand(),   eval_subcommand(),
+          predict_subcommand(),   report_subcommand(),  watch_subcommand(),  verify_scaling_subcommand(),
+          bench_subcommand(),     inspect_subcommand(), init_subcommand(),   import_subcommand(),
+          export_subcommand(),    launch_subcommand(),  doctor_subcommand(), schema_subcommand(),
+          completion_subcommand()};
 }
 
 // Names the command or option that the user has probably meant; "" where the words are right or nothing is near.

@@ -18,6 +18,7 @@ Subcommand inspect_subcommand();
 Subcommand init_subcommand();
 Subcommand import_subcommand();
 Subcommand export_subcommand();
+Subcommand launch_subcommand();
 Subcommand doctor_subcommand();
 Subcommand schema_subcommand();
 Subcommand completion_subcommand();

@@ -52,14 +52,6 @@ int ranks_per_node(int ranks, int nodes, const Machine& machine, const std::stri
   return nodes == 0 ? std::min(ranks, devices) : (ranks + used - 1) / used;
 }
 
-// Throws Error{config} where ranks that share layers would lie on several nodes: such a run does not start.
-void require_layers_within_nodes(const StrategyOptions& strategy, int ranks, int ranks_per_node) {
-  if (strategy.tensor.value == 1) return;
-  std::vector<std::string> nodes;
-  for (int rank = 0; rank < ranks; ++rank) nodes.push_back(format("node {}", rank / ranks_per_node));
-  require_layers_within_hosts(strategy, mesh_of(strategy, ranks), nodes);
-}
-
 PlanTarget described_target(const PlanRequest& request, const Machine& machine, const std::string& name) {
   PlanTarget target;
   target.about = machine.about.empty() ? name : machine.about;

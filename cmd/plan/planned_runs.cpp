@@ -22,6 +22,13 @@ PlannedRun run_with(const PlanRequest& request, const BatchSizes& sizes, Planned
 
 }  // namespace
 
+void require_layers_within_nodes(const StrategyOptions& strategy, int ranks, int ranks_per_node) {
+  if (strategy.tensor.value == 1) return;
+  std::vector<std::string> nodes;
+  for (int rank = 0; rank < ranks; ++rank) nodes.push_back(format("node {}", rank / ranks_per_node));
+  require_layers_within_hosts(strategy, mesh_of(strategy, ranks), nodes);
+}
+
 PlannedRun stated_run(const PlanRequest& request) { return run_with(request, sizes_of(request), request.planned); }
 
 std::optional<PlannedRun> find_step(const PlanRequest& request) {

@@ -22,6 +22,9 @@ struct PlanRequest {
   std::int64_t memory = 0;                      // bytes that a rank may use; 0: not known
 };
 
+// Throws Error{config} where ranks that share layers would lie on several nodes: such a run does not start.
+void require_layers_within_nodes(const StrategyOptions& strategy, int ranks, int ranks_per_node);
+
 // The run as the config states it, with all batch sizes that occur. Throws Error{config} where the network does not
 // take the strategy.
 PlannedRun stated_run(const PlanRequest& request);

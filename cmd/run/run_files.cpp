@@ -12,6 +12,7 @@
 #include "io/metrics/tensorboard/tensorboard.h"
 #include "io/report/report_writer.h"
 #include "parallel/comm/text.h"
+#include "parallel/launch/slurm/array_task.h"
 #include "parallel/launch/status.h"
 
 namespace trainctl {
@@ -20,8 +21,9 @@ bool names_a_checkpoint(const std::string& resume) { return resume != "auto" && 
 
 RunFiles open_run_files(const RunSpec& spec, const TrainingRequest& request) {
   RunFiles files;
-  files.directory = std::make_unique<RunDirectory>(
-      RunRequest{spec.name, request.run_directory, request.resume != "never", request.config});
+  files.directory =
+      std::make_unique<RunDirectory>(RunRequest{name_in_array(spec.name, Variables::of_process()),
+                                                request.run_directory, request.resume != "never", request.config});
   if (files.directory->is_finished()) return files;
   if (spec.log.prometheus && request.scaling == nullptr) {
     files.prometheus = std::make_unique<Prometheus>(*spec.log.prometheus, spec.name, files.directory->metrics_path());

@@ -26,6 +26,23 @@ int tasks_on_node(const Variables& variables, int tasks) {
   return counts && node < counts->size() ? (*counts)[node] : tasks;
 }
 
+// Processes that torchrun has started, of which this is one; 0 where torchrun's variables are not all there, or it is
+// the only one.
+int processes_of_torchrun(const Variables& variables) {
+  const bool complete = variables.has("MASTER_ADDR") && variables.number("RANK");
+  const int count = complete ? variables.number("WORLD_SIZE").value_or(0) : 0;
+  return count > 1 ? count : 0;
+}
+
+// The command that starts as many ranks here as torchrun has started processes.
+std::string command_in_place_of_torchrun(const Variables& variables) {
+  const int all = processes_of_torchrun(variables), here = variables.number("LOCAL_WORLD_SIZE").value_or(all);
+  if (here >= all || here < 1) return format("trainctl run CONFIG --ranks {}", all);
+  const std::string first = variables.text("MASTER_ADDR");
+  return format("trainctl run CONFIG --hosts {}:{},HOST2:{},... with all {} hosts, on one of them alone",
+                is_host_name(first) ? first : "HOST1", here, here, (all + here - 1) / here);
+}
+
 }  // namespace
 
 Situation find_situation(const Variables& variables) {
@@ -57,6 +74,10 @@ Situation find_situation(const Variables& variables) {
     situation.started_by = StartedBy::unknown;
     situation.ranks = tasks > 1 ? tasks : *variables.number("PMI_SIZE");
     situation.rank = variables.number(tasks > 1 ? "SLURM_PROCID" : "PMI_RANK").value_or(0);
+  } else if (const int processes = processes_of_torchrun(variables); processes > 0) {
+    situation.started_by = StartedBy::unknown;
+    situation.ranks = processes;
+    situation.rank = *variables.number("RANK");
   }
   return situation;
 }
@@ -68,6 +89,13 @@ void require_known_launcher(const Situation& situation, const Variables& variabl
         ErrorKind::config,
         format("srun started {} processes without PMIx: each would train alone as rank 0 of 1", situation.ranks),
         "use `srun --mpi=pmix`, or `trainctl run` without srun inside a batch script");
+  }
+  if (variables.number("PMI_SIZE").value_or(1) <= 1) {
+    throw Error(ErrorKind::config,
+                format("torchrun's variables (MASTER_ADDR, RANK, WORLD_SIZE) make this process {} of {}, and trainctl "
+                       "starts its ranks itself",
+                       situation.rank, situation.ranks),
+                "start the same job by: " + command_in_place_of_torchrun(variables));
   }
   throw Error(ErrorKind::config,
               format("{} processes were started by the mpirun of another MPI than OpenMPI", situation.ranks),

@@ -34,8 +34,8 @@ struct Situation {
 // Derives the situation from the environment alone.
 Situation find_situation(const Variables& variables);
 
-// Throws Error{config} with the remedy where the processes would not find each other: srun without PMIx, or the mpirun
-// of another MPI. Call it before MPI_Init.
+// Throws Error{config} with the remedy where the processes would not find each other: srun without PMIx, the mpirun of
+// another MPI, or torchrun. Call it before MPI_Init.
 void require_known_launcher(const Situation& situation, const Variables& variables);
 
 // Throws CollectiveError{config} where a user's own launcher has started another number of ranks than the user states.

@@ -114,5 +114,41 @@ TEST_CASE("the mpirun of another MPI is refused") {
   CHECK_THROWS_AS(require_known_launcher(situation, variables), Error);
 }
 
+std::string refusal_of(const Variables& variables) {
+  const Situation situation = find_situation(variables);
+  CHECK(situation.started_by == StartedBy::unknown);
+  try {
+    require_known_launcher(situation, variables);
+  } catch (const Error& error) {
+    CHECK(error.kind() == ErrorKind::config);
+    return error.what();
+  }
+  return "";
+}
+
+TEST_CASE("torchrun's processes are told the command that starts the same job") {
+  Variables::Map values = {{"MASTER_ADDR", "node1"}, {"MASTER_PORT", "29500"}, {"RANK", "3"}, {"WORLD_SIZE", "8"}};
+  CHECK(refusal_of(Variables(values)).find("trainctl run CONFIG --ranks 8") != std::string::npos);
+  values["LOCAL_WORLD_SIZE"] = "4";
+  CHECK(find_situation(Variables(values)).rank == 3);
+  const std::string two_hosts = refusal_of(Variables(values));
+  CHECK(two_hosts.find("--hosts node1:4,HOST2:4,... with all 2 hosts") != std::string::npos);
+  values["MASTER_ADDR"] = "$(id)";
+  CHECK(refusal_of(Variables(values)).find("--hosts HOST1:4") != std::string::npos);
+}
+
+TEST_CASE("torchrun's variables mean nothing to a lone process or to a rank of mpirun, srun or SLURM") {
+  using Map = Variables::Map;
+  CHECK(find_situation(Variables{{"MASTER_ADDR", "a"}, {"RANK", "0"}, {"WORLD_SIZE", "1"}}).started_by ==
+        StartedBy::user);
+  CHECK(find_situation(Variables{{"MASTER_ADDR", "a"}, {"WORLD_SIZE", "8"}}).started_by == StartedBy::user);
+  const Map torch = {{"MASTER_ADDR", "a"}, {"RANK", "0"}, {"WORLD_SIZE", "2"}};
+  Map mpirun = torch, srun = torch;
+  mpirun.merge(Map{{"OMPI_COMM_WORLD_RANK", "0"}, {"OMPI_COMM_WORLD_SIZE", "2"}});
+  srun.merge(Map{{"SLURM_STEP_ID", "0"}, {"SLURM_STEP_NUM_TASKS", "2"}, {"PMIX_RANK", "1"}});
+  CHECK(find_situation(Variables(mpirun)).started_by == StartedBy::mpirun);
+  CHECK(find_situation(Variables(srun)).started_by == StartedBy::srun);
+}
+
 }  // namespace
 }  // namespace trainctl::situation_test

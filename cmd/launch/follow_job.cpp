@@ -1,0 +1,111 @@
+// Following a batch job.
+#include "cmd/launch/follow_job.h"
+
+#include <poll.h>
+
+#include <array>
+#include <csignal>
+#include <filesystem>
+
+#include "core/base/clock.h"
+#include "core/base/error.h"
+#include "core/base/files.h"
+#include "core/base/format.h"
+#include "core/base/log.h"
+#include "core/base/output.h"
+
+namespace trainctl {
+namespace {
+
+constexpr int look_milliseconds = 2000;
+constexpr double most_silence = 120;  // seconds without an answer of SLURM's
+
+class GrowingLog {
+ public:
+  explicit GrowingLog(std::string path) : path_(std::move(path)) {}
+
+  // Writes what has come since the last call to standard output.
+  void show() {
+    std::error_code failure;
+    const auto size = std::filesystem::file_size(path_, failure);
+    if (failure || static_cast<std::int64_t>(size) <= shown_) return;
+    const InputFile file(path_);
+    std::array<char, 65536> buffer{};
+    while (const std::int64_t count = file.read_some(shown_, buffer.data(), std::ssize(buffer))) {
+      write_output({buffer.data(), static_cast<std::size_t>(count)});
+      shown_ += count;
+    }
+  }
+
+ private:
+  std::string path_;
+  std::int64_t shown_ = 0;
+};
+
+// Waits a moment. Throws where a request to stop comes.
+void wait_for_requests(const Signals& signals, const std::string& job, int milliseconds) {
+  pollfd request{signals.descriptor(), POLLIN, 0};
+  poll(&request, 1, milliseconds);
+  while (const int signal = signals.next()) {
+    if (signal == SIGCHLD) continue;
+    throw Error(ErrorKind::interrupted, format("job {} goes on without being followed", job),
+                format("`scancel {}` ends it", job));
+  }
+}
+
+// Tells what is new.
+void say(const std::string& job, const JobState& now, const JobState& before) {
+  const std::string why = now.reason.empty() ? "" : format(" ({})", now.reason);
+  if (now.name == "PENDING") {
+    if (now.restarts > before.restarts) {
+      log::info(format("job {} is queued again{}", job, why));
+    } else if (now.may_never_start() && now.reason != before.reason) {
+      log::warning(
+          format("job {} waits{}, and as it is may never start: `scancel {}`, and ask for less", job, why, job));
+    } else if (!why.empty() && now.reason != before.reason) {
+      log::info(format("job {} waits{}", job, why));
+    }
+  } else if (now.name == before.name) {
+    return;
+  } else if (now.name == "RUNNING") {
+    log::info(format("job {} runs", job));
+  } else if (now.name == "COMPLETED") {
+    log::info(format("job {} has completed", job));
+  } else if (now.ended()) {
+    const std::string code = now.exit_code == 0 ? "" : format(", exit code {}", now.exit_code);
+    log::error(format("job {} has ended: {}{}", job, now.name, code));
+  }
+}
+
+}  // namespace
+
+void tell_whether_it_starts(const Signals& signals, const std::string& job) {
+  constexpr int looks = 15, between = 200;  // 3 s
+  for (int i = 0; i < looks; ++i) {
+    const std::optional<JobState> now = ask_for_job(signals, job);
+    if (now && (now->name != "PENDING" || !now->reason.empty())) return say(job, *now, {});
+    wait_for_requests(signals, job, between);
+  }
+}
+
+JobState follow_job(const Signals& signals, const std::string& job, const std::string& log_path, bool silent) {
+  GrowingLog text(log_path);
+  JobState before;
+  double answered = seconds_now();
+  for (;;) {
+    const std::optional<JobState> now = ask_for_job(signals, job);
+    if (!silent) text.show();
+    if (now) {
+      answered = seconds_now();
+      say(job, *now, before);
+      if (now->ended()) return *now;
+      before = *now;
+    } else if (seconds_now() - answered > most_silence) {
+      throw Error(ErrorKind::peer, format("SLURM has not told of job {} for {:.0f} s", job, most_silence),
+                  format("its log is {}; `sacct -j {}` may know how it ended", log_path, job));
+    }
+    wait_for_requests(signals, job, look_milliseconds);
+  }
+}
+
+}  // namespace trainctl

@@ -1,0 +1,77 @@
+// Checking a config for ranks that are not there yet.
+#include "cmd/launch/job.h"
+
+#include <fstream>
+
+#include "cmd/plan/planned_runs.h"
+#include "cmd/run/job.h"
+#include "cmd/run/phases.h"
+#include "core/base/error.h"
+#include "core/base/format.h"
+#include "core/base/log.h"
+
+namespace trainctl {
+namespace {
+
+int count_ranks(const JobOptions& options, const ClusterOptions& cluster) {
+  const auto refuse = [](const std::string& what, const std::string& remedy) {
+    throw Error(ErrorKind::config, what, remedy);
+  };
+  const int gpus = options.nodes * options.gpus_per_node;
+  if (gpus > 0 && cluster.device == DeviceChoice::cpu) {
+    refuse("the config computes on the CPU (cluster.device), and --gpus-per-node asks for GPUs",
+           "leave one of them out");
+  }
+  if (gpus == 0 && cluster.device == DeviceChoice::cuda) {
+    refuse("the config computes on GPUs (cluster.device)", "say how many a node has: --gpus-per-node N");
+  }
+  // GPUs decide before the config does: `cluster.ranks` is for the machine where it was written.
+  const bool stated = !options.ranks.empty() || gpus == 0;
+  const std::optional<int> ranks = stated ? stated_ranks(cluster, options.ranks) : gpus;
+  if (!ranks && gpus > 0) return gpus;
+  if (!ranks) {
+    refuse("nothing says how many ranks the job has", "state --ranks N, or --gpus-per-node N for one on each GPU");
+  }
+  if (*ranks < options.nodes) {
+    refuse(format("{} nodes are more than {} ranks", options.nodes, *ranks),
+           "state more ranks (--ranks), or fewer nodes (--nodes)");
+  }
+  return *ranks;
+}
+
+}  // namespace
+
+CheckedJob checked_job(JobOptions& options) {
+  CheckedJob job{load_run_spec(options.common, {}), 1};
+  job.ranks = count_ranks(options, job.spec.cluster);
+  const RunSpec phase = in_phase(job.spec, 0);
+  bool at_hand = true;
+  const DataInfo data = known_data(phase, phase.train.global_batch(job.ranks), at_hand);
+  if (!at_hand) {
+    log::warning("the data is not here: whether network and batch take the ranks is seen when the job starts");
+    return job;
+  }
+  const int per_node = (job.ranks + options.nodes - 1) / options.nodes;
+  require_layers_within_nodes(phase.strategy, job.ranks, per_node);
+  const bool gpus = options.gpus_per_node > 0;
+  stated_run({phase, data, job.ranks, per_node, {.on_host = !gpus, .asynchronous = gpus}});
+  return job;
+}
+
+std::vector<std::string> run_arguments(const JobOptions& options, const std::vector<std::string>& settings) {
+  std::vector<std::string> words = {"run", options.common.config, "--ranks", "auto"};
+  if (!options.run_directory.empty()) words.insert(words.end(), {"--run-dir", options.run_directory});
+  for (const std::string& setting : options.common.sets) words.insert(words.end(), {"--set", setting});
+  for (const std::string& setting : settings) words.insert(words.end(), {"--set", setting});
+  return words;
+}
+
+std::vector<std::string> this_command() {
+  std::ifstream file("/proc/self/cmdline", std::ios::binary);
+  std::vector<std::string> words;
+  for (std::string word; std::getline(file, word, '\0');) words.push_back(word);
+  if (!words.empty()) words.front() = "trainctl";
+  return words;
+}
+
+}  // namespace trainctl

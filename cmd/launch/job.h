@@ -1,0 +1,52 @@
+// A run that something else than this command starts later: on how many nodes and ranks, by which command.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cmd/subcommand.h"
+
+namespace trainctl {
+
+// What the command line says of a job, wherever it runs.
+struct JobOptions {
+  CommonOptions common;
+  int nodes = 1;  // in Kubernetes: workers
+  int gpus_per_node = 0;
+  std::string ranks;  // as --ranks
+  std::optional<int> cpus_per_task;
+  std::string run_directory;
+  // SLURM
+  std::string time, array;
+  std::vector<std::string> sbatch;
+  bool submit = false, wait = false;
+  // Kubernetes
+  std::string image;  // empty: trainctl:<version>
+  std::string volume = "workspace";
+  bool dockerfile = false;
+};
+
+// A config that was read, and the number of ranks.
+struct CheckedJob {
+  RunSpec spec;
+  int ranks = 1;
+};
+
+// Reads the config and decides how many ranks the job has: as stated, else one for each GPU. Throws Error{config} where
+// neither is known, where ranks and nodes do not go together, or where the network, the batch or the strategy does not
+// take so many, as far as the data is at hand.
+CheckedJob checked_job(JobOptions& options);
+
+// The arguments of `trainctl run` in the job: the ranks are those that the job's hosts have slots for. `settings` come
+// after those of the command line.
+std::vector<std::string> run_arguments(const JobOptions& options, const std::vector<std::string>& settings);
+
+// The words of this command, as it was given.
+std::vector<std::string> this_command();
+
+// launch slurm|kubernetes|tf-config.
+int launch_slurm(JobOptions& options);
+int launch_kubernetes(JobOptions& options);
+
+}  // namespace trainctl

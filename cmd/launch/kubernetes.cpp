@@ -1,0 +1,63 @@
+// trainctl launch kubernetes: an MPIJob, and the Dockerfile of its image.
+#include <algorithm>
+#include <filesystem>
+
+#include "cmd/launch/job.h"
+#include "core/base/error.h"
+#include "core/base/format.h"
+#include "core/base/json.h"
+#include "core/base/json_fwd.h"
+#include "core/base/version.h"
+#include "parallel/launch/kubernetes/mpi_job.h"
+#include "parallel/launch/report.h"
+
+namespace trainctl {
+namespace {
+
+// Paths of the command are those below the directory that the volume holds.
+void require_below(const std::string& path, const std::string& what) {
+  const std::filesystem::path normal = std::filesystem::path(path).lexically_normal();
+  if (!normal.is_absolute() && *normal.begin() != "..") return;
+  throw Error(
+      ErrorKind::config, format("{} {} does not lie below this directory", what, path),
+      "the volume holds this directory, at the same relative paths: call trainctl in a folder above the config");
+}
+
+MpiJob mpi_job(JobOptions& options) {
+  require_below(options.common.config, "the config");
+  if (!options.run_directory.empty()) require_below(options.run_directory, "--run-dir");
+  const CheckedJob checked = checked_job(options);
+  if (checked.ranks % options.nodes != 0) {
+    throw Error(ErrorKind::config, format("{} ranks do not divide into {} workers", checked.ranks, options.nodes),
+                "all workers have the same number of ranks: state others (--ranks, --nodes)");
+  }
+  MpiJob job;
+  job.name = kubernetes_name(checked.spec.name);
+  job.image = options.image.empty() ? format("trainctl:{}", version()) : options.image;
+  job.volume = options.volume;
+  job.workers = options.nodes;
+  job.ranks_per_worker = checked.ranks / options.nodes;
+  job.gpus_per_worker = options.gpus_per_node;
+  if (options.cpus_per_task) job.cpus_per_worker = *options.cpus_per_task * job.ranks_per_worker;
+  std::vector<std::string> settings;  // the operator's hosts are the job's
+  if (!checked.spec.cluster.hosts.empty()) settings.push_back("cluster.hosts={}");
+  settings.push_back(format("cluster.hostfile={}", operator_hostfile));
+  job.command = run_arguments(options, settings);
+  job.command.insert(job.command.begin(), "trainctl");
+  job.written_by = this_command();
+  return job;
+}
+
+}  // namespace
+
+int launch_kubernetes(JobOptions& options) {
+  const MpiJob job = mpi_job(options);
+  if (options.common.json) {
+    answer(json_line(Json{{"ok", true}, {"manifest", mpi_job_manifest(job)}, {"dockerfile", dockerfile(job)}}));
+  } else {
+    answer(options.dockerfile ? dockerfile(job) : mpi_job_manifest(job));
+  }
+  return 0;
+}
+
+}  // namespace trainctl

@@ -1,0 +1,90 @@
+// trainctl launch: what a cluster's own tools take to start a run, or the run there.
+#include <CLI/CLI.hpp>
+#include <memory>
+#include <utility>
+
+#include "cmd/launch/job.h"
+#include "cmd/subcommands.h"
+#include "core/base/error.h"
+#include "core/base/format.h"
+#include "core/spec/units.h"
+
+namespace trainctl {
+namespace {
+
+struct LaunchOptions {
+  std::string where;
+  JobOptions job;
+  std::vector<std::pair<const CLI::Option*, std::string>> only_for;  // options, and the only place that has them
+};
+
+// Checks for CLI11: return why a text is refused, or "".
+std::string check_count(const std::string& text) {
+  const auto count = parse_integer(text);
+  return count && *count >= 1 && *count <= most_slots ? "" : format("wants a number from 1 to {}", most_slots);
+}
+
+int launch(LaunchOptions& options) {
+  for (const auto& [option, where] : options.only_for) {
+    if (option->count() == 0 || where == options.where) continue;
+    throw Error(ErrorKind::config, format("{} is for launch {}", option->get_name(), where), "leave it out");
+  }
+  if (options.job.common.config.empty()) {
+    throw Error(ErrorKind::config, format("launch {} wants a config", options.where),
+                format("trainctl launch {} CONFIG", options.where));
+  }
+  return options.where == "slurm" ? launch_slurm(options.job) : launch_kubernetes(options.job);
+}
+
+void add_job_options(CLI::App& app, LaunchOptions& options) {
+  JobOptions& job = options.job;
+  app.add_option("--nodes", job.nodes, "How many nodes (in Kubernetes: workers) the job has")->check(check_count);
+  app.add_option("--gpus-per-node", job.gpus_per_node,
+                 "GPUs of each node, with a rank for each unless --ranks says more")
+      ->check(check_count);
+  app.add_option("--ranks", job.ranks, "How many ranks; wins over cluster.ranks")->type_name("N");
+  app.add_option("--cpus-per-task", job.cpus_per_task, "Cores of each rank")->check(check_count);
+  app.add_option("--run-dir", job.run_directory, "The run's directory; default: runs/<name>")->type_name("PATH");
+  const auto only = [&options](CLI::Option* option, const char* where) {
+    options.only_for.emplace_back(option, where);
+    return option;
+  };
+  only(app.add_option("--time", job.time, "SLURM: the time limit, as sbatch has it: 90, 4:00:00, 2-12:00:00"), "slurm")
+      ->type_name("TIME");
+  only(app.add_option("--array", job.array, "SLURM: so many jobs, each with a run directory of its own: 1-8"), "slurm")
+      ->type_name("TASKS");
+  only(app.add_option("--sbatch", job.sbatch, "SLURM: another option of sbatch's: partition=gpu (repeatable)"), "slurm")
+      ->type_name("OPTION=VALUE")
+      ->allow_extra_args(false);
+  only(app.add_flag("--submit", job.submit, "SLURM: submits the job instead of printing its script"), "slurm");
+  only(app.add_flag("--wait", job.wait, "SLURM: follows the log of the job that --submit submits, to its end"),
+       "slurm");
+  only(app.add_option("--image", job.image, "Kubernetes: the image of the pods; default: trainctl:<version>"),
+       "kubernetes")
+      ->type_name("NAME");
+  only(app.add_option("--volume", job.volume, "Kubernetes: the volume claim that holds config, data and runs"),
+       "kubernetes")
+      ->type_name("CLAIM")
+      ->capture_default_str();
+  only(app.add_flag("--dockerfile", job.dockerfile, "Kubernetes: prints the image's Dockerfile instead"), "kubernetes");
+}
+
+}  // namespace
+
+Subcommand launch_subcommand() {
+  return {
+      "launch", "Prints what SLURM or Kubernetes takes to start a run, or submits it",
+      "trainctl launch slurm configs/quickstart.yaml --nodes 2 --ranks 8 --time 4:00:00 --submit", [](CLI::App& app) {
+        auto options = std::make_shared<LaunchOptions>();
+        app.add_option("WHERE", options->where, "slurm: a batch script; kubernetes: an MPIJob of Kubeflow's operator")
+            ->required()
+            ->check(CLI::IsMember({"slurm", "kubernetes"}));
+        add_config_options(app, options->job.common);
+        app.get_option("CONFIG")->required(false);
+        add_output_options(app, options->job.common);
+        add_job_options(app, *options);
+        return [options] { return launch(*options); };
+      }};
+}
+
+}  // namespace trainctl

@@ -1,0 +1,112 @@
+// Writing the manifest of an MPIJob.
+#include "parallel/launch/kubernetes/mpi_job.h"
+
+#include <cctype>
+
+#include "core/base/format.h"
+#include "core/base/json.h"
+#include "parallel/launch/shell_words.h"
+
+namespace trainctl {
+namespace {
+
+// {0} this command, {1} name, {2} ranks of a worker, {3} command, {4} image, {5} workers, {6} resources of a worker,
+// {7} volume, {8} workspace.
+constexpr const char* manifest = R"(# {0}
+# The volume claim {7} holds what this directory holds: the config and the data at the same paths; the runs go there, too.
+# The image: trainctl launch kubernetes CONFIG --dockerfile | docker build -t IMAGE -f - FOLDER_WITH_THE_DEB
+apiVersion: kubeflow.org/v2beta1
+kind: MPIJob
+metadata:
+  name: {1}
+spec:
+  slotsPerWorker: {2}
+  launcherCreationPolicy: WaitForWorkersReady
+  sshAuthMountPath: /home/trainctl/.ssh
+  runPolicy:
+    cleanPodPolicy: Running
+    backoffLimit: 6  # a launcher that fails, or is told to stop and has saved (75), starts again and goes on
+  mpiReplicaSpecs:
+    Launcher:
+      replicas: 1
+      restartPolicy: OnFailure
+      template:
+        spec:
+          terminationGracePeriodSeconds: 120  # for a checkpoint
+          securityContext: &user
+            runAsNonRoot: true
+            runAsUser: 1000
+            runAsGroup: 1000
+            fsGroup: 1000
+          containers:
+          - name: launcher
+            image: {4}
+            workingDir: {8}
+            command: {3}
+            resources:
+              requests: {{cpu: 1, memory: 1Gi}}
+            securityContext: &container
+              allowPrivilegeEscalation: false
+              capabilities: {{drop: [ALL]}}
+            volumeMounts:
+            - {{name: workspace, mountPath: {8}}}
+          volumes:
+          - &workspace
+            name: workspace
+            persistentVolumeClaim: {{claimName: {7}}}
+    Worker:
+      replicas: {5}
+      template:
+        spec:
+          terminationGracePeriodSeconds: 120
+          securityContext: *user
+          containers:
+          - name: worker
+            image: {4}
+            workingDir: {8}
+            command: [/usr/sbin/sshd, -De, -f, /etc/trainctl/sshd_config]
+            readinessProbe:
+              tcpSocket: {{port: 2222}}
+{6}            securityContext: *container
+            volumeMounts:
+            - {{name: workspace, mountPath: {8}}}
+            - {{name: shared-memory, mountPath: /dev/shm}}
+          volumes:
+          - *workspace
+          - name: shared-memory
+            emptyDir: {{medium: Memory, sizeLimit: 8Gi}}
+)";
+
+// JSON is YAML, whatever stands in a text.
+std::string yaml_text(const std::string& text) { return Json(text).dump(); }
+
+std::string resources(const MpiJob& job) {
+  Json limits = Json::object();
+  if (job.gpus_per_worker > 0) limits["nvidia.com/gpu"] = job.gpus_per_worker;
+  if (job.cpus_per_worker) limits["cpu"] = *job.cpus_per_worker;
+  if (limits.empty()) return "";
+  return format("            resources:\n              limits: {}\n", limits.dump());
+}
+
+}  // namespace
+
+std::string kubernetes_name(std::string_view name) {
+  constexpr std::size_t longest = 40;  // pods and hosts get "-worker-0" behind it, and 63 are the most
+  std::string result;
+  for (const unsigned char c : name.substr(0, longest)) {
+    result += std::isalnum(c) != 0 ? static_cast<char>(std::tolower(c)) : '-';
+  }
+  while (!result.empty() && result.back() == '-') result.pop_back();
+  const std::size_t first = result.find_first_not_of('-');
+  if (first == std::string::npos) return "run";
+  result.erase(0, first);
+  return std::isdigit(static_cast<unsigned char>(result.front())) != 0 ? "run-" + result : result;
+}
+
+std::string mpi_job_manifest(const MpiJob& job) {
+  return format(manifest, one_line(shell_line(job.written_by)), job.name, job.ranks_per_worker,
+                Json(job.command).dump(), yaml_text(job.image), job.workers, resources(job), yaml_text(job.volume),
+                workspace_folder);
+}
+
+}  // namespace trainctl

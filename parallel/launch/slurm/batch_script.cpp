@@ -1,0 +1,108 @@
+// Writing a batch script.
+#include "parallel/launch/slurm/batch_script.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+
+#include "core/base/error.h"
+#include "core/base/format.h"
+#include "core/base/table.h"
+#include "parallel/launch/shell_words.h"
+
+namespace trainctl {
+namespace {
+
+constexpr int early = 60;  // seconds by which SLURM's signal may come before its time
+
+// What follows the directives. wait returns early where a signal is trapped; a second one has the code all the same.
+constexpr const char* body = R"(
+# Before the time limit SLURM sends SIGUSR1: the run writes a checkpoint and ends with exit code 75, and the job is queued
+# again and goes on from there. `scancel --batch --signal=TERM JOB` ends it likewise, but for good.
+queue_again=yes signalled=
+trap 'signalled=yes; kill -USR1 "$run"' USR1
+trap 'signalled=yes queue_again=; kill -USR1 "$run"' TERM
+
+{} &
+run=$!
+until signalled=; wait "$run"; code=$?; [ -z "$signalled" ]; do :; done
+
+if [ "$code" -eq 75 ] && [ "$queue_again" ]; then
+  scontrol requeue "$SLURM_JOB_ID" || echo "the job could not be queued again: submit it once more to go on" >&2
+fi
+exit "$code"
+)";
+
+// The parts of a text between colons, as numbers; nothing where one is none.
+std::optional<std::vector<int>> numbers_in(std::string_view text) {
+  std::vector<int> numbers;
+  for (std::size_t begin = 0; begin <= text.size();) {
+    const std::size_t end = std::min(text.find(':', begin), text.size());
+    const std::string_view part = text.substr(begin, end - begin);
+    int number = 0;
+    const auto [rest, problem] = std::from_chars(part.data(), part.data() + part.size(), number);
+    if (part.empty() || problem != std::errc() || rest != part.data() + part.size() || number < 0 || number > 1'000'000)
+      return {};
+    numbers.push_back(number);
+    begin = end + 1;
+  }
+  return numbers;
+}
+
+}  // namespace
+
+SignalLead lead_from(double step_seconds, double save_seconds, const std::string& run_directory) {
+  constexpr double least = 60, beside = 30, longest = 86400;
+  const double needed = std::min(beside + 2 * step_seconds + 3 * save_seconds, longest);
+  return {10 * static_cast<int>(std::ceil(std::max(needed, least) / 10)),
+          format("in {} a step takes {} and a checkpoint {}", run_directory, seconds_text(step_seconds),
+                 seconds_text(save_seconds))};
+}
+
+std::optional<int> slurm_seconds(std::string_view time) {
+  const std::size_t dash = time.find('-');
+  const bool has_days = dash != std::string_view::npos;
+  const auto days = has_days ? numbers_in(time.substr(0, dash)) : std::vector<int>{0};
+  auto parts = numbers_in(has_days ? time.substr(dash + 1) : time);
+  if (!days || !parts || days->size() != 1 || parts->size() > 3) return {};
+  if (!has_days && parts->size() < 3) parts->insert(parts->begin(), 0);  // minutes come first
+  parts->resize(3);
+  const double seconds = 86400.0 * days->front() + 3600.0 * (*parts)[0] + 60.0 * (*parts)[1] + (*parts)[2];
+  if (seconds < 1 || seconds > 1e9) return {};
+  return static_cast<int>(seconds);
+}
+
+std::string log_pattern(const BatchJob& job) { return job.name + (job.array.empty() ? "-%j.log" : "-%A_%a.log"); }
+
+std::string batch_script(const BatchJob& job) {
+  const int lead = job.lead.seconds;
+  if (const auto time = slurm_seconds(job.time); time && *time <= lead + early) {
+    throw Error(
+        ErrorKind::config,
+        format("--time {} is too short: the signal to save is sent {} s before the end ({}), and SLURM may send "
+               "it {} s earlier",
+               job.time, lead, job.lead.reason, early),
+        format("ask for more than {} s", lead + early));
+  }
+  std::string text = "#!/bin/bash\n# " + one_line(shell_line(job.written_by)) + "\n";
+  const auto add = [&text](const std::string& option) { text += "#SBATCH --" + one_line(option) + "\n"; };
+  add("job-name=" + job.name);
+  add("chdir=" + shell_word(job.directory));
+  add("output=" + log_pattern(job));
+  add("open-mode=append");
+  add(format("nodes={}", job.nodes));
+  add(format("ntasks={}", job.ranks));
+  if (job.ranks % job.nodes == 0) add(format("ntasks-per-node={}", job.ranks / job.nodes));
+  if (job.gpus_per_node > 0) add(format("gpus-per-node={}", job.gpus_per_node));
+  if (job.cpus_per_task) add(format("cpus-per-task={}", *job.cpus_per_task));
+  if (!job.time.empty()) add("time=" + job.time);
+  if (!job.array.empty()) add("array=" + job.array);
+  text += format("# So long before the end: {}.\n", one_line(job.lead.reason));
+  add(format("signal=B:USR1@{}", lead));
+  add("requeue");
+  add("no-kill");
+  for (const std::string& option : job.sbatch) add(option);
+  return text + format(body, shell_line(job.command));
+}
+
+}  // namespace trainctl

@@ -1,0 +1,100 @@
+// Reading TF_CONFIG.
+#include "parallel/launch/tf_config/tf_config.h"
+
+#include <algorithm>
+#include <charconv>
+
+#include "core/base/error.h"
+#include "core/base/format.h"
+#include "core/base/json.h"
+
+namespace trainctl {
+namespace {
+
+constexpr const char* form =
+    R"(its form is {"cluster": {"worker": ["host1:2222", "host2:2222"]}, "task": {"type": "worker", "index": 0}})";
+
+[[noreturn]] void refuse(const std::string& what, const std::string& remedy = form) {
+  throw Error(ErrorKind::config, "TF_CONFIG: " + what, remedy);
+}
+
+void refuse_other_tasks(const std::string& own, const Json& cluster) {
+  if (own == "evaluator") {
+    refuse("this process is an evaluator, and here the ranks that train evaluate, too",
+           "start no evaluator: state data.validation in the config; `trainctl eval CONFIG` evaluates a checkpoint");
+  }
+  if (own == "ps" || (cluster.contains("ps") && !cluster["ps"].empty())) {
+    refuse("the cluster has parameter servers (ps), and training here is synchronous, without any",
+           "leave `ps` out of the cluster, and start its workers alone");
+  }
+}
+
+// "host1:2222".
+TfTask read_address(const std::string& text, const std::string& type, int index) {
+  const std::size_t colon = text.rfind(':');
+  TfTask task{type, index, text.substr(0, colon), 0};
+  const std::string digits = colon == std::string::npos ? "" : text.substr(colon + 1);
+  const auto [end, problem] = std::from_chars(digits.data(), digits.data() + digits.size(), task.port);
+  if (problem != std::errc() || end != digits.data() + digits.size() || task.port < 1 || task.port > 65535 ||
+      !is_host_name(task.host)) {
+    refuse(format("'{}' of {} is no address", text, task.name()), "write addresses as host:port");
+  }
+  return task;
+}
+
+void add_tasks(TfConfig& config, const Json& cluster, const std::string& type) {
+  if (!cluster.contains(type)) return;
+  if (!cluster[type].is_array()) refuse(format("the tasks '{}' are no list of addresses", type));
+  int index = 0;
+  for (const Json& address : cluster[type]) {
+    config.tasks.push_back(read_address(address.get<std::string>(), type, index++));
+  }
+}
+
+TfConfig read(const Json& json) {
+  TfConfig config;
+  const Json& cluster = json.at("cluster");
+  const std::string type = json.at("task").at("type");
+  const Json& stated = json["task"].at("index");
+  const int index = stated.is_string() ? std::stoi(stated.get<std::string>()) : stated.get<int>();
+  refuse_other_tasks(type, cluster);
+  for (const char* each : {"chief", "worker"}) add_tasks(config, cluster, each);
+  const auto own = std::find_if(config.tasks.begin(), config.tasks.end(),
+                                [&](const TfTask& task) { return task.type == type && task.index == index; });
+  if (own == config.tasks.end()) refuse(format("the cluster has no {} {}, which this process is to be", type, index));
+  config.own = static_cast<std::size_t>(own - config.tasks.begin());
+  return config;
+}
+
+}  // namespace
+
+std::vector<Host> TfConfig::hosts(int slots) const {
+  std::vector<Host> hosts;
+  for (const TfTask& task : tasks) {
+    const auto same =
+        std::find_if(hosts.begin(), hosts.end(), [&](const Host& host) { return host.name == task.host; });
+    if (same != hosts.end()) {
+      same->slots += slots;
+    } else {
+      hosts.push_back({task.host, slots});
+    }
+  }
+  return hosts;
+}
+
+std::optional<TfConfig> find_tf_config(const Variables& variables) {
+  const std::string text = variables.text(tf_config_variable);
+  if (text.empty()) return {};
+  try {
+    const Json json = Json::parse(text);
+    if (!json.is_object()) refuse("it is no JSON object");
+    if (!json.contains("cluster") || json["cluster"].empty()) return {};
+    return read(json);
+  } catch (const Json::exception& error) {
+    refuse(error.what());
+  } catch (const std::logic_error&) {  // stoi
+    refuse("the task's index is no number");
+  }
+}
+
+}  // namespace trainctl
