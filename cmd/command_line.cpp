@@ -23,11 +23,11 @@ namespace trainctl {
 namespace {
 
 std::vector<Subcommand> subcommands() {
-  return {run_subcommand(),       check_subcommand(),   plan_subcommand(),   eval_subcommand(),
-          predict_subcommand(),   report_subcommand(),  watch_subcommand(),  verify_scaling_subcommand(),
-          bench_subcommand(),     inspect_subcommand(), init_subcommand(),   import_subcommand(),
-          export_subcommand(),    launch_subcommand(),  doctor_subcommand(), schema_subcommand(),
-          completion_subcommand()};
+  return {run_subcommand(),        check_subcommand(),       plan_subcommand(),   eval_subcommand(),
+          predict_subcommand(),    report_subcommand(),      watch_subcommand(),  verify_scaling_subcommand(),
+          bench_subcommand(),      inspect_subcommand(),     init_subcommand(),   import_subcommand(),
+          export_subcommand(),     launch_subcommand(),      doctor_subcommand(), schema_subcommand(),
+          completion_subcommand(), remote_shell_subcommand()};
 }
 
 // Names the command or option that the user has probably meant; "" where the words are right or nothing is near.
@@ -36,7 +36,7 @@ std::string correction(const CLI::App& app, int argc, char** argv) {
   std::vector<std::string> names;
   if (parsed.empty()) {
     const std::string word = argc > 1 ? argv[1] : "";
-    for (const CLI::App* known : app.get_subcommands([](const CLI::App*) { return true; })) {
+    for (const CLI::App* known : app.get_subcommands([](const CLI::App* each) { return !each->get_group().empty(); })) {
       names.push_back(known->get_name());
     }
     return word.empty() || word.front() == '-' ? "" : format("unknown command '{}'{}", word, suggestion(word, names));

@@ -19,6 +19,7 @@ Subcommand init_subcommand();
 Subcommand import_subcommand();
 Subcommand export_subcommand();
 Subcommand launch_subcommand();
+Subcommand remote_shell_subcommand();
 Subcommand doctor_subcommand();
 Subcommand schema_subcommand();
 Subcommand completion_subcommand();

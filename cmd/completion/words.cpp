@@ -35,7 +35,7 @@ OptionWords words_of(const CLI::Option& option) {
 
 std::vector<CommandWords> words_of(const CLI::App& app) {
   std::vector<CommandWords> commands;
-  for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; })) {
+  for (const CLI::App* command : app.get_subcommands([](const CLI::App* each) { return !each->get_group().empty(); })) {
     CommandWords words{command->get_name(), command->get_description(), command->get_footer(), {}};
     for (const CLI::Option* option : command->get_options()) words.options.push_back(words_of(*option));
     commands.push_back(std::move(words));

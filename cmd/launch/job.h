@@ -48,5 +48,6 @@ std::vector<std::string> this_command();
 // launch slurm|kubernetes|tf-config.
 int launch_slurm(JobOptions& options);
 int launch_kubernetes(JobOptions& options);
+int launch_tf_config(JobOptions& options);
 
 }  // namespace trainctl

@@ -7,6 +7,7 @@
 #include "core/base/format.h"
 #include "core/base/json.h"
 #include "core/base/json_fwd.h"
+#include "core/base/log.h"
 #include "core/base/version.h"
 #include "parallel/launch/kubernetes/mpi_job.h"
 #include "parallel/launch/report.h"
@@ -23,6 +24,15 @@ void require_below(const std::string& path, const std::string& what) {
       "the volume holds this directory, at the same relative paths: call trainctl in a folder above the config");
 }
 
+// What the config reads of this process's environment may be another in the pods.
+void warn_of_variables(const CommonOptions& common) {
+  const Variables here = Variables::of_process();
+  for (const std::string& name : variables_of(common.config, common.sets, common.text)) {
+    if (here.has(name))
+      log::warning(format("the config refers to {}, which is set here and will not be in the pods", name));
+  }
+}
+
 MpiJob mpi_job(JobOptions& options) {
   require_below(options.common.config, "the config");
   if (!options.run_directory.empty()) require_below(options.run_directory, "--run-dir");
@@ -31,6 +41,7 @@ MpiJob mpi_job(JobOptions& options) {
     throw Error(ErrorKind::config, format("{} ranks do not divide into {} workers", checked.ranks, options.nodes),
                 "all workers have the same number of ranks: state others (--ranks, --nodes)");
   }
+  warn_of_variables(options.common);
   MpiJob job;
   job.name = kubernetes_name(checked.spec.name);
   job.image = options.image.empty() ? format("trainctl:{}", version()) : options.image;

@@ -29,6 +29,7 @@ int launch(LaunchOptions& options) {
     if (option->count() == 0 || where == options.where) continue;
     throw Error(ErrorKind::config, format("{} is for launch {}", option->get_name(), where), "leave it out");
   }
+  if (options.where == "tf-config") return launch_tf_config(options.job);
   if (options.job.common.config.empty()) {
     throw Error(ErrorKind::config, format("launch {} wants a config", options.where),
                 format("trainctl launch {} CONFIG", options.where));
@@ -72,19 +73,21 @@ void add_job_options(CLI::App& app, LaunchOptions& options) {
 }  // namespace
 
 Subcommand launch_subcommand() {
-  return {
-      "launch", "Prints what SLURM or Kubernetes takes to start a run, or submits it",
-      "trainctl launch slurm configs/quickstart.yaml --nodes 2 --ranks 8 --time 4:00:00 --submit", [](CLI::App& app) {
-        auto options = std::make_shared<LaunchOptions>();
-        app.add_option("WHERE", options->where, "slurm: a batch script; kubernetes: an MPIJob of Kubeflow's operator")
-            ->required()
-            ->check(CLI::IsMember({"slurm", "kubernetes"}));
-        add_config_options(app, options->job.common);
-        app.get_option("CONFIG")->required(false);
-        add_output_options(app, options->job.common);
-        add_job_options(app, *options);
-        return [options] { return launch(*options); };
-      }};
+  return {"launch", "Prints what SLURM or Kubernetes takes to start a run, or submits it",
+          "trainctl launch slurm configs/quickstart.yaml --nodes 2 --ranks 8 --time 4:00:00 --submit",
+          [](CLI::App& app) {
+            auto options = std::make_shared<LaunchOptions>();
+            app.add_option("WHERE", options->where,
+                           "slurm: a batch script; kubernetes: an MPIJob of Kubeflow's operator; tf-config: what was "
+                           "understood of TF_CONFIG")
+                ->required()
+                ->check(CLI::IsMember({"slurm", "kubernetes", "tf-config"}));
+            add_config_options(app, options->job.common);
+            app.get_option("CONFIG")->required(false);
+            add_output_options(app, options->job.common);
+            add_job_options(app, *options);
+            return [options] { return launch(*options); };
+          }};
 }
 
 }  // namespace trainctl

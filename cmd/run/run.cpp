@@ -6,6 +6,8 @@
 #include "cmd/run/training.h"
 #include "cmd/subcommands.h"
 #include "core/base/format.h"
+#include "parallel/launch/agent/agent.h"
+#include "parallel/launch/agent/secret.h"
 #include "parallel/launch/run_rank.h"
 
 namespace trainctl {
@@ -29,7 +31,12 @@ RankFacts profile_facts(const TrainingRequest& request) {
 
 int run(RunOptions& options) {
   const RunSpec spec = load_run_spec(options.common, options.launch);
-  const Situation situation = find_situation(Variables::of_process());
+  const Variables variables = Variables::of_process();
+  const Situation situation = find_situation(variables);
+  options.launch.reads_tf_config = situation.started_by == StartedBy::user;
+  if (const auto tasks = tf_config_for(spec.cluster, options.launch, variables); tasks && !tasks->is_chief()) {
+    return serve_as_agent(*tasks, secret_for(*tasks, variables), spec.cluster.deadline());
+  }
   if (const std::optional<int> code = supervise_ranks(spec.cluster, options.launch, launched_config(options.common),
                                                       situation, {true, options.common.json}))
     return *code;

@@ -14,7 +14,11 @@
 #include "core/backend/select.h"
 #include "core/base/error.h"
 #include "core/base/format.h"
+#include "parallel/launch/agent/chief.h"
+#include "parallel/launch/agent/secret.h"
 #include "parallel/launch/network.h"
+#include "parallel/launch/process.h"
+#include "parallel/launch/supervisor.h"
 
 namespace trainctl {
 namespace {
@@ -75,7 +79,8 @@ std::string host_list(const LaunchPlan& plan) {
 void forward_variables(LaunchPlan& plan, const LaunchRequest& request) {
   std::set<std::string> names = {"OMP_NUM_THREADS", "LD_LIBRARY_PATH"};
   for (const auto& [name, value] : request.variables.all()) {
-    if (name.starts_with("TRAINCTL_") || name.starts_with("NCCL_")) names.insert(name);
+    const bool secret = name == secret_variable || name == secret_file_variable;  // of this process and the agents
+    if ((name.starts_with("TRAINCTL_") && !secret) || name.starts_with("NCCL_")) names.insert(name);
   }
   names.insert(request.forwarded.begin(), request.forwarded.end());
   for (const std::string& name : names) {
@@ -131,11 +136,23 @@ void compose_command(LaunchPlan& plan, const LaunchRequest& request) {
     plan.listen_on = confine(plan, request, "oob_tcp");
     plan.ranks_listen_on = confine(plan, request, "btl_tcp");
     forward_variables(plan, request);
+    if (request.tf_config) {  // in the place of ssh; a daemon that left its session would be no child of the agent's
+      set(plan, variables, "plm", "rsh");
+      set(plan, variables, "plm_rsh_agent", format("{} {} --", own_path(), remote_shell_command));
+      set(plan, variables, "orte_leave_session_attached", "1");
+    }
   }
   if (request.root) {
     plan.environment["OMPI_ALLOW_RUN_AS_ROOT"] = "1";
     plan.environment["OMPI_ALLOW_RUN_AS_ROOT_CONFIRM"] = "1";
   }
+}
+
+// The hosts of TF_CONFIG's tasks: each takes a rank on each of its GPUs, or one on its cores, or as many more as
+// `ranks` needs.
+std::vector<Host> tf_hosts(const TfConfig& config, const std::optional<int>& ranks, int gpus) {
+  const int tasks = static_cast<int>(config.tasks.size());
+  return config.hosts(std::max({1, gpus, (ranks.value_or(1) + tasks - 1) / tasks}));
 }
 
 }  // namespace
@@ -152,6 +169,13 @@ std::optional<int> stated_ranks(const ClusterOptions& options, const std::string
                 format("--ranks must be auto or a number from 1 to {}, not '{}'", most_slots, ranks));
   }
   return number;
+}
+
+std::optional<TfConfig> tf_config_for(const ClusterOptions& options, const LaunchFlags& flags,
+                                      const Variables& variables) {
+  const bool named = !flags.hosts.empty() || !options.hostfile.empty() || !options.hosts.empty();
+  if (!flags.reads_tf_config || named || find_slurm_job(variables)) return {};
+  return find_tf_config(variables);
 }
 
 LaunchRequest launch_request(const ClusterOptions& options, const LaunchFlags& flags) {
@@ -171,6 +195,16 @@ LaunchRequest launch_request(const ClusterOptions& options, const LaunchFlags& f
   request.slurm = find_slurm_job(request.variables);
   std::array<char, 256> name{};
   if (gethostname(name.data(), name.size() - 1) == 0) request.this_host = name.data();
+  const auto count_gpus = [&] {
+    const FoundGpus found = find_gpus(name_of(options.device));
+    request.gpus = static_cast<int>(found.gpus.size());
+    if (options.device == DeviceChoice::cuda && request.gpus == 0) refuse_without_gpu(found);
+  };
+  if ((request.tf_config = tf_config_for(options, flags, request.variables))) {
+    count_gpus();  // each task is taken to have as many
+    request.hosts = tf_hosts(*request.tf_config, request.ranks, request.gpus);
+    request.this_host = request.tf_config->tasks[request.tf_config->own].host;
+  }
   request.cores = find_cores(request.variables);
   std::vector<std::string> others;
   for (const Host& host : request.hosts) others.push_back(host.name);
@@ -179,15 +213,14 @@ LaunchRequest launch_request(const ClusterOptions& options, const LaunchFlags& f
   if (!others.empty()) request.network = network_of(others);
   request.root = geteuid() == 0;
   if (!request.hosts.empty() || request.slurm) return request;  // their GPUs are not this process's to see
-  const FoundGpus found = find_gpus(name_of(options.device));
-  request.gpus = static_cast<int>(found.gpus.size());
-  if (options.device == DeviceChoice::cuda && request.gpus == 0) refuse_without_gpu(found);
+  count_gpus();
   return request;
 }
 
 LaunchPlan plan_launch(const LaunchRequest& request) {
   LaunchPlan plan;
   plan.hosts = request.hosts;
+  plan.tf_config = request.tf_config;
   plan.start_timeout = request.start_timeout;
   plan.ranks = count_ranks(request);
   plan.one_host = plan.hosts.empty() ? plan.ranks == 1 || !request.slurm || request.slurm->nodes() == 1

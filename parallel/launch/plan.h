@@ -9,15 +9,17 @@
 #include "parallel/launch/cores.h"
 #include "parallel/launch/hosts.h"
 #include "parallel/launch/options.h"
+#include "parallel/launch/tf_config/tf_config.h"
 
 namespace trainctl {
 
 // All that the plan depends on.
 struct LaunchRequest {
-  std::optional<int> ranks;       // as stated; nothing: auto
-  std::optional<int> most_ranks;  // of auto; nothing: as many as there are cores, GPUs or slots
-  std::vector<Host> hosts;        // as stated; empty: what SLURM gave, or this host
-  std::optional<SlurmJob> slurm;  // the job that this process belongs to
+  std::optional<int> ranks;           // as stated; nothing: auto
+  std::optional<int> most_ranks;      // of auto; nothing: as many as there are cores, GPUs or slots
+  std::vector<Host> hosts;            // as stated; empty: what SLURM gave, or this host
+  std::optional<SlurmJob> slurm;      // the job that this process belongs to
+  std::optional<TfConfig> tf_config;  // where it names the hosts: launch agents run there
   std::string this_host = "localhost";
   Cores cores;   // of this host
   int gpus = 0;  // of this host; 0: ranks compute on the CPU
@@ -36,10 +38,15 @@ std::optional<int> stated_ranks(const ClusterOptions& options, const std::string
 // How the ranks of a command are started, as its command line states it: each wins over the config, empty where it is
 // not given.
 struct LaunchFlags {
-  std::string ranks;   // "4" or "auto"
-  std::string hosts;   // "node1:8,node2:8"
-  std::string device;  // "auto", "cpu" or "cuda"
+  std::string ranks;             // "4" or "auto"
+  std::string hosts;             // "node1:8,node2:8"
+  std::string device;            // "auto", "cpu" or "cuda"
+  bool reads_tf_config = false;  // TF_CONFIG names the hosts where nothing else does
 };
+
+// TF_CONFIG, where a command reads it and nothing else names hosts. Throws as find_tf_config() does.
+std::optional<TfConfig> tf_config_for(const ClusterOptions& options, const LaunchFlags& flags,
+                                      const Variables& variables);
 
 // Joins config, command line and what this host and process have, GPUs too where the ranks run on this host alone.
 // Throws Error{config}, and Error{resource} where they want GPUs and there are none. `flags.device` is the caller's to
@@ -48,6 +55,7 @@ LaunchRequest launch_request(const ClusterOptions& options, const LaunchFlags& f
 
 struct LaunchPlan {
   int ranks = 1;
+  std::optional<TfConfig> tf_config;           // where launch agents wait for word of this process
   std::vector<Host> hosts;                     // stated ones; empty: this host, or the nodes of the SLURM job
   bool one_host = true;                        // all ranks on this host
   bool first_rank_here = true;                 // rank 0 is

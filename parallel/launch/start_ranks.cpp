@@ -10,6 +10,8 @@
 #include "core/base/error.h"
 #include "core/base/format.h"
 #include "core/base/log.h"
+#include "parallel/launch/agent/chief.h"
+#include "parallel/launch/agent/secret.h"
 #include "parallel/launch/config_text.h"
 #include "parallel/launch/report.h"
 
@@ -37,6 +39,12 @@ void start_again_with(const Variables::Map& environment) {
   execv(arguments.front(), arguments.data());  // where it fails, threads spin
 }
 
+// Agents whose hosts get no rank have nothing to wait for.
+void dismiss_agents(const LaunchPlan& plan) {
+  if (!plan.tf_config || plan.tf_config->tasks.size() == 1) return;
+  Leases(*plan.tf_config, secret_for(*plan.tf_config, Variables::of_process()), plan.start_timeout).end(0);
+}
+
 }  // namespace
 
 std::optional<LaunchPlan> plan_ranks(const ClusterOptions& cluster, const LaunchFlags& flags,
@@ -48,12 +56,18 @@ std::optional<LaunchPlan> plan_ranks(const ClusterOptions& cluster, const Launch
   LaunchPlan plan = plan_launch(request);
   for (const std::string& warning : plan.warnings) log::warning(warning);
   if (!plan.mpirun.empty()) return plan;
+  dismiss_agents(plan);
   start_again_with(plan.environment);
   return std::nullopt;
 }
 
 Supervised run_ranks(const LaunchPlan& plan, const SupervisionOptions& options) {
-  return run_supervised(plan, own_command(), options);
+  if (!plan.tf_config) return run_supervised(plan, own_command(), options);
+  const std::string secret = secret_for(*plan.tf_config, Variables::of_process());
+  Leases agents(*plan.tf_config, secret, plan.start_timeout);
+  Supervised ranks = run_supervised(plan, own_command(), options);
+  agents.end(ranks.end.exit_code);
+  return ranks;
 }
 
 RankCommand rank_command(const std::string& name, const Node& config, const ClusterOptions& cluster,

@@ -14,7 +14,7 @@ namespace {
 // {7} volume, {8} workspace.
 constexpr const char* manifest = R"(# {0}
 # The volume claim {7} holds what this directory holds: the config and the data at the same paths; the runs go there, too.
-# The image: trainctl launch kubernetes CONFIG --dockerfile | docker build -t IMAGE -f - FOLDER_WITH_THE_DEB
+# The image: trainctl launch kubernetes CONFIG --dockerfile > Dockerfile, beside a release's .deb: docker build -t IMAGE .
 apiVersion: kubeflow.org/v2beta1
 kind: MPIJob
 metadata:

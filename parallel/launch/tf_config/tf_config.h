@@ -20,6 +20,7 @@ struct TfTask {
   int port = 0;  // the task's own
 
   std::string name() const { return type + " " + std::to_string(index); }
+  bool is(const TfTask& other) const { return type == other.type && index == other.index; }
 };
 
 struct TfConfig {

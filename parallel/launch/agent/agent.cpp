@@ -1,0 +1,140 @@
+// Listening for the chief, with a process for each connection.
+#include "parallel/launch/agent/agent.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <csignal>
+#include <optional>
+#include <set>
+
+#include "core/base/error.h"
+#include "core/base/format.h"
+#include "core/base/log.h"
+#include "parallel/launch/agent/agent_command.h"
+#include "parallel/launch/agent/channel.h"
+#include "parallel/launch/process.h"
+#include "parallel/launch/supervision.h"
+
+namespace trainctl {
+namespace {
+
+constexpr std::size_t most_connections = 64;
+constexpr std::chrono::seconds handshake_time(10);
+
+// What the process of a connection tells the agent.
+struct Report {
+  enum class Kind { chief_came, chief_went, job_ended } kind{};
+  int exit_code = 0;
+};
+
+// In a process of its own: nobody else has to wait for this peer. `leased`: the chief is known to be there.
+void serve_connection(int socket, const std::string& secret, bool leased, int reports) {
+  const auto report = [reports](Report::Kind kind, int code = 0) {
+    const Report text{kind, code};
+    [[maybe_unused]] const ssize_t written = write(reports, &text, sizeof text);
+  };
+  AgentChannel channel(socket, AgentChannel::Side::agent, secret, std::chrono::steady_clock::now() + handshake_time);
+  const std::optional<Message> first = channel.receive();
+  if (!first) return;
+  if (first->kind == MessageKind::command && leased) return run_for_chief(channel, first->text);
+  if (first->kind != MessageKind::lease) return;
+  report(Report::Kind::chief_came);
+  channel.send(MessageKind::lease, "");  // what the chief sends after this comes to an agent that knows
+  std::optional<Message> last;
+  try {
+    last = channel.receive();
+  } catch (const Error&) {
+    last.reset();  // as if the connection were lost
+  }
+  if (!last || last->kind != MessageKind::end) return report(Report::Kind::chief_went);
+  report(Report::Kind::job_ended, std::atoi(last->text.c_str()));
+}
+
+class Agent {
+ public:
+  Agent(const TfTask& own, const std::string& secret, std::chrono::milliseconds patience)
+      : secret_(secret), listener_(listen_at(own.host, own.port)) {
+    if (patience.count() > 0) patience_ends_ = std::chrono::steady_clock::now() + patience;
+    if (pipe2(reports_.data(), O_CLOEXEC | O_NONBLOCK) != 0) throw Error(ErrorKind::resource, "no pipe is to be had");
+  }
+  ~Agent() {
+    kill_children();
+    for (const int descriptor : {listener_, reports_[0], reports_[1]}) close(descriptor);
+  }
+  Agent(const Agent&) = delete;
+  Agent& operator=(const Agent&) = delete;
+
+  // The exit code of the job.
+  int serve(const std::string& chief) {
+    for (;;) {
+      std::array<pollfd, 3> sources = {
+          {{signals_.descriptor(), POLLIN, 0}, {listener_, POLLIN, 0}, {reports_[0], POLLIN, 0}}};
+      poll(sources.data(), sources.size(), 200);
+      while (const int signal = signals_.next()) on_signal(signal);
+      Report report;
+      while (read(reports_[0], &report, sizeof report) == sizeof report) {
+        if (report.kind == Report::Kind::job_ended) return report.exit_code;
+        if (report.kind == Report::Kind::chief_went) {
+          throw Error(ErrorKind::peer, format("{} has gone without saying how the job ended", chief), "see its log");
+        }
+        leased_ = true;
+        log::info(format("{} has come", chief));
+      }
+      if ((sources[1].revents & POLLIN) != 0) accept_connection();
+      if (!leased_ && patience_ends_ && std::chrono::steady_clock::now() > *patience_ends_) {
+        throw Error(ErrorKind::peer, format("{} has not come in time", chief), "see its log, and cluster.timeout");
+      }
+    }
+  }
+
+ private:
+  void on_signal(int number) {
+    if (number != SIGCHLD) throw Error(ErrorKind::interrupted, "stopped at once");
+    for (pid_t pid = 0; (pid = waitpid(-1, nullptr, WNOHANG)) > 0;) connections_.erase(pid);
+  }
+
+  void accept_connection() {
+    const int socket = accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC);
+    if (socket < 0) return;
+    const pid_t parent = getpid();
+    const pid_t child = connections_.size() < most_connections ? fork() : -1;
+    if (child == 0) {
+      prctl(PR_SET_PDEATHSIG, SIGKILL);
+      if (getppid() != parent) _exit(1);
+      close(listener_);
+      try {
+        serve_connection(socket, secret_, leased_, reports_[1]);
+      } catch (const Error& error) {
+        log::warning(format("a connection was refused: {}", error.what()));
+      }
+      _exit(0);
+    }
+    close(socket);
+    if (child > 0) connections_.insert(child);
+  }
+
+  const Signals signals_;
+  std::string secret_;
+  int listener_;
+  std::array<int, 2> reports_{-1, -1};
+  std::optional<std::chrono::steady_clock::time_point> patience_ends_;
+  std::set<pid_t> connections_;  // the processes that serve them
+  bool leased_ = false;
+};
+
+}  // namespace
+
+int serve_as_agent(const TfConfig& config, const std::string& secret, std::chrono::milliseconds patience) {
+  const TfTask &own = config.tasks[config.own], &chief = config.tasks.front();
+  Agent agent(own, secret, patience);
+  log::info(format("{} is the launch agent of {} at {}:{}", own.name(), chief.name(), own.host, own.port));
+  return agent.serve(chief.name());
+}
+
+}  // namespace trainctl
