@@ -34,7 +34,7 @@ TEST_CASE("TF_CONFIG names its tasks, the chief first") {
   CHECK(config->hosts(4) == std::vector<Host>{{"a", 4}, {"b", 4}, {"c", 4}});
 }
 
-TEST_CASE("without a chief, worker 0 is it; tasks of one host share it") {
+TEST_CASE("without a chief worker 0 is it, and tasks of one host share it") {
   const auto config = find_tf_config(
       with(R"({"cluster": {"worker": ["a:1", "a:2", "b:1"]}, "task": {"type": "worker", "index": "0"}})"));
   REQUIRE(config);
