@@ -73,7 +73,9 @@ Trainer::Trainer(TrainerParts parts, TrainingPlan plan)
 
 EndEvent Trainer::run() {
   start_seconds_ = epoch_start_ = seconds_now();
-  parts_.engine.set_timing(parts_.sink != nullptr);
+  // A device that computes beside the host needs marks between the parts of a step, which are there on several ranks.
+  const bool has_marks = parts_.engine.steps_at_once() == 1 || parts_.world.size() > 1;
+  parts_.engine.set_timing(parts_.sink != nullptr && has_marks);
   bool completed = finished();
   verify_replicas();
   restart_window();
