@@ -122,9 +122,10 @@ with tempfile.TemporaryDirectory() as name:
     steps = [event for event in events if event["event"] == "step"]
     epochs = [event for event in events if event["event"] == "epoch"]
     training, validation = load(folder, "train"), load(folder, "validation")
-    for key in ("loss", "learning_rate", "gradient_norm", "samples_per_second", "data_wait_share",
-                "communication_share"):
+    for key in ("loss", "learning_rate", "gradient_norm", "samples_per_second", "data_wait_share"):
         check_curve(training, key, {event["step"]: event[key] for event in steps})
+    check_curve(training, "communication_share",
+                {event["step"]: event["time_shares"]["communication"] for event in steps})
     for key in ("loss", "accuracy"):
         check_curve(training, f"epoch_{key}", {event["step"]: event["train"][key] for event in epochs})
         check_curve(validation, f"epoch_{key}", {event["step"]: event["validation"][key] for event in epochs})
