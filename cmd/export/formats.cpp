@@ -34,14 +34,10 @@ ExportedNetwork network_of(const ExportedRun& run) {
 ExportedFile write_network(const std::string& path, const ExportedRun& run) {
   const ExportedNetwork network = network_of(run);
   OnnxModel model = onnx_model(network.graph, run.checkpoint.snapshot.weights, network.outputs, run.dtype);
-  if (network.stored) {
+  if (network.stored && !network.stored->steps.empty()) {
     const StoredInput& stored = *network.stored;
-    OnnxValue input = model.inputs[0];
-    if (!stored.steps.empty()) {
-      input.type = {stored.sample.with_front(1), stored.dtype};
-      input.any_size = stored.any_size;
-      prepend_image_steps(model, input, stored.steps);
-    }
+    prepend_image_steps(model, {model.inputs[0].name, {stored.sample.with_front(1), stored.dtype}, stored.any_size},
+                        stored.steps);
   }
   const auto& facts = run.checkpoint.manifest.facts;
   if (const auto names = facts.find(class_names_fact); names != facts.end()) model.metadata.insert(*names);

@@ -29,7 +29,7 @@ WORKDIR {4}
 )";
 
 constexpr const char* nvidia = R"(RUN pip install --no-cache-dir --break-system-packages \
-      'nvidia-cuda-runtime==13.*' 'nvidia-cublas==13.*' 'nvidia-cudnn-cu13==9.*' 'nvidia-nccl-cu13==2.*'
+      'nvidia-cublas==13.*' 'nvidia-cuda-nvrtc==13.*' 'nvidia-cudnn-cu13==9.*' 'nvidia-nccl-cu13==2.*'
 )";
 
 }  // namespace

@@ -30,7 +30,8 @@ std::string kubernetes_name(std::string_view name);
 // The job's manifest: YAML of kubeflow.org/v2beta1.
 std::string mpi_job_manifest(const MpiJob& job);
 
-// The Dockerfile of an image for such jobs, made of a release's .deb; with `gpus` it has NVIDIA's libraries, too.
+// The Dockerfile of an image for such jobs, made of a release's .deb; where workers have GPUs it has NVIDIA's
+// libraries, too.
 std::string dockerfile(const MpiJob& job);
 
 }  // namespace trainctl
