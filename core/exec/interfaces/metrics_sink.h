@@ -49,8 +49,8 @@ struct StartEvent {
 };
 
 // Where the time since the last event went on rank 0: shares of it, 0 to 1. What is left went to the wait for data and
-// to the host's own work. On devices that compute beside the host the shares are of the device's time, and all 0 with one
-// rank.
+// to the host's own work. On devices that compute beside the host the shares are of the device's time, and all 0 with
+// one rank.
 struct StepShares {
   double upload = 0;  // copies of the batch to the device
   double forward = 0;
