@@ -149,15 +149,18 @@ struct Maxima {
 
 // Sums the gradient of pack i of the input over the outputs whose windows hold the pack: term(pack of dy at an offset,
 // that offset, the index within the window, row and column of the output, sums) adds an output's part to the sums.
-// Indices within the window ascend.
+// Indices within the window ascend. The loops are not unrolled: for the number of their rounds, max(max(-a, b), c),
+// ptxas 13.0 forgets the sign of a on sm_90 (scripts/check-kernels looks for such code).
 template <int width, class T, class Term>
 __device__ Pack<T, width> gathered(const PoolShape& s, const T* dy, std::uint32_t i, const Term& term) {
   const Spot at = input_spot(s, i, width);
   const int top = s.rows.first_holder(at.row), left = s.columns.first_holder(at.column);
   float sums[width] = {};
+#pragma unroll 1
   for (int row = s.rows.last_holder(at.row); row >= top; --row) {
     const int r = s.rows.index(row, at.row);
     if (r < 0) continue;
+#pragma unroll 1
     for (int column = s.columns.last_holder(at.column); column >= left; --column) {
       const int c = s.columns.index(column, at.column);
       if (c < 0) continue;
