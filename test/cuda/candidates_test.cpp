@@ -8,6 +8,7 @@
 #include "core/base/error.h"
 #include "core/base/log.h"
 #include "core/graph/ops/dense.h"
+#include "core/graph/ops/images/conv2d.h"
 #include "test/backend/run_op.h"
 #include "test/catch.h"
 
@@ -101,6 +102,28 @@ TEST_CASE("a recorded product that is damaged is an error of the data, one for s
   CHECK(largest_error(run_op(*backend, def, {x, kernel}, {}, &again)[0], expected[0].values) < 1e-5);
   CHECK(again == other);
   CHECK(logged.lines_with("its kept kernel cannot be made here: another one is chosen").size() == 1);
+}
+
+TEST_CASE("a candidate that computes something else than the others is not taken, however fast, and that is told") {
+  const Logged logged;
+  setenv("TRAINCTL_EMULATED_WRONG_ENGINE", "1", 1);
+  const DType dtype = GENERATE(DType::float32, DType::bfloat16);
+  const auto backend = backend_under_test();
+  const Value x = random_value({2, 9, 7, 16}, dtype, 1), dy = random_value({2, 9, 7, 24}, dtype, 2);
+  const Window window{{3, 3}, {1, 1}, {1, 1}, {1, 1}, {1, 1}};
+  const auto def = std::make_shared<Conv2dGradWeights>(window, 1, true, false);
+  KernelChoices choices;
+  const auto chosen = run_op(*backend, def, {x, dy}, {}, &choices);
+  unsetenv("TRAINCTL_EMULATED_WRONG_ENGINE");
+  if (logged.lines_with("cudnn engine 3:: ").empty()) return;  // not the emulated GPU, or without the engine
+  const auto told = logged.lines_with("cudnn engine 3: is not taken: ");
+  REQUIRE(told.size() == 1);
+  CHECK(told[0].find("conv2d_grad_weights 'op': ") != std::string::npos);
+  CHECK(told[0].ends_with(" others agree on another result"));
+  CHECK(choices.text().find("engine 3:") == std::string::npos);
+  KernelChoices first;
+  const auto expected = run_op(*make_backend("cuda", {.timing = false}), def, {x, dy}, {}, &first);
+  CHECK(largest_error(chosen[0], expected[0].values) < (dtype == DType::float32 ? 1e-5 : 2e-2));
 }
 
 TEST_CASE("where no candidate can be timed that is said, with the op, its place and the reasons") {

@@ -90,6 +90,12 @@ std::int64_t get(const Descriptor& d, cudnnBackendAttributeName_t name, std::int
   return room == 0 ? found->second.count : count;
 }
 
+// Writes zeros into half of a kernel's gradient.
+void forget_half(const Descriptor& graph, const std::map<std::int64_t, void*>& memory) {
+  const cudnn::Tensor& kernel = cudnn::Convolution(*graph.children.at(CUDNN_ATTR_OPERATIONGRAPH_OPS)[0]).w;
+  std::memset(memory.at(kernel.id), 0, static_cast<std::size_t>(kernel.bytes() / 2));
+}
+
 void execute(cudnnHandle_t handle, const Descriptor& plan, const Descriptor& pack) {
   require(plan.type == CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR && plan.finalized, "not a finalized plan");
   require(pack.type == CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR && pack.finalized, "not a finalized variant pack");
@@ -110,10 +116,11 @@ void execute(cudnnHandle_t handle, const Descriptor& plan, const Descriptor& pac
   const auto needed = static_cast<std::size_t>(cudnn::workspace_bytes(configuration));
   void* workspace = needed == 0 ? nullptr : pack.value<void*>(CUDNN_ATTR_VARIANT_PACK_WORKSPACE);
   require(needed == 0 || device_may_use(workspace, needed), "the workspace does not lie in device memory");
-  const bool backwards = engine.value<std::int64_t>(CUDNN_ATTR_ENGINE_GLOBAL_INDEX) == 1;
+  const auto index = engine.value<std::int64_t>(CUDNN_ATTR_ENGINE_GLOBAL_INDEX);
   const cudaError_t status = queue(handle->stream, {Operation::Kind::device, [=] {
                                                       if (needed > 0) std::memset(workspace, 0xff, needed);
-                                                      cudnn::run_graph(*graph, memory, backwards);
+                                                      cudnn::run_graph(*graph, memory, index == 1);
+                                                      if (index == cudnn::wrong_engine) forget_half(*graph, memory);
                                                     }});
   require(status == cudaSuccess, cudaGetErrorName(status), CUDNN_STATUS_EXECUTION_FAILED);
 }

@@ -1,8 +1,11 @@
 // Backend descriptors of the emulated cuDNN: their attributes, what finalizing them checks, and the engines on offer.
 //
 // Three engines: the first deterministic and without workspace; the second on tensor cores, with a knob and a
-// workspace; the third, for gradients, not deterministic (by its note). They add in different orders.
+// workspace; the third, for gradients, not deterministic (by its note). They add in different orders. With
+// TRAINCTL_EMULATED_WRONG_ENGINE a fourth, for gradients of kernels, forgets half of them (cudnn.cpp).
 #include "test/emulated_gpu/cudnn_descriptor.h"
+
+#include <cstdlib>
 
 #include "test/emulated_gpu/cudnn_graph.h"
 
@@ -52,9 +55,17 @@ bool is_gradient(const Descriptor& graph) {
          type == CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_FILTER_DESCRIPTOR;
 }
 
+bool offers_wrong_engine(const Descriptor& graph) {
+  return std::getenv("TRAINCTL_EMULATED_WRONG_ENGINE") != nullptr &&
+         graph.children.at(CUDNN_ATTR_OPERATIONGRAPH_OPS)[0]->type ==
+             CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_FILTER_DESCRIPTOR;
+}
+
 void check_engine(const Descriptor& engine) {
   const auto index = engine.value<std::int64_t>(CUDNN_ATTR_ENGINE_GLOBAL_INDEX);
-  require(index >= 0 && index < (is_gradient(graph_of(engine)) ? 3 : 2), "no such engine", CUDNN_STATUS_NOT_SUPPORTED);
+  const Descriptor& graph = graph_of(engine);
+  const int engines = offers_wrong_engine(graph) ? wrong_engine + 1 : is_gradient(graph) ? 3 : 2;
+  require(index >= 0 && index < engines, "no such engine", CUDNN_STATUS_NOT_SUPPORTED);
 }
 
 std::shared_ptr<Descriptor> make(cudnnBackendDescriptorType_t type) {
@@ -113,6 +124,7 @@ std::vector<std::shared_ptr<Descriptor>> offered(const Descriptor& heuristics) {
       heuristics.value<cudnnBackendHeurMode_t>(CUDNN_ATTR_ENGINEHEUR_MODE) == CUDNN_HEUR_MODE_FALLBACK;
   std::vector<std::shared_ptr<Descriptor>> all;
   if (fallback) return {configuration(graph, 0, 0)};
+  if (offers_wrong_engine(*graph)) all.push_back(configuration(graph, wrong_engine, 0));
   if (is_gradient(*graph)) all.push_back(configuration(graph, 2, 0));
   all.push_back(configuration(graph, 1, 3));
   all.push_back(configuration(graph, 1, 4));

@@ -13,6 +13,9 @@
 
 namespace emulated::cudnn {
 
+// The engine that gives other values than the rest.
+inline constexpr int wrong_engine = 3;
+
 // What a finalize, an attribute or an execution was refused for; the message is cudnnGetLastErrorString()'s.
 struct Refusal {
   cudnnStatus_t status;

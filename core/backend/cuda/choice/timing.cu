@@ -14,7 +14,7 @@ __device__ std::uint32_t word_at(std::int64_t i) {
 }
 
 template <class T>
-__global__ void fill(T* data, std::int64_t count) {
+__global__ void fill_values(T* data, std::int64_t count) {
   for (std::int64_t i = first_element(); i < count; i += element_stride()) {
     data[i] = store<T>(static_cast<float>(word_at(i) >> 8) * 0x1p-23f - 1.0f);
   }
@@ -28,19 +28,23 @@ __global__ void fill_bytes(std::uint8_t* data, std::int64_t count) {
 
 }  // namespace
 
-RandomBuffer::RandomBuffer(std::int64_t bytes, DType dtype) {
+RandomBuffer::RandomBuffer(std::int64_t bytes, DType dtype) : bytes_(bytes), dtype_(dtype) {
   void* memory = nullptr;
   check(cudaMalloc(&memory, static_cast<std::size_t>(std::max<std::int64_t>(bytes, 16))), "cudaMalloc");
   memory_.reset(memory);
-  if (dtype == DType::uint8) {
-    launch(fill_bytes, blocks_for(bytes), block_threads, nullptr, static_cast<std::uint8_t*>(memory), bytes);
+  fill();
+}
+
+void RandomBuffer::fill() {
+  if (dtype_ == DType::uint8) {
+    launch(fill_bytes, blocks_for(bytes_), block_threads, nullptr, get<std::uint8_t>(), bytes_);
     check(cudaDeviceSynchronize(), "filling memory");
     return;
   }
-  with_type(dtype, [&](auto type) {
+  with_type(dtype_, [&](auto type) {
     using T = decltype(type);
-    const std::int64_t count = bytes / static_cast<std::int64_t>(sizeof(T));
-    launch(fill<T>, blocks_for(count), block_threads, nullptr, static_cast<T*>(memory), count);
+    const std::int64_t count = bytes_ / static_cast<std::int64_t>(sizeof(T));
+    launch(fill_values<T>, blocks_for(count), block_threads, nullptr, get<T>(), count);
   });
   check(cudaDeviceSynchronize(), "filling memory");
 }

@@ -14,12 +14,16 @@ namespace trainctl::cuda {
 class RandomBuffer {
  public:
   RandomBuffer(std::int64_t bytes, DType dtype);
+  // Writes the same values again.
+  void fill();
   template <class T = void>
   T* get() const {
     return static_cast<T*>(memory_.get());
   }
 
  private:
+  std::int64_t bytes_;
+  DType dtype_;
   std::unique_ptr<void, Destroy<cudaFree>> memory_;
 };
 

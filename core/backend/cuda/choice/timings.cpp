@@ -16,21 +16,28 @@ void Timings::measure(const std::string& candidate, const std::function<void(cud
 
 void Timings::add(const std::string& candidate, const std::function<double()>& time) {
   candidates_.push_back(candidate);
+  seconds_.emplace_back();
   try {
-    const double seconds = time();
-    log::debug(format("timed {}: {}: {:.4f} ms", what_, candidate, 1e3 * seconds));
-    if (fastest_ && seconds >= least_) return;
-    least_ = seconds;
-    fastest_ = candidates_.size() - 1;
+    seconds_.back() = time();
+    log::debug(format("timed {}: {}: {:.4f} ms", what_, candidate, 1e3 * *seconds_.back()));
   } catch (const Error& error) {
     cudaGetLastError();
-    log::warning(format("{}: {} is left out: {}", what_, candidate, error.what()));
+    log::debug(format("{}: {} is left out: {}", what_, candidate, error.what()));
     if (std::find(reasons_.begin(), reasons_.end(), error.what()) == reasons_.end()) reasons_.push_back(error.what());
   }
 }
 
+void Timings::reject(std::size_t candidate, const std::string& why) {
+  seconds_[candidate].reset();
+  log::info(format("{}: {} is not taken: {}", what_, candidates_[candidate], why));
+}
+
 std::size_t Timings::fastest() const {
-  if (fastest_) return *fastest_;
+  std::optional<std::size_t> fastest;
+  for (std::size_t i = 0; i < seconds_.size(); ++i) {
+    if (seconds_[i] && (!fastest || *seconds_[i] < *seconds_[*fastest])) fastest = i;
+  }
+  if (fastest) return *fastest;
   require(!candidates_.empty(), "candidates to choose from");
   std::string reasons;
   for (const std::string& reason : reasons_) reasons += (reasons.empty() ? "" : "; ") + reason;

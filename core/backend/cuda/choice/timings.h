@@ -22,15 +22,16 @@ class Timings {
   // Times the next candidate: by the work that it queues, or by a function that returns its seconds.
   void measure(const std::string& candidate, const std::function<void(cudaStream_t)>& work);
   void add(const std::string& candidate, const std::function<double()>& time);
-  // The index of the fastest candidate. Where none ran, 0, with a warning that says why.
+  // Does not take a candidate that ran, and logs why.
+  void reject(std::size_t candidate, const std::string& why);
+  // The index of the fastest candidate. Where none is left, 0, with a warning that says why.
   std::size_t fastest() const;
 
  private:
   std::string what_;
   std::vector<std::string> candidates_;
-  std::vector<std::string> reasons_;  // why candidates failed
-  std::optional<std::size_t> fastest_;
-  double least_ = 0;  // seconds
+  std::vector<std::optional<double>> seconds_;  // by candidate; none where it failed or was rejected
+  std::vector<std::string> reasons_;            // why candidates failed
 };
 
 }  // namespace trainctl::cuda
