@@ -65,8 +65,10 @@ TEST_CASE(
         const Window window{{size, size}, {1, 1}, {1, 1}, {size / 2, size / 2}, {size / 2, size / 2}};
         const Value filters = random_value({size, size, channels, 16}, dtype, 5);
         const Value offsets = random_value({16}, DType::float32, 6);
-        const auto conv = run_op(*backend, std::make_shared<Conv2d>(window, 1, f), {images, filters, offsets});
-        CAPTURE(size, channels);
+        Lowering lowering;
+        const auto conv = run_op(*backend, std::make_shared<Conv2d>(window, 1, f), {images, filters, offsets}, {},
+                                 nullptr, &lowering);
+        CAPTURE(size, channels, lowering.implementation);
         if (!keeps_nans) continue;
         const auto distance = [](std::size_t i) {
           const auto pixel = static_cast<std::int64_t>(i / 16);

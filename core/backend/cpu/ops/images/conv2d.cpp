@@ -176,8 +176,16 @@ Lowering lower_conv2d(const LowerContext& context) {
     if (has_bias) list.push_back({DNNL_ARG_BIAS, g.bias, b.inputs[2]});
     return list;
   };
-  const auto offered = onednn::convolution(context.dnnl.engine(), g.shape, g.x, g.any_kernel(dtype),
-                                           has_bias ? g.bias : memory::desc(), g.y, attributes(false, def.function));
+  auto offered = onednn::convolution(context.dnnl.engine(), g.shape, g.x, g.any_kernel(dtype),
+                                     has_bias ? g.bias : memory::desc(), g.y, attributes(false, def.function));
+  // With a fused sigmoid oneDNN 2.6's convolution by products of matrices makes numbers of NaN, which would then not
+  // show in the loss.
+  if (def.function.kind == ActivationKind::sigmoid) {
+    const auto by_products = [](const auto& desc) {
+      return std::string_view(desc.impl_info_str()).find("gemm") != std::string_view::npos;
+    };
+    if (!std::all_of(offered.begin(), offered.end(), by_products)) std::erase_if(offered, by_products);
+  }
   const auto desc = choose<dnnl::convolution_forward>(
       context, offered, [&](const auto& candidate) { return operands(candidate, no_places(3, 1)); });
   Lowering lowering = context.logical();
