@@ -227,6 +227,9 @@ LaunchPlan plan_launch(const LaunchRequest& request) {
                                      : plan.hosts.size() == 1 && is_local(plan.hosts.front().name, request.this_host);
   const auto local = std::find_if(plan.hosts.begin(), plan.hosts.end(),
                                   [&](const Host& host) { return is_local(host.name, request.this_host); });
+  for (const Host& host : plan.hosts) {
+    if (!is_local(host.name, request.this_host)) plan.other_hosts.push_back(host.name);
+  }
   plan.first_rank_here = plan.hosts.empty() || local != plan.hosts.end();  // mpirun fills its own host first
   int here = plan.ranks;
   if (!plan.one_host && !plan.hosts.empty()) here = local != plan.hosts.end() ? local->slots : plan.hosts.front().slots;

@@ -57,6 +57,7 @@ struct LaunchPlan {
   int ranks = 1;
   std::optional<TfConfig> tf_config;           // where launch agents wait for word of this process
   std::vector<Host> hosts;                     // stated ones; empty: this host, or the nodes of the SLURM job
+  std::vector<std::string> other_hosts;        // those of them that are not this one
   bool one_host = true;                        // all ranks on this host
   bool first_rank_here = true;                 // rank 0 is
   bool oversubscribed = false;                 // more ranks than cores

@@ -80,10 +80,13 @@ std::vector<pid_t> children_of(pid_t parent) {
 }  // namespace
 
 std::string find_program(const std::string& name) {
+  const auto runs = [](const std::string& path) {
+    return access(path.c_str(), X_OK) == 0 && !std::filesystem::is_directory(path);
+  };
+  if (name.find('/') != std::string::npos) return runs(name) ? name : "";
   std::istringstream folders(Variables::of_process().text("PATH"));
   for (std::string folder; std::getline(folders, folder, ':');) {
-    const std::string path = folder + "/" + name;
-    if (access(path.c_str(), X_OK) == 0 && !std::filesystem::is_directory(path)) return path;
+    if (const std::string path = folder + "/" + name; runs(path)) return path;
   }
   return "";
 }

@@ -13,6 +13,7 @@
 #include "parallel/launch/agent/chief.h"
 #include "parallel/launch/agent/secret.h"
 #include "parallel/launch/config_text.h"
+#include "parallel/launch/host_check.h"
 #include "parallel/launch/report.h"
 
 namespace trainctl {
@@ -43,6 +44,14 @@ void start_again_with(const Variables::Map& environment) {
 void dismiss_agents(const LaunchPlan& plan) {
   if (!plan.tf_config || plan.tf_config->tasks.size() == 1) return;
   Leases(*plan.tf_config, secret_for(*plan.tf_config, Variables::of_process()), plan.start_timeout).end(0);
+}
+
+// Throws where a stated host cannot take part.
+void ask_hosts(const LaunchPlan& plan) {
+  HostCheck how{shell_agent(Variables::of_process()), own_path()};
+  if (plan.start_timeout.count() > 0) how.deadline = std::min(how.deadline, plan.start_timeout);
+  if (plan.tf_config || plan.other_hosts.empty() || how.agent.empty()) return;
+  for (const std::string& warning : check_hosts(plan.other_hosts, how)) log::warning(warning);
 }
 
 }  // namespace
@@ -88,6 +97,7 @@ std::optional<int> supervise_ranks(const ClusterOptions& cluster, const LaunchFl
   const std::optional<LaunchPlan> plan = plan_ranks(cluster, flags, config, situation);
   if (!plan) return std::nullopt;
   const bool json = options.holds_output;
+  ask_hosts(*plan);
   Supervised ranks = run_ranks(*plan, options);
   if (const int code = ranks.end.exit_code; code != 0 && ranks.end.message.empty() && ranks.output.empty() && json) {
     const bool stopped = code == exit_code(ErrorKind::interrupted);
