@@ -110,7 +110,8 @@ std::optional<std::pair<std::string, Candidate>> best(const LowerContext& contex
   }
   const std::vector<int> others = outvoted(results);
   for (std::size_t i = 0; i < others.size(); ++i) {
-    if (others[i] > 0) timings.reject(i, format("{} others agree on another result", others[i]));
+    if (others[i] == 1) timings.reject(i, "one before it gives another result");
+    if (others[i] > 1) timings.reject(i, format("{} others agree on another result", others[i]));
   }
   return std::move(made[timings.fastest()]);
 }
