@@ -11,7 +11,7 @@ FIRST_LOOK = Row("first look", 120, None)  # a GPU's libraries may be read for t
 def first(ops_file):
     """`ops_file`: where the table of ops goes."""
     return [
-        Row("resnet50", 120, figures.ours("resnet50"), False),
+        Row("resnet50", 100, figures.ours("resnet50"), False),
         Row("resnet50 ops", 25, figures.op_table(ops_file), False),
         Row("numbers at size", 55, numbers),
         Row("quickstart", 12, checks.quickstart),
@@ -22,7 +22,7 @@ def first(ops_file):
         Row("parity bfloat16", 10, checks.parity("bfloat16", checks.average, 2e-2)),
         Row("kernel tests", 180, checks.suite("test-cuda")),
         Row("staged", 18, checks.conformance("staged", 2)),
-        Row("resnet50 eager", 35, figures.pytorch("resnet50", "eager"), False),
+        Row("resnet50 eager", 55, figures.pytorch("resnet50", "eager"), False),
     ]
 
 
@@ -31,9 +31,9 @@ def second(kernels_file):
     return [
         Row("resnet50 compiled", 90, figures.pytorch("resnet50", "compiled"), False),
         Row("resnet50 deterministic", 40, figures.ours("resnet50", "train.deterministic=true"), False),
-        Row("fused against unfused", 90, fusion.fused_against_unfused, False),
-        Row("memcheck", 90, tools.sanitizer("memcheck")),
-        Row("racecheck", 90, tools.sanitizer("racecheck")),
+        Row("fused against unfused", 50, fusion.fused_against_unfused, False),
+        Row("memcheck", 150, tools.sanitizer("memcheck")),
+        Row("racecheck", 70, tools.sanitizer("racecheck")),
         Row("slowest kernels", 75, tools.slowest_kernels(kernels_file), False),
     ]
 

@@ -137,4 +137,30 @@ TEST_CASE("every recorded candidate for conv2d on CUDA gives the same") {
   }
 }
 
+TEST_CASE("this project's kernels for convolutions of few channels on CUDA, and not those of a library") {
+  const auto backend = backend_under_test({.timing = false});
+  const DType dtype = GENERATE(DType::bfloat16, DType::float16);
+  const std::string forward = GENERATE("own, 64 columns", "own, 32 columns");
+  int cases = 0;
+  for (const ConvolutionCase& c : convolution_cases) {
+    if (c.x[3] != 3 && c.x[3] != 4) continue;
+    ++cases;
+    CAPTURE(name_of(dtype), c.what, forward);
+    KernelChoices chosen;
+    check_case(*backend, c, dtype, chosen);
+    KernelChoices choices;
+    std::istringstream lines(chosen.text());
+    for (std::string line; std::getline(lines, line);) {
+      const std::string key = line.substr(0, line.find('\t'));
+      const bool by_weights = key.starts_with("conv2d_grad_weights"), by_input = key.starts_with("conv2d_grad_input");
+      choices.record(key, by_weights ? "own" : by_input ? line.substr(key.size() + 1) : forward);
+    }
+    std::set<std::string> implementations;
+    check_case(*backend, c, dtype, choices, &implementations);
+    CHECK(implementations.count("own") == 1);
+    CHECK(implementations.count(forward) == 1);
+  }
+  CHECK(cases == 4);
+}
+
 }  // namespace trainctl::test::conv2d_test

@@ -1,7 +1,8 @@
-// Convolutions, forward and backward: the fastest of cuDNN's engines, of its graphs that fuse bias and activation, and,
-// where the convolution is a matrix product, of cuBLASLt's products.
+// Convolutions, forward and backward: the fastest of cuDNN's engines, of its graphs that fuse bias and activation, of
+// this project's kernels for few channels, and, where the convolution is a matrix product, of cuBLASLt's products.
 //
-// Candidates are recorded as "engine 62:2=4,13=0", "fused 41:24=7", or by the names of products (dense.h).
+// Candidates are recorded as "engine 62:2=4,13=0", "fused 41:24=7", or by the names of products (dense.h) and of
+// kernels for few channels (few_channels.h).
 #include "core/backend/cuda/ops/images/conv2d.h"
 
 #include <algorithm>
@@ -15,6 +16,7 @@
 #include "core/backend/cuda/device/transpose.h"
 #include "core/backend/cuda/kernels.h"
 #include "core/backend/cuda/ops/dense.h"
+#include "core/backend/cuda/ops/images/few_channels.h"
 #include "core/base/format.h"
 #include "core/graph/ops/images/conv2d.h"
 
@@ -163,10 +165,12 @@ Lowering lower_conv2d(const LowerContext& context) {
     list(context, graphs.fused, fused_prefix, dtype, names);
     list(context, graphs.plain, engine_prefix, dtype, names);
     if (dense) names.push_back(product_name);
+    add_few_channels_forward(shape, names);
     return names;
   };
   const auto make = [&](const std::string& name) -> std::optional<Candidate> {
     if (name == product_name && dense) return dense_forward(context, *dense, bias, function);
+    if (auto candidate = few_channels_forward(context, shape, bias, function, name)) return candidate;
     if (auto plan = plan_of(context, graphs.fused, fused_prefix, name)) {
       Candidate candidate = candidate_of(context, name, plan->workspace_bytes());
       ask_for_kernel(context, dtype, candidate);
@@ -242,11 +246,21 @@ Lowering lower_conv2d_grad_weights(const LowerContext& context) {
     std::vector<std::string> names;
     list(context, graphs.plain, engine_prefix, dtype, names);
     if (dense) add_gradient_products(context, *dense, def.bias, def.accumulate, names);
+    add_few_channels_gradient(shape, names);
     return names;
   };
   const auto make = [&](const std::string& name) -> std::optional<Candidate> {
     if (dense) {
       if (auto candidate = dense_weight_gradient(context, *dense, def.bias, def.accumulate, name)) return candidate;
+    }
+    if (auto candidate = few_channels_gradient(context, shape, def.accumulate, name)) {
+      if (!sums) return candidate;
+      candidate->workspace_bytes = std::max(candidate->workspace_bytes, sums->workspace_bytes());
+      candidate->run = [=, gradient = candidate->run, add = def.accumulate](const Places& p) {
+        gradient(p);
+        sums->run(p.in<void>(1), add, p.out<float>(1), p.workspace<void>(), p.stream);
+      };
+      return candidate;
     }
     auto plan = plan_of(context, graphs.plain, engine_prefix, name);
     if (!plan) return {};

@@ -40,6 +40,8 @@ struct Axis {
     const int room = input - position(out, 0);
     return max(begin(out), room <= 0 ? 0 : min(size, divided(by_dilation, room + dilation - 1)));
   }
+  // Whether no position lies in the windows of more than two outputs.
+  bool has_pairs() const { return dilation == 1 && size <= 2 * stride; }
   // The outputs whose windows may hold a position: [first, last].
   __device__ int first_holder(int position) const {
     const int start = position + before - (size - 1) * dilation;
@@ -52,9 +54,26 @@ struct Axis {
     return index * dilation == distance ? index : -1;
   }
 
- private:
   __device__ static int divided(const Divisor& by, int number) {
     return static_cast<int>(by.quotient(static_cast<std::uint32_t>(number)));
+  }
+};
+
+// The two outputs whose windows may hold a position, where Axis::has_pairs(), and its indices within their windows: an
+// output that does not hold it has index none, and is another one that exists.
+struct HolderPair {
+  static constexpr int none = -1;
+  int outputs[2], indices[2];
+
+  __device__ HolderPair(const Axis& axis, int position) {
+    const int last = Axis::divided(axis.by_stride, position + axis.before);
+#pragma unroll
+    for (int k = 0; k < 2; ++k) {
+      const int output = last - k, index = position + axis.before - output * axis.stride;
+      const bool holds = output >= 0 && output < axis.output && index < axis.size;
+      outputs[k] = holds ? output : 0;
+      indices[k] = holds ? index : none;
+    }
   }
 };
 
@@ -63,6 +82,7 @@ struct PoolShape {
   std::int64_t channels;
   std::uint32_t inputs, outputs;  // number of packs
   Divisor by_packs;               // by the packs in a pixel
+  bool pairs;                     // on both axes
 
   PoolShape(const Window& w, const Shape& x, int width)
       : rows(w, 0, x),
@@ -70,7 +90,8 @@ struct PoolShape {
         channels(x[3]),
         inputs(narrow(x.count() / width)),
         outputs(narrow(x[0] * rows.output * columns.output * (x[3] / width))),
-        by_packs(x[3] / width) {}
+        by_packs(x[3] / width),
+        pairs(rows.has_pairs() && columns.has_pairs()) {}
 };
 
 // The position of a pack in a batch of images.
@@ -174,10 +195,40 @@ __device__ Pack<T, width> gathered(const PoolShape& s, const T* dy, std::uint32_
   return pack;
 }
 
+// gathered_by_winners() where windows have pairs: the four outputs that may hold the pack are read at once.
+template <int width, class T>
+__device__ Pack<T, width> gathered_by_pairs(const PoolShape& s, const T* dy, const std::uint8_t* winners,
+                                            std::uint32_t i) {
+  const Spot at = input_spot(s, i, width);
+  const HolderPair rows(s.rows, at.row), columns(s.columns, at.column);
+  Pack<T, width> dys[4];
+  Pack<std::uint8_t, width> winner[4];
+#pragma unroll
+  for (int k = 0; k < 4; ++k) {
+    const std::int64_t place =
+        place_of(s, at, s.rows.output, s.columns.output, rows.outputs[k / 2], columns.outputs[k % 2]);
+    dys[k] = pack_at<width>(dy + place);
+    winner[k] = pack_at<width>(winners + place);
+  }
+  float sums[width] = {};
+#pragma unroll
+  for (int k = 0; k < 4; ++k) {
+    const int row = rows.indices[k / 2], column = columns.indices[k % 2];
+    const int index = row < 0 || column < 0 ? HolderPair::none : row * s.columns.size + column;
+#pragma unroll
+    for (int j = 0; j < width; ++j) sums[j] += winner[k].values[j] == index ? load(dys[k].values[j]) : 0.0f;
+  }
+  Pack<T, width> pack;
+#pragma unroll
+  for (int k = 0; k < width; ++k) pack.values[k] = store<T>(sums[k]);
+  return pack;
+}
+
 // The gradient of max pooling at pack i of the input: the sum of dy over the outputs whose maximum it is.
 template <int width, class T>
 __device__ Pack<T, width> gathered_by_winners(const PoolShape& s, const T* dy, const std::uint8_t* winners,
                                               std::uint32_t i) {
+  if (s.pairs) return gathered_by_pairs<width>(s, dy, winners, i);
   return gathered<width>(s, dy, i,
                          [&](const Pack<T, width>& pack, std::int64_t place, int index, int, int, float(&sums)[width]) {
                            const Pack<std::uint8_t, width> winner = pack_at<width>(winners + place);
