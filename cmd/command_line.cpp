@@ -91,6 +91,7 @@ void add_output_options(CLI::App& app, CommonOptions& options) {
 void add_launch_options(CLI::App& app, LaunchFlags& flags) {
   app.add_option("--ranks", flags.ranks, "How many ranks, or auto; wins over cluster.ranks")->type_name("N");
   app.add_option("--hosts", flags.hosts, "Hosts and their slots: node1:8,node2:8")->type_name("LIST");
+  app.add_flag("--sync", flags.sync, "Sends trainctl to the hosts that lack it or hold another one");
   app.add_option("--device", flags.device, "Where ranks compute; wins over cluster.device")
       ->check(CLI::IsMember({"auto", "cpu", "cuda"}));
 }

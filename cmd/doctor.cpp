@@ -15,10 +15,12 @@
 #include "parallel/comm/text.h"
 #include "parallel/health/doctor/facts.h"
 #include "parallel/health/doctor/kernels.h"
+#include "parallel/health/doctor/network.h"
 #include "parallel/health/doctor/problems.h"
 #include "parallel/health/doctor/report.h"
 #include "parallel/launch/report.h"
 #include "parallel/launch/room.h"
+#include "parallel/plan/prediction.h"
 #include "parallel/trainer/device.h"
 
 namespace trainctl {
@@ -47,13 +49,14 @@ std::string why_no_run_directory(const DoctorOptions& options, const RunSpec& sp
 }
 
 // All that a run does before its first step: devices, communicators, and with a config data, kernels and memory;
-// without one a try of the GPU.
-void set_up_run(const RunSpec& spec, bool has_config, RankContext& context) {
+// without one a try of the GPU. Returns the bytes of a checkpoint, 0 without a config.
+std::int64_t set_up_run(const RunSpec& spec, bool has_config, RankContext& context) {
   RankDevice device = open_device(spec.cluster, spec.train, spec.strategy, context);
   if (!has_config && !device.backend->on_host()) try_kernels(*device.backend);
-  if (!has_config) return;
+  if (!has_config) return 0;
   const Data data(spec.data, spec.seed, data_use(spec));
   const Job job(spec, data.info(), device, context.world, {}, "");
+  return checkpoint_bytes({&job.programs().programs().front()});
 }
 
 // Shows the findings so far, while something may yet go wrong: for people all but the verdict, for a supervisor a
@@ -76,10 +79,12 @@ int examine(const DoctorOptions& options, const RunSpec& spec, const std::string
   ImmediateStream host;
   const std::string directory = options.run_directory.empty() ? "runs/" + spec.name : options.run_directory;
   std::vector<Json> facts = gather_facts(directory, context, host);
+  Json network = measure_network(world, host);
   std::vector<Problem> problems;
   if (shows) {
     const std::string why = why_no_run_directory(options, spec);
     facts.front()["run_directory"]["why"] = why;
+    facts.front()["network"] = std::move(network);
     if (!why.empty()) facts.front()["run_directory"]["writable"] = false;
     problems = find_problems(facts, std::string(name_of(spec.cluster.device)),
                              std::string(name_of(spec.cluster.communication)));
@@ -90,7 +95,9 @@ int examine(const DoctorOptions& options, const RunSpec& spec, const std::string
   bool stopped = any_rank(stops(problems), world.communicator(), host);
   if (!stopped) {
     try {
-      set_up_run(spec, !options.common.config.empty(), context);
+      const std::int64_t checkpoint = set_up_run(spec, !options.common.config.empty(), context);
+      if (shows) add_room_problem(facts.front(), checkpoint, problems);
+      stopped = any_rank(stops(problems), world.communicator(), host);
     } catch (const Error& error) {
       problems.push_back({true, "", error.what(), ""});
       stopped = true;

@@ -41,6 +41,7 @@ struct LaunchFlags {
   std::string ranks;             // "4" or "auto"
   std::string hosts;             // "node1:8,node2:8"
   std::string device;            // "auto", "cpu" or "cuda"
+  bool sync = false;             // sends trainctl to hosts that lack it
   bool reads_tf_config = false;  // TF_CONFIG names the hosts where nothing else does
 };
 
@@ -58,6 +59,7 @@ struct LaunchPlan {
   std::optional<TfConfig> tf_config;           // where launch agents wait for word of this process
   std::vector<Host> hosts;                     // stated ones; empty: this host, or the nodes of the SLURM job
   std::vector<std::string> other_hosts;        // those of them that are not this one
+  bool sync = false;                           // sends trainctl there first, where it is missing
   bool one_host = true;                        // all ranks on this host
   bool first_rank_here = true;                 // rank 0 is
   bool oversubscribed = false;                 // more ranks than cores

@@ -13,7 +13,8 @@
 #include "parallel/launch/agent/chief.h"
 #include "parallel/launch/agent/secret.h"
 #include "parallel/launch/config_text.h"
-#include "parallel/launch/host_check.h"
+#include "parallel/launch/remote/install.h"
+#include "parallel/launch/remote/shell.h"
 #include "parallel/launch/report.h"
 
 namespace trainctl {
@@ -51,6 +52,9 @@ void ask_hosts(const LaunchPlan& plan) {
   HostCheck how{shell_agent(Variables::of_process()), own_path()};
   if (plan.start_timeout.count() > 0) how.deadline = std::min(how.deadline, plan.start_timeout);
   if (plan.tf_config || plan.other_hosts.empty() || how.agent.empty()) return;
+  if (plan.sync) {
+    for (const std::string& host : sync_hosts(plan.other_hosts, how)) log::info(format("sent trainctl to {}", host));
+  }
   for (const std::string& warning : check_hosts(plan.other_hosts, how)) log::warning(warning);
 }
 
@@ -63,6 +67,11 @@ std::optional<LaunchPlan> plan_ranks(const ClusterOptions& cluster, const Launch
   LaunchRequest request = launch_request(cluster, flags);
   if (!config.file.empty()) request.forwarded = config.variables();
   LaunchPlan plan = plan_launch(request);
+  plan.sync = flags.sync;
+  if (plan.sync && plan.hosts.empty()) {
+    throw Error(ErrorKind::config, "--sync sends trainctl to the hosts that a run names, and this one names none",
+                "name them (--hosts, cluster.hosts)");
+  }
   for (const std::string& warning : plan.warnings) log::warning(warning);
   if (!plan.mpirun.empty()) return plan;
   dismiss_agents(plan);
@@ -71,6 +80,7 @@ std::optional<LaunchPlan> plan_ranks(const ClusterOptions& cluster, const Launch
 }
 
 Supervised run_ranks(const LaunchPlan& plan, const SupervisionOptions& options) {
+  ask_hosts(plan);
   if (!plan.tf_config) return run_supervised(plan, own_command(), options);
   const std::string secret = secret_for(*plan.tf_config, Variables::of_process());
   Leases agents(*plan.tf_config, secret, plan.start_timeout);
@@ -97,7 +107,6 @@ std::optional<int> supervise_ranks(const ClusterOptions& cluster, const LaunchFl
   const std::optional<LaunchPlan> plan = plan_ranks(cluster, flags, config, situation);
   if (!plan) return std::nullopt;
   const bool json = options.holds_output;
-  ask_hosts(*plan);
   Supervised ranks = run_ranks(*plan, options);
   if (const int code = ranks.end.exit_code; code != 0 && ranks.end.message.empty() && ranks.output.empty() && json) {
     const bool stopped = code == exit_code(ErrorKind::interrupted);

@@ -30,7 +30,8 @@ std::optional<LaunchPlan> plan_ranks(const ClusterOptions& cluster, const Launch
 RankCommand rank_command(const std::string& name, const Node& config, const ClusterOptions& cluster,
                          const LaunchFlags& flags, const RankFacts& options = {});
 
-// Starts this same command line under mpirun, waits, and returns how it ended.
+// Starts this same command line under mpirun, waits, and returns how it ended. Throws Error{peer} where a stated host
+// cannot take part (check_hosts()).
 Supervised run_ranks(const LaunchPlan& plan, const SupervisionOptions& options);
 
 // plan_ranks() and run_ranks(); where there was a plan it reports what went wrong and returns the exit code. Output

@@ -73,24 +73,30 @@ const Program& training_program(const PlannedStage& stage, const BatchSizes& siz
   return stage.programs.programs()[static_cast<std::size_t>(stage.programs.training(sizes.training))];
 }
 
-// All parameters, running statistics, optimizer states and moving averages of the network, each once.
-std::int64_t checkpoint_bytes(const Prediction& prediction) {
-  const Program& first = training_program(prediction.stages.front(), prediction.sizes);
+// The factored states of a stage's optimizer, but those of layers that a stage before shares.
+std::int64_t factored_elements(const Program& training, int stage) {
+  std::int64_t elements = 0;
+  for (const FlatEntry& entry : training.flat.parameters) {
+    if (entry.stages.empty() || entry.stages.front() == stage) elements += entry.factors.count();
+  }
+  return elements;
+}
+
+}  // namespace
+
+std::int64_t checkpoint_bytes(const std::vector<const Program*>& stages) {
+  const Program& first = *stages.front();
   const bool factored = first.flat.factored;
   const std::int64_t states = (factored ? 0 : std::ssize(first.flat.states)) + (first.flat.averages ? 1 : 0);
   std::int64_t elements = 0;
   for (const LayerLine& layer : first.layers) {
     elements += layer.parameters + states * layer.trainable;
   }
-  for (std::size_t s = 0; factored && s < prediction.stages.size(); ++s) {
-    for (const FlatEntry& entry : training_program(prediction.stages[s], prediction.sizes).flat.parameters) {
-      if (entry.stages.empty() || entry.stages.front() == static_cast<int>(s)) elements += entry.factors.count();
-    }
+  for (std::size_t s = 0; factored && s < stages.size(); ++s) {
+    elements += factored_elements(*stages[s], static_cast<int>(s));
   }
   return elements * size_of(DType::float32);
 }
-
-}  // namespace
 
 const PlannedStage& Prediction::largest() const {
   return *std::max_element(stages.begin(), stages.end(), [](const PlannedStage& a, const PlannedStage& b) {
@@ -141,7 +147,9 @@ Prediction predict(const PlannedRun& run, const PlanTarget& target, const Predic
   prediction.step = simulate_step(ranks, target.nodes, *target.costs, details.timeline);
   const int every = prediction.strategy.options.sync_every.value;
   if (every > 1) prediction.averaging = add_average(prediction.step, every, ranks, target.nodes, *target.costs);
-  prediction.checkpoint_bytes = checkpoint_bytes(prediction);
+  std::vector<const Program*> training;
+  for (const PlannedStage& stage : prediction.stages) training.push_back(&training_program(stage, prediction.sizes));
+  prediction.checkpoint_bytes = checkpoint_bytes(training);
   return prediction;
 }
 

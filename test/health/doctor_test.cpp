@@ -108,4 +108,51 @@ TEST_CASE("problems of several hosts are found from their facts") {
                                          "trainctl 1.1, but 1.0 on a"});
 }
 
+TEST_CASE("clocks that differ are told once for each host") {
+  Json first = well(0, "a", "G0"), second = well(1, "b", "G1"), third = well(2, "b", "G2"), fourth = well(3, "c", "G3");
+  first["clock_seconds"] = 1'800'000'000.5;
+  second["clock_seconds"] = third["clock_seconds"] = 1'800'000'047.4;
+  fourth["clock_seconds"] = 1'799'999'999.7;
+  const auto found = problems({first, second, third, fourth});
+  REQUIRE(found.size() == 1);
+  CHECK_FALSE(found[0].stops_a_run);
+  CHECK(found[0].where == "b");
+  CHECK(found[0].message == "its clock is 47 s ahead of that of a");
+  CHECK(problems({second, third, first})[0].message == "its clock is 47 s behind that of b");
+}
+
+TEST_CASE("a host between which and all others data moves slowly is named, and so is a slow pair of fast hosts") {
+  const auto pair = [](const char* first, const char* second, double seconds) {
+    return Json{
+        {"hosts", {first, second}}, {"small_seconds", 1e-4}, {"large_seconds", seconds}, {"large_bytes", 16 << 20}};
+  };
+  Json first = well(0, "a", "G0");
+  first["network"] = {pair("a", "b", 0.01), pair("a", "c", 0.1),   pair("b", "c", 0.09),
+                      pair("a", "d", 0.03), pair("b", "d", 0.012), pair("c", "d", 0.2)};
+  const auto found = problems({first, well(1, "b", "G1"), well(2, "c", "G2"), well(3, "d", "G3")});
+  REQUIRE(found.size() == 2);
+  CHECK(found[0].where == "c");
+  CHECK(found[0].message == "all-reduces with it move 186.4 MB/s at most, those between others 1.7 GB/s");
+  CHECK(found[1].where == "a and d");
+  CHECK(found[1].message == "all-reduces between them move 559.2 MB/s, those between others up to 1.7 GB/s");
+  first["network"] = {pair("a", "b", 0.01)};
+  CHECK(problems({first, well(1, "b", "G1")}).empty());
+}
+
+TEST_CASE("room for one checkpoint is needed to run, room for two is worth a note") {
+  Json first = well(0, "a", "G0");
+  const auto with = [&](double free) {
+    first["run_directory"]["free_bytes"] = free;
+    std::vector<Problem> found;
+    add_room_problem(first, 1'500'000'000, found);
+    return found;
+  };
+  CHECK(with(3e9).empty());
+  REQUIRE(with(2.9e9).size() == 1);
+  CHECK_FALSE(with(2.9e9)[0].stops_a_run);
+  REQUIRE(with(1.4e9).size() == 1);
+  CHECK(with(1.4e9)[0].stops_a_run);
+  CHECK(contains(with(1.4e9)[0].message, "/data has 1.4 GB left; a checkpoint takes 1.5 GB"));
+}
+
 }  // namespace trainctl::doctor_test

@@ -5,6 +5,7 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <cmath>
 #include <filesystem>
 #include <fstream>
@@ -124,8 +125,16 @@ void add_cuda_facts(Json& facts, int local_rank) {
   if (const Gpu* own = gpu_of_rank(visible.gpus, local_rank)) facts["gpu"] = own->uuid;
 }
 
-// `cores`: of the host, for all its ranks.
-std::string rank_facts(int rank, int local_rank, const std::string& host, int cores, const RunFolder& folder) {
+// Seconds of this host's clock; all ranks read theirs at the same moment.
+double clock_seconds(Communicator& world, Stream& stream) {
+  world.barrier(stream);
+  stream.synchronize();
+  return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
+}
+
+// `cores`: of the host, for all its ranks; `clock`: its seconds.
+std::string rank_facts(int rank, int local_rank, const std::string& host, int cores, double clock,
+                       const RunFolder& folder) {
   const MpiVersions mpi = mpi_versions();
   const std::string mpirun = find_program("mpirun");
   Json facts = {
@@ -135,6 +144,7 @@ std::string rank_facts(int rank, int local_rank, const std::string& host, int co
       {"mpi", {{"built", mpi.built}, {"found", mpi.found}, {"mpirun", mpirun.empty() ? Json() : Json(mpirun)}}},
       {"processor", make_backend("cpu")->fingerprint()},
       {"cores", cores},
+      {"clock_seconds", clock},
       {"memory_bytes", memory()},
       {"shared_memory_free_bytes", free_bytes("/dev/shm")},
       {"locked_memory_limit_bytes", locked_memory_limit()},
@@ -168,7 +178,7 @@ std::vector<Json> gather_facts(const std::string& run_directory, const RankConte
   folder.mark = broadcast_text(folder.mark, 0, world.communicator(), stream);
   const std::string own =
       rank_facts(world.rank(), world.local_rank(), world.hosts()[static_cast<std::size_t>(world.rank())],
-                 context.cores.usable, folder);
+                 context.cores.usable, clock_seconds(world.communicator(), stream), folder);
   std::vector<Json> facts;
   for (const std::string& text : gather_texts(own, world.communicator(), stream)) facts.push_back(Json::parse(text));
   std::error_code ignored;

@@ -2,6 +2,7 @@
 #include "parallel/health/doctor/problems.h"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <set>
 
@@ -13,6 +14,8 @@ namespace trainctl {
 namespace {
 
 constexpr double little_disk = 1e9;
+constexpr double clocks_differ = 1;  // seconds
+constexpr double much_slower = 2;    // times
 constexpr double little_shared_memory = 64 << 20;
 constexpr double little_locked_memory = 64 << 20;
 
@@ -154,10 +157,52 @@ void check_gpus(const std::vector<Json>& facts, const std::string& device, const
   }
 }
 
+// The pairs of hosts between which data moves at less than half the rate of the fastest: the hosts that have no faster
+// pair by themselves, the others as pairs.
+void check_network(const Json& pairs, Problems& problems) {
+  const auto rate = [](const Json& pair) {
+    return pair["large_bytes"].get<double>() / pair["large_seconds"].get<double>();
+  };
+  const auto text = [](double bytes_per_second) { return byte_text(std::llround(bytes_per_second)) + "/s"; };
+  double best = 0;
+  std::map<std::string, double> best_of;
+  for (const Json& pair : pairs) {
+    best = std::max(best, rate(pair));
+    for (const Json& host : pair["hosts"]) best_of[host] = std::max(best_of[host], rate(pair));
+  }
+  const char* remedy = "look at its card, its cable and its port (ethtool), and at what else uses them";
+  for (const auto& [host, own] : best_of) {
+    if (own * much_slower >= best) continue;
+    problems.push_back({false, host,
+                        format("all-reduces with it move {} at most, those between others {}", text(own), text(best)),
+                        remedy});
+  }
+  for (const Json& pair : pairs) {
+    const bool slow = rate(pair) * much_slower < best;
+    const bool known = best_of[pair["hosts"][0]] * much_slower < best || best_of[pair["hosts"][1]] * much_slower < best;
+    if (!slow || known) continue;
+    problems.push_back(
+        {false, format("{} and {}", text_of(pair["hosts"][0]), text_of(pair["hosts"][1])),
+         format("all-reduces between them move {}, those between others up to {}", text(rate(pair)), text(best)),
+         "look at the switches between them"});
+  }
+}
+
 }  // namespace
 
 bool stops(const std::vector<Problem>& problems) {
   return std::any_of(problems.begin(), problems.end(), [](const Problem& problem) { return problem.stops_a_run; });
+}
+
+void add_room_problem(const Json& first, std::int64_t checkpoint_bytes, std::vector<Problem>& problems) {
+  const Json& folder = first["run_directory"];
+  if (!folder["free_bytes"].is_number()) return;
+  const auto room = folder["free_bytes"].get<std::int64_t>();
+  if (room >= 2 * checkpoint_bytes) return;
+  problems.push_back({room < checkpoint_bytes, first["host"],
+                      format("{} has {} left; a checkpoint takes {}, and a new one is whole before an old one goes",
+                             text_of(folder["path"]), byte_text(room), byte_text(checkpoint_bytes)),
+                      "make room, or choose another run directory"});
 }
 
 std::vector<Problem> find_problems(const std::vector<Json>& facts, const std::string& device,
@@ -177,6 +222,16 @@ std::vector<Problem> find_problems(const std::vector<Json>& facts, const std::st
                           "install the same version everywhere"});
     }
   }
+  for (const Json& f : facts) {
+    if (f["host"] == facts.front()["host"] || !seen.erase(f["host"])) continue;  // once for each host
+    const double ahead = f.value("clock_seconds", 0.0) - facts.front().value("clock_seconds", 0.0);
+    if (std::abs(ahead) < clocks_differ) continue;
+    problems.push_back({false, f["host"],
+                        format("its clock is {:.0f} s {} that of {}", std::abs(ahead),
+                               ahead > 0 ? "ahead of" : "behind", text_of(facts.front()["host"])),
+                        "let it follow a time server (chrony): logs and files would tell wrong times"});
+  }
+  check_network(facts.front().value("network", Json::array()), problems);
   if (device != "cpu") check_gpus(facts, device, communication, problems);
   return problems;
 }

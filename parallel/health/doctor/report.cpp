@@ -2,6 +2,7 @@
 #include "parallel/health/doctor/report.h"
 
 #include <algorithm>
+#include <cmath>
 #include <span>
 #include <utility>
 
@@ -94,6 +95,22 @@ std::string host_text(const std::vector<Json>& facts, const Json& f) {
   return all;
 }
 
+// How fast each two hosts exchange data.
+std::string network_table(const Json& pairs) {
+  if (pairs.empty()) return "";
+  TextTable table({{"hosts"},
+                   {"all-reduce of 4 KiB", TextTable::Align::right},
+                   {"of 16 MiB", TextTable::Align::right},
+                   {"moves", TextTable::Align::right}});
+  for (const Json& pair : pairs) {
+    const double bytes = pair["large_bytes"], seconds = pair["large_seconds"];
+    table.add({format("{}, {}", text(pair["hosts"][0]), text(pair["hosts"][1])),
+               seconds_text(pair["small_seconds"].get<double>()), seconds_text(seconds),
+               byte_text(std::llround(bytes / seconds)) + "/s"});
+  }
+  return table.text() + "\n";
+}
+
 std::string problems_text(std::span<const Problem> problems) {
   std::string all;
   for (const Problem& problem : problems) {
@@ -127,7 +144,8 @@ std::string findings_text(const std::vector<Json>& facts, const std::vector<Prob
     hosts.push_back(f["host"]);
     all += host_text(facts, f) + "\n";
   }
-  return all + gpu_table(facts, hosts) + problems_text(problems);
+  return all + gpu_table(facts, hosts) + network_table(facts.front().value("network", Json::array())) +
+         problems_text(problems);
 }
 
 std::string verdict_text(const std::vector<Problem>& problems, std::size_t shown) {
