@@ -10,6 +10,7 @@
 #include "cmd/run/run_files.h"
 #include "cmd/scaling/scaling_watch.h"
 #include "core/base/clock.h"
+#include "core/base/error.h"
 #include "core/base/format.h"
 #include "core/base/log.h"
 #include "core/spec/units.h"
@@ -18,9 +19,12 @@
 #include "io/loader/data.h"
 #include "io/metrics/metrics_jsonl.h"
 #include "parallel/bench/timeline.h"
+#include "parallel/comm/joint_attempt.h"
 #include "parallel/comm/text.h"
 #include "parallel/launch/report.h"
+#include "parallel/launch/room.h"
 #include "parallel/launch/stop.h"
+#include "parallel/plan/prediction.h"
 #include "parallel/trainer/initial_weights.h"
 #include "parallel/trainer/restore.h"
 #include "parallel/trainer/resume.h"
@@ -110,10 +114,25 @@ void check_later_phases(const Run& run, std::size_t number, const DataPosition& 
   }
 }
 
+// A run whose directory has no room for a checkpoint does not begin. Collective.
+void require_room(Run& run, const Job& job) {
+  JointAttempt attempt(run.context.world.communicator(), run.device.host);
+  attempt.run([&] {
+    if (!run.files.directory) return;
+    const std::int64_t bytes = checkpoint_bytes({&job.programs().programs().front()}, run.spec.checkpoint.weights_only);
+    const std::string why = why_no_room(nearest_folder(run.files.directory->path()), bytes);
+    if (why.empty()) return;
+    throw Error(ErrorKind::resource, "there is no room for a checkpoint: " + why,
+                "make room, or choose another run directory (--run-dir)");
+  });
+  attempt.throw_if_any_failed();
+}
+
 // Makes the run directory this run's, and begins to tell of it.
 void begin_run(Run& run, Job& job, const TrainOptions& train, const TrainingPlan& plan, const MemoryPlan& memory,
                const std::optional<Snapshot>& resumed) {
   RunFiles& files = run.files;
+  require_room(run, job);
   if (files.directory) {
     claim_directory(files, run.spec, run.request,
                     with_findings(run.config, run.spec, run.data, job, run.stated.strategy.automatic), run.data.info());

@@ -26,6 +26,13 @@ RoomNeeded room_needed(int ranks_here) {
   return needed;
 }
 
+std::string nearest_folder(const std::string& path) {
+  std::error_code ignored;
+  std::filesystem::path folder = std::filesystem::absolute(path, ignored);
+  while (!std::filesystem::is_directory(folder, ignored) && folder.has_relative_path()) folder = folder.parent_path();
+  return folder;
+}
+
 std::string why_no_room(const std::string& folder, std::int64_t bytes) {
   struct statvfs status {};
   if (statvfs(folder.c_str(), &status) != 0) return format("{}: {}", folder, std::strerror(errno));

@@ -14,6 +14,9 @@ struct RoomNeeded {
 };
 RoomNeeded room_needed(int ranks_here);
 
+// The folder at this path, or the nearest above it that exists.
+std::string nearest_folder(const std::string& path);
+
 // "" where a folder can take so much more, else why not: "/tmp has 64.0 kB left, and 9.0 MB are needed".
 std::string why_no_room(const std::string& folder, std::int64_t bytes);
 

@@ -84,10 +84,11 @@ std::int64_t factored_elements(const Program& training, int stage) {
 
 }  // namespace
 
-std::int64_t checkpoint_bytes(const std::vector<const Program*>& stages) {
+std::int64_t checkpoint_bytes(const std::vector<const Program*>& stages, bool weights_only) {
   const Program& first = *stages.front();
-  const bool factored = first.flat.factored;
-  const std::int64_t states = (factored ? 0 : std::ssize(first.flat.states)) + (first.flat.averages ? 1 : 0);
+  const bool factored = first.flat.factored && !weights_only;
+  const std::int64_t unfactored = first.flat.factored ? 0 : std::ssize(first.flat.states);
+  const std::int64_t states = weights_only ? 0 : unfactored + (first.flat.averages ? 1 : 0);
   std::int64_t elements = 0;
   for (const LayerLine& layer : first.layers) {
     elements += layer.parameters + states * layer.trainable;

@@ -86,9 +86,10 @@ struct Prediction {
   double least_bubble() const { return (mesh().pipeline - 1.0) / (micro_batches() + mesh().pipeline - 1.0); }
 };
 
-// What a checkpoint holds of a network with these training programs of its stages: all parameters, running statistics,
-// optimizer states and moving averages, each once. Where an optimizer's states are factored, of the stages given.
-std::int64_t checkpoint_bytes(const std::vector<const Program*>& stages);
+// What a checkpoint holds of a network with these training programs of its stages: all parameters and running
+// statistics, and unless it has weights only all optimizer states and moving averages, each once. Where an optimizer's
+// states are factored, of the stages given.
+std::int64_t checkpoint_bytes(const std::vector<const Program*>& stages, bool weights_only = false);
 
 // Compiles the run's programs and simulates a step of a full batch on ranks of equal speed.
 Prediction predict(const PlannedRun& run, const PlanTarget& target, const PredictionDetails& details = {});

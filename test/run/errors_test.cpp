@@ -227,5 +227,29 @@ TEST_CASE("a full disk: exit code 6, and the checkpoints that are there are whol
   CHECK(lines.ends_with("\n"));
 }
 
+TEST_CASE("a disk without room for a checkpoint: exit code 6 before the first step, and nothing is written") {
+  const Folder folder;
+  const SmallDisk disk(folder / "disk", 400);
+  if (!disk.mounted()) {
+    WARN("skipped: mounting a small file system needs root");
+    return;
+  }
+  write_arrays(folder, 0, 0.5f);
+  std::string text = arrays;
+  text.replace(text.find("units: 8"), 8, "units: 4000");  // 160 KB of weights
+  const std::string config = folder.write("full.yaml", text);
+  const std::string ranks = GENERATE("1", "2");
+  // Of Adam there are three times as many bytes, of the weights alone one.
+  expect(trainctl(folder,
+                  {"run", config, "--ranks", ranks, "--run-dir", "disk/run", "--set", "train.optimizer={name: adam}"}),
+         6, {"there is no room for a checkpoint: ", "disk has ", "are needed", "--run-dir"});
+  CHECK_FALSE(fs::exists(folder / "disk/run"));
+  const Finished plain =
+      trainctl(folder, {"run", config, "--ranks", ranks, "--run-dir", "disk/run", "--set",
+                        "train.optimizer={name: adam}", "--set", "checkpoint.weights_only=true", "--set",
+                        "checkpoint.keep=1", "--set", "log.tensorboard=false", "--set", "train.max_steps=1"});
+  CHECK_FALSE(contains(plain.errors, "no room for a checkpoint"));
+}
+
 }  // namespace
 }  // namespace trainctl::test::errors_test

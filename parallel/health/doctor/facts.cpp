@@ -20,6 +20,7 @@
 #include "parallel/comm/environment.h"
 #include "parallel/comm/text.h"
 #include "parallel/launch/process.h"
+#include "parallel/launch/room.h"
 
 namespace trainctl {
 namespace fs = std::filesystem;
@@ -160,9 +161,7 @@ std::string rank_facts(int rank, int local_rank, const std::string& host, int co
 
 // The nearest folder that exists where the run's directory would be made, with a mark of this run of the doctor.
 RunFolder prepare_folder(const std::string& run_directory) {
-  std::error_code ignored;
-  fs::path folder = fs::absolute(run_directory, ignored);
-  while (!fs::is_directory(folder, ignored) && folder.has_relative_path()) folder = folder.parent_path();
+  const fs::path folder = nearest_folder(run_directory);
   const RunFolder prepared{folder.string(), (folder / format(".trainctl-doctor-{}", getpid())).string()};
   std::ofstream(prepared.mark) << "goes away at once\n";
   return prepared;
