@@ -30,9 +30,9 @@ bool is_exchanged(Region region, const Sharding& sharding, bool on_host) {
 OpWork work_of(const PlacedProgram& program, const Op& op) {
   OpWork work;
   std::vector<TensorType> inputs, outputs;
-  for (TensorId id : op.inputs) {
-    inputs.push_back(program.program.tensor(id).type);
-    work.bytes += program.tensor(id).layout.bytes;
+  for (std::size_t i = 0; i < op.inputs.size(); ++i) {
+    inputs.push_back(program.program.tensor(op.inputs[i]).type);
+    work.bytes += op.def->reads(i) * program.tensor(op.inputs[i]).layout.bytes;
   }
   for (TensorId id : op.outputs) {
     outputs.push_back(program.program.tensor(id).type);

@@ -52,6 +52,9 @@ class OpDef {
   virtual OutputPlacements placements(const PlacementQuery& query) const = 0;
   // Floating-point operations, a multiply-add counting two. By default one for each element of the first output.
   virtual double flops(std::span<const TensorType> inputs, std::span<const TensorType> outputs) const;
+  // How often kernels read input number `input` from memory: an op whose result depends on sums over a large input
+  // reads it once for the sums and once more.
+  virtual int reads([[maybe_unused]] std::size_t input) const { return 1; }
   virtual std::vector<InPlace> in_place() const { return {}; }
   // Simpler ops that, run in order, compute the same apart from the order in which sums are added; used by devices that
   // have no kernel for this op. By default none.

@@ -49,10 +49,20 @@ TEST_CASE("the work of ops is known without kernels") {
   const Compiled compiled = compile_without_kernels({job.training(16)}, {});
   const PlacedProgram& placed = compiled.programs[0];
   std::map<std::string, OpWork> forward;
+  int normalisations = 0;
   for (const PlacedOp& op : placed.segment(placed.program.schedule[0].segment).ops) {
     forward[op.op.name] = work_of(placed, op.op);
     CHECK(op.workspace == -1);
+    if (!op.op.def->kind().starts_with("batch_norm")) continue;
+    // With pooling, too: it reads x for the statistics, and once more.
+    std::int64_t bytes = placed.tensor(op.op.inputs[0]).layout.bytes;
+    for (const auto& tensors : {op.op.inputs, op.op.outputs}) {
+      for (const TensorId id : tensors) bytes += placed.tensor(id).layout.bytes;
+    }
+    CHECK(forward[op.op.name].bytes == bytes);
+    ++normalisations;
   }
+  CHECK(normalisations == 1);
   const OpWork dense = forward.at("dense_1");
   CHECK(dense.flops == 2.0 * 16 * 12 * 3);
   CHECK(dense.bytes == 4 * (16 * 12 + 12 * 3 + 3 + 16 * 3));
