@@ -2,6 +2,8 @@
 #include "parallel/health/doctor/network.h"
 
 #include <algorithm>
+#include <set>
+#include <string>
 #include <vector>
 
 #include "core/backend/select.h"
@@ -15,11 +17,9 @@ namespace {
 // The ranks that speak for their hosts, the first of each, in the order of ranks.
 std::vector<int> first_ranks(const std::vector<std::string>& hosts) {
   std::vector<int> first;
+  std::set<std::string> seen;
   for (std::size_t rank = 0; rank < hosts.size(); ++rank) {
-    if (std::find(hosts.begin(), hosts.begin() + static_cast<std::ptrdiff_t>(rank), hosts[rank]) ==
-        hosts.begin() + static_cast<std::ptrdiff_t>(rank)) {
-      first.push_back(static_cast<int>(rank));
-    }
+    if (seen.insert(hosts[rank]).second) first.push_back(static_cast<int>(rank));
   }
   return first;
 }
