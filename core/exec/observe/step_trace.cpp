@@ -57,7 +57,7 @@ std::vector<TraceRecord> parse_trace(std::string_view text) {
     const auto count = json.at("values").get<std::size_t>();
     if (count > text.size() / sizeof(float)) throw Error(ErrorKind::data, "the trace of a step is cut off");
     record.values.resize(count);
-    std::memcpy(record.values.data(), text.data(), count * sizeof(float));
+    if (count > 0) std::memcpy(record.values.data(), text.data(), count * sizeof(float));
     text.remove_prefix(count * sizeof(float));
     records.push_back(std::move(record));
   }
