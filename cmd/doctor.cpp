@@ -56,7 +56,7 @@ std::int64_t set_up_run(const RunSpec& spec, bool has_config, RankContext& conte
   if (!has_config) return 0;
   const Data data(spec.data, spec.seed, data_use(spec));
   const Job job(spec, data.info(), device, context.world, {}, "");
-  return checkpoint_bytes({&job.programs().programs().front()});
+  return checkpoint_bytes({&job.programs().programs().front()}, spec.checkpoint.weights_only);
 }
 
 // Shows the findings so far, while something may yet go wrong: for people all but the verdict, for a supervisor a

@@ -157,6 +157,16 @@ void check_gpus(const std::vector<Json>& facts, const std::string& device, const
   }
 }
 
+// Against the clock of the first rank's host.
+void check_clock(const Json& f, const Json& first, Problems& problems) {
+  const double ahead = f.value("clock_seconds", 0.0) - first.value("clock_seconds", 0.0);
+  if (std::abs(ahead) < clocks_differ) return;
+  problems.push_back({false, f["host"],
+                      format("its clock is {:.0f} s {} that of {}", std::abs(ahead), ahead > 0 ? "ahead of" : "behind",
+                             text_of(first["host"])),
+                      "let it follow a time server (chrony): logs and files would tell wrong times"});
+}
+
 // The pairs of hosts between which data moves at less than half the rate of the fastest: the hosts that have no faster
 // pair by themselves, the others as pairs.
 void check_network(const Json& pairs, Problems& problems) {
@@ -215,21 +225,13 @@ std::vector<Problem> find_problems(const std::vector<Json>& facts, const std::st
     if (!seen.insert(f["host"]).second) continue;
     check_host(f, ranks_of[f["host"]], ranks_of.size() > 1, problems);
     check_throttling(facts, f["host"], problems);
+    check_clock(f, facts.front(), problems);
     if (f["version"] != facts.front()["version"]) {
       problems.push_back({true, f["host"],
                           format("trainctl {}, but {} on {}", text_of(f["version"]), text_of(facts.front()["version"]),
                                  text_of(facts.front()["host"])),
                           "install the same version everywhere"});
     }
-  }
-  for (const Json& f : facts) {
-    if (f["host"] == facts.front()["host"] || !seen.erase(f["host"])) continue;  // once for each host
-    const double ahead = f.value("clock_seconds", 0.0) - facts.front().value("clock_seconds", 0.0);
-    if (std::abs(ahead) < clocks_differ) continue;
-    problems.push_back({false, f["host"],
-                        format("its clock is {:.0f} s {} that of {}", std::abs(ahead),
-                               ahead > 0 ? "ahead of" : "behind", text_of(facts.front()["host"])),
-                        "let it follow a time server (chrony): logs and files would tell wrong times"});
   }
   check_network(facts.front().value("network", Json::array()), problems);
   if (device != "cpu") check_gpus(facts, device, communication, problems);
