@@ -111,6 +111,10 @@ set_tests_properties(docs PROPERTIES TIMEOUT 900 PROCESSORS 2)
 add_test(NAME mutated_configs COMMAND python3 ${PROJECT_SOURCE_DIR}/scripts/bench/mutate-configs
   --count 40 --seed 2 --trainctl $<TARGET_FILE:trainctl>)
 set_tests_properties(mutated_configs PROPERTIES TIMEOUT 600 PROCESSORS 2)
+if(NOT CMAKE_CXX_FLAGS MATCHES "-fsanitize" AND NOT TRAINCTL_MPI)  # a build of its own
+  add_test(NAME mpich COMMAND ${PROJECT_SOURCE_DIR}/scripts/test-mpi mpich)
+  set_tests_properties(mpich PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 2400 PROCESSORS 2)
+endif()
 if(NOT CMAKE_CXX_FLAGS MATCHES "-fsanitize")
   add_test(NAME bundle COMMAND ${PROJECT_SOURCE_DIR}/scripts/test-bundle ${PROJECT_BINARY_DIR})
   set_tests_properties(bundle PROPERTIES LABELS bundle SKIP_RETURN_CODE 77 TIMEOUT 600 PROCESSORS 2)

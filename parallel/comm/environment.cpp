@@ -1,6 +1,9 @@
 // Starts MPI, learns who is where, and ends it after a clean run.
 #include "parallel/comm/environment.h"
 
+#include <unistd.h>
+
+#include <algorithm>
 #include <array>
 
 #include "core/base/format.h"
@@ -9,20 +12,41 @@
 namespace trainctl {
 
 #ifdef OMPI_MAJOR_VERSION
-int openmpi_version() { return OMPI_MAJOR_VERSION; }
 #define TRAINCTL_MPI format("Open MPI {}.{}.{}", OMPI_MAJOR_VERSION, OMPI_MINOR_VERSION, OMPI_RELEASE_VERSION)
+#elif defined(MPICH_VERSION)
+#define TRAINCTL_MPI format("MPICH {}", MPICH_VERSION)
 #else
-int openmpi_version() { return 0; }
 #define TRAINCTL_MPI format("MPI {}.{}", MPI_VERSION, MPI_SUBVERSION)
 #endif
 
-MpiVersions mpi_versions() {
+namespace {
+
+std::string library_version() {
   std::array<char, MPI_MAX_LIBRARY_VERSION_STRING> text{};
   int length = 0;
   MPI_Get_library_version(text.data(), &length);
-  const std::string found(text.data(), static_cast<std::size_t>(length));
-  return {TRAINCTL_MPI, found.substr(0, found.find_first_of(",\n"))};  // details of the package follow
+  return {text.data(), static_cast<std::size_t>(length)};
 }
+
+// "MPICH Version:\t4.0.2\n...", "Open MPI v4.1.4, package: ...": the first line, without details of the package.
+std::string first_words(const std::string& text) {
+  constexpr std::string_view mpich = "MPICH Version:";
+  const std::string line = text.substr(0, text.find_first_of(",\n"));
+  if (!line.starts_with(mpich)) return line;
+  return "MPICH " + line.substr(std::min(line.find_first_not_of("\t ", mpich.size()), line.size()));
+}
+
+}  // namespace
+
+MpiLibrary mpi_library_of(std::string_view text) {
+  if (text.starts_with("Open MPI v4.")) return MpiLibrary::openmpi4;
+  if (text.starts_with("Open MPI v5.")) return MpiLibrary::openmpi5;
+  return text.starts_with("MPICH Version:") ? MpiLibrary::mpich : MpiLibrary::other;
+}
+
+MpiLibrary mpi_library() { return mpi_library_of(library_version()); }
+
+MpiVersions mpi_versions() { return {TRAINCTL_MPI, first_words(library_version())}; }
 
 MpiEnvironment::MpiEnvironment() {
   int provided = 0;
@@ -50,6 +74,10 @@ MpiEnvironment::MpiEnvironment() {
   check_mpi(MPI_Allgather(own.data(), sizeof(Name), MPI_CHAR, names.data(), sizeof(Name), MPI_CHAR, MPI_COMM_WORLD),
             "exchanging the hosts' names");
   for (const Name& name : names) hosts_.emplace_back(name.data());
+  const int process = getpid();
+  processes_.resize(names.size());
+  check_mpi(MPI_Allgather(&process, 1, MPI_INT, processes_.data(), 1, MPI_INT, MPI_COMM_WORLD),
+            "exchanging the numbers of processes");
 }
 
 void MpiEnvironment::finalize() { check_mpi(MPI_Finalize(), "MPI_Finalize"); }

@@ -2,12 +2,19 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace trainctl {
 
-// Major version of the OpenMPI that this program is built with; 0: another MPI.
-int openmpi_version();
+// The MPI libraries whose launchers are known.
+enum class MpiLibrary { openmpi4, openmpi5, mpich, other };
+
+// The library that has this text for MPI_Get_library_version().
+MpiLibrary mpi_library_of(std::string_view text);
+// The one that this program runs with, which need not be the one that it was built with: OpenMPI 5 takes the place of
+// OpenMPI 4.
+MpiLibrary mpi_library();
 
 // "Open MPI 4.1.4" that this program is built with, and what its library says of itself. Before MPI starts, too.
 struct MpiVersions {
@@ -31,6 +38,8 @@ class MpiEnvironment {
   int local_size() const { return local_size_; }
   // Name of the host that rank i runs on.
   const std::vector<std::string>& hosts() const { return hosts_; }
+  // The process, on its host, that rank i is.
+  const std::vector<int>& processes() const { return processes_; }
 
   // The end of a clean run, by all ranks together. Without it the process may only leave with a non-zero code, at which
   // mpirun ends the other ranks.
@@ -42,6 +51,7 @@ class MpiEnvironment {
   int local_rank_ = 0;
   int local_size_ = 1;
   std::vector<std::string> hosts_;
+  std::vector<int> processes_;
 };
 
 }  // namespace trainctl

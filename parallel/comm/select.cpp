@@ -22,12 +22,14 @@ World::World() {
   if (started_as_rank()) {
     environment_ = std::make_unique<MpiEnvironment>();
     hosts_ = environment_->hosts();
+    processes_ = environment_->processes();
     communicator_ = mpi_communicator(*environment_);
     return;
   }
   std::array<char, 256> name{};
   gethostname(name.data(), name.size() - 1);
   hosts_ = {name.data()};
+  processes_ = {getpid()};
   communicator_ = solo_communicator();
 }
 

@@ -25,6 +25,8 @@ class World {
   int local_size() const { return environment_ ? environment_->local_size() : 1; }
   // Name of the host that rank i runs on.
   const std::vector<std::string>& hosts() const { return hosts_; }
+  // The process, on its host, that rank i is.
+  const std::vector<int>& processes() const { return processes_; }
   Communicator& communicator() { return *communicator_; }
 
   // The end of a clean run, by all ranks together. After an error leave by communicator().abort() instead.
@@ -34,6 +36,7 @@ class World {
   std::unique_ptr<MpiEnvironment> environment_;  // null: alone
   std::unique_ptr<Communicator> communicator_;
   std::vector<std::string> hosts_;
+  std::vector<int> processes_;
 };
 
 }  // namespace trainctl

@@ -73,6 +73,13 @@ std::optional<Network> network_with(std::uint32_t own) {
   return found;
 }
 
+std::string text_of(const Network& network) {
+  in_addr base{htonl(network.base)};
+  std::array<char, INET_ADDRSTRLEN> text{};
+  inet_ntop(AF_INET, &base, text.data(), text.size());
+  return format("{}/{}", text.data(), std::popcount(network.mask));
+}
+
 }  // namespace
 
 std::string network_of(const std::vector<std::string>& other_hosts) {
@@ -84,11 +91,20 @@ std::string network_of(const std::vector<std::string>& other_hosts) {
     if (!network || (*address & network->mask) != network->base || (all && !(*all == *network))) return "";
     all = network;
   }
-  if (!all) return "";
-  in_addr base{htonl(all->base)};
-  std::array<char, INET_ADDRSTRLEN> text{};
-  inet_ntop(AF_INET, &base, text.data(), text.size());
-  return format("{}/{}", text.data(), std::popcount(all->mask));
+  return all ? text_of(*all) : "";
+}
+
+std::string interface_of(const std::string& network) {
+  ifaddrs* interfaces = nullptr;
+  if (network.empty() || getifaddrs(&interfaces) != 0) return "";
+  std::string found;
+  for (const ifaddrs* each = interfaces; each != nullptr && found.empty(); each = each->ifa_next) {
+    if (each->ifa_addr == nullptr || each->ifa_netmask == nullptr || each->ifa_addr->sa_family != AF_INET) continue;
+    const std::uint32_t mask = number_of(each->ifa_netmask);
+    if (text_of({number_of(each->ifa_addr) & mask, mask}) == network) found = each->ifa_name;
+  }
+  freeifaddrs(interfaces);
+  return found;
 }
 
 }  // namespace trainctl

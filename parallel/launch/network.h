@@ -10,4 +10,7 @@ namespace trainctl {
 // is not known here (ssh may know it). Asks the resolver, which may take its time.
 std::string network_of(const std::vector<std::string>& other_hosts);
 
+// The interface of this host whose address lies in such a network; "" where none does.
+std::string interface_of(const std::string& network);
+
 }  // namespace trainctl

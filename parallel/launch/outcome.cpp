@@ -1,4 +1,4 @@
-// Reading mpirun's messages.
+// What the ranks' status and mpirun's words mean to a user.
 #include "parallel/launch/outcome.h"
 
 #include <string.h>
@@ -22,11 +22,15 @@ bool is_ours(int code) { return std::find(our_codes.begin(), our_codes.end(), co
 // "rank 1 on n2 was killed by signal 9 (Killed)", or "" where the report names no death.
 std::string describe(const MpirunReport& report) {
   if (report.host_lost) return format("host {} was lost: it, or the network to it, failed", report.host);
-  if (report.host_unreachable) {
-    return "not all hosts could be reached; `ssh HOST mpirun --version` must work for each without a password";
+  if (!report.not_reached.empty()) {
+    return format("{} cannot connect to {}: all TCP ports must be open between the hosts of a run, in both directions",
+                  report.host, report.not_reached);
   }
-  if (!report.rank) return "";
-  std::string who = format("rank {}", *report.rank);
+  if (report.host_unreachable) {
+    return "not all hosts could be reached; `ssh HOST true` must work for each without a password";
+  }
+  if (!report.rank && !report.process) return "";
+  std::string who = report.rank ? format("rank {}", *report.rank) : format("a rank, process {}", *report.process);
   if (!report.host.empty()) who += " on " + report.host;
   if (report.signal) {
     who += format(" was killed by signal {} ({})", *report.signal, strsignal(*report.signal));
@@ -96,30 +100,6 @@ std::string without_banners(const std::string& messages) {
 
 }  // namespace
 
-MpirunReport read_report(std::string_view messages) {
-  static const std::regex killed(R"(process rank (\d+) with PID \d+ on node (\S+) exited on signal (\d+))");
-  static const std::regex ended(R"(Process name: \[\[\d+,\d+\],(\d+)\]\s+Exit code:\s+(\d+))");
-  static const std::regex aborted(
-      R"(MPI_ABORT was invoked on rank (\d+) in communicator[^\n]*\s+with errorcode (\d+))");
-  static const std::regex lost(R"(Remote daemon: \[\[\d+,\d+\],\d+\] on node (\S+))");
-  const std::string text(messages);
-  MpirunReport report;
-  report.host_unreachable = text.find("unable to reliably start one or more daemons") != std::string::npos;
-  std::smatch match;
-  if (std::regex_search(text, match, aborted) || std::regex_search(text, match, ended)) {
-    report.rank = std::stoi(match[1]);
-    report.exit_code = std::stoi(match[2]);
-  } else if (std::regex_search(text, match, lost)) {
-    report.host = match[1];
-    report.host_lost = true;
-  } else if (std::regex_search(text, match, killed)) {
-    report.rank = std::stoi(match[1]);
-    report.host = match[2];
-    report.signal = std::stoi(match[3]);
-  }
-  return report;
-}
-
 std::optional<RankStatus> find_shortage(const std::string& text) {
   for (const Shortage& shortage : shortages()) {
     std::smatch match;
@@ -132,11 +112,11 @@ std::optional<RankStatus> find_shortage(const std::string& text) {
   return {};
 }
 
-RankStatus final_status(const std::optional<RankStatus>& status, const std::string& messages, int mpirun_code) {
+RankStatus final_status(const std::optional<RankStatus>& status, const MpirunReport& report,
+                        const std::string& messages, int mpirun_code) {
   const int peer_failed = exit_code(ErrorKind::peer);
   if (status && status->exit_code != peer_failed) return *status;
   if (!status && mpirun_code == 0) return {};
-  const MpirunReport report = read_report(messages);
   const std::string cause = describe(report);
   if (status) {  // a rank that saw its peer go does not know why
     if (!report.signal && !report.host_lost) return *status;

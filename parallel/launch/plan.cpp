@@ -1,4 +1,4 @@
-// From a request to mpirun's command line (OpenMPI 4).
+// From a request to the ranks and their hosts.
 #include "parallel/launch/plan.h"
 
 #include <unistd.h>
@@ -7,18 +7,14 @@
 #include <array>
 #include <charconv>
 #include <numeric>
-#include <set>
 #include <string>
 #include <utility>
 
 #include "core/backend/select.h"
 #include "core/base/error.h"
 #include "core/base/format.h"
-#include "parallel/launch/agent/chief.h"
-#include "parallel/launch/agent/secret.h"
+#include "parallel/launch/mpirun/mpirun.h"
 #include "parallel/launch/network.h"
-#include "parallel/launch/process.h"
-#include "parallel/launch/supervisor.h"
 
 namespace trainctl {
 namespace {
@@ -26,12 +22,6 @@ namespace {
 bool is_local(const std::string& host, const std::string& this_host) {
   return host == "localhost" || host == "127.0.0.1" || host == this_host ||
          host == this_host.substr(0, this_host.find('.'));
-}
-
-// mpirun's setting, unless the user has one in the environment: OMPI_MCA_<name>.
-void set(LaunchPlan& plan, const Variables& variables, const std::string& name, const std::string& value) {
-  if (variables.has("OMPI_MCA_" + name)) return;
-  plan.mpirun.insert(plan.mpirun.end(), {"--mca", name, value});
 }
 
 std::string gpus_text(int gpus) { return gpus == 1 ? "1 GPU" : format("{} GPUs", gpus); }
@@ -67,85 +57,12 @@ int count_ranks(const LaunchRequest& request) {
               "state more slots or hosts, or ask for fewer ranks");
 }
 
-std::string host_list(const LaunchPlan& plan) {
-  if (plan.one_host) return format("localhost:{}", plan.ranks);
-  std::string list;
-  for (const Host& host : plan.hosts) list += format("{}{}:{}", list.empty() ? "" : ",", host.name, host.slots);
-  return list;
-}
-
-// Forwards variables that ranks on other hosts lack: our own settings, threads, libraries, and those that the config
-// names.
-void forward_variables(LaunchPlan& plan, const LaunchRequest& request) {
-  std::set<std::string> names = {"OMP_NUM_THREADS", "LD_LIBRARY_PATH"};
-  for (const auto& [name, value] : request.variables.all()) {
-    const bool secret = name == secret_variable || name == secret_file_variable;  // of this process and the agents
-    if ((name.starts_with("TRAINCTL_") && !secret) || name.starts_with("NCCL_")) names.insert(name);
-  }
-  names.insert(request.forwarded.begin(), request.forwarded.end());
-  for (const std::string& name : names) {
-    if (request.variables.has(name)) plan.mpirun.insert(plan.mpirun.end(), {"-x", name});
-  }
-  for (const auto& [name, value] : plan.environment) plan.mpirun.insert(plan.mpirun.end(), {"-x", name});
-}
-
 // libgomp's threads spin for milliseconds at the end of every parallel loop. Where another process takes one of their
 // cores, all the others burn theirs until it comes back: steps of 0.2 ms were seen to take 100 ms. After some 50
 // microseconds a thread sleeps instead; steps on idle cores take as long as before.
 void limit_spinning(LaunchPlan& plan, const Variables& variables) {
   const bool stated = variables.has("OMP_WAIT_POLICY") || variables.has("GOMP_SPINCOUNT");
   if (plan.threads > 1 && !stated) plan.environment["GOMP_SPINCOUNT"] = "4000";
-}
-
-// The networks that a part of OpenMPI uses and may listen on: as the user says, else the one that joins the hosts. ""
-// where neither is known.
-std::string confine(LaunchPlan& plan, const LaunchRequest& request, const std::string& part) {
-  const Variables& variables = request.variables;
-  const std::string stated = variables.text(format("OMPI_MCA_{}_if_include", part));
-  if (!stated.empty() || variables.has(format("OMPI_MCA_{}_if_exclude", part))) return stated;
-  if (!request.network.empty()) set(plan, variables, part + "_if_include", request.network);
-  return request.network;
-}
-
-void compose_command(LaunchPlan& plan, const LaunchRequest& request) {
-  const Variables& variables = request.variables;
-  plan.mpirun = {"mpirun", "-n", std::to_string(plan.ranks)};
-  if (plan.one_host || !plan.hosts.empty()) {
-    plan.mpirun.insert(plan.mpirun.end(), {"-H", host_list(plan)});
-  }
-  // Ranks bind themselves (cores.h), each host by its own cores, and tell MPI so.
-  plan.mpirun.insert(plan.mpirun.end(), {"--bind-to", "none", "-x", format("{}=1", bound_variable)});
-  if (plan.oversubscribed) {
-    plan.mpirun.push_back("--oversubscribe");
-    set(plan, variables, "mpi_yield_when_idle", "1");
-  }
-  // No thread of mpirun's may end before it does: the ranks end with the thread that has made them (rank.h).
-  set(plan, variables, "odls_base_num_threads", "0");
-  // Ranks that are to end have nothing more to do: without this each failure takes two seconds longer.
-  set(plan, variables, "odls_base_sigkill_timeout", "0");
-  if (plan.one_host) {
-    // Shared memory alone, and no port beyond loopback (which OpenMPI keeps to with preload/listen.cpp). Leaving out
-    // the search for network cards makes MPI_Init three times faster.
-    set(plan, variables, "pml", "ob1");
-    set(plan, variables, "btl", "vader,self");
-    plan.listen_on = "lo";
-    set(plan, variables, "oob_tcp_if_include", plan.listen_on);
-    set(plan, variables, "plm", "isolated");
-    if (request.slurm) set(plan, variables, "ras", "^slurm");  // its name for this host need not be the host's
-  } else {
-    plan.listen_on = confine(plan, request, "oob_tcp");
-    plan.ranks_listen_on = confine(plan, request, "btl_tcp");
-    forward_variables(plan, request);
-    if (request.tf_config) {  // in the place of ssh; a daemon that left its session would be no child of the agent's
-      set(plan, variables, "plm", "rsh");
-      set(plan, variables, "plm_rsh_agent", format("{} {} --", own_path(), remote_shell_command));
-      set(plan, variables, "orte_leave_session_attached", "1");
-    }
-  }
-  if (request.root) {
-    plan.environment["OMPI_ALLOW_RUN_AS_ROOT"] = "1";
-    plan.environment["OMPI_ALLOW_RUN_AS_ROOT_CONFIRM"] = "1";
-  }
 }
 
 // The hosts of TF_CONFIG's tasks: each takes a rank on each of its GPUs, or one on its cores, or as many more as
@@ -181,6 +98,7 @@ std::optional<TfConfig> tf_config_for(const ClusterOptions& options, const Launc
 LaunchRequest launch_request(const ClusterOptions& options, const LaunchFlags& flags) {
   LaunchRequest request;
   request.variables = Variables::of_process();
+  request.mpi = mpi_library();
   request.ranks = stated_ranks(options, flags.ranks);
   request.most_ranks = options.most_ranks;
   request.communication = options.communication;
@@ -219,6 +137,7 @@ LaunchRequest launch_request(const ClusterOptions& options, const LaunchFlags& f
 
 LaunchPlan plan_launch(const LaunchRequest& request) {
   LaunchPlan plan;
+  plan.mpi = request.mpi;
   plan.hosts = request.hosts;
   plan.tf_config = request.tf_config;
   plan.start_timeout = request.start_timeout;
@@ -251,7 +170,7 @@ LaunchPlan plan_launch(const LaunchRequest& request) {
     }
   }
   limit_spinning(plan, request.variables);
-  if (plan.ranks > 1 || !plan.one_host) compose_command(plan, request);
+  if (plan.ranks > 1 || !plan.one_host) mpirun_of(plan.mpi)->compose(plan, request);
   return plan;
 }
 

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "parallel/comm/environment.h"
 #include "parallel/launch/cores.h"
 #include "parallel/launch/hosts.h"
 #include "parallel/launch/options.h"
@@ -21,8 +22,9 @@ struct LaunchRequest {
   std::optional<SlurmJob> slurm;      // the job that this process belongs to
   std::optional<TfConfig> tf_config;  // where it names the hosts: launch agents run there
   std::string this_host = "localhost";
-  Cores cores;   // of this host
-  int gpus = 0;  // of this host; 0: ranks compute on the CPU
+  MpiLibrary mpi = MpiLibrary::openmpi4;  // of this program
+  Cores cores;                            // of this host
+  int gpus = 0;                           // of this host; 0: ranks compute on the CPU
   Transport communication = Transport::automatic;
   std::chrono::milliseconds start_timeout{0};
   bool root = false;
@@ -68,6 +70,7 @@ struct LaunchPlan {
   std::chrono::milliseconds start_timeout{0};  // how long ranks may take to start; 0: for ever
   // Where mpirun and its daemons, and ranks, may listen; empty: everywhere. See preload/listen.cpp.
   std::string listen_on, ranks_listen_on;
+  MpiLibrary mpi = MpiLibrary::openmpi4;
   std::vector<std::string> mpirun;    // the command up to the program; empty: one rank, in this process
   Variables::Map environment;         // set for mpirun, or for the one rank
   std::vector<std::string> warnings;  // to be shown before the start
@@ -76,7 +79,8 @@ struct LaunchPlan {
 // `ranks: auto`: one rank for each GPU; without GPUs one for each core.
 int automatic_ranks(int usable_cores, int gpus);
 
-// Throws Error{config} where a host has fewer slots than ranks. Starts and asks nothing.
+// Throws Error{config} where a host has fewer slots than ranks, or the ranks of this MPI library cannot be started.
+// Starts and asks nothing.
 LaunchPlan plan_launch(const LaunchRequest& request);
 
 }  // namespace trainctl

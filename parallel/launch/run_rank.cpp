@@ -49,7 +49,7 @@ int run_as_rank(const Situation& situation, bool json, const RankCommand& comman
   require_threads(threads + beside);
   World world;
   require_world_size(situation, world.size());
-  if (world.rank() == 0 && situation.supervised) mark_ready(situation.status_file);
+  if (world.rank() == 0 && situation.supervised) mark_ready(situation.status_file, world.processes());
   if (world.rank() != 0) {
     log::set_level(log::Level::warning);
     log::set_prefix(format("rank {}", world.rank()));

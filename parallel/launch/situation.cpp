@@ -43,37 +43,66 @@ std::string command_in_place_of_torchrun(const Variables& variables) {
                 is_host_name(first) ? first : "HOST1", here, here, (all + here - 1) / here);
 }
 
+// Where the mpirun of an MPI library, and the PMI of srun that it speaks, say which rank a process is.
+struct RankVariables {
+  const char *ranks, *rank, *local_rank, *local_ranks;  // of mpirun
+  const char* rank_of_srun;
+  const char* srun_option;
+};
+
+RankVariables rank_variables(MpiLibrary mpi) {
+  if (mpi == MpiLibrary::mpich) {
+    return {"PMI_SIZE", "PMI_RANK", "MPI_LOCALRANKID", "MPI_LOCALNRANKS", "PMI_RANK", "--mpi=pmi2"};
+  }
+  return {"OMPI_COMM_WORLD_SIZE",
+          "OMPI_COMM_WORLD_RANK",
+          "OMPI_COMM_WORLD_LOCAL_RANK",
+          "OMPI_COMM_WORLD_LOCAL_SIZE",
+          "PMIX_RANK",
+          "--mpi=pmix"};
+}
+
+// Ranks that the mpirun of another library than this has started; 0 where it is none, or the rank is alone.
+int ranks_of_other_mpirun(const Variables& variables, MpiLibrary mpi) {
+  const char* name = rank_variables(mpi == MpiLibrary::mpich ? MpiLibrary::openmpi4 : MpiLibrary::mpich).ranks;
+  const int ranks = variables.number(name).value_or(1);
+  return ranks > 1 ? ranks : 0;
+}
+
 }  // namespace
 
-Situation find_situation(const Variables& variables) {
+Situation find_situation(const Variables& variables, MpiLibrary mpi) {
+  const RankVariables names = rank_variables(mpi);
   Situation situation;
   situation.status_file = variables.text(status_file_variable);
   situation.terminal_columns = variables.number(columns_variable);
   situation.terminal = variables.text(terminal_variable);
   situation.output_on_terminal = variables.number(output_variable) == 1;
-  const std::optional<int> mpirun_ranks = variables.number("OMPI_COMM_WORLD_SIZE");
-  const std::optional<int> pmix_rank = variables.number("PMIX_RANK");
+  const std::optional<int> mpirun_ranks = variables.number(names.ranks);
+  const std::optional<int> srun_rank = variables.number(names.rank_of_srun);
   const int tasks = tasks_of_step(variables);
-  if (mpirun_ranks) {
+  const bool of_srun = tasks > 0 && !variables.has(names.local_rank);
+  if (mpirun_ranks && !of_srun) {
     situation.started_by = StartedBy::mpirun;
     situation.ranks = *mpirun_ranks;
-    situation.rank = variables.number("OMPI_COMM_WORLD_RANK").value_or(0);
-    situation.local_rank = variables.number("OMPI_COMM_WORLD_LOCAL_RANK").value_or(0);
-    situation.local_ranks = variables.number("OMPI_COMM_WORLD_LOCAL_SIZE").value_or(1);
+    situation.rank = variables.number(names.rank).value_or(0);
+    situation.local_rank = variables.number(names.local_rank).value_or(0);
+    situation.local_ranks = variables.number(names.local_ranks).value_or(1);
     situation.supervised = !situation.status_file.empty();
     situation.bound = !situation.supervised && variables.has(bound_variable);
-  } else if (tasks > 0 && pmix_rank) {
+  } else if (tasks > 0 && srun_rank) {
     situation.started_by = StartedBy::srun;
     situation.ranks = tasks;
-    situation.rank = *pmix_rank;
+    situation.rank = *srun_rank;
     situation.local_rank = variables.number("SLURM_LOCALID").value_or(0);
     situation.local_ranks = tasks_on_node(variables, tasks);
     const std::string binding = variables.text("SLURM_CPU_BIND_TYPE");
     situation.bound = !binding.empty() && binding != "none";
-  } else if (tasks > 1 || variables.number("PMI_SIZE").value_or(1) > 1) {
+  } else if (const int others = ranks_of_other_mpirun(variables, mpi); tasks > 1 || others > 0) {
     situation.started_by = StartedBy::unknown;
-    situation.ranks = tasks > 1 ? tasks : *variables.number("PMI_SIZE");
-    situation.rank = variables.number(tasks > 1 ? "SLURM_PROCID" : "PMI_RANK").value_or(0);
+    situation.ranks = tasks > 1 ? tasks : others;
+    const char* rank = mpi == MpiLibrary::mpich ? "OMPI_COMM_WORLD_RANK" : "PMI_RANK";
+    situation.rank = variables.number(tasks > 1 ? "SLURM_PROCID" : rank).value_or(0);
   } else if (const int processes = processes_of_torchrun(variables); processes > 0) {
     situation.started_by = StartedBy::unknown;
     situation.ranks = processes;
@@ -82,24 +111,26 @@ Situation find_situation(const Variables& variables) {
   return situation;
 }
 
-void require_known_launcher(const Situation& situation, const Variables& variables) {
+void require_known_launcher(const Situation& situation, const Variables& variables, MpiLibrary mpi) {
   if (situation.started_by != StartedBy::unknown) return;
   if (tasks_of_step(variables) > 1) {
     throw Error(
         ErrorKind::config,
-        format("srun started {} processes without PMIx: each would train alone as rank 0 of 1", situation.ranks),
-        "use `srun --mpi=pmix`, or `trainctl run` without srun inside a batch script");
+        format("srun started {} processes without {}: each would train alone as rank 0 of 1", situation.ranks,
+               mpi == MpiLibrary::mpich ? "PMI-2" : "PMIx"),
+        format("use `srun {}`, or `trainctl run` without srun inside a batch script", rank_variables(mpi).srun_option));
   }
-  if (variables.number("PMI_SIZE").value_or(1) <= 1) {
+  if (ranks_of_other_mpirun(variables, mpi) == 0) {
     throw Error(ErrorKind::config,
                 format("torchrun's variables (MASTER_ADDR, RANK, WORLD_SIZE) make this process {} of {}, and trainctl "
                        "starts its ranks itself",
                        situation.rank, situation.ranks),
                 "start the same job by: " + command_in_place_of_torchrun(variables));
   }
+  const char* own = mpi == MpiLibrary::mpich ? "MPICH" : "OpenMPI";
   throw Error(ErrorKind::config,
-              format("{} processes were started by the mpirun of another MPI than OpenMPI", situation.ranks),
-              "let `trainctl run` start its ranks by itself, or use OpenMPI's mpirun");
+              format("{} processes were started by the mpirun of another MPI than {}", situation.ranks, own),
+              format("let `trainctl run` start its ranks by itself, or use {}'s mpirun", own));
 }
 
 void require_stated_ranks(const Situation& situation, const std::optional<int>& stated) {
@@ -112,9 +143,9 @@ void require_stated_ranks(const Situation& situation, const std::optional<int>& 
 
 void require_world_size(const Situation& situation, int world_size) {
   if (!situation.is_rank() || situation.ranks == world_size) return;
-  throw Error(
-      ErrorKind::config, format("the launcher started {} ranks, but MPI found {}", situation.ranks, world_size),
-      "trainctl was built with another MPI, or srun lacks --mpi=pmix; let `trainctl run` start its ranks by itself");
+  throw Error(ErrorKind::config, format("the launcher started {} ranks, but MPI found {}", situation.ranks, world_size),
+              "trainctl was built with another MPI, or srun lacks --mpi=pmix (MPICH: --mpi=pmi2); let `trainctl run` "
+              "start its ranks by itself");
 }
 
 }  // namespace trainctl

@@ -4,14 +4,15 @@
 #include <optional>
 #include <string>
 
+#include "parallel/comm/environment.h"
 #include "parallel/launch/variables.h"
 
 namespace trainctl {
 
 enum class StartedBy {
   user,     // outside MPI: decides how many ranks there are, and is their supervisor unless there is only one
-  mpirun,   // a rank of OpenMPI's mpirun: the supervisor's, or the user's own
-  srun,     // a rank of srun --mpi=pmix
+  mpirun,   // a rank of the mpirun of this program's MPI: the supervisor's, or the user's own
+  srun,     // a rank of srun --mpi=pmix (OpenMPI) or --mpi=pmi2 (MPICH)
   unknown,  // N processes that MPI would take for N times "rank 0 of 1": see require_known_launcher
 };
 
@@ -31,12 +32,12 @@ struct Situation {
   bool is_rank() const { return started_by == StartedBy::mpirun || started_by == StartedBy::srun; }
 };
 
-// Derives the situation from the environment alone.
-Situation find_situation(const Variables& variables);
+// Derives the situation from the environment alone, for a program that runs with this MPI library.
+Situation find_situation(const Variables& variables, MpiLibrary mpi = mpi_library());
 
-// Throws Error{config} with the remedy where the processes would not find each other: srun without PMIx, the mpirun of
-// another MPI, or torchrun. Call it before MPI_Init.
-void require_known_launcher(const Situation& situation, const Variables& variables);
+// Throws Error{config} with the remedy where the processes would not find each other: srun without the library's PMI,
+// the mpirun of another MPI, or torchrun. Call it before MPI_Init.
+void require_known_launcher(const Situation& situation, const Variables& variables, MpiLibrary mpi = mpi_library());
 
 // Throws CollectiveError{config} where a user's own launcher has started another number of ranks than the user states.
 void require_stated_ranks(const Situation& situation, const std::optional<int>& stated);

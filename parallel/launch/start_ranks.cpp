@@ -16,6 +16,7 @@
 #include "parallel/launch/remote/install.h"
 #include "parallel/launch/remote/shell.h"
 #include "parallel/launch/report.h"
+#include "parallel/launch/room.h"
 
 namespace trainctl {
 namespace {
@@ -49,7 +50,7 @@ void dismiss_agents(const LaunchPlan& plan) {
 
 // Throws where a stated host cannot take part.
 void ask_hosts(const LaunchPlan& plan) {
-  HostCheck how{shell_agent(Variables::of_process()), own_path()};
+  HostCheck how{shell_agent(Variables::of_process()), own_path(), room_needed(plan.ranks).temporary};
   if (plan.start_timeout.count() > 0) how.deadline = std::min(how.deadline, plan.start_timeout);
   if (plan.tf_config || plan.other_hosts.empty() || how.agent.empty()) return;
   if (plan.sync) {

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdio>
 #include <fstream>
 #include <sstream>
 
@@ -42,9 +43,27 @@ std::optional<RankStatus> read_status(const std::string& path) {
   return status;
 }
 
-void mark_ready(const std::string& status_path) { std::ofstream(ready_path(status_path)).close(); }
+void mark_ready(const std::string& status_path, const std::vector<int>& processes) {
+  const std::string path = ready_path(status_path), temporary = path + ".new";
+  std::ofstream file(temporary);
+  for (const int process : processes) file << process << '\n';
+  file.close();
+  rename(temporary.c_str(), path.c_str());
+}
 
 bool is_ready(const std::string& status_path) { return access(ready_path(status_path).c_str(), F_OK) == 0; }
+
+std::optional<int> rank_of_process(const std::string& status_path, int process) {
+  std::ifstream file(ready_path(status_path));
+  std::optional<int> found;
+  int rank = 0;
+  for (int each = 0; file >> each; ++rank) {
+    if (each != process) continue;
+    if (found) return {};
+    found = rank;
+  }
+  return found;
+}
 
 void write_log_path(const std::string& status_path, const std::string& path) {
   std::ofstream(log_path(status_path)) << path;

@@ -3,6 +3,7 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "core/base/failure.h"
 
@@ -25,9 +26,11 @@ StatusWritten write_status(const std::string& path, const RankStatus& status);
 std::optional<RankStatus> read_status(const std::string& path);
 
 // Rank 0 marks that all ranks handle requests to stop (MPI_Init comes after that and waits for all): from now on the
-// supervisor relays requests.
-void mark_ready(const std::string& status_path);
+// supervisor relays requests. `processes`: those that the ranks are, on their hosts.
+void mark_ready(const std::string& status_path, const std::vector<int>& processes = {});
 bool is_ready(const std::string& status_path);
+// The rank that a process is; nothing where none is, or those of several hosts have its number.
+std::optional<int> rank_of_process(const std::string& status_path, int process);
 
 // Rank 0 writes the path of the run's log, into which the supervisor then logs too; "" where it has not.
 void write_log_path(const std::string& status_path, const std::string& log_path);

@@ -10,7 +10,6 @@
 
 #include <algorithm>
 #include <array>
-#include <regex>
 #include <string_view>
 #include <utility>
 
@@ -59,10 +58,11 @@ int Signals::next() const {
   return read(descriptor_, &info, sizeof info) == sizeof info ? static_cast<int>(info.ssi_signo) : 0;
 }
 
-Supervision::Supervision(const Signals& signals, const ChildProcess& mpirun, std::string status_file,
-                         const LaunchPlan& plan, const SupervisionOptions& options)
+Supervision::Supervision(const Signals& signals, const ChildProcess& child, std::string status_file,
+                         const LaunchPlan& plan, Mpirun& mpirun, const SupervisionOptions& options)
     : signals_(signals),
-      child_(mpirun),
+      mpirun_(mpirun),
+      child_(child),
       status_file_(std::move(status_file)),
       first_rank_here_(plan.first_rank_here),
       options_(options),
@@ -160,21 +160,16 @@ bool Supervision::mpirun_hangs() {
   return now - last_child_ > limit;
 }
 
-// mpirun counts the processes that it killed on standard output: these lines are moved to its own messages.
-std::string Supervision::without_counts(std::string_view text) {
+// What mpirun says beside the ranks' output is moved to its own messages.
+std::string Supervision::without_own_words(std::string_view text) {
   std::string rest(text);
-  if (rest.find(" total process") == std::string::npos) return rest;
-  static const std::regex counts("(^|\n)[0-9]+ total process(es)? (aborted|failed to start|killed [^\n]*)\n");
-  for (std::smatch match; std::regex_search(rest, match, counts);) {
-    messages_.append(match.str());
-    rest.replace(static_cast<std::size_t>(match.position()), static_cast<std::size_t>(match.length()), match.str(1));
-  }
+  messages_.append(mpirun_.take_own_words(rest));
   return rest;
 }
 
 void Supervision::forward_output() {
   const bool open = read_all(child_.output, [this](std::string_view all) {
-    const std::string text = without_counts(all);
+    const std::string text = without_own_words(all);
     if (options_.holds_output) {
       output_.append(text);
     } else if (output_error_ == 0) {
@@ -205,12 +200,12 @@ std::string Supervision::describe_start_timeout() const {
 
 void Supervision::forward_errors() {
   constexpr std::size_t enough = 1 << 20;  // training does not wait for a screen that stands still
+  constexpr std::size_t tail = 8192;
   const bool open = read_all(child_.errors, [this](std::string_view text) {
-    constexpr std::string_view chatter = "mpirun: Forwarding signal 10 to job\n";  // written whole
-    const std::size_t at = text.find(chatter);
-    if (backlog_.size() > enough) return;
-    backlog_.append(text.substr(0, at));
-    if (at != std::string_view::npos) backlog_.append(text.substr(at + chatter.size()));
+    const std::string rest = without_own_words(text);  // mpirun writes its lines whole
+    if (backlog_.size() <= enough) backlog_.append(rest);
+    last_errors_.append(rest);
+    if (last_errors_.size() > tail) last_errors_.erase(0, last_errors_.size() - tail);
   });
   if (!open) errors_closed_ = true;
   write_backlog();

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "parallel/launch/mpirun/mpirun.h"
 #include "parallel/launch/plan.h"
 #include "parallel/launch/process.h"
 
@@ -41,8 +42,8 @@ struct SupervisionOptions {
 class Supervision {
  public:
   // Supervises a running mpirun. Where rank 0 is on this host, it must call mark_ready() within plan.start_timeout.
-  Supervision(const Signals& signals, const ChildProcess& mpirun, std::string status_file, const LaunchPlan& plan,
-              const SupervisionOptions& options);
+  Supervision(const Signals& signals, const ChildProcess& child, std::string status_file, const LaunchPlan& plan,
+              Mpirun& mpirun, const SupervisionOptions& options);
   ~Supervision();  // no child is left
   Supervision(const Supervision&) = delete;
   Supervision& operator=(const Supervision&) = delete;
@@ -61,7 +62,8 @@ class Supervision {
   // explains why they never become ready. Empty once it has been shown.
   std::string_view held_errors() const { return shown_ ? std::string_view() : backlog_; }
   void show_held_errors();
-  int mpirun_code() const { return code_; }  // 128 + n where signal n ended it
+  const std::string& last_errors() const { return last_errors_; }  // the end of the ranks' standard error
+  int mpirun_code() const { return code_; }                        // 128 + n where signal n ended it
 
  private:
   void on_signal(int number);
@@ -71,7 +73,7 @@ class Supervision {
   bool start_timed_out() const;
   std::string describe_start_timeout() const;
   bool holds_errors() const;
-  std::string without_counts(std::string_view text);
+  std::string without_own_words(std::string_view text);
   void forward_output();
   void forward_errors();
   void write_backlog();
@@ -79,6 +81,7 @@ class Supervision {
   void join_log();
 
   const Signals& signals_;
+  Mpirun& mpirun_;
   ChildProcess child_;
   std::string status_file_;
   bool first_rank_here_;
@@ -100,6 +103,7 @@ class Supervision {
   int output_error_ = 0;
   std::string output_;
   std::string backlog_;  // standard error that is held, or that its reader has not taken yet
+  std::string last_errors_;
   std::string messages_;
   std::string why_not_started_;
   bool shown_ = false;  // standard error is passed on as it comes; before, it is held

@@ -1,4 +1,4 @@
-// Composes mpirun's command and environment, and derives how the run ended.
+// Completes mpirun's command and environment, and derives how the run ended.
 #include "parallel/launch/supervisor.h"
 
 #include <sys/ioctl.h>
@@ -16,7 +16,7 @@
 #include "core/base/error.h"
 #include "core/base/format.h"
 #include "core/base/log.h"
-#include "parallel/comm/environment.h"
+#include "parallel/launch/mpirun/mpirun.h"
 #include "parallel/launch/outcome.h"
 #include "parallel/launch/room.h"
 #include "parallel/launch/scratch.h"
@@ -88,13 +88,14 @@ Variables::Map terminal(bool first_rank_here) {
   return variables;
 }
 
-void append(std::vector<std::string>& words, std::initializer_list<std::string> more) {
-  words.insert(words.end(), more);
+void append(std::vector<std::string>& words, const std::vector<std::string>& more) {
+  words.insert(words.end(), more.begin(), more.end());
 }
 
-// Has mpirun, and its daemons on other hosts, listen on plan.listen_on alone. Ranks know how to by themselves, and on
-// one host they have no need.
-void confine_listening(const LaunchPlan& plan, Variables::Map& environment, std::vector<std::string>& words) {
+// Has the launcher, and its daemons on other hosts, listen on plan.listen_on alone. Ranks know how to by themselves,
+// and on one host OpenMPI's have no need.
+void confine_listening(const LaunchPlan& plan, const Mpirun& mpirun, Variables::Map& environment,
+                       std::vector<std::string>& words) {
   if (plan.listen_on.empty()) return;
   const std::string library = listen_library();
   if (library.empty() || library.find(' ') != std::string::npos) {
@@ -106,11 +107,24 @@ void confine_listening(const LaunchPlan& plan, Variables::Map& environment, std:
   const std::string others = inherited.text(preload);
   environment[preload] = others.empty() ? library : library + ":" + others;
   environment[listen] = plan.listen_on;
-  append(words, {"-x", format("{}={}", preload, others), "-x", format("{}={}", listen, plan.ranks_listen_on)});
-  if (!plan.one_host && !inherited.has("OMPI_MCA_orte_launch_agent")) {
-    append(words,
-           {"--mca", "orte_launch_agent", format("env {}={} {}={} orted", preload, library, listen, plan.listen_on)});
+  append(words, mpirun.give(preload, others));
+  append(words, mpirun.give(listen, plan.ranks_listen_on));
+  if (plan.one_host) return;
+  append(words,
+         mpirun.start_daemons_through(format("env {}={} {}={}", preload, library, listen, plan.listen_on), inherited));
+}
+
+// How the run ended, by the status that its ranks have left, else by the launcher's words.
+Supervised end_of(const Supervision& supervision, const Mpirun& mpirun, const std::string& status_file) {
+  const std::optional<RankStatus> status = read_status(status_file);
+  MpirunReport report = mpirun.report(supervision.messages() + supervision.last_errors());
+  if (!report.rank && report.process) report.rank = rank_of_process(status_file, *report.process);
+  RankStatus end = final_status(status, report, supervision.messages(), supervision.mpirun_code());
+  if (const int error = supervision.output_error(); error != 0 && error != EPIPE && end.exit_code == 0) {
+    end = {exit_code(ErrorKind::resource),
+           "standard output cannot be written: " + std::generic_category().message(error)};
   }
+  return {std::move(end), supervision.output()};
 }
 
 }  // namespace
@@ -119,15 +133,11 @@ std::string own_path() { return std::filesystem::read_symlink("/proc/self/exe");
 
 Supervised run_supervised(const LaunchPlan& plan, const std::vector<std::string>& command,
                           const SupervisionOptions& options) {
-  if (openmpi_version() != 4) {
-    throw Error(
-        ErrorKind::config, "this trainctl is not built with OpenMPI 4, whose mpirun it starts its ranks with",
-        "build it with OpenMPI 4.1, use --ranks 1, or start the ranks yourself: mpirun -n 2 trainctl run CONFIG");
-  }
-  const std::string mpirun = find_program("mpirun");
-  if (mpirun.empty()) {
-    throw Error(ErrorKind::config, "there is no mpirun to start the ranks with",
-                "install OpenMPI (Debian, Ubuntu: apt-get install openmpi-bin), or use --ranks 1");
+  const std::unique_ptr<Mpirun> mpirun = mpirun_of(plan.mpi);
+  const std::string program = mpirun->find();
+  if (program.empty()) {
+    throw Error(ErrorKind::config, format("there is no {} to start the ranks with", plan.mpirun.front()),
+                format("install {}, or use --ranks 1", mpirun->package()));
   }
   const Signals signals;  // from here on no request is lost
   require_working_directory();
@@ -138,31 +148,29 @@ Supervised run_supervised(const LaunchPlan& plan, const std::vector<std::string>
   const std::string status_file = scratch.path() + "/status";
 
   std::vector<std::string> words = plan.mpirun;
-  words.front() = mpirun;
+  words.front() = program;
   Variables::Map environment = plan.environment;
   environment[std::string(status_file_variable)] = status_file;
-  append(words, {"-x", std::string(status_file_variable)});
+  append(words, mpirun->pass(std::string(status_file_variable)));
   const Variables::Map screen = terminal(plan.first_rank_here);
   for (const auto& [name, value] : screen) {
     environment[name] = value;
-    append(words, {"-x", name});
+    append(words, mpirun->pass(name));
   }
   const bool shown = !options.holds_output && isatty(STDOUT_FILENO) != 0;
   environment[std::string(output_variable)] = shown ? "1" : "0";
-  append(words, {"-x", std::string(output_variable)});
+  append(words, mpirun->pass(std::string(output_variable)));
   // A bar of rank 0 may stand on the terminal when a line of this process comes.
   if (!screen.empty()) log::set_terminal_hooks([] { std::fputs("\r\x1b[K", stderr); }, {});
-  // mpirun's own messages come apart from what the ranks print.
-  environment["OPAL_OUTPUT_STDERR_FD"] = std::to_string(messages_descriptor);
-  append(words, {"-x", format("OPAL_OUTPUT_STDERR_FD={}", STDERR_FILENO)});
-  if (plan.one_host) {
-    append(words, {"--mca", "orte_tmpdir_base", scratch.path()});
-    append(words, {"--mca", "btl_vader_backing_directory", memory ? memory->path() : scratch.path()});
+  if (const std::string variable = mpirun->messages_variable(); !variable.empty()) {  // they come apart from the ranks'
+    environment[variable] = std::to_string(messages_descriptor);
+    append(words, mpirun->give(variable, std::to_string(STDERR_FILENO)));
   }
-  confine_listening(plan, environment, words);
+  if (plan.one_host) append(words, mpirun->keep_files(scratch.path(), memory ? memory->path() : scratch.path()));
+  confine_listening(plan, *mpirun, environment, words);
   words.insert(words.end(), command.begin(), command.end());
 
-  Supervision supervision(signals, start_process(words, environment), status_file, plan, options);
+  Supervision supervision(signals, start_process(words, environment), status_file, plan, *mpirun, options);
   supervision.wait();
   if (supervision.stopped_at_once()) {
     supervision.show_held_errors();
@@ -171,7 +179,7 @@ Supervised run_supervised(const LaunchPlan& plan, const std::vector<std::string>
   if (!supervision.why_not_started().empty()) {
     supervision.show_held_errors();
     const Error error(ErrorKind::peer, supervision.why_not_started(),
-                      "`ssh HOST mpirun --version` must work for each host without a password; see cluster.timeout");
+                      "`ssh HOST true` must work for each host without a password; see cluster.timeout");
     return {{exit_code(error.kind()), error.what()}, ""};
   }
   const std::optional<RankStatus> status = read_status(status_file);
@@ -183,12 +191,7 @@ Supervised run_supervised(const LaunchPlan& plan, const std::vector<std::string>
   if (explained || (!status && supervision.mpirun_code() != 0)) log::debug("mpirun and the ranks said:\n" + said);
   if (shortage) return {*shortage, ""};
   if (!explained) supervision.show_held_errors();
-  RankStatus end = final_status(status, supervision.messages(), supervision.mpirun_code());
-  if (const int error = supervision.output_error(); error != 0 && error != EPIPE && end.exit_code == 0) {
-    end = {exit_code(ErrorKind::resource),
-           "standard output cannot be written: " + std::generic_category().message(error)};
-  }
-  return {std::move(end), supervision.output()};
+  return end_of(supervision, *mpirun, status_file);
 }
 
 int supervise(const LaunchPlan& plan, const std::vector<std::string>& command) {

@@ -1,4 +1,4 @@
-// What mpirun's messages mean, by table: texts of OpenMPI 4.1.
+// What mpirun's messages mean, by table: texts of OpenMPI 4.1 and 5.0 and of MPICH 4.0.
 #include "parallel/launch/outcome.h"
 
 #include "test/catch.h"
@@ -24,6 +24,12 @@ const std::string unreachable =
     line + "ORTE was unable to reliably start one or more daemons.\nThis usually is caused by:\n";
 const std::string unknown = line + "There are not enough slots available.\n" + line;
 
+MpirunReport read_report(const std::string& messages) { return mpirun_of(MpiLibrary::openmpi4)->report(messages); }
+
+RankStatus status_of(const std::optional<RankStatus>& status, const std::string& messages, int mpirun_code) {
+  return final_status(status, read_report(messages), messages, mpirun_code);
+}
+
 bool contains(const RankStatus& status, const std::string& part) {
   return status.message.find(part) != std::string::npos;
 }
@@ -40,32 +46,95 @@ TEST_CASE("the first cause is read from mpirun's messages") {
   CHECK(read_report(lost).host_lost);
   CHECK(read_report(lost).host == "n2");
   CHECK_FALSE(read_report(unknown).rank);
+  const std::string closed = line +
+                             "A process or daemon was unable to complete a TCP connection\nto another process:\n" +
+                             "  Local host:    h3\n  Remote host:   h1\nThis is usually caused by a firewall\n" + line;
+  CHECK(contains(status_of({}, closed, 1), "h3 cannot connect to h1: all TCP ports must be open"));
+  const std::string rank =
+      "[[46128,1],1][btl_tcp_endpoint.c:793:mca_btl_tcp_endpoint_start_connect] from h2 to: h3 "
+      "Unable to connect to the peer 10.77.0.3 on port 1024: Invalid argument\n";
+  CHECK(contains(status_of({}, rank, 255), "h2 cannot connect to h3"));
+}
+
+TEST_CASE("OpenMPI 5 says the same in other words") {
+  const auto report = [](const std::string& text) { return mpirun_of(MpiLibrary::openmpi5)->report(text); };
+  const MpirunReport dead = report(line + "prterun noticed that process rank 1 with PID 65 on node n2 exited on\n" +
+                                   "signal 9 (Killed).\n" + line);
+  CHECK(dead.rank == 1);
+  CHECK(dead.host == "n2");
+  CHECK(dead.signal == 9);
+  const MpirunReport gone = report(line + "prterun detected that one or more processes exited with non-zero status,\n" +
+                                   "thus causing the job to be terminated. The first process to do so was:\n\n" +
+                                   "   Process name: [prterun-vm-37@1,1]\n   Exit code:    3\n" + line);
+  CHECK(gone.rank == 1);
+  CHECK(gone.exit_code == 3);
+  const MpirunReport aborting = report(line + "MPI_ABORT was invoked on rank 2 in communicator MPI_COMM_WORLD\n" +
+                                       "  Proc: [[25397,1],1]\n  Errorcode: 5\n\nNOTE: invoking MPI_ABORT causes\n");
+  CHECK(aborting.rank == 2);
+  CHECK(aborting.exit_code == 5);
+}
+
+TEST_CASE("MPICH frames its words among the output of the ranks, and names a process in the place of a rank") {
+  const std::unique_ptr<Mpirun> mpich = mpirun_of(MpiLibrary::mpich);
+  const std::string bar = std::string(83, '=') + "\n";
+  const std::string frame = "\n" + bar + "=   BAD TERMINATION OF ONE OF YOUR APPLICATION PROCESSES\n" +
+                            "=   PID 9666 RUNNING AT n2\n=   EXIT CODE: 9\n=   CLEANING UP REMAINING PROCESSES\n" +
+                            "=   YOU CAN IGNORE THE BELOW CLEANUP MESSAGES\n" + bar +
+                            "YOUR APPLICATION TERMINATED WITH THE EXIT STRING: Killed (signal 9)\n" +
+                            "This typically refers to a problem with your application.\n" +
+                            "Please see the FAQ page for debugging suggestions\n";
+  const std::size_t piece = GENERATE(1, 7, 4096);  // it comes in any pieces
+  const std::string all = "step 12\n== a title ==\n=\n" + frame;
+  std::string output, said;
+  for (std::size_t at = 0; at < all.size(); at += piece) {
+    std::string text = all.substr(at, piece);
+    said += mpich->take_own_words(text);
+    output += text;
+  }
+  CHECK(output == "step 12\n== a title ==\n=\n\n");
+  const MpirunReport dead = mpich->report(said);
+  CHECK_FALSE(dead.rank);
+  CHECK(dead.process == 9666);
+  CHECK(dead.host == "n2");
+  CHECK(dead.signal == 9);
+  CHECK(contains(final_status({}, dead, said, 9), "a rank, process 9666 on n2 was killed by signal 9 (Killed)"));
+  MpirunReport found = dead;
+  found.rank = 1;
+  CHECK(contains(final_status({}, found, said, 9), "rank 1 on n2 was killed by signal 9 (Killed)"));
+
+  std::string errors =
+      "before\nAbort(5) on node 1 (rank 1 in comm 0): application called MPI_Abort(MPI_COMM_WORLD, 5) - process 1\n"
+      "[mpiexec@n1] Sending Ctrl-C to processes as requested\n[7] is a footnote\n";
+  const std::string told = mpirun_of(MpiLibrary::mpich)->take_own_words(errors);
+  CHECK(errors == "before\n[7] is a footnote\n");
+  CHECK(mpich->report(told).rank == 1);
+  CHECK(mpich->report(told).exit_code == 5);
 }
 
 TEST_CASE("the ranks' status decides, whatever mpirun says") {
-  CHECK(final_status(RankStatus{75, "stopped"}, ended, 1) == RankStatus{75, "stopped"});
-  CHECK(final_status(RankStatus{0, ""}, killed, 139) == RankStatus{0, ""});
-  CHECK(final_status(RankStatus{5, "replicas differ"}, aborted, 5) == RankStatus{5, "replicas differ"});
-  const RankStatus both = final_status(RankStatus{5, "no answer from rank 3"}, killed, 139);
+  CHECK(status_of(RankStatus{75, "stopped"}, ended, 1) == RankStatus{75, "stopped"});
+  CHECK(status_of(RankStatus{0, ""}, killed, 139) == RankStatus{0, ""});
+  CHECK(status_of(RankStatus{5, "replicas differ"}, aborted, 5) == RankStatus{5, "replicas differ"});
+  const RankStatus both = status_of(RankStatus{5, "no answer from rank 3"}, killed, 139);
   CHECK(both.exit_code == 5);
   CHECK(contains(both, "rank 3 on n2 was killed by signal 11"));
   CHECK(contains(both, "no answer from rank 3"));
 }
 
 TEST_CASE("without a status mpirun's messages decide") {
-  CHECK(final_status({}, "", 0) == RankStatus{0, ""});
-  CHECK(final_status({}, aborted, 3) == RankStatus{3, ""});
-  CHECK(final_status({}, ended, 4) == RankStatus{4, ""});
-  CHECK(final_status({}, killed, 139).exit_code == 5);
-  CHECK(contains(final_status({}, killed, 139), "rank 3 on n2 was killed by signal 11 (Segmentation fault)"));
-  CHECK(final_status({}, lost, 1).exit_code == 5);
-  CHECK(contains(final_status({}, lost, 1), "host n2 was lost"));
-  CHECK(final_status({}, unreachable, 1).exit_code == 5);
-  CHECK(contains(final_status({}, unreachable, 1), "not all hosts could be reached"));
-  CHECK(final_status({}, unknown, 1).exit_code == 5);
-  CHECK(contains(final_status({}, unknown, 1), "There are not enough slots available."));
-  CHECK_FALSE(contains(final_status({}, unknown, 1), "-----"));
-  CHECK(contains(final_status({}, "", 127), "code 127"));
+  CHECK(status_of({}, "", 0) == RankStatus{0, ""});
+  CHECK(status_of({}, aborted, 3) == RankStatus{3, ""});
+  CHECK(status_of({}, ended, 4) == RankStatus{4, ""});
+  CHECK(status_of({}, killed, 139).exit_code == 5);
+  CHECK(contains(status_of({}, killed, 139), "rank 3 on n2 was killed by signal 11 (Segmentation fault)"));
+  CHECK(status_of({}, lost, 1).exit_code == 5);
+  CHECK(contains(status_of({}, lost, 1), "host n2 was lost"));
+  CHECK(status_of({}, unreachable, 1).exit_code == 5);
+  CHECK(contains(status_of({}, unreachable, 1), "not all hosts could be reached"));
+  CHECK(status_of({}, unknown, 1).exit_code == 5);
+  CHECK(contains(status_of({}, unknown, 1), "There are not enough slots available."));
+  CHECK_FALSE(contains(status_of({}, unknown, 1), "-----"));
+  CHECK(contains(status_of({}, "", 127), "code 127"));
 }
 
 TEST_CASE("a shortage is known by the words of MPI, PMIx and the loader, and told in ours") {
@@ -94,7 +163,7 @@ TEST_CASE("a shortage is known by the words of MPI, PMIx and the loader, and tol
 TEST_CASE("of words that nobody knows the first lines are told") {
   std::string long_winded = line + "Something odd came up.\nIt is like this:\n\n  and like that\n";
   for (int i = 0; i < 30; ++i) long_winded += "more of it\n";
-  const RankStatus told = final_status({}, "[vm:1] [[1,0],0] ORTE_ERROR_LOG: Error in file x.c\n" + long_winded, 1);
+  const RankStatus told = status_of({}, "[vm:1] [[1,0],0] ORTE_ERROR_LOG: Error in file x.c\n" + long_winded, 1);
   CHECK(told.exit_code == 5);
   CHECK(contains(told, "Something odd came up.\nIt is like this:\n  and like that"));
   CHECK_FALSE(contains(told, "more of it"));

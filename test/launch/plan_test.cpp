@@ -184,6 +184,56 @@ TEST_CASE("MPI reaches and listens on loopback on one host, and on the network t
   CHECK_FALSE(has(plan_launch(request), "oob_tcp_if_include"));
 }
 
+TEST_CASE("OpenMPI 5 has its runtime's settings by options of their own") {
+  LaunchRequest request = on_cores(2);
+  request.mpi = MpiLibrary::openmpi5;
+  request.ranks = 3;
+  CHECK(line(plan_launch(request)) ==
+        "mpirun -n 3 -H localhost:3 --bind-to none -x OMPI_MCA_orte_bound_at_launch=1 --map-by :oversubscribe "
+        "--mca mpi_yield_when_idle 1 --prtemca odls_base_num_threads 0 --pmixmca ptl_tcp_if_include lo --mca pml ob1 "
+        "--mca btl sm,self");
+  CHECK(plan_launch(request).listen_on == "lo");
+  request.ranks = 2;
+  request.hosts = {{"desk", 1}, {"n2", 1}};
+  request.network = "10.1.0.0/16";
+  CHECK(has(plan_launch(request), "--prtemca prte_if_include 10.1.0.0/16 --mca btl_tcp_if_include 10.1.0.0/16"));
+  request.variables = Variables{{"PRTE_MCA_prte_if_exclude", "eth1"}};
+  CHECK_FALSE(has(plan_launch(request), "prte_if_include"));
+}
+
+TEST_CASE("MPICH's ranks have all variables, and their own words for hosts and networks") {
+  LaunchRequest request = on_cores(2);
+  request.mpi = MpiLibrary::mpich;
+  request.ranks = 3;
+  request.root = true;
+  const LaunchPlan plan = plan_launch(request);
+  CHECK(line(plan) == "mpiexec -n 3 -bind-to none -rmk user -launcher fork -iface lo");
+  CHECK(plan.environment == Variables::Map{{"MPIR_CVAR_POLLS_BEFORE_YIELD", "1"}, {"UCX_TLS", "sm,self"}});
+  CHECK(plan.listen_on == "lo");
+  CHECK(plan.ranks_listen_on == "lo");
+  request.variables = Variables{{"UCX_TLS", "tcp"}, {"MPIR_CVAR_POLLS_BEFORE_YIELD", "9"}};
+  CHECK(plan_launch(request).environment.empty());
+  request.ranks = 2;
+  request.hosts = {{"desk", 1}, {"n2", 1}};
+  CHECK(line(plan_launch(request)) == "mpiexec -n 2 -bind-to none -rmk user -hosts desk:1,n2:1");
+  request.network = "10.1.0.0/16";
+  CHECK(plan_launch(request).listen_on == "10.1.0.0/16");
+  request.variables = Variables{{"HYDRA_IFACE", "ib0"}};
+  CHECK(plan_launch(request).listen_on == "ib0");
+}
+
+TEST_CASE("ranks of an MPI that nobody knows are the user's to start") {
+  LaunchRequest request = on_cores(2);
+  request.mpi = MpiLibrary::other;
+  CHECK(kind_of_failure(request) == ErrorKind::config);
+  request.ranks = 1;
+  CHECK_NOTHROW(plan_launch(request));
+  CHECK(mpi_library_of("Open MPI v4.1.4, package: Debian OpenMPI") == MpiLibrary::openmpi4);
+  CHECK(mpi_library_of("Open MPI v5.0.7, package: Debian OpenMPI") == MpiLibrary::openmpi5);
+  CHECK(mpi_library_of("MPICH Version:\t4.0.2\n") == MpiLibrary::mpich);
+  CHECK(mpi_library_of("Intel(R) MPI Library 2021.9") == MpiLibrary::other);
+}
+
 TEST_CASE("inside a SLURM job its tasks are the slots, and mpirun finds the nodes by itself") {
   LaunchRequest request = on_cores(2);
   request.slurm = SlurmJob{{2, 1}};

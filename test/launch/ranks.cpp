@@ -29,7 +29,7 @@ struct Rank {
 
   Rank() {
     require_world_size(situation, mpi.size());
-    if (mpi.rank() == 0) mark_ready(situation.status_file);
+    if (mpi.rank() == 0) mark_ready(situation.status_file, mpi.processes());
     if (!variables.has("LAUNCH_TEST_FOLDER")) return;
     const std::string path = variables.text("LAUNCH_TEST_FOLDER") + "/rank-" + std::to_string(mpi.rank());
     std::ofstream(path + ".new") << getpid() << '\n';

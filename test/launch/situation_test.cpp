@@ -7,8 +7,14 @@
 namespace trainctl::situation_test {
 namespace {
 
+// As a program that runs with OpenMPI sees it.
+Situation situation_of(const Variables& variables) { return find_situation(variables, MpiLibrary::openmpi4); }
+void require_launcher(const Situation& situation, const Variables& variables) {
+  require_known_launcher(situation, variables, MpiLibrary::openmpi4);
+}
+
 TEST_CASE("a process outside MPI is the user's") {
-  const Situation situation = find_situation(Variables{{"PATH", "/usr/bin"}});
+  const Situation situation = situation_of(Variables{{"PATH", "/usr/bin"}});
   CHECK(situation.started_by == StartedBy::user);
   CHECK_FALSE(situation.is_rank());
   CHECK(situation.ranks == 1);
@@ -21,7 +27,7 @@ TEST_CASE("a rank of mpirun knows its place, and whether trainctl supervises it"
                            {"OMPI_COMM_WORLD_LOCAL_SIZE", "4"},
                            {"PMIX_RANK", "5"},
                            {"OMPI_MCA_orte_bound_at_launch", "1"}};
-  Situation situation = find_situation(Variables(values));
+  Situation situation = situation_of(Variables(values));
   CHECK(situation.started_by == StartedBy::mpirun);
   CHECK(situation.rank == 5);
   CHECK(situation.ranks == 8);
@@ -34,7 +40,7 @@ TEST_CASE("a rank of mpirun knows its place, and whether trainctl supervises it"
   values["TRAINCTL_TERMINAL_COLUMNS"] = "120";
   values["TRAINCTL_TERMINAL"] = "/dev/pts/7";
   values["TRAINCTL_OUTPUT_TERMINAL"] = "0";
-  situation = find_situation(Variables(values));
+  situation = situation_of(Variables(values));
   CHECK(situation.supervised);
   CHECK_FALSE(situation.bound);  // by the supervisor's mpirun: ranks bind themselves
   CHECK(situation.status_file == "/tmp/x/status");
@@ -42,12 +48,12 @@ TEST_CASE("a rank of mpirun knows its place, and whether trainctl supervises it"
   CHECK(situation.terminal == "/dev/pts/7");
   CHECK_FALSE(situation.output_on_terminal);
   values["TRAINCTL_OUTPUT_TERMINAL"] = "1";
-  CHECK(find_situation(Variables(values)).output_on_terminal);
+  CHECK(situation_of(Variables(values)).output_on_terminal);
 }
 
 TEST_CASE("ranks that are asked for and ranks that the user's own launcher starts must agree") {
   Variables::Map values = {{"OMPI_COMM_WORLD_RANK", "0"}, {"OMPI_COMM_WORLD_SIZE", "3"}};
-  const Situation own = find_situation(Variables(values));
+  const Situation own = situation_of(Variables(values));
   CHECK_NOTHROW(require_stated_ranks(own, {}));
   CHECK_NOTHROW(require_stated_ranks(own, 3));
   try {
@@ -57,9 +63,9 @@ TEST_CASE("ranks that are asked for and ranks that the user's own launcher start
     CHECK(error.kind() == ErrorKind::config);
     CHECK(std::string(error.what()).find("2 ranks are asked for, but mpirun has started 3") == 0);
   }
-  CHECK_NOTHROW(require_stated_ranks(find_situation(Variables{}), 2));  // which trainctl will start
+  CHECK_NOTHROW(require_stated_ranks(situation_of(Variables{}), 2));  // which trainctl will start
   values["TRAINCTL_STATUS_FILE"] = "/tmp/x/status";
-  CHECK_NOTHROW(require_stated_ranks(find_situation(Variables(values)), 2));  // it has decided
+  CHECK_NOTHROW(require_stated_ranks(situation_of(Variables(values)), 2));  // it has decided
 }
 
 TEST_CASE("srun with PMIx starts ranks, without it processes of an unknown launcher") {
@@ -71,26 +77,26 @@ TEST_CASE("srun with PMIx starts ranks, without it processes of an unknown launc
                            {"SLURM_NODEID", "1"},
                            {"SLURM_STEP_TASKS_PER_NODE", "3,2"},
                            {"SLURM_CPU_BIND_TYPE", "none"}};
-  const Situation unknown = find_situation(Variables(values));
+  const Situation unknown = situation_of(Variables(values));
   CHECK(unknown.started_by == StartedBy::unknown);
   CHECK(unknown.rank == 4);
-  CHECK_THROWS_AS(require_known_launcher(unknown, Variables(values)), Error);
+  CHECK_THROWS_AS(require_launcher(unknown, Variables(values)), Error);
   try {
-    require_known_launcher(unknown, Variables(values));
+    require_launcher(unknown, Variables(values));
   } catch (const Error& error) {
     CHECK(error.kind() == ErrorKind::config);
     CHECK(std::string(error.what()).find("srun --mpi=pmix") != std::string::npos);
   }
 
   values["PMIX_RANK"] = "4";
-  const Situation rank = find_situation(Variables(values));
+  const Situation rank = situation_of(Variables(values));
   CHECK(rank.started_by == StartedBy::srun);
   CHECK(rank.rank == 4);
   CHECK(rank.ranks == 5);
   CHECK(rank.local_rank == 1);
   CHECK(rank.local_ranks == 2);
   CHECK_FALSE(rank.bound);
-  CHECK_NOTHROW(require_known_launcher(rank, Variables(values)));
+  CHECK_NOTHROW(require_launcher(rank, Variables(values)));
   CHECK_NOTHROW(require_world_size(rank, 5));
   CHECK_THROWS_AS(require_world_size(rank, 1), Error);
 }
@@ -102,23 +108,60 @@ TEST_CASE("a batch script, an interactive shell and a step of one task are the u
                                {"SLURM_PROCID", "0"},
                                {"SLURM_STEP_ID", step},
                                {"SLURM_STEP_NUM_TASKS", "4"}});
-    CHECK(find_situation(variables).started_by == StartedBy::user);
+    CHECK(situation_of(variables).started_by == StartedBy::user);
   }
-  CHECK(find_situation(Variables{{"SLURM_STEP_ID", "3"}, {"SLURM_STEP_NUM_TASKS", "1"}}).started_by == StartedBy::user);
+  CHECK(situation_of(Variables{{"SLURM_STEP_ID", "3"}, {"SLURM_STEP_NUM_TASKS", "1"}}).started_by == StartedBy::user);
 }
 
 TEST_CASE("the mpirun of another MPI is refused") {
   const Variables variables({{"PMI_RANK", "1"}, {"PMI_SIZE", "2"}});
-  const Situation situation = find_situation(variables);
+  const Situation situation = situation_of(variables);
   CHECK(situation.started_by == StartedBy::unknown);
-  CHECK_THROWS_AS(require_known_launcher(situation, variables), Error);
+  CHECK_THROWS_AS(require_launcher(situation, variables), Error);
+}
+
+TEST_CASE("MPICH's ranks are those of its mpiexec, and of srun by PMI-2") {
+  const auto mpich = MpiLibrary::mpich;
+  Variables::Map values = {
+      {"PMI_RANK", "3"}, {"PMI_SIZE", "4"}, {"MPI_LOCALRANKID", "1"}, {"MPI_LOCALNRANKS", "2"}, {"PMI_FD", "8"}};
+  const Situation rank = find_situation(Variables(values), mpich);
+  CHECK(rank.started_by == StartedBy::mpirun);
+  CHECK(rank.rank == 3);
+  CHECK(rank.ranks == 4);
+  CHECK(rank.local_rank == 1);
+  CHECK(rank.local_ranks == 2);
+  CHECK_FALSE(rank.supervised);
+  values["TRAINCTL_STATUS_FILE"] = "/tmp/status";
+  CHECK(find_situation(Variables(values), mpich).supervised);
+
+  const Variables srun({{"SLURM_STEP_ID", "0"},
+                        {"SLURM_STEP_NUM_TASKS", "5"},
+                        {"SLURM_LOCALID", "1"},
+                        {"SLURM_NODEID", "1"},
+                        {"SLURM_STEP_TASKS_PER_NODE", "3,2"},
+                        {"PMI_RANK", "4"},
+                        {"PMI_SIZE", "5"}});
+  CHECK(find_situation(srun, mpich).started_by == StartedBy::srun);
+  CHECK(find_situation(srun, mpich).rank == 4);
+  CHECK(find_situation(srun, mpich).local_ranks == 2);
+
+  const Variables openmpi({{"OMPI_COMM_WORLD_RANK", "1"}, {"OMPI_COMM_WORLD_SIZE", "2"}});
+  const Situation other = find_situation(openmpi, mpich);
+  CHECK(other.started_by == StartedBy::unknown);
+  CHECK(other.rank == 1);
+  try {
+    require_known_launcher(other, openmpi, mpich);
+    FAIL("it is refused");
+  } catch (const Error& error) {
+    CHECK(std::string(error.what()).find("the mpirun of another MPI than MPICH") != std::string::npos);
+  }
 }
 
 std::string refusal_of(const Variables& variables) {
-  const Situation situation = find_situation(variables);
+  const Situation situation = situation_of(variables);
   CHECK(situation.started_by == StartedBy::unknown);
   try {
-    require_known_launcher(situation, variables);
+    require_launcher(situation, variables);
   } catch (const Error& error) {
     CHECK(error.kind() == ErrorKind::config);
     return error.what();
@@ -130,7 +173,7 @@ TEST_CASE("torchrun's processes are told the command that starts the same job") 
   Variables::Map values = {{"MASTER_ADDR", "node1"}, {"MASTER_PORT", "29500"}, {"RANK", "3"}, {"WORLD_SIZE", "8"}};
   CHECK(refusal_of(Variables(values)).find("trainctl run CONFIG --ranks 8") != std::string::npos);
   values["LOCAL_WORLD_SIZE"] = "4";
-  CHECK(find_situation(Variables(values)).rank == 3);
+  CHECK(situation_of(Variables(values)).rank == 3);
   const std::string two_hosts = refusal_of(Variables(values));
   CHECK(two_hosts.find("--hosts node1:4,HOST2:4,... with all 2 hosts") != std::string::npos);
   values["MASTER_ADDR"] = "$(id)";
@@ -139,15 +182,15 @@ TEST_CASE("torchrun's processes are told the command that starts the same job") 
 
 TEST_CASE("torchrun's variables mean nothing to a lone process or to a rank of mpirun, srun or SLURM") {
   using Map = Variables::Map;
-  CHECK(find_situation(Variables{{"MASTER_ADDR", "a"}, {"RANK", "0"}, {"WORLD_SIZE", "1"}}).started_by ==
+  CHECK(situation_of(Variables{{"MASTER_ADDR", "a"}, {"RANK", "0"}, {"WORLD_SIZE", "1"}}).started_by ==
         StartedBy::user);
-  CHECK(find_situation(Variables{{"MASTER_ADDR", "a"}, {"WORLD_SIZE", "8"}}).started_by == StartedBy::user);
+  CHECK(situation_of(Variables{{"MASTER_ADDR", "a"}, {"WORLD_SIZE", "8"}}).started_by == StartedBy::user);
   const Map torch = {{"MASTER_ADDR", "a"}, {"RANK", "0"}, {"WORLD_SIZE", "2"}};
   Map mpirun = torch, srun = torch;
   mpirun.merge(Map{{"OMPI_COMM_WORLD_RANK", "0"}, {"OMPI_COMM_WORLD_SIZE", "2"}});
   srun.merge(Map{{"SLURM_STEP_ID", "0"}, {"SLURM_STEP_NUM_TASKS", "2"}, {"PMIX_RANK", "1"}});
-  CHECK(find_situation(Variables(mpirun)).started_by == StartedBy::mpirun);
-  CHECK(find_situation(Variables(srun)).started_by == StartedBy::srun);
+  CHECK(situation_of(Variables(mpirun)).started_by == StartedBy::mpirun);
+  CHECK(situation_of(Variables(srun)).started_by == StartedBy::srun);
 }
 
 }  // namespace

@@ -26,9 +26,9 @@ namespace {
 
 // Variables that tell a program it is a rank of this run, which a command is not.
 bool makes_a_rank(std::string_view variable) {
-  static constexpr std::array<std::string_view, 9> prefixes{"OMPI_",         "PMIX_",         "PMI_",
-                                                            "SLURM_STEP",    "SLURM_PROCID=", "SLURM_LOCALID=",
-                                                            "SLURM_NODEID=", "TRAINCTL_TERM", "TRAINCTL_STATUS_FILE="};
+  static constexpr std::array<std::string_view, 10> prefixes{
+      "OMPI_",         "PMIX_",          "PMI_",          "MPI_LOCAL",     "SLURM_STEP",
+      "SLURM_PROCID=", "SLURM_LOCALID=", "SLURM_NODEID=", "TRAINCTL_TERM", "TRAINCTL_STATUS_FILE="};
   for (const std::string_view prefix : prefixes) {
     if (variable.starts_with(prefix)) return true;
   }

@@ -19,7 +19,7 @@
 #include "core/base/version.h"
 #include "parallel/comm/environment.h"
 #include "parallel/comm/text.h"
-#include "parallel/launch/process.h"
+#include "parallel/launch/mpirun/mpirun.h"
 #include "parallel/launch/room.h"
 
 namespace trainctl {
@@ -137,7 +137,8 @@ double clock_seconds(Communicator& world, Stream& stream) {
 std::string rank_facts(int rank, int local_rank, const std::string& host, int cores, double clock,
                        const RunFolder& folder) {
   const MpiVersions mpi = mpi_versions();
-  const std::string mpirun = find_program("mpirun");
+  const MpiLibrary library = mpi_library();
+  const std::string mpirun = library == MpiLibrary::other ? "" : mpirun_of(library)->find();
   Json facts = {
       {"rank", rank},
       {"host", host},

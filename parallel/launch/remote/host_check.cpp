@@ -1,8 +1,9 @@
-// A shell on each host tells the program's SHA-256 and the time.
+// A shell on each host tells the program's SHA-256, the room for temporary files and the time.
 #include "parallel/launch/remote/host_check.h"
 
 #include <cstdlib>
 #include <fstream>
+#include <optional>
 #include <sstream>
 
 #include "core/base/error.h"
@@ -26,25 +27,32 @@ std::string hash_of(const std::string& path) {
 
 enum class Holds { same, other, nothing, unknown };
 
-// What a host says of the program, and of its clock.
+// What a host says of the program, of its folder for temporary files, and of its clock.
 struct HostFacts {
   Holds program = Holds::unknown;
-  std::int64_t seconds_ahead = 0;  // as far as the time that the answer took can tell
+  std::optional<std::int64_t> bytes_left;  // in the file system of that folder,
+  std::string mounted_at;                  // which lies here
+  std::int64_t seconds_ahead = 0;          // as far as the time that the answer took can tell
 };
 
 HostFacts facts_of(const RemoteAnswer& answer, const std::string& hash) {
   HostFacts facts;
   if (!answer.good()) return facts;
-  std::istringstream words(answer.output);
-  std::string first, word, last;
-  words >> first;
-  while (words >> word) last = word;
-  if (last.empty()) return facts;
+  std::istringstream lines(answer.output);
+  std::string program, space, seconds;
+  std::getline(lines, program);
+  for (std::string line; std::getline(lines, line); seconds = line) space = seconds;
+  if (seconds.empty()) return facts;
+  const std::string first = program.substr(0, program.find(' '));
   facts.program = first == hash                 ? Holds::same
                   : first == "missing"          ? Holds::nothing
                   : first.size() == hash.size() ? Holds::other
                                                 : Holds::unknown;
-  const std::int64_t there = std::strtoll(last.c_str(), nullptr, 10);
+  std::istringstream words(space);  // of df -P: file system, size, used and left in KiB, share, where it is mounted
+  std::string skipped;
+  std::int64_t left = 0;
+  if (words >> skipped >> skipped >> skipped >> left >> skipped >> facts.mounted_at) facts.bytes_left = left * 1024;
+  const std::int64_t there = std::strtoll(seconds.c_str(), nullptr, 10);
   facts.seconds_ahead = there > answer.end ? there - answer.end : there < answer.begin ? there - answer.begin : 0;
   return facts;
 }
@@ -53,7 +61,9 @@ HostFacts facts_of(const RemoteAnswer& answer, const std::string& hash) {
 std::string problem_of(const RemoteAnswer& answer, const HostFacts& facts, const HostCheck& how) {
   switch (facts.program) {
     case Holds::same:
-      return "";
+      if (facts.bytes_left.value_or(how.temporary) >= how.temporary) return "";
+      return format("{} has {} left, and mpirun's temporary files need {}", facts.mounted_at,
+                    byte_text(*facts.bytes_left), byte_text(how.temporary));
     case Holds::other:
       return format("its {} is another one than here", how.program);
     case Holds::nothing:
@@ -67,7 +77,9 @@ std::string problem_of(const RemoteAnswer& answer, const HostFacts& facts, const
 std::vector<RemoteAnswer> ask(const std::vector<std::string>& hosts, const HostCheck& how) {
   const std::string path = shell_word(how.program);
   return run_on_hosts(how.agent, hosts,
-                      format("if [ -f {0} ]; then sha256sum < {0}; else echo missing; fi; date +%s", path),
+                      format("if [ -f {0} ]; then sha256sum < {0}; else echo missing; fi; "
+                             "df -Pk \"${{TMPDIR:-/tmp}}\" 2>/dev/null | tail -n 1; date +%s",
+                             path),
                       how.deadline);
 }
 

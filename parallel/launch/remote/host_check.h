@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -11,12 +12,13 @@ namespace trainctl {
 struct HostCheck {
   std::vector<std::string> agent;  // as of shell_agent()
   std::string program;             // the path that is to hold the same file on every host
+  std::int64_t temporary = 0;      // bytes that mpirun's daemon needs in the folder for temporary files there
   std::chrono::milliseconds deadline{10000};
 };
 
-// Asks all hosts at once whether they answer, hold the program and have this host's time. Returns warnings, of clocks
-// that are more than 5 s off. Throws Error{peer} that names every host that does not answer in time, or lacks the
-// program, or holds another one.
+// Asks all hosts at once whether they answer, hold the program, have room and this host's time. Returns warnings, of
+// clocks that are more than 5 s off. Throws Error{peer} that names every host that does not answer in time, lacks the
+// program or holds another one, or whose disk is full.
 std::vector<std::string> check_hosts(const std::vector<std::string>& hosts, const HostCheck& how);
 
 // Of the hosts that answer, those that lack the program or hold another one.

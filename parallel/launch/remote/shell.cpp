@@ -74,8 +74,11 @@ class RemoteShell {
 
 }  // namespace
 
-std::vector<std::string> shell_agent(const Variables& variables) {
-  std::string agents = variables.text("OMPI_MCA_plm_rsh_agent");
+std::vector<std::string> shell_agent(const Variables& variables, MpiLibrary mpi) {
+  const bool five = mpi == MpiLibrary::openmpi5;
+  std::string agents = variables.text(mpi == MpiLibrary::mpich ? "HYDRA_LAUNCHER_EXEC"
+                                      : five                   ? "PRTE_MCA_plm_ssh_agent"
+                                                               : "OMPI_MCA_plm_rsh_agent");
   if (agents.empty()) agents = "ssh";
   std::istringstream stream(agents);
   for (std::string agent; std::getline(stream, agent, ':');) {
@@ -87,7 +90,8 @@ std::vector<std::string> shell_agent(const Variables& variables) {
       // Neither a window system nor questions that nobody sees.
       words.insert(words.end(), {"-x", "-o", "BatchMode=yes"});
     }
-    const std::vector<std::string> more = words_of(variables.text("OMPI_MCA_plm_rsh_args"));
+    const std::vector<std::string> more =
+        words_of(variables.text(five ? "PRTE_MCA_plm_ssh_args" : "OMPI_MCA_plm_rsh_args"));
     words.insert(words.end(), more.begin(), more.end());
     return words;
   }

@@ -8,13 +8,14 @@
 #include <string>
 #include <vector>
 
+#include "parallel/comm/environment.h"
 #include "parallel/launch/variables.h"
 
 namespace trainctl {
 
-// The agent that mpirun would start daemons with, OMPI_MCA_plm_rsh_agent or ssh, as words that a host and a command
-// follow; empty where neither is installed.
-std::vector<std::string> shell_agent(const Variables& variables);
+// The agent that mpirun would start daemons with, as words that a host and a command follow: OMPI_MCA_plm_rsh_agent
+// (OpenMPI 5: PRTE_MCA_plm_ssh_agent, MPICH: HYDRA_LAUNCHER_EXEC) or ssh. Empty where neither is installed.
+std::vector<std::string> shell_agent(const Variables& variables, MpiLibrary mpi = mpi_library());
 
 // What became of the command on a host.
 struct RemoteAnswer {

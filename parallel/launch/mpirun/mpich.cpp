@@ -1,0 +1,140 @@
+// mpiexec of MPICH, which is Hydra.
+#include <sys/wait.h>
+
+#include <filesystem>
+#include <regex>
+#include <utility>
+
+#include "core/base/error.h"
+#include "core/base/format.h"
+#include "parallel/launch/mpirun/mpirun.h"
+#include "parallel/launch/network.h"
+#include "parallel/launch/process.h"
+
+namespace trainctl {
+namespace {
+
+class Mpich final : public Mpirun {
+ public:
+  // `mpiexec` may be OpenMPI's where both are installed.
+  std::string find() const override {
+    for (const char* name : {"mpiexec.hydra", "mpiexec.mpich", "mpiexec"}) {
+      const std::string path = find_program(name);
+      std::error_code ignored;
+      const std::string real = path.empty() ? "" : std::filesystem::canonical(path, ignored).filename().string();
+      if (real.find("hydra") != std::string::npos) return path;
+    }
+    return "";
+  }
+  std::string package() const override { return "MPICH (Debian, Ubuntu: apt-get install mpich)"; }
+
+  void compose(LaunchPlan& plan, const LaunchRequest& request) const override;
+
+  // Ranks get all variables that mpiexec has.
+  Words pass(const std::string&) const override { return {}; }
+  Words give(const std::string& variable, const std::string& value) const override {
+    return {"-genv", variable, value};
+  }
+  Words keep_files(const std::string&, const std::string&) const override { return {}; }  // it keeps none with names
+  Words start_daemons_through(const std::string&, const Variables&) const override { return {}; }  // they do not listen
+  std::string messages_variable() const override { return ""; }
+
+  std::string take_own_words(std::string& text) override;
+  MpirunReport report(std::string_view messages) const override;
+
+ private:
+  std::string take_frame(std::string& text);
+
+  bool in_frame_ = false;
+  std::string bar_;  // what may be the beginning of the frame, whose rest has not come yet
+};
+
+void Mpich::compose(LaunchPlan& plan, const LaunchRequest& request) const {
+  const Variables& variables = request.variables;
+  plan.mpirun = {"mpiexec", "-n", std::to_string(plan.ranks), "-bind-to", "none"};  // ranks bind themselves (cores.h)
+  if (plan.oversubscribed && !variables.has("MPIR_CVAR_POLLS_BEFORE_YIELD")) {
+    plan.environment["MPIR_CVAR_POLLS_BEFORE_YIELD"] = "1";
+  }
+  if (plan.one_host) {  // shared memory alone, and no port beyond loopback
+    plan.mpirun.insert(plan.mpirun.end(), {"-rmk", "user", "-launcher", "fork", "-iface", "lo"});
+    if (!variables.has("UCX_TLS")) plan.environment["UCX_TLS"] = "sm,self";
+    plan.listen_on = plan.ranks_listen_on = "lo";
+    return;
+  }
+  if (request.tf_config) {
+    throw Error(
+        ErrorKind::config, "MPICH's mpiexec cannot start ranks through the launch agents of TF_CONFIG",
+        "name the hosts (--hosts, cluster.hosts), which are then reached by ssh, or build trainctl with OpenMPI");
+  }
+  if (!plan.hosts.empty()) plan.mpirun.insert(plan.mpirun.end(), {"-rmk", "user", "-hosts", host_list(plan)});
+  const std::string stated = variables.text("HYDRA_IFACE");
+  plan.listen_on = plan.ranks_listen_on = stated.empty() ? request.network : stated;
+  const std::string interface = interface_of(request.network);
+  if (!interface.empty() && stated.empty()) plan.mpirun.insert(plan.mpirun.end(), {"-iface", interface});
+}
+
+// What MPICH says of ranks that end too early: a frame that ends standard output, lines with its name on standard
+// error.
+std::string Mpich::take_own_words(std::string& text) {
+  std::string said = take_frame(text);
+  if (text.find("[mpiexec@") == std::string::npos && text.find("[proxy:") == std::string::npos &&
+      text.find("Abort(") == std::string::npos) {
+    return said;
+  }
+  static const std::regex lines("(^|\n)(\\[(mpiexec|proxy:[0-9:]+)@|Abort\\([0-9]+\\) on node )[^\n]*\n");
+  for (std::smatch match; std::regex_search(text, match, lines);) {
+    said.append(match.str());
+    text.replace(static_cast<std::size_t>(match.position()), static_cast<std::size_t>(match.length()), match.str(1));
+  }
+  return said;
+}
+
+// The frame begins with a bar of its own line, and with these words in the next one.
+std::string Mpich::take_frame(std::string& text) {
+  constexpr std::string_view title = "=   BAD TERMINATION";
+  constexpr std::size_t bar = 60;
+  if (in_frame_) return std::exchange(text, "");
+  text.insert(0, std::exchange(bar_, ""));
+  for (std::size_t at = text.find('='); at != std::string::npos; at = text.find('=', text.find('\n', at))) {
+    if (at > 0 && text[at - 1] != '\n') continue;
+    const std::size_t end = text.find_first_not_of('=', at);
+    const bool may_go_on = end == std::string::npos || (text[end] == '\n' && end - at >= bar);
+    if (!may_go_on) continue;
+    const std::string_view next = end == std::string::npos ? "" : std::string_view(text).substr(end + 1);
+    if (next.size() >= title.size() ? !next.starts_with(title) : !title.starts_with(next)) continue;
+    std::string rest = text.substr(at);
+    text.resize(at);
+    in_frame_ = next.size() >= title.size();
+    if (in_frame_) return rest;
+    bar_ = std::move(rest);
+    break;
+  }
+  return "";
+}
+
+MpirunReport Mpich::report(std::string_view messages) const {
+  static const std::regex ended(R"(PID (\d+) RUNNING AT (\S+)\s+=\s+EXIT CODE: (\d+))");
+  static const std::regex aborted(R"(Abort\((\d+)\) on node \d+ \(rank (\d+) in comm)");
+  const std::string text(messages);
+  MpirunReport report;
+  std::smatch match;
+  if (std::regex_search(text, match, aborted)) {
+    report.exit_code = std::stoi(match[1]);
+    report.rank = std::stoi(match[2]);
+    return report;
+  }
+  if (std::regex_search(text, match, ended)) {
+    report.process = std::stoi(match[1]);
+    report.host = match[2];
+    const int status = std::stoi(match[3]);  // as of waitpid()
+    if (WIFSIGNALED(status)) report.signal = WTERMSIG(status);
+    if (WIFEXITED(status)) report.exit_code = WEXITSTATUS(status);
+  }
+  return report;
+}
+
+}  // namespace
+
+std::unique_ptr<Mpirun> mpich_mpirun() { return std::make_unique<Mpich>(); }
+
+}  // namespace trainctl

@@ -1,0 +1,238 @@
+// mpirun of OpenMPI. Version 4 and its runtime ORTE have one kind of settings; in version 5 the runtime is PRRTE, which
+// has settings and names of its own, and so has PMIx, which joins the two.
+#include <algorithm>
+#include <filesystem>
+#include <regex>
+#include <utility>
+
+#include "core/base/format.h"
+#include "parallel/launch/agent/chief.h"
+#include "parallel/launch/mpirun/mpirun.h"
+#include "parallel/launch/process.h"
+#include "parallel/launch/supervisor.h"
+
+namespace trainctl {
+namespace {
+
+// What the versions call the same things.
+struct OpenMpiNames {
+  const char* runtime_option;  // that sets something of the runtime
+  const char* runtime_prefix;  // of the variable that sets it, too
+  const char* runtime_networks;
+  const char* shared_memory;  // the transport
+  const char* temporary_folder;
+  const char* remote_shell;  // the component that starts daemons by one
+  const char* launch_agent;
+  const char* daemon;
+  const char* stay_attached;
+};
+
+constexpr OpenMpiNames names_of_4 = {"--mca",
+                                     "OMPI_MCA_",
+                                     "oob_tcp_if_include",
+                                     "vader",
+                                     "orte_tmpdir_base",
+                                     "rsh",
+                                     "orte_launch_agent",
+                                     "orted",
+                                     "orte_leave_session_attached"};
+constexpr OpenMpiNames names_of_5 = {"--prtemca",
+                                     "PRTE_MCA_",
+                                     "prte_if_include",
+                                     "sm",
+                                     "prte_tmpdir_base",
+                                     "ssh",
+                                     "prte_launch_agent",
+                                     "prted",
+                                     "prte_leave_session_attached"};
+
+class OpenMpi final : public Mpirun {
+ public:
+  explicit OpenMpi(int version) : version_(version), names_(version == 4 ? names_of_4 : names_of_5) {}
+
+  // `mpirun` may be MPICH's where both are installed.
+  std::string find() const override {
+    const std::string common = find_program("mpirun");
+    std::error_code ignored;
+    const std::string real = common.empty() ? "" : std::filesystem::canonical(common, ignored).filename().string();
+    if (real.find("hydra") == std::string::npos) return common;
+    return find_program("mpirun.openmpi");
+  }
+  std::string package() const override { return "OpenMPI (Debian, Ubuntu: apt-get install openmpi-bin)"; }
+
+  void compose(LaunchPlan& plan, const LaunchRequest& request) const override;
+
+  Words pass(const std::string& variable) const override { return {"-x", variable}; }
+  Words give(const std::string& variable, const std::string& value) const override {
+    return {"-x", format("{}={}", variable, value)};
+  }
+  Words keep_files(const std::string& temporary, const std::string& shared_memory) const override {
+    return {names_.runtime_option,
+            names_.temporary_folder,
+            temporary,
+            "--mca",
+            format("btl_{}_backing_directory", names_.shared_memory),
+            shared_memory};
+  }
+  Words start_daemons_through(const std::string& command, const Variables& variables) const override {
+    if (variables.has(std::string(names_.runtime_prefix) + names_.launch_agent)) return {};
+    return {names_.runtime_option, names_.launch_agent, format("{} {}", command, names_.daemon)};
+  }
+  std::string messages_variable() const override {
+    return version_ == 4 ? "OPAL_OUTPUT_STDERR_FD" : "PMIX_OUTPUT_STDERR_FD";
+  }
+
+  std::string take_own_words(std::string& text) override;
+  MpirunReport report(std::string_view messages) const override;
+
+ private:
+  // A setting, unless the user has one in the environment.
+  void set(LaunchPlan& plan, const Variables& variables, const char* option, const std::string& prefix,
+           const std::string& name, const std::string& value) const {
+    if (variables.has(prefix + name)) return;
+    plan.mpirun.insert(plan.mpirun.end(), {option, name, value});
+  }
+  void set_mpi(LaunchPlan& plan, const Variables& variables, const std::string& name, const std::string& value) const {
+    set(plan, variables, "--mca", "OMPI_MCA_", name, value);
+  }
+  void set_runtime(LaunchPlan& plan, const Variables& variables, const std::string& name,
+                   const std::string& value) const {
+    set(plan, variables, names_.runtime_option, names_.runtime_prefix, name, value);
+  }
+  std::string confine(LaunchPlan& plan, const LaunchRequest& request, bool runtime) const;
+  void stay_on_this_host(LaunchPlan& plan, const LaunchRequest& request) const;
+  void reach_other_hosts(LaunchPlan& plan, const LaunchRequest& request) const;
+
+  int version_;
+  OpenMpiNames names_;
+};
+
+// The networks that the runtime or MPI uses and may listen on: as the user says, else the one that joins the hosts. ""
+// where neither is known.
+std::string OpenMpi::confine(LaunchPlan& plan, const LaunchRequest& request, bool runtime) const {
+  const Variables& variables = request.variables;
+  const std::string include = runtime ? names_.runtime_networks : "btl_tcp_if_include";
+  const std::string prefix = runtime ? names_.runtime_prefix : "OMPI_MCA_";
+  const std::string exclude = std::regex_replace(include, std::regex("include$"), "exclude");
+  const std::string stated = variables.text(prefix + include);
+  if (!stated.empty() || variables.has(prefix + exclude)) return stated;
+  if (request.network.empty()) return "";
+  if (runtime) {
+    set_runtime(plan, variables, include, request.network);
+  } else {
+    set_mpi(plan, variables, include, request.network);
+  }
+  return request.network;
+}
+
+// Shared memory alone, and no port beyond loopback (which OpenMPI keeps to with preload/listen.cpp). Leaving out the
+// search for network cards makes MPI_Init three times faster.
+void OpenMpi::stay_on_this_host(LaunchPlan& plan, const LaunchRequest& request) const {
+  const Variables& variables = request.variables;
+  set_mpi(plan, variables, "pml", "ob1");
+  set_mpi(plan, variables, "btl", format("{},self", names_.shared_memory));
+  plan.listen_on = "lo";
+  if (version_ == 4) {
+    set_runtime(plan, variables, names_.runtime_networks, plan.listen_on);
+    set_runtime(plan, variables, "plm", "isolated");
+  }
+  if (request.slurm) set_runtime(plan, variables, "ras", "^slurm");  // its name for this host need not be the host's
+}
+
+void OpenMpi::reach_other_hosts(LaunchPlan& plan, const LaunchRequest& request) const {
+  const Variables& variables = request.variables;
+  plan.listen_on = confine(plan, request, true);
+  plan.ranks_listen_on = confine(plan, request, false);
+  for (const std::string& name : forwarded_variables(request)) plan.mpirun.insert(plan.mpirun.end(), {"-x", name});
+  for (const auto& [name, value] : plan.environment) plan.mpirun.insert(plan.mpirun.end(), {"-x", name});
+  if (!request.tf_config) return;
+  // In the place of ssh; a daemon that left its session would be no child of the agent's.
+  const std::string shell = names_.remote_shell;
+  set_runtime(plan, variables, "plm", shell);
+  set_runtime(plan, variables, format("plm_{}_agent", shell), format("{} {} --", own_path(), remote_shell_command));
+  set_runtime(plan, variables, names_.stay_attached, "1");
+}
+
+void OpenMpi::compose(LaunchPlan& plan, const LaunchRequest& request) const {
+  const Variables& variables = request.variables;
+  plan.mpirun = {"mpirun", "-n", std::to_string(plan.ranks)};
+  if (plan.one_host || !plan.hosts.empty()) plan.mpirun.insert(plan.mpirun.end(), {"-H", host_list(plan)});
+  // Ranks bind themselves (cores.h), each host by its own cores, and tell MPI so.
+  plan.mpirun.insert(plan.mpirun.end(), {"--bind-to", "none", "-x", format("{}=1", bound_variable)});
+  if (plan.oversubscribed) {
+    if (version_ == 4) {
+      plan.mpirun.push_back("--oversubscribe");
+    } else {
+      plan.mpirun.insert(plan.mpirun.end(), {"--map-by", ":oversubscribe"});
+    }
+    set_mpi(plan, variables, "mpi_yield_when_idle", "1");
+  }
+  // No thread of mpirun's may end before it does: the ranks end with the thread that has made them (rank.h).
+  set_runtime(plan, variables, "odls_base_num_threads", "0");
+  // Ranks that are to end have nothing more to do: without this each failure takes two seconds longer.
+  if (version_ == 4) set_runtime(plan, variables, "odls_base_sigkill_timeout", "0");
+  if (version_ == 5) set(plan, variables, "--pmixmca", "PMIX_MCA_", "ptl_tcp_if_include", "lo");  // ranks and daemon
+  if (plan.one_host) {
+    stay_on_this_host(plan, request);
+  } else {
+    reach_other_hosts(plan, request);
+  }
+  if (request.root) {
+    plan.environment["OMPI_ALLOW_RUN_AS_ROOT"] = "1";
+    plan.environment["OMPI_ALLOW_RUN_AS_ROOT_CONFIRM"] = "1";
+  }
+}
+
+// mpirun counts the processes that it killed on standard output, and tells of each signal that it hands on, which says
+// nothing of the end.
+std::string OpenMpi::take_own_words(std::string& text) {
+  std::string said;
+  if (text.find(" total process") != std::string::npos) {
+    static const std::regex counts("(^|\n)[0-9]+ total process(es)? (aborted|failed to start|killed [^\n]*)\n");
+    for (std::smatch match; std::regex_search(text, match, counts);) {
+      said.append(match.str());
+      text.replace(static_cast<std::size_t>(match.position()), static_cast<std::size_t>(match.length()), match.str(1));
+    }
+  }
+  for (const std::string_view chatter :
+       {"mpirun: Forwarding signal 10 to job\n", "PRTE: Forwarding signal 10 to job\n"}) {
+    if (const std::size_t at = text.find(chatter); at != std::string::npos) text.erase(at, chatter.size());
+  }
+  return said;
+}
+
+MpirunReport OpenMpi::report(std::string_view messages) const {
+  static const std::regex killed(R"(process rank (\d+) with PID \d+ on node (\S+)\s+exited\s+on\s+signal (\d+))");
+  static const std::regex ended(R"(Process name: \[[^\n]*,(\d+)\]\s+Exit code:\s+(\d+))");
+  static const std::regex aborted(
+      R"(MPI_ABORT was invoked on rank (\d+) in communicator[^\n]*\s+(?:with errorcode|Proc:[^\n]*\s+Errorcode:) (\d+))");
+  static const std::regex lost(R"(Remote daemon: \[[^\n]*\] on node (\S+))");
+  static const std::regex refused(
+      R"(TCP connection\s+to another process:\s+Local host:\s+(\S+)\s+Remote host:\s+(\S+))");
+  static const std::regex refused_rank(R"(from (\S+) to: (\S+) Unable to connect to the peer)");
+  const std::string text(messages);
+  MpirunReport report;
+  report.host_unreachable = text.find("unable to reliably start one or more daemons") != std::string::npos;
+  std::smatch match;
+  if (std::regex_search(text, match, aborted) || std::regex_search(text, match, ended)) {
+    report.rank = std::stoi(match[1]);
+    report.exit_code = std::stoi(match[2]);
+  } else if (std::regex_search(text, match, lost)) {
+    report.host = match[1];
+    report.host_lost = true;
+  } else if (std::regex_search(text, match, killed)) {
+    report.rank = std::stoi(match[1]);
+    report.host = match[2];
+    report.signal = std::stoi(match[3]);
+  } else if (std::regex_search(text, match, refused) || std::regex_search(text, match, refused_rank)) {
+    report.host = match[1];
+    report.not_reached = match[2];
+  }
+  return report;
+}
+
+}  // namespace
+
+std::unique_ptr<Mpirun> openmpi_mpirun(int version) { return std::make_unique<OpenMpi>(version); }
+
+}  // namespace trainctl
