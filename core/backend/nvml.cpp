@@ -24,22 +24,22 @@ constexpr int most_nvlinks = 18;
 constexpr Status driver_not_loaded = 9;
 constexpr Status library_mismatch = 18;  // the driver in the kernel is another version than the library
 
-struct UtilizationRates {  // percent
-  unsigned gpu, memory;
-};
-struct MemoryInfo {  // NVML's first version of the struct; bytes
-  unsigned long long total, free, used;
-};
-struct PciInfo {  // NVML's third version of the struct
-  char legacy_bus_id[16];
-  unsigned domain, bus, device, device_id, subsystem_id;
-  char bus_id[32];
-};
-
 }  // namespace
 
 // The functions of NVML; null where the driver is too old to have one.
 struct Nvml::Calls {
+  struct UtilizationRates {  // percent
+    unsigned gpu, memory;
+  };
+  struct MemoryInfo {  // NVML's first version of the struct; bytes
+    unsigned long long total, free, used;
+  };
+  struct PciInfo {  // NVML's third version of the struct
+    char legacy_bus_id[16];
+    unsigned domain, bus, device, device_id, subsystem_id;
+    char bus_id[32];
+  };
+
   Status (*init)();
   Status (*shutdown)();
   const char* (*error_string)(Status);
@@ -163,7 +163,7 @@ Nvml::Device Nvml::find(const std::string& uuid) const {
 
 GpuIdentity Nvml::identify(Device device) const {
   GpuIdentity identity{text(calls_->name, device), text(calls_->uuid, device)};
-  PciInfo pci{};
+  Calls::PciInfo pci{};
   if (ask(pci, calls_->pci, device)) identity.pci_bus_id = pci.bus_id;
   for (unsigned link = 0; link < most_nvlinks; ++link) {
     int active = 0;
@@ -175,8 +175,8 @@ GpuIdentity Nvml::identify(Device device) const {
 
 GpuReading Nvml::read(Device device) const {
   GpuReading reading;
-  UtilizationRates rates{};
-  MemoryInfo memory{};
+  Calls::UtilizationRates rates{};
+  Calls::MemoryInfo memory{};
   unsigned value = 0;
   unsigned long long large = 0;
   if (ask(rates, calls_->utilization, device)) reading.utilization = rates.gpu / 100.0;

@@ -162,8 +162,11 @@ bool Supervision::mpirun_hangs() {
 
 // What mpirun says beside the ranks' output is moved to its own messages.
 std::string Supervision::without_own_words(std::string_view text) {
+  constexpr std::size_t tail = 8192;
   std::string rest(text);
   messages_.append(mpirun_.take_own_words(rest));
+  last_words_.append(rest);
+  if (last_words_.size() > tail) last_words_.erase(0, last_words_.size() - tail);
   return rest;
 }
 
@@ -200,12 +203,9 @@ std::string Supervision::describe_start_timeout() const {
 
 void Supervision::forward_errors() {
   constexpr std::size_t enough = 1 << 20;  // training does not wait for a screen that stands still
-  constexpr std::size_t tail = 8192;
   const bool open = read_all(child_.errors, [this](std::string_view text) {
     const std::string rest = without_own_words(text);  // mpirun writes its lines whole
     if (backlog_.size() <= enough) backlog_.append(rest);
-    last_errors_.append(rest);
-    if (last_errors_.size() > tail) last_errors_.erase(0, last_errors_.size() - tail);
   });
   if (!open) errors_closed_ = true;
   write_backlog();

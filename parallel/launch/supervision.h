@@ -62,8 +62,8 @@ class Supervision {
   // explains why they never become ready. Empty once it has been shown.
   std::string_view held_errors() const { return shown_ ? std::string_view() : backlog_; }
   void show_held_errors();
-  const std::string& last_errors() const { return last_errors_; }  // the end of the ranks' standard error
-  int mpirun_code() const { return code_; }                        // 128 + n where signal n ended it
+  const std::string& last_words() const { return last_words_; }  // the end of what the ranks have written
+  int mpirun_code() const { return code_; }                      // 128 + n where signal n ended it
 
  private:
   void on_signal(int number);
@@ -103,7 +103,7 @@ class Supervision {
   int output_error_ = 0;
   std::string output_;
   std::string backlog_;  // standard error that is held, or that its reader has not taken yet
-  std::string last_errors_;
+  std::string last_words_;
   std::string messages_;
   std::string why_not_started_;
   bool shown_ = false;  // standard error is passed on as it comes; before, it is held

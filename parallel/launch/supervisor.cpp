@@ -117,7 +117,7 @@ void confine_listening(const LaunchPlan& plan, const Mpirun& mpirun, Variables::
 // How the run ended, by the status that its ranks have left, else by the launcher's words.
 Supervised end_of(const Supervision& supervision, const Mpirun& mpirun, const std::string& status_file) {
   const std::optional<RankStatus> status = read_status(status_file);
-  MpirunReport report = mpirun.report(supervision.messages() + supervision.last_errors());
+  MpirunReport report = mpirun.report(supervision.messages() + supervision.last_words());
   if (!report.rank && report.process) report.rank = rank_of_process(status_file, *report.process);
   RankStatus end = final_status(status, report, supervision.messages(), supervision.mpirun_code());
   if (const int error = supervision.output_error(); error != 0 && error != EPIPE && end.exit_code == 0) {

@@ -183,17 +183,20 @@ void OpenMpi::compose(LaunchPlan& plan, const LaunchRequest& request) const {
   }
 }
 
-// mpirun counts the processes that it killed on standard output, and tells of each signal that it hands on, which says
-// nothing of the end.
+// On standard output mpirun counts the processes that it killed and its daemons say whom they cannot reach; it tells of
+// each signal that it hands on, which says nothing of the end.
 std::string OpenMpi::take_own_words(std::string& text) {
   std::string said;
-  if (text.find(" total process") != std::string::npos) {
-    static const std::regex counts("(^|\n)[0-9]+ total process(es)? (aborted|failed to start|killed [^\n]*)\n");
-    for (std::smatch match; std::regex_search(text, match, counts);) {
+  const auto take = [&](const std::regex& what) {  // its group 1 stays
+    for (std::smatch match; std::regex_search(text, match, what);) {
       said.append(match.str());
       text.replace(static_cast<std::size_t>(match.position()), static_cast<std::size_t>(match.length()), match.str(1));
     }
-  }
+  };
+  static const std::regex counts("(^|\n)[0-9]+ total process(es)? (aborted|failed to start|killed [^\n]*)\n");
+  static const std::regex unreached("(^|\n)-{50,}\n[^\n]*unable to complete a TCP connection\n([^-][^\n]*\n)*-{50,}\n");
+  if (text.find(" total process") != std::string::npos) take(counts);
+  if (text.find("unable to complete a TCP connection") != std::string::npos) take(unreached);
   for (const std::string_view chatter :
        {"mpirun: Forwarding signal 10 to job\n", "PRTE: Forwarding signal 10 to job\n"}) {
     if (const std::size_t at = text.find(chatter); at != std::string::npos) text.erase(at, chatter.size());
