@@ -154,7 +154,8 @@ std::string dumped(const Checked& checked, const CheckOptions& options) {
   if (rank >= checked.ranks) {
     throw Error(ErrorKind::config, format("there is no rank {}: {} ranks are numbered from 0", rank, checked.ranks));
   }
-  const auto& programs = programs_of(checked.programs, checked.sizes, MeshRank(checked.mesh, rank)).programs();
+  const MeshRank place(checked.mesh, rank);
+  const auto& programs = programs_of(checked.programs, checked.sizes, place).programs();
   if (options.dump == "dot") return dump_dot(programs.front());
   std::string text;
   for (const Program& program : programs) text += dump(program) + "\n";

@@ -1,6 +1,7 @@
 // Whether this host has what mpirun and its ranks need, found out before they start.
 #pragma once
 
+#include <cstdint>
 #include <string>
 
 namespace trainctl {

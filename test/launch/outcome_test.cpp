@@ -72,6 +72,15 @@ TEST_CASE("OpenMPI 5 says the same in other words") {
                                        "  Proc: [[25397,1],1]\n  Errorcode: 5\n\nNOTE: invoking MPI_ABORT causes\n");
   CHECK(aborting.rank == 2);
   CHECK(aborting.exit_code == 5);
+  // It says so among the ranks' own words on standard error.
+  const std::string two = line + "prterun noticed something\n" + line + line + "MPI_ABORT was invoked\n\nNOTE\n" + line;
+  std::string errors = "one\n" + two + "two\n" + line;
+  const std::string said = mpirun_of(MpiLibrary::openmpi5)->take_own_words(errors);
+  CHECK(errors == "one\ntwo\n" + line);
+  CHECK(said.find("noticed") != std::string::npos);
+  CHECK(said.find("MPI_ABORT") != std::string::npos);
+  std::string of_4 = two;
+  CHECK(mpirun_of(MpiLibrary::openmpi4)->take_own_words(of_4).empty());
 }
 
 TEST_CASE("MPICH frames its words among the output of the ranks, and names a process in the place of a rank") {

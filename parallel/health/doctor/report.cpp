@@ -140,8 +140,9 @@ std::string findings_text(const std::vector<Json>& facts, const std::vector<Prob
   std::string all;
   std::vector<std::string> hosts;
   for (const Json& f : facts) {
-    if (std::find(hosts.begin(), hosts.end(), f["host"]) != hosts.end()) continue;
-    hosts.push_back(f["host"]);
+    const std::string host = f["host"];
+    if (std::find(hosts.begin(), hosts.end(), host) != hosts.end()) continue;
+    hosts.push_back(host);
     all += host_text(facts, f) + "\n";
   }
   return all + gpu_table(facts, hosts) + network_table(facts.front().value("network", Json::array())) +

@@ -79,7 +79,7 @@ class OpenMpi final : public Mpirun {
     return {names_.runtime_option, names_.launch_agent, format("{} {}", command, names_.daemon)};
   }
   std::string messages_variable() const override {
-    return version_ == 4 ? "OPAL_OUTPUT_STDERR_FD" : "PMIX_OUTPUT_STDERR_FD";
+    return version_ == 4 ? "OPAL_OUTPUT_STDERR_FD" : "";  // 5 ignores its PMIX_OUTPUT_STDERR_FD
   }
 
   std::string take_own_words(std::string& text) override;
@@ -183,20 +183,40 @@ void OpenMpi::compose(LaunchPlan& plan, const LaunchRequest& request) const {
   }
 }
 
-// On standard output mpirun counts the processes that it killed and its daemons say whom they cannot reach; it tells of
-// each signal that it hands on, which says nothing of the end.
+// The places of lines of 50 dashes and more, between which OpenMPI writes its messages.
+std::vector<std::size_t> bars_in(const std::string& text) {
+  constexpr std::string_view bar = "--------------------------------------------------";
+  std::vector<std::size_t> bars;
+  for (std::size_t at = text.find(bar); at != std::string::npos; at = text.find(bar, at)) {
+    const std::size_t end = text.find_first_not_of('-', at);
+    if ((at == 0 || text[at - 1] == '\n') && end != std::string::npos && text[end] == '\n') bars.push_back(at);
+    at = end;
+    if (end == std::string::npos) break;
+  }
+  return bars;
+}
+
+// On standard output mpirun counts the processes that it killed and its daemons say whom they cannot reach; version 5
+// says everything on standard error. What it tells of each signal that it hands on says nothing of the end.
 std::string OpenMpi::take_own_words(std::string& text) {
   std::string said;
-  const auto take = [&](const std::regex& what) {  // its group 1 stays
-    for (std::smatch match; std::regex_search(text, match, what);) {
-      said.append(match.str());
-      text.replace(static_cast<std::size_t>(match.position()), static_cast<std::size_t>(match.length()), match.str(1));
-    }
+  const auto take = [&](std::size_t begin, std::size_t end) {
+    said.append(text, begin, end - begin);
+    text.erase(begin, end - begin);
   };
-  static const std::regex counts("(^|\n)[0-9]+ total process(es)? (aborted|failed to start|killed [^\n]*)\n");
-  static const std::regex unreached("(^|\n)-{50,}\n[^\n]*unable to complete a TCP connection\n([^-][^\n]*\n)*-{50,}\n");
-  if (text.find(" total process") != std::string::npos) take(counts);
-  if (text.find("unable to complete a TCP connection") != std::string::npos) take(unreached);
+  const std::vector<std::size_t> bars = bars_in(text);
+  for (std::size_t last = bars.size() / 2 * 2; last >= 2; last -= 2) {  // from the end: places before stay true
+    const std::size_t begin = bars[last - 2], end = text.find('\n', bars[last - 1]) + 1;
+    const bool unreached = text.find("unable to complete a TCP connection", begin) < end;
+    if (version_ == 5 || unreached) take(begin, end);
+  }
+  if (text.find(" total process") != std::string::npos) {
+    static const std::regex counts("(^|\n)([0-9]+ total process(es)? (aborted|failed to start|killed [^\n]*)\n)");
+    for (std::smatch match; std::regex_search(text, match, counts);) {
+      const auto begin = static_cast<std::size_t>(match.position(2));
+      take(begin, begin + static_cast<std::size_t>(match.length(2)));
+    }
+  }
   for (const std::string_view chatter :
        {"mpirun: Forwarding signal 10 to job\n", "PRTE: Forwarding signal 10 to job\n"}) {
     if (const std::size_t at = text.find(chatter); at != std::string::npos) text.erase(at, chatter.size());
