@@ -30,7 +30,7 @@ std::string describe(const MpirunReport& report) {
     return "not all hosts could be reached; `ssh HOST true` must work for each without a password";
   }
   if (!report.rank && !report.process) return "";
-  std::string who = report.rank ? format("rank {}", *report.rank) : format("a rank, process {}", *report.process);
+  std::string who = report.rank ? format("rank {}", *report.rank) : "a rank";
   if (!report.host.empty()) who += " on " + report.host;
   if (report.signal) {
     who += format(" was killed by signal {} ({})", *report.signal, strsignal(*report.signal));

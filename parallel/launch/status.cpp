@@ -53,16 +53,11 @@ void mark_ready(const std::string& status_path, const std::vector<int>& processe
 
 bool is_ready(const std::string& status_path) { return access(ready_path(status_path).c_str(), F_OK) == 0; }
 
-std::optional<int> rank_of_process(const std::string& status_path, int process) {
+std::vector<int> marked_processes(const std::string& status_path) {
   std::ifstream file(ready_path(status_path));
-  std::optional<int> found;
-  int rank = 0;
-  for (int each = 0; file >> each; ++rank) {
-    if (each != process) continue;
-    if (found) return {};
-    found = rank;
-  }
-  return found;
+  std::vector<int> processes;
+  for (int process = 0; file >> process;) processes.push_back(process);
+  return processes;
 }
 
 void write_log_path(const std::string& status_path, const std::string& path) {

@@ -29,8 +29,8 @@ std::optional<RankStatus> read_status(const std::string& path);
 // supervisor relays requests. `processes`: those that the ranks are, on their hosts.
 void mark_ready(const std::string& status_path, const std::vector<int>& processes = {});
 bool is_ready(const std::string& status_path);
-// The rank that a process is; nothing where none is, or those of several hosts have its number.
-std::optional<int> rank_of_process(const std::string& status_path, int process);
+// The processes that were marked, by rank; none before.
+std::vector<int> marked_processes(const std::string& status_path);
 
 // Rank 0 writes the path of the run's log, into which the supervisor then logs too; "" where it has not.
 void write_log_path(const std::string& status_path, const std::string& log_path);

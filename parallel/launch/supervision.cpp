@@ -5,6 +5,7 @@
 #include <poll.h>
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -65,6 +66,7 @@ Supervision::Supervision(const Signals& signals, const ChildProcess& child, std:
       child_(child),
       status_file_(std::move(status_file)),
       first_rank_here_(plan.first_rank_here),
+      one_host_(plan.one_host),
       options_(options),
       start_timeout_(plan.start_timeout),
       hosts_(plan.hosts) {
@@ -74,17 +76,22 @@ Supervision::Supervision(const Signals& signals, const ChildProcess& child, std:
 Supervision::~Supervision() {
   kill_children();
   for (int pipe : {child_.output, child_.errors, child_.messages}) close(pipe);
+  for (int rank : ranks_) close(rank);
 }
 
 void Supervision::wait() {
   constexpr std::chrono::milliseconds start_limit(1500);  // for ranks that were asked to stop while they start
   while (!ended_ && !stopped_at_once_) {
-    std::array<pollfd, 5> sources = {{{signals_.descriptor(), POLLIN, 0},
-                                      {output_closed_ ? -1 : child_.output, POLLIN, 0},
-                                      {errors_closed_ ? -1 : child_.errors, POLLIN, 0},
-                                      {messages_closed_ ? -1 : child_.messages, POLLIN, 0},
-                                      {backlog_.empty() || !shown_ ? -1 : STDERR_FILENO, POLLOUT, 0}}};
-    poll(sources.data(), sources.size(), requested_ && !relayed_ ? 20 : 500);
+    watch_ranks();
+    std::vector<pollfd> sources = {{{signals_.descriptor(), POLLIN, 0},
+                                    {output_closed_ ? -1 : child_.output, POLLIN, 0},
+                                    {errors_closed_ ? -1 : child_.errors, POLLIN, 0},
+                                    {messages_closed_ ? -1 : child_.messages, POLLIN, 0},
+                                    {backlog_.empty() || !shown_ ? -1 : STDERR_FILENO, POLLOUT, 0}}};
+    for (int rank : ranks_) sources.push_back({rank, POLLIN, 0});
+    const bool hurries = (requested_ && !relayed_) || (one_host_ && ranks_.empty());
+    poll(sources.data(), sources.size(), hurries ? 20 : 500);
+    see_ranks();
     while (const int signal = signals_.next()) on_signal(signal);
     forward_output();
     forward_errors();
@@ -108,6 +115,27 @@ void Supervision::wait() {
   forward_errors();
   collect_messages();
   join_log();
+}
+
+// Opens the processes of all ranks once they are known; kernels before 5.3 cannot.
+void Supervision::watch_ranks() {
+  if (!one_host_ || !ranks_.empty() || !is_ready(status_file_)) return;
+  for (const int process : marked_processes(status_file_)) {
+    ranks_.push_back(static_cast<int>(syscall(SYS_pidfd_open, process, 0)));
+  }
+}
+
+// A rank that ends is seen at the same moment by its launcher, which then ends the others: of several that have ended
+// since the last look any may be the first.
+void Supervision::see_ranks() {
+  std::vector<int> gone;
+  for (std::size_t rank = 0; rank < ranks_.size(); ++rank) {
+    pollfd process{ranks_[rank], POLLIN, 0};
+    if (poll(&process, 1, 0) > 0 && (process.revents & POLLIN) != 0) gone.push_back(static_cast<int>(rank));
+  }
+  if (gone.empty()) return;
+  if (gone.size() == 1) first_gone_ = gone.front();
+  for (int& rank : ranks_) close(std::exchange(rank, -1));
 }
 
 void Supervision::on_signal(int number) {

@@ -4,6 +4,7 @@
 #include <signal.h>
 
 #include <chrono>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -62,6 +63,8 @@ class Supervision {
   // explains why they never become ready. Empty once it has been shown.
   std::string_view held_errors() const { return shown_ ? std::string_view() : backlog_; }
   void show_held_errors();
+  // The rank that was seen to end first, where all run here.
+  std::optional<int> first_gone() const { return first_gone_; }
   const std::string& last_words() const { return last_words_; }  // the end of what the ranks have written
   int mpirun_code() const { return code_; }                      // 128 + n where signal n ended it
 
@@ -79,12 +82,14 @@ class Supervision {
   void write_backlog();
   void collect_messages();
   void join_log();
+  void watch_ranks();
+  void see_ranks();
 
   const Signals& signals_;
   Mpirun& mpirun_;
   ChildProcess child_;
   std::string status_file_;
-  bool first_rank_here_;
+  bool first_rank_here_, one_host_;
   SupervisionOptions options_;
   std::chrono::milliseconds start_timeout_;
   std::vector<Host> hosts_;
@@ -101,6 +106,8 @@ class Supervision {
   bool in_log_ = false;
   int code_ = 0;
   int output_error_ = 0;
+  std::vector<int> ranks_;  // descriptors of their processes; -1 once one has ended
+  std::optional<int> first_gone_;
   std::string output_;
   std::string backlog_;  // standard error that is held, or that its reader has not taken yet
   std::string last_words_;

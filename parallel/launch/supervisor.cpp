@@ -4,6 +4,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstdio>
@@ -114,11 +115,20 @@ void confine_listening(const LaunchPlan& plan, const Mpirun& mpirun, Variables::
          mpirun.start_daemons_through(format("env {}={} {}={}", preload, library, listen, plan.listen_on), inherited));
 }
 
+// The rank that a process is; nothing where none is, or those of several hosts have its number.
+std::optional<int> rank_of(int process, const std::vector<int>& processes) {
+  const auto found = std::find(processes.begin(), processes.end(), process);
+  if (found == processes.end() || std::find(found + 1, processes.end(), process) != processes.end()) return {};
+  return static_cast<int>(found - processes.begin());
+}
+
 // How the run ended, by the status that its ranks have left, else by the launcher's words.
-Supervised end_of(const Supervision& supervision, const Mpirun& mpirun, const std::string& status_file) {
+Supervised end_of(const Supervision& supervision, const Mpirun& mpirun, bool one_host, const std::string& status_file) {
   const std::optional<RankStatus> status = read_status(status_file);
   MpirunReport report = mpirun.report(supervision.messages() + supervision.last_words());
-  if (!report.rank && report.process) report.rank = rank_of_process(status_file, *report.process);
+  if (!report.rank && report.process) {  // one that the launcher has ended, it may be; hosts have ends of their own
+    report.rank = one_host ? supervision.first_gone() : rank_of(*report.process, marked_processes(status_file));
+  }
   RankStatus end = final_status(status, report, supervision.messages(), supervision.mpirun_code());
   if (const int error = supervision.output_error(); error != 0 && error != EPIPE && end.exit_code == 0) {
     end = {exit_code(ErrorKind::resource),
@@ -191,7 +201,7 @@ Supervised run_supervised(const LaunchPlan& plan, const std::vector<std::string>
   if (explained || (!status && supervision.mpirun_code() != 0)) log::debug("mpirun and the ranks said:\n" + said);
   if (shortage) return {*shortage, ""};
   if (!explained) supervision.show_held_errors();
-  return end_of(supervision, *mpirun, status_file);
+  return end_of(supervision, *mpirun, plan.one_host, status_file);
 }
 
 int supervise(const LaunchPlan& plan, const std::vector<std::string>& command) {

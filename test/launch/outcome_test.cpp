@@ -106,10 +106,16 @@ TEST_CASE("MPICH frames its words among the output of the ranks, and names a pro
   CHECK(dead.process == 9666);
   CHECK(dead.host == "n2");
   CHECK(dead.signal == 9);
-  CHECK(contains(final_status({}, dead, said, 9), "a rank, process 9666 on n2 was killed by signal 9 (Killed)"));
+  CHECK(contains(final_status({}, dead, said, 9), "a rank on n2 was killed by signal 9 (Killed)"));
   MpirunReport found = dead;
   found.rank = 1;
   CHECK(contains(final_status({}, found, said, 9), "rank 1 on n2 was killed by signal 9 (Killed)"));
+
+  // Of ranks that end by themselves the first is the cause, not one that mpiexec has killed for it.
+  const MpirunReport own = mpich->report(frame + "[mpiexec@n2] Exit codes: [n2] 0,1536,9\n");
+  CHECK(own.rank == 1);
+  CHECK(own.exit_code == 6);
+  CHECK(mpich->report(frame + "[mpiexec@n2] Exit codes: [n2] 0,9,1280\n").signal == 9);  // rank 2 saw another go
 
   std::string errors =
       "before\nAbort(5) on node 1 (rank 1 in comm 0): application called MPI_Abort(MPI_COMM_WORLD, 5) - process 1\n"

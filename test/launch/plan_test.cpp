@@ -207,7 +207,7 @@ TEST_CASE("MPICH's ranks have all variables, and their own words for hosts and n
   request.ranks = 3;
   request.root = true;
   const LaunchPlan plan = plan_launch(request);
-  CHECK(line(plan) == "mpiexec -n 3 -bind-to none -rmk user -launcher fork -iface lo");
+  CHECK(line(plan) == "mpiexec -n 3 -bind-to none -print-all-exitcodes -rmk user -launcher fork -iface lo");
   CHECK(plan.environment == Variables::Map{{"MPIR_CVAR_POLLS_BEFORE_YIELD", "1"}, {"UCX_TLS", "sm,self"}});
   CHECK(plan.listen_on == "lo");
   CHECK(plan.ranks_listen_on == "lo");
@@ -215,7 +215,7 @@ TEST_CASE("MPICH's ranks have all variables, and their own words for hosts and n
   CHECK(plan_launch(request).environment.empty());
   request.ranks = 2;
   request.hosts = {{"desk", 1}, {"n2", 1}};
-  CHECK(line(plan_launch(request)) == "mpiexec -n 2 -bind-to none -rmk user -hosts desk:1,n2:1");
+  CHECK(line(plan_launch(request)) == "mpiexec -n 2 -bind-to none -print-all-exitcodes -rmk user -hosts desk:1,n2:1");
   request.network = "10.1.0.0/16";
   CHECK(plan_launch(request).listen_on == "10.1.0.0/16");
   request.variables = Variables{{"HYDRA_IFACE", "ib0"}};

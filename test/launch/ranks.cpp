@@ -115,8 +115,10 @@ TEST_CASE("rank that ends without a word", "[.rank]") {
 
 TEST_CASE("rank that sees its peer go", "[.rank]") {
   Rank rank;
+  if (rank.mpi.rank() == 0) write_status(rank.situation.status_file, {5, "no answer from rank 1"});
+  std::this_thread::sleep_for(
+      std::chrono::milliseconds(200));  // until the status is there, and the supervisor knows both
   if (rank.mpi.rank() == 1) raise(SIGKILL);
-  write_status(rank.situation.status_file, {5, "no answer from rank 1"});
   for (;;) rank.run_on();
 }
 

@@ -2,6 +2,8 @@
 #include <signal.h>
 
 #include <algorithm>
+#include <chrono>
+#include <thread>
 
 #include "test/catch.h"
 #include "test/launch/listening.h"
@@ -56,9 +58,12 @@ TEST_CASE("a second Ctrl-C ends everything at once") {
 TEST_CASE("a rank that is killed: exit code 5, with the rank, the host and the signal") {
   SupervisedRun run(3, "rank that never stops");
   REQUIRE(run.ranks_run());
+  std::this_thread::sleep_for(std::chrono::milliseconds(200));  // until the supervisor knows the ranks
   run.send_to_rank(1, SIGKILL);
   CHECK(run.wait() == 5);
-  CHECK(contains(run.output(), "rank 1 on "));
+  // MPICH ends the others so fast that which was the first is not always seen.
+  const bool unseen = mpi_library() == MpiLibrary::mpich && contains(run.output(), "a rank on ");
+  CHECK((unseen || contains(run.output(), "rank 1 on ")));
   CHECK(contains(run.output(), "was killed by signal 9"));
   CHECK_FALSE(contains(run.output(), "mpirun"));
   CHECK(run.ranks_gone());

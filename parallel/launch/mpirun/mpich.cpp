@@ -1,8 +1,11 @@
 // mpiexec of MPICH, which is Hydra.
+#include <signal.h>
 #include <sys/wait.h>
 
+#include <cstdlib>
 #include <filesystem>
 #include <regex>
+#include <sstream>
 #include <utility>
 
 #include "core/base/error.h"
@@ -51,7 +54,12 @@ class Mpich final : public Mpirun {
 
 void Mpich::compose(LaunchPlan& plan, const LaunchRequest& request) const {
   const Variables& variables = request.variables;
-  plan.mpirun = {"mpiexec", "-n", std::to_string(plan.ranks), "-bind-to", "none"};  // ranks bind themselves (cores.h)
+  plan.mpirun = {"mpiexec",
+                 "-n",
+                 std::to_string(plan.ranks),
+                 "-bind-to",
+                 "none",  // ranks bind themselves (cores.h)
+                 "-print-all-exitcodes"};
   if (plan.oversubscribed && !variables.has("MPIR_CVAR_POLLS_BEFORE_YIELD")) {
     plan.environment["MPIR_CVAR_POLLS_BEFORE_YIELD"] = "1";
   }
@@ -112,6 +120,28 @@ std::string Mpich::take_frame(std::string& text) {
   return "";
 }
 
+// The rank that has ended by itself, by "Exit codes: [host] 0,1536,9", which is told on one host: neither one that only
+// saw another go nor one that was killed, by mpiexec or another.
+std::optional<std::pair<int, int>> rank_that_ended(const std::string& text) {
+  static const std::regex told(R"(Exit codes: \[\S+\] ([0-9,]+))");
+  std::smatch match;
+  if (!std::regex_search(text, match, told)) return {};
+  std::istringstream statuses(match[1]);
+  std::string word;
+  for (int rank = 0; std::getline(statuses, word, ','); ++rank) {
+    const int status = word.size() < 9 ? std::atoi(word.c_str()) : 0;  // as of waitpid()
+    const bool saw = WIFEXITED(status) && WEXITSTATUS(status) == exit_code(ErrorKind::peer);
+    const bool killed = WIFSIGNALED(status) && (WTERMSIG(status) == SIGKILL || WTERMSIG(status) == SIGTERM);
+    if (status != 0 && !saw && !killed) return std::pair(rank, status);
+  }
+  return {};
+}
+
+void set_status(MpirunReport& report, int status) {
+  if (WIFSIGNALED(status)) report.signal = WTERMSIG(status);
+  if (WIFEXITED(status)) report.exit_code = WEXITSTATUS(status);
+}
+
 MpirunReport Mpich::report(std::string_view messages) const {
   static const std::regex ended(R"(PID (\d+) RUNNING AT (\S+)\s+=\s+EXIT CODE: (\d+))");
   static const std::regex aborted(R"(Abort\((\d+)\) on node \d+ \(rank (\d+) in comm)");
@@ -121,14 +151,13 @@ MpirunReport Mpich::report(std::string_view messages) const {
   if (std::regex_search(text, match, aborted)) {
     report.exit_code = std::stoi(match[1]);
     report.rank = std::stoi(match[2]);
-    return report;
-  }
-  if (std::regex_search(text, match, ended)) {
+  } else if (const auto first = rank_that_ended(text)) {
+    report.rank = first->first;
+    set_status(report, first->second);
+  } else if (std::regex_search(text, match, ended)) {
     report.process = std::stoi(match[1]);
     report.host = match[2];
-    const int status = std::stoi(match[3]);  // as of waitpid()
-    if (WIFSIGNALED(status)) report.signal = WTERMSIG(status);
-    if (WIFEXITED(status)) report.exit_code = WEXITSTATUS(status);
+    set_status(report, std::stoi(match[3]));
   }
   return report;
 }

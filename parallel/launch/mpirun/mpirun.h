@@ -15,7 +15,8 @@ namespace trainctl {
 // The cause that a launcher names when it takes a run down.
 struct MpirunReport {
   std::optional<int> rank;       // that ended first
-  std::optional<int> process;    // the number on its host, where the launcher does not name the rank
+  std::optional<int> process;    // the number on its host, where the launcher does not name the rank; it may be that of
+                                 // a rank that the launcher has killed since
   std::optional<int> exit_code;  // its exit code or that of its MPI_Abort
   std::optional<int> signal;     // that killed it
   std::string host;              // where, or the host that was lost
