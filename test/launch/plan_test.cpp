@@ -218,7 +218,8 @@ TEST_CASE("MPICH's ranks have all variables, and their own words for hosts and n
   CHECK(line(plan_launch(request)) == "mpiexec -n 2 -bind-to none -print-all-exitcodes -rmk user -hosts desk:1,n2:1");
   request.network = "10.1.0.0/16";
   CHECK(plan_launch(request).listen_on == "10.1.0.0/16");
-  request.variables = Variables{{"HYDRA_IFACE", "ib0"}};
+  request.variables = Variables{{"HYDRA_IFACE", "ib0"}, {"TRAINCTL_SECRET", "known here"}};
+  CHECK(plan_launch(request).environment.at("TRAINCTL_SECRET").empty());  // no other host learns it
   CHECK(plan_launch(request).listen_on == "ib0");
 }
 

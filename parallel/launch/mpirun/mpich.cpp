@@ -10,6 +10,7 @@
 
 #include "core/base/error.h"
 #include "core/base/format.h"
+#include "parallel/launch/agent/secret.h"
 #include "parallel/launch/mpirun/mpirun.h"
 #include "parallel/launch/network.h"
 #include "parallel/launch/process.h"
@@ -73,6 +74,9 @@ void Mpich::compose(LaunchPlan& plan, const LaunchRequest& request) const {
     throw Error(
         ErrorKind::config, "MPICH's mpiexec cannot start ranks through the launch agents of TF_CONFIG",
         "name the hosts (--hosts, cluster.hosts), which are then reached by ssh, or build trainctl with OpenMPI");
+  }
+  for (const std::string_view secret : {secret_variable, secret_file_variable}) {  // of this process alone
+    if (variables.has(secret)) plan.environment[std::string(secret)] = "";
   }
   if (!plan.hosts.empty()) plan.mpirun.insert(plan.mpirun.end(), {"-rmk", "user", "-hosts", host_list(plan)});
   const std::string stated = variables.text("HYDRA_IFACE");

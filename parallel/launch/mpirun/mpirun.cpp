@@ -1,11 +1,8 @@
 // The launchers that there are, and what they have in common.
 #include "parallel/launch/mpirun/mpirun.h"
 
-#include <set>
-
 #include "core/base/error.h"
 #include "core/base/format.h"
-#include "parallel/launch/agent/secret.h"
 
 namespace trainctl {
 
@@ -31,20 +28,6 @@ std::string host_list(const LaunchPlan& plan) {
   std::string list;
   for (const Host& host : plan.hosts) list += format("{}{}:{}", list.empty() ? "" : ",", host.name, host.slots);
   return list;
-}
-
-std::vector<std::string> forwarded_variables(const LaunchRequest& request) {
-  std::set<std::string> names = {"OMP_NUM_THREADS", "LD_LIBRARY_PATH"};
-  for (const auto& [name, value] : request.variables.all()) {
-    const bool secret = name == secret_variable || name == secret_file_variable;  // of this process and the agents
-    if ((name.starts_with("TRAINCTL_") && !secret) || name.starts_with("NCCL_")) names.insert(name);
-  }
-  names.insert(request.forwarded.begin(), request.forwarded.end());
-  std::vector<std::string> present;
-  for (const std::string& name : names) {
-    if (request.variables.has(name)) present.push_back(name);
-  }
-  return present;
 }
 
 }  // namespace trainctl

@@ -64,8 +64,4 @@ std::unique_ptr<Mpirun> mpirun_of(MpiLibrary library);
 // "a:2,b:2": the hosts of a plan and the ranks that they can take.
 std::string host_list(const LaunchPlan& plan);
 
-// Names of the variables that ranks on other hosts lack: our own settings, threads, libraries, and those that the
-// config names; those of this process alone.
-std::vector<std::string> forwarded_variables(const LaunchRequest& request);
-
 }  // namespace trainctl

@@ -3,10 +3,12 @@
 #include <algorithm>
 #include <filesystem>
 #include <regex>
+#include <set>
 #include <utility>
 
 #include "core/base/format.h"
 #include "parallel/launch/agent/chief.h"
+#include "parallel/launch/agent/secret.h"
 #include "parallel/launch/mpirun/mpirun.h"
 #include "parallel/launch/process.h"
 #include "parallel/launch/supervisor.h"
@@ -45,6 +47,22 @@ constexpr OpenMpiNames names_of_5 = {"--prtemca",
                                      "prte_launch_agent",
                                      "prted",
                                      "prte_leave_session_attached"};
+
+// Names of the variables that ranks on other hosts lack: our own settings, threads, libraries, and those that the
+// config names; those of this process alone.
+std::vector<std::string> forwarded_variables(const LaunchRequest& request) {
+  std::set<std::string> names = {"OMP_NUM_THREADS", "LD_LIBRARY_PATH"};
+  for (const auto& [name, value] : request.variables.all()) {
+    const bool secret = name == secret_variable || name == secret_file_variable;  // of this process and the agents
+    if ((name.starts_with("TRAINCTL_") && !secret) || name.starts_with("NCCL_")) names.insert(name);
+  }
+  names.insert(request.forwarded.begin(), request.forwarded.end());
+  std::vector<std::string> present;
+  for (const std::string& name : names) {
+    if (request.variables.has(name)) present.push_back(name);
+  }
+  return present;
+}
 
 class OpenMpi final : public Mpirun {
  public:
