@@ -59,18 +59,31 @@ std::optional<std::uint32_t> own_address_towards(std::uint32_t address) {
   return ntohl(ends.sin_addr.s_addr);
 }
 
-std::optional<Network> network_with(std::uint32_t own) {
+// An address of this host, and the network that it lies in.
+struct OwnAddress {
+  std::string interface;
+  std::uint32_t address = 0;
+  Network network;
+};
+
+std::vector<OwnAddress> own_addresses() {
   ifaddrs* interfaces = nullptr;
   if (getifaddrs(&interfaces) != 0) return {};
-  std::optional<Network> found;
-  for (const ifaddrs* each = interfaces; each != nullptr && !found; each = each->ifa_next) {
+  std::vector<OwnAddress> all;
+  for (const ifaddrs* each = interfaces; each != nullptr; each = each->ifa_next) {
     if (each->ifa_addr == nullptr || each->ifa_netmask == nullptr || each->ifa_addr->sa_family != AF_INET) continue;
-    if (number_of(each->ifa_addr) != own) continue;
-    const std::uint32_t mask = number_of(each->ifa_netmask);
-    found = Network{own & mask, mask};
+    const std::uint32_t address = number_of(each->ifa_addr), mask = number_of(each->ifa_netmask);
+    all.push_back({each->ifa_name, address, {address & mask, mask}});
   }
   freeifaddrs(interfaces);
-  return found;
+  return all;
+}
+
+std::optional<Network> network_with(std::uint32_t own) {
+  for (const OwnAddress& each : own_addresses()) {
+    if (each.address == own) return each.network;
+  }
+  return {};
 }
 
 std::string text_of(const Network& network) {
@@ -95,16 +108,10 @@ std::string network_of(const std::vector<std::string>& other_hosts) {
 }
 
 std::string interface_of(const std::string& network) {
-  ifaddrs* interfaces = nullptr;
-  if (network.empty() || getifaddrs(&interfaces) != 0) return "";
-  std::string found;
-  for (const ifaddrs* each = interfaces; each != nullptr && found.empty(); each = each->ifa_next) {
-    if (each->ifa_addr == nullptr || each->ifa_netmask == nullptr || each->ifa_addr->sa_family != AF_INET) continue;
-    const std::uint32_t mask = number_of(each->ifa_netmask);
-    if (text_of({number_of(each->ifa_addr) & mask, mask}) == network) found = each->ifa_name;
+  for (const OwnAddress& each : own_addresses()) {
+    if (text_of(each.network) == network) return each.interface;
   }
-  freeifaddrs(interfaces);
-  return found;
+  return "";
 }
 
 }  // namespace trainctl
