@@ -29,18 +29,22 @@ struct Blocking {
   Dims strides, padded, inner_blocks, inner_indices;
 };
 
-// All implementations that oneDNN offers, its preferred one first. The objects from which `first` was made must still
-// exist, since the library keeps pointers to them.
-template <class Desc>
-std::vector<Desc> all(Desc first) {
-  std::vector<Desc> list{first};
-  while (first.next_impl()) list.push_back(first);
-  return list;
-}
-
 // An empty descriptor stands for no bias. The functions for convolutions return all implementations; `forward`, the
 // hint that backward convolutions need, is used only during the call.
 #if DNNL_VERSION_MAJOR >= 3
+
+// All implementations that oneDNN offers, its preferred one first. next_impl() changes the object that all copies of
+// `first` refer to, so each implementation is cloned.
+template <class Desc>
+std::vector<Desc> all(Desc first) {
+  std::vector<Desc> list;
+  do {
+    dnnl_primitive_desc_t clone = nullptr;
+    dnnl::error::wrap_c_api(dnnl_primitive_desc_clone(&clone, first.get()), "oneDNN cannot copy a primitive");
+    list.emplace_back(clone);
+  } while (first.next_impl());
+  return list;
+}
 
 inline void append_eltwise(dnnl::post_ops& ops, algorithm kind, float alpha, float beta) {
   ops.append_eltwise(kind, alpha, beta);
@@ -94,6 +98,15 @@ inline std::vector<dnnl::convolution_backward_weights::primitive_desc> convoluti
 }
 
 #else
+
+// All implementations that oneDNN offers, its preferred one first. The objects from which `first` was made must still
+// exist, since the library keeps pointers to them.
+template <class Desc>
+std::vector<Desc> all(Desc first) {
+  std::vector<Desc> list{first};
+  while (first.next_impl()) list.push_back(first);
+  return list;
+}
 
 inline void append_eltwise(dnnl::post_ops& ops, algorithm kind, float alpha, float beta) {
   ops.append_eltwise(1.0f, kind, alpha, beta);
