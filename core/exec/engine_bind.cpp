@@ -84,21 +84,20 @@ void Engine::bind(int program) {
     if (added) entry->second = bind_segment(program, segment, *bound);
     return entry->second;
   };
-  const auto add = [&](const ScheduleItem& item, bool joins) {
+  const auto add = [&](const ScheduleItem& item) {
     for (StepUnit unit : units_of(item.stream, item.segment)) {
       unit.slot = slot(item.slot);
       unit.stream = item.stream;
-      unit.joins = joins;
       bound->work->add(unit);
     }
   };
   const ScheduleItem copies{placed.copies_segment, 0, 0};
   units_of(0, copies.segment);
-  if (bound->trains && !backend_.updates_copies()) add(copies, false);
+  if (bound->trains && !backend_.updates_copies()) add(copies);
   for (const ScheduleItem& item : placed.program.schedule) {
-    const Phase phase = placed.segment(item.segment).phase;
+    if (item.waits) bound->work->wait_for_all();
     bind_batch(program, item, *bound);
-    add(item, placed.program.streams > 1 && (phase == Phase::exchange || phase == Phase::update));
+    add(item);
   }
   for (const auto& buffers : step_buffers_) bound->results.push_back(results_of(program, *buffers));
   bound->work->complete([this, &results = bound->results](int buffer) {

@@ -1,6 +1,7 @@
 // A step's units of work, their marks, and the ranges that are recorded.
 #include "core/exec/step_work.h"
 
+#include <algorithm>
 #include <exception>
 
 #include "core/base/clock.h"
@@ -39,6 +40,14 @@ void StepWork::add(const StepUnit& unit) {
   if (new_part || (long_ops_ && is_long(program_, unit))) {
     marks_.push_back({units_.size(), unit.part});
   }
+  if (sections_.empty()) sections_.emplace_back();
+  std::vector<Units>& of_stream = sections_.back().of_stream;
+  const auto stream = static_cast<std::size_t>(unit.stream);
+  of_stream.resize(std::max(of_stream.size(), stream + 1));
+  Units& units = of_stream[stream];
+  if (units.first == units.end) units = {units_.size(), units_.size()};
+  require(units.end == units_.size(), "units of one compute stream are added one behind the other");
+  ++units.end;
   units_.push_back(unit);
   ranges_.back().end = units_.size();
 }
@@ -72,41 +81,34 @@ std::size_t StepWork::queue(std::size_t unit, const StepSources& sources, Queue&
 }
 
 void StepWork::make_side_streams() {
-  for (std::size_t unit = 0; unit < units_.size(); ++unit) {
-    const int stream = units_[unit].stream;
-    while (std::ssize(side_streams_) < stream) {
-      auto side = std::make_unique<SideStream>();
-      if (threads_.size() == side_streams_.size()) threads_.push_back(backend_.asynchronous_stream());
-      side->thread = threads_[side_streams_.size()].get();
-      side->compute = backend_.compute_stream();
-      side->queue.stream = side->compute.get();
-      side->work = this;
-      side_streams_.push_back(std::move(side));
-    }
-    if (stream == 0) continue;
-    std::vector<std::size_t>& of_stream = side_streams_[static_cast<std::size_t>(stream - 1)]->units;
-    if (side_begin_ == side_end_) side_begin_ = unit;
-    side_end_ = unit + 1;
-    of_stream.push_back(unit);
+  std::size_t streams = 1;
+  for (const Section& section : sections_) streams = std::max(streams, section.of_stream.size());
+  while (side_streams_.size() + 1 < streams) {
+    auto side = std::make_unique<SideStream>();
+    if (threads_.size() == side_streams_.size()) threads_.push_back(backend_.asynchronous_stream());
+    side->thread = threads_[side_streams_.size()].get();
+    side->compute = backend_.compute_stream();
+    side->queue.stream = side->compute.get();
+    side->work = this;
+    side_streams_.push_back(std::move(side));
   }
-  join_ = side_end_;
-  while (join_ < units_.size() && !units_[join_].joins) ++join_;
 }
 
 void StepWork::run_side_stream(void* side_stream) {
   SideStream& side = *static_cast<SideStream*>(side_stream);
-  for (std::size_t next = 0; next < side.units.size();) {
-    const std::size_t end = side.work->queue(side.units[next], *side.sources, side.queue);
-    while (next < side.units.size() && side.units[next] < end) ++next;
+  for (std::size_t next = side.units.first; next < side.units.end;) {
+    next = side.work->queue(next, *side.sources, side.queue);
   }
   side.compute->synchronize();
 }
 
-void StepWork::run_units(std::size_t first, std::size_t end, const StepSources& sources, PartSeconds* seconds) {
-  while (first < end) {
-    const StepPart part = units_[first].part;
+void StepWork::run_units(Units units, const StepSources& sources, PartSeconds* seconds) {
+  while (units.first < units.end) {
+    const StepPart part = units_[units.first].part;
     const double start = seconds == nullptr ? 0 : seconds_now();
-    while (first < end && units_[first].part == part) first = queue(first, sources, main_);
+    while (units.first < units.end && units_[units.first].part == part) {
+      units.first = queue(units.first, sources, main_);
+    }
     if (seconds != nullptr) (*seconds)[static_cast<std::size_t>(part)] += seconds_now() - start;
   }
 }
@@ -123,22 +125,28 @@ void StepWork::join_side_streams() {
   if (error) std::rethrow_exception(error);
 }
 
-void StepWork::run_streams(int buffer, const StepSources& sources, PartSeconds* seconds) {
-  run_units(0, side_begin_, sources, seconds);
-  for (const auto& side : side_streams_) {
-    side->sources = &sources;
-    side->thread->enqueue({&StepWork::run_side_stream, side.get()});
+void StepWork::run(const Section& section, const StepSources& sources, PartSeconds* seconds) {
+  if (section.of_stream.empty()) return;
+  for (std::size_t stream = 1; stream < section.of_stream.size(); ++stream) {
+    SideStream& side = *side_streams_[stream - 1];
+    side.units = section.of_stream[stream];
+    side.sources = &sources;
+    side.thread->enqueue({&StepWork::run_side_stream, &side});
   }
   try {
-    run_units(side_end_, join_, sources, seconds);
+    run_units(section.of_stream[0], sources, seconds);
   } catch (...) {
     join_side_streams();  // which use what the caller may free now
     throw;
   }
+  if (section.of_stream.size() == 1) return;
   const double reached = seconds_now();
   join_side_streams();
   if (seconds != nullptr) (*seconds)[static_cast<std::size_t>(StepPart::communication)] += seconds_now() - reached;
-  run_units(join_, units_.size(), sources, seconds);
+}
+
+void StepWork::run_streams(int buffer, const StepSources& sources, PartSeconds* seconds) {
+  for (const Section& section : sections_) run(section, sources, seconds);
   take_results_(buffer);
 }
 
@@ -194,7 +202,7 @@ void StepWork::run_observed(int buffer, const StepSources& sources, OpObserver& 
 void StepWork::run_timed(int buffer, const StepSources& sources, PartSeconds& seconds) {
   seconds = {};
   if (!side_streams_.empty()) return run_streams(buffer, sources, &seconds);
-  run_units(0, units_.size(), sources, &seconds);
+  run_units({0, units_.size()}, sources, &seconds);
   take_results_(buffer);
 }
 

@@ -30,8 +30,7 @@ struct StepUnit {
   std::int64_t from = 0;  // offset in the source, in bytes
   std::byte* to = nullptr;
   std::int64_t bytes = 0;
-  int stream = 0;      // of compute: units of streams behind 0 run beside those of stream 0 that follow them
-  bool joins = false;  // runs when the units of all streams have
+  int stream = 0;  // of compute
 };
 
 // Is called after every op that runs, in a slot of the arena; for profiles and the search for NaNs. Costs one
@@ -51,7 +50,10 @@ class StepWork {
   StepWork(Backend& backend, Stream& stream, std::vector<std::unique_ptr<Stream>>& threads,
            const PlacedProgram& program, int buffers, bool long_ops);
 
+  // Units of several compute streams run side by side; those of one stream are added one behind the other.
   void add(const StepUnit& unit);
+  // The units that are added next run when all that were added before have run, in every compute stream.
+  void wait_for_all() { sections_.emplace_back(); }
   // Call it after the last unit. `take_results(buffer)` queues the copies of the results to the host, behind all units.
   void complete(std::function<void(int buffer)> take_results);
 
@@ -89,9 +91,16 @@ class StepWork {
     Stream* stream = nullptr;
     std::vector<CopyPart> parts;  // of copies that are queued as one
   };
+  // Units that run side by side, by compute stream, when those of the section before have run.
+  struct Units {
+    std::size_t first = 0, end = 0;
+  };
+  struct Section {
+    std::vector<Units> of_stream;
+  };
   // A compute stream behind stream 0, whose units run on a thread of its own.
   struct SideStream {
-    std::vector<std::size_t> units;
+    Units units;  // of the section that runs
     Stream* thread = nullptr;
     std::unique_ptr<Stream> compute;  // on that thread
     Queue queue;
@@ -102,13 +111,14 @@ class StepWork {
   // Queues a unit; if the unit is a copy, queues all copies that follow in its stream as one with it. Returns the
   // number of the next unit.
   std::size_t queue(std::size_t unit, const StepSources& sources, Queue& in) const;
-  // Runs units [first, end) on this thread, and adds their times where `seconds` is not null.
-  void run_units(std::size_t first, std::size_t end, const StepSources& sources, PartSeconds* seconds);
+  // Runs units on this thread, and adds their times where `seconds` is not null.
+  void run_units(Units units, const StepSources& sources, PartSeconds* seconds);
   void make_side_streams();
   static void run_side_stream(void* side_stream);
   void join_side_streams();
   // Runs the units of all streams, those of stream 0 on this thread; `seconds` as run_timed() has them, or null.
   void run_streams(int buffer, const StepSources& sources, PartSeconds* seconds);
+  void run(const Section& section, const StepSources& sources, PartSeconds* seconds);
   void queue(const Range& range, int buffer, const StepSources& sources);
 
   Backend& backend_;
@@ -120,8 +130,7 @@ class StepWork {
   std::vector<StepUnit> units_;
   Queue main_;
   std::vector<std::unique_ptr<SideStream>> side_streams_;
-  std::size_t side_begin_ = 0, side_end_ = 0;  // the units of side streams, between those of stream 0
-  std::size_t join_ = 0;                       // the first unit that waits for them
+  std::vector<Section> sections_;
   std::vector<Range> ranges_;
   std::vector<Mark> marks_;
   std::vector<std::unique_ptr<Marks>> set_;  // by buffer; empty where the device has no marks

@@ -109,8 +109,9 @@ std::string dump(const Program& program) {
   }
   result += "schedule\n";
   for (const ScheduleItem& item : program.schedule) {
-    result += format("  {} micro-batch {} slot {}{}\n", name_of(program.segment(item.segment)), item.micro_batch,
-                     item.slot, program.streams == 1 ? "" : format(" stream {}", item.stream));
+    result +=
+        format("  {} micro-batch {} slot {}{}\n", name_of(program.segment(item.segment)), item.micro_batch, item.slot,
+               program.streams == 1 ? "" : format(" stream {}{}", item.stream, item.waits ? ", waits" : ""));
   }
   return result + flat(program) + tensors(program);
 }

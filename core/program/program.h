@@ -43,9 +43,11 @@ struct ScheduleItem {
   int segment = 0;
   int micro_batch = 0;  // Program::micro_batches: the rest; -1: one without samples
   int slot = 0;
-  // Of Program::streams: items of one compute stream run in order, those of several side by side, until an item of
-  // phase exchange or update, which waits for all. Items of further streams come before those of stream 0.
+  // Of Program::streams: items of one compute stream run in order, those of several side by side. An item that waits,
+  // and all behind it, run when the items before it have; from one such item to the next, items of further streams come
+  // before those of stream 0, the highest first.
   int stream = 0;
+  bool waits = false;
 };
 
 // Parameters begin at multiples of this many float32 elements (16 bytes, which kernels read and write at once), or of

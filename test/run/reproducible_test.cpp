@@ -96,6 +96,32 @@ TEST_CASE("a rank's threads train on shards side by side and learn the same bits
   }
 }
 
+TEST_CASE("a rank holds one set of gradients for each level of the tree, and one for each further thread") {
+  const Folder folder;
+  const std::string config = folder.write("config.yaml", augmented_data + R"(
+model: {layers: [flatten, dense: {units: 3000}, dense: {units: 5, activation: softmax}]}
+)" + train_section("batch_size: 48, epochs: 1, optimizer: sgd"));
+  const auto sets = [&](int shards, int ranks, int threads) {  // beyond the one that every run has
+    Command check(folder,
+                  {"check", config, "--ranks", std::to_string(ranks), "--json", "--set",
+                   format("strategy.reproducible.shards={}", shards)},
+                  ".", {format("OMP_NUM_THREADS={}", threads)});
+    REQUIRE(check.wait() == 0);
+    const Json memory = Json::parse(check.out()).at("memory_bytes");
+    const auto bytes = [&](const char* region) { return memory.at(region).get<double>(); };
+    return (bytes("gradient slots") + bytes("arena")) / bytes("gradients");
+  };
+  constexpr double activations = 0.15;  // of a set
+  for (const auto& [shards, levels] : {std::pair{8, 3}, {16, 4}}) {
+    for (const int ranks : {1, 2, 3, 4, 5, 6, 7, 8}) {
+      CAPTURE(shards, ranks);
+      CHECK(sets(shards, ranks, 1) < levels + activations);
+    }
+  }
+  CHECK(sets(8, 1, 2) < 2 + 1 + activations);
+  CHECK(sets(8, 1, 4) < 1 + 3 + activations);
+}
+
 TEST_CASE("what replicas receive of shared gradients lies in one place in all rounds") {
   const Folder folder;
   const std::string config =

@@ -4,6 +4,7 @@
 #include <bit>
 #include <functional>
 #include <map>
+#include <set>
 #include <string>
 
 #include "test/catch.h"
@@ -124,7 +125,7 @@ TEST_CASE("the sums of leaves that are dealt out to any number of replicas make 
   }
 }
 
-TEST_CASE("the joined sums of compute streams are those of one stream") {
+TEST_CASE("the sums of compute streams are those of one stream") {
   for (int leaves = 1; leaves <= 33; ++leaves) {
     for (int first = 0; first < leaves; first += 1 + leaves / 7) {
       for (int end = first + 1; end <= leaves; end += 1 + leaves / 5) {
@@ -132,27 +133,42 @@ TEST_CASE("the joined sums of compute streams are those of one stream") {
         const std::map<int, std::string> slots_alone = run(alone, first);
         for (int streams = 1; streams <= end - first; ++streams) {
           CAPTURE(leaves, first, end, streams);
-          std::vector<LeafSum> sums;
+          const StreamSums sums = sums_of_streams({first, end}, leaves, streams);
+          REQUIRE(std::ssize(sums.leaf_slots) == end - first);
           std::map<int, std::string> slots;
-          int used = 0;
-          for (int s = 0; s < streams; ++s) {
-            const auto begin = [&](int stream) { return first + (end - first) * stream / streams; };
-            const LeafSums own = sums_of_leaves({begin(s), begin(s + 1)}, leaves);
-            for (const auto& [slot, value] : run(own, begin(s))) slots[used + slot] = value;
-            for (const LeafSum& sum : own.sums) sums.push_back({sum.leaves, used + sum.slot});
-            used += own.slots;
+          std::size_t leaf = 0;
+          for (const std::vector<SlotSum>& formed : sums.formed) {
+            std::set<int> of_round;
+            for (int s = 0; s < streams && leaf < sums.leaf_slots.size(); ++s, ++leaf) {
+              of_round.insert(sums.leaf_slots[leaf]);
+              slots[sums.leaf_slots[leaf]] = std::to_string(first + static_cast<int>(leaf));
+            }
+            CHECK(std::ssize(of_round) ==
+                  (leaf % static_cast<std::size_t>(streams) == 0 ? streams : std::ssize(sums.leaf_slots) % streams));
+            for (const SlotSum& sum : formed) {
+              CHECK(sum.slot == sum.slots.front());
+              slots[sum.slot] = value_of(sum, slots);
+            }
           }
-          const JoinedSums joined = join_sums(sums, leaves);
-          for (const SlotSum& sum : joined.formed) slots[sum.slot] = value_of(sum, slots);
-          REQUIRE(joined.sums.size() == alone.sums.size());
+          REQUIRE(sums.sums.size() == alone.sums.size());
           for (std::size_t i = 0; i < alone.sums.size(); ++i) {
-            CHECK(joined.sums[i].leaves.first == alone.sums[i].leaves.first);
-            CHECK(joined.sums[i].leaves.end == alone.sums[i].leaves.end);
-            CHECK(slots.at(joined.sums[i].slot) == slots_alone.at(alone.sums[i].slot));
+            CHECK(sums.sums[i].leaves.first == alone.sums[i].leaves.first);
+            CHECK(sums.sums[i].leaves.end == alone.sums[i].leaves.end);
+            CHECK(slots.at(sums.sums[i].slot) == slots_alone.at(alone.sums[i].slot));
           }
-          if (joined.sums.size() == 1) CHECK(joined.sums[0].slot == 0);
+          if (sums.sums.size() == 1) CHECK(sums.sums[0].slot == 0);
         }
       }
+    }
+  }
+}
+
+TEST_CASE("compute streams need a slot each, and one for each level above a round") {
+  for (int levels = 0; levels <= 6; ++levels) {
+    for (int at_once = 0; at_once <= levels; ++at_once) {
+      const int leaves = 1 << levels, streams = 1 << at_once;
+      CAPTURE(leaves, streams);
+      CHECK(sums_of_streams({0, leaves}, leaves, streams).slots == streams + levels - at_once);
     }
   }
 }

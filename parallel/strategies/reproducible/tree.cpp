@@ -123,17 +123,28 @@ std::vector<Summand> order_of_sums(const std::vector<PlacedSum>& sums, int leave
   return std::move(nodes.front().summands);
 }
 
-JoinedSums join_sums(const std::vector<LeafSum>& sums_of_streams, int leaves) {
-  std::vector<PlacedSum> placed;
-  for (const LeafSum& sum : sums_of_streams) placed.push_back({sum.leaves, sum.slot, 0});
-  const std::vector<TreeNode> nodes = nodes_of(placed, leaves);
-  JoinedSums joined;
-  for (const TreeNode& node : nodes) {
-    const int slot = nodes.size() == 1 ? 0 : node.summands.front().input;
-    joined.sums.push_back({node.leaves, slot});
-    if (node.summands.size() > 1 || node.summands.front().input != slot) joined.formed.push_back(slot_sum(node, slot));
+StreamSums sums_of_streams(const LeafRange& own, int leaves, int streams) {
+  StreamSums result;
+  Slots slots;
+  for (int first = own.first; first < own.end; first += streams) {
+    std::vector<PlacedSum> placed;
+    for (const LeafSum& sum : result.sums) placed.push_back({sum.leaves, sum.slot, 0});
+    for (int leaf = first; leaf < std::min(first + streams, own.end); ++leaf) {
+      result.leaf_slots.push_back(slots.take(0));
+      placed.push_back({{leaf, leaf + 1}, result.leaf_slots.back(), 0});
+    }
+    result.sums.clear();
+    std::vector<SlotSum>& formed = result.formed.emplace_back();
+    for (const TreeNode& node : nodes_of(placed, leaves)) {
+      const int slot = node.summands.front().input;
+      result.sums.push_back({node.leaves, slot});
+      if (node.summands.size() == 1) continue;
+      formed.push_back(slot_sum(node, slot));
+      for (std::size_t i = 1; i < node.summands.size(); ++i) slots.leave(node.summands[i].input);
+    }
   }
-  return joined;
+  result.slots = slots.used();
+  return result;
 }
 
 std::vector<std::vector<SlotSum>> sums_of_rounds(int leaves, int replicas) {

@@ -54,18 +54,20 @@ std::vector<Summand> order_of_sums(const std::vector<PlacedSum>& sums, int leave
 struct SlotSum {
   std::vector<int> slots;
   std::vector<Summand> summands;
-  int slot = 0;  // where the sum is put: slots[0], another that is free, or 0 where there is no other sum
+  int slot = 0;  // where the sum is put: slots[0], or a free one where there are no slots
 
   bool operator==(const SlotSum&) const = default;
 };
 
-// The sums of a rank's leaves where several streams computed them, each those of a part of the row: `formed` of what
-// the streams' own sums come to, in this order.
-struct JoinedSums {
-  std::vector<SlotSum> formed;
-  std::vector<LeafSum> sums;  // as in LeafSums
+// The sums of a rank's leaves where several streams compute them, one leaf each at a time. Such a round has leaves that
+// follow each other; the sums that they complete are formed behind it.
+struct StreamSums {
+  std::vector<int> leaf_slots;               // by leaf: where the backward pass writes the leaf's gradients
+  std::vector<std::vector<SlotSum>> formed;  // by round, in this order
+  std::vector<LeafSum> sums;                 // as in LeafSums
+  int slots = 0;                             // that were used
 };
-JoinedSums join_sums(const std::vector<LeafSum>& sums_of_streams, int leaves);
+StreamSums sums_of_streams(const LeafRange& own, int leaves, int streams);
 
 // Where replicas deal the leaves out among them (LogicalShards::dealt), each has one leaf of every round, and the
 // leaves of a round follow each other in the tree. A replica adds its part of all of them by means of a stack that

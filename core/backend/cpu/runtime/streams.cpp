@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "core/backend/cpu/runtime/processor.h"
+#include "core/base/clock.h"
 
 namespace trainctl::cpu {
 namespace {
@@ -40,6 +41,14 @@ class CpuEvent final : public Event {
   std::uint64_t count_ = 0;
 };
 
+// Waits a little for the condition before the caller sleeps: waking a thread takes longer than many tasks do.
+template <class Condition>
+void spin_until(Condition condition) {
+  constexpr double seconds = 50e-6;
+  const double start = seconds_now();
+  while (!condition() && seconds_now() - start < seconds) __builtin_ia32_pause();
+}
+
 }  // namespace
 
 ThreadStream::ThreadStream() : ring_(64), thread_([this] { work(); }) {}
@@ -67,6 +76,7 @@ void ThreadStream::enqueue(HostTask task) {
 }
 
 void ThreadStream::synchronize() {
+  spin_until([this] { return done_ == queued_; });
   std::unique_lock lock(mutex_);
   changed_.wait(lock, [this] { return done_ == queued_; });
   if (error_) std::rethrow_exception(std::exchange(error_, nullptr));
@@ -87,6 +97,11 @@ void ThreadStream::work() {
   omp_set_num_threads(1);  // of this thread's own loops
   std::unique_lock lock(mutex_);
   for (;;) {
+    if (started_ == queued_) {
+      lock.unlock();
+      spin_until([this] { return started_ < queued_; });
+      lock.lock();
+    }
     changed_.wait(lock, [this] { return stop_ || started_ < queued_; });
     if (started_ == queued_) return;
     const HostTask task = ring_[started_++ % ring_.size()];

@@ -1,6 +1,7 @@
 // The CPU's streams and events: the compute stream is an ImmediateStream, the asynchronous stream has a thread.
 #pragma once
 
+#include <atomic>
 #include <condition_variable>
 #include <cstdint>
 #include <exception>
@@ -33,9 +34,9 @@ class ThreadStream final : public Stream {
   std::mutex mutex_;
   std::condition_variable changed_;
   std::vector<HostTask> ring_;
-  std::uint64_t queued_ = 0;
+  std::atomic<std::uint64_t> queued_{0};  // changed under the mutex
   std::uint64_t started_ = 0;
-  std::uint64_t done_ = 0;
+  std::atomic<std::uint64_t> done_{0};  // likewise
   bool stop_ = false;
   std::exception_ptr error_;
   std::thread thread_;  // the last member, so that the thread starts after the others are initialised

@@ -21,9 +21,9 @@ struct Summand {
 };
 
 // y = the sum of the summands, each element in the same order of additions, in float32. Inputs: float32 [parts * n],
-// the last one in any case, or [n]. Outputs: float32 [n], which may lie in the memory of an input that has no parts.
-// With `across` the parts are those that the ranks of the axis sent this rank, inputs without parts are such sums of
-// earlier ones, and y is the rank's part of a sum over all ranks; without, all summands are the rank's own.
+// the last one in any case, or [n]. Outputs: float32 [n], which may lie in the memory of an input or of one of its
+// parts. With `across` the parts are those that the ranks of the axis sent this rank, inputs without parts are such
+// sums of earlier ones, and y is the rank's part of a sum over all ranks; without, all summands are the rank's own.
 struct TreeSum final : OpDef {
   std::vector<Summand> summands;
   int parts = 1;  // of the last input
