@@ -387,6 +387,7 @@ void add_update(Cases& cases) {
   cases.push_back({"tree_sum", {region, region}, always_a<TreeSum>(both), 4, floats});
   const TensorType labels{{4, 3}, DType::int32};
   cases.push_back({"zero_input", {}, always_a<ZeroInput>(labels), 1});
+  cases.push_back({"zero_gaps", {region}, always_a<ZeroGaps>(std::vector<ZeroGaps::Gap>{{1, 2}}), 3});
   cases.push_back({"zero_gradients", {}, always_a<ZeroGradients>(std::int64_t{8}), 1});
 }
 

@@ -1,6 +1,9 @@
 // Sums in the order of a tree against their definition, bit for bit.
 #include "core/graph/ops/training/tree_sum.h"
 
+#include <algorithm>
+
+#include "core/graph/ops/training/update.h"
 #include "test/backend/run_op.h"
 #include "test/catch.h"
 
@@ -74,6 +77,21 @@ TEST_CASE("inputs without parts are added to parts of the last input, in place o
       const float right = at(2, 1) + at(2, 2);
       REQUIRE(sum.values[static_cast<std::size_t>(e)] == left + right);
     }
+  }
+}
+
+TEST_CASE("gaps are zeroed, and nothing else") {
+  const auto backend = backend_under_test();
+  std::vector<ZeroGaps::Gap> gaps{{0, 1}, {5, 3}, {700, 1000}};
+  for (std::int64_t i = 0; i < 300; ++i) gaps.push_back({2000 + 7 * i, i % 7});  // more than one launch takes
+  gaps.push_back({4999, 1});
+  const Value x = random_value({5000}, DType::float32, 5, 1, 2);
+  const Value y = run_op(*backend, std::make_shared<ZeroGaps>(gaps), {x})[0];
+  for (std::int64_t e = 0; e < 5000; ++e) {
+    const bool inside = std::any_of(gaps.begin(), gaps.end(), [e](const ZeroGaps::Gap& gap) {
+      return e >= gap.first && e < gap.first + gap.count;
+    });
+    REQUIRE(y.values[static_cast<std::size_t>(e)] == (inside ? 0 : x.values[static_cast<std::size_t>(e)]));
   }
 }
 

@@ -139,6 +139,25 @@ TEST_CASE("a host between which and all others data moves slowly is named, and s
   CHECK(problems({first, well(1, "b", "G1")}).empty());
 }
 
+TEST_CASE("a host whose small all-reduces take long is named, and so is such a pair of other hosts") {
+  const auto pair = [](const char* first, const char* second, double small) {
+    return Json{
+        {"hosts", {first, second}}, {"small_seconds", small}, {"large_seconds", 0.01}, {"large_bytes", 16 << 20}};
+  };
+  Json first = well(0, "a", "G0");
+  first["network"] = {pair("a", "b", 50e-6),  pair("a", "c", 1e-3),   pair("b", "c", 0.9e-3),
+                      pair("a", "d", 800e-6), pair("b", "d", 180e-6), pair("c", "d", 2e-3)};
+  const auto found = problems({first, well(1, "b", "G1"), well(2, "c", "G2"), well(3, "d", "G3")});
+  REQUIRE(found.size() == 2);
+  CHECK(found[0].where == "c");
+  CHECK(found[0].message == "small all-reduces with it take 900.0 us, those between others 50.0 us");
+  CHECK(found[1].where == "a and d");
+  CHECK(found[1].message == "small all-reduces between them take 800.0 us, those between others 50.0 us");
+  // Microseconds more are no news, however many times as much they are.
+  first["network"] = {pair("a", "b", 5e-6), pair("a", "c", 90e-6), pair("b", "c", 80e-6)};
+  CHECK(problems({first, well(1, "b", "G1"), well(2, "c", "G2")}).empty());
+}
+
 TEST_CASE("room for one checkpoint is needed to run, room for two is worth a note") {
   Json first = well(0, "a", "G0");
   const auto with = [&](double free) {

@@ -71,6 +71,7 @@ constexpr std::array table{
     Entry{"metric", lower_metric},
     Entry{"optimizer", lower_optimizer},
     Entry{"zero_gradients", lower_zero_gradients},
+    Entry{"zero_gaps", lower_zero_gaps},
     Entry{"zero_input", lower_zero_input},
     Entry{"agree", lower_agree},
     Entry{"gradient_norm", lower_gradient_norm},

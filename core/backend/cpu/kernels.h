@@ -89,6 +89,7 @@ Lowering lower_metric(const LowerContext& context);
 Lowering lower_optimizer(const LowerContext& context);
 // update.cpp
 Lowering lower_zero_gradients(const LowerContext& context);
+Lowering lower_zero_gaps(const LowerContext& context);
 Lowering lower_zero_input(const LowerContext& context);
 Lowering lower_agree(const LowerContext& context);
 Lowering lower_gradient_norm(const LowerContext& context);

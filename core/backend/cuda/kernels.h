@@ -96,6 +96,7 @@ Lowering lower_scale(const LowerContext& context);
 Lowering lower_optimizer(const LowerContext& context);
 // update.cu
 Lowering lower_zero_gradients(const LowerContext& context);
+Lowering lower_zero_gaps(const LowerContext& context);
 Lowering lower_zero_input(const LowerContext& context);
 Lowering lower_agree(const LowerContext& context);
 Lowering lower_gradient_norm(const LowerContext& context);

@@ -3,11 +3,13 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <map>
 #include <set>
 
 #include "core/base/format.h"
 #include "core/base/json.h"
+#include "core/base/table.h"
 #include "parallel/health/doctor/gpus.h"
 
 namespace trainctl {
@@ -15,7 +17,6 @@ namespace {
 
 constexpr double little_disk = 1e9;
 constexpr double clocks_differ = 1;  // seconds
-constexpr double much_slower = 2;    // times
 constexpr double little_shared_memory = 64 << 20;
 constexpr double little_locked_memory = 64 << 20;
 
@@ -167,34 +168,62 @@ void check_clock(const Json& f, const Json& first, Problems& problems) {
                       "let it follow a time server (chrony): logs and files would tell wrong times"});
 }
 
-// The pairs of hosts between which data moves at less than half the rate of the fastest: the hosts that have no faster
-// pair by themselves, the others as pairs.
-void check_network(const Json& pairs, Problems& problems) {
-  const auto rate = [](const Json& pair) {
-    return pair["large_bytes"].get<double>() / pair["large_seconds"].get<double>();
-  };
-  const auto text = [](double bytes_per_second) { return byte_text(std::llround(bytes_per_second)) + "/s"; };
-  double best = 0;
+// A cost of all-reduces between two hosts, and when and how it is told.
+struct PairCost {
+  using Text = std::string (*)(double own, double best);
+
+  double (*of)(const Json& pair);
+  double factor,
+      at_least;  // a cost is much higher than another if it is more than `factor` times that, and so much more
+  Text host_text, pair_text;
+
+  bool is_much_higher(double cost, double than) const { return cost > factor * than && cost > than + at_least; }
+};
+
+std::string rate_text(double seconds_a_byte) { return byte_text(std::llround(1 / seconds_a_byte)) + "/s"; }
+
+constexpr PairCost seconds_a_byte{
+    [](const Json& pair) { return pair["large_seconds"].get<double>() / pair["large_bytes"].get<double>(); }, 2, 0,
+    [](double own, double best) {
+      return format("all-reduces with it move {} at most, those between others {}", rate_text(own), rate_text(best));
+    },
+    [](double own, double best) {
+      return format("all-reduces between them move {}, those between others up to {}", rate_text(own), rate_text(best));
+    }};
+
+// Small all-reduces vary more from one measurement to the next.
+constexpr PairCost seconds_of_little{[](const Json& pair) { return pair["small_seconds"].get<double>(); }, 4, 100e-6,
+                                     [](double own, double best) {
+                                       return format("small all-reduces with it take {}, those between others {}",
+                                                     seconds_text(own), seconds_text(best));
+                                     },
+                                     [](double own, double best) {
+                                       return format("small all-reduces between them take {}, those between others {}",
+                                                     seconds_text(own), seconds_text(best));
+                                     }};
+
+// Where all-reduces between two hosts cost much more than between others: the hosts that have no better pair by
+// themselves, the others as pairs.
+void check_network(const Json& pairs, const PairCost& cost, Problems& problems) {
+  double best = std::numeric_limits<double>::infinity();
   std::map<std::string, double> best_of;
   for (const Json& pair : pairs) {
-    best = std::max(best, rate(pair));
-    for (const Json& host : pair["hosts"]) best_of[host] = std::max(best_of[host], rate(pair));
+    best = std::min(best, cost.of(pair));
+    for (const Json& host : pair["hosts"]) {
+      const auto entry = best_of.try_emplace(host, cost.of(pair)).first;
+      entry->second = std::min(entry->second, cost.of(pair));
+    }
   }
-  const char* remedy = "look at its card, its cable and its port (ethtool), and at what else uses them";
   for (const auto& [host, own] : best_of) {
-    if (own * much_slower >= best) continue;
-    problems.push_back({false, host,
-                        format("all-reduces with it move {} at most, those between others {}", text(own), text(best)),
-                        remedy});
+    if (!cost.is_much_higher(own, best)) continue;
+    problems.push_back({false, host, cost.host_text(own, best),
+                        "look at its card, its cable and its port (ethtool), and at what else uses them"});
   }
   for (const Json& pair : pairs) {
-    const bool slow = rate(pair) * much_slower < best;
-    const bool known = best_of[pair["hosts"][0]] * much_slower < best || best_of[pair["hosts"][1]] * much_slower < best;
-    if (!slow || known) continue;
-    problems.push_back(
-        {false, format("{} and {}", text_of(pair["hosts"][0]), text_of(pair["hosts"][1])),
-         format("all-reduces between them move {}, those between others up to {}", text(rate(pair)), text(best)),
-         "look at the switches between them"});
+    const auto known = [&](std::size_t host) { return cost.is_much_higher(best_of[pair["hosts"][host]], best); };
+    if (!cost.is_much_higher(cost.of(pair), best) || known(0) || known(1)) continue;
+    problems.push_back({false, format("{} and {}", text_of(pair["hosts"][0]), text_of(pair["hosts"][1])),
+                        cost.pair_text(cost.of(pair), best), "look at the switches between them"});
   }
 }
 
@@ -233,7 +262,8 @@ std::vector<Problem> find_problems(const std::vector<Json>& facts, const std::st
                           "install the same version everywhere"});
     }
   }
-  check_network(facts.front().value("network", Json::array()), problems);
+  const Json pairs = facts.front().value("network", Json::array());
+  for (const PairCost& cost : {seconds_a_byte, seconds_of_little}) check_network(pairs, cost, problems);
   if (device != "cpu") check_gpus(facts, device, communication, problems);
   return problems;
 }

@@ -2,10 +2,12 @@
 #include "parallel/strategies/reproducible/exchange.h"
 
 #include <algorithm>
+#include <map>
 #include <utility>
 
 #include "core/base/format.h"
 #include "core/graph/ops/collectives.h"
+#include "core/program/flat_layout.h"
 
 namespace trainctl {
 
@@ -14,7 +16,9 @@ SumExchange::SumExchange(Program& program, SlotTensors& slots, const MeshRank& r
       slots_(slots),
       replica_(rank.along(MeshAxis::data)),
       replicas_(rank.size(MeshAxis::data)),
+      layout_(program.flat),
       own_(std::move(own)) {
+  assign_offsets(layout_, program.tensors);
   const int present = program.shards.present;
   std::vector<PlacedSum> sums;
   for (int replica = 0; replica < replicas_; ++replica) {
@@ -45,14 +49,28 @@ void SumExchange::reduce_two(const std::vector<TensorId>& tensors, std::int64_t 
   ops_.push_back({std::move(scatter), {both}, {own_part}, "sums", {}});
 }
 
-// Memory for what the replica receives in a round.
+// The gaps between tensors that lie one behind the other, and behind the last one.
+std::vector<ZeroGaps::Gap> SumExchange::gaps_of(const std::vector<TensorId>& tensors, std::int64_t count) const {
+  std::vector<ZeroGaps::Gap> gaps;
+  std::int64_t end = 0;
+  const auto reach = [&](std::int64_t place) {
+    if (place > end) gaps.push_back({end, place - end});
+  };
+  for (const TensorId tensor : tensors) {
+    const std::int64_t place = layout_.gradient_offset(tensor) - layout_.gradient_offset(tensors.front());
+    reach(place);
+    end = place + program_.tensor(tensor).type.shape.count();
+  }
+  reach(count);
+  return gaps;
+}
+
+// What the replica receives in a round, in a slot or in the arena.
 TensorId SumExchange::received(std::size_t round, const std::vector<TensorId>& tensors, std::int64_t count,
-                               std::vector<int>& free_slots) {
+                               std::optional<int> slot) {
   std::string name = format("received {}", round);
-  if (free_slots.empty()) return program_.add(std::move(name), {count}, DType::float32, Role::activation);
-  const int slot = free_slots.back();
-  free_slots.pop_back();
-  return slots_.add(std::move(name), count, tensors.front(), slot, 0);
+  if (slot) return slots_.add(std::move(name), count, tensors.front(), *slot, 0);
+  return program_.add(std::move(name), {count}, DType::float32, Role::activation);
 }
 
 void SumExchange::add(const std::vector<TensorId>& tensors, std::int64_t count, TensorId own_part) {
@@ -63,9 +81,16 @@ void SumExchange::add(const std::vector<TensorId>& tensors, std::int64_t count, 
     if (std::ranges::find(own_, slot, &LeafSum::slot) == own_.end()) free_slots.push_back(slot);
   }
   std::vector<TensorId> inputs;
+  std::map<int, TensorId> in_slot;  // what is received in slots
   for (std::size_t round = 0; round < rounds_; ++round) {
+    std::optional<int> slot;
+    if (!free_slots.empty()) {
+      slot = free_slots.back();
+      free_slots.pop_back();
+    }
+    inputs.push_back(received(round, tensors, count, slot));
+    if (slot) in_slot[*slot] = inputs.back();
     const int sent = round < own_.size() ? own_[round].slot : 0;
-    inputs.push_back(received(round, tensors, count, free_slots));
     ops_.push_back({std::make_shared<AllToAll>(MeshAxis::data, replicas_),
                     {whole(tensors, count, sent)},
                     {inputs.back()},
@@ -79,9 +104,15 @@ void SumExchange::add(const std::vector<TensorId>& tensors, std::int64_t count, 
     own_part = slots_.add("own part", part, tensors.front(), 0, replica_ * part);
   }
   ops_.push_back({std::make_shared<TreeSum>(order_, replicas_, true), std::move(inputs), {own_part}, "sums", {}});
-  if (!gathers) return;
-  ops_.push_back(
-      {std::make_shared<AllGather>(MeshAxis::data, replicas_), {own_part}, {whole(tensors, count, 0)}, "sums", {}});
+  if (gathers) {
+    const TensorId all = whole(tensors, count, 0);
+    ops_.push_back({std::make_shared<AllGather>(MeshAxis::data, replicas_), {own_part}, {all}, "sums", {}});
+    in_slot.erase(0);  // it holds the sum again
+  }
+  const std::vector<ZeroGaps::Gap> gaps = gaps_of(tensors, count);
+  for (const auto& [slot, used] : in_slot) {
+    if (!gaps.empty()) ops_.push_back({std::make_shared<ZeroGaps>(gaps), {used}, {used}, "sums", {}});
+  }
 }
 
 }  // namespace trainctl

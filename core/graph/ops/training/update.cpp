@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "core/base/format.h"
 #include "core/graph/ops/attributes.h"
 #include "core/graph/placement_rules.h"
 
@@ -20,6 +21,13 @@ std::vector<TensorType> ZeroGradients::outputs(std::span<const TensorType>) cons
 // A replica's zeros are its part of the partial sum.
 OutputPlacements ZeroGradients::placements(const PlacementQuery& query) const {
   return {{query.axis == MeshAxis::data ? partial : replicated}, {}};
+}
+
+std::string ZeroGaps::attributes() const { return AttributeText().value("gaps", gaps.size()).text(); }
+
+OutputPlacements ZeroGaps::placements(const PlacementQuery& query) const {
+  if (query.inputs[0].kind != Placement::Kind::split) return {{query.inputs[0]}, {}};
+  return {{}, format("{} is {}, and gaps are those of the whole", query.input_name(0), to_string(query.inputs[0]))};
 }
 
 // Zeros lie as what arrives with the batch does.

@@ -24,6 +24,25 @@ struct ZeroGradients final : OpDef {
   double flops(std::span<const TensorType>, std::span<const TensorType>) const override { return 0; }
 };
 
+// y = x with zeros in gaps: those between gradients that lie one behind the other, after their memory has held
+// something else. Input and output: float32 [n].
+struct ZeroGaps final : OpDef {
+  struct Gap {
+    std::int64_t first = 0, count = 0;  // elements
+
+    bool operator==(const Gap&) const = default;
+  };
+  std::vector<Gap> gaps;
+
+  explicit ZeroGaps(std::vector<Gap> g) : gaps(std::move(g)) {}
+  std::string_view kind() const override { return "zero_gaps"; }
+  std::string attributes() const override;
+  std::vector<TensorType> outputs(std::span<const TensorType> inputs) const override { return {inputs[0]}; }
+  std::vector<InPlace> in_place() const override { return {{0, 0}}; }
+  OutputPlacements placements(const PlacementQuery& query) const override;
+  double flops(std::span<const TensorType>, std::span<const TensorType>) const override { return 0; }
+};
+
 // Zeroes an input of a micro-batch without samples, whose weights are zero. Outputs: the tensor.
 struct ZeroInput final : OpDef {
   TensorType type;

@@ -63,6 +63,16 @@ Lowering lower_zero_gradients(const LowerContext& context) {
   });
 }
 
+Lowering lower_zero_gaps(const LowerContext& context) {
+  const std::int64_t count = context.output(0).shape.count();
+  return own_kernel(context, [count, gaps = context.op.as<ZeroGaps>().gaps](const Places& places) {
+    const auto* x = places.in<float>(0);
+    auto* y = places.out<float>(0);
+    if (x != y) std::copy_n(x, count, y);
+    for (const ZeroGaps::Gap& gap : gaps) std::fill_n(y + gap.first, gap.count, 0.0f);
+  });
+}
+
 Lowering lower_zero_input(const LowerContext& context) {
   const std::int64_t bytes = context.op.as<ZeroInput>().type.bytes();
   return own_kernel(

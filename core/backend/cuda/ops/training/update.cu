@@ -133,12 +133,41 @@ __global__ void norm_of_squares(const float* squares, const float* count, float*
   *norm = *count > 0 ? sqrtf(*squares) / *count : 0.0f;
 }
 
+// The gaps that one launch zeroes, as an argument of the kernel.
+struct Gaps {
+  static constexpr std::size_t most = 128;
+  ZeroGaps::Gap of[most];
+};
+
+// A block for each gap.
+__global__ void zero_gaps(const Gaps gaps, float* y) {
+  const ZeroGaps::Gap gap = gaps.of[blockIdx.x];
+  for (std::int64_t i = threadIdx.x; i < gap.count; i += blockDim.x) y[gap.first + i] = 0;
+}
+
 }  // namespace
 
 Lowering lower_zero_gradients(const LowerContext& context) {
   const std::int64_t bytes = context.op.as<ZeroGradients>().count * size_of(DType::float32);
   return own_kernel(context, [bytes](const Places& p) {
     check(cudaMemsetAsync(p.out<void>(0), 0, static_cast<std::size_t>(bytes), p.stream), "cudaMemsetAsync");
+  });
+}
+
+Lowering lower_zero_gaps(const LowerContext& context) {
+  const std::int64_t bytes = context.output(0).bytes();
+  return own_kernel(context, [bytes, all = context.op.as<ZeroGaps>().gaps](const Places& p) {
+    auto* y = p.out<float>(0);
+    if (p.in<float>(0) != y) {
+      check(cudaMemcpyAsync(y, p.in<float>(0), static_cast<std::size_t>(bytes), cudaMemcpyDeviceToDevice, p.stream),
+            "cudaMemcpyAsync");
+    }
+    for (std::size_t first = 0; first < all.size(); first += Gaps::most) {
+      const std::size_t count = std::min(Gaps::most, all.size() - first);
+      Gaps gaps;
+      std::copy_n(all.begin() + static_cast<std::ptrdiff_t>(first), count, gaps.of);
+      launch(zero_gaps, static_cast<int>(count), block_threads, p.stream, gaps, y);
+    }
   });
 }
 
