@@ -46,7 +46,11 @@ template <class Condition>
 void spin_until(Condition condition) {
   constexpr double seconds = 50e-6;
   const double start = seconds_now();
-  while (!condition() && seconds_now() - start < seconds) __builtin_ia32_pause();
+  while (!condition() && seconds_now() - start < seconds) {
+#if defined(__x86_64__)
+    __builtin_ia32_pause();
+#endif
+  }
 }
 
 }  // namespace
