@@ -7,6 +7,7 @@
 
 #include "io/datasets/synthetic.h"
 #include "io/loader/images/resize.h"
+#include "io/loader/images/reverse.h"
 #include "io/loader/measure.h"
 #include "test/catch.h"
 #include "test/data/files.h"
@@ -95,6 +96,30 @@ Image crop_plainly(Image image, std::int64_t y, std::int64_t x, std::int64_t hei
 }
 
 }  // namespace
+
+// Both buffers hold these pixels and nothing else, so that the address sanitizer sees what is touched beside them.
+template <class T>
+void check_reversed(std::int64_t pixels, std::int64_t channels, std::mt19937& random) {
+  std::vector<T> from(static_cast<std::size_t>(pixels * channels)), expected;
+  for (T& value : from) value = static_cast<T>(random() % 251);
+  for (std::int64_t i = pixels; i-- > 0;) {
+    expected.insert(expected.end(), from.begin() + i * channels, from.begin() + (i + 1) * channels);
+  }
+  std::vector<T> to(from.size());
+  reverse_pixels(from.data() + (pixels - 1) * channels, pixels, channels, to.data());
+  CAPTURE(pixels, channels, sizeof(T));
+  REQUIRE(to == expected);
+}
+
+TEST_CASE("pixels are reversed as a plain loop reverses them, and nothing beside them is touched") {
+  std::mt19937 random(5);
+  for (std::int64_t channels = 1; channels <= 5; ++channels) {
+    for (std::int64_t pixels = 1; pixels <= 40; ++pixels) {
+      check_reversed<std::uint8_t>(pixels, channels, random);
+      check_reversed<float>(pixels, channels, random);
+    }
+  }
+}
 
 TEST_CASE("resizing equals the plain sum over all pixels") {
   std::mt19937 random(1);

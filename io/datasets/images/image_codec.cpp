@@ -52,7 +52,6 @@ void decode_sample(const std::byte* file, std::int64_t bytes, std::int64_t chann
                other ? format("is a {} image, neither JPEG nor PNG", other) : "is neither a JPEG nor a PNG image");
   }
   sample.dtype = DType::uint8;
-  sample.values = sample.buffer.data();
   sample.decoding_seconds += seconds_now() - start;
 }
 

@@ -108,6 +108,14 @@ class Decoder {
   bool inks_ = false;  // the file is CMYK or YCCK
 };
 
+// Memory for so many bytes of pixels in the buffer, at an odd address. libjpeg-turbo writes rows that are aligned to 32
+// bytes past the caches (by non-temporal stores), so that whoever reads them next waits for memory; rows of an even
+// number of bytes are never aligned here.
+std::byte* at_odd_address(std::vector<std::byte>& buffer, std::int64_t bytes) {
+  buffer.resize(static_cast<std::size_t>(bytes) + 1);
+  return buffer.data() + (reinterpret_cast<std::uintptr_t>(buffer.data()) % 2 == 0 ? 1 : 0);
+}
+
 [[noreturn]] void undecodable(const std::string& path, const char* message) {
   data_error(path, std::string("cannot be decoded as JPEG: ") + message);
 }
@@ -118,16 +126,18 @@ void decode_jpeg(const std::byte* file, std::int64_t bytes, std::int64_t channel
                  Sample& sample) {
   thread_local Decoder decoder;
   if (!decoder.begin(file, bytes, channels, sample.resize)) undecodable(path, decoder.message());
+  std::byte* pixels = nullptr;
   try {
     check_image_size(decoder.stored_height(), decoder.stored_width(), path);
     sample.whole = {decoder.stored_height(), decoder.stored_width(), channels};
     sample.shape = {decoder.height(), decoder.width(), channels};
-    sample.buffer.resize(static_cast<std::size_t>(sample.shape.count()));
+    pixels = at_odd_address(sample.buffer, sample.shape.count());
   } catch (...) {
     decoder.abandon();
     throw;
   }
-  if (!decoder.finish(sample.buffer.data(), channels)) undecodable(path, decoder.message());
+  if (!decoder.finish(pixels, channels)) undecodable(path, decoder.message());
+  sample.values = pixels;
 }
 
 }  // namespace trainctl

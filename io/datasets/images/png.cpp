@@ -42,6 +42,7 @@ void decode_png(const std::byte* file, std::int64_t bytes, std::int64_t channels
     for (std::int64_t c = 0; c < channels; ++c)
       pixels[static_cast<std::size_t>(i * channels + c)] = pixels[static_cast<std::size_t>(i * stored + c)];
   }
+  sample.values = pixels.data();
 }
 
 std::string encode_png(const std::uint8_t* pixels, const Shape& shape) {

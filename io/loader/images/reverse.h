@@ -7,18 +7,20 @@
 
 namespace trainctl {
 
+// The reversed copy of pixels of three bytes each, by the processor's byte shuffles where it has them; `last` points to
+// the first byte of the pixel written first.
+void reverse_triples(const std::byte* last, std::int64_t pixels, std::byte* to);
+
 // Copies pixels of so many channels, known when compiled.
 template <std::size_t channels, class T>
 void reverse_pixels(const T* last, std::int64_t pixels, T* to) {
   constexpr std::size_t bytes = channels * sizeof(T);
   constexpr auto step = static_cast<std::int64_t>(channels);
-  std::int64_t i = 0;
   if constexpr (bytes == 3) {
-    // Four bytes are moved as fast as one: the fourth is read from the pixel before, and written over by the next.
-    if (pixels > 0) std::memcpy(to, last, 3);
-    for (i = 1; i + 1 < pixels; ++i) std::memcpy(to + i * step, last - i * step, 4);
+    reverse_triples(reinterpret_cast<const std::byte*>(last), pixels, reinterpret_cast<std::byte*>(to));
+  } else {
+    for (std::int64_t i = 0; i < pixels; ++i) std::memcpy(to + i * step, last - i * step, bytes);
   }
-  for (; i < pixels; ++i) std::memcpy(to + i * step, last - i * step, bytes);
 }
 
 // Copies `pixels` whole pixels in reversed order; `last` points to the first channel of the one written first.
