@@ -48,7 +48,9 @@ class Blocks {
   void make_current(unsigned number);
   void wait();
   void let_go(unsigned number);
-  void complete_warp(unsigned first);
+  unsigned taking_part(unsigned first, unsigned count, unsigned number) const;
+  void complete_exchange(unsigned first, unsigned number);
+  void leave_warp(unsigned first);
   std::string waiting() const;
 
   std::vector<Thread> threads_;
@@ -113,7 +115,7 @@ void Blocks::run_threads() {
     (*body_)();
     threads_[current_].state = Thread::State::left;
     ++left_;
-    complete_warp(current_ / warp * warp);
+    leave_warp(current_ / warp * warp);
   }
 }
 
@@ -158,55 +160,68 @@ std::uint64_t Blocks::meet_warp(Exchange what, unsigned mask, std::uint64_t bits
   Thread& self = threads_[current_];
   if ((mask >> current_ % warp & 1) == 0) fault("a thread is not in the mask of its own warp exchange: " + waiting());
   self = {Thread::State::in_warp, nullptr, where, what, mask, source, bits, 0};
-  complete_warp(current_ / warp * warp);
+  complete_exchange(current_ / warp * warp, current_ % warp);
   wait();
   return threads_[current_].result;
 }
 
-// Lets go those threads of a warp for which all others of their mask have come to the same exchange, or have left.
-void Blocks::complete_warp(unsigned first) {
+// Which threads of a warp take part in the exchange of one of them; 0 while others of its mask, which have not left,
+// are still to come to it. A bit for each thread.
+unsigned Blocks::taking_part(unsigned first, unsigned count, unsigned number) const {
+  const Thread& one = threads_[first + number];
+  unsigned here = 1u << number;
+  // The thread that starts next is asked first: as a rule it is the one that is missing.
+  for (unsigned n = 1; n < count; ++n) {
+    const unsigned k = (number + (backwards_ ? count - n : n)) % count;
+    const Thread& other = threads_[first + k];
+    if ((one.mask >> k & 1) == 0 || other.state == Thread::State::left) continue;
+    const bool same = other.state == Thread::State::in_warp && other.mask == one.mask && other.what == one.what &&
+                      other.where.line() == one.where.line();
+    if (!same) return 0;
+    here |= 1u << k;
+  }
+  return here;
+}
+
+// Lets go the threads of an exchange where all have come to it.
+void Blocks::complete_exchange(unsigned first, unsigned number) {
+  const unsigned count = std::min<unsigned>(warp, static_cast<unsigned>(threads_.size()) - first);
+  const unsigned here = taking_part(first, count, number);
+  if (here == 0) return;
+  unsigned voted = 0;
+  for (unsigned k = 0; k < count; ++k) voted |= (here >> k & 1) != 0 && threads_[first + k].bits != 0 ? 1u << k : 0u;
+  for (unsigned k = 0; k < count; ++k) {
+    if ((here >> k & 1) == 0) continue;
+    Thread& thread = threads_[first + k];
+    switch (thread.what) {
+      case Exchange::lane:
+        thread.result = (here >> thread.source & 1) != 0 ? threads_[first + thread.source].bits : ~std::uint64_t{0};
+        break;
+      case Exchange::ballot:
+        thread.result = voted;
+        break;
+      case Exchange::any:
+        thread.result = voted != 0;
+        break;
+      case Exchange::all:
+        thread.result = voted == here;
+        break;
+      case Exchange::match:
+        thread.result = 0;
+        for (unsigned j = 0; j < count; ++j) {
+          if ((here >> j & 1) != 0 && threads_[first + j].bits == thread.bits) thread.result |= 1u << j;
+        }
+        break;
+    }
+    let_go(first + k);
+  }
+}
+
+// Completes the exchanges of a warp that waited for a thread that has left, and for no other.
+void Blocks::leave_warp(unsigned first) {
   const unsigned count = std::min<unsigned>(warp, static_cast<unsigned>(threads_.size()) - first);
   for (unsigned i = 0; i < count; ++i) {
-    const Thread& one = threads_[first + i];
-    if (one.state != Thread::State::in_warp) continue;
-    unsigned here = 0;
-    bool complete = true;
-    for (unsigned k = 0; k < count; ++k) {
-      const Thread& other = threads_[first + k];
-      if ((one.mask >> k & 1) == 0 || other.state == Thread::State::left) continue;
-      const bool same = other.state == Thread::State::in_warp && other.mask == one.mask && other.what == one.what &&
-                        other.where.line() == one.where.line();
-      complete = complete && same;
-      here |= 1u << k;
-    }
-    if (!complete) continue;
-    unsigned voted = 0;
-    for (unsigned k = 0; k < count; ++k) voted |= (here >> k & 1) != 0 && threads_[first + k].bits != 0 ? 1u << k : 0u;
-    for (unsigned k = 0; k < count; ++k) {
-      if ((here >> k & 1) == 0) continue;
-      Thread& thread = threads_[first + k];
-      switch (thread.what) {
-        case Exchange::lane:
-          thread.result = (here >> thread.source & 1) != 0 ? threads_[first + thread.source].bits : ~std::uint64_t{0};
-          break;
-        case Exchange::ballot:
-          thread.result = voted;
-          break;
-        case Exchange::any:
-          thread.result = voted != 0;
-          break;
-        case Exchange::all:
-          thread.result = voted == here;
-          break;
-        case Exchange::match:
-          thread.result = 0;
-          for (unsigned j = 0; j < count; ++j) {
-            if ((here >> j & 1) != 0 && threads_[first + j].bits == thread.bits) thread.result |= 1u << j;
-          }
-          break;
-      }
-      let_go(first + k);
-    }
+    if (threads_[first + i].state == Thread::State::in_warp) complete_exchange(first, i);
   }
 }
 
