@@ -23,11 +23,15 @@ class Bench {
         memory_(allocate(options.last_bytes)),
         received_(options.collective == CallKind::all_to_all ? allocate(options.last_bytes) : Memory{}),
         scalar_(communicator.allocate(sizeof(double))),
-        values_(static_cast<std::size_t>(options.last_bytes / size_of(DType::float32))) {}
+        rank_(communicator.rank()),
+        ranks_(communicator.size()),
+        input_(static_cast<std::size_t>(options.last_bytes / size_of(DType::float32))),
+        output_(input_.size()) {
+    for (std::size_t i = 0; i < input_.size(); ++i) input_[i] = value_of(rank_, static_cast<std::int64_t>(i));
+  }
 
   CommBenchRow measure(std::int64_t bytes) {
-    const int ranks = communicator_.size();
-    const std::int64_t count = bytes / size_of(DType::float32) / ranks * ranks;
+    const std::int64_t count = bytes / size_of(DType::float32) / ranks_ * ranks_;
     const View data{memory_.get(), DType::float32, count};
     CommBenchRow row{.collective = options_.collective, .bytes = data.bytes(), .count = count};
     run(data);
@@ -44,7 +48,7 @@ class Bench {
   }
 
  private:
-  // Values of the timed runs: small enough not to overflow in a batch of sums, far from denormals.
+  // A power of two for values: small enough not to overflow in a batch of sums, far from denormals. Sums stay exact.
   static constexpr float scale = 0x1p-90f;
 
   Memory allocate(std::int64_t bytes) {
@@ -53,8 +57,8 @@ class Bench {
 
   // The other rank of a message; -1 where there is none.
   int neighbour() const {
-    const int peer = communicator_.rank() ^ 1;
-    return peer < communicator_.size() ? peer : -1;
+    const int peer = rank_ ^ 1;
+    return peer < ranks_ ? peer : -1;
   }
 
   void run(View data) {
@@ -71,8 +75,8 @@ class Bench {
         return communicator_.all_to_all(data, result(data), stream_);
       case CallKind::send:
         if (neighbour() < 0) return;
-        return communicator_.rank() % 2 == 0 ? communicator_.send(data, neighbour(), stream_)
-                                             : communicator_.receive(data, neighbour(), stream_);
+        return rank_ % 2 == 0 ? communicator_.send(data, neighbour(), stream_)
+                              : communicator_.receive(data, neighbour(), stream_);
       case CallKind::receive:
       case CallKind::barrier:
         break;
@@ -82,13 +86,10 @@ class Bench {
 
   View result(View data) const { return received_.data ? View{received_.get(), data.dtype, data.count} : data; }
 
-  static float value_of(int rank, std::int64_t index) { return static_cast<float>(index % 7 + 1 + rank); }
+  static float value_of(int rank, std::int64_t index) { return static_cast<float>(index % 7 + 1 + rank) * scale; }
 
-  void fill(View data, float factor) {
-    for (std::int64_t i = 0; i < data.count; ++i) {
-      values_[static_cast<std::size_t>(i)] = value_of(communicator_.rank(), i) * factor;
-    }
-    backend_.copy(data.data, values_.data(), data.bytes(), stream_);
+  void fill(View data) {
+    backend_.copy(data.data, input_.data(), data.bytes(), stream_);
     stream_.synchronize();
   }
 
@@ -103,7 +104,7 @@ class Bench {
   }
 
   double time_batch(View data, int iterations) {
-    fill(data, scale);
+    fill(data);
     // These leave what a rank contributes as it was: on CPUs further calls would find it in caches where the first one,
     // behind the op that writes it, does not.
     const bool keeps = options_.collective == CallKind::all_gather || options_.collective == CallKind::all_to_all;
@@ -128,47 +129,46 @@ class Bench {
 
   // What a rank sends: its own part, or parts for all.
   void write_contribution(View data) {
-    const std::int64_t part = data.count / communicator_.size(), own = communicator_.rank() * part;
+    const std::int64_t part = data.count / ranks_, own = rank_ * part;
     const View sent = options_.collective == CallKind::all_gather ? data.part(own, part) : data;
     const std::int64_t first = options_.collective == CallKind::all_gather ? own : 0;
-    backend_.copy(sent.data, values_.data() + first, sent.bytes(), stream_);
+    backend_.copy(sent.data, input_.data() + first, sent.bytes(), stream_);
   }
 
   double bus_factor() const {
-    const double ranks = communicator_.size();
+    const double ranks = ranks_;
     if (options_.collective == CallKind::all_reduce) return 2 * (ranks - 1) / ranks;
     const bool whole = options_.collective == CallKind::broadcast || options_.collective == CallKind::send;
     return whole ? 1 : (ranks - 1) / ranks;
   }
 
   float expected(std::int64_t index, std::int64_t part) const {
-    const int ranks = communicator_.size();
     switch (options_.collective) {
       case CallKind::all_gather:
         return value_of(static_cast<int>(index / part), index);
       case CallKind::broadcast:
         return value_of(0, index);
       case CallKind::all_to_all:
-        return value_of(static_cast<int>(index / part), communicator_.rank() * part + index % part);
+        return value_of(static_cast<int>(index / part), rank_ * part + index % part);
       case CallKind::send:
-        return value_of(neighbour() < 0 ? communicator_.rank() : communicator_.rank() & ~1, index);
+        return value_of(neighbour() < 0 ? rank_ : rank_ & ~1, index);
       default:
-        return static_cast<float>(ranks) * value_of(0, index) +
-               static_cast<float>(ranks) * static_cast<float>(ranks - 1) / 2;
+        return static_cast<float>(ranks_) * value_of(0, index) +
+               static_cast<float>(ranks_) * static_cast<float>(ranks_ - 1) / 2 * scale;
     }
   }
 
   std::int64_t count_wrong(View data) {
-    fill(data, 1);
+    fill(data);
     run(data);
-    backend_.copy(values_.data(), result(data).data, data.bytes(), stream_);
+    backend_.copy(output_.data(), result(data).data, data.bytes(), stream_);
     stream_.synchronize();
-    const std::int64_t part = data.count / communicator_.size();
+    const std::int64_t part = data.count / ranks_;
     const bool only_own = options_.collective == CallKind::reduce_scatter;
-    const std::int64_t first = only_own ? communicator_.rank() * part : 0;
+    const std::int64_t first = only_own ? rank_ * part : 0;
     std::int64_t wrong = 0;
     for (std::int64_t i = first; i < (only_own ? first + part : data.count); ++i) {
-      wrong += values_[static_cast<std::size_t>(i)] != expected(i, part);
+      wrong += output_[static_cast<std::size_t>(i)] != expected(i, part);
     }
     return reduce(wrong, DType::int64, Reduction::sum);
   }
@@ -180,7 +180,8 @@ class Bench {
   Memory memory_;
   Memory received_;
   Memory scalar_;
-  std::vector<float> values_;  // on the host
+  int rank_, ranks_;
+  std::vector<float> input_, output_;  // on the host: what the rank contributes, for every size, and what came out
 };
 
 }  // namespace
