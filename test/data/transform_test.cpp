@@ -95,8 +95,6 @@ Image crop_plainly(Image image, std::int64_t y, std::int64_t x, std::int64_t hei
   return result;
 }
 
-}  // namespace
-
 // Both buffers hold these pixels and nothing else, so that the address sanitizer sees what is touched beside them.
 template <class T>
 void check_reversed(std::int64_t pixels, std::int64_t channels, std::mt19937& random) {
@@ -110,6 +108,8 @@ void check_reversed(std::int64_t pixels, std::int64_t channels, std::mt19937& ra
   CAPTURE(pixels, channels, sizeof(T));
   REQUIRE(to == expected);
 }
+
+}  // namespace
 
 TEST_CASE("pixels are reversed as a plain loop reverses them, and nothing beside them is touched") {
   std::mt19937 random(5);

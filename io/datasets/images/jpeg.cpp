@@ -108,12 +108,12 @@ class Decoder {
   bool inks_ = false;  // the file is CMYK or YCCK
 };
 
-// Memory for so many bytes of pixels in the buffer, at an odd address. libjpeg-turbo writes rows that are aligned to 32
-// bytes past the caches (by non-temporal stores), so that whoever reads them next waits for memory; rows of an even
-// number of bytes are never aligned here.
+// Memory for so many bytes of pixels in the buffer, at an odd address: a vector's own is even. libjpeg-turbo writes
+// rows that are aligned to 32 bytes past the caches (by non-temporal stores), so that whoever reads them next waits for
+// memory; rows of an even number of bytes are never aligned here.
 std::byte* at_odd_address(std::vector<std::byte>& buffer, std::int64_t bytes) {
   buffer.resize(static_cast<std::size_t>(bytes) + 1);
-  return buffer.data() + (reinterpret_cast<std::uintptr_t>(buffer.data()) % 2 == 0 ? 1 : 0);
+  return buffer.data() + 1;
 }
 
 [[noreturn]] void undecodable(const std::string& path, const char* message) {
