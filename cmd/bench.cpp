@@ -1,6 +1,7 @@
 // trainctl bench: what is measured, and how its ranks start.
 #include <CLI/CLI.hpp>
 
+#include "cmd/one_of.h"
 #include "cmd/plan/auto_strategy.h"
 #include "cmd/plan/shares.h"
 #include "cmd/run/job.h"
@@ -111,11 +112,11 @@ std::string check_seconds(const std::string& text) {
 
 Subcommand bench_subcommand() {
   return {"bench", "Measures a config's step, its ops, its data, or the communication of its ranks",
-          "trainctl bench step configs/mnist-mlp.yaml --ranks 2", [](CLI::App& app) {
+          "trainctl bench step mnist.yaml --ranks 2", [](CLI::App& app) {
             auto options = std::make_shared<BenchOptions>();
             app.add_option("what", options->what, "step, ops, data or comm")
                 ->required()
-                ->check(CLI::IsMember({"step", "ops", "data", "comm"}));
+                ->check(one_of({"step", "ops", "data", "comm"}));
             add_config_options(app, options->common);
             add_output_options(app, options->common);
             add_launch_options(app, options->launch);

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "cmd/checked.h"
+#include "cmd/one_of.h"
 #include "cmd/plan/mesh_table.h"
 #include "cmd/subcommands.h"
 #include "core/base/format.h"
@@ -90,9 +91,9 @@ std::string notes(const RunSpec& spec, const Checked& checked) {
   if (!checked.recomputed.empty()) text += "\n" + recomputed_text(checked.recomputed);
   if (checked.assumed > 0) {
     text += format(
-        "\n{} kernels are not chosen yet for this machine, which compute copies and arena depend on; the first run "
-        "times them, or --measure\n",
-        checked.assumed);
+        "\n{} not chosen yet for this machine, and the memory of converted weights, activations and workspace depends "
+        "on them: the first run times them, and so does --measure\n",
+        counted(static_cast<std::int64_t>(checked.assumed), "kernel") + (checked.assumed == 1 ? " is" : " are"));
   }
   if (checked.measures_shares) {
     text += "\nreplicas' shares of a batch are measured when training begins; here they are equal\n";
@@ -135,14 +136,15 @@ void print_text(const RunSpec& spec, const Checked& checked) {
   std::string text = layers.text();
   text += format("\n{} parameters, {} of them train; {} a sample forward\n", grouped(checked.parameters),
                  grouped(checked.trainable), flops_text(checked.flops_per_sample));
-  text += format("{} ranks, {} samples a step, {}\n\n", checked.ranks, checked.batch, name_of(spec.train.compute()));
+  text += format("{}, {} a step, {}\n\n", counted(checked.ranks, "rank"), counted(checked.batch, "sample"),
+                 name_of(spec.train.compute()));
   TextTable memory({{"memory of a rank"}, {"bytes", Align::right}, {""}});
   const auto add = [&memory](std::string_view what, std::int64_t bytes, bool exact) {
     memory.add({std::string(what), (exact ? "" : "about ") + grouped(bytes), byte_text(bytes)});
   };
   const bool all_chosen = checked.assumed == 0;
   for (const MemoryLine& line : checked.memory.lines()) {
-    add(line.name, line.bytes, all_chosen || !line.depends_on_kernels);
+    if (line.bytes > 0) add(line.name, line.bytes, all_chosen || !line.depends_on_kernels);
   }
   add(checked.memory.on_host ? "total" : "total on the GPU", checked.memory.total(), all_chosen);
   answer(phases_text(checked) + text + memory.text() + mesh_text(checked) + notes(spec, checked));
@@ -181,7 +183,7 @@ int run_check(CheckOptions& options) {
 
 Subcommand check_subcommand() {
   return {"check", "Checks a config and shows its layers, parameters and memory, without starting anything",
-          "trainctl check configs/mnist-cnn.yaml --ranks 4 --set train.batch_size=256", [](CLI::App& app) {
+          "trainctl check mnist.yaml --ranks 4 --set train.batch_size=256", [](CLI::App& app) {
             auto options = std::make_shared<CheckOptions>();
             add_config_options(app, options->common);
             add_output_options(app, options->common);
@@ -191,7 +193,7 @@ Subcommand check_subcommand() {
             app.add_option(
                    "--dump", options->dump,
                    "Shows what a rank executes, op by op: as text, or its training step as a graph for Graphviz")
-                ->check(CLI::IsMember({"program", "dot"}));
+                ->check(one_of({"program", "dot"}));
             app.add_option("--dump-rank", options->rank, "The rank that --dump shows; without it the last one")
                 ->check(CLI::NonNegativeNumber);
             return [options] { return run_check(*options); };

@@ -7,6 +7,7 @@
 #include <sstream>
 #include <string_view>
 
+#include "cmd/one_of.h"
 #include "cmd/subcommand.h"
 #include "cmd/subcommands.h"
 #include "core/base/failure.h"
@@ -15,6 +16,7 @@
 #include "core/base/log.h"
 #include "core/base/version.h"
 #include "core/spec/reader.h"
+#include "core/spec/suggestion.h"
 #include "parallel/launch/config_text.h"
 #include "parallel/launch/report.h"
 #include "parallel/launch/stop.h"
@@ -93,7 +95,7 @@ void add_launch_options(CLI::App& app, LaunchFlags& flags) {
   app.add_option("--hosts", flags.hosts, "Hosts and their slots: node1:8,node2:8")->type_name("LIST");
   app.add_flag("--sync", flags.sync, "Sends trainctl to the hosts that lack it or hold another one");
   app.add_option("--device", flags.device, "Where ranks compute; wins over cluster.device")
-      ->check(CLI::IsMember({"auto", "cpu", "cuda"}));
+      ->check(one_of({"auto", "cpu", "cuda"}));
 }
 
 void add_phase_option(CLI::App& app, int& phase) {
@@ -118,7 +120,9 @@ LaunchedConfig launched_config(const CommonOptions& common) {
 
 int run_command_line(int argc, char** argv) {
   CLI::App app{"Trains networks described by one YAML file, on one GPU or CPU or on many.", "trainctl"};
-  app.footer("Begin with:\n  trainctl run configs/quickstart.yaml");
+  app.footer(
+      "Begin with:\n  trainctl init PATH_OF_DATA    writes a config for your images, table or arrays\n"
+      "  trainctl run CONFIG           trains what a config describes");
   app.set_version_flag("--version", std::string(version()));
   app.require_subcommand(1);
   std::function<int()> chosen;

@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "cmd/completion/scripts.h"
+#include "cmd/one_of.h"
 #include "cmd/subcommands.h"
 #include "core/base/version.h"
 #include "parallel/launch/report.h"
@@ -27,7 +28,7 @@ Subcommand completion_subcommand() {
             auto shell = std::make_shared<std::string>();
             app.add_option("SHELL", *shell, "bash, zsh or fish; man: the manual page trainctl.1")
                 ->required()
-                ->check(CLI::IsMember({"bash", "zsh", "fish", "man"}));
+                ->check(one_of({"bash", "zsh", "fish", "man"}));
             return [shell, &app] {
               answer(script_for(*shell, words_of(*app.get_parent())));
               return 0;

@@ -4,6 +4,7 @@
 
 #include "cmd/eval/answer.h"
 #include "cmd/eval/thresholds.h"
+#include "cmd/one_of.h"
 #include "cmd/run/best_checkpoint.h"
 #include "cmd/run/job.h"
 #include "cmd/subcommands.h"
@@ -11,6 +12,7 @@
 #include "core/base/json.h"
 #include "core/base/json_fwd.h"
 #include "core/base/log.h"
+#include "core/base/table.h"
 #include "core/metrics/loss.h"
 #include "core/metrics/metric.h"
 #include "io/checkpoint/load.h"
@@ -92,7 +94,7 @@ void tell(const Evaluation& found, const LoadedCheckpoint& checkpoint, std::int6
     answer(json_line(document));
     return;
   }
-  answer(format("{}, {} samples\n", checkpoint.path, samples) + to_text(found, names));
+  answer(format("{}, {}\n", checkpoint.path, counted(samples, "sample")) + to_text(found, names));
   for (const Threshold& threshold : thresholds) {
     const double value = found.values.at(threshold.metric);
     if (!threshold.is_met(value)) log::error(threshold.text_of_miss(value));
@@ -156,8 +158,8 @@ int run_eval(EvalOptions& options) {
 
 Subcommand eval_subcommand() {
   return {"eval", "Evaluates a checkpoint on the config's test or validation data",
-          "trainctl eval configs/mnist-cnn.yaml --checkpoint runs/mnist-cnn/checkpoints/best\n"
-          "  trainctl eval configs/mnist-cnn.yaml --threshold accuracy=0.97",
+          "trainctl eval mnist.yaml --checkpoint runs/mnist/checkpoints/best\n"
+          "  trainctl eval mnist.yaml --threshold accuracy=0.97",
           [](CLI::App& app) {
             auto options = std::make_shared<EvalOptions>();
             add_config_options(app, options->common);
@@ -170,7 +172,7 @@ Subcommand eval_subcommand() {
                 ->excludes("--checkpoint")
                 ->type_name("PATH");
             app.add_option("--data", options->part, "Which data: test (where there is some), validation or training")
-                ->check(CLI::IsMember({"test", "validation", "training"}));
+                ->check(one_of({"test", "validation", "training"}));
             app.add_flag("--confusion", options->confusion,
                          "Also how often each class was predicted as which, and each class's precision, recall and F1");
             app.add_option("--threshold", options->thresholds,

@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "cmd/export/formats.h"
+#include "cmd/one_of.h"
 #include "cmd/run/trained_network.h"
 #include "cmd/subcommands.h"
 #include "core/base/error.h"
@@ -110,14 +111,14 @@ Subcommand export_subcommand() {
                            "weights, under trainctl's names; keras-weights: an .h5 file for "
                            "model.load_weights(FILE, by_name=True) of Keras' network of the same layers")
                 ->required()
-                ->check(CLI::IsMember(format_names()));
+                ->check(one_of(format_names()));
             app.add_option("-o,--out", options->out,
                            "The file; default: the run's name with .onnx, .safetensors or .h5")
                 ->type_name("FILE");
             app.add_option("--dtype", options->dtype,
                            "What weights are stored as: float32, or bfloat16, which halves them and rounds; a network "
                            "computes in float32 either way")
-                ->check(CLI::IsMember({"float32", "bfloat16"}));
+                ->check(one_of({"float32", "bfloat16"}));
             app.add_flag("--preprocess", options->preprocess,
                          "The network begins with the resizes, crops and scaling of the config's transforms, and takes "
                          "samples as they are stored; of any size behind `resize: [height, width]`, else of the first "

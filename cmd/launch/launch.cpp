@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "cmd/launch/job.h"
+#include "cmd/one_of.h"
 #include "cmd/subcommands.h"
 #include "core/base/error.h"
 #include "core/base/format.h"
@@ -74,14 +75,13 @@ void add_job_options(CLI::App& app, LaunchOptions& options) {
 
 Subcommand launch_subcommand() {
   return {"launch", "Prints what SLURM or Kubernetes takes to start a run, or submits it",
-          "trainctl launch slurm configs/quickstart.yaml --nodes 2 --ranks 8 --time 4:00:00 --submit",
-          [](CLI::App& app) {
+          "trainctl launch slurm mnist.yaml --nodes 2 --ranks 8 --time 4:00:00 --submit", [](CLI::App& app) {
             auto options = std::make_shared<LaunchOptions>();
             app.add_option("WHERE", options->where,
                            "slurm: a batch script; kubernetes: an MPIJob of Kubeflow's operator; tf-config: what was "
                            "understood of TF_CONFIG")
                 ->required()
-                ->check(CLI::IsMember({"slurm", "kubernetes", "tf-config"}));
+                ->check(one_of({"slurm", "kubernetes", "tf-config"}));
             add_config_options(app, options->job.common);
             app.get_option("CONFIG")->required(false);
             add_output_options(app, options->job.common);

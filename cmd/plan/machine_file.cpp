@@ -6,6 +6,7 @@
 
 #include "core/base/files.h"
 #include "core/base/format.h"
+#include "core/spec/suggestion.h"
 #include "io/yaml/presets.h"
 #include "io/yaml/yaml.h"
 

@@ -177,7 +177,7 @@ std::string check_nodes(const std::string& text) {
 Subcommand plan_subcommand() {
   return {
       "plan", "Predicts a run's memory, time and traffic on any number of ranks, and ranks the alternatives",
-      "trainctl plan configs/cifar10-resnet20.yaml --ranks 64 --machine h100-node", [](CLI::App& app) {
+      "trainctl plan cifar10.yaml --ranks 64 --machine h100-node", [](CLI::App& app) {
         auto options = std::make_shared<PlanOptions>();
         add_config_options(app, options->common);
         add_output_options(app, options->common);

@@ -5,6 +5,7 @@
 
 #include <unistd.h>
 
+#include "cmd/one_of.h"
 #include "cmd/predict/meaning.h"
 #include "cmd/predict/pictures.h"
 #include "cmd/predict/predictor.h"
@@ -15,6 +16,7 @@
 #include "core/base/format.h"
 #include "core/base/log.h"
 #include "core/base/output.h"
+#include "core/base/table.h"
 #include "io/checkpoint/atomic_file.h"
 #include "io/checkpoint/load.h"
 #include "io/loader/prediction_data.h"
@@ -77,7 +79,8 @@ Trained load_trained(const PredictOptions& options, std::size_t inputs, RankCont
   std::string kept;
   if (context.world.rank() == 0) {
     trained.checkpoint = load_named_checkpoint(options.network.checkpoint());
-    log::info(format("predicts by {} (step {})", trained.checkpoint->path, trained.checkpoint->manifest.step));
+    log::info(format("predicts with the weights of {} (step {})", trained.checkpoint->path,
+                     trained.checkpoint->manifest.step));
     const auto& facts = trained.checkpoint->manifest.facts;
     if (const auto found = facts.find(kept_input_fact); found != facts.end()) kept = found->second;
   }
@@ -102,7 +105,7 @@ void write_answers(const PredictOptions& options, std::int64_t samples,
       return true;
     });
   });
-  log::info(trainctl::format("{}: {} samples", options.out, samples));
+  log::info(trainctl::format("{}: {}", options.out, counted(samples, "sample")));
 }
 
 OutputMeanings meanings_of(const RunSpec& spec, const std::vector<Shape>& outputs,
@@ -174,13 +177,21 @@ int predict_by_checkpoint(const RunSpec& spec, const PredictOptions& options, Pr
     });
     if (taken) put(writer->tail());
   });
-  if (pictures) log::info(trainctl::format("{}: {} samples", options.out, data.samples()));
+  if (pictures) log::info(trainctl::format("{}: {}", options.out, counted(data.samples(), "sample")));
   return 0;
 }
 
 int run_predict(PredictOptions& options) {
   options.network = find_trained(options.model);
   options.common.config = options.network.run + "/config.yaml";
+  for (const std::string& set : options.common.sets) {
+    if (!set.starts_with("data.")) {
+      throw Error(ErrorKind::config,
+                  trainctl::format(
+                      "--set {}: predict reads samples by the run's config, and only its data section can be set", set),
+                  "set data.transform or another key of data; the network and its training are those of the run");
+    }
+  }
   RunSpec spec = load_run_spec(options.common, options.launch);
   const Situation situation = find_situation(Variables::of_process());
   // One rank on this host, unless the command line asks for more: most questions are short.
@@ -231,7 +242,12 @@ Subcommand predict_subcommand() {
                            "table: the five likeliest classes, for people; csv; jsonl: an object a line; npy: an "
                            "array, also of all pixels. Default: as "
                            "the file ends; without one table where standard output is a terminal, else csv")
-                ->check(CLI::IsMember({"table", "csv", "jsonl", "npy"}));
+                ->check(one_of({"table", "csv", "jsonl", "npy"}));
+            app.add_option("--set", options->common.sets,
+                           "Replaces a value of the run's data section: data.transform='[{resize: 64}, {center_crop: "
+                           "64}, {rescale: 1/255}]' (repeatable)")
+                ->type_name("PATH=VALUE")
+                ->allow_extra_args(false);
             add_launch_options(app, options->launch);
             add_output_options(app, options->common);
             return [options] { return run_predict(*options); };

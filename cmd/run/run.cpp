@@ -65,8 +65,8 @@ std::string read_profile(const std::string& text, TrainingRequest& request) {
 }  // namespace
 
 Subcommand run_subcommand() {
-  return {"run", "Trains the network that a config describes",
-          "trainctl run configs/quickstart.yaml --set train.epochs=3", [](CLI::App& app) {
+  return {"run", "Trains the network that a config describes", "trainctl run mnist.yaml --set train.epochs=3",
+          [](CLI::App& app) {
             auto options = std::make_shared<RunOptions>();
             TrainingRequest& training = options->training;
             add_config_options(app, options->common);

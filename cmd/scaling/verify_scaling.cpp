@@ -4,6 +4,7 @@
 #include <sstream>
 
 #include "cmd/checked.h"
+#include "cmd/one_of.h"
 #include "cmd/run/training.h"
 #include "cmd/scaling/scaling_difference.h"
 #include "cmd/subcommands.h"
@@ -127,8 +128,8 @@ int verify(VerifyOptions& options, const RunSpec& spec, const Situation& situati
   } else if (!options.common.quiet) {
     answer(table_of(runs) + "\n" +
            (difference ? difference->text()
-                       : format("the same weights and optimizer state, bit for bit, after each of {} steps\n",
-                                runs.front().steps.rbegin()->first)));
+                       : format("the same weights and optimizer state, bit for bit, after each of {}\n",
+                                counted(runs.front().steps.rbegin()->first, "step"))));
   }
   return difference ? exit_code(ErrorKind::answer_is_no) : 0;
 }
@@ -144,7 +145,7 @@ int verify_scaling(VerifyOptions& options) {
 
 Subcommand verify_scaling_subcommand() {
   return {"verify-scaling", "Trains some steps on several numbers of ranks, and compares the weights bit for bit",
-          "trainctl verify-scaling configs/quickstart.yaml --ranks 1,2,4 --steps 20", [](CLI::App& app) {
+          "trainctl verify-scaling mnist.yaml --ranks 1,2,4 --steps 20", [](CLI::App& app) {
             auto options = std::make_shared<VerifyOptions>();
             options->request.steps = 20;
             add_config_options(app, options->common);
@@ -159,7 +160,7 @@ Subcommand verify_scaling_subcommand() {
                 ->type_name("N")
                 ->check(checked(read_steps));
             app.add_option("--device", options->launch.device, "Where ranks compute; wins over cluster.device")
-                ->check(CLI::IsMember({"auto", "cpu", "cuda"}));
+                ->check(one_of({"auto", "cpu", "cuda"}));
             app.add_option(scaling_directory_option, options->directory)->group("");
             app.add_flag(scaling_trace_option, options->request.traces)->group("");
             app.add_option(scaling_values_option, options->request.tensor)->group("");

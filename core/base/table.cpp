@@ -40,6 +40,11 @@ std::string grouped(long long number) {
   return digits;
 }
 
+std::string counted(long long count, std::string_view noun) {
+  const bool hisses = noun.ends_with('s') || noun.ends_with("tch") || noun.ends_with("sh") || noun.ends_with('x');
+  return grouped(count) + " " + std::string(noun) + (count == 1 ? "" : hisses ? "es" : "s");
+}
+
 std::string flops_text(double flops) {
   static constexpr std::array units = {"FLOP", "KFLOP", "MFLOP", "GFLOP", "TFLOP"};
   std::size_t unit = 0;

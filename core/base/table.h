@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace trainctl {
@@ -25,6 +26,8 @@ class TextTable {
 
 // 1234567 -> "1,234,567".
 std::string grouped(long long number);
+// "1 epoch", "1,234 steps", "2 classes": a count with its noun, which is given in the singular.
+std::string counted(long long count, std::string_view noun);
 // "30.1 MFLOP".
 std::string flops_text(double flops);
 // "12.3 us", "1.24 ms", "3.02 s".

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "core/base/format.h"
+#include "core/spec/suggestion.h"
 #include "core/spec/values.h"
 
 namespace trainctl {

@@ -3,6 +3,7 @@
 
 #include "core/base/format.h"
 #include "core/spec/keys.h"
+#include "core/spec/suggestion.h"
 
 namespace trainctl {
 namespace {

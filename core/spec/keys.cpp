@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "core/base/format.h"
+#include "core/spec/suggestion.h"
 #include "core/spec/units.h"
 #include "core/spec/values.h"
 

@@ -1,35 +1,15 @@
-// Messages of the reader: what was expected, and names that are near.
+// The messages of the reader: what was expected at a place of the config.
 #include "core/spec/reader.h"
 
 #include <algorithm>
-#include <cctype>
 #include <utility>
 
 #include "core/base/format.h"
 #include "core/spec/keys.h"
+#include "core/spec/suggestion.h"
 
 namespace trainctl {
 namespace {
-
-// The edit distance, with transpositions of neighbours; upper and lower case are equal, and so are '-' and '_'.
-std::size_t distance(std::string_view a, std::string_view b) {
-  auto fold = [](char c) { return c == '-' ? '_' : static_cast<char>(std::tolower(static_cast<unsigned char>(c))); };
-  std::vector<std::vector<std::size_t>> rows(a.size() + 1, std::vector<std::size_t>(b.size() + 1));
-  for (std::size_t i = 0; i <= a.size(); ++i) {
-    for (std::size_t j = 0; j <= b.size(); ++j) {
-      if (i == 0 || j == 0) {
-        rows[i][j] = i + j;
-        continue;
-      }
-      const bool same = fold(a[i - 1]) == fold(b[j - 1]);
-      rows[i][j] = std::min({rows[i - 1][j] + 1, rows[i][j - 1] + 1, rows[i - 1][j - 1] + (same ? 0 : 1)});
-      if (i > 1 && j > 1 && fold(a[i - 1]) == fold(b[j - 2]) && fold(a[i - 2]) == fold(b[j - 1])) {
-        rows[i][j] = std::min(rows[i][j], rows[i - 2][j - 2] + 1);
-      }
-    }
-  }
-  return rows[a.size()][b.size()];
-}
 
 std::string type_phrase(const TypeInfo& type) {
   using Kind = TypeInfo::Kind;
@@ -158,26 +138,6 @@ void Reader::throw_if_failed() const {
     sorted.push_back({file, format("and {} more", unreported_), {}, {}});
   }
   throw ConfigError(std::move(sorted));
-}
-
-std::string nearest(std::string_view name, const std::vector<std::string>& names) {
-  const auto begins = [&](const std::string& candidate) { return !name.empty() && candidate.starts_with(name); };
-  if (std::count_if(names.begin(), names.end(), begins) == 1) return *std::find_if(names.begin(), names.end(), begins);
-  std::string best;
-  std::size_t best_distance = std::max<std::size_t>(1, name.size() / 3) + 1;
-  for (const std::string& candidate : names) {
-    const std::size_t found = name.size() > 100 ? name.size() : distance(name, candidate);
-    if (found < best_distance) {
-      best_distance = found;
-      best = candidate;
-    }
-  }
-  return best;
-}
-
-std::string suggestion(std::string_view name, const std::vector<std::string>& names) {
-  const std::string near = nearest(name, names);
-  return near.empty() ? "" : "; did you mean '" + near + "'?";
 }
 
 }  // namespace trainctl

@@ -88,10 +88,6 @@ class ReadingContext {
   Reader::Context outer_;
 };
 
-// The single name that begins with `name`, else the nearest one by edit distance; "" where none is near.
-std::string nearest(std::string_view name, const std::vector<std::string>& names);
-// "; did you mean 'units'?", or "" where no name is near.
-std::string suggestion(std::string_view name, const std::vector<std::string>& names);
 // The words as text: "a, b or c".
 std::string join_or(const std::vector<std::string>& words);
 

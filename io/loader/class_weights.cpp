@@ -6,6 +6,7 @@
 
 #include "core/base/format.h"
 #include "core/spec/reader.h"
+#include "core/spec/suggestion.h"
 
 namespace trainctl {
 namespace {

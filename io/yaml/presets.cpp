@@ -3,6 +3,7 @@
 
 #include "core/base/files.h"
 #include "core/base/format.h"
+#include "core/spec/suggestion.h"
 #include "io/yaml/yaml.h"
 
 namespace trainctl {

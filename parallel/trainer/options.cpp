@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "core/base/format.h"
+#include "core/spec/suggestion.h"
 
 namespace trainctl {
 namespace {

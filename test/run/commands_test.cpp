@@ -25,6 +25,17 @@ TEST_CASE("the quickstart learns handwritten digits, from any folder") {
   CHECK(contains(run.errors, "completed after 12 epochs"));
 }
 
+TEST_CASE("a word that an option does not take is answered with the one that is meant") {
+  const Folder folder;
+  folder.write("c.yaml", config_text);
+  const Finished device = trainctl(folder, {"run", "c.yaml", "--device", "gpu"});
+  CHECK(device.code == 2);
+  CHECK(contains(device.errors, "--device: must be auto, cpu or cuda, not 'gpu'; did you mean 'cuda'?"));
+  const Finished key = trainctl(folder, {"check", "c.yaml", "--set", "cluster.device=gpu"});
+  CHECK(key.code == 2);
+  CHECK(contains(key.errors, "did you mean 'cuda'?"));
+}
+
 // The bytes by region that a rank of a run with -v has logged.
 std::map<std::string, std::int64_t> logged_memory(const std::string& log) {
   std::map<std::string, std::int64_t> bytes;

@@ -10,6 +10,7 @@
 #include "core/graph/ops/reshaping/shaping.h"
 #include "core/layers/model/names.h"
 #include "core/layers/table.h"
+#include "core/spec/suggestion.h"
 
 namespace trainctl {
 namespace {

@@ -9,6 +9,7 @@
 #include "core/layers/model/expansion.h"
 #include "core/layers/model/model_options.h"
 #include "core/layers/model/names.h"
+#include "core/spec/suggestion.h"
 
 namespace trainctl {
 

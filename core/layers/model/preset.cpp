@@ -5,6 +5,7 @@
 #include <map>
 
 #include "core/base/format.h"
+#include "core/spec/suggestion.h"
 #include "core/spec/values.h"
 
 namespace trainctl {

@@ -9,6 +9,7 @@
 
 #include "core/base/format.h"
 #include "core/spec/reader.h"
+#include "core/spec/suggestion.h"
 #include "io/datasets/arrays/array.h"
 #include "io/datasets/options.h"
 #include "io/datasets/tables/csv_lines.h"

@@ -7,6 +7,7 @@
 
 #include "core/base/format.h"
 #include "core/layers/model/names.h"
+#include "core/spec/suggestion.h"
 #include "parallel/strategies/pipeline/pipeline.h"
 
 namespace trainctl {

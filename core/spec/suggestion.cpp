@@ -1,0 +1,130 @@
+// Names that are near: by other frameworks' words, by edit distance and by common words.
+#include "core/spec/suggestion.h"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <utility>
+
+namespace trainctl {
+namespace {
+
+// In lower case and without '-' and '_'.
+std::string folded(std::string_view name) {
+  std::string text;
+  for (const char c : name) {
+    if (c != '-' && c != '_') text += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  }
+  return text;
+}
+
+// Words of PyTorch, Keras and everyday use, folded, and the names that they stand for here.
+constexpr std::array<std::pair<std::string_view, std::string_view>, 31> foreign_words{{
+    {"gpu", "cuda"},
+    {"linear", "dense"},
+    {"fc", "dense"},
+    {"fullyconnected", "dense"},
+    {"batchnorm", "batch_normalization"},
+    {"batchnorm1d", "batch_normalization"},
+    {"batchnorm2d", "batch_normalization"},
+    {"syncbatchnorm", "batch_normalization"},
+    {"layernorm", "layer_normalization"},
+    {"groupnorm", "group_normalization"},
+    {"maxpool2d", "max_pooling2d"},
+    {"maxpool1d", "max_pooling1d"},
+    {"avgpool2d", "average_pooling2d"},
+    {"avgpool1d", "average_pooling1d"},
+    {"globalaveragepool", "global_average_pooling2d"},
+    {"globalavgpool2d", "global_average_pooling2d"},
+    {"adaptiveavgpool2d", "global_average_pooling2d"},
+    {"adaptivemaxpool2d", "global_max_pooling2d"},
+    {"convtranspose2d", "conv2d_transpose"},
+    {"upsample", "upsampling2d"},
+    {"dropout2d", "spatial_dropout"},
+    {"concat", "concatenate"},
+    {"cat", "concatenate"},
+    {"transpose", "permute"},
+    {"crossentropyloss", "sparse_categorical_crossentropy"},
+    {"crossentropy", "sparse_categorical_crossentropy"},
+    {"nllloss", "sparse_categorical_crossentropy"},
+    {"bcewithlogitsloss", "binary_crossentropy"},
+    {"mseloss", "mean_squared_error"},
+    {"l1loss", "mean_absolute_error"},
+    {"iou", "mean_iou"},
+}};
+
+// The edit distance, with transpositions of neighbours; upper and lower case are equal, and so are '-' and '_'.
+std::size_t distance(std::string_view a, std::string_view b) {
+  auto fold = [](char c) { return c == '-' ? '_' : static_cast<char>(std::tolower(static_cast<unsigned char>(c))); };
+  std::vector<std::vector<std::size_t>> rows(a.size() + 1, std::vector<std::size_t>(b.size() + 1));
+  for (std::size_t i = 0; i <= a.size(); ++i) {
+    for (std::size_t j = 0; j <= b.size(); ++j) {
+      if (i == 0 || j == 0) {
+        rows[i][j] = i + j;
+        continue;
+      }
+      const bool same = fold(a[i - 1]) == fold(b[j - 1]);
+      rows[i][j] = std::min({rows[i - 1][j] + 1, rows[i][j - 1] + 1, rows[i - 1][j - 1] + (same ? 0 : 1)});
+      if (i > 1 && j > 1 && fold(a[i - 1]) == fold(b[j - 2]) && fold(a[i - 2]) == fold(b[j - 1])) {
+        rows[i][j] = std::min(rows[i][j], rows[i - 2][j - 2] + 1);
+      }
+    }
+  }
+  return rows[a.size()][b.size()];
+}
+
+std::string by_foreign_word(std::string_view name, const std::vector<std::string>& names) {
+  const std::string word = folded(name);
+  const auto found =
+      std::find_if(foreign_words.begin(), foreign_words.end(), [&](const auto& pair) { return pair.first == word; });
+  if (found == foreign_words.end()) return "";
+  const auto known = std::find(names.begin(), names.end(), found->second);
+  return known == names.end() ? "" : *known;
+}
+
+std::string by_beginning(std::string_view name, const std::vector<std::string>& names) {
+  const auto begins = [&](const std::string& candidate) { return !name.empty() && candidate.starts_with(name); };
+  if (std::count_if(names.begin(), names.end(), begins) != 1) return "";
+  return *std::find_if(names.begin(), names.end(), begins);
+}
+
+std::string by_distance(std::string_view name, const std::vector<std::string>& names) {
+  constexpr std::size_t longest = 100;  // longer names are no misspellings
+  if (name.size() > longest) return "";
+  std::string best;
+  std::size_t best_distance = std::max<std::size_t>(1, name.size() / 3) + 1;
+  for (const std::string& candidate : names) {
+    const std::size_t found = distance(name, candidate);
+    if (found < best_distance) {
+      best_distance = found;
+      best = candidate;
+    }
+  }
+  return best;
+}
+
+// The longest of the names that `name` ends with, as whole words: "categorical_accuracy" ends with "accuracy".
+std::string by_last_words(std::string_view name, const std::vector<std::string>& names) {
+  std::string best;
+  for (const std::string& candidate : names) {
+    if (name.size() > candidate.size() && name.ends_with("_" + candidate) && candidate.size() > best.size())
+      best = candidate;
+  }
+  return best;
+}
+
+}  // namespace
+
+std::string nearest(std::string_view name, const std::vector<std::string>& names) {
+  for (const auto by : {by_foreign_word, by_beginning, by_distance, by_last_words}) {
+    if (std::string found = by(name, names); !found.empty()) return found;
+  }
+  return "";
+}
+
+std::string suggestion(std::string_view name, const std::vector<std::string>& names) {
+  const std::string near = nearest(name, names);
+  return near.empty() ? "" : "; did you mean '" + near + "'?";
+}
+
+}  // namespace trainctl
