@@ -57,7 +57,7 @@ DataInfo facts_of(const DraftRequest& request, const std::string& data_section, 
 }
 
 std::string samples_text(const DataInfo& data) {
-  return format("{} samples for training, {} held out", grouped(data.training_samples),
+  return format("{} for training, {} held out", counted(data.training_samples, "sample"),
                 grouped(data.validation_samples));
 }
 

@@ -29,7 +29,7 @@ enum class Region {
 };
 inline constexpr int region_count = 10;
 
-// "parameters", "gradients", "arena", ..., as `check` prints them.
+// "parameters", "gradients", "activations and workspace", ..., as `check` prints them.
 std::string_view name_of(Region region);
 
 // Whether the ranks of the data axis exchange what lies in a region, which is then memory of their communicator. On a

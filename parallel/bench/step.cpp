@@ -118,8 +118,9 @@ std::string to_text(const StepBench& bench) {
   for (const auto& [name, seconds] : parts_of(figures)) table.add({name, seconds_text(seconds), share(seconds)});
   table.add({"step", seconds_text(figures.mean), "100.0 %"});
   std::string text = table.text();
-  text += format("{} ranks, {} samples a step, {:.0f} samples/s ({} steps, of which the median took {})\n", bench.ranks,
-                 bench.batch, figures.samples_per_second, bench.steps, seconds_text(figures.median));
+  text += format("{}, {} a step, {:.0f} samples/s ({}, of which the median took {})\n", counted(bench.ranks, "rank"),
+                 counted(bench.batch, "sample"), figures.samples_per_second, counted(bench.steps, "step"),
+                 seconds_text(figures.median));
   if (bench.stages > 1) {
     text += format("bubble {:.1f} % of the passes; (stages - 1) / (micro-batches + stages - 1) is {:.1f} %\n",
                    100 * bench.bubble, 100 * bench.least_bubble());

@@ -99,8 +99,8 @@ std::string summary_text(const Plan& plan) {
                             grouped(static_cast<long long>(prediction.samples_per_second())),
                             byte_text(static_cast<std::int64_t>(prediction.bytes_sent())));
   if (plan.data_at_hand && plan.length.steps > 0) {
-    text +=
-        format("{} steps take {}, without evaluation\n", grouped(plan.length.steps), long_time(plan.length.seconds));
+    text += format("{} {} {}, without evaluation\n", counted(plan.length.steps, "step"),
+                   plan.length.steps == 1 ? "takes" : "take", long_time(plan.length.seconds));
   } else if (!plan.data_at_hand) {
     text += "the data is not at hand: how many steps an epoch has is not known\n";
   }
@@ -235,10 +235,10 @@ std::string to_json(const Plan& plan) {
 std::string to_text(const Plan& plan) {
   const Prediction& prediction = plan.prediction;
   const int ranks = prediction.mesh().ranks(), per_node = plan.target.nodes.ranks_per_node;
-  std::string text = format("{} on {} ranks of {}", plan.name, ranks, plan.target.about);
+  std::string text = format("{} on {} of {}", plan.name, counted(ranks, "rank"), plan.target.about);
   if (ranks > per_node) text += format(", {} on a node", per_node);
-  text += format("\n{}, {} samples a step{}, {}\n", describe(prediction.strategy.options, prediction.mesh()),
-                 grouped(prediction.sizes.training),
+  text += format("\n{}, {} a step{}, {}\n", describe(prediction.strategy.options, prediction.mesh()),
+                 counted(prediction.sizes.training, "sample"),
                  prediction.micro_batches() > 1 ? format(" in {} micro-batches", prediction.micro_batches()) : "",
                  name_of(plan.compute));
   text += strategy_notes(plan) + "\n" + memory_text(plan) + "\n" + step_text(plan) + "\n" + summary_text(plan) +

@@ -50,7 +50,7 @@ TEST_CASE("what does not fit is told which accumulation and which batch would") 
   CAPTURE(text);
   CHECK(holds(text, "gradient_accumulation: 4"));
   CHECK(holds(text, "a batch of about 42 samples"));
-  CHECK(holds(text, "arena"));
+  CHECK(holds(text, "activations and workspace"));
   // 3 of 96 samples for each rank: 3 divides.
   CHECK(holds(message(plan_of(10, 90), 40, {96, 1, 96}), "gradient_accumulation: 3"));
   CHECK(holds(message(plan_of(10, 90), 40, {96, 2, 96}), "gradient_accumulation: 6"));

@@ -109,7 +109,7 @@ model: {layers: [flatten, dense: {units: 3000}, dense: {units: 5, activation: so
     REQUIRE(check.wait() == 0);
     const Json memory = Json::parse(check.out()).at("memory_bytes");
     const auto bytes = [&](const char* region) { return memory.at(region).get<double>(); };
-    return (bytes("gradient slots") + bytes("arena")) / bytes("gradients");
+    return (bytes("partial gradients") + bytes("activations and workspace")) / bytes("gradients");
   };
   constexpr double activations = 0.15;  // of a set
   for (const auto& [shards, levels] : {std::pair{8, 3}, {16, 4}}) {
