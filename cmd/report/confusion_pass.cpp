@@ -69,11 +69,11 @@ ConfusionPass confusion_pass(const RunSpec& spec, const std::string& run, std::s
       if (found.weights[static_cast<std::size_t>(i)] == 0) continue;
       const std::vector<float> classes = meaning.values_of(found.of(0, i));
       const auto likeliest = std::max_element(classes.begin(), classes.end());
-      ConfusedSample sample{found.first + i, targets[i], static_cast<int>(likeliest - classes.begin()),
-                            *likeliest,      {},         {}};
+      ConfusedSample sample{"", targets[i], static_cast<int>(likeliest - classes.begin()), *likeliest, {}, {}};
       pass.matrix.at(static_cast<std::size_t>(sample.actual))[static_cast<std::size_t>(sample.taken_for)] += 1;
       const bool among = pass.samples.size() < most || surer(sample, pass.samples.back());
       if (sample.actual == sample.taken_for || !among) continue;
+      sample.name = data.part(PartKind::validation)->name_of(found.first + i);
       if (is_picture(input.sample)) {
         sample.shape = input.sample;
         sample.pixels = sample_values(source.last().inputs[0], i, input.sample.count());

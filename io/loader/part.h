@@ -6,6 +6,7 @@
 #include <memory>
 #include <mutex>
 #include <set>
+#include <string>
 #include <vector>
 
 #include "core/base/checked.h"
@@ -71,6 +72,8 @@ class DataPart {
 
   const Subset& subset() const { return subset_; }
   std::int64_t size() const { return subset_.size(); }
+  // The name of the sample at a position of the part, for messages: "train/cat/0012.jpg", "x.npy, sample 12".
+  std::string name_of(std::int64_t position) const { return inputs_[0].dataset->name_of(subset_[position]); }
   std::size_t inputs() const { return inputs_.size(); }
   std::size_t targets() const { return targets_.size(); }
   // The type of one sample in a batch.

@@ -158,6 +158,7 @@ void MetricsJsonl::end(const EndEvent& e) { write(end_line(e)); }
 std::string end_line(const EndEvent& e) {
   Json json = event("end");
   json["status"] = e.status;
+  if (!e.reason.empty()) json["reason"] = e.reason;
   json["step"] = e.step;
   json["epoch"] = e.epoch;
   json["best"] = nullptr;

@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include "core/base/format.h"
+#include "core/base/table.h"
 
 namespace trainctl {
 namespace {
@@ -143,16 +144,25 @@ std::string step_line(const ProgressState& state) {
 }
 
 std::string epoch_line(const EpochEvent& event, std::int64_t epochs) {
-  return "epoch " + of_total(format("{:.4g}", event.epoch), epochs) + metrics_text(event.train, "") +
-         metrics_text(event.validation, "val_") + "  (" + time_text(event.seconds) + ")";
+  const double whole = std::floor(event.epoch);
+  const bool ends_within = event.epoch > whole;  // the run ended before the epoch did
+  std::string line = "epoch " + of_total(std::llround(whole) + (ends_within ? 1 : 0), epochs);
+  if (ends_within) line += format(", {:.2g} % of it", 100 * (event.epoch - whole));
+  return line + metrics_text(event.train, "") + metrics_text(event.validation, "val_") + "  (" +
+         time_text(event.seconds) + ")";
 }
 
 std::vector<std::string> summary_lines(const EndEvent& event, double samples_per_second,
                                        const std::string& checkpoint) {
-  std::string first = format("{} after {:.4g} epochs, {} steps, {}", event.status, event.epoch,
-                             count_text(static_cast<double>(event.step)), time_text(event.seconds));
+  const double whole = std::floor(event.epoch);
+  std::string first = event.status + " after ";
+  if (event.epoch == whole) first += counted(std::llround(whole), "epoch") + ", ";
+  first += counted(event.step, "step");
+  if (event.epoch != whole) first += format(", in epoch {}", std::llround(whole) + 1);
+  first += ", " + time_text(event.seconds);
   if (samples_per_second > 0) first += ", " + rate_text(samples_per_second);
   std::vector<std::string> lines{first};
+  if (!event.reason.empty()) lines.push_back("  ended by     " + event.reason);
   if (!event.train.empty()) lines.push_back("  training   " + metrics_text(event.train, ""));
   if (!event.validation.empty()) lines.push_back("  validation " + metrics_text(event.validation, ""));
   if (!event.best_monitor.empty()) {

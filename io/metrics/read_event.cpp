@@ -110,6 +110,7 @@ CheckpointEvent read_checkpoint(const Json& json) {
 EndEvent read_end(const Json& json) {
   EndEvent end;
   end.status = json.at("status");
+  end.reason = json.value("reason", "");
   end.step = json.at("step");
   end.epoch = json.at("epoch");
   if (const Json& best = json.at("best"); !best.is_null()) {

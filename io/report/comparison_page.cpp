@@ -27,9 +27,8 @@ std::string table_of_runs(const std::vector<RunReport>& runs) {
     rows.push_back({run_cell(runs[i], i), text_cell(history.status()), text_cell(best ? best->monitor : ""),
                     number_cell(best ? format("{:.5g}", best->value) : ""),
                     number_cell(best ? grouped(best->step) : ""), number_cell(grouped(history.steps_done())),
-                    number_cell(history.end ? time_text(history.end->seconds) : ""),
-                    number_cell(rate > 0 ? count_text(rate) : ""), number_cell(std::to_string(start.ranks)),
-                    number_cell(grouped(start.parameters))});
+                    number_cell(time_text(history.seconds())), number_cell(rate > 0 ? count_text(rate) : ""),
+                    number_cell(std::to_string(start.ranks)), number_cell(grouped(start.parameters))});
   }
   return table({{"run"},
                 {"status"},

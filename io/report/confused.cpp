@@ -42,10 +42,10 @@ std::string confused_cards(const std::vector<ConfusedSample>& samples, const std
                        base64(png_file(picture_of(sample.pixels, sample.shape))));
     }
     cards += format(
-        "<div class=\"card sample\">{}<b>{}</b> taken for <b>{}</b><span class=\"soft\">{:.1f} % sure, sample "
+        "<div class=\"card sample\">{}<b>{}</b> taken for <b>{}</b><span class=\"soft\">{:.1f} % sure; "
         "{}</span></div>\n",
         picture, actual, html::escaped(name_of(sample.taken_for, names)), 100 * sample.probability,
-        grouped(sample.number));
+        html::escaped(sample.name));
   }
   return cards.empty() ? "" : "<div class=\"tiles\">\n" + cards + "</div>\n";
 }

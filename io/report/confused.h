@@ -10,7 +10,7 @@
 namespace trainctl {
 
 struct ConfusedSample {
-  std::int64_t number = 0;  // in the part of the data
+  std::string name;  // of the sample: its file, or "x.npy, sample 12"
   int actual = 0, taken_for = 0;
   double probability = 0;     // of the class that it is taken for
   std::vector<float> pixels;  // rows of height x width x channels, as the network gets them; empty: no image

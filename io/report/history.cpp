@@ -38,7 +38,7 @@ void add_event(RunHistory& history, const Json& json) {
   const std::string name = json.at("event");
   history.last_time = json.at("time");
   if (name == "start") {
-    history.starts.push_back({read_start(json), history.last_time});
+    history.starts.push_back({read_start(json), history.last_time, history.last_time});
     take_back(history, history.starts.back().event.first_step);
     history.end.reset();
   } else if (name == "step") {
@@ -50,6 +50,7 @@ void add_event(RunHistory& history, const Json& json) {
   } else if (name == "end") {
     history.end = read_end(json);
   }
+  if (!history.starts.empty()) history.starts.back().last_time = history.last_time;
 }
 
 }  // namespace
@@ -69,6 +70,12 @@ std::int64_t RunHistory::steps_done() const {
 double RunHistory::epochs_done() const {
   if (end) return end->epoch;
   return steps.empty() ? 0 : steps.back().event.epoch;
+}
+
+double RunHistory::seconds() const {
+  double sum = 0;
+  for (const ToldStart& start : starts) sum += start.last_time - start.time;
+  return sum;
 }
 
 std::optional<RunHistory::Best> RunHistory::best() const {

@@ -20,7 +20,8 @@ struct ToldStep {
 // A start of the run: the first one, and one for each time that it went on.
 struct ToldStart {
   StartEvent event;
-  double time = 0;  // seconds since 1970
+  double time = 0;       // seconds since 1970
+  double last_time = 0;  // of the last event before the next start, or of the last event at all
 };
 
 struct RunHistory {
@@ -37,6 +38,8 @@ struct RunHistory {
   // Those done when it ended or was last heard of.
   std::int64_t steps_done() const;
   double epochs_done() const;
+  // Seconds from each start to its last event, summed over all starts: the time between starts does not count.
+  double seconds() const;
   // What is monitored and its best value so far; nothing where nothing is, or nothing was measured yet.
   struct Best {
     std::string monitor;  // "val_accuracy"

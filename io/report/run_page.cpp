@@ -49,13 +49,15 @@ double rate_of(const RunHistory& history) {
 std::string status_line(const RunHistory& history) {
   const std::string status = history.status();
   const char* mood = status == "completed" ? "good" : status == "diverged" || status == "failed" ? "bad" : "soft";
-  const char* meaning = status == "completed"  ? "the run is complete"
-                        : status == "stopped"  ? "the run was stopped, and can go on from its last checkpoint"
-                        : status == "diverged" ? "the loss was no longer finite"
-                        : status == "failed"   ? "the run ended with an error; see the warnings below"
-                                               : "the run goes on, or was killed: its end is not told";
+  const bool early = history.end && !history.end->reason.empty();
+  const std::string meaning = early                   ? "the run is complete; " + history.end->reason
+                              : status == "completed" ? "the run is complete"
+                              : status == "stopped"   ? "the run was stopped, and can go on from its last checkpoint"
+                              : status == "diverged"  ? "the loss was no longer finite"
+                              : status == "failed"    ? "the run ended with an error; see the warnings below"
+                                                      : "the run goes on, or was killed: its end is not told";
   return format("<p><b class=\"{}\">{}</b> <span class=\"soft\">{}; last heard of at {}</span></p>\n", mood,
-                escaped(status), meaning, moment_text(history.last_time));
+                escaped(status), escaped(meaning), moment_text(history.last_time));
 }
 
 std::string tiles(const RunHistory& history) {
@@ -68,7 +70,8 @@ std::string tiles(const RunHistory& history) {
   if (!history.steps.empty())
     all += tile("last loss", value_text(history.steps.back().event.loss), "of a training step");
   if (const double rate = rate_of(history); rate > 0) all += tile("samples/s", count_text(rate), "of the last steps");
-  if (history.end) all += tile("time", time_text(history.end->seconds), "since the last start");
+  const std::size_t starts = history.starts.size();
+  all += tile("time", time_text(history.seconds()), starts == 1 ? "of training" : format("in {} starts", starts));
   all += tile("ranks", std::to_string(start.ranks),
               start.hosts.size() == 1 ? "on one host" : format("on {} hosts", start.hosts.size()));
   all += tile("parameters", grouped(start.parameters));

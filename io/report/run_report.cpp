@@ -30,12 +30,86 @@ std::vector<std::string> warnings_of(const std::string& path) {
   return lines;
 }
 
-void add_leaves(const std::string& path, const Node& node, std::vector<std::pair<std::string, std::string>>& leaves) {
-  if (!node.is_map() || node.entries.empty()) return leaves.emplace_back(path, flow_text(node)), void();
-  for (const Node::Entry& entry : node.entries) {
-    if (path.empty() && (entry.key == "resolved" || entry.key == "name")) continue;
-    add_leaves(path.empty() ? entry.key : path + "." + entry.key, entry.value, leaves);
+// A node of each config at the same path; null for a config that has none there.
+using Nodes = std::vector<const Node*>;
+
+std::string text_of(const Node* node) { return node == nullptr ? "" : flow_text(*node); }
+
+bool all_present(const Nodes& nodes, bool (Node::*is)() const) {
+  return std::all_of(nodes.begin(), nodes.end(), [is](const Node* node) { return node == nullptr || (node->*is)(); });
+}
+
+// How many items at the beginning (or at the end) of all lists are equal.
+std::size_t common_items(const Nodes& lists, bool at_end, std::size_t most) {
+  const auto item = [at_end](const Node& list, std::size_t i) {
+    return flow_text(at_end ? list.items[list.items.size() - 1 - i] : list.items[i]);
+  };
+  std::size_t count = 0;
+  while (count < most && std::all_of(lists.begin(), lists.end(), [&](const Node* list) {
+           return item(*list, count) == item(*lists.front(), count);
+         })) {
+    ++count;
   }
+  return count;
+}
+
+void compare(const std::string& path, const Nodes& nodes, std::vector<ConfigDifference>& found);
+
+// The items between those that all lists begin and end with, one by one: what was inserted does not shift the rest.
+void compare_lists(const std::string& path, const Nodes& lists, std::vector<ConfigDifference>& found) {
+  std::size_t shortest = lists.front()->items.size(), longest = 0;
+  for (const Node* list : lists) {
+    shortest = std::min(shortest, list->items.size());
+    longest = std::max(longest, list->items.size());
+  }
+  const std::size_t begin = common_items(lists, false, shortest);
+  const std::size_t end = common_items(lists, true, shortest - begin);
+  for (std::size_t i = begin; i + end < longest; ++i) {
+    Nodes items;
+    for (const Node* list : lists) items.push_back(i + end < list->items.size() ? &list->items[i] : nullptr);
+    compare(format("{}[{}]", path, i), items, found);
+  }
+}
+
+// Whether all of them are maps of the same kind: items of a list, such as layers, are told apart by their first key.
+bool are_maps_alike(const std::string& path, const Nodes& nodes) {
+  std::string first;
+  for (const Node* node : nodes) {
+    if (node == nullptr || node->entries.empty()) continue;
+    if (path.ends_with(']') && !first.empty() && node->entries[0].key != first) return false;
+    first = node->entries[0].key;
+  }
+  return all_present(nodes, &Node::is_map) && !first.empty();
+}
+
+void compare_maps(const std::string& path, const Nodes& maps, std::vector<ConfigDifference>& found) {
+  std::vector<std::string> keys;
+  for (const Node* map : maps) {
+    if (map == nullptr) continue;
+    for (const Node::Entry& entry : map->entries) {
+      if (path.empty() && (entry.key == "resolved" || entry.key == "name")) continue;
+      if (std::find(keys.begin(), keys.end(), entry.key) == keys.end()) keys.push_back(entry.key);
+    }
+  }
+  for (const std::string& key : keys) {
+    Nodes values;
+    for (const Node* map : maps) values.push_back(map == nullptr ? nullptr : map->find(key));
+    compare(path.empty() ? key : path + "." + key, values, found);
+  }
+}
+
+void compare(const std::string& path, const Nodes& nodes, std::vector<ConfigDifference>& found) {
+  const auto holds_items = [](const Node* list) {
+    return list->is_sequence() && std::ranges::any_of(list->items, &Node::is_map);
+  };
+  const auto same = [&](const Node* node) { return text_of(node) == text_of(nodes.front()); };
+  if (std::all_of(nodes.begin(), nodes.end(), same)) return;
+  const bool all_there = std::find(nodes.begin(), nodes.end(), nullptr) == nodes.end();
+  if (are_maps_alike(path, nodes) && (all_there || !path.ends_with(']'))) return compare_maps(path, nodes, found);
+  if (all_there && std::any_of(nodes.begin(), nodes.end(), holds_items)) return compare_lists(path, nodes, found);
+  ConfigDifference difference{path, {}};
+  for (const Node* node : nodes) difference.values.push_back(text_of(node));
+  found.push_back(std::move(difference));
 }
 
 }  // namespace
@@ -68,21 +142,11 @@ RunReport load_run_report(const std::string& directory) {
 }
 
 std::vector<ConfigDifference> config_differences(const std::vector<RunReport>& runs) {
-  std::vector<ConfigDifference> all;
-  for (std::size_t i = 0; i < runs.size(); ++i) {
-    std::vector<std::pair<std::string, std::string>> leaves;
-    add_leaves("", runs[i].config, leaves);
-    for (auto& [key, value] : leaves) {
-      auto found = std::find_if(all.begin(), all.end(), [&](const ConfigDifference& one) { return one.key == key; });
-      if (found == all.end()) found = all.insert(all.end(), {key, std::vector<std::string>(runs.size())});
-      found->values[i] = std::move(value);
-    }
-  }
-  std::erase_if(all, [](const ConfigDifference& one) {
-    return std::all_of(one.values.begin(), one.values.end(),
-                       [&](const std::string& value) { return value == one.values.front(); });
-  });
-  return all;
+  Nodes configs;
+  for (const RunReport& run : runs) configs.push_back(&run.config);
+  std::vector<ConfigDifference> found;
+  compare("", configs, found);
+  return found;
 }
 
 std::vector<std::size_t> best_first(const std::vector<RunReport>& runs) {

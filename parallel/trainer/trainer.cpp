@@ -9,6 +9,7 @@
 #include "core/base/error.h"
 #include "core/base/format.h"
 #include "core/base/log.h"
+#include "core/base/table.h"
 #include "core/exec/observe/not_finite.h"
 #include "core/metrics/monitor.h"
 #include "parallel/comm/text.h"
@@ -87,7 +88,7 @@ EndEvent Trainer::run() {
       save();
     }
   }
-  while (!finished() && !stop_ && !ends_early_) {
+  while (!finished() && !stop_ && !ends_early()) {
     const std::int64_t before = position_.step;
     run_steps();
     const bool trained = position_.step > before;
@@ -103,15 +104,16 @@ EndEvent Trainer::run() {
     const bool evaluated = (epoch_ends || completed) && evaluate_weights();
     if (!evaluated) completed = false;  // its evaluation was stopped
     if (epoch_ends && evaluated) epoch_means_.clear();
-    completed = completed || ends_early_;
+    completed = completed || ends_early();
     if (completed) restore_best();
-    const bool saves = passed(plan_.checkpoint_every) || is_best_ || stop_ || ends_early_ || finished();
+    const bool saves = passed(plan_.checkpoint_every) || is_best_ || stop_ || ends_early() || finished();
     if (saves) save();
     if (epoch_ends || saves) restart_window();  // speeds are those of steps alone
   }
   save();  // also where no step was left to do, in a directory that is not the checkpoint's own
   EndEvent end;
   end.status = completed ? "completed" : "stopped";
+  if (completed && !finished()) end.reason = early_end_.empty() ? "train.max_time has passed" : early_end_;
   end.step = position_.step;
   end.epoch = epoch();
   if (position_.has_best) {
@@ -254,7 +256,7 @@ double Trainer::step_loss() const { return results_[0].of(result_.sums, result_.
 
 bool Trainer::ended_phase() const {
   const bool last = plan_.phase_end > 0 && position_.step >= plan_.phase_end;
-  return (last || ends_early_) && !evaluation_is_due();
+  return (last || ends_early()) && !evaluation_is_due();
 }
 
 bool Trainer::finished() const { return plan_.total_steps > 0 && position_.step >= plan_.total_steps; }
@@ -368,11 +370,9 @@ void Trainer::watch_values() {
   const double epochs =
       static_cast<double>(position_.step - plan_.phase.step) / static_cast<double>(plan_.steps_per_epoch);
   if (!early_stopping_ || !early_stopping_->stops(epochs, values)) return;
-  ends_early_ = true;
-  if (speaks) {
-    log::info(format("early stopping: {} has not improved for {} epochs", early_stopping_->monitor(),
-                     early_stopping_->waited()));
-  }
+  early_end_ = format("early stopping: {} has not improved for {}", early_stopping_->monitor(),
+                      counted(early_stopping_->waited(), "epoch"));
+  if (speaks) log::info(early_end_);
 }
 
 // At the end of a run, unless its last weights are the best.

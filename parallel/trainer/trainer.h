@@ -131,6 +131,7 @@ class Trainer {
   void report_step(const Started& step);
   double step_loss() const;
   bool finished() const;
+  bool ends_early() const { return !early_end_.empty(); }
   bool stop_wanted() const;
   bool evaluate_weights();
   bool evaluation_is_due() const;
@@ -166,7 +167,7 @@ class Trainer {
   std::set<std::string> warned_;  // metrics that were not finite
   bool is_best_ = false;          // the last evaluation was the best, and nothing was trained since
   bool stop_ = false;             // the ranks agreed to stop
-  bool ends_early_ = false;       // the monitored value no longer improves
+  std::string early_end_;         // why the run ends before its last step; empty: it does not
   DataPosition data_position_;    // behind the steps done
   std::int64_t saved_step_ = -1;
   double start_seconds_ = 0;

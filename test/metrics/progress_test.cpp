@@ -78,6 +78,14 @@ TEST_CASE("lines of steps, epochs and the summary") {
   CHECK(step_line(state()) == "step 1234/4690  epoch 1.32  loss 0.1235  lr 0.1  45,123 samples/s");
   const EpochEvent epoch{2, 1876, {{"accuracy", 0.96115}, {"loss", 0.12345}}, {{"accuracy", 0.5}, {"loss", 2}}, 3.21};
   CHECK(epoch_line(epoch, 5) == "epoch 2/5  loss 0.1235  accuracy 0.9611  val_loss 2  val_accuracy 0.5  (3.2 s)");
+  const EpochEvent part{0.0625, 2, {{"loss", 0.5}}, {}, 0.21};
+  CHECK(epoch_line(part, 1) == "epoch 1/1, 6.2 % of it  loss 0.5  (0.2 s)");
+  EndEvent early;
+  early.status = "completed";
+  early.reason = "early stopping: val_loss has not improved for 1 epoch";
+  early.epoch = early.step = 1;
+  CHECK(summary_lines(early, 0, "") ==
+        std::vector<std::string>{"completed after 1 epoch, 1 step, 0.0 s", "  ended by     " + early.reason});
   EndEvent end;
   end.status = "completed";
   end.epoch = 5;
@@ -154,7 +162,7 @@ TEST_CASE("plain progress writes exactly the steps that are due, and rates since
   REQUIRE(lines.size() == 4);
   CHECK(contains(lines[0], "step 10/40  epoch 0.50  loss 1.0000  lr 0  150 samples/s"));
   CHECK(contains(lines[1], "step 20/40  epoch 1.00"));
-  CHECK(contains(lines[2], "stopped after 1.25 epochs, 25 steps"));
+  CHECK(contains(lines[2], "stopped after 25 steps, in epoch 2, "));
   CHECK(contains(lines[3], "checkpoint   there"));
 }
 

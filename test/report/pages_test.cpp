@@ -144,13 +144,41 @@ TEST_CASE("several runs are compared: the best first, and where their configs di
   for (const ConfigDifference& difference : config_differences({runs[0], runs[2]})) {
     found[difference.key] = difference.values;
   }
-  CHECK(found == std::map<std::string, std::vector<std::string>>{{"seed", {"", "3"}},
-                                                                 {"train.optimizer", {"", "adam"}},
-                                                                 {"train.optimizer.sgd.momentum", {"0.9", ""}}});
+  CHECK(found == std::map<std::string, std::vector<std::string>>{
+                     {"seed", {"", "3"}}, {"train.optimizer", {"{sgd: {momentum: 0.9}}", "adam"}}});
   const std::string page = comparison_page(runs);
   CHECK(page.find(">fast</td>") < page.find(">slow</td>"));
   CHECK_THAT(page, Contains("loss, validation"));
-  CHECK_THAT(page, Contains("train.optimizer.sgd.momentum"));
+  CHECK_THAT(page, Contains("train.optimizer"));
+}
+
+TEST_CASE("layers are compared one by one, also where a layer was inserted, and time is that of all starts") {
+  const TemporaryFolder folder;
+  const std::string begin = "model: {layers: [{conv2d: {filters: 8, kernel_size: [3, 3]}}, ";
+  const std::string end = "flatten, {dense: {units: 10, activation: softmax}}]}\n";
+  std::vector<RunReport> runs;
+  for (const char* middle : {"", "{dropout: {rate: 0.2}}, {max_pooling2d: {pool_size: 2}}, "}) {
+    const std::string name = "run" + std::to_string(runs.size());
+    runs.push_back(load_run_report(make_run(folder, name, {"0.9"}, begin + middle + end)));
+  }
+  runs.push_back(load_run_report(make_run(folder, "units", {"0.9"},
+                                          "model: {layers: [{conv2d: {filters: 9, kernel_size: [5, 5]}}, "
+                                          "flatten, {dense: {units: 10, activation: softmax}}]}\n")));
+  const std::vector<ConfigDifference> inserted = config_differences({runs[0], runs[1]});
+  REQUIRE(inserted.size() == 2);
+  CHECK(inserted[0].key == "model.layers[1]");
+  CHECK(inserted[0].values == std::vector<std::string>{"", "{dropout: {rate: 0.2}}"});
+  CHECK(inserted[1].values == std::vector<std::string>{"", "{max_pooling2d: {pool_size: 2}}"});
+  const std::vector<ConfigDifference> changed = config_differences({runs[0], runs[2]});
+  REQUIRE(changed.size() == 2);
+  CHECK(changed[0].key == "model.layers[0].conv2d.filters");
+  CHECK(changed[0].values == std::vector<std::string>{"8", "9"});
+  CHECK(changed[1].values == std::vector<std::string>{"[3, 3]", "[5, 5]"});
+
+  // Two starts of 5 and 7 seconds, with a pause of a minute between them.
+  RunHistory history;
+  history.starts = {{{}, 100, 105}, {{}, 165, 172}};
+  CHECK(history.seconds() == 12);
 }
 
 }  // namespace trainctl::test::pages_test

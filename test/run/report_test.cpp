@@ -67,6 +67,7 @@ TEST_CASE("report --samples shows mistakes with their pictures, and counts as ev
     ++pictures;
   }
   CHECK(pictures == 2);
+  CHECK_THAT(page, Catch::Matchers::Contains("% sure; synthetic sample "));
 
   // The matrix against that of eval, which counts on another way.
   const Finished eval = trainctl(folder, {"eval", "job.yaml", "--confusion", "--json", "--data", "validation"});

@@ -97,6 +97,7 @@ struct CheckpointEvent {
 
 struct EndEvent {
   std::string status;  // completed, stopped, diverged, failed
+  std::string reason;  // why a completed run ended before its last epoch or step; empty: it did not
   std::int64_t step = 0;
   double epoch = 0;
   std::string best_monitor;  // empty: nothing was monitored
