@@ -20,9 +20,14 @@ std::string run_of(const std::string& path) {
 std::string best_of_run(const std::string& run) {
   const std::string best = run + "/checkpoints/best", last = run + "/checkpoints/last";
   std::error_code ignored;
+  if (!std::filesystem::is_directory(run, ignored)) {
+    throw Error(ErrorKind::data, Place{run}, "there is no run directory of this name",
+                "name a folder that `trainctl run` has made, such as runs/NAME");
+  }
   if (std::filesystem::is_directory(best, ignored)) return best;
+  if (!std::filesystem::is_directory(last, ignored)) return run;
   log::info(format("{} has no best checkpoint: its last one is read", run));
-  return std::filesystem::is_directory(last, ignored) ? last : run;
+  return last;
 }
 
 }  // namespace trainctl

@@ -40,7 +40,13 @@ RunFiles open_run_files(const RunSpec& spec, const TrainingRequest& request) {
 void claim_directory(RunFiles& files, const RunSpec& spec, const TrainingRequest& request, const Node& config,
                      const DataInfo& data) {
   files.directory->claim(config);
-  if (!files.directory->notice().empty()) log::info(files.directory->notice());
+  if (const std::string& notice = files.directory->notice(); !notice.empty()) {
+    if (files.directory->is_elsewhere()) {
+      log::warning(notice);  // also with --quiet: whoever looks for the run must know where it is
+    } else {
+      log::info(notice);
+    }
+  }
   files.store = std::make_unique<CheckpointStore>(files.directory->path(), StorePolicy{spec.checkpoint.keep});
   files.sink = std::make_unique<MetricsFanOut>();
   files.sink->add(std::make_unique<MetricsJsonl>(files.directory->metrics_path(), spec.log.every));

@@ -162,9 +162,11 @@ RunDirectory::RunDirectory(RunRequest request) : request_(std::move(request)) {
     passed = format("{} holds {} run: ", path_, found_ == FoundRun::State::finished ? "a finished" : "an unfinished");
     lock_.release();
   }
-  if (!passed.empty()) notice_ = passed + "this one is in " + path_;
-  if (verdict_ == RunVerdict::start_anew) notice_ = path_ + " holds a run without a checkpoint: it starts anew";
-  if (verdict_ == RunVerdict::resume && found_ == FoundRun::State::finished) {
+  is_elsewhere_ = !passed.empty();
+  if (is_elsewhere_) notice_ = passed + "this one is in " + path_;
+  if (verdict_ == RunVerdict::start_anew && !is_elsewhere_)
+    notice_ = path_ + " holds a run without a checkpoint: it starts anew";
+  if (verdict_ == RunVerdict::resume && !is_elsewhere_ && found_ == FoundRun::State::finished) {
     notice_ = path_ + " holds a finished run, which goes on";
   }
 }

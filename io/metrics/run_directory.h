@@ -65,6 +65,8 @@ class RunDirectory {
   bool resumes() const { return verdict_ == RunVerdict::resume; }
   // Describes how earlier runs of this name are treated; "" where there is none.
   const std::string& notice() const { return notice_; }
+  // Whether the run goes to another directory than runs/<name>, which holds another run.
+  bool is_elsewhere() const { return is_elsewhere_; }
   // The stated directory holds a finished run: say so and do nothing.
   bool is_finished() const { return verdict_ == RunVerdict::is_finished; }
 
@@ -78,6 +80,7 @@ class RunDirectory {
   RunRequest request_;
   std::string path_;
   std::string notice_;
+  bool is_elsewhere_ = false;
   FoundRun::State found_ = FoundRun::State::nothing;
   RunVerdict verdict_ = RunVerdict::start;
   RunLock lock_;

@@ -1,6 +1,7 @@
 // The frame around what one rank does.
 #include "parallel/launch/run_rank.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <exception>
 
@@ -29,8 +30,10 @@ int finish_together(const Situation& situation, World& world, bool json, const F
 
 // Takes the other ranks down, after this rank's own error.
 [[noreturn]] void abort_ranks(const Situation& situation, World& world, bool json, Failure failure) {
-  const std::string& host = world.hosts()[static_cast<std::size_t>(world.rank())];
-  const std::string who = format(" (rank {} on {})", world.rank(), host);
+  const std::vector<std::string>& hosts = world.hosts();
+  const bool several = std::any_of(hosts.begin(), hosts.end(), [&](const auto& host) { return host != hosts.front(); });
+  const std::string where = several ? " on " + hosts[static_cast<std::size_t>(world.rank())] : "";
+  const std::string who = format(" (rank {}{})", world.rank(), where);
   failure.message += who;
   for (Diagnostic& error : failure.errors) error.message += who;
   report(failure, json, situation);

@@ -110,7 +110,7 @@ TEST_CASE("a finished run that is named goes on where more is asked for") {
   CHECK(train(folder, config, {"--run-dir", "mine", "--set", "train.batch_size=19"}).code == 2);
   // In the default directory a finished run gives way, whatever is asked for.
   REQUIRE(train(folder, config).code == 0);
-  const Finished beside = train(folder, config, {"--set", "train.epochs=3"});
+  const Finished beside = train(folder, config, {"--quiet", "--set", "train.epochs=3"});
   CHECK(contains(beside.errors, "runs/small holds a finished run"));
   CHECK(events(folder / "runs/small-2", "end").back().at("step") == 18);
 }
@@ -169,6 +169,9 @@ TEST_CASE("eval reads the newest run of its config, and says which checkpoint") 
   const Finished last = eval({});
   CHECK(last.code == 0);
   CHECK(contains(last.errors, "no best checkpoint: its last one is read"));
+  const Finished missing = eval({"--run", "runs/smal"});
+  CHECK(missing.code == 3);
+  CHECK(contains(missing.errors, "runs/smal: there is no run directory of this name"));
   // Weights of another model are refused with both places.
   for (const std::vector<std::string>& run : {std::vector<std::string>{}, {"--run", "runs/small-2"}}) {
     std::vector<std::string> words = {"--set", "model.layers.1.dense.units=7"};
