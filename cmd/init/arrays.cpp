@@ -1,9 +1,12 @@
 // Configs for arrays: IDX files with MNIST's names, and NumPy's .npy and .npz files.
 #include <algorithm>
+#include <cstdlib>
 
+#include "cmd/init/array_look.h"
 #include "cmd/init/draft.h"
 #include "core/base/files.h"
 #include "core/base/format.h"
+#include "core/base/table.h"
 #include "io/datasets/arrays/npy.h"
 
 namespace trainctl {
@@ -34,23 +37,23 @@ struct OpenedArrays {
   DataInfo info;
 };
 
-// Opens the data: with its held-out part where it has one, with classes where its targets are few whole numbers.
-OpenedArrays open_arrays(const DraftRequest& request) {
-  const bool idx = is_folder(request.path) && holds_idx(request.path);
+// Opens the data: with its held-out part if it has one. `values`: whether targets may be values, classes, or either, in
+// which case they are classes if they are few whole numbers.
+OpenedArrays open_arrays(const DraftRequest& request, bool idx, const std::vector<bool>& values) {
   std::vector<Error> errors;
-  for (const bool values : {false, true}) {
+  for (const bool as_values : values) {
     for (const bool has_held_out : {true, false}) {
       const std::string data = location_text(request, idx, has_held_out);
       try {
-        OpenedArrays opened{data, facts_of(request, data, values)};
-        if (values || are_classes(opened.info)) return opened;
+        OpenedArrays opened{data, facts_of(request, data, as_values)};
+        if (as_values || values.size() == 1 || are_classes(opened.info)) return opened;
       } catch (const Error& error) {
         if (error.kind() != ErrorKind::data) throw;
         errors.push_back(error);
       }
     }
   }
-  throw errors.at(std::min<std::size_t>(errors.size() - 1, 1));  // of classes, without a held-out part
+  throw errors.at(std::min<std::size_t>(errors.size() - 1, 1));  // of the first meaning, without a held-out part
 }
 
 std::string shape_text(const Shape& shape) {
@@ -59,7 +62,7 @@ std::string shape_text(const Shape& shape) {
   return "[" + text + "]";
 }
 
-// The layers before the last one, for samples of this shape; what they are called.
+// The layers before the last one, and what they are called.
 struct Body {
   std::string layers, name;
 };
@@ -70,6 +73,25 @@ enum class Scale { none, bytes, measured };
 Scale scale_for(DType dtype, const Shape& sample) {
   if (dtype != DType::uint8) return Scale::none;
   return sample.rank() >= 2 ? Scale::bytes : Scale::measured;
+}
+
+// For sequences of tokens: a class for each token, or one target for all of them.
+Body body_for_tokens(std::int64_t vocabulary, bool by_position) {
+  return {format("    - embedding: {{input_dim: {}, output_dim: 64}}   # token ids are below input_dim\n"
+                 "    - lstm: {{units: 64, return_sequences: {}}}\n"
+                 "    - dropout: 0.2\n",
+                 vocabulary, by_position),
+          "an embedding and an LSTM"};
+}
+
+// For samples of this shape whose targets are classes of positions: each step of a sequence, each pixel of an image.
+Body body_by_position(const Shape& sample) {
+  if (sample.rank() == 2) return {"    - lstm: {units: 64, return_sequences: true}\n    - dropout: 0.2\n", "an LSTM"};
+  return {
+      "    - conv2d: {filters: 32, kernel_size: 3, padding: same, activation: relu}\n"
+      "    - conv2d: {filters: 64, kernel_size: 3, padding: same, activation: relu}\n"
+      "    - conv2d: {filters: 64, kernel_size: 3, padding: same, activation: relu}\n",
+      "three convolutions"};
 }
 
 Body body_for(const Shape& sample) {
@@ -93,6 +115,32 @@ Body body_for(const Shape& sample) {
           "three dense layers"};
 }
 
+// The end of a network for a kind of target, with its loss and metric.
+struct Head {
+  std::string layer, loss, metrics, what;
+};
+
+Head head_for(TargetKind kind, std::int64_t count) {
+  const auto dense = [count](const std::string& activation) {
+    return activation.empty() ? format("    - dense: {{units: {}}}\n", count)
+                              : format("    - dense: {{units: {}, activation: {}}}\n", count, activation);
+  };
+  switch (kind) {
+    case TargetKind::class_number:
+      return {dense("softmax"), "sparse_categorical_crossentropy", "accuracy", counted(count, "class")};
+    case TargetKind::position_classes:
+      return {dense("softmax"), "sparse_categorical_crossentropy", "accuracy",
+              counted(count, "class") + " for each position"};
+    case TargetKind::one_hot:
+      return {dense("softmax"), "categorical_crossentropy", "accuracy", counted(count, "class") + ", one-hot"};
+    case TargetKind::multi_hot:
+      return {dense("sigmoid"), "binary_crossentropy", "accuracy, auc", counted(count, "label") + ", each yes or no"};
+    case TargetKind::values:
+      return {dense(""), "mean_squared_error", "mean_absolute_error", counted(count, "value")};
+  }
+  std::abort();
+}
+
 }  // namespace
 
 bool holds_arrays(const std::string& folder) {
@@ -100,34 +148,39 @@ bool holds_arrays(const std::string& folder) {
 }
 
 std::vector<Draft> draft_for_arrays(const DraftRequest& request) {
-  const OpenedArrays opened = open_arrays(request);
+  const bool idx = is_folder(request.path) && holds_idx(request.path);
+  ArrayLook look = idx ? ArrayLook{0, TargetKind::class_number} : look_at_arrays(request.path);
+  const std::vector<bool> meanings = look.target == TargetKind::class_number
+                                         ? std::vector{false, true}
+                                         : std::vector{look.target != TargetKind::position_classes};
+  const OpenedArrays opened = open_arrays(request, idx, meanings);
+  const TargetFacts& target = opened.info.targets[0];
+  if (target.classes == 0 && look.target == TargetKind::class_number) look.target = TargetKind::values;
+  const bool by_position = look.target == TargetKind::position_classes;
   const DType dtype = opened.info.inputs[0].format.dtype;
   Shape sample = opened.info.inputs[0].sample;
   if (dtype == DType::uint8 && sample.rank() == 2) sample = {sample[0], sample[1], 1};  // images of one channel
-  const TargetFacts& target = opened.info.targets[0];
-  const bool is_class = target.classes > 0;
-  const Body body = body_for(sample);
+  const Body body = look.vocabulary > 0 ? body_for_tokens(look.vocabulary, by_position)
+                    : by_position       ? body_by_position(sample)
+                                        : body_for(sample);
+  const std::int64_t classes = by_position ? std::max(look.classes, target.classes) : target.classes;
+  const Head head = head_for(look.target, classes > 0 ? classes : std::max<std::int64_t>(target.shape.count(), 1));
   Draft draft;
   draft.file = request.name + ".yaml";
-  draft.summary = format("{} on samples of {}", body.name, to_string(sample));
+  draft.summary = format("{} on samples of {}, {}", body.name, to_string(sample), head.what);
   std::string data = opened.data + format("  shape: {}\n", shape_text(sample));
-  if (is_class) data += format("  classes: {}\n", target.classes);
-  const Scale scale = scale_for(dtype, sample);
+  if (classes > 0) data += format("  classes: {}\n", classes);
+  const Scale scale = look.vocabulary > 0 ? Scale::none : scale_for(dtype, sample);
   if (scale == Scale::bytes) data += "  transform:\n    - rescale: 1/255\n";
   if (scale == Scale::measured) {
     data += "  transform:\n    - normalize: measured       # each value to mean 0 and deviation 1\n";
   }
-  const std::int64_t values = std::max<std::int64_t>(target.shape.count(), 1);
-  const std::string last = is_class ? format("    - dense: {{units: {}, activation: softmax}}\n", target.classes)
-                                    : format("    - dense: {{units: {}}}\n", values);
-  const std::string what = is_class ? format("{} classes", target.classes) : format("{} values", values);
-  draft.text = head_text(draft.file, format("Arrays with {}: {}.", what, samples_text(opened.info))) + data +
-               "\nmodel:\n  layers:\n" + body.layers + last + "\n" +
-               train_text(is_class ? "sparse_categorical_crossentropy" : "mean_squared_error",
-                          is_class ? "accuracy" : "mean_absolute_error", suitable_batch(opened.info.training_samples),
+  draft.text = head_text(draft.file, format("Arrays with {}: {}.", head.what, samples_text(opened.info))) + data +
+               "\nmodel:\n  layers:\n" + body.layers + head.layer + "\n" +
+               train_text(head.loss, head.metrics, suitable_batch(opened.info.training_samples),
                           suitable_epochs(opened.info.training_samples), 1e-3,
                           "  schedule: {name: cosine, warmup: 1 epoch}\n" +
-                              std::string(is_class ? "\ncheckpoint:\n  monitor: val_accuracy\n" : ""));
+                              std::string(classes > 0 ? "\ncheckpoint:\n  monitor: val_accuracy\n" : ""));
   return {draft};
 }
 

@@ -118,11 +118,10 @@ std::string location_text(const DraftRequest& request, const ImageParts& parts) 
 
 std::string steps_text(const ImageModel& model, const ImageFacts& facts) {
   const bool as_they_are = facts.alike && facts.side == model.side;
-  std::string text = "  transform:                      # always, in this order\n";
-  const std::int64_t before = model.side + model.side / 8;
-  if (!as_they_are) {
-    text += format("    - resize: {}                  # the shorter side\n    - center_crop: {}\n", before, before);
-  }
+  std::string text =
+      "  transform:                      # always, in this order; `predict` applies them to photos of any size\n";
+  const std::int64_t before = as_they_are ? model.side : model.side + model.side / 8;
+  text += format("    - resize: {}                  # the shorter side\n    - center_crop: {}\n", before, before);
   text +=
       facts.gray ? "    - rescale: 1/255\n" : "    - normalize: imagenet         # to mean 0 and deviation 1, about\n";
   text += "  augment:                        # in training only\n";

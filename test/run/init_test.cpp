@@ -231,6 +231,62 @@ TEST_CASE("init reads arrays of NumPy and MNIST's files") {
   CHECK(trainctl(folder, {"run", "values.yaml", "--ranks", "1", "--set", "train.epochs=1"}).code == 0);
 }
 
+TEST_CASE("every config that init writes for arrays passes check and trains, whatever the targets are") {
+  std::mt19937 random(23);
+  constexpr std::int64_t n = 60;
+  const auto whole = [&](std::int64_t count, std::int64_t below) {
+    std::vector<std::int64_t> values(static_cast<std::size_t>(count));
+    for (std::int64_t& value : values) value = static_cast<std::int64_t>(random()) % below;
+    values[0] = below - 1;
+    return raw(values);
+  };
+  const auto numbers = [&](std::int64_t count) {
+    std::vector<float> values(static_cast<std::size_t>(count));
+    for (float& value : values) value = std::uniform_real_distribution<float>(-2, 2)(random);
+    return raw(values);
+  };
+  std::vector<float> one_hot(n * 4), multi_hot(n * 5);
+  for (std::int64_t i = 0; i < n; ++i) one_hot[static_cast<std::size_t>(4 * i + i % 4)] = 1;
+  for (float& value : multi_hot) value = static_cast<float>(random() % 2);
+  struct Case {
+    std::string name, x_type, x_shape, x, y_type, y_shape, y;
+    std::vector<std::string> lines;  // that the config must have
+  };
+  const std::string f4 = "<f4", i8 = "<i8";
+  const std::vector<Case> cases{
+      {"classes", f4, "(60, 7)", numbers(n * 7), i8, "(60,)", whole(n, 3), {"batch_normalization", "units: 3"}},
+      {"column", f4, "(60, 7)", numbers(n * 7), i8, "(60, 1)", whole(n, 3), {"sparse_categorical_crossentropy"}},
+      {"regression", f4, "(60, 7)", numbers(n * 7), f4, "(60, 2)", numbers(n * 2), {"mean_squared_error", "units: 2"}},
+      {"counts", f4, "(60, 7)", numbers(n * 7), i8, "(60, 3)", whole(n * 3, 90), {"mean_squared_error", "units: 3"}},
+      {"onehot", f4, "(60, 7)", numbers(n * 7), f4, "(60, 4)", raw(one_hot), {"categorical_crossentropy", "units: 4"}},
+      {"labels", f4, "(60, 7)", numbers(n * 7), f4, "(60, 5)", raw(multi_hot), {"binary_crossentropy", "sigmoid"}},
+      {"flags", f4, "(60, 7)", numbers(n * 7), i8, "(60, 5)", whole(n * 5, 2), {"binary_crossentropy", "sigmoid"}},
+      {"series", f4, "(60, 9, 2)", numbers(n * 18), i8, "(60, 9)", whole(n * 9, 4), {"return_sequences: true"}},
+      {"masks", f4, "(60, 8, 6, 3)", numbers(n * 144), i8, "(60, 8, 6)", whole(n * 48, 3), {"conv2d", "units: 3"}},
+      {"masks1", f4, "(60, 8, 6, 3)", numbers(n * 144), i8, "(60, 8, 6, 1)", whole(n * 48, 3), {"units: 3"}},
+      {"tokens", i8, "(60, 12)", whole(n * 12, 50), i8, "(60,)", whole(n, 2), {"embedding: {input_dim: 50", "lstm"}},
+      {"tags", i8, "(60, 12)", whole(n * 12, 50), i8, "(60, 12)", whole(n * 12, 5), {"embedding", "units: 5"}},
+  };
+  const Folder folder;
+  for (const Case& one : cases) {
+    CAPTURE(one.name);
+    folder.write(one.name + "/x.npy", npy(one.x_type, one.x_shape, one.x));
+    folder.write(one.name + "/y.npy", npy(one.y_type, one.y_shape, one.y));
+    const Finished made = trainctl(folder, {"init", one.name});
+    INFO(tail(made.errors));
+    REQUIRE(made.code == 0);
+    const std::string config = one.name + ".yaml", text = read_file(folder / config);
+    CAPTURE(text);
+    for (const std::string& line : one.lines) CHECK(contains(text, line));
+    const Finished checked = trainctl(folder, {"check", config, "--ranks", "1", "--quiet"});
+    INFO(tail(checked.errors));
+    CHECK(checked.code == 0);
+    const Finished run = trainctl(folder, {"run", config, "--ranks", "1", "--quiet", "--set", "train.epochs=1"});
+    INFO(tail(run.errors));
+    CHECK(run.code == 0);
+  }
+}
+
 TEST_CASE("init says what it knows where it knows nothing, and lists the networks") {
   const Folder folder;
   folder.write("notes/a.txt", "hello");

@@ -172,6 +172,18 @@ train: {batch_size: 8, epochs: 2, loss: binary_crossentropy, metrics: [accuracy]
   CHECK(two[1][0] == "held/light/3.png");
   CHECK(two[2][0] == "held/dark/0.png");
 
+  // A photo of another size goes through other transforms than the run's, and nothing but the data can be set.
+  std::string pixels;
+  for (int p = 0; p < 90 * 50 * 3; ++p) pixels += static_cast<char>(130 + random() % 100);
+  folder.write("photo.png", png(90, 50, 2, pixels));
+  const std::string bright = "data.transform=[{center_crop: 48}, {resize: 16}, {normalize: measured}]";
+  const Rows photo = rows_of(predicted(folder, {"runs/pictures", "photo.png", "--set", bright}));
+  REQUIRE(photo.size() == 2);
+  CHECK(photo[1] != rows_of(predicted(folder, {"runs/pictures", "photo.png"}))[1]);
+  const Finished set = trainctl(folder, {"predict", "runs/pictures", "photo.png", "--set", "train.epochs=3"});
+  CHECK(set.code == 2);
+  CHECK(contains(set.errors, "only its data section can be set"));
+
   folder.write("held/light/broken.png", "no image");
   const Finished broken = trainctl(folder, {"predict", "runs/pictures", "held"});
   CHECK(broken.code == 3);

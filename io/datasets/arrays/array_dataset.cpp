@@ -98,6 +98,13 @@ class ArrayInput {
   bool direct_ = false;      // samples are used in the type in which they are stored
 };
 
+// The positions that an array of class numbers [n, P...] or [n, P..., 1] has for each sample.
+Shape positions_of(const Shape& y) {
+  std::vector<std::int64_t> positions(y.sizes().begin() + 1, y.sizes().end());
+  if (positions.size() > 1 && positions.back() == 1) positions.pop_back();
+  return Shape(std::move(positions));
+}
+
 // The targets of an array y.
 class ArrayTarget {
  public:
@@ -115,7 +122,7 @@ class ArrayTarget {
     const bool whole = is_integer(y_.type) && (each == 1 || stated.use.class_numbers);
     if (whole && classes != 0 && (classes || named || !stated.use.target_values)) {
       labels_ = trainctl::read_labels(y_, stated);
-      if (each > 1) facts.target = y_.shape.without_front();
+      if (each > 1) facts.target = positions_of(y_.shape);
       check_target(stated, facts);
       const std::int64_t found =
           named ? std::ssize(facts.class_names) : 1 + *std::max_element(labels_.begin(), labels_.end());

@@ -1,0 +1,30 @@
+// What the arrays of a data set hold: tokens or values, and which kind of target.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "core/tensor/shape.h"
+
+namespace trainctl {
+
+enum class TargetKind {
+  class_number,      // one whole number: a class
+  one_hot,           // [K] of which one value is 1 and the others are 0
+  multi_hot,         // [K] of 0 and 1: any number of labels
+  position_classes,  // whole numbers [P...]: a class for each position of the sample, a pixel or a step
+  values             // numbers to be predicted as they are
+};
+
+struct ArrayLook {
+  // Samples are token ids: whole numbers from 0 in sequences whose positions all have about the same range.
+  std::int64_t vocabulary = 0;  // ids are below this; 0: samples are values
+  TargetKind target = TargetKind::values;
+  std::int64_t classes = 0;  // of position_classes
+};
+
+// Looks at x and y (or x_train and y_train) of a folder of .npy files or an .npz file; a missing one leaves the
+// defaults. Throws Error{data} if one cannot be read.
+ArrayLook look_at_arrays(const std::string& path);
+
+}  // namespace trainctl
