@@ -1,7 +1,6 @@
 // trainctl inspect: what a checkpoint holds, and whether it is whole; or where two checkpoints differ.
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <iostream>
 #include <memory>
 
 #include "cmd/run/best_checkpoint.h"
@@ -39,16 +38,18 @@ int compare(const InspectOptions& options) {
 int inspect(const std::string& path, const CommonOptions& options) {
   const std::vector<Inspection> found = inspect_all(run_of(path));
   const bool ok = std::all_of(found.begin(), found.end(), [](const auto& one) { return one.problem.empty(); });
+  std::string text;
   if (options.json) {
     Json json{{"ok", ok}, {"checkpoints", Json::array()}};
     for (const Inspection& one : found) json["checkpoints"].push_back(to_json(one));
-    std::cout << json.dump(2, ' ', false, Json::error_handler_t::replace) << '\n';
+    text = json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
   } else {
-    if (found[0].manifest && !options.quiet) std::cout << describe(found[0]);
+    if (found[0].manifest && !options.quiet) text = describe(found[0]);
     for (const Inspection& one : found) {
-      std::cout << (one.problem.empty() ? one.path + ": whole, every hash verified" : one.problem) << '\n';
+      text += (one.problem.empty() ? one.path + ": whole, every hash verified" : one.problem) + "\n";
     }
   }
+  answer(text);
   return ok ? 0 : exit_code(ErrorKind::answer_is_no);
 }
 

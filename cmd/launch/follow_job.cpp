@@ -3,6 +3,7 @@
 
 #include <poll.h>
 
+#include <algorithm>
 #include <array>
 #include <csignal>
 #include <filesystem>
@@ -20,6 +21,18 @@ namespace {
 constexpr int look_milliseconds = 2000;
 constexpr double most_silence = 120;  // seconds without an answer of SLURM's
 
+// `text` without the one to three bytes at its end of a character that the next bytes complete.
+std::string_view without_begun_character(std::string_view text) {
+  constexpr std::size_t longest = 3;
+  const std::size_t tail = text.size() - std::min(text.size(), longest);
+  for (std::size_t at = tail; at < text.size(); ++at) {
+    const auto byte = static_cast<unsigned char>(text[at]);
+    const std::size_t length = byte >= 0xf0 ? 4 : byte >= 0xe0 ? 3 : byte >= 0xc0 ? 2 : 1;
+    if (at > 0 && at + length > text.size()) return text.substr(0, at);
+  }
+  return text;
+}
+
 class GrowingLog {
  public:
   explicit GrowingLog(std::string path) : path_(std::move(path)) {}
@@ -32,8 +45,10 @@ class GrowingLog {
     const InputFile file(path_);
     std::array<char, 65536> buffer{};
     while (const std::int64_t count = file.read_some(shown_, buffer.data(), std::ssize(buffer))) {
-      write_output({buffer.data(), static_cast<std::size_t>(count)});
-      shown_ += count;
+      const std::string_view text = without_begun_character({buffer.data(), static_cast<std::size_t>(count)});
+      write_output(text);
+      shown_ += std::ssize(text);
+      if (std::ssize(text) < count && count < std::ssize(buffer)) break;  // the rest of the character is still to come
     }
   }
 

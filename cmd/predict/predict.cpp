@@ -96,9 +96,9 @@ Trained load_trained(const PredictOptions& options, std::size_t inputs, RankCont
 }
 
 // Writes the answers to standard output or into the file.
-void write_answers(const PredictOptions& options, std::int64_t samples,
+void write_answers(const PredictOptions& options, PredictionFormat format, std::int64_t samples,
                    const std::function<void(const Put& put)>& write) {
-  if (!options.writes_file()) return write(write_output);
+  if (!options.writes_file()) return write(format == PredictionFormat::npy ? write_output_bytes : write_output);
   write_file(options.out, 0, [&](OutputFile& file) {
     write([&](const std::string& text) {
       file.write(text.data(), std::ssize(text));
@@ -163,7 +163,7 @@ int predict_by_checkpoint(const RunSpec& spec, const PredictOptions& options, Pr
     return 0;
   }
   const auto writer = make_writer(format, outputs, data.samples(), trained.checkpoint->path);
-  write_answers(options, data.samples(), [&](const Put& put) {
+  write_answers(options, format, data.samples(), [&](const Put& put) {
     bool taken = put(writer->head());
     predictor.run(*source, [&](const Predictions& found) {
       std::string text;

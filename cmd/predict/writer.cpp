@@ -8,6 +8,7 @@
 #include "core/base/json.h"
 #include "core/base/json_fwd.h"
 #include "core/base/table.h"
+#include "core/base/utf8.h"
 
 namespace trainctl {
 namespace {
@@ -80,7 +81,7 @@ class CsvWriter final : public PredictionWriter {
 
 // What an only output says stands beside the input, what several say under their names.
 Json to_json(const OutputMeanings& outputs, const std::string& input, const Answers& answers) {
-  Json json{{"input", input}};
+  Json json{{"input", valid_utf8(input)}};  // names of files may be other bytes
   if (answers.empty()) {
     json["error"] = "cannot be read";
     return json;

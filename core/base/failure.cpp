@@ -11,6 +11,7 @@
 #include "core/base/format.h"
 #include "core/base/json.h"
 #include "core/base/json_fwd.h"
+#include "core/base/utf8.h"
 
 namespace trainctl {
 namespace {
@@ -73,14 +74,7 @@ Place read_place(const Json& json) {
   return {json.at("file").get<std::string>(), json.at("line").get<int>(), json.at("column").get<int>()};
 }
 
-}  // namespace
-
-std::string without_place(const Error& error) {
-  const std::string text = error.what(), place = to_string(error.place()) + ": ";
-  return place != ": " && text.starts_with(place) ? text.substr(place.size()) : text;
-}
-
-Failure failure_of(const std::exception_ptr& exception) {
+Failure described(const std::exception_ptr& exception) {
   try {
     std::rethrow_exception(exception);
   } catch (const ConfigError& error) {
@@ -108,6 +102,24 @@ Failure failure_of(const std::exception_ptr& exception) {
   } catch (...) {
     return failure(ErrorKind::internal, "internal error: an unknown exception");
   }
+}
+
+}  // namespace
+
+std::string without_place(const Error& error) {
+  const std::string text = error.what(), place = to_string(error.place()) + ": ";
+  return place != ": " && text.starts_with(place) ? text.substr(place.size()) : text;
+}
+
+Failure failure_of(const std::exception_ptr& exception) {
+  Failure found = described(exception);
+  found.message = valid_utf8(found.message);
+  for (Diagnostic& error : found.errors) {
+    for (std::string* text : {&error.place.file, &error.message, &error.related_place.file, &error.related}) {
+      *text = valid_utf8(*text);
+    }
+  }
+  return found;
 }
 
 std::string failure_json(const Failure& failure) {

@@ -16,6 +16,7 @@
 #include "core/base/error.h"
 #include "core/base/format.h"
 #include "core/base/output.h"
+#include "core/base/terminal_text.h"
 
 namespace trainctl::log {
 namespace {
@@ -31,8 +32,9 @@ class TerminalSink final : public spdlog::sinks::base_sink<std::mutex> {
 
  protected:
   void sink_it_(const spdlog::details::log_msg& message) override {
-    spdlog::memory_buf_t text;
-    formatter_->format(message, text);
+    spdlog::memory_buf_t line;
+    formatter_->format(message, line);
+    const std::string text = terminal_text({line.data(), line.size()});
     if (before_) before_();
     std::fwrite(text.data(), 1, text.size(), stderr);
     std::fflush(stderr);
@@ -63,12 +65,12 @@ class FileSink final : public spdlog::sinks::base_sink<std::mutex> {
 
  protected:
   void sink_it_(const spdlog::details::log_msg& message) override {
-    spdlog::memory_buf_t text;
-    formatter_->format(message, text);
-    const int error = write_all(descriptor_, {text.data(), text.size()});
+    spdlog::memory_buf_t line;
+    formatter_->format(message, line);
+    const int error = write_all(descriptor_, terminal_text({line.data(), line.size()}));  // people show it by cat
     if (error == 0 || std::exchange(failed_, true)) return;
-    const std::string line = format("{}: cannot write: {}; lines are missing there", path_, why(error));
-    terminal_->log({message.logger_name, spdlog::level::warn, spdlog::string_view_t(line.data(), line.size())});
+    const std::string warning = format("{}: cannot write: {}; lines are missing there", path_, why(error));
+    terminal_->log({message.logger_name, spdlog::level::warn, spdlog::string_view_t(warning.data(), warning.size())});
   }
   void flush_() override {}
 

@@ -10,6 +10,7 @@
 #include <system_error>
 
 #include "core/base/error.h"
+#include "core/base/terminal_text.h"
 
 namespace trainctl {
 
@@ -36,8 +37,10 @@ int write_all(int descriptor, std::string_view text) {
   return 0;
 }
 
-bool write_output(std::string_view text) {
-  const int error = write_all(STDOUT_FILENO, text);
+bool write_output(std::string_view text) { return write_output_bytes(terminal_text(text)); }
+
+bool write_output_bytes(std::string_view bytes) {
+  const int error = write_all(STDOUT_FILENO, bytes);
   if (error == 0 || error == EPIPE) return error == 0;
   throw Error(ErrorKind::resource, "standard output cannot be written: " + std::generic_category().message(error));
 }

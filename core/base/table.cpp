@@ -3,31 +3,34 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 
 #include "core/base/format.h"
+#include "core/base/terminal_text.h"
 
 namespace trainctl {
 
 std::string TextTable::text() const {
-  std::vector<std::size_t> widths;
-  for (std::size_t c = 0; c < columns_.size(); ++c) {
-    std::size_t width = columns_[c].title.size();
-    for (const auto& row : rows_) width = std::max(width, row[c].size());
-    widths.push_back(width);
+  std::vector<std::vector<std::string>> lines(1);
+  for (const Column& column : columns_) lines[0].push_back(terminal_word(column.title));
+  for (const auto& row : rows_) {
+    std::transform(row.begin(), row.end(), std::back_inserter(lines.emplace_back()), terminal_word);
+  }
+  std::vector<std::size_t> widths(columns_.size());
+  for (const auto& line : lines) {
+    for (std::size_t c = 0; c < widths.size(); ++c) widths[c] = std::max(widths[c], line[c].size());
   }
   std::string text;
-  const auto line = [&](const auto& cell) {
+  for (const auto& line : lines) {
     std::string row;
-    for (std::size_t c = 0; c < columns_.size(); ++c) {
+    for (std::size_t c = 0; c < widths.size(); ++c) {
       const std::string gap = c == 0 ? "" : "  ";
-      row += gap + (columns_[c].align == Align::right ? format("{:>{}}", cell(c), widths[c])
-                                                      : format("{:<{}}", cell(c), widths[c]));
+      row += gap + (columns_[c].align == Align::right ? format("{:>{}}", line[c], widths[c])
+                                                      : format("{:<{}}", line[c], widths[c]));
     }
     row.erase(row.find_last_not_of(' ') + 1);
     text += row + "\n";
-  };
-  line([&](std::size_t c) { return columns_[c].title; });
-  for (const auto& row : rows_) line([&](std::size_t c) { return row[c]; });
+  }
   return text;
 }
 

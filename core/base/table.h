@@ -17,6 +17,7 @@ class TextTable {
 
   explicit TextTable(std::vector<Column> columns) : columns_(std::move(columns)) {}
   void add(std::vector<std::string> cells) { rows_.push_back(std::move(cells)); }
+  // The lines of the table; a cell is shown as terminal_word() writes it.
   std::string text() const;
 
  private:

@@ -9,7 +9,6 @@
 #include "core/base/error.h"
 #include "core/base/log.h"
 #include "core/base/output.h"
-#include "core/base/utf8.h"
 #include "parallel/launch/status.h"
 #include "parallel/launch/stop.h"
 
@@ -31,7 +30,7 @@ void finish_output() {
 int report(const Failure& failure, bool json, const Situation& situation) {
   ignore_requests();
   if (write_status(situation.status_file, failure) != StatusWritten::unreachable) return failure.exit_code;
-  log::error(valid_utf8(failure.message));
+  log::error(failure.message);
   if (!json) return failure.exit_code;
   try {
     write_output(failure_json(failure));

@@ -91,8 +91,8 @@ TEST_CASE("failures as JSON: one shape, the place apart from the message, and ba
 TEST_CASE("names that are no UTF-8 never make invalid JSON") {
   const std::string name = "runs/\xff\xfe\"\n";
   const Json json = Json::parse(failure_json(failure_from(Error(ErrorKind::data, Place{name}, name))));
-  CHECK(json.at("errors").at(0).at("file") == "runs/\xef\xbf\xbd\xef\xbf\xbd\"\n");
-  CHECK(valid_utf8(name) == "runs/\xef\xbf\xbd\xef\xbf\xbd\"\n");
+  CHECK(json.at("errors").at(0).at("file") == "runs/\\xff\\xfe\"\n");
+  CHECK(valid_utf8(name) == "runs/\\xff\\xfe\"\n");
   CHECK(valid_utf8("größer") == "größer");
 }
 

@@ -9,16 +9,21 @@
 #include "core/base/error.h"
 #include "core/base/format.h"
 #include "core/base/output.h"
+#include "core/base/terminal_text.h"
+#include "core/base/utf8.h"
 #include "io/metrics/terminal.h"
 
 namespace trainctl {
 namespace {
 
-// What a file holds may not steer the terminal.
-std::string plain(std::string line) {
-  std::replace_if(
-      line.begin(), line.end(), [](const char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; }, '?');
-  return line;
+// What a file holds may not steer the terminal. At most `columns` characters.
+std::string plain(const std::string& line, std::size_t columns = std::string::npos) {
+  const std::string safe = terminal_word(line);
+  std::size_t end = 0;
+  for (std::size_t shown = 0; shown < columns && end < safe.size(); ++shown) {
+    end += utf8_length(std::string_view(safe).substr(end));
+  }
+  return safe.substr(0, end);
 }
 
 }  // namespace
@@ -44,9 +49,9 @@ std::string Screen::erased() const {
   return "\r" + up + "\x1b[J";
 }
 
-void Screen::print(std::string line) {
+void Screen::print(const std::string& line) {
   if (quiet_) return;
-  write(erased() + plain(std::move(line)) + "\n");
+  write(erased() + plain(line) + "\n");
   show(std::exchange(shown_, {}));
 }
 
@@ -55,13 +60,13 @@ void Screen::show(std::vector<std::string> lines) {
   const auto columns = static_cast<std::size_t>(std::max(width(), 1));
   std::string text = erased();
   for (std::string& line : lines) {
-    line = plain(std::move(line)).substr(0, columns);
+    line = plain(line, columns);
     text += (&line == &lines.front() ? "" : "\n") + line;
   }
   write(text);
   shown_ = std::move(lines);
 }
 
-void Screen::write(const std::string& text) { read_ = write_output(text) && read_; }
+void Screen::write(const std::string& text) { read_ = write_output_bytes(text) && read_; }
 
 }  // namespace trainctl

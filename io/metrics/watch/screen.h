@@ -21,8 +21,8 @@ class Screen {
   // False once whoever read the output has closed it.
   bool is_read() const { return read_; }
 
-  // Prints a line that stays. Control characters become '?'. Throws Error{resource} where output cannot be written.
-  void print(std::string line);
+  // Prints a line that stays, as terminal_word() writes it. Throws Error{resource} if output cannot be written.
+  void print(const std::string& line);
   // Shows lines in the place of those that the last call showed; nothing where that cannot be. Each is cut to the
   // width.
   void show(std::vector<std::string> lines);
